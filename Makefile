@@ -1,0 +1,48 @@
+# Each target works alone on a fresh clone and sets up what it needs in .venv.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+CORE := $(VENV)/.core
+TEST := $(VENV)/.test
+PYTEST := $(BIN)/python -m pytest
+
+.PHONY: report test test-all test-browser check bench clean
+
+report: $(CORE)
+	$(BIN)/partwhole report
+
+test: $(TEST)
+	$(PYTEST)
+
+test-all: $(TEST)
+	$(PYTEST) -m "not browser"
+
+test-browser: $(TEST) report
+	$(PYTEST) -m browser tests/browser
+
+check: $(TEST)
+	$(BIN)/ruff format --check
+	$(BIN)/ruff check
+	$(BIN)/pyright
+
+bench: $(TEST)
+	set -e; for bench in benchmarks/bench_*.py; do echo "== $$bench"; $(BIN)/python $$bench; done
+
+clean:
+	rm -rf $(VENV) report dist build .pytest_cache .ruff_cache .hypothesis
+	find src tests -name __pycache__ -type d -exec rm -rf {} +
+
+$(CORE): requirements/core.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "partwhole needs Python 3.11 or newer; got %s; name another with make PYTHON=python3.11" % sys.version.split()[0])'
+	@echo "Setting up $(VENV) (half a minute, once)"
+	$(PYTHON) -m venv $(VENV)
+	$(PIP) -r requirements/core.lock
+	$(PIP) --no-build-isolation --no-deps --editable .
+	@touch $@
+
+$(TEST): $(CORE) requirements/test.lock
+	@echo "Adding what the tests need"
+	$(PIP) -r requirements/test.lock
+	@touch $@

@@ -1,0 +1,223 @@
+"""The seen-conjunction design: an indicator column for every conjunction met in training."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from partwhole._checks import require
+from partwhole.features.design import Block
+
+TABLE_LIMIT = 1 << 24
+
+
+def conjunction_sets(n_components: int, max_order: int) -> tuple[tuple[int, ...], ...]:
+    """List the sets of 0..max_order components, smaller ones first.
+
+    Examples
+    --------
+    >>> conjunction_sets(3, 2)
+    ((), (0,), (1,), (2,), (0, 1), (0, 2), (1, 2))
+    """
+    return tuple(
+        chosen for k in range(max_order + 1) for chosen in combinations(range(n_components), k)
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Dictionary:
+    """Number the value combinations of one set of components that were seen.
+
+    Parameters
+    ----------
+    components : tuple of int
+        The set S.
+    radix : tuple of int
+        Values of each of its components.
+    codes : int array, shape (d,)
+        Mixed-radix codes of the seen combinations, sorted.
+    """
+
+    components: tuple[int, ...]
+    radix: tuple[int, ...]
+    codes: Int[np.ndarray, " d"]
+
+    @classmethod
+    def of(
+        cls, components: Int[np.ndarray, "n C"], chosen: tuple[int, ...], n_values: Sequence[int]
+    ) -> tuple[Dictionary, Int[np.ndarray, " n"]]:
+        """Collect the combinations in these rows; return the dictionary and each row's column."""
+        radix = tuple(int(n_values[c]) for c in chosen)
+        coded = encode(components, chosen, radix)
+        space = int(np.prod(np.array(radix, dtype=float))) if radix else 1
+        if space <= TABLE_LIMIT:
+            seen = np.zeros(space, dtype=bool)
+            seen[coded] = True
+            codes = np.flatnonzero(seen)
+            table = np.cumsum(seen, dtype=np.int32) - np.int32(1)
+            return cls(chosen, radix, codes), table[coded]
+        codes, index = np.unique(coded, return_inverse=True)
+        return cls(chosen, radix, codes), index.astype(np.int32)
+
+    @property
+    def size(self) -> int:
+        """Return how many combinations were seen."""
+        return len(self.codes)
+
+    def columns(self, components: Int[np.ndarray, "n C"]) -> Int[np.ndarray, " n"]:
+        """Return each row's column, -1 where its combination was not seen."""
+        coded = encode(components, self.components, self.radix)
+        place = np.searchsorted(self.codes, coded).astype(np.int32)
+        place[place == self.size] = 0
+        place[self.codes[place] != coded] = -1
+        return place
+
+    def values(self) -> Int[np.ndarray, "d S"]:
+        """Return the value indices of each seen combination."""
+        out = np.empty((self.size, len(self.radix)), dtype=np.int64)
+        rest = self.codes.astype(np.int64)
+        for position in range(len(self.radix) - 1, -1, -1):
+            rest, out[:, position] = np.divmod(rest, self.radix[position])
+        return out
+
+
+def encode(
+    components: Int[np.ndarray, "n C"], chosen: tuple[int, ...], radix: tuple[int, ...]
+) -> Int[np.ndarray, " n"]:
+    """Return mixed-radix codes of the chosen components' values."""
+    space = float(np.prod(np.array(radix, dtype=float))) if radix else 1.0
+    require(
+        space < 2.0**62,
+        "a conjunction's possible combinations must be countable in 62 bits",
+        f"{space:.3g} for components {chosen}",
+        "lower the order",
+    )
+    coded = np.zeros(len(components), dtype=np.int32 if space < 2.0**31 else np.int64)
+    for c, n in zip(chosen, radix, strict=True):
+        coded *= n
+        coded += components[:, c].astype(coded.dtype, copy=False)
+    return coded
+
+
+@dataclass(frozen=True, eq=False)
+class ConjunctionDesign:
+    """Hold indicators of seen conjunctions, one column index for each row and block.
+
+    Parameters
+    ----------
+    dictionaries : tuple of Dictionary
+        The seen combinations of each set, which fix the columns.
+    index : tuple of int arrays, each of shape (n,)
+        For each block the row's column within it; -1 where the conjunction was not seen, so
+        that it contributes nothing.
+    n_rows : int
+
+    Notes
+    -----
+    Lippl & Stachenfeld (ICLR 2025), theorem 4.2: what was not seen in training contributes
+    exactly 0.
+
+    Examples
+    --------
+    >>> rows = np.array([[0, 0], [0, 1], [1, 0]])
+    >>> design = ConjunctionDesign.seen(rows, ((0,), (1,)), (2, 2))
+    >>> (design.at(np.array([[1, 1]])) @ np.array([1.0, 2.0, 10.0, 20.0])).tolist()
+    [22.0]
+    """
+
+    dictionaries: tuple[Dictionary, ...]
+    index: tuple[Int[np.ndarray, " n"], ...]
+    n_rows: int
+
+    @classmethod
+    def seen(
+        cls,
+        components: Int[np.ndarray, "n C"],
+        sets: Sequence[tuple[int, ...]],
+        n_values: Sequence[int],
+    ) -> ConjunctionDesign:
+        """Build the columns from the rows that were seen.
+
+        Parameters
+        ----------
+        components : int array, shape (n, C)
+            Value indices of the seen tuples.
+        sets : sequence of tuples of int
+            The conjunction sets, one block each; () is the constant.
+        n_values : sequence of int, length C
+            Values of each component.
+        """
+        pairs = [Dictionary.of(components, tuple(chosen), n_values) for chosen in sets]
+        return cls(
+            tuple(dictionary for dictionary, _ in pairs),
+            tuple(index for _, index in pairs),
+            len(components),
+        )
+
+    def at(self, components: Int[np.ndarray, "n C"]) -> ConjunctionDesign:
+        """Describe other tuples in the same columns."""
+        index = tuple(dictionary.columns(components) for dictionary in self.dictionaries)
+        return ConjunctionDesign(self.dictionaries, index, len(components))
+
+    def with_constant(self) -> ConjunctionDesign:
+        """Put the conjunction of no components, a column of ones, before the others."""
+        constant = Dictionary((), (), np.zeros(1, dtype=np.int64))
+        index = np.zeros(self.n_rows, dtype=np.int32)
+        return ConjunctionDesign((constant, *self.dictionaries), (index, *self.index), self.n_rows)
+
+    @property
+    def blocks(self) -> tuple[Block, ...]:
+        """Return a block for each conjunction set, labelled by it."""
+        stops = np.cumsum([dictionary.size for dictionary in self.dictionaries]).tolist()
+        return tuple(
+            Block(dictionary.components, stop - dictionary.size, stop)
+            for dictionary, stop in zip(self.dictionaries, stops, strict=True)
+        )
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Return (n, p)."""
+        return self.n_rows, sum(dictionary.size for dictionary in self.dictionaries)
+
+    def __matmul__(self, coefficients: Float[np.ndarray, "p *k"]) -> Float[np.ndarray, "n *k"]:
+        """Return the outputs: for each row the sum of its conjunctions' coefficients."""
+        out = np.zeros((self.n_rows, *coefficients.shape[1:]))
+        for block, index in zip(self.blocks, self.index, strict=True):
+            out += self.part(block, index, coefficients)
+        return out
+
+    def part(
+        self, block: Block, index: Int[np.ndarray, " n"], coefficients: Float[np.ndarray, "p *k"]
+    ) -> Float[np.ndarray, "n *k"]:
+        """Return one block's share of the outputs."""
+        # A column of zeros at the end is what index -1 meets.
+        tail = np.zeros((1, *coefficients.shape[1:]))
+        return np.concatenate([coefficients[block.columns], tail])[index]
+
+    def adjoint(self, multipliers: Float[np.ndarray, "n *k"]) -> Float[np.ndarray, "p *k"]:
+        """Return for each conjunction the sum of its rows' multipliers."""
+        flat = multipliers.reshape(self.n_rows, -1)
+        out = np.zeros((self.shape[1], flat.shape[1]))
+        for block, index in zip(self.blocks, self.index, strict=True):
+            size = block.stop - block.start
+            for k in range(flat.shape[1]):
+                sums = np.bincount(index + 1, weights=flat[:, k], minlength=size + 1)
+                out[block.columns, k] = sums[1:]
+        return out.reshape(self.shape[1], *multipliers.shape[1:])
+
+    def gram(self, block: Block) -> Float[np.ndarray, "n n"]:
+        """Return 1 where two rows share this block's conjunction."""
+        index = self.index[self.blocks.index(block)]
+        return ((index[:, None] == index[None, :]) & (index[:, None] >= 0)).astype(float)
+
+    def toarray(self) -> Float[np.ndarray, "n p"]:
+        """Return the indicators as a dense matrix, for checks and small tasks."""
+        out = np.zeros(self.shape)
+        for block, index in zip(self.blocks, self.index, strict=True):
+            rows = np.flatnonzero(index >= 0)
+            out[rows, block.start + index[rows]] = 1.0
+        return out

@@ -1,0 +1,125 @@
+"""Designs: n inputs in p features, in labelled blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+from jaxtyping import Float
+
+from partwhole._checks import require
+
+
+@dataclass(frozen=True)
+class Block:
+    """Name a run of columns: a conjunction set, a unit, all inputs.
+
+    Parameters
+    ----------
+    label : hashable
+    start, stop : int
+        Columns start..stop-1.
+    """
+
+    label: Hashable
+    start: int
+    stop: int
+
+    @property
+    def columns(self) -> slice:
+        """Return the columns as a slice."""
+        return slice(self.start, self.stop)
+
+
+@runtime_checkable
+class Design(Protocol):
+    """Describe n inputs by p features without saying how they are kept."""
+
+    @property
+    def blocks(self) -> tuple[Block, ...]:
+        """Return the labelled blocks, which cover the columns in order."""
+        ...
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Return (n, p)."""
+        ...
+
+    def __matmul__(self, coefficients: np.ndarray, /) -> np.ndarray:
+        """Map coefficients (p,) or (p, k) to outputs (n,) or (n, k)."""
+        ...
+
+    def adjoint(self, multipliers: np.ndarray) -> np.ndarray:
+        """Map multipliers (n,) or (n, k) to columns (p,) or (p, k)."""
+        ...
+
+    def gram(self, block: Block) -> np.ndarray:
+        """Return the (n, n) inner products of one block's features."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class DenseDesign:
+    """Keep features as a matrix.
+
+    Parameters
+    ----------
+    matrix : float array, shape (n, p)
+    blocks : sequence of Block, optional
+        One block "inputs" by default.
+
+    Raises
+    ------
+    InputError
+        When the blocks do not cover the columns in order.
+
+    Examples
+    --------
+    >>> design = DenseDesign(np.eye(2))
+    >>> (design @ np.array([1.0, 2.0])).tolist()
+    [1.0, 2.0]
+    """
+
+    matrix: Float[np.ndarray, "n p"]
+    blocks: tuple[Block, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.blocks:
+            object.__setattr__(self, "blocks", (Block("inputs", 0, self.matrix.shape[1]),))
+        edges = [0, *(block.stop for block in self.blocks)]
+        require(
+            [block.start for block in self.blocks] == edges[:-1]
+            and edges[-1] == self.matrix.shape[1],
+            "blocks must cover the columns in order",
+            f"{[(block.start, block.stop) for block in self.blocks]} "
+            f"for {self.matrix.shape[1]} columns",
+            "start each where the one before stops",
+        )
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Return (n, p)."""
+        n, p = self.matrix.shape
+        return n, p
+
+    def __matmul__(self, coefficients: Float[np.ndarray, "p *k"]) -> Float[np.ndarray, "n *k"]:
+        """Return the outputs."""
+        return self.matrix @ coefficients
+
+    def adjoint(self, multipliers: Float[np.ndarray, "n *k"]) -> Float[np.ndarray, "p *k"]:
+        """Return the transposed matrix times the multipliers."""
+        return self.matrix.T @ multipliers
+
+    def gram(self, block: Block) -> Float[np.ndarray, "n n"]:
+        """Return the inner products of one block's features."""
+        part = self.matrix[:, block.columns]
+        return part @ part.T
+
+
+def as_design(features: Design | np.ndarray | Sequence[Sequence[float]]) -> Design:
+    """Return a design as it is, and a matrix as a dense design."""
+    if isinstance(features, np.ndarray) or not hasattr(features, "adjoint"):
+        return DenseDesign(np.atleast_2d(np.asarray(features, dtype=float)))
+    return features  # type: ignore[return-value]

@@ -1,0 +1,30 @@
+"""Where learning ends: features x cost x fit."""
+
+from partwhole.limits.addition import AdditionLaw as AdditionLaw
+from partwhole.limits.addition import addition_law as addition_law
+from partwhole.limits.addition import effective_salience as effective_salience
+from partwhole.limits.addition import memorization_leak as memorization_leak
+from partwhole.limits.costs import Cost as Cost
+from partwhole.limits.costs import DualTerm as DualTerm
+from partwhole.limits.costs import Quadratic as Quadratic
+from partwhole.limits.fits import Equal as Equal
+from partwhole.limits.fits import Margin as Margin
+from partwhole.limits.fits import Tube as Tube
+from partwhole.limits.kernel_machines import TaskLimit as TaskLimit
+from partwhole.limits.kernel_machines import epsilon_svr as epsilon_svr
+from partwhole.limits.kernel_machines import interpolate as interpolate
+from partwhole.limits.kernel_machines import max_margin as max_margin
+from partwhole.limits.least_cost import least_cost as least_cost
+from partwhole.limits.limit import Limit as Limit
+from partwhole.limits.limit import Outcome as Outcome
+from partwhole.limits.ordering import transitive_ranks as transitive_ranks
+from partwhole.limits.shortcut import shortcut_boundary as shortcut_boundary
+from partwhole.limits.shortcut import shortcut_margin as shortcut_margin
+from partwhole.limits.solvability import Certificate as Certificate
+from partwhole.limits.solvability import Solvability as Solvability
+from partwhole.limits.solvability import rectangles as rectangles
+from partwhole.limits.solvability import solvability as solvability
+from partwhole.limits.sweeps import interpolation_sweep as interpolation_sweep
+from partwhole.limits.sweeps import margin_sweep as margin_sweep
+from partwhole.limits.toys import invariance_margin as invariance_margin
+from partwhole.limits.toys import partial_exposure_margin as partial_exposure_margin

@@ -1,0 +1,84 @@
+"""The quadratic cost: kernel machines, ridge, gradient descent on a linear readout."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from jaxtyping import Float
+
+from partwhole._checks import require
+from partwhole.features.design import Design
+from partwhole.limits.costs._cost import DualTerm
+
+
+@dataclass(frozen=True, eq=False)
+class Quadratic:
+    r"""Prefer small squares, block by block.
+
+    .. math:: R(c) = \tfrac12 \sum_{blocks\ S} \|c_S\|^2 / \sigma_S,
+              \qquad R^*(A^T v) = \tfrac12 v^T K v, \quad K = \sum_S \sigma_S A_S A_S^T.
+
+    Parameters
+    ----------
+    weights : mapping from block label to float, optional
+        :math:`\sigma_S`; 1 for blocks that are not named. With weights from an overlap kernel
+        this is that kernel's minimum-norm learner.
+
+    Notes
+    -----
+    A negative weight (a salience slightly below 0, admissible while K stays positive
+    semidefinite) is allowed in the dual form only.
+    """
+
+    weights: Mapping[Hashable, float] = field(default_factory=dict)
+
+    def weight(self, label: Hashable) -> float:
+        """Return a block's weight."""
+        return float(self.weights.get(label, 1.0))
+
+    def value(self, design: Design, coefficients: Float[np.ndarray, "p *k"]) -> float:
+        """Return the cost of coefficients; a block of weight 0 must have none."""
+        total = 0.0
+        for block in design.blocks:
+            square = float(np.sum(coefficients[block.columns] ** 2))
+            if square > 0.0:
+                weight = self.weight(block.label)
+                total += 0.5 * square / weight if weight else np.inf
+        return total
+
+    def kernel(self, design: Design) -> Float[np.ndarray, "n n"]:
+        """Return K, the weighted sum of the blocks' inner products."""
+        n = design.shape[0]
+        total = np.zeros((n, n))
+        for block in design.blocks:
+            weight = self.weight(block.label)
+            if weight != 0.0:
+                total += weight * design.gram(block)
+        return total
+
+    def dual(self, design: Design, multipliers: Float[np.ndarray, " n"]) -> DualTerm:
+        """Return half the kernel's quadratic form."""
+        kernel = self.kernel(design)
+        gradient = kernel @ multipliers
+        return DualTerm(0.5 * float(multipliers @ gradient), gradient, kernel, is_quadratic=True)
+
+    def primal(
+        self, design: Design, multipliers: Float[np.ndarray, "n *k"], barrier: float = 0.0
+    ) -> Float[np.ndarray, "p *k"]:
+        r"""Return :math:`c_S = \sigma_S A_S^T v`: each conjunction sums its rows' multipliers."""
+        coefficients = design.adjoint(multipliers)
+        for block in design.blocks:
+            coefficients[block.columns] *= self.weight(block.label)
+        return coefficients
+
+    def require_nonnegative(self, design: Design) -> None:
+        """Refuse negative weights."""
+        negative = [b.label for b in design.blocks if self.weight(b.label) < 0]
+        require(
+            not negative,
+            "weights must be nonnegative in the primal form",
+            f"{self.weight(negative[0]) if negative else 0:g} for {negative[:1]}",
+            'use solver="dual"',
+        )

@@ -1,0 +1,136 @@
+"""Fits: in which sense a learner fits its training set."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from partwhole._checks import require
+from partwhole._types import Number, Real
+
+Slack = Number
+
+
+@dataclass(frozen=True)
+class OneSided:
+    """List constraints ``signs * output[rows] >= bounds``; their multipliers are nonnegative.
+
+    Parameters
+    ----------
+    rows : int array, shape (m,)
+    signs : float array, shape (m,)
+    bounds : float array, shape (m,)
+    """
+
+    rows: Int[np.ndarray, " m"]
+    signs: Float[np.ndarray, " m"]
+    bounds: Float[np.ndarray, " m"]
+
+
+def _require_slack(slack: Slack) -> None:
+    require(
+        bool(np.all(np.asarray(slack) >= 0)) and bool(np.all(np.isfinite(slack))),
+        "slack must be nonnegative and finite",
+        f"{np.min(slack):g}..{np.max(slack):g}",
+        "0 means that the fit is exact",
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Equal:
+    r"""Fit outputs equal to the targets.
+
+    Parameters
+    ----------
+    slack : float or float array (n,), default 0
+        A misfit :math:`\xi` costs :math:`\xi^2 / (2\,slack)`; 0 allows none. It is the weight
+        of a feature private to the row: a memorization unit, a ridge, or both.
+    """
+
+    slack: Slack = 0.0
+
+    def __post_init__(self) -> None:
+        _require_slack(self.slack)
+
+    def one_sided(self, targets: Float[np.ndarray, " n"]) -> OneSided | None:
+        """Return None: equalities have free multipliers."""
+        return None
+
+    def misfit(
+        self, targets: Float[np.ndarray, "n *k"], outputs: Float[np.ndarray, "n *k"]
+    ) -> Float[np.ndarray, "n *k"]:
+        """Return what the outputs miss."""
+        return targets - outputs
+
+
+@dataclass(frozen=True, eq=False)
+class Margin:
+    r"""Fit labels -1, +1 with functional margin at least 1.
+
+    Parameters
+    ----------
+    slack : float or float array (n,), default 0
+        As in `Equal`.
+    """
+
+    slack: Slack = 0.0
+
+    def __post_init__(self) -> None:
+        _require_slack(self.slack)
+
+    def one_sided(self, targets: Float[np.ndarray, " n"]) -> OneSided:
+        """Return ``y f >= 1``."""
+        require(
+            bool(np.all(np.abs(targets) == 1.0)),
+            "a margin needs labels -1 and +1",
+            f"targets in {targets.min():g}..{targets.max():g}",
+            "use the fit Equal or Tube for numbers",
+        )
+        return OneSided(np.arange(len(targets)), targets, np.ones_like(targets))
+
+    def misfit(
+        self, targets: Float[np.ndarray, "n *k"], outputs: Float[np.ndarray, "n *k"]
+    ) -> Float[np.ndarray, "n *k"]:
+        """Return how far each output falls short of its margin, in the label's direction."""
+        return targets * np.maximum(0.0, 1.0 - targets * outputs)
+
+
+@dataclass(frozen=True, eq=False)
+class Tube:
+    r"""Fit outputs within a width of the targets, as epsilon-insensitive regression does.
+
+    Parameters
+    ----------
+    width : float
+        Epsilon, at least 0.
+    slack : float or float array (n,), default 0
+        As in `Equal`, for what lies outside the tube.
+    """
+
+    width: Real
+    slack: Slack = 0.0
+
+    def __post_init__(self) -> None:
+        _require_slack(self.slack)
+        require(self.width >= 0, "a tube's width is at least 0", self.width, "use its size")
+
+    def one_sided(self, targets: Float[np.ndarray, " n"]) -> OneSided:
+        """Return ``f >= y - width`` and ``-f >= -y - width``."""
+        n = len(targets)
+        return OneSided(
+            np.tile(np.arange(n), 2),
+            np.repeat([1.0, -1.0], n),
+            np.concatenate([targets, -targets]) - self.width,
+        )
+
+    def misfit(
+        self, targets: Float[np.ndarray, "n *k"], outputs: Float[np.ndarray, "n *k"]
+    ) -> Float[np.ndarray, "n *k"]:
+        """Return what lies outside the tube."""
+        miss = targets - outputs
+        return np.sign(miss) * np.maximum(0.0, np.abs(miss) - self.width)
+
+
+Fit = Equal | Margin | Tube

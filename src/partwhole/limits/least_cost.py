@@ -1,0 +1,402 @@
+r"""The core: the least-cost function that fits the training set.
+
+.. math:: \min_{c,\, b}\; R(c) \quad\text{s.t. the outputs}\quad A c + b \quad\text{fit}\quad y.
+
+Only three things differ between learners: the features A, the cost R, and the fit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from partwhole._checks import require
+from partwhole._types import Real
+from partwhole.features.conjunctions import ConjunctionDesign
+from partwhole.features.design import Design, as_design
+from partwhole.limits.costs import Cost, Quadratic
+from partwhole.limits.fits import Equal, Fit, Margin
+from partwhole.limits.limit import Limit, Outcome
+from partwhole.limits.solvers import dual_newton, sparse_primal
+from partwhole.limits.solvers.dual_newton import DualSolution
+from partwhole.limits.solvers.minimum_norm import solve_minimum_norm
+
+Intercept = str | Real
+
+# Solver: the (cost, fit, design) it serves. The first that serves is taken; all others are dual.
+SOLVERS = {
+    "primal": (Quadratic, Equal, ConjunctionDesign),
+    "dual": (object, object, object),
+}
+
+
+def least_cost(
+    design: Design | np.ndarray | Sequence[Sequence[Real]],
+    targets: Float[np.ndarray, "n *k"],
+    cost: Cost,
+    fit: Fit,
+    *,
+    intercept: Intercept,
+    solver: str | None = None,
+    max_steps: int = 200,
+    tolerance: float = 1e-12,
+) -> Limit:
+    r"""Find the least-cost function of the features that fits the targets.
+
+    Parameters
+    ----------
+    design : Design or float array, shape (n, p)
+        The features of n inputs.
+    targets : float array, shape (n,) or (n, k)
+        Several outputs with the quadratic cost and the fit `Equal` only.
+    cost : Cost
+        What the learner prefers, such as `Quadratic`.
+    fit : Equal, Margin or Tube
+        In which sense the targets are met, with what slack.
+    intercept : {"free", "none"} or float, keyword-only
+        A constant of cost zero, no constant, or one of cost :math:`\tfrac12 \lambda b^2` with
+        the penalty weight :math:`\lambda > 0` given.
+    solver : {"primal", "dual"}, keyword-only, optional
+        By default the first row of `SOLVERS` that serves.
+    max_steps : int, keyword-only, default 200
+        At most so many Newton steps (the primal solver scales its own).
+    tolerance : float, keyword-only, default 1e-12
+        Relative duality gap to reach.
+
+    Returns
+    -------
+    Limit
+        With value, multipliers, duality gap and outcome; infeasibility is an outcome.
+
+    Raises
+    ------
+    InputError
+        When targets and design disagree in length, a target is not finite, or the intercept
+        or solver is unknown.
+
+    Notes
+    -----
+    The dual is :math:`\max_v \langle y, v\rangle - R^*(A^T v) - \tfrac12 \sum_i s_i v_i^2` with
+    the slack s; v is free for `Equal`, has the labels' signs for `Margin`, and pays its width
+    for `Tube`. A free intercept is a column of cost zero and asks for :math:`\sum v = 0`.
+    Derived here.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> limit = least_cost(
+    ...     np.array([[1.0], [3.0]]), np.array([-1.0, 1.0]), Quadratic(), Margin(), intercept="free"
+    ... )
+    >>> round(float(limit.coefficients[0]), 9), round(float(limit.intercept), 9)
+    (1.0, -2.0)
+    """
+    design = as_design(design)
+    n = design.shape[0]
+    targets = np.asarray(targets, dtype=float)
+    require(
+        targets.ndim >= 1 and len(targets) == n,
+        "targets must have one row for each row of the design",
+        f"{len(targets) if targets.ndim else 0} for {n} rows",
+        "pass the training rows of both",
+    )
+    require(
+        bool(np.all(np.isfinite(targets))),
+        "targets must be finite",
+        f"{int(np.sum(~np.isfinite(targets)))} that are not",
+        "drop or fill those rows first",
+    )
+    require(
+        intercept in ("free", "none") or (isinstance(intercept, int | float) and intercept > 0),
+        "intercept is 'free', 'none' or a positive penalty weight",
+        repr(intercept),
+        "choose one of them",
+    )
+    require(
+        np.ndim(fit.slack) == 0 or np.shape(fit.slack) == (n,),
+        "slack is one number or one for each row",
+        f"shape {np.shape(fit.slack)} for {n} rows",
+        "pass a number",
+    )
+    require(
+        solver is None or solver in SOLVERS,
+        f"solver is one of {', '.join(SOLVERS)}",
+        repr(solver),
+        "or leave it out",
+    )
+    require(
+        targets.ndim == 1 or (isinstance(fit, Equal) and isinstance(cost, Quadratic)),
+        "several outputs at once need the quadratic cost and the fit Equal",
+        f"targets of shape {targets.shape} with {type(cost).__name__} and {type(fit).__name__}",
+        "solve for one output at a time",
+    )
+    slack = _slack(fit, n)
+    if solver is None and isinstance(fit, Equal) and np.any(slack == 0) and np.any(slack > 0):
+        solver = "dual"  # the primal form takes slack on every row or on none
+    if solver is None:
+        solver = next(
+            name
+            for name, kinds in SOLVERS.items()
+            if all(map(isinstance, (cost, fit, design), kinds))
+        )
+    if solver == "primal":
+        require(
+            isinstance(cost, Quadratic)
+            and isinstance(fit, Equal)
+            and isinstance(design, ConjunctionDesign),
+            "the primal solver serves the quadratic cost and the fit Equal on conjunctions",
+            f"{type(cost).__name__}, {type(fit).__name__} and {type(design).__name__}",
+            "leave solver out",
+        )
+        return _primal(design, targets, cost, fit, intercept, max_steps, tolerance)
+    if targets.ndim > 1 or (isinstance(cost, Quadratic) and isinstance(fit, Equal)):
+        return _linear(design, targets, cost, fit, intercept)
+    return _newton(design, targets, cost, fit, intercept, max_steps, tolerance)
+
+
+def _slack(fit: Fit, n: int) -> np.ndarray:
+    return np.broadcast_to(np.asarray(fit.slack, dtype=float), (n,))
+
+
+def _dual_value(
+    cost: Cost, design: Design, targets: np.ndarray, fit: Fit, intercept: Intercept, v: np.ndarray
+) -> float:
+    """Return the dual objective; quadratic costs are summed over outputs without a Gram matrix."""
+    if isinstance(cost, Quadratic):
+        pulled = design.adjoint(v)
+        conjugate = sum(
+            0.5 * cost.weight(block.label) * float(np.sum(pulled[block.columns] ** 2))
+            for block in design.blocks
+        )
+    else:
+        term = cost.dual(design, v)
+        conjugate = 0.0 if term.is_barrier and np.isfinite(term.value) else term.value
+    slack = _slack(fit, len(targets))
+    square = 0.5 * float(np.sum(slack @ v**2))
+    penalty = (
+        0.5 * float(np.sum(v.sum(axis=0) ** 2)) / float(intercept)
+        if not isinstance(intercept, str)
+        else 0.0
+    )
+    one_sided = fit.one_sided(targets) if targets.ndim == 1 else None
+    if one_sided is None:
+        gain = float(np.sum(targets * v))
+    elif isinstance(fit, Margin):
+        gain = float(np.sum(np.abs(v)))
+    else:
+        gain = float(np.sum(targets * v)) - fit.width * float(np.sum(np.abs(v)))  # type: ignore[union-attr]
+    return gain - conjugate - square - penalty
+
+
+def _certified(
+    design: Design,
+    targets: np.ndarray,
+    cost: Cost,
+    fit: Fit,
+    intercept: Intercept,
+    coefficients: np.ndarray,
+    constant: np.ndarray | float,
+    multipliers: np.ndarray,
+    steps: int,
+    outcome: Outcome,
+) -> Limit:
+    """Compute the value reached, the duality gap and the violation, and put the limit together."""
+    notes = [_INTERCEPT_NOTES.get(str(intercept), f"intercept at cost {intercept} b^2 / 2")]
+    if outcome is Outcome.INFEASIBLE:
+        nothing = np.full_like(coefficients, np.nan)
+        lost = np.nan if targets.ndim == 1 else np.full(targets.shape[1:], np.nan)
+        return Limit(
+            nothing, multipliers, lost, np.inf, np.inf, np.inf, steps, outcome, tuple(notes)
+        )
+    misfit = fit.misfit(targets, design @ coefficients + constant)
+    slack = _slack(fit, len(targets)).reshape(-1, *[1] * (targets.ndim - 1))
+    soft = np.broadcast_to(slack > 0, misfit.shape)
+    value = cost.value(design, coefficients) + 0.5 * float(
+        np.sum(np.divide(misfit**2, slack, out=np.zeros_like(misfit), where=soft))
+    )
+    if not isinstance(intercept, str):
+        value += 0.5 * float(intercept) * float(np.sum(np.square(constant)))
+    gap = value - _dual_value(cost, design, targets, fit, intercept, multipliers)
+    violation = float(np.abs(np.where(soft, 0.0, misfit)).max(initial=0.0))
+    if not np.all(slack > 0):
+        notes.append("rows without slack are fitted to the violation stated")
+    intercept_out = float(constant) if np.ndim(constant) == 0 else np.asarray(constant)
+    return Limit(
+        coefficients,
+        multipliers,
+        intercept_out,
+        value,
+        gap,
+        violation,
+        steps,
+        outcome,
+        tuple(notes),
+    )
+
+
+_INTERCEPT_NOTES = {"free": "intercept free of cost", "none": "no intercept"}
+
+
+def _primal(
+    design: Any,
+    targets: np.ndarray,
+    cost: Any,
+    fit: Fit,
+    intercept: Intercept,
+    max_steps: int,
+    tolerance: float,
+) -> Limit:
+    """Solve the quadratic cost with equality in the columns, never forming an n x n matrix."""
+    cost.require_nonnegative(design)
+    n = len(targets)
+    free, penalised = intercept == "free", not isinstance(intercept, str)
+    weights = [cost.weight(block.label) for block in design.blocks]
+    wide = design
+    if penalised:
+        # A penalised intercept is the conjunction of no components.
+        weights = [1.0 / float(intercept), *weights]
+        wide = design.with_constant()
+    used = [i for i, weight in enumerate(weights) if weight > 0]
+    sizes = [block.stop - block.start for block in wide.blocks]
+    steps, outcome = 0, Outcome.SOLVED
+    if np.all(_slack(fit, n) > 0):
+        found = sparse_primal.solve_ridge(
+            [wide.index[i] for i in used],
+            [sizes[i] for i in used],
+            [weights[i] for i in used],
+            targets,
+            fit.slack if np.ndim(fit.slack) else float(np.asarray(fit.slack)),
+            free_intercept=free,
+            tolerance=max(tolerance, 1e-13),
+            max_steps=100 * max_steps,
+        )
+        packed, constant, v, steps = (
+            found.coefficients, found.intercept, found.multipliers, found.steps,
+        )  # fmt: skip
+        outcome = Outcome.SOLVED if found.converged else Outcome.MAX_STEPS
+        keep = np.repeat(np.asarray(weights) > 0, sizes)
+        coefficients = np.zeros((len(keep), *targets.shape[1:]))
+        coefficients[keep] = packed
+    else:
+        root = np.repeat(np.sqrt(np.asarray(weights, dtype=float)), sizes)
+        columns = targets.reshape(n, -1)
+        exact = solve_minimum_norm(wide, root, columns, free_intercept=free)
+        v = exact.multipliers
+        if np.abs(exact.rest).max() > 1e-8 * (1.0 + np.abs(targets).max()):
+            outcome, v = Outcome.INFEASIBLE, exact.rest
+        shape = targets.shape[1:]
+        coefficients, constant = (
+            exact.coefficients.reshape(-1, *shape),
+            exact.intercept.reshape(shape),
+        )
+        v = v.reshape(targets.shape)
+    if penalised:
+        constant, coefficients = coefficients[0], coefficients[1:]
+    return _certified(
+        design, targets, cost, fit, intercept, coefficients, constant, v, steps, outcome
+    )
+
+
+def _linear(
+    design: Design, targets: np.ndarray, cost: Cost, fit: Fit, intercept: Intercept
+) -> Limit:
+    """Solve the quadratic cost with equality through the kernel: one Newton step, exact."""
+    n = design.shape[0]
+    kernel = cost.dual(design, np.zeros(n)).hessian + np.diag(_slack(fit, n))
+    if not isinstance(intercept, str):
+        kernel = kernel + 1.0 / float(intercept)
+    q = 1 if intercept == "free" else 0
+    system = np.zeros((n + q, n + q))
+    system[:n, :n] = kernel
+    system[:n, n:] = system[n:, :n] = 1.0
+    right = np.concatenate([targets, np.zeros((q, *targets.shape[1:]))])
+    size, basis = np.linalg.eigh(system)
+    keep = np.abs(size) > 1e-13 * np.abs(size).max() * np.sqrt(n)
+    if keep.all():
+        solved = np.linalg.solve(system, right)
+    else:
+        shares = basis[:, keep].T @ right
+        solved = basis[:, keep] @ (shares / size[keep].reshape(-1, *[1] * (targets.ndim - 1)))
+    v, rest = solved[:n], right - system @ solved
+    outcome = Outcome.SOLVED
+    if np.abs(rest).max() > 1e-8 * (1.0 + np.abs(targets).max()):
+        outcome, v = Outcome.INFEASIBLE, rest[:n]
+    constant: np.ndarray | float = np.zeros(targets.shape[1:])
+    if q:
+        constant = solved[n]
+    elif not isinstance(intercept, str):
+        constant = v.sum(axis=0) / float(intercept)
+    coefficients = cost.primal(design, v, 0.0)
+    return _certified(design, targets, cost, fit, intercept, coefficients, constant, v, 1, outcome)
+
+
+def _newton(
+    design: Design,
+    targets: np.ndarray,
+    cost: Cost,
+    fit: Fit,
+    intercept: Intercept,
+    max_steps: int,
+    tolerance: float,
+) -> Limit:
+    """Solve any convex cost and fit in the dual."""
+    n = design.shape[0]
+    first = cost.dual(design, np.zeros(n))
+    ridge = np.diag(_slack(fit, n))
+    if not isinstance(intercept, str):
+        ridge = ridge + 1.0 / float(intercept)
+    zero_columns = np.ones((n, 1)) if intercept == "free" else np.zeros((n, 0))
+    one_sided = fit.one_sided(targets)
+    if first.is_quadratic and one_sided is not None:
+        hessian = (first.hessian + ridge)[None]
+        scale = float(np.trace(hessian[0])) / n or 1.0
+        solution = dual_newton.interior_point(
+            hessian / scale, one_sided, zero_columns, max_steps=max_steps, tolerance=tolerance
+        )
+        solution = dual_newton.polish(hessian / scale, one_sided, zero_columns, solution)
+        solution = replace(solution, multipliers=solution.multipliers / scale)
+        return _from_dual(design, targets, cost, fit, intercept, solution)
+
+    def term(v: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        found = cost.dual(design, v[0])
+        share = weight[0] if found.is_barrier else 1.0
+        pulled = ridge @ v[0]
+        return (
+            np.array([share * found.value + 0.5 * v[0] @ pulled]),
+            (share * found.gradient + pulled)[None],
+            (share * found.hessian + ridge)[None],
+        )
+
+    # Nearer its boundary a barrier's distance to it, and with it the coefficients, lose digits.
+    limits = {"max_steps": max_steps, "tolerance": max(tolerance, 1e-8)}
+    if one_sided is None:
+        solution = dual_newton.damped_newton(
+            term, targets[None], zero_columns, has_barrier=first.is_barrier, **limits
+        )
+    else:
+        solution = dual_newton.one_sided_newton(term, one_sided, zero_columns, **limits)
+    return _from_dual(design, targets, cost, fit, intercept, solution)
+
+
+def _from_dual(
+    design: Design,
+    targets: np.ndarray,
+    cost: Cost,
+    fit: Fit,
+    intercept: Intercept,
+    solution: DualSolution,
+) -> Limit:
+    v = solution.multipliers[0]
+    constant = float(solution.zero_coefficients[0].sum())
+    if not isinstance(intercept, str):
+        constant = float(v.sum()) / float(intercept)
+    outcome = Outcome.SOLVED if solution.solved[0] else Outcome.MAX_STEPS
+    if solution.infeasible[0]:
+        outcome = Outcome.INFEASIBLE
+    coefficients = cost.primal(design, v, float(solution.barrier[0]))
+    return _certified(
+        design, targets, cost, fit, intercept, coefficients, constant, v, solution.steps, outcome
+    )

@@ -1,0 +1,95 @@
+"""What `least_cost` returns: the function where learning ends, with its certificate."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+from jaxtyping import Float
+
+from partwhole.features.design import Design
+
+
+class Outcome(Enum):
+    """Say why a solve stopped; the value is a sentence with the remedy."""
+
+    SOLVED = "solved to the stated gap"
+    INFEASIBLE = (
+        "no function of these features fits the training set; the multipliers certify it; "
+        "allow slack, add features, or look at solvability(task)"
+    )
+    MAX_STEPS = "reached max_steps before the stated gap; raise max_steps or allow slack"
+
+
+@dataclass(frozen=True, eq=False)
+class Limit:
+    r"""Hold the least-cost function that fits the training set.
+
+    Parameters
+    ----------
+    coefficients : float array, shape (p,) or (p, k)
+        One for each feature; NaN when infeasible.
+    multipliers : float array, shape (n,) or (n, k)
+        Dual variables v of the training rows. When infeasible, a direction that certifies it:
+        no feature sees it, and the fit would have to.
+    intercept : float or float array (k,)
+    value : float
+        The cost reached: that of the coefficients, the slack used and a penalised intercept.
+    gap : float
+        Value minus the dual value, a bound on how far `value` is from the least one.
+    violation : float
+        Largest misfit of a row without slack; 0 when every row has some.
+    steps : int
+        Solver steps taken.
+    outcome : Outcome
+    assumptions : tuple of str
+        What the solution takes for granted.
+    """
+
+    coefficients: Float[np.ndarray, "p *k"]
+    multipliers: Float[np.ndarray, "n *k"]
+    intercept: float | Float[np.ndarray, " k"]
+    value: float
+    gap: float
+    violation: float
+    steps: int
+    outcome: Outcome
+    assumptions: tuple[str, ...] = ()
+
+    def predict(self, design: Design) -> Float[np.ndarray, "m *k"]:
+        """Return the outputs for other inputs, described in the same columns.
+
+        Parameters
+        ----------
+        design : Design
+            m inputs.
+
+        Returns
+        -------
+        float array, shape (m,) or (m, k)
+        """
+        return design @ self.coefficients + self.intercept
+
+    def parts(self, design: Design) -> dict[Hashable, Float[np.ndarray, "m *k"]]:
+        """Return each block's share of the outputs; with the intercept they sum to `predict`.
+
+        Parameters
+        ----------
+        design : Design
+            m inputs.
+
+        Returns
+        -------
+        dict
+            Block label to array of shape (m,) or (m, k); the intercept under "intercept".
+        """
+        shares: dict[Hashable, np.ndarray] = {}
+        for block in design.blocks:
+            alone = np.zeros_like(self.coefficients)
+            alone[block.columns] = self.coefficients[block.columns]
+            shares[block.label] = design @ alone
+        n = design.shape[0]
+        shares["intercept"] = np.zeros((n, *self.coefficients.shape[1:])) + self.intercept
+        return shares

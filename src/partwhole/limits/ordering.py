@@ -1,0 +1,65 @@
+r"""Transitive ordering: a ridge on the path of neighbours.
+
+Each item gets a rank g, and :math:`f(i, j) = g_i - g_j`. With neighbours shown, g solves
+
+.. math:: r g_i + \sum_{j \sim i} (g_i - g_j - \mathrm{sign}(j - i)) = 0, \qquad
+          r = S_{12} / S = (1 - 2S)/S,
+
+so it decays from both ends with the root of :math:`\rho + 1/\rho = r + 2`; derived here.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from jaxtyping import Float
+
+from partwhole._checks import require
+from partwhole._types import Real
+
+
+def transitive_ranks(n_items: int, salience: Real) -> Float[np.ndarray, " n"]:
+    r"""Return the ranks g that a kernel learner gives to items seen with their neighbours.
+
+    For interior items :math:`g_i = A(\rho^i - \rho^{n-1-i})`; the ends fix
+    :math:`A = 1 / ((r + 1)(1 - \rho^{n-1}) - \rho + \rho^{n-2})`.
+
+    Parameters
+    ----------
+    n_items : int
+        n, at least 2.
+    salience : float
+        S(1; 2), in (0, 1/2]; at 1/2 ranks are equally spaced, one apart for each step.
+
+    Returns
+    -------
+    float array, shape (n,)
+        Falling; f(i, j) = g_i - g_j is positive when i comes first.
+
+    Raises
+    ------
+    InputError
+        For fewer than two items or a salience out of range.
+
+    Notes
+    -----
+    The task is that of Lippl & Stachenfeld (ICLR 2025); the solution is derived here.
+
+    Examples
+    --------
+    >>> transitive_ranks(7, 0.4).round(6).tolist()
+    [0.976744, 0.465116, 0.186047, 0.0, -0.186047, -0.465116, -0.976744]
+    """
+    require(n_items >= 2, "an ordering needs at least 2 items", n_items, "raise n_items")
+    require(
+        0 < salience <= 0.5,
+        "S(1;2) lies in (0, 1/2]",
+        salience,
+        "pass the salience of a single component",
+    )
+    i = np.arange(n_items)
+    r = (1.0 - 2.0 * salience) / salience
+    if r < 1e-12:
+        return (n_items - 1) / 2.0 - i
+    root = 2.0 / (r + 2.0 + np.sqrt(r * (r + 4.0)))
+    ends = (r + 1.0) * (1.0 - root ** (n_items - 1)) - root + root ** (n_items - 2)
+    return (root**i - root ** (n_items - 1 - i)) / ends

@@ -1,0 +1,155 @@
+r"""Shortcut bias: context dependence with a whole quadrant left out (CD-3), in closed form.
+
+In training the context alone predicts the response two times in three. A learner that leans on
+it answers every held-out combination wrongly; one that leans on the conjunctions of context
+and feature answers all of them rightly. Nothing lies in between.
+
+With :math:`P = n^2 S_1`, :math:`Q = n S_2`, :math:`R = 2 n S_1 + S_2` and
+:math:`s = 1 - 3 S_1 - 3 S_2`, the duals of the three classes of training trials (A: congruent,
+relevant feature in the half that is left out; B: conflict; D: the other congruent trials) obey a
+3 x 3 system; derived here.
+"""
+
+from __future__ import annotations
+
+from typing import overload
+
+import numpy as np
+
+from partwhole._checks import require
+from partwhole._types import Number, Real
+
+FITS = ("margin", "regression")
+
+
+@overload
+def shortcut_margin(
+    order_1: Real, order_2: Real, *, values_per_half: int = 3, fit: str = "margin"
+) -> float: ...
+@overload
+def shortcut_margin(
+    order_1: np.ndarray, order_2: np.ndarray, *, values_per_half: int = 3, fit: str = "margin"
+) -> np.ndarray: ...
+def shortcut_margin(
+    order_1: Number, order_2: Number, *, values_per_half: int = 3, fit: str = "margin"
+) -> Number:
+    r"""Return the margin that every held-out tuple of CD-3 shares.
+
+    Interpolation reaches
+
+    .. math:: M = \frac{2Q(P+Q) - P s}{2Q(P+Q) + s(3P + 4Q + s)}.
+
+    The hard-margin classifier reaches the same while :math:`s(2P + 3Q + s) \ge 2R(P+Q)`;
+    otherwise the D trials are fitted without support and
+
+    .. math:: M = \frac{Q(2P + 3Q + s) - P R}{(P + R + 2Q + s)(P + 2Q + s) - (P+Q)^2}.
+
+    Parameters
+    ----------
+    order_1, order_2 : float or float array
+        The saliences S(1; 3) and S(2; 3), at least 0, with :math:`3S_1 + 3S_2 \le 1`.
+    values_per_half : int, keyword-only, default 3
+        n, the values of each feature that call for one response.
+    fit : {"margin", "regression"}, keyword-only, default "margin"
+
+    Returns
+    -------
+    float or float array
+        Positive where the learner generalises.
+
+    Raises
+    ------
+    InputError
+        For saliences out of range or an unknown fit.
+
+    Notes
+    -----
+    The task is that of Lippl & Stachenfeld (ICLR 2025); the paper sweeps it numerically.
+
+    Examples
+    --------
+    >>> round(shortcut_margin(0.1, 0.05, values_per_half=3, fit="margin"), 6)
+    -0.073998
+    >>> round(shortcut_margin(0.15, 0.10, fit="regression"), 6)
+    0.275899
+    """
+    P, Q, R, s = _terms(order_1, order_2, values_per_half, fit)
+    regression = _ratio(2 * Q * (P + Q) - P * s, 2 * Q * (P + Q) + s * (3 * P + 4 * Q + s))
+    if fit == "regression":
+        return regression
+    spare = _ratio(
+        Q * (2 * P + 3 * Q + s) - P * R, (P + R + 2 * Q + s) * (P + 2 * Q + s) - (P + Q) ** 2
+    )
+    margin = np.where(s * (2 * P + 3 * Q + s) >= 2 * R * (P + Q), regression, spare)
+    return float(margin) if margin.ndim == 0 else margin
+
+
+def shortcut_boundary(order_1: Real, *, values_per_half: int = 3, fit: str = "margin") -> float:
+    r"""Return the salience S(2; 3) above which CD-3 generalises.
+
+    The sign changes where :math:`2 S_2 (n S_1 + S_2) = S_1 s` for regression and for the
+    margin with all trials in support, and where :math:`Q(2P + 3Q + s) = P R` otherwise.
+
+    Parameters
+    ----------
+    order_1 : float
+        S(1; 3), in [0, 1/3).
+    values_per_half : int, keyword-only, default 3
+    fit : {"margin", "regression"}, keyword-only, default "margin"
+
+    Returns
+    -------
+    float
+        NaN when no admissible S(2; 3) suffices.
+
+    Notes
+    -----
+    Derived here. Both conditions are quadratic in S(2; 3) with one nonnegative root.
+
+    Examples
+    --------
+    >>> round(shortcut_boundary(0.1), 6), round(shortcut_boundary(0.1, fit="regression"), 6)
+    (0.068879, 0.067617)
+    """
+    _terms(order_1, 0.0, values_per_half, fit)
+    n, S1 = values_per_half, float(order_1)
+    room = (1.0 - 3.0 * S1) / 3.0
+
+    def root(a: float, b: float, c: float) -> float:
+        """Return the nonnegative root of a x^2 + b x - c with a > 0, c >= 0."""
+        return (-b + np.sqrt(b * b + 4.0 * a * c)) / (2.0 * a)
+
+    # 2 S2 (n S1 + S2) = S1 (1 - 3 S1 - 3 S2)
+    found = root(2.0, 2.0 * n * S1 + 3.0 * S1, S1 * (1.0 - 3.0 * S1))
+    if fit == "margin":
+        P, Q, R, s = _terms(S1, min(found, room), n, fit)
+        if s * (2 * P + 3 * Q + s) < 2 * R * (P + Q):
+            # n S2 (2 n^2 S1 + 3 n S2 + 1 - 3 S1 - 3 S2) = n^2 S1 (2 n S1 + S2)
+            found = root(
+                3.0 * (n - 1.0),
+                2.0 * n * n * S1 + 1.0 - 3.0 * S1 - n * S1,
+                2.0 * n * n * S1 * S1,
+            )
+    return float(found) if found <= room else float("nan")
+
+
+def _terms(
+    order_1: Number, order_2: Number, n: int, fit: str
+) -> tuple[Number, Number, Number, Number]:
+    require(fit in FITS, f"fit is one of {', '.join(FITS)}", repr(fit), "choose one of them")
+    require(n >= 2, "values_per_half must be at least 2", n, "use 3 for the published task")
+    S1, S2 = np.asarray(order_1, dtype=float), np.asarray(order_2, dtype=float)
+    s = 1.0 - 3.0 * S1 - 3.0 * S2
+    require(
+        bool(np.all(S1 >= 0) and np.all(S2 >= 0) and np.all(s >= -1e-9)),
+        "saliences S(1;3), S(2;3) are at least 0 and three times their sum at most 1",
+        f"S1 in {S1.min():g}..{S1.max():g}, S2 in {S2.min():g}..{S2.max():g}",
+        "lower them",
+    )
+    return n * n * S1, n * S2, 2.0 * n * S1 + S2, np.maximum(s, 0.0)
+
+
+def _ratio(above: Number, below: Number) -> Number:
+    above, below = np.asarray(above), np.asarray(below)
+    ratio = np.divide(above, below, out=np.zeros_like(below), where=below > 0)
+    return float(ratio) if ratio.ndim == 0 else ratio

@@ -1,0 +1,467 @@
+r"""Solvability: can any learner with a fixed compositional representation answer at all?
+
+On held-out combinations such a learner is a sum over conjunctions that were seen. So targets
+outside the range of their indicators, or labels no such sum separates, are out of reach whatever
+the saliences; and there is a certificate: weights u on held-out combinations that every seen
+conjunction adds up to 0, while the targets do not.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import combinations, product
+from time import monotonic
+
+import numpy as np
+from jaxtyping import Float, Int
+from scipy import sparse
+
+from partwhole._checks import require
+from partwhole._types import Real
+from partwhole.features.conjunctions import ConjunctionDesign, Dictionary, conjunction_sets
+from partwhole.tasks import Task
+
+DENSE_WORK = 4e9
+TOLERANCE = 1e-8
+
+
+@dataclass(frozen=True, eq=False)
+class Certificate:
+    r"""Hold weights that prove a task unsolvable: :math:`\Phi^T u = 0` but :math:`u^T y \ne 0`.
+
+    Parameters
+    ----------
+    rows : int array, shape (q,)
+        Held-out rows of the task.
+    weights : float array, shape (q,)
+        u; whole numbers where possible.
+    total : float
+        :math:`u^T y`.
+    is_rectangle : bool
+        Whether four combinations suffice: two settings of some components crossed with two
+        settings of the others.
+    """
+
+    rows: Int[np.ndarray, " q"]
+    weights: Float[np.ndarray, " q"]
+    total: float
+    is_rectangle: bool
+
+    def sum_in_words(self, task: Task) -> str:
+        """Write the weighted sum of outputs, such as ``f(A, c) - f(A, d)``.
+
+        Parameters
+        ----------
+        task : Task
+            The task that the rows belong to.
+
+        Returns
+        -------
+        str
+        """
+        words = []
+        for row, weight in sorted(zip(self.rows, self.weights, strict=True), key=lambda p: -p[1]):
+            entries = ", ".join(
+                str(task.values[c][index]) for c, index in enumerate(task.components[row])
+            )
+            size = "" if abs(weight) == 1 else f"{abs(weight):g} "
+            words.append(("+ " if weight > 0 else "- ") + f"{size}f({entries})")
+        return " ".join(words).removeprefix("+ ")
+
+
+@dataclass(frozen=True, eq=False)
+class Solvability:
+    """Say whether sums of seen conjunctions can produce the held-out targets, and why not.
+
+    Parameters
+    ----------
+    task : Task
+    kind : str
+        "regression" (exact numbers) or "classification" (signs).
+    order : int
+        Conjunctions of at most so many components are considered.
+    solvable : bool or None
+        None when not decided in the time allowed.
+    rank : int or None
+        Rank of the seen conjunctions on the held-out combinations; None when too large.
+    r_squared : float
+        Share of the held-out targets' variance that the best sum explains; NaN when they
+        are constant.
+    certificate : Certificate or None
+        Proof when unsolvable.
+    seconds : float
+        Time spent.
+    """
+
+    task: Task
+    kind: str
+    order: int
+    solvable: bool | None
+    rank: int | None
+    r_squared: float
+    certificate: Certificate | None
+    seconds: float
+
+    def explain(self) -> str:
+        """Return the verdict and its evidence in words.
+
+        Returns
+        -------
+        str
+        """
+        if self.solvable is None:
+            return f"Not decided within {self.seconds:.1f} s; allow more with time_limit."
+        if self.certificate is None:
+            what = (
+                "separates the held-out labels"
+                if self.kind == "classification"
+                else ("equals the held-out targets")
+            )
+            return f"Solvable in principle: some sum of seen conjunctions {what}."
+        total = self.certificate.total
+        line = (
+            f"Not solvable: {self.certificate.sum_in_words(self.task)} is 0 for every sum of seen "
+            f"conjunctions, but the targets give {total:g}"
+        )
+        if self.kind == "classification":
+            line += "; so these weighted margins add up to 0 and can't all be positive"
+        return line + "."
+
+
+def solvability(
+    task: Task,
+    *,
+    kind: str = "auto",
+    max_order: int | None = None,
+    time_limit: Real = 10.0,
+) -> Solvability:
+    r"""Decide whether held-out targets are sums of seen conjunctions.
+
+    Regression asks whether :math:`y_{test}` lies in the range of :math:`\Phi_{test}`, the
+    indicators of the constant and of every conjunction seen in training; classification whether
+    some w has :math:`y_i (\Phi w)_i > 0` throughout, by the bounded problem
+    :math:`\max t,\; y_i (\Phi w)_i \ge t,\; |w| \le 1`.
+
+    Parameters
+    ----------
+    task : Task
+        With held-out rows. Repeated rows count once.
+    kind : {"auto", "regression", "classification"}, keyword-only, default "auto"
+        Classification when every target is -1 or +1.
+    max_order : int, keyword-only, optional
+        Consider conjunctions of at most so many components; all by default.
+    time_limit : float, keyword-only, default 10
+        Seconds after which classification may be left undecided.
+
+    Returns
+    -------
+    Solvability
+        The verdict, with a certificate that can be recomputed by hand when it is negative.
+        Rectangles (four combinations) are searched first.
+
+    Raises
+    ------
+    InputError
+        When nothing is held out, a kind is unknown, or labels have several outputs.
+
+    Notes
+    -----
+    Derived here from theorem 4.2 of Lippl & Stachenfeld (ICLR 2025). Solvable in principle
+    does not mean solved: see memorization leak and shortcut bias. A network that learns its
+    features may do better.
+
+    Examples
+    --------
+    >>> from partwhole import tasks
+    >>> found = solvability(tasks.associative_inference())
+    >>> print(found.explain())
+    Not solvable: f(A, B) + f(C, D) - f(A, D) - f(C, B) is 0 for every sum of seen conjunctions,
+    but the targets give 4; so these weighted margins add up to 0 and can't all be positive.
+    """
+    start = monotonic()
+    require(
+        kind in ("auto", "regression", "classification"),
+        "kind is 'auto', 'regression' or 'classification'",
+        repr(kind),
+        "choose one of them",
+    )
+    if kind == "auto":
+        kind = "classification" if task.is_classification else "regression"
+    require(
+        kind == "regression" or (task.targets.ndim == 1 and task.is_classification),
+        "classification needs one output with labels -1 and +1",
+        f"targets of shape {task.targets.shape} in {task.targets.min():g}..{task.targets.max():g}",
+        "ask for one label at a time, or for kind='regression'",
+    )
+    require(task.n_test > 0, "solvability is asked of held-out rows", "none", "hold some out")
+    order = task.n_components if max_order is None else min(max_order, task.n_components)
+    rows, y, conflict = _distinct_test(task)
+    phi = _seen_indicators(task, rows, order)
+    rank, r_squared, residual = _least_squares(phi, y)
+
+    certificate = None
+    solvable: bool | None
+    if conflict is not None:
+        certificate, solvable = conflict, False
+    elif kind == "regression":
+        scale = 1.0 + float(np.abs(y).max())
+        solvable = bool(np.abs(residual).max() <= TOLERANCE * scale)
+        if not solvable:
+            output = int(np.abs(residual).max(axis=0).argmax())
+            certificate = _rectangle(
+                task, rows, y[:, output], phi, False, start + time_limit
+            ) or _from_residual(rows, y[:, output], residual[:, output], phi)
+    else:
+        certificate = _rectangle(task, rows, y[:, 0], phi, True, start + time_limit)
+        if certificate is not None:
+            solvable = False
+        else:
+            left = max(0.1, start + time_limit - monotonic())
+            solvable, certificate = _separate(rows, y[:, 0], phi, left)
+    return Solvability(
+        task, kind, order, solvable, rank, r_squared, certificate, monotonic() - start
+    )
+
+
+def _distinct_test(task: Task) -> tuple[np.ndarray, np.ndarray, Certificate | None]:
+    """Return one row for each held-out tuple, its targets, and a conflict between repeats."""
+    held_out = np.flatnonzero(~task.is_train)
+    targets = task.targets[held_out].reshape(len(held_out), -1)
+    whole = tuple(range(task.n_components))
+    _, index = Dictionary.of(task.components[held_out], whole, task.n_values)
+    _, first, inverse = np.unique(index, return_index=True, return_inverse=True)
+    differs = np.abs(targets - targets[first][inverse]).max(axis=1) > 0
+    conflict = None
+    if differs.any():
+        one = int(np.flatnonzero(differs)[0])
+        other = int(first[inverse[one]])
+        output = int(np.abs(targets[one] - targets[other]).argmax())
+        total = float(targets[one, output] - targets[other, output])
+        conflict = Certificate(
+            held_out[[one, other]], np.array([1.0, -1.0]) * np.sign(total), abs(total), False
+        )
+    return held_out[first], targets[first], conflict
+
+
+def _seen_indicators(task: Task, rows: np.ndarray, order: int) -> sparse.csr_array:
+    """Return the seen conjunctions' indicators on these rows, without empty columns."""
+    sets = conjunction_sets(task.n_components, order)
+    design = ConjunctionDesign.seen(task.train_components, sets, task.n_values)
+    design = design.at(task.components[rows])
+    row, column = [], []
+    for block, index in zip(design.blocks, design.index, strict=True):
+        present = np.flatnonzero(index >= 0)
+        row.append(present)
+        column.append(block.start + index[present].astype(np.int64))
+    _, packed = np.unique(np.concatenate(column), return_inverse=True)
+    entries = np.ones(len(packed))
+    return sparse.csr_array((entries, (np.concatenate(row), packed)), (len(rows), packed.max() + 1))
+
+
+def _least_squares(phi: sparse.csr_array, y: np.ndarray) -> tuple[int | None, float, np.ndarray]:
+    """Return rank (where affordable), R squared and residual of the best sum."""
+    n, p = phi.shape  # pyright: ignore[reportGeneralTypeIssues]
+    if float(n) * p * min(n, p) <= DENSE_WORK:
+        left, size, _ = np.linalg.svd(phi.toarray(), full_matrices=False)
+        basis = left[:, size > 1e-10 * size[0]]
+        rank: int | None = basis.shape[1]
+        residual = y - basis @ (basis.T @ y)
+        residual -= basis @ (basis.T @ residual)
+    else:
+        rank = None
+        residual = np.stack(
+            [
+                column
+                - phi @ sparse.linalg.lsmr(phi, column, atol=1e-14, btol=1e-14, maxiter=20 * n)[0]
+                for column in y.T
+            ],
+            axis=1,
+        )
+    spread = float(np.sum((y - y.mean(axis=0)) ** 2))
+    r_squared = 1.0 - float(np.sum(residual**2)) / spread if spread > 0 else float("nan")
+    return rank, r_squared, residual
+
+
+def _annihilated(phi: sparse.csr_array, weights: np.ndarray) -> bool:
+    return bool(np.abs(phi.T @ weights).max() <= 1e-9 * np.abs(weights).sum())
+
+
+def _rectangle(
+    task: Task,
+    rows: np.ndarray,
+    y: np.ndarray,
+    phi: sparse.csr_array,
+    signs: bool,
+    deadline: float,
+) -> Certificate | None:
+    """Search two settings of some components crossed with two settings of the others."""
+    components = task.components[rows]
+    n_components = task.n_components
+    for k in range(1, n_components // 2 + 1):
+        for one in combinations(range(n_components), k):
+            other = tuple(c for c in range(n_components) if c not in one)
+            if 2 * k == n_components and 0 not in one:
+                continue
+            _, a = Dictionary.of(components, one, task.n_values)
+            _, b = Dictionary.of(components, other, task.n_values)
+            found = _rectangle_in_grid(a, b, y, phi, signs, deadline)
+            if found is not None:
+                weights = np.array([1.0, -1.0, -1.0, 1.0])
+                total = float(weights @ y[found])
+                return Certificate(rows[found], weights * np.sign(total), abs(total), True)
+    return None
+
+
+def _rectangle_in_grid(
+    a: np.ndarray,
+    b: np.ndarray,
+    y: np.ndarray,
+    phi: sparse.csr_array,
+    signs: bool,
+    deadline: float,
+    tries: int = 200,
+) -> np.ndarray | None:
+    """Return the rows of a rectangle whose contrast the seen conjunctions can't make."""
+    n_a, n_b = int(a.max()) + 1, int(b.max()) + 1
+    if n_a < 2 or n_b < 2 or n_a * n_b > 4_000_000:
+        return None
+    place = np.full((n_a, n_b), -1)
+    place[a, b] = np.arange(len(y))
+    target = np.where(place >= 0, y[place], np.nan)
+    for i in range(n_a):
+        if monotonic() > deadline or tries <= 0:
+            return None
+        difference = target[i] - target[i + 1 :]
+        known = ~np.isnan(difference)
+        low = np.where(known, difference, np.inf).argmin(axis=1)
+        high = np.where(known, difference, -np.inf).argmax(axis=1)
+        each = np.arange(len(difference))
+        gap = np.where(known.any(axis=1), difference[each, high] - difference[each, low], 0.0)
+        wanted = gap == 4.0 if signs else gap > TOLERANCE * (1.0 + np.abs(y).max())
+        for j in np.flatnonzero(wanted):
+            corners = place[[i, i, i + 1 + j, i + 1 + j], [high[j], low[j], high[j], low[j]]]
+            weights = np.zeros(len(y))
+            weights[corners] = [1.0, -1.0, -1.0, 1.0]
+            if _annihilated(phi, weights):
+                return corners
+            tries -= 1
+            if tries <= 0:
+                break
+    return None
+
+
+def _tidy(weights: np.ndarray, phi: sparse.csr_array) -> np.ndarray:
+    """Scale to whole numbers where a small factor does it and the proof still stands."""
+    weights = np.where(np.abs(weights) > 1e-9 * np.abs(weights).max(), weights, 0.0)
+    smallest = np.abs(weights[weights != 0]).min()
+    for factor in range(1, 13):
+        scaled = weights / smallest * factor
+        whole = np.round(scaled)
+        if np.abs(scaled - whole).max() < 1e-6 and not np.any(phi.T @ whole):
+            return whole
+    return weights / smallest
+
+
+def _certificate(
+    rows: np.ndarray, y: np.ndarray, weights: np.ndarray, phi: sparse.csr_array
+) -> Certificate:
+    tidy = _tidy(weights, phi)
+    used = np.flatnonzero(tidy)
+    total = float(tidy @ y)
+    tidy = tidy * (1.0 if total >= 0 else -1.0)
+    return Certificate(rows[used], tidy[used], abs(total), False)
+
+
+def _from_residual(
+    rows: np.ndarray, y: np.ndarray, residual: np.ndarray, phi: sparse.csr_array
+) -> Certificate:
+    """Find few combinations whose contrast the sums can't make: least total weight."""
+    from scipy.optimize import linprog
+
+    n = len(rows)
+    if n <= 2000:
+        columns = phi.T @ np.ones(n)
+        both = sparse.hstack([phi.T, -phi.T]).tocsc()
+        contrast = sparse.csc_array(np.concatenate([y, -y])[None, :])
+        right = np.append(np.zeros(len(columns)), 1.0)
+        found = linprog(
+            np.ones(2 * n),
+            A_eq=sparse.vstack([both, contrast]),
+            b_eq=right,
+            method="highs-ds",
+            options={"time_limit": 5.0},
+        )
+        if found.status == 0:
+            weights = found.x[:n] - found.x[n:]
+            if _annihilated(phi, weights):
+                return _certificate(rows, y, weights, phi)
+    return _certificate(rows, y, residual, phi)
+
+
+def _separate(
+    rows: np.ndarray, y: np.ndarray, phi: sparse.csr_array, time_limit: float
+) -> tuple[bool | None, Certificate | None]:
+    """Solve the bounded max-margin problem; believe only what its solution proves."""
+    from scipy.optimize import linprog
+
+    n, p = phi.shape  # pyright: ignore[reportGeneralTypeIssues]
+    signed = phi * y[:, None]
+    found = linprog(
+        np.append(np.zeros(p), -1.0),
+        A_ub=sparse.hstack([-signed, np.ones((n, 1))]).tocsr(),
+        b_ub=np.zeros(n),
+        bounds=[(-1.0, 1.0)] * p + [(None, 1.0)],
+        method="highs",
+        options={"time_limit": time_limit},
+    )
+    if found.x is None:
+        return None, None
+    if (signed @ found.x[:p]).min() > TOLERANCE:
+        return True, None
+    if found.status == 0:
+        shares = np.maximum(0.0, -found.ineqlin.marginals)
+        if shares.sum() > 0 and _annihilated(phi, y * shares):
+            return False, _certificate(rows, y, y * shares, phi)
+    return None, None
+
+
+def rectangles(task: Task) -> Int[np.ndarray, "q 4"]:
+    """List all rectangles of held-out pairs of a two-component task.
+
+    Parameters
+    ----------
+    task : Task
+        Two components.
+
+    Returns
+    -------
+    int array, shape (q, 4)
+        Rows (a, c), (a, d), (b, c), (b, d), on which every sum of seen conjunctions has
+        f(a, c) - f(a, d) - f(b, c) + f(b, d) = 0.
+
+    Raises
+    ------
+    InputError
+        When the task has other than two components.
+
+    Examples
+    --------
+    >>> from partwhole import tasks
+    >>> rectangles(tasks.associative_inference()).tolist()
+    [[1, 3, 9, 11]]
+    """
+    require(
+        task.n_components == 2,
+        "rectangles are listed for two components",
+        task.n_components,
+        "use solvability(task)",
+    )
+    place = np.full(task.n_values, -1)
+    held_out = np.flatnonzero(~task.is_train)
+    place[tuple(task.components[held_out].T)] = held_out
+    found = []
+    for a, b in combinations(range(place.shape[0]), 2):
+        both = np.flatnonzero((place[a] >= 0) & (place[b] >= 0))
+        for c, d in combinations(both, 2):
+            found.append([place[i, j] for i, j in product((a, b), (c, d))])
+    return np.array(found, dtype=int).reshape(-1, 4)

@@ -1,0 +1,266 @@
+r"""Many kernels on one task at once: phase diagrams and curves in milliseconds.
+
+Tuples that play the same part in a task get the same multiplier whatever the saliences, so the
+dual shrinks to one variable for each *cell* of exchangeable tuples. Cells are the coarsest
+partition in which every tuple of a cell sees equally many tuples of every cell at every overlap
+set, labels taken into account (an equitable partition of the signed overlap structure).
+Averaging over such cells keeps a convex dual feasible and never worsens it, so the reduction is
+exact; derived here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from partwhole._checks import require
+from partwhole._types import Real
+from partwhole.features.overlap import OverlapKernel
+from partwhole.limits.fits import OneSided
+from partwhole.limits.kernel_machines import Distinct
+from partwhole.limits.solvers import dual_newton
+from partwhole.tasks import Task
+
+CELL_LIMIT = 4000
+
+
+def overlap_sets(a: Int[np.ndarray, "n C"], b: Int[np.ndarray, "m C"]) -> Int[np.ndarray, "n m"]:
+    """Return the bitmask of shared components for every pair of tuples."""
+    overlap = np.zeros((len(a), len(b)), dtype=np.int64)
+    for c in range(a.shape[1]):
+        overlap |= (a[:, None, c] == b[None, :, c]).astype(np.int64) << c
+    return overlap
+
+
+def equitable_cells(colours: Int[np.ndarray, "n n"]) -> Int[np.ndarray, " n"]:
+    """Return the coarsest equitable partition of a graph with coloured edges.
+
+    Parameters
+    ----------
+    colours : int array, shape (n, n)
+        The colour of each ordered pair.
+
+    Returns
+    -------
+    int array, shape (n,)
+        The cell of each vertex, numbered from 0.
+
+    Examples
+    --------
+    >>> path = np.array([[0, 1, 2], [1, 0, 1], [2, 1, 0]])
+    >>> equitable_cells(path).tolist()
+    [0, 1, 0]
+    """
+    palette, flat = np.unique(colours, return_inverse=True)
+    flat = flat.reshape(colours.shape)
+    cells = np.zeros(len(colours), dtype=np.int64)
+    while True:
+        n_cells = int(cells.max()) + 1
+        pair = flat * n_cells + cells[None, :]
+        seen = np.zeros((len(colours), len(palette) * n_cells), dtype=np.int64)
+        np.add.at(seen, (np.arange(len(colours))[:, None], pair), 1)
+        _, refined = np.unique(np.column_stack([cells, seen]), axis=0, return_inverse=True)
+        refined = refined.ravel()
+        if refined.max() + 1 == n_cells:
+            return refined
+        cells = refined
+
+
+def _sigmas(kernels: Sequence[OverlapKernel] | np.ndarray, n_components: int) -> np.ndarray:
+    if isinstance(kernels, np.ndarray):
+        sigma = np.atleast_2d(np.asarray(kernels, dtype=float))
+    else:
+        sigma = np.stack([kernel.sigma for kernel in kernels])
+    require(
+        sigma.shape[1] == 1 << n_components,
+        f"kernels of a task with {n_components} components have {1 << n_components} coefficients",
+        f"{sigma.shape[1]}",
+        "build them with n_components of the task",
+    )
+    return sigma
+
+
+def margin_sweep(
+    task: Task, kernels: Sequence[OverlapKernel] | Float[np.ndarray, "B sets"]
+) -> Float[np.ndarray, "B m"]:
+    r"""Find the hard-margin classifier for many kernels, with a free intercept.
+
+    Parameters
+    ----------
+    task : Task
+        With labels -1 and +1.
+    kernels : sequence of OverlapKernel, or float array, shape (B, 2**C)
+        The kernels, or their Möbius coefficients.
+
+    Returns
+    -------
+    float array, shape (B, m)
+        Predictions for the m held-out rows; NaN where a kernel separates nothing.
+
+    Raises
+    ------
+    InputError
+        As `max_margin`, or for more than 4,000 distinct training tuples.
+
+    Notes
+    -----
+    Equal to `max_margin` with ``intercept="free"``, one kernel at a time.
+
+    Examples
+    --------
+    >>> from partwhole import tasks
+    >>> grid = [OverlapKernel.from_salience([0.1, s]) for s in (0.05, 0.08)]
+    >>> task = tasks.context_dependence(3)
+    >>> (task.test_targets * margin_sweep(task, grid)).mean(axis=1).round(6).tolist()
+    [-0.073998, 0.030924]
+    """
+    sigma = _sigmas(kernels, task.n_components)
+    distinct = Distinct.of(task)
+    require(
+        distinct.spread <= 1e-12 and task.is_classification,
+        "a margin needs labels -1 and +1, one for each training tuple",
+        f"targets in {task.targets.min():g}..{task.targets.max():g}",
+        "use interpolation_sweep for numbers",
+    )
+    n = len(distinct.components)
+    require(
+        n <= CELL_LIMIT,
+        f"a sweep takes at most {CELL_LIMIT} distinct training tuples",
+        n,
+        "call max_margin for each kernel",
+    )
+    y = distinct.targets
+    overlap = overlap_sets(distinct.components, distinct.components)
+    cells = equitable_cells(2 * overlap + (y[:, None] * y[None, :] > 0))
+    n_cells = int(cells.max()) + 1
+    size = np.bincount(cells).astype(float)
+    sets = 1 << task.n_components
+    among = _cell_sums(overlap, cells, n_cells, cells, y[:, None] * y[None, :], sets)
+    # Unknown: the summed multiplier of each cell; its outputs are averages over the cell.
+    reduced = among / size[:, None, None] / size[None, :, None]
+    label_mean = np.bincount(cells, weights=y) / size
+
+    kappa = np.array(sigma)
+    kappa[:, 0] = 0.0
+    for c in range(task.n_components):
+        cube = kappa.reshape(len(kappa), -1, 2, 1 << c)
+        cube[:, :, 1] += cube[:, :, 0]
+    hessian = np.einsum("ijs,Bs->Bij", reduced, kappa, optimize=True)
+    scale = np.einsum("Bii->B", hessian) / n_cells
+    scaled = hessian / scale[:, None, None]
+    one_sided = OneSided(np.arange(n_cells), np.ones(n_cells), np.ones(n_cells))
+    border = label_mean[:, None] if np.abs(label_mean).max() > 1e-12 else np.zeros((n_cells, 0))
+
+    solution = dual_newton.interior_point(scaled, one_sided, border)
+    solution = dual_newton.polish(scaled, one_sided, border, solution)
+    alpha = solution.multipliers / scale[:, None]
+
+    test = task.test_components
+    across = _cell_sums(
+        overlap_sets(test, distinct.components),
+        np.arange(len(test)),
+        len(test),
+        cells,
+        np.broadcast_to(y, (len(test), n)),
+        sets,
+    )
+    outputs = np.einsum("tjs,Bs,Bj->Bt", across / size[None, :, None], kappa, alpha, optimize=True)
+    outputs = outputs + solution.zero_coefficients.sum(axis=1)[:, None]
+    return np.where(solution.infeasible[:, None], np.nan, outputs)
+
+
+def _cell_sums(
+    overlap: np.ndarray,
+    rows: np.ndarray,
+    n_rows: int,
+    cells: np.ndarray,
+    signs: np.ndarray,
+    sets: int,
+) -> np.ndarray:
+    """Add up signs by row group, cell and overlap set: an array (row groups, cells, 2**C)."""
+    n_cells = int(cells.max()) + 1
+    place = (rows[:, None] * n_cells + cells[None, :]) * sets + overlap
+    sums = np.bincount(place.ravel(), weights=signs.ravel(), minlength=n_rows * n_cells * sets)
+    return sums.reshape(n_rows, n_cells, sets)
+
+
+def interpolation_sweep(
+    task: Task, salience: Float[np.ndarray, " B"], *, ridge: Real = 0.0
+) -> Float[np.ndarray, "B m *k"]:
+    r"""Find the minimum-norm interpolant of a two-component task for many S(1; 2) at once.
+
+    The kernel is :math:`S\,G + (1 - 2S)\,I` with the Gram matrix G of the components' one-hot
+    indicators, so one eigendecomposition of the centred G serves every salience.
+
+    Parameters
+    ----------
+    task : Task
+        Two components.
+    salience : float array, shape (B,)
+        S(1; 2), 0..1/2.
+    ridge : float, keyword-only, default 0
+        As in `interpolate`, when no training tuple is repeated.
+
+    Returns
+    -------
+    float array, shape (B, m) or (B, m, k)
+        Predictions for the m held-out rows, with a free intercept.
+
+    Raises
+    ------
+    InputError
+        When the task has other than two components or repeated training tuples, or a salience
+        is out of range.
+
+    Notes
+    -----
+    Equal to `interpolate` with ``intercept="free"``, one kernel at a time. At S = 1/2, where
+    nothing is memorized, it is the limit from below: the additive least-squares fit.
+
+    Examples
+    --------
+    >>> from partwhole import tasks
+    >>> task = tasks.dispersed_addition(range(-4, 5), 2, seed=1)
+    >>> found = interpolation_sweep(task, np.array([0.1, 0.3]))
+    >>> ((found - task.test_targets) ** 2).mean(axis=1).round(6).tolist()
+    [8.737095, 3.792571]
+    """
+    require(
+        task.n_components == 2,
+        "a salience sweep takes two components",
+        task.n_components,
+        "call interpolate for each kernel",
+    )
+    require(
+        bool(np.all((salience >= 0) & (salience <= 0.5))) and ridge >= 0,
+        "S(1;2) lies in 0..1/2 and ridge is at least 0",
+        f"S in {np.min(salience):g}..{np.max(salience):g}, ridge {ridge:g}",
+        "pass the salience of a single component",
+    )
+    train, test = task.train_components, task.test_components
+    shared = (train[:, None, :] == train[None, :, :]).sum(axis=2)
+    require(
+        int((shared == 2).sum()) == len(train),
+        "a salience sweep takes distinct training tuples",
+        f"{len(train)} rows with repeats",
+        "call interpolate for each kernel",
+    )
+    y = task.train_targets.reshape(len(train), -1)
+    gram = shared.astype(float)
+    centred = gram - gram.mean(axis=0)
+    centred = centred - centred.mean(axis=1, keepdims=True)
+    size, basis = np.linalg.eigh(0.5 * (centred + centred.T))
+    size = np.maximum(size, 0.0)
+    top = 1.0 - 2.0 * salience + ridge
+    loaded = basis.T @ (y - y.mean(axis=0))
+    below = salience[:, None] * size + top[:, None]
+    # Directions without shared components only matter where something is memorized.
+    idle = below <= 1e-13 * (1.0 + size.max())
+    weight = np.where(idle, 0.0, 1.0 / np.where(idle, 1.0, below))
+    v = basis @ (weight[:, :, None] * loaded)
+    across = (test[:, None, :] == train[None, :, :]).sum(axis=2).astype(float)
+    level = y.mean(axis=0) - salience[:, None] * (gram.mean(axis=0) @ v)
+    outputs = level[:, None] + salience[:, None, None] * (across @ v)
+    return outputs.reshape(len(salience), len(test), *task.targets.shape[1:])

@@ -1,0 +1,225 @@
+"""The shell of a self-contained HTML page, and a builder in which plain text is always escaped."""
+
+from __future__ import annotations
+
+import base64
+import html
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+from partwhole._checks import require
+
+_VOID = {"br", "col", "hr", "img", "input", "link", "meta", "wbr"}
+_KINDS = {"svg": "image/svg+xml", "png": "image/png"}
+
+
+@dataclass(frozen=True)
+class Html:
+    """Markup that is already safe; everything else is text and gets escaped."""
+
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
+
+
+def join(*children: Any) -> Html:
+    """Join children into markup: `Html` as it is, iterables by their members, the rest escaped.
+
+    None and False are nothing.
+
+    Examples
+    --------
+    >>> str(join("a < b", None, [tag("br"), 3]))
+    'a &lt; b<br>3'
+    """
+    parts = []
+    for child in children:
+        if child is None or child is False:
+            continue
+        if isinstance(child, Html):
+            parts.append(child.text)
+        elif isinstance(child, Iterable) and not isinstance(child, str | bytes):
+            parts.append(join(*child).text)
+        else:
+            parts.append(html.escape(str(child)))
+    return Html("".join(parts))
+
+
+def tag(element: str, /, *children: Any, **attributes: Any) -> Html:
+    """Build an element.
+
+    A trailing underscore of an attribute's name is dropped (`class_`), others become hyphens.
+    An attribute of True stands bare; one of None or False is left out.
+
+    Examples
+    --------
+    >>> str(tag("a", "R & D", href="?a=1&b=2", class_="plain", hidden=False))
+    '<a href="?a=1&amp;b=2" class="plain">R &amp; D</a>'
+    """
+    words = [element]
+    for key, value in attributes.items():
+        if value is None or value is False:
+            continue
+        key = key.rstrip("_").replace("_", "-")
+        words.append(key if value is True else f'{key}="{html.escape(str(value))}"')
+    opening = f"<{' '.join(words)}>"
+    if element in _VOID:
+        require(not children, "an empty element has no children", element, "leave them out")
+        return Html(opening)
+    return Html(f"{opening}{join(*children)}</{element}>")
+
+
+def prose(text: str) -> Html:
+    """Set plain text as paragraphs, parted by blank lines, with `backticked` words as code.
+
+    Examples
+    --------
+    >>> str(prose("Let `a < b`."))
+    '<p>Let <code>a &lt; b</code>.</p>'
+    """
+    paragraphs = [" ".join(each.split()) for each in text.replace("``", "`").split("\n\n")]
+    return join(tag("p", _inline(each)) for each in paragraphs if each)
+
+
+def picture(data: bytes, alt: str, *, kind: str = "svg", **attributes: Any) -> Html:
+    """Show an image that travels inside the page.
+
+    Parameters
+    ----------
+    data : bytes
+        The image's file.
+    alt : str
+        What it shows, for whoever cannot see it.
+    kind : {"svg", "png"}, default "svg"
+        Kind of file.
+    **attributes
+        Further attributes of the element.
+
+    Returns
+    -------
+    Html
+    """
+    require(kind in _KINDS, "a picture is svg or png", repr(kind), "render it as one of them")
+    address = f"data:{_KINDS[kind]};base64,{base64.b64encode(data).decode()}"
+    return tag("img", src=address, alt=alt, **attributes)
+
+
+def plot(figure: Any, alt: str, *, kind: str = "svg") -> Html:
+    """Show a matplotlib figure as a picture that travels inside the page."""
+    file = BytesIO()
+    figure.savefig(file, format=kind, bbox_inches="tight")
+    return picture(file.getvalue(), alt, kind=kind)
+
+
+def scroll(*children: Any, label: str) -> Html:
+    """Let wide content scroll sideways in a region of its own that the keyboard can reach."""
+    return tag("div", *children, class_="scroll", role="region", aria_label=label, tabindex=0)
+
+
+def table(
+    headings: Sequence[Any],
+    rows: Iterable[Sequence[Any]],
+    *,
+    caption: str,
+    numbers: Sequence[int] = (),
+    foot: Sequence[Any] | None = None,
+) -> Html:
+    """Build a table that scrolls in its own region; the first cell of a row names the row.
+
+    Parameters
+    ----------
+    headings : sequence
+        One for each column.
+    rows : iterable of sequences
+        Cells, as text or `Html`.
+    caption : str
+        What the table holds; shown above it.
+    numbers : sequence of int, default ()
+        Columns set as figures, to the right.
+    foot : sequence, default None
+        A last row of totals.
+
+    Returns
+    -------
+    Html
+    """
+
+    def line(cells: Sequence[Any]) -> Html:
+        first, *rest = cells
+        return tag(
+            "tr",
+            tag("th", first, scope="row"),
+            [
+                tag("td", each, class_="number" if i in numbers else None)
+                for i, each in enumerate(rest, 1)
+            ],
+        )
+
+    head = [
+        tag("th", each, scope="col", class_="number" if i in numbers else None)
+        for i, each in enumerate(headings)
+    ]
+    return scroll(
+        tag(
+            "table",
+            tag("caption", caption),
+            tag("thead", tag("tr", head)),
+            tag("tbody", [line(row) for row in rows]),
+            tag("tfoot", line(foot)) if foot is not None else None,
+        ),
+        label=caption,
+    )
+
+
+def page(title: str, *, header: Any, main: Any, nav: Any = None, footer: Any = None) -> str:
+    """Build a whole page: one file that asks nothing of the network.
+
+    Parameters
+    ----------
+    title : str
+        Title of the document.
+    header, main : children
+        The page's opening, with its one `h1`, and its content.
+    nav, footer : children, default None
+        Links into the page, and its closing lines.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> print(page("Hello", header=tag("h1", "Hello"), main="")[:36])
+    <!doctype html>
+    <html lang="en"><hea
+    """
+    style = Path(__file__).with_name("page.css").read_text("utf-8")
+    head = tag(
+        "head",
+        tag("meta", charset="utf-8"),
+        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        tag("meta", name="color-scheme", content="light dark"),
+        tag("title", title),
+        tag("link", rel="icon", href="data:,"),
+        tag("style", Html(style)),
+    )
+    body = tag(
+        "body",
+        tag("a", "Skip to the content", class_="skip", href="#content"),
+        tag("header", header),
+        tag("nav", nav, aria_label="On this page") if nav is not None else None,
+        tag("main", main, id="content", tabindex=-1),
+        tag("footer", footer) if footer is not None else None,
+    )
+    return f"<!doctype html>\n{tag('html', head, body, lang='en')}\n"
+
+
+def _inline(text: str) -> Html:
+    pieces = text.split("`")
+    if len(pieces) % 2 == 0:
+        return join(text)
+    return join(tag("code", each) if i % 2 else each for i, each in enumerate(pieces))

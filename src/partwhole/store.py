@@ -1,0 +1,370 @@
+"""One function: a cell's result, computed once, kept on disk.
+
+A cell is one independent unit of work. Its key is the study's name, the study's integer revision
+and the canonical form of its configuration. On disk it is a folder with two files,
+`arrays.npz` and `cell.json`; the second carries the checksum of the first. The folder is written
+under a temporary name and renamed when it is whole, so a cell is there entirely or not at all, and
+resuming means skipping what is there. A lock, which the system frees when its process dies, lets
+one process compute while the others wait and read.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import time
+import zipfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from partwhole import __version__
+from partwhole._checks import InputError, require
+
+ARRAYS, META = "arrays.npz", "cell.json"
+_OURS = re.compile(r"[0-9a-f]{20}(\.(partial|lock|damaged\d*))?").fullmatch
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A whole cell on disk: where it is, what it is, how large it is in bytes."""
+
+    folder: Path
+    study: str
+    revision: int
+    config: dict[str, Any]
+    time: str
+    size: int
+
+
+def default_root() -> Path:
+    """Return the folder that keeps cells: `$PARTWHOLE_STORE`, else `report/store`."""
+    return Path(os.environ.get("PARTWHOLE_STORE") or Path("report", "store"))
+
+
+def canonical(config: Mapping[str, Any]) -> str:
+    """Write a configuration as one line of JSON that equal configurations share.
+
+    Keys are sorted, floats are exact, tuples are lists and -0.0 is 0.0; 1 and 1.0 differ, since
+    they may compute different things.
+
+    Parameters
+    ----------
+    config : mapping of str to plain data
+        Plain data is None, bool, int, finite float, str, and lists, tuples and str-keyed
+        mappings of it.
+
+    Returns
+    -------
+    str
+
+    Raises
+    ------
+    InputError
+        If the configuration holds anything else.
+
+    Examples
+    --------
+    >>> canonical({"seed": 1, "salience": (0.1, 0.30000000000000004)})
+    '{"salience": [0.1, 0.30000000000000004], "seed": 1}'
+    """
+    return json.dumps(_plain(config, "config"), sort_keys=True, allow_nan=False)
+
+
+def digest(study: str, config: Mapping[str, Any], *, revision: int) -> str:
+    """Return the key of a cell: 20 hexadecimal digits of the SHA-256 of all that names it.
+
+    Examples
+    --------
+    >>> digest("leak", {"a": 1, "b": 2}, revision=1) == digest("leak", {"b": 2, "a": 1}, revision=1)
+    True
+    """
+    text = json.dumps([study, revision, canonical(config)])
+    return hashlib.sha256(text.encode()).hexdigest()[:20]
+
+
+def cell(
+    study: str,
+    config: Mapping[str, Any],
+    compute: Callable[[], Mapping[str, Any]],
+    *,
+    revision: int,
+    root: Path | None = None,
+) -> dict[str, np.ndarray]:
+    """Return a cell's arrays, computing and keeping them if they are not on disk whole.
+
+    Of several processes that want the same cell one computes and the others wait and read. A cell
+    found damaged is renamed to `*.damaged` and computed again.
+
+    Parameters
+    ----------
+    study : str
+        Name of the study: letters, digits, dots, dashes and underscores.
+    config : mapping of str to plain data
+        Configuration of the cell; see `canonical`. Its `seed`, if any, is noted beside the result.
+    compute : callable () -> mapping of str to array
+        Makes the arrays; they may not hold Python objects.
+    revision : int
+        Revision of the study's computation; another revision is another cell.
+    root : Path, default None
+        Folder of the store; None is `default_root()`.
+
+    Returns
+    -------
+    dict of str to numpy.ndarray
+        The arrays, as read back from disk.
+
+    Raises
+    ------
+    InputError
+        If the name, the configuration or the arrays cannot be kept.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     for _ in range(2):
+    ...         found = cell("squares", {"n": 3}, lambda: print("computing") or {"y": [0, 1, 4]},
+    ...                      revision=1, root=Path(folder))
+    computing
+    >>> found["y"]
+    array([0, 1, 4])
+    """
+    require(
+        re.fullmatch(r"\w[\w.-]*", study, flags=re.ASCII),
+        "a study's name holds letters, digits, dots, dashes and underscores",
+        repr(study),
+        "rename the study",
+    )
+    key = digest(study, config, revision=revision)
+    home = (default_root() if root is None else root) / study / key
+    arrays = _read(home, config)
+    if arrays is not None:
+        return arrays
+    home.parent.mkdir(parents=True, exist_ok=True)
+    with _lock(home.with_name(f"{key}.lock")):
+        arrays = _read(home, config)
+        if arrays is not None:
+            return arrays
+        if home.exists():
+            _set_aside(home)
+        start = time.perf_counter()
+        made = _checked(compute())
+        meta = {
+            "study": study,
+            "revision": revision,
+            "config": json.loads(canonical(config)),
+            "seed": config.get("seed"),
+            "version": __version__,
+            "commit": commit(),
+            "time": datetime.now(UTC).isoformat(timespec="seconds"),
+            "seconds": round(time.perf_counter() - start, 3),
+        }
+        _write(home, made, meta)
+        arrays = _read(home, config)
+    if arrays is None:
+        raise OSError(f"the cell {home} was written but reads back damaged; check the disk")
+    return arrays
+
+
+def kept(root: Path | None = None, study: str | None = None) -> list[Kept]:
+    """List the cells on disk, of one study or of all, by study and then by time.
+
+    Their arrays are not read: a damaged cell is found when it is next wanted.
+    """
+    root = default_root() if root is None else root
+    found = []
+    for path in root.glob(f"{study or '*'}/*/{META}"):
+        if "." in path.parent.name:
+            continue
+        try:
+            meta = json.loads(path.read_text("utf-8"))
+            size = path.stat().st_size + path.with_name(ARRAYS).stat().st_size
+            fields = [meta[name] for name in ("study", "revision", "config", "time")]
+        except (OSError, ValueError, KeyError, TypeError):
+            continue
+        found.append(Kept(path.parent, *fields, size=size))
+    return sorted(found, key=lambda each: (each.study, each.time, each.folder))
+
+
+def clear(root: Path | None = None, study: str | None = None) -> int:
+    """Remove the cells of one study or of all, damaged ones and remains too; return how many.
+
+    Cells that another process is computing right now are left alone.
+    """
+    root = default_root() if root is None else root
+    removed = 0
+    for folder in root.glob(f"{study or '*'}/"):
+        for key in sorted({path.name[:20] for path in folder.iterdir() if _OURS(path.name)}):
+            try:
+                with _lock(folder / f"{key}.lock", wait=False):
+                    removed += (folder / key).exists()
+                    for path in folder.glob(f"{key}*/"):
+                        shutil.rmtree(path)
+            except BlockingIOError:
+                continue
+        if not any(folder.iterdir()):
+            folder.rmdir()
+    return removed
+
+
+@cache
+def commit() -> str | None:
+    """Return the commit of the checkout this package runs from, or None outside one."""
+    checkout = Path(__file__).parents[2]
+    if not (checkout / ".git").exists():
+        return None
+    command = ["git", "-C", str(checkout), "describe", "--always", "--dirty", "--abbrev=40"]
+    try:
+        done = subprocess.run(
+            [*command, "--exclude=*"], capture_output=True, text=True, timeout=20, check=True
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return done.stdout.strip()
+
+
+def _plain(value: Any, where: str) -> Any:
+    if value is None or isinstance(value, bool | str):
+        return value
+    if isinstance(value, int):
+        return int(value)
+    if isinstance(value, float):
+        require(
+            np.isfinite(value),
+            "numbers in a configuration are finite",
+            f"{value} at {where}",
+            "leave the entry out or use None",
+        )
+        return float(value) + 0.0
+    if isinstance(value, list | tuple):
+        return [_plain(each, f"{where}[{i}]") for i, each in enumerate(value)]
+    if isinstance(value, Mapping):
+        for key in value:
+            require(
+                isinstance(key, str),
+                "keys in a configuration are strings",
+                f"{key!r} in {where}",
+                "use str(key)",
+            )
+        return {str(key): _plain(each, f"{where}[{key!r}]") for key, each in value.items()}
+    raise InputError(
+        "a configuration is plain data (None, bool, int, float, str, lists and mappings of them); "
+        f"got {type(value).__name__} at {where}; convert it with .item(), .tolist() or str()"
+    )
+
+
+def _checked(made: Mapping[str, Any]) -> dict[str, np.ndarray]:
+    require(
+        isinstance(made, Mapping),
+        "a cell's result maps names to arrays",
+        type(made).__name__,
+        "return a dict",
+    )
+    arrays = {}
+    for name, value in made.items():
+        require(
+            isinstance(name, str) and name.isidentifier(),
+            "names of arrays are identifiers",
+            repr(name),
+            "rename the array",
+        )
+        arrays[name] = np.asarray(value)
+        require(
+            not arrays[name].dtype.hasobject,
+            "arrays hold numbers, truth values or text",
+            f"Python objects in {name!r}",
+            "convert them to a NumPy type first",
+        )
+    return arrays
+
+
+def _read(home: Path, config: Mapping[str, Any]) -> dict[str, np.ndarray] | None:
+    """Return the arrays of a whole cell; None if it is absent or damaged in any way."""
+    try:
+        meta = json.loads((home / META).read_text("utf-8"))
+        payload = (home / ARRAYS).read_bytes()
+        if meta["checksum"] != hashlib.sha256(payload).hexdigest():
+            return None
+        if canonical(meta["config"]) != canonical(config):
+            return None
+        with np.load(home / ARRAYS, allow_pickle=False) as archive:
+            return {name: archive[name] for name in archive.files}
+    except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile):
+        return None
+
+
+def _write(home: Path, arrays: dict[str, np.ndarray], meta: dict[str, Any]) -> None:
+    partial = home.with_name(f"{home.name}.partial")
+    shutil.rmtree(partial, ignore_errors=True)
+    partial.mkdir()
+    with (partial / ARRAYS).open("w+b") as file:
+        with zipfile.ZipFile(file, "w") as archive:
+            for name, array in arrays.items():
+                with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+                    np.lib.format.write_array(member, array, allow_pickle=False)
+        file.flush()
+        os.fsync(file.fileno())
+        file.seek(0)
+        meta["checksum"] = hashlib.file_digest(file, "sha256").hexdigest()
+    with (partial / META).open("w", encoding="utf-8") as file:
+        json.dump(meta, file, indent=2, allow_nan=False)
+        file.flush()
+        os.fsync(file.fileno())
+    _sync(partial)
+    partial.rename(home)
+    _sync(home.parent)
+
+
+def _sync(folder: Path) -> None:
+    """Make the names in a folder survive a loss of power."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _set_aside(home: Path) -> None:
+    number, aside = 1, home.with_name(f"{home.name}.damaged")
+    while aside.exists():
+        number, aside = number + 1, home.with_name(f"{home.name}.damaged{number + 1}")
+    home.rename(aside)
+
+
+@contextmanager
+def _lock(path: Path, *, wait: bool = True) -> Iterator[None]:
+    """Hold the lock of one cell; the system frees it when the process dies, however it dies."""
+    while True:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        except BaseException:
+            os.close(descriptor)
+            raise
+        if _is_at(descriptor, path):
+            break
+        os.close(descriptor)  # the holder before us removed the file: take the new one
+    try:
+        yield
+    finally:
+        path.unlink(missing_ok=True)
+        os.close(descriptor)
+
+
+def _is_at(descriptor: int, path: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(descriptor), path.stat())
+    except FileNotFoundError:
+        return False

@@ -1,0 +1,32 @@
+"""Theory beside experiment, a module for a figure.
+
+A study is a module with a question, a source, a revision, presets and a budget, and four functions:
+`cell` does one independent piece of work on plain data, `gather` builds one dataset from all of
+them, `claims` weighs what is claimed against what was found, and `figure` draws it.
+"""
+
+from partwhole.studies._claim import Claim as Claim
+from partwhole.studies._claim import Verdict as Verdict
+from partwhole.studies._figure import COLOURS as COLOURS
+from partwhole.studies._figure import STYLE as STYLE
+from partwhole.studies._figure import draw as draw
+from partwhole.studies._figure import render as render
+from partwhole.studies._figure import save_figure as save_figure
+from partwhole.studies._study import Arrays as Arrays
+from partwhole.studies._study import Cells as Cells
+from partwhole.studies._study import Config as Config
+from partwhole.studies._study import Result as Result
+from partwhole.studies._study import Study as Study
+from partwhole.studies._study import configuration_hash as configuration_hash
+from partwhole.studies._study import configurations as configurations
+from partwhole.studies._study import find as find
+from partwhole.studies._study import registered as registered
+from partwhole.studies._study import run as run
+from partwhole.studies._study import short_name as short_name
+from partwhole.studies._study import spawned as spawned
+from partwhole.studies.report import QUICK_LIMIT as QUICK_LIMIT
+from partwhole.studies.report import Report as Report
+from partwhole.studies.report import write_report as write_report
+
+# The report shows them in this order.
+STUDIES: tuple[str, ...] = ()

@@ -1,0 +1,311 @@
+"""The frame every study stands in: find it, run its cells, gather them, weigh its claims."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Executor, ProcessPoolExecutor, as_completed
+from dataclasses import dataclass
+from functools import partial
+from importlib import import_module
+from multiprocessing import get_context
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Protocol, cast
+
+import matplotlib.figure
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from partwhole import __version__, store
+from partwhole._checks import require
+from partwhole.studies._claim import Claim
+
+Config = dict[str, Any]
+Arrays = dict[str, np.ndarray]
+Cells = list[tuple[Config, Arrays]]
+
+_NAMES = (
+    "QUESTION",
+    "SOURCE",
+    "REVISION",
+    "PRESETS",
+    "BUDGET",
+    "cell",
+    "gather",
+    "claims",
+    "figure",
+)
+
+
+class Study(Protocol):
+    """What a study module has; a module that has it all is a study.
+
+    `CAPTION`, a sentence or two on what the figure shows, is read where the figure cannot be seen;
+    a study without one is captioned by its question.
+    """
+
+    QUESTION: str
+    SOURCE: str
+    REVISION: int
+    PRESETS: Mapping[str, Sequence[Config]]
+    BUDGET: float
+
+    def cell(self, config: Config) -> Arrays: ...
+    def gather(self, cells: Cells) -> xr.Dataset: ...
+    def claims(self, data: xr.Dataset) -> list[Claim]: ...
+    def figure(self, data: xr.Dataset) -> matplotlib.figure.Figure: ...
+
+
+@dataclass(frozen=True)
+class Result:
+    """A study that was run: its data, its claims, and what it took.
+
+    Parameters
+    ----------
+    name : str
+        Name of the study.
+    study : module
+        The study itself.
+    preset : str
+        Which of its presets was run.
+    data : xarray.Dataset
+        What `gather` built; its attributes carry the study, its revision, the preset, the
+        configuration hash, the version, the commit and the seeds.
+    claims : tuple of Claim
+        The claims weighed on the data.
+    seconds : float
+        How long the run took, cells read from the store included.
+    computed, read : int
+        How many cells were computed, and how many were read from the store.
+    """
+
+    name: str
+    study: ModuleType
+    preset: str
+    data: xr.Dataset
+    claims: tuple[Claim, ...]
+    seconds: float
+    computed: int
+    read: int
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return the claims as a table, a row for each."""
+        rows = [
+            {
+                "statement": claim.statement,
+                "source": claim.source,
+                "relation": claim.relation,
+                "reference": claim.reference,
+                "found": claim.found,
+                "tolerance": claim.tolerance,
+                "low": claim.interval[0] if claim.interval else np.nan,
+                "high": claim.interval[1] if claim.interval else np.nan,
+                "verdict": claim.verdict.value,
+                "note": claim.note,
+            }
+            for claim in self.claims
+        ]
+        return pd.DataFrame(rows)
+
+
+def registered() -> dict[str, str]:
+    """Return the registered studies: the name a person types, and the module behind it."""
+    from partwhole import studies
+
+    return {module.removeprefix("partwhole.studies."): module for module in studies.STUDIES}
+
+
+def short_name(study: ModuleType) -> str:
+    """Return the name a person types for a study module."""
+    return study.__name__.removeprefix("partwhole.studies.")
+
+
+def find(name: str) -> ModuleType:
+    """Return a registered study by its name.
+
+    Raises
+    ------
+    InputError
+        If no study has this name.
+    """
+    known = registered()
+    require(
+        name in known,
+        "a study's name is one that `partwhole list` shows",
+        repr(name),
+        f"choose from {', '.join(known)}" if known else "none is registered yet",
+    )
+    return load(known[name])
+
+
+def load(module: str) -> ModuleType:
+    """Import a study module and check that it has all that a study needs."""
+    study = import_module(module)
+    missing = [name for name in _NAMES if not hasattr(study, name)]
+    require(
+        not missing,
+        f"a study defines {', '.join(_NAMES)}",
+        f"{module} without {', '.join(missing)}",
+        "add what is missing",
+    )
+    return study
+
+
+def configurations(study: ModuleType, preset: str) -> list[Config]:
+    """Return the cell configurations of a preset, in their order."""
+    require(
+        preset in study.PRESETS,
+        f"a preset of {short_name(study)} is one of its own",
+        repr(preset),
+        f"choose from {', '.join(study.PRESETS)}",
+    )
+    return [dict(config) for config in study.PRESETS[preset]]
+
+
+def configuration_hash(study: ModuleType, preset: str) -> str:
+    """Return 12 hexadecimal digits that name the study, its revision and every configuration."""
+    lines = [short_name(study), str(study.REVISION)]
+    lines += [store.canonical(config) for config in configurations(study, preset)]
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:12]
+
+
+def run(
+    study: str | ModuleType,
+    preset: str = "quick",
+    *,
+    executor: Executor | None = None,
+    store: Path | None = None,
+    progress: bool = True,
+) -> Result:
+    """Run a study: compute or read its cells, gather them and weigh its claims.
+
+    Parameters
+    ----------
+    study : str or module
+        A name that `partwhole list` shows, or a study module.
+    preset : str, default "quick"
+        One of the study's presets.
+    executor : concurrent.futures.Executor, default None
+        What the cells run on; None is this process, one cell after another. The result is the
+        same whatever runs them. For processes see `spawned`.
+    store : Path, default None
+        Folder of the store; None is `partwhole.store.default_root()`.
+    progress : bool, default True
+        Whether to show a bar while cells are computed.
+
+    Returns
+    -------
+    Result
+
+    Raises
+    ------
+    InputError
+        If the study or the preset does not exist.
+    """
+    module = find(study) if isinstance(study, str) else load(study.__name__)
+    name = short_name(module)
+    configs = configurations(module, preset)
+    start = time.perf_counter()
+    work = partial(_work, module.__name__, name, root=_root(store))
+    results = _all(work, configs, executor, name if progress else None)
+    cells = [(config, arrays) for config, (arrays, _) in zip(configs, results, strict=True)]
+    computed = sum(fresh for _, fresh in results)
+    data = module.gather(cells).assign_attrs(_attributes(module, preset, configs))
+    claims = tuple(module.claims(data))
+    return Result(
+        name,
+        module,
+        preset,
+        data,
+        claims,
+        time.perf_counter() - start,
+        computed,
+        len(cells) - computed,
+    )
+
+
+def spawned(workers: int) -> ProcessPoolExecutor:
+    """Return an executor of spawned (never forked) processes."""
+    require(workers >= 1, "the number of workers is at least 1", workers, "ask for one or more")
+    return ProcessPoolExecutor(workers, mp_context=get_context("spawn"))
+
+
+def _root(root: Path | None) -> Path:
+    # Absolute, since an executor's processes may start in another folder.
+    return (store.default_root() if root is None else root).absolute()
+
+
+def _work(module: str, name: str, config: Config, *, root: Path) -> tuple[Arrays, bool]:
+    """Compute or read one cell; top-level and of plain data, so that any process can run it."""
+    study = cast(Study, import_module(module))
+    fresh = False
+
+    def compute() -> Arrays:
+        nonlocal fresh
+        fresh = True
+        return study.cell(dict(config))
+
+    arrays = store.cell(name, config, compute, revision=study.REVISION, root=root)
+    return arrays, fresh
+
+
+def _all(
+    work: Callable[[Config], tuple[Arrays, bool]],
+    configs: list[Config],
+    executor: Executor | None,
+    title: str | None,
+) -> list[tuple[Arrays, bool]]:
+    from rich.console import Console
+    from rich.progress import MofNCompleteColumn, Progress, TimeElapsedColumn, TimeRemainingColumn
+
+    columns = (
+        *Progress.get_default_columns()[:2],
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True), disable=title is None) as bar:
+        told = bar.add_task(title or "", total=len(configs))
+        if executor is None:
+            results = []
+            for config in configs:
+                results.append(work(config))
+                bar.advance(told)
+            return results
+        futures = [executor.submit(work, config) for config in configs]
+        try:
+            for future in as_completed(futures):
+                future.result()
+                bar.advance(told)
+        except BaseException:
+            for future in futures:
+                future.cancel()
+            raise
+        return [future.result() for future in futures]
+
+
+def _attributes(study: ModuleType, preset: str, configs: list[Config]) -> dict[str, str | int]:
+    seeds = sorted({config["seed"] for config in configs if config.get("seed") is not None})
+    return {
+        "study": short_name(study),
+        "revision": int(study.REVISION),
+        "preset": preset,
+        "configuration": configuration_hash(study, preset),
+        "version": __version__,
+        "commit": store.commit() or "none",
+        "seeds": _spans(seeds) or "none",
+    }
+
+
+def _spans(seeds: list[int]) -> str:
+    """Write sorted integers shortly: 0, 2-49."""
+    spans: list[list[int]] = []
+    for seed in seeds:
+        if spans and seed == spans[-1][1] + 1:
+            spans[-1][1] = seed
+        else:
+            spans.append([seed, seed])
+    return ", ".join(f"{a}" if a == b else f"{a}-{b}" for a, b in spans)

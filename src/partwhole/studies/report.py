@@ -1,0 +1,409 @@
+"""One self-contained page: every study, its figure, and its claims with their verdicts."""
+
+from __future__ import annotations
+
+import inspect
+import math
+import platform
+import re
+import time
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from types import ModuleType
+
+from partwhole import __version__, store
+from partwhole.page import Html, join, page, picture, prose, table, tag
+from partwhole.studies._claim import Claim, Verdict
+from partwhole.studies._figure import render
+from partwhole.studies._study import Result, run, short_name
+
+# Seconds on two cores that the quick preset of all studies may take together.
+QUICK_LIMIT = 150.0
+
+_SIGNS = {
+    Verdict.HOLDS: ("holds", "✓"),
+    Verdict.FAILS: ("fails", "✗"),
+    Verdict.OPEN: ("open", "?"),
+    Verdict.OUTSIDE: ("outside", "○"),
+}
+_MEANING = {
+    Verdict.HOLDS: "The number found, or its whole 95 % interval, is within the tolerance.",
+    Verdict.FAILS: "The number found, or its whole 95 % interval, is outside the tolerance.",
+    Verdict.OPEN: "The interval crosses the edge of the tolerance, or no number was found.",
+    Verdict.OUTSIDE: "What the claim assumes is not the case here, so nothing was decided.",
+}
+
+
+@dataclass(frozen=True)
+class NotRun:
+    """A study that the page names without a result, and why."""
+
+    name: str
+    study: ModuleType
+    why: str
+    failed: bool = False
+
+
+@dataclass(frozen=True)
+class Report:
+    """The page that was written, and what is on it, in order."""
+
+    path: Path
+    entries: tuple[Result | NotRun, ...]
+    seconds: float
+
+    @property
+    def results(self) -> tuple[Result, ...]:
+        return tuple(entry for entry in self.entries if isinstance(entry, Result))
+
+    @property
+    def failures(self) -> tuple[NotRun, ...]:
+        return tuple(each for each in self.entries if isinstance(each, NotRun) and each.failed)
+
+
+def write_report(
+    studies: Iterable[ModuleType],
+    folder: Path,
+    *,
+    preset: str = "quick",
+    executor: Executor | None = None,
+    store: Path | None = None,
+    progress: bool = True,
+    limit: float = QUICK_LIMIT,
+) -> Report:
+    """Run studies one after another and write `index.html`.
+
+    With the preset "quick" a study runs only if its declared budget, on top of those of the
+    studies before it, stays within the limit, and if the clock agrees. A study that is left out,
+    or that an error stops, is named on the page with its command.
+
+    Parameters
+    ----------
+    studies : iterable of modules
+        In the order of the page.
+    folder : Path
+        Where the page goes; made if it is absent.
+    preset : str, default "quick"
+        The preset to run.
+    executor : concurrent.futures.Executor, default None
+        What cells run on; None is this process.
+    store : Path, default None
+        Folder of the store; None is `partwhole.store.default_root()`.
+    progress : bool, default True
+        Whether to show progress bars.
+    limit : float, default 150
+        Seconds that the quick preset may take.
+
+    Returns
+    -------
+    Report
+    """
+    start = time.perf_counter()
+    entries: list[Result | NotRun] = []
+    declared = 0.0
+    for study in studies:
+        name = short_name(study)
+        spent = max(declared, time.perf_counter() - start)
+        if preset not in study.PRESETS:
+            entries.append(NotRun(name, study, f"It has no {preset} preset."))
+        elif preset == "quick" and spent + study.BUDGET > limit:
+            why = (
+                f"It needs {study.BUDGET:g} seconds, and this page takes at most {limit:g} "
+                f"in all, of which {spent:.0f} are spent."
+            )
+            entries.append(NotRun(name, study, why))
+        else:
+            declared += study.BUDGET
+            try:
+                found = run(study, preset, executor=executor, store=store, progress=progress)
+                entries.append(found)
+            except Exception as error:
+                # One broken study must not cost the reader all the others.
+                why = f"It was stopped by an error: {type(error).__name__}: {error}"
+                entries.append(NotRun(name, study, why, failed=True))
+    seconds = time.perf_counter() - start
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / "index.html"
+    fresh = path.with_suffix(".partial")
+    fresh.write_text(compose(entries, preset=preset, seconds=seconds), "utf-8")
+    fresh.replace(path)
+    return Report(path, tuple(entries), seconds)
+
+
+def compose(entries: Sequence[Result | NotRun], *, preset: str, seconds: float) -> str:
+    """Write the page of studies that were run and of those that were not."""
+    results = [entry for entry in entries if isinstance(entry, Result)]
+    links = [
+        tag("li", tag("a", entry.study.QUESTION, href=f"#{_anchor(entry.name)}"))
+        for entry in entries
+    ]
+    return page(
+        "partwhole: what a learner does with unseen combinations",
+        header=_opening(),
+        nav=tag("ol", tag("li", tag("a", "All claims and verdicts", href="#ledger")), links),
+        main=join(
+            _ledger(results, entries),
+            [
+                _section(each, preset) if isinstance(each, Result) else _missing(each, preset)
+                for each in entries
+            ],
+        ),
+        footer=_closing(preset, seconds),
+    )
+
+
+def verdict_mark(verdict: Verdict) -> Html:
+    """Show a verdict by its sign, its word and, last of all, its colour."""
+    kind, sign = _SIGNS[verdict]
+    return tag(
+        "span", tag("span", sign, aria_hidden="true"), f" {verdict.value}", class_=f"verdict {kind}"
+    )
+
+
+def number(value: float | int) -> str:
+    """Write a number to four significant digits, with a true minus sign.
+
+    Examples
+    --------
+    >>> number(-0.66666), number(1e-9), number(1728), number(float("nan"))
+    ('−0.6667', '1e−09', '1728', 'not a number')
+    """
+    if math.isnan(value):
+        return "not a number"
+    text = f"{value:.0f}" if float(value).is_integer() and abs(value) < 1e6 else f"{value:.4g}"
+    return text.replace("-", "−")
+
+
+def _opening() -> Html:
+    return join(
+        _emblem(),
+        tag("p", "partwhole", class_="name"),
+        tag("h1", "What will a learner do with a combination it has never seen?"),
+        tag(
+            "p",
+            "A learner has met parts, and some of their combinations: a few sums of two numbers, "
+            "some shapes in some colours. What it meets later is made of the same parts, put "
+            "together in new ways. Will it carry over what it learned, and if not, how will it go "
+            "wrong?",
+            class_="lead",
+        ),
+        tag(
+            "p",
+            "For many learners the answer can be computed without training any of them. This page "
+            "puts such theory to work: each section asks one question, draws the answer, and lists "
+            "what has been claimed beside what was found by another route.",
+        ),
+    )
+
+
+def _emblem() -> Html:
+    """Draw the question: a grid whose first row and column are seen, and the rest is not."""
+    cells = []
+    for row in range(4):
+        for column in range(4):
+            seen = row == 0 or column == 0
+            look = {"fill": "currentColor"} if seen else {"fill": "none", "stroke": "currentColor"}
+            place = {"x": 2 + 24 * column, "y": 2 + 24 * row, "width": 19, "height": 19, "rx": 3}
+            cells.append(tag("rect", **place, **look, stroke_width=None if seen else 1.6))
+    return tag("svg", cells, viewBox="0 0 97 97", aria_hidden="true", focusable="false")
+
+
+def _ledger(results: list[Result], entries: Sequence[Result | NotRun]) -> Html:
+    claims = [(claim, result) for result in results for claim in result.claims]
+    counts = Counter(claim.verdict for claim, _ in claims)
+    tiles = [
+        tag("li", tag("strong", counts[each]), verdict_mark(each), tag("small", _MEANING[each]))
+        for each in Verdict
+    ]
+    rows = []
+    for entry in entries:
+        link = tag("a", entry.study.QUESTION, href=f"#{_anchor(entry.name)}")
+        if isinstance(entry, NotRun):
+            rows.append([link, *["–"] * len(Verdict), "failed" if entry.failed else "not run"])
+            continue
+        of = Counter(claim.verdict for claim in entry.claims)
+        seconds = f"{entry.seconds:.1f} s"
+        rows.append([link, *[of[verdict] or "·" for verdict in Verdict], seconds])
+    total = ["Together", *[counts[each] for each in Verdict]]
+    total.append(f"{sum(result.seconds for result in results):.1f} s")
+    return tag(
+        "section",
+        tag("h2", "What was claimed, and what was found", id="ledger-title"),
+        tag(
+            "p",
+            f"{_count(len(results), 'study', 'studies')} weighed "
+            f"{_count(len(claims), 'claim', 'claims')}. A claim names a number; the number found "
+            "comes from another computation. There are four verdicts.",
+        )
+        if results
+        else tag("p", "No study has been run for this page yet."),
+        tag("ul", tiles, class_="tiles"),
+        tag(
+            "div",
+            table(
+                ["Question", *[each.value.capitalize() for each in Verdict], "Time"],
+                rows,
+                caption="Verdicts by study",
+                numbers=range(1, 6),
+                foot=total,
+            ),
+            class_="ledger",
+        )
+        if entries
+        else None,
+        _exceptions(claims),
+        id="ledger",
+        aria_labelledby="ledger-title",
+    )
+
+
+def _exceptions(claims: list[tuple[Claim, Result]]) -> Html | None:
+    rows = [
+        [
+            join(claim.statement, tag("small", claim.note) if claim.note else None),
+            verdict_mark(claim.verdict),
+            tag("a", result.name, href=f"#{_anchor(result.name)}"),
+        ]
+        for claim, result in claims
+        if claim.verdict is not Verdict.HOLDS
+    ]
+    if not rows:
+        return None
+    return join(
+        tag("h3", "The claims that do not simply hold"),
+        table(["Claim", "Verdict", "Study"], rows, caption="All claims but those that hold"),
+    )
+
+
+def _section(result: Result, preset: str) -> Html:
+    study, anchor = result.study, _anchor(result.name)
+    caption = getattr(study, "CAPTION", "") or study.QUESTION
+    return tag(
+        "section",
+        tag("p", result.name, class_="name"),
+        tag("h2", study.QUESTION, id=f"{anchor}-title"),
+        tag("p", study.SOURCE, class_="source"),
+        prose(_account(study)),
+        tag(
+            "figure",
+            tag(
+                "div",
+                picture(render(result), caption),
+                class_="card",
+                role="region",
+                aria_label=f"Figure of {result.name}",
+                tabindex=0,
+            ),
+            tag("figcaption", caption),
+        ),
+        _claims_table(result) if result.claims else None,
+        _provenance(result),
+        id=anchor,
+        aria_labelledby=f"{anchor}-title",
+    )
+
+
+def _claims_table(result: Result) -> Html:
+    signs = {"equal": "", "at least": "≥ ", "at most": "≤ "}
+    rows = []
+    for claim in result.claims:
+        spread = None
+        if claim.interval:
+            low, high = claim.interval
+            spread = tag("small", f"{number(low)} to {number(high)}")
+        rows.append(
+            [
+                join(claim.statement, tag("small", claim.note) if claim.note else None),
+                verdict_mark(claim.verdict),
+                signs[claim.relation] + number(claim.reference),
+                join(number(claim.found), spread),
+                f"± {number(claim.tolerance)}" if claim.tolerance else "exact",
+                claim.source,
+            ]
+        )
+    interval = any(claim.interval for claim in result.claims)
+    return table(
+        ["Claim", "Verdict", "Claimed", "Found", "Tolerance", "Source"],
+        rows,
+        caption=f"Claims of {result.name}" + (", with 95 % intervals" if interval else ""),
+        numbers=(2, 3, 4),
+    )
+
+
+def _provenance(result: Result) -> Html:
+    at = result.data.attrs
+    facts = {
+        "Time": f"{result.seconds:.2f} s",
+        "Cells": f"{result.computed} computed, {result.read} read from the store",
+        "Preset": result.preset,
+        "Configuration": at["configuration"],
+        "Version": f"{at['version']}, revision {at['revision']}",
+        "Seeds": at["seeds"],
+    }
+    further = [each for each in result.study.PRESETS if each != result.preset]
+    commands = [
+        tag("div", tag("code", f"partwhole run {result.name} --preset {each}")) for each in further
+    ]
+    return tag(
+        "dl",
+        [tag("div", tag("dt", name), tag("dd", value)) for name, value in facts.items()],
+        tag("div", tag("dt", "To go further"), tag("dd", commands), class_="wide")
+        if commands
+        else None,
+    )
+
+
+def _missing(entry: NotRun, preset: str) -> Html:
+    anchor = _anchor(entry.name)
+    shown = preset if preset in entry.study.PRESETS else next(iter(entry.study.PRESETS), preset)
+    return tag(
+        "section",
+        tag("p", entry.name, class_="name"),
+        tag("h2", entry.study.QUESTION, id=f"{anchor}-title"),
+        tag("p", entry.study.SOURCE, class_="source"),
+        tag(
+            "div",
+            tag("p", tag("strong", "Failed. " if entry.failed else "Not run. "), entry.why),
+            tag("p", "To run it: ", tag("code", f"partwhole run {entry.name} --preset {shown}")),
+            class_="notice",
+        ),
+        id=anchor,
+        aria_labelledby=f"{anchor}-title",
+    )
+
+
+def _closing(preset: str, seconds: float) -> Html:
+    commit = store.commit()
+    made = datetime.now(UTC).strftime("%-d %B %Y, %H:%M UTC")
+    return tag(
+        "p",
+        f"Made by partwhole {__version__}"
+        + (f" (commit {commit[:12]})" if commit else "")
+        + f" on {made}, with the {preset} preset, in {seconds:.{0 if seconds > 9 else 1}f} s, "
+        f"under Python {platform.python_version()}. This page is one file and asks nothing of the "
+        "network; ",
+        tag("code", "partwhole cite"),
+        " tells how to cite what it shows.",
+    )
+
+
+def _account(study: ModuleType) -> str:
+    """Return a study's own words: its docstring up to the first example or heading."""
+    paragraphs = []
+    for paragraph in inspect.cleandoc(study.__doc__ or "").split("\n\n"):
+        if ">>>" in paragraph or re.search(r"^-{3,}$", paragraph, flags=re.MULTILINE):
+            break
+        paragraphs.append(paragraph)
+    return "\n\n".join(paragraphs)
+
+
+def _anchor(name: str) -> str:
+    return re.sub(r"\W+", "-", name)
+
+
+def _count(number: int, one: str, many: str) -> str:
+    return f"{number} {one if number == 1 else many}"

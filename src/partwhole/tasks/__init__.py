@@ -1,0 +1,14 @@
+"""What is learned, and what is held out."""
+
+from partwhole.tasks._task import Task as Task
+from partwhole.tasks.addition import dispersed_addition as dispersed_addition
+from partwhole.tasks.addition import symbolic_addition as symbolic_addition
+from partwhole.tasks.context import context_dependence as context_dependence
+from partwhole.tasks.context import context_substitution as context_substitution
+from partwhole.tasks.context import stimulus_composition as stimulus_composition
+from partwhole.tasks.relations import associative_inference as associative_inference
+from partwhole.tasks.relations import transitive_equivalence as transitive_equivalence
+from partwhole.tasks.relations import transitive_ordering as transitive_ordering
+from partwhole.tasks.table import from_frame as from_frame
+from partwhole.tasks.toys import invariance as invariance
+from partwhole.tasks.toys import partial_exposure as partial_exposure

@@ -1,0 +1,157 @@
+"""The report in a real browser: by what it shows, what the keyboard does, and an axe check."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import tiny_study
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from partwhole import studies
+
+pytestmark = pytest.mark.browser
+
+REPORT = Path(__file__).parents[2] / "report" / "index.html"
+ARGUMENTS = [
+    "--no-sandbox",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-default-apps",
+    "--disable-sync",
+    "--no-first-run",
+]
+PHONE, DESK = {"width": 390, "height": 844}, {"width": 1280, "height": 900}
+VERDICTS = {"holds", "does not hold", "inconclusive", "outside its assumptions"}
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    path = shutil.which("chromium") or shutil.which("chromium-browser")
+    assert path, "the browser tests need Chromium; install the system's package"
+    with sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=path, args=ARGUMENTS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="module", params=["built", "tiny"])
+def questions_and_path(request, tmp_path_factory) -> tuple[list[str], Path]:
+    """Give the report that was built, and one of a small study with every kind of verdict."""
+    if request.param == "built":
+        assert REPORT.exists(), "build the report first: make report"
+        modules = [studies.find(name) for name in studies.registered()]
+        return [module.QUESTION for module in modules], REPORT
+    folder = tmp_path_factory.mktemp("report")
+    made = studies.write_report([tiny_study], folder, store=folder / "store", progress=False)
+    return [tiny_study.QUESTION], made.path
+
+
+@pytest.fixture(params=["light", "dark"])
+def scheme(request) -> str:
+    return request.param
+
+
+@pytest.fixture
+def visit(browser, questions_and_path, scheme) -> Iterator:
+    contexts, requests = [], []
+
+    def visit(viewport) -> Page:
+        context = browser.new_context(
+            viewport=viewport, color_scheme=scheme, reduced_motion="reduce"
+        )
+        contexts.append(context)
+        context.on("request", lambda request: requests.append(request.url))
+        page = context.new_page()
+        page.goto(questions_and_path[1].as_uri())
+        return page
+
+    yield visit
+    for context in contexts:
+        context.close()
+    here = questions_and_path[1].as_uri()
+    elsewhere = [url for url in requests if url != here and not url.startswith("data:")]
+    assert elsewhere == [], "the page asked for something outside itself"
+
+
+def test_it_shows_every_study_under_one_heading(visit, questions_and_path):
+    page = visit(DESK)
+    assert page.get_by_role("heading", level=1).count() == 1
+    shown = page.get_by_role("heading", level=2).all_inner_texts()
+    assert shown == ["What was claimed, and what was found", *questions_and_path[0]]
+    for landmark in ("banner", "navigation", "main", "contentinfo"):
+        assert page.get_by_role(landmark).count() == 1, landmark
+
+
+def test_every_claim_has_a_verdict_in_words(visit, questions_and_path):
+    page = visit(DESK)
+    tables = page.get_by_role("table").filter(has=page.locator("caption", has_text="Claims of"))
+    assert tables.count() <= len(questions_and_path[0])
+    rows = tables.locator("tbody tr")
+    for row in rows.all():
+        assert row.locator(".verdict").inner_text().split(" ", 1)[1] in VERDICTS
+    told = [int(text) for text in page.locator(".tiles strong").all_inner_texts()]
+    assert sum(told) == rows.count()
+
+
+def test_pictures_are_drawn_and_described(visit):
+    for picture in visit(DESK).locator("figure img").all():
+        assert picture.evaluate("image => image.decode().then(() => image.naturalWidth)") > 200
+        assert picture.get_attribute("alt")
+
+
+def test_the_index_leads_to_each_study(visit):
+    page = visit(DESK)
+    for link in page.get_by_role("navigation").get_by_role("link").all():
+        link.click()
+        target = page.locator(page.evaluate("location.hash"))
+        assert target.is_visible()
+        box = target.bounding_box()
+        assert box
+        assert abs(box["y"]) < DESK["height"]
+
+
+@pytest.mark.parametrize("width", [320, 390, 768, 1280])
+def test_the_page_never_scrolls_sideways(visit, width):
+    page = visit({"width": width, "height": 800})
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_wide_tables_scroll_in_their_own_region_by_keyboard(visit, questions_and_path):
+    page = visit(PHONE)
+    regions = page.locator(".scroll")
+    for region in regions.all():
+        assert region.get_attribute("tabindex") == "0"
+    if not questions_and_path[0]:
+        return
+    region = regions.filter(has_text="Tolerance").first
+    region.focus()
+    page.keyboard.press("ArrowRight")
+    page.wait_for_function("region => region.scrollLeft > 0", arg=region.element_handle())
+
+
+def test_the_keyboard_meets_the_skip_link_first(visit):
+    page = visit(DESK)
+    page.keyboard.press("Tab")
+    skip = page.get_by_role("link", name="Skip to the content")
+    assert skip.evaluate("link => link === document.activeElement")
+    box = skip.bounding_box()
+    assert box
+    assert box["x"] >= 0
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement.id") == "content"
+
+
+def test_the_scheme_of_the_reader_is_kept(visit, scheme):
+    colour = visit(DESK).evaluate("getComputedStyle(document.body).backgroundColor")
+    brightness = sum(int(part) for part in colour[4:-1].split(",")) / 3
+    assert (brightness > 128) == (scheme == "light")
+
+
+@pytest.mark.parametrize("viewport", [PHONE, DESK], ids=["phone", "desk"])
+def test_axe_finds_nothing(visit, viewport):
+    found = Axe().run(visit(viewport))
+    assert found.violations_count == 0, found.generate_report()

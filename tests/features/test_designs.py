@@ -1,0 +1,82 @@
+"""Designs: index form equals the dense matrix."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from random_tasks import tasks
+
+from partwhole._checks import InputError
+from partwhole.features import Block, ConjunctionDesign, DenseDesign, as_design, conjunction_sets
+
+
+@given(tasks(components=(2, 4), values=(2, 6)), st.integers(0, 2**32 - 1))
+def test_index_form_equals_dense(task, seed):
+    rng = np.random.default_rng(seed)
+    sets = conjunction_sets(task.n_components, task.n_components - 1)
+    seen = ConjunctionDesign.seen(task.train_components, sets, task.n_values)
+    every = seen.at(task.components)
+    dense = every.toarray()
+    c, v = rng.normal(size=(dense.shape[1], 2)), rng.normal(size=(dense.shape[0], 2))
+    np.testing.assert_allclose(every @ c, dense @ c, atol=1e-12)
+    np.testing.assert_allclose(every.adjoint(v), dense.T @ v, atol=1e-12)
+    np.testing.assert_allclose(every @ c[:, 0], dense @ c[:, 0], atol=1e-12)
+    for block in every.blocks:
+        part = dense[:, block.columns]
+        np.testing.assert_array_equal(every.gram(block), part @ part.T)
+
+
+@given(tasks(components=(2, 4), values=(2, 6)))
+def test_columns_are_the_seen_conjunctions(task):
+    chosen = (0, task.n_components - 1)
+    design = ConjunctionDesign.seen(task.train_components, [chosen], task.n_values)
+    seen = {tuple(row) for row in task.train_components[:, list(chosen)].tolist()}
+    assert {tuple(row) for row in design.dictionaries[0].values().tolist()} == seen
+    known = design.at(task.components).index[0] >= 0
+    told = [tuple(row) in seen for row in task.components[:, list(chosen)].tolist()]
+    assert known.tolist() == told
+
+
+def test_many_values_need_no_table():
+    """Past 2**24 possible pairs the sorted codes serve."""
+    rng = np.random.default_rng(0)
+    rows = rng.integers(0, 50_000, size=(300, 2))
+    design = ConjunctionDesign.seen(rows, [(0, 1)], (50_000, 50_000))
+    again = design.at(np.concatenate([rows, rows + 1]))
+    np.testing.assert_array_equal(again.index[0][:300], design.index[0])
+    assert design.dictionaries[0].size == len(np.unique(rows, axis=0))
+
+
+def test_the_constant_is_the_empty_conjunction():
+    design = ConjunctionDesign.seen(np.zeros((3, 2), int), [()], (1, 1))
+    assert design.toarray().tolist() == [[1.0]] * 3
+
+
+def test_matrices_are_designs():
+    assert as_design([[1.0, 2.0]]).shape == (1, 2)
+    design = DenseDesign(np.ones((2, 3)), (Block("a", 0, 1), Block("b", 1, 3)))
+    assert design.gram(design.blocks[1]).tolist() == [[2.0, 2.0], [2.0, 2.0]]
+    assert as_design(design) is design
+
+
+@pytest.mark.parametrize(
+    ("call", "sentence"),
+    [
+        (
+            lambda: DenseDesign(np.ones((2, 3)), (Block("a", 0, 1), Block("b", 2, 3))),
+            "blocks must cover the columns in order; got [(0, 1), (2, 3)] for 3 columns; start "
+            "each where the one before stops",
+        ),
+        (
+            lambda: ConjunctionDesign.seen(np.zeros((1, 9), int), [tuple(range(9))], (1000,) * 9),
+            "a conjunction's possible combinations must be countable in 62 bits; got 1e+27 for "
+            "components (0, 1, 2, 3, 4, 5, 6, 7, 8); lower the order",
+        ),
+    ],
+)
+def test_sentences(call, sentence):
+    with pytest.raises(InputError) as caught:
+        call()
+    assert str(caught.value) == sentence

@@ -1,0 +1,429 @@
+"""Kernel machines on tasks: three forms of one function, and the invariants of the theory.
+
+Property tests (i) to (vii) on random tasks of 2 to 5 components and 2 to 12 values. Saliences are
+at least .002, so the kernel matrix, of at most 400 rows and norm below 2,000, has condition below
+1e6 and its explicit solution 10 digits: the tolerance of 1e-8 is for targets of order 1.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from oracles import explicit_interpolant
+from random_tasks import tasks_with_kernels
+from sklearn.svm import SVC, SVR
+
+from partwhole import limits, tasks
+from partwhole._checks import InputError
+from partwhole.features import OverlapKernel
+from partwhole.limits import Outcome, epsilon_svr, interpolate, max_margin, rectangles
+
+TOLERANCE = 1e-8
+INTERCEPTS = st.sampled_from(["free", "none", 0.5])
+
+
+@given(tasks_with_kernels(), INTERCEPTS)
+def test_i_predictions_are_sums_over_seen_conjunctions(both, intercept):
+    """(i), against the dual coefficients of an explicit kernel matrix."""
+    task, kernel = both
+    limit = interpolate(task, kernel, intercept=intercept)
+    parts = limit.parts()
+    np.testing.assert_allclose(sum(parts.values()), limit.predictions, atol=TOLERANCE)
+    train = task.train_components
+    n = len(train)
+    gram = kernel.gram(train)
+    if intercept == "free":
+        system = np.block([[gram, np.ones((n, 1))], [np.ones((1, n)), np.zeros((1, 1))]])
+        a = np.linalg.solve(system, np.append(task.train_targets, 0.0))[:n]
+    else:
+        gram = gram if intercept == "none" else gram + 1.0 / intercept
+        a = np.linalg.solve(gram, task.train_targets)
+    for chosen, share in parts.items():
+        if not chosen:
+            continue
+        mask = sum(1 << c for c in chosen)
+        columns = list(chosen)
+        same = np.all(task.components[:, None, columns] == train[None][:, :, columns], axis=2)
+        np.testing.assert_allclose(share, kernel.sigma[mask] * (same @ a), atol=TOLERANCE)
+        np.testing.assert_array_equal(share[~same.any(axis=1)], 0.0)
+
+
+@given(tasks_with_kernels(), INTERCEPTS, st.sampled_from([0.0, 0.1]))
+def test_ii_ridge_form_equals_gram_form(both, intercept, ridge):
+    task, kernel = both
+    found = interpolate(task, kernel, intercept=intercept, ridge=ridge)
+    expected = explicit_interpolant(
+        kernel, task.train_components, task.train_targets, task.components, intercept, ridge
+    )
+    if ridge == 0.0:
+        np.testing.assert_allclose(
+            found.predictions[task.is_train], task.train_targets, atol=TOLERANCE
+        )
+    np.testing.assert_allclose(found.predictions, expected, atol=TOLERANCE)
+    assert abs(found.limit.gap) <= 1e-8 * (1 + found.limit.value)
+
+
+# (iii) Möbius round trip and (iv) saliences add up to one: tests/features/test_overlap.py.
+
+
+@given(tasks_with_kernels(components=(2, 2)))
+def test_v_rectangle_contrasts_vanish(both):
+    task, kernel = both
+    f = interpolate(task, kernel, intercept="free").predictions
+    corners = f[rectangles(task)]
+    contrast = corners @ np.array([1.0, -1.0, -1.0, 1.0])
+    np.testing.assert_allclose(contrast, 0.0, atol=1e-10)
+
+
+@given(tasks_with_kernels(), st.integers(0, 2**32 - 1))
+def test_vi_relabelling_and_order_change_nothing(both, seed):
+    task, kernel = both
+    rng = np.random.default_rng(seed)
+    before = interpolate(task, kernel, intercept="free").predictions
+    # Other names for the values, other order of rows and of components.
+    names = [rng.permutation(n) for n in task.n_values]
+    relabelled = np.stack([names[c][task.components[:, c]] for c in range(task.n_components)], 1)
+    order = rng.permutation(len(relabelled))
+    turned = rng.permutation(task.n_components)
+    sigma = np.empty_like(kernel.sigma)
+    for mask in range(len(sigma)):
+        new = sum(1 << k for k, c in enumerate(turned) if mask >> c & 1)
+        sigma[new] = kernel.sigma[mask]
+    moved = replace(
+        task,
+        components=relabelled[order][:, turned],
+        targets=task.targets[order],
+        is_train=task.is_train[order],
+        values=tuple(task.values[c] for c in turned),
+        names=tuple(task.names[c] for c in turned),
+    )
+    after = interpolate(moved, OverlapKernel(task.n_components, sigma), intercept="free")
+    np.testing.assert_allclose(after.predictions, before[order], atol=TOLERANCE)
+
+
+@given(tasks_with_kernels(), st.integers(0, 2**32 - 1))
+def test_vii_duplicates_leave_interpolation_unchanged(both, seed):
+    task, kernel = both
+    rng = np.random.default_rng(seed)
+    again = np.concatenate([np.arange(len(task.targets)), rng.integers(len(task.targets), size=30)])
+    more = replace(
+        task,
+        components=task.components[again],
+        targets=task.targets[again],
+        is_train=task.is_train[again],
+    )
+    before = interpolate(task, kernel, intercept="free").predictions
+    after = interpolate(more, kernel, intercept="free").predictions
+    np.testing.assert_allclose(after, before[again], atol=TOLERANCE)
+
+
+@given(tasks_with_kernels(components=(2, 3), values=(2, 4)))
+def test_duplicates_count_in_ridge_as_rows_of_the_gram_matrix(both):
+    task, kernel = both
+    again = np.concatenate([np.flatnonzero(task.is_train)[:3], np.arange(len(task.targets))])
+    noisy = task.targets[again] + np.arange(len(again)) % 2
+    more = replace(
+        task, components=task.components[again], targets=noisy, is_train=task.is_train[again]
+    )
+    found = interpolate(more, kernel, intercept="free", ridge=0.3).predictions
+    expected = explicit_interpolant(
+        kernel, more.train_components, more.train_targets, more.components, "free", 0.3
+    )
+    np.testing.assert_allclose(found, expected, atol=TOLERANCE)
+
+
+@settings(max_examples=25)
+@given(tasks_with_kernels(components=(2, 4), values=(2, 6), labels=True), INTERCEPTS)
+def test_margins_are_certified(both, intercept):
+    task, kernel = both
+    found = max_margin(task, kernel, intercept=intercept)
+    one_label = len(set(task.train_targets)) == 1
+    assert found.limit.outcome is Outcome.SOLVED
+    margins = (found.predictions * task.targets)[task.is_train]
+    assert margins.min() > 1 - 1e-8
+    assert abs(found.limit.gap) <= 1e-8 * (1 + found.limit.value)
+    if intercept == "free" and one_label:
+        assert found.limit.value < 1e-8
+
+
+def test_margin_equals_svc_on_the_explicit_kernel():
+    """To 1e-4, away from singular kernels."""
+    for salience in ([0.1, 0.05], [0.15, 0.1], [0.05, 0.2]):
+        kernel = OverlapKernel.from_salience(salience)
+        for r in (1, 2, 3):
+            task = tasks.context_dependence(r)
+            train = task.train_components
+            machine = SVC(kernel="precomputed", C=1e10, tol=1e-8)
+            machine.fit(kernel.gram(train), task.train_targets)
+            expected = machine.decision_function(kernel.gram(task.test_components, train))
+            found = max_margin(task, kernel, intercept="free").test_predictions
+            np.testing.assert_allclose(found, expected, atol=1e-4)
+
+
+# G-15: (saliences, CD-r, hard margin, interpolation); tolerances 1e-4 and 1e-6.
+REP_1, REP_2 = [0.10100758, 0.13911539], [0.20350064, 0.09423825]
+
+
+@pytest.mark.parametrize(
+    ("salience", "left_out", "margin", "regression"),
+    [
+        (REP_1, 1, 0.672203, 0.672203),
+        (REP_1, 2, 0.553115, 0.553115),
+        (REP_2, 1, 0.785018, 0.785018),
+        (REP_2, 2, 0.595683, 0.692402),
+        ([0.3, 0.0], 1, -0.029557, -0.028302),
+        ([0.3, 0.0], 2, -0.238152, -0.123711),
+        ([0.3, 0.0], 3, -0.869410, -0.329268),
+    ],
+)
+def test_context_dependence_margins(salience, left_out, margin, regression):
+    task = tasks.context_dependence(left_out)
+    kernel = OverlapKernel.from_salience(salience)
+    found = max_margin(task, kernel, intercept="free").test_margins
+    assert abs(found.mean() - margin) < 1e-4
+    found = interpolate(task, kernel, intercept="free").test_margins
+    assert abs(found.mean() - regression) < 1e-6
+
+
+# G-17: hard margin of CD-3 for random networks of 1, 2, 3, 5, 10, 20 layers, to the 4 digits told.
+@pytest.mark.parametrize(
+    ("nonlinearity", "margins"),
+    [
+        ("relu", (-0.5589, -0.3436, -0.2167, -0.0775, 0.0478, 0.0309)),
+        ("rectified_quadratic", (-0.2153, 0.0784, 0.1875, 0.0938, -0.0369, -0.0024)),
+    ],
+)
+def test_depth_and_context_dependence(nonlinearity, margins):
+    task = tasks.context_dependence(3)
+    for depth, margin in zip((1, 2, 3, 5, 10, 20), margins, strict=True):
+        kernel = OverlapKernel.random_network(nonlinearity, 3, depth)
+        found = max_margin(task, kernel, intercept="free").test_margins.mean()
+        assert abs(found - margin) < 1e-4
+
+
+@pytest.mark.parametrize(
+    ("nonlinearity", "positive"),
+    [
+        ("relu", range(8, 21)),
+        ("leaky_relu", range(12, 21)),
+        ("rectified_quadratic", range(2, 7)),
+        ("step", ()),
+        ("gaussian", range(1, 21)),
+    ],
+)
+def test_which_depths_solve_context_dependence(nonlinearity, positive):
+    saliences = [OverlapKernel.random_network(nonlinearity, 3, d).salience for d in range(1, 21)]
+    margins = [limits.shortcut_margin(float(s[0]), max(float(s[1]), 0.0)) for s in saliences]
+    assert [d for d, m in enumerate(margins, start=1) if m > 0] == list(positive)
+
+
+# G-9: dispersed addition; exact interpolation 1e-6, epsilon-SVR 5e-3, means over 50 seeds 1e-3.
+@pytest.mark.parametrize(
+    ("seed", "salience", "error"),
+    [
+        (1, 0.1, 8.737095),
+        (1, 0.3, 3.792571),
+        (1, 0.4, 2.010020),
+        (1, 0.45, 1.081716),
+        (0, 0.3, 8.572592),
+        (2, 0.3, 8.729431),
+        (3, 0.3, 3.808967),
+        (4, 0.3, 2.440217),
+    ],
+)
+def test_dispersed_error(seed, salience, error):
+    task = tasks.dispersed_addition(seed=seed)
+    found = interpolate(task, OverlapKernel.from_salience([salience]), intercept="free")
+    assert abs(found.test_error - error) < 1e-6
+
+
+@pytest.mark.parametrize(
+    ("salience", "error"),
+    [(0.1, 8.8197), (0.3, 3.9378), (0.4, 2.1559), (0.45, 1.2359), (0.5, 0.1539)],
+)
+def test_epsilon_svr_reproduces_the_published_curve(salience, error):
+    task = tasks.dispersed_addition(seed=1)
+    kernel = OverlapKernel.from_salience([salience])
+    found = epsilon_svr(task, kernel)
+    assert abs(found.test_error - error) < 5e-3
+    miss = (found.predictions - task.targets)[task.is_train]
+    assert np.abs(miss).max() <= 0.1 + 1e-9
+    if salience < 0.5:  # the training error told, .0096; at 1/2 the additive fit leaves less
+        assert abs(np.mean(miss**2) - 0.0096) < 5e-4
+    train = task.train_components
+    machine = SVR(kernel="precomputed", C=1e10).fit(kernel.gram(train), task.train_targets)
+    expected = machine.predict(kernel.gram(task.test_components, train))
+    assert abs(np.mean((expected - task.test_targets) ** 2) - found.test_error) < 5e-3
+
+
+def test_epsilon_svr_compresses_slopes_further():
+    """Section H: .644444 instead of .666667 (p = 1, S = .4), .581549 instead of .6 (p = 2)."""
+    for anchors, salience, slope in (([0], 0.4, 0.644444), ([-2, 2], 0.3, 0.581549)):
+        task = tasks.symbolic_addition(anchors=anchors)
+        found = epsilon_svr(task, OverlapKernel.from_salience([salience]))
+        target = task.test_targets
+        assert abs(found.test_predictions @ target / (target @ target) - slope) < 5e-3
+
+
+@pytest.mark.parametrize(
+    ("classes", "anchors"), [((2, 2), (1, 1)), ((3, 3), (2, 2)), ((5, 5), (4, 4)), ((5, 5), (1, 1))]
+)
+@pytest.mark.parametrize("salience", [0.1, 0.4])
+def test_transitive_equivalence_is_answered_with_zero(classes, anchors, salience):
+    """G-18: |f| < 1e-12 for interpolation, 1e-8 for the margin."""
+    task = tasks.transitive_equivalence(classes, anchors)
+    kernel = OverlapKernel.from_salience([salience])
+    for intercept in ("free", "none"):
+        found = interpolate(task, kernel, intercept=intercept).test_predictions
+        assert np.abs(found).max() < 1e-12
+    assert np.abs(max_margin(task, kernel, intercept="free").test_predictions).max() < 1e-8
+
+
+@pytest.mark.parametrize("solve", [interpolate, max_margin])
+def test_additive_saliences_only(solve):
+    """S = 1/2: nothing is memorized; additive targets are met, others can't be."""
+    kernel = OverlapKernel.from_salience([0.5])
+    if solve is interpolate:
+        task = tasks.symbolic_addition(anchors=[0])
+        assert solve(task, kernel, intercept="free").test_error < 1e-20
+    product = tasks.transitive_equivalence([3, 3], [2, 2])
+    found = solve(product, kernel, intercept="free")
+    assert found.limit.outcome is Outcome.INFEASIBLE
+    assert np.isnan(found.predictions).all()
+
+
+def test_no_lower_salience_is_a_lookup_table():
+    task = tasks.symbolic_addition(anchors=[-4])
+    found = interpolate(task, OverlapKernel.from_salience([0.0]), intercept="free")
+    np.testing.assert_allclose(found.test_predictions, task.train_targets.mean(), atol=1e-10)
+    silent = interpolate(task, OverlapKernel.from_salience([0.0]), intercept="none")
+    np.testing.assert_array_equal(silent.test_predictions, 0.0)
+
+
+def test_unseen_values_fall_back_to_what_is_known():
+    task = tasks.symbolic_addition(range(3), [0])
+    limit = interpolate(task, OverlapKernel.from_salience([0.3]), intercept="free")
+    parts = limit.parts(np.array([[5, 1]]))
+    assert parts[(0,)].tolist() == [0.0]
+    assert parts[(0, 1)].tolist() == [0.0]
+
+
+def test_one_value_and_one_component():
+    single = tasks.Task(
+        np.array([[0, 0], [1, 0], [2, 0]]),
+        np.array([1.0, 2.0, 4.0]),
+        np.array([True, True, False]),
+        ("a", "b"),
+        ((0, 1, 2), (0,)),
+    )
+    kernel = OverlapKernel.from_salience([0.3])
+    found = interpolate(single, kernel, intercept="none").predictions
+    expected = explicit_interpolant(
+        kernel, single.train_components, single.train_targets, single.components, "none"
+    )
+    np.testing.assert_allclose(found, expected, atol=1e-12)
+    alone = replace(single, components=single.components[:, :1], names=("a",), values=((0, 1, 2),))
+    found = interpolate(alone, OverlapKernel(1, np.array([0.2, 1.0])), intercept="none")
+    expected = 0.2 * np.linalg.solve(0.2 + np.eye(2), alone.train_targets).sum()
+    assert abs(found.test_predictions[0] - expected) < 1e-12
+
+
+def test_kernels_own_constant_is_a_penalised_intercept():
+    task = tasks.symbolic_addition(anchors=[-4])
+    with_offset = OverlapKernel.from_salience([0.4], offset=0.3)
+    plain = OverlapKernel.from_salience([0.4])
+    one = interpolate(task, with_offset, intercept="none").predictions
+    other = interpolate(task, plain, intercept=1 / 0.3).predictions
+    np.testing.assert_allclose(one, other, atol=1e-12)
+
+
+def test_negative_salience_within_the_semidefinite_range():
+    kernel = OverlapKernel(3, np.array([0, -0.02, -0.02, 0.15, -0.02, 0.15, 0.15, 0.61]))
+    task = tasks.symbolic_addition(range(3), [0], n_components=3)
+    assert kernel.is_positive_semidefinite(task.n_values)
+    found = interpolate(task, kernel, intercept="free").predictions
+    expected = explicit_interpolant(
+        kernel, task.train_components, task.train_targets, task.components
+    )
+    np.testing.assert_allclose(found, expected, atol=1e-10)
+
+
+def test_several_outputs():
+    task = tasks.symbolic_addition(anchors=[0])
+    both = replace(task, targets=np.stack([task.targets, task.targets**2], axis=1))
+    kernel = OverlapKernel.from_salience([0.4])
+    found = interpolate(both, kernel, intercept="free")
+    one = interpolate(task, kernel, intercept="free")
+    assert found.predictions.shape == (81, 2)
+    np.testing.assert_allclose(found.predictions[:, 0], one.predictions, atol=1e-12)
+    assert list(found.to_frame())[-2:] == ["prediction_0", "prediction_1"]
+    assert list(one.to_frame())[-1] == "prediction"
+
+
+def test_conjunctions_of_every_order_are_reported():
+    task = tasks.context_dependence(3)
+    parts = max_margin(task, OverlapKernel.from_salience(REP_1), intercept="free").parts()
+    assert list(parts) == [s for k in range(4) for s in combinations(range(3), k)]
+    held_out = ~task.is_train
+    np.testing.assert_array_equal(parts[0, 1, 2][held_out], 0.0)
+    np.testing.assert_array_equal(parts[1, 2][held_out], 0.0)
+
+
+TASK = tasks.symbolic_addition(anchors=[0])
+TWICE = replace(
+    TASK,
+    components=np.repeat(TASK.components, 2, axis=0),
+    targets=np.repeat(TASK.targets, 2) + np.arange(162) % 2,
+    is_train=np.repeat(TASK.is_train, 2),
+)
+
+
+@pytest.mark.parametrize(
+    ("call", "sentence"),
+    [
+        (
+            lambda: interpolate(TASK, OverlapKernel.from_salience([0.1, 0.1]), intercept="free"),
+            "the kernel must have as many components as the task; got 3 and 2; build the kernel "
+            "with n_components of the task",
+        ),
+        (
+            lambda: interpolate(TASK, OverlapKernel.from_salience([0.6]), intercept="free"),
+            "a kernel must be positive semidefinite on the task's grid; got a smallest salience "
+            "of -0.2; lower the saliences of lower orders",
+        ),
+        (
+            lambda: interpolate(TWICE, OverlapKernel.from_salience([0.4]), intercept="free"),
+            "repeats of a training tuple must have one target to be interpolated; got targets up "
+            "to 0.5 from their mean; average them, or pass a ridge",
+        ),
+        (
+            lambda: interpolate(
+                TASK, OverlapKernel.from_salience([0.4]), intercept="free", ridge=-1.0
+            ),
+            "ridge is a penalty of at least 0; got -1.0; use 0 to interpolate",
+        ),
+        (
+            lambda: max_margin(TASK, OverlapKernel.from_salience([0.4]), intercept="free"),
+            "a margin needs labels -1 and +1; got targets in -4..4; use the fit Equal or Tube "
+            "for numbers",
+        ),
+        (
+            lambda: max_margin(
+                replace(TWICE, targets=np.tile([1.0, -1.0], 81)),
+                OverlapKernel.from_salience([0.4]),
+                intercept="free",
+            ),
+            "a training tuple must have one label to be separated; got a tuple with both; decide "
+            "on one, or drop it",
+        ),
+    ],
+)
+def test_sentences(call, sentence):
+    with pytest.raises(InputError) as caught:
+        call()
+    assert str(caught.value) == sentence

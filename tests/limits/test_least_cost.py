@@ -1,0 +1,305 @@
+"""The core on its own: quadratic costs in every fit, and two costs of other kinds.
+
+Tolerances: interpolation 1e-9 and margins 1e-6 beside Clarabel (its own 1e-11 gap gives about
+its square root in coefficients); gaps relative to the value.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import cvxpy as cp
+import numpy as np
+import pytest
+from oracles import conic_margin
+from scipy.optimize import linprog
+from sklearn.kernel_ridge import KernelRidge
+from sklearn.svm import SVC, SVR
+
+from partwhole._checks import InputError
+from partwhole.features import Block, ConjunctionDesign, DenseDesign
+from partwhole.limits import DualTerm, Equal, Margin, Outcome, Quadratic, Tube, least_cost
+
+
+def problem(seed, n=12, p=30):
+    rng = np.random.default_rng(seed)
+    matrix = rng.normal(size=(n, p))
+    return matrix, rng.normal(size=n), np.where(rng.random(n) > 0.5, 1.0, -1.0)
+
+
+@pytest.mark.parametrize("intercept", ["none", "free", 0.7])
+@pytest.mark.parametrize("slack", [0.0, 0.3])
+def test_margin_equals_clarabel(intercept, slack):
+    matrix, _, labels = problem(1)
+    limit = least_cost(matrix, labels, Quadratic(), Margin(slack), intercept=intercept)
+    value, coefficients, constant = conic_margin(matrix, labels, intercept, slack)
+    assert limit.outcome is Outcome.SOLVED
+    assert abs(limit.value - value) < 1e-8
+    np.testing.assert_allclose(limit.coefficients, coefficients, atol=1e-6)
+    assert abs(limit.intercept - constant) < 1e-6
+    assert abs(limit.gap) < 1e-10 * (1 + limit.value)
+    assert limit.violation < 1e-10
+    margins = labels * limit.predict(DenseDesign(matrix))
+    assert margins.min() > 1 - slack * np.abs(limit.multipliers).max() - 1e-10
+
+
+def test_margin_with_and_without_intercept_differ():
+    """Two points on a line: the free intercept centres the gap, without one it can't."""
+    matrix, labels = np.array([[1.0], [3.0]]), np.array([-1.0, 1.0])
+    free = least_cost(matrix, labels, Quadratic(), Margin(), intercept="free")
+    np.testing.assert_allclose([free.coefficients[0], free.intercept], [1.0, -2.0], atol=1e-10)
+    without = least_cost(matrix, labels, Quadratic(), Margin(), intercept="none")
+    assert without.outcome is Outcome.INFEASIBLE
+    v = without.multipliers
+    np.testing.assert_allclose(matrix.T @ v / np.abs(v).sum(), 0.0, atol=1e-6)
+    assert np.all(labels * v >= 0)
+    assert np.isnan(without.coefficients).all()
+
+
+def test_hard_margin_equals_svc():
+    matrix, _, labels = problem(3, n=40, p=60)
+    limit = least_cost(matrix, labels, Quadratic(), Margin(), intercept="free")
+    machine = SVC(kernel="linear", C=1e10, tol=1e-10).fit(matrix, labels)
+    np.testing.assert_allclose(limit.coefficients, machine.coef_[0], atol=1e-4)
+    assert abs(limit.intercept - machine.intercept_[0]) < 1e-4
+
+
+@pytest.mark.parametrize("width", [0.0, 0.1, 0.8])
+def test_tube_equals_svr(width):
+    matrix, targets, _ = problem(4)
+    limit = least_cost(matrix, targets, Quadratic(), Tube(width), intercept="free")
+    machine = SVR(kernel="linear", C=1e10, epsilon=width, tol=1e-10).fit(matrix, targets)
+    np.testing.assert_allclose(limit.coefficients, machine.coef_[0], atol=1e-4)
+    assert np.abs(targets - limit.predict(DenseDesign(matrix))).max() <= width + 1e-9
+    assert abs(limit.gap) < 1e-10 * (1 + limit.value)
+
+
+@pytest.mark.parametrize("intercept", ["none", 2.0])
+def test_equal_with_slack_equals_kernel_ridge(intercept):
+    matrix, targets, _ = problem(5)
+    gram = matrix @ matrix.T + (0.0 if intercept == "none" else 1 / intercept)
+    machine = KernelRidge(alpha=0.4, kernel="precomputed").fit(gram, targets)
+    limit = least_cost(matrix, targets, Quadratic(), Equal(0.4), intercept=intercept)
+    np.testing.assert_allclose(limit.predict(DenseDesign(matrix)), machine.predict(gram), atol=1e-9)
+    assert abs(limit.gap) < 1e-10 * (1 + limit.value)
+
+
+def test_several_outputs_are_solved_as_each():
+    matrix, targets, _ = problem(6)
+    both = np.stack([targets, targets**2], axis=1)
+    limit = least_cost(matrix, both, Quadratic(), Equal(0.1), intercept="free")
+    for k in range(2):
+        one = least_cost(matrix, both[:, k], Quadratic(), Equal(0.1), intercept="free")
+        np.testing.assert_allclose(limit.coefficients[:, k], one.coefficients, atol=1e-12)
+
+
+@pytest.mark.parametrize("intercept", ["none", "free", 0.5])
+@pytest.mark.parametrize("slack", [0.0, 1e-6, 0.2, "rows"])
+def test_primal_equals_dual(intercept, slack):
+    rng = np.random.default_rng(0)
+    rows = np.unique(rng.integers(0, 5, size=(30, 3)), axis=0)
+    sets = [(0,), (1,), (2,), (0, 1), (1, 2), (0, 2), (0, 1, 2)]
+    design = ConjunctionDesign.seen(rows, sets, (5, 5, 5))
+    cost = Quadratic({chosen: 0.3 / len(chosen) for chosen in sets})
+    targets = rng.normal(size=(len(rows), 2))
+    given = rng.random(len(rows)) + 0.1 if slack == "rows" else slack
+    found = {
+        solver: least_cost(design, targets, cost, Equal(given), intercept=intercept, solver=solver)
+        for solver in ("primal", "dual")
+    }
+    one, other = found["primal"], found["dual"]
+    np.testing.assert_allclose(one.coefficients, other.coefficients, atol=1e-9)
+    np.testing.assert_allclose(one.multipliers, other.multipliers, atol=1e-7)
+    np.testing.assert_allclose(one.intercept, other.intercept, atol=1e-9)
+    assert abs(one.gap) < 1e-9 * (1 + one.value)
+    assert abs(other.gap) < 1e-9 * (1 + other.value)
+
+
+@pytest.mark.parametrize("solver", ["primal", "dual"])
+def test_targets_out_of_reach_are_infeasible(solver):
+    rows = np.array([[0, 0], [0, 1], [1, 0], [1, 1]])
+    design = ConjunctionDesign.seen(rows, [(0,), (1,)], (2, 2))
+    targets = np.array([1.0, -1.0, -1.0, 1.0])
+    limit = least_cost(design, targets, Quadratic(), Equal(), intercept="free", solver=solver)
+    assert limit.outcome is Outcome.INFEASIBLE
+    v = limit.multipliers
+    np.testing.assert_allclose(design.adjoint(v), 0.0, atol=1e-12)
+    assert abs(v @ targets) > 0.1
+
+
+def test_parts_add_up():
+    rng = np.random.default_rng(2)
+    rows = rng.integers(0, 3, size=(20, 2))
+    design = ConjunctionDesign.seen(rows, [(0,), (1,), (0, 1)], (3, 3))
+    limit = least_cost(design, rng.normal(size=20), Quadratic(), Equal(0.5), intercept="free")
+    parts = limit.parts(design)
+    assert list(parts) == [(0,), (1,), (0, 1), "intercept"]
+    np.testing.assert_allclose(sum(parts.values()), limit.predict(design), atol=1e-12)
+
+
+@dataclass(frozen=True)
+class GroupLasso:
+    """The sum of the blocks' norms: a cost whose dual is a barrier (no part of the library)."""
+
+    def value(self, design, coefficients):
+        return float(sum(np.linalg.norm(coefficients[b.columns]) for b in design.blocks))
+
+    def _shares(self, design, v):
+        pulled = design.adjoint(v)
+        for block in design.blocks:
+            yield block, pulled[block.columns], 1.0 - np.sum(pulled[block.columns] ** 2)
+
+    def dual(self, design, v):
+        value, gradient, hessian = 0.0, np.zeros_like(v), np.zeros((len(v), len(v)))
+        for block, pulled, left in self._shares(design, v):
+            if left <= 0:
+                return DualTerm(np.inf, gradient, hessian, is_barrier=True)
+            part = design.matrix[:, block.columns]
+            along = part @ pulled
+            value -= np.log(left)
+            gradient = gradient + 2 / left * along
+            hessian = hessian + 2 / left * part @ part.T + 4 / left**2 * np.outer(along, along)
+        return DualTerm(float(value), gradient, hessian, is_barrier=True)
+
+    def primal(self, design, v, barrier):
+        coefficients = np.zeros(design.shape[1])
+        for block, pulled, left in self._shares(design, v):
+            coefficients[block.columns] = 2 * barrier / left * pulled
+        return coefficients
+
+
+@dataclass(frozen=True)
+class Quartic:
+    """A smooth cost that is not quadratic: sum of c**4 / 4 (no part of the library)."""
+
+    def value(self, design, coefficients):
+        return float(np.sum(coefficients**4) / 4)
+
+    def dual(self, design, v):
+        pulled = design.adjoint(v)
+        root = np.cbrt(pulled)
+        curve = 1.0 / (3.0 * np.maximum(root**2, 1e-12))
+        hessian = (design.matrix * curve) @ design.matrix.T
+        return DualTerm(float(np.sum(0.75 * root**4)), design.matrix @ root, hessian)
+
+    def primal(self, design, v, barrier):
+        return np.cbrt(design.adjoint(v))
+
+
+def singletons(matrix):
+    blocks = tuple(Block(j, j, j + 1) for j in range(matrix.shape[1]))
+    return DenseDesign(matrix, blocks)
+
+
+def test_a_barrier_cost_needs_no_change_in_the_core_equal():
+    """Blocks of one column make the group norm the l1 norm: against a linear program."""
+    matrix, targets, _ = problem(7, n=8, p=20)
+    limit = least_cost(singletons(matrix), targets, GroupLasso(), Equal(), intercept="none")
+    both = np.concatenate([matrix, -matrix], axis=1)
+    best = linprog(np.ones(40), A_eq=both, b_eq=targets, method="highs")
+    assert limit.outcome is Outcome.SOLVED
+    assert abs(limit.value - best.fun) < 1e-6 * best.fun
+    assert limit.violation < 1e-6
+
+
+def test_a_barrier_cost_needs_no_change_in_the_core_margin():
+    matrix, _, labels = problem(8, n=10, p=20)
+    blocks = tuple(Block(j, 4 * j, 4 * j + 4) for j in range(5))
+    design = DenseDesign(matrix, blocks)
+    limit = least_cost(design, labels, GroupLasso(), Margin(), intercept="none")
+    c = cp.Variable(20)
+    norm = sum(cp.norm(c[4 * j : 4 * j + 4]) for j in range(5))
+    best = cp.Problem(cp.Minimize(norm), [cp.multiply(labels, matrix @ c) >= 1]).solve(
+        solver=cp.CLARABEL
+    )
+    assert limit.outcome is Outcome.SOLVED
+    assert abs(limit.value - best) < 1e-6 * best
+
+
+def test_a_smooth_cost_needs_no_change_in_the_core():
+    matrix, targets, labels = problem(9, n=6, p=15)
+    c = cp.Variable(15)
+    for fit, y, constraint in (
+        (Equal(), targets, matrix @ c == targets),
+        (Margin(), labels, cp.multiply(labels, matrix @ c) >= 1),
+    ):
+        limit = least_cost(matrix, y, Quartic(), fit, intercept="none", max_steps=500)
+        best = cp.Problem(cp.Minimize(cp.sum(c**4) / 4), [constraint]).solve(solver=cp.CLARABEL)
+        assert limit.outcome is Outcome.SOLVED
+        assert abs(limit.value - best) < 1e-5 * best
+
+
+def test_inputs_are_not_modified():
+    matrix, targets, _ = problem(10)
+    before = matrix.copy(), targets.copy()
+    least_cost(matrix, targets, Quadratic(), Equal(0.1), intercept="free")
+    np.testing.assert_array_equal(matrix, before[0])
+    np.testing.assert_array_equal(targets, before[1])
+
+
+def test_too_few_steps_is_an_outcome():
+    matrix, _, labels = problem(11)
+    limit = least_cost(matrix, labels, Quadratic(), Margin(), intercept="free", max_steps=2)
+    assert limit.outcome is Outcome.MAX_STEPS
+    assert "raise max_steps" in limit.outcome.value
+
+
+X, Y = np.eye(2), np.ones(2)
+
+
+@pytest.mark.parametrize(
+    ("call", "sentence"),
+    [
+        (
+            lambda: least_cost(X, np.ones(3), Quadratic(), Equal(), intercept="none"),
+            "targets must have one row for each row of the design; got 3 for 2 rows; pass the "
+            "training rows of both",
+        ),
+        (
+            lambda: least_cost(X, Y * np.nan, Quadratic(), Equal(), intercept="none"),
+            "targets must be finite; got 2 that are not; drop or fill those rows first",
+        ),
+        (
+            lambda: least_cost(X, Y, Quadratic(), Equal(), intercept="some"),
+            "intercept is 'free', 'none' or a positive penalty weight; got 'some'; choose one of "
+            "them",
+        ),
+        (
+            lambda: least_cost(X, Y, Quadratic(), Equal(), intercept=-1.0),
+            "intercept is 'free', 'none' or a positive penalty weight; got -1.0; choose one of "
+            "them",
+        ),
+        (
+            lambda: least_cost(X, Y, Quadratic(), Equal(), intercept="none", solver="magic"),
+            "solver is one of primal, dual; got 'magic'; or leave it out",
+        ),
+        (
+            lambda: least_cost(X, Y, Quadratic(), Equal(), intercept="none", solver="primal"),
+            "the primal solver serves the quadratic cost and the fit Equal on conjunctions; got "
+            "Quadratic, Equal and DenseDesign; leave solver out",
+        ),
+        (
+            lambda: least_cost(X, 2 * Y, Quadratic(), Margin(), intercept="none"),
+            "a margin needs labels -1 and +1; got targets in 2..2; use the fit Equal or Tube for "
+            "numbers",
+        ),
+        (
+            lambda: least_cost(X, np.ones((2, 2)), Quadratic(), Margin(), intercept="none"),
+            "several outputs at once need the quadratic cost and the fit Equal; got targets of "
+            "shape (2, 2) with Quadratic and Margin; solve for one output at a time",
+        ),
+        (
+            lambda: least_cost(X, Y, Quadratic(), Equal(np.ones(3)), intercept="none"),
+            "slack is one number or one for each row; got shape (3,) for 2 rows; pass a number",
+        ),
+        (
+            lambda: Equal(-1.0),
+            "slack must be nonnegative and finite; got -1..-1; 0 means that the fit is exact",
+        ),
+        (lambda: Tube(-0.1), "a tube's width is at least 0; got -0.1; use its size"),
+    ],
+)
+def test_sentences(call, sentence):
+    with pytest.raises(InputError) as caught:
+        call()
+    assert str(caught.value) == sentence

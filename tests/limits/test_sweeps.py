@@ -1,0 +1,148 @@
+"""Sweeps equal the single solves they stand for."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from random_tasks import kernels
+from random_tasks import tasks as random_tasks
+
+from partwhole import tasks
+from partwhole._checks import InputError
+from partwhole.features import OverlapKernel, kernel_spectrum, moebius
+from partwhole.features.overlap import set_sizes
+from partwhole.limits import (
+    interpolate,
+    interpolation_sweep,
+    margin_sweep,
+    max_margin,
+    shortcut_margin,
+)
+from partwhole.limits.sweeps import equitable_cells, overlap_sets
+
+
+def published_grid():
+    """Return the Möbius coefficients of the admissible points of the 50 x 50 grid."""
+    high = np.linspace(0, 2 / 3, 50)[:, None]
+    low = high * np.linspace(0, 1 / 2, 50)
+    high = np.broadcast_to(high, low.shape)
+    by_count = np.stack([np.zeros_like(low), low, high, np.ones_like(low)], axis=-1).reshape(-1, 4)
+    sigma = moebius(by_count[:, set_sizes(3)])
+    return sigma[kernel_spectrum(sigma, (2, 6, 6)).min(axis=1) >= -1e-8]
+
+
+def test_phase_diagram_counts():
+    """G-16: 1728 points; all, 2 & 1, 1, none = 827, 596, 183, 122, each within 5."""
+    grid = published_grid()
+    assert len(grid) == 1728
+    solved = []
+    for r in (1, 2, 3):
+        task = tasks.context_dependence(r)
+        solved.append((margin_sweep(task, grid) * task.test_targets).mean(axis=1) > 0)
+    one, two, three = solved
+    counts = [
+        (three & two & one).sum(), (~three & two & one).sum(), (~three & ~two & one).sum(),
+        (~one & ~two & ~three).sum(),
+    ]  # fmt: skip
+    assert np.abs(np.array(counts) - [827, 596, 183, 122]).max() <= 5
+    assert sum(counts) == 1728
+    closed = shortcut_margin(grid[:, 1], np.maximum(grid[:, 3], 0.0))
+    task = tasks.context_dependence(3)
+    np.testing.assert_allclose(
+        (margin_sweep(task, grid) * task.test_targets).mean(axis=1), closed, atol=1e-9
+    )
+
+
+@settings(max_examples=30)
+@given(random_tasks(components=(2, 3), values=(2, 5), labels=True), st.data())
+def test_margin_sweep_equals_single_solves(task, data):
+    several = [data.draw(kernels(task.n_components)) for _ in range(3)]
+    swept = margin_sweep(task, several)
+    for kernel, found in zip(several, swept, strict=True):
+        expected = max_margin(task, kernel, intercept="free").test_predictions
+        np.testing.assert_allclose(found, expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("r", [1, 2])
+def test_points_that_separate_nothing_are_nan(r):
+    task = tasks.context_dependence(r)
+    swept = margin_sweep(task, [OverlapKernel.from_salience([1 / 3, 0.0])])
+    assert np.isnan(swept).all()
+
+
+@given(random_tasks(components=(2, 2), values=(2, 8)), st.floats(0.001, 0.499))
+def test_interpolation_sweep_equals_single_solves(task, salience):
+    swept = interpolation_sweep(task, np.array([salience, 0.25]))
+    expected = interpolate(task, OverlapKernel.from_salience([salience]), intercept="free")
+    np.testing.assert_allclose(swept[0], expected.test_predictions, atol=1e-9)
+
+
+def test_interpolation_sweep_reaches_the_additive_fit():
+    task = tasks.symbolic_addition(anchors=[-2, 2])
+    found = interpolation_sweep(task, np.array([0.5]))[0]
+    np.testing.assert_allclose(found, task.test_targets, atol=1e-10)
+
+
+def test_dispersed_means():
+    """G-9: means over seeds 1 to 50, to 1e-3."""
+    saliences = np.array([0.1, 0.2, 0.3, 0.4, 0.49])
+    errors = []
+    for seed in range(1, 51):
+        task = tasks.dispersed_addition(seed=seed)
+        found = interpolation_sweep(task, saliences)
+        errors.append(((found - task.test_targets) ** 2).mean(axis=1))
+    stated = [9.563902, 7.052914, 5.063567, 3.079513, 0.243260]
+    np.testing.assert_allclose(np.mean(errors, axis=0), stated, atol=1e-3)
+
+
+@given(random_tasks(components=(2, 3), values=(2, 4), labels=True))
+def test_cells_are_equitable(task):
+    """Every tuple of a cell sees equally many of every cell in every colour; brute force."""
+    overlap = overlap_sets(task.components, task.components)
+    colours = 2 * overlap + (task.targets[:, None] * task.targets[None] > 0)
+    cells = equitable_cells(colours)
+    for cell in range(cells.max() + 1):
+        members = np.flatnonzero(cells == cell)
+        for other in range(cells.max() + 1):
+            seen = [sorted(colours[i, cells == other]) for i in members]
+            assert all(row == seen[0] for row in seen)
+
+
+def test_context_dependence_shrinks_to_few_cells():
+    task = tasks.context_dependence(3)
+    rows, y = task.train_components, task.train_targets
+    colours = 2 * overlap_sets(rows, rows) + (y[:, None] * y[None] > 0)
+    # Congruent with and without the half that is left out, and conflict, in each context.
+    assert equitable_cells(colours).max() + 1 == 6
+
+
+@pytest.mark.parametrize(
+    ("call", "sentence"),
+    [
+        (
+            lambda: margin_sweep(tasks.symbolic_addition(), np.ones((1, 4))),
+            "a margin needs labels -1 and +1, one for each training tuple; got targets in -8..8; "
+            "use interpolation_sweep for numbers",
+        ),
+        (
+            lambda: margin_sweep(tasks.context_dependence(3), np.ones((1, 4))),
+            "kernels of a task with 3 components have 8 coefficients; got 4; build them with "
+            "n_components of the task",
+        ),
+        (
+            lambda: interpolation_sweep(tasks.context_dependence(3), np.array([0.1])),
+            "a salience sweep takes two components; got 3; call interpolate for each kernel",
+        ),
+        (
+            lambda: interpolation_sweep(tasks.symbolic_addition(), np.array([0.6])),
+            "S(1;2) lies in 0..1/2 and ridge is at least 0; got S in 0.6..0.6, ridge 0; pass the "
+            "salience of a single component",
+        ),
+    ],
+)
+def test_sentences(call, sentence):
+    with pytest.raises(InputError) as caught:
+        call()
+    assert str(caught.value) == sentence

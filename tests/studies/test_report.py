@@ -1,0 +1,117 @@
+"""The report names every study, weighs every claim, and keeps to its time."""
+
+from __future__ import annotations
+
+import re
+import types
+
+import pytest
+import tiny_study
+
+from partwhole import studies
+from partwhole.studies.report import number
+
+
+def variant(name: str, **changes) -> types.ModuleType:
+    """Return the tiny study under another name, importable as that."""
+    module = types.ModuleType(name, tiny_study.__doc__)
+    shared = {key: value for key, value in vars(tiny_study).items() if key[:2] != "__"}
+    vars(module).update({**shared, **changes})
+    return module
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write(*modules, **rest):
+        return studies.write_report(
+            modules, tmp_path / "out", store=tmp_path / "store", progress=False, **rest
+        )
+
+    return write
+
+
+def test_the_page_shows_the_study_and_every_claim(write):
+    made = write(tiny_study)
+    text = made.path.read_text()
+    assert made.path.name == "index.html"
+    assert text.count(f">{tiny_study.QUESTION}</h2>") == 1
+    assert tiny_study.SOURCE in text
+    assert tiny_study.CAPTION in text
+    assert "A coin is thrown many times" in text
+    assert "<code>1 / (2 sqrt(n))</code>" in text
+    assert made.results[0].data.attrs["configuration"] in text
+    assert "12 computed, 0 read from the store" in text
+    assert "partwhole run tiny_study --preset laptop" in text
+    for claim in made.results[0].claims:
+        words = claim.statement.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+        row = re.search(rf"<th scope=\"row\">{re.escape(words)}.*?</tr>", text)
+        assert row, claim.statement
+        assert f"</span> {claim.verdict}</span>" in row[0]
+    assert "0.4833 to 0.5262" in text
+    assert "<b>coin" not in text
+
+
+def test_the_ledger_counts_the_verdicts(write):
+    text = write(tiny_study).path.read_text()
+    counts = re.findall(r"<strong>(\d+)</strong><span class=\"verdict (\w+)\"", text)
+    assert counts == [("2", "holds"), ("1", "fails"), ("1", "open"), ("1", "outside")]
+    assert "1 study weighed 5 claims" in text
+
+
+def test_the_page_is_one_file_that_asks_nothing_of_the_network(write):
+    made = write(tiny_study)
+    text = made.path.read_text()
+    addresses = re.findall(r"(?:src|href)=\"([^\"]*)\"", text)
+    assert addresses
+    assert {address.partition(":")[0] for address in addresses if address[0] != "#"} == {"data"}
+    assert not re.search(r"url\(|@import|<script", text)
+    assert [path.name for path in made.path.parent.iterdir()] == ["index.html"]
+
+
+def test_every_link_of_the_page_leads_somewhere(write):
+    text = write(tiny_study, variant("overlap.long", BUDGET=1e3)).path.read_text()
+    targets = re.findall(r"href=\"#([^\"]+)\"", text)
+    for target in [*targets, *re.findall(r"aria-labelledby=\"([^\"]+)\"", text)]:
+        assert text.count(f' id="{target}"') == 1, target
+
+
+def test_a_study_beyond_the_budget_is_named_with_its_command(write):
+    long = variant("overlap.long", BUDGET=149.0, QUESTION="Is it too long?")
+    made = write(tiny_study, long)
+    text = made.path.read_text()
+    assert [result.name for result in made.results] == ["tiny_study"]
+    assert made.failures == ()
+    assert "Is it too long?" in text
+    assert "It needs 149 seconds, and this page takes at most 150 in all, of which 2" in text
+    assert "partwhole run overlap.long --preset quick" in text
+
+
+def test_the_limit_binds_the_quick_preset_only(write):
+    assert len(write(tiny_study, limit=1.0).results) == 0
+    assert len(write(tiny_study, preset="laptop", limit=1.0).results) == 1
+
+
+def test_a_study_without_the_preset_is_named(write):
+    made = write(tiny_study, preset="paper")
+    assert made.results == ()
+    assert "It has no paper preset." in made.path.read_text()
+
+
+def test_a_study_that_fails_costs_the_reader_no_other(write, monkeypatch):
+    import broken_study
+
+    made = write(broken_study, tiny_study)
+    assert [entry.name for entry in made.failures] == ["broken_study"]
+    assert [result.name for result in made.results] == ["tiny_study"]
+    text = made.path.read_text()
+    assert "It was stopped by an error: ZeroDivisionError: division by zero" in text
+
+
+def test_a_page_without_studies_is_still_a_page(write):
+    assert "No study has been run for this page yet." in write().path.read_text()
+
+
+def test_numbers_are_set_with_a_true_minus_sign():
+    assert number(-1.98095238) == "−1.981"
+    assert number(2.0) == "2"
+    assert number(float("inf")) == "inf"

@@ -1,0 +1,109 @@
+"""Imports run downward only, and what the house forbids is nowhere in it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import partwhole
+
+SRC = Path(partwhole.__file__).parent
+
+FLOORS = {
+    "_checks": 0,
+    "_types": 0,
+    "page": 0,
+    "store": 0,
+    "tasks": 1,
+    "features": 1,
+    "limits": 2,
+    "measures": 2,
+    "audit": 2.5,  # stands on floors 0 to 2
+    "flows": 3,
+    "networks": 3,
+    "training": 4,
+    "recommend": 4.5,  # stands on floors 0 to 4
+    "studies": 5,
+    "cli": 6,
+}
+JAX_LINE = 3
+BELOW_THE_LINE = {"jax", "jaxlib", "equinox", "optax", "diffrax"}
+# What every room may use, whatever its floor.
+EVERYWHERE = {"_checks", "_types"}
+
+
+def imports(path: Path) -> Iterator[str]:
+    """Yield the full name of everything a file imports, at any depth; relative ones resolved."""
+    package = [*path.relative_to(SRC.parent).parent.parts]
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = package[: len(package) - node.level + 1] if node.level else []
+            stem = ".".join([*base, *([node.module] if node.module else [])])
+            yield from (f"{stem}.{alias.name}" for alias in node.names)
+
+
+def room(path: Path) -> str:
+    return path.relative_to(SRC).parts[0].removesuffix(".py")
+
+
+def files() -> list[Path]:
+    return [path for path in sorted(SRC.rglob("*.py")) if path != SRC / "__init__.py"]
+
+
+def breaches(path: Path) -> list[str]:
+    """Name every import of a file that the floors forbid."""
+    home, found = room(path), []
+    for name in imports(path):
+        top, *rest = name.split(".")
+        if top in BELOW_THE_LINE and FLOORS[home] < JAX_LINE:
+            found.append(f"{home} is above the JAX line and imports {top}")
+        if top != "partwhole" or not rest or rest[0] not in FLOORS:
+            continue
+        other = rest[0]
+        if other == home or other in EVERYWHERE:
+            continue
+        if FLOORS[other] >= FLOORS[home]:
+            found.append(f"{home} (floor {FLOORS[home]}) imports {other} (floor {FLOORS[other]})")
+    return found
+
+
+def test_every_room_has_a_floor():
+    assert {room(path) for path in files()} <= set(FLOORS)
+
+
+@pytest.mark.parametrize("path", files(), ids=lambda path: str(path.relative_to(SRC)))
+def test_imports_run_downward(path):
+    assert breaches(path) == []
+
+
+@pytest.mark.parametrize(
+    ("where", "line"),
+    [
+        ("limits/x.py", "from partwhole.measures import slope"),
+        ("limits/x.py", "from partwhole import studies"),
+        ("tasks/x.py", "def f():\n    import partwhole.limits.fits"),
+        ("tasks/x.py", "from ..features import OverlapKernel"),
+        ("features/deep/x.py", "from ...limits import interpolate"),
+        ("measures/x.py", "def f():\n    from jax import numpy"),
+        ("audit/x.py", "import equinox as eqx"),
+    ],
+)
+def test_a_breach_is_seen(tmp_path, monkeypatch, where, line):
+    monkeypatch.setitem(globals(), "SRC", tmp_path / "partwhole")
+    path = tmp_path / "partwhole" / where
+    path.parent.mkdir(parents=True)
+    path.write_text(line)
+    assert len(breaches(path)) == 1
+
+
+@pytest.mark.parametrize("path", [*files(), SRC / "__init__.py"], ids=lambda path: path.name)
+def test_nothing_private_of_jax_and_nothing_evaluated(path):
+    assert not [name for name in imports(path) if name.startswith(("jax._src", "jax.core"))]
+    calls = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call)]
+    named = {node.func.id for node in calls if isinstance(node.func, ast.Name)}
+    assert not named & {"eval", "exec"}
