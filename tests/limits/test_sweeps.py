@@ -14,6 +14,7 @@ from partwhole._checks import InputError
 from partwhole.features import OverlapKernel, kernel_spectrum, moebius
 from partwhole.features.overlap import set_sizes
 from partwhole.limits import (
+    Outcome,
     interpolate,
     interpolation_sweep,
     margin_sweep,
@@ -70,6 +71,19 @@ def test_points_that_separate_nothing_are_nan(r):
     task = tasks.context_dependence(r)
     swept = margin_sweep(task, [OverlapKernel.from_salience([1 / 3, 0.0])])
     assert np.isnan(swept).all()
+
+
+@pytest.mark.parametrize("salience", [{(0,): 0.6482021419, (1,): 0.3516600640}, {(0,): 0.4999995}])
+@pytest.mark.parametrize(("classes", "anchors"), [([4, 4], [3, 1]), ([5, 5], [1, 3])])
+def test_barely_salient_memory_is_still_solved(salience, classes, anchors):
+    """Multipliers of 1e4 to 1e6 cancel; both routes stop at their rounding, not at NaN."""
+    task = tasks.transitive_equivalence(classes, anchors)
+    kernel = OverlapKernel.from_salience({(0,): 0.5, (1,): 0.499999} | salience)
+    found = max_margin(task, kernel, intercept="free")
+    assert found.limit.outcome is Outcome.SOLVED
+    assert (found.predictions * task.targets)[task.is_train].min() > 1 - 1e-6
+    swept = margin_sweep(task, [kernel])[0]
+    np.testing.assert_allclose(swept, found.test_predictions, atol=1e-6)
 
 
 @given(random_tasks(components=(2, 2), values=(2, 8)), st.floats(0.001, 0.499))

@@ -88,17 +88,16 @@ def test_training_and_held_out_tuples_draw_from_disjoint_pools():
 def test_seeds_and_draws():
     images, labels = digit_images()
     task = tasks.symbolic_addition(range(-4, 5), [0])
-    options = {"distance": 4}
-    one, _ = compose_images(task, images, labels, 2, seed=0, **options)
-    same, _ = compose_images(task, images, labels, 2, seed=0, **options)
-    drawn, _ = compose_images(task, images, labels, 2, seed=0, draw=1, **options)
+    one, _ = compose_images(task, images, labels, 2, distance=4, seed=0)
+    same, _ = compose_images(task, images, labels, 2, distance=4, seed=0)
+    drawn, _ = compose_images(task, images, labels, 2, distance=4, seed=0, draw=1)
     np.testing.assert_array_equal(one, same)
     assert not np.array_equal(one, drawn)
     classes = [class_assignment(task, 10, seed=seed) for seed in range(40)]
     assert len({tuple(c[0].tolist()) for c in classes}) == 40
     # All ten classes serve, the last one too, and components differ.
     assert {int(value) for c in classes for value in c[0]} == set(range(10))
-    assert any(not np.array_equal(*c) for c in classes)
+    assert any(not np.array_equal(first, second) for first, second in classes)
     assert all(len(set(part.tolist())) == 9 for c in classes for part in c)
 
 

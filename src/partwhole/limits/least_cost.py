@@ -21,7 +21,7 @@ from partwhole.features.design import Design, as_design
 from partwhole.limits.costs import Cost, Quadratic
 from partwhole.limits.fits import Equal, Fit, Margin
 from partwhole.limits.limit import Limit, Outcome
-from partwhole.limits.solvers import dual_newton, sparse_primal
+from partwhole.limits.solvers import active_set, dual_newton, sparse_primal
 from partwhole.limits.solvers.dual_newton import DualSolution
 from partwhole.limits.solvers.minimum_norm import solve_minimum_norm
 
@@ -353,10 +353,9 @@ def _newton(
     if first.is_quadratic and one_sided is not None:
         hessian = (first.hessian + ridge)[None]
         scale = float(np.trace(hessian[0])) / n or 1.0
-        solution = dual_newton.interior_point(
+        solution = active_set.solve_one_sided(
             hessian / scale, one_sided, zero_columns, max_steps=max_steps, tolerance=tolerance
         )
-        solution = dual_newton.polish(hessian / scale, one_sided, zero_columns, solution)
         solution = replace(solution, multipliers=solution.multipliers / scale)
         return _from_dual(design, targets, cost, fit, intercept, solution)
 
@@ -391,6 +390,9 @@ def _from_dual(
 ) -> Limit:
     v = solution.multipliers[0]
     constant = float(solution.zero_coefficients[0].sum())
+    if isinstance(fit, Margin) and intercept == "free" and np.ptp(targets) == 0:
+        # A constant separates a single label; take the smallest that does.
+        constant = float(targets[0])
     if not isinstance(intercept, str):
         constant = float(v.sum()) / float(intercept)
     outcome = Outcome.SOLVED if solution.solved[0] else Outcome.MAX_STEPS

@@ -17,10 +17,10 @@ from jaxtyping import Float, Int
 
 from partwhole._checks import require
 from partwhole._types import Real
-from partwhole.features.overlap import OverlapKernel
+from partwhole.features.overlap import OverlapKernel, zeta
 from partwhole.limits.fits import OneSided
 from partwhole.limits.kernel_machines import Distinct
-from partwhole.limits.solvers import dual_newton
+from partwhole.limits.solvers.active_set import solve_one_sided
 from partwhole.tasks import Task
 
 CELL_LIMIT = 4000
@@ -133,28 +133,29 @@ def margin_sweep(
     )
     y = distinct.targets
     overlap = overlap_sets(distinct.components, distinct.components)
-    cells = equitable_cells(2 * overlap + (y[:, None] * y[None, :] > 0))
+    # A free intercept makes the kernels' constants idle.
+    kappa = zeta(np.where(np.arange(sigma.shape[1]) == 0, 0.0, sigma))
+    # Overlap sets that every kernel treats alike (to rounding) need not be told apart.
+    sets, rounding = 1 << task.n_components, 1e-14 * np.abs(kappa).max()
+    alike = [
+        next(k for k in range(sets) if np.abs(kappa[:, k] - kappa[:, j]).max() <= rounding)
+        for j in range(sets)
+    ]
+    cells = equitable_cells(2 * np.array(alike)[overlap] + (y[:, None] * y[None, :] > 0))
     n_cells = int(cells.max()) + 1
     size = np.bincount(cells).astype(float)
-    sets = 1 << task.n_components
     among = _cell_sums(overlap, cells, n_cells, cells, y[:, None] * y[None, :], sets)
     # Unknown: the summed multiplier of each cell; its outputs are averages over the cell.
     reduced = among / size[:, None, None] / size[None, :, None]
     label_mean = np.bincount(cells, weights=y) / size
 
-    kappa = np.array(sigma)
-    kappa[:, 0] = 0.0
-    for c in range(task.n_components):
-        cube = kappa.reshape(len(kappa), -1, 2, 1 << c)
-        cube[:, :, 1] += cube[:, :, 0]
     hessian = np.einsum("ijs,Bs->Bij", reduced, kappa, optimize=True)
     scale = np.einsum("Bii->B", hessian) / n_cells
     scaled = hessian / scale[:, None, None]
     one_sided = OneSided(np.arange(n_cells), np.ones(n_cells), np.ones(n_cells))
     border = label_mean[:, None] if np.abs(label_mean).max() > 1e-12 else np.zeros((n_cells, 0))
 
-    solution = dual_newton.interior_point(scaled, one_sided, border)
-    solution = dual_newton.polish(scaled, one_sided, border, solution)
+    solution = solve_one_sided(scaled, one_sided, border, guess_first=True)
     alpha = solution.multipliers / scale[:, None]
 
     test = task.test_components
@@ -166,9 +167,10 @@ def margin_sweep(
         np.broadcast_to(y, (len(test), n)),
         sets,
     )
-    outputs = np.einsum("tjs,Bs,Bj->Bt", across / size[None, :, None], kappa, alpha, optimize=True)
+    loads = (alpha / size)[:, :, None] * kappa[:, None, :]
+    outputs = loads.reshape(len(sigma), -1) @ across.reshape(len(test), n_cells * sets).T
     outputs = outputs + solution.zero_coefficients.sum(axis=1)[:, None]
-    return np.where(solution.infeasible[:, None], np.nan, outputs)
+    return np.where(solution.solved[:, None], outputs, np.nan)
 
 
 def _cell_sums(
@@ -239,28 +241,30 @@ def interpolation_sweep(
         f"S in {np.min(salience):g}..{np.max(salience):g}, ridge {ridge:g}",
         "pass the salience of a single component",
     )
-    train, test = task.train_components, task.test_components
-    shared = (train[:, None, :] == train[None, :, :]).sum(axis=2)
+    train, test = task.train_components.T, task.test_components.T
+    n = train.shape[1]
+    gram = np.equal.outer(train[0], train[0]).astype(float)
+    gram += np.equal.outer(train[1], train[1])
     require(
-        int((shared == 2).sum()) == len(train),
+        np.count_nonzero(gram == 2.0) == n,
         "a salience sweep takes distinct training tuples",
-        f"{len(train)} rows with repeats",
+        f"{n} rows with repeats",
         "call interpolate for each kernel",
     )
-    y = task.train_targets.reshape(len(train), -1)
-    gram = shared.astype(float)
-    centred = gram - gram.mean(axis=0)
-    centred = centred - centred.mean(axis=1, keepdims=True)
-    size, basis = np.linalg.eigh(0.5 * (centred + centred.T))
-    size = np.maximum(size, 0.0)
-    top = 1.0 - 2.0 * salience + ridge
-    loaded = basis.T @ (y - y.mean(axis=0))
-    below = salience[:, None] * size + top[:, None]
+    y = task.train_targets.reshape(n, -1)
+    mean = y.sum(axis=0) / n
+    seen = gram.sum(axis=0) / n
+    centred = gram - seen - seen[:, None] + seen.sum() / n
+    size, basis = np.linalg.eigh(centred)
+    loaded = basis.T @ (y - mean)
+    below = np.maximum(size, 0.0)[:, None] * salience + (1.0 - 2.0 * salience + ridge)
     # Directions without shared components only matter where something is memorized.
-    idle = below <= 1e-13 * (1.0 + size.max())
-    weight = np.where(idle, 0.0, 1.0 / np.where(idle, 1.0, below))
-    v = basis @ (weight[:, :, None] * loaded)
-    across = (test[:, None, :] == train[None, :, :]).sum(axis=2).astype(float)
-    level = y.mean(axis=0) - salience[:, None] * (gram.mean(axis=0) @ v)
-    outputs = level[:, None] + salience[:, None, None] * (across @ v)
-    return outputs.reshape(len(salience), len(test), *task.targets.shape[1:])
+    idle = below <= 1e-13 * (1.0 + size[-1])
+    weight = np.where(idle, 0.0, salience / np.where(idle, 1.0, below))
+    # v times S, for every salience and output side by side: (n, B k).
+    pulled = basis @ (weight[:, :, None] * loaded[:, None, :]).reshape(n, -1)
+    across = np.equal.outer(test[0], train[0]).astype(float)
+    across += np.equal.outer(test[1], train[1])
+    outputs = (across - seen) @ pulled + np.tile(mean, len(salience))
+    outputs = outputs.reshape(test.shape[1], len(salience), y.shape[1]).swapaxes(0, 1)
+    return outputs.reshape(len(salience), test.shape[1], *task.targets.shape[1:])

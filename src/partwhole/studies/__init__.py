@@ -29,4 +29,16 @@ from partwhole.studies.report import Report as Report
 from partwhole.studies.report import write_report as write_report
 
 # The report shows them in this order.
-STUDIES: tuple[str, ...] = ()
+STUDIES: tuple[str, ...] = (
+    "partwhole.studies.overlap.solvable_tasks",
+    "partwhole.studies.overlap.leak_slope",
+    "partwhole.studies.overlap.item_values",
+    "partwhole.studies.overlap.dispersed",
+    "partwhole.studies.overlap.leak_networks",
+    "partwhole.studies.overlap.salience_depth",
+    "partwhole.studies.overlap.phase_diagrams",
+    "partwhole.studies.overlap.conjunction_sizes",
+    "partwhole.studies.overlap.exposure",
+    "partwhole.studies.overlap.transitive_equivalence",
+    "partwhole.studies.overlap.transitive_ordering",
+)

@@ -20,6 +20,8 @@ from jaxtyping import Bool, Float, Int
 
 from partwhole.limits.fits import OneSided
 
+EPS = float(np.finfo(float).eps)
+
 # From multipliers (B, n): value (B,), gradient (B, n) and Hessian (B, n, n) of the smooth part,
 # the slack included, at a barrier weight.
 Term = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray, np.ndarray]]
@@ -38,6 +40,8 @@ class DualSolution:
         The last barrier weight.
     steps : int
     solved, infeasible : bool arrays, shape (B,)
+    support : bool array, shape (B, m), optional
+        Which constraints of a one-sided fit hold as equalities.
     """
 
     multipliers: Float[np.ndarray, "B n"]
@@ -46,6 +50,7 @@ class DualSolution:
     steps: int
     solved: Bool[np.ndarray, " B"]
     infeasible: Bool[np.ndarray, " B"]
+    support: Bool[np.ndarray, "B m"] | None = None
 
 
 def _bordered_solve(
@@ -216,6 +221,7 @@ def interior_point(
     batch, n, m = len(hessian), len(zero_columns), len(rows)
     border = signs[:, None] * zero_columns[rows]
     signed = signs[:, None] * hessian[:, rows][:, :, rows] * signs
+    weight = np.abs(signed)
     size = 1.0 + np.abs(bounds).max()
     x, s = np.full((batch, m), size / m), np.ones((batch, m))
     b = np.zeros((batch, zero_columns.shape[1]))
@@ -228,8 +234,10 @@ def interior_point(
         residual_zero = x @ border
         gap = np.einsum("Bm,Bm->B", x, s)
         mu = gap / m
+        # Large multipliers that cancel leave rounding in the outputs; no step can lower it.
+        rounding = 4.0 * EPS * m * np.einsum("Bij,Bj->Bi", weight, x).max(axis=1)
         solved = (gap <= tolerance * (1.0 + np.abs(x @ bounds))) & (
-            np.abs(residual).max(axis=1) <= tolerance * size
+            np.abs(residual).max(axis=1) <= tolerance * size + rounding
         )
         total = x.sum(axis=1)
         infeasible = (
@@ -258,7 +266,7 @@ def interior_point(
         s = np.where(move, s + step_s * ds, s)
         b = np.where(move, b + step_s * db, b)
     v = spread(x, rows, signs, n)
-    return DualSolution(v, b, np.zeros(batch), steps, solved, infeasible)
+    return DualSolution(v, b, np.zeros(batch), steps, solved, infeasible, x > s)
 
 
 def spread(
@@ -281,67 +289,3 @@ def longest_step(
     """Return the longest step up to 1 that keeps x nonnegative."""
     ratio = np.divide(-x, direction, out=np.full_like(x, np.inf), where=direction < 0)
     return np.minimum(1.0, ratio.min(axis=1, keepdims=True))
-
-
-def polish(
-    hessian: Float[np.ndarray, "B n n"],
-    constraints: OneSided,
-    zero_columns: Float[np.ndarray, "n q"],
-    solution: DualSolution,
-) -> DualSolution:
-    """Solve a quadratic problem exactly on the support that the interior point found.
-
-    The result replaces it where multipliers stay nonnegative and constraints hold to rounding.
-
-    Parameters
-    ----------
-    hessian : float array, shape (B, n, n)
-    constraints : OneSided
-        With one constraint for each row (margins), or two (tubes).
-    zero_columns : float array, shape (n, q)
-    solution : DualSolution
-
-    Returns
-    -------
-    DualSolution
-    """
-    n = hessian.shape[1]
-    rows, signs, bounds = constraints.rows, constraints.signs, constraints.bounds
-    v, b = solution.multipliers, solution.zero_coefficients
-    output = np.einsum("Bnm,Bm->Bn", hessian, v) + b @ zero_columns.T
-    slack = (signs * output[:, rows] - bounds).reshape(len(v), -1, n)
-    tight = slack.argmin(axis=1)
-    sign = signs.reshape(-1, n)[tight, np.arange(n)]
-    bound = bounds.reshape(-1, n)[tight, np.arange(n)]
-    support = np.abs(v) > slack.min(axis=1)
-    both = support[:, :, None] & support[:, None, :]
-    reduced = np.where(both, hessian, 0.0) + np.where(support, 0.0, 1.0)[:, :, None] * np.eye(n)
-    q = zero_columns.shape[1]
-    columns = np.where(support[:, :, None], zero_columns, 0.0)
-    system = np.zeros((len(v), n + q, n + q))
-    system[:, :n, :n] = reduced
-    system[:, :n, n:], system[:, n:, :n] = columns, columns.transpose(0, 2, 1)
-    right = np.concatenate([np.where(support, sign * bound, 0.0), np.zeros((len(v), q))], axis=1)
-    usable = solution.solved & (np.linalg.slogdet(system)[0] != 0)
-    exact = np.zeros((len(v), n + q))
-    if usable.any():
-        exact[usable] = np.linalg.solve(system[usable], right[usable][:, :, None])[:, :, 0]
-    v_new, b_new = exact[:, :n], exact[:, n:]
-    output = np.einsum("Bnm,Bm->Bn", hessian, v_new) + b_new @ zero_columns.T
-    size = 1.0 + np.abs(bounds).max()
-    slack_new = (signs * output[:, rows] - bounds).min(axis=1)
-    before = np.minimum(slack.min(axis=(1, 2)), 0.0)
-    good = (
-        usable
-        & ((sign * v_new).min(axis=1) >= 0.0)
-        & (slack_new >= np.minimum(before, -1e-11 * size))
-        & np.isfinite(exact).all(axis=1)
-    )[:, None]
-    return DualSolution(
-        np.where(good, v_new, v),
-        np.where(good, b_new, b),
-        solution.barrier,
-        solution.steps,
-        solution.solved,
-        solution.infeasible,
-    )

@@ -1,0 +1,141 @@
+"""Exact solutions of quadratic one-sided fits: guess the support, solve, mend the guess.
+
+For a given support the dual is linear. Constraints whose multiplier comes out negative leave it,
+violated ones join, until nothing changes (a primal-dual active-set method; Hintermüller, Ito &
+Kunisch 2003). A fixed point is an exact solution; there need not be one within the rounds allowed,
+so an interior point stands behind.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from partwhole.limits.fits import OneSided
+from partwhole.limits.solvers.dual_newton import DualSolution, interior_point, spread
+
+ROUNDING = 1e-12
+
+
+def solve_one_sided(
+    hessian: Float[np.ndarray, "B n n"],
+    constraints: OneSided,
+    zero_columns: Float[np.ndarray, "n q"],
+    *,
+    guess_first: bool = False,
+    max_steps: int = 200,
+    tolerance: float = 1e-12,
+) -> DualSolution:
+    """Solve quadratic one-sided fits, exactly where the support can be settled.
+
+    Parameters
+    ----------
+    hessian : float array, shape (B, n, n)
+        Kernel and slack, scaled so that the diagonal is about 1.
+    constraints : OneSided
+    zero_columns : float array, shape (n, q)
+    guess_first : bool, keyword-only, default False
+        Try the full support before any interior point: quick for many small problems whose
+        constraints nearly all hold as equalities.
+    max_steps, tolerance : keyword-only
+        As in `interior_point`.
+
+    Returns
+    -------
+    DualSolution
+    """
+    batch, m = len(hessian), len(constraints.rows)
+    found = None
+    rest = np.ones(batch, dtype=bool)
+    if guess_first:
+        found = active_set(hessian, constraints, zero_columns, np.ones((batch, m), dtype=bool))
+        rest = ~found.solved
+    if rest.any():
+        inner = interior_point(
+            hessian[rest], constraints, zero_columns, max_steps=max_steps, tolerance=tolerance
+        )
+        support = inner.support
+        assert support is not None
+        exact = active_set(hessian[rest], constraints, zero_columns, support)
+        keep = (exact.solved & inner.solved)[:, None]
+        inner = replace(
+            inner,
+            multipliers=np.where(keep, exact.multipliers, inner.multipliers),
+            zero_coefficients=np.where(keep, exact.zero_coefficients, inner.zero_coefficients),
+        )
+        found = inner if found is None else _merged(found, inner, rest)
+    assert found is not None
+    return found
+
+
+def _merged(one: DualSolution, other: DualSolution, where: np.ndarray) -> DualSolution:
+    """Put the other's problems into their places in the batch."""
+    arrays = {}
+    for name in ("multipliers", "zero_coefficients", "barrier", "solved", "infeasible"):
+        arrays[name] = np.array(getattr(one, name))
+        arrays[name][where] = getattr(other, name)
+    return DualSolution(steps=one.steps + other.steps, **arrays)
+
+
+def active_set(
+    hessian: Float[np.ndarray, "B n n"],
+    constraints: OneSided,
+    zero_columns: Float[np.ndarray, "n q"],
+    support: Bool[np.ndarray, "B m"],
+    *,
+    max_rounds: int = 20,
+) -> DualSolution:
+    """Mend a guessed support until it is that of an exact solution.
+
+    Parameters
+    ----------
+    hessian : float array, shape (B, n, n)
+    constraints : OneSided
+    zero_columns : float array, shape (n, q)
+    support : bool array, shape (B, m)
+        The first guess.
+    max_rounds : int, keyword-only, default 20
+
+    Returns
+    -------
+    DualSolution
+        Solved where the support repeats itself and its linear system was regular.
+    """
+    rows, signs, bounds = constraints.rows, constraints.signs, constraints.bounds
+    batch, m = support.shape
+    q = zero_columns.shape[1]
+    signed = signs[:, None] * hessian[:, rows][:, :, rows] * signs
+    border = signs[:, None] * zero_columns[rows]
+    x, b = np.zeros((batch, m)), np.zeros((batch, q))
+    solved = np.zeros(batch, dtype=bool)
+    open_ones = np.arange(batch)
+    support = np.array(support)
+    rounds = 0
+    while len(open_ones) and rounds < max_rounds:
+        rounds += 1
+        inside = support[open_ones]
+        kernel = signed[open_ones]
+        system = np.zeros((len(open_ones), m + q, m + q))
+        system[:, :m, :m] = kernel * (inside[:, :, None] & inside[:, None, :])
+        system[:, np.arange(m), np.arange(m)] += ~inside
+        columns = np.where(inside[:, :, None], border, 0.0)
+        system[:, :m, m:], system[:, m:, :m] = columns, columns.transpose(0, 2, 1)
+        right = np.concatenate([np.where(inside, bounds, 0.0), np.zeros((len(open_ones), q))], 1)
+        try:
+            answer = np.linalg.solve(system, right[:, :, None])[:, :, 0]
+        except np.linalg.LinAlgError:
+            break
+        x[open_ones], b[open_ones] = answer[:, :m], answer[:, m:]
+        spare = np.einsum("Bij,Bj->Bi", kernel, answer[:, :m]) + answer[:, m:] @ border.T - bounds
+        size = np.abs(answer).max(axis=1, keepdims=True)
+        regular = (np.abs(np.where(inside, spare, 0.0)).max(axis=1) <= 1e-9) & (size[:, 0] < 1e9)
+        mended = np.where(inside, answer[:, :m] > -ROUNDING * size, spare < -ROUNDING)
+        done = regular & (mended == inside).all(axis=1)
+        solved[open_ones[done]] = True
+        support[open_ones] = mended
+        # A system that rounding rules can't be mended here.
+        open_ones = open_ones[regular & ~done]
+    v = spread(x, rows, signs, len(zero_columns))
+    return DualSolution(v, b, np.zeros(batch), rounds, solved, np.zeros(batch, dtype=bool), support)

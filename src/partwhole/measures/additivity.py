@@ -1,0 +1,281 @@
+"""Conjunction-wise additivity: are predictions on new combinations a sum of familiar parts?"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from jaxtyping import Float, Int
+from scipy import sparse
+from scipy.sparse.linalg import lsqr
+
+from partwhole._checks import require
+from partwhole.features import ConjunctionDesign, conjunction_sets
+from partwhole.tasks import Task
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+DENSE_LIMIT = 20_000_000
+
+
+@dataclass(frozen=True)
+class Additivity:
+    """Hold how far held-out predictions are a sum over seen conjunctions.
+
+    Parameters
+    ----------
+    value : float
+        R² of the best such sum on held-out rows; 1 for every overlap kernel, NaN where it is
+        undefined.
+    rectangles : float
+        The form without a fit, for two components: 1 - (interaction contrasts' share of the
+        rectangles' sum of squares); 1 if and only if every held-out rectangle is additive,
+        NaN where it is undefined.
+    n_rectangles : int
+        Held-out rectangles (two values of each component, all four cells held out).
+    notes : tuple of str
+        Why a number is NaN.
+    """
+
+    value: float
+    rectangles: float
+    n_rectangles: int
+    notes: tuple[str, ...] = ()
+
+
+def additivity(task: Task, predictions: Float[np.ndarray, " n"]) -> Additivity:
+    r"""Measure conjunction-wise additivity on held-out rows.
+
+    ``value`` is R² of the least-squares fit of the held-out predictions on the constant and
+    the indicators of all conjunctions seen in training. ``rectangles`` compares, over all
+    rectangles of held-out cells (a, c), (a, d), (b, c), (b, d), the contrast
+    :math:`d = f(a,c) - f(a,d) - f(b,c) + f(b,d)` with the four cells' sum of squares about
+    their mean, of which it makes up :math:`d^2/4`:
+    :math:`1 - \sum d^2/4 \,/ \sum SS`.
+
+    Parameters
+    ----------
+    task : Task
+        What was seen and what was held out; its targets are not used.
+    predictions : float array, shape (n,)
+        For every row of the task.
+
+    Returns
+    -------
+    Additivity
+
+    Raises
+    ------
+    InputError
+        When predictions are not one finite number for each row.
+
+    Notes
+    -----
+    Lippl & Stachenfeld (ICLR 2025), theorem 4.2 and additivity analysis. The published fit is
+    joint on training and held-out rows; since each training tuple has a column of its own,
+    only the held-out rows are informative, and their R² is the one given here. The rectangle
+    form is derived here.
+
+    Examples
+    --------
+    >>> from partwhole import tasks
+    >>> task = tasks.symbolic_addition(range(-4, 5), [0])
+    >>> distance = np.abs(task.components[:, 0] - task.components[:, 1]).astype(float)
+    >>> round(additivity(task, distance).value, 6)
+    0.125373
+    """
+    _require_predictions(task, predictions)
+    held_out = predictions[~task.is_train]
+    notes: list[str] = []
+    value = _fit_share(task, held_out, notes)
+    rectangles, n_rectangles = np.nan, 0
+    if task.n_components == 2:
+        contrasts, squares, n_rectangles = _rectangles(task, predictions)
+        scale = max(n_rectangles, 1) * float(np.max(np.abs(predictions), initial=0.0)) ** 2
+        if n_rectangles == 0:
+            notes.append("no rectangle of held-out cells")
+        elif squares <= 1e-24 * scale:
+            notes.append("predictions are constant on every held-out rectangle")
+        else:
+            rectangles = 1.0 - contrasts / squares
+    return Additivity(value, rectangles, n_rectangles, tuple(notes))
+
+
+def _fit_share(task: Task, held_out: np.ndarray, notes: list[str]) -> float:
+    if len(np.unique(task.test_components, axis=0)) < 2:
+        notes.append("R² needs at least two held-out tuples")
+        return np.nan
+    spread = held_out - held_out.mean()
+    if np.abs(spread).max() <= 1e-12 * np.abs(held_out).max(initial=0.0):
+        notes.append("held-out predictions are constant: R² is undefined")
+        return np.nan
+    sets = conjunction_sets(task.n_components, task.n_components)
+    design = ConjunctionDesign.seen(task.train_components, sets, task.n_values)
+    columns = _columns(design.at(task.test_components))
+    if task.n_test * design.shape[1] <= DENSE_LIMIT:
+        dense = columns.toarray()
+        fitted = dense @ np.linalg.lstsq(dense, held_out, rcond=None)[0]
+    else:
+        fitted = columns @ lsqr(columns, held_out, atol=1e-13, btol=1e-13, iter_lim=20_000)[0]
+    return 1.0 - float(np.sum((held_out - fitted) ** 2) / np.sum(spread**2))
+
+
+def _columns(design: ConjunctionDesign) -> sparse.csr_array:
+    """Collect the design's columns that any row uses."""
+    rows = np.concatenate([np.flatnonzero(index >= 0) for index in design.index])
+    pairs = zip(design.blocks, design.index, strict=True)
+    columns = np.concatenate([block.start + index[index >= 0] for block, index in pairs])
+    used, place = np.unique(columns, return_inverse=True)
+    shape = (design.n_rows, len(used))
+    return sparse.csr_array((np.ones(len(rows)), (rows, place)), shape=shape)
+
+
+def _rectangles(task: Task, predictions: np.ndarray) -> tuple[float, float, int]:
+    """Sum d²/4 and the squares about the mean over all held-out rectangles."""
+    shape = task.n_values
+    count = np.zeros(shape)
+    total = np.zeros(shape)
+    cells = tuple(task.test_components.T)
+    np.add.at(count, cells, 1.0)
+    np.add.at(total, cells, predictions[~task.is_train])
+    held = count > 0
+    cell = np.divide(total, count, out=np.zeros(shape), where=held)
+    if shape[0] > shape[1]:
+        held, cell = held.T, cell.T
+    contrasts = squares = 0.0
+    n_rectangles = 0
+    # For a pair of rows (a, b) the contrast of columns c, d is the difference of u = f(a,.) -
+    # f(b,.); the squares split into contrast, row and column parts.
+    for a in range(len(cell) - 1):
+        for b in range(a + 1, len(cell)):
+            both = held[a] & held[b]
+            k = int(both.sum())
+            if k < 2:
+                continue
+            n_rectangles += k * (k - 1) // 2
+            u, w = (cell[a] - cell[b])[both], (cell[a] + cell[b])[both]
+            across = k * float(np.sum((u - u.mean()) ** 2))
+            contrasts += across / 4.0
+            # Over pairs (c, d): (w_c - w_d)²/4 + (u_c + u_d)²/4 + (u_c - u_d)²/4.
+            columns = k * float(np.sum((w - w.mean()) ** 2))
+            rows = (k - 2) * float(np.sum(u**2)) + float(u.sum()) ** 2
+            squares += (columns + rows + across) / 4.0
+    return contrasts, squares, n_rectangles
+
+
+@dataclass(frozen=True, eq=False)
+class ConjunctionCoefficients:
+    """Hold the sum over seen conjunctions that describes predictions, in a stated gauge.
+
+    Parameters
+    ----------
+    names : tuple of str
+        The components' names.
+    labels : tuple of tuples
+        The values of each component.
+    values : dict from component sets to int arrays, shapes (d, |S|)
+        The seen combinations of each set, as value indices.
+    coefficients : dict from component sets to float arrays, shapes (d,)
+    intercept : float
+    """
+
+    names: tuple[str, ...]
+    labels: tuple[tuple[Hashable, ...], ...]
+    values: dict[tuple[int, ...], Int[np.ndarray, "d S"]]
+    coefficients: dict[tuple[int, ...], Float[np.ndarray, " d"]]
+    intercept: float
+
+    @property
+    def mean_size(self) -> dict[tuple[int, ...], float]:
+        """Return the mean absolute coefficient of each set of components."""
+        return {
+            chosen: float(np.mean(np.abs(found))) for chosen, found in self.coefficients.items()
+        }
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return one row for each conjunction: order, set, a value index per component, size.
+
+        A component outside the conjunction has the index -1.
+        """
+        import pandas as pd
+
+        parts = []
+        for chosen, found in self.coefficients.items():
+            table = np.full((len(found), len(self.names)), -1)
+            table[:, list(chosen)] = self.values[chosen]
+            part = pd.DataFrame(table, columns=list(self.names))
+            part.insert(0, "conjunction", " x ".join(self.names[c] for c in chosen))
+            part.insert(1, "order", len(chosen))
+            part["coefficient"] = found
+            parts.append(part)
+        return pd.concat(parts, ignore_index=True)
+
+
+def conjunction_coefficients(
+    task: Task, predictions: Float[np.ndarray, " n"]
+) -> ConjunctionCoefficients:
+    r"""Describe predictions by coefficients of all seen conjunctions, as published.
+
+    The predictions on training and held-out rows together are fitted by a constant and the
+    indicators of all conjunctions of order 1..C that occur in training. The indicators are
+    dependent, so many coefficients describe the same function; these are those of least norm
+    (the limit of a vanishing ridge on the coefficients, the constant free), a gauge that is
+    not the kernel's own decomposition, which weighs columns by :math:`\sqrt{\sigma_S}`.
+
+    Parameters
+    ----------
+    task : Task
+    predictions : float array, shape (n,)
+        For every row of the task.
+
+    Returns
+    -------
+    ConjunctionCoefficients
+
+    Raises
+    ------
+    InputError
+        When predictions are not one finite number for each row.
+
+    Notes
+    -----
+    Lippl & Stachenfeld (ICLR 2025), mean size of each kind of conjunction; published with a
+    ridge of 1e-10, and from the signs of the predictions.
+
+    Examples
+    --------
+    >>> from partwhole import tasks
+    >>> task = tasks.symbolic_addition(range(-4, 5), [0])
+    >>> found = conjunction_coefficients(task, 0.5 * task.targets)
+    >>> round(float(found.coefficients[(0,)][0]), 6)
+    -2.0
+    """
+    _require_predictions(task, predictions)
+    sets = conjunction_sets(task.n_components, task.n_components)[1:]
+    design = ConjunctionDesign.seen(task.train_components, sets, task.n_values)
+    matrix = design.at(task.components).toarray()
+    means = matrix.mean(axis=0)
+    middle = predictions.mean()
+    weights = np.linalg.lstsq(matrix - means, predictions - middle, rcond=None)[0]
+    pairs = list(zip(design.blocks, design.dictionaries, strict=True))
+    return ConjunctionCoefficients(
+        task.names,
+        task.values,
+        {dictionary.components: dictionary.values() for _, dictionary in pairs},
+        {dictionary.components: weights[block.columns] for block, dictionary in pairs},
+        float(middle - means @ weights),
+    )
+
+
+def _require_predictions(task: Task, predictions: np.ndarray) -> None:
+    require(
+        len(predictions) == len(task.components),
+        "predictions must have one entry for each row of the task",
+        f"{len(predictions)} for {len(task.components)} rows",
+        "pass limit.predictions",
+    )
+    missing = int(np.sum(~np.isfinite(predictions)))
+    require(missing == 0, "predictions must be finite", f"{missing} that are not", "check them")

@@ -1,0 +1,354 @@
+r"""Saliences of a measured representation: how strongly it separates each conjunction.
+
+All similarities are inner products of different samples, from sums over groups of tuples, so no
+n x n matrix is formed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from partwhole._checks import require
+from partwhole.features import OverlapKernel, moebius
+from partwhole.features.overlap import MAX_COMPONENTS, set_of, set_sizes
+from partwhole.measures._groups import TupleGroups, structure_score
+
+
+@dataclass(frozen=True, eq=False)
+class Salience:
+    r"""Hold the overlap similarities and saliences of a representation.
+
+    Parameters
+    ----------
+    n_components : int
+        C.
+    kappa : float array, shape (2**C,)
+        Mean similarity by overlap set (bitmask: bit c stands for component c); NaN where no
+        two tuples have exactly that overlap.
+    n_pairs : int array, shape (2**C,)
+        Pairs of different tuples with that overlap; for the full set, the number of tuples
+        whose own similarity could be measured.
+    noise : float
+        Trace of the covariance within a tuple, mean over tuples, in units of similarity. A
+        learner that sees m samples of a tuple sees it as a ridge of noise / m.
+    structure : float
+        Share of the variance of similarity between different tuples that their overlap set
+        explains: 1 for an overlap kernel. It is corrected for noise, so it can leave 0..1 by
+        chance; NaN where similarity doesn't vary.
+    self_pairs : bool
+        Whether a sample's similarity with itself was counted, as in the published analysis;
+        then noise counts as similarity and saliences are biased towards the full conjunction.
+    confidence : float
+        Level of the intervals.
+    replicates : float array, shape (B, 2**C)
+        Bootstrap replicates of `kappa`, widened as `salience` says; B is 0 without bootstrap.
+    n_samples, n_tuples : int
+    notes : tuple of str
+        What could not be measured, and why.
+
+    Examples
+    --------
+    >>> rows = np.array([[a, b] for a in range(3) for b in range(3)])
+    >>> one_hot = np.hstack([np.eye(3)[rows[:, 0]], np.eye(3)[rows[:, 1]]])
+    >>> salience(one_hot, rows, self_pairs=True).salience.round(6).tolist()
+    [0.5, 0.0]
+    """
+
+    n_components: int
+    kappa: Float[np.ndarray, " sets"]
+    n_pairs: Int[np.ndarray, " sets"]
+    noise: float
+    structure: float
+    self_pairs: bool
+    confidence: float
+    replicates: Float[np.ndarray, "B sets"] = field(repr=False)
+    n_samples: int
+    n_tuples: int
+    notes: tuple[str, ...] = ()
+
+    @property
+    def similarity(self) -> Float[np.ndarray, " orders"]:
+        """Return the similarity for 0..C shared components: the mean over pairs of tuples."""
+        return self._by_count(self.kappa)
+
+    @property
+    def salience(self) -> Float[np.ndarray, " C"]:
+        """Return S(1; C)..S(C; C), from the similarities by count."""
+        return self._by_order(self.kappa)
+
+    @property
+    def saliences(self) -> dict[tuple[int, ...], float]:
+        """Return the salience of every non-empty set of components."""
+        return dict(zip(self._sets, _shares(self.kappa).tolist(), strict=True))
+
+    @property
+    def kernel(self) -> OverlapKernel:
+        """Return the overlap kernel with the measured similarity of every overlap set."""
+        return OverlapKernel(self.n_components, moebius(self._whole(self.kappa, "overlap set")))
+
+    @property
+    def count_kernel(self) -> OverlapKernel:
+        """Return the overlap kernel with the measured similarity of every overlap count."""
+        similarity = self._whole(self.similarity, "overlap count")
+        return OverlapKernel.from_similarity(similarity.tolist())
+
+    @property
+    def kappa_interval(self) -> Float[np.ndarray, "sets 2"]:
+        """Return the bootstrap interval of `kappa`, NaN without bootstrap."""
+        return self._interval(self.replicates)
+
+    @property
+    def salience_interval(self) -> Float[np.ndarray, "C 2"]:
+        """Return the bootstrap interval of `salience`, NaN without bootstrap."""
+        return self._interval(self._by_order(self.replicates))
+
+    @property
+    def saliences_interval(self) -> dict[tuple[int, ...], tuple[float, float]]:
+        """Return the bootstrap interval of each of `saliences`, NaN without bootstrap."""
+        found = self._interval(_shares(self.replicates))
+        return {
+            chosen: (float(low), float(high))
+            for chosen, (low, high) in zip(self._sets, found, strict=True)
+        }
+
+    @property
+    def _sets(self) -> list[tuple[int, ...]]:
+        return [set_of(mask) for mask in range(1, len(self.n_pairs))]
+
+    def _by_count(self, kappa: np.ndarray) -> np.ndarray:
+        sizes = set_sizes(self.n_components)
+        out = np.full((*kappa.shape[:-1], self.n_components + 1), np.nan)
+        for k in range(self.n_components + 1):
+            chosen = (sizes == k) & (self.n_pairs > 0)
+            if chosen.any():
+                weight = self.n_pairs[chosen] / self.n_pairs[chosen].sum()
+                out[..., k] = kappa[..., chosen] @ weight
+        return out
+
+    def _by_order(self, kappa: np.ndarray) -> np.ndarray:
+        by_set = _shares(self._by_count(kappa)[..., set_sizes(self.n_components)])
+        # Any set of an order stands for it; the first k components do.
+        return by_set[..., (1 << np.arange(1, self.n_components + 1)) - 2]
+
+    def _interval(self, replicates: np.ndarray) -> np.ndarray:
+        if not len(replicates):
+            return np.full((replicates.shape[-1], 2), np.nan)
+        tail = 0.5 * (1.0 - self.confidence)
+        return np.quantile(replicates, [tail, 1.0 - tail], axis=0).T
+
+    def _whole(self, found: np.ndarray, what: str) -> np.ndarray:
+        missing = np.flatnonzero(np.isnan(found)).tolist()
+        names = [str(set_of(m)) for m in missing] if "set" in what else missing
+        require(
+            not missing,
+            f"a kernel needs the similarity of every {what}",
+            f"no pair of tuples for {', '.join(map(str, names))}",
+            "add tuples, or use count_kernel" if "set" in what else "add tuples",
+        )
+        return found
+
+
+def _shares(kappa: np.ndarray) -> np.ndarray:
+    """Return saliences by set, NaN where identical inputs are no more similar than others."""
+    sigma = moebius(kappa)[..., 1:]
+    total = kappa[..., -1:] - kappa[..., :1]
+    return np.divide(sigma, total, out=np.full_like(sigma, np.nan), where=total > 0)
+
+
+def salience(
+    features: Float[np.ndarray, "n p"],
+    components: Int[np.ndarray, "n C"],
+    *,
+    centre: bool = False,
+    self_pairs: bool = False,
+    bootstrap: int = 0,
+    confidence: float = 0.95,
+    seed: int = 0,
+) -> Salience:
+    r"""Measure the overlap saliences of a representation.
+
+    With the mean :math:`\mu_t` over the samples of tuple t,
+
+    .. math:: \kappa(O) = \mathrm{mean}_{t, t':\, O(t, t') = O}\; \mu_t \cdot \mu_{t'}
+              \quad (O \ne \text{all}), \qquad
+              \kappa(\text{all}) = \mathrm{mean}_t\;
+              \frac{|\sum_i x_i|^2 - \sum_i |x_i|^2}{m_t (m_t - 1)},
+
+    over pairs of different tuples with exactly the overlap O, and over tuples with at least
+    two samples. A sample never meets itself, so noise that is independent between samples
+    adds nothing. Every tuple counts the same, however many samples it has.
+
+    Parameters
+    ----------
+    features : float array, shape (n, p)
+        One row for each sample: pixels, activations.
+    components : int array, shape (n, C)
+        The sample's tuple, as value indices from 0. Repeats of a row are several samples.
+    centre : bool, keyword-only, default False
+        Subtract the mean over tuples first. On a complete grid this shifts all similarities
+        alike and leaves saliences as they are.
+    self_pairs : bool, keyword-only, default False
+        Count a sample's similarity with itself in the similarity of identical tuples, as the
+        published analysis does. Exact for representations without noise (one row a tuple),
+        biased for others.
+    bootstrap : int, keyword-only, default 0
+        Replicates. The samples of each tuple are drawn anew with replacement, pairs of one
+        sample with itself left out. Resampling m samples understates the variance of their
+        mean by (m-1)/m; deviations are widened to make up for that. The tuples themselves are
+        taken as given; a tuple with one sample adds no spread.
+    confidence : float, keyword-only, default 0.95
+        Level of the intervals.
+    seed : int, keyword-only, default 0
+        For the bootstrap.
+
+    Returns
+    -------
+    Salience
+
+    Raises
+    ------
+    InputError
+        When shapes disagree, a feature is not finite, there are fewer than two tuples, no
+        tuple has two samples (unless `self_pairs`), or options are out of range.
+
+    Notes
+    -----
+    Saliences: Lippl & Stachenfeld (ICLR 2025), definition 3.1 and the analysis of trained
+    networks, whose similarity of identical tuples includes self-pairs. Correction, group sums
+    and structure score are derived here. With :math:`G(S) = \sum_{v}
+    |\sum_{t: t_S = v} \mu_t|^2 - \sum_t |\mu_t|^2`, pairs that share at least S, those that
+    share exactly S follow by a Möbius sum over supersets.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> rows = np.repeat([[a, b] for a in range(5) for b in range(5)], 40, axis=0)
+    >>> clean = np.hstack([np.eye(5)[rows[:, 0]], np.eye(5)[rows[:, 1]]])
+    >>> noisy = clean + rng.normal(0, 0.1, clean.shape)
+    >>> round(float(salience(noisy, rows).salience[0]), 2)
+    0.5
+    """
+    features = _checked(features, components, bootstrap, confidence)
+    n, n_components = components.shape
+    # Rows beyond their own span add nothing to inner products.
+    if features.shape[1] > n:
+        features = np.asarray(np.linalg.qr(features.T, mode="r")).T
+    groups = TupleGroups.of(components)
+    repeated = groups.counts >= 2
+    require(
+        self_pairs or bool(repeated.any()),
+        "the similarity of identical tuples needs a tuple with two samples",
+        f"one sample for each of {len(groups.counts)} tuples",
+        "add repeats, or pass self_pairs=True if the features carry no noise",
+    )
+    mean_of = groups.averaging(np.ones(n))
+    if centre:
+        features = features - np.mean(mean_of @ features, axis=0)
+    squares = np.einsum("ij,ij->i", features, features)
+    kappa = groups.similarity(features, squares, np.ones(n), self_pairs)
+
+    deviation = np.bincount(groups.index, squares) - groups.counts * np.sum(
+        (mean_of @ features) ** 2, axis=1
+    )
+    noise = np.nan
+    if repeated.any():
+        noise = float(np.mean(deviation[repeated] / (groups.counts[repeated] - 1)))
+    n_pairs = groups.n_pairs.copy()
+    n_pairs[-1] = len(repeated) if self_pairs else int(repeated.sum())
+    return Salience(
+        n_components,
+        kappa,
+        n_pairs,
+        noise,
+        structure_score(features, components, correct=not self_pairs),
+        self_pairs,
+        float(confidence),
+        _bootstrap(features, squares, groups, kappa, self_pairs, centre, bootstrap, seed),
+        n,
+        len(groups.counts),
+        _notes(n_pairs, kappa, groups.counts, self_pairs, bootstrap),
+    )
+
+
+def _checked(
+    features: np.ndarray, components: np.ndarray, bootstrap: int, confidence: float
+) -> np.ndarray:
+    require(
+        len(features) == len(components),
+        "features and components must have one row for each sample",
+        f"{len(features)} and {len(components)} rows",
+        "pass arrays of equal length",
+    )
+    unfinished = int(np.sum(~np.isfinite(features)))
+    require(unfinished == 0, "features must be finite", f"{unfinished} that are not", "clean them")
+    require(
+        1 <= components.shape[1] <= MAX_COMPONENTS,
+        f"samples have 1 to {MAX_COMPONENTS} components",
+        components.shape[1],
+        "similarity is measured for every set of them",
+    )
+    require(
+        len(components) > 0 and bool(np.any(components != components[0])),
+        "saliences compare at least two tuples",
+        f"{min(len(components), 1)}",
+        "add samples of other tuples",
+    )
+    require(
+        components.min() >= 0, "components are value indices from 0", components.min(), "renumber"
+    )
+    require(bootstrap >= 0, "bootstrap counts replicates", bootstrap, "use 0 for none")
+    require(0 < confidence < 1, "confidence lies between 0 and 1", confidence, "use 0.95")
+    return np.asarray(features, dtype=float)
+
+
+def _notes(
+    n_pairs: np.ndarray, kappa: np.ndarray, counts: np.ndarray, self_pairs: bool, bootstrap: int
+) -> tuple[str, ...]:
+    notes = [
+        f"no two tuples share exactly {set_of(mask) or 'nothing'}: that similarity is NaN"
+        for mask in np.flatnonzero(n_pairs == 0).tolist()
+    ]
+    if self_pairs:
+        notes.append("self-pairs are counted: noise within a tuple passes for similarity")
+    single = int(np.sum(counts == 1))
+    if single and not self_pairs:
+        notes.append(f"{single} tuples with one sample have no similarity of their own")
+    if single and bootstrap:
+        notes.append(f"{single} tuples with one sample add no spread to the intervals")
+    if kappa[-1] <= kappa[0]:
+        notes.append("identical tuples are no more similar than others: saliences are NaN")
+    return tuple(notes)
+
+
+def _bootstrap(
+    features: np.ndarray,
+    squares: np.ndarray,
+    groups: TupleGroups,
+    kappa: np.ndarray,
+    self_pairs: bool,
+    centre: bool,
+    bootstrap: int,
+    seed: int,
+) -> np.ndarray:
+    if not bootstrap:
+        return np.empty((0, len(kappa)))
+
+    def replicates(rng: np.random.Generator) -> Iterator[np.ndarray]:
+        for _ in range(bootstrap):
+            weights = groups.resampled(rng)
+            chosen, lengths = features, squares
+            if centre:
+                chosen = features - np.mean(groups.averaging(weights) @ features, axis=0)
+                lengths = np.einsum("ij,ij->i", chosen, chosen)
+            yield groups.similarity(chosen, lengths, weights, self_pairs)
+
+    drawn = np.stack(list(replicates(np.random.default_rng(seed))))
+    # A replicate in which no tuple drew two different samples has no similarity of its own.
+    drawn = drawn[~np.isnan(drawn[:, -1])]
+    variance = 1.0 / groups.counts[groups.counts > 1]
+    widen = np.sqrt(variance.sum() / np.sum(variance * (1.0 - variance))) if len(variance) else 1.0
+    return kappa + widen * (drawn - kappa)

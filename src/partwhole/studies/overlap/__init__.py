@@ -1,0 +1,1 @@
+"""Overlap kernels: what a fixed compositional representation does with unseen combinations."""

@@ -1,0 +1,51 @@
+"""Sign agreement counts ties apart."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from partwhole import features, limits, measures, tasks
+from partwhole._checks import InputError
+
+
+def test_right_wrong_and_ties_are_counted():
+    found = measures.accuracy(np.array([1.0, -1.0, 1.0, -1.0]), np.array([0.2, 3.0, 0.0, -1e-12]))
+    assert (found.right, found.wrong, found.ties) == (1, 1, 2)
+    assert found.value == 0.5
+    assert found.strict == 0.25
+
+
+def test_the_tie_width_decides():
+    targets, predictions = np.array([1.0]), np.array([1e-12])
+    assert measures.accuracy(targets, predictions, tie=0.0).value == 1.0
+    assert measures.accuracy(targets, predictions).ties == 1
+
+
+def test_a_learner_that_returns_zero_is_undecided():
+    task = tasks.transitive_equivalence([2, 2], [1, 1])
+    kernel = features.OverlapKernel.from_salience([0.3])
+    found = limits.interpolate(task, kernel, intercept="free").test_predictions
+    score = measures.accuracy(task.test_targets, found)
+    assert (score.ties, score.value, score.strict) == (4, 0.5, 0.0)
+
+
+def test_no_rows_have_no_accuracy():
+    empty = measures.accuracy(np.zeros(0), np.zeros(0))
+    assert np.isnan(empty.value)
+    assert np.isnan(empty.strict)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (([2.0], [1.0]), "targets are labels -1 and +1; got [2.0]; take their signs"),
+        (([1.0], [np.nan]), "predictions must be numbers; got 1 NaN; drop those rows"),
+    ],
+)
+def test_errors_say_rule_got_remedy(arguments, sentence):
+    with pytest.raises(InputError) as caught:
+        measures.accuracy(*map(np.array, arguments))
+    assert str(caught.value) == sentence
+    with pytest.raises(InputError, match=r"tie is a size of at least 0; got -1\.0; use 0"):
+        measures.accuracy(np.ones(1), np.ones(1), tie=-1.0)

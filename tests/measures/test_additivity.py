@@ -1,0 +1,148 @@
+"""Additivity against the published numbers, brute force and the theorem."""
+
+from __future__ import annotations
+
+import sys
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from partwhole import features, limits, measures, tasks
+from partwhole._checks import InputError
+
+
+def distance(task):
+    return np.abs(task.components[:, 0] - task.components[:, 1]).astype(float)
+
+
+@pytest.mark.parametrize(
+    ("anchors", "published"), [([0], 0.125373), ([-4, 4], 0.176471), ([-2, 2], 0.177594)]
+)
+def test_distance_between_items_is_hardly_additive(anchors, published):
+    task = tasks.symbolic_addition(range(-4, 5), anchors)
+    found = measures.additivity(task, distance(task))
+    assert found.value == pytest.approx(published, abs=1e-6)
+    assert found.rectangles < 0.7
+
+
+@pytest.mark.parametrize(
+    ("anchors", "expected"), [([0], 0.0), ([-4], 0.086957), ([-4, 4], 0.0), ([-2, 2], 0.0)]
+)
+def test_best_additive_share_of_a_product(anchors, expected):
+    task = tasks.symbolic_addition(range(-4, 5), anchors)
+    product = (task.components - 4).prod(axis=1).astype(float)
+    assert measures.additivity(task, product).value == pytest.approx(expected, abs=1e-6)
+
+
+@pytest.mark.parametrize("anchors", [[0], [-2, 2], [-4, -1, 3]])
+def test_rectangles_equal_the_sum_over_all_of_them(anchors):
+    rng = np.random.default_rng(0)
+    task = tasks.symbolic_addition([range(-4, 5), range(-4, 2)], [anchors, [0]])
+    predictions = rng.normal(size=len(task.targets))
+    cell = np.full(task.n_values, np.nan)
+    cell[tuple(task.test_components.T)] = predictions[~task.is_train]
+    contrasts = squares = count = 0
+    for a, b in combinations(range(cell.shape[0]), 2):
+        for c, d in combinations(range(cell.shape[1]), 2):
+            four = cell[[a, a, b, b], [c, d, c, d]]
+            if np.isnan(four).any():
+                continue
+            contrasts += (four @ [1, -1, -1, 1]) ** 2 / 4
+            squares += ((four - four.mean()) ** 2).sum()
+            count += 1
+    found = measures.additivity(task, predictions)
+    assert found.n_rectangles == count
+    assert found.rectangles == pytest.approx(1 - contrasts / squares, rel=1e-10)
+
+
+def test_every_overlap_kernel_is_additive_on_what_it_has_not_seen():
+    rng = np.random.default_rng(1)
+    task = tasks.context_dependence(2)
+    noise = tasks.Task(task.components, rng.normal(size=72), task.is_train, task.names, task.values)
+    kernel = features.OverlapKernel.from_salience([0.1, 0.15])
+    limit = limits.interpolate(noise, kernel, intercept="free")
+    assert measures.additivity(noise, limit.predictions).value == pytest.approx(1.0, abs=1e-9)
+    assert measures.additivity(noise, noise.targets).value < 0.9
+    two = tasks.symbolic_addition(range(-4, 5), [-2, 2])
+    odd = tasks.Task(two.components, rng.normal(size=81), two.is_train, two.names, two.values)
+    limit = limits.interpolate(odd, features.OverlapKernel.from_salience([0.3]), intercept="free")
+    assert measures.additivity(odd, limit.predictions).rectangles == pytest.approx(1.0, abs=1e-9)
+
+
+def test_a_large_task_takes_the_iterative_route_to_the_same_answer(monkeypatch):
+    task = tasks.symbolic_addition(range(-4, 5), [-4, 4])
+    monkeypatch.setattr(sys.modules[measures.Additivity.__module__], "DENSE_LIMIT", 0)
+    found = measures.additivity(task, distance(task))
+    assert found.value == pytest.approx(0.176471, abs=1e-6)
+
+
+def test_training_rows_do_not_matter():
+    task = tasks.symbolic_addition(range(-4, 5), [0])
+    predictions = distance(task)
+    changed = np.where(task.is_train, 1e3, predictions)
+    assert measures.additivity(task, changed) == measures.additivity(task, predictions)
+
+
+def test_undefined_cases_are_nan_with_a_note():
+    task = tasks.symbolic_addition(range(-4, 5), [0])
+    flat = measures.additivity(task, np.ones(81))
+    assert np.isnan(flat.value)
+    assert np.isnan(flat.rectangles)
+    assert len(flat.notes) == 2
+    one = measures.additivity(tasks.partial_exposure(), np.arange(4.0))
+    assert np.isnan(one.value)
+    assert one.notes == ("R² needs at least two held-out tuples", "no rectangle of held-out cells")
+
+
+def published_kinds(task, predictions):
+    """Return mean sizes of right, wrong, sensory, context and memorization coefficients."""
+    frame = measures.conjunction_coefficients(task, predictions).to_frame()
+    frame["size"] = frame["coefficient"].abs()
+    context, first, second = (frame[name] for name in task.names)
+    pair = (context >= 0) & (frame["order"] == 2)
+    right = pair & (((context == 0) & (first >= 0)) | ((context == 1) & (second >= 0)))
+    kinds = [
+        right, pair & ~right, context < 0, (context >= 0) & (frame["order"] == 1),
+        frame["order"] == 3,
+    ]  # fmt: skip
+    assert sum(kind.sum() for kind in kinds) == len(frame)
+    return [frame.loc[kind, "size"].mean() for kind in kinds]
+
+
+def test_published_sizes_of_conjunctions():
+    # G-21: representation 2 on CD-3; the published panel shows the fit to labels.
+    task = tasks.context_dependence(3)
+    kernel = features.OverlapKernel.from_salience([0.20350064, 0.09423825])
+    predictions = limits.max_margin(task, kernel, intercept="free").predictions
+    from_labels = published_kinds(task, np.sign(predictions))
+    assert from_labels == pytest.approx([0.0844, 0.3052, 0.1319, 0.5065, 0.6667], abs=2e-3)
+    from_values = published_kinds(task, predictions)
+    assert from_values == pytest.approx([0.378, 0.068, 0.198, 0.409, 0.089], abs=2e-3)
+
+
+def test_coefficients_rebuild_the_predictions():
+    rng = np.random.default_rng(2)
+    task = tasks.symbolic_addition(range(-2, 3), [0])
+    additive = rng.normal(size=5)[task.components].sum(axis=1)
+    found = measures.conjunction_coefficients(task, additive)
+    rebuilt = np.full(len(additive), found.intercept)
+    for chosen, values in found.values.items():
+        for value, coefficient in zip(values, found.coefficients[chosen], strict=True):
+            hit = (task.components[:, list(chosen)] == value).all(axis=1)
+            rebuilt[hit] += coefficient
+    np.testing.assert_allclose(rebuilt, additive, atol=1e-10)
+    assert set(found.mean_size) == {(0,), (1,), (0, 1)}
+
+
+@pytest.mark.parametrize("verb", [measures.additivity, measures.conjunction_coefficients])
+def test_errors_say_rule_got_remedy(verb):
+    task = tasks.partial_exposure()
+    with pytest.raises(InputError) as caught:
+        verb(task, np.ones(3))
+    assert str(caught.value) == (
+        "predictions must have one entry for each row of the task; got 3 for 4 rows; "
+        "pass limit.predictions"
+    )
+    with pytest.raises(InputError, match="predictions must be finite; got 1 that are not"):
+        verb(task, np.array([np.nan, 1.0, 1.0, 1.0]))

@@ -1,0 +1,123 @@
+"""Random networks, sampled and by recursion, and what the study says of them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from partwhole.features import OverlapKernel
+from partwhole.features.random_networks import NONLINEARITIES
+from partwhole.studies.overlap import salience_depth as study
+
+THEORY = [c for c in study.PRESETS["quick"] if c["part"] == "theory"]
+SAMPLED = [c for c in study.PRESETS["quick"] if c["part"] == "sampled"]
+
+
+def verdicts(cells):
+    claims = study.claims(study.gather(cells))
+    return {claim.statement: claim.verdict.value for claim in claims}
+
+
+@pytest.fixture(scope="module")
+def sampled():
+    return [(config, study.cell(config)) for config in SAMPLED]
+
+
+@pytest.fixture(scope="module")
+def cells(sampled):
+    return [(config, study.cell(config)) for config in THEORY] + sampled
+
+
+@pytest.fixture(scope="module")
+def data(cells):
+    return study.gather(cells)
+
+
+def test_verdicts(cells):
+    found = verdicts(cells)
+    failing = [statement for statement, verdict in found.items() if verdict != "holds"]
+    assert len(failing) == 1
+    assert failing[0].startswith("The saliences of deep Gaussian networks concentrate")
+    assert found[failing[0]] == "does not hold"
+
+
+# Facts computed independently of this package, to six digits.
+@pytest.mark.parametrize(
+    ("network", "layer", "saliences"),
+    [
+        ("relu", 1, (0.270680, 0.055877, 0.020329)),
+        ("relu", 5, (0.165519, 0.103761, 0.192160)),
+        ("relu", 20, (0.072703, 0.079617, 0.543041)),
+        ("leaky_relu", 1, (0.287340, 0.041019, 0.014924)),
+        ("leaky_relu", 20, (0.091611, 0.086633, 0.465269)),
+        ("step", 1, (0.216347, 0.031865, 0.255364)),
+        ("step", 5, (0.019008, 0.008828, 0.916492)),
+        ("rectified_quadratic", 1, (0.217371, 0.108338, 0.022871)),
+        ("rectified_quadratic", 5, (0.049057, 0.100061, 0.552647)),
+        ("gaussian", 1, (0.075065, 0.190323, 0.203835)),
+        ("gaussian", 5, (0.033525, 0.114609, 0.555599)),
+    ],
+)
+def test_three_components(data, network, layer, saliences):
+    found = data.salience.sel(network=network, kind="nngp", size=3, layer=layer)
+    np.testing.assert_allclose(found.values[:3], saliences, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("network", "saliences"),
+    [
+        ("relu", (0.426422, 0.375639, 0.337326, 0.282169, 0.203256, 0.132471)),
+        ("leaky_relu", (0.445986, 0.404587, 0.371285, 0.320285, 0.241009, 0.163362)),
+        ("step", (0.333333, 0.196839, 0.109308, 0.031070, 0.001193, 0.000002)),
+        ("rectified_quadratic", (0.365399, 0.267101, 0.194212, 0.101012, 0.018652, 0.000601)),
+        ("gaussian", (0.177555, 0.128704, 0.105969, 0.084667, 0.068352, 0.063080)),
+    ],
+)
+def test_two_components(data, network, saliences):
+    found = data.salience.sel(network=network, kind="nngp", size=2, order=1)
+    np.testing.assert_allclose(found.sel(layer=[1, 2, 3, 5, 10, 20]), saliences, atol=1e-6)
+
+
+def test_unequal_inputs_and_tangent_kernel(data):
+    unequal = data.unequal.sel(network="relu", first=0.3, layer=1)
+    np.testing.assert_allclose(unequal, (0.241216, 0.633397, 0.125387), atol=1e-6)
+    tangent = data.salience.sel(network="relu", kind="ntk")
+    two = tangent.sel(size=2, order=1, layer=[1, 2, 3])
+    np.testing.assert_allclose(two, (0.371068, 0.287678, 0.230458), atol=1e-6)
+    three = tangent.sel(size=3, layer=1).values[:3]
+    np.testing.assert_allclose(three, (0.230271, 0.071849, 0.093640), atol=1e-6)
+
+
+def test_gaussian_plateau(data):
+    found = data.limit.sel(network="gaussian")
+    np.testing.assert_allclose(found.sel(size=2).values[:2], (1 / 16, 7 / 8), atol=1e-6)
+    three = (1 / 41, 0.089151, 0.659377)
+    np.testing.assert_allclose(found.sel(size=3).values[:3], three, atol=1e-6)
+    four = (0.013158, 0.036184, 0.056519, 0.504186)
+    np.testing.assert_allclose(found.sel(size=4).values, four, atol=1e-6)
+
+
+def test_swapped_nonlinearities_are_noticed(sampled, monkeypatch):
+    relu, leaky = NONLINEARITIES["relu"], NONLINEARITIES["leaky_relu"]
+    monkeypatch.setitem(NONLINEARITIES, "relu", leaky)
+    monkeypatch.setitem(NONLINEARITIES, "leaky_relu", relu)
+    found = verdicts([(config, study.cell(config)) for config in THEORY] + sampled)
+    by_network = {
+        name: found[statement]
+        for statement in found
+        for name in ("ReLU", "leaky ReLU")
+        if statement.startswith(f"Three layers of a random {name} network")
+    }
+    assert by_network == {"ReLU": "does not hold", "leaky ReLU": "does not hold"}
+
+
+def test_swapped_saliences_are_noticed(sampled, monkeypatch):
+    salience = OverlapKernel.salience.fget
+    assert salience is not None
+    monkeypatch.setattr(OverlapKernel, "salience", property(lambda self: salience(self)[::-1]))
+    found = verdicts([(config, study.cell(config)) for config in THEORY] + sampled)
+    assert sum(verdict == "does not hold" for verdict in found.values()) >= 8
+
+
+def test_figure(data):
+    assert len(study.figure(data).axes) == 6
