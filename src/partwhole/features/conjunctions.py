@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 
-from partwhole._checks import require
 from partwhole.features.design import Block
 
 TABLE_LIMIT = 1 << 24
+CODE_LIMIT = 1 << 62
 
 
 def conjunction_sets(n_components: int, max_order: int) -> tuple[tuple[int, ...], ...]:
@@ -40,11 +40,15 @@ class Dictionary:
         Values of each of its components.
     codes : int array, shape (d,)
         Mixed-radix codes of the seen combinations, sorted.
+    folds : mapping from int to int array
+        Where codes would outgrow 62 bits, those of the first few components that were seen;
+        their places among these stand for them from there on.
     """
 
     components: tuple[int, ...]
     radix: tuple[int, ...]
     codes: Int[np.ndarray, " d"]
+    folds: Mapping[int, Int[np.ndarray, " f"]]
 
     @classmethod
     def of(
@@ -52,16 +56,25 @@ class Dictionary:
     ) -> tuple[Dictionary, Int[np.ndarray, " n"]]:
         """Collect the combinations in these rows; return the dictionary and each row's column."""
         radix = tuple(int(n_values[c]) for c in chosen)
-        coded = encode(components, chosen, radix)
-        space = int(np.prod(np.array(radix, dtype=float))) if radix else 1
+        whole = float(np.prod(np.array(radix, dtype=float)))
+        coded = np.zeros(len(components), dtype=np.int32 if whole < 2.0**31 else np.int64)
+        folds: dict[int, np.ndarray] = {}
+        space = 1
+        for position, (c, n) in enumerate(zip(chosen, radix, strict=True)):
+            if space * n >= CODE_LIMIT:
+                folds[position], coded = np.unique(coded, return_inverse=True)
+                space = len(folds[position])
+            coded *= n
+            coded += components[:, c].astype(coded.dtype, copy=False)
+            space *= n
         if space <= TABLE_LIMIT:
             seen = np.zeros(space, dtype=bool)
             seen[coded] = True
             codes = np.flatnonzero(seen)
             table = np.cumsum(seen, dtype=np.int32) - np.int32(1)
-            return cls(chosen, radix, codes), table[coded]
+            return cls(chosen, radix, codes, folds), table[coded]
         codes, index = np.unique(coded, return_inverse=True)
-        return cls(chosen, radix, codes), index.astype(np.int32)
+        return cls(chosen, radix, codes, folds), index.astype(np.int32)
 
     @property
     def size(self) -> int:
@@ -70,11 +83,19 @@ class Dictionary:
 
     def columns(self, components: Int[np.ndarray, "n C"]) -> Int[np.ndarray, " n"]:
         """Return each row's column, -1 where its combination was not seen."""
-        coded = encode(components, self.components, self.radix)
-        place = np.searchsorted(self.codes, coded).astype(np.int32)
-        place[place == self.size] = 0
-        place[self.codes[place] != coded] = -1
-        return place
+        coded = np.zeros(len(components), dtype=np.int64)
+        unknown = np.zeros(len(components), dtype=bool)
+        for position, (c, n) in enumerate(zip(self.components, self.radix, strict=True)):
+            if position in self.folds:
+                coded, missing = _places(self.folds[position], coded)
+                unknown |= missing
+            value = components[:, c]
+            unknown |= (value < 0) | (value >= n)
+            coded *= n
+            coded += value
+        place, missing = _places(self.codes, coded)
+        place[missing | unknown] = -1
+        return place.astype(np.int32)
 
     def values(self) -> Int[np.ndarray, "d S"]:
         """Return the value indices of each seen combination."""
@@ -82,25 +103,18 @@ class Dictionary:
         rest = self.codes.astype(np.int64)
         for position in range(len(self.radix) - 1, -1, -1):
             rest, out[:, position] = np.divmod(rest, self.radix[position])
+            if position in self.folds:
+                rest = self.folds[position].astype(np.int64)[rest]
         return out
 
 
-def encode(
-    components: Int[np.ndarray, "n C"], chosen: tuple[int, ...], radix: tuple[int, ...]
-) -> Int[np.ndarray, " n"]:
-    """Return mixed-radix codes of the chosen components' values."""
-    space = float(np.prod(np.array(radix, dtype=float))) if radix else 1.0
-    require(
-        space < 2.0**62,
-        "a conjunction's possible combinations must be countable in 62 bits",
-        f"{space:.3g} for components {chosen}",
-        "lower the order",
-    )
-    coded = np.zeros(len(components), dtype=np.int32 if space < 2.0**31 else np.int64)
-    for c, n in zip(chosen, radix, strict=True):
-        coded *= n
-        coded += components[:, c].astype(coded.dtype, copy=False)
-    return coded
+def _places(
+    known: Int[np.ndarray, " d"], coded: Int[np.ndarray, " n"]
+) -> tuple[Int[np.ndarray, " n"], Bool[np.ndarray, " n"]]:
+    """Return each code's place among the sorted known ones, and which are not among them."""
+    place = np.searchsorted(known, coded)
+    place[place == len(known)] = 0
+    return place, known[place] != coded
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,7 +179,7 @@ class ConjunctionDesign:
 
     def with_constant(self) -> ConjunctionDesign:
         """Put the conjunction of no components, a column of ones, before the others."""
-        constant = Dictionary((), (), np.zeros(1, dtype=np.int64))
+        constant = Dictionary((), (), np.zeros(1, dtype=np.int64), {})
         index = np.zeros(self.n_rows, dtype=np.int32)
         return ConjunctionDesign((constant, *self.dictionaries), (index, *self.index), self.n_rows)
 

@@ -234,8 +234,8 @@ def salience(
     """
     features = _checked(features, components, bootstrap, confidence)
     n, n_components = components.shape
-    # Rows beyond their own span add nothing to inner products.
-    if features.shape[1] > n:
+    # Features beyond the samples' own span add nothing to inner products.
+    if features.shape[1] > 2 * n:
         features = np.asarray(np.linalg.qr(features.T, mode="r")).T
     groups = TupleGroups.of(components)
     repeated = groups.counts >= 2

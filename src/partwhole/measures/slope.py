@@ -120,12 +120,10 @@ def item_values(
     columns = design.toarray()
     constant = y.mean()
     weights = np.linalg.lstsq(columns - columns.mean(axis=0), y - constant, rcond=None)[0]
+    # Of least norm, so the shares of every component's items sum to 0.
+    share = (constant - columns.mean(axis=0) @ weights) / task.n_components
     for c, (block, dictionary) in enumerate(zip(design.blocks, design.dictionaries, strict=True)):
-        share = weights[block.columns]
-        share = share - share.mean()
-        constant_share = (constant - columns.mean(axis=0) @ weights) / task.n_components
-        constant_share += sum(weights[b.columns].mean() for b in design.blocks) / task.n_components
-        found[c][dictionary.values()[:, 0]] = share + constant_share
+        found[c][dictionary.values()[:, 0]] = weights[block.columns] + share
     return found
 
 

@@ -41,4 +41,5 @@ STUDIES: tuple[str, ...] = (
     "partwhole.studies.overlap.exposure",
     "partwhole.studies.overlap.transitive_equivalence",
     "partwhole.studies.overlap.transitive_ordering",
+    "partwhole.studies.overlap.composite_digits",
 )

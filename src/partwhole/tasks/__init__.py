@@ -6,6 +6,9 @@ from partwhole.tasks.addition import symbolic_addition as symbolic_addition
 from partwhole.tasks.context import context_dependence as context_dependence
 from partwhole.tasks.context import context_substitution as context_substitution
 from partwhole.tasks.context import stimulus_composition as stimulus_composition
+from partwhole.tasks.images import class_assignment as class_assignment
+from partwhole.tasks.images import compose_images as compose_images
+from partwhole.tasks.images import digit_images as digit_images
 from partwhole.tasks.relations import associative_inference as associative_inference
 from partwhole.tasks.relations import transitive_equivalence as transitive_equivalence
 from partwhole.tasks.relations import transitive_ordering as transitive_ordering
