@@ -37,7 +37,7 @@ def problem(n: int):
 def kernel(name: str):
     """Return the overlap kernel with these coefficients by order."""
     from partwhole.features import OverlapKernel
-    from partwhole.features.overlap import set_sizes
+    from partwhole.features.subsets import set_sizes
 
     return OverlapKernel(3, np.array([0.0, *SALIENCES[name]])[set_sizes(3)])
 

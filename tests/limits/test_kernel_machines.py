@@ -12,6 +12,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+import scipy.linalg
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles import explicit_interpolant
@@ -220,6 +221,57 @@ def test_which_depths_solve_context_dependence(nonlinearity, positive):
     saliences = [OverlapKernel.random_network(nonlinearity, 3, d).salience for d in range(1, 21)]
     margins = [limits.shortcut_margin(float(s[0]), max(float(s[1]), 0.0)) for s in saliences]
     assert [d for d, m in enumerate(margins, start=1) if m > 0] == list(positive)
+
+
+def test_gaussian_networks_always_solve_context_dependence():
+    """G-17: .3744 after one layer."""
+    kernel = OverlapKernel.random_network("gaussian", 3, 1)
+    found = max_margin(tasks.context_dependence(3), kernel, intercept="free").test_margins.mean()
+    assert abs(found - 0.3744) < 1e-4
+
+
+# G-13: the leak of one ReLU layer, p = 1 and p = 2, and of its tangent kernel.
+@pytest.mark.parametrize(
+    ("kind", "slopes"), [("nngp", (0.743443, 0.852845)), ("ntk", (0.589997, 0.742136))]
+)
+def test_leak_of_random_networks(kind, slopes):
+    kernel = OverlapKernel.random_network("relu", 2, 1, kind=kind)
+    for anchors, slope in zip(([0], [-2, 2]), slopes, strict=True):
+        task = tasks.symbolic_addition(anchors=anchors)
+        found = interpolate(task, kernel, intercept="free").test_predictions
+        assert (
+            abs(found @ task.test_targets / (task.test_targets @ task.test_targets) - slope) < 1e-6
+        )
+        closed = limits.memorization_leak(float(kernel.salience[0]), len(anchors))
+        assert abs(closed - slope) < 1e-6
+
+
+@pytest.mark.parametrize("sigma", [(0.1, 0.1, 0.4), (1 / 3, 1e-3, 1e-5)], ids=["mild", "steep"])
+def test_two_thousand_cells_of_two_hundred_values(sigma):
+    """The sparse route against the kernel matrix written out, to 1e-8 on unseen cells.
+
+    The matrix of the steep kernel has condition 1e7; two refinements with residuals in extended
+    precision give the dense solution 14 digits.
+    """
+    rng = np.random.default_rng(0)
+    seen = np.unique(rng.integers(0, 200, size=(2000, 3)), axis=0)
+    rows = np.concatenate([seen, rng.integers(0, 200, size=(2000, 3))])
+    targets = np.concatenate([rng.standard_normal(len(seen)), np.zeros(2000)])
+    values = (tuple(range(200)),) * 3
+    task = tasks.Task(rows, targets, np.arange(len(rows)) < len(seen), ("a", "b", "c"), values)
+    kernel = OverlapKernel(3, np.array([0.0, *sigma])[[0, 1, 1, 2, 1, 2, 2, 3]])
+    found = interpolate(task, kernel, intercept="free")
+    n = len(seen)
+    system = np.block([[kernel.gram(seen), np.ones((n, 1))], [np.ones((1, n)), np.zeros((1, 1))]])
+    right = np.append(task.train_targets, 0.0)
+    factors = scipy.linalg.lu_factor(system)
+    solved = scipy.linalg.lu_solve(factors, right)
+    for _ in range(2):
+        rest = right - (system.astype(np.longdouble) @ solved.astype(np.longdouble)).astype(float)
+        solved = solved + scipy.linalg.lu_solve(factors, rest)
+    expected = kernel.gram(task.test_components, seen) @ solved[:n] + solved[n]
+    np.testing.assert_allclose(found.test_predictions, expected, atol=1e-8)
+    assert found.limit.outcome is Outcome.SOLVED
 
 
 # G-9: dispersed addition; exact interpolation 1e-6, epsilon-SVR 5e-3, means over 50 seeds 1e-3.

@@ -179,6 +179,17 @@ def test_explanations_can_be_recomputed_by_hand():
     assert undecided.explain() == "Not decided within 1.0 s; allow more with time_limit."
 
 
+def test_no_time_is_not_decided():
+    """Without rectangles (each row and column holds two held-out cells) the program must run."""
+    n = 40
+    rows = np.array([[i, j] for i in range(n) for j in range(n)])
+    held_out = np.isin((rows[:, 1] - rows[:, 0]) % n, (0, 1))
+    labels = np.where(np.random.default_rng(0).random(n * n) > 0.5, 1.0, -1.0)
+    task = tasks.Task(rows, labels, ~held_out, ("a", "b"), (tuple(range(n)),) * 2)
+    assert solvability(task, time_limit=0.0).solvable is None
+    assert solvability(task).solvable is True
+
+
 def test_order_can_be_limited():
     task = tasks.context_dependence(3)
     assert solvability(task, max_order=2).solvable

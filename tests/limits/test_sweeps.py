@@ -12,7 +12,7 @@ from random_tasks import tasks as random_tasks
 from partwhole import tasks
 from partwhole._checks import InputError
 from partwhole.features import OverlapKernel, kernel_spectrum, moebius
-from partwhole.features.overlap import set_sizes
+from partwhole.features.subsets import set_sizes
 from partwhole.limits import (
     Outcome,
     interpolate,

@@ -10,7 +10,7 @@ import pytest
 
 from partwhole import features
 from partwhole._checks import InputError
-from partwhole.features.overlap import mask_of
+from partwhole.features.subsets import mask_of
 from partwhole.measures import salience
 
 

@@ -7,8 +7,8 @@ from partwhole.features.design import DenseDesign as DenseDesign
 from partwhole.features.design import Design as Design
 from partwhole.features.design import as_design as as_design
 from partwhole.features.overlap import OverlapKernel as OverlapKernel
-from partwhole.features.overlap import kernel_spectrum as kernel_spectrum
-from partwhole.features.overlap import moebius as moebius
-from partwhole.features.overlap import zeta as zeta
+from partwhole.features.overlap import deep_limit as deep_limit
 from partwhole.features.random_networks import DualActivation as DualActivation
-from partwhole.features.random_networks import deep_limit as deep_limit
+from partwhole.features.subsets import kernel_spectrum as kernel_spectrum
+from partwhole.features.subsets import moebius as moebius
+from partwhole.features.subsets import zeta as zeta

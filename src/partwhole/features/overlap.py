@@ -2,132 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import comb
-from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Float, Int
 
 from partwhole._checks import require
 from partwhole._types import Real
-
-if TYPE_CHECKING:
-    from partwhole.features.random_networks import DualActivation
-
-MAX_COMPONENTS = 16
-
-
-def set_of(mask: int) -> tuple[int, ...]:
-    """Return the components of a conjunction set from its bitmask.
-
-    Examples
-    --------
-    >>> set_of(0b101)
-    (0, 2)
-    """
-    return tuple(c for c in range(mask.bit_length()) if mask >> c & 1)
-
-
-def mask_of(components: Iterable[int]) -> int:
-    """Return the bitmask of a conjunction set: bit c stands for component c.
-
-    Examples
-    --------
-    >>> mask_of((0, 2))
-    5
-    """
-    return sum(1 << c for c in set(components))
-
-
-def set_sizes(n_components: int) -> Int[np.ndarray, " sets"]:
-    """Return the number of components in each of the 2**C conjunction sets."""
-    return np.array([mask.bit_count() for mask in range(1 << n_components)])
-
-
-def zeta(sigma: Float[np.ndarray, "*batch sets"]) -> Float[np.ndarray, "*batch sets"]:
-    r"""Sum over subsets: :math:`\kappa(O) = \sum_{S \subseteq O} \sigma_S`.
-
-    Parameters
-    ----------
-    sigma : float array, shape (..., 2**C)
-        A number for each conjunction set, by bitmask.
-
-    Returns
-    -------
-    float array, shape (..., 2**C)
-
-    Examples
-    --------
-    >>> zeta(np.array([0.1, 0.27, 0.27, 0.36])).round(2).tolist()
-    [0.1, 0.37, 0.37, 1.0]
-    """
-    return _over_subsets(sigma, 1.0)
-
-
-def moebius(kappa: Float[np.ndarray, "*batch sets"]) -> Float[np.ndarray, "*batch sets"]:
-    r"""Invert the sum over subsets.
-
-    .. math:: \sigma_S = \sum_{T \subseteq S} (-1)^{|S|-|T|} \kappa(T)
-
-    Parameters
-    ----------
-    kappa : float array, shape (..., 2**C)
-        The similarity for each overlap set, by bitmask.
-
-    Returns
-    -------
-    float array, shape (..., 2**C)
-
-    Examples
-    --------
-    >>> moebius(np.array([0.1, 0.37, 0.37, 1.0])).round(2).tolist()
-    [0.1, 0.27, 0.27, 0.36]
-    """
-    return _over_subsets(kappa, -1.0)
-
-
-def _over_subsets(numbers: np.ndarray, sign: float) -> np.ndarray:
-    out = np.array(numbers, dtype=float)
-    n_components = out.shape[-1].bit_length() - 1
-    for c in range(n_components):
-        cube = out.reshape(*out.shape[:-1], -1, 2, 1 << c)
-        cube[..., 1, :] += sign * cube[..., 0, :]
-    return out
-
-
-def kernel_spectrum(
-    sigma: Float[np.ndarray, "*batch sets"], n_values: Sequence[int]
-) -> Float[np.ndarray, "*batch sets"]:
-    r"""Compute the kernel's eigenvalues on the full grid of combinations.
-
-    .. math:: \lambda_T = \sum_{S \supseteq T} \sigma_S \prod_{c \notin S} n_c
-
-    with multiplicity :math:`\prod_{c \in T} (n_c - 1)`; derived here.
-
-    Parameters
-    ----------
-    sigma : float array, shape (..., 2**C)
-        Möbius coefficients by bitmask, for one kernel or a batch.
-    n_values : sequence of int, length C
-        Values of each component.
-
-    Returns
-    -------
-    float array, shape (..., 2**C)
-        The eigenvalue that belongs to each set T, by bitmask.
-
-    Examples
-    --------
-    >>> kernel_spectrum(np.array([0.1, 0.27, 0.27, 0.36]), (3, 4)).round(2).tolist()
-    [3.45, 1.44, 1.17, 0.36]
-    """
-    out = np.array(sigma, dtype=float)
-    for c, n in enumerate(n_values):
-        cube = out.reshape(*out.shape[:-1], -1, 2, 1 << c)
-        cube[..., 0, :] = n * cube[..., 0, :] + cube[..., 1, :]
-    return out
+from partwhole.features.random_networks import DualActivation, deep_sigma, network_sigma
+from partwhole.features.subsets import (
+    MAX_COMPONENTS,
+    kernel_spectrum,
+    mask_of,
+    moebius,
+    set_of,
+    set_sizes,
+    zeta,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -350,9 +243,8 @@ class OverlapKernel:
         >>> OverlapKernel.random_network("relu", 2, depth=1).salience.round(6).tolist()
         [0.426422, 0.147155]
         """
-        from partwhole.features.random_networks import network_sigma
-
-        return cls(n_components, network_sigma(nonlinearity, n_components, depth, kind, inputs))
+        kappa = _input_kappa(n_components, inputs)
+        return cls(n_components, network_sigma(nonlinearity, depth, kind, kappa))
 
     @property
     def kappa(self) -> Float[np.ndarray, " sets"]:
@@ -477,3 +369,42 @@ class OverlapKernel:
             f"{tuple(n_values)} for {self.n_components} components",
             "give C of them",
         )
+
+
+def deep_limit(
+    nonlinearity: str | DualActivation, n_components: int, *, inputs: OverlapKernel | None = None
+) -> OverlapKernel:
+    """Return the kernel whose saliences a random network's layers approach with depth.
+
+    Parameters
+    ----------
+    nonlinearity : str or DualActivation
+    n_components : int
+        C.
+    inputs : OverlapKernel, keyword-only, optional
+        As in `OverlapKernel.random_network`.
+
+    Returns
+    -------
+    OverlapKernel
+        Normalised to similarity 0 for no overlap and 1 for identity; the lookup table, or a
+        plateau, see `partwhole.features.random_networks.deep_sigma`.
+
+    Examples
+    --------
+    >>> deep_limit("gaussian", 2).salience.round(4).tolist()
+    [0.0625, 0.875]
+    """
+    return OverlapKernel(n_components, deep_sigma(nonlinearity, _input_kappa(n_components, inputs)))
+
+
+def _input_kappa(n_components: int, inputs: OverlapKernel | None) -> Float[np.ndarray, " sets"]:
+    if inputs is None:
+        return set_sizes(n_components) / n_components
+    require(
+        inputs.n_components == n_components,
+        "the inputs' kernel must have as many components as the network's inputs",
+        f"{inputs.n_components} and {n_components}",
+        "change n_components",
+    )
+    return inputs.kappa

@@ -18,7 +18,7 @@ from jaxtyping import Float
 
 from partwhole._checks import require
 from partwhole._types import Real
-from partwhole.features.overlap import OverlapKernel, moebius, set_sizes
+from partwhole.features.subsets import moebius
 
 
 @dataclass(frozen=True)
@@ -149,16 +149,7 @@ def _resolve(nonlinearity: str | DualActivation) -> DualActivation:
     return NONLINEARITIES[nonlinearity]()
 
 
-def _input_distances(n_components: int, inputs: OverlapKernel | None) -> Float[np.ndarray, " sets"]:
-    if inputs is None:
-        return 1.0 - set_sizes(n_components) / n_components
-    require(
-        inputs.n_components == n_components,
-        "the inputs' kernel must have as many components as the network's inputs",
-        f"{inputs.n_components} and {n_components}",
-        "change n_components",
-    )
-    kappa = inputs.kappa
+def _input_distances(kappa: Float[np.ndarray, " sets"]) -> Float[np.ndarray, " sets"]:
     require(
         bool(np.all(np.abs(kappa) <= kappa[-1] * (1.0 + 1e-12))),
         "no two inputs can be more similar than identical ones",
@@ -170,10 +161,9 @@ def _input_distances(n_components: int, inputs: OverlapKernel | None) -> Float[n
 
 def network_sigma(
     nonlinearity: str | DualActivation,
-    n_components: int,
     depth: int,
-    kind: str = "nngp",
-    inputs: OverlapKernel | None = None,
+    kind: str,
+    input_kappa: Float[np.ndarray, " sets"],
 ) -> Float[np.ndarray, " sets"]:
     r"""Compute the Möbius coefficients of a random network's kernel.
 
@@ -188,8 +178,10 @@ def network_sigma(
 
     Parameters
     ----------
-    nonlinearity, n_components, depth, kind, inputs
+    nonlinearity, depth, kind
         As in `OverlapKernel.random_network`.
+    input_kappa : float array, shape (2**C,)
+        Similarity of the inputs for each overlap set, by bitmask.
 
     Returns
     -------
@@ -203,7 +195,7 @@ def network_sigma(
 
     Examples
     --------
-    >>> sigma = network_sigma("relu", 2, 1, kind="ntk")
+    >>> sigma = network_sigma("relu", 1, "ntk", np.array([0.0, 0.5, 0.5, 1.0]))
     >>> round(float(sigma[1] / sigma[1:].sum()), 6)
     0.371068
     """
@@ -216,7 +208,7 @@ def network_sigma(
         f"{dual.name}",
         "use kind='nngp', or another nonlinearity",
     )
-    delta = _input_distances(n_components, inputs)
+    delta = _input_distances(input_kappa)
     tangent = 1.0 - delta
     for _ in range(depth):
         slope = dual.slope(delta) if kind == "ntk" else None
@@ -230,10 +222,10 @@ def network_sigma(
     return sigma
 
 
-def deep_limit(
-    nonlinearity: str | DualActivation, n_components: int, *, inputs: OverlapKernel | None = None
-) -> OverlapKernel:
-    r"""Return the saliences that a random network's layers approach with depth.
+def deep_sigma(
+    nonlinearity: str | DualActivation, input_kappa: Float[np.ndarray, " sets"]
+) -> Float[np.ndarray, " sets"]:
+    r"""Compute the saliences that a random network's layers approach with depth.
 
     When the slope k'(1) is at least 1 that is the lookup table: only the full conjunction is
     salient. Below 1 distances shrink as :math:`\delta_O \to \chi^l h(\kappa_O)` with Koenigs'
@@ -242,29 +234,26 @@ def deep_limit(
     Parameters
     ----------
     nonlinearity : str or DualActivation
-    n_components : int
-        C.
-    inputs : OverlapKernel, keyword-only, optional
-        As in `OverlapKernel.random_network`.
+    input_kappa : float array, shape (2**C,)
+        Similarity of the inputs for each overlap set, by bitmask.
 
     Returns
     -------
-    OverlapKernel
-        Normalised to similarity 0 for no overlap and 1 for identity.
+    float array, shape (2**C,)
+        Saliences by bitmask, 0 for the empty set.
 
     Examples
     --------
-    >>> deep_limit("gaussian", 2).salience.round(4).tolist()
-    [0.0625, 0.875]
+    >>> deep_sigma("gaussian", np.array([0.0, 0.5, 0.5, 1.0])).round(4).tolist()
+    [0.0, 0.0625, 0.0625, 0.875]
     """
     dual = _resolve(nonlinearity)
-    delta = _input_distances(n_components, inputs)
+    delta = _input_distances(input_kappa)
     if dual.chi >= 1.0:
         sigma = np.zeros_like(delta)
         sigma[-1] = 1.0
-        return OverlapKernel(n_components, sigma)
+        return sigma
     # The ratios still change by about the largest distance, so stop below rounding.
     while delta.max() > 1e-18:
         delta = dual.fall(delta)
-    shares = moebius(1.0 - delta / delta[0])
-    return OverlapKernel(n_components, shares)
+    return moebius(1.0 - delta / delta[0])

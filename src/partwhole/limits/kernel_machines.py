@@ -17,7 +17,8 @@ from jaxtyping import Float, Int
 from partwhole._checks import require
 from partwhole._types import Real
 from partwhole.features.conjunctions import ConjunctionDesign, Dictionary
-from partwhole.features.overlap import OverlapKernel, mask_of, set_of, set_sizes
+from partwhole.features.overlap import OverlapKernel
+from partwhole.features.subsets import mask_of, set_of, set_sizes
 from partwhole.limits.costs import Quadratic
 from partwhole.limits.fits import Equal, Margin, Tube
 from partwhole.limits.least_cost import Intercept, least_cost
@@ -197,7 +198,7 @@ def interpolate(
               {\sigma_C + \rho / m_i} + \sum_{0<|S|<C} \frac{\|f_S\|^2}{\sigma_S},
 
     a ridge regression on indicators of seen conjunctions, with m_i repeats of a tuple; no
-    n x n matrix is formed.
+    n x n matrix is formed (except when a salience is negative, which this form does not allow).
 
     Parameters
     ----------

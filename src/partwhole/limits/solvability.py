@@ -216,7 +216,7 @@ def solvability(
         if certificate is not None:
             solvable = False
         else:
-            left = max(0.1, start + time_limit - monotonic())
+            left = max(0.0, start + time_limit - monotonic())
             solvable, certificate = _separate(rows, y[:, 0], phi, left)
     return Solvability(
         task, kind, order, solvable, rank, r_squared, certificate, monotonic() - start

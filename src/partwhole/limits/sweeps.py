@@ -17,7 +17,8 @@ from jaxtyping import Float, Int
 
 from partwhole._checks import require
 from partwhole._types import Real
-from partwhole.features.overlap import OverlapKernel, zeta
+from partwhole.features.overlap import OverlapKernel
+from partwhole.features.subsets import zeta
 from partwhole.limits.fits import OneSided
 from partwhole.limits.kernel_machines import Distinct
 from partwhole.limits.solvers.active_set import solve_one_sided

@@ -10,7 +10,7 @@ from scipy import sparse
 
 from partwhole.features import moebius
 from partwhole.features.conjunctions import Dictionary
-from partwhole.features.overlap import set_of
+from partwhole.features.subsets import set_of
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,7 +14,7 @@ from jaxtyping import Float, Int
 
 from partwhole._checks import require
 from partwhole.features import OverlapKernel, moebius
-from partwhole.features.overlap import MAX_COMPONENTS, set_of, set_sizes
+from partwhole.features.subsets import MAX_COMPONENTS, set_of, set_sizes
 from partwhole.measures._groups import TupleGroups, structure_score
 
 
