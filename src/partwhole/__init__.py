@@ -1,4 +1,16 @@
-"""What a learner does with combinations of familiar parts that it has never seen, and why."""
+"""What a learner does with combinations of familiar parts that it has never seen, and why.
+
+tasks
+    What is learned and what is held out: `from_frame`, `symbolic_addition`, ...
+features
+    What a learner can express: `OverlapKernel`.
+limits
+    Where learning ends: `interpolate`, `max_margin`, `solvability`, `least_cost`, closed forms.
+measures
+    Arrays in, numbers out: `salience`, `additivity`, `accuracy`, `slope`.
+studies
+    Theory beside computation, with claims and verdicts; also the command ``partwhole``.
+"""
 
 from __future__ import annotations
 

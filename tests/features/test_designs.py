@@ -99,3 +99,9 @@ def test_sentences(call, sentence):
     with pytest.raises(InputError) as caught:
         call()
     assert str(caught.value) == sentence
+
+
+def test_codes_beyond_31_bits_give_their_values_back():
+    rows = np.random.default_rng(0).integers(0, 50_000, size=(300, 2))
+    design = ConjunctionDesign.seen(rows, [(0, 1)], (50_000, 50_000))
+    np.testing.assert_array_equal(design.dictionaries[0].values(), np.unique(rows, axis=0))

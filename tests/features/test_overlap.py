@@ -152,3 +152,33 @@ def test_sentences(call, sentence):
     with pytest.raises(InputError) as caught:
         call()
     assert str(caught.value) == sentence
+
+
+def test_orders_keep_their_place():
+    """Of three components: 3 sets of one, 3 of two, and what remains to one."""
+    kernel = OverlapKernel.from_salience([0.2, 0.05])
+    np.testing.assert_allclose(kernel.salience, [0.2, 0.05, 1 - 3 * 0.25], atol=1e-15)
+
+
+def test_eigenvalues_of_multiplicity_zero_do_not_count():
+    """With one value of component 0 nothing varies with it; its negative eigenvalue is absent."""
+    kernel = OverlapKernel(2, np.array([1.0, -0.3, 0.5, 0.4]))
+    assert min(value for value, _ in kernel.spectrum((1, 3)).values()) < 0
+    assert np.linalg.eigvalsh(kernel.gram(full_grid((1, 3)))).min() > 0.1
+    assert kernel.is_positive_semidefinite((1, 3))
+
+
+@pytest.mark.parametrize("scale", [1e-14, 1.0, 1e14])
+def test_positive_definiteness_does_not_depend_on_scale(scale):
+    assert not OverlapKernel(2, scale * np.array([0.1, -0.3, 0.5, 0.75])).is_positive_semidefinite(
+        (3, 3)
+    )
+    # On the edge (lambda_0 = 3 sigma_0 + sigma_01 = 0) but for rounding far below 1e-12.
+    edge = scale * np.array([1.0, -0.25 - 1e-14, 0.5, 0.75])
+    assert OverlapKernel(2, edge).is_positive_semidefinite((3, 3))
+
+
+def test_count_kernels_are_told_at_every_order():
+    assert OverlapKernel.from_salience([0.1, 0.05]).is_count_kernel
+    pairs_differ = {(0,): 0.1, (1,): 0.1, (2,): 0.1, (0, 1): 0.2}
+    assert not OverlapKernel.from_salience(pairs_differ).is_count_kernel

@@ -381,3 +381,68 @@ def test_sentences(call, sentence):
     with pytest.raises(InputError) as caught:
         call()
     assert str(caught.value) == sentence
+
+
+@pytest.mark.parametrize("fit", ["margin", "regression"])
+@pytest.mark.parametrize("n", [2, 3, 4, 5])
+@pytest.mark.parametrize("order_1", [0.02, 0.05, 0.1, 0.15])
+def test_the_boundary_is_where_the_margin_changes_sign_for_any_number_of_values(order_1, n, fit):
+    edge = shortcut_boundary(order_1, values_per_half=n, fit=fit)
+    if np.isnan(edge):
+        most = (1 - 3 * order_1) / 3
+        assert shortcut_margin(order_1, most, values_per_half=n, fit=fit) <= 0
+        return
+    assert shortcut_margin(order_1, edge - 1e-6, values_per_half=n, fit=fit) < 0
+    assert shortcut_margin(order_1, edge + 1e-6, values_per_half=n, fit=fit) > 0
+
+
+@pytest.mark.parametrize(
+    ("call", "sentence"),
+    [
+        (
+            lambda: memorization_leak(-0.1, 1),
+            "with two components saliences are at least 0 and S(1;2) at most 1/2; got -0.1..-0.1; "
+            "pass the salience of a single component",
+        ),
+        (
+            lambda: effective_salience(0.5, 0),
+            "n_anchors must be at least 1; got 0; name an anchor",
+        ),
+        (
+            lambda: effective_salience(-0.2, 1),
+            "a leak slope lies in 0..1; a fixed representation only compresses; got -0.2..-0.2; "
+            "look at networks that learn their features",
+        ),
+        (
+            lambda: addition_law(
+                [[0, 1]], [[0]] * 2, OverlapKernel.from_salience([0.3]), intercept="free"
+            ),
+            "values and anchors need one list for each component of the kernel; got 1 and 2 for "
+            "2 components; repeat shared lists",
+        ),
+        (
+            lambda: addition_law(
+                [[0, 1]] * 2, [[0, 1], [0]], OverlapKernel.from_salience([0.3]), intercept="free"
+            ),
+            "anchors must be among the values, and leave a value that is none; got anchors "
+            "[0, 1], values [0, 1]; choose anchors from the values",
+        ),
+        (
+            lambda: shortcut_margin(0.1, -0.1),
+            "saliences S(1;3), S(2;3) are at least 0 and three times their sum at most 1; got S1 "
+            "in 0.1..0.1, S2 in -0.1..-0.1; lower them",
+        ),
+        (
+            lambda: invariance_margin(-0.1),
+            "S(1;2) lies in 0..1/2; got -0.1..-0.1; pass the salience of a single component",
+        ),
+        (
+            lambda: transitive_ranks(1, 0.3),
+            "an ordering needs at least 2 items; got 1; raise n_items",
+        ),
+    ],
+)
+def test_more_sentences(call, sentence):
+    with pytest.raises(InputError) as caught:
+        call()
+    assert str(caught.value) == sentence

@@ -426,6 +426,73 @@ def test_conjunctions_of_every_order_are_reported():
     np.testing.assert_array_equal(parts[1, 2][held_out], 0.0)
 
 
+@pytest.mark.parametrize("scale", [1e-12, 1e-6, 1.0, 1e6, 1e12])
+def test_the_scale_of_targets_changes_nothing_else(scale):
+    task = tasks.symbolic_addition(anchors=[0])
+    scaled = replace(task, targets=task.targets * scale)
+    kernel = OverlapKernel.from_salience([0.3])
+    for solve, width in ((interpolate, None), (epsilon_svr, 0.3)):
+        options = {"intercept": "free"}
+        one = solve(task, kernel, **options, **({"epsilon": width} if width else {}))
+        other = solve(scaled, kernel, **options, **({"epsilon": width * scale} if width else {}))
+        assert other.limit.outcome is Outcome.SOLVED
+        np.testing.assert_allclose(other.predictions / scale, one.predictions, atol=1e-9)
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e6])
+@pytest.mark.parametrize("scale", [1e-9, 1.0])
+def test_what_is_out_of_reach_is_so_at_every_scale_and_offset(scale, offset):
+    task = tasks.transitive_equivalence([3, 3], [2, 2])
+    moved = replace(task, targets=task.targets * scale + offset * scale)
+    kernel = OverlapKernel.from_salience([0.5])
+    found = interpolate(moved, kernel, intercept="free")
+    assert found.limit.outcome is Outcome.INFEASIBLE
+
+
+def test_a_constant_that_fits_is_the_whole_answer():
+    kernel = OverlapKernel.from_salience([0.3])
+    task = tasks.symbolic_addition(range(3), [0])
+    wide = epsilon_svr(task, kernel, epsilon=100.0)
+    np.testing.assert_allclose(wide.predictions, 1.0)  # the middle of 0..2
+    one_label = replace(task, targets=np.ones(9))
+    np.testing.assert_allclose(max_margin(one_label, kernel, intercept="free").predictions, 1.0)
+
+
+@pytest.mark.parametrize("penalty", [1e-14, 1e-9, 1e-3, 1e3, 1e9])
+def test_penalties_of_any_size(penalty):
+    """A tiny penalty is a free intercept, a huge one none; in between the kernel's own constant."""
+    task = tasks.symbolic_addition(anchors=[-4])
+    kernel = OverlapKernel.from_salience([0.4])
+    found = interpolate(task, kernel, intercept=penalty)
+    assert found.limit.outcome is Outcome.SOLVED
+    ends = {name: interpolate(task, kernel, intercept=name).test_error for name in ("free", "none")}
+    if penalty <= 1e-9:
+        assert abs(found.test_error - ends["free"]) < 1e-6
+    elif penalty >= 1e9:
+        assert abs(found.test_error - ends["none"]) < 1e-6
+    labels = tasks.context_dependence(3)
+    kernel = OverlapKernel.from_salience([0.1, 0.05])
+    margins = max_margin(labels, kernel, intercept=penalty)
+    assert margins.limit.outcome is Outcome.SOLVED
+    np.testing.assert_allclose(margins.test_margins, -0.073998, atol=1e-6)
+
+
+def test_what_is_shown_at_the_prompt_is_short():
+    found = interpolate(TASK, OverlapKernel.from_salience([0.4]), intercept="free")
+    assert repr(TASK) == (
+        "Task(symbolic addition: 2 components of 9 x 9 values, 17 rows seen, 64 held out)"
+    )
+    assert repr(found).startswith("TaskLimit(solved, cost ")
+    assert repr(found).endswith("squared error on 64 held-out rows 1.66667)")
+
+
+def test_measured_kernels_scatter_below_zero():
+    kernel = OverlapKernel(2, np.array([0.1, -0.001, 0.4, 0.6]))
+    np.testing.assert_array_equal(kernel.nonnegative().sigma, [0.1, 0.0, 0.4, 0.6])
+    found = interpolate(TASK, kernel.nonnegative(), intercept="free")
+    assert found.limit.outcome is Outcome.SOLVED
+
+
 TASK = tasks.symbolic_addition(anchors=[0])
 TWICE = replace(
     TASK,
@@ -446,7 +513,8 @@ TWICE = replace(
         (
             lambda: interpolate(TASK, OverlapKernel.from_salience([0.6]), intercept="free"),
             "a kernel must be positive semidefinite on the task's grid; got a smallest salience "
-            "of -0.2; lower the saliences of lower orders",
+            "of -0.2; lower the saliences of lower orders; if they were measured, pass "
+            "kernel.nonnegative()",
         ),
         (
             lambda: interpolate(TWICE, OverlapKernel.from_salience([0.4]), intercept="free"),
@@ -460,9 +528,48 @@ TWICE = replace(
             "ridge is a penalty of at least 0; got -1.0; use 0 to interpolate",
         ),
         (
+            lambda: epsilon_svr(TWICE, OverlapKernel.from_salience([0.4])),
+            "repeats of a training tuple must have one target to share a tube; got targets up to "
+            "0.5 from their mean; average them first",
+        ),
+        (
+            lambda: interpolate(TASK, OverlapKernel.from_salience([0.4]), intercept="Free"),
+            "intercept is 'free', 'none' or a positive penalty weight; got 'Free'; choose one of "
+            "them",
+        ),
+        (
+            lambda: interpolate(TASK, OverlapKernel.from_salience([0.4]), intercept=True),
+            "intercept is 'free', 'none' or a positive penalty weight; got True; choose one of "
+            "them",
+        ),
+        (
+            lambda: interpolate(
+                TASK, OverlapKernel.from_salience([0.3], offset=-0.5), intercept="none"
+            ),
+            "a kernel must be positive semidefinite on the task's grid; got a smallest salience "
+            "of -0.5; lower the saliences of lower orders; if they were measured, pass "
+            "kernel.nonnegative()",
+        ),
+        (
+            lambda: interpolate(TASK, OverlapKernel.from_salience([0.4]), intercept="free").predict(
+                np.zeros((2, 3), int)
+            ),
+            "tuples are rows of 2 value indices; got shape (2, 3) of int64; number values as "
+            "task.values does",
+        ),
+        (
+            lambda: max_margin(
+                replace(TASK, targets=np.ones((81, 3))),
+                OverlapKernel.from_salience([0.4]),
+                intercept="free",
+            ),
+            "max_margin separates two labels of one output; got targets of shape (81, 3); solve "
+            "for one label against the rest at a time",
+        ),
+        (
             lambda: max_margin(TASK, OverlapKernel.from_salience([0.4]), intercept="free"),
-            "a margin needs labels -1 and +1; got targets in -4..4; use the fit Equal or Tube "
-            "for numbers",
+            "a margin needs labels -1 and +1; got targets in -4..4; recode labels 0 and 1 as "
+            "2 y - 1; for numbers use the fit Equal or Tube",
         ),
         (
             lambda: max_margin(
@@ -476,6 +583,35 @@ TWICE = replace(
     ],
 )
 def test_sentences(call, sentence):
+    with pytest.raises(InputError) as caught:
+        call()
+    assert str(caught.value) == sentence
+
+
+def test_very_unequal_saliences_without_memory_still_meet_additive_targets():
+    """Weights of 1 and 1e-8: nothing is memorized, and nothing salient may be dropped."""
+    kernel = OverlapKernel.from_salience({(0,): 1 - 1e-8, (1,): 1e-8})
+    found = interpolate(tasks.symbolic_addition(), kernel, intercept="free")
+    assert found.limit.outcome is Outcome.SOLVED
+    assert found.test_error < 1e-12
+
+
+MANY = tasks.symbolic_addition(range(64), range(64))
+
+
+@pytest.mark.parametrize(
+    ("call", "sentence"),
+    [
+        (
+            lambda: interpolate(
+                MANY, OverlapKernel(2, np.array([0.0, -0.001, 0.3, 0.701])), intercept="free"
+            ),
+            "with a negative salience at most 4000 distinct training tuples can be solved; got "
+            "4096; pass kernel.nonnegative()",
+        ),
+    ],
+)
+def test_more_sentences(call, sentence):
     with pytest.raises(InputError) as caught:
         call()
     assert str(caught.value) == sentence

@@ -19,6 +19,8 @@ from sklearn.svm import SVC, SVR
 from partwhole._checks import InputError
 from partwhole.features import Block, ConjunctionDesign, DenseDesign
 from partwhole.limits import DualTerm, Equal, Margin, Outcome, Quadratic, Tube, least_cost
+from partwhole.limits.solvers import minimum_norm
+from partwhole.limits.solvers.sparse_primal import solve_ridge
 
 
 def problem(seed, n=12, p=30):
@@ -229,6 +231,17 @@ def test_a_smooth_cost_needs_no_change_in_the_core():
         assert abs(limit.value - best) < 1e-5 * best
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_a_smooth_cost_with_unbalanced_labels_and_a_free_intercept(seed):
+    rng = np.random.default_rng(seed)
+    matrix = rng.normal(size=(7, 15))
+    labels = np.where(np.arange(7) < 2, 1.0, -1.0)
+    limit = least_cost(matrix, labels, Quartic(), Margin(0.3), intercept="free", max_steps=500)
+    best, _ = conic(matrix, labels, 4, Margin(0.3), "free")
+    assert limit.outcome is Outcome.SOLVED
+    assert abs(limit.value - best) < 1e-5 * (1 + best)
+
+
 def test_inputs_are_not_modified():
     matrix, targets, _ = problem(10)
     before = matrix.copy(), targets.copy()
@@ -280,8 +293,8 @@ X, Y = np.eye(2), np.ones(2)
         ),
         (
             lambda: least_cost(X, 2 * Y, Quadratic(), Margin(), intercept="none"),
-            "a margin needs labels -1 and +1; got targets in 2..2; use the fit Equal or Tube for "
-            "numbers",
+            "a margin needs labels -1 and +1; got targets in 2..2; recode labels 0 and 1 as "
+            "2 y - 1; for numbers use the fit Equal or Tube",
         ),
         (
             lambda: least_cost(X, np.ones((2, 2)), Quadratic(), Margin(), intercept="none"),
@@ -300,6 +313,195 @@ X, Y = np.eye(2), np.ones(2)
     ],
 )
 def test_sentences(call, sentence):
+    with pytest.raises(InputError) as caught:
+        call()
+    assert str(caught.value) == sentence
+
+
+def conic(matrix, y, power, fit, intercept):
+    """Solve sum |c|**power / power with Clarabel; return value and constant."""
+    c, b, misfit = cp.Variable(matrix.shape[1]), cp.Variable(), cp.Variable(len(y))
+    cost = cp.norm1(c) if power == 1 else cp.sum(c**power) / power
+    outputs = matrix @ c + b + misfit
+    if isinstance(fit, Equal):
+        constraints = [outputs == y]
+    elif isinstance(fit, Margin):
+        constraints = [cp.multiply(y, outputs) >= 1]
+    else:
+        constraints = [cp.abs(outputs - y) <= fit.width]
+    if fit.slack:
+        cost += cp.sum_squares(misfit) / (2 * fit.slack)
+    else:
+        constraints.append(misfit == 0)
+    if intercept == "none":
+        constraints.append(b == 0)
+    elif intercept != "free":
+        cost += 0.5 * intercept * cp.square(b)
+    value = cp.Problem(cp.Minimize(cost), constraints).solve(solver=cp.CLARABEL)
+    return value, b.value
+
+
+@pytest.mark.parametrize("intercept", ["none", "free", 0.7])
+@pytest.mark.parametrize("slack", [0.0, 0.3])
+@pytest.mark.parametrize(("cost", "power"), [(Quartic(), 4), (GroupLasso(), 1)])
+def test_other_costs_with_slack_and_intercepts_equal_clarabel(cost, power, slack, intercept):
+    matrix, targets, _ = problem(9, n=6, p=15)
+    for fit in (Equal(slack), Tube(0.3, slack)):
+        design = singletons(matrix)
+        limit = least_cost(design, targets, cost, fit, intercept=intercept, max_steps=500)
+        best, constant = conic(matrix, targets, power, fit, intercept)
+        assert limit.outcome is Outcome.SOLVED
+        assert abs(limit.value - best) < 1e-4 * best
+        assert abs(limit.intercept - constant) < 1e-3
+        assert abs(limit.gap) < 1e-6
+
+
+@pytest.mark.parametrize("intercept", ["none", "free", 0.7])
+def test_a_barrier_cost_with_margin_slack_and_intercepts_equals_clarabel(intercept):
+    matrix, _, labels = problem(9, n=6, p=15)
+    fit = Margin(0.3)
+    limit = least_cost(singletons(matrix), labels, GroupLasso(), fit, intercept=intercept)
+    best, constant = conic(matrix, labels, 1, fit, intercept)
+    assert limit.outcome is Outcome.SOLVED
+    assert abs(limit.value - best) < 1e-6 * best
+    assert abs(limit.intercept - constant) < 1e-5
+    assert abs(limit.gap) < 1e-6
+
+
+@pytest.mark.parametrize("intercept", ["none", "free", 0.7])
+def test_tube_with_slack_equals_clarabel(intercept):
+    matrix, targets, _ = problem(4)
+    fit = Tube(0.1, 0.3)
+    limit = least_cost(matrix, targets, Quadratic(), fit, intercept=intercept)
+    best, constant = conic(matrix, targets, 2, fit, intercept)
+    assert abs(limit.value - best) < 1e-6 * best
+    assert abs(limit.intercept - constant) < 1e-5
+    assert abs(limit.gap) < 1e-10 * (1 + limit.value)
+
+
+def test_slack_on_some_rows_only_is_solved_with_it():
+    """By hand: (K + diag(s)) v = y with K = A A'."""
+    design = ConjunctionDesign.seen(np.array([[0, 0], [0, 1], [1, 0]]), [(0,), (1,)], (2, 2))
+    y, slack = np.array([1.0, 2.0, -1.0]), np.array([0.0, 0.5, 0.5])
+    gram = design.toarray() @ design.toarray().T
+    expected = gram @ np.linalg.solve(gram + np.diag(slack), y)
+    limit = least_cost(design, y, Quadratic(), Equal(slack), intercept="none")
+    np.testing.assert_allclose(limit.predict(design), expected, atol=1e-12)
+    assert abs(limit.gap) < 1e-12
+
+
+def test_misfits_are_what_outputs_miss_in_their_direction():
+    targets = np.array([1.0, 0.0, -1.0])
+    miss = Tube(0.1).misfit(targets, np.array([0.5, 0.05, -0.5]))
+    np.testing.assert_allclose(miss, [0.4, 0.0, -0.4], atol=1e-15)
+    labels = np.array([1.0, -1.0, 1.0])
+    miss = Margin().misfit(labels, np.array([0.25, 0.5, 2.0]))
+    np.testing.assert_allclose(miss, [0.75, -1.5, 0.0], atol=1e-15)
+
+
+def test_an_unfinished_fit_says_its_violation():
+    matrix, _, labels = problem(11)
+    limit = least_cost(matrix, labels, Quadratic(), Margin(), intercept="free", max_steps=2)
+    short = np.maximum(0.0, 1.0 - labels * limit.predict(DenseDesign(matrix))).max()
+    assert short > 1e-6
+    assert abs(limit.violation - short) < 1e-12
+
+
+def test_quadratic_value_and_dual_are_conjugate():
+    """Fenchel and Young: R(c) + R*(A'v) = <A'v, c> at the c that belongs to v."""
+    matrix, v, _ = problem(12)
+    design = DenseDesign(matrix, (Block("a", 0, 10), Block("b", 10, 30)))
+    cost = Quadratic({"a": 0.5, "b": 2.0})
+    c = cost.primal(design, v)
+    both = cost.value(design, c) + cost.dual(design, v).value
+    assert abs(both - v @ (design @ c)) < 1e-10
+    np.testing.assert_allclose(cost.dual(design, v).gradient, design @ c, atol=1e-10)
+
+
+def test_a_block_of_weight_zero_costs_infinitely_much():
+    design, cost = DenseDesign(np.eye(2)), Quadratic({"inputs": 0.0})
+    assert cost.value(design, np.array([0.0, 1.0])) == np.inf
+    assert cost.value(design, np.zeros(2)) == 0.0
+
+
+def test_ill_conditioned_columns_are_not_dropped():
+    """Weights of 1 and 1e-9: two inputs told apart by the second column alone."""
+    matrix = np.array([[1.0, 1e-4], [1.0, -1e-4]])
+    limit = least_cost(matrix, np.array([1.0, -1.0]), Quadratic(), Equal(), intercept="none")
+    np.testing.assert_allclose(limit.coefficients, [0.0, 1e4], rtol=1e-6, atol=1e-6)
+
+
+def fine_ridge(max_steps):
+    """Two blocks of about 2000 columns: past the direct solve, conjugate gradients."""
+    rng = np.random.default_rng(0)
+    blocks = [rng.integers(0, 2000, size=4000), rng.integers(0, 2000, size=4000)]
+    y = rng.normal(size=4000)
+    solution = solve_ridge(blocks, [2000] * 2, [0.5, 0.5], y, 1e-3, max_steps=max_steps)
+    outputs = solution.intercept + sum(
+        solution.coefficients[2000 * k + block] for k, block in enumerate(blocks)
+    )
+    return solution, outputs
+
+
+def test_the_primal_solver_says_when_it_ran_out_of_steps_and_how_far_it_is():
+    done, outputs = fine_ridge(5000)
+    assert done.converged
+    assert done.steps > 3
+    assert done.error < 1e-8
+    short, unfinished = fine_ridge(3)
+    assert not short.converged
+    off = np.abs(unfinished - outputs).max()
+    assert off > 1e-6
+    # The gap bounds every prediction: sqrt(2 sum sigma gap), with sum sigma = 1.
+    assert off <= np.sqrt(2 * short.gap)
+    value = np.sum(short.multipliers**2) * 1e-3 + 2 * np.sum(short.coefficients**2)
+    best = np.sum(done.multipliers**2) * 1e-3 + 2 * np.sum(done.coefficients**2)
+    assert best < value <= best + short.gap
+
+
+def test_the_primal_solvers_error_is_in_the_unit_of_the_targets():
+    rng = np.random.default_rng(0)
+    blocks, y = [rng.integers(0, 2000, size=4000) for _ in range(2)], rng.normal(size=4000)
+    one, thousand = (
+        solve_ridge(blocks, [2000] * 2, [0.5, 0.5], c * y, 1e-3, max_steps=3).error
+        for c in (1.0, 1000.0)
+    )
+    assert one > 0
+    assert abs(thousand / one - 1000.0) < 1e-6
+
+
+@pytest.mark.parametrize("intercept", ["none", "free"])
+def test_large_exact_fits_equal_small_ones(monkeypatch, intercept):
+    """Past 4 million entries LSMR stands in for singular values."""
+    rng = np.random.default_rng(3)
+    rows = np.unique(rng.integers(0, 6, size=(25, 2)), axis=0)
+    design = ConjunctionDesign.seen(rows, [(0,), (1,)], (6, 6))
+    targets = design @ rng.normal(size=design.shape[1]) + (intercept == "free")
+    cost = Quadratic({(0,): 0.3, (1,): 0.7})
+    small = least_cost(design, targets, cost, Equal(), intercept=intercept)
+    monkeypatch.setattr(minimum_norm, "DENSE_ENTRIES", 0)
+    large = least_cost(design, targets, cost, Equal(), intercept=intercept)
+    np.testing.assert_allclose(large.coefficients, small.coefficients, atol=1e-8)
+    np.testing.assert_allclose(large.multipliers, small.multipliers, atol=1e-7)
+    assert abs(large.gap) < 1e-8
+
+
+CONJUNCTIONS = ConjunctionDesign.seen(np.array([[0, 0], [1, 1]]), [(0,), (1,)], (2, 2))
+
+
+@pytest.mark.parametrize(
+    ("call", "sentence"),
+    [
+        (
+            lambda: least_cost(
+                CONJUNCTIONS, Y, Quadratic({(0,): -0.5}), Equal(1.0), intercept="none"
+            ),
+            "weights must be nonnegative in the primal form; got -0.5 for [(0,)]; use "
+            'solver="dual"',
+        ),
+    ],
+)
+def test_more_sentences(call, sentence):
     with pytest.raises(InputError) as caught:
         call()
     assert str(caught.value) == sentence

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from importlib import import_module
 from itertools import combinations
 
 import cvxpy as cp
@@ -14,7 +15,7 @@ from random_tasks import tasks as random_tasks
 from partwhole import tasks
 from partwhole._checks import InputError
 from partwhole.features import OverlapKernel
-from partwhole.limits import interpolate, max_margin, rectangles, solvability
+from partwhole.limits import Certificate, interpolate, max_margin, rectangles, solvability
 
 
 def product(anchors):
@@ -152,6 +153,24 @@ def test_a_certificate_that_is_no_rectangle():
     assert solvability(signs).solvable  # signs leave more room than numbers
 
 
+@pytest.mark.parametrize("scale", [1e-12, 1.0, 1e9])
+@pytest.mark.parametrize("offset", [0.0, 1e6])
+def test_scale_and_offset_of_targets_change_nothing(scale, offset):
+    task = product([-4])
+    moved = replace(task, targets=(task.targets + offset) * scale)
+    found = solvability(moved)
+    assert found.solvable is False
+    assert abs(found.r_squared - 0.086957) < 1e-6
+    assert solvability(replace(tasks.symbolic_addition(), targets=moved.targets * 0)).solvable
+
+
+def test_a_split_that_tests_nothing_says_so():
+    task = tasks.associative_inference()
+    one = replace(task, is_train=np.arange(16) != 1)
+    assert "tests nothing in this respect" in solvability(one).explain()
+    assert "tests nothing" not in solvability(tasks.symbolic_addition()).explain()
+
+
 def test_repeats_that_disagree_certify_themselves():
     task = tasks.associative_inference()
     twice = replace(
@@ -163,6 +182,8 @@ def test_repeats_that_disagree_certify_themselves():
     found = solvability(twice)
     assert found.solvable is False
     assert sorted(found.certificate.rows) == [1, 16]
+    assert found.explain() == "Not solvable: the held-out combination (A, B) has two targets."
+    assert np.isnan(found.r_squared)
 
 
 def test_explanations_can_be_recomputed_by_hand():
@@ -234,3 +255,73 @@ def test_sentences(call, sentence):
     with pytest.raises(InputError) as caught:
         call()
     assert str(caught.value) == sentence
+
+
+def test_order_decides_where_pairs_are_needed():
+    """XOR of two components, the third's value new: pairs were seen, no sum of single ones is it.
+
+    On the four held-out rows single values span 1, the first and the second: rank 3; pairs 4.
+    """
+    rows = np.array([[i, j, k] for k in range(2) for i in range(2) for j in range(2)])
+    targets = np.where(rows[:, 0] == rows[:, 1], 1.0, -1.0)
+    task = tasks.Task(rows, targets, rows[:, 2] == 0, ("a", "b", "c"), ((0, 1),) * 3)
+    for kind in ("classification", "regression"):
+        one, two = (solvability(task, kind=kind, max_order=k) for k in (1, 2))
+        assert (one.solvable, two.solvable) == (False, True)
+        assert (one.rank, two.rank) == (3, 4)
+        assert one.certificate.is_rectangle
+        assert one.certificate.total == 4.0
+
+
+@pytest.mark.parametrize("kind", ["classification", "regression"])
+def test_two_settings_of_two_components_make_a_rectangle(kind):
+    """Halves (0, 0), (1, 1) were each seen beside (2, 2) only; no two rows differ in one place."""
+    halves = [(0, 0), (1, 1)]
+    unseen = [[*a, *b] for a in halves for b in halves]
+    seen = [[*a, 2, 2] for a in halves] + [[2, 2, *b] for b in halves]
+    task = tasks.Task(
+        np.array(seen + unseen),
+        np.array([1.0, -1, 1, -1, 1, -1, -1, 1]),
+        np.arange(8) < 4,
+        ("a", "b", "c", "d"),
+        ((0, 1, 2),) * 4,
+    )
+    found = solvability(task, kind=kind)
+    assert found.solvable is False
+    assert found.certificate.is_rectangle
+    assert sorted(found.certificate.rows) == [4, 5, 6, 7]
+    assert found.certificate.total == 4.0
+    check_certificate(task, found)
+
+
+def test_repeats_may_disagree_in_any_output():
+    task = tasks.associative_inference()
+    targets = np.stack([task.targets, task.targets], axis=1)
+    twice = replace(
+        task,
+        components=np.concatenate([task.components, task.components[1:2]]),
+        targets=np.concatenate([targets, [[task.targets[1], -3.0]]]),
+        is_train=np.append(task.is_train, False),
+    )
+    certificate = solvability(twice, kind="regression").certificate
+    assert sorted(certificate.rows) == [1, 16]
+    assert certificate.total == 4.0  # 1 - (-3)
+
+
+@pytest.mark.parametrize(
+    "task", [tasks.symbolic_addition(anchors=[0]), product([-4]), tasks.transitive_ordering(7)]
+)
+def test_large_tasks_are_answered_alike(monkeypatch, task):
+    """Past the dense limit LSMR stands in; only the rank is not told."""
+    dense = solvability(task, kind="regression")
+    monkeypatch.setattr(import_module("partwhole.limits.solvability"), "DENSE_WORK", 0.0)
+    sparse = solvability(task, kind="regression")
+    assert sparse.rank is None
+    assert sparse.solvable is dense.solvable
+    assert abs(sparse.r_squared - dense.r_squared) < 1e-8
+
+
+def test_weights_are_written_before_their_terms():
+    task = tasks.associative_inference()
+    certificate = Certificate(np.array([0, 1, 2]), np.array([-1.0, 2.5, -1.5]), 1.0, False)
+    assert certificate.sum_in_words(task) == "2.5 f(A, B) - f(A, A) - 1.5 f(A, C)"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -93,6 +95,26 @@ def test_interpolation_sweep_equals_single_solves(task, salience):
     np.testing.assert_allclose(swept[0], expected.test_predictions, atol=1e-9)
 
 
+@pytest.mark.parametrize("rest", [1e-3, 1e-6, 1e-9, 0.0])
+def test_interpolation_sweep_near_one_half(rest):
+    """Targets that are not additive: what no component carries must not leak by rounding."""
+    rng = np.random.default_rng(0)
+    full = tasks.symbolic_addition()
+    task = replace(full, targets=rng.normal(size=81), is_train=rng.random(81) < 0.7)
+    found = interpolation_sweep(task, np.array([0.5 - rest]))[0]
+    train, test = task.train_components, task.test_components
+    one_hot = [np.hstack([np.eye(9)[rows[:, 0]], np.eye(9)[rows[:, 1]]]) for rows in (train, test)]
+    # The ridge of the additive form, written out: penalty (1 - 2S)/S, centred.
+    penalty = 2 * rest / (0.5 - rest)
+    mean, level = one_hot[0].mean(axis=0), task.train_targets.mean()
+    centred = one_hot[0] - mean
+    system = np.vstack([centred, np.sqrt(penalty) * np.eye(18)])
+    right = np.append(task.train_targets - level, np.zeros(18))
+    weights = np.linalg.lstsq(system, right, rcond=1e-12)[0]
+    expected = level + (one_hot[1] - mean) @ weights
+    np.testing.assert_allclose(found, expected, atol=1e-9)
+
+
 def test_interpolation_sweep_reaches_the_additive_fit():
     task = tasks.symbolic_addition(anchors=[-2, 2])
     found = interpolation_sweep(task, np.array([0.5]))[0]
@@ -146,6 +168,17 @@ def test_context_dependence_shrinks_to_few_cells():
             "n_components of the task",
         ),
         (
+            lambda: margin_sweep(
+                tasks.context_dependence(3), [OverlapKernel.from_salience([0.4, 0.2])]
+            ),
+            "kernels must be positive semidefinite on the task's grid; got 1 with a negative "
+            "eigenvalue; drop them; see OverlapKernel.is_positive_semidefinite",
+        ),
+        (
+            lambda: margin_sweep(tasks.context_dependence(3), []),
+            "a sweep takes at least one kernel; got none; pass kernels",
+        ),
+        (
             lambda: interpolation_sweep(tasks.context_dependence(3), np.array([0.1])),
             "a salience sweep takes two components; got 3; call interpolate for each kernel",
         ),
@@ -157,6 +190,83 @@ def test_context_dependence_shrinks_to_few_cells():
     ],
 )
 def test_sentences(call, sentence):
+    with pytest.raises(InputError) as caught:
+        call()
+    assert str(caught.value) == sentence
+
+
+@pytest.mark.parametrize("ridge", [0.0, 0.3])
+def test_interpolation_sweep_takes_a_ridge_and_several_outputs(ridge):
+    task = tasks.dispersed_addition(range(5), 2, seed=3)
+    both = replace(task, targets=np.stack([task.targets, task.targets**2], axis=1))
+    saliences = [0.1, 0.3, 0.45]
+    swept = interpolation_sweep(both, np.array(saliences), ridge=ridge)
+    assert swept.shape == (3, both.n_test, 2)
+    for salience, found in zip(saliences, swept, strict=True):
+        kernel = OverlapKernel.from_salience([salience])
+        expected = interpolate(both, kernel, intercept="free", ridge=ridge).test_predictions
+        np.testing.assert_allclose(found, expected, atol=1e-9)
+
+
+@pytest.mark.parametrize("left_out", [1, 2, 3])
+def test_weak_saliences_are_told_apart(left_out):
+    """Similarities of shared parts that are small but not 0 still decide the cells."""
+    task = tasks.context_dependence(left_out)
+    several = [OverlapKernel.from_salience(s) for s in ([0.02, 0.01], [0.03, 0.02])]
+    swept = margin_sweep(task, several)
+    for kernel, found in zip(several, swept, strict=True):
+        expected = max_margin(task, kernel, intercept="free").test_predictions
+        np.testing.assert_allclose(found, expected, atol=1e-8)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_kernels_with_and_without_memory_share_a_batch(seed):
+    """Some supports are guessed at once, others need the interior point; labels are unbalanced."""
+    rows = np.array([[i, j] for i in range(4) for j in range(4)])
+    targets = np.where(rows.sum(axis=1) >= 2, 1.0, -1.0)
+    is_train = np.random.default_rng(seed).random(16) < 0.75
+    task = tasks.Task(rows, targets, is_train, ("a", "b"), (tuple(range(4)),) * 2)
+    several = [OverlapKernel.from_salience([s]) for s in (0.1, 0.3, 0.5 - 1e-13, 0.5)]
+    swept = margin_sweep(task, several)
+    for kernel, found in zip(several, swept, strict=True):
+        expected = max_margin(task, kernel, intercept="free").test_predictions
+        np.testing.assert_allclose(found, expected, atol=1e-8)
+
+
+MANY = tasks.symbolic_addition(range(64), range(64))
+
+
+@pytest.mark.parametrize(
+    ("call", "sentence"),
+    [
+        (
+            lambda: margin_sweep(replace(MANY, targets=np.ones(4096)), np.ones((1, 4))),
+            "a sweep takes at most 4000 distinct training tuples; got 4096; call max_margin for "
+            "each kernel",
+        ),
+        (
+            lambda: interpolation_sweep(
+                tasks.Task(
+                    np.zeros((2, 2), int), np.zeros(2), np.ones(2, bool), ("a", "b"), ((0,),) * 2
+                ),
+                np.array([0.1]),
+            ),
+            "a salience sweep takes distinct training tuples; got 2 rows with repeats; call "
+            "interpolate for each kernel",
+        ),
+        (
+            lambda: interpolation_sweep(tasks.symbolic_addition(), np.array([0.1]), ridge=-0.5),
+            "S(1;2) lies in 0..1/2 and ridge is at least 0; got S in 0.1..0.1, ridge -0.5; pass "
+            "the salience of a single component",
+        ),
+        (
+            lambda: interpolation_sweep(tasks.symbolic_addition(), np.array([-0.1])),
+            "S(1;2) lies in 0..1/2 and ridge is at least 0; got S in -0.1..-0.1, ridge 0; pass "
+            "the salience of a single component",
+        ),
+    ],
+)
+def test_more_sentences(call, sentence):
     with pytest.raises(InputError) as caught:
         call()
     assert str(caught.value) == sentence

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -285,6 +287,123 @@ FRAME = pd.DataFrame(
     ],
 )
 def test_sentences(call, sentence):
+    with pytest.raises(InputError) as caught:
+        call()
+    assert str(caught.value) == sentence
+
+
+def test_values_and_labels_are_numbered_in_sorted_order():
+    frame = pd.DataFrame({"a": ["q", "p"], "y": ["yes", "no"], "s": ["train"] * 2})
+    task = tasks.from_frame(frame, ["a"], "y", "s")
+    assert task.values == (("p", "q"),)
+    assert task.components.tolist() == [[1], [0]]
+    assert task.targets.tolist() == [1.0, -1.0]
+
+
+@pytest.mark.parametrize("left_out", [1, 2, 3])
+def test_context_dependence_leaves_out_first_values_of_one_and_of_the_other_half(left_out):
+    task = tasks.context_dependence(left_out)
+    told = [[c, i, 3 + j] for c in (0, 1) for i in range(left_out) for j in range(left_out)]
+    assert task.test_components.tolist() == told
+
+
+def test_stimulus_composition_in_four_contexts():
+    """Contexts 0, 1 ask for feature 1, contexts 2, 3 for feature 2, of four values each."""
+    task = tasks.stimulus_composition(4)
+    for (context, *features), target in zip(task.components, task.targets, strict=True):
+        assert target == (1.0 if features[context // 2] >= 2 else -1.0)
+    told = [[c, i, j] for c in range(4) for i in (0, 1) for j in (2, 3)]
+    assert task.test_components.tolist() == told
+
+
+def test_pairs_that_share_either_end_with_an_exception_stay():
+    rows = tasks.transitive_ordering(7, exceptions=[(0, 4)]).components.tolist()
+    assert [2, 4] in rows
+    assert [0, 2] in rows
+    assert [1, 3] not in rows
+
+
+def test_an_exception_within_another_is_seen():
+    task = tasks.transitive_ordering(7, exceptions=[(0, 5), (1, 4)])
+    rows = {tuple(row): k for k, row in enumerate(task.components.tolist())}
+    assert task.is_train[[rows[1, 4], rows[4, 1]]].all()
+    assert task.targets[[rows[1, 4], rows[4, 1]]].tolist() == [-1.0, 1.0]
+    assert (1, 3) not in rows
+
+
+def test_toys_as_told():
+    """Lippl & Stachenfeld's figure: (A, x) = -1, (B, x) = +1; one corner, (+, +), unseen."""
+    toy = tasks.invariance()
+    assert toy.train_components.tolist() == [[0, 0], [1, 0]]
+    assert toy.train_targets.tolist() == [-1.0, 1.0]
+    toy = tasks.partial_exposure()
+    assert toy.test_components.tolist() == [[1, 1]]
+    assert toy.test_targets.tolist() == [1.0]
+
+
+def test_every_output_is_a_column_of_the_table():
+    task = tasks.invariance()
+    both = replace(task, targets=np.stack([task.targets, 3.0 * task.targets], axis=1))
+    frame = both.to_frame()
+    assert frame["target_0"].tolist() == task.targets.tolist()
+    assert frame["target_1"].tolist() == (3.0 * task.targets).tolist()
+
+
+def test_components_after_the_eighth_are_numbered():
+    names = tasks.symbolic_addition(range(2), [0], n_components=9).names
+    assert names[7:] == ("eighth", "component 9")
+
+
+def test_describe_of_one_component_is_a_single_column():
+    drawn = tasks.symbolic_addition(range(3), [1], n_components=1).describe().splitlines()
+    assert drawn[0] == "symbolic addition: 1 component, 1 combinations seen, 2 held out"
+    assert [line.split() for line in drawn[3:6]] == [["0", "."], ["1", "#"], ["2", "."]]
+    assert drawn[6:] == ["never seen: first 0", "never seen: first 2"]
+
+
+def test_describe_counts_combinations_and_rows():
+    """Two repeats of every combination are rows, not combinations."""
+    task = tasks.associative_inference()
+    twice = replace(
+        task,
+        components=np.repeat(task.components, 2, axis=0),
+        targets=np.repeat(task.targets, 2),
+        is_train=np.repeat(task.is_train, 2),
+    )
+    heading = twice.describe().splitlines()[0]
+    assert heading.endswith("12 combinations (24 rows) seen, 4 (8 rows) held out")
+    assert repr(twice).endswith("4 x 4 values, 24 rows seen, 8 held out)")
+
+
+ROWS = np.array([[0], [1]])
+
+
+@pytest.mark.parametrize(
+    ("call", "sentence"),
+    [
+        (
+            lambda: tasks.Task(ROWS, np.zeros(2), np.ones(2, bool), ("a", "b"), ((0, 1),)),
+            "every component needs a name and its values; got 1 components, 2 names, 1 lists; "
+            "give one of each for every column of components",
+        ),
+        (
+            lambda: tasks.context_dependence(1, 0),
+            "values_per_half must be at least 1; got 0; give each response a value",
+        ),
+        (
+            lambda: tasks.from_frame(
+                pd.DataFrame([[0, 1, 0.0, "train"]], columns=["a", "a", "y", "s"]), ["a"], "y", "s"
+            ),
+            "components, target and split must each name one column of the table; got 'a', which "
+            "2 columns bear; columns are a, a, y, s; rename the column or the argument",
+        ),
+        (
+            lambda: tasks.transitive_ordering(5, exceptions=[(2, 2)]),
+            "an exception is a pair of different items in 0..4; got (2, 2); name two ranks",
+        ),
+    ],
+)
+def test_more_sentences(call, sentence):
     with pytest.raises(InputError) as caught:
         call()
     assert str(caught.value) == sentence

@@ -12,3 +12,18 @@ from partwhole.features.random_networks import DualActivation as DualActivation
 from partwhole.features.subsets import kernel_spectrum as kernel_spectrum
 from partwhole.features.subsets import moebius as moebius
 from partwhole.features.subsets import zeta as zeta
+
+__all__ = [
+    "Block",
+    "ConjunctionDesign",
+    "DenseDesign",
+    "Design",
+    "DualActivation",
+    "OverlapKernel",
+    "as_design",
+    "conjunction_sets",
+    "deep_limit",
+    "kernel_spectrum",
+    "moebius",
+    "zeta",
+]

@@ -95,7 +95,8 @@ class OverlapKernel:
         salience : sequence of float, or mapping from component sets to float
             A sequence gives S(k; C) for the orders k = 1..C-1; that of the full conjunction
             follows from :math:`\sum_k \binom{C}{k} S(k; C) = 1`. A mapping gives the salience
-            of single sets, such as ``{(0,): 0.3, (1,): 0.45}``; those not named are 0.
+            of single sets, such as ``{(0,): 0.3, (1,): 0.45}``; the full conjunction gets what
+            remains to 1, other sets not named are 0.
         n_components : int, optional
             C; by default one more than the sequence's length, or one more than the highest
             component named.
@@ -245,6 +246,23 @@ class OverlapKernel:
         """
         kappa = _input_kappa(n_components, inputs)
         return cls(n_components, network_sigma(nonlinearity, depth, kind, kappa))
+
+    def nonnegative(self) -> OverlapKernel:
+        """Return this kernel with every salience below 0 set to 0.
+
+        Measured saliences of sets that play no part scatter around 0; below it, no learner
+        of a full grid has them.
+
+        Returns
+        -------
+        OverlapKernel
+
+        Examples
+        --------
+        >>> OverlapKernel(2, np.array([0.0, -0.01, 0.4, 0.6])).nonnegative().sigma.tolist()
+        [0.0, 0.0, 0.4, 0.6]
+        """
+        return OverlapKernel(self.n_components, np.maximum(self.sigma, 0.0))
 
     @property
     def kappa(self) -> Float[np.ndarray, " sets"]:

@@ -83,7 +83,7 @@ def _over_subsets(numbers: np.ndarray, sign: float) -> np.ndarray:
     out = np.array(numbers, dtype=float)
     n_components = out.shape[-1].bit_length() - 1
     for c in range(n_components):
-        cube = out.reshape(*out.shape[:-1], -1, 2, 1 << c)
+        cube = out.reshape(*out.shape[:-1], out.shape[-1] >> (c + 1), 2, 1 << c)
         cube[..., 1, :] += sign * cube[..., 0, :]
     return out
 
@@ -116,6 +116,6 @@ def kernel_spectrum(
     """
     out = np.array(sigma, dtype=float)
     for c, n in enumerate(n_values):
-        cube = out.reshape(*out.shape[:-1], -1, 2, 1 << c)
+        cube = out.reshape(*out.shape[:-1], out.shape[-1] >> (c + 1), 2, 1 << c)
         cube[..., 0, :] = n * cube[..., 0, :] + cube[..., 1, :]
     return out

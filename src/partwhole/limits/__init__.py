@@ -28,3 +28,34 @@ from partwhole.limits.sweeps import interpolation_sweep as interpolation_sweep
 from partwhole.limits.sweeps import margin_sweep as margin_sweep
 from partwhole.limits.toys import invariance_margin as invariance_margin
 from partwhole.limits.toys import partial_exposure_margin as partial_exposure_margin
+
+__all__ = [
+    "AdditionLaw",
+    "Certificate",
+    "Cost",
+    "DualTerm",
+    "Equal",
+    "Limit",
+    "Margin",
+    "Outcome",
+    "Quadratic",
+    "Solvability",
+    "TaskLimit",
+    "Tube",
+    "addition_law",
+    "effective_salience",
+    "epsilon_svr",
+    "interpolate",
+    "interpolation_sweep",
+    "invariance_margin",
+    "least_cost",
+    "margin_sweep",
+    "max_margin",
+    "memorization_leak",
+    "partial_exposure_margin",
+    "rectangles",
+    "shortcut_boundary",
+    "shortcut_margin",
+    "solvability",
+    "transitive_ranks",
+]

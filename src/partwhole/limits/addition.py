@@ -16,7 +16,7 @@ from jaxtyping import Float
 from partwhole._checks import require
 from partwhole._types import Number, Real
 from partwhole.features.overlap import OverlapKernel
-from partwhole.limits.least_cost import Intercept
+from partwhole.limits.least_cost import Intercept, require_intercept
 
 
 @overload
@@ -136,7 +136,7 @@ class AdditionLaw:
     intercept : float
         The constant; 0 when values and anchors have mean 0.
     anchor_slopes : float array, shape (C,)
-        Slope of the component's own additive part over its anchors.
+        Slope of the component's own additive part (its f_S with S = {c}) over its anchors.
     """
 
     slopes: Float[np.ndarray, " C"]
@@ -157,15 +157,24 @@ def addition_law(
 ) -> AdditionLaw:
     r"""Solve symbolic addition for any number of components, anchors, means and saliences.
 
-    A tuple's *type* says which of its components are anchors. The dual coefficients are
-    :math:`a(z) = \sum_c (v_c - \bar v_{type}) h_c(t) + h_0(t)`, because deviations from a
-    type's mean sum to 0 over every set of tuples that shares the other components. So only
-    :math:`2^C - 1` numbers are unknown for each slope, one for each type that is seen: with
-    N the number of values of a type,
+    Seen is every tuple with at least one anchor. A tuple's *type* t says which of its
+    components are anchors. The dual coefficients are
+    :math:`a(z) = \sum_c (v_c - \bar v_c(t)) h_c(t) + h_0(t)`, because deviations from a type's
+    mean sum to 0 over every set of tuples that shares the other components. So only
+    :math:`2^C - 1` numbers are unknown for each slope, one for each seen type: with
+    :math:`N_d(t)` the number of values of component d that are (or are not) anchors,
 
     .. math:: \sum_{S \ni c} \sigma_S \sum_{t'_S = t_S} h_c(t') \prod_{d \notin S} N_d(t') = 1,
+              \qquad
+              m_c = \sum_{S \ni c} \sigma_S \sum_{t'_S = u_S} h_c(t') \prod_{d \notin S} N_d(t')
 
-    and the same with all S, the intercept and the types' means for :math:`h_0`.
+    over seen types t', with u the type without anchors. The types' means obey
+
+    .. math:: \sum_S \sigma_S \sum_{t'_S = t_S} h_0(t') \prod_{d \notin S} N_d(t') + b
+              = \sum_c \bar v_c(t), \qquad
+              \sum_{t'} h_0(t') \prod_d N_d(t') = \lambda b
+
+    (:math:`\lambda = 0` for a free intercept, no b for none).
 
     Parameters
     ----------
@@ -214,6 +223,7 @@ def addition_law(
         f"a top coefficient of {kernel.top:g}",
         "without one unseen sums are exact where the additive part is determined",
     )
+    require_intercept(intercept)
     groups = []
     for own_values, own_anchors in zip(values, anchors, strict=True):
         numbers, chosen = np.asarray(own_values, float), np.asarray(own_anchors, float)
@@ -238,6 +248,12 @@ def addition_law(
         outside = np.prod(np.where(mask >> np.arange(n_components) & 1, 1.0, size), axis=1)
         share[mask] = kernel.sigma[mask] * agree * outside
     seen = np.array([t for t in types if t > 0 and np.prod(size[t]) > 0], dtype=int)
+    require(
+        len(seen) > 0,
+        "some component needs an anchor",
+        "none",
+        "without anchors no sum is seen",
+    )
 
     slopes, anchor_slopes = np.zeros(n_components), np.zeros(n_components)
     for c in range(n_components):

@@ -86,7 +86,7 @@ class Margin:
             bool(np.all(np.abs(targets) == 1.0)),
             "a margin needs labels -1 and +1",
             f"targets in {targets.min():g}..{targets.max():g}",
-            "use the fit Equal or Tube for numbers",
+            "recode labels 0 and 1 as 2 y - 1; for numbers use the fit Equal or Tube",
         )
         return OneSided(np.arange(len(targets)), targets, np.ones_like(targets))
 

@@ -18,10 +18,10 @@ from partwhole._checks import require
 from partwhole._types import Real
 from partwhole.features.conjunctions import ConjunctionDesign, Dictionary
 from partwhole.features.overlap import OverlapKernel
-from partwhole.features.subsets import mask_of, set_of, set_sizes
+from partwhole.features.subsets import kernel_spectrum, mask_of, set_of, set_sizes
 from partwhole.limits.costs import Quadratic
 from partwhole.limits.fits import Equal, Margin, Tube
-from partwhole.limits.least_cost import Intercept, least_cost
+from partwhole.limits.least_cost import Intercept, least_cost, require_intercept
 from partwhole.limits.limit import Limit
 from partwhole.tasks import Task
 
@@ -51,6 +51,12 @@ class Distinct:
     counts: Int[np.ndarray, " d"]
     spread: float
     dictionary: Dictionary
+
+    @property
+    def agrees(self) -> bool:
+        """Return whether repeats have one target, but for the rounding of their mean."""
+        rounding = 8.0 * float(np.finfo(float).eps) * float(np.abs(self.targets).max())
+        return self.spread <= rounding
 
     @classmethod
     def of(cls, task: Task) -> Distinct:
@@ -116,7 +122,21 @@ class TaskLimit:
         Returns
         -------
         float array, shape (n,) or (n, k)
+
+        Raises
+        ------
+        InputError
+            When the rows do not have the task's components.
         """
+        components = np.asarray(components)
+        require(
+            components.ndim == 2
+            and components.shape[1] == self.task.n_components
+            and np.issubdtype(components.dtype, np.integer),
+            f"tuples are rows of {self.task.n_components} value indices",
+            f"shape {components.shape} of {components.dtype}",
+            "number values as task.values does",
+        )
         return self.limit.predict(self.design.at(components)) + self._memory(components)
 
     def _memory(self, components: np.ndarray) -> np.ndarray:
@@ -135,7 +155,9 @@ class TaskLimit:
 
     @property
     def test_error(self) -> float:
-        """Return the mean squared error over held-out rows."""
+        """Return the mean squared error over held-out rows; NaN when none is held out."""
+        if self.task.n_test == 0:
+            return float("nan")
         return float(np.mean((self.test_predictions - self.task.test_targets) ** 2))
 
     @property
@@ -175,6 +197,14 @@ class TaskLimit:
         whole = tuple(range(self.task.n_components))
         found[whole] = found[whole] + self._memory(rows)
         return dict(sorted(found.items(), key=lambda item: (len(item[0]), item[0])))
+
+    def __repr__(self) -> str:
+        """Say how the solve ended, not every array."""
+        outcome = self.limit.outcome.name.lower().replace("_", " ")
+        return (
+            f"TaskLimit({outcome}, cost {self.limit.value:.6g}, gap {self.limit.gap:.1g}, mean "
+            f"squared error on {self.task.n_test} held-out rows {self.test_error:.6g})"
+        )
 
     def to_frame(self) -> pd.DataFrame:
         """Return the task's table with the predictions beside the targets."""
@@ -237,9 +267,8 @@ def interpolate(
     """
     require(ridge >= 0, "ridge is a penalty of at least 0", ridge, "use 0 to interpolate")
     distinct = Distinct.of(task)
-    scale = 1.0 + float(np.abs(task.targets).max())
     require(
-        ridge > 0 or distinct.spread <= 1e-12 * scale,
+        ridge > 0 or distinct.agrees,
         "repeats of a training tuple must have one target to be interpolated",
         f"targets up to {distinct.spread:g} from their mean",
         "average them, or pass a ridge",
@@ -282,7 +311,13 @@ def max_margin(task: Task, kernel: OverlapKernel, *, intercept: Intercept) -> Ta
     """
     distinct = Distinct.of(task)
     require(
-        distinct.spread <= 1e-12,
+        task.targets.ndim == 1,
+        "max_margin separates two labels of one output",
+        f"targets of shape {task.targets.shape}",
+        "solve for one label against the rest at a time",
+    )
+    require(
+        distinct.agrees,
         "a training tuple must have one label to be separated",
         "a tuple with both",
         "decide on one, or drop it",
@@ -320,10 +355,18 @@ def epsilon_svr(
     3.94
     """
 
+    distinct = Distinct.of(task)
+    require(
+        distinct.agrees,
+        "repeats of a training tuple must have one target to share a tube",
+        f"targets up to {distinct.spread:g} from their mean",
+        "average them first",
+    )
+
     def tube(slack: float | np.ndarray) -> Tube:
         return Tube(epsilon, slack)
 
-    return _solve(task, kernel, Distinct.of(task), tube, intercept, 0.0)
+    return _solve(task, kernel, distinct, tube, intercept, 0.0)
 
 
 DUAL_LIMIT = 4000
@@ -338,28 +381,40 @@ def _solve(
     ridge: Real,
 ) -> TaskLimit:
     require(
+        isinstance(kernel, OverlapKernel),
+        "a kernel is an OverlapKernel",
+        type(kernel).__name__,
+        "build one with OverlapKernel.from_salience; of measured saliences pass found.kernel",
+    )
+    require(
         kernel.n_components == task.n_components,
         "the kernel must have as many components as the task",
         f"{kernel.n_components} and {task.n_components}",
         "build the kernel with n_components of the task",
     )
+    require_intercept(intercept)
     sigma = np.where(np.abs(kernel.sigma) <= 1e-14 * kernel.range, 0.0, kernel.sigma)
+    # A free intercept makes the kernel's own constant idle.
+    sigma[0] = 0.0 if intercept == "free" else kernel.sigma[0]
+    spectrum = kernel_spectrum(sigma, task.n_values)[int(intercept == "free") :]
     require(
-        bool(np.all(sigma[1:] >= 0)) or kernel.is_positive_semidefinite(task.n_values),
+        bool(np.all(sigma >= 0)) or spectrum.min() >= -1e-12 * np.abs(spectrum).max(),
         "a kernel must be positive semidefinite on the task's grid",
-        f"a smallest salience of {sigma[1:].min() / kernel.range:g}",
-        "lower the saliences of lower orders",
+        f"a smallest salience of {sigma.min() / kernel.range:g}",
+        "lower the saliences of lower orders; if they were measured, pass kernel.nonnegative()",
     )
-    negative = bool(np.any(sigma[1:] < 0))
+    negative = bool(np.any(sigma < 0))
     require(
         not negative or len(distinct.components) <= DUAL_LIMIT,
         f"with a negative salience at most {DUAL_LIMIT} distinct training tuples can be solved",
         f"{len(distinct.components)}",
-        "set that salience to 0",
+        "pass kernel.nonnegative()",
     )
+    if sigma[0] > 0:
+        # The kernel's constant is a penalised intercept; beside another one their weights add.
+        own = 0.0 if intercept == "none" else 1.0 / float(intercept)
+        intercept, sigma[0] = 1.0 / (own + float(sigma[0])), 0.0
     used = np.flatnonzero(sigma[:-1] != 0)
-    # A free intercept makes the kernel's own constant idle.
-    used = used[used > 0] if intercept == "free" else used
     order = np.argsort(set_sizes(task.n_components)[used], kind="stable")
     sets = [set_of(int(mask)) for mask in used[order]]
     design = ConjunctionDesign.seen(distinct.components, sets, task.n_values)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from numbers import Real as Number
 from typing import Any
 
 import numpy as np
@@ -19,13 +20,16 @@ from partwhole._types import Real
 from partwhole.features.conjunctions import ConjunctionDesign
 from partwhole.features.design import Design, as_design
 from partwhole.limits.costs import Cost, Quadratic
-from partwhole.limits.fits import Equal, Fit, Margin
+from partwhole.limits.fits import Equal, Fit, Margin, Tube
 from partwhole.limits.limit import Limit, Outcome
 from partwhole.limits.solvers import active_set, dual_newton, sparse_primal
-from partwhole.limits.solvers.dual_newton import DualSolution
+from partwhole.limits.solvers.dual_newton import Border, DualSolution
 from partwhole.limits.solvers.minimum_norm import solve_minimum_norm
 
 Intercept = str | Real
+# Where the two sides of the duality gap agree less than this, something has lost its digits.
+ACCURACY = 1e-6
+MEMORY_GIB = 8.0
 
 # Solver: the (cost, fit, design) it serves. The first that serves is taken; all others are dual.
 SOLVERS = {
@@ -80,10 +84,20 @@ def least_cost(
 
     Notes
     -----
-    The dual is :math:`\max_v \langle y, v\rangle - R^*(A^T v) - \tfrac12 \sum_i s_i v_i^2` with
-    the slack s; v is free for `Equal`, has the labels' signs for `Margin`, and pays its width
-    for `Tube`. A free intercept is a column of cost zero and asks for :math:`\sum v = 0`.
-    Derived here.
+    With the rows' slack s, the problem is
+
+    .. math:: \min_{c,\, b,\, \xi}\; R(c) + \tfrac12 \sum_i \xi_i^2 / s_i
+              \quad\text{such that}\quad A c + b + \xi \quad\text{fits}\quad y,
+
+    where fits means equals (`Equal`), has margin :math:`y_i (\cdot)_i \ge 1` (`Margin`) or lies
+    within :math:`\epsilon` (`Tube`), and :math:`\xi_i = 0` where :math:`s_i = 0`. Its dual is
+
+    .. math:: \max_v\; \langle y, v\rangle - R^*(A^T v) - \tfrac12 \sum_i s_i v_i^2
+              - \epsilon \sum_i |v_i|,
+
+    with :math:`R^*` the conjugate of the cost; v is free for `Equal` and has the labels' signs
+    for `Margin`. A free intercept is a column of cost zero and asks for :math:`\sum v = 0`; a
+    penalised one costs :math:`(\sum v)^2 / (2 \lambda)`. Derived here.
 
     Examples
     --------
@@ -109,12 +123,7 @@ def least_cost(
         f"{int(np.sum(~np.isfinite(targets)))} that are not",
         "drop or fill those rows first",
     )
-    require(
-        intercept in ("free", "none") or (isinstance(intercept, int | float) and intercept > 0),
-        "intercept is 'free', 'none' or a positive penalty weight",
-        repr(intercept),
-        "choose one of them",
-    )
+    require_intercept(intercept)
     require(
         np.ndim(fit.slack) == 0 or np.shape(fit.slack) == (n,),
         "slack is one number or one for each row",
@@ -134,8 +143,15 @@ def least_cost(
         "solve for one output at a time",
     )
     slack = _slack(fit, n)
-    if solver is None and isinstance(fit, Equal) and np.any(slack == 0) and np.any(slack > 0):
-        solver = "dual"  # the primal form takes slack on every row or on none
+    mixed = isinstance(fit, Equal) and bool(np.any(slack == 0) and np.any(slack > 0))
+    require(
+        solver != "primal" or not mixed,
+        "the primal solver takes slack on every row or on none",
+        f"{int(np.sum(slack == 0))} of {n} rows without",
+        "leave solver out",
+    )
+    if solver is None and mixed:
+        solver = "dual"
     if solver is None:
         solver = next(
             name
@@ -152,9 +168,42 @@ def least_cost(
             "leave solver out",
         )
         return _primal(design, targets, cost, fit, intercept, max_steps, tolerance)
+    gibibytes = 4.0 * 8.0 * n * n / 2**30
+    require(
+        gibibytes <= MEMORY_GIB,
+        f"the dual form may take {MEMORY_GIB:g} GiB",
+        f"{n} rows, which need about {gibibytes:.0f}",
+        "take fewer rows; interpolation with nonnegative saliences has no such limit",
+    )
     if targets.ndim > 1 or (isinstance(cost, Quadratic) and isinstance(fit, Equal)):
         return _linear(design, targets, cost, fit, intercept)
     return _newton(design, targets, cost, fit, intercept, max_steps, tolerance)
+
+
+def require_intercept(intercept: Intercept) -> None:
+    """Refuse what is neither 'free', 'none' nor a positive penalty weight."""
+    number = isinstance(intercept, Number) and not isinstance(intercept, bool)
+    require(
+        intercept in ("free", "none")
+        if isinstance(intercept, str)
+        else number and 0.0 < float(intercept) < np.inf,
+        "intercept is 'free', 'none' or a positive penalty weight",
+        repr(intercept),
+        "choose one of them",
+    )
+
+
+def _border(intercept: Intercept, n: int) -> Border:
+    if intercept == "none":
+        return Border(np.zeros((n, 0)))
+    return Border(np.ones((n, 1)), 0.0 if intercept == "free" else float(intercept))
+
+
+def _out_of_reach(rest: np.ndarray, targets: np.ndarray, intercept: Intercept) -> bool:
+    """Decide whether what is left of the targets is more than rounding."""
+    free = targets - targets.mean(axis=0) if intercept == "free" else targets
+    rounding = 64.0 * np.finfo(float).eps * float(np.abs(targets).max(initial=0.0))
+    return bool(np.abs(rest).max(initial=0.0) > 1e-8 * np.abs(free).max(initial=0.0) + rounding)
 
 
 def _slack(fit: Fit, n: int) -> np.ndarray:
@@ -187,7 +236,8 @@ def _dual_value(
     elif isinstance(fit, Margin):
         gain = float(np.sum(np.abs(v)))
     else:
-        gain = float(np.sum(targets * v)) - fit.width * float(np.sum(np.abs(v)))  # type: ignore[union-attr]
+        width = float(fit.width) if isinstance(fit, Tube) else 0.0
+        gain = float(np.sum(targets * v)) - width * float(np.sum(np.abs(v)))
     return gain - conjugate - square - penalty
 
 
@@ -221,6 +271,10 @@ def _certified(
         value += 0.5 * float(intercept) * float(np.sum(np.square(constant)))
     gap = value - _dual_value(cost, design, targets, fit, intercept, multipliers)
     violation = float(np.abs(np.where(soft, 0.0, misfit)).max(initial=0.0))
+    size = abs(value) + float(np.sum(np.abs(targets * multipliers)))
+    floor = 1e-8 * float(np.abs(targets).max(initial=0.0)) ** 2
+    if outcome is Outcome.SOLVED and not abs(gap) <= max(ACCURACY * size, floor):
+        outcome = Outcome.INACCURATE
     if not np.all(slack > 0):
         notes.append("rows without slack are fitted to the violation stated")
     intercept_out = float(constant) if np.ndim(constant) == 0 else np.asarray(constant)
@@ -252,8 +306,11 @@ def _primal(
     """Solve the quadratic cost with equality in the columns, never forming an n x n matrix."""
     cost.require_nonnegative(design)
     n = len(targets)
-    free, penalised = intercept == "free", not isinstance(intercept, str)
     weights = [cost.weight(block.label) for block in design.blocks]
+    free, penalised = intercept == "free", not isinstance(intercept, str)
+    if penalised and 1e13 * float(intercept) * (sum(weights) + np.mean(_slack(fit, n))) < 1.0:
+        # So small a penalty can't be told from none in double precision.
+        free, penalised = True, False
     wide = design
     if penalised:
         # A penalised intercept is the conjunction of no components.
@@ -285,7 +342,7 @@ def _primal(
         columns = targets.reshape(n, -1)
         exact = solve_minimum_norm(wide, root, columns, free_intercept=free)
         v = exact.multipliers
-        if np.abs(exact.rest).max() > 1e-8 * (1.0 + np.abs(targets).max()):
+        if _out_of_reach(exact.rest, columns, intercept):
             outcome, v = Outcome.INFEASIBLE, exact.rest
         shape = targets.shape[1:]
         coefficients, constant = (
@@ -305,13 +362,12 @@ def _linear(
 ) -> Limit:
     """Solve the quadratic cost with equality through the kernel: one Newton step, exact."""
     n = design.shape[0]
-    kernel = cost.dual(design, np.zeros(n)).hessian + np.diag(_slack(fit, n))
-    if not isinstance(intercept, str):
-        kernel = kernel + 1.0 / float(intercept)
-    q = 1 if intercept == "free" else 0
+    border = _border(intercept, n)
+    q = border.columns.shape[1]
     system = np.zeros((n + q, n + q))
-    system[:n, :n] = kernel
-    system[:n, n:] = system[n:, :n] = 1.0
+    system[:n, :n] = cost.dual(design, np.zeros(n)).hessian + np.diag(_slack(fit, n))
+    system[:n, n:], system[n:, :n] = border.columns, border.columns.T
+    system[n:, n:] = -border.penalty * np.eye(q)
     right = np.concatenate([targets, np.zeros((q, *targets.shape[1:]))])
     size, basis = np.linalg.eigh(system)
     keep = np.abs(size) > 1e-13 * np.abs(size).max() * np.sqrt(n)
@@ -322,13 +378,9 @@ def _linear(
         solved = basis[:, keep] @ (shares / size[keep].reshape(-1, *[1] * (targets.ndim - 1)))
     v, rest = solved[:n], right - system @ solved
     outcome = Outcome.SOLVED
-    if np.abs(rest).max() > 1e-8 * (1.0 + np.abs(targets).max()):
+    if _out_of_reach(rest, targets, intercept):
         outcome, v = Outcome.INFEASIBLE, rest[:n]
-    constant: np.ndarray | float = np.zeros(targets.shape[1:])
-    if q:
-        constant = solved[n]
-    elif not isinstance(intercept, str):
-        constant = v.sum(axis=0) / float(intercept)
+    constant = solved[n] if q else np.zeros(targets.shape[1:])
     coefficients = cost.primal(design, v, 0.0)
     return _certified(design, targets, cost, fit, intercept, coefficients, constant, v, 1, outcome)
 
@@ -346,17 +398,32 @@ def _newton(
     n = design.shape[0]
     first = cost.dual(design, np.zeros(n))
     ridge = np.diag(_slack(fit, n))
-    if not isinstance(intercept, str):
-        ridge = ridge + 1.0 / float(intercept)
-    zero_columns = np.ones((n, 1)) if intercept == "free" else np.zeros((n, 0))
+    border = _border(intercept, n)
     one_sided = fit.one_sided(targets)
+    if one_sided is not None and intercept == "free":
+        level = _constant_fit(targets, fit)
+        if level is not None:
+            nothing = np.zeros(design.shape[1])
+            return _certified(
+                design, targets, cost, fit, intercept, nothing, level, np.zeros(n), 0,
+                Outcome.SOLVED,
+            )  # fmt: skip
     if first.is_quadratic and one_sided is not None:
         hessian = (first.hessian + ridge)[None]
         scale = float(np.trace(hessian[0])) / n or 1.0
+        unit = float(np.abs(one_sided.bounds).max()) or 1.0
         solution = active_set.solve_one_sided(
-            hessian / scale, one_sided, zero_columns, max_steps=max_steps, tolerance=tolerance
+            hessian / scale,
+            replace(one_sided, bounds=one_sided.bounds / unit),
+            replace(border, penalty=border.penalty * scale),
+            max_steps=max_steps,
+            tolerance=tolerance,
         )
-        solution = replace(solution, multipliers=solution.multipliers / scale)
+        solution = replace(
+            solution,
+            multipliers=solution.multipliers * (unit / scale),
+            border_coefficients=solution.border_coefficients * unit,
+        )
         return _from_dual(design, targets, cost, fit, intercept, solution)
 
     def term(v: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -373,11 +440,20 @@ def _newton(
     limits = {"max_steps": max_steps, "tolerance": max(tolerance, 1e-8)}
     if one_sided is None:
         solution = dual_newton.damped_newton(
-            term, targets[None], zero_columns, has_barrier=first.is_barrier, **limits
+            term, targets[None], border, has_barrier=first.is_barrier, **limits
         )
     else:
-        solution = dual_newton.one_sided_newton(term, one_sided, zero_columns, **limits)
+        solution = dual_newton.one_sided_newton(term, one_sided, border, **limits)
     return _from_dual(design, targets, cost, fit, intercept, solution)
+
+
+def _constant_fit(targets: np.ndarray, fit: Fit) -> float | None:
+    """Return the constant that fits all by itself, if one does: least in size, or in the middle."""
+    low, high = float(targets.min()), float(targets.max())
+    if isinstance(fit, Margin):
+        return low if low == high else None
+    width = float(fit.width) if isinstance(fit, Tube) else 0.0
+    return 0.5 * (low + high) if high - low <= 2.0 * width else None
 
 
 def _from_dual(
@@ -389,12 +465,7 @@ def _from_dual(
     solution: DualSolution,
 ) -> Limit:
     v = solution.multipliers[0]
-    constant = float(solution.zero_coefficients[0].sum())
-    if isinstance(fit, Margin) and intercept == "free" and np.ptp(targets) == 0:
-        # A constant separates a single label; take the smallest that does.
-        constant = float(targets[0])
-    if not isinstance(intercept, str):
-        constant = float(v.sum()) / float(intercept)
+    constant = float(solution.border_coefficients[0].sum())
     outcome = Outcome.SOLVED if solution.solved[0] else Outcome.MAX_STEPS
     if solution.infeasible[0]:
         outcome = Outcome.INFEASIBLE

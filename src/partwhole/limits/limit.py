@@ -20,6 +20,10 @@ class Outcome(Enum):
         "no function of these features fits the training set; the multipliers certify it; "
         "allow slack, add features, or look at solvability(task)"
     )
+    INACCURATE = (
+        "the duality gap stayed above 1e-6 of the value: numbers of very different size meet; "
+        "rescale targets or features, or use intercept='free' instead of a tiny penalty"
+    )
     MAX_STEPS = "reached max_steps before the stated gap; raise max_steps or allow slack"
 
 

@@ -35,12 +35,14 @@ def shortcut_margin(
 ) -> Number:
     r"""Return the margin that every held-out tuple of CD-3 shares.
 
-    Interpolation reaches
+    With :math:`P = n^2 S_1`, :math:`Q = n S_2`, :math:`R = 2 n S_1 + S_2` and
+    :math:`s = 1 - 3 S_1 - 3 S_2`, interpolation reaches
 
     .. math:: M = \frac{2Q(P+Q) - P s}{2Q(P+Q) + s(3P + 4Q + s)}.
 
     The hard-margin classifier reaches the same while :math:`s(2P + 3Q + s) \ge 2R(P+Q)`;
-    otherwise the D trials are fitted without support and
+    otherwise the congruent trials whose relevant feature lies outside the half that is left out
+    are fitted without support and
 
     .. math:: M = \frac{Q(2P + 3Q + s) - P R}{(P + R + 2Q + s)(P + 2Q + s) - (P+Q)^2}.
 
@@ -55,7 +57,8 @@ def shortcut_margin(
     Returns
     -------
     float or float array
-        Positive where the learner generalises.
+        Positive where the learner generalises; NaN for regression at S_2 = s = 0, where the
+        training set can't be fitted.
 
     Raises
     ------
@@ -64,7 +67,9 @@ def shortcut_margin(
 
     Notes
     -----
-    The task is that of Lippl & Stachenfeld (ICLR 2025); the paper sweeps it numerically.
+    The task is that of Lippl & Stachenfeld (ICLR 2025), which sweeps it numerically; the closed
+    forms are derived here. "margin" is `max_margin` and "regression" `interpolate`, with or
+    without an intercept: labels are balanced, so it is 0.
 
     Examples
     --------
@@ -151,5 +156,5 @@ def _terms(
 
 def _ratio(above: Number, below: Number) -> Number:
     above, below = np.asarray(above), np.asarray(below)
-    ratio = np.divide(above, below, out=np.zeros_like(below), where=below > 0)
+    ratio = np.divide(above, below, out=np.full_like(below, np.nan), where=below > 0)
     return float(ratio) if ratio.ndim == 0 else ratio

@@ -21,7 +21,7 @@ from partwhole._types import Real
 from partwhole.features.conjunctions import ConjunctionDesign, Dictionary, conjunction_sets
 from partwhole.tasks import Task
 
-DENSE_WORK = 4e9
+DENSE_WORK = 1e9
 TOLERANCE = 1e-8
 
 
@@ -102,6 +102,15 @@ class Solvability:
     certificate: Certificate | None
     seconds: float
 
+    @property
+    def n_held_out(self) -> int:
+        """Return the number of distinct held-out combinations."""
+        return len(np.unique(self.task.test_components, axis=0))
+
+    def __repr__(self) -> str:
+        """Return the verdict in words."""
+        return f"Solvability({self.explain()})"
+
     def explain(self) -> str:
         """Return the verdict and its evidence in words.
 
@@ -117,7 +126,20 @@ class Solvability:
                 if self.kind == "classification"
                 else ("equals the held-out targets")
             )
-            return f"Solvable in principle: some sum of seen conjunctions {what}."
+            line = f"Solvable in principle: some sum of seen conjunctions {what}."
+            if self.rank == self.n_held_out:
+                line += (
+                    f" They could produce any targets on these {self.rank} combinations, so this "
+                    "split tests nothing in this respect; hold out larger blocks, or lower "
+                    "max_order."
+                )
+            return line
+        if len(self.certificate.rows) == 2 and self.certificate.total > 0:
+            row = self.certificate.rows[0]
+            entries = ", ".join(
+                str(self.task.values[c][i]) for c, i in enumerate(self.task.components[row])
+            )
+            return f"Not solvable: the held-out combination ({entries}) has two targets."
         total = self.certificate.total
         line = (
             f"Not solvable: {self.certificate.sum_in_words(self.task)} is 0 for every sum of seen "
@@ -194,6 +216,12 @@ def solvability(
         "ask for one label at a time, or for kind='regression'",
     )
     require(task.n_test > 0, "solvability is asked of held-out rows", "none", "hold some out")
+    require(
+        max_order is None or max_order >= 0,
+        "max_order counts components from 0",
+        max_order,
+        "leave it out to consider all",
+    )
     order = task.n_components if max_order is None else min(max_order, task.n_components)
     rows, y, conflict = _distinct_test(task)
     phi = _seen_indicators(task, rows, order)
@@ -202,10 +230,11 @@ def solvability(
     certificate = None
     solvable: bool | None
     if conflict is not None:
-        certificate, solvable = conflict, False
+        certificate, solvable, r_squared = conflict, False, float("nan")
     elif kind == "regression":
-        scale = 1.0 + float(np.abs(y).max())
-        solvable = bool(np.abs(residual).max() <= TOLERANCE * scale)
+        level = np.abs(y - y.mean(axis=0)).max()
+        rounding = 64.0 * np.finfo(float).eps * np.abs(y).max()
+        solvable = bool(np.abs(residual).max() <= TOLERANCE * level + rounding)
         if not solvable:
             output = int(np.abs(residual).max(axis=0).argmax())
             certificate = _rectangle(
@@ -261,6 +290,8 @@ def _seen_indicators(task: Task, rows: np.ndarray, order: int) -> sparse.csr_arr
 def _least_squares(phi: sparse.csr_array, y: np.ndarray) -> tuple[int | None, float, np.ndarray]:
     """Return rank (where affordable), R squared and residual of the best sum."""
     n, p = phi.shape  # pyright: ignore[reportGeneralTypeIssues]
+    # The constant is among the columns; without it small targets keep their digits.
+    y = y - y.mean(axis=0)
     if float(n) * p * min(n, p) <= DENSE_WORK:
         left, size, _ = np.linalg.svd(phi.toarray(), full_matrices=False)
         basis = left[:, size > 1e-10 * size[0]]
@@ -277,7 +308,7 @@ def _least_squares(phi: sparse.csr_array, y: np.ndarray) -> tuple[int | None, fl
             ],
             axis=1,
         )
-    spread = float(np.sum((y - y.mean(axis=0)) ** 2))
+    spread = float(np.sum(y**2))
     r_squared = 1.0 - float(np.sum(residual**2)) / spread if spread > 0 else float("nan")
     return rank, r_squared, residual
 
@@ -328,6 +359,7 @@ def _rectangle_in_grid(
     place = np.full((n_a, n_b), -1)
     place[a, b] = np.arange(len(y))
     target = np.where(place >= 0, y[place], np.nan)
+    least = TOLERANCE * np.ptp(y) + 64.0 * np.finfo(float).eps * np.abs(y).max()
     for i in range(n_a):
         if monotonic() > deadline or tries <= 0:
             return None
@@ -337,7 +369,7 @@ def _rectangle_in_grid(
         high = np.where(known, difference, -np.inf).argmax(axis=1)
         each = np.arange(len(difference))
         gap = np.where(known.any(axis=1), difference[each, high] - difference[each, low], 0.0)
-        wanted = gap == 4.0 if signs else gap > TOLERANCE * (1.0 + np.abs(y).max())
+        wanted = gap == 4.0 if signs else gap > least
         for j in np.flatnonzero(wanted):
             corners = place[[i, i, i + 1 + j, i + 1 + j], [high[j], low[j], high[j], low[j]]]
             weights = np.zeros(len(y))

@@ -18,10 +18,11 @@ from jaxtyping import Float, Int
 from partwhole._checks import require
 from partwhole._types import Real
 from partwhole.features.overlap import OverlapKernel
-from partwhole.features.subsets import zeta
+from partwhole.features.subsets import kernel_spectrum, zeta
 from partwhole.limits.fits import OneSided
 from partwhole.limits.kernel_machines import Distinct
 from partwhole.limits.solvers.active_set import solve_one_sided
+from partwhole.limits.solvers.dual_newton import Border
 from partwhole.tasks import Task
 
 CELL_LIMIT = 4000
@@ -70,6 +71,7 @@ def equitable_cells(colours: Int[np.ndarray, "n n"]) -> Int[np.ndarray, " n"]:
 
 
 def _sigmas(kernels: Sequence[OverlapKernel] | np.ndarray, n_components: int) -> np.ndarray:
+    require(len(kernels) > 0, "a sweep takes at least one kernel", "none", "pass kernels")
     if isinstance(kernels, np.ndarray):
         sigma = np.atleast_2d(np.asarray(kernels, dtype=float))
     else:
@@ -118,9 +120,16 @@ def margin_sweep(
     [-0.073998, 0.030924]
     """
     sigma = _sigmas(kernels, task.n_components)
+    spectrum = kernel_spectrum(sigma, task.n_values)[:, 1:]
+    require(
+        bool(np.all(spectrum >= -1e-8 * np.abs(spectrum).max(axis=1, keepdims=True))),
+        "kernels must be positive semidefinite on the task's grid",
+        f"{int(np.sum(np.any(spectrum < 0, axis=1)))} with a negative eigenvalue",
+        "drop them; see OverlapKernel.is_positive_semidefinite",
+    )
     distinct = Distinct.of(task)
     require(
-        distinct.spread <= 1e-12 and task.is_classification,
+        distinct.spread == 0 and task.is_classification and task.targets.ndim == 1,
         "a margin needs labels -1 and +1, one for each training tuple",
         f"targets in {task.targets.min():g}..{task.targets.max():g}",
         "use interpolation_sweep for numbers",
@@ -154,7 +163,8 @@ def margin_sweep(
     scale = np.einsum("Bii->B", hessian) / n_cells
     scaled = hessian / scale[:, None, None]
     one_sided = OneSided(np.arange(n_cells), np.ones(n_cells), np.ones(n_cells))
-    border = label_mean[:, None] if np.abs(label_mean).max() > 1e-12 else np.zeros((n_cells, 0))
+    balanced = np.abs(label_mean).max() <= 1e-12
+    border = Border(np.zeros((n_cells, 0)) if balanced else label_mean[:, None])
 
     solution = solve_one_sided(scaled, one_sided, border, guess_first=True)
     alpha = solution.multipliers / scale[:, None]
@@ -170,7 +180,7 @@ def margin_sweep(
     )
     loads = (alpha / size)[:, :, None] * kappa[:, None, :]
     outputs = loads.reshape(len(sigma), -1) @ across.reshape(len(test), n_cells * sets).T
-    outputs = outputs + solution.zero_coefficients.sum(axis=1)[:, None]
+    outputs = outputs + solution.border_coefficients.sum(axis=1)[:, None]
     return np.where(solution.solved[:, None], outputs, np.nan)
 
 
@@ -236,10 +246,12 @@ def interpolation_sweep(
         task.n_components,
         "call interpolate for each kernel",
     )
+    salience = np.atleast_1d(np.asarray(salience, dtype=float))
+    low, high = salience.min(initial=np.inf), salience.max(initial=-np.inf)
     require(
-        bool(np.all((salience >= 0) & (salience <= 0.5))) and ridge >= 0,
+        len(salience) > 0 and bool(np.all((salience >= 0) & (salience <= 0.5))) and ridge >= 0,
         "S(1;2) lies in 0..1/2 and ridge is at least 0",
-        f"S in {np.min(salience):g}..{np.max(salience):g}, ridge {ridge:g}",
+        f"S in {low:g}..{high:g}, ridge {ridge:g}",
         "pass the salience of a single component",
     )
     train, test = task.train_components.T, task.test_components.T
@@ -259,8 +271,8 @@ def interpolation_sweep(
     size, basis = np.linalg.eigh(centred)
     loaded = basis.T @ (y - mean)
     below = np.maximum(size, 0.0)[:, None] * salience + (1.0 - 2.0 * salience + ridge)
-    # Directions without shared components only matter where something is memorized.
-    idle = below <= 1e-13 * (1.0 + size[-1])
+    # What no component carries says nothing of held-out tuples; its weight would only cancel.
+    idle = np.broadcast_to((size <= 1e-11 * max(float(size[-1]), 1.0))[:, None], below.shape)
     weight = np.where(idle, 0.0, salience / np.where(idle, 1.0, below))
     # v times S, for every salience and output side by side: (n, B k).
     pulled = basis @ (weight[:, :, None] * loaded[:, None, :]).reshape(n, -1)

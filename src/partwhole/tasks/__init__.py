@@ -15,3 +15,21 @@ from partwhole.tasks.relations import transitive_ordering as transitive_ordering
 from partwhole.tasks.table import from_frame as from_frame
 from partwhole.tasks.toys import invariance as invariance
 from partwhole.tasks.toys import partial_exposure as partial_exposure
+
+__all__ = [
+    "Task",
+    "associative_inference",
+    "class_assignment",
+    "compose_images",
+    "context_dependence",
+    "context_substitution",
+    "digit_images",
+    "dispersed_addition",
+    "from_frame",
+    "invariance",
+    "partial_exposure",
+    "stimulus_composition",
+    "symbolic_addition",
+    "transitive_equivalence",
+    "transitive_ordering",
+]

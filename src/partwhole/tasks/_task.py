@@ -56,6 +56,32 @@ class Task:
     title: str = ""
 
     def __post_init__(self) -> None:
+        components, is_train = np.asarray(self.components), np.asarray(self.is_train)
+        require(
+            components.ndim == 2 and np.issubdtype(components.dtype, np.integer),
+            "components must be integer value indices, one column for each component",
+            f"shape {components.shape} of {components.dtype}",
+            "for a table of labels use from_frame",
+        )
+        require(
+            is_train.dtype == np.bool_,
+            "is_train must be booleans",
+            f"{is_train.dtype}",
+            "compare with what marks training rows",
+        )
+        try:
+            targets = np.asarray(self.targets, dtype=float)
+        except (TypeError, ValueError):
+            targets = None
+        require(
+            targets is not None and targets.ndim in (1, 2),
+            "targets must be numbers, one row for each combination",
+            f"{type(self.targets).__name__}",
+            "recode labels as -1 and +1",
+        )
+        object.__setattr__(self, "components", components)
+        object.__setattr__(self, "is_train", is_train)
+        object.__setattr__(self, "targets", targets)
         n, n_components = self.components.shape
         require(
             len(self.targets) == n and len(self.is_train) == n,
@@ -136,6 +162,14 @@ class Task:
         """Return whether every target is a label, -1 or +1."""
         return bool(np.all(np.abs(self.targets) == 1.0))
 
+    def __repr__(self) -> str:
+        """Name the task and its size, not every row."""
+        sizes = " x ".join(map(str, self.n_values))
+        return (
+            f"Task({self.title or 'untitled'}: {self.n_components} components of {sizes} values, "
+            f"{self.n_train} rows seen, {self.n_test} held out)"
+        )
+
     def to_frame(self) -> pd.DataFrame:
         """Return the task as a table: a column for each component, the targets and the split."""
         import pandas as pd
@@ -160,7 +194,8 @@ class Task:
         str
             A heading with the sizes, then a grid of the first two components: ``#`` every
             combination of the cell is seen, ``+`` some are, ``.`` none is (held out), and a
-            blank where the task has no such combination. With one component, a single line.
+            blank where the task has no such combination. Values that are held out and never seen
+            are named below.
 
         Examples
         --------
@@ -173,11 +208,19 @@ class Task:
           0   #  #  #
           1   .  #  .
         """
+        seen_rows, held_rows = self.train_components, self.test_components
         heading = (
             f"{self.title or 'task'}: {self.n_components} component"
             f"{'s' if self.n_components != 1 else ''}, "
-            f"{self.n_train} combinations seen, {self.n_test} held out"
+            f"{_counted(seen_rows)} seen, {_counted(held_rows, short=True)} held out"
         )
+        never = [
+            f"never seen: {name} {values[index]}"
+            for name, values, seen_values, held_values in zip(
+                self.names, self.values, seen_rows.T, held_rows.T, strict=True
+            )
+            for index in np.setdiff1d(held_values, seen_values)
+        ]
         rows = self.components[:, 0]
         columns = self.components[:, 1] if self.n_components > 1 else np.zeros_like(rows)
         row_values = [str(value) for value in self.values[0]]
@@ -199,4 +242,12 @@ class Task:
             f" {value:>{side}}" + "".join(f" {mark:>{cell}}" for mark in line)
             for value, line in zip(row_values, marks, strict=True)
         ]
-        return "\n".join(line.rstrip() for line in [heading, f"{axes}  ({legend})", head, *body])
+        lines = [heading, f"{axes}  ({legend})", head, *body, *never]
+        return "\n".join(line.rstrip() for line in lines)
+
+
+def _counted(rows: Int[np.ndarray, "m C"], *, short: bool = False) -> str:
+    """Count combinations, and rows where these are more."""
+    distinct = len(np.unique(rows, axis=0))
+    words = f"{distinct}" if short else f"{distinct} combinations"
+    return words if distinct == len(rows) else f"{words} ({len(rows)} rows)"

@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from partwhole.limits.fits import OneSided
-from partwhole.limits.solvers.dual_newton import DualSolution, interior_point, spread
+from partwhole.limits.solvers.dual_newton import Border, DualSolution, interior_point, spread
 
 ROUNDING = 1e-12
 
@@ -22,7 +22,7 @@ ROUNDING = 1e-12
 def solve_one_sided(
     hessian: Float[np.ndarray, "B n n"],
     constraints: OneSided,
-    zero_columns: Float[np.ndarray, "n q"],
+    border: Border,
     *,
     guess_first: bool = False,
     max_steps: int = 200,
@@ -35,7 +35,7 @@ def solve_one_sided(
     hessian : float array, shape (B, n, n)
         Kernel and slack, scaled so that the diagonal is about 1.
     constraints : OneSided
-    zero_columns : float array, shape (n, q)
+    border : Border
     guess_first : bool, keyword-only, default False
         Try the full support before any interior point: quick for many small problems whose
         constraints nearly all hold as equalities.
@@ -50,20 +50,22 @@ def solve_one_sided(
     found = None
     rest = np.ones(batch, dtype=bool)
     if guess_first:
-        found = active_set(hessian, constraints, zero_columns, np.ones((batch, m), dtype=bool))
+        found = active_set(hessian, constraints, border, np.ones((batch, m), dtype=bool))
         rest = ~found.solved
     if rest.any():
         inner = interior_point(
-            hessian[rest], constraints, zero_columns, max_steps=max_steps, tolerance=tolerance
+            hessian[rest], constraints, border, max_steps=max_steps, tolerance=tolerance
         )
         support = inner.support
         assert support is not None
-        exact = active_set(hessian[rest], constraints, zero_columns, support)
+        exact = active_set(hessian[rest], constraints, border, support)
         keep = (exact.solved & inner.solved)[:, None]
         inner = replace(
             inner,
             multipliers=np.where(keep, exact.multipliers, inner.multipliers),
-            zero_coefficients=np.where(keep, exact.zero_coefficients, inner.zero_coefficients),
+            border_coefficients=np.where(
+                keep, exact.border_coefficients, inner.border_coefficients
+            ),
         )
         found = inner if found is None else _merged(found, inner, rest)
     assert found is not None
@@ -73,7 +75,7 @@ def solve_one_sided(
 def _merged(one: DualSolution, other: DualSolution, where: np.ndarray) -> DualSolution:
     """Put the other's problems into their places in the batch."""
     arrays = {}
-    for name in ("multipliers", "zero_coefficients", "barrier", "solved", "infeasible"):
+    for name in ("multipliers", "border_coefficients", "barrier", "solved", "infeasible"):
         arrays[name] = np.array(getattr(one, name))
         arrays[name][where] = getattr(other, name)
     return DualSolution(steps=one.steps + other.steps, **arrays)
@@ -82,7 +84,7 @@ def _merged(one: DualSolution, other: DualSolution, where: np.ndarray) -> DualSo
 def active_set(
     hessian: Float[np.ndarray, "B n n"],
     constraints: OneSided,
-    zero_columns: Float[np.ndarray, "n q"],
+    border: Border,
     support: Bool[np.ndarray, "B m"],
     *,
     max_rounds: int = 20,
@@ -93,7 +95,7 @@ def active_set(
     ----------
     hessian : float array, shape (B, n, n)
     constraints : OneSided
-    zero_columns : float array, shape (n, q)
+    border : Border
     support : bool array, shape (B, m)
         The first guess.
     max_rounds : int, keyword-only, default 20
@@ -105,9 +107,9 @@ def active_set(
     """
     rows, signs, bounds = constraints.rows, constraints.signs, constraints.bounds
     batch, m = support.shape
-    q = zero_columns.shape[1]
+    n, q = border.columns.shape
     signed = signs[:, None] * hessian[:, rows][:, :, rows] * signs
-    border = signs[:, None] * zero_columns[rows]
+    seen = border.signed(constraints).columns
     x, b = np.zeros((batch, m)), np.zeros((batch, q))
     solved = np.zeros(batch, dtype=bool)
     open_ones = np.arange(batch)
@@ -120,15 +122,16 @@ def active_set(
         system = np.zeros((len(open_ones), m + q, m + q))
         system[:, :m, :m] = kernel * (inside[:, :, None] & inside[:, None, :])
         system[:, np.arange(m), np.arange(m)] += ~inside
-        columns = np.where(inside[:, :, None], border, 0.0)
+        columns = np.where(inside[:, :, None], seen, 0.0)
         system[:, :m, m:], system[:, m:, :m] = columns, columns.transpose(0, 2, 1)
+        system[:, m:, m:] = -border.penalty * np.eye(q)
         right = np.concatenate([np.where(inside, bounds, 0.0), np.zeros((len(open_ones), q))], 1)
         try:
             answer = np.linalg.solve(system, right[:, :, None])[:, :, 0]
         except np.linalg.LinAlgError:
             break
         x[open_ones], b[open_ones] = answer[:, :m], answer[:, m:]
-        spare = np.einsum("Bij,Bj->Bi", kernel, answer[:, :m]) + answer[:, m:] @ border.T - bounds
+        spare = np.einsum("Bij,Bj->Bi", kernel, answer[:, :m]) + answer[:, m:] @ seen.T - bounds
         size = np.abs(answer).max(axis=1, keepdims=True)
         regular = (np.abs(np.where(inside, spare, 0.0)).max(axis=1) <= 1e-9) & (size[:, 0] < 1e9)
         mended = np.where(inside, answer[:, :m] > -ROUNDING * size, spare < -ROUNDING)
@@ -137,5 +140,5 @@ def active_set(
         support[open_ones] = mended
         # A system that rounding rules can't be mended here.
         open_ones = open_ones[regular & ~done]
-    v = spread(x, rows, signs, len(zero_columns))
+    v = spread(x, rows, signs, n)
     return DualSolution(v, b, np.zeros(batch), rounds, solved, np.zeros(batch, dtype=bool), support)

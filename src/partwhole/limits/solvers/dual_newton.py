@@ -5,7 +5,8 @@ r"""Damped Newton method on the dual, for every convex cost and fit.
 
 v free for equality, :math:`v = \sum_j \pm x_j e_{row(j)}` with :math:`x \ge 0` for one-sided
 fits. Columns of cost zero (a free intercept) appear only as :math:`Z^T v = 0`, whose multiplier
-is the intercept. Derived here; the interior-point steps follow Mehrotra's predictor-corrector.
+is the intercept; with a penalty :math:`\tfrac12 \lambda b^2` it is :math:`Z^T v = \lambda b`.
+Derived here; the interior-point steps follow Mehrotra's predictor-corrector.
 
 Arrays carry a leading batch axis B: many problems of one size are solved at once.
 """
@@ -34,8 +35,8 @@ class DualSolution:
     Parameters
     ----------
     multipliers : float array, shape (B, n)
-    zero_coefficients : float array, shape (B, q)
-        Coefficients of the columns of cost zero.
+    border_coefficients : float array, shape (B, q)
+        Coefficients of the border's columns.
     barrier : float array, shape (B,)
         The last barrier weight.
     steps : int
@@ -45,7 +46,7 @@ class DualSolution:
     """
 
     multipliers: Float[np.ndarray, "B n"]
-    zero_coefficients: Float[np.ndarray, "B q"]
+    border_coefficients: Float[np.ndarray, "B q"]
     barrier: Float[np.ndarray, " B"]
     steps: int
     solved: Bool[np.ndarray, " B"]
@@ -53,34 +54,62 @@ class DualSolution:
     support: Bool[np.ndarray, "B m"] | None = None
 
 
-def _bordered_solve(
-    hessian: np.ndarray, border: np.ndarray, right: np.ndarray, right_zero: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Solve [H Z; Z' 0] (d, e) = (right, right_zero) in a batch, by the Schur complement."""
-    q = border.shape[1]
-    stacked = np.concatenate(
-        [right[:, :, None], np.broadcast_to(border, (len(right), *border.shape))], axis=2
-    )
-    solved = np.linalg.solve(hessian, stacked)
-    direction, through = solved[:, :, 0], solved[:, :, 1:]
-    if q == 0:
-        return direction, np.zeros((len(right), 0))
-    schur = np.einsum("nq,Bnr->Bqr", border, through)
-    shift = np.linalg.solve(schur, (direction @ border - right_zero)[:, :, None])[:, :, 0]
-    return direction - np.einsum("Bnq,Bq->Bn", through, shift), shift
+@dataclass(frozen=True, eq=False)
+class Border:
+    """Hold the columns beside the features whose coefficients are multipliers of the dual.
+
+    Parameters
+    ----------
+    columns : float array, shape (n, q)
+        Z; a column of ones for an intercept, or none at all.
+    penalty : float
+        Its cost lambda; 0 for a free intercept.
+    """
+
+    columns: Float[np.ndarray, "n q"]
+    penalty: float = 0.0
+
+    def signed(self, constraints: OneSided) -> Border:
+        """Return the columns as one-sided constraints see them."""
+        return Border(constraints.signs[:, None] * self.columns[constraints.rows], self.penalty)
+
+    def cost(self, v: np.ndarray) -> np.ndarray:
+        """Return ``|Z' v|^2 / (2 lambda)``, the penalty's dual; 0 where v must be orthogonal."""
+        if self.penalty == 0.0:
+            return np.zeros(len(v))
+        return np.sum((v @ self.columns) ** 2, axis=1) / (2.0 * self.penalty)
+
+    def missing(self, v: np.ndarray, b: np.ndarray) -> np.ndarray:
+        """Return ``Z' v - lambda b``, which is 0 at a solution; shape (B, q)."""
+        return v @ self.columns - self.penalty * b
+
+    def solve(
+        self, hessian: np.ndarray, right: np.ndarray, right_border: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Solve [H Z; Z' -lambda] (d, e) = (right, right_border) in a batch, by its complement."""
+        q = self.columns.shape[1]
+        tiled = np.broadcast_to(self.columns, (len(right), *self.columns.shape))
+        solved = np.linalg.solve(hessian, np.concatenate([right[:, :, None], tiled], axis=2))
+        direction, through = solved[:, :, 0], solved[:, :, 1:]
+        if q == 0:
+            return direction, np.zeros((len(right), 0))
+        complement = np.einsum("nq,Bnr->Bqr", self.columns, through) + self.penalty * np.eye(q)
+        over = direction @ self.columns - right_border
+        shift = np.linalg.solve(complement, over[:, :, None])[:, :, 0]
+        return direction - np.einsum("Bnq,Bq->Bn", through, shift), shift
 
 
 def damped_newton(
     term: Term,
     targets: Float[np.ndarray, "B n"],
-    zero_columns: Float[np.ndarray, "n q"],
+    border: Border,
     *,
     start: Float[np.ndarray, "B n"] | None = None,
     has_barrier: bool,
     max_steps: int,
     tolerance: float,
 ) -> DualSolution:
-    """Minimise ``term(v) - targets v`` over v orthogonal to the columns of cost zero.
+    """Minimise ``term(v) - targets v`` beside the border's columns.
 
     Newton steps are halved until the objective falls; a barrier's weight falls from 1 each time
     its minimum is near, and the last minimum is found closely.
@@ -90,7 +119,7 @@ def damped_newton(
     term : callable
         The convex part, infinite outside its domain.
     targets : float array, shape (B, n)
-    zero_columns : float array, shape (n, q)
+    border : Border
     start : float array, shape (B, n), keyword-only, optional
         A point of the domain; 0 by default.
     has_barrier : bool, keyword-only
@@ -105,7 +134,7 @@ def damped_newton(
     """
     batch, n = targets.shape
     v = np.zeros((batch, n)) if start is None else np.array(start)
-    b = np.zeros((batch, zero_columns.shape[1]))
+    b = np.zeros((batch, border.columns.shape[1]))
     weight = np.ones(batch) if has_barrier else np.zeros(batch)
     scale = 1.0 + np.abs(targets).max(axis=1)
     solved = np.zeros(batch, dtype=bool)
@@ -113,15 +142,17 @@ def damped_newton(
     for _ in range(max_steps):
         steps += 1
         value, gradient, hessian = term(v, weight)
-        residual = gradient + b @ zero_columns.T - targets
+        residual = gradient + b @ border.columns.T - targets
         hessian = hessian + 1e-15 * np.trace(hessian, axis1=1, axis2=2)[:, None, None] * np.eye(n)
-        direction, shift = _bordered_solve(hessian, zero_columns, -residual, -(v @ zero_columns))
+        direction, shift = border.solve(hessian, -residual, -border.missing(v, b))
         decrement = np.einsum("Bn,Bnm,Bm->B", direction, hessian, direction)
+        decrement = decrement + 2.0 * border.cost(direction)
         length = np.ones(batch)
-        objective = value - np.einsum("Bn,Bn->B", targets, v)
+        objective = value + border.cost(v) - np.einsum("Bn,Bn->B", targets, v)
         for _ in range(60):
             trial = v + length[:, None] * direction
-            risen = term(trial, weight)[0] - np.einsum("Bn,Bn->B", targets, trial)
+            risen = term(trial, weight)[0] + border.cost(trial)
+            risen = risen - np.einsum("Bn,Bn->B", targets, trial)
             worse = ~(risen <= objective - 0.1 * length * decrement + 1e-13 * (1 + abs(objective)))
             if not worse.any():
                 break
@@ -142,7 +173,7 @@ def damped_newton(
 def one_sided_newton(
     term: Term,
     constraints: OneSided,
-    zero_columns: Float[np.ndarray, "n q"],
+    border: Border,
     *,
     max_steps: int,
     tolerance: float,
@@ -154,7 +185,7 @@ def one_sided_newton(
     term : callable
         The smooth part, or a barrier, in v.
     constraints : OneSided
-    zero_columns : float array, shape (n, q)
+    border : Border
     max_steps, tolerance : keyword-only
         As in `damped_newton`.
 
@@ -163,7 +194,7 @@ def one_sided_newton(
     DualSolution
     """
     rows, signs, bounds = constraints.rows, constraints.signs, constraints.bounds
-    n, m = len(zero_columns), len(rows)
+    n, m = len(border.columns), len(rows)
 
     def signed(x: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         value, gradient, hessian = term(spread(x, rows, signs, n), weight)
@@ -175,14 +206,16 @@ def one_sided_newton(
         hessian[:, np.arange(m), np.arange(m)] += weight[:, None] / x**2
         return value, gradient, hessian
 
-    start = np.full((1, m), (1.0 + np.abs(bounds).max()) / m)
+    # Equal shares of both signs are orthogonal to an intercept.
+    share = np.where(signs > 0, max(int(np.sum(signs > 0)), 1), max(int(np.sum(signs < 0)), 1))
+    start = ((1.0 + np.abs(bounds).max()) / share)[None]
     # v = 0 lies in every domain, so a small enough start does too.
     while not np.isfinite(signed(start, np.ones(1))[0][0]):
         start = 0.5 * start
     found = damped_newton(
         signed,
         bounds[None],
-        signs[:, None] * zero_columns[rows],
+        border.signed(constraints),
         start=start,
         has_barrier=True,
         max_steps=max_steps,
@@ -194,7 +227,7 @@ def one_sided_newton(
 def interior_point(
     hessian: Float[np.ndarray, "B n n"],
     constraints: OneSided,
-    zero_columns: Float[np.ndarray, "n q"],
+    border: Border,
     *,
     max_steps: int = 200,
     tolerance: float = 1e-12,
@@ -207,7 +240,7 @@ def interior_point(
         Kernel and slack, scaled so that the diagonal is about 1.
     constraints : OneSided
         Shared by the batch.
-    zero_columns : float array, shape (n, q)
+    border : Border
     max_steps : int, keyword-only, default 200
     tolerance : float, keyword-only, default 1e-12
         On the complementarity gap relative to the objective, and on the residuals.
@@ -218,20 +251,20 @@ def interior_point(
         Infeasible where multipliers run off along a direction that the kernel does not see.
     """
     rows, signs, bounds = constraints.rows, constraints.signs, constraints.bounds
-    batch, n, m = len(hessian), len(zero_columns), len(rows)
-    border = signs[:, None] * zero_columns[rows]
+    batch, n, m = len(hessian), len(border.columns), len(rows)
+    border = border.signed(constraints)
     signed = signs[:, None] * hessian[:, rows][:, :, rows] * signs
     weight = np.abs(signed)
     size = 1.0 + np.abs(bounds).max()
     x, s = np.full((batch, m), size / m), np.ones((batch, m))
-    b = np.zeros((batch, zero_columns.shape[1]))
+    b = np.zeros((batch, border.columns.shape[1]))
     solved, infeasible = np.zeros(batch, dtype=bool), np.zeros(batch, dtype=bool)
     steps = 0
     for _ in range(max_steps):
         steps += 1
         pulled = np.einsum("Bij,Bj->Bi", signed, x)
-        residual = pulled + b @ border.T - bounds - s
-        residual_zero = x @ border
+        residual = pulled + b @ border.columns.T - bounds - s
+        residual_border = border.missing(x, b)
         gap = np.einsum("Bm,Bm->B", x, s)
         mu = gap / m
         # Large multipliers that cancel leave rounding in the outputs; no step can lower it.
@@ -243,7 +276,7 @@ def interior_point(
         infeasible = (
             (np.einsum("Bm,Bm->B", x, pulled) <= 1e-13 * total**2)
             & (x @ bounds >= 1e-6 * total)
-            & (np.abs(residual_zero).max(axis=1, initial=0.0) <= 1e-9 * total)
+            & (np.abs(residual_border).max(axis=1, initial=0.0) <= 1e-9 * total)
             & (total > 1e4 * size)
             & ~solved
         )
@@ -252,13 +285,13 @@ def interior_point(
             break
         curved = signed.copy()
         curved[:, np.arange(m), np.arange(m)] += s / x
-        dx, db = _bordered_solve(curved, border, -residual - s, -residual_zero)
+        dx, db = border.solve(curved, -residual - s, -residual_border)
         ds = -s - s / x * dx
         after_x, after_s = x + longest_step(x, dx) * dx, s + longest_step(s, ds) * ds
         after = np.einsum("Bm,Bm->B", after_x, after_s) / m
         target = np.clip(after / mu, 1e-4, 1.0) ** 3 * mu
         aim = (target[:, None] - x * s - dx * ds) / x
-        dx, db = _bordered_solve(curved, border, -residual + aim, -residual_zero)
+        dx, db = border.solve(curved, -residual + aim, -residual_border)
         ds = aim - s / x * dx
         step_x, step_s = 0.995 * longest_step(x, dx), 0.995 * longest_step(s, ds)
         move = active[:, None]
