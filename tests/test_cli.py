@@ -9,6 +9,7 @@ import pytest
 import tiny_study
 
 from partwhole import studies
+from partwhole._checks import InputError
 from partwhole.cli import main
 
 
@@ -33,6 +34,16 @@ def test_list_shows_each_question(registered, capsys):
     out = capsys.readouterr().out
     assert "tiny_study" in out
     assert "How soon does a fair coin look fair?" in out
+
+
+def test_list_never_cuts_a_name(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "40")
+    main(["list"])
+    lines = capsys.readouterr().out.splitlines()
+    assert [line for line in lines if not line.startswith(" ")] == list(studies.registered())
+    assert (
+        " ".join(lines[1].split()) == studies.find("solvable_tasks").QUESTION[:72].rsplit(" ", 1)[0]
+    )
 
 
 def test_run_prints_the_claims_and_writes_figure_and_data(registered, capsys):
@@ -62,20 +73,30 @@ def test_the_store_flag_moves_the_store(registered, capsys):
 
 def test_report_writes_the_page(registered, capsys):
     main(["report"])
-    assert "report/index.html: 1 of 1 studies, 5 claims" in capsys.readouterr().out
+    (last,) = capsys.readouterr().out.splitlines()[-1:]
+    assert last.startswith(
+        "report/index.html: 5 claims: 2 hold, 1 does not, 1 inconclusive, "
+        "1 outside its assumptions; "
+    )
+    assert last.endswith(" s. Open it in a browser.")
     assert tiny_study.QUESTION in (registered / "report" / "index.html").read_text()
 
 
 def test_report_on_two_processes(registered, capsys):
     main(["report", "--out", "two", "--workers", "2"])
-    assert "1 of 1 studies" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert "two/index.html: 5 claims" in out
+    assert "without a result" not in out
 
 
 def test_a_failing_study_ends_the_report_with_one(registered, capsys, monkeypatch):
     monkeypatch.setattr(studies, "STUDIES", ("broken_study", "tiny_study"))
-    status, error = refused(capsys, "report")
-    assert status == 1
-    assert "partwhole: broken_study failed. It was stopped by an error: ZeroDiv" in error
+    with pytest.raises(SystemExit) as left:
+        main(["report"])
+    assert left.value.code == 1
+    told = capsys.readouterr()
+    assert "partwhole: broken_study failed. It was stopped by an error: ZeroDiv" in told.err
+    assert "; 1 study without a result; " in told.out
     assert tiny_study.QUESTION in (registered / "report" / "index.html").read_text()
 
 
@@ -93,7 +114,17 @@ def test_cite_prints_bibtex(capsys):
         (
             ["run", "no_such"],
             "partwhole: a study's name is one that `partwhole list` shows; got 'no_such'; "
-            "choose from tiny_study\n",
+            "the nearest is tiny_study\n",
+        ),
+        (
+            ["store", "clear", "--study", "tiny"],
+            "partwhole: a study's name is one that `partwhole list` shows; got 'tiny'; "
+            "the nearest is tiny_study\n",
+        ),
+        (
+            ["run", "tiny_study", "--out", "/proc/nope"],
+            "partwhole: the folder for the figure must be writable; got /proc/nope; "
+            "name another with --out\n",
         ),
         (
             ["run", "tiny_study", "--preset", "paper"],
@@ -104,17 +135,53 @@ def test_cite_prints_bibtex(capsys):
             ["report", "--workers", "0"],
             "partwhole: the number of workers is at least 1; got 0; ask for one or more\n",
         ),
-        (["report", "--out", "/dev/null/x"], "partwhole: Not a directory: /dev/null/x\n"),
-        (["run", "tiny_study", "--store", "/dev/null/x"], None),
+        (
+            ["report", "--out", "/dev/null/x"],
+            "partwhole: the folder for the page must be writable; got /dev/null/x; "
+            "name another with --out\n",
+        ),
+        (
+            ["run", "tiny_study", "--store", "/dev/null/x"],
+            "partwhole: the store must be writable; got /dev/null/x; name another with --store\n",
+        ),
+        (
+            ["report", "--store", "a_file"],
+            "partwhole: a store is a folder; got the file a_file; name another with --store\n",
+        ),
     ],
 )
 def test_bad_input_is_told_in_one_sentence(registered, capsys, argv, sentence):
+    (registered / "a_file").write_text("")
     status, error = refused(capsys, *argv)
     assert status == 2
-    last = error.splitlines(keepends=True)[-1]
-    assert last.startswith("partwhole: ")
-    assert sentence is None or last == sentence
-    assert "Traceback" not in error
+    assert error == sentence
+    # Nothing was computed, and nothing left behind.
+    assert [path.name for path in registered.iterdir()] == ["a_file"]
+
+
+def test_a_study_is_found_by_the_last_part_of_its_name(monkeypatch):
+    assert studies.full_name("leak_slope") == "overlap.leak_slope"
+    assert studies.full_name("overlap.leak_slope") == "overlap.leak_slope"
+    with pytest.raises(InputError, match=r"got 'leak_slop'; the nearest is overlap\.leak_slope"):
+        studies.full_name("leak_slop")
+    twice = ("partwhole.studies.a.leak", "partwhole.studies.b.leak")
+    monkeypatch.setattr(studies, "STUDIES", twice)
+    with pytest.raises(InputError, match=r"got 'leak'; choose from a\.leak, b\.leak"):
+        studies.full_name("leak")
+    monkeypatch.setattr(studies, "STUDIES", ())
+    with pytest.raises(InputError, match="got 'leak'; none is registered yet"):
+        studies.full_name("leak")
+
+
+def test_help_names_what_is_wanted(capsys):
+    for argv, words in (
+        (["run"], ["STUDY", "--out PATH", "--store PATH"]),
+        (["store"], ["--study STUDY"]),
+    ):
+        with pytest.raises(SystemExit):
+            main([*argv, "--help"])
+        out = capsys.readouterr().out
+        assert all(word in out for word in words)
 
 
 @pytest.mark.parametrize("argv", [["dance"], ["run"], ["run", "x", "--preset", "huge"]])

@@ -355,3 +355,14 @@ def test_a_failure_lets_one_of_those_who_wait_compute_at_a_time(tmp_path):
     for thread in threads:
         thread.join()
     assert found == [2.0, 2.0]
+
+
+@pytest.mark.parametrize("call", [store.kept, store.clear])
+def test_a_study_cannot_name_a_folder_outside_the_store(call, tmp_path):
+    danger = tmp_path / "danger" / ("0" * 20)
+    danger.mkdir(parents=True)
+    (tmp_path / "store").mkdir()
+    with pytest.raises(InputError) as caught:
+        call(tmp_path / "store", "../danger")
+    assert "got '../danger'" in str(caught.value)
+    assert danger.exists()

@@ -7,13 +7,14 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import tyro
 from tyro.conf import Positional, arg
 
 from partwhole import __version__
-from partwhole._checks import InputError
+from partwhole._checks import InputError, require
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -21,7 +22,10 @@ if TYPE_CHECKING:
 Preset = Literal["quick", "laptop", "paper"]
 Store = Annotated[
     Path | None,
-    arg(help="Folder that keeps finished cells; by default $PARTWHOLE_STORE or report/store."),
+    arg(
+        metavar="PATH",
+        help="Folder that keeps finished cells; by default $PARTWHOLE_STORE or report/store.",
+    ),
 ]
 Workers = Annotated[int, arg(help="Processes that compute cells; 1 is this one.")]
 
@@ -50,8 +54,7 @@ _BIBTEX = f"""\
 @app.command(name="list")
 def list_() -> None:
     """List the studies and the question each asks."""
-    from rich.console import Console
-    from rich.table import Table
+    from textwrap import fill
 
     from partwhole import studies
 
@@ -59,18 +62,18 @@ def list_() -> None:
     if not names:
         print("No study is registered yet.")
         return
-    table = Table("study", "question", "presets", box=None, padding=(0, 2, 0, 0))
     for name in names:
-        study = studies.find(name)
-        table.add_row(name, study.QUESTION, ", ".join(study.PRESETS))
-    Console().print(table)
+        question = fill(
+            studies.find(name).QUESTION, 76, initial_indent="    ", subsequent_indent="    "
+        )
+        print(f"{name}\n{question}")
 
 
 @app.command
 def run(
-    study: Positional[str],
+    study: Annotated[Positional[str], arg(metavar="STUDY")],
     preset: Preset = "quick",
-    out: Path = Path("report"),
+    out: Annotated[Path, arg(metavar="PATH")] = Path("report"),
     format: Literal["svg", "pdf", "png"] = "svg",
     store: Store = None,
     workers: Workers = 1,
@@ -78,7 +81,7 @@ def run(
     """Run one study: print its claims, and write its figure with the data beside it.
 
     Args:
-        study: A name that `partwhole list` shows.
+        study: A name that `partwhole list` shows, or its last part.
         preset: quick takes seconds, laptop minutes, paper is the published scale.
         out: Folder for the figure and the data.
         format: Kind of figure file.
@@ -88,8 +91,12 @@ def run(
 
     from partwhole import studies
 
+    module = studies.find(study)
+    studies.configurations(module, preset)
+    _writable(out, "the folder for the figure", "name another with --out")
+    _check_store(store)
     with _executor(workers) as executor:
-        result = studies.run(study, preset, executor=executor, store=store)
+        result = studies.run(module, preset, executor=executor, store=store)
     path = studies.save_figure(result, out, format)
     table = Table("claim", "claimed", "found", "tolerance", "verdict", title=result.study.QUESTION)
     for claim in result.claims:
@@ -105,14 +112,14 @@ def run(
             claim.verdict.value,
         )
     Console().print(table)
-    print(f"{result.computed} cells computed, {result.read} read, {result.seconds:.1f} s")
+    print(f"{_cells(result.computed)} computed, {result.read} read, {result.seconds:.1f} s")
     print(f"Figure: {path}\nData:   {path.with_name(f'{result.name}.nc')}")
 
 
 @app.command
 def report(
     preset: Preset = "quick",
-    out: Path = Path("report"),
+    out: Annotated[Path, arg(metavar="PATH")] = Path("report"),
     store: Store = None,
     workers: Workers = 1,
 ) -> None:
@@ -125,15 +132,17 @@ def report(
     from partwhole import studies
 
     modules = [studies.find(name) for name in studies.registered()]
+    _writable(out, "the folder for the page", "name another with --out")
+    _check_store(store)
     with _executor(workers) as executor:
         made = studies.write_report(modules, out, preset=preset, executor=executor, store=store)
     for entry in made.failures:
         print(f"partwhole: {entry.name} failed. {entry.why}", file=sys.stderr)
-    claims = sum(len(result.claims) for result in made.results)
-    print(
-        f"{made.path}: {len(made.results)} of {len(modules)} studies, {claims} claims, "
-        f"{made.seconds:.0f} s"
-    )
+    told = studies.tally(claim for result in made.results for claim in result.claims)
+    left = len(modules) - len(made.results)
+    if left:
+        told += f"; {left} {'study' if left == 1 else 'studies'} without a result"
+    print(f"{made.path}: {told}; {made.seconds:.0f} s. Open it in a browser.")
     if made.failures:
         raise SystemExit(1)
 
@@ -141,7 +150,7 @@ def report(
 @app.command(name="store")
 def store_(
     action: Positional[Literal["list", "clear"]] = "list",
-    study: str | None = None,
+    study: Annotated[str | None, arg(metavar="STUDY")] = None,
     store: Store = None,
 ) -> None:
     """List or clear the finished cells that are kept on disk.
@@ -152,16 +161,20 @@ def store_(
     """
     from partwhole import store as keeper
 
-    root = keeper.default_root() if store is None else store
+    root = _check_store(store)
+    if study is not None:
+        from partwhole import studies
+
+        study = studies.full_name(study)
     if action == "clear":
-        print(f"{keeper.clear(root, study)} cells removed from {root}")
+        print(f"{_cells(keeper.clear(root, study))} removed from {root}")
         return
     cells = keeper.kept(root, study)
     for name in sorted({cell.study for cell in cells}):
         of = [cell for cell in cells if cell.study == name]
         size = sum(cell.size for cell in of)
-        print(f"{name}: {len(of)} cells, {size / 1e6:.1f} MB, last {max(c.time for c in of)}")
-    print(f"{len(cells)} cells in {root}")
+        print(f"{name}: {_cells(len(of))}, {size / 1e6:.1f} MB, last {max(c.time for c in of)}")
+    print(f"{_cells(len(cells))} in {root}")
 
 
 @app.command
@@ -198,6 +211,34 @@ def main(argv: Sequence[str] | None = None) -> None:
 def _leave(sentence: str, status: int) -> None:
     print(f"partwhole: {sentence}", file=sys.stderr)
     raise SystemExit(status)
+
+
+def _cells(count: int) -> str:
+    return f"{count} cell{'s' * (count != 1)}"
+
+
+def _writable(folder: Path, what: str, remedy: str) -> None:
+    """Refuse a folder that can't be made or written to, before anything is computed."""
+    there = folder.absolute()
+    while not os.path.lexists(there):
+        there = there.parent
+    try:
+        fit = there.is_dir() and os.access(there, os.W_OK | os.X_OK)
+        with TemporaryFile(dir=there):  # what the system says of rights is not always so
+            pass
+    except OSError:
+        fit = False
+    require(fit, f"{what} must be writable", folder, remedy)
+
+
+def _check_store(store: Path | None) -> Path:
+    from partwhole.store import default_root
+
+    root = default_root() if store is None else store
+    remedy = "name another with --store"
+    require(not root.is_file(), "a store is a folder", f"the file {root}", remedy)
+    _writable(root, "the store", remedy)
+    return root
 
 
 @contextmanager

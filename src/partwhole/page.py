@@ -121,7 +121,7 @@ def scroll(*children: Any, label: str) -> Html:
 
 
 def table(
-    headings: Sequence[Any],
+    headings: Sequence[str],
     rows: Iterable[Sequence[Any]],
     *,
     caption: str,
@@ -130,9 +130,11 @@ def table(
 ) -> Html:
     """Build a table that scrolls in its own region; the first cell of a row names the row.
 
+    On a narrow screen each row becomes a block of `heading: cell` lines.
+
     Parameters
     ----------
-    headings : sequence
+    headings : sequence of str
         One for each column.
     rows : iterable of sequences
         Cells, as text or `Html`.
@@ -152,24 +154,39 @@ def table(
         first, *rest = cells
         return tag(
             "tr",
-            tag("th", first, scope="row"),
+            tag("th", first, scope="row", role="rowheader"),
             [
-                tag("td", each, class_="number" if i in numbers else None)
+                tag(
+                    "td",
+                    each,
+                    role="cell",
+                    data_label=headings[i],
+                    class_="number" if i in numbers else None,
+                )
                 for i, each in enumerate(rest, 1)
             ],
+            role="row",
         )
 
+    # The roles keep it a table where a narrow screen lays its rows out as blocks.
     head = [
-        tag("th", each, scope="col", class_="number" if i in numbers else None)
+        tag(
+            "th",
+            each,
+            scope="col",
+            role="columnheader",
+            class_="number" if i in numbers else None,
+        )
         for i, each in enumerate(headings)
     ]
     return scroll(
         tag(
             "table",
             tag("caption", caption),
-            tag("thead", tag("tr", head)),
-            tag("tbody", [line(row) for row in rows]),
-            tag("tfoot", line(foot)) if foot is not None else None,
+            tag("thead", tag("tr", head, role="row"), role="rowgroup"),
+            tag("tbody", [line(row) for row in rows], role="rowgroup"),
+            tag("tfoot", line(foot), role="rowgroup") if foot is not None else None,
+            role="table",
         ),
         label=caption,
     )

@@ -141,12 +141,7 @@ def cell(
     >>> found["y"]
     array([0, 1, 4])
     """
-    require(
-        re.fullmatch(r"\w[\w.-]*", study, flags=re.ASCII),
-        "a study's name holds letters, digits, dots, dashes and underscores",
-        repr(study),
-        "rename the study",
-    )
+    _require_name(study)
     key = digest(study, config, revision=revision)
     home = (default_root() if root is None else root) / study / key
     arrays = _read(home, config)
@@ -178,11 +173,22 @@ def cell(
     return arrays
 
 
+def _require_name(study: str) -> None:
+    require(
+        re.fullmatch(r"\w[\w.-]*", study, flags=re.ASCII),
+        "a study's name holds letters, digits, dots, dashes and underscores",
+        repr(study),
+        "rename the study",
+    )
+
+
 def kept(root: Path | None = None, study: str | None = None) -> list[Kept]:
     """List the cells on disk, of one study or of all, by study and then by time.
 
     Their arrays are not read: a damaged cell is found when it is next wanted.
     """
+    if study is not None:
+        _require_name(study)
     root = default_root() if root is None else root
     found = []
     for path in root.glob(f"{study or '*'}/*/{META}"):
@@ -203,6 +209,8 @@ def clear(root: Path | None = None, study: str | None = None) -> int:
 
     Cells that another process is computing right now are left alone.
     """
+    if study is not None:
+        _require_name(study)
     root = default_root() if root is None else root
     removed = 0
     for folder in root.glob(f"{study or '*'}/"):

@@ -81,18 +81,19 @@ def test_it_shows_every_study_under_one_heading(visit, questions_and_path):
     page = visit(DESK)
     assert page.get_by_role("heading", level=1).count() == 1
     shown = page.get_by_role("heading", level=2).all_inner_texts()
-    assert shown == ["What was claimed, and what was found", *questions_and_path[0]]
+    ends = "What was claimed, and what was found", "All verdicts, study by study"
+    assert shown == [ends[0], *questions_and_path[0], ends[1]]
     for landmark in ("banner", "navigation", "main", "contentinfo"):
         assert page.get_by_role(landmark).count() == 1, landmark
 
 
 def test_every_claim_has_a_verdict_in_words(visit, questions_and_path):
     page = visit(DESK)
-    tables = page.get_by_role("table").filter(has=page.locator("caption", has_text="Claims of"))
+    tables = page.locator("table").filter(has=page.locator("caption", has_text="Claims of"))
     assert tables.count() <= len(questions_and_path[0])
     rows = tables.locator("tbody tr")
     for row in rows.all():
-        assert row.locator(".verdict").inner_text().split(" ", 1)[1] in VERDICTS
+        assert (row.locator(".verdict").text_content() or "").split(" ", 1)[1] in VERDICTS
     told = [int(text) for text in page.locator(".tiles strong").all_inner_texts()]
     assert sum(told) == rows.count()
 
@@ -120,17 +121,50 @@ def test_the_page_never_scrolls_sideways(visit, width):
     assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
-def test_wide_tables_scroll_in_their_own_region_by_keyboard(visit, questions_and_path):
+def test_on_a_phone_rows_are_stacked_and_figures_fit(visit):
     page = visit(PHONE)
-    regions = page.locator(".scroll")
-    for region in regions.all():
-        assert region.get_attribute("tabindex") == "0"
-    if not questions_and_path[0]:
-        return
-    region = regions.filter(has_text="Tolerance").first
-    region.focus()
-    page.keyboard.press("ArrowRight")
-    page.wait_for_function("region => region.scrollLeft > 0", arg=region.element_handle())
+    page.locator("summary").evaluate_all(
+        "all => all.forEach(each => each.parentElement.open = true)"
+    )
+    for region in page.locator(".scroll").all():
+        assert region.evaluate("each => each.scrollWidth <= each.clientWidth")
+    row = page.locator("section tbody tr", has=page.locator("td[data-label=Found]")).first
+    for label in ("Verdict", "Claimed", "Found"):
+        cell = row.locator(f"td[data-label={label}]")
+        box = cell.bounding_box()
+        assert box
+        assert box["x"] >= 0
+        assert box["x"] + box["width"] <= PHONE["width"]
+        shown = cell.evaluate("each => getComputedStyle(each, '::before').content")
+        assert shown == f'"{label}"'
+    assert page.get_by_role("row").count() > 1
+    for picture in page.locator("figure img").all():
+        width = picture.evaluate("image => image.getBoundingClientRect().width")
+        assert 340 <= width <= PHONE["width"]
+
+
+def test_claims_unfold_by_keyboard_and_in_print(visit):
+    page = visit(DESK)
+    words = page.locator("header details")
+    assert not words.locator("dl").is_visible()
+    words.locator("summary").focus()
+    page.keyboard.press("Enter")
+    assert words.locator("dl").is_visible()
+    page.keyboard.press("Enter")
+    assert not words.locator("dl").is_visible()
+    page.emulate_media(media="print")
+    for details in page.locator("details").all():
+        inner = details.locator(":scope > :not(summary)").first
+        box = inner.bounding_box()
+        assert box
+        assert box["height"] > 20
+        assert inner.evaluate("each => each.checkVisibility()")
+
+
+def test_the_first_figure_comes_early(visit, questions_and_path):
+    figure = visit(DESK).locator("figure").first.bounding_box()
+    assert figure
+    assert figure["y"] < 2.6 * DESK["height"]
 
 
 def test_the_keyboard_meets_the_skip_link_first(visit):

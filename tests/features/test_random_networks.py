@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from decimal import Decimal, localcontext
+
 import numpy as np
 import pytest
 
@@ -9,8 +11,11 @@ from partwhole._checks import InputError
 from partwhole.features import OverlapKernel, deep_limit
 from partwhole.features.random_networks import (
     NONLINEARITIES,
+    DualActivation,
+    deep_sigma,
     gaussian,
     leaky_relu,
+    network_sigma,
     rectified_quadratic,
     relu,
     step,
@@ -101,6 +106,119 @@ def test_deep_limit_is_where_deep_networks_go():
     np.testing.assert_allclose(deep, deep_limit("gaussian", 3).salience, atol=1e-5)
 
 
+def gaussian_by_values(depth, kind):
+    """Return S(1; 2) at A = 1 from similarities themselves, in 500 decimal digits."""
+    with localcontext(prec=500):
+        ratio, found = Decimal(4) / 5, []
+        for similarity in (Decimal(0), Decimal("0.5"), Decimal(1)):
+            tangent = similarity
+            for _ in range(depth):
+                growth = 1 + ratio * (1 - similarity**2)
+                after = 1 / growth.sqrt()
+                tangent = tangent * ratio * similarity * after / growth + after
+                similarity = after
+            found.append(tangent if kind == "ntk" else similarity)
+        none, one, both = found
+        return float((one - none) / (both - none))
+
+
+@pytest.mark.parametrize("kind", ["nngp", "ntk"])
+@pytest.mark.parametrize("depth", [3, 150, 200, 1000, 3400])
+def test_deep_gaussian_networks_lose_no_digits(kind, depth):
+    kernel = OverlapKernel.random_network("gaussian", 2, depth, kind=kind)
+    single = gaussian_by_values(depth, kind)
+    np.testing.assert_allclose(kernel.salience, [single, 1 - 2 * single], atol=1e-12)
+
+
+def test_scales_of_deep_networks_are_right_until_they_are_held():
+    # Proportional to 1 - k and T - Theta; the tangent kernel at identity is (1 - .8**61)/.2.
+    kernel = OverlapKernel.random_network("gaussian", 2, 60, kind="ntk")
+    assert kernel.kappa[-1] == pytest.approx((1 - 0.8**61) / 0.2, rel=1e-12)
+    # At A = 1, 1/(1 - x**2) = 1/u grows as 1/u' = (1/u + .8)/.8, from 1 at x = 0.
+    inverse = 1.0
+    for _ in range(600):
+        inverse = (inverse + 0.8) / 0.8
+    kernel = OverlapKernel.random_network("gaussian", 2, 600)
+    assert kernel.range * inverse == pytest.approx(0.5, rel=1e-10)
+    quadratic = OverlapKernel.random_network("rectified_quadratic", 2, 40, kind="ntk")
+    assert quadratic.kappa[-1] == pytest.approx(((4 / 3) ** 41 - 1) * 3, rel=1e-12)
+    deep = OverlapKernel.random_network("gaussian", 2, 5000, kind="ntk")
+    assert deep.range / deep.kappa[-1] / 1e-100 == pytest.approx(1.0, rel=1e-2)
+    deep = OverlapKernel.random_network("rectified_quadratic", 2, 5000, kind="ntk")
+    assert deep.kappa[-1] / 1e100 == pytest.approx(1.0, rel=1e-2)
+
+
+@pytest.mark.parametrize(
+    ("nonlinearity", "depth", "error"),
+    [
+        # Below chi = 1 and at it the limit is neared as 1/depth, above it exponentially.
+        ("gaussian", 10**6, 1e-5),
+        ("relu", 4000, 2e-3),
+        ("leaky_relu", 4000, 2e-3),
+        ("rectified_quadratic", 3000, 1e-12),
+        (leaky_relu(1.0), 100, 1e-12),
+    ],
+    ids=["gaussian", "relu", "leaky", "quadratic", "linear"],
+)
+def test_tangent_kernels_have_the_same_deep_limit(nonlinearity, depth, error):
+    inputs = OverlapKernel.from_salience({(0,): 0.3, (1,): 0.5}, 2)
+    deep = OverlapKernel.random_network(nonlinearity, 2, depth, kind="ntk", inputs=inputs)
+    expected = deep_limit(nonlinearity, 2, inputs=inputs).saliences
+    assert deep.saliences == pytest.approx(expected, abs=error)
+
+
+def test_deep_relu_tangent_kernel_of_different_inputs_is_a_quarter():
+    # Angles fall as 3 pi / l, so Theta' = (1 - 3/l) Theta + 1 has the solution l/4.
+    for nonlinearity in ("relu", "leaky_relu"):
+        kappa = OverlapKernel.random_network(nonlinearity, 2, 4000, kind="ntk").kappa
+        np.testing.assert_allclose(kappa / kappa[-1], [0.25, 0.25, 0.25, 1.0], atol=5e-3)
+
+
+@pytest.mark.parametrize("sharpness", [0.01, 0.3, 1.0, 1.2, 1.207, 1.20710678])
+def test_deep_gaussian_limits_in_closed_form(sharpness):
+    """The square q of the similarity follows q' = 1 / (1 + chi (1 - q)), a Möbius map.
+
+    Its fixed points are 1 and 1/chi, so (1 - q)/(1/chi - q) shrinks by exactly chi a layer.
+    """
+    kappa = np.array([0.1, 0.5, 0.7, 1.0])
+    chi = 4 * sharpness**2 / (4 * sharpness + 1)
+    koenigs = (1 - kappa**2) / (1 - chi * kappa**2)
+    first, second = 1 - koenigs[1:3] / koenigs[0]
+    found = deep_sigma(gaussian(sharpness), kappa)
+    np.testing.assert_allclose(found, [0, first, second, 1 - first - second], atol=1e-9)
+
+
+def test_a_linear_network_keeps_its_inputs_for_ever():
+    inputs = OverlapKernel.from_salience({(0,): 0.3, (1,): 0.5}, 2)
+    for limit in (
+        deep_limit(leaky_relu(1.0), 2, inputs=inputs),
+        OverlapKernel.random_network(leaky_relu(1.0), 2, 10_000, inputs=inputs),
+    ):
+        assert limit.saliences == pytest.approx({(0,): 0.3, (1,): 0.5, (0, 1): 0.2})
+    assert deep_limit(leaky_relu(0.99), 2, inputs=inputs).salience.tolist() == [0.0, 1.0]
+
+
+def test_components_that_the_inputs_leave_out_stay_out():
+    # The second component is invisible: the first alone identifies an input, at every depth.
+    inputs = OverlapKernel.from_salience({(0,): 1 / 3, (1,): 0.0, (2,): 2 / 3}, 3)
+    for nonlinearity in NONLINEARITIES:
+        found = deep_limit(nonlinearity, 3, inputs=inputs).saliences
+        assert found[0, 2] > 0.5
+        assert [found[key] for key in ((1,), (0, 1), (1, 2), (0, 1, 2))] == [0.0] * 4
+        deep = OverlapKernel.random_network(nonlinearity, 3, 3000, inputs=inputs).saliences
+        # ReLU and leaky ReLU are still some 10/depth away from the lookup table.
+        assert deep == pytest.approx(found, abs=20 / 3000)
+        assert max(abs(deep[key]) for key in ((1,), (0, 1), (1, 2), (0, 1, 2))) < 1e-12
+
+
+def test_a_nonlinearity_of_ones_own_works_without_its_slope_fall():
+    own = DualActivation("own", gaussian(0.5).fall, gaussian(0.5).slope)
+    for kind in ("nngp", "ntk"):
+        found = OverlapKernel.random_network(own, 3, 20, kind=kind).salience
+        expected = OverlapKernel.random_network(gaussian(0.5), 3, 20, kind=kind).salience
+        np.testing.assert_allclose(found, expected, rtol=1e-5)
+
+
 def test_relu_approaches_the_lookup_table_as_one_over_depth():
     rest = [1 - OverlapKernel.random_network("relu", 2, n).salience[-1] for n in (500, 1000, 2000)]
     ratios = np.array(rest[:-1]) / np.array(rest[1:])
@@ -141,6 +259,8 @@ def test_slopes_are_derivatives(name):
     delta, h = np.array([0.05, 0.3, 0.8]), 1e-6
     difference = (dual.fall(delta + h) - dual.fall(delta - h)) / (2 * h)
     np.testing.assert_allclose(dual.slope(delta), difference, rtol=1e-8)
+    fall = dual.chi - dual.slope(delta)
+    np.testing.assert_allclose(dual.flattening(delta), fall, rtol=1e-12)
 
 
 def test_sampled_relu_features_have_the_predicted_salience():
@@ -174,6 +294,20 @@ def test_sampled_relu_features_have_the_predicted_salience():
             "kind is 'nngp' or 'ntk'; got 'nngk'; choose one of them",
         ),
         (
+            lambda: gaussian(0.0),
+            "sharpness is above 0; got 0; at 0 the layer is constant",
+        ),
+        (
+            lambda: network_sigma("relu", 1, "nngp", np.array([1.0, 0.5])),
+            "no two inputs can be more similar than identical ones; got 1 beside 0.5; check the "
+            "inputs' similarities",
+        ),
+        (
+            lambda: deep_sigma("relu", np.array([0.5, 0.5])),
+            "identical inputs must be more similar than inputs that share nothing; got 0.5 and "
+            "0.5; check the inputs' similarities",
+        ),
+        (
             lambda: OverlapKernel.random_network("step", 2, 1, kind="ntk"),
             "a neural tangent kernel needs a nonlinearity with a derivative; got step; use "
             "kind='nngp', or another nonlinearity",
@@ -188,6 +322,49 @@ def test_sampled_relu_features_have_the_predicted_salience():
     ],
 )
 def test_sentences(call, sentence):
+    with pytest.raises(InputError) as caught:
+        call()
+    assert str(caught.value) == sentence
+
+
+def test_similarity_of_a_relu_layer_is_the_arc_cosine_kernel():
+    """Cosines 0, 1/2, 1 of one-hot pairs; the constant counts, not only the saliences."""
+    theta = np.arccos([0.0, 0.5, 1.0])
+    expected = (np.sin(theta) + (np.pi - theta) * np.cos(theta)) / np.pi
+    found = OverlapKernel.random_network("relu", 2, 1).similarity
+    np.testing.assert_allclose(found, expected, atol=1e-12)
+
+
+def test_deep_limit_of_unequal_inputs_is_where_deep_networks_go():
+    inputs = OverlapKernel.from_salience({(0,): 0.3, (1,): 0.6})
+    limit = deep_limit("gaussian", 2, inputs=inputs)
+    deep = OverlapKernel.random_network("gaussian", 2, 60, inputs=inputs)
+    # .8**60 = 1.5e-6, as above.
+    np.testing.assert_allclose(
+        list(limit.saliences.values()), list(deep.saliences.values()), atol=1e-5
+    )
+
+
+def test_deep_limit_is_normalised_where_sharing_one_component_means_less_than_none():
+    inputs = OverlapKernel.from_similarity([0.2, 0.1, 1.0])
+    found = deep_limit("gaussian", 2, inputs=inputs).similarity
+    np.testing.assert_allclose(found[[0, 2]], [0.0, 1.0], atol=1e-12)
+    assert found[1] < 0
+
+
+@pytest.mark.parametrize(
+    ("call", "sentence"),
+    [
+        (
+            lambda: OverlapKernel.random_network(
+                "relu", 2, 1, inputs=OverlapKernel.from_similarity([0.0, 2.0, 1.0])
+            ),
+            "no two inputs can be more similar than identical ones; got 2 beside 1; check the "
+            "inputs' similarities",
+        ),
+    ],
+)
+def test_more_sentences(call, sentence):
     with pytest.raises(InputError) as caught:
         call()
     assert str(caught.value) == sentence

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pydoc
+
 import numpy as np
 import pytest
 
@@ -41,6 +43,11 @@ def test_no_rows_have_no_accuracy():
     [
         (([2.0], [1.0]), "targets are labels -1 and +1; got [2.0]; take their signs"),
         (([1.0], [np.nan]), "predictions must be numbers; got 1 NaN; drop those rows"),
+        (
+            ([1.0, 1.0], [[1.0], [1.0]]),
+            "targets and predictions must have one entry for each row; got arrays of shape (2,) "
+            "and (2, 1); pass one output, and arrays of equal length",
+        ),
     ],
 )
 def test_errors_say_rule_got_remedy(arguments, sentence):
@@ -49,3 +56,22 @@ def test_errors_say_rule_got_remedy(arguments, sentence):
     assert str(caught.value) == sentence
     with pytest.raises(InputError, match=r"tie is a size of at least 0; got -1\.0; use 0"):
         measures.accuracy(np.ones(1), np.ones(1), tie=-1.0)
+
+
+def test_a_task_is_not_an_array():
+    with pytest.raises(InputError) as caught:
+        measures.accuracy(tasks.invariance(), np.ones(2))
+    assert str(caught.value) == (
+        "targets are an array; got a Task; pass task.test_targets and limit.test_predictions"
+    )
+
+
+def test_lists_are_arrays_enough():
+    assert measures.accuracy([1, -1], [0.5, 0.5]).value == 0.5
+
+
+def test_help_lists_functions_and_classes():
+    listed = set(measures.__all__)
+    assert {"salience", "Salience", "additivity", "slope", "accuracy"} <= listed
+    text = pydoc.render_doc(measures, renderer=pydoc.plaintext)
+    assert all(f"{name}(" in text for name in listed)

@@ -135,6 +135,71 @@ def test_coefficients_rebuild_the_predictions():
     assert set(found.mean_size) == {(0,), (1,), (0, 1)}
 
 
+def scattered(seed=0):
+    """Return three components of 4 values with every fifth combination held out at random."""
+    rng = np.random.default_rng(seed)
+    full = tasks.symbolic_addition(range(4), [0], n_components=3)
+    held_out = np.isin(np.arange(64), rng.permutation(64)[:12])
+    return tasks.Task(full.components, full.targets, ~held_out, full.names, full.values)
+
+
+def test_scattered_tuples_say_nothing_about_additivity():
+    task = scattered()
+    pairs = features.ConjunctionDesign.seen(
+        task.train_components, features.conjunction_sets(3, 2), task.n_values
+    )
+    assert np.linalg.matrix_rank(pairs.at(task.test_components).toarray()) == 12
+    found = measures.additivity(task, np.random.default_rng(1).normal(size=64))
+    assert np.isnan(found.value)
+    assert (found.rank, found.n_held_out) == (12, 12)
+    assert found.notes == (
+        "seen conjunctions fit any predictions on these 12 held-out tuples (rank 12): the number "
+        "says nothing; hold out larger blocks of combinations, or lower max_order",
+    )
+
+
+def test_lower_orders_and_larger_blocks_say_something():
+    task = scattered()
+    noise = np.random.default_rng(1).normal(size=64)
+    found = measures.additivity(task, noise, max_order=1)
+    # A constant and 3 x 3 free values.
+    assert (found.rank, found.n_held_out, found.notes) == (10, 12, ())
+    held_out = ~task.is_train
+    items = np.hstack([np.eye(4)[column] for column in task.components[held_out].T])
+    fitted = items @ np.linalg.pinv(items) @ noise[held_out]
+    expected = 1 - np.var(noise[held_out] - fitted) / np.var(noise[held_out])
+    assert found.value == pytest.approx(expected, abs=1e-10)
+    assert measures.additivity(task, task.targets, 1).value == pytest.approx(1.0)
+    product = (task.components - 1.5).prod(axis=1)
+    assert measures.additivity(task, product, 1).value < 0.9
+    # 8 x 8 held-out cells: a constant and 7 + 7 free values.
+    block = tasks.symbolic_addition(range(-4, 5), [0])
+    assert measures.additivity(block, distance(block)).rank == 15
+    assert measures.additivity(block, distance(block)).n_held_out == 64
+
+
+def test_repeats_of_held_out_tuples_do_not_make_them_many():
+    task = scattered()
+    twice = tasks.Task(
+        np.tile(task.components, (2, 1)), np.tile(task.targets, 2), np.tile(task.is_train, 2),
+        task.names, task.values,
+    )  # fmt: skip
+    found = measures.additivity(twice, np.random.default_rng(1).normal(size=128))
+    assert np.isnan(found.value)
+    assert (found.rank, found.n_held_out) == (12, 12)
+
+
+def test_the_iterative_route_knows_when_it_says_nothing(monkeypatch):
+    monkeypatch.setattr(sys.modules[measures.Additivity.__module__], "DENSE_LIMIT", 0)
+    noise = np.random.default_rng(1).normal(size=64)
+    found = measures.additivity(scattered(), noise)
+    assert np.isnan(found.value)
+    assert found.rank == 12
+    found = measures.additivity(scattered(), noise, 1)
+    assert 0.0 < found.value < 1.0
+    assert found.rank is None
+
+
 @pytest.mark.parametrize("verb", [measures.additivity, measures.conjunction_coefficients])
 def test_errors_say_rule_got_remedy(verb):
     task = tasks.partial_exposure()
@@ -146,3 +211,18 @@ def test_errors_say_rule_got_remedy(verb):
     )
     with pytest.raises(InputError, match="predictions must be finite; got 1 that are not"):
         verb(task, np.array([np.nan, 1.0, 1.0, 1.0]))
+    with pytest.raises(InputError) as caught:
+        verb(task, np.ones((4, 2)))
+    assert str(caught.value) == (
+        "predictions must be one number for each row of the task; got an array of shape (4, 2); "
+        "take one output at a time, predictions[:, k]"
+    )
+
+
+@pytest.mark.parametrize("order", [0, 3])
+def test_orders_out_of_range_are_refused(order):
+    with pytest.raises(InputError) as caught:
+        measures.additivity(tasks.partial_exposure(), np.ones(4), max_order=order)
+    assert str(caught.value) == (
+        f"max_order lies in 1..2, the number of components; got {order}; use 1 for single items"
+    )

@@ -6,9 +6,10 @@ import tracemalloc
 from itertools import combinations, product
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from partwhole import features
+from partwhole import features, limits, tasks
 from partwhole._checks import InputError
 from partwhole.features.subsets import mask_of
 from partwhole.measures import salience
@@ -220,6 +221,152 @@ def test_errors_say_rule_got_remedy(arguments, sentence):
     with pytest.raises(InputError) as caught:
         salience(*arguments)
     assert sentence in str(caught.value)
+
+
+ROWS = np.repeat(list(product(range(3), range(3))), 2, axis=0)
+NOT_INTEGERS = (
+    "components must be integer value indices, one column for each component; got {}; pass "
+    "tasks.from_frame(...).components"
+)
+NOT_A_TABLE = (
+    "features must be numbers, one row for each sample and one column for each feature; got {}; "
+    "pass a numeric array, features.reshape(len(features), -1)"
+)
+
+
+@pytest.mark.parametrize(
+    ("components", "got"),
+    [
+        (pd.DataFrame({"a": list("pq") * 9}), "DataFrame of shape (18, 1) and type object"),
+        (np.array([["p", "q"]] * 18), "an array of shape (18, 2) and type <U1"),
+        ([["p", "q"]] * 18, "list of shape (18, 2) and type <U1"),
+        ([[0], [1, 2]], "list of shape () and type object"),
+        (ROWS[:, 0], "an array of shape (18,) and type int64"),
+        (ROWS / 1.0, "an array of shape (18, 2) and type float64"),
+        ("ab", "str of shape () and type <U2"),
+    ],
+    ids=["frame", "strings", "list", "uneven", "flat", "floats", "text"],
+)
+def test_components_that_are_not_integers_are_refused(components, got):
+    if isinstance(components, pd.DataFrame):
+        components = components.astype(object)
+    with pytest.raises(InputError) as caught:
+        salience(np.ones((18, 2)), components)
+    assert str(caught.value) == NOT_INTEGERS.format(got)
+
+
+@pytest.mark.parametrize(
+    ("data", "got"),
+    [
+        (np.ones(18), "an array of shape (18,) and type float64"),
+        (np.ones((18, 0)), "an array of shape (18, 0) and type float64"),
+        (np.ones((18, 2, 2)), "an array of shape (18, 2, 2) and type float64"),
+        (np.ones((18, 2)) * 1j, "an array of shape (18, 2) and type complex128"),
+        ([["x", "y"]] * 18, "list of shape (18, 2) and type <U1"),
+    ],
+    ids=["flat", "empty", "images", "complex", "text"],
+)
+def test_features_that_are_no_table_of_numbers_are_refused(data, got):
+    with pytest.raises(InputError) as caught:
+        salience(data, ROWS)
+    assert str(caught.value) == NOT_A_TABLE.format(got)
+
+
+@pytest.mark.parametrize("kind", ["uint8", "int8", "int32", "uint64", "list", "frame"])
+def test_any_integers_and_array_likes_will_do(kind):
+    data = np.random.default_rng(0).normal(size=(18, 3))
+    expected = salience(data, ROWS).kappa
+    if kind == "list":
+        found = salience(data.tolist(), ROWS.tolist())
+    elif kind == "frame":
+        found = salience(pd.DataFrame(data), pd.DataFrame(ROWS))
+    else:
+        found = salience(data, ROWS.astype(kind))
+    np.testing.assert_array_equal(found.kappa, expected)
+    # Beyond what a byte holds when squared or coded: 200 values of two components.
+    wide = np.stack([np.arange(400) // 2 % 200, np.arange(400) // 4 % 200], axis=1)
+    if kind == "uint8":
+        data = np.random.default_rng(0).normal(size=(400, 3))
+        small, large = salience(data, wide.astype(kind)), salience(data, wide)
+        np.testing.assert_array_equal(small.kappa, large.kappa)
+
+
+def test_without_repeats_there_is_no_interval():
+    data = np.random.default_rng(0).normal(size=(9, 3))
+    found = salience(data, ROWS[::2], self_pairs=True, bootstrap=20)
+    for interval in (found.kappa_interval, found.salience_interval):
+        assert np.isnan(interval).all()
+    assert np.isnan(list(found.saliences_interval.values())).all()
+    assert found.kernels() == []
+    assert "no tuple has two samples to draw from: intervals are NaN" in found.notes
+    assert not any("add no spread" in note for note in found.notes)
+
+
+def test_low_structure_is_told():
+    # Values 0 and 1 of both components look alike, 2 is another: similarity is no overlap's.
+    alike = np.eye(2)[ROWS // 2].reshape(18, 4)
+    found = salience(alike, ROWS)
+    assert 0.0 < found.structure < 0.5
+    assert found.notes == (
+        f"structure is {found.structure:.2f}: tuples differ in ways that their overlap does not "
+        "know of; predictions from `kernel` can be far off",
+    )
+    assert salience(np.eye(3)[ROWS].reshape(18, 6), ROWS).notes == ()
+
+
+@pytest.mark.parametrize(
+    ("data", "components", "reason"),
+    [
+        (np.eye(6), [[0], [0], [1], [1], [2], [2]], "all pairs of tuples share the same"),
+        (np.ones((18, 1)), ROWS, "the similarity of different tuples doesn't vary beyond its"),
+        (np.eye(4), [[0, 0], [0, 0], [0, 1], [1, 1]], "fewer than two tuples have two samples"),
+    ],
+    ids=["one overlap", "constant", "one repeat"],
+)
+def test_missing_structure_says_why(data, components, reason):
+    found = salience(data, components)
+    assert np.isnan(found.structure)
+    assert any(note.startswith(f"structure is NaN: {reason}") for note in found.notes)
+
+
+def test_a_huge_offset_is_told_and_centring_mends_it():
+    rng = np.random.default_rng(10)
+    clean = np.eye(3)[ROWS].reshape(18, 6) + rng.normal(0, 0.01, (18, 6))
+    far = clean + 2.0**20
+    noted = salience(far, ROWS).notes
+    assert any("pass centre=True to take the features' common offset away" in n for n in noted)
+    for data, centre in ((far, True), (clean, False), (clean, True)):
+        found = salience(data, ROWS, centre=centre)
+        assert not any("centre=True" in note for note in found.notes)
+        assert found.salience == pytest.approx([0.5, 0.0], abs=0.01)
+    # A smaller offset leaves saliences, but drowns the structure.
+    near = salience(clean + 1000.0, ROWS)
+    assert near.salience == pytest.approx([0.5, 0.0], abs=0.01)
+    assert near.structure < 0.5
+    assert near.notes[-1].endswith("may hide it, look again with centre=True")
+
+
+def test_kernels_of_replicates_give_intervals_of_predictions():
+    rng = np.random.default_rng(11)
+    data, rows = planted(rng, np.array([0.1, 0.35, 0.25, 0.3]), (5, 5), (4, 6), 0.3)
+    found = salience(data, rows, bootstrap=40, seed=1)
+    kernels = found.kernels()
+    assert len(kernels) == 40
+    for kernel, kappa in zip(kernels, found.replicates, strict=True):
+        np.testing.assert_allclose(kernel.kappa, kappa, atol=1e-12)
+    lows, highs = found.saliences_interval[(0,)]
+    drawn = np.quantile([kernel.saliences[(0,)] for kernel in kernels], [0.025, 0.975])
+    np.testing.assert_allclose(drawn, (lows, highs))
+    task = tasks.symbolic_addition(range(5), [0])
+    answers = [
+        limits.interpolate(task, kernel.nonnegative(), intercept="free").predictions[-1]
+        for kernel in kernels
+    ]
+    truth = features.OverlapKernel(2, np.array([0.1, 0.35, 0.25, 0.3]))
+    expected = limits.interpolate(task, truth, intercept="free").predictions[-1]
+    low, high = np.quantile(answers, [0.025, 0.975])
+    assert low < expected < high
+    assert salience(data, rows).kernels() == []
 
 
 @pytest.mark.parametrize(

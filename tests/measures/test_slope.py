@@ -69,6 +69,8 @@ def test_errors_say_rule_got_remedy():
     for verb in (measures.slope, measures.item_values):
         with pytest.raises(InputError, match="predictions must have one entry for each row"):
             verb(task, np.ones(3))
+        with pytest.raises(InputError, match=r"got an array of shape \(4, 1\); pass limit"):
+            verb(task, np.ones((4, 1)))
     twofold = tasks.Task(task.components, np.ones((4, 2)), task.is_train, task.names, task.values)
     with pytest.raises(InputError, match=r"slopes are read for one output; got targets of shape"):
         measures.slope(twofold, np.ones(4))

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from partwhole._checks import InputError
-from partwhole.studies import Claim, Verdict
+from partwhole.studies import Claim, Verdict, tally
 
 
 def claim(found, reference=1.0, tolerance=0.1, **rest):
@@ -105,3 +105,23 @@ def test_what_a_claim_refuses(fields, sentence):
     with pytest.raises(InputError) as caught:
         claim(1.0, **fields)
     assert str(caught.value) == sentence
+
+
+@pytest.mark.parametrize(
+    ("holds", "fails", "open_", "outside", "words"),
+    [
+        (32, 0, 0, 0, "32 claims: all hold"),
+        (1, 0, 0, 0, "1 claim: it holds"),
+        (39, 2, 0, 0, "41 claims: 39 hold, 2 do not"),
+        (0, 1, 0, 0, "1 claim: 1 does not hold"),
+        (
+            253, 35, 16, 1,
+            "305 claims: 253 hold, 35 do not, 16 inconclusive, 1 outside its assumptions",
+        ),
+        (0, 0, 0, 2, "2 claims: 2 outside their assumptions"),
+        (0, 0, 0, 0, "0 claims"),
+    ],
+)  # fmt: skip
+def test_a_tally_says_what_became_of_the_claims(holds, fails, open_, outside, words):
+    claims = [claim(1.0)] * holds + [claim(2.0)] * fails + [claim(math.nan)] * open_
+    assert tally([*claims, *[claim(1.0, applies=False)] * outside]) == words

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from io import BytesIO
 
+import numpy as np
 import pytest
 
 from partwhole.studies.overlap import exposure as study
@@ -25,6 +26,13 @@ def test_verdicts(data):
     assert others[0].statement.endswith("margin is at least 0 (free intercept).")
     assert others[0].verdict.value == "does not hold"
     assert others[0].found == pytest.approx(-1 / 3)
+
+
+def test_every_stated_value_is_claimed(data):
+    stated = [claim for claim in study.claims(data) if claim.statement.startswith("Margin of")]
+    assert len(stated) == 3 * len(study.STATED)
+    values = [claim.reference for claim in stated if "invariance" in claim.statement]
+    assert values == [0.25, 0.428571, 0.666667] * 2
 
 
 def test_both_learners_agree(data):
@@ -54,3 +62,11 @@ def test_it_draws(data):
     file = BytesIO()
     study.figure(data).savefig(file)
     assert file.tell() > 10_000
+
+
+def test_no_marker_hides_another(data):
+    for ax in study.figure(data).axes:
+        drawn = [line.get_xydata() for line in ax.lines if line.get_marker() in ("o", "D")]
+        points = np.concatenate(drawn)
+        assert len(drawn) == 4
+        assert len(np.unique(points[:, 0].round(6))) == len(points) == data.sizes["salience"]

@@ -27,6 +27,11 @@ def test_verdicts(data):
     assert verdicts(data) == [holds] * 5 + [fails, holds, fails]
 
 
+def test_claims_on_trained_networks_say_that_none_was_trained(data):
+    trained = study.claims(data)[2:]
+    assert all("No network was trained here" in claim.note for claim in trained)
+
+
 # Facts computed independently of this package, to six digits.
 def test_theory(data):
     np.testing.assert_allclose(data.salience, (0.426422, 0.371068), atol=1e-6)

@@ -74,6 +74,15 @@ def test_a_lost_layer_is_noticed(data):
     assert any("ReLU network: first layer" in claim.statement for claim in failing)
 
 
+@pytest.mark.parametrize("variable", ["margin", "regression", "network_margin", "probe_margin"])
+def test_a_failed_solve_does_not_disappear(data, variable):
+    lost = data.copy(deep=True)
+    places = np.argwhere(~np.isnan(lost[variable].values))
+    lost[variable].values[tuple(places[0])] = np.nan
+    others = [claim for claim in study.claims(lost) if "Closed form and solved" in claim.statement]
+    assert [claim.verdict.value for claim in others].count("inconclusive") == 1
+
+
 def test_it_draws(data):
     file = BytesIO()
     study.figure(data).savefig(file)

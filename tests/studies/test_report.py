@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 import types
 
 import pytest
@@ -44,7 +45,7 @@ def test_the_page_shows_the_study_and_every_claim(write):
     assert "partwhole run tiny_study --preset laptop" in text
     for claim in made.results[0].claims:
         words = claim.statement.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-        row = re.search(rf"<th scope=\"row\">{re.escape(words)}.*?</tr>", text)
+        row = re.search(rf"<th scope=\"row\" role=\"rowheader\">{re.escape(words)}.*?</tr>", text)
         assert row, claim.statement
         assert f"</span> {claim.verdict}</span>" in row[0]
     assert "0.4833 to 0.5262" in text
@@ -53,9 +54,55 @@ def test_the_page_shows_the_study_and_every_claim(write):
 
 def test_the_ledger_counts_the_verdicts(write):
     text = write(tiny_study).path.read_text()
-    counts = re.findall(r"<strong>(\d+)</strong><span class=\"verdict (\w+)\"", text)
+    counts = re.findall(r"<strong>(\d+)</strong>.*?<span class=\"verdict (\w+)\"", text)
     assert counts == [("2", "holds"), ("1", "fails"), ("1", "open"), ("1", "outside")]
     assert "1 study weighed 5 claims" in text
+    assert "<summary>5 claims: 2 hold, 1 does not, 1 inconclusive, 1 outside its" in text
+
+
+def test_the_answer_and_the_figure_come_before_the_claims(write, monkeypatch):
+    answered = variant("answered", ANSWER="After some hundred throws.", claims=_all_hold)
+    monkeypatch.setitem(sys.modules, "answered", answered)
+    text = write(tiny_study, answered).path.read_text()
+    order = [
+        "A few words that recur",
+        "2 studies weighed 7 claims",
+        'id="tiny_study"',
+        "<figure>",
+        "<details open>",
+        'id="answered"',
+        '<p class="answer">After some hundred throws.</p>',
+        "<summary>2 claims: all hold</summary>",
+        'id="verdicts"',
+        'id="exceptions"',
+        "<footer>",
+    ]
+    places = [text.index(each) for each in order]
+    assert places == sorted(places)
+    assert text.count("<details open>") == 1
+    assert text.count('class="answer"') == 1
+
+
+def _all_hold(data):
+    return [tiny_study.claims(data)[0], tiny_study.claims(data)[2]]
+
+
+def test_claims_that_do_not_hold_are_listed_last_by_their_question(write, monkeypatch):
+    text = write(tiny_study).path.read_text()
+    last = text[text.index('id="exceptions"') :]
+    assert last.count(f'<a href="#tiny_study">{tiny_study.QUESTION}</a>') == 3
+    assert "Every coin is biased by a quarter." in last
+    assert "Shares are at least nought." not in last
+    monkeypatch.setitem(sys.modules, "held", variant("held", claims=_all_hold))
+    held = write(sys.modules["held"]).path.read_text()
+    assert 'id="exceptions"' not in held
+    assert 'href="#exceptions"' not in held
+
+
+def test_every_recurring_word_is_told(write):
+    text = write().path.read_text()
+    for word in ("component", "salience S(k;C)", "leak slope", "CD-n", "tangent kernel"):
+        assert f"<dt>{word}</dt><dd>" in text
 
 
 def test_the_page_is_one_file_that_asks_nothing_of_the_network(write):

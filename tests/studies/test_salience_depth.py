@@ -97,6 +97,20 @@ def test_gaussian_plateau(data):
     np.testing.assert_allclose(found.sel(size=4).values, four, atol=1e-6)
 
 
+@pytest.mark.parametrize(("size", "plateau"), [(2, 7 / 8), (3, 0.659377), (4, 0.504186)])
+def test_gaussian_plateau_in_closed_form(size, plateau):
+    assert study.gaussian_plateau(size) == pytest.approx(plateau, abs=1e-6)
+
+
+def test_a_wrong_fixed_point_is_noticed(cells, monkeypatch):
+    # Were saliences those of the inputs, and not of Koenigs' function of them, no plateau holds.
+    inputs = OverlapKernel.from_similarity
+    monkeypatch.setattr(study, "gaussian_plateau", lambda c: inputs([*range(c + 1)]).salience[-1])
+    found = verdicts(cells)
+    plateaus = [verdict for statement, verdict in found.items() if "end at a plateau" in statement]
+    assert plateaus == ["does not hold"] * 3
+
+
 def test_swapped_nonlinearities_are_noticed(sampled, monkeypatch):
     relu, leaky = NONLINEARITIES["relu"], NONLINEARITIES["leaky_relu"]
     monkeypatch.setitem(NONLINEARITIES, "relu", leaky)

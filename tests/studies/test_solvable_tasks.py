@@ -50,6 +50,16 @@ def test_a_task_out_of_reach_is_noticed(cells, monkeypatch):
     assert failing == [f"{task}: share of the unseen answers' variance within reach."]
 
 
+def test_a_wrong_rank_is_noticed(cells, monkeypatch):
+    # A design that forgets the constant and single parts has fewer dimensions than was counted.
+    right = study.indicators
+    monkeypatch.setattr(study, "indicators", lambda task: right(task)[:, :2])
+    data = study.gather([(config, study.cell(config)) for config, _ in cells[:2]] + cells[2:])
+    failing = [c.statement for c in study.claims(data) if c.verdict.value == "does not hold"]
+    assert len(failing) == 1
+    assert failing[0].startswith("Ranks agree")
+
+
 def test_it_draws(cells):
     file = BytesIO()
     study.figure(study.gather(cells)).savefig(file)

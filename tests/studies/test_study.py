@@ -125,5 +125,7 @@ def test_the_registered_studies_are_whole_and_fit_the_quick_report():
     modules = [studies.find(name) for name in studies.registered()]
     for module in modules:
         assert studies.configurations(module, "quick")
+        assert 40 < len(module.ANSWER) < 240
+        assert module.ANSWER.endswith(".")
     assert len(set(studies.STUDIES)) == len(studies.STUDIES)
     assert sum(module.BUDGET for module in modules) <= studies.QUICK_LIMIT

@@ -27,17 +27,29 @@ def data(cells):
 
 def test_verdicts(data):
     others = [claim for claim in study.claims(data) if claim.verdict.value != "holds"]
-    assert [claim.verdict.value for claim in others] == ["does not hold"] * 2
-    assert all("ccuracy" in claim.statement for claim in others)
+    assert [claim.verdict.value for claim in others] == ["does not hold"]
+    assert others[0].statement.startswith("Accuracy on unseen pairs")
     assert (others[0].reference, others[0].found) == (0.417, 0.5)
 
 
 def test_rectangles_have_two_pairs_alike_and_two_not():
     task = associative_inference()
-    corners = study.rectangles(task)
-    assert len(corners) == 2  # one rectangle, told from either corner
+    corners = study.contradictory(task)
+    assert len(corners) == 1
     assert not task.is_train[corners].any()
     np.testing.assert_array_equal(task.targets[corners].sum(axis=1), 0)
+    # Of 3 + 3 items, 2 + 1 of them anchors, the others' rectangles mix both classes on each side.
+    mixed = transitive_equivalence([3, 3], [2, 1])
+    corners = study.contradictory(mixed)
+    assert len(corners) == 4
+    np.testing.assert_array_equal(mixed.targets[corners].sum(axis=1), 0)
+
+
+def test_answers_that_are_not_0_are_noticed(data):
+    answered = data.assign(ties=data.ties * 0.5)
+    statement = "An accuracy by strict signs"
+    (claim,) = [c for c in study.claims(answered) if c.statement.startswith(statement)]
+    assert claim.verdict.value == "does not hold"
 
 
 @pytest.mark.parametrize(("size", "p", "q"), [(4, 3, 1), (5, 1, 4), (6, 2, 2)])

@@ -290,7 +290,7 @@ class OverlapKernel:
     def is_count_kernel(self) -> bool:
         """Return whether similarity depends only on how many components are shared."""
         spread = [np.ptp(self.sigma[set_sizes(self.n_components) == k]) for k in self._orders]
-        return bool(max(spread) <= 1e-12 * np.abs(self.sigma).max())
+        return bool(max(spread) <= 1e-12 * np.abs(self.sigma[1:]).max())
 
     @property
     def _orders(self) -> list[int]:

@@ -87,8 +87,12 @@ def over_supersets(numbers: np.ndarray) -> np.ndarray:
     return np.asarray(moebius(numbers[::-1].astype(float))[::-1])
 
 
-def structure_score(features: np.ndarray, components: np.ndarray, *, correct: bool) -> float:
+def structure_score(
+    features: np.ndarray, components: np.ndarray, *, correct: bool
+) -> tuple[float, str]:
     r"""Return the share of the variance of tuple similarity that overlap sets explain.
+
+    Where it is NaN the second entry says why; else that is empty.
 
     The mean square of :math:`\mu_t \cdot \mu_{t'}` over pairs is estimated without bias from
     :math:`D_t = \sum_{i \ne j} x_i x_j^T / (m_t (m_t - 1))`, as
@@ -100,8 +104,10 @@ def structure_score(features: np.ndarray, components: np.ndarray, *, correct: bo
         kept = groups.counts[groups.index] >= 2
         features, components = features[kept], components[kept]
         if len(np.unique(components, axis=0)) < 2:
-            return np.nan
+            return np.nan, "fewer than two tuples have two samples"
         groups = TupleGroups.of(components)
+    if np.sum(groups.n_pairs > 0) < 2:
+        return np.nan, "all pairs of tuples share the same components"
     counts, index = groups.counts, groups.index
     mean_of = groups.averaging(np.ones(len(index)))
     means = mean_of @ features
@@ -139,8 +145,8 @@ def structure_score(features: np.ndarray, components: np.ndarray, *, correct: bo
     by_set = sum(n_pairs[s] * squared(others[s], n_pairs[s]) for s in present) / n_pairs.sum()
     grand = squared(others[present].sum(axis=0), n_pairs.sum())
     if square - grand <= 1e-12 * abs(square):
-        return np.nan
-    return float((by_set - grand) / (square - grand))
+        return np.nan, "the similarity of different tuples doesn't vary beyond its noise"
+    return float((by_set - grand) / (square - grand)), ""
 
 
 def _supersets_first(numbers: np.ndarray) -> np.ndarray:

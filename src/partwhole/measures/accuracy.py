@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
+from numpy.typing import ArrayLike
 
 from partwhole._checks import require
+from partwhole.tasks import Task
 
 
 @dataclass(frozen=True)
@@ -37,16 +38,16 @@ class Accuracy:
         return self.right / total if total else np.nan
 
 
-def accuracy(
-    targets: Float[np.ndarray, " n"], predictions: Float[np.ndarray, " n"], *, tie: float = 1e-9
-) -> Accuracy:
+def accuracy(targets: ArrayLike | Task, predictions: ArrayLike, *, tie: float = 1e-9) -> Accuracy:
     """Compare the signs of predictions with labels.
 
     Parameters
     ----------
     targets : float array, shape (n,)
-        Labels -1 and +1.
+        Labels -1 and +1, such as ``task.test_targets``; a whole task is refused, since only
+        one of its splits can be meant.
     predictions : float array, shape (n,)
+        For the same rows, such as ``limit.test_predictions``.
     tie : float, keyword-only, default 1e-9
         A prediction of at most this size has no sign: a learner that returns 0 up to rounding
         is undecided, not half right by luck.
@@ -68,10 +69,17 @@ def accuracy(
     (0.5, 0.3333, 1)
     """
     require(
-        targets.shape == predictions.shape,
+        not isinstance(targets, Task),
+        "targets are an array",
+        "a Task",
+        "pass task.test_targets and limit.test_predictions",
+    )
+    targets, predictions = np.asarray(targets), np.asarray(predictions)
+    require(
+        targets.ndim == 1 and targets.shape == predictions.shape,
         "targets and predictions must have one entry for each row",
-        f"{len(targets)} and {len(predictions)}",
-        "pass arrays of equal length",
+        f"arrays of shape {targets.shape} and {predictions.shape}",
+        "pass one output, and arrays of equal length",
     )
     strange = targets[np.abs(targets) != 1.0]
     require(

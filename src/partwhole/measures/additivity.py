@@ -29,13 +29,19 @@ class Additivity:
     ----------
     value : float
         R² of the best such sum on held-out rows; 1 for every overlap kernel, NaN where it is
-        undefined.
+        undefined or says nothing.
     rectangles : float
         The form without a fit, for two components: 1 - (interaction contrasts' share of the
         rectangles' sum of squares); 1 if and only if every held-out rectangle is additive,
         NaN where it is undefined.
     n_rectangles : int
         Held-out rectangles (two values of each component, all four cells held out).
+    rank : int or None
+        How many independent functions on the held-out tuples the conjunctions span; None where
+        it was not computed (constant predictions, or a table too large for a dense fit).
+    n_held_out : int
+        Distinct held-out tuples. Where `rank` reaches them, sums over conjunctions fit any
+        predictions, and `value` is NaN.
     notes : tuple of str
         Why a number is NaN.
     """
@@ -43,14 +49,21 @@ class Additivity:
     value: float
     rectangles: float
     n_rectangles: int
+    rank: int | None
+    n_held_out: int
     notes: tuple[str, ...] = ()
 
 
-def additivity(task: Task, predictions: Float[np.ndarray, " n"]) -> Additivity:
+def additivity(
+    task: Task, predictions: Float[np.ndarray, "n *k"], max_order: int | None = None
+) -> Additivity:
     r"""Measure conjunction-wise additivity on held-out rows.
 
     ``value`` is R² of the least-squares fit of the held-out predictions on the constant and
-    the indicators of all conjunctions seen in training. ``rectangles`` compares, over all
+    the indicators of all conjunctions seen in training, or of those of at most `max_order`
+    components. Where held-out tuples are few beside these (scattered cells of three or more
+    components, say), the fit is perfect whatever is predicted: then ``value`` is NaN and a note
+    says so. ``rectangles`` compares, over all
     rectangles of held-out cells (a, c), (a, d), (b, c), (b, d), the contrast
     :math:`d = f(a,c) - f(a,d) - f(b,c) + f(b,d)` with the four cells' sum of squares about
     their mean, of which it makes up :math:`d^2/4`:
@@ -62,6 +75,8 @@ def additivity(task: Task, predictions: Float[np.ndarray, " n"]) -> Additivity:
         What was seen and what was held out; its targets are not used.
     predictions : float array, shape (n,)
         For every row of the task.
+    max_order : int, optional
+        Largest conjunctions to fit with, in components; C by default.
 
     Returns
     -------
@@ -70,7 +85,7 @@ def additivity(task: Task, predictions: Float[np.ndarray, " n"]) -> Additivity:
     Raises
     ------
     InputError
-        When predictions are not one finite number for each row.
+        When predictions are not one finite number for each row, or `max_order` is not in 1..C.
 
     Notes
     -----
@@ -88,9 +103,16 @@ def additivity(task: Task, predictions: Float[np.ndarray, " n"]) -> Additivity:
     0.125373
     """
     _require_predictions(task, predictions)
-    held_out = predictions[~task.is_train]
+    order = task.n_components if max_order is None else max_order
+    require(
+        1 <= order <= task.n_components,
+        f"max_order lies in 1..{task.n_components}, the number of components",
+        order,
+        "use 1 for single items",
+    )
     notes: list[str] = []
-    value = _fit_share(task, held_out, notes)
+    n_held_out = len(np.unique(task.test_components, axis=0))
+    value, rank = _fit_share(task, predictions[~task.is_train], order, n_held_out, notes)
     rectangles, n_rectangles = np.nan, 0
     if task.n_components == 2:
         contrasts, squares, n_rectangles = _rectangles(task, predictions)
@@ -101,26 +123,52 @@ def additivity(task: Task, predictions: Float[np.ndarray, " n"]) -> Additivity:
             notes.append("predictions are constant on every held-out rectangle")
         else:
             rectangles = 1.0 - contrasts / squares
-    return Additivity(value, rectangles, n_rectangles, tuple(notes))
+    return Additivity(value, rectangles, n_rectangles, rank, n_held_out, tuple(notes))
 
 
-def _fit_share(task: Task, held_out: np.ndarray, notes: list[str]) -> float:
-    if len(np.unique(task.test_components, axis=0)) < 2:
+def _fit_share(
+    task: Task, held_out: np.ndarray, max_order: int, n_held_out: int, notes: list[str]
+) -> tuple[float, int | None]:
+    if n_held_out < 2:
         notes.append("R² needs at least two held-out tuples")
-        return np.nan
+        return np.nan, n_held_out
     spread = held_out - held_out.mean()
     if np.abs(spread).max() <= 1e-12 * np.abs(held_out).max(initial=0.0):
         notes.append("held-out predictions are constant: R² is undefined")
-        return np.nan
-    sets = conjunction_sets(task.n_components, task.n_components)
+        return np.nan, None
+    sets = conjunction_sets(task.n_components, max_order)
     design = ConjunctionDesign.seen(task.train_components, sets, task.n_values)
     columns = _columns(design.at(task.test_components))
+    rank = None
     if task.n_test * design.shape[1] <= DENSE_LIMIT:
         dense = columns.toarray()
-        fitted = dense @ np.linalg.lstsq(dense, held_out, rcond=None)[0]
+        weights, _, found, _ = np.linalg.lstsq(dense, held_out, rcond=None)
+        fitted, rank = dense @ weights, int(found)
     else:
-        fitted = columns @ lsqr(columns, held_out, atol=1e-13, btol=1e-13, iter_lim=20_000)[0]
-    return 1.0 - float(np.sum((held_out - fitted) ** 2) / np.sum(spread**2))
+        n_used = int(columns.indices.max()) + 1
+        if n_used >= n_held_out and _fit_anything(task, columns, n_held_out):
+            rank = n_held_out
+        fitted = columns @ _iterative_fit(columns, held_out)
+    if rank == n_held_out:
+        notes.append(
+            f"seen conjunctions fit any predictions on these {n_held_out} held-out tuples "
+            f"(rank {rank}): the number says nothing; hold out larger blocks of combinations, "
+            "or lower max_order"
+        )
+        return np.nan, rank
+    return 1.0 - float(np.sum((held_out - fitted) ** 2) / np.sum(spread**2)), rank
+
+
+def _iterative_fit(columns: sparse.csr_array, values: np.ndarray) -> np.ndarray:
+    return lsqr(columns, values, atol=1e-13, btol=1e-13, iter_lim=20_000)[0]
+
+
+def _fit_anything(task: Task, columns: sparse.csr_array, n_held_out: int) -> bool:
+    """Decide whether the columns span all functions of the tuples: do they fit random values?"""
+    _, which = np.unique(task.test_components, axis=0, return_inverse=True)
+    values = np.random.default_rng(0).normal(size=n_held_out)[which.ravel()]
+    left = values - columns @ _iterative_fit(columns, values)
+    return bool(np.linalg.norm(left) <= 1e-6 * np.linalg.norm(values))
 
 
 def _columns(design: ConjunctionDesign) -> sparse.csr_array:
@@ -215,7 +263,7 @@ class ConjunctionCoefficients:
 
 
 def conjunction_coefficients(
-    task: Task, predictions: Float[np.ndarray, " n"]
+    task: Task, predictions: Float[np.ndarray, "n *k"]
 ) -> ConjunctionCoefficients:
     r"""Describe predictions by coefficients of all seen conjunctions, as published.
 
@@ -271,6 +319,12 @@ def conjunction_coefficients(
 
 
 def _require_predictions(task: Task, predictions: np.ndarray) -> None:
+    require(
+        predictions.ndim == 1,
+        "predictions must be one number for each row of the task",
+        f"an array of shape {predictions.shape}",
+        "take one output at a time, predictions[:, k]",
+    )
     require(
         len(predictions) == len(task.components),
         "predictions must have one entry for each row of the task",

@@ -11,11 +11,15 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from jaxtyping import Float, Int
+from numpy.typing import ArrayLike
 
 from partwhole._checks import require
 from partwhole.features import OverlapKernel, moebius
 from partwhole.features.subsets import MAX_COMPONENTS, set_of, set_sizes
 from partwhole.measures._groups import TupleGroups, structure_score
+
+# A lead of identical tuples below this share of the similarity keeps few digits.
+FEW_DIGITS = 1e-10
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,12 +37,17 @@ class Salience:
         Pairs of different tuples with that overlap; for the full set, the number of tuples
         whose own similarity could be measured.
     noise : float
-        Trace of the covariance within a tuple, mean over tuples, in units of similarity. A
-        learner that sees m samples of a tuple sees it as a ridge of noise / m.
+        Trace of the covariance within a tuple, mean over tuples, in units of similarity. To a
+        learner it is a ridge: where repeats are rows of the task, pass ``ridge=found.noise``
+        to `partwhole.limits.interpolate`, which takes it for each observation; where one row
+        stands for m samples of its tuple, pass ``ridge=found.noise / m``.
     structure : float
         Share of the variance of similarity between different tuples that their overlap set
-        explains: 1 for an overlap kernel. It is corrected for noise, so it can leave 0..1 by
-        chance; NaN where similarity doesn't vary.
+        explains: 1 for an overlap kernel. Below 0.5, tuples differ in ways that their overlap
+        does not know of (some values look alike, say), and predictions from `kernel` can be
+        far off. It is corrected for noise, so it can leave 0..1 by chance. NaN where fewer
+        than two tuples have two samples, where all pairs of tuples share the same components,
+        or where similarity doesn't vary; `notes` says which.
     self_pairs : bool
         Whether a sample's similarity with itself was counted, as in the published analysis;
         then noise counts as similarity and saliences are biased towards the full conjunction.
@@ -87,14 +96,61 @@ class Salience:
 
     @property
     def kernel(self) -> OverlapKernel:
-        """Return the overlap kernel with the measured similarity of every overlap set."""
+        """Return the overlap kernel with the measured similarity of every overlap set.
+
+        Measured saliences of sets that play no part may scatter below 0, where the verbs of
+        `partwhole.limits` may refuse the kernel; its ``nonnegative()`` sets these to 0.
+
+        Examples
+        --------
+        >>> rng = np.random.default_rng(1)
+        >>> rows = np.repeat([[a, b] for a in range(4) for b in range(4)], 3, axis=0)
+        >>> clean = np.hstack([np.eye(4)[rows[:, 0]], np.eye(4)[rows[:, 1]]])
+        >>> found = salience(clean + rng.normal(0, 0.3, clean.shape), rows)
+        >>> found.kernel.salience.round(2).tolist()
+        [0.51, -0.03]
+        >>> found.kernel.nonnegative().salience.round(2).tolist()
+        [0.5, 0.0]
+        """
         return OverlapKernel(self.n_components, moebius(self._whole(self.kappa, "overlap set")))
 
     @property
     def count_kernel(self) -> OverlapKernel:
-        """Return the overlap kernel with the measured similarity of every overlap count."""
+        """Return the overlap kernel with the measured similarity of every overlap count.
+
+        Saliences may scatter below 0, as in `kernel`; ``nonnegative()`` sets these to 0.
+        """
         similarity = self._whole(self.similarity, "overlap count")
         return OverlapKernel.from_similarity(similarity.tolist())
+
+    def kernels(self) -> list[OverlapKernel]:
+        """Return a kernel like `kernel` for each bootstrap replicate.
+
+        Run each through `partwhole.limits.interpolate` (after ``nonnegative()`` where saliences
+        scatter below 0) and take quantiles over them: an interval for the predictions.
+
+        Returns
+        -------
+        list of OverlapKernel
+            Empty without bootstrap.
+
+        Raises
+        ------
+        InputError
+            When some overlap set was met by no pair of tuples.
+
+        Examples
+        --------
+        >>> rng = np.random.default_rng(0)
+        >>> rows = np.repeat([[a, b] for a in range(4) for b in range(4)], 5, axis=0)
+        >>> clean = np.hstack([np.eye(4)[rows[:, 0]], np.eye(4)[rows[:, 1]]])
+        >>> found = salience(clean + rng.normal(0, 0.1, clean.shape), rows, bootstrap=50)
+        >>> leads = [kernel.range for kernel in found.kernels()]
+        >>> bool(np.quantile(leads, 0.025) < 2.0 < np.quantile(leads, 0.975))
+        True
+        """
+        self._whole(self.kappa, "overlap set")
+        return [OverlapKernel(self.n_components, moebius(kappa)) for kappa in self.replicates]
 
     @property
     def kappa_interval(self) -> Float[np.ndarray, "sets 2"]:
@@ -160,8 +216,8 @@ def _shares(kappa: np.ndarray) -> np.ndarray:
 
 
 def salience(
-    features: Float[np.ndarray, "n p"],
-    components: Int[np.ndarray, "n C"],
+    features: ArrayLike,
+    components: ArrayLike,
     *,
     centre: bool = False,
     self_pairs: bool = False,
@@ -185,9 +241,11 @@ def salience(
     Parameters
     ----------
     features : float array, shape (n, p)
-        One row for each sample: pixels, activations.
+        One row for each sample: pixels, activations. An offset common to all samples that is
+        huge beside their differences costs digits; `centre` takes it away.
     components : int array, shape (n, C)
-        The sample's tuple, as value indices from 0. Repeats of a row are several samples.
+        The sample's tuple, as value indices from 0, of any integer type; from a table of
+        labels, ``tasks.from_frame(...).components``. Repeats of a row are several samples.
     centre : bool, keyword-only, default False
         Subtract the mean over tuples first. On a complete grid this shifts all similarities
         alike and leaves saliences as they are.
@@ -199,7 +257,8 @@ def salience(
         Replicates. The samples of each tuple are drawn anew with replacement, pairs of one
         sample with itself left out. Resampling m samples understates the variance of their
         mean by (m-1)/m; deviations are widened to make up for that. The tuples themselves are
-        taken as given; a tuple with one sample adds no spread.
+        taken as given; a tuple with one sample adds no spread, and where all have just one,
+        intervals are NaN.
     confidence : float, keyword-only, default 0.95
         Level of the intervals.
     seed : int, keyword-only, default 0
@@ -212,8 +271,9 @@ def salience(
     Raises
     ------
     InputError
-        When shapes disagree, a feature is not finite, there are fewer than two tuples, no
-        tuple has two samples (unless `self_pairs`), or options are out of range.
+        When features are not a table of finite numbers, components not one of integers, their
+        rows disagree, there are fewer than two tuples, no tuple has two samples (unless
+        `self_pairs`), or options are out of range.
 
     Notes
     -----
@@ -232,12 +292,14 @@ def salience(
     >>> round(float(salience(noisy, rows).salience[0]), 2)
     0.5
     """
-    features = _checked(features, components, bootstrap, confidence)
-    n, n_components = components.shape
+    data, rows = _features(features), _components(components)
+    _require_consistent(data, rows, bootstrap, confidence)
+    n, n_components = rows.shape
     # Features beyond the samples' own span add nothing to inner products.
-    if features.shape[1] > 2 * n:
-        features = np.asarray(np.linalg.qr(features.T, mode="r")).T
-    groups = TupleGroups.of(components)
+    if data.shape[1] > 2 * n:
+        data = np.asarray(np.linalg.qr(data.T, mode="r")).T
+    offset = not centre and bool(np.any(data != data[0]))
+    groups = TupleGroups.of(rows)
     repeated = groups.counts >= 2
     require(
         self_pairs or bool(repeated.any()),
@@ -247,36 +309,78 @@ def salience(
     )
     mean_of = groups.averaging(np.ones(n))
     if centre:
-        features = features - np.mean(mean_of @ features, axis=0)
-    squares = np.einsum("ij,ij->i", features, features)
-    kappa = groups.similarity(features, squares, np.ones(n), self_pairs)
+        data = data - np.mean(mean_of @ data, axis=0)
+    squares = np.einsum("ij,ij->i", data, data)
+    kappa = groups.similarity(data, squares, np.ones(n), self_pairs)
 
     deviation = np.bincount(groups.index, squares) - groups.counts * np.sum(
-        (mean_of @ features) ** 2, axis=1
+        (mean_of @ data) ** 2, axis=1
     )
     noise = np.nan
     if repeated.any():
         noise = float(np.mean(deviation[repeated] / (groups.counts[repeated] - 1)))
     n_pairs = groups.n_pairs.copy()
     n_pairs[-1] = len(repeated) if self_pairs else int(repeated.sum())
+    shifted = offset and bool(kappa[0] > kappa[-1] - kappa[0])
+    structure, unknown = structure_score(data, rows, correct=not self_pairs)
     return Salience(
         n_components,
         kappa,
         n_pairs,
         noise,
-        structure_score(features, components, correct=not self_pairs),
+        structure,
         self_pairs,
         float(confidence),
-        _bootstrap(features, squares, groups, kappa, self_pairs, centre, bootstrap, seed),
+        _bootstrap(data, squares, groups, kappa, self_pairs, centre, bootstrap, seed),
         n,
         len(groups.counts),
-        _notes(n_pairs, kappa, groups.counts, self_pairs, bootstrap),
+        (
+            *_notes(n_pairs, kappa, groups.counts, self_pairs, bootstrap, offset),
+            *_structure_notes(structure, unknown, shifted),
+        ),
     )
 
 
-def _checked(
+def _array(given: ArrayLike) -> np.ndarray:
+    """Make an array of what was given; one of objects, which nobody accepts, of uneven lists."""
+    try:
+        return np.asarray(given)
+    except ValueError:
+        return np.asarray(0, dtype=object)
+
+
+def _shown(given: ArrayLike, array: np.ndarray) -> str:
+    kind = type(given).__name__
+    if isinstance(given, np.ndarray):
+        kind = "an array"
+    return f"{kind} of shape {array.shape} and type {array.dtype}"
+
+
+def _features(given: ArrayLike) -> np.ndarray:
+    array = _array(given)
+    require(
+        array.dtype.kind in "fiub" and array.ndim == 2 and array.shape[1] > 0,
+        "features must be numbers, one row for each sample and one column for each feature",
+        _shown(given, array),
+        "pass a numeric array, features.reshape(len(features), -1)",
+    )
+    return array.astype(float, copy=False)
+
+
+def _components(given: ArrayLike) -> np.ndarray:
+    array = _array(given)
+    require(
+        array.dtype.kind in "iu" and array.ndim == 2,
+        "components must be integer value indices, one column for each component",
+        _shown(given, array),
+        "pass tasks.from_frame(...).components",
+    )
+    return array.astype(np.int64, copy=False)
+
+
+def _require_consistent(
     features: np.ndarray, components: np.ndarray, bootstrap: int, confidence: float
-) -> np.ndarray:
+) -> None:
     require(
         len(features) == len(components),
         "features and components must have one row for each sample",
@@ -302,12 +406,16 @@ def _checked(
     )
     require(bootstrap >= 0, "bootstrap counts replicates", bootstrap, "use 0 for none")
     require(0 < confidence < 1, "confidence lies between 0 and 1", confidence, "use 0.95")
-    return np.asarray(features, dtype=float)
 
 
 def _notes(
-    n_pairs: np.ndarray, kappa: np.ndarray, counts: np.ndarray, self_pairs: bool, bootstrap: int
-) -> tuple[str, ...]:
+    n_pairs: np.ndarray,
+    kappa: np.ndarray,
+    counts: np.ndarray,
+    self_pairs: bool,
+    bootstrap: int,
+    offset: bool,
+) -> list[str]:
     notes = [
         f"no two tuples share exactly {set_of(mask) or 'nothing'}: that similarity is NaN"
         for mask in np.flatnonzero(n_pairs == 0).tolist()
@@ -317,11 +425,33 @@ def _notes(
     single = int(np.sum(counts == 1))
     if single and not self_pairs:
         notes.append(f"{single} tuples with one sample have no similarity of their own")
-    if single and bootstrap:
+    if bootstrap and single == len(counts):
+        notes.append("no tuple has two samples to draw from: intervals are NaN")
+    elif single and bootstrap:
         notes.append(f"{single} tuples with one sample add no spread to the intervals")
     if kappa[-1] <= kappa[0]:
         notes.append("identical tuples are no more similar than others: saliences are NaN")
-    return tuple(notes)
+    lead, size = abs(kappa[-1] - kappa[0]), np.nanmax(np.abs(kappa))
+    if offset and lead < FEW_DIGITS * size:
+        notes.append(
+            f"identical tuples lead by {lead / size:.0e} of the similarity, so saliences have "
+            "few digits or none; pass centre=True to take the features' common offset away"
+        )
+    return notes
+
+
+def _structure_notes(structure: float, unknown: str, offset: bool) -> list[str]:
+    if unknown:
+        return [f"structure is NaN: {unknown}"]
+    if structure >= 0.5:
+        return []
+    note = (
+        f"structure is {structure:.2f}: tuples differ in ways that their overlap does not know "
+        "of; predictions from `kernel` can be far off"
+    )
+    if offset:
+        note += "; the features' common offset may hide it, look again with centre=True"
+    return [note]
 
 
 def _bootstrap(
@@ -334,7 +464,7 @@ def _bootstrap(
     bootstrap: int,
     seed: int,
 ) -> np.ndarray:
-    if not bootstrap:
+    if not bootstrap or groups.counts.max() < 2:
         return np.empty((0, len(kappa)))
 
     def replicates(rng: np.random.Generator) -> Iterator[np.ndarray]:

@@ -33,7 +33,7 @@ class Slope:
     n: int
 
 
-def slope(task: Task, predictions: Float[np.ndarray, " n"]) -> Slope:
+def slope(task: Task, predictions: Float[np.ndarray, "n *k"]) -> Slope:
     """Fit held-out predictions by a line in their targets, by least squares.
 
     On symbolic addition this is the memorization leak's slope m of f = m y + b.
@@ -78,7 +78,7 @@ def slope(task: Task, predictions: Float[np.ndarray, " n"]) -> Slope:
 
 
 def item_values(
-    task: Task, predictions: Float[np.ndarray, " n"]
+    task: Task, predictions: Float[np.ndarray, "n *k"]
 ) -> tuple[Float[np.ndarray, " items"], ...]:
     r"""Read from held-out predictions what each item adds.
 
@@ -137,7 +137,9 @@ def _held_out(task: Task, predictions: np.ndarray) -> tuple[np.ndarray, np.ndarr
     require(
         predictions.shape == task.targets.shape,
         "predictions must have one entry for each row of the task",
-        f"{len(predictions)} for {len(task.targets)} rows",
+        f"{len(predictions)} for {len(task.targets)} rows"
+        if predictions.ndim == 1
+        else f"an array of shape {predictions.shape}",
         "pass limit.predictions",
     )
     return task.test_targets, predictions[~task.is_train]

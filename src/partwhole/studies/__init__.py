@@ -7,6 +7,7 @@ them, `claims` weighs what is claimed against what was found, and `figure` draws
 
 from partwhole.studies._claim import Claim as Claim
 from partwhole.studies._claim import Verdict as Verdict
+from partwhole.studies._claim import tally as tally
 from partwhole.studies._figure import COLOURS as COLOURS
 from partwhole.studies._figure import STYLE as STYLE
 from partwhole.studies._figure import draw as draw
@@ -20,6 +21,7 @@ from partwhole.studies._study import Study as Study
 from partwhole.studies._study import configuration_hash as configuration_hash
 from partwhole.studies._study import configurations as configurations
 from partwhole.studies._study import find as find
+from partwhole.studies._study import full_name as full_name
 from partwhole.studies._study import registered as registered
 from partwhole.studies._study import run as run
 from partwhole.studies._study import short_name as short_name

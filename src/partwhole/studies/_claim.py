@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal
@@ -121,3 +123,29 @@ class Claim:
         if right < low or high < left:
             return Verdict.FAILS
         return Verdict.OPEN
+
+
+def tally(claims: Iterable[Claim]) -> str:
+    """Count claims and what became of them, in a phrase.
+
+    Examples
+    --------
+    >>> from partwhole.studies import Claim, tally
+    >>> tally([Claim("It is one.", "counting", 1, 1, 0), Claim("It is two.", "counting", 2, 1, 0)])
+    '2 claims: 1 holds, 1 does not'
+    """
+    counts = Counter(claim.verdict for claim in claims)
+    total = counts.total()
+    words = {
+        Verdict.HOLDS: ("holds", "hold"),
+        Verdict.FAILS: ("does not", "do not")
+        if counts[Verdict.HOLDS]
+        else ("does not hold", "do not hold"),
+        Verdict.OPEN: ("inconclusive", "inconclusive"),
+        Verdict.OUTSIDE: ("outside its assumptions", "outside their assumptions"),
+    }
+    head = f"{total} claim{'s' * (total != 1)}"
+    if counts[Verdict.HOLDS] == total:
+        return f"{head}: {'all hold' if total > 1 else 'it holds'}" if total else head
+    parts = [f"{counts[v]} {words[v][counts[v] > 1]}" for v in Verdict if counts[v]]
+    return f"{head}: {', '.join(parts)}"

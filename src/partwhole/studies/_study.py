@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import partial
 from importlib import import_module
 from multiprocessing import get_context
@@ -43,8 +44,9 @@ _NAMES = (
 class Study(Protocol):
     """What a study module has; a module that has it all is a study.
 
-    `CAPTION`, a sentence or two on what the figure shows, is read where the figure cannot be seen;
-    a study without one is captioned by its question.
+    `ANSWER`, one plain sentence that answers the question, stands above the figure. `CAPTION`, a
+    sentence or two on what the figure shows, is read where the figure cannot be seen; a study
+    without one is captioned by its question. Both may be absent.
     """
 
     QUESTION: str
@@ -123,22 +125,39 @@ def short_name(study: ModuleType) -> str:
     return study.__name__.removeprefix("partwhole.studies.")
 
 
+def full_name(name: str) -> str:
+    """Return the name of a registered study, given that name or its last part if that is unique.
+
+    Raises
+    ------
+    InputError
+        If no study, or more than one, has this name.
+    """
+    known = list(registered())
+    ends = [each for each in known if name in (each, each.rpartition(".")[2])]
+    found = [name] if name in known else ends
+    if not known:
+        remedy = "none is registered yet"
+    elif len(ends) > 1:
+        remedy = f"choose from {', '.join(ends)}"
+    else:
+        by_end = {each.rpartition(".")[2]: each for each in known} | {each: each for each in known}
+        (near,) = get_close_matches(name, by_end, 1, 0.0)
+        remedy = f"the nearest is {by_end[near]}"
+    rule = "a study's name is one that `partwhole list` shows"
+    require(len(found) == 1, rule, repr(name), remedy)
+    return found[0]
+
+
 def find(name: str) -> ModuleType:
-    """Return a registered study by its name.
+    """Return a registered study by its name, or by the last part of it.
 
     Raises
     ------
     InputError
         If no study has this name.
     """
-    known = registered()
-    require(
-        name in known,
-        "a study's name is one that `partwhole list` shows",
-        repr(name),
-        f"choose from {', '.join(known)}" if known else "none is registered yet",
-    )
-    return load(known[name])
+    return load(registered()[full_name(name)])
 
 
 def load(module: str) -> ModuleType:
@@ -259,13 +278,21 @@ def _all(
     title: str | None,
 ) -> list[tuple[Arrays, bool]]:
     from rich.console import Console
-    from rich.progress import MofNCompleteColumn, Progress, TimeElapsedColumn, TimeRemainingColumn
+    from rich.progress import (
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
 
     columns = (
         *Progress.get_default_columns()[:2],
         MofNCompleteColumn(),
         TimeElapsedColumn(),
+        TextColumn("elapsed,"),
         TimeRemainingColumn(),
+        TextColumn("left"),
     )
     with Progress(*columns, console=Console(stderr=True), disable=title is None) as bar:
         told = bar.add_task(title or "", total=len(configs))

@@ -17,9 +17,10 @@ from types import ModuleType
 
 from partwhole import __version__, store
 from partwhole.page import Html, join, page, picture, prose, table, tag
-from partwhole.studies._claim import Claim, Verdict
+from partwhole.studies._claim import Claim, Verdict, tally
 from partwhole.studies._figure import render
 from partwhole.studies._study import Result, run, short_name
+from partwhole.studies._words import glossary
 
 # Seconds on two cores that the quick preset of all studies may take together.
 QUICK_LIMIT = 150.0
@@ -137,20 +138,18 @@ def write_report(
 def compose(entries: Sequence[Result | NotRun], *, preset: str, seconds: float) -> str:
     """Write the page of studies that were run and of those that were not."""
     results = [entry for entry in entries if isinstance(entry, Result)]
-    links = [
-        tag("li", tag("a", entry.study.QUESTION, href=f"#{_anchor(entry.name)}"))
-        for entry in entries
-    ]
+    links = [tag("li", _link(entry)) for entry in entries]
     return page(
         "partwhole: what a learner does with unseen combinations",
         header=_opening(),
-        nav=tag("ol", tag("li", tag("a", "All claims and verdicts", href="#ledger")), links),
+        nav=tag("ol", links, tag("li", tag("a", "All verdicts, study by study", href="#verdicts"))),
         main=join(
-            _ledger(results, entries),
+            _ledger(results),
             [
-                _section(each, preset) if isinstance(each, Result) else _missing(each, preset)
+                _section(each) if isinstance(each, Result) else _missing(each, preset)
                 for each in entries
             ],
+            _verdicts(results, entries),
         ),
         footer=_closing(preset, seconds),
     )
@@ -197,6 +196,7 @@ def _opening() -> Html:
             "puts such theory to work: each section asks one question, draws the answer, and lists "
             "what has been claimed beside what was found by another route.",
         ),
+        tag("details", tag("summary", "A few words that recur, in plain English"), glossary()),
     )
 
 
@@ -212,24 +212,21 @@ def _emblem() -> Html:
     return tag("svg", cells, viewBox="0 0 97 97", aria_hidden="true", focusable="false")
 
 
-def _ledger(results: list[Result], entries: Sequence[Result | NotRun]) -> Html:
-    claims = [(claim, result) for result in results for claim in result.claims]
-    counts = Counter(claim.verdict for claim, _ in claims)
-    tiles = [
-        tag("li", tag("strong", counts[each]), verdict_mark(each), tag("small", _MEANING[each]))
-        for each in Verdict
-    ]
-    rows = []
-    for entry in entries:
-        link = tag("a", entry.study.QUESTION, href=f"#{_anchor(entry.name)}")
-        if isinstance(entry, NotRun):
-            rows.append([link, *["–"] * len(Verdict), "failed" if entry.failed else "not run"])
-            continue
-        of = Counter(claim.verdict for claim in entry.claims)
-        seconds = f"{entry.seconds:.1f} s"
-        rows.append([link, *[of[verdict] or "·" for verdict in Verdict], seconds])
-    total = ["Together", *[counts[each] for each in Verdict]]
-    total.append(f"{sum(result.seconds for result in results):.1f} s")
+def _ledger(results: list[Result]) -> Html:
+    """Show how many claims met which verdict; each card leads down to what it counts."""
+    claims = [claim for result in results for claim in result.claims]
+    counts = Counter(claim.verdict for claim in claims)
+    tiles = []
+    for each in Verdict:
+        down = "exceptions" if each is not Verdict.HOLDS and counts[each] else "verdicts"
+        tiles.append(
+            tag(
+                "li",
+                tag("strong", counts[each]),
+                tag("a", verdict_mark(each), href=f"#{down}"),
+                tag("small", _MEANING[each]),
+            )
+        )
     return tag(
         "section",
         tag("h2", "What was claimed, and what was found", id="ledger-title"),
@@ -237,70 +234,94 @@ def _ledger(results: list[Result], entries: Sequence[Result | NotRun]) -> Html:
             "p",
             f"{_count(len(results), 'study', 'studies')} weighed "
             f"{_count(len(claims), 'claim', 'claims')}. A claim names a number; the number found "
-            "comes from another computation. There are four verdicts.",
+            "comes from another computation. A claim that does not hold is a finding, not a fault "
+            "of the run: the note beneath it says what was the case instead.",
         )
         if results
         else tag("p", "No study has been run for this page yet."),
         tag("ul", tiles, class_="tiles"),
-        tag(
-            "div",
-            table(
-                ["Question", *[each.value.capitalize() for each in Verdict], "Time"],
-                rows,
-                caption="Verdicts by study",
-                numbers=range(1, 6),
-                foot=total,
-            ),
-            class_="ledger",
-        )
-        if entries
-        else None,
-        _exceptions(claims),
         id="ledger",
         aria_labelledby="ledger-title",
     )
 
 
-def _exceptions(claims: list[tuple[Claim, Result]]) -> Html | None:
-    rows = [
-        [
-            join(claim.statement, tag("small", claim.note) if claim.note else None),
-            verdict_mark(claim.verdict),
-            tag("a", result.name, href=f"#{_anchor(result.name)}"),
-        ]
+def _verdicts(results: list[Result], entries: Sequence[Result | NotRun]) -> Html:
+    """Close the page: verdicts by study, and every claim that does not simply hold."""
+    rows = []
+    for entry in entries:
+        if isinstance(entry, NotRun):
+            word = "failed" if entry.failed else "not run"
+            rows.append([_link(entry), *["–"] * len(Verdict), word])
+            continue
+        of = Counter(claim.verdict for claim in entry.claims)
+        seconds = f"{entry.seconds:.1f} s"
+        rows.append([_link(entry), *[of[verdict] or "·" for verdict in Verdict], seconds])
+    claims = [(claim, result) for result in results for claim in result.claims]
+    counts = Counter(claim.verdict for claim, _ in claims)
+    total = ["Together", *[counts[each] for each in Verdict]]
+    total.append(f"{sum(result.seconds for result in results):.1f} s")
+    exceptions = [
+        [_told(claim), verdict_mark(claim.verdict), _link(result)]
         for claim, result in claims
         if claim.verdict is not Verdict.HOLDS
     ]
-    if not rows:
-        return None
-    return join(
-        tag("h3", "The claims that do not simply hold"),
-        table(["Claim", "Verdict", "Study"], rows, caption="All claims but those that hold"),
+    return tag(
+        "section",
+        tag("h2", "All verdicts, study by study", id="verdicts-title"),
+        table(
+            ["Question", *[each.value.capitalize() for each in Verdict], "Time"],
+            rows,
+            caption="Verdicts by study",
+            numbers=range(1, 6),
+            foot=total,
+        )
+        if entries
+        else tag("p", "There are none yet."),
+        join(
+            tag("h3", "The claims that do not simply hold", id="exceptions"),
+            table(
+                ["Claim", "Verdict", "Asked"], exceptions, caption="All claims but those that hold"
+            ),
+        )
+        if exceptions
+        else None,
+        id="verdicts",
+        aria_labelledby="verdicts-title",
     )
 
 
-def _section(result: Result, preset: str) -> Html:
+def _link(entry: Result | NotRun) -> Html:
+    return tag("a", entry.study.QUESTION, href=f"#{_anchor(entry.name)}")
+
+
+def _told(claim: Claim) -> Html:
+    return join(claim.statement, tag("small", claim.note) if claim.note else None)
+
+
+def _section(result: Result) -> Html:
     study, anchor = result.study, _anchor(result.name)
     caption = getattr(study, "CAPTION", "") or study.QUESTION
+    answer = getattr(study, "ANSWER", "")
     return tag(
         "section",
         tag("p", result.name, class_="name"),
         tag("h2", study.QUESTION, id=f"{anchor}-title"),
         tag("p", study.SOURCE, class_="source"),
-        prose(_account(study)),
+        tag("p", answer, class_="answer") if answer else None,
         tag(
             "figure",
-            tag(
-                "div",
-                picture(render(result), caption),
-                class_="card",
-                role="region",
-                aria_label=f"Figure of {result.name}",
-                tabindex=0,
-            ),
+            tag("div", picture(render(result), caption), class_="card"),
             tag("figcaption", caption),
         ),
-        _claims_table(result) if result.claims else None,
+        prose(_account(study)),
+        tag(
+            "details",
+            tag("summary", tally(result.claims)),
+            _claims_table(result),
+            open=any(claim.verdict is not Verdict.HOLDS for claim in result.claims),
+        )
+        if result.claims
+        else None,
         _provenance(result),
         id=anchor,
         aria_labelledby=f"{anchor}-title",
@@ -317,7 +338,7 @@ def _claims_table(result: Result) -> Html:
             spread = tag("small", f"{number(low)} to {number(high)}")
         rows.append(
             [
-                join(claim.statement, tag("small", claim.note) if claim.note else None),
+                _told(claim),
                 verdict_mark(claim.verdict),
                 signs[claim.relation] + number(claim.reference),
                 join(number(claim.found), spread),

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable, Sequence
+from decimal import Decimal
+from numbers import Real as RealNumber
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,6 +15,9 @@ from partwhole.tasks._task import Task
 
 if TYPE_CHECKING:
     import pandas as pd
+
+# What pandas calls columns of times, which are neither numbers nor labels until one says which.
+TIMES = ("date", "datetime", "datetime64", "timedelta", "timedelta64", "period", "time", "interval")
 
 
 def from_frame(
@@ -33,13 +39,15 @@ def from_frame(
         Columns that name each row's component values, of any category type. The order of the
         values is that of the categories, else sorted, else that of appearance.
     target : str or sequence of str
-        Numbers are taken as they are, several columns as several outputs. A column of two
-        other labels becomes -1 and +1 in sorted order; one of more becomes an output for each
-        label, +1 for the label and -1 for the others.
+        Numbers are taken as they are, 0 and 1 too; several columns are several outputs. A
+        column of two labels (text, booleans or categories) becomes -1 and +1 in sorted order;
+        one of more becomes an output for each label, +1 for the label and -1 for the others.
     split : str
-        Column that says which rows are seen: booleans, or equal to `train`.
+        Column that says which rows are seen: True, or equal to `train`. Every other row counts
+        as held out, whatever its entry.
     train : hashable, keyword-only, default "train"
-        The entry of `split` that marks training rows, when it is not boolean.
+        The entry of `split` that marks training rows; a column of booleans marks them with
+        True unless `train` is False.
     title : str, keyword-only, default ""
         A name for people.
 
@@ -51,7 +59,9 @@ def from_frame(
     Raises
     ------
     InputError
-        When a column is missing or repeated, an entry is missing, or no row is for training.
+        When `frame` is not a table, a column is missing, repeated or named for two parts, an
+        entry is missing or a list, a target is neither a real number nor a label, or no row is
+        for training.
 
     Examples
     --------
@@ -63,10 +73,35 @@ def from_frame(
     >>> from_frame(table, ["shape", "colour"], "label", "split").n_values
     (2, 2)
     """
+    import pandas as pd
+
+    require(
+        isinstance(frame, pd.DataFrame),
+        "frame is a pandas table",
+        type(frame).__name__,
+        "read it with pandas.read_csv first",
+    )
+    require(
+        not isinstance(components, str),
+        "components is a list of column names",
+        repr(components),
+        f"write [{components!r}]",
+    )
     targets = [target] if isinstance(target, str) else list(target)
     components = list(components)
     require(len(components) >= 1, "components must name a column", "none", "name at least one")
-    for name in [*components, *targets, split]:
+    require(len(targets) >= 1, "target must name a column", "none", "name at least one")
+    used = [*components, *targets, split]
+    name, times = Counter(used).most_common(1)[0]
+    require(
+        times == 1,
+        "each column plays one part",
+        f"{name!r} {'twice' if times == 2 else f'{times} times'}; "
+        f"components {', '.join(map(str, components))}, target {', '.join(map(str, targets))}, "
+        f"split {split}",
+        "name it once, or copy the column under another name",
+    )
+    for name in used:
         found = int(sum(column == name for column in frame.columns))
         require(
             found == 1,
@@ -82,7 +117,7 @@ def from_frame(
             f"{missing} missing in {name!r}",
             "drop or fill those rows first",
         )
-    column: dict[str, pd.Series] = {name: frame[name] for name in [*components, *targets, split]}  # type: ignore[misc]
+    column: dict[str, pd.Series] = {name: _inferred(frame[name]) for name in used}  # type: ignore[misc]
     coded = [_codes(column[name]) for name in components]
     outputs = [_targets(column[name]) for name in targets]
     return Task(
@@ -93,6 +128,23 @@ def from_frame(
         tuple(values for _, values in coded),
         title,
     )
+
+
+def _inferred(column: pd.Series) -> pd.Series:
+    """Give a column of objects the type of its entries, which must be single values."""
+    if column.dtype != object:
+        return column
+    for entry in column:
+        try:
+            hash(entry)
+        except TypeError:
+            require(
+                False,
+                "every cell holds a single value",
+                f"a {type(entry).__name__} in {column.name!r}",
+                "spread it over columns, or turn it into text",
+            )
+    return column.infer_objects()
 
 
 def _codes(column: pd.Series) -> tuple[np.ndarray, tuple[Hashable, ...]]:
@@ -114,8 +166,18 @@ def _targets(column: pd.Series) -> np.ndarray:
     """Take numbers as they are and turn labels into -1 and +1."""
     import pandas as pd
 
+    kind = pd.api.types.infer_dtype(column, skipna=False)
+    unfit = {"complex": "complex numbers", **dict.fromkeys(TIMES, "times")}.get(kind)
+    require(
+        unfit is None,
+        "targets are real numbers or labels",
+        f"{unfit} in {column.name!r}",
+        "turn them into numbers, or into text to use them as labels",
+    )
     if pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column):
         return column.to_numpy(dtype=float)
+    if column.dtype == object and all(map(_is_number, column)):
+        return np.array([float(entry) for entry in column])
     codes, values = _codes(column)
     require(
         len(values) >= 2,
@@ -128,11 +190,15 @@ def _targets(column: pd.Series) -> np.ndarray:
     return 2.0 * np.eye(len(values))[codes] - 1.0
 
 
+def _is_number(entry: object) -> bool:
+    return isinstance(entry, RealNumber | Decimal) and not isinstance(entry, bool | np.bool_)
+
+
 def _training_rows(column: pd.Series, train: Hashable) -> np.ndarray:
     import pandas as pd
 
     if pd.api.types.is_bool_dtype(column):
-        chosen = column.to_numpy(dtype=bool)
+        chosen = column.to_numpy(dtype=bool) != (train is False)
     else:
         chosen = np.asarray([entry == train for entry in column], dtype=bool)
     require(

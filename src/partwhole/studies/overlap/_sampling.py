@@ -8,6 +8,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from partwhole.features import OverlapKernel
+from partwhole.tasks._build import full_grid
 
 ACTIVATIONS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "relu": lambda x: np.maximum(x, 0.0),
@@ -22,12 +23,6 @@ def one_hot(components: Int[np.ndarray, "n C"], n_values: int) -> Float[np.ndarr
     """Return tuples as unit-norm concatenated one-hot inputs."""
     n, n_components = components.shape
     return np.eye(n_values)[components].reshape(n, -1) / np.sqrt(n_components)
-
-
-def grid(n_components: int, n_values: int) -> Int[np.ndarray, "n C"]:
-    """Return every combination, in row-major order."""
-    axes = np.indices((n_values,) * n_components)
-    return axes.reshape(n_components, -1).T
 
 
 def measured(gram: Float[np.ndarray, "n n"], components: Int[np.ndarray, "n C"]) -> np.ndarray:
@@ -47,7 +42,7 @@ def layers(
     input's activity is scaled to unit norm in every layer, as in the theory: without that a
     squared ReLU doubles the log differences of norm in each layer, and any width is too small.
     """
-    components = grid(3, 2)
+    components = full_grid([2, 2, 2])
     inputs = one_hot(components, 2)
     gram = inputs @ inputs.T
     found = [measured(gram, components)]
@@ -68,7 +63,7 @@ def one_layer(n_features: int, rng: np.random.Generator) -> Float[np.ndarray, " 
     Returns S(1; 2) of the features, that of their tangent kernel, and the salience of the first
     component where the inputs' saliences are .3 and .7.
     """
-    components = grid(2, 4)
+    components = full_grid([4, 4])
     inputs = one_hot(components, 4)
     weights = rng.standard_normal((n_features, inputs.shape[1]))
     fields = weights @ inputs.T

@@ -19,6 +19,10 @@ QUESTION = (
     "feature, the context alone, or its memory of whole combinations?"
 )
 SOURCE = "Lippl & Stachenfeld (ICLR 2025), mean size of each kind of conjunction (panel 3e)"
+ANSWER = (
+    "Mostly on the right pairs where it generalises, and on the context alone where it fails; "
+    "the large memorization that was published comes from taking labels in place of answers."
+)
 CAPTION = (
     "Mean absolute coefficient of each kind of conjunction. Bars: published. Squares: the same "
     "analysis of the predicted labels, which is what was published. Circles: of the decision "
@@ -146,7 +150,8 @@ def claims(data: xr.Dataset) -> list[Claim]:
     for way in ("decision values", "exact"):
         weighed.append(
             Claim(
-                f"The failing representation memorizes this much ({way}).",
+                "The failing representation, Rep. 2 on CD-3, memorizes as much as published: mean "
+                f"size of memorization ({way}).",
                 "panel 3e",
                 0.667,
                 float(failing.sel(way=way)),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
@@ -15,7 +17,7 @@ from partwhole.limits import (
     partial_exposure_margin,
 )
 from partwhole.studies import Arrays, Cells, Claim, Config
-from partwhole.studies.overlap._plots import QUIET, look, name, panels
+from partwhole.studies.overlap._plots import COLOURS, QUIET, look, name, panels
 from partwhole.tasks import invariance, partial_exposure
 
 QUESTION = (
@@ -23,10 +25,15 @@ QUESTION = (
     "part keep its meaning when half of its combinations were never seen?"
 )
 SOURCE = "Lippl & Stachenfeld (ICLR 2025), figure of invariance and partial exposure"
+ANSWER = (
+    "The more salient the parts, the more surely; a part seen in half of its combinations keeps"
+    " its meaning, but with a free intercept only if its salience is above 1/4."
+)
 CAPTION = (
     "Margin on the unseen combinations against the salience of single parts. Lines: closed form. "
-    "Circles and squares: minimum-norm interpolation; crosses: hard margin. With a free "
-    "intercept, partial exposure fails below a salience of 1/4."
+    "Hollow circles: minimum-norm interpolation; filled diamonds: hard margin; each is drawn at "
+    "every fourth salience solved. With a free intercept, partial exposure fails below a salience "
+    "of 1/4."
 )
 REVISION = 1
 BUDGET = 3.0
@@ -34,6 +41,7 @@ BUDGET = 3.0
 TASKS = {"invariance": invariance, "partial exposure": partial_exposure}
 VERBS = {"interpolation": interpolate, "hard margin": max_margin}
 INTERCEPTS = ("none", "free")
+MARKS = {"interpolation": "o", "hard margin": "D"}
 STATED = {
     ("invariance", "none"): (0.25, 0.428571, 0.666667),
     ("invariance", "free"): (0.25, 0.428571, 0.666667),
@@ -55,11 +63,10 @@ def _cells(points: int) -> list[Config]:
 PRESETS: dict[str, list[Config]] = {"quick": _cells(21), "laptop": _cells(51), "paper": _cells(101)}
 
 
-def margin(task: str, intercept: str, verb: str, salience: float) -> float:
+def margin(task: str, intercept: Literal["none", "free"], verb: str, salience: float) -> float:
     """Solve one task with one kernel; return the mean margin on what is held out."""
     kernel = OverlapKernel.from_salience([salience])
-    policy = "free" if intercept == "free" else "none"
-    return float(VERBS[verb](TASKS[task](), kernel, intercept=policy).test_margins.mean())
+    return float(VERBS[verb](TASKS[task](), kernel, intercept=intercept).test_margins.mean())
 
 
 def law(task: str, intercept: str, salience: np.ndarray) -> np.ndarray:
@@ -126,21 +133,21 @@ def claims(data: xr.Dataset) -> list[Claim]:
         )
         solved = found.sel(learner="interpolation").sel(salience=list(AT), method="nearest")
         for k, value, number in zip(AT, stated, solved.to_numpy(), strict=True):
-            if task == "partial exposure":
-                weighed.append(
-                    Claim(
-                        f"Margin of {task} at k = {k:g}, {how}.",
-                        "derived here",
-                        value,
-                        float(number),
-                        1e-5,
-                    )
+            weighed.append(
+                Claim(
+                    f"Margin of {task} at S(1;2) = {k:g}, {how}.",
+                    "derived here",
+                    value,
+                    float(number),
+                    1e-5,
                 )
+            )
     for intercept in INTERCEPTS:
         least = data.margin.sel(task="partial exposure", intercept=intercept).min()
         weighed.append(
             Claim(
-                "Partial exposure never ends in the wrong answer: its margin is at least 0 ("
+                "A part seen in half of its combinations is never answered wrongly in the others "
+                "(partial exposure): its margin is at least 0 ("
                 + ("no intercept)." if intercept == "none" else "free intercept)."),
                 source,
                 0,
@@ -149,12 +156,13 @@ def claims(data: xr.Dataset) -> list[Claim]:
                 relation="at least",
                 note=""
                 if intercept == "none"
-                else "the published curve has no intercept; common classifiers always have one",
+                else "Below a salience of 1/4 it is. The published curve has no intercept; common "
+                "classifiers always have one.",
             )
         )
     weighed.append(
         Claim(
-            "With a free intercept partial exposure turns right at this salience.",
+            "Salience above which partial exposure is answered rightly with a free intercept.",
             "derived here",
             0.25,
             float(data.zero.sel(task="partial exposure", intercept="free")),
@@ -185,10 +193,12 @@ def figure(data: xr.Dataset) -> Figure:
         for i, intercept in enumerate(INTERCEPTS):
             ax.plot(fine, law(task, intercept, fine), **look(i))
             one = data.margin.sel(task=task, intercept=intercept)
-            one = one[:, i::2]  # staggered, so that neither hides the other
-            ax.plot(one.salience, one.sel(learner="interpolation"), **look(i, line=False))
-            crosses = look(i, line=False, marker="x", markersize=3.5)
-            ax.plot(one.salience, one.sel(learner="hard margin"), **crosses)
+            # Each learner at every fourth salience, so that no marker hides another.
+            for j, (learner, marker) in enumerate(MARKS.items()):
+                some = one.sel(learner=learner)[2 * i + j :: 4]
+                marks = look(i, line=False, marker=marker, markersize=6 - j, clip_on=False)
+                filled = {"markerfacecolor": COLOURS[i]} if j else {}
+                ax.plot(some.salience, some, **(marks | filled))
         ax.set(title=task, xlabel="salience of single parts, S(1;2)", ylim=(-0.45, 1.05))
     axes[0, 0].set_ylabel("margin on unseen combinations")
     name(axes[0, 0], 0.02, 0.62, "with or without\nan intercept")

@@ -18,6 +18,10 @@ QUESTION = (
     "anchors, seen with every partner, different?"
 )
 SOURCE = "Lippl & Stachenfeld (ICLR 2025), figure 3b, and the theory of theorem 4.2"
+ANSWER = (
+    "Each item counts for its true value times one slope; anchors, met with every partner, keep"
+    " more of theirs than the other items do."
+)
 CAPTION = (
     "Top: the value an item adds to unseen sums. With one anchor the values are compressed in "
     "proportion, by the slopes written beside the lines; with anchors -2 and 2 (filled), the "
@@ -29,6 +33,7 @@ BUDGET = 3.0
 
 VALUES = tuple(range(-4, 5))
 LAYOUTS = {"extrapolation": (0,), "interpolation": (-4, 4), "both": (-2, 2)}
+WORDS = {"extrapolation": "anchor 0", "both": "anchors ±2", "interpolation": "anchors ±4"}
 SHOWN = (0.3, 0.35, 0.4, 0.45, 0.5)
 # Slopes written in the published figure, at these saliences.
 PUBLISHED = (0.43, 0.54, 0.67, 0.82, 1.0)
@@ -124,7 +129,9 @@ def claims(data: xr.Dataset) -> list[Claim]:
         bend = max(bend, float(np.abs(curve - line).max()))
     found.append(
         Claim(
-            "The values lie on the line: largest distance, 5 saliences, both components.",
+            "With one anchor the items' values lie on a line through 0: largest distance, 5 "
+            "saliences, "
+            "both components.",
             "Lippl & Stachenfeld (ICLR 2025), proposition 5.1",
             0.0,
             bend,
@@ -138,7 +145,8 @@ def claims(data: xr.Dataset) -> list[Claim]:
     curve = data.value.sel(layout="both", salience=BESIDE)
     found += [
         Claim(
-            "Anchors, seen with all 9 partners, are compressed less: slope nS / (1 + (n - 2) S) "
+            "Anchors, seen with all n = 9 partners, are compressed less: slope nS / (1 + (n - 2) "
+            "S) "
             "of the anchors ±2, S = .3.",
             "derived here",
             float(law.anchor_slopes[0]),
@@ -146,7 +154,7 @@ def claims(data: xr.Dataset) -> list[Claim]:
             1e-6,
         ),
         Claim(
-            "The other items beside them keep slope pS / (1 + (p - 2) S), S = .3.",
+            "Items beside p = 2 anchors keep the slope pS / (1 + (p - 2) S), S = .3.",
             "Lippl & Stachenfeld (ICLR 2025), proposition 5.1",
             memorization_leak(BESIDE, len(anchors)),
             _slope(curve, _others("both")),
@@ -158,7 +166,9 @@ def claims(data: xr.Dataset) -> list[Claim]:
         for salience, error in zip(saliences, _error(layout, saliences), strict=True):
             found.append(
                 Claim(
-                    f"The error on unseen sums is (1 - m)^2 times their mean square, {layout}, "
+                    "The error on unseen sums is (1 - m)^2 times their mean square, m the leak "
+                    "slope: "
+                    f"{WORDS[layout]}, "
                     f"S = {salience}.",
                     "derived here from proposition 5.1",
                     float(error),
@@ -184,9 +194,10 @@ def _draw_one_anchor(ax: Axes, data: xr.Dataset) -> None:
         ax.plot(ends, leak * ends, **plots.look(i, linewidth=1.4))
         curve = data.value.sel(layout="extrapolation", salience=salience).mean("component")
         ax.plot(curve["item"], curve, **plots.look(i, line=False, markersize=4.5))
-        plots.name(ax, 4.3, leak * 4, f"{leak:.2f}", plots.COLOURS[i])
-    plots.name(ax, -4.1, 2.9, "S from .3 to .5,\nslopes beside")
-    ax.set(title="One anchor, 0", xlabel="item", ylabel="value it adds", xlim=(-4.6, 6.4))
+        # Names are spread a little: lines of small salience end close together.
+        plots.name(ax, 4.5, 1.42 + 0.65 * i, f"{leak:.2f}, S = {salience:g}", plots.COLOURS[i])
+    plots.name(ax, -4.1, 2.9, "slopes\nbeside")
+    ax.set(title="One anchor, 0", xlabel="item", ylabel="value it adds", xlim=(-4.6, 9.4))
     ax.set(xticks=[-4, -2, 0, 2, 4], ylim=(-4.4, 4.4))
 
 
@@ -216,8 +227,7 @@ def _draw_errors(ax: Axes, data: xr.Dataset) -> None:
         solved = data.error.sel(layout=layout)
         ax.plot(data.salience, solved, **plots.look(i, line=False, clip_on=False))
     places = {"extrapolation": (0.21, 8.9), "both": (0.045, 7.9), "interpolation": (0.02, 3.6)}
-    words = {"extrapolation": "anchor 0", "both": "anchors ±2", "interpolation": "anchors ±4"}
     for i, layout in enumerate(LAYOUTS):
-        plots.name(ax, *places[layout], words[layout], plots.COLOURS[i])
+        plots.name(ax, *places[layout], WORDS[layout], plots.COLOURS[i])
     ax.set(title="Error on unseen sums", xlabel="salience S(1;2)", ylabel="mean squared error")
     ax.set(xlim=(0, 0.5), ylim=(0, None))

@@ -18,6 +18,10 @@ QUESTION = (
     "shrunken copy of the truth, and by how much?"
 )
 SOURCE = "Lippl & Stachenfeld (ICLR 2025), proposition 5.1 and equation 3, figure 3a"
+ANSWER = (
+    "Part of each sum is remembered as that pair, and what is remembered cannot help a new "
+    "pair: answers shrink, less so with more anchors or more salient parts."
+)
 CAPTION = (
     "Top: the slope of unseen sums for 1 to 5 anchors, by the closed form (lines) and by solving "
     "the task (markers). Bottom left: an anchor off centre leaves the slope alone and adds an "
@@ -73,11 +77,11 @@ def _variants() -> dict[str, tuple[str, float]]:
         kernel = OverlapKernel.from_salience(shares)
         cubes.append(addition_law([FIVE] * 3, [[0]] * 3, kernel, intercept="free").slopes[0])
     return {
-        "With unequal anchors a component's slope follows the number of the other's: 2, S = .3.": (
+        "A component's slope follows the number of the other's anchors: 2 opposite, S = .3.": (
             "2 anchors\nopposite",
             memorization_leak(0.3, 2),
         ),
-        "With unequal anchors a component's slope follows the number of the other's: 1, S = .3.": (
+        "A component's slope follows the number of the other's anchors: 1 opposite, S = .3.": (
             "1 anchor\nopposite",
             memorization_leak(0.3, 1),
         ),
@@ -142,7 +146,7 @@ def _on_the_line(data: xr.Dataset) -> list[Claim]:
     found = [
         Claim(
             f"With {p} anchor{'s' * (p > 1)} and S(1;2) = .3 unseen sums have slope "
-            "pS / (1 + (p - 2) S).",
+            f"pS / (1 + (p - 2) S), p = {p}.",
             source,
             memorization_leak(0.3, p),
             float(data.line.sel(anchors=p, salience=0.3, column="first")),
@@ -151,7 +155,8 @@ def _on_the_line(data: xr.Dataset) -> list[Claim]:
         for p in ANCHORS
     ]
     residual = Claim(
-        "Every unseen sum lies on the line: largest distance from it, 5 layouts.",
+        "Every unseen sum lies on a line, the true sum times the leak slope: largest distance "
+        "from it, 5 layouts of anchors.",
         source,
         0.0,
         float(data.line.sel(column="residual").max()),
@@ -190,7 +195,8 @@ def _off_centre(data: xr.Dataset) -> list[Claim]:
             1e-6,
         ),
         Claim(
-            "Unseen sums are proportional to the truth, without offset, also for the anchor -4.",
+            "Unseen sums are proportional to the truth, without offset, even when the one anchor, "
+            "-4, is off centre (offset, S = .4).",
             "Lippl & Stachenfeld (ICLR 2025), proposition 5.1",
             0.0,
             float(free.sel(column="offset")),
@@ -209,14 +215,14 @@ def _off_centre(data: xr.Dataset) -> list[Claim]:
         error = float(np.mean((law(truth) - task.test_targets) ** 2))
         found += [
             Claim(
-                f"What appears is an offset, {words}.",
+                f"An anchor off centre (-4) adds an offset to unseen sums, {words} (S = .4).",
                 "derived here",
                 law.intercept,
                 float(line.sel(column="offset")),
                 1e-6,
             ),
             Claim(
-                f"The anchor off centre costs this mean squared error, {words}.",
+                f"An anchor off centre (-4) costs this mean squared error, {words} (S = .4).",
                 "derived here",
                 error,
                 float(line.sel(column="error")),

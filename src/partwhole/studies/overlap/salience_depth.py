@@ -22,6 +22,10 @@ SOURCE = (
     "Lippl & Stachenfeld (ICLR 2025), figure 2, propositions 4.1 and B.2, and the appendix's "
     "figure on unequal inputs"
 )
+ANSWER = (
+    "Deeper networks represent more and more of the whole and less of its parts; only with the "
+    "Gaussian nonlinearity does some of the parts remain at any depth."
+)
 CAPTION = (
     "Salience of single components, pairs and full conjunctions after each layer of a random "
     "network. Lines: the recursion for infinite width. Markers: sampled networks of finite width, "
@@ -146,6 +150,19 @@ def gather(cells: Cells) -> xr.Dataset:
     return data
 
 
+def gaussian_plateau(n_components: int) -> float:
+    r"""Return the salience S(C; C) that deep Gaussian networks end at, in closed form.
+
+    The layer map :math:`x \to \sqrt{5 / (9 - 4 x^2)}` is a Möbius map of :math:`x^2` with fixed
+    points 1 and 5/4, so :math:`h(x) = (1 - x^2) / (5 - 4 x^2)` shrinks by exactly 4/5 in each
+    layer (Koenigs' function). Similarities approach :math:`1 - h(o/C) / h(0)` once scaled to
+    start at 0; derived here.
+    """
+    shared = np.arange(n_components + 1) / n_components
+    h = (1.0 - shared**2) / (5.0 - 4.0 * shared**2)
+    return float(OverlapKernel.from_similarity((1.0 - h / h[0]).tolist()).salience[-1])
+
+
 def claims(data: xr.Dataset) -> list[Claim]:
     source = "Lippl & Stachenfeld (ICLR 2025)"
     found: list[Claim] = []
@@ -230,14 +247,13 @@ def claims(data: xr.Dataset) -> list[Claim]:
             )
         )
     for size in SIZES:
-        limit = float(data.limit.sel(network="gaussian", size=size, order=size))
         found.append(
             Claim(
                 f"With {size} components deep Gaussian networks end at a plateau, "
                 f"S({size};{size}) of "
-                + ("7/8." if size == 2 else "the limit of Koenigs' function."),
+                + ("7/8." if size == 2 else "the value that Koenigs' function gives."),
                 "derived here",
-                7 / 8 if size == 2 else limit,
+                gaussian_plateau(size),
                 float(deepest.sel(network="gaussian", size=size, order=size)),
                 1e-6,
             )
@@ -245,7 +261,7 @@ def claims(data: xr.Dataset) -> list[Claim]:
     rest = 1.0 - data.deep.sel(network="relu", size=3, order=3).values
     found.append(
         Claim(
-            "A ReLU network gets there slowly: what is not in the full conjunction falls as "
+            "A deep ReLU network turns to the full conjunction slowly: what is not in it falls as "
             "1/depth (exponent).",
             "derived here",
             -1.0,

@@ -18,6 +18,10 @@ QUESTION = (
     "them easier, as people and animals do?"
 )
 SOURCE = "Lippl & Stachenfeld (ICLR 2025), transitive ordering"
+ANSWER = (
+    "Yes, to both: it orders every unseen pair rightly, and the farther apart two items are, "
+    "the larger its margin."
+)
 CAPTION = (
     "Left: the rank that a kernel learner gives to each of seven items after seeing neighbours "
     "only. Right: its margin on pairs by their distance; distance 1 was trained (filled). Lines: "
@@ -168,22 +172,30 @@ def claims(data: xr.Dataset) -> list[Claim]:
             relation="at least",
         ),
         Claim(
-            "Every unseen pair is ordered rightly (least accuracy, regression).",
+            "Every unseen pair of an order is told rightly (least accuracy, regression).",
             "transitive ordering",
             1,
             float(data.right.min(skipna=False)),
             0,
         ),
         Claim(
-            "Every unseen pair is ordered rightly (least accuracy, hard margin).",
+            "Every unseen pair of an order is told rightly (least accuracy, hard margin).",
             "transitive ordering",
             1,
             float(data.hard.min(skipna=False)),
             0,
         ),
-        Claim("The signs of unseen pairs are within reach.", here, 1, int(seven.signs), 0),
         Claim(
-            "The exact answers -1 and +1 are not: best share of variance that ranks explain.",
+            "The right sign of every unseen pair of an order is within reach (1: yes).",
+            here,
+            1,
+            int(seven.signs),
+            0,
+        ),
+        Claim(
+            "The exact answers -1 and +1 to unseen pairs of an order are out of reach: best share "
+            "of "
+            "their variance that ranks explain.",
             here,
             best_share(7),
             float(seven.r_squared),

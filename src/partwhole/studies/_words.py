@@ -1,0 +1,37 @@
+"""The few words that every study uses, each in a line of plain English."""
+
+from __future__ import annotations
+
+from partwhole.page import Html, tag
+
+WORDS = {
+    "component": "A slot of the input, such as the first number of a sum; it holds one of several "
+    "values.",
+    "tuple": "One whole input: a value for each component.",
+    "conjunction": "Values of some components taken together: a part, a pair, up to the whole "
+    "tuple.",
+    "salience S(k;C)": "How much of a representation each conjunction of k out of C components "
+    "takes up. S(1;2) = 1/2: it is all parts; 0: all memory of whole pairs.",
+    "kernel": "How similar two inputs are to a learner; here it depends only on which components "
+    "they share.",
+    "anchor": "A value that was seen with every partner, while other values met only anchors.",
+    "leak slope": "How much of the truth is left in answers to unseen combinations: 1 is all, 0 is "
+    "nothing; the rest leaked into memory.",
+    "margin": "The answer times its right sign: above 0 is right, and more is surer.",
+    "ridge": "A penalty on large weights, which lets a fit miss its training targets a little.",
+    "intercept": "A constant added to every answer; free when it is fitted without penalty.",
+    "CD-n": "Context dependence: a context says which of two features decides. The n by n "
+    "combinations of n values of each feature are never seen; CD-3 is the hardest.",
+    "Rep. 1, Rep. 2": "The two representations marked in the paper's diagram of context "
+    "dependence: pairs are more salient in Rep. 1, single parts in Rep. 2.",
+    "lazy": "Said of a network whose features hardly move in training, so that it behaves as a "
+    "kernel does.",
+    "tangent kernel": "The kernel of a wide network of which every layer is trained, each weight "
+    "a little.",
+}
+
+
+def glossary() -> Html:
+    """Return the words with their meanings as a list of definitions."""
+    rows = [tag("div", tag("dt", word), tag("dd", told)) for word, told in WORDS.items()]
+    return tag("dl", rows, class_="words")
