@@ -4,6 +4,8 @@ from partwhole.limits.addition import AdditionLaw as AdditionLaw
 from partwhole.limits.addition import addition_law as addition_law
 from partwhole.limits.addition import effective_salience as effective_salience
 from partwhole.limits.addition import memorization_leak as memorization_leak
+from partwhole.limits.certificates import Certificate as Certificate
+from partwhole.limits.certificates import rectangles as rectangles
 from partwhole.limits.costs import Cost as Cost
 from partwhole.limits.costs import DualTerm as DualTerm
 from partwhole.limits.costs import Quadratic as Quadratic
@@ -20,9 +22,7 @@ from partwhole.limits.limit import Outcome as Outcome
 from partwhole.limits.ordering import transitive_ranks as transitive_ranks
 from partwhole.limits.shortcut import shortcut_boundary as shortcut_boundary
 from partwhole.limits.shortcut import shortcut_margin as shortcut_margin
-from partwhole.limits.solvability import Certificate as Certificate
 from partwhole.limits.solvability import Solvability as Solvability
-from partwhole.limits.solvability import rectangles as rectangles
 from partwhole.limits.solvability import solvability as solvability
 from partwhole.limits.sweeps import interpolation_sweep as interpolation_sweep
 from partwhole.limits.sweeps import margin_sweep as margin_sweep

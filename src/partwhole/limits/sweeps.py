@@ -269,15 +269,16 @@ def interpolation_sweep(
     seen = gram.sum(axis=0) / n
     centred = gram - seen - seen[:, None] + seen.sum() / n
     size, basis = np.linalg.eigh(centred)
-    loaded = basis.T @ (y - mean)
-    below = np.maximum(size, 0.0)[:, None] * salience + (1.0 - 2.0 * salience + ridge)
     # What no component carries says nothing of held-out tuples; its weight would only cancel.
-    idle = np.broadcast_to((size <= 1e-11 * max(float(size[-1]), 1.0))[:, None], below.shape)
-    weight = np.where(idle, 0.0, salience / np.where(idle, 1.0, below))
+    carried = size > 1e-11 * max(float(size[-1]), 1.0)
+    size, basis = size[carried], basis[:, carried]
+    weight = salience / (size[:, None] * salience + (1.0 - 2.0 * salience + ridge))
+    loaded = basis.T @ (y - mean)
     # v times S, for every salience and output side by side: (n, B k).
-    pulled = basis @ (weight[:, :, None] * loaded[:, None, :]).reshape(n, -1)
+    loads = weight[:, :, None] * loaded[:, None, :]
+    pulled = basis @ loads.reshape(len(size), len(salience) * y.shape[1])
     across = np.equal.outer(test[0], train[0]).astype(float)
     across += np.equal.outer(test[1], train[1])
-    outputs = (across - seen) @ pulled + np.tile(mean, len(salience))
-    outputs = outputs.reshape(test.shape[1], len(salience), y.shape[1]).swapaxes(0, 1)
+    outputs = (across - seen) @ pulled
+    outputs = outputs.reshape(test.shape[1], len(salience), y.shape[1]).swapaxes(0, 1) + mean
     return outputs.reshape(len(salience), test.shape[1], *task.targets.shape[1:])
