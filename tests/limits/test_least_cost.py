@@ -306,6 +306,13 @@ X, Y = np.eye(2), np.ones(2)
             "slack is one number or one for each row; got shape (3,) for 2 rows; pass a number",
         ),
         (
+            lambda: least_cost(
+                np.ones((20_000, 1)), np.ones(20_000), Quadratic(), Equal(1.0), intercept="none"
+            ),
+            "the dual form may take 8 GiB; got 20000 rows, which need about 12; take fewer rows; "
+            "interpolation with nonnegative saliences has no such limit",
+        ),
+        (
             lambda: Equal(-1.0),
             "slack must be nonnegative and finite; got -1..-1; 0 means that the fit is exact",
         ),

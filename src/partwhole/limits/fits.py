@@ -58,6 +58,16 @@ class Equal:
         """Return None: equalities have free multipliers."""
         return None
 
+    def gain(
+        self, targets: Float[np.ndarray, "n *k"], multipliers: Float[np.ndarray, "n *k"]
+    ) -> float:
+        """Return the dual's linear part, the targets times their multipliers."""
+        return float(np.sum(targets * multipliers))
+
+    def constant(self, targets: Float[np.ndarray, " n"]) -> float | None:
+        """Return the constant that fits all by itself, if one does."""
+        return float(targets[0]) if np.ptp(targets) == 0 else None
+
     def misfit(
         self, targets: Float[np.ndarray, "n *k"], outputs: Float[np.ndarray, "n *k"]
     ) -> Float[np.ndarray, "n *k"]:
@@ -89,6 +99,16 @@ class Margin:
             "recode labels 0 and 1 as 2 y - 1; for numbers use the fit Equal or Tube",
         )
         return OneSided(np.arange(len(targets)), targets, np.ones_like(targets))
+
+    def gain(
+        self, targets: Float[np.ndarray, "n *k"], multipliers: Float[np.ndarray, "n *k"]
+    ) -> float:
+        """Return the dual's linear part: every multiplier, in its label's direction."""
+        return float(np.sum(targets * multipliers))
+
+    def constant(self, targets: Float[np.ndarray, " n"]) -> float | None:
+        """Return the smallest constant that separates all by itself: the label, if there is one."""
+        return float(targets[0]) if np.ptp(targets) == 0 else None
 
     def misfit(
         self, targets: Float[np.ndarray, "n *k"], outputs: Float[np.ndarray, "n *k"]
@@ -124,6 +144,18 @@ class Tube:
             np.repeat([1.0, -1.0], n),
             np.concatenate([targets, -targets]) - self.width,
         )
+
+    def gain(
+        self, targets: Float[np.ndarray, "n *k"], multipliers: Float[np.ndarray, "n *k"]
+    ) -> float:
+        """Return the dual's linear part less the price of the width."""
+        price = float(self.width) * float(np.sum(np.abs(multipliers)))
+        return float(np.sum(targets * multipliers)) - price
+
+    def constant(self, targets: Float[np.ndarray, " n"]) -> float | None:
+        """Return the middle of the constants that fit all by themselves, if any does."""
+        low, high = float(targets.min()), float(targets.max())
+        return 0.5 * (low + high) if high - low <= 2.0 * float(self.width) else None
 
     def misfit(
         self, targets: Float[np.ndarray, "n *k"], outputs: Float[np.ndarray, "n *k"]

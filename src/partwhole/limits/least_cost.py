@@ -20,7 +20,7 @@ from partwhole._types import Real
 from partwhole.features.conjunctions import ConjunctionDesign
 from partwhole.features.design import Design, as_design
 from partwhole.limits.costs import Cost, Quadratic
-from partwhole.limits.fits import Equal, Fit, Margin, Tube
+from partwhole.limits.fits import Equal, Fit
 from partwhole.limits.limit import Limit, Outcome
 from partwhole.limits.solvers import active_set, dual_newton, sparse_primal
 from partwhole.limits.solvers.dual_newton import Border, DualSolution
@@ -102,6 +102,7 @@ def least_cost(
     Examples
     --------
     >>> import numpy as np
+    >>> from partwhole.limits import Margin, Quadratic
     >>> limit = least_cost(
     ...     np.array([[1.0], [3.0]]), np.array([-1.0, 1.0]), Quadratic(), Margin(), intercept="free"
     ... )
@@ -160,9 +161,7 @@ def least_cost(
         )
     if solver == "primal":
         require(
-            isinstance(cost, Quadratic)
-            and isinstance(fit, Equal)
-            and isinstance(design, ConjunctionDesign),
+            all(map(isinstance, (cost, fit, design), SOLVERS["primal"])),
             "the primal solver serves the quadratic cost and the fit Equal on conjunctions",
             f"{type(cost).__name__}, {type(fit).__name__} and {type(design).__name__}",
             "leave solver out",
@@ -230,15 +229,7 @@ def _dual_value(
         if not isinstance(intercept, str)
         else 0.0
     )
-    one_sided = fit.one_sided(targets) if targets.ndim == 1 else None
-    if one_sided is None:
-        gain = float(np.sum(targets * v))
-    elif isinstance(fit, Margin):
-        gain = float(np.sum(np.abs(v)))
-    else:
-        width = float(fit.width) if isinstance(fit, Tube) else 0.0
-        gain = float(np.sum(targets * v)) - width * float(np.sum(np.abs(v)))
-    return gain - conjugate - square - penalty
+    return fit.gain(targets, v) - conjugate - square - penalty
 
 
 def _certified(
@@ -401,7 +392,7 @@ def _newton(
     border = _border(intercept, n)
     one_sided = fit.one_sided(targets)
     if one_sided is not None and intercept == "free":
-        level = _constant_fit(targets, fit)
+        level = fit.constant(targets)
         if level is not None:
             nothing = np.zeros(design.shape[1])
             return _certified(
@@ -445,15 +436,6 @@ def _newton(
     else:
         solution = dual_newton.one_sided_newton(term, one_sided, border, **limits)
     return _from_dual(design, targets, cost, fit, intercept, solution)
-
-
-def _constant_fit(targets: np.ndarray, fit: Fit) -> float | None:
-    """Return the constant that fits all by itself, if one does: least in size, or in the middle."""
-    low, high = float(targets.min()), float(targets.max())
-    if isinstance(fit, Margin):
-        return low if low == high else None
-    width = float(fit.width) if isinstance(fit, Tube) else 0.0
-    return 0.5 * (low + high) if high - low <= 2.0 * width else None
 
 
 def _from_dual(
