@@ -7,8 +7,10 @@ from io import BytesIO
 import numpy as np
 import pytest
 
-from partwhole.limits import shortcut_margin
+from partwhole.features import OverlapKernel
+from partwhole.limits import interpolate, shortcut_margin
 from partwhole.studies.overlap import phase_diagrams as study
+from partwhole.tasks import context_dependence
 
 
 @pytest.fixture(scope="module")
@@ -87,3 +89,10 @@ def test_it_draws(data):
     file = BytesIO()
     study.figure(data).savefig(file)
     assert file.tell() > 10_000
+
+
+def test_the_corner_that_can_not_be_fitted_is_no_failed_solve():
+    """At S = (1/3, 0, 0) law and solve are both NaN; elsewhere a NaN solve stays inconclusive."""
+    assert np.isnan(shortcut_margin(1 / 3, 0.0, fit="regression"))
+    task, corner = context_dependence(3), OverlapKernel.from_salience([1 / 3, 0.0])
+    assert np.isnan(interpolate(task, corner, intercept="free").test_margins).all()
