@@ -319,6 +319,13 @@ def test_sampled_relu_features_have_the_predicted_salience():
             "the inputs' kernel must have as many components as the network's inputs; got 2 and "
             "3; change n_components",
         ),
+        (
+            lambda: OverlapKernel.random_network(
+                "relu", 2, 1, inputs=OverlapKernel.from_similarity([0.0, 2.0, 1.0])
+            ),
+            "no two inputs can be more similar than identical ones; got 2 beside 1; check the "
+            "inputs' similarities",
+        ),
     ],
 )
 def test_sentences(call, sentence):
@@ -350,21 +357,3 @@ def test_deep_limit_is_normalised_where_sharing_one_component_means_less_than_no
     found = deep_limit("gaussian", 2, inputs=inputs).similarity
     np.testing.assert_allclose(found[[0, 2]], [0.0, 1.0], atol=1e-12)
     assert found[1] < 0
-
-
-@pytest.mark.parametrize(
-    ("call", "sentence"),
-    [
-        (
-            lambda: OverlapKernel.random_network(
-                "relu", 2, 1, inputs=OverlapKernel.from_similarity([0.0, 2.0, 1.0])
-            ),
-            "no two inputs can be more similar than identical ones; got 2 beside 1; check the "
-            "inputs' similarities",
-        ),
-    ],
-)
-def test_more_sentences(call, sentence):
-    with pytest.raises(InputError) as caught:
-        call()
-    assert str(caught.value) == sentence

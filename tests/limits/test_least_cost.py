@@ -317,6 +317,13 @@ X, Y = np.eye(2), np.ones(2)
             "slack must be nonnegative and finite; got -1..-1; 0 means that the fit is exact",
         ),
         (lambda: Tube(-0.1), "a tube's width is at least 0; got -0.1; use its size"),
+        (
+            lambda: least_cost(
+                CONJUNCTIONS, Y, Quadratic({(0,): -0.5}), Equal(1.0), intercept="none"
+            ),
+            "weights must be nonnegative in the primal form; got -0.5 for [(0,)]; use "
+            'solver="dual"',
+        ),
     ],
 )
 def test_sentences(call, sentence):
@@ -494,21 +501,3 @@ def test_large_exact_fits_equal_small_ones(monkeypatch, intercept):
 
 
 CONJUNCTIONS = ConjunctionDesign.seen(np.array([[0, 0], [1, 1]]), [(0,), (1,)], (2, 2))
-
-
-@pytest.mark.parametrize(
-    ("call", "sentence"),
-    [
-        (
-            lambda: least_cost(
-                CONJUNCTIONS, Y, Quadratic({(0,): -0.5}), Equal(1.0), intercept="none"
-            ),
-            "weights must be nonnegative in the primal form; got -0.5 for [(0,)]; use "
-            'solver="dual"',
-        ),
-    ],
-)
-def test_more_sentences(call, sentence):
-    with pytest.raises(InputError) as caught:
-        call()
-    assert str(caught.value) == sentence

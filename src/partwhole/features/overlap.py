@@ -17,6 +17,7 @@ from partwhole.features.subsets import (
     kernel_spectrum,
     mask_of,
     moebius,
+    overlap_sets,
     set_of,
     set_sizes,
     zeta,
@@ -248,7 +249,7 @@ class OverlapKernel:
         return cls(n_components, network_sigma(nonlinearity, depth, kind, kappa))
 
     def nonnegative(self) -> OverlapKernel:
-        """Return this kernel with every salience below 0 set to 0.
+        """Return this kernel with every salience, and the constant, below 0 set to 0.
 
         Measured saliences of sets that play no part scatter around 0; below it, no learner
         of a full grid has them.
@@ -375,10 +376,7 @@ class OverlapKernel:
             For checks and small tasks; the solvers of `partwhole.limits` never need it.
         """
         other = a if b is None else b
-        overlap = np.zeros((len(a), len(other)), dtype=np.int64)
-        for c in range(self.n_components):
-            overlap |= (a[:, None, c] == other[None, :, c]).astype(np.int64) << c
-        return self.kappa[overlap]
+        return self.kappa[overlap_sets(a, other)]
 
     def _require_grid(self, n_values: Sequence[int]) -> None:
         require(

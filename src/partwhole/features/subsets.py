@@ -37,6 +37,14 @@ def set_sizes(n_components: int) -> Int[np.ndarray, " sets"]:
     return np.array([mask.bit_count() for mask in range(1 << n_components)])
 
 
+def overlap_sets(a: Int[np.ndarray, "n C"], b: Int[np.ndarray, "m C"]) -> Int[np.ndarray, "n m"]:
+    """Return the bitmask of shared components for every pair of tuples."""
+    overlap = np.zeros((len(a), len(b)), dtype=np.int64)
+    for c in range(a.shape[1]):
+        overlap |= (a[:, None, c] == b[None, :, c]).astype(np.int64) << c
+    return overlap
+
+
 def zeta(sigma: Float[np.ndarray, "*batch sets"]) -> Float[np.ndarray, "*batch sets"]:
     r"""Sum over subsets: :math:`\kappa(O) = \sum_{S \subseteq O} \sigma_S`.
 

@@ -18,7 +18,7 @@ from jaxtyping import Float, Int
 from partwhole._checks import require
 from partwhole._types import Real
 from partwhole.features.overlap import OverlapKernel
-from partwhole.features.subsets import kernel_spectrum, zeta
+from partwhole.features.subsets import kernel_spectrum, overlap_sets, zeta
 from partwhole.limits.fits import OneSided
 from partwhole.limits.kernel_machines import Distinct
 from partwhole.limits.solvers.active_set import solve_one_sided
@@ -26,14 +26,6 @@ from partwhole.limits.solvers.dual_newton import Border
 from partwhole.tasks import Task
 
 CELL_LIMIT = 4000
-
-
-def overlap_sets(a: Int[np.ndarray, "n C"], b: Int[np.ndarray, "m C"]) -> Int[np.ndarray, "n m"]:
-    """Return the bitmask of shared components for every pair of tuples."""
-    overlap = np.zeros((len(a), len(b)), dtype=np.int64)
-    for c in range(a.shape[1]):
-        overlap |= (a[:, None, c] == b[None, :, c]).astype(np.int64) << c
-    return overlap
 
 
 def equitable_cells(colours: Int[np.ndarray, "n n"]) -> Int[np.ndarray, " n"]:

@@ -87,10 +87,8 @@ def factor(gram: Float[np.ndarray, "n n"]) -> Float[np.ndarray, "n n"]:
 
 def without_negative(kernel: OverlapKernel) -> tuple[OverlapKernel, float]:
     """Set negative saliences to 0; return the kernel and how much was cut, as a salience."""
-    sigma = kernel.sigma.copy()
-    sigma[1:] = np.maximum(sigma[1:], 0.0)
-    cut = float(np.sum(sigma - kernel.sigma) / kernel.range)
-    return OverlapKernel(kernel.n_components, sigma), cut
+    whole = kernel.nonnegative()
+    return whole, float(np.sum((whole.sigma - kernel.sigma)[1:]) / kernel.range)
 
 
 def overlap_rung(task: Task, kernel: OverlapKernel, ridge: float = 0.0) -> np.ndarray:
