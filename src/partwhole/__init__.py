@@ -8,6 +8,8 @@ limits
     Where learning ends: `interpolate`, `max_margin`, `solvability`, `least_cost`, closed forms.
 measures
     Arrays in, numbers out: `salience`, `additivity`, `accuracy`, `slope`.
+audit
+    Will a training split support its test? `audit_split`, also ``partwhole audit``.
 studies
     Theory beside computation, with claims and verdicts; also the command ``partwhole``.
 """
@@ -15,18 +17,29 @@ studies
 from __future__ import annotations
 
 from importlib import import_module
-from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from partwhole import features, limits, measures, studies, tasks
+    from partwhole import audit, features, limits, measures, studies, tasks
+    from partwhole.audit import audit_split
 
 __version__ = "0.1.0"
-__all__ = ["__version__", "features", "limits", "measures", "studies", "tasks"]
+__all__ = [
+    "__version__",
+    "audit",
+    "audit_split",
+    "features",
+    "limits",
+    "measures",
+    "studies",
+    "tasks",
+]
 
 
-def __getattr__(name: str) -> ModuleType:
+def __getattr__(name: str) -> Any:
     """Import a room on its first use, so that `import partwhole` stays quick."""
+    if name == "audit_split":
+        return import_module(f"{__name__}.audit").audit_split
     if name in __all__:
         return import_module(f"{__name__}.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}; it has {__all__}")

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 import html
+import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from io import BytesIO
@@ -192,7 +194,43 @@ def table(
     )
 
 
-def page(title: str, *, header: Any, main: Any, nav: Any = None, footer: Any = None) -> str:
+def data(value: Any, **attributes: Any) -> Html:
+    """Carry data for the page's script; no text in it can end the element or start another.
+
+    Parameters
+    ----------
+    value : Any
+        What JSON can hold.
+    **attributes
+        Attributes of the element, such as its id.
+
+    Returns
+    -------
+    Html
+
+    Examples
+    --------
+    >>> print(data(["</script>"]))
+    <script type="application/json">["\\u003c/script\\u003e"]</script>
+    """
+    text = json.dumps(value, separators=(",", ":"), allow_nan=False)
+    # json.dumps has written everything beyond ASCII, U+2028 too, as escapes already.
+    for sign in "<>&":
+        text = text.replace(sign, f"\\u{ord(sign):04x}")
+    opening = str(tag("script", type="application/json", **attributes)).removesuffix("</script>")
+    return Html(f"{opening}{text}</script>")
+
+
+def page(
+    title: str,
+    *,
+    header: Any,
+    main: Any,
+    nav: Any = None,
+    footer: Any = None,
+    style: str = "",
+    script: str = "",
+) -> str:
     """Build a whole page: one file that asks nothing of the network.
 
     Parameters
@@ -203,6 +241,11 @@ def page(title: str, *, header: Any, main: Any, nav: Any = None, footer: Any = N
         The page's opening, with its one `h1`, and its content.
     nav, footer : children, default None
         Links into the page, and its closing lines.
+    style : str, default ""
+        Rules to add to those of every page.
+    script : str, default ""
+        The page's one script. The browser is told its digest, to run no other and to load
+        nothing.
 
     Returns
     -------
@@ -214,10 +257,18 @@ def page(title: str, *, header: Any, main: Any, nav: Any = None, footer: Any = N
     <!doctype html>
     <html lang="en"><hea
     """
-    style = Path(__file__).with_name("page.css").read_text("utf-8")
+    style = Path(__file__).with_name("page.css").read_text("utf-8") + style
+    policy = None
+    if script:
+        digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+        policy = (
+            "default-src 'none'; img-src data:; style-src 'unsafe-inline'; "
+            f"script-src 'sha256-{digest}'"
+        )
     head = tag(
         "head",
         tag("meta", charset="utf-8"),
+        tag("meta", http_equiv="Content-Security-Policy", content=policy) if policy else None,
         tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
         tag("meta", name="color-scheme", content="light dark"),
         tag("title", title),
@@ -231,6 +282,7 @@ def page(title: str, *, header: Any, main: Any, nav: Any = None, footer: Any = N
         tag("nav", nav, aria_label="On this page") if nav is not None else None,
         tag("main", main, id="content", tabindex=-1),
         tag("footer", footer) if footer is not None else None,
+        tag("script", Html(script)) if script else None,
     )
     return f"<!doctype html>\n{tag('html', head, body, lang='en')}\n"
 

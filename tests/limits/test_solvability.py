@@ -10,7 +10,9 @@ import cvxpy as cp
 import numpy as np
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 from random_tasks import tasks as random_tasks
+from scipy.optimize import linprog
 
 from partwhole import tasks
 from partwhole._checks import InputError
@@ -242,8 +244,21 @@ ALL_SEEN = replace(tasks.associative_inference(), is_train=np.ones(16, bool))
         ),
         (
             lambda: solvability(tasks.symbolic_addition(), kind="classification"),
-            "classification needs one output with labels -1 and +1; got targets of shape (81,) "
-            "in -8..8; ask for one label at a time, or for kind='regression'",
+            "classification needs labels -1 and +1, or one output for each label, +1 for its own; "
+            "got targets of shape (81,) in -8..8; ask for one label at a time, or for "
+            "kind='regression'",
+        ),
+        (
+            lambda: solvability(
+                replace(ALL_SEEN, targets=np.ones((16, 3)), is_train=np.arange(16) > 1)
+            ),
+            "classification needs labels -1 and +1, or one output for each label, +1 for its own; "
+            "got targets of shape (16, 3) in 1..1; ask for one label at a time, or for "
+            "kind='regression'",
+        ),
+        (
+            lambda: solvability(tasks.symbolic_addition(), unexplained=2.0),
+            "unexplained is a share, 0..1; got 2.0; leave it out",
         ),
         (
             lambda: rectangles(tasks.context_dependence(3)),
@@ -308,17 +323,358 @@ def test_repeats_may_disagree_in_any_output():
     assert certificate.total == 4.0  # 1 - (-3)
 
 
+LEAST_SQUARES = import_module("partwhole.limits.proofs._least_squares")
+SEPARATION = import_module("partwhole.limits.proofs.separation")
+LABEL_PROOFS = import_module("partwhole.limits.proofs.label_proofs")
+
+
 @pytest.mark.parametrize(
     "task", [tasks.symbolic_addition(anchors=[0]), product([-4]), tasks.transitive_ordering(7)]
 )
 def test_large_tasks_are_answered_alike(monkeypatch, task):
-    """Past the dense limit LSMR stands in; only the rank is not told."""
+    """Past the first limit a Gram matrix stands in; past the next, where no rank is told, steps."""
     dense = solvability(task, kind="regression")
-    monkeypatch.setattr(import_module("partwhole.limits.solvability"), "DENSE_WORK", 0.0)
-    sparse = solvability(task, kind="regression")
-    assert sparse.rank is None
-    assert sparse.solvable is dense.solvable
-    assert abs(sparse.r_squared - dense.r_squared) < 1e-8
+    monkeypatch.setattr(LEAST_SQUARES, "SVD_WORK", 0.0)
+    gram = solvability(task, kind="regression")
+    monkeypatch.setattr(LEAST_SQUARES, "GRAM_SIDE", 0)
+    steps = solvability(task, kind="regression")
+    assert gram.rank == dense.rank
+    assert steps.rank is None
+    assert gram.solvable is steps.solvable is dense.solvable
+    assert abs(gram.r_squared - dense.r_squared) < 1e-10
+    assert abs(steps.r_squared - dense.r_squared) < 1e-8
+
+
+@settings(max_examples=40)
+@given(random_tasks(components=(2, 4), values=(2, 5)), st.booleans(), st.booleans())
+def test_other_least_squares_agree_with_the_first(task, in_range, by_steps):
+    if task.n_test == 0:
+        return
+    if in_range:
+        phi = indicators(task)
+        weights = np.random.default_rng(0).normal(size=phi.shape[1])
+        targets = task.targets.copy()
+        targets[~task.is_train] = phi @ weights
+        task = replace(task, targets=targets)
+    dense = solvability(task)
+    assert not in_range or dense.solvable
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(LEAST_SQUARES, "SVD_WORK", 0.0)
+        patch.setattr(LEAST_SQUARES, "GRAM_SIDE", 0 if by_steps else 1600)
+        other = solvability(task)
+    assert other.solvable is dense.solvable
+    if task.n_test > 1:
+        assert abs(other.r_squared - dense.r_squared) < 1e-8
+
+
+def test_steps_that_run_out_of_time_decide_nothing(monkeypatch):
+    monkeypatch.setattr(LEAST_SQUARES, "SVD_WORK", 0.0)
+    monkeypatch.setattr(LEAST_SQUARES, "GRAM_SIDE", 0)
+    task = tasks.dispersed_addition(seed=1)
+    assert solvability(task, kind="regression", time_limit=0.0).solvable is None
+    assert solvability(task, kind="regression").solvable is True
+
+
+def test_part_of_the_variance_may_be_let_go():
+    """The product with anchor -4: sums explain 2/23 of it."""
+    task = product([-4])
+    strict = solvability(task)
+    assert strict.solvable is False
+    assert abs(strict.unexplained - 21 / 23) < 1e-6
+    assert solvability(task, unexplained=0.9).solvable is False
+    lenient = solvability(task, unexplained=0.92)
+    assert lenient.solvable is True
+    assert lenient.certificate is None
+    assert "leaves 91 % of the held-out targets' variance, of which 92 % is allowed" in (
+        lenient.explain()
+    )
+
+
+def one_output_each(labels, k):
+    targets = -np.ones((len(labels), k))
+    targets[np.arange(len(labels)), labels] = 1.0
+    return targets
+
+
+@st.composite
+def many_labels(draw):
+    """Draw a task whose labels are random, or the arg-max of a sum with noise."""
+    task = draw(random_tasks(components=(2, 4), values=(2, 5)))
+    k = draw(st.integers(3, 5))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    scores = sum(
+        rng.normal(size=(n, k))[task.components[:, c]] for c, n in enumerate(task.n_values)
+    )
+    noise = draw(st.sampled_from([0.0, 0.3, 100.0]))
+    labels = (scores + noise * rng.normal(size=scores.shape)).argmax(axis=1)
+    order = draw(st.integers(1, task.n_components - 1))
+    return replace(task, targets=one_output_each(labels, k)), labels, order
+
+
+def indicators_up_to(task, order):
+    """As `indicators`, with conjunctions of at most K components."""
+    train, test = task.train_components.tolist(), task.test_components.tolist()
+    columns = [np.ones(len(test))]
+    for k in range(1, order + 1):
+        for chosen in combinations(range(task.n_components), k):
+            for seen in {tuple(row[c] for c in chosen) for row in train}:
+                columns.append(
+                    np.array([tuple(row[c] for c in chosen) == seen for row in test], float)
+                )
+    return np.stack(columns, axis=1)
+
+
+def can_be_told_apart(phi, labels, k):
+    """Ask for any W that puts each row's own output ahead by 1: a feasibility program."""
+    blocks = []
+    for phi_row, own in zip(phi, labels, strict=True):
+        for other in set(range(k)) - {own}:
+            block = np.zeros((k, len(phi_row)))
+            block[own], block[other] = -phi_row, phi_row
+            blocks.append(block.ravel())
+    rows = np.array(blocks)
+    found = linprog(
+        np.zeros(rows.shape[1]), A_ub=rows, b_ub=-np.ones(len(rows)), bounds=(None, None)
+    )
+    assert found.status in (0, 2)
+    return found.status == 0
+
+
+def check_label_certificate(task, labels, order, certificate):
+    """Write the proof as one matrix, a weight for each row and output, and add it up."""
+    phi, held_out = indicators_up_to(task, order), np.flatnonzero(~task.is_train)
+    k = task.targets.shape[1]
+    weights = np.zeros((len(held_out), k))
+    rivals = certificate.rivals or [
+        certificate.labels if wanted > 0 else certificate.labels[::-1]
+        for wanted in certificate.wanted
+    ]
+    for row, size, (own, other) in zip(
+        certificate.rows, certificate.weights * certificate.wanted, rivals, strict=True
+    ):
+        assert size > 0
+        assert labels[row] == own
+        place = np.searchsorted(held_out, row)
+        weights[place, own] += size
+        weights[place, other] -= size
+    assert abs(certificate.weights @ certificate.wanted - certificate.total) < 1e-9
+    np.testing.assert_allclose(phi.T @ weights, 0.0, atol=1e-7 * certificate.total)
+
+
+@pytest.mark.parametrize("work", [0.0, 3e5])
+def test_many_labels_agree_with_an_independent_program(monkeypatch, work):
+    monkeypatch.setattr(SEPARATION, "PROGRAM_WORK", work)
+    monkeypatch.setattr(LABEL_PROOFS, "PROGRAM_WORK", work)
+    verdicts = []
+
+    @settings(max_examples=40)
+    @given(many_labels())
+    def agree(case):
+        task, labels, order = case
+        if not 0 < task.n_test <= 120:
+            return
+        found = solvability(task, max_order=order)
+        k = task.targets.shape[1]
+        phi = indicators_up_to(task, order)
+        assert found.solvable is can_be_told_apart(phi, labels[~task.is_train], k)
+        if found.solvable is False:
+            check_label_certificate(task, labels, order, found.certificate)
+        verdicts.append(found.solvable)
+
+    agree()
+    assert set(verdicts) == {True, False}
+
+
+def block_of_labels(labels):
+    """Hold out a block with these labels; its values were seen with one other value each."""
+    n, m = np.shape(labels)
+    inside = [(i, j) for i in range(n) for j in range(m)]
+    seen = [(i, m) for i in range(n)] + [(n, j) for j in range(m)]
+    every = np.concatenate([np.ravel(labels), np.zeros(len(seen), int)])
+    task = tasks.Task(
+        np.array(inside + seen),
+        one_output_each(every, 3),
+        np.arange(len(every)) >= len(inside),
+        ("row", "column"),
+        (tuple(range(n + 1)), tuple("abcdefg"[: m + 1])),
+    )
+    return task, every
+
+
+@pytest.mark.parametrize("work", [0.0, 3e5])
+def test_three_labels_that_only_together_can_not_be(monkeypatch, work):
+    """Row by row x y z over y z x: any two labels are told apart, the three are not."""
+    monkeypatch.setattr(SEPARATION, "PROGRAM_WORK", work)
+    monkeypatch.setattr(LABEL_PROOFS, "PROGRAM_WORK", work)
+    task, labels = block_of_labels([[0, 1, 2], [1, 2, 0]])
+    found = solvability(task, max_order=1)
+    assert found.solvable is False
+    certificate = found.certificate
+    check_label_certificate(task, labels, 1, certificate)
+    assert certificate.labels is None
+    assert sorted(certificate.rivals) == [(0, 1), (0, 2), (1, 0), (1, 2), (2, 0), (2, 1)]
+    np.testing.assert_array_equal(certificate.weights, 1.0)
+    assert found.explain(labels=["x", "y", "z"]) == (
+        "Not solvable: f[x - y](0, a) + f[y - z](0, b) + f[z - x](0, c) + f[y - x](1, a) + "
+        "f[z - y](1, b) + f[x - z](1, c) is 0 for every sum of seen conjunctions, with f[a - b] "
+        "the output for a minus the output for b, but the targets give 6; so these weighted "
+        "margins add up to 0 and can't all be positive."
+    )
+
+
+def test_a_rectangle_of_two_among_three_labels():
+    task, labels = block_of_labels([[1, 2, 0], [2, 1, 0]])
+    found = solvability(task, max_order=1)
+    check_label_certificate(task, labels, 1, found.certificate)
+    assert found.certificate.is_rectangle
+    assert found.certificate.labels == (1, 2)
+    assert found.explain() == (
+        "Not solvable: f(0, a) + f(1, b) - f(0, b) - f(1, a) is 0 for every sum of seen "
+        "conjunctions, with f the output for label 1 minus the output for label 2, but the "
+        "targets give 4; so these weighted margins add up to 0 and can't all be positive."
+    )
+
+
+def test_a_label_that_no_held_out_row_has_is_no_obstacle():
+    task, _ = block_of_labels([[1, 1, 2], [1, 2, 2]])
+    assert solvability(task, max_order=1).solvable is True
+
+
+def test_evenly_divided_rows_are_left_out_and_averages_count_as_the_nearer():
+    task = tasks.associative_inference()
+    unsolved = solvability(task)
+    averaged = replace(task, targets=0.25 * task.targets)
+    found = solvability(averaged, kind="classification")
+    np.testing.assert_array_equal(found.certificate.rows, unsolved.certificate.rows)
+    assert found.certificate.total == 4.0
+    even = averaged.targets.copy()
+    even[found.certificate.rows[0]] = 0.0
+    divided = solvability(replace(task, targets=even), kind="classification")
+    assert divided.solvable is True
+    assert divided.remarks == (
+        "1 held-out combination is evenly divided between labels and left out of what must be "
+        "separated.",
+    )
+    blocks, _ = block_of_labels([[1, 2, 0], [2, 1, 0]])
+    targets = blocks.targets.copy()
+    targets[0] = targets[1] = [-1.0, 0.0, 0.0]
+    found = solvability(replace(blocks, targets=targets), kind="classification", max_order=1)
+    assert found.solvable is True
+    assert found.remarks[0].startswith("2 held-out combinations are evenly divided")
+
+
+def test_repeats_of_many_labels_that_disagree():
+    task, labels = block_of_labels([[0, 1], [1, 0]])
+    twice = replace(
+        task,
+        components=np.concatenate([task.components, task.components[:1]]),
+        targets=np.concatenate([task.targets, one_output_each(np.array([2]), 3)]),
+        is_train=np.append(task.is_train, False),
+    )
+    found = solvability(twice)
+    assert sorted(found.certificate.rows) == [0, len(labels)]
+    assert found.explain() == "Not solvable: the held-out combination (0, a) has two targets."
+
+
+@settings(max_examples=60)
+@given(random_tasks(components=(2, 5), values=(2, 4)), st.integers(1, 3), st.booleans())
+def test_limited_orders_agree_with_dense_least_squares(task, order, labels):
+    """Independent: the rank of the dense columns beside the targets; a program for labels."""
+    if not 0 < task.n_test <= 120:
+        return
+    order = min(order, task.n_components)
+    phi = indicators_up_to(task, order)
+    if labels:
+        task = replace(task, targets=np.where(task.targets > 0, 1.0, -1.0))
+        wanted = can_be_told_apart(phi, (task.test_targets > 0).astype(int), 2)
+    else:
+        rank = np.linalg.matrix_rank(phi, tol=1e-9)
+        both = np.column_stack([phi, task.test_targets])
+        wanted = bool(np.linalg.matrix_rank(both, tol=1e-9) == rank)
+    found = solvability(task, max_order=order)
+    assert found.solvable is wanted
+    if not wanted:
+        weights = np.zeros(len(task.targets))
+        weights[found.certificate.rows] = found.certificate.weights
+        np.testing.assert_allclose(phi.T @ weights[~task.is_train], 0.0, atol=1e-8)
+        assert weights @ task.targets > 0
+        assert abs(weights @ task.targets - found.certificate.total) < 1e-9
+
+
+def parity(n_components, n_values=3):
+    """Hold out all rows of the first two values; each conjunction of two was seen with a third."""
+    shape = (n_values,) * n_components
+    rows = np.stack(np.unravel_index(np.arange(np.prod(shape)), shape), axis=1)
+    held_out = (rows < 2).all(axis=1)
+    targets = np.where(rows.sum(axis=1) % 2 == 0, 1.0, -1.0)
+    names = tuple(f"part {c}" for c in range(n_components))
+    return tasks.Task(rows, targets, ~held_out, names, (tuple(range(n_values)),) * n_components)
+
+
+@pytest.mark.parametrize("kind", ["classification", "regression"])
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+@pytest.mark.parametrize(("n_components", "order"), [(3, 2), (4, 3), (4, 2), (5, 2)])
+def test_parity_is_proved_unsolvable_by_a_box(kind, sign, n_components, order):
+    task = parity(n_components)
+    task = replace(task, targets=sign * task.targets)
+    found = solvability(task, kind=kind, max_order=order)
+    assert found.solvable is False
+    certificate = found.certificate
+    assert not certificate.is_rectangle
+    assert len(certificate.groups) == order + 1
+    assert len(certificate.rows) == certificate.total == 2 ** (order + 1)
+    phi = indicators_up_to(task, order)
+    weights = np.zeros(len(task.targets))
+    weights[certificate.rows] = certificate.weights
+    np.testing.assert_array_equal(phi.T @ weights[~task.is_train], 0.0)
+    assert weights @ task.targets == certificate.total
+    # Each side of the box changes one group of components and nothing else.
+    corners = task.components[certificate.rows]
+    for group in certificate.groups:
+        assert len(np.unique(corners[:, list(group)], axis=0)) == 2
+
+
+def test_many_held_out_rows_with_random_labels_are_decided(monkeypatch):
+    """1,500 rows, 61 dimensions: by Cover's count no chance of a separating sum."""
+    n = 40
+    rng = np.random.default_rng(0)
+    rows = np.array([[i, j] for i in range(n) for j in range(n)])
+    held_out = (rows > 0).all(axis=1)
+    labels = rng.integers(3, size=len(rows))
+    task = tasks.Task(
+        rows, one_output_each(labels, 3), ~held_out, ("a", "b"), (tuple(range(n)),) * 2
+    )
+    monkeypatch.setattr(SEPARATION, "PROGRAM_WORK", 0.0)
+    monkeypatch.setattr(LABEL_PROOFS, "PROGRAM_WORK", 0.0)
+    monkeypatch.setattr(LABEL_PROOFS, "_small_proof", lambda *_: None)
+    found = solvability(task, max_order=1)
+    assert found.solvable is False
+    check_label_certificate(task, labels, 1, found.certificate)
+    # A vertex: no more rows than dimensions and one.
+    assert len(found.certificate.rows) <= 2 * n
+    scores = rng.normal(size=(n, 3))[rows[:, 0]] + rng.normal(size=(n, 3))[rows[:, 1]]
+    separable = replace(task, targets=one_output_each(scores.argmax(axis=1), 3))
+    assert solvability(separable, max_order=1).solvable is True
+    assert solvability(separable, max_order=1, time_limit=0.0).solvable is None
+
+
+def test_proofs_of_very_many_rows_are_not_listed(monkeypatch):
+    monkeypatch.setattr(import_module("partwhole.limits.proofs.solvability"), "MOST_ROWS", 3)
+    found = solvability(tasks.associative_inference())
+    assert found.solvable is False
+    assert found.certificate is None
+    assert found.remarks == (
+        "The smallest proof that was found takes 4 held-out combinations together; it is not "
+        "listed.",
+    )
+    assert found.explain() == (
+        "Not solvable: no sum of seen conjunctions separates the held-out labels."
+    )
+    found = solvability(product([-4]))
+    assert found.explain() == (
+        "Not solvable: the best sum of seen conjunctions leaves 91 % of the held-out targets' "
+        "variance."
+    )
 
 
 def test_weights_are_written_before_their_terms():

@@ -6,6 +6,7 @@ from partwhole.features.design import Block as Block
 from partwhole.features.design import DenseDesign as DenseDesign
 from partwhole.features.design import Design as Design
 from partwhole.features.design import as_design as as_design
+from partwhole.features.order_kernel import OrderKernel as OrderKernel
 from partwhole.features.overlap import OverlapKernel as OverlapKernel
 from partwhole.features.overlap import deep_limit as deep_limit
 from partwhole.features.random_networks import DualActivation as DualActivation
@@ -19,6 +20,7 @@ __all__ = [
     "DenseDesign",
     "Design",
     "DualActivation",
+    "OrderKernel",
     "OverlapKernel",
     "as_design",
     "conjunction_sets",

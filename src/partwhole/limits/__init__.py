@@ -4,8 +4,6 @@ from partwhole.limits.addition import AdditionLaw as AdditionLaw
 from partwhole.limits.addition import addition_law as addition_law
 from partwhole.limits.addition import effective_salience as effective_salience
 from partwhole.limits.addition import memorization_leak as memorization_leak
-from partwhole.limits.certificates import Certificate as Certificate
-from partwhole.limits.certificates import rectangles as rectangles
 from partwhole.limits.costs import Cost as Cost
 from partwhole.limits.costs import DualTerm as DualTerm
 from partwhole.limits.costs import Quadratic as Quadratic
@@ -19,11 +17,19 @@ from partwhole.limits.kernel_machines import max_margin as max_margin
 from partwhole.limits.least_cost import least_cost as least_cost
 from partwhole.limits.limit import Limit as Limit
 from partwhole.limits.limit import Outcome as Outcome
+from partwhole.limits.order_sweep import OrderSweep as OrderSweep
+from partwhole.limits.order_sweep import interpolate_orders as interpolate_orders
 from partwhole.limits.ordering import transitive_ranks as transitive_ranks
+from partwhole.limits.proofs.ambiguity import Ambiguity as Ambiguity
+from partwhole.limits.proofs.certificates import Certificate as Certificate
+from partwhole.limits.proofs.certificates import rectangles as rectangles
+from partwhole.limits.proofs.derivation import Derivation as Derivation
+from partwhole.limits.proofs.determination import Determination as Determination
+from partwhole.limits.proofs.determination import determination as determination
+from partwhole.limits.proofs.solvability import Solvability as Solvability
+from partwhole.limits.proofs.solvability import solvability as solvability
 from partwhole.limits.shortcut import shortcut_boundary as shortcut_boundary
 from partwhole.limits.shortcut import shortcut_margin as shortcut_margin
-from partwhole.limits.solvability import Solvability as Solvability
-from partwhole.limits.solvability import solvability as solvability
 from partwhole.limits.sweeps import interpolation_sweep as interpolation_sweep
 from partwhole.limits.sweeps import margin_sweep as margin_sweep
 from partwhole.limits.toys import invariance_margin as invariance_margin
@@ -31,21 +37,27 @@ from partwhole.limits.toys import partial_exposure_margin as partial_exposure_ma
 
 __all__ = [
     "AdditionLaw",
+    "Ambiguity",
     "Certificate",
     "Cost",
+    "Derivation",
+    "Determination",
     "DualTerm",
     "Equal",
     "Limit",
     "Margin",
+    "OrderSweep",
     "Outcome",
     "Quadratic",
     "Solvability",
     "TaskLimit",
     "Tube",
     "addition_law",
+    "determination",
     "effective_salience",
     "epsilon_svr",
     "interpolate",
+    "interpolate_orders",
     "interpolation_sweep",
     "invariance_margin",
     "least_cost",

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from itertools import combinations, product
 from time import monotonic
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -12,9 +14,12 @@ from scipy import sparse
 
 from partwhole._checks import require
 from partwhole.features.conjunctions import Dictionary
+from partwhole.limits.proofs._indicators import whole_multiples
 from partwhole.tasks import Task
 
 TOLERANCE = 1e-8
+PROGRAM_ROWS = 2000
+PROGRAM_SECONDS = 2.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,36 +37,74 @@ class Certificate:
     is_rectangle : bool
         Whether four combinations suffice: two settings of some components crossed with two
         settings of the others.
+    wanted : float array, shape (q,), optional
+        y: what f should be at each row (for labels its sign), so that ``weights @ wanted`` is
+        the total.
+    output : int, default 0
+        Which output f is, where a task has several numbers as targets.
+    labels : tuple of int, optional
+        (A, B): f is the output for label A minus the output for label B, and every row has one
+        of them. For tasks with more than two labels.
+    rivals : tuple of pairs of int, default ()
+        For each row its label and another: f is there the output for the first minus the output
+        for the second. For proofs that take more than two labels together.
+    groups : tuple of tuples of int, default ()
+        The components that change together along each side of a box (a rectangle has two).
     """
 
     rows: Int[np.ndarray, " q"]
     weights: Float[np.ndarray, " q"]
     total: float
     is_rectangle: bool
+    wanted: Float[np.ndarray, " q"] | None = None
+    output: int = 0
+    labels: tuple[int, int] | None = None
+    rivals: tuple[tuple[int, int], ...] = ()
+    groups: tuple[tuple[int, ...], ...] = ()
 
-    def sum_in_words(self, task: Task) -> str:
+    def sum_in_words(
+        self, task: Task, *, limit: int | None = None, labels: Sequence[Hashable] | None = None
+    ) -> str:
         """Write the weighted sum of outputs, such as ``f(A, c) - f(A, d)``.
 
         Parameters
         ----------
         task : Task
             The task that the rows belong to.
+        limit : int, keyword-only, optional
+            Write so many terms and count the others.
+        labels : sequence, keyword-only, optional
+            The labels' names, used where each term has two labels of its own.
 
         Returns
         -------
         str
         """
         words = []
-        for row, weight in sorted(zip(self.rows, self.weights, strict=True), key=lambda p: -p[1]):
+        arranged = np.argsort(-self.weights, kind="stable")
+        for place in arranged[:limit].tolist():
+            weight = float(self.weights[place])
             entries = ", ".join(
-                str(task.values[c][index]) for c, index in enumerate(task.components[row])
+                str(task.values[c][index])
+                for c, index in enumerate(task.components[self.rows[place]])
             )
             size = "" if abs(weight) == 1 else f"{abs(weight):g} "
-            words.append(("+ " if weight > 0 else "- ") + f"{size}f({entries})")
+            index = ""
+            if self.rivals:
+                index = "[{} - {}]".format(*(label_name(j, labels) for j in self.rivals[place]))
+            words.append(("+ " if weight > 0 else "- ") + f"{size}f{index}({entries})")
+        if limit is not None and len(arranged) > limit:
+            words.append(f"+ ... ({len(arranged) - limit} more terms)")
         return " ".join(words).removeprefix("+ ")
 
 
-def _annihilated(phi: sparse.csr_array, weights: np.ndarray) -> bool:
+def label_name(index: int, labels: Sequence[Hashable] | None) -> str:
+    """Return a label's name, or its number where names are not known."""
+    return f"label {index}" if labels is None else str(labels[index])
+
+
+def annihilated(phi: sparse.csr_array, weights: np.ndarray) -> bool:
+    """Return whether every column adds up to 0, to 1e-9 of the total weight."""
     return bool(np.abs(phi.T @ weights).max() <= 1e-9 * np.abs(weights).sum())
 
 
@@ -72,6 +115,7 @@ def find_rectangle(
     phi: sparse.csr_array,
     signs: bool,
     deadline: float,
+    **facts: Any,
 ) -> Certificate | None:
     """Search two settings of some components crossed with two settings of the others."""
     components = task.components[rows]
@@ -86,8 +130,7 @@ def find_rectangle(
             found = _rectangle_in_grid(a, b, y, phi, signs, deadline)
             if found is not None:
                 weights = np.array([1.0, -1.0, -1.0, 1.0])
-                total = float(weights @ y[found])
-                return Certificate(rows[found], weights * np.sign(total), abs(total), True)
+                return signed(rows, y, found, weights, groups=(one, other), **facts)
     return None
 
 
@@ -122,7 +165,7 @@ def _rectangle_in_grid(
             corners = place[[i, i, i + 1 + j, i + 1 + j], [high[j], low[j], high[j], low[j]]]
             weights = np.zeros(len(y))
             weights[corners] = [1.0, -1.0, -1.0, 1.0]
-            if _annihilated(phi, weights):
+            if annihilated(phi, weights):
                 return corners
             tries -= 1
             if tries <= 0:
@@ -130,79 +173,79 @@ def _rectangle_in_grid(
     return None
 
 
-def _tidy(weights: np.ndarray, phi: sparse.csr_array) -> np.ndarray:
+def signed(
+    rows: np.ndarray, y: np.ndarray, used: np.ndarray, weights: np.ndarray, **facts: Any
+) -> Certificate:
+    """Return a certificate whose total is positive, with an interpretation in `facts`."""
+    total = float(weights @ y[used])
+    sign = 1.0 if total >= 0 else -1.0
+    return Certificate(
+        rows[used],
+        weights * sign,
+        abs(total),
+        len(used) == 4 and "groups" in facts,
+        wanted=y[used],
+        **facts,
+    )
+
+
+def tidy(weights: np.ndarray, phi: sparse.csr_array) -> np.ndarray:
     """Scale to whole numbers where a small factor does it and the proof still stands."""
     weights = np.where(np.abs(weights) > 1e-9 * np.abs(weights).max(), weights, 0.0)
     smallest = np.abs(weights[weights != 0]).min()
-    for factor in range(1, 13):
-        scaled = weights / smallest * factor
-        whole = np.round(scaled)
-        if np.abs(scaled - whole).max() < 1e-6 and not np.any(phi.T @ whole):
-            return whole
+    for whole in whole_multiples(weights, smallest):
+        if not np.any(phi.T @ whole):
+            return whole.astype(float)
     return weights / smallest
 
 
-def _certificate(
-    rows: np.ndarray, y: np.ndarray, weights: np.ndarray, phi: sparse.csr_array
+def from_weights(
+    rows: np.ndarray, y: np.ndarray, weights: np.ndarray, phi: sparse.csr_array, **facts: Any
 ) -> Certificate:
-    tidy = _tidy(weights, phi)
-    used = np.flatnonzero(tidy)
-    total = float(tidy @ y)
-    tidy = tidy * (1.0 if total >= 0 else -1.0)
-    return Certificate(rows[used], tidy[used], abs(total), False)
+    """Return the certificate that these weights are, tidied."""
+    whole = tidy(weights, phi)
+    used = np.flatnonzero(whole)
+    return signed(rows, y, used, whole[used], **facts)
 
 
 def from_residual(
-    rows: np.ndarray, y: np.ndarray, residual: np.ndarray, phi: sparse.csr_array
-) -> Certificate:
-    """Find few combinations whose contrast the sums can't make: least total weight."""
+    rows: np.ndarray,
+    y: np.ndarray,
+    residual: np.ndarray,
+    phi: sparse.csr_array,
+    deadline: float,
+    **facts: Any,
+) -> Certificate | None:
+    """Find few combinations whose contrast the sums can't make: least total weight.
+
+    A linear program finds it where there are at most 2,000 rows and time is left; else the
+    residual of the best sum is one, of many rows, if it is accurate enough.
+    """
     from scipy.optimize import linprog
 
     n = len(rows)
-    if n <= 2000:
-        columns = phi.T @ np.ones(n)
+    seconds = deadline - monotonic()
+    if n <= PROGRAM_ROWS and seconds > 0:
+        _, n_columns = phi.shape  # pyright: ignore[reportGeneralTypeIssues]
+        # In units in which the contrast asked for is of the size of a target's deviation.
+        level = np.abs(y - y.mean()).max()
+        scaled = (y - y.mean()) / level
         both = sparse.hstack([phi.T, -phi.T]).tocsc()
-        contrast = sparse.csc_array(np.concatenate([y, -y])[None, :])
-        right = np.append(np.zeros(len(columns)), 1.0)
+        contrast = sparse.csc_array(np.concatenate([scaled, -scaled])[None, :])
         found = linprog(
             np.ones(2 * n),
             A_eq=sparse.vstack([both, contrast]),
-            b_eq=right,
+            b_eq=np.append(np.zeros(n_columns), 1.0),
             method="highs-ds",
-            options={"time_limit": 5.0},
+            options={"time_limit": min(PROGRAM_SECONDS, seconds)},
         )
         if found.status == 0:
             weights = found.x[:n] - found.x[n:]
-            if _annihilated(phi, weights):
-                return _certificate(rows, y, weights, phi)
-    return _certificate(rows, y, residual, phi)
-
-
-def separate(
-    rows: np.ndarray, y: np.ndarray, phi: sparse.csr_array, time_limit: float
-) -> tuple[bool | None, Certificate | None]:
-    """Solve the bounded max-margin problem; believe only what its solution proves."""
-    from scipy.optimize import linprog
-
-    n, p = phi.shape  # pyright: ignore[reportGeneralTypeIssues]
-    signed = phi * y[:, None]
-    found = linprog(
-        np.append(np.zeros(p), -1.0),
-        A_ub=sparse.hstack([-signed, np.ones((n, 1))]).tocsr(),
-        b_ub=np.zeros(n),
-        bounds=[(-1.0, 1.0)] * p + [(None, 1.0)],
-        method="highs",
-        options={"time_limit": time_limit},
-    )
-    if found.x is None:
-        return None, None
-    if (signed @ found.x[:p]).min() > TOLERANCE:
-        return True, None
-    if found.status == 0:
-        shares = np.maximum(0.0, -found.ineqlin.marginals)
-        if shares.sum() > 0 and _annihilated(phi, y * shares):
-            return False, _certificate(rows, y, y * shares, phi)
-    return None, None
+            if annihilated(phi, weights):
+                return from_weights(rows, y, weights, phi, **facts)
+    if not annihilated(phi, residual):
+        return None
+    return from_weights(rows, y, residual, phi, **facts)
 
 
 def rectangles(task: Task) -> Int[np.ndarray, "q 4"]:

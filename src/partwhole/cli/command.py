@@ -1,4 +1,4 @@
-"""The command `partwhole`: list and run studies, write the report, tend the store, cite."""
+"""The command `partwhole`: audit, list and run studies, write the report, tend the store, cite."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from tyro.conf import Positional, arg
 
 from partwhole import __version__
 from partwhole._checks import InputError, require
+from partwhole.cli.audit import audit
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -30,6 +31,7 @@ Store = Annotated[
 Workers = Annotated[int, arg(help="Processes that compute cells; 1 is this one.")]
 
 app = tyro.extras.SubcommandApp()
+app.command(audit)
 
 _BIBTEX = f"""\
 @software{{partwhole,
@@ -194,7 +196,7 @@ def main(argv: Sequence[str] | None = None) -> None:
             prog="partwhole",
             description="What will a learner do with a combination it has never seen, and why?",
             args=args or ["--help"],
-            config=(tyro.conf.FlagConversionOff,),
+            config=(tyro.conf.FlagCreatePairsOff,),
         )
     except InputError as error:
         _leave(str(error), 2)

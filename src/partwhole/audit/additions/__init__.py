@@ -1,0 +1,1 @@
+"""Which unseen combinations to add to training first."""

@@ -1,0 +1,277 @@
+"""The audit itself: read, look at every test split, judge."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import replace
+from math import comb
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+from partwhole._checks import require
+from partwhole._types import Real
+from partwhole.audit.additions.search import additions
+from partwhole.audit.case import AuditTable, Case, default_order
+from partwhole.audit.coverage import coverage
+from partwhole.audit.evidence import Coverage, Evidence
+from partwhole.audit.judging import LISTED, judge
+from partwhole.audit.noise import Noise
+from partwhole.audit.prediction.prediction import predict
+from partwhole.audit.prediction.representation import Representation, measure
+from partwhole.audit.progress import progress
+from partwhole.audit.reading.table import HoldOut, read_table
+from partwhole.audit.report import AuditReport
+from partwhole.audit.settings import Settings
+from partwhole.audit.shortcuts import shortcuts
+from partwhole.limits.proofs.determination import determination
+from partwhole.limits.proofs.solvability import Solvability, solvability
+
+MOST_SETS = 5000
+# Seconds for the search of additions, which takes what it gets on large tables.
+SEARCH = 2.0
+STEPS = ("coverage", "predictions", "determined", "additions", "shortcuts", "solvable")
+
+
+def audit_split(
+    table: Any,
+    components: Sequence[Hashable],
+    target: Hashable | Sequence[Hashable],
+    split: Hashable | HoldOut,
+    *,
+    train: Hashable = "train",
+    test: Hashable | Sequence[Hashable] | None = None,
+    order: int | None = None,
+    weights: Hashable | None = None,
+    features: Any = None,
+    fit: str = "regression",
+    target_kind: str = "auto",
+    duplicates: str = "average",
+    add: int = 5,
+    settings: Settings | None = None,
+    time_limit: Real = 10.0,
+    seed: int = 0,
+) -> AuditReport:
+    """Ask whether a training split supports the combinations that it will be tested on.
+
+    Learners of order K have outputs that are sums of conjunctions of at most K components:
+    kernel machines, linear readouts and networks in the lazy regime on a representation in
+    which the similarity of two inputs depends on the components they share. A network that
+    learns its features may do better.
+
+    Parameters
+    ----------
+    table : path or pandas.DataFrame
+        A .csv, .tsv or .parquet file, or a table.
+    components : sequence of column names
+        Two or more.
+    target : column name, or several
+        Numbers or labels.
+    split : column name or HoldOut
+        The column that says which rows are for training, or a rule that draws them.
+    train : hashable, keyword-only, default "train"
+        The entry of the split column that marks training rows.
+    test : hashable or sequence, keyword-only, optional
+        The entries to take as test splits; every other entry by default.
+    order : int, keyword-only, optional
+        K, from 1 to C - 1; min(2, C - 1) by default.
+    weights : column name, keyword-only, optional
+        Positive sample weights.
+    features : path, array or column names, keyword-only, optional
+        A measured representation, one row for each row of the table.
+    fit : {"regression", "margin"}, keyword-only, default "regression"
+        Predictions of minimum-norm interpolation, or of the hard-margin classifier (two labels).
+    target_kind : {"auto", "numbers", "labels"}, keyword-only, default "auto"
+    duplicates : {"average", "refuse"}, keyword-only, default "average"
+        What to do with rows of one combination that have different targets.
+    add : int, keyword-only, default 5
+        Recommend at most so many combinations to add to training; 0 for none.
+    settings : Settings, keyword-only, optional
+        Thresholds, and rules silenced with a reason.
+    time_limit : float, keyword-only, default 10
+        Seconds, for each test split, after which solvability may be left undecided.
+    seed : int, keyword-only, default 0
+        For the random null functions and for samples of candidates.
+
+    Returns
+    -------
+    AuditReport
+
+    Raises
+    ------
+    InputError
+        When the table or an argument breaks a rule; the sentence names it.
+
+    Notes
+    -----
+    Solvable: theorem 4.2 of Lippl & Stachenfeld (ICLR 2025). Determined, and the predictions for
+    orders below C - 1, are derived here. Training rows of one combination count once.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> rows = [(a, b, a + b, "train" if 0 in (a, b) else "test")
+    ...         for a in range(-2, 3) for b in range(-2, 3)]
+    >>> frame = pd.DataFrame(rows, columns=["first", "second", "sum", "split"])
+    >>> report = audit_split(frame, ["first", "second"], "sum", "split")
+    >>> report.verdict, report.solvable, report.determined
+    ('supported', True, 1.0)
+    """
+    start = monotonic()
+    settings = settings or Settings()
+    _check_options(fit, add, time_limit, seed)
+    given = read_table(
+        table,
+        components,
+        target,
+        split,
+        train=train,
+        test=test,
+        weights=weights,
+        features=features,
+        target_kind=target_kind,
+        duplicates=duplicates,
+    )
+    order = default_order(given.n_components) if order is None else order
+    _check_order(order, given.n_components)
+    require(
+        fit == "regression" or (given.labels is not None and len(given.labels) == 2),
+        "fit 'margin' is for targets with two labels",
+        "numbers" if given.labels is None else f"{len(given.labels)} labels",
+        "use fit 'regression'",
+    )
+    n_splits = len(given.split_names) - 1
+    with progress(n_splits * len(STEPS) + 1) as step:
+        step("Measuring the representation")
+        measured = measure(given)
+        evidence = []
+        for i in range(1, n_splits + 1):
+            case = given.case(i, order)
+            evidence.append(
+                _look_at(case, measured, settings, fit, add, float(time_limit), seed, step)
+            )
+    given = _with_remarks(given, measured)
+    return AuditReport(
+        given,
+        order,
+        settings,
+        tuple(evidence),
+        judge(evidence, settings),
+        monotonic() - start,
+        fit,
+        str(table) if isinstance(table, str | Path) else "",
+    )
+
+
+def _look_at(
+    case: Case,
+    measured: Representation | None,
+    settings: Settings,
+    fit: str,
+    add: int,
+    time_limit: float,
+    seed: int,
+    step: Callable[[str], None],
+) -> Evidence:
+    """Collect the evidence of one test split."""
+    start = monotonic()
+
+    def at(what: str) -> None:
+        step(f"{case.name}: {what}")
+
+    at("counting what is held out")
+    covered = coverage(case)
+    if not len(case.held_out):
+        return Evidence(case, covered, None, None, (), None, None, monotonic() - start)
+    at("predicting over the range of representations")
+    kernel, noise = (measured.kernel, measured.noise) if measured else (None, 0.0)
+    predicted = predict(
+        case, fit="margin" if fit == "margin" else "regression", measured=kernel, noise=noise
+    )
+    at("what training determines")
+    determined = determination(case.task, max_order=case.order, seed=seed)
+    at("what to add first")
+    added = additions(case, determined, add=add, seed=seed, time_limit=SEARCH) if add else None
+    at("shortcuts")
+    candidates = shortcuts(
+        case,
+        effect=settings.shortcut_effect,
+        effect_sd=settings.shortcut_effect_sd,
+        p_value=settings.shortcut_p,
+        limit=LISTED,
+    )
+    at("what can be answered at all")
+    solved = _solved(case, covered, settings, time_limit)
+    return Evidence(
+        case, covered, solved, determined, candidates, predicted, added, monotonic() - start
+    )
+
+
+def _solved(case: Case, covered: Coverage, settings: Settings, time_limit: float) -> Solvability:
+    """Decide whether held-out targets can be answered, up to the noise that repeats show."""
+
+    def ask(unexplained: float) -> Solvability:
+        return solvability(
+            case.task,
+            kind="classification" if case.has_labels else "regression",
+            max_order=case.order,
+            time_limit=time_limit,
+            unexplained=unexplained,
+        )
+
+    found = ask(float(settings.unexplained))
+    noise = Noise.of(case)
+    if found.solvable is not False or noise is None:
+        return found
+    many = len(case.held_out)
+    # Conjunctions of order K span those below.
+    most = next(o.seen for o in covered.orders if o.order == case.order)
+    rank = min(many, most) if found.rank is None else found.rank
+    allowed = noise.unexplained(many, rank)
+    if not settings.unexplained < found.unexplained <= allowed:
+        return found
+    found = ask(allowed)
+    remark = (
+        "Rows of one combination differ, by a standard deviation of "
+        f"{noise.variance**0.5:.3g}. Such noise alone leaves up to {100.0 * allowed:.3g} % of the "
+        "held-out variance unexplained, once in 1,000 times more, so this much counts as solvable."
+    )
+    return replace(found, remarks=(*found.remarks, remark))
+
+
+def _with_remarks(table: AuditTable, measured: Representation | None) -> AuditTable:
+    return replace(table, remarks=(*table.remarks, *measured.remarks)) if measured else table
+
+
+def _check_options(fit: str, add: int, time_limit: Real, seed: int) -> None:
+    require(
+        fit in ("regression", "margin"),
+        "fit is 'regression' or 'margin'",
+        repr(fit),
+        "choose one of them",
+    )
+    require(add >= 0, "add counts combinations from 0", add, "use 0 to recommend none")
+    require(
+        0 <= time_limit < float("inf"),
+        "time_limit is a number of seconds, 0 or more",
+        time_limit,
+        "use such as 10",
+    )
+    require(seed >= 0, "a seed is a whole number from 0", seed, "use 0")
+
+
+def _check_order(order: int, n_components: int) -> None:
+    most = n_components - 1
+    require(
+        1 <= order <= most,
+        "the order of an audit is at least 1 and below the number of components",
+        f"{order} for {n_components} components",
+        "use 1" if most == 1 else f"choose from 1 to {most}",
+    )
+    sets = sum(comb(n_components, k) for k in range(order + 1))
+    require(
+        sets <= MOST_SETS,
+        f"an audit looks at no more than {MOST_SETS:,} sets of components",
+        f"{sets:,} sets of at most {order} of {n_components} components",
+        "lower the order",
+    )

@@ -1,0 +1,205 @@
+"""What every part of an audit looks at: the table as numbers, and one test split's combinations."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from partwhole.features.conjunctions import Dictionary
+from partwhole.tasks import Task
+
+TRAIN, LEFT_OUT = 0, -1
+
+
+@dataclass(frozen=True, eq=False)
+class AuditTable:
+    """Hold a user's table as numbers; no row of it is dropped.
+
+    Parameters
+    ----------
+    components : int array, shape (n, C)
+        The index of each component's value in `values`.
+    targets : float array, shape (n, k)
+        Numbers in one column or several; labels as -1 and +1: one column for two labels (+1 is
+        the second), else a column for each label.
+    label : int array, shape (n,), or None
+        The index of each row's label in `labels`; None when targets are numbers.
+    split : int array, shape (n,)
+        0 for training, i for the test split ``split_names[i]``, -1 for rows of splits that
+        were not asked for.
+    weights : float array, shape (n,)
+        Sample weights; ones by default.
+    names : tuple of str, length C
+    values : tuple of tuples, length C
+    target : tuple of str
+        Names of the target's columns.
+    labels : tuple or None
+    split_names : tuple of str
+        Training's name first.
+    features : float array, shape (n, d), or None
+        A measured representation, one row for each row of the table.
+    source : str
+        The file's name, or "table".
+    remarks : tuple of str
+        What was done on the way in and should be said.
+    """
+
+    components: Int[np.ndarray, "n C"]
+    targets: Float[np.ndarray, "n k"]
+    label: Int[np.ndarray, " n"] | None
+    split: Int[np.ndarray, " n"]
+    weights: Float[np.ndarray, " n"]
+    names: tuple[str, ...]
+    values: tuple[tuple[Hashable, ...], ...]
+    target: tuple[str, ...]
+    labels: tuple[Hashable, ...] | None
+    split_names: tuple[str, ...]
+    features: Float[np.ndarray, "n d"] | None = None
+    source: str = "table"
+    remarks: tuple[str, ...] = ()
+
+    @property
+    def n_components(self) -> int:
+        """Return the number of components C."""
+        return self.components.shape[1]
+
+    @property
+    def n_values(self) -> tuple[int, ...]:
+        """Return how many values each component has."""
+        return tuple(len(values) for values in self.values)
+
+    def case(self, split: int, order: int) -> Case:
+        """Merge the rows of training and of one test split into combinations.
+
+        Parameters
+        ----------
+        split : int
+            Index of the test split in `split_names`, from 1.
+        order : int
+            The audit's order K.
+
+        Returns
+        -------
+        Case
+        """
+        train, test = np.flatnonzero(self.split == TRAIN), np.flatnonzero(self.split == split)
+        rows = np.concatenate([train, test])
+        whole = tuple(range(self.n_components))
+        _, coded = Dictionary.of(self.components[rows], whole, self.n_values)
+        _, first, combination = np.unique(coded, return_index=True, return_inverse=True)
+        # By first occurrence, so that the combinations of training come first.
+        rank = np.empty(len(first), dtype=np.int64)
+        rank[np.argsort(first)] = np.arange(len(first))
+        first, combination = np.sort(first), rank[combination]
+        is_train = first < len(train)
+        # Test rows of a combination that training has seen say nothing of what is held out.
+        counted = (np.arange(len(rows)) < len(train)) | ~is_train[combination]
+        weights = np.where(counted, self.weights[rows], 0.0)
+        total = np.bincount(combination, weights)
+        given = self.targets[rows]
+        own = given[first]
+        conflict = np.zeros(len(first), dtype=bool)
+        conflict[combination[counted & np.any(given != own[combination], axis=1)]] = True
+        means = np.stack([np.bincount(combination, weights * y) / total for y in given.T], axis=1)
+        targets = np.where(conflict[:, None], means, own)
+        task = Task(
+            self.components[rows[first]],
+            targets[:, 0] if targets.shape[1] == 1 else targets,
+            is_train,
+            self.names,
+            self.values,
+            self.split_names[split],
+        )
+        row_combination = np.full(len(self.split), -1)
+        row_combination[rows] = combination
+        return Case(self, split, order, task, total, conflict, row_combination)
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """Hold one test split beside training, a row for each distinct combination.
+
+    Parameters
+    ----------
+    table : AuditTable
+    split : int
+        Index of the test split.
+    order : int
+        The audit's order K.
+    task : Task
+        The m combinations, those of training first; a test combination that training has seen
+        counts as training's. Targets are weighted means over a combination's rows.
+    weights : float array, shape (m,)
+        Summed sample weights of each combination's rows (in its own part of the split).
+    conflict : bool array, shape (m,)
+        Whether the rows of a combination disagree in their target.
+    row_combination : int array, shape (n,)
+        For each row of the table its combination, -1 for rows of other splits.
+    """
+
+    table: AuditTable
+    split: int
+    order: int
+    task: Task
+    weights: Float[np.ndarray, " m"]
+    conflict: Bool[np.ndarray, " m"]
+    row_combination: Int[np.ndarray, " n"]
+
+    @property
+    def name(self) -> str:
+        """Return the test split's name."""
+        return self.table.split_names[self.split]
+
+    @property
+    def has_labels(self) -> bool:
+        """Return whether targets are labels."""
+        return self.table.labels is not None
+
+    @cached_property
+    def held_out(self) -> Int[np.ndarray, " h"]:
+        """Return the combinations that only the test split has."""
+        return np.flatnonzero(~self.task.is_train)
+
+    @cached_property
+    def also_seen(self) -> Int[np.ndarray, " r"]:
+        """Return the table's rows of this test split whose combination training has seen."""
+        test = np.flatnonzero(self.table.split == self.split)
+        return test[self.task.is_train[self.row_combination[test]]]
+
+    @cached_property
+    def label(self) -> Int[np.ndarray, " m"] | None:
+        """Return each combination's label, -1 where its rows are evenly divided."""
+        if self.table.labels is None:
+            return None
+        y = self.task.targets
+        scores = np.stack([-y, y], axis=1) if y.ndim == 1 else y
+        best = scores.argmax(axis=1)
+        top = scores.max(axis=1, keepdims=True)
+        return np.where((scores >= top - 1e-12).sum(axis=1) == 1, best, -1)
+
+    def rows_of(self, combinations: Int[np.ndarray, " c"]) -> Int[np.ndarray, " r"]:
+        """Return the table's rows of the test split that have one of these combinations."""
+        wanted = np.zeros(len(self.weights), dtype=bool)
+        wanted[combinations] = True
+        test = np.flatnonzero(self.table.split == self.split)
+        return test[wanted[self.row_combination[test]]]
+
+    def in_words(self, combination: int) -> str:
+        """Write a combination as its values, such as ``(circle, red)``."""
+        values = zip(self.task.values, self.task.components[combination], strict=True)
+        return f"({', '.join(str(names[i]) for names, i in values)})"
+
+
+def default_order(n_components: int) -> int:
+    """Return min(2, C - 1).
+
+    Examples
+    --------
+    >>> default_order(2), default_order(5)
+    (1, 2)
+    """
+    return min(2, n_components - 1)

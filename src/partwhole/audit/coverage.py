@@ -1,0 +1,130 @@
+"""What is held out: values, conjunctions and the graph of what occurs together."""
+
+from __future__ import annotations
+
+from itertools import combinations, pairwise
+
+import numpy as np
+from jaxtyping import Bool, Int
+from scipy import sparse
+from scipy.sparse import csgraph
+
+from partwhole.audit.case import Case
+from partwhole.audit.evidence import Coverage, OrderCoverage, UnseenValue, ValueCoverage
+from partwhole.features.conjunctions import Dictionary, conjunction_sets
+
+
+def coverage(case: Case) -> Coverage:
+    """Count which values and conjunctions the held-out combinations have and training lacks.
+
+    Two values are joined in the graph when a training combination has both; its connected
+    components decide what a sum of single values can be told about (Lippl & Stachenfeld, ICLR
+    2025, theorem 4.2; the graph is derived here).
+
+    Parameters
+    ----------
+    case : Case
+
+    Returns
+    -------
+    Coverage
+        In distinct combinations; a combination of the test split that training has seen counts
+        as training's. Rows of unseen values are rows of the table.
+
+    Examples
+    --------
+    >>> from partwhole.audit.case import AuditTable
+    >>> rows = np.array([[0, 0], [0, 1], [1, 0], [1, 1], [2, 0]])
+    >>> table = AuditTable(rows, np.zeros((5, 1)), None, np.array([0, 0, 0, 1, 1]), np.ones(5),
+    ...                    ("shape", "colour"), ((0, 1, 2), (0, 1)), ("y",), None,
+    ...                    ("train", "test"))
+    >>> found = coverage(table.case(1, 1))
+    >>> [(v.component, v.value, v.rows.tolist()) for v in found.unseen_values]
+    [(0, 2, [4])]
+    >>> found.n_graph_components
+    1
+    """
+    task = case.task
+    n_components, n_values = task.n_components, task.n_values
+    train, held_out = task.train_components, task.test_components
+    counts = [
+        (np.bincount(seen, minlength=n), np.bincount(asked, minlength=n))
+        for seen, asked, n in zip(train.T, held_out.T, n_values, strict=True)
+    ]
+    orders: dict[int, tuple[int, int, int]] = {}
+    for chosen in conjunction_sets(n_components, min(case.order, n_components - 1))[1:]:
+        seen, asked = _present(task.components, task.is_train, chosen, n_values)
+        before = orders.get(len(chosen), (0, 0, 0))
+        now = int(seen.sum()), int(asked.sum()), int((asked & ~seen).sum())
+        orders[len(chosen)] = before[0] + now[0], before[1] + now[1], before[2] + now[2]
+    # Combinations are distinct, and held-out ones are those that training lacks.
+    orders[n_components] = len(train), len(held_out), len(held_out)
+    partners, graph, n_graph = _graph(train, n_values)
+    unseen = tuple(
+        UnseenValue(c, int(value), case.rows_of(_with(case, c, int(value))))
+        for c, (seen, asked) in enumerate(counts)
+        for value in np.flatnonzero((asked > 0) & (seen == 0))
+    )
+    values = tuple(
+        ValueCoverage(c, value, int(n_train), int(n_test), int(met), int(place))
+        for c, (seen, asked) in enumerate(counts)
+        for value, (n_train, n_test, met, place) in enumerate(
+            zip(seen, asked, partners[c], graph[c], strict=True)
+        )
+    )
+    return Coverage(
+        unseen,
+        tuple(OrderCoverage(order, *orders[order]) for order in sorted(orders)),
+        values,
+        n_graph,
+    )
+
+
+def _with(case: Case, component: int, value: int) -> Int[np.ndarray, " c"]:
+    """Return the held-out combinations that have this value."""
+    return case.held_out[case.task.components[case.held_out, component] == value]
+
+
+def _present(
+    components: Int[np.ndarray, "m C"],
+    is_train: Bool[np.ndarray, " m"],
+    chosen: tuple[int, ...],
+    n_values: tuple[int, ...],
+) -> tuple[Bool[np.ndarray, " d"], Bool[np.ndarray, " d"]]:
+    """Return for each conjunction of these components whether training and test have it."""
+    dictionary, index = Dictionary.of(components, chosen, n_values)
+    seen, asked = np.zeros(dictionary.size, dtype=bool), np.zeros(dictionary.size, dtype=bool)
+    seen[index[is_train]] = True
+    asked[index[~is_train]] = True
+    return seen, asked
+
+
+def _graph(
+    train: Int[np.ndarray, "m C"], n_values: tuple[int, ...]
+) -> tuple[list[np.ndarray], list[np.ndarray], int]:
+    """Return each value's partners and graph component, and how many components there are."""
+    start = np.concatenate([[0], np.cumsum(n_values)])
+    partners = np.zeros(start[-1], dtype=np.int64)
+    here, there = [], []
+    for a, b in combinations(range(len(n_values)), 2):
+        pairs = Dictionary.of(train, (a, b), n_values)[0].values() + start[[a, b]]
+        partners += np.bincount(pairs.ravel(), minlength=start[-1])
+        # A row joins all its values, so those of the first component reach every other.
+        if a == 0:
+            here.append(pairs[:, 0])
+            there.append(pairs[:, 1])
+    one, other = (np.concatenate([*ends, np.zeros(0, dtype=np.int64)]) for ends in (here, there))
+    edges = sparse.csr_array((np.ones(len(one)), (one, other)), shape=(start[-1],) * 2)
+    _, place = csgraph.connected_components(edges, directed=False)
+    seen = np.zeros(start[-1], dtype=bool)
+    seen[(train + start[:-1]).ravel()] = True
+    # Numbered by their first value; those of unseen values are none of training's.
+    named, first, place = np.unique(
+        np.where(seen, place, -1), return_index=True, return_inverse=True
+    )
+    rank = np.empty(len(named), dtype=np.int64)
+    rank[np.argsort(np.where(named < 0, -1, first), kind="stable")] = np.arange(len(named))
+    if named[0] < 0:
+        rank -= 1
+    split = [slice(i, j) for i, j in pairwise(start)]
+    return [partners[s] for s in split], [rank[place[s]] for s in split], int(rank.max()) + 1

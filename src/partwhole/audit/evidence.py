@@ -1,0 +1,309 @@
+"""What an audit finds out about one test split, before any rule judges it."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from partwhole.audit.case import Case
+from partwhole.limits.proofs.determination import Determination
+from partwhole.limits.proofs.solvability import Solvability
+
+
+@dataclass(frozen=True, eq=False)
+class UnseenValue:
+    """Name a value that the test split has and training lacks.
+
+    Parameters
+    ----------
+    component, value : int
+        Its place in the table.
+    rows : int array, shape (r,)
+        Rows of the table.
+    """
+
+    component: int
+    value: int
+    rows: Int[np.ndarray, " r"]
+
+
+@dataclass(frozen=True)
+class OrderCoverage:
+    """Count the conjunctions of one order.
+
+    Parameters
+    ----------
+    order : int
+        Components in each conjunction.
+    seen : int
+        Distinct ones in training.
+    in_test : int
+        Distinct ones in held-out combinations.
+    unseen : int
+        Those of them that training lacks.
+    """
+
+    order: int
+    seen: int
+    in_test: int
+    unseen: int
+
+
+@dataclass(frozen=True)
+class ValueCoverage:
+    """Say how well training covers a value.
+
+    Parameters
+    ----------
+    component, value : int
+    n_train, n_test : int
+        Distinct combinations with it, in training and held out.
+    partners : int
+        Other values it meets in training, over all other components.
+    graph_component : int
+        Which connected component of the co-occurrence graph it is in; -1 when unseen.
+    """
+
+    component: int
+    value: int
+    n_train: int
+    n_test: int
+    partners: int
+    graph_component: int
+
+
+@dataclass(frozen=True, eq=False)
+class Coverage:
+    """Say what is held out.
+
+    Parameters
+    ----------
+    unseen_values : tuple of UnseenValue
+    orders : tuple of OrderCoverage
+        Orders 1..K, then C.
+    values : tuple of ValueCoverage
+        Every value of every component, in the table's order.
+    n_graph_components : int
+        Connected components of the graph whose vertices are the values seen in training and
+        whose edges join values that occur together there.
+    """
+
+    unseen_values: tuple[UnseenValue, ...]
+    orders: tuple[OrderCoverage, ...]
+    values: tuple[ValueCoverage, ...]
+    n_graph_components: int
+
+
+@dataclass(frozen=True)
+class Shortcut:
+    """Name a value or conjunction whose targets differ between training and test.
+
+    Parameters
+    ----------
+    components : tuple of int
+        Which components.
+    values : tuple of int
+        Their values' indices.
+    n_train, n_test : int
+        Combinations with it.
+    label : hashable or None
+        The label whose share differs most; None when targets are numbers.
+    train, test : float
+        The label's share among them, or the mean target.
+    effect : float
+        Largest difference of a label's share (0..1), or of means in standard deviations of
+        the target.
+    p_value : float
+        Of so large a difference when rows were assigned to splits at random, corrected for the
+        number of conjunctions looked at.
+    """
+
+    components: tuple[int, ...]
+    values: tuple[int, ...]
+    n_train: int
+    n_test: int
+    label: Hashable | None
+    train: float
+    test: float
+    effect: float
+    p_value: float
+
+
+@dataclass(frozen=True, eq=False)
+class Point:
+    """Hold the predictions at one representation of the range.
+
+    Parameters
+    ----------
+    label : str
+        In words, such as "S = 0.25", "depth 3" or "measured".
+    position : float
+        Salience or depth; NaN at the measured point.
+    salience : tuple of float
+        S(1; C) .. S(K; C), means over sets of that size.
+    memory : float
+        Share of the full conjunction (and of all orders above K).
+    outputs : float array, shape (h,) or (h, k)
+        Predictions for the held-out combinations.
+    error : float
+        Weighted mean squared error over held-out rows.
+    accuracy, balanced_accuracy : float
+        Share of right labels, and its mean over the labels of the test split; half of each
+        tie; NaN for numbers.
+    leak_slope : float
+        Slope of predictions on targets, both about their means; 1 without leak. NaN when the
+        targets do not vary.
+    """
+
+    label: str
+    position: float
+    salience: tuple[float, ...]
+    memory: float
+    outputs: Float[np.ndarray, "h *k"]
+    error: float
+    accuracy: float
+    balanced_accuracy: float
+    leak_slope: float
+
+
+@dataclass(frozen=True, eq=False)
+class WorstItem:
+    """Name a value at which held-out combinations are predicted worst.
+
+    Parameters
+    ----------
+    component, value : int
+    n_test : int
+        Held-out combinations with it.
+    n_train : int
+        Training combinations with it.
+    error : float
+        Mean squared error over them at the reference point.
+    accuracy : float
+        NaN for numbers.
+    """
+
+    component: int
+    value: int
+    n_test: int
+    n_train: int
+    error: float
+    accuracy: float
+
+
+@dataclass(frozen=True, eq=False)
+class Prediction:
+    """Hold what learners of the range will do with the held-out combinations.
+
+    Parameters
+    ----------
+    axis : str
+        What the range varies: "salience S(1; 2)" or "hidden layers of a random ReLU network".
+    points : tuple of Point
+        Along the range; the measured point, where features were given, comes last.
+    reference : int
+        Index of the point that pictures and worst items are drawn at: the measured one if
+        there is one, else one hidden ReLU layer (the nearest S for two components).
+    constant_error : float
+        Mean squared error of the best constant of training.
+    chance : float
+        Balanced accuracy of a constant answer; NaN for numbers.
+    fit : str
+        "regression" or "margin".
+    worst : tuple of WorstItem
+    remarks : tuple of str
+        Such as which depths were left out.
+    """
+
+    axis: str
+    points: tuple[Point, ...]
+    reference: int
+    constant_error: float
+    chance: float
+    fit: str
+    worst: tuple[WorstItem, ...]
+    remarks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Addition:
+    """Recommend a combination for training.
+
+    Parameters
+    ----------
+    values : tuple of int
+        Its value indices.
+    determined : float
+        Share of the test split's combinations that is determined (or seen) once it is added.
+    eigenvalue : float
+        The smallest eigenvalue that governs the leak once it is added; NaN if not computed.
+    """
+
+    values: tuple[int, ...]
+    determined: float
+    eigenvalue: float
+
+
+@dataclass(frozen=True, eq=False)
+class Additions:
+    """Hold which unseen combinations to add first, and what the search cost.
+
+    Parameters
+    ----------
+    steps : tuple of Addition
+        In order; each builds on those before.
+    determined, eigenvalue : float
+        As it stands, before any is added.
+    candidates : int
+        Combinations tried at each step.
+    of : int
+        Unseen combinations there were to choose from.
+    evaluations : int
+        Candidates evaluated in all.
+    seconds : float
+    remarks : tuple of str
+        Such as why none is recommended.
+    """
+
+    steps: tuple[Addition, ...]
+    determined: float
+    eigenvalue: float
+    candidates: int
+    of: int
+    evaluations: int
+    seconds: float
+    remarks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """Hold all that was found out about one test split.
+
+    Parameters
+    ----------
+    case : Case
+    coverage : Coverage
+    solvability : Solvability or None
+        None when nothing is held out.
+    determination : Determination or None
+        None when nothing is held out.
+    shortcuts : tuple of Shortcut
+        Candidates, strongest first.
+    prediction : Prediction or None
+        None when nothing is held out.
+    additions : Additions or None
+        None when not asked for.
+    seconds : float
+    """
+
+    case: Case
+    coverage: Coverage
+    solvability: Solvability | None
+    determination: Determination | None
+    shortcuts: tuple[Shortcut, ...]
+    prediction: Prediction | None
+    additions: Additions | None
+    seconds: float

@@ -1,0 +1,49 @@
+"""What proofs and findings share: a verdict's mark, targets in words, a sum written out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from partwhole._types import Real
+from partwhole.audit.case import Case
+from partwhole.audit.page.words import exact, number
+from partwhole.audit.wording import shown
+from partwhole.page import Html, tag
+
+SHOWN = 16
+
+
+def mark(kind: str, sign: str, words: str) -> Html:
+    """Show a verdict by its sign, its words and, last of all, its colour."""
+    return tag("span", tag("span", sign, aria_hidden="true"), f" {words}", class_=f"verdict {kind}")
+
+
+def targets(case: Case, rows: Int[np.ndarray, " q"], values: Float[np.ndarray, " q"]) -> list[str]:
+    """Write the targets of some combinations: labels by name, with the mean where rows disagree."""
+    if case.label is None or case.table.labels is None:
+        return [exact(v) for v in values]
+    words = []
+    for row, value in zip(rows.tolist(), values.tolist(), strict=True):
+        i = case.label[row]
+        name = shown(case.table.labels[i], 24) if i >= 0 else "evenly divided"
+        words.append(name if abs(value) == 1 else f"{name} ({number(value, 3)})")
+    return words
+
+
+def added_up(weights: Iterable[Real], values: Iterable[Real], total: Real) -> str:
+    """Write a weighted sum of numbers, and what it comes to.
+
+    Examples
+    --------
+    >>> added_up([1.0, -2.0], [3.0, -1.0], 5.0)
+    '(3) − 2 × (−1) = 5'
+    """
+    terms = [
+        f"{'−' if w < 0 else '+'} {'' if abs(w) == 1 else exact(abs(w)) + ' × '}({exact(v)})"
+        for w, v in zip(weights, values, strict=True)
+    ]
+    more = " + …" if len(terms) > SHOWN else ""
+    return f"{' '.join(terms[:SHOWN]).removeprefix('+ ')}{more} = {exact(total)}"

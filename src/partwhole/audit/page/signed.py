@@ -1,0 +1,169 @@
+"""Combinations with signs, drawn as the corners of a rectangle, of a box, or on a path."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Int
+
+from partwhole._types import Real
+from partwhole.audit.page.words import exact
+from partwhole.audit.wording import shown
+from partwhole.page import Html, scroll, tag
+from partwhole.tasks import Task
+
+MOST_SIDE, MOST_PANELS = 8, 2
+
+
+@dataclass(frozen=True)
+class Mark:
+    """Hold what is drawn for one combination.
+
+    Parameters
+    ----------
+    row : tuple of int
+        The combination's value indices.
+    weight : float or None
+        Its weight in the sum; None for the one that is asked for.
+    text : str
+        Its target.
+    """
+
+    row: tuple[int, ...]
+    weight: Real | None
+    text: str
+
+
+def groups_of(rows: Int[np.ndarray, "q C"]) -> tuple[tuple[int, ...], ...]:
+    """Group the components that vary together over some rows; those that don't vary are in none.
+
+    Examples
+    --------
+    >>> groups_of(np.array([[0, 5, 1, 2], [0, 6, 1, 2], [1, 5, 3, 2], [1, 6, 3, 2]]))
+    ((0, 2), (1,))
+    """
+    kinds: dict[bytes, list[int]] = {}
+    for c, column in enumerate(rows.T):
+        values, first, kind = np.unique(column, return_index=True, return_inverse=True)
+        if len(values) > 1:
+            # By first occurrence, so that the names of the values don't matter.
+            rank = np.argsort(np.argsort(first))
+            kinds.setdefault(rank[kind].astype(np.int64).tobytes(), []).append(c)
+    return tuple(tuple(group) for group in kinds.values())
+
+
+def drawing(task: Task, marks: Sequence[Mark], text: str, label: str) -> Html | None:
+    """Draw combinations by two groups of components, in a panel for each setting of a third.
+
+    Parameters
+    ----------
+    task : Task
+    marks : sequence of Mark
+    text : str
+        What the picture shows, in words.
+    label : str
+        What it is, for whoever moves about by keyboard.
+
+    Returns
+    -------
+    Html or None
+        None when they don't fit on a board.
+    """
+    rows = np.array([mark.row for mark in marks])
+    groups = list(groups_of(rows)) if task.n_components > 2 else [(0,), (1,)]
+    if len(groups) not in (2, 3):
+        return None
+    settings = []
+    for group in groups:
+        found: dict[tuple[int, ...], None] = {}
+        for mark in marks:
+            found.setdefault(tuple(mark.row[c] for c in group))
+        # Two settings as they come, a + in the corner; more of them in the order of their values.
+        settings.append(list(found) if len(found) < 3 else sorted(found))
+    side = max(len(settings[0]), len(settings[1]))
+    if side > MOST_SIDE or (len(groups) == 3 and len(settings[2]) > MOST_PANELS):
+        return None
+    boards = []
+    for panel in settings[2] if len(groups) == 3 else [()]:
+        places = {}
+        for mark in marks:
+            if len(groups) == 3 and tuple(mark.row[c] for c in groups[2]) != panel:
+                continue
+            at = tuple(settings[g].index(tuple(mark.row[c] for c in groups[g])) for g in range(2))
+            places[at] = mark
+        title = _setting(task, groups[2], panel, True) if panel else ""
+        boards.append(
+            _board(
+                title,
+                [_setting(task, groups[0], s, False) for s in settings[0]],
+                [_setting(task, groups[1], s, False) for s in settings[1]],
+                places,
+            )
+        )
+    return scroll(tag("div", boards, class_="signed", role="img", aria_label=text), label=label)
+
+
+def _setting(task: Task, group: tuple[int, ...], values: tuple[int, ...], named: bool) -> str:
+    words = [shown(task.values[c][v], 24) for c, v in zip(group, values, strict=True)]
+    if named:
+        words = [f"{shown(task.names[c], 18)} = {w}" for c, w in zip(group, words, strict=True)]
+    return ", ".join(words)
+
+
+def _board(
+    title: str,
+    rows: Sequence[str],
+    columns: Sequence[str],
+    places: dict[tuple[int, ...], Mark],
+) -> Html:
+    few = max(len(rows), len(columns)) <= 3
+    wide, high = (132, 78) if few else (96, 60)
+    cut = 17 if few else 12
+    left = 16 + round(7.4 * min(cut, max(map(len, rows))))
+    top = 52 if title else 30
+    marks: list[Html] = []
+    if title:
+        marks.append(_text(left + wide * len(columns) / 2, 16, shown(title, 36), "middle", "name"))
+    for i, each in enumerate(rows):
+        marks.append(_text(left - 10, top + high * (i + 0.5) + 4, shown(each, cut), "end"))
+    for j, each in enumerate(columns):
+        marks.append(_text(left + wide * (j + 0.5), top - 9, shown(each, cut), "middle"))
+    for i in range(len(rows)):
+        for j in range(len(columns)):
+            marks += _cell(places.get((i, j)), left + wide * j, top + high * i, wide, high, cut)
+    width, height = left + wide * len(columns) + 4, top + high * len(rows) + 4
+    return tag(
+        "svg",
+        marks,
+        viewBox=f"0 0 {width} {height}",
+        width=width,
+        height=height,
+        aria_hidden="true",
+        class_="corners",
+    )
+
+
+def _cell(mark: Mark | None, x: int, y: int, wide: int, high: int, cut: int) -> list[Html]:
+    place = {"x": x + 3, "y": y + 3, "width": wide - 6, "height": high - 6, "rx": 6}
+    if mark is None:
+        return [tag("rect", **place, class_="blank")]
+    middle = x + wide / 2
+    if mark.weight is None:
+        sign, kind = "?", "asked"
+    else:
+        size = "" if abs(mark.weight) == 1 else exact(abs(mark.weight))
+        sign, kind = (
+            ("+" if mark.weight > 0 else "−") + size,
+            "plus" if mark.weight > 0 else "minus",
+        )
+    return [
+        tag("rect", **place, class_=kind),
+        _text(middle, y + high / 2 - 3, sign, "middle", "sign"),
+        _text(middle, y + high / 2 + 20, shown(mark.text, cut), "middle"),
+    ]
+
+
+def _text(x: Real, y: Real, text: str, anchor: str, style: str | None = None) -> Html:
+    return tag("text", text, x=f"{x:g}", y=f"{y:g}", text_anchor=anchor, class_=style)

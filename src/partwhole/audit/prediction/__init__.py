@@ -1,0 +1,1 @@
+"""What learners over a range of representations will do with held-out combinations."""

@@ -1,0 +1,298 @@
+"""What learners of a range of representations will do with the held-out combinations."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+from jaxtyping import Float
+
+from partwhole._checks import require
+from partwhole._types import Real
+from partwhole.audit.case import TRAIN, Case
+from partwhole.audit.evidence import Point, Prediction
+from partwhole.audit.prediction.scoring import Scorer
+from partwhole.features import OrderKernel, OverlapKernel
+from partwhole.features.subsets import MAX_COMPONENTS
+from partwhole.limits import Outcome, max_margin
+from partwhole.limits.order_sweep import OrderProblem, OrderSweep
+from partwhole.limits.solvers.sparse_primal import COARSE_COLUMNS
+
+SALIENCES = tuple(step / 40 for step in range(21))
+DEPTHS = tuple(range(1, 21))
+FEWER_DEPTHS = (1, 2, 3, 4, 6, 8, 12, 16, 20)
+FEWER_SALIENCES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.425, 0.5)
+REFERENCE_SALIENCE = 0.425
+REFERENCE_DEPTH = 1
+MARGIN_LIMIT = 2000
+# Margins of more training combinations than this take about a second each.
+MARGIN_MANY = 400
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Name one representation of the range."""
+
+    label: str
+    position: float
+    kernel: OrderKernel
+
+
+def predict(
+    case: Case,
+    *,
+    fit: Literal["regression", "margin"] = "regression",
+    measured: OverlapKernel | None = None,
+    noise: Real = 0.0,
+) -> Prediction:
+    r"""Predict the outputs for held-out combinations over the range of representations.
+
+    Two components: salience S(1; 2) from 0 to 1/2 in steps of 1/40. More: random ReLU networks
+    of 1 to 20 hidden layers. Where training has more than 1,500 conjunctions, or a margin more
+    than 400 combinations, there are fewer steps, and a remark names them. Each kernel is cut
+    off at the audit's order K (`OrderKernel`), so that what lies above it is memory.
+    "regression" interpolates the training combinations with least norm (mean targets where
+    rows disagree), "margin" separates their labels with the largest margin; both have a free
+    intercept.
+
+    Parameters
+    ----------
+    case : Case
+        With at least one held-out combination.
+    fit : {"regression", "margin"}, keyword-only, default "regression"
+    measured : OverlapKernel, keyword-only, optional
+        The kernel measured on features; its point comes last and is the reference. Saliences
+        below 0 are taken as 0.
+    noise : float, keyword-only, default 0
+        Kernel-ridge penalty for each row of the table at the measured point, in the measured
+        kernel's unit; regression only.
+
+    Returns
+    -------
+    Prediction
+        Errors and accuracies weigh each held-out combination by its rows' sample weights.
+
+    Raises
+    ------
+    InputError
+        When nothing is held out, the measured kernel has other components, the noise is
+        negative, or a margin is asked for numbers, for more than two labels, or for more than
+        2,000 training combinations or 16 components.
+
+    Notes
+    -----
+    Lippl & Stachenfeld (ICLR 2025), theorem 4.2 and proposition 4.1; the cut at an order is
+    derived here. It holds for learners with a fixed representation.
+
+    Examples
+    --------
+    >>> from partwhole.audit.case import AuditTable
+    >>> grid = np.array([[i, j] for i in range(3) for j in range(3)])
+    >>> sums = (grid - 1.0).sum(axis=1, keepdims=True)
+    >>> seen = np.any(grid == 1, axis=1)
+    >>> table = AuditTable(
+    ...     grid, sums, None, np.where(seen, 0, 1), np.ones(9), ("first", "second"),
+    ...     ((-1, 0, 1), (-1, 0, 1)), ("sum",), None, ("train", "test"))
+    >>> found = predict(table.case(1, 1))
+    >>> point = found.points[found.reference]
+    >>> point.label, round(point.leak_slope, 6), round(found.points[16].leak_slope, 6)
+    ('S = 0.425', 0.73913, 0.666667)
+    """
+    task = case.task
+    require(
+        task.n_test > 0,
+        "a prediction needs held-out combinations",
+        f"none in split {case.name!r}",
+        "audit a split that holds some out",
+    )
+    require(
+        measured is None or measured.n_components == task.n_components,
+        "a measured kernel has as many components as the table",
+        f"{measured.n_components if measured else 0} and {task.n_components}",
+        "measure it on the same components",
+    )
+    require(noise >= 0, "noise is a penalty of at least 0", noise, "use 0 to interpolate")
+    order = min(case.order, task.n_components - 1)
+    problem = OrderProblem.of(task, order)
+    axis, places, remarks = _range(problem, fit)
+    if measured is not None:
+        kernel = OrderKernel.truncate(measured, order)
+        places.append(_Place("measured", float("nan"), kernel))
+    elif case.table.features is not None and task.n_components > MAX_COMPONENTS:
+        remarks.append(
+            f"the measured point is left out: kernels are measured on at most {MAX_COMPONENTS} "
+            f"components, and the table has {task.n_components}"
+        )
+    if fit == "margin":
+        outputs = _margins(case, places, remarks)
+        if measured is not None and noise > 0:
+            remarks.append("a margin has no ridge, so noise in the features is left out")
+    else:
+        outputs = _interpolants(case, problem, places, measured, noise, remarks)
+    judge = Scorer(case)
+    kept = [(place, out) for place, out in zip(places, outputs, strict=True) if out is not None]
+    points = tuple(_point(judge, place, out) for place, out in kept)
+    reference = max(range(len(points)), key=lambda i: _preference(points[i]))
+    constant = np.broadcast_to(task.train_targets.mean(axis=0), task.test_targets.shape)
+    return Prediction(
+        axis,
+        points,
+        reference,
+        judge.error(constant),
+        judge.chance,
+        fit,
+        judge.worst(points[reference].outputs),
+        (*remarks, *judge.remarks),
+    )
+
+
+def _preference(point: Point) -> int:
+    """Prefer the measured point to one hidden layer, and that to any other."""
+    if np.isnan(point.position):
+        return 2
+    return int(point.position in (REFERENCE_SALIENCE, REFERENCE_DEPTH))
+
+
+def _point(judge: Scorer, place: _Place, outputs: Float[np.ndarray, "h *k"]) -> Point:
+    accuracy, balanced = judge.accuracies(outputs)
+    return Point(
+        place.label,
+        place.position,
+        place.kernel.salience,
+        float(place.kernel.memory),
+        outputs,
+        judge.error(outputs),
+        accuracy,
+        balanced,
+        judge.slope(outputs),
+    )
+
+
+def _range(
+    problem: OrderProblem, fit: Literal["regression", "margin"]
+) -> tuple[str, list[_Place], list[str]]:
+    """List the representations, and say which are left out."""
+    task, remarks = problem.task, []
+    many = problem.n_columns > COARSE_COLUMNS
+    why = f"training has {problem.n_columns:,} conjunctions (more than {COARSE_COLUMNS:,})"
+    fewer = many
+    if fit == "margin":
+        fewer = task.n_train > MARGIN_MANY
+        why = f"training has {task.n_train:,} combinations (more than {MARGIN_MANY:,} for margins)"
+    if task.n_components == 2:
+        saliences = FEWER_SALIENCES if fewer and fit == "margin" else SALIENCES
+        places = [_Place(f"S = {S:g}", S, OrderKernel.from_salience(S)) for S in saliences]
+        if many and fit == "regression":
+            remarks.append(f"{why}, so S = 0.5 was computed with a memory of 1e-9, not none")
+        if len(saliences) < len(SALIENCES):
+            remarks.append(f"{why}, so only S = {_listed(saliences)} were computed")
+        return "salience S(1; 2)", places, remarks
+    depths = FEWER_DEPTHS if fewer else DEPTHS
+    if fewer:
+        remarks.append(f"{why}, so only depths {_listed(depths)} were computed")
+    places = []
+    for depth in depths:
+        kernel = OrderKernel.random_network(task.n_components, problem.order, depth)
+        places.append(_Place(f"depth {depth}", float(depth), kernel))
+    return "hidden layers of a random ReLU network", places, remarks
+
+
+def _listed(numbers: tuple[Real, ...]) -> str:
+    *others, last = (f"{number:g}" for number in numbers)
+    return f"{', '.join(others)} and {last}"
+
+
+def _interpolants(
+    case: Case,
+    problem: OrderProblem,
+    places: list[_Place],
+    measured: OverlapKernel | None,
+    noise: Real,
+    remarks: list[str],
+) -> list[Float[np.ndarray, "h *k"] | None]:
+    """Return each place's outputs; say which are not exact."""
+    kernels = [place.kernel for place in places]
+    if measured is None or noise == 0:
+        sweeps = [problem.sweep(kernels)]
+    else:
+        rows = case.row_combination[case.table.split == TRAIN]
+        counts = np.bincount(rows, minlength=len(case.weights))[case.task.is_train]
+        ridge = float(noise) / measured.nonnegative().range / counts
+        sweeps = [
+            problem.sweep(kernels[:-1]),
+            problem.sweep(kernels[-1:], ridge=ridge),
+        ]
+    found = OrderSweep(
+        *(
+            np.concatenate([getattr(sweep, name) for sweep in sweeps])
+            for name in ("outputs", "converged", "error")
+        )
+    )
+    remarks.extend(
+        f"the search at {place.label} stopped early; outputs may be off by {error:.1g}"
+        for place, done, error in zip(places, found.converged, found.error, strict=True)
+        if not done
+    )
+    return list(found.outputs)
+
+
+def _margins(
+    case: Case, places: list[_Place], remarks: list[str]
+) -> list[Float[np.ndarray, " h"] | None]:
+    """Return each place's outputs of the largest margin; None where nothing is separated."""
+    task, label = case.task, case.label
+    labels = case.table.labels
+    require(
+        label is not None and labels is not None and len(labels) == 2,
+        "a margin separates two labels",
+        "numbers" if labels is None else f"{len(labels)} labels",
+        "use fit='regression'",
+    )
+    require(
+        task.n_train <= MARGIN_LIMIT,
+        f"margins are computed for at most {MARGIN_LIMIT} training combinations",
+        task.n_train,
+        "use fit='regression'",
+    )
+    require(
+        task.n_components <= MAX_COMPONENTS,
+        f"margins are computed for at most {MAX_COMPONENTS} components",
+        task.n_components,
+        "use fit='regression'",
+    )
+    assert label is not None
+    divided = task.is_train & (label < 0)
+    require(
+        bool(np.any(task.is_train & ~divided)),
+        "a margin needs a training combination with one label",
+        "rows evenly divided in every one",
+        "use fit='regression'",
+    )
+    if divided.any():
+        remarks.append(
+            f"{int(divided.sum())} training combinations whose rows are evenly divided between "
+            "the labels are left out of the margin"
+        )
+    signs = np.where(label > 0, 1.0, -1.0)
+    if np.any(task.is_train & ~divided & (np.abs(task.targets) != 1.0)):
+        remarks.append("where training rows disagree, the margin takes the majority's label")
+    kept = ~divided
+    decided = replace(
+        task,
+        components=task.components[kept],
+        targets=signs[kept],
+        is_train=task.is_train[kept],
+    )
+    outputs: list[np.ndarray | None] = []
+    for place in places:
+        limit = max_margin(decided, place.kernel.as_overlap(), intercept="free")
+        separated = limit.limit.outcome is not Outcome.INFEASIBLE
+        if not separated:
+            remarks.append(
+                f"{place.label} is left out: without memory it cannot separate the training set"
+            )
+        elif limit.limit.outcome is not Outcome.SOLVED:
+            remarks.append(f"the margin at {place.label}: {limit.limit.outcome.value}")
+        outputs.append(limit.test_predictions if separated else None)
+    return outputs

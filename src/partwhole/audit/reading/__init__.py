@@ -1,0 +1,1 @@
+"""What goes in: tables, splits, targets, weights and features, checked at the door."""

@@ -1,0 +1,253 @@
+"""A column's distinct values: numbered, in an order, and named in sentences."""
+
+from __future__ import annotations
+
+import difflib
+import math
+import re
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+from numbers import Real
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from jaxtyping import Bool, Int
+
+from partwhole._checks import InputError, require
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+DIGITS = re.compile("([0-9]+)")
+LOOKS_MISSING = frozenset({"na", "n/a", "nan", "none", "null", "nil", "?", "-", "#n/a"})
+
+
+@dataclass(frozen=True, eq=False)
+class Texts:
+    """Hold a column of text as written: each row's place among its distinct entries.
+
+    Parameters
+    ----------
+    codes : int array, shape (n,)
+        -1 where the cell is empty.
+    texts : tuple of str
+    """
+
+    codes: Int[np.ndarray, " n"]
+    texts: tuple[str, ...]
+
+
+# Texts, or floats with NaN where missing, or a pandas Series where pandas read the table.
+Column = Any
+
+
+def require_whole(column: Column, name: Hashable, part: str) -> None:
+    """Refuse a column with missing entries, saying how many and where the first is."""
+    if isinstance(column, Texts):
+        gone = column.codes < 0
+    elif isinstance(column, np.ndarray):
+        gone = np.isnan(column)
+    else:
+        try:
+            gone = column.isna().to_numpy(dtype=bool)
+        except InvalidOperation as error:
+            raise InputError(
+                f"decimals are numbers or missing; got a signalling NaN in {name!r}; leave it empty"
+            ) from error
+    require_none(gone, f"every row needs its {part}", f"missing in {name!r}")
+
+
+def require_none(bad: Bool[np.ndarray, " n"], rule: str, what: str, example: str = "") -> None:
+    if bad.any():
+        row = int(bad.argmax())
+        require(
+            False,
+            rule,
+            f"{int(bad.sum()):,} {what}, the first{example} in row {row} (counted from 0)",
+            "mend or drop those rows",
+        )
+
+
+def numbered(column: Column, name: Hashable) -> tuple[Int[np.ndarray, " n"], tuple[Hashable, ...]]:
+    """Number a column's values, in the order of its categories, else numbers by their size.
+
+    Text is in natural order: numbers by size first, then text with the digits in it by size.
+    """
+    if isinstance(column, Texts):
+        codes, values, ordered = column.codes, list(column.texts), False
+    else:
+        codes, values, ordered = factorized(column, name)
+    _require_writable(values, name)
+    if ordered:
+        return codes, tuple(values)
+    order = in_order(values)
+    rank = np.empty(len(values), dtype=np.int64)
+    rank[order] = np.arange(len(values))
+    return rank[codes], tuple(values[i] for i in order)
+
+
+def _require_writable(values: Iterable[object], name: Hashable) -> None:
+    for value in values:
+        is_raw = isinstance(value, bytes | bytearray | memoryview)
+        if is_raw or not is_writable(value):
+            require(
+                False,
+                "values are text, numbers, dates or booleans",
+                f"{'raw bytes' if is_raw else 'one that cannot be written'} in {name!r}",
+                "decode them to text",
+            )
+
+
+def factorized(column: pd.Series, name: Hashable) -> tuple[np.ndarray, list[Hashable], bool]:
+    """Number a pandas column's values; say whether the column itself orders them."""
+    import pandas as pd
+
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        column = column.cat.remove_unused_categories()
+        return column.cat.codes.to_numpy(dtype=np.int64), column.cat.categories.tolist(), True
+    column = plain(column, name)
+    codes, values = pd.factorize(column)
+    return codes.astype(np.int64), list(values.tolist()), False
+
+
+def plain(column: pd.Series, name: Hashable) -> pd.Series:
+    """Give a column of objects the type of its entries, which must be single values."""
+    import pandas as pd
+
+    if isinstance(column.dtype, pd.ArrowDtype):
+        column = column.astype(object)
+    if column.dtype != object:
+        return column
+    for entry in column:
+        try:
+            hash(entry)
+        except TypeError:
+            require(
+                False,
+                "every cell holds a single value",
+                f"a {type(entry).__name__} in {name!r}",
+                "spread it over columns, or turn it into text",
+            )
+    # Before pandas infers types, for it cannot hold text that UTF-8 cannot write.
+    _require_writable((entry for entry in column if isinstance(entry, str)), name)
+    kinds = set(map(type, column))
+    require(
+        not (kinds & {bool, np.bool_} and any(map(is_number_type, kinds))),
+        "a column holds booleans or numbers, not both, for True equals 1",
+        f"both in {name!r}",
+        "write them as text",
+    )
+    return column.infer_objects()
+
+
+def is_number_type(kind: type) -> bool:
+    return issubclass(kind, Real | Decimal) and not issubclass(kind, bool | np.bool_)
+
+
+def in_order(values: Sequence[Hashable]) -> list[int]:
+    """Return the places of values from first to last; text in natural order.
+
+    Examples
+    --------
+    >>> in_order(["b", "a10", "a9", "10", "9"])
+    [4, 3, 2, 1, 0]
+    """
+    places = range(len(values))
+    if not any(isinstance(value, str) for value in values):
+        try:
+            return sorted(places, key=values.__getitem__)  # type: ignore[arg-type]
+        except TypeError:
+            pass
+    keys = [natural(str(value)) for value in values]
+    return sorted(places, key=keys.__getitem__)
+
+
+def natural(text: str) -> tuple[Any, ...]:
+    """Return what sorts text as people do: ``9`` before ``10`` before ``a9`` before ``a10``."""
+    number = as_number(text)
+    if number is not None and math.isfinite(number):
+        return (0, number, text)
+    pieces = DIGITS.split(text)
+    # As (length, digits) the size of a number of any length compares without making it an int.
+    pieces[1::2] = [(len(run.lstrip("0")), run.lstrip("0")) for run in pieces[1::2]]  # type: ignore[misc]
+    return (1, pieces, text)
+
+
+def as_number(text: str) -> float | None:
+    """Return the number that a text reads as, None where it reads as none."""
+    try:
+        return None if "_" in text else float(text)
+    except ValueError:
+        return None
+
+
+def alike(values: Sequence[Hashable]) -> list[tuple[Hashable, Hashable]]:
+    """Pair values that differ only in spaces, capitals or how a number is written.
+
+    Examples
+    --------
+    >>> alike(["red", "Red ", "1", "01", "blue"])
+    [('red', 'Red '), ('1', '01')]
+    """
+    first: dict[object, Hashable] = {}
+    pairs = []
+    for value in values:
+        text = str(value).strip()
+        number = as_number(text)
+        key = text.casefold() if number is None or not math.isfinite(number) else number
+        if key in first:
+            pairs.append((first[key], value))
+        else:
+            first[key] = value
+    return pairs
+
+
+def looks_missing(values: Sequence[Hashable]) -> list[str]:
+    """Return the texts that elsewhere often stand for a missing entry."""
+    return [
+        value
+        for value in values
+        if isinstance(value, str) and (value.strip().lower() in LOOKS_MISSING or not value.strip())
+    ]
+
+
+def is_writable(value: object) -> bool:
+    """Return whether a value has a text that UTF-8 can write."""
+    try:
+        str(value).encode("utf-8")
+    except ValueError:  # lone surrogates, and integers of thousands of digits
+        return False
+    return True
+
+
+def shown(entry: object, most: int = 60) -> str:
+    """Write an entry for a sentence, in quotes where it is text; a long one is cut.
+
+    Examples
+    --------
+    >>> shown("x" * 100, most=5), shown(3)
+    ("'xxxxx…'", '3')
+    """
+    text = str(entry)
+    text = text if len(text) <= most else text[:most] + "…"
+    return repr(text) if isinstance(entry, str) else text
+
+
+def listing(entries: Sequence[Hashable], most: int = 8) -> str:
+    """Name the first few entries and count the others."""
+    more = f" and {len(entries) - most:,} more" if len(entries) > most else ""
+    return ", ".join(shown(str(entry)) for entry in entries[:most]) + more
+
+
+def near(text: str, texts: Sequence[str], otherwise: str) -> str:
+    """Ask for the entry most like a text, else give another remedy.
+
+    Examples
+    --------
+    >>> near("color", ["shape", "colour"], "name one of them")
+    "did you mean 'colour'?"
+    """
+    by_lower = {other.strip().lower(): other for other in texts[:1000]}
+    found = difflib.get_close_matches(text.strip().lower(), by_lower, n=1)
+    return f"did you mean {shown(by_lower[found[0]])}?" if found else otherwise

@@ -1,0 +1,178 @@
+"""A column as real numbers, or the row of the first cell that is none."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from numbers import Complex, Real
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from partwhole._checks import require
+from partwhole.audit.reading.columns import (
+    Column,
+    Texts,
+    as_number,
+    factorized,
+    is_number_type,
+    plain,
+    require_none,
+    shown,
+)
+
+# Squares of numbers this large, summed over a billion rows, are still finite.
+LARGEST = 1e100
+
+
+def numbers(
+    column: Column, name: Hashable, part: str, *, remedy: str = "mend the cell"
+) -> Float[np.ndarray, " n"]:
+    """Read a column as finite real numbers.
+
+    Parameters
+    ----------
+    column : Texts, float array or pandas.Series
+        Without missing entries.
+    name : hashable
+    part : str
+        What the numbers are, such as "weight".
+    remedy : str, keyword-only
+        What to do about an entry that is no number.
+
+    Returns
+    -------
+    float array, shape (n,)
+
+    Raises
+    ------
+    InputError
+        When an entry is not a real number, not finite, or beyond 1e100 in size.
+
+    Examples
+    --------
+    >>> from partwhole.audit.reading.columns import Texts
+    >>> numbers(Texts(np.array([1, 0, 1]), ("2.5", "-1")), "y", "target").tolist()
+    [-1.0, 2.5, -1.0]
+    """
+    found, bad, entry = _floats(column, name, part)
+    if bad is not None:
+        require(
+            False,
+            f"every {part} is a real number",
+            f"{entry} in {name!r}, row {bad} (counted from 0)",
+            remedy,
+        )
+    require_none(np.isnan(found), f"every row needs its {part}", f"not a number in {name!r}")
+    require_none(np.isinf(found), f"every {part} is finite", f"infinite in {name!r}")
+    beyond = np.abs(found) > LARGEST
+    require_none(
+        beyond,
+        f"every {part} lies between -1e100 and 1e100, so that its square is finite",
+        f"beyond in {name!r}",
+        f", {found[beyond.argmax()]:.3g},",
+    )
+    return found
+
+
+def _floats(
+    column: Column, name: Hashable, part: str
+) -> tuple[Float[np.ndarray, " n"], int | None, str]:
+    """Return a column as floats, or the row of the first entry that is no number, in words."""
+    if isinstance(column, Texts):
+        return _by_code(column.codes, column.texts, as_number)
+    if isinstance(column, np.ndarray):
+        return column, None, ""
+    import pandas as pd
+
+    kind = unfit(column)
+    require(
+        not kind,
+        f"every {part} is a plain number",
+        f"{kind} in {name!r}",
+        "turn them into real numbers first",
+    )
+    column = plain(column, name)
+    if pd.api.types.is_numeric_dtype(column) and not isinstance(column.dtype, pd.CategoricalDtype):
+        return column.to_numpy(dtype=float, na_value=np.nan), None, ""
+    codes, values, _ = factorized(column, name)
+    return _by_code(codes, values, _as_float)
+
+
+def _by_code(
+    codes: Int[np.ndarray, " n"],
+    values: Iterable[Hashable],
+    read: Callable[[Any], float | None],
+) -> tuple[Float[np.ndarray, " n"], int | None, str]:
+    values = list(values)
+    read_as = [read(value) for value in values]
+    no_number = np.array([value is None for value in read_as], dtype=bool)
+    floats = np.array([np.nan if value is None else value for value in read_as], dtype=float)
+    bad = no_number[codes]
+    row = int(bad.argmax()) if bad.any() else None
+    return floats[codes], row, "" if row is None else shown(values[codes[row]])
+
+
+def _as_float(entry: object) -> float | None:
+    if isinstance(entry, str):
+        return as_number(entry)
+    if not (is_number_type(type(entry)) or isinstance(entry, bool | np.bool_)):
+        return None
+    try:
+        return float(entry)  # type: ignore[arg-type]
+    except OverflowError:
+        return math.inf if entry > 0 else -math.inf  # type: ignore[operator]
+    except (TypeError, ValueError):
+        return None
+
+
+def unfit(column: Column) -> str:
+    """Name what makes a column neither numbers nor labels: times and complex numbers."""
+    if isinstance(column, Texts):
+        return ""
+    import pandas as pd
+
+    from partwhole.tasks.table import TIMES
+
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        return ""
+    if column.dtype == object and any(
+        issubclass(kind, Complex) and not issubclass(kind, Real) for kind in set(map(type, column))
+    ):
+        return "complex numbers"
+    kind = pd.api.types.infer_dtype(column, skipna=False)
+    return {"complex": "complex numbers", **dict.fromkeys(TIMES, "times")}.get(kind, "")
+
+
+def is_numbers(column: Column, name: Hashable) -> bool | str:
+    """Say whether entries are numbers; where only some are, name one that is not, with its row."""
+    if isinstance(column, Texts):
+        return _all_or_none(column.codes, [as_number(text) for text in column.texts], column.texts)
+    import pandas as pd
+
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        return False
+    column = plain(column, name)
+    if pd.api.types.is_bool_dtype(column):
+        return False
+    if pd.api.types.is_numeric_dtype(column):
+        return True
+    codes, values, _ = factorized(column, name)
+    return _all_or_none(
+        codes, [None if isinstance(v, bool | str) else _as_float(v) for v in values], values
+    )
+
+
+def _all_or_none(
+    codes: Int[np.ndarray, " n"], read_as: Sequence[float | None], values: Sequence[Hashable]
+) -> bool | str:
+    # Text such as "nan" or "inf" is a number only among numbers.
+    if not any(number is not None and math.isfinite(number) for number in read_as):
+        return any(is_number_type(type(value)) for value in values)
+    no_number = np.array([number is None for number in read_as], dtype=bool)[codes]
+    if not no_number.any():
+        return True
+    row = int(no_number.argmax())
+    rest = int((~no_number).sum())
+    return f"{shown(values[codes[row]])} in row {row} (counted from 0) beside {rest:,} numbers"

@@ -1,0 +1,289 @@
+"""Where a table comes from: a CSV or Parquet file, or a DataFrame."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import zlib
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from partwhole._checks import InputError, require
+from partwhole.audit.reading.columns import Column, Texts
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+
+DELIMITERS = {".csv": ",", ".tsv": "\t"}
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """Hold a table of which only the header has been read.
+
+    Parameters
+    ----------
+    name : str
+    columns : tuple
+        The columns' names, as many as there are.
+    read : callable
+        From the places of columns to be read as they are, and of columns wanted as numbers, to
+        the columns by place.
+    remarks : tuple of str
+    """
+
+    name: str
+    columns: tuple[Hashable, ...]
+    read: Callable[[Sequence[int], Sequence[int]], dict[int, Column]]
+    remarks: tuple[str, ...] = ()
+
+
+def open_source(table: Any) -> Source:
+    """Open a path or a DataFrame as a `Source`, refusing whatever is neither."""
+    if isinstance(table, str | Path) or hasattr(table, "__fspath__"):
+        return _open_file(Path(table))
+    import pandas as pd
+
+    require(
+        isinstance(table, pd.DataFrame),
+        "the table is a path or a pandas DataFrame",
+        type(table).__name__,
+        "save it as CSV or Parquet, or turn it into a DataFrame",
+    )
+    return _open_frame(table, "table")
+
+
+def existing_file(path: Path, what: str) -> Path:
+    """Return the path of a file, refusing one that is not there or is a folder."""
+    try:
+        is_folder, is_there = path.is_dir(), path.exists()
+    except (OSError, ValueError):
+        is_folder = is_there = False
+    require(not is_folder, f"{what} is a file", f"the folder {str(path)!r}", "name a file in it")
+    require(is_there, f"{what} must exist", f"no file {str(path)!r}", "check the path")
+    return path
+
+
+def _open_file(path: Path) -> Source:
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    zipped = suffixes[-1:] == [".gz"]
+    kind = (suffixes[-2:-1] if zipped else suffixes[-1:]) or [""]
+    existing_file(path, "the table")
+    require(
+        kind[0] in DELIMITERS or (kind[0] == ".parquet" and not zipped),
+        "the table's name ends in .csv, .tsv, .csv.gz, .tsv.gz or .parquet",
+        repr(path.name),
+        "save it in one of these forms",
+    )
+    if kind[0] == ".parquet":
+        return _open_parquet(path)
+    try:
+        raw = path.read_bytes()
+    except OSError as error:
+        raise InputError(
+            f"the table is readable; got {error.strerror} for {path.name!r}; check its permissions"
+        ) from error
+    try:
+        raw = gzip.decompress(raw) if zipped else raw
+    except (OSError, EOFError, zlib.error) as error:
+        raise InputError(
+            f"a .gz file is whole and compressed by gzip; got another in {path.name!r}; compress "
+            "it again"
+        ) from error
+    return _open_csv(raw, path.name, DELIMITERS[kind[0]])
+
+
+def _open_csv(raw: bytes, name: str, delimiter: str) -> Source:
+    header, skipped, is_bare = _header(raw, name, delimiter)
+    require(header, "the table has a header", f"nothing in {name!r}", "check the file")
+    require(
+        len(header) > 1,
+        f"cells are separated by {'commas' if delimiter == ',' else 'tabs'}",
+        f"a single column, {header[0][:60]!r}, in {name!r}",
+        "save it with commas as .csv or with tabs as .tsv",
+    )
+    require(
+        not is_bare,
+        "the table has rows below its header",
+        f"only a header in {name!r}",
+        "check the file",
+    )
+
+    def read(coded: Sequence[int], numeric: Sequence[int]) -> dict[int, Column]:
+        import pyarrow as pa
+
+        try:
+            table = _arrow(raw, delimiter, len(header), skipped, coded, numeric, name)
+        except pa.ArrowInvalid:
+            # Some numeric cell is none: as text it can be found and named.
+            table = _arrow(raw, delimiter, len(header), skipped, [*coded, *numeric], (), name)
+        return {place: _column(table[str(place)]) for place in [*coded, *numeric]}
+
+    body = raw.strip()
+    blank = b"\n\n" in body or b"\n\r\n" in body
+    remarks = ("Blank lines of the file were skipped; rows count the others.",) if blank else ()
+    return Source(name, tuple(header), read, remarks)
+
+
+def _header(raw: bytes, name: str, delimiter: str) -> tuple[list[str], int, bool]:
+    """Return a CSV file's header, the lines it takes, and whether nothing follows it."""
+    text = io.TextIOWrapper(io.BytesIO(raw), encoding="utf-8-sig", newline="")
+    lines = csv.reader(text, delimiter=delimiter)
+    try:
+        header = next((line for line in lines if line), [])
+        skipped = lines.line_num
+        return header, skipped, next((False for line in lines if line), True)
+    except UnicodeDecodeError as error:
+        raise _not_text(name) from error
+    except csv.Error as error:
+        raise InputError(
+            f"the header is a line of column names; got {error} in {name!r}; check the file"
+        ) from error
+
+
+def _not_text(name: str) -> InputError:
+    return InputError(
+        f"a CSV file is text in UTF-8; got other bytes in {name!r}; save it again as UTF-8"
+    )
+
+
+def _arrow(
+    raw: bytes,
+    delimiter: str,
+    width: int,
+    skipped: int,
+    coded: Sequence[int],
+    numeric: Sequence[int],
+    name: str,
+) -> pa.Table:
+    """Read columns of a CSV file; an ArrowInvalid that remains is a cell that is no number."""
+    import pyarrow as pa
+    from pyarrow import csv as arrow_csv
+
+    ragged: list[Any] = []
+
+    def note(row: Any) -> str:
+        ragged.append(row)
+        return "error"
+
+    def parse(**reading: Any) -> pa.Table:
+        ragged.clear()
+        return arrow_csv.read_csv(
+            pa.BufferReader(raw),
+            read_options=arrow_csv.ReadOptions(
+                # By place, for names may repeat.
+                column_names=[str(place) for place in range(width)],
+                skip_rows=skipped,
+                **reading,
+            ),
+            parse_options=arrow_csv.ParseOptions(
+                delimiter=delimiter,
+                newlines_in_values=b'"' in raw,
+                invalid_row_handler=note,
+            ),
+            convert_options=arrow_csv.ConvertOptions(
+                include_columns=[str(place) for place in [*coded, *numeric]],
+                column_types={
+                    **{str(place): pa.dictionary(pa.int32(), pa.string()) for place in coded},
+                    **{str(place): pa.float64() for place in numeric},
+                },
+                null_values=[""],
+                strings_can_be_null=True,
+                quoted_strings_can_be_null=False,
+            ),
+        )
+
+    try:
+        try:
+            return parse()
+        except pa.ArrowInvalid as error:
+            if "straddl" in str(error):  # a cell longer than a block
+                return parse(block_size=len(raw) + 1)
+            if not ragged:
+                raise
+            return parse(use_threads=False)  # so that the line's number is known
+    except pa.ArrowInvalid as error:
+        if "UTF8" in str(error):
+            raise _not_text(name) from error
+        if ragged:
+            row = ragged[0]
+            raise InputError(
+                f"every row has as many cells as the header; got {row.actual_columns} for "
+                f"{row.expected_columns} in line {row.number} of {name!r}; mend the line, or quote "
+                f"cells that hold a {'comma' if delimiter == ',' else 'tab'}"
+            ) from error
+        if "conversion error to double" in str(error):
+            raise
+        raise InputError(
+            f"a CSV file is a table of cells; got {str(error)[:120]!r} from {name!r}; check the "
+            "file"
+        ) from error
+
+
+def _column(column: pa.ChunkedArray) -> Column:
+    import pyarrow as pa
+
+    if not pa.types.is_dictionary(column.type):
+        return column.to_numpy()
+    chunks = column.unify_dictionaries().chunks
+    codes = [np.zeros(0, dtype=np.int64), *(_indices(chunk.indices) for chunk in chunks)]
+    texts = chunks[0].dictionary.to_pylist() if chunks else []
+    return Texts(np.concatenate(codes), tuple(texts))
+
+
+def _indices(indices: pa.Array) -> np.ndarray:
+    """Return Arrow's indices, -1 where missing."""
+    # Arrow's to_numpy imports pandas, which takes longer than reading a small table.
+    if indices.null_count:
+        return np.nan_to_num(indices.to_numpy(zero_copy_only=False), nan=-1.0).astype(np.int64)
+    return np.from_dlpack(indices).astype(np.int64)
+
+
+def _open_parquet(path: Path) -> Source:
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    def unreadable(error: Exception) -> InputError:
+        return InputError(
+            f"a .parquet file holds a table of plain columns; got something else in "
+            f"{path.name!r} ({type(error).__name__}); write it again"
+        )
+
+    try:
+        file = parquet.ParquetFile(path)
+        names = tuple(file.schema_arrow.names)
+    except (pa.ArrowException, OSError) as error:
+        raise unreadable(error) from error
+
+    def read(coded: Sequence[int], numeric: Sequence[int]) -> dict[int, Column]:
+        places = [*coded, *numeric]
+        try:
+            with file:
+                frame = file.read(columns=[names[place] for place in places]).to_pandas(
+                    ignore_metadata=True
+                )
+        except (pa.ArrowException, OSError, ValueError, NotImplementedError) as error:
+            raise unreadable(error) from error
+        return {place: frame[names[place]] for place in places}
+
+    return Source(path.name, names, read)
+
+
+def _open_frame(frame: pd.DataFrame, name: str) -> Source:
+    require(
+        frame.columns.nlevels == 1,
+        "each column has a single name",
+        f"columns of {frame.columns.nlevels} levels",
+        "flatten them first",
+    )
+
+    def read(coded: Sequence[int], numeric: Sequence[int]) -> dict[int, Column]:
+        return {place: frame.iloc[:, place] for place in [*coded, *numeric]}
+
+    return Source(name, tuple(frame.columns), read)

@@ -1,0 +1,272 @@
+"""What goes into an audit: a table, what its columns are, and every refusal."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from jaxtyping import Int
+
+from partwhole._checks import require
+from partwhole.audit.case import AuditTable
+from partwhole.audit.reading.columns import (
+    Column,
+    Texts,
+    alike,
+    is_writable,
+    listing,
+    looks_missing,
+    near,
+    numbered,
+    require_whole,
+    shown,
+)
+from partwhole.audit.reading.measured import read_features, read_weights
+from partwhole.audit.reading.sources import Source, open_source
+from partwhole.audit.reading.splits import HoldOut, read_split
+from partwhole.audit.reading.targets import conflicts, read_target
+
+__all__ = ["HoldOut", "read_table"]
+
+PART_NAMES = {
+    "component": "component values",
+    "target": "target",
+    "split": "entry of the split column",
+    "weight": "weight",
+    "feature": "features",
+}
+
+
+def read_table(
+    table: Any,
+    components: Iterable[Hashable],
+    target: Hashable | Sequence[Hashable],
+    split: Any,
+    *,
+    train: Hashable = "train",
+    test: Hashable | Sequence[Hashable] | None = None,
+    weights: Hashable | None = None,
+    features: Any = None,
+    target_kind: str = "auto",
+    duplicates: str = "average",
+) -> AuditTable:
+    """Read a table for an audit; row i of the result is row i of the table.
+
+    Parameters
+    ----------
+    table : path or pandas.DataFrame
+        A .csv, .tsv (or either with .gz) or .parquet file, or a table, which is not modified.
+        In a CSV file component values are text exactly as written: ``01`` and ``1`` differ and
+        ``NA`` is a value. Only an empty cell is missing; a quoted empty one is the empty text.
+        Row i is line i + 2 of a file without blank lines and line breaks in cells.
+    components : column names
+        Two or more.
+    target : column name, or several
+        Several are several numbers.
+    split : column name or HoldOut
+        The column that says which rows are for training, or a rule that draws them.
+    train : hashable, keyword-only, default "train"
+        The entry that marks training rows, compared as text. In a column of booleans it is True
+        by default.
+    test : hashable or sequence, keyword-only, optional
+        The entries to take as test splits; every entry but training's by default, in order.
+    weights : column name, keyword-only, optional
+        Positive sample weights.
+    features : path, array or column names, keyword-only, optional
+        A measured representation with a row for each row of the table: a .npy file, an array of
+        shape (n, d), or columns of the table.
+    target_kind : str, keyword-only, default "auto"
+        "numbers" or "labels"; "auto" takes text, booleans and categories as labels and numbers as
+        numbers. Cells of a CSV file are numbers where all of them read as one.
+    duplicates : str, keyword-only, default "average"
+        What to do with a combination whose rows, within training or within one test split, have
+        different targets: "average" them, or "refuse" the table.
+
+    Returns
+    -------
+    AuditTable
+        Its `remarks` say what was decided on the way in.
+
+    Raises
+    ------
+    InputError
+        When the table or an argument breaks a rule; the sentence names it.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> frame = pd.DataFrame(
+    ...     {"shape": list("ccss"), "colour": list("rbrb"), "label": ["no", "yes", "yes", "no"],
+    ...      "split": ["train", "train", "train", "test"]}
+    ... )
+    >>> found = read_table(frame, ["shape", "colour"], "label", "split")
+    >>> found.n_values, found.labels, found.split.tolist()
+    ((2, 2), ('no', 'yes'), [0, 0, 0, 1])
+    >>> read_table(frame, ["shape", "color"], "label", "split")
+    Traceback (most recent call last):
+    ...
+    partwhole._checks.InputError: every column named is one of the table's; got 'color' for a
+    component, columns are 'shape', 'colour', 'label', 'split'; did you mean 'colour'?
+    """
+    for option, name, known in (
+        (target_kind, "target_kind", ("auto", "numbers", "labels")),
+        (duplicates, "duplicates", ("average", "refuse")),
+    ):
+        require(option in known, f"{name} is one of {listing(known)}", repr(option), "choose one")
+    parts = _parts(components, target, split, train, test, weights, features)
+    source = open_source(table)
+    columns = _read(source, parts)
+    remarks = list(source.remarks)
+    coded, values = _components(columns["component"], remarks)
+    if isinstance(split, HoldOut):
+        part, names = split.draw(coded, [len(v) for v in values]), ("train", "test")
+        remarks.append(f"The test split is {split.in_words()}.")
+    else:
+        part, names, more = read_split(*columns["split"][0], train, test)
+        remarks.extend(more)
+    _require_two_values(columns["component"], coded[part >= 0], values)
+    targets, label, labels, more = read_target(columns["target"], part >= 0, target_kind)
+    remarks.extend(more)
+    remarks.extend(conflicts(coded, values, targets, label, labels, part, names, duplicates))
+    return AuditTable(
+        coded,
+        targets,
+        label,
+        part,
+        read_weights(columns["weight"], len(coded)),
+        tuple(map(str, parts["component"])),
+        values,
+        tuple(map(str, parts["target"])),
+        labels,
+        names,
+        read_features(features, columns["feature"], len(coded)),
+        source.name,
+        tuple(remarks),
+    )
+
+
+def _parts(
+    components: Any, target: Any, split: Any, train: Any, test: Any, weights: Any, features: Any
+) -> dict[str, list[Hashable]]:
+    """Return the columns by the part they play."""
+    require(
+        isinstance(components, Iterable) and not isinstance(components, str),
+        "components is a list of column names",
+        repr(components),
+        f"write [{components!r}]",
+    )
+    components = list(components)
+    require(
+        len(components) >= 2,
+        "a combination has at least two components",
+        f"{len(components)}" + "".join(f", {name!r}" for name in components),
+        "name the columns that are combined",
+    )
+    targets = list(target) if isinstance(target, list | tuple) else [target]
+    require(targets, "target names a column or more", "an empty list", "name one")
+    if isinstance(split, HoldOut):
+        require(
+            train == "train" and test is None,
+            "train and test name entries of a split column",
+            "a HoldOut rule, which has none",
+            "leave them out, or name a column in split",
+        )
+    parts = {
+        "component": components,
+        "target": targets,
+        "split": [] if isinstance(split, HoldOut) else [split],
+        "weight": [] if weights is None else [weights],
+        "feature": list(features) if isinstance(features, list | tuple) else [],
+    }
+    played: dict[str, list[str]] = {}
+    for part, names in parts.items():
+        for name in names:
+            played.setdefault(str(name), []).append(part)
+    twice = next((name for name, where in played.items() if len(where) > 1), "")
+    require(
+        not twice,
+        "each column plays one part",
+        f"{twice!r} as {' and as '.join(played.get(twice, []))}",
+        "name it once, or copy the column under another name",
+    )
+    return parts
+
+
+def _read(
+    source: Source, parts: dict[str, list[Hashable]]
+) -> dict[str, list[tuple[Column, Hashable]]]:
+    """Read the columns named, each found once in the table and without missing entries."""
+    as_text = [str(name) for name in source.columns]
+    count = Counter(as_text)
+    place: dict[str, int] = {}
+    for part, names in parts.items():
+        for name in map(str, names):
+            require(
+                count[name] > 0,
+                "every column named is one of the table's",
+                f"{name!r} for a {part}, columns are {listing(as_text)}",
+                near(name, as_text, "name one of them"),
+            )
+            require(
+                count[name] == 1,
+                "a column that is named bears its name alone",
+                f"{count[name]} columns {name!r}",
+                "rename the others",
+            )
+            require(
+                is_writable(name),
+                "names of columns can be written as UTF-8 text",
+                repr(name),
+                "rename the column",
+            )
+            place[name] = as_text.index(name)
+    numeric = {place[str(name)] for part in ("weight", "feature") for name in parts[part]}
+    read = source.read(sorted({*place.values()} - numeric), sorted(numeric))
+    found: dict[str, list[tuple[Column, Hashable]]] = {}
+    for part, names in parts.items():
+        found[part] = [(read[place[name]], name) for name in map(str, names)]
+    column = found["component"][0][0]
+    n = len(column.codes if isinstance(column, Texts) else column)
+    require(n > 0, "the table has rows", f"none, under {len(as_text)} columns", "check the table")
+    for part, pairs in found.items():
+        for column, name in pairs:
+            require_whole(column, name, PART_NAMES[part])
+    return found
+
+
+def _components(
+    columns: list[tuple[Column, Hashable]], remarks: list[str]
+) -> tuple[Int[np.ndarray, "n C"], tuple[tuple[Hashable, ...], ...]]:
+    """Number the values of each component, and say which of them look odd."""
+    coded = [numbered(column, name) for column, name in columns]
+    for (column, name), (_, values) in zip(columns, coded, strict=True):
+        pairs = alike(values)
+        if pairs:
+            first, second = pairs[0]
+            more = f" ({len(pairs)} such pairs in all)" if len(pairs) > 1 else ""
+            remarks.append(
+                f"Values {shown(first)} and {shown(second)} of {name!r} are taken as "
+                f"different{more}."
+            )
+        odd = looks_missing(values) if isinstance(column, Texts) else []
+        if odd:
+            remarks.append(
+                f"In {name!r} the text {listing(odd)} is a value; only an empty cell is missing."
+            )
+    return np.stack([codes for codes, _ in coded], axis=1), tuple(v for _, v in coded)
+
+
+def _require_two_values(
+    columns: list[tuple[Column, Hashable]],
+    used: Int[np.ndarray, "m C"],
+    values: tuple[tuple[Hashable, ...], ...],
+) -> None:
+    for (_, name), codes, distinct in zip(columns, used.T, values, strict=True):
+        require(
+            bool((codes != codes[0]).any()),
+            "every component has at least two values",
+            f"only {shown(str(distinct[codes[0]]))} in {name!r}",
+            "leave the column out",
+        )

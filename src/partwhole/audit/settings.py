@@ -1,0 +1,196 @@
+"""Settings of an audit: thresholds, and rules that are silenced for a stated reason."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from difflib import get_close_matches
+from math import isfinite
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from partwhole._checks import require
+from partwhole._types import Real
+from partwhole.audit.rules import RULES
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Set thresholds, and silence rules with a reason.
+
+    A silenced rule's findings are kept and shown with the reason, and do not count in the
+    verdict.
+
+    Parameters
+    ----------
+    determined : float, default 1
+        Least share of held-out combinations that training must determine.
+    unexplained : float, default 0
+        Largest share of the held-out targets' variance that may stay unexplained while they
+        still count as solvable (numbers).
+    shortcut_effect : float, default 0.2
+        Least difference of a label's share between training and test.
+    shortcut_effect_sd : float, default 0.5
+        Least difference of mean targets, in standard deviations.
+    shortcut_p : float, default 0.01
+        Largest corrected p-value of a shortcut.
+    leak_slope : float, default 0.5
+        Least slope of predicted on true targets.
+    coverage : int, default 3
+        Least number of distinct training combinations with a tested value.
+    silence : mapping of str to str, optional
+        For each silenced rule's id the reason.
+
+    Raises
+    ------
+    InputError
+        When a threshold is not a number in its range, a rule is unknown or a reason is empty.
+
+    Examples
+    --------
+    >>> Settings(leak_slope=0.25).leak_slope
+    0.25
+    >>> Settings(silence={"shortcut": "balanced by design"}).silence["shortcut"]
+    'balanced by design'
+    """
+
+    determined: Real = 1.0
+    unexplained: Real = 0.0
+    shortcut_effect: Real = 0.2
+    shortcut_effect_sd: Real = 0.5
+    shortcut_p: Real = 0.01
+    leak_slope: Real = 0.5
+    coverage: Real = 3
+    silence: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Check every threshold and every reason."""
+        _check(self.thresholds, self.silence)
+        object.__setattr__(self, "silence", MappingProxyType(dict(self.silence)))
+
+    @property
+    def thresholds(self) -> dict[str, Real]:
+        """Return the thresholds by name."""
+        return {name: getattr(self, name) for name in _names()}
+
+    @classmethod
+    def load(cls, path: str | Path) -> Settings:
+        """Read settings from a TOML file with the tables ``[thresholds]`` and ``[silence]``.
+
+        Parameters
+        ----------
+        path : str or Path
+
+        Returns
+        -------
+        Settings
+
+        Raises
+        ------
+        InputError
+            When the file can't be read, is not TOML, or has a table, name or value that is
+            unknown or of the wrong kind.
+
+        Examples
+        --------
+        >>> from tempfile import TemporaryDirectory
+        >>> with TemporaryDirectory() as folder:
+        ...     path = Path(folder, "audit.toml")
+        ...     _ = path.write_text("[thresholds]\\ncoverage = 5")
+        ...     Settings.load(path).coverage
+        5
+        """
+        path = Path(path)
+        remedy = "name a TOML file with the tables [thresholds] and [silence]"
+        require(path.exists(), "settings are read from a file that exists", path, remedy)
+        require(path.is_file(), "settings are read from a file", f"the folder {path}", remedy)
+        try:
+            data = tomllib.loads(path.read_bytes().decode("utf-8"))
+        except UnicodeDecodeError:
+            require(False, "settings are UTF-8 text", f"other bytes in {path}", remedy)
+            raise
+        except tomllib.TOMLDecodeError as error:
+            require(False, f"{path} must be TOML", str(error).rstrip("."), "mend that line")
+            raise
+        return _from_tables(data)
+
+
+def _from_tables(data: Mapping[str, Any]) -> Settings:
+    tables = ("thresholds", "silence")
+    for name, content in data.items():
+        require(
+            name in tables,
+            "settings have the tables [thresholds] and [silence]",
+            repr(name),
+            "move it into one of them",
+        )
+        require(
+            isinstance(content, Mapping),
+            f"{name} is a table of settings",
+            repr(content),
+            f"write a line [{name}] and its entries below it",
+        )
+    thresholds = data.get("thresholds", {})
+    for name in thresholds:
+        require(
+            name in _names(),
+            f"a threshold is one of {', '.join(_names())}",
+            repr(name),
+            f"the nearest is {_nearest(name, list(_names()))}",
+        )
+    silence = data.get("silence", {})
+    _check(thresholds, silence)
+    return Settings(**thresholds, silence=silence)
+
+
+def _names() -> tuple[str, ...]:
+    return tuple(entry.name for entry in fields(Settings) if entry.name != "silence")
+
+
+def _check(thresholds: Mapping[str, Any], silence: Mapping[str, Any]) -> None:
+    for name, value in thresholds.items():
+        _check_threshold(name, value)
+    for rule, reason in silence.items():
+        require(
+            rule in RULES,
+            "a silenced rule is one that `partwhole audit --rules` shows",
+            repr(rule),
+            f"the nearest is {_nearest(str(rule), list(RULES))}",
+        )
+        require(
+            isinstance(reason, str) and reason.strip(),
+            "a rule is silenced with a reason in words",
+            f"{reason!r} for {rule}",
+            f'write {rule} = "why it does not apply"',
+        )
+
+
+def _check_threshold(name: str, value: object) -> None:
+    number = isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value)
+    if name == "coverage":
+        require(
+            number and value == int(value) and value >= 0,  # pyright: ignore
+            "coverage is a whole number of combinations, 0 or more",
+            repr(value),
+            "write such as coverage = 3",
+        )
+    elif name in ("shortcut_effect_sd", "leak_slope"):
+        require(
+            number and value >= 0,  # pyright: ignore
+            f"{name} is a number, 0 or more",
+            repr(value),
+            f"write such as {name} = 0.5",
+        )
+    else:
+        require(
+            number and 0 <= value <= 1,  # pyright: ignore
+            f"{name} is a share from 0 to 1",
+            repr(value),
+            f"write such as {name} = {getattr(Settings, name):g}",
+        )
+
+
+def _nearest(name: str, known: list[str]) -> str:
+    return (get_close_matches(name, known, 1, 0.0) or known)[0]

@@ -1,0 +1,5 @@
+"""The command `partwhole`."""
+
+from partwhole.cli.command import main as main
+
+__all__ = ["main"]

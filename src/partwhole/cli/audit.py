@@ -1,0 +1,169 @@
+"""``partwhole audit``: will a training split support the combinations it will be tested on?"""
+
+from __future__ import annotations
+
+import io
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from tyro.conf import Positional, arg
+
+from partwhole._checks import require
+
+if TYPE_CHECKING:
+    from partwhole.audit import AuditReport, HoldOut
+
+File = Annotated[Path | None, arg(metavar="PATH")]
+Names = Annotated[tuple[str, ...], arg(metavar="NAME ...")]
+Name = Annotated[str, arg(metavar="NAME")]
+
+
+def audit(
+    table: Annotated[Positional[Path | None], arg(metavar="TABLE")] = None,
+    components: Names = (),
+    target: Names = (),
+    split: Name = "",
+    train: Name = "train",
+    test: Names = (),
+    hold_out: Literal["rows", "combinations"] | None = None,
+    share: float = 0.2,
+    seed: int = 0,
+    order: Annotated[int | None, arg(metavar="K")] = None,
+    weights: Name = "",
+    features: File = None,
+    feature_columns: Names = (),
+    fit: Literal["regression", "margin"] = "regression",
+    target_kind: Literal["auto", "numbers", "labels"] = "auto",
+    duplicates: Literal["average", "refuse"] = "average",
+    add: int = 5,
+    config: File = None,
+    json: File = None,
+    html: File = None,
+    sarif: File = None,
+    junit: File = None,
+    time_limit: float = 10.0,
+    rules: bool = False,
+) -> None:
+    """Audit a training split; ends with 0 when it is supported, 1 when not, 2 on bad input.
+
+    Args:
+        table: A .csv, .tsv or .parquet file.
+        components: The columns that are combined, two or more.
+        target: The column of the answer: numbers or labels.
+        split: The column that says which rows are for training.
+        train: The entry of the split column that marks training rows.
+        test: The entries to take as test splits; every other one by default.
+        hold_out: Instead of a split column, hold out random rows or whole combinations.
+        share: The share to hold out.
+        seed: For what is held out, and for samples.
+        order: At most so many components in a conjunction; 2 by default, 1 for two components.
+        weights: The column of sample weights.
+        features: A .npy file with a measured representation of each row.
+        feature_columns: Columns with a measured representation.
+        fit: What is predicted: least-norm regression, or the largest margin of two labels.
+        target_kind: Whether the target is numbers or labels; auto takes text as labels.
+        duplicates: What to do with a combination whose rows differ in their target.
+        add: Recommend at most so many combinations to add to training.
+        config: A TOML file with thresholds and silenced rules.
+        json: Write the report as JSON.
+        html: Write the report as a page.
+        sarif: Write the findings as SARIF 2.1.0, for build servers.
+        junit: Write the rules as JUnit test cases, for build servers.
+        time_limit: Seconds a test split after which solvability is left undecided.
+        rules: Print the rules with their thresholds, and leave.
+    """
+    from partwhole.audit import Settings
+
+    settings = Settings() if config is None else Settings.load(config)
+    if rules:
+        from partwhole.audit.outputs.text import rule_table
+
+        print(rule_table(settings), end="")
+        return
+    require(table is not None, "an audit needs a table", "none", "name a .csv or .parquet file")
+    assert table is not None
+    require(components, "an audit needs the columns that are combined", "none", "use --components")
+    require(target, "an audit needs the column of the answer", "none", "use --target")
+    require(
+        not (split and hold_out),
+        "a split is a column or a rule",
+        "both",
+        "leave out --split or --hold-out",
+    )
+    require(split or hold_out, "an audit needs a split", "none", "use --split, or --hold-out")
+    require(
+        features is None or not feature_columns,
+        "features are a file or columns",
+        "both",
+        "leave out --features or --feature-columns",
+    )
+    outputs = {"--json": json, "--html": html, "--sarif": sarif, "--junit": junit}
+    files = _checked(outputs, {"the table": table, "--features": features, "--config": config})
+    try:
+        report = _audited(
+            table,
+            components=list(components),
+            target=list(target),
+            split=_hold_out(hold_out, share, seed) if hold_out else split,
+            train=train,
+            test=list(test) or None,
+            order=order,
+            weights=weights or None,
+            features=list(feature_columns) or features,
+            fit=fit,
+            target_kind=target_kind,
+            duplicates=duplicates,
+            add=add,
+            settings=settings,
+            time_limit=time_limit,
+            seed=seed,
+        )
+        _write(report, files)
+    except KeyboardInterrupt:
+        print("partwhole: interrupted; nothing was written", file=sys.stderr)
+        raise SystemExit(130) from None
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # A terminal may lack signs that a table has.
+        sys.stdout.reconfigure(errors="backslashreplace")
+    print(report.to_text(), end="")
+    for what, path in files.items():
+        print(f"{what.removeprefix('--').upper()}: {path}")
+    if report.verdict == "unsupported":
+        raise SystemExit(1)
+
+
+def _checked(outputs: dict[str, Path | None], inputs: dict[str, Path | None]) -> dict[str, Path]:
+    """Return the outputs that were asked for, all of which can be written."""
+    from partwhole.audit.outputs.files import check_outputs
+
+    files = {what: path for what, path in outputs.items() if path is not None}
+    check_outputs(
+        list(files.items()), [(what, path) for what, path in inputs.items() if path is not None]
+    )
+    return files
+
+
+def _hold_out(unit: str, share: float, seed: int) -> HoldOut:
+    from partwhole.audit import HoldOut
+
+    return HoldOut(unit, share, seed)
+
+
+def _audited(table: Path, **options) -> AuditReport:
+    from partwhole.audit import audit_split
+
+    return audit_split(table, **options)
+
+
+def _write(report: AuditReport, files: dict[str, Path]) -> None:
+    """Render everything before anything is written."""
+    from partwhole.audit.outputs.files import write_all
+
+    forms = {
+        "--json": report.to_json,
+        "--html": report.to_html,
+        "--sarif": report.to_sarif,
+        "--junit": report.to_junit,
+    }
+    write_all({path: forms[what]() for what, path in files.items()})

@@ -1,0 +1,1 @@
+"""What is proved without solving: can held-out targets be answered, does training settle them?"""

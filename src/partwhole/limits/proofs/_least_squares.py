@@ -1,0 +1,112 @@
+"""The best sum of seen conjunctions, at any size, with digits enough to say whether it is exact."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from time import monotonic
+
+import numpy as np
+from jaxtyping import Float
+from scipy import sparse
+
+SVD_WORK = 3e7
+GRAM_SIDE = 1600
+CG_STEPS = 20_000
+
+
+@dataclass(frozen=True, eq=False)
+class BestSum:
+    """Hold what the best sum leaves of targets about their mean.
+
+    Parameters
+    ----------
+    rank : int or None
+        Of the indicators; None when too large.
+    r_squared : float
+        Share of the variance explained; NaN for constant targets.
+    residual : float array, shape (n, k)
+    settled : bool
+        Whether no sum leaves notably less; False when time ran out.
+    """
+
+    rank: int | None
+    r_squared: float
+    residual: Float[np.ndarray, "n k"]
+    settled: bool
+
+
+def best_sum(phi: sparse.csr_array, y: Float[np.ndarray, "n k"], deadline: float) -> BestSum:
+    """Fit targets by least squares; the constant must be among the columns."""
+    n, p = phi.shape  # pyright: ignore[reportGeneralTypeIssues]
+    # Without the constant small targets keep their digits.
+    y = y - y.mean(axis=0)
+    rank, settled = None, True
+    if float(n) * p * min(n, p) <= SVD_WORK:
+        left, size, _ = np.linalg.svd(phi.toarray(), full_matrices=False)
+        basis = left[:, size > 1e-10 * size[0]]
+        rank = basis.shape[1]
+        residual = y - basis @ (basis.T @ y)
+        residual -= basis @ (basis.T @ residual)
+    elif min(n, p) <= GRAM_SIDE:
+        rank, residual = _by_gram(phi, y)
+    else:
+        columns = [_by_conjugate_gradients(phi, column, deadline) for column in y.T]
+        residual = np.stack([column for column, _ in columns], axis=1)
+        settled = all(done for _, done in columns)
+    spread = float(np.sum(y**2))
+    r_squared = 1.0 - float(np.sum(residual**2)) / spread if spread > 0 else float("nan")
+    return BestSum(rank, r_squared, residual, settled)
+
+
+def _unit_columns(phi: sparse.csr_array) -> sparse.csr_array:
+    size = np.sqrt(np.asarray(phi.sum(axis=0)).ravel())
+    return sparse.csr_array((phi.data / size[phi.indices], phi.indices, phi.indptr), phi.shape)
+
+
+def _by_gram(
+    phi: sparse.csr_array, y: Float[np.ndarray, "n k"]
+) -> tuple[int, Float[np.ndarray, "n k"]]:
+    """Invert the smaller Gram matrix on its range; refine against the rows themselves.
+
+    Eigenvalues count from 1e-11 of the largest, so a step leaves at most 1e-5 of the error.
+    """
+    scaled = _unit_columns(phi)
+    n, p = scaled.shape  # pyright: ignore[reportGeneralTypeIssues]
+    tall = n >= p
+    gram = (scaled.T @ scaled if tall else scaled @ scaled.T).toarray()
+    size, basis = np.linalg.eigh(gram)
+    kept = size > 1e-11 * size[-1]
+    size, basis = size[kept], basis[:, kept]
+    residual = y
+    for _ in range(4):
+        loaded = scaled.T @ residual if tall else residual
+        found = basis @ ((basis.T @ loaded) / size[:, None])
+        residual = residual - scaled @ (found if tall else scaled.T @ found)
+    return len(size), residual
+
+
+def _by_conjugate_gradients(
+    phi: sparse.csr_array, y: Float[np.ndarray, " n"], deadline: float
+) -> tuple[Float[np.ndarray, " n"], bool]:
+    """Return the residual, and whether it is 0 or orthogonal to the columns (to 1e-8, the
+    smallest singular value that is told from 0)."""
+    scaled = _unit_columns(phi)
+    back = scaled.T.tocsr()
+    level = float(np.abs(y).max())
+    residual = y.copy()
+    gradient = back @ residual
+    direction, square = gradient.copy(), float(gradient @ gradient)
+    for _ in range(CG_STEPS):
+        left = float(np.linalg.norm(residual))
+        # Exactly 0 in the norm that the verdict is read in, well below its tolerance.
+        if np.abs(residual).max(initial=0.0) <= 1e-10 * level or np.sqrt(square) <= 1e-8 * left:
+            return residual, True
+        if monotonic() > deadline:
+            return residual, False
+        image = scaled @ direction
+        length = square / float(image @ image)
+        residual -= length * image
+        gradient = back @ residual
+        previous, square = square, float(gradient @ gradient)
+        direction = gradient + (square / previous) * direction
+    return residual, False

@@ -1,0 +1,189 @@
+"""Ambiguity: what may be added to any answer without changing it on training."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from time import monotonic
+
+import numpy as np
+from jaxtyping import Int
+from scipy import sparse
+
+from partwhole.features.conjunctions import ConjunctionDesign, conjunction_sets
+from partwhole.limits.proofs._indicators import as_sparse, distinct, whole_multiples
+from partwhole.tasks import Task
+
+PROGRAM_COLUMNS = 1500
+PROGRAM_SECONDS = 2.0
+ROWS_AT_ONCE = 300
+
+
+@dataclass(frozen=True, eq=False)
+class Ambiguity:
+    """Hold a sum of conjunctions that is 0 on every training row and 1 on a held-out one.
+
+    Any multiple of it may be added to a learner's answers, and training can't tell.
+
+    Parameters
+    ----------
+    row : tuple of int
+        The held-out combination's value indices.
+    terms : tuple of (components, values, weight)
+        Conjunctions, as component indices and value indices, and their weights.
+    """
+
+    row: tuple[int, ...]
+    terms: tuple[tuple[tuple[int, ...], tuple[int, ...], float], ...]
+
+    def in_words(self, task: Task, limit: int = 12) -> str:
+        """Say what to add where.
+
+        Parameters
+        ----------
+        task : Task
+            The task that the row belongs to.
+        limit : int, default 12
+            Conjunctions named; further ones are counted.
+
+        Returns
+        -------
+        str
+            Such as "add 1 where shape is circle, subtract 1 where colour is red: no training
+            combination changes, (circle, blue) changes by 1".
+        """
+        # Values of the same component with the same weight are named together.
+        groups: dict[tuple[float, tuple[int, ...]], list[str]] = defaultdict(list)
+        for components, values, weight in self.terms[:limit]:
+            names = [str(task.values[c][v]) for c, v in zip(components, values, strict=True)]
+            groups[weight, components].append(" and ".join(names))
+        phrases = []
+        for (weight, components), named in groups.items():
+            verb = f"{'add' if weight > 0 else 'subtract'} {abs(weight):g}"
+            if not components:
+                phrases.append(f"{verb} everywhere")
+                continue
+            where = " and ".join(task.names[c] for c in components)
+            verb += f" where {where} {'are' if len(components) > 1 else 'is'} "
+            phrases.append(verb + _listed(named))
+        more = len(self.terms) - limit
+        if more > 0:
+            phrases.append(f"and so on for {more} more")
+        entries = ", ".join(str(task.values[c][v]) for c, v in enumerate(self.row))
+        return f"{', '.join(phrases)}: no training combination changes, ({entries}) changes by 1"
+
+
+def _listed(names: list[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} or {names[-1]}"
+
+
+def find_ambiguity(task: Task, order: int, row: Int[np.ndarray, " C"]) -> Ambiguity | None:
+    """Find a readable null function that is 1 at a row that training does not determine.
+
+    Parameters
+    ----------
+    task : Task
+    order : int
+        Conjunctions of at most so many components may be used.
+    row : int array, shape (C,)
+
+    Returns
+    -------
+    Ambiguity or None
+        An unseen conjunction of the row, the smallest there is; for two components at order 1
+        one side of the graph of values seen together; else the null function of least total
+        weight by a linear program, where there are at most 1,500 seen conjunctions and it ends
+        within 2 s.
+    """
+    where = tuple(int(v) for v in row)
+    train = task.train_components
+    agrees = train == row
+    for chosen in conjunction_sets(task.n_components, order):
+        if not agrees[:, list(chosen)].all(axis=1).any():
+            return Ambiguity(where, ((chosen, tuple(where[c] for c in chosen), 1.0),))
+    if task.n_components == 2 and order == 1:
+        return Ambiguity(where, _one_side(task, where))
+    terms = _least_weight(task, order, row)
+    return None if terms is None else Ambiguity(where, terms)
+
+
+def _one_side(
+    task: Task, row: tuple[int, ...]
+) -> tuple[tuple[tuple[int, ...], tuple[int, ...], float], ...]:
+    """Add 1 to the values of one component, take 1 from those of the other, that hang together.
+
+    The row's two values hang together with different ones; the smaller part is used.
+    """
+    left, right = task.n_values
+    train = task.train_components
+    ones = np.ones(len(train), dtype=np.int8)
+    edges = sparse.coo_array((ones, (train[:, 0], left + train[:, 1])), (left + right,) * 2)
+    part = sparse.csgraph.connected_components(edges.tocsr(), directed=False)[1]
+    ends = row[0], left + row[1]
+    side = min((0, 1), key=lambda s: int(np.sum(part == part[ends[s]])))
+    members = np.flatnonzero(part == part[ends[side]])
+    terms = []
+    for member in members.tolist():
+        component = int(member >= left)
+        weight = 1.0 if component == side else -1.0
+        terms.append(((component,), (member - component * left,), weight))
+    return tuple(sorted(terms, key=lambda term: -term[2]))
+
+
+def _least_weight(
+    task: Task, order: int, row: Int[np.ndarray, " C"]
+) -> tuple[tuple[tuple[int, ...], tuple[int, ...], float], ...] | None:
+    """Solve min |v| with v = 0 on training and 1 at the row; rows enter as they are broken."""
+    deadline = monotonic() + PROGRAM_SECONDS
+    sets = conjunction_sets(task.n_components, order)
+    train = task.components[distinct(task, np.flatnonzero(task.is_train))[1]]
+    design = ConjunctionDesign.seen(train, sets, task.n_values)
+    p = design.shape[1]
+    if p > PROGRAM_COLUMNS:
+        return None
+    phi = as_sparse(design)
+    at_row = as_sparse(design.at(row[None, :]))
+    whole = _solve_lazily(phi, at_row, np.sum(train == row, axis=1), deadline)
+    if whole is None:
+        return None
+    weights, parts = whole
+    terms = []
+    for block, dictionary in zip(design.blocks, design.dictionaries, strict=True):
+        own = weights[block.columns]
+        for index in np.flatnonzero(own):
+            values = tuple(int(v) for v in dictionary.values()[index])
+            terms.append((dictionary.components, values, float(own[index]) / parts))
+    return tuple(sorted(terms, key=lambda term: (-term[2], len(term[0]))))
+
+
+def _solve_lazily(
+    phi: sparse.csr_array, at_row: sparse.csr_array, shared: np.ndarray, deadline: float
+) -> tuple[np.ndarray, int] | None:
+    """Return whole numbers v and the value that they give the row; checked exactly."""
+    from scipy.optimize import linprog
+
+    n, p = phi.shape  # pyright: ignore[reportGeneralTypeIssues]
+    active = np.argsort(-shared, kind="stable")[:ROWS_AT_ONCE]
+    while monotonic() < deadline:
+        rows = sparse.vstack([phi[active], at_row])
+        found = linprog(
+            np.ones(2 * p),
+            A_eq=sparse.hstack([rows, -rows]).tocsr(),
+            b_eq=np.append(np.zeros(len(active)), 1.0),
+            method="highs",
+            options={"time_limit": max(0.01, deadline - monotonic())},
+        )
+        if found.status != 0:
+            return None
+        v = found.x[:p] - found.x[p:]
+        gap = np.abs(phi @ v)
+        broken = np.flatnonzero(gap > 1e-7)
+        if len(broken) == 0:
+            for whole in whole_multiples(v, 1.0):
+                if not np.any(phi @ whole):
+                    return whole, int(np.rint(at_row.toarray()[0] @ whole))
+            return None
+        active = np.concatenate([active, broken[np.argsort(-gap[broken])][:ROWS_AT_ONCE]])
+        if len(active) > n:
+            return None
+    return None

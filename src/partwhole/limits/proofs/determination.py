@@ -1,0 +1,304 @@
+r"""Determination: do the seen combinations settle what a sum of conjunctions says of the others?
+
+Sums of conjunctions of at most K components that agree on every training combination may still
+differ on a held-out one. They differ by a *null function*: a sum that is 0 throughout training.
+A held-out combination is determined when every null function is 0 there too, that is, when its row
+of indicators lies in the row space of training's.
+
+A conjunction of fewer components is the sum of the conjunctions of K components that extend it, so
+those of exactly K components span them all; and a combination with one that training lacks is
+undetermined at once. The others are tried with random null functions, whose values there are all
+zero when it is determined, and otherwise with probability 0. Derived here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from time import monotonic
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from partwhole._checks import require
+from partwhole.features.conjunctions import ConjunctionDesign, conjunction_sets
+from partwhole.limits.proofs.ambiguity import Ambiguity, find_ambiguity
+from partwhole.limits.proofs.derivation import Derivation, find_derivation
+from partwhole.limits.proofs.null_functions import (
+    CG_PROBES,
+    TOLERANCE,
+    NullFunctions,
+    graph_components,
+    null_basis,
+    on_graph,
+    projected,
+    vanishing,
+)
+from partwhole.tasks import Task
+
+DENSE_COLUMNS = 1500
+
+
+@dataclass(frozen=True, eq=False)
+class Determination:
+    """Say which held-out combinations training determines for sums of conjunctions.
+
+    Parameters
+    ----------
+    task : Task
+    order : int
+        K: conjunctions of at most so many components.
+    determined : bool array, shape (h,)
+        For each held-out row of the task.
+    unseen : bool array, shape (h,)
+        Whether it has a conjunction of at most K components that training lacks.
+    probes : float array, shape (h, m)
+        Its values under m random null functions; 0 where determined.
+    method : str
+        "graph" (two components, K = 1), "dense" (an eigendecomposition) or "probes" (conjugate
+        gradients).
+    free_dimensions : int or None
+        How many more combinations training needs at least before all held-out ones are
+        determined; None when not counted.
+    null_functions : NullFunctions
+        The random null functions.
+    seconds : float
+        Time spent.
+    remarks : tuple of str
+        What should be known about the computation.
+    """
+
+    task: Task
+    order: int
+    determined: Bool[np.ndarray, " h"]
+    unseen: Bool[np.ndarray, " h"]
+    probes: Float[np.ndarray, "h m"]
+    method: str
+    free_dimensions: int | None
+    null_functions: NullFunctions
+    seconds: float
+    remarks: tuple[str, ...] = ()
+
+    @property
+    def share(self) -> float:
+        """Return the share of held-out rows that is determined; NaN when nothing is held out."""
+        return float(self.determined.mean()) if len(self.determined) else float("nan")
+
+    def __repr__(self) -> str:
+        """Return the counts in words."""
+        return (
+            f"Determination({int(self.determined.sum())} of {len(self.determined)} held-out "
+            f"combinations determined at order {self.order})"
+        )
+
+    def values(self, components: Int[np.ndarray, "n C"]) -> Float[np.ndarray, "n m"]:
+        """Return the random null functions' values at any combinations.
+
+        Parameters
+        ----------
+        components : int array, shape (n, C)
+            Value indices.
+
+        Returns
+        -------
+        float array, shape (n, m)
+            0 for those that training determines.
+        """
+        values, length, unseen = self.null_functions(components)
+        values[vanishing(values, length) & ~unseen] = 0.0
+        return values
+
+    def ambiguity(self, i: int) -> Ambiguity | None:
+        """Return a null function that is 1 at the i-th held-out row, if a readable one is found.
+
+        Parameters
+        ----------
+        i : int
+            Position among the held-out rows.
+
+        Returns
+        -------
+        Ambiguity or None
+            None when the row is determined, or only unwieldy null functions are known.
+        """
+        if self.determined[i]:
+            return None
+        return find_ambiguity(self.task, self.order, self.task.test_components[i])
+
+    def derivation(self, i: int) -> Derivation | None:
+        """Return training rows that the i-th held-out row is a weighted sum of, if few suffice.
+
+        Parameters
+        ----------
+        i : int
+            Position among the held-out rows.
+
+        Returns
+        -------
+        Derivation or None
+            None when the row is not determined, or the search grows too large.
+        """
+        if not self.determined[i]:
+            return None
+        return find_derivation(self.task, self.order, self.task.test_components[i])
+
+
+def determination(
+    task: Task,
+    *,
+    max_order: int,
+    n_probes: int | None = None,
+    seed: int = 0,
+    method: str = "auto",
+) -> Determination:
+    r"""Decide which held-out rows lie in the row space of training.
+
+    With :math:`\Phi` the indicators of all conjunctions of at most K components on the training
+    combinations, row x is determined when :math:`x = \Phi^T w` for some w; that is, when
+    :math:`x \cdot v = 0` for every v with :math:`\Phi v = 0`.
+
+    Parameters
+    ----------
+    task : Task
+    max_order : int, keyword-only
+        K, at least 0; more than C counts as C.
+    n_probes : int, keyword-only, optional
+        Random null functions to try, at least 1; 12 by default, 2 in the method "probes".
+    seed : int, keyword-only, default 0
+        Seed of the null functions.
+    method : {"auto", "graph", "dense", "probes"}, keyword-only, default "auto"
+        Chosen by size: the graph of values that were seen together for two components and
+        K = 1; an eigendecomposition up to 1,500 conjunctions; conjugate gradients beyond.
+
+    Returns
+    -------
+    Determination
+
+    Raises
+    ------
+    InputError
+        When max_order is negative, n_probes below 1 or the method unknown or unfit.
+
+    Notes
+    -----
+    Derived here; after theorem 4.2 of Lippl & Stachenfeld (ICLR 2025). Targets play no part. A
+    determined combination is the same for all learners that fit training by such sums; a learner
+    that also memorizes full combinations leaks.
+
+    Examples
+    --------
+    >>> from partwhole import tasks
+    >>> determination(tasks.symbolic_addition(anchors=[0]), max_order=1)
+    Determination(64 of 64 held-out combinations determined at order 1)
+    >>> determination(tasks.associative_inference(), max_order=1).share
+    1.0
+    """
+    start = monotonic()
+    require(max_order >= 0, "max_order counts components from 0", max_order, "use 1 or more")
+    require(n_probes is None or n_probes >= 1, "n_probes is at least 1", n_probes, "leave it out")
+    order = min(max_order, task.n_components)
+    is_graph = task.n_components == 2 and order == 1
+    require(
+        method in ("auto", "dense", "probes") or (method == "graph" and is_graph),
+        "method is 'auto', 'dense', 'probes', or 'graph' for two components at order 1",
+        repr(method),
+        "leave it out",
+    )
+    sets = [s for s in conjunction_sets(task.n_components, order) if len(s) == order]
+    design = ConjunctionDesign.seen(task.train_components, sets, task.n_values)
+    if method == "auto":
+        small = design.shape[1] <= DENSE_COLUMNS
+        method = "graph" if is_graph else "dense" if small else "probes"
+    m = n_probes or (CG_PROBES if method == "probes" else 12)
+    rng = np.random.default_rng(seed)
+    held_out = task.test_components
+    sizes = np.concatenate(
+        [
+            np.bincount(index, minlength=block.stop - block.start)
+            for block, index in zip(design.blocks, design.index, strict=True)
+        ]
+    ).astype(float)
+
+    remarks: tuple[str, ...] = ()
+    basis = None
+    if method == "graph":
+        coefficients = on_graph(design, m, rng)
+    elif method == "dense":
+        basis = null_basis(design, sizes)
+        coefficients = (basis @ rng.normal(size=(basis.shape[1], m))) / np.sqrt(sizes)[:, None]
+    else:
+        coefficients, remarks = projected(design, sizes, m, rng)
+    functions = NullFunctions(design, coefficients, sizes, seed)
+    probes, length, unseen = functions(held_out)
+    determined = vanishing(probes, length) & ~unseen
+    probes[determined] = 0.0
+    free = _free_dimensions(task, functions, basis, probes, determined, method)
+    return Determination(
+        task,
+        order,
+        determined,
+        unseen,
+        probes,
+        method,
+        free,
+        functions,
+        monotonic() - start,
+        remarks,
+    )
+
+
+def _free_dimensions(
+    task: Task,
+    functions: NullFunctions,
+    basis: Float[np.ndarray, "p d"] | None,
+    probes: Float[np.ndarray, "h m"],
+    determined: Bool[np.ndarray, " h"],
+    method: str,
+) -> int | None:
+    """Count the independent null functions among the held-out rows, where that is cheap."""
+    rows = np.flatnonzero(~determined)
+    if len(rows) == 0:
+        return 0
+    if method == "graph":
+        sets = ((0,), (1,))
+        both = ConjunctionDesign.seen(task.components, sets, task.n_values)
+        whole = graph_components(both.index[0], both.index[1], both)
+        seen = task.is_train
+        part = graph_components(both.index[0][seen], both.index[1][seen], both)
+        return int(part.max() - whole.max())
+    if basis is None:
+        return None
+    return _rank_on(task.test_components[rows], functions, basis)
+
+
+def _rank_on(
+    rows: Int[np.ndarray, "u C"], functions: NullFunctions, basis: Float[np.ndarray, "p d"]
+) -> int | None:
+    """Return the rank of rows restricted to null vectors and unseen conjunctions."""
+    design = functions.design
+    missing: list[np.ndarray] = []
+    wide = basis.shape[1]
+    for dictionary in design.dictionaries:
+        absent = dictionary.columns(rows) < 0
+        if absent.any():
+            _, code = np.unique(
+                rows[absent][:, list(dictionary.components)], axis=0, return_inverse=True
+            )
+            place = np.full(len(rows), -1)
+            place[absent] = code.ravel() + wide
+            wide += int(code.max()) + 1
+            missing.append(place)
+    if float(len(rows)) * wide * min(wide, len(rows)) > 1e9:
+        return None
+    scaled = basis / np.sqrt(functions.sizes)[:, None]
+    matrix = np.zeros((len(rows), wide))
+    for block, dictionary in zip(design.blocks, design.dictionaries, strict=True):
+        index = dictionary.columns(rows)
+        present = index >= 0
+        matrix[present, : basis.shape[1]] += scaled[block.columns][index[present]]
+    for place in missing:
+        present = np.flatnonzero(place >= 0)
+        matrix[present, place[present]] += 1.0
+    # Rows, which may be of very different size, count alike.
+    matrix /= np.linalg.norm(matrix, axis=1, keepdims=True)
+    size = np.linalg.svd(matrix, compute_uv=False)
+    return int(np.sum(size > TOLERANCE * size[0]))

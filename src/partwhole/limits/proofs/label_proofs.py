@@ -1,0 +1,263 @@
+"""Labels: does some sum of seen conjunctions give every held-out combination its own?"""
+
+from __future__ import annotations
+
+from itertools import combinations
+from time import monotonic
+
+import numpy as np
+from jaxtyping import Float, Int
+from scipy import sparse
+
+from partwhole.limits.proofs.boxes import find_box
+from partwhole.limits.proofs.certificates import (
+    TOLERANCE,
+    Certificate,
+    find_rectangle,
+    from_weights,
+    signed,
+    tidy,
+)
+from partwhole.limits.proofs.separation import PROGRAM_WORK, hinge, separate
+from partwhole.tasks import Task
+
+RECTANGLE_SHARE = 0.2
+BOX_SHARE = 0.2
+ROUNDS = 50
+
+Decision = tuple[bool | None, Certificate | None, tuple[str, ...]]
+
+
+def decide_labels(
+    task: Task,
+    rows: Int[np.ndarray, " n"],
+    y: Float[np.ndarray, "n k"],
+    phi: sparse.csr_array,
+    order: int,
+    among: Int[np.ndarray, " q"],
+    best: Float[np.ndarray, "n k"],
+    deadline: float,
+) -> Decision:
+    """Decide whether some sum gives every row its label.
+
+    Parameters
+    ----------
+    task : Task
+    rows : int array, shape (n,)
+        Distinct held-out rows of the task.
+    y : float array, shape (n, k)
+        Their labels: one column in -1..1, or one for each label.
+    phi : sparse array, shape (n, p)
+        Seen conjunctions up to the order.
+    order : int
+    among : int array, shape (q,)
+        Which rows a rectangle may have.
+    best : float array, shape (n, k)
+        The least-squares sum, which often separates already.
+    deadline : float
+        By `time.monotonic`.
+
+    Returns
+    -------
+    bool or None
+        None when not decided by the deadline.
+    Certificate or None
+    tuple of str
+        Remarks.
+    """
+    label, divided = labels_of(y)
+    remarks = ()
+    if divided.any():
+        count = int(divided.sum())
+        remarks = (
+            f"{count} held-out combination{'s are' if count > 1 else ' is'} evenly divided "
+            "between labels and left out of what must be separated.",
+        )
+    kept = np.flatnonzero(~divided)
+    among = np.flatnonzero(np.isin(kept, among))
+    rows, label, phi, best = rows[kept], label[kept], phi[kept], best[kept]
+    present = np.unique(label)
+    if len(present) <= 1:
+        return True, None, remarks
+    if monotonic() >= deadline:
+        return None, None, remarks
+    two = y.shape[1] == 1
+    if _least_gap(best, label, two) > TOLERANCE:
+        return True, None, remarks
+    certificate = _small_proof(task, rows, label, phi, order, among, two, deadline)
+    if certificate is not None:
+        return False, certificate, remarks
+    if two:
+        sign = 2.0 * label - 1.0
+        solvable, shares, _ = separate(_times(phi, sign), deadline)
+        if shares is not None:
+            certificate = from_weights(rows, sign, sign * shares, phi)
+        return solvable, certificate, remarks
+    if len(present) == 2:
+        # Outputs of labels that no row has may be as low as they need be.
+        return *_pair(rows, label, phi, int(present[0]), int(present[1]), deadline), remarks
+    return *_many(rows, label, phi, best, deadline), remarks
+
+
+def labels_of(
+    y: Float[np.ndarray, "n k"],
+) -> tuple[Int[np.ndarray, " n"], np.ndarray]:
+    """Return each row's label, and which rows are evenly divided.
+
+    Examples
+    --------
+    >>> labels_of(np.array([[-1.0], [0.0], [0.5]]))[0].tolist()
+    [0, 0, 1]
+    """
+    scores = np.column_stack([-y, y]) if y.shape[1] == 1 else y
+    top = scores.max(axis=1, keepdims=True)
+    return scores.argmax(axis=1), np.sum(scores >= top - 1e-12, axis=1) > 1
+
+
+def _least_gap(scores: Float[np.ndarray, "n k"], label: Int[np.ndarray, " n"], two: bool) -> float:
+    if two:
+        return float(((2.0 * label - 1.0) * scores[:, 0]).min())
+    return float(_gaps(scores, label).min())
+
+
+def _gaps(scores: Float[np.ndarray, "n k"], label: Int[np.ndarray, " n"]) -> np.ndarray:
+    """Return how far each row's own label is ahead of every other; infinite for itself."""
+    each = np.arange(len(label))
+    gaps = scores[each, label][:, None] - scores
+    gaps[each, label] = np.inf
+    return gaps
+
+
+def _times(phi: sparse.csr_array, sign: Float[np.ndarray, " n"]) -> sparse.csr_array:
+    out = phi.copy()
+    out.data = out.data * np.repeat(sign, np.diff(phi.indptr))
+    return out
+
+
+def _small_proof(
+    task: Task,
+    rows: np.ndarray,
+    label: np.ndarray,
+    phi: sparse.csr_array,
+    order: int,
+    among: np.ndarray,
+    two: bool,
+    deadline: float,
+) -> Certificate | None:
+    """Search rectangles, then boxes, with one label at even corners and another at odd ones."""
+    left = deadline - monotonic()
+    until = monotonic() + RECTANGLE_SHARE * left
+    pairs = combinations(np.unique(label).tolist(), 2)
+    for a, b in [(0, 1)] if two else [(b, a) for a, b in pairs]:
+        own = among[(label[among] == a) | (label[among] == b)]
+        if len(own) < 4 or monotonic() > until:
+            continue
+        # f is output b minus output a; for two labels it is the output itself.
+        facts = {} if two else {"labels": (b, a)}
+        sign = np.where(label[own] == b, 1.0, -1.0)
+        found = find_rectangle(task, rows[own], sign, phi[own], True, until, **facts)
+        if found is not None:
+            return found
+    until = monotonic() + BOX_SHARE * left
+    box = find_box(task, rows, order, until, labels=label)
+    if box is None:
+        return None
+    used, signs, groups = box
+    even, odd = int(label[used[0]]), int(label[used[signs < 0][0]])
+    facts = {}
+    sign = 2.0 * label - 1.0
+    if not two:
+        facts = {"labels": (even, odd)}
+        sign = np.where(label == even, 1.0, -1.0)
+    return signed(rows, sign, used, signs, groups=groups, **facts)
+
+
+def _pair(
+    rows: np.ndarray, label: np.ndarray, phi: sparse.csr_array, a: int, b: int, deadline: float
+) -> tuple[bool | None, Certificate | None]:
+    """Decide about the rows with either of two labels: output a minus output b."""
+    own = np.flatnonzero((label == a) | (label == b))
+    sign = np.where(label[own] == a, 1.0, -1.0)
+    part = phi[own]
+    part = sparse.csr_array(part[:, np.flatnonzero(np.diff(part.tocsc().indptr))])
+    solvable, shares, _ = separate(_times(part, sign), deadline)
+    if shares is None:
+        return solvable, None
+    return False, from_weights(rows[own], sign, sign * shares, part, labels=(a, b))
+
+
+def _many(
+    rows: np.ndarray,
+    label: np.ndarray,
+    phi: sparse.csr_array,
+    best: Float[np.ndarray, "n k"],
+    deadline: float,
+) -> tuple[bool | None, Certificate | None]:
+    """Decide about more than two labels: single pairs first, then all together.
+
+    Together, each row's own output must exceed those of its rivals; rivals enter as they are
+    broken.
+    """
+    n, p = phi.shape  # pyright: ignore[reportGeneralTypeIssues]
+    k = best.shape[1]
+    counts = np.bincount(label, minlength=k)
+    pairs = [(a, b) for a, b in combinations(range(k), 2) if counts[a] and counts[b]]
+    pairs.sort(key=lambda pair: -(counts[pair[0]] + counts[pair[1]]))
+    until = monotonic() + 0.4 * (deadline - monotonic())
+    small = float(n) * p <= PROGRAM_WORK
+    for a, b in pairs if small else pairs[:1]:
+        solvable, certificate = _pair(rows, label, phi, a, b, until)
+        if solvable is False:
+            return False, certificate
+    gaps = _gaps(best, label)
+    # Labels that no held-out row has may stay low.
+    gaps[:, counts == 0] = np.inf
+    active = np.zeros((n, k), dtype=bool)
+    active[np.arange(n), gaps.argmin(axis=1)] = True
+    active |= gaps <= 0
+    if small:
+        active = np.isfinite(gaps)
+    w = None
+    for _ in range(ROUNDS):
+        row, rival = np.nonzero(active)
+        matrix = _contrasts(phi, row, label[row], rival, k)
+        solvable, shares, w = separate(matrix, deadline) if small else hinge(matrix, deadline, w)
+        if shares is not None:
+            whole = tidy(shares, matrix)
+            used = np.flatnonzero(whole)
+            names = tuple((int(label[row[place]]), int(rival[place])) for place in used.tolist())
+            total = float(whole[used].sum())
+            ones = np.ones(len(used))
+            return False, Certificate(
+                rows[row[used]], whole[used], total, False, wanted=ones, rivals=names
+            )
+        if solvable is None or w is None:
+            return None, None
+        scores = phi @ w.reshape(k, p).T
+        gaps = _gaps(scores, label)
+        gaps[:, counts == 0] = np.inf
+        if gaps.min() > TOLERANCE * np.abs(w).max():
+            return True, None
+        # Those nearly broken too, so that few rounds are needed.
+        active |= gaps <= 0.1 * np.median(gaps[active])
+    return None, None
+
+
+def _contrasts(
+    phi: sparse.csr_array, row: np.ndarray, own: np.ndarray, rival: np.ndarray, k: int
+) -> sparse.csr_array:
+    """Return for each (row, rival) its indicators in the own block, minus them in the rival's."""
+    _, p = phi.shape  # pyright: ignore[reportGeneralTypeIssues]
+    part = phi[row]
+    size = np.diff(part.indptr)
+    edges = np.zeros(len(row) + 1, dtype=np.int64)
+    np.cumsum(2 * size, out=edges[1:])
+    shift = np.repeat(own * p, size)
+    other = np.repeat(rival * p, size)
+    # Interleaved, so that a row's entries stay together: place of each entry's first copy.
+    first = 2 * np.arange(part.nnz)
+    columns = np.empty(2 * part.nnz, dtype=np.int32)
+    entries = np.empty(2 * part.nnz)
+    columns[first], columns[first + 1] = part.indices + shift, part.indices + other
+    entries[first], entries[first + 1] = part.data, -part.data
+    return sparse.csr_array((entries, columns, edges), (len(row), k * p))

@@ -1,0 +1,203 @@
+r"""Separation: has some w all of :math:`B w > 0`, or do some weights prove that none has?
+
+By Gordan's theorem either B w > 0 for some w, or :math:`B^T a = 0` for some a >= 0 that is not
+0. The minimum of the squared hinge loss :math:`|(1 - B w)_+|^2` tells which: where it is 0 its w
+separates, and otherwise the hinge :math:`a = (1 - B w)_+` is such a proof, because the gradient
+vanishes. Small problems go to a linear program instead, whose vertices are proofs of few rows.
+"""
+
+from __future__ import annotations
+
+from time import monotonic
+
+import numpy as np
+from jaxtyping import Float
+from scipy import linalg, sparse
+
+from partwhole.limits.proofs.certificates import TOLERANCE, annihilated
+
+PROGRAM_WORK = 3e5
+DIRECT_COLUMNS = 2500
+VERTEX_WORK = 2e6
+VERTEX_SECONDS = 2.0
+NEWTON_STEPS = 200
+# Keeps the directions that the loss does not see where they are; no bias, for it is proximal.
+PROXIMAL = 1e-8
+LONGEST_STEP = 64.0
+
+Verdict = tuple[bool | None, Float[np.ndarray, " n"] | None, Float[np.ndarray, " p"] | None]
+
+
+def separate(rows: sparse.csr_array, deadline: float) -> Verdict:
+    """Decide whether some w has rows @ w > 0 throughout; believe only what is proved.
+
+    Parameters
+    ----------
+    rows : sparse array, shape (n, p)
+        B: each row's features, times its sign.
+    deadline : float
+        By `time.monotonic`.
+
+    Returns
+    -------
+    bool or None
+        None when not decided by the deadline.
+    float array, shape (n,), or None
+        When it is False, weights a >= 0 with rows.T @ a = 0, some of them positive.
+    float array, shape (p,), or None
+        The last w; it separates when the answer is True.
+    """
+    n, p = rows.shape  # pyright: ignore[reportGeneralTypeIssues]
+    if float(n) * p <= PROGRAM_WORK:
+        verdict = program(rows, deadline)
+        if verdict[0] is not None:
+            return verdict
+    w = None
+    if n > 6 * p:
+        # Where there are many more rows than columns a part of them often suffices for a proof.
+        part = np.sort(np.random.default_rng(0).choice(n, 3 * p, replace=False))
+        solvable, shares, w = hinge(rows[part], deadline)
+        if shares is not None:
+            whole = np.zeros(n)
+            whole[part] = shares
+            return False, whole, w
+        if solvable is None:
+            return None, None, w
+    return hinge(rows, deadline, w)
+
+
+def program(rows: sparse.csr_array, deadline: float) -> Verdict:
+    """Solve the bounded max-margin problem: max t, rows @ w >= t, abs(w) <= 1."""
+    from scipy.optimize import linprog
+
+    n, p = rows.shape  # pyright: ignore[reportGeneralTypeIssues]
+    seconds = deadline - monotonic()
+    if seconds <= 0:
+        return None, None, None
+    found = linprog(
+        np.append(np.zeros(p), -1.0),
+        A_ub=sparse.hstack([-rows, np.ones((n, 1))]).tocsr(),
+        b_ub=np.zeros(n),
+        bounds=[(-1.0, 1.0)] * p + [(None, 1.0)],
+        method="highs",
+        options={"time_limit": seconds},
+    )
+    if found.x is None:
+        return None, None, None
+    w = found.x[:p]
+    if (rows @ w).min() > TOLERANCE:
+        return True, None, w
+    if found.status == 0:
+        shares = np.maximum(0.0, -found.ineqlin.marginals)
+        if shares.sum() > 0 and annihilated(rows, shares):
+            return False, shares, w
+    return None, None, w
+
+
+def hinge(
+    rows: sparse.csr_array, deadline: float, start: Float[np.ndarray, " p"] | None = None
+) -> Verdict:
+    """Minimise the squared hinge loss by Newton's method with an exact line search."""
+    _, p = rows.shape  # pyright: ignore[reportGeneralTypeIssues]
+    sizes = np.sqrt(np.asarray(rows.multiply(rows).sum(axis=0)).ravel())
+    scale = 1.0 / np.where(sizes > 0, sizes, 1.0)
+    scaled = sparse.csr_array(rows.multiply(scale[None, :]))
+    w = np.zeros(p) if start is None else start / scale
+    margin = scaled @ w
+    for _ in range(NEWTON_STEPS):
+        if margin.min() > TOLERANCE * max(float(np.abs(w * scale).max()), 1e-300):
+            return True, None, w * scale
+        if monotonic() > deadline:
+            break
+        short = np.maximum(0.0, 1.0 - margin)
+        if not short.any():
+            break
+        pull = scaled.T @ short
+        if annihilated(rows, short) and np.linalg.norm(pull) <= 1e-9 * np.linalg.norm(short):
+            return False, few(rows, short, deadline), w * scale
+        active = scaled[np.flatnonzero(short > 0)]
+        if p <= DIRECT_COLUMNS:
+            direction = _direct(active, pull)
+        else:
+            direction = _by_conjugate_gradients(active, pull, deadline)
+        slope = scaled @ direction
+        step = _exact_step(margin, slope)
+        w = w + step * direction
+        margin = scaled @ w
+    return None, None, w * scale
+
+
+def _direct(active: sparse.csr_array, pull: Float[np.ndarray, " p"]) -> Float[np.ndarray, " p"]:
+    hessian = (active.T @ active).toarray()
+    hessian.flat[:: len(pull) + 1] += PROXIMAL
+    factor = linalg.cho_factor(hessian, lower=True, overwrite_a=True, check_finite=False)
+    return linalg.cho_solve(factor, pull, check_finite=False)
+
+
+def _by_conjugate_gradients(
+    active: sparse.csr_array, pull: Float[np.ndarray, " p"], deadline: float, steps: int = 300
+) -> Float[np.ndarray, " p"]:
+    back = active.T.tocsr()
+    direction, residual = np.zeros_like(pull), pull.copy()
+    search, square = residual.copy(), float(residual @ residual)
+    enough = 1e-12 * square
+    for _ in range(steps):
+        if square <= enough or square == 0 or monotonic() > deadline:
+            break
+        image = back @ (active @ search) + PROXIMAL * search
+        length = square / float(search @ image)
+        direction += length * search
+        residual -= length * image
+        previous, square = square, float(residual @ residual)
+        search = residual + (square / previous) * search
+    return direction
+
+
+def _exact_step(margin: Float[np.ndarray, " n"], slope: Float[np.ndarray, " n"]) -> float:
+    """Return where the loss, a convex parabola in pieces, is least along a direction."""
+
+    def rise(t: float) -> float:
+        return -float(slope @ np.maximum(0.0, 1.0 - margin - t * slope))
+
+    low, high = 0.0, 1.0
+    while rise(high) < 0 and high < LONGEST_STEP:
+        low, high = high, 4.0 * high
+    for _ in range(60):
+        middle = 0.5 * (low + high)
+        if rise(middle) < 0:
+            low = middle
+        else:
+            high = middle
+        if high - low <= 1e-14 * high:
+            break
+    short = 1.0 - margin - high * slope > 0
+    square = float(slope[short] @ slope[short])
+    exact = float(slope[short] @ (1.0 - margin[short])) / square if square > 0 else high
+    return exact if abs(exact - high) <= 1e-6 * high else high
+
+
+def few(
+    rows: sparse.csr_array, shares: Float[np.ndarray, " n"], deadline: float
+) -> Float[np.ndarray, " n"]:
+    """Return a proof on few of the rows that a proof uses: a vertex, where that is affordable."""
+    from scipy.optimize import linprog
+
+    used = np.flatnonzero(shares > 1e-12 * shares.max())
+    part = rows[used]
+    part = part[:, np.flatnonzero(np.diff(part.tocsc().indptr))]
+    seconds = min(VERTEX_SECONDS, deadline - monotonic())
+    if float(len(used)) * part.shape[1] > VERTEX_WORK or seconds <= 0:
+        return shares
+    found = linprog(
+        np.ones(len(used)),
+        A_eq=sparse.vstack([part.T, np.ones((1, len(used)))]).tocsr(),
+        b_eq=np.append(np.zeros(part.shape[1]), 1.0),
+        method="highs-ds",
+        options={"time_limit": seconds},
+    )
+    if found.status == 0:
+        vertex = np.zeros(len(shares))
+        vertex[used] = np.maximum(found.x, 0.0)
+        if annihilated(rows, vertex):
+            return vertex
+    return shares

@@ -1,0 +1,381 @@
+r"""Solvability: can any learner with a fixed compositional representation answer at all?
+
+On held-out combinations such a learner is a sum over conjunctions that were seen. So targets
+outside the range of their indicators, or labels no such sum separates, are out of reach whatever
+the saliences; and there is a certificate: weights u on held-out combinations that every seen
+conjunction adds up to 0, while the targets do not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from time import monotonic
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+from scipy import sparse
+
+from partwhole._checks import require
+from partwhole._types import Real
+from partwhole.features.conjunctions import ConjunctionDesign, conjunction_sets
+from partwhole.limits.proofs._indicators import as_sparse, distinct
+from partwhole.limits.proofs._least_squares import BestSum, best_sum
+from partwhole.limits.proofs.boxes import find_box
+from partwhole.limits.proofs.certificates import (
+    TOLERANCE,
+    Certificate,
+    find_rectangle,
+    from_residual,
+    label_name,
+    signed,
+)
+from partwhole.limits.proofs.label_proofs import decide_labels
+from partwhole.tasks import Task
+
+TERMS_IN_WORDS = 16
+MOST_ROWS = 5000
+BOX_SECONDS = 2.0
+
+
+@dataclass(frozen=True, eq=False)
+class Solvability:
+    """Say whether sums of seen conjunctions can produce the held-out targets, and why not.
+
+    Parameters
+    ----------
+    task : Task
+    kind : str
+        "regression" (exact numbers) or "classification" (the right sign, or with an output for
+        each label the right arg-max).
+    order : int
+        Conjunctions of at most so many components are considered.
+    solvable : bool or None
+        None when not decided in the time allowed.
+    rank : int or None
+        Rank of the seen conjunctions on the held-out combinations; None when too large.
+    r_squared : float
+        Share of the held-out targets' variance that the best sum explains; NaN when they
+        are constant.
+    certificate : Certificate or None
+        Proof when unsolvable; None also where the smallest that was found takes more than
+        5,000 rows.
+    seconds : float
+        Time spent.
+    tolerated : float, default 0
+        Share of the variance of numbers that was allowed to stay unexplained.
+    remarks : tuple of str, default ()
+        What was left out.
+    """
+
+    task: Task
+    kind: str
+    order: int
+    solvable: bool | None
+    rank: int | None
+    r_squared: float
+    certificate: Certificate | None
+    seconds: float
+    tolerated: float = 0.0
+    remarks: tuple[str, ...] = field(default=())
+
+    @cached_property
+    def n_held_out(self) -> int:
+        """Return the number of distinct held-out combinations."""
+        return len(distinct(self.task, np.flatnonzero(~self.task.is_train))[1])
+
+    @property
+    def unexplained(self) -> float:
+        """Return the share of the held-out targets' variance that no sum explains."""
+        return 1.0 - self.r_squared
+
+    def __repr__(self) -> str:
+        """Return the verdict in words."""
+        return f"Solvability({self.explain()})"
+
+    def explain(self, labels: Sequence[Hashable] | None = None) -> str:
+        """Return the verdict and its evidence in words.
+
+        Parameters
+        ----------
+        labels : sequence, optional
+            Names of the labels that the outputs stand for, where there are more than two.
+
+        Returns
+        -------
+        str
+        """
+        if self.solvable is None:
+            return f"Not decided within {self.seconds:.1f} s; allow more with time_limit."
+        if self.solvable:
+            return self._explain_solvable()
+        if self.certificate is None:
+            if self.kind == "classification":
+                return "Not solvable: no sum of seen conjunctions separates the held-out labels."
+            return (
+                "Not solvable: the best sum of seen conjunctions leaves "
+                f"{100 * self.unexplained:.2g} % of the held-out targets' variance."
+            )
+        certificate = self.certificate
+        if len(certificate.rows) == 2 and np.array_equal(*self.task.components[certificate.rows]):
+            entries = ", ".join(
+                str(self.task.values[c][i])
+                for c, i in enumerate(self.task.components[certificate.rows[0]])
+            )
+            return f"Not solvable: the held-out combination ({entries}) has two targets."
+        words = certificate.sum_in_words(self.task, limit=TERMS_IN_WORDS, labels=labels)
+        line = f"Not solvable: {words} is 0 for every sum of seen conjunctions"
+        if certificate.labels is not None:
+            one, other = (label_name(j, labels) for j in certificate.labels)
+            line += f", with f the output for {one} minus the output for {other}"
+        if certificate.rivals:
+            line += ", with f[a - b] the output for a minus the output for b"
+        line += f", but the targets give {certificate.total:g}"
+        if self.kind == "classification":
+            line += "; so these weighted margins add up to 0 and can't all be positive"
+        return line + "."
+
+    def _explain_solvable(self) -> str:
+        what = "equals the held-out targets"
+        if self.kind == "classification":
+            what = "separates the held-out labels"
+        elif self.unexplained > 0 and self.tolerated > 0:
+            what = (
+                f"leaves {100 * self.unexplained:.2g} % of the held-out targets' variance, of "
+                f"which {100 * self.tolerated:g} % is allowed"
+            )
+        line = f"Solvable in principle: some sum of seen conjunctions {what}."
+        if self.rank == self.n_held_out:
+            line += (
+                f" They could produce any targets on these {self.rank} combinations, so this "
+                "split tests nothing in this respect; hold out larger blocks, or lower "
+                "max_order."
+            )
+        return line
+
+
+def solvability(
+    task: Task,
+    *,
+    kind: str = "auto",
+    max_order: int | None = None,
+    time_limit: Real = 10.0,
+    unexplained: Real = 0.0,
+) -> Solvability:
+    r"""Decide whether held-out targets are sums of seen conjunctions.
+
+    Regression asks whether :math:`y_{test}` lies in the range of :math:`\Phi_{test}`, the
+    indicators of the constant and of every conjunction seen in training; classification whether
+    some w has :math:`y_i (\Phi w)_i > 0` throughout, and with an output for each label whether
+    some W has :math:`(\Phi W)_{i, y_i} > (\Phi W)_{ij}` for every other label j.
+
+    Parameters
+    ----------
+    task : Task
+        With held-out rows. Repeated rows count once.
+    kind : {"auto", "regression", "classification"}, keyword-only, default "auto"
+        Classification when every target is -1 or +1. Labels are -1 and +1, or one output of -1
+        and +1 for each label; values between (averages over rows that disagree) count as the
+        nearer label, and rows that are evenly divided are left out.
+    max_order : int, keyword-only, optional
+        Consider conjunctions of at most so many components; all by default.
+    time_limit : float, keyword-only, default 10
+        Seconds after which the answer may be left undecided. Dense linear algebra, up to
+        1,600 conjunctions, is not interrupted.
+    unexplained : float, keyword-only, default 0
+        Largest share of the held-out variance, 0..1, that may stay unexplained while numbers
+        still count as solvable.
+
+    Returns
+    -------
+    Solvability
+        The verdict, with a certificate that can be recomputed by hand when it is negative.
+        Rectangles (four combinations) and boxes (2**(K + 1) at order K) are searched first.
+
+    Raises
+    ------
+    InputError
+        When nothing is held out, a kind is unknown, or targets are not labels of that form.
+
+    Notes
+    -----
+    Derived here from theorem 4.2 of Lippl & Stachenfeld (ICLR 2025). Solvable in principle
+    does not mean solved: see memorization leak and shortcut bias. A network that learns its
+    features may do better.
+
+    Examples
+    --------
+    >>> from partwhole import tasks
+    >>> found = solvability(tasks.associative_inference())
+    >>> print(found.explain())
+    Not solvable: f(A, B) + f(C, D) - f(A, D) - f(C, B) is 0 for every sum of seen conjunctions,
+    but the targets give 4; so these weighted margins add up to 0 and can't all be positive.
+    """
+    start = monotonic()
+    require(
+        kind in ("auto", "regression", "classification"),
+        "kind is 'auto', 'regression' or 'classification'",
+        repr(kind),
+        "choose one of them",
+    )
+    if kind == "auto":
+        kind = "classification" if task.is_classification else "regression"
+    if kind == "classification":
+        _require_labels(task)
+    require(task.n_test > 0, "solvability is asked of held-out rows", "none", "hold some out")
+    require(
+        max_order is None or max_order >= 0,
+        "max_order counts components from 0",
+        max_order,
+        "leave it out to consider all",
+    )
+    require(0 <= unexplained <= 1, "unexplained is a share, 0..1", unexplained, "leave it out")
+    order = task.n_components if max_order is None else min(max_order, task.n_components)
+    deadline = start + float(time_limit)
+    rows, y, conflict = _distinct_test(task, kind)
+    phi, unseen = _seen_indicators(task, rows, order)
+    # Where the four corners differ in two components, a seen pair of them holds one corner alone.
+    among = np.arange(len(rows)) if order <= 1 else np.flatnonzero(unseen)
+    share = 0.5 if kind == "regression" else 0.25
+    best = best_sum(phi, y, start + share * float(time_limit))
+
+    certificate, tolerated = None, 0.0
+    remarks: tuple[str, ...] = ()
+    r_squared = best.r_squared
+    solvable: bool | None
+    if conflict is not None:
+        certificate, solvable, r_squared = conflict, False, float("nan")
+    elif kind == "regression":
+        tolerated = float(unexplained)
+        solvable, certificate = _decide_numbers(
+            task, rows, y, phi, order, among, best, tolerated, deadline
+        )
+    else:
+        solvable, certificate, remarks = decide_labels(
+            task, rows, y, phi, order, among, y - best.residual, deadline
+        )
+    if certificate is not None and len(certificate.rows) > MOST_ROWS:
+        remarks += (
+            f"The smallest proof that was found takes {len(certificate.rows)} held-out "
+            "combinations together; it is not listed.",
+        )
+        certificate = None
+    return Solvability(
+        task,
+        kind,
+        order,
+        solvable,
+        best.rank,
+        r_squared,
+        certificate,
+        monotonic() - start,
+        tolerated,
+        remarks,
+    )
+
+
+def _require_labels(task: Task) -> None:
+    inside = bool(np.all(np.abs(task.targets) <= 1.0))
+    if task.targets.ndim == 1:
+        fits = inside
+    else:
+        # An output for each label: the right one's +1 and -1 elsewhere, or averages of such.
+        k = task.targets.shape[1]
+        fits = inside and k >= 2 and bool(np.all(np.abs(task.targets.sum(axis=1) + k - 2) < 1e-6))
+    require(
+        fits,
+        "classification needs labels -1 and +1, or one output for each label, +1 for its own",
+        f"targets of shape {task.targets.shape} in {task.targets.min():g}..{task.targets.max():g}",
+        "ask for one label at a time, or for kind='regression'",
+    )
+
+
+def _decide_numbers(
+    task: Task,
+    rows: Int[np.ndarray, " n"],
+    y: Float[np.ndarray, "n k"],
+    phi: sparse.csr_array,
+    order: int,
+    among: Int[np.ndarray, " q"],
+    best: BestSum,
+    tolerated: float,
+    deadline: float,
+) -> tuple[bool | None, Certificate | None]:
+    """Read the verdict off the best sum's residual; look for the smallest proof."""
+    level = np.abs(y - y.mean(axis=0)).max()
+    rounding = 64.0 * np.finfo(float).eps * np.abs(y).max()
+    left = np.abs(best.residual).max(axis=0)
+    if left.max() <= TOLERANCE * level + rounding or 1.0 - best.r_squared <= tolerated:
+        return True, None
+    output = int(left.argmax())
+    own, facts = y[:, output], {"output": output}
+    certificate = None
+    if len(among):
+        certificate = find_rectangle(
+            task, rows[among], own[among], phi[among], False, deadline, **facts
+        )
+    if certificate is None:
+        least = TOLERANCE * float(np.ptp(own)) + rounding
+        until = min(deadline, monotonic() + BOX_SECONDS)
+        box = find_box(task, rows, order, until, targets=own, least=least)
+        if box is not None:
+            used, signs, groups = box
+            certificate = signed(rows, own, used, signs, groups=groups, **facts)
+    # A proof of a contrast does not say how much of the variance it is.
+    if not best.settled and (certificate is None or tolerated > 0):
+        return None, None
+    if certificate is None:
+        certificate = from_residual(rows, own, best.residual[:, output], phi, deadline, **facts)
+    return False, certificate
+
+
+def _distinct_test(task: Task, kind: str) -> tuple[np.ndarray, np.ndarray, Certificate | None]:
+    """Return one row for each held-out tuple, its targets, and a conflict between repeats."""
+    held_out = np.flatnonzero(~task.is_train)
+    targets = task.targets[held_out].reshape(len(held_out), -1)
+    _, first, inverse = distinct(task, held_out)
+    place = np.searchsorted(held_out, first)
+    compared = targets
+    if kind == "classification":
+        compared = np.sign(targets) if targets.shape[1] == 1 else targets
+    apart = np.abs(compared - compared[place][inverse]).max(axis=1)
+    conflict = None
+    if apart.max() > 0:
+        one = int(np.flatnonzero(apart)[0])
+        other = int(place[inverse[one]])
+        output = int(np.abs(compared[one] - compared[other]).argmax())
+        conflict = signed(
+            held_out,
+            targets[:, output],
+            np.array([one, other]),
+            np.array([1.0, -1.0]),
+            output=output,
+        )
+    return first, targets[place], conflict
+
+
+def _seen_indicators(
+    task: Task, rows: np.ndarray, order: int
+) -> tuple[sparse.csr_array, Bool[np.ndarray, " n"]]:
+    """Return the seen conjunctions' indicators on these rows, and who has an unseen one.
+
+    Empty columns are left out; and the smaller conjunctions where no row has an unseen one, for
+    then they are sums of the largest.
+    """
+    sets = conjunction_sets(task.n_components, order)
+    largest = [s for s in sets if len(s) == order]
+    train, own = task.train_components, task.components[rows]
+    design = ConjunctionDesign.seen(train, largest, task.n_values).at(own)
+    unseen = np.zeros(len(rows), dtype=bool)
+    for index in design.index:
+        unseen |= index < 0
+    if unseen.any():
+        design = ConjunctionDesign.seen(train, sets, task.n_values).at(own)
+    phi = as_sparse(design)
+    used = np.zeros(design.shape[1], dtype=bool)
+    used[phi.indices] = True
+    packed = np.cumsum(used, dtype=np.int32) - np.int32(1)
+    return sparse.csr_array(
+        (phi.data, packed[phi.indices], phi.indptr), (len(rows), int(used.sum()))
+    ), unseen

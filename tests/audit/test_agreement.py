@@ -1,0 +1,123 @@
+"""On 200 random tasks an audit's predicted outputs are those of an explicit kernel machine.
+
+The machine writes out the kernel matrix of the truncated kernel, memory on its diagonal, from
+the closed form of ReLU's kernel. Memory is at least .01 and matrices have at most 240 rows, so
+their condition is below 1e5; targets are of order 1.
+"""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+
+from partwhole.audit.case import AuditTable, default_order
+from partwhole.audit.prediction.prediction import predict
+
+TOLERANCE = 1e-8
+MOST_ROWS = 400
+POINTS = 4
+
+
+def rule_of(rng, components):
+    """Draw a rule: a sum over components, a sum over pairs, or chance."""
+    kind = rng.integers(3)
+    n, n_components = components.shape
+    if kind == 0:
+        return rng.normal(size=n)
+    sets = list(combinations(range(n_components), int(kind)))
+    total = np.zeros(n)
+    for chosen in sets:
+        _, inverse = np.unique(components[:, list(chosen)], axis=0, return_inverse=True)
+        total += rng.normal(size=n)[inverse.ravel()]
+    return total / np.sqrt(len(sets))
+
+
+def random_table(seed):
+    rng = np.random.default_rng(seed)
+    n_components = int(rng.integers(4, 7) if seed % 3 == 0 else rng.integers(2, 4))
+    n_values = rng.integers(2, 13, n_components)
+    n_cells = int(np.prod(n_values))
+    cells = rng.choice(n_cells, size=min(n_cells, MOST_ROWS), replace=False)
+    components = np.stack(np.unravel_index(cells, n_values), axis=1)
+    split = (rng.random(len(cells)) > rng.uniform(0.2, 0.6)).astype(int)
+    split[:2] = [0, 1]
+    score = rule_of(rng, components)
+    kind, labels, label = seed % 4, None, None
+    if kind == 0:
+        targets = score[:, None]
+    elif kind == 1:
+        targets = np.stack([score, rule_of(rng, components)], axis=1)
+    else:
+        labels = ("no", "yes") if kind == 2 else ("a", "b", "c", "d", "e")
+        label = np.digitize(score, np.quantile(score, np.arange(1, len(labels)) / len(labels)))
+        onehot = 2.0 * np.eye(len(labels))[label] - 1.0
+        targets = onehot[:, 1:] if kind == 2 else onehot
+    return AuditTable(
+        components,
+        targets,
+        label,
+        split,
+        np.ones(len(cells)),
+        tuple(f"part {c}" for c in range(n_components)),
+        tuple(tuple(range(n)) for n in n_values),
+        tuple(f"y{k}" for k in range(targets.shape[1])),
+        labels,
+        ("train", "test"),
+    )
+
+
+def relu(similarity, depth):
+    for _ in range(depth):
+        angle = np.arccos(np.clip(similarity, -1.0, 1.0))
+        similarity = (np.sin(angle) + (np.pi - angle) * np.cos(angle)) / np.pi
+    return similarity
+
+
+def weights_by_order(n_components, order, position):
+    """Return sigma_1..sigma_K and memory, in units in which all shares add up to 1."""
+    if n_components == 2:
+        return [position], 1.0 - 2.0 * position
+    k0, *kappa = relu(np.arange(order + 1) / n_components, int(position))
+    scale = 1.0 - k0
+    found = [(kappa[0] - k0) / scale]
+    total = n_components * found[0]
+    if order == 2:
+        found.append((kappa[1] - 2.0 * kappa[0] + k0) / scale)
+        total += n_components * (n_components - 1) / 2 * found[1]
+    return found, 1.0 - total
+
+
+def machine(task, by_order, memory):
+    rows, n = task.components, task.n_train
+    shared = (rows[:, None, :] == rows[None, :n, :]).sum(axis=2)
+    # Of k shared components, k single ones and k (k - 1) / 2 pairs are shared conjunctions.
+    kernel = by_order[0] * shared
+    if len(by_order) == 2:
+        kernel = kernel + by_order[1] * shared * (shared - 1) / 2
+    gram = kernel[:n] + memory * np.eye(n)
+    system = np.block([[gram, np.ones((n, 1))], [np.ones((1, n)), np.zeros((1, 1))]])
+    y = task.targets[:n]
+    solved = np.linalg.solve(system, np.concatenate([y, np.zeros((1, *y.shape[1:]))]))
+    return kernel[n:] @ solved[:n] + solved[n]
+
+
+def test_predictions_of_200_tasks_equal_an_explicit_kernel_machine():
+    sizes, worst = [], 0.0
+    for seed in range(200):
+        table = random_table(seed)
+        order = default_order(table.n_components)
+        case = table.case(1, order)
+        found = predict(case)
+        sizes.append(table.n_components)
+        memorizing = [point for point in found.points if point.memory >= 0.01]
+        rng = np.random.default_rng(seed)
+        for i in rng.choice(len(memorizing), size=POINTS, replace=False):
+            point = memorizing[i]
+            shares, memory = weights_by_order(table.n_components, order, point.position)
+            expected = machine(case.task, shares, memory)
+            assert point.outputs.shape == expected.shape
+            worst = max(worst, float(np.abs(point.outputs - expected).max()))
+    assert set(sizes) == {2, 3, 4, 5, 6}
+    assert sum(size >= 4 for size in sizes) >= 66
+    assert worst <= TOLERANCE

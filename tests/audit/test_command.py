@@ -1,0 +1,250 @@
+"""The command `partwhole audit`: what it prints, writes and refuses, and how it ends."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from split_tables import cross, rows, total
+
+from partwhole.audit import RULES, audit_split
+from partwhole.audit.outputs.files import write_all
+from partwhole.cli import main
+
+ROLES = ["--components", "first", "second", "--target", "target"]
+ASKED = ["table.csv", *ROLES, "--split", "split"]
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    cross(total).to_csv("table.csv", index=False)
+    cross(total, lambda a, b: a * b).to_csv("bad.csv", index=False)
+    (tmp_path / "folder").mkdir()
+    return tmp_path
+
+
+def ended(*argv: str) -> int:
+    """Return the exit status of a command."""
+    code = 0
+    try:
+        main(["audit", *argv])
+    except SystemExit as left:
+        code = left.code
+    assert isinstance(code, int)
+    return code
+
+
+def test_a_supported_split_ends_with_0(folder, capsys):
+    assert ended(*ASKED) == 0
+    out, err = capsys.readouterr()
+    assert out.startswith("Supported at order 1: 0 errors, 1 warning\ntable.csv: 25 rows; ")
+    assert err == ""
+    # CSV values are text, sorted as numbers: the report is that of the function.
+    report = audit_split("table.csv", ["first", "second"], "target", "split")
+    assert out.split("Took")[0] == report.to_text().split("Took")[0]
+
+
+def test_an_unsupported_split_ends_with_1(folder, capsys):
+    assert ended("bad.csv", *ASKED[1:]) == 1
+    assert "ERROR  not-solvable" in capsys.readouterr().out
+
+
+def test_the_process_ends_with_its_status_and_draws_nothing(folder):
+    probe = (
+        "import sys\nfrom partwhole.cli import main\n"
+        "try: main(sys.argv[1:])\n"
+        "finally:\n"
+        "    heavy = {'matplotlib', 'sklearn', 'xarray', 'jax'} & set(sys.modules)\n"
+        "    assert not heavy, heavy\n"
+    )
+
+    def status(*argv: str) -> int:
+        done = subprocess.run(
+            [sys.executable, "-c", probe, "audit", *argv], capture_output=True, timeout=60
+        )
+        assert b"Traceback" not in done.stderr, done.stderr
+        return done.returncode
+
+    assert status(*ASKED, "--html", "a.html") == 0
+    assert status("bad.csv", *ASKED[1:]) == 1
+    assert status("none.csv", *ASKED[1:]) == 2
+
+
+def test_every_form_is_written(folder, capsys):
+    forms = ["--json", "a.json", "--html", "a.html", "--sarif", "a.sarif", "--junit", "a.xml"]
+    assert ended("bad.csv", *ASKED[1:], *forms) == 1
+    out = capsys.readouterr().out
+    assert out.endswith("JSON: a.json\nHTML: a.html\nSARIF: a.sarif\nJUNIT: a.xml\n")
+    assert json.loads(Path("a.json").read_text())["verdict"] == "unsupported"
+    assert Path("a.html").read_text().lower().startswith("<!doctype html>")
+    assert json.loads(Path("a.sarif").read_text())["version"] == "2.1.0"
+    assert ElementTree.parse("a.xml").getroot().tag == "testsuites"
+    names = ["a.html", "a.json", "a.sarif", "a.xml", "bad.csv", "folder", "table.csv"]
+    assert sorted(os.listdir()) == names
+    # A new file has the rights that any new file has, and one that was there keeps its own.
+    Path("plain").write_text("")
+    assert Path("a.json").stat().st_mode == Path("plain").stat().st_mode
+    Path("a.json").chmod(0o640)
+    assert ended(*ASKED, "--json", "a.json") == 0
+    assert Path("a.json").stat().st_mode & 0o777 == 0o640
+    assert json.loads(Path("a.json").read_text())["verdict"] == "supported"
+
+
+def test_the_rules_are_printed(folder, capsys):
+    assert ended("--rules") == 0
+    out = capsys.readouterr().out
+    assert all(f"{rule}  (" in out for rule in RULES)
+    assert "coverage = 3" in out
+    Path("audit.toml").write_text("[thresholds]\ncoverage = 9\n")
+    assert ended("--rules", "--config", "audit.toml") == 0
+    assert "coverage = 9" in capsys.readouterr().out
+
+
+def test_settings_change_the_verdict(folder, capsys):
+    Path("audit.toml").write_text('[silence]\nnot-solvable = "we test a network"\n')
+    plain = ended("bad.csv", *ASKED[1:])
+    capsys.readouterr()
+    assert plain == 1
+    ended("bad.csv", *ASKED[1:], "--config", "audit.toml")
+    out = capsys.readouterr().out
+    assert "SILENCED  not-solvable" in out
+    assert "Silenced: we test a network" in out
+
+
+def test_options_reach_the_audit(folder, capsys):
+    grid = cross(total).assign(weight=2.0, fx=1.0, fy=2.0, where="a")
+    grid.loc[grid["split"] == "test", "where"] = "b"
+    grid.loc[:2, "where"] = "c"
+    grid["fx"] = grid["first"]
+    grid["label"] = ["up" if value > 0 else "down" for value in grid["target"]]
+    grid.to_csv("wide.csv", index=False)
+    argv = "wide.csv --components first second --target label --split where --train a --test b"
+    argv += " --order 1 --weights weight --feature-columns fx fy --fit margin --add 1 --seed 3"
+    argv += " --duplicates refuse --time-limit 5 --target-kind labels --json a.json"
+    assert ended(*argv.split()) in (0, 1)
+    told = json.loads(Path("a.json").read_text())
+    assert (told["fit"], told["train"], told["labels"]) == ("margin", "a", ["down", "up"])
+    (split,) = told["splits"]
+    assert split["name"] == "b"
+    assert len(split["additions"]["steps"]) <= 1
+    held = "table.csv --components first second --target target --hold-out combinations"
+    assert ended(*held.split(), "--share", "0.4", "--json", "b.json") in (0, 1)
+    (split,) = json.loads(Path("b.json").read_text())["splits"]
+    assert split["held_out"] == 10
+
+
+REFUSED = {
+    "": "an audit needs a table; got none; name a .csv or .parquet file",
+    "table.csv": "an audit needs the columns that are combined; got none; use --components",
+    "table.csv --components first second": (
+        "an audit needs the column of the answer; got none; use --target"
+    ),
+    "table.csv --components first second --target target": (
+        "an audit needs a split; got none; use --split, or --hold-out"
+    ),
+    " ".join([*ASKED, "--hold-out", "rows"]): (
+        "a split is a column or a rule; got both; leave out --split or --hold-out"
+    ),
+    " ".join([*ASKED, "--features", "f.npy", "--feature-columns", "first"]): (
+        "features are a file or columns; got both; leave out --features or --feature-columns"
+    ),
+    " ".join([*ASKED, "--json", "x", "--html", "x"]): (
+        "--html is a file of its own; got x, which is --json; name another with --html"
+    ),
+    " ".join([*ASKED, "--json", "./folder/../table.csv"]): (
+        "--json is a file of its own; got folder/../table.csv, which is the table; name another "
+        "with --json"
+    ),
+    " ".join([*ASKED, "--config", "good.toml", "--sarif", "good.toml"]): (
+        "--sarif is a file of its own; got good.toml, which is --config; name another with --sarif"
+    ),
+    " ".join([*ASKED, "--html", "folder"]): (
+        "--html is a file; got the folder folder; name another file with --html"
+    ),
+    " ".join([*ASKED, "--junit", "/dev/null"]): (
+        "--junit is a plain file; got the device /dev/null; name another file with --junit"
+    ),
+    " ".join([*ASKED, "--html", "none/a.html"]): (
+        "--html lies in a folder that exists; got none/a.html; make the folder, or name another "
+        "file with --html"
+    ),
+    " ".join([*ASKED, "--html", "/proc/a.html"]): (
+        "--html must be writable; got /proc/a.html; name another file with --html"
+    ),
+    " ".join([*ASKED, "--config", "none.toml"]): (
+        "settings are read from a file that exists; got none.toml; name a TOML file with the "
+        "tables [thresholds] and [silence]"
+    ),
+    " ".join([*ASKED, "--order", "2", "--json", "a.json"]): (
+        "the order of an audit is at least 1 and below the number of components; got 2 for 2 "
+        "components; use 1"
+    ),
+    " ".join([*ASKED, "--weights", "wait", "--json", "a.json"]): None,
+    " ".join([*ASKED, "--test", "tset", "--html", "a.html"]): None,
+}
+
+
+@pytest.mark.parametrize("line", REFUSED)
+def test_bad_input_ends_with_2_and_writes_nothing(folder, capsys, line):
+    Path("good.toml").write_text("")
+    before = {path: path.stat().st_mtime_ns for path in sorted(folder.rglob("*"))}
+    assert ended(*line.split()) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("partwhole: ")
+    assert err.count("\n") == 1
+    if REFUSED[line]:
+        assert err == f"partwhole: {REFUSED[line]}\n"
+    assert {path: path.stat().st_mtime_ns for path in sorted(folder.rglob("*"))} == before
+
+
+def test_a_failure_while_writing_leaves_nothing_behind(folder, monkeypatch):
+    Path("old").write_text("old")
+    with pytest.raises(OSError, match="No such file"):
+        write_all({Path("new"): "1", Path("old"): "2", Path("none/x"): "3"})
+    assert sorted(os.listdir()) == ["bad.csv", "folder", "old", "table.csv"]
+    assert Path("old").read_text() == "old"
+
+
+def test_an_interrupt_writes_nothing(folder, capsys, monkeypatch):
+    def stop(*_args, **_options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("partwhole.audit.audit_split", stop)
+    assert ended(*ASKED, "--json", "a.json") == 130
+    assert capsys.readouterr().err == "partwhole: interrupted; nothing was written\n"
+    assert not Path("a.json").exists()
+
+
+def test_a_link_is_written_through(folder):
+    Path("folder/real.json").write_text("")
+    Path("link.json").symlink_to("folder/real.json")
+    assert ended(*ASKED, "--json", "link.json") == 0
+    assert Path("link.json").is_symlink()
+    assert json.loads(Path("folder/real.json").read_text())["verdict"] == "supported"
+
+
+def test_a_terminal_without_the_signs_is_no_error(folder):
+    frame = rows("a x 1 train", "b y 2 train", "a y 1 train", "é x 1 test", target=float)
+    frame.to_csv("signs.csv", index=False)
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-c",
+            "import partwhole.cli as c; c.main()",
+            "audit",
+            "signs.csv",
+            *ASKED[1:],
+        ],
+        capture_output=True,
+        timeout=60,
+        env={**os.environ, "PYTHONIOENCODING": "ascii"},
+    )
+    assert done.returncode == 1, done.stderr
+    assert b"first = \\xe9 occurs" in done.stdout

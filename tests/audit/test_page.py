@@ -1,0 +1,453 @@
+"""The page: what it says is true, nothing from the table acts in it, and it stays small."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+from io import BytesIO
+
+import audit_samples
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from PIL import Image
+
+from partwhole import page as shell
+from partwhole.audit.page import charts, to_html, words
+from partwhole.audit.page.cells import grids, states
+from partwhole.audit.page.grid import PALETTE, draw, png
+from partwhole.audit.page.signed import groups_of
+from partwhole.audit.rules import RULES
+
+VOID = {"br", "col", "hr", "img", "input", "link", "meta", "wbr"}
+SAMPLES = [
+    "faulty",
+    "sums",
+    "scenes",
+    "hostile",
+    "products",
+    "parity",
+    "votes",
+    "rivals",
+    "nothing",
+    "large",
+]
+ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+
+
+class Reader(HTMLParser):
+    """Reads a page as a browser does: elements, attributes, text; and that each tag is closed."""
+
+    def __init__(self, markup: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.elements: list[str] = []
+        self.attributes: list[tuple[str, str | None]] = []
+        self.ids: list[str] = []
+        self.text = ""
+        self.scripts: list[tuple[dict[str, str | None], str]] = []
+        self.tables: dict[str, list[list[str]]] = {}
+        self.labels: list[str] = []
+        self._caption, self._row = "", []
+        self.feed(markup)
+        self.close()
+        assert self.open == [], "left open"
+
+    def handle_starttag(self, tag, attrs):
+        self.elements.append(tag)
+        self.attributes += attrs
+        given_ = dict(attrs)
+        if given_.get("id"):
+            self.ids.append(str(given_["id"]))
+        if "aria-label" in given_:
+            self.labels.append(str(given_["aria-label"]))
+        if tag not in VOID:
+            self.open.append(tag)
+        if tag == "script":
+            self.scripts.append((given_, ""))
+        if tag == "caption":
+            self._caption = ""
+        if tag == "tr":
+            self._row = []
+        if tag in ("td", "th"):
+            self._row.append("")
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag, f"{tag} closes something else"
+        if tag == "tr":
+            self.tables.setdefault(self._caption, []).append(self._row)
+
+    def handle_data(self, data):
+        if "script" in self.open:
+            self.scripts[-1] = (self.scripts[-1][0], self.scripts[-1][1] + data)
+        elif "style" not in self.open:
+            self.text += data
+        if "caption" in self.open:
+            self._caption += data
+        if self.open and ("td" in self.open or "th" in self.open):
+            self._row[-1] += data
+
+
+@pytest.fixture(scope="module")
+def pages():
+    return {name: to_html(getattr(audit_samples, name)()) for name in SAMPLES}
+
+
+@pytest.fixture(scope="module")
+def read(pages):
+    return {name: Reader(made) for name, made in pages.items()}
+
+
+def value(text: str) -> float:
+    return float(text.replace("−", "-").replace(",", ""))
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_a_page_is_well_formed_and_asks_for_nothing(pages, read, name):
+    made, page = pages[name], read[name]
+    assert not re.search(r"https?:|@import|url\(|srcset|<base|<iframe|<object|<form", made)
+    for key, given_ in page.attributes:
+        assert not key.startswith("on")
+        if key in ("src", "href"):
+            assert str(given_).startswith(("#", "data:"))
+    assert len(page.ids) == len(set(page.ids))
+    links = [g for k, g in page.attributes if k == "href" and str(g).startswith("#")]
+    assert {str(link)[1:] for link in links} <= set(page.ids)
+    assert page.elements.count("h1") == 1
+    assert len(made.encode()) < 1_500_000
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_only_the_pages_own_script_may_run(pages, read, name):
+    code = [text for attributes, text in read[name].scripts if not attributes.get("type")]
+    assert len(code) == 1
+    digest = base64.b64encode(hashlib.sha256(code[0].encode()).digest()).decode()
+    assert f"script-src &#x27;sha256-{digest}&#x27;" in pages[name]
+    kinds = {attributes.get("type") for attributes, _ in read[name].scripts}
+    assert kinds == {None, "application/json"}
+
+
+def test_names_from_the_table_are_text(read):
+    page = read["hostile"]
+    assert page.elements.count("title") == 1 + page.elements.count("desc")
+    assert not {"img", "b2", "iframe"} & set(page.elements)
+    for name in audit_samples.HOSTILE:
+        if name.isprintable():
+            assert name in page.text
+    assert "\\u2028\\u202eline" in page.text
+    assert not re.search("[\u2028\u202e\x00]", page.text)
+
+
+def test_data_for_the_script_cannot_end_it():
+    for text in audit_samples.HOSTILE:
+        made = str(shell.data([text, "</script>"], id="x"))
+        inner = made.removeprefix('<script type="application/json" id="x">')
+        inner = inner.removesuffix("</script>")
+        assert not set(inner) & set("<>&\u2028")
+        assert json.loads(inner) == [text, "</script>"]
+
+
+def test_a_lone_surrogate_does_not_stop_the_page():
+    report = audit_samples.sums()
+    finding = replace(report.findings[0], message="a \ud800 b")
+    made = to_html(replace(report, findings=(finding,)))
+    assert "a ? b" in made
+
+
+@pytest.mark.parametrize("name", ["faulty", "sums", "scenes", "votes"])
+def test_the_verdict_and_every_finding_are_told(read, name):
+    report, text = getattr(audit_samples, name)(), read[name].text
+    word = {"unsupported": "Unsupported", "supported": "Supported"}[report.verdict]
+    assert word in text
+    assert f"order K = {report.order}" in text
+    assert report.findings
+    for finding in report.findings:
+        assert finding.message in text
+        assert RULES[finding.rule].meaning in text
+        assert RULES[finding.rule].remedy in text
+        assert f"{len(finding.rows)} row" in text or len(finding.rows) == 0
+        for row in finding.rows[:20]:
+            values = [
+                str(v[i])
+                for v, i in zip(report.table.values, report.table.components[row], strict=True)
+            ]
+            assert f"{row} ({', '.join(values)}) → " in text
+    for rule in RULES.values():
+        assert rule.trigger in text
+
+
+def test_a_silenced_rule_is_shown_with_its_reason(read):
+    page = read["faulty"]
+    assert "Silenced: four colours are all there are <b>" in page.text
+    rules = {row[0]: row for row in page.tables["All rules, with the thresholds in force"]}
+    state = {cells[-1] for name, cells in rules.items() if name.startswith("thin-coverage")}
+    assert state == {"silenced: four colours are all there are <b>"}
+
+
+def test_rows_beyond_the_first_are_listed_by_number(read):
+    # The finding of rows that are not held out has 30, the last ten of them next to each other.
+    assert "30 rows, the first 20 with their values" in read["faulty"].text
+    report = audit_samples.faulty()
+    rows = next(f.rows for f in report.findings if f.rule == "not-held-out")
+    assert rows[20:].tolist() == list(range(51, 61))
+    assert "The other 10 rows51–60" in read["faulty"].text
+
+
+@given(st.sets(st.integers(0, 400), min_size=1), st.integers(1, 30))
+def test_ranges_are_read_back(rows, most):
+    text, left = words.ranges(np.array(sorted(rows)), most)
+    told = []
+    for each in text.split(", "):
+        first, _, last = each.partition("–")
+        told += range(int(first), int(last or first) + 1)
+    assert told == sorted(rows)[: len(told)]
+    assert len(told) + left == len(rows)
+    assert len(text.split(", ")) <= most
+
+
+def carried(page: Reader) -> list[dict]:
+    return [json.loads(text) for kind, text in page.scripts if kind.get("type")]
+
+
+def unpacked(text: str, size: int) -> list[int]:
+    six = [ALPHABET.index(sign) for sign in text]
+    return [(s >> shift) & 3 for s in six for shift in (4, 2, 0)][:size]
+
+
+@pytest.mark.parametrize("name", ["faulty", "scenes"])
+def test_cells_are_counted_as_by_hand(read, name):
+    report = getattr(audit_samples, name)()
+    table = report.table
+    for split, data in enumerate(carried(read[name]), 1):
+        assert data["names"] == list(table.names)
+        rows = list(zip(table.components.tolist(), table.split.tolist(), strict=True))
+        train = {tuple(row) for row, part in rows if part == 0}
+        held = {tuple(row) for row, part in rows if part == split} - train
+        for key, pair in data["pairs"].items():
+            i, j = map(int, key.split(","))
+            code = iter(unpacked(pair["s"], table.n_values[i] * table.n_values[j]))
+            place = 0
+            for a in range(table.n_values[i]):
+                for b in range(table.n_values[j]):
+                    seen = sum(row[i] == a and row[j] == b for row in train)
+                    out = sum(row[i] == a and row[j] == b for row in held)
+                    assert (pair["n"][place], pair["h"][place]) == (seen, out)
+                    expected = {(0, 0): 0, (1, 0): 1, (1, 1): 2, (0, 1): 3}[seen > 0, out > 0]
+                    assert next(code) == expected
+                    place += 1
+        assert len(data["pairs"]) == len(table.names) * (len(table.names) - 1) // 2
+
+
+def test_the_grid_is_told_in_words(read):
+    # By hand: 7 shapes x 5 colours; 12 combinations in training; 7 held out; 16 do not occur.
+    assert (
+        "Down: shape; across: colour. Of 35 cells 12 are all seen, 0 have some combinations held "
+        "out, 7 are held out only, and 16 never occur. Held out only: (circle, black), (circle, "
+        "blue), (circle, red), (moon, green), (square, blue), (square, red), (star, red)."
+    ) in read["faulty"].text
+
+
+def test_a_drawn_grid_has_a_mark_for_each_cell():
+    cell = np.array([[0, 1, 2, 3], [3, 3, 1, 1]])
+    made = str(draw(cell, ["a", "b"], ["c", "d", "e", "f"]))
+    for style, ends in (("never", "h0"), ("all", "z"), ("some", "zM"), ("held", "zm")):
+        path = re.search(rf'd="([^"]+)" class="is-{style}"', made)
+        assert path
+        counted = path[1].count(ends)
+        assert counted == np.sum(cell == ("never", "all", "some", "held").index(style)), style
+
+
+def test_a_large_grid_is_a_picture():
+    cell = np.random.default_rng(0).integers(0, 4, (70, 90))
+    with Image.open(BytesIO(png(cell))) as picture:
+        assert picture.size == (90 * 5, 70 * 5)
+        shown = np.array(picture.convert("RGBA"))[::5, ::5]
+    assert np.array_equal(shown, np.array(PALETTE)[cell])
+
+
+def test_only_what_fits_is_shown_and_the_rest_is_told(read):
+    made = grids(audit_samples.large().evidence[0].case, 4)
+    assert sum(map(len, made.shown)) <= 750
+    assert grids(audit_samples.large().evidence[0].case).left_out == []
+    case = audit_samples.large().evidence[0].case
+    few = grids(case, 40)
+    assert few.left_out[0].startswith("component number 0: the ")
+    counts = np.bincount(case.task.components[:, 0], minlength=200)
+    assert counts[few.shown[0]].min() >= np.delete(counts, few.shown[0]).max()
+    assert "2,000 of 200,000 are drawn" in read["large"].text
+    assert "40 of 200" in read["large"].text
+
+
+@pytest.mark.parametrize("name", ["faulty", "products", "parity", "votes"])
+def test_the_certificate_adds_up_on_the_page(read, name):
+    report = getattr(audit_samples, name)()
+    case, certificate = report.evidence[0].case, report.evidence[0].solvability.certificate
+    lines = read[name].tables["The sum of the targets, to be done again by hand"]
+    head, body, foot = lines[0], lines[1:-1], lines[-1]
+    assert head[0] == "Held-out combination"
+    total = 0.0
+    combinations, weights = [], []
+    for cells in body:
+        weight, target, product = value(cells[1]), value(cells[-2]), value(cells[-1])
+        assert product == pytest.approx(weight * target, rel=1e-5)
+        total += product
+        words_ = cells[0][1:-1].split(", ")
+        place = [
+            list(map(str, of)).index(v) for of, v in zip(case.task.values, words_, strict=True)
+        ]
+        combinations.append(place)
+        weights.append(weight)
+        # The target is that of the table's rows with this combination, none of them training's.
+        rows = np.flatnonzero(np.all(report.table.components == place, axis=1))
+        assert set(report.table.split[rows].tolist()) == {1}
+        if report.table.labels is not None:
+            assert {report.table.labels[i] for i in report.table.label[rows]} == {cells[2]}
+        else:
+            assert target == pytest.approx(report.table.targets[rows, 0].mean(), rel=1e-5)
+    assert value(foot[-1]) == pytest.approx(total, rel=1e-5)
+    assert total > 0
+    assert total == pytest.approx(certificate.total, rel=1e-5)
+    # Every sum of conjunctions up to K gives 0, whatever was seen: a route without the design.
+    columns = np.array(combinations)
+    for keep in range(1 << columns.shape[1]):
+        chosen = [c for c in range(columns.shape[1]) if keep >> c & 1]
+        if len(chosen) <= report.order:
+            sums: dict[tuple, float] = {}
+            for row, weight in zip(columns[:, chosen].tolist(), weights, strict=True):
+                sums[tuple(row)] = sums.get(tuple(row), 0.0) + weight
+            assert all(abs(each) < 1e-9 for each in sums.values())
+    balance = next(t for c, t in read[name].tables.items() if c.startswith("Every conjunction of"))
+    assert all(row[1] == "never seen" or row[-1] == "0" for row in balance[1:])
+
+
+def test_a_proof_of_many_labels_adds_up_for_each(read):
+    lines = read["rivals"].tables["The sum of the targets, to be done again by hand"]
+    assert lines[0][3] == "Compared"
+    sums: dict[tuple[str, int, str], float] = {}
+    for cells in lines[1:-1]:
+        right, rival = cells[3].split(" − ")
+        assert right == cells[2]
+        for place, name in enumerate(cells[0][1:-1].split(", ")):
+            for label, sign in ((right, 1), (rival, -1)):
+                key = label, place, name
+                sums[key] = sums.get(key, 0.0) + sign * value(cells[1])
+    assert set(sums.values()) == {0.0}
+    assert value(lines[-1][-1]) == sum(value(cells[-1]) for cells in lines[1:-1]) > 0
+
+
+def test_a_split_that_holds_nothing_out_is_told(read):
+    text = read["nothing"].text
+    assert "this test split has 0 that training lacks, and 9 rows" in text
+    assert "Nothing is held out, so there is nothing to answer." in text
+    assert "What learners will do" not in text
+
+
+def test_the_rectangle_is_drawn_with_signs(pages):
+    drawn = re.search(r'<figure class="certificate">.*?</figure>', pages["products"], re.S)
+    assert drawn
+    cells = re.findall(r'class="(plus|minus)"></rect><text[^>]*>([+−])</text>', drawn[0])
+    assert sorted(cells) == [("minus", "−")] * 2 + [("plus", "+")] * 2
+    both = re.findall(r'<svg [^>]*class="corners">', pages["parity"])
+    assert len(both) == 4  # a box of eight corners for the proof, another for the derivation
+
+
+def test_a_derivation_adds_up_to_the_target(read):
+    # Sums are settled exactly: what the page derives for (-4, -4) must be -8.
+    found = re.search(r"f\((-?\d), (-?\d)\) = ", read["sums"].text)
+    assert found
+    expected = int(found[1]) + int(found[2])
+    line = re.search(r"((?:[+−] )?\([−\d]+\)(?: [+−] \([−\d]+\))+) = ([−\d]+)", read["sums"].text)
+    assert line
+    terms = re.findall(r"([+−]?) ?\(([−\d]+)\)", line[1])
+    total = sum((-1 if sign == "−" else 1) * value(number) for sign, number in terms)
+    assert total == value(line[2]) == expected
+
+
+def test_what_is_open_changes_nothing_in_training(read):
+    lines = read["faulty"].tables["A change that training does not notice"][1:]
+    assert {row[1] for row in lines} == {"held out", "training"}
+    for row in lines:
+        assert row[-1] == ("1" if row[1] == "held out" else "0")
+        terms = re.findall(r"([+−]) (\d+)", row[2])
+        assert sum((-1 if s == "−" else 1) * int(n) for s, n in terms) == value(row[-1])
+
+
+def test_blocks_of_the_seen_graph_are_drawn(read, pages):
+    assert "there are 2." in read["faulty"].text
+    assert 'class="blocks"' in pages["faulty"]
+    assert 'class="blocks"' not in pages["sums"]
+
+
+def test_the_curve_is_that_of_the_predictions(read):
+    found = audit_samples.sums().evidence[0].prediction
+    table = next(t for c, t in read["sums"].tables.items() if c.startswith("Predictions at"))
+    assert [row[0] for row in table[1:]] == [point.label for point in found.points]
+    for row, point in zip(table[1:], found.points, strict=True):
+        assert value(row[-2]) == pytest.approx(point.error, rel=5e-3, abs=1e-9)
+        # Proposition 5.1: two anchors, so the slope is 2S.
+        assert value(row[-1]) == pytest.approx(2 * point.position, abs=2e-3)
+
+
+def test_dots_of_exact_predictions_lie_on_the_line():
+    truth = np.random.default_rng(1).normal(size=50)
+    made = str(charts.scatter(truth, truth, labels=("x", "y"), title="t", text="s"))
+    line = re.search(r'd="M([\d.]+) ([\d.]+)L([\d.]+) ([\d.]+)" class="level"', made)
+    dots = re.search(r'd="([^"]+)" class="dots few"', made)
+    assert line
+    assert dots
+    a, b, c, d = map(float, line.groups())
+    places = [tuple(map(float, each)) for each in re.findall(r"M([\d.]+) ([\d.]+)h0", dots[1])]
+    assert len(places) == len(set(np.round(truth, 12)))
+    for x, y in places:
+        # Places are rounded to a tenth of a unit.
+        assert y == pytest.approx(b + (x - a) / (c - a) * (d - b), abs=0.15)
+
+
+def test_right_and_wrong_answers_lie_on_their_sides():
+    values = np.array([-1.0, -0.5, 0.0, 0.0, 0.25, 2.0])
+    made = str(charts.strips([("a", values)], label="m", title="t", text="s"))
+    zero = re.search(r'd="M([\d.]+) [\d.]+V\d+" class="level"', made)
+    assert zero
+    for style, sign in (("wrong", -1), ("right", 1)):
+        bars = re.search(rf'd="([^"]+)" class="bar {style}"', made)
+        assert bars
+        starts = re.findall(r"M([\d.]+) [\d.]+V[\d.]+H([\d.]+)", bars[1])
+        assert len(starts) == 2
+        for left, right in starts:
+            middle = (float(left) + float(right)) / 2
+            assert (middle - float(zero[1])) * sign > 0
+    assert 'class="bar tie"' in made
+    assert 'class="bar tie"' not in str(
+        charts.strips([("a", values[:2])], label="m", title="t", text="s")
+    )
+
+
+@given(st.floats(-1e6, 1e6), st.floats(1e-6, 1e6))
+def test_ticks_are_few_round_inside_and_told_apart(low, share):
+    span = share * max(1.0, abs(low))
+    axis = charts.Axis(low, low + span, 0.0, 1.0)
+    ticks = axis.ticks()
+    assert 2 <= len(ticks) <= 7
+    assert len({text for _, text in axis.marks(ticks)}) == len(ticks)
+    assert all(low - 1e-6 * span <= t <= low + span + 1e-6 * span for t in ticks)
+
+
+def test_groups_are_those_that_vary_together():
+    rows = np.array([[0, 3, 1, 9], [0, 4, 1, 9], [2, 3, 0, 9], [2, 4, 0, 9]])
+    assert groups_of(rows) == ((0, 2), (1,))
+    assert states(np.zeros((1, 1), int), np.ones((1, 1), int)).tolist() == [[3]]
+
+
+def test_many_splits_stay_small_and_are_all_named():
+    report = audit_samples.scenes()
+    one = report.evidence[0]
+    made = to_html(replace(report, evidence=(one,) * 40))
+    page = Reader(made)
+    assert len(made) < 1_500_000
+    assert "The JSON output has that of the other 30." in page.text
+    assert len(page.tables["Further test splits in short"]) == 31

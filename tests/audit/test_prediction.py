@@ -1,0 +1,379 @@
+"""Predictions over the range, against explicit kernel machines, convex programs and plain loops."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import combinations
+
+import numpy as np
+import pytest
+from audit_tables import table_of
+from oracles import conic_margin
+
+from partwhole._checks import InputError
+from partwhole.audit.case import AuditTable
+from partwhole.audit.prediction import prediction
+from partwhole.audit.prediction.prediction import predict
+from partwhole.features import OrderKernel, OverlapKernel
+from partwhole.limits import interpolate
+
+TOLERANCE = 1e-8
+
+
+def explicit(task, weights, memory, ridge=0.0):
+    """Solve the kernel machine row by row, the kernel written out."""
+    train, test = task.train_components, task.test_components
+
+    def similarity(a, b):
+        return sum(w for s, w in weights.items() if all(a[c] == b[c] for c in s))
+
+    gram = np.array([[similarity(a, b) for b in train] for a in train])
+    gram += np.diag(np.full(len(train), memory) + ridge)
+    across = np.array([[similarity(a, b) for b in train] for a in test])
+    ones = np.ones((len(train), 1))
+    system = np.block([[gram, ones], [ones.T, np.zeros((1, 1))]])
+    y = task.train_targets
+    solved = np.linalg.solve(system, np.concatenate([y, np.zeros((1, *y.shape[1:]))]))
+    return across @ solved[:-1] + solved[-1]
+
+
+def test_two_components_go_from_memory_to_addition():
+    case = table_of(np.random.default_rng(0), (5, 4), 30).case(1, 1)
+    found = predict(case)
+    assert found.axis == "salience S(1; 2)"
+    assert [point.position for point in found.points] == [step / 40 for step in range(21)]
+    assert found.points[10].label == "S = 0.25"
+    assert found.points[found.reference].position == 0.425
+    assert found.fit == "regression"
+    for point in found.points[:-1]:
+        share = point.position
+        assert point.salience == (share,)
+        assert abs(point.memory - (1.0 - 2.0 * share)) < 1e-12
+        weights = {(0,): share, (1,): share}
+        expected = explicit(case.task, weights, 1.0 - 2.0 * share)
+        np.testing.assert_allclose(point.outputs, expected, rtol=0, atol=TOLERANCE)
+    # The limit: memory of 1e-7 changes outputs by about as much.
+    near = explicit(case.task, {(0,): 0.5, (1,): 0.5}, 1e-7)
+    np.testing.assert_allclose(found.points[-1].outputs, near, rtol=0, atol=1e-5)
+    np.testing.assert_allclose(found.points[0].outputs, case.task.train_targets.mean())
+    assert abs(found.constant_error - found.points[0].error) < 1e-12
+
+
+def test_more_components_go_through_depth():
+    case = table_of(np.random.default_rng(1), (3, 4, 3), 40).case(1, 2)
+    found = predict(case)
+    assert found.axis == "hidden layers of a random ReLU network"
+    assert [point.label for point in found.points] == [f"depth {d}" for d in range(1, 21)]
+    assert found.reference == 0
+    for depth in (1, 7, 20):
+        kernel = OverlapKernel.random_network("relu", 3, depth)
+        point = found.points[depth - 1]
+        np.testing.assert_allclose(point.salience, kernel.salience[:2], rtol=0, atol=1e-12)
+        expected = interpolate(case.task, kernel, intercept="free").test_predictions
+        np.testing.assert_allclose(point.outputs, expected, rtol=0, atol=TOLERANCE)
+
+
+def test_orders_above_the_audits_are_memory():
+    case = table_of(np.random.default_rng(2), (3, 3, 2, 3), 40).case(1, 2)
+    kernel = OverlapKernel.random_network("relu", 4, 3)
+    low = {s: w for s, w in kernel.saliences.items() if len(s) <= 2}
+    expected = explicit(case.task, low, 1.0 - sum(low.values()))
+    np.testing.assert_allclose(predict(case).points[2].outputs, expected, rtol=0, atol=TOLERANCE)
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.7])
+@pytest.mark.parametrize("order", [1, 2])
+def test_the_measured_point(order, noise):
+    rng = np.random.default_rng(3)
+    table = table_of(rng, (3, 4, 3), 60)
+    # One test row repeats a training combination: it must not count as an observation.
+    split = table.split.copy()
+    split[np.flatnonzero(split == 0)[0]] = 1
+    case = replace(table, split=split).case(1, order)
+    sigma = rng.uniform(0.2, 1.0, 8)
+    sigma[2] = -0.1
+    found = predict(case, measured=OverlapKernel(3, sigma), noise=noise)
+    point = found.points[-1]
+    assert (point.label, found.reference) == ("measured", len(found.points) - 1)
+    assert np.isnan(point.position)
+    kept = np.maximum(sigma, 0.0)
+    weights = {
+        s: kept[sum(1 << c for c in s)]
+        for k in range(1, order + 1)
+        for s in combinations(range(3), k)
+    }
+    memory = kept[1:].sum() - sum(weights.values())
+    train_rows = table.components[split == 0]
+    counts = [np.sum(np.all(train_rows == z, axis=1)) for z in case.task.train_components]
+    expected = explicit(case.task, weights, memory, noise / np.array(counts))
+    np.testing.assert_allclose(point.outputs, expected, rtol=0, atol=TOLERANCE)
+    plain = predict(case)
+    np.testing.assert_array_equal(found.points[0].outputs, plain.points[0].outputs)
+
+
+def test_many_conjunctions_thin_the_depths(monkeypatch):
+    case = table_of(np.random.default_rng(4), (5, 4, 3), 50, labels=3).case(1, 2)
+    whole = predict(case)
+    for module in ("audit.prediction.prediction", "limits.order_sweep"):
+        monkeypatch.setattr(f"partwhole.{module}.COARSE_COLUMNS", 10)
+    found = predict(case)
+    depths = [point.position for point in found.points]
+    assert depths == [1, 2, 3, 4, 6, 8, 12, 16, 20]
+    columns = sum(
+        len(np.unique(case.task.train_components[:, list(s)], axis=0))
+        for k in (1, 2)
+        for s in combinations(range(3), k)
+    )
+    assert found.remarks[0] == (
+        f"training has {columns} conjunctions (more than 10), so only depths 1, 2, 3, 4, 6, 8, "
+        "12, 16 and 20 were computed"
+    )
+    for point in found.points:
+        other = whole.points[int(point.position) - 1].outputs
+        np.testing.assert_allclose(point.outputs, other, rtol=0, atol=TOLERANCE)
+
+
+def test_many_values_of_two_components_keep_every_salience(monkeypatch):
+    case = table_of(np.random.default_rng(16), (6, 5), 40).case(1, 1)
+    whole = predict(case)
+    for module in ("audit.prediction.prediction", "limits.order_sweep"):
+        monkeypatch.setattr(f"partwhole.{module}.COARSE_COLUMNS", 10)
+    found = predict(case)
+    assert found.remarks[0] == (
+        "training has 11 conjunctions (more than 10), so S = 0.5 was computed with a memory of "
+        "1e-9, not none"
+    )
+    for point, other in zip(found.points, whole.points, strict=True):
+        # Eigenvalues are above .01 here, so that memory changes outputs by less than 1e-6.
+        tolerance = TOLERANCE if point.memory else 1e-6
+        np.testing.assert_allclose(point.outputs, other.outputs, rtol=0, atol=tolerance)
+
+
+@pytest.mark.parametrize("n_values", [(4, 5), (3, 3, 3)])
+def test_margins_equal_a_convex_program(n_values):
+    """The program's solver stops at a relative gap of 1e-11, so outputs have about 6 digits."""
+    table = table_of(np.random.default_rng(5), n_values, 25, labels=2)
+    table = replace(table, targets=np.where(table.components.sum(1) % 2, 1.0, -1.0)[:, None])
+    table = replace(table, label=(table.targets[:, 0] > 0).astype(int))
+    case = table.case(1, len(n_values) - 1)
+    found = predict(case, fit="margin")
+    assert found.fit == "margin"
+    task = case.task
+    for point in (found.points[1], found.points[found.reference]):
+        sets = [s for k in range(1, len(n_values)) for s in combinations(range(len(n_values)), k)]
+        blocks = [
+            point.salience[len(s) - 1] ** 0.5
+            * np.all(task.components[:, None, list(s)] == task.components[None][:, :, list(s)], 2)
+            for s in sets
+        ]
+        # Equal conjunctions must share a column, so keep one column of each.
+        keep = [np.unique(task.components[:, list(s)], axis=0, return_index=True)[1] for s in sets]
+        matrix = np.concatenate([b[:, k] for b, k in zip(blocks, keep, strict=True)], axis=1)
+        seen = task.is_train
+        _, c, b = conic_margin(matrix[seen], task.train_targets, "free", point.memory)
+        np.testing.assert_allclose(point.outputs, matrix[~seen] @ c + b, rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("n_values", "sentence"),
+    [
+        ((4, 5), "so only S = 0, 0.1, 0.2, 0.3, 0.4, 0.425 and 0.5 were computed"),
+        ((3, 3, 3), "so only depths 1, 2, 3, 4, 6, 8, 12, 16 and 20 were computed"),
+    ],
+)
+def test_many_margins_thin_the_range(monkeypatch, n_values, sentence):
+    case = table_of(np.random.default_rng(17), n_values, 25, labels=2).case(1, len(n_values) - 1)
+    whole = {point.label: point for point in predict(case, fit="margin").points}
+    monkeypatch.setattr(prediction, "MARGIN_MANY", 5)
+    found = predict(case, fit="margin")
+    count = case.task.n_train
+    told = f"training has {count} combinations (more than 5 for margins), {sentence}"
+    assert told == found.remarks[0]
+    assert found.points[found.reference].label in ("S = 0.425", "depth 1")
+    for point in found.points:
+        np.testing.assert_array_equal(point.outputs, whole[point.label].outputs)
+
+
+def test_margins_without_memory_may_not_exist():
+    grid = np.array([[i, j] for i in range(3) for j in range(3)])
+    equal = np.where(grid[:, 0] == grid[:, 1], 1.0, -1.0)
+    split = np.zeros(9, dtype=int)
+    split[8] = 1
+    table = AuditTable(
+        grid,
+        equal[:, None],
+        (equal > 0).astype(int),
+        split,
+        np.ones(9),
+        ("a", "b"),
+        ((0, 1, 2), (0, 1, 2)),
+        ("y",),
+        ("no", "yes"),
+        ("train", "test"),
+    )
+    found = predict(table.case(1, 1), fit="margin")
+    assert [point.position for point in found.points] == [step / 40 for step in range(20)]
+    assert found.remarks == (
+        "S = 0.5 is left out: without memory it cannot separate the training set",
+    )
+    kernel = OverlapKernel(2, np.array([0.0, 0.5, 0.5, 0.0]))
+    measured = predict(table.case(1, 1), fit="margin", measured=kernel, noise=0.1)
+    assert measured.points[measured.reference].position == 0.425
+    assert len(measured.points) == 20
+    assert measured.remarks[1:] == (
+        "measured is left out: without memory it cannot separate the training set",
+        "a margin has no ridge, so noise in the features is left out",
+    )
+
+
+def test_margins_where_rows_disagree():
+    rng = np.random.default_rng(6)
+    table = table_of(rng, (4, 4), 60, labels=2)
+    case = table.case(1, 1)
+    found = predict(case, fit="margin")
+    divided = np.sum(case.task.is_train & (case.label < 0))
+    assert divided > 0
+    assert f"{divided} training combinations whose rows are evenly divided" in found.remarks[-4]
+    assert found.remarks[-3] == (
+        "where training rows disagree, the margin takes the majority's label"
+    )
+    outputs = found.points[found.reference].outputs
+    assert outputs.shape == (len(case.held_out),)
+
+
+def test_what_is_left_out_is_said():
+    rng = np.random.default_rng(9)
+    components = np.array([[0, 0], [0, 1], [1, 0], [1, 1], [1, 1]])
+    label = np.array([0, 1, 1, 0, 1])
+    table = AuditTable(
+        components,
+        2.0 * label[:, None] - 1.0,
+        label,
+        np.array([0, 0, 0, 1, 1]),
+        np.ones(5),
+        ("a", "b"),
+        ((0, 1), (0, 1)),
+        ("y",),
+        ("no", "yes"),
+        ("train", "test"),
+    )
+    clean = replace(table, split=np.array([0, 0, 0, 1, -1])).case(1, 1)
+    assert predict(clean).remarks == ()
+    found = predict(table.case(1, 1))
+    assert found.remarks == (
+        "1 held-out combinations whose rows are evenly divided between labels are left out of "
+        "accuracy",
+        "where rows of a held-out combination disagree, errors are those of their mean target, "
+        "accuracies of the majority's label",
+    )
+    assert np.isnan(found.points[0].accuracy)
+    assert found.chance == 0.5
+    wide = table_of(rng, (2,) * 17, 40)
+    wide = replace(wide, features=rng.normal(size=(40, 3)))
+    assert predict(wide.case(1, 2)).remarks == (
+        "the measured point is left out: kernels are measured on at most 16 components, and the "
+        "table has 17",
+    )
+
+
+def test_a_single_component_and_values_never_seen():
+    table = table_of(np.random.default_rng(10), (6,), 12, share=0.5)
+    found = predict(table.case(1, 0))
+    mean = table.case(1, 0).task.train_targets.mean()
+    for point in found.points:
+        assert (point.salience, point.memory) == ((), 1.0)
+        np.testing.assert_allclose(point.outputs, mean, rtol=0, atol=1e-12)
+
+
+def test_a_search_that_stops_early_is_told(monkeypatch):
+    case = table_of(np.random.default_rng(11), (5, 4, 3), 50).case(1, 2)
+    real = prediction.OrderProblem.sweep
+
+    def unfinished(self, kernels, **options):
+        found = real(self, kernels, **options)
+        done = np.arange(len(kernels)) != 1
+        return replace(found, converged=done, error=np.full(len(kernels), 0.01))
+
+    monkeypatch.setattr(prediction.OrderProblem, "sweep", unfinished)
+    first, *others = predict(case).remarks
+    assert first == "the search at depth 2 stopped early; outputs may be off by 0.01"
+    assert not [remark for remark in others if "stopped" in remark]
+
+
+def numbers():
+    return table_of(np.random.default_rng(12), (3, 3), 20).case(1, 1)
+
+
+def labels(count, n_values=(3, 3), n_rows=20, order=1):
+    return table_of(np.random.default_rng(13), n_values, n_rows, labels=count).case(1, order)
+
+
+def nothing_held_out():
+    table = table_of(np.random.default_rng(14), (2, 2), 20, share=1.0)
+    return replace(table, split_names=("train", "later")).case(1, 1)
+
+
+def all_divided():
+    table = table_of(np.random.default_rng(15), (1, 2), 4, labels=2)
+    return replace(
+        table,
+        components=np.array([[0, 0], [0, 0], [0, 1], [0, 1]]),
+        targets=np.array([[1.0], [-1.0], [1.0], [1.0]]),
+        split=np.array([0, 0, 1, 1]),
+    ).case(1, 1)
+
+
+@pytest.mark.parametrize(
+    ("call", "sentence"),
+    [
+        (
+            lambda: predict(nothing_held_out()),
+            "a prediction needs held-out combinations; got none in split 'later'; audit a split "
+            "that holds some out",
+        ),
+        (
+            lambda: predict(numbers(), measured=OverlapKernel.from_salience([0.1, 0.1])),
+            "a measured kernel has as many components as the table; got 3 and 2; measure it on "
+            "the same components",
+        ),
+        (
+            lambda: predict(numbers(), noise=-1.0),
+            "noise is a penalty of at least 0; got -1.0; use 0 to interpolate",
+        ),
+        (
+            lambda: predict(numbers(), fit="margin"),
+            "a margin separates two labels; got numbers; use fit='regression'",
+        ),
+        (
+            lambda: predict(labels(3), fit="margin"),
+            "a margin separates two labels; got 3 labels; use fit='regression'",
+        ),
+        (
+            lambda: predict(labels(2, (90, 90), 5000), fit="margin"),
+            "margins are computed for at most 2000 training combinations; got {n}; use "
+            "fit='regression'",
+        ),
+        (
+            lambda: predict(labels(2, (2,) * 17, 20), fit="margin"),
+            "margins are computed for at most 16 components; got 17; use fit='regression'",
+        ),
+        (
+            lambda: predict(all_divided(), fit="margin"),
+            "a margin needs a training combination with one label; got rows evenly divided in "
+            "every one; use fit='regression'",
+        ),
+    ],
+)
+def test_sentences(call, sentence):
+    with pytest.raises(InputError) as caught:
+        call()
+    if "{n}" in sentence:
+        sentence = sentence.format(n=labels(2, (90, 90), 5000).task.n_train)
+    assert str(caught.value) == sentence
+
+
+def test_the_reference_kernel_is_one_hidden_layer():
+    one_layer = OverlapKernel.random_network("relu", 2, 1).salience[0]
+    grid = [step / 40 for step in range(21)]
+    assert min(grid, key=lambda S: abs(S - one_layer)) == prediction.REFERENCE_SALIENCE
+    assert OrderKernel.from_salience(prediction.REFERENCE_SALIENCE).memory == pytest.approx(0.15)

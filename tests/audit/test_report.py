@@ -1,0 +1,332 @@
+"""The report: its verdict, its text, and what the audit refuses."""
+
+from __future__ import annotations
+
+import io
+import sys
+from dataclasses import replace
+from time import sleep
+
+import numpy as np
+import pandas as pd
+import pytest
+from split_tables import cross, random_table, rows, total
+
+import partwhole
+from partwhole import features, limits
+from partwhole._checks import InputError
+from partwhole.audit import HoldOut, Settings, UnsupportedSplit, audit_split
+from partwhole.audit.prediction.representation import measure
+from partwhole.audit.progress import progress
+from partwhole.audit.report import MOST_TOLD
+
+COLUMNS = ["first", "second"]
+BLOCKS = rows("a x 1 train", "b y 2 train", "a y 3 test", target=float)
+
+
+def three(values: int = 3) -> pd.DataFrame:
+    grid = np.array(np.meshgrid(*[np.arange(values)] * 3)).reshape(3, -1).T
+    frame = pd.DataFrame(grid, columns=["a", "b", "c"])
+    frame["target"] = frame["a"] + frame["b"] * frame["c"]
+    frame["split"] = np.where(grid.sum(axis=1) % 3 == 0, "test", "train")
+    return frame
+
+
+def test_a_supported_split():
+    report = audit_split(cross(total), COLUMNS, "target", "split", add=0)
+    assert report.verdict == "supported"
+    assert (report.solvable, report.determined, report.errors) == (True, 1.0, ())
+    report.raise_if_unsupported()
+    assert repr(report) == (
+        "AuditReport(supported at order 1: 0 errors, 1 warning; solvable True, determined 1)"
+    )
+
+
+def test_an_unsupported_split_raises_with_a_line_for_each_error():
+    report = audit_split(BLOCKS, COLUMNS, "target", "split")
+    assert report.determined == 0.0
+    with pytest.raises(UnsupportedSplit) as error:
+        report.raise_if_unsupported()
+    first, *lines = str(error.value).splitlines()
+    assert first == f"The split is not supported at order 1: {len(report.errors)} errors."
+    assert [line.split(" (test): ")[0] for line in lines] == [one.rule for one in report.errors]
+    many = replace(report, findings=report.findings[:1] * (MOST_TOLD + 2))
+    with pytest.raises(UnsupportedSplit, match=r"\nand 2 more, in report\.errors$"):
+        many.raise_if_unsupported()
+
+
+def test_the_verdict_is_that_of_the_worst_split():
+    far = cross(total, lambda a, b: a * b).query("split == 'test'").assign(split="far")
+    frame = pd.concat([cross(total), far], ignore_index=True)
+    report = audit_split(frame, COLUMNS, "target", "split", add=0)
+    assert [one.case.name for one in report.evidence] == ["far", "test"]
+    assert [one.solvability.solvable for one in report.evidence] == [False, True]
+    assert report.solvable is False
+    assert {one.split for one in report.errors} == {"far"}
+    only = audit_split(frame, COLUMNS, "target", "split", test="test", add=0)
+    assert only.verdict == "supported"
+
+
+def test_where_nothing_is_held_out_nothing_is_said_of_it():
+    frame = rows("a x 1 train", "b y 2 train", "a y 0 train", "a x 1 test", target=float)
+    report = audit_split(frame, COLUMNS, "target", "split")
+    assert report.solvable is None
+    assert np.isnan(report.determined)
+    assert [one.rule for one in report.findings] == ["not-held-out"]
+    assert report.verdict == "supported"
+    assert "Nothing is held out" in report.to_text()
+
+
+def test_predictions_are_those_of_the_kernel_machine():
+    frame = cross(total, lambda a, b: a * b)
+    report = audit_split(frame, COLUMNS, "target", "split", add=0)
+    (evidence,) = report.evidence
+    kernel = features.OverlapKernel.from_salience([0.425])
+    limit = limits.interpolate(evidence.case.task, kernel, intercept="free")
+    point = evidence.prediction.points[evidence.prediction.reference]
+    assert point.label == "S = 0.425"
+    np.testing.assert_allclose(point.outputs, limit.test_predictions, atol=1e-8)
+
+
+def test_features_add_the_measured_point():
+    frame = three()
+    one_hot = np.hstack([np.eye(3)[frame[name]] for name in "abc"])
+    report = audit_split(frame, list("abc"), "target", "split", features=one_hot, add=0)
+    prediction = report.evidence[0].prediction
+    assert prediction is not None
+    assert np.isnan(prediction.points[-1].position)
+    # One-hot components and nothing else: a third each.
+    np.testing.assert_allclose(prediction.points[-1].salience, [1 / 3, 0.0], atol=1e-12)
+    said = " ".join(report.table.remarks)
+    assert "Saliences are measured on 27 rows of 27 combinations" in said
+    assert "measurement noise is taken as 0" in said
+
+
+def test_features_that_cannot_be_measured_are_said():
+    frame = cross(total)
+    same = np.zeros((len(frame), 2))
+    same[:, 0] = np.where(frame["first"] == 0, 1.0, 0.0)
+    report = audit_split(frame, COLUMNS, "target", "split", features=same, add=0)
+    assert report.evidence[0].prediction is not None
+    assert any("aliences are measured" in one or "left out" in one for one in report.table.remarks)
+
+
+@pytest.mark.parametrize("order", [1, 2])
+def test_the_order_is_that_asked_for(order):
+    report = audit_split(three(), list("abc"), "target", "split", order=order, add=0)
+    assert report.order == order
+    # a + b c is a sum of pairs, and not of single components.
+    assert report.solvable is (order == 2)
+    assert f"at order {order}" in report.to_text().splitlines()[0]
+
+
+REFUSED = {
+    "order 0": (
+        {"order": 0},
+        "the order of an audit is at least 1 and below the number of "
+        "components; got 0 for 2 components; use 1",
+    ),
+    "order 2": (
+        {"order": 2},
+        "the order of an audit is at least 1 and below the number of "
+        "components; got 2 for 2 components; use 1",
+    ),
+    "fit": ({"fit": "svm"}, "fit is 'regression' or 'margin'; got 'svm'; choose one of them"),
+    "margin of numbers": (
+        {"fit": "margin"},
+        "fit 'margin' is for targets with two labels; got numbers; use fit 'regression'",
+    ),
+    "add": ({"add": -1}, "add counts combinations from 0; got -1; use 0 to recommend none"),
+    "time": (
+        {"time_limit": -1.0},
+        "time_limit is a number of seconds, 0 or more; got -1.0; use such as 10",
+    ),
+    "endless": (
+        {"time_limit": float("nan")},
+        "time_limit is a number of seconds, 0 or more; got nan; use such as 10",
+    ),
+    "seed": ({"seed": -1}, "a seed is a whole number from 0; got -1; use 0"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_options_are_refused_in_one_sentence(name):
+    options, sentence = REFUSED[name]
+    with pytest.raises(InputError) as error:
+        audit_split(cross(total), COLUMNS, "target", "split", **options)
+    assert str(error.value) == sentence
+
+
+def test_an_order_of_too_many_sets_is_refused():
+    rng = np.random.default_rng(0)
+    names = [f"c{i}" for i in range(30)]
+    frame = pd.DataFrame(rng.integers(0, 2, (40, 30)), columns=names)
+    frame["target"] = rng.normal(size=40)
+    frame["split"] = ["train"] * 30 + ["test"] * 10
+    with pytest.raises(InputError) as error:
+        audit_split(frame, names, "target", "split", order=10)
+    assert str(error.value) == (
+        "an audit looks at no more than 5,000 sets of components; got 53,009,102 sets of at most "
+        "10 of 30 components; lower the order"
+    )
+
+
+def test_twelve_components_are_no_trouble():
+    rng = np.random.default_rng(1)
+    names = [f"c{i}" for i in range(12)]
+    frame = pd.DataFrame(rng.integers(0, 3, (300, 12)), columns=names)
+    frame["target"] = frame.sum(axis=1).astype(float)
+    frame["split"] = np.where(np.arange(300) < 250, "train", "test")
+    report = audit_split(frame, names, "target", "split", order=1, add=2)
+    assert report.determined == 1.0
+    assert report.solvable is True
+
+
+def test_a_rule_draws_the_split():
+    frame = cross(total).drop(columns="split")
+    report = audit_split(frame, COLUMNS, "target", HoldOut("combinations", 0.2, 3), add=0)
+    (evidence,) = report.evidence
+    assert len(evidence.case.held_out) == 5
+    again = audit_split(frame, COLUMNS, "target", HoldOut("combinations", 0.2, 3), add=0)
+    np.testing.assert_array_equal(again.table.split, report.table.split)
+
+
+def test_what_is_added_first_settles_what_it_says():
+    frame = pd.DataFrame(
+        [
+            (a, b, a + b, "train" if (a < 2) == (b < 2) else "test")
+            for a in range(4)
+            for b in range(4)
+        ],
+        columns=["first", "second", "target", "split"],
+    )
+    report = audit_split(frame, COLUMNS, "target", "split", add=1)
+    (evidence,) = report.evidence
+    assert evidence.additions is not None
+    (step,) = evidence.additions.steps
+    assert report.determined == 0.0
+    (finding,) = [one for one in report.findings if one.rule == "not-determined"]
+    assert "would determine 100 %" in finding.message
+    added = frame.copy()
+    added.loc[(added["first"] == step.values[0]) & (added["second"] == step.values[1]), "split"] = (
+        "train"
+    )
+    assert (
+        audit_split(added, COLUMNS, "target", "split", add=0).determined == step.determined == 1.0
+    )
+
+
+def test_the_input_is_not_changed():
+    frame = random_table(0)
+    before = frame.copy()
+    audit_split(frame, COLUMNS, "target", "split")
+    pd.testing.assert_frame_equal(frame, before)
+
+
+def test_the_order_of_rows_is_no_matter():
+    frame = random_table(1, labels=True)
+    mixed = frame.sample(frac=1.0, random_state=0)
+    one = audit_split(frame, COLUMNS, "target", "split", add=0)
+    other = audit_split(mixed.reset_index(drop=True), COLUMNS, "target", "split", add=0)
+    assert (one.verdict, one.solvable, one.determined) == (
+        other.verdict,
+        other.solvable,
+        other.determined,
+    )
+    places = mixed.index.to_numpy()
+    assert [(f.rule, f.split, f.subject, sorted(f.rows)) for f in one.findings] == [
+        (f.rule, f.split, f.subject, sorted(places[f.rows])) for f in other.findings
+    ]
+
+
+def test_text_is_narrow_and_prints_no_codes():
+    frame = random_table(2, labels=True).astype({"first": str})
+    frame["first"] = frame["first"].replace({"1": "x" * 300, "2": "\x1b[31mred\nline\u202e"})
+    frame = frame.rename(columns={"second": "a name\twith " + "blanks " * 20})
+    columns = [frame.columns[0], frame.columns[1]]
+    report = audit_split(frame, columns, "target", "split", settings=Settings(coverage=50))
+    text = report.to_text()
+    assert max(map(len, text.splitlines())) <= 100
+    assert not set(text) & {"\x1b", "\t", "\u202e"}
+    assert text.startswith("Unsupported at order 1: ")
+    for one in report.evidence:
+        assert f"Test split {one.case.name}\n" in text
+
+
+def test_text_says_how_many_findings_it_leaves_out():
+    lines = [f"n{i} x {i} test" for i in range(30)]
+    frame = rows("a x 1 train", "b x 2 train", "a y 1 train", *lines, target=float)
+    report = audit_split(frame, COLUMNS, "target", "split", add=0)
+    assert sum(one.rule == "unseen-value" for one in report.findings) == 30
+    text = report.to_text()
+    assert text.count("ERROR  unseen-value") == 20
+    assert "10 more findings of unseen-value not shown here" in text
+
+
+def test_the_frame_has_a_row_for_each_finding():
+    report = audit_split(BLOCKS, COLUMNS, "target", "split")
+    frame = report.to_frame()
+    assert frame["rule"].tolist() == [one.rule for one in report.findings]
+    assert frame["row_count"].tolist() == [len(rows) for rows in frame["rows"]]
+
+
+def test_the_face_of_the_package_has_the_audit():
+    assert partwhole.audit_split is audit_split
+    assert partwhole.audit.audit_split is audit_split
+    assert "audit_split" in dir(partwhole)
+
+
+@pytest.mark.parametrize(("interaction", "solvable"), [(0.0, True), (1.0, False)])
+def test_noise_of_repeats_is_no_proof(interaction, solvable):
+    rng = np.random.default_rng(0)
+    frame = cross(lambda a, b: a + b + interaction * a * b)
+    frame = frame.loc[frame.index.repeat(6)].reset_index(drop=True)
+    frame["target"] = frame["target"] + 0.1 * rng.normal(size=len(frame))
+    report = audit_split(frame, COLUMNS, "target", "split", add=0)
+    assert report.solvable is solvable
+    (evidence,) = report.evidence
+    assert evidence.solvability is not None
+    assert any("noise" in one for one in evidence.solvability.remarks) is solvable
+    assert ("not-solvable" in {one.rule for one in report.errors}) is not solvable
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(("patience", "seen"), [(0.0, True), (60.0, False)])
+def test_a_bar_is_shown_when_a_terminal_has_waited_long_enough(monkeypatch, patience, seen):
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr("partwhole.audit.progress.PATIENCE", patience)
+    with progress(3) as step:
+        step("[counting]")
+        for _ in range(200):
+            if not seen or "[counting]" in terminal.getvalue():
+                break
+            sleep(0.01)
+        step("judging")
+    assert ("[counting]" in terminal.getvalue()) is seen
+    plain = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", plain)
+    with progress(1) as step:
+        step("counting")
+    assert plain.getvalue() == ""
+
+
+def test_noise_between_rows_of_a_combination_is_measured():
+    rng = np.random.default_rng(0)
+    frame = three()
+    frame = frame.loc[frame.index.repeat(30)].reset_index(drop=True)
+    one_hot = np.hstack([np.eye(3)[frame[name]] for name in "abc"])
+    noisy = one_hot + 0.1 * rng.normal(size=one_hot.shape)
+    report = audit_split(frame, list("abc"), "target", "split", features=noisy, add=0)
+    measured = measure(report.table)
+    assert measured is not None
+    # Nine features, each with variance 0.01.
+    assert measured.noise == pytest.approx(0.09, rel=0.1)
+    prediction = report.evidence[0].prediction
+    assert prediction is not None
+    np.testing.assert_allclose(prediction.points[-1].salience, [1 / 3, 0.0], atol=0.01)

@@ -1,0 +1,359 @@
+"""Every rule: triggered and not triggered by the smallest tables, and its rows by brute force."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from split_tables import cross, random_table, rows, shortcut, total
+
+from partwhole._checks import InputError
+from partwhole.audit import RULES, Finding, Settings, audit_split
+from partwhole.audit.judging import LISTED, MOST_SHORTCUTS, judge
+from partwhole.audit.outputs.text import rule_table
+from partwhole.audit.wording import one_line, percent, shown
+
+COLUMNS = ["first", "second"]
+
+
+def audit(frame: pd.DataFrame, **options):
+    return audit_split(frame, COLUMNS, "target", "split", add=0, **options)
+
+
+def found(report, rule: str) -> list[Finding]:
+    return [finding for finding in report.findings if finding.rule == rule]
+
+
+def sign(a: int, b: int) -> str:
+    return "yes" if a + b > 0 else "no"
+
+
+def opposite(a: int, b: int) -> str:
+    return "no" if a + b > 0 else "yes"
+
+
+CASES = {
+    "unseen-value": (
+        rows("a x 1 train", "b x 2 train", "a y 2 train", "c y 3 test", target=float),
+        rows("a x 1 train", "b x 2 train", "a y 2 train", "b y 3 test", target=float),
+        {},
+    ),
+    "not-solvable": (
+        cross(total, lambda a, b: a * b, range(-1, 2)),
+        cross(total, values=range(-1, 2)),
+        {},
+    ),
+    "not-determined": (
+        rows("a x 1 train", "b y 2 train", "a y 3 test", target=float),
+        rows("a x 1 train", "b y 2 train", "b x 0 train", "a y 3 test", target=float),
+        {},
+    ),
+    "at-chance": (cross(sign, opposite), cross(sign), {}),
+    "no-better-than-constant": (cross(total, lambda a, b: -a - b), cross(total), {}),
+    "shortcut": (shortcut(True), shortcut(False), {}),
+    "not-held-out": (
+        rows("a x 1 train", "b x 2 train", "a y 3 train", "b y 4 test", "a x 1 test", target=float),
+        rows("a x 1 train", "b x 2 train", "a y 3 train", "b y 4 test", target=float),
+        {},
+    ),
+    "thin-coverage": (cross(total), cross(total), {"coverage": 1}),
+    "conflicting-duplicates": (
+        rows(
+            "a x 1 train", "b x 2 train", "b x 3 train", "a y 3 train", "b y 4 test", target=float
+        ),
+        rows(
+            "a x 1 train", "b x 2 train", "b x 2 train", "a y 3 train", "b y 4 test", target=float
+        ),
+        {},
+    ),
+}
+
+
+@pytest.mark.parametrize("rule", CASES)
+def test_a_rule_is_broken_by_one_table_and_not_by_its_neighbour(rule):
+    broken, kept, thresholds = CASES[rule]
+    report = audit(broken)
+    assert len(found(report, rule)) >= 1
+    for finding in found(report, rule):
+        assert finding.severity == RULES[rule].severity
+        assert finding in (report.errors if RULES[rule].severity == "error" else report.warnings)
+    assert found(audit(kept, settings=Settings(**thresholds)), rule) == []
+
+
+def test_all_rules_have_a_case():
+    assert set(CASES) | {"strong-leak", "not-decided"} == set(RULES)
+
+
+def test_a_leak_is_strong_below_the_slope_of_theory():
+    # One anchor: predictions are S / (1 - S) times the targets (Lippl & Stachenfeld, ICLR 2025,
+    # proposition 5.1); the reference is S = 0.425.
+    slope = 0.425 / 0.575
+    frame = cross(total)
+    assert found(audit(frame, settings=Settings(leak_slope=slope - 1e-6)), "strong-leak") == []
+    (leak,) = found(audit(frame, settings=Settings(leak_slope=slope + 1e-6)), "strong-leak")
+    assert f"change by {slope:.3g} where the targets change by 1" in leak.message
+    assert leak.rows.tolist() == np.flatnonzero(frame["split"] == "test").tolist()
+
+
+def test_a_leak_that_leaves_every_label_right_is_none():
+    settings = Settings(leak_slope=10.0)
+    lines = [f"{item} {colour}" for item in "abcd" for colour in "xy"]
+    frame = rows(
+        *(f"{line} {line[-1]} {'test' if line in ('c y', 'd x') else 'train'}" for line in lines)
+    )
+    right = audit(frame, settings=settings)
+    point = right.evidence[0].prediction.points[right.evidence[0].prediction.reference]
+    assert point.accuracy == 1.0
+    assert found(right, "strong-leak") == []
+    assert len(found(audit(cross(sign, opposite), settings=settings), "strong-leak")) == 1
+
+
+def test_what_is_not_decided_is_a_warning_and_no_error():
+    report = audit(CASES["not-solvable"][0])
+    assert report.solvable is False
+    (evidence,) = report.evidence
+    open_ = replace(evidence, solvability=replace(evidence.solvability, solvable=None))
+    findings = judge([open_], Settings())
+    assert [one.severity for one in findings if one.rule == "not-decided"] == ["warning"]
+    assert not [one for one in findings if one.rule == "not-solvable"]
+    report = replace(report, evidence=(open_,), findings=findings)
+    assert report.solvable is None
+
+
+def test_a_proof_names_its_rows_and_can_be_recomputed():
+    frame = CASES["not-solvable"][0]
+    report = audit(frame)
+    (finding,) = found(report, "not-solvable")
+    four = frame.iloc[finding.rows]
+    assert len(four) == 4
+    # The corners of a rectangle, whose alternating sum of targets is not 0.
+    signed = np.sign(four["first"] * four["second"]) * four["target"]
+    assert abs(signed.sum()) == 4
+    assert "give 4" in finding.message
+    assert "raise the order" not in finding.message
+
+
+def test_thresholds_move_the_line():
+    frame = CASES["not-determined"][0]
+    assert audit(frame).verdict == "unsupported"
+    assert found(audit(frame, settings=Settings(determined=0.0)), "not-determined") == []
+    assert found(audit(shortcut(True), settings=Settings(shortcut_p=1e-12)), "shortcut") == []
+    effect = audit(shortcut(True)).evidence[0].shortcuts[0].effect
+    # All combinations of a colour have one label in training and the other in test.
+    assert effect == 1.0
+
+
+def test_unexplained_variance_is_allowed_by_its_threshold():
+    frame = cross(total, lambda a, b: a + b + 0.01 * a * b)
+    held_out = frame[frame["split"] == "test"]
+    one_hot = pd.get_dummies(held_out[COLUMNS].astype(str)).to_numpy(dtype=float)
+    y = held_out["target"].to_numpy(dtype=float)
+    rest = y - one_hot @ np.linalg.lstsq(one_hot, y, rcond=None)[0]
+    share = float(rest @ rest / np.sum((y - y.mean()) ** 2))
+    assert len(found(audit(frame), "not-solvable")) == 1
+    for factor, solvable in ((0.99, False), (1.01, True)):
+        report = audit(frame, settings=Settings(unexplained=share * factor))
+        assert report.solvable is solvable
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_rows_are_those_of_a_naive_search(seed):
+    frame = random_table(seed, labels=seed % 2 == 0)
+    report = audit(frame, settings=Settings(coverage=2))
+    train = frame[frame["split"] == "train"]
+    seen = set(zip(train["first"], train["second"], strict=True))
+    pairs = zip(frame["first"], frame["second"], strict=True)
+    repeated = np.array([pair in seen for pair in pairs])
+    for split in ("near", "far"):
+        here = [one for one in report.findings if one.split == split]
+        test = frame["split"] == split
+        rule_rows = {rule: [one for one in here if one.rule == rule] for rule in RULES}
+
+        also = np.flatnonzero(test & repeated).tolist()
+        assert [one.rows.tolist() for one in rule_rows["not-held-out"]] == ([also] if also else [])
+
+        held_out = frame[test & ~repeated]
+        unseen = {
+            f"{name} = {value}": held_out.index[held_out[name] == value].tolist()
+            for name in COLUMNS
+            for value in sorted(set(held_out[name]) - set(train[name]))
+        }
+        told = {one.subject: one.rows.tolist() for one in rule_rows["unseen-value"]}
+        assert told == unseen
+
+        once = train.drop_duplicates(COLUMNS)
+        thin = held_out.index[
+            sum(
+                (held_out[name].map(once[name].value_counts()) == 1).astype(int) for name in COLUMNS
+            )
+            > 0
+        ].tolist()
+        assert [one.rows.tolist() for one in rule_rows["thin-coverage"]] == ([thin] if thin else [])
+
+        differ = held_out.groupby(COLUMNS)["target"].transform("nunique") > 1
+        conflict = held_out.index[differ].tolist()
+        told = [one.rows.tolist() for one in rule_rows["conflicting-duplicates"]]
+        assert told == ([conflict] if conflict else [])
+
+        # Two components at order 1: a row of one-hot values in the row space of training's.
+        everyone = pd.get_dummies(frame[COLUMNS].astype(str)).to_numpy(dtype=float)
+        basis = np.linalg.svd(everyone[train.index])[2][
+            : np.linalg.matrix_rank(everyone[train.index])
+        ]
+        left = everyone - everyone @ basis.T @ basis
+        open_ = [i for i in held_out.index if np.abs(left[i]).max() > 1e-9]
+        told = [one.rows.tolist() for one in rule_rows["not-determined"]]
+        assert told == ([open_] if open_ else [])
+    in_training = [one for one in report.findings if one.split == "train"]
+    differ = train.groupby(COLUMNS)["target"].transform("nunique") > 1
+    conflict = train.index[differ].tolist()
+    assert [one.rows.tolist() for one in in_training] == ([conflict] if conflict else [])
+
+
+def test_many_shortcuts_are_summed_up():
+    report = audit(shortcut(True))
+    (evidence,) = report.evidence
+    one = evidence.shortcuts[0]
+    many = replace(evidence, shortcuts=(one,) * (MOST_SHORTCUTS + 3))
+    told = [finding for finding in judge([many], Settings()) if finding.rule == "shortcut"]
+    assert len(told) == MOST_SHORTCUTS + 1
+    assert told[-1].message.startswith("3 more values and pairs of test have other targets")
+    assert told[-1].rows.tolist() == told[0].rows.tolist()
+    assert "are kept" not in told[-1].message
+    cut = replace(evidence, shortcuts=(one,) * LISTED)
+    messages = [finding.message for finding in judge([cut], Settings())]
+    assert sum("(no more than 200 candidates are kept)" in message for message in messages) == 1
+
+
+def test_a_shortcut_is_told_in_shares():
+    told = [one.message for one in found(audit(shortcut(True)), "shortcut")]
+    assert (
+        "second = 1: 100 % of combinations are 'yes' in training, 0 % in test (effect 1, p = "
+    ) in told[1]
+
+
+def test_a_silenced_rule_is_kept_with_its_reason_and_does_not_count():
+    frame = CASES["unseen-value"][0]
+    settings = Settings(
+        silence={"unseen-value": "new shapes come next week", "not-determined": "as above"}
+    )
+    report = audit(frame, settings=settings)
+    assert audit(frame).verdict == "unsupported"
+    assert [one.silenced for one in found(report, "unseen-value")] == ["new shapes come next week"]
+    assert not {one.rule for one in report.errors} & set(settings.silence)
+    assert "Silenced: new shapes come next week" in report.to_text()
+
+
+def test_findings_come_errors_first_and_unseen_values_one_by_one():
+    report = audit(random_table(3))
+    order = list(RULES)
+    places = [order.index(one.rule) for one in report.findings]
+    assert places == sorted(places)
+
+
+def test_the_rule_table_names_every_rule_and_threshold():
+    text = rule_table(Settings(coverage=7, silence={"shortcut": "balanced\nby design"}))
+    for rule in RULES.values():
+        assert f"{rule.id}  ({rule.severity})\n" in text
+    assert "coverage = 7" in text
+    assert "shortcut_effect = 0.2, shortcut_effect_sd = 0.5, shortcut_p = 0.01" in text
+    assert "Silenced:  balanced\\nby design" in text
+    assert max(map(len, text.splitlines())) <= 100
+
+
+def test_names_are_printed_on_one_line():
+    assert shown("a\x1b[31mb\n") == "a\\x1b[31mb\\n"
+    assert shown(" a") == "' a'"
+    assert len(shown("x" * 1000)) <= 60
+    assert one_line("é—中") == "é—中"
+    assert [percent(x) for x in (0.995, 0.9949, 0.005, 0.0049)] == [">99 %", "99 %", "0 %", "<1 %"]
+
+
+SENTENCES = {
+    "[thresholds]\nleak = 1": (
+        "a threshold is one of determined, unexplained, shortcut_effect, shortcut_effect_sd, "
+        "shortcut_p, leak_slope, coverage; got 'leak'; the nearest is leak_slope"
+    ),
+    "[thresholds]\ncoverage = 2.5": (
+        "coverage is a whole number of combinations, 0 or more; got 2.5; write such as coverage = 3"
+    ),
+    "[thresholds]\ncoverage = true": (
+        "coverage is a whole number of combinations, 0 or more; got True; "
+        "write such as coverage = 3"
+    ),
+    "[thresholds]\nleak_slope = 'x'": (
+        "leak_slope is a number, 0 or more; got 'x'; write such as leak_slope = 0.5"
+    ),
+    "[thresholds]\nleak_slope = inf": (
+        "leak_slope is a number, 0 or more; got inf; write such as leak_slope = 0.5"
+    ),
+    "[thresholds]\nshortcut_p = 2": (
+        "shortcut_p is a share from 0 to 1; got 2; write such as shortcut_p = 0.01"
+    ),
+    "[thresholds]\ndetermined = nan": (
+        "determined is a share from 0 to 1; got nan; write such as determined = 1"
+    ),
+    "thresholds = 3": (
+        "thresholds is a table of settings; got 3; write a line [thresholds] and its entries "
+        "below it"
+    ),
+    "leak_slope = 0.3": (
+        "settings have the tables [thresholds] and [silence]; got 'leak_slope'; move it into one "
+        "of them"
+    ),
+    "[silence]\nshort-cut = 'x'": (
+        "a silenced rule is one that `partwhole audit --rules` shows; got 'short-cut'; the nearest "
+        "is shortcut"
+    ),
+    "[silence]\nshortcut = ' '": (
+        "a rule is silenced with a reason in words; got ' ' for shortcut; write shortcut = "
+        '"why it does not apply"'
+    ),
+    "[silence]\nshortcut = true": (
+        "a rule is silenced with a reason in words; got True for shortcut; write shortcut = "
+        '"why it does not apply"'
+    ),
+}
+
+
+@pytest.mark.parametrize("text", SENTENCES)
+def test_settings_are_refused_in_one_sentence(text, tmp_path):
+    path = tmp_path / "audit.toml"
+    path.write_text(text)
+    with pytest.raises(InputError) as error:
+        Settings.load(path)
+    assert str(error.value) == SENTENCES[text]
+
+
+def test_settings_files_that_are_none(tmp_path):
+    remedy = "name a TOML file with the tables [thresholds] and [silence]"
+    with pytest.raises(InputError) as error:
+        Settings.load(tmp_path / "none.toml")
+    assert str(error.value) == (
+        f"settings are read from a file that exists; got {tmp_path / 'none.toml'}; {remedy}"
+    )
+    with pytest.raises(InputError) as error:
+        Settings.load(tmp_path)
+    assert str(error.value) == f"settings are read from a file; got the folder {tmp_path}; {remedy}"
+    path = tmp_path / "audit.toml"
+    path.write_bytes(b"\xff\xfe")
+    with pytest.raises(InputError) as error:
+        Settings.load(path)
+    assert str(error.value) == f"settings are UTF-8 text; got other bytes in {path}; {remedy}"
+    path.write_text("[thresholds\n")
+    with pytest.raises(InputError) as error:
+        Settings.load(path)
+    assert str(error.value).startswith(f"{path} must be TOML; got ")
+    assert str(error.value).endswith("; mend that line")
+
+
+def test_settings_are_read(tmp_path):
+    path = tmp_path / "audit.toml"
+    path.write_text('[thresholds]\ncoverage = 5\n[silence]\nshortcut = "known"\n')
+    settings = Settings.load(path)
+    assert settings.thresholds == {**Settings().thresholds, "coverage": 5}
+    assert dict(settings.silence) == {"shortcut": "known"}
+    path.write_text("")
+    assert Settings.load(path).thresholds == Settings().thresholds
