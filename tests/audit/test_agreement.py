@@ -1,4 +1,8 @@
-"""On 200 random tasks an audit's predicted outputs are those of an explicit kernel machine.
+"""On 200 random tasks an audit agrees with dense algebra and a linear program.
+
+Predicted outputs are those of an explicit kernel machine; what is called determined is orthogonal
+to every null vector of training's dense indicators, what is called unsolvable no linear program
+solves.
 
 The machine writes out the kernel matrix of the truncated kernel, memory on its diagonal, from
 the closed form of ReLU's kernel. Memory is at least .01 and matrices have at most 240 rows, so
@@ -10,9 +14,12 @@ from __future__ import annotations
 from itertools import combinations
 
 import numpy as np
+from scipy import sparse
+from scipy.optimize import linprog
 
 from partwhole.audit.case import AuditTable, default_order
 from partwhole.audit.prediction.prediction import predict
+from partwhole.limits import determination, solvability
 
 TOLERANCE = 1e-8
 MOST_ROWS = 400
@@ -121,3 +128,91 @@ def test_predictions_of_200_tasks_equal_an_explicit_kernel_machine():
     assert set(sizes) == {2, 3, 4, 5, 6}
     assert sum(size >= 4 for size in sizes) >= 66
     assert worst <= TOLERANCE
+
+
+def indicators(components, order):
+    """Write out a column of ones and one for every conjunction that occurs in these rows."""
+    columns = [np.ones((len(components), 1))]
+    for k in range(1, order + 1):
+        for chosen in combinations(range(components.shape[1]), k):
+            _, inverse = np.unique(components[:, list(chosen)], axis=0, return_inverse=True)
+            columns.append(np.eye(inverse.max() + 1)[inverse.ravel()])
+    return np.hstack(columns)
+
+
+def null_vectors(matrix):
+    _, size, right = np.linalg.svd(matrix, full_matrices=True)
+    rank = int(np.sum(size > 1e-9 * size[0]))
+    return right[rank:].T
+
+
+def has_answer(phi, case):
+    """Solve for a sum of the columns: targets within t of it, or labels on the right side."""
+    phi, (n, p) = sparse.csr_array(phi), phi.shape
+    y = case.task.targets[case.held_out].reshape(n, -1)
+    if not case.has_labels:
+        ones = -np.ones((n, 1))
+        rows = sparse.vstack([sparse.hstack([phi, ones]), sparse.hstack([-phi, ones])])
+        for column in y.T:
+            found = linprog(
+                np.append(np.zeros(p), 1.0),
+                A_ub=rows,
+                b_ub=np.concatenate([column, -column]),
+                bounds=[(None, None)] * p + [(0.0, None)],
+            )
+            assert found.status == 0
+            # The program's own tolerance is 1e-7; what is unsolvable by chance is so by far.
+            if found.fun > 1e-6:
+                return False
+        return True
+    label = case.label[case.held_out]
+    if y.shape[1] == 1:
+        rows = -phi * y
+    else:
+        blocks = []
+        for rival in range(y.shape[1]):
+            other = np.flatnonzero(label != rival)
+            for own in range(y.shape[1]):
+                of = other[label[other] == own]
+                if len(of):
+                    row = [sparse.csr_array((len(of), p))] * y.shape[1]
+                    row[rival], row[own] = phi[of], -phi[of]
+                    blocks.append(sparse.hstack(row))
+        rows = sparse.vstack(blocks) if blocks else sparse.csr_array((0, p))
+    if not rows.shape[0]:
+        return True
+    found = linprog(
+        np.zeros(rows.shape[1]),
+        A_ub=rows,
+        b_ub=-np.ones(rows.shape[0]),
+        bounds=(None, None),
+    )
+    assert found.status in (0, 2)
+    return found.status == 0
+
+
+def test_verdicts_of_200_tasks_agree_with_null_vectors_and_a_linear_program():
+    told = {True: 0, False: 0}
+    shares = []
+    for seed in range(200):
+        table = random_table(seed)
+        order = default_order(table.n_components)
+        case = table.case(1, order)
+        task, held_out = case.task, case.held_out
+        everything = indicators(task.components, order)
+        train = everything[task.is_train]
+        outside = np.abs(everything[held_out] @ null_vectors(train)).max(axis=1, initial=0.0)
+        found = determination(task, max_order=order)
+        # Of rows with small whole numbers: far above rounding where it is not 0.
+        assert found.determined.tolist() == (outside < 1e-7).tolist()
+        shares.append(found.share)
+
+        seen = everything[held_out][:, train.any(axis=0)]
+        kind = "classification" if case.has_labels else "regression"
+        verdict = solvability(task, kind=kind, max_order=order, time_limit=60.0)
+        assert verdict.solvable is not None
+        assert verdict.solvable == has_answer(seen, case)
+        told[verdict.solvable] += 1
+    assert min(told.values()) >= 40
+    assert 0.0 in shares
+    assert sum(0.0 < share < 1.0 for share in shares) >= 40

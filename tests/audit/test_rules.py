@@ -145,6 +145,14 @@ def test_thresholds_move_the_line():
     assert effect == 1.0
 
 
+def test_rounding_to_four_digits_is_no_interaction():
+    rng = np.random.default_rng(0)
+    worth = rng.normal(size=(2, 9))
+    frame = cross(lambda a, b: round(worth[0, a] + worth[1, b], 3), values=range(-4, 5))
+    assert audit(frame).solvable is True
+    assert audit(frame, settings=Settings(unexplained=0.0)).solvable is False
+
+
 def test_unexplained_variance_is_allowed_by_its_threshold():
     frame = cross(total, lambda a, b: a + b + 0.01 * a * b)
     held_out = frame[frame["split"] == "test"]

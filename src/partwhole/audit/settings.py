@@ -27,9 +27,10 @@ class Settings:
     ----------
     determined : float, default 1
         Least share of held-out combinations that training must determine.
-    unexplained : float, default 0
+    unexplained : float, default 1e-6
         Largest share of the held-out targets' variance that may stay unexplained while they
-        still count as solvable (numbers).
+        still count as solvable (numbers). The default takes in numbers that a table rounds to
+        four digits or more.
     shortcut_effect : float, default 0.2
         Least difference of a label's share between training and test.
     shortcut_effect_sd : float, default 0.5
@@ -57,7 +58,7 @@ class Settings:
     """
 
     determined: Real = 1.0
-    unexplained: Real = 0.0
+    unexplained: Real = 1e-6
     shortcut_effect: Real = 0.2
     shortcut_effect_sd: Real = 0.5
     shortcut_p: Real = 0.01

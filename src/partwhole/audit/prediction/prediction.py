@@ -130,20 +130,20 @@ def predict(
             remarks.append("a margin has no ridge, so noise in the features is left out")
     else:
         outputs = _interpolants(case, problem, places, measured, noise, remarks)
-    judge = Scorer(case)
+    scorer = Scorer(case)
     kept = [(place, out) for place, out in zip(places, outputs, strict=True) if out is not None]
-    points = tuple(_point(judge, place, out) for place, out in kept)
+    points = tuple(_point(scorer, place, out) for place, out in kept)
     reference = max(range(len(points)), key=lambda i: _preference(points[i]))
     constant = np.broadcast_to(task.train_targets.mean(axis=0), task.test_targets.shape)
     return Prediction(
         axis,
         points,
         reference,
-        judge.error(constant),
-        judge.chance,
+        scorer.error(constant),
+        scorer.chance,
         fit,
-        judge.worst(points[reference].outputs),
-        (*remarks, *judge.remarks),
+        scorer.worst(points[reference].outputs),
+        (*remarks, *scorer.remarks),
     )
 
 
@@ -154,18 +154,18 @@ def _preference(point: Point) -> int:
     return int(point.position in (REFERENCE_SALIENCE, REFERENCE_DEPTH))
 
 
-def _point(judge: Scorer, place: _Place, outputs: Float[np.ndarray, "h *k"]) -> Point:
-    accuracy, balanced = judge.accuracies(outputs)
+def _point(scorer: Scorer, place: _Place, outputs: Float[np.ndarray, "h *k"]) -> Point:
+    accuracy, balanced = scorer.accuracies(outputs)
     return Point(
         place.label,
         place.position,
         place.kernel.salience,
         float(place.kernel.memory),
         outputs,
-        judge.error(outputs),
+        scorer.error(outputs),
         accuracy,
         balanced,
-        judge.slope(outputs),
+        scorer.slope(outputs),
     )
 
 

@@ -35,6 +35,8 @@ from partwhole.limits.proofs.label_proofs import decide_labels
 from partwhole.tasks import Task
 
 TERMS_IN_WORDS = 16
+# A share of variance below this can't be told from none.
+ROUNDING = 1e-12
 MOST_ROWS = 5000
 BOX_SECONDS = 2.0
 
@@ -140,7 +142,7 @@ class Solvability:
         what = "equals the held-out targets"
         if self.kind == "classification":
             what = "separates the held-out labels"
-        elif self.unexplained > 0 and self.tolerated > 0:
+        elif self.unexplained > ROUNDING and self.tolerated > 0:
             what = (
                 f"leaves {100 * self.unexplained:.2g} % of the held-out targets' variance, of "
                 f"which {100 * self.tolerated:g} % is allowed"
@@ -149,8 +151,7 @@ class Solvability:
         if self.rank == self.n_held_out:
             line += (
                 f" They could produce any targets on these {self.rank} combinations, so this "
-                "split tests nothing in this respect; hold out larger blocks, or lower "
-                "max_order."
+                "says nothing of the targets; hold out larger blocks, or lower the order."
             )
         return line
 
