@@ -89,7 +89,7 @@ def _group(
     return tag(
         "article",
         tag("h3", badge(found[0].severity), " ", tag("code", rule.id)),
-        tag("p", tag("strong", rule.meaning), " What to do: ", rule.remedy, class_="meaning"),
+        tag("p", tag("strong", rule.meaning), class_="meaning"),
         tag("p", tag("strong", "Silenced: "), reason) if reason is not None else None,
         [_finding(each, held, several, room) for each in first],
         more,
@@ -151,7 +151,7 @@ def rules(settings: Settings, silence: Mapping[str, str]) -> Html:
             [
                 join(tag("code", rule.id), tag("small", rule.meaning)),
                 badge(rule.severity),
-                rule.trigger,
+                join(rule.trigger, tag("small", rule.remedy)),
                 [tag("span", each, class_="whole") for each in limits.split(", ")]
                 if limits
                 else "–",
