@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from partwhole.audit.additions.search import OBJECTIVE
 from partwhole.audit.case import Case
 from partwhole.audit.evidence import Additions, Coverage, Evidence
 from partwhole.audit.page.cells import grids
@@ -228,6 +229,18 @@ def additions(case: Case, found: Additions) -> Html:
             lines,
             caption="What to add to training first, and what each addition changes",
             numbers=(1, 2),
+        )
+        if lines
+        else None,
+        tag(
+            "details",
+            tag("summary", "What the search goes by"),
+            tag("p", OBJECTIVE),
+            tag(
+                "p",
+                "The eigenvalue can fall when an addition determines more: it is then the least "
+                "over more contrasts.",
+            ),
         )
         if lines
         else None,
