@@ -9,6 +9,8 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
+from threadpoolctl import threadpool_limits
+
 from partwhole._checks import require
 from partwhole._types import Real
 from partwhole.audit.additions.search import additions
@@ -141,7 +143,8 @@ def audit_split(
         "use fit 'regression'",
     )
     n_splits = len(given.split_names) - 1
-    with progress(n_splits * len(STEPS) + 1) as step:
+    # At these sizes a second thread of linear algebra gains little, and waits on busy machines.
+    with progress(n_splits * len(STEPS) + 1) as step, threadpool_limits(1, "blas"):
         step("Measuring the representation")
         measured = measure(given)
         evidence = []

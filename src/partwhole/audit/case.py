@@ -46,6 +46,8 @@ class AuditTable:
         The file's name, or "table".
     remarks : tuple of str
         What was done on the way in and should be said.
+    first_line : int or None
+        The line of the file that row 0 is on, where each row is one line; None else.
     """
 
     components: Int[np.ndarray, "n C"]
@@ -61,6 +63,11 @@ class AuditTable:
     features: Float[np.ndarray, "n d"] | None = None
     source: str = "table"
     remarks: tuple[str, ...] = ()
+    first_line: int | None = None
+
+    def __repr__(self) -> str:
+        """Name the table and its size, not every row."""
+        return f"AuditTable({self.source}: {len(self.split)} rows of {', '.join(self.names)})"
 
     @property
     def n_components(self) -> int:
@@ -158,6 +165,13 @@ class Case:
     def has_labels(self) -> bool:
         """Return whether targets are labels."""
         return self.table.labels is not None
+
+    def __repr__(self) -> str:
+        """Name the split and its size, not every row."""
+        return (
+            f"Case({self.name}: {len(self.held_out)} combinations held out, {self.task.n_train} "
+            f"in training, order {self.order})"
+        )
 
     @cached_property
     def held_out(self) -> Int[np.ndarray, " h"]:

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Float, Int
 
+from partwhole._types import Real
 from partwhole.audit.case import Case
+from partwhole.features.order_kernel import OrderKernel
 from partwhole.limits.proofs.determination import Determination
 from partwhole.limits.proofs.solvability import Solvability
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,8 +160,16 @@ class Point:
         Share of right labels, and its mean over the labels of the test split; half of each
         tie; NaN for numbers.
     leak_slope : float
-        Slope of predictions on targets, both about their means; 1 without leak. NaN when the
-        targets do not vary.
+        Slope of predictions on targets, both about their means, over all outputs; 1 without
+        leak. NaN when the targets do not vary.
+    kernel : OrderKernel
+    ridge : float array, shape (d,), or float
+        Kernel-ridge penalty of each training combination, in the kernel's unit.
+
+    Notes
+    -----
+    Each held-out combination counts by its rows' sample weights. `outputs` are those of
+    ``limits.interpolate_orders(case.task, [kernel], ridge=ridge)``, or of the largest margin.
     """
 
     label: str
@@ -167,6 +181,12 @@ class Point:
     accuracy: float
     balanced_accuracy: float
     leak_slope: float
+    kernel: OrderKernel
+    ridge: Float[np.ndarray, " d"] | Real = 0.0
+
+    def __repr__(self) -> str:
+        """Name the point and how well it does."""
+        return f"Point({self.label}: error {self.error:.4g}, accuracy {self.accuracy:.4g})"
 
 
 @dataclass(frozen=True, eq=False)
@@ -216,6 +236,11 @@ class Prediction:
     worst : tuple of WorstItem
     remarks : tuple of str
         Such as which depths were left out.
+    structure : float
+        Of measured features: the share of the variance of similarity that the overlap explains.
+    noise : float
+        Of measured features: the variance of single rows beside the lead of identical
+        combinations over those that share nothing.
     """
 
     axis: str
@@ -226,6 +251,12 @@ class Prediction:
     fit: str
     worst: tuple[WorstItem, ...]
     remarks: tuple[str, ...] = ()
+    structure: float = float("nan")
+    noise: float = float("nan")
+
+    def __repr__(self) -> str:
+        """Name the range and the point of reference."""
+        return f"Prediction({len(self.points)} points; {self.points[self.reference]!r})"
 
 
 @dataclass(frozen=True)
@@ -240,11 +271,14 @@ class Addition:
         Share of the test split's combinations that is determined (or seen) once it is added.
     eigenvalue : float
         The smallest eigenvalue that governs the leak once it is added; NaN if not computed.
+    held_out : bool
+        Whether it is one of the test split's own combinations, to be moved into training.
     """
 
     values: tuple[int, ...]
     determined: float
     eigenvalue: float
+    held_out: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -307,3 +341,50 @@ class Evidence:
     prediction: Prediction | None
     additions: Additions | None
     seconds: float
+
+    def __repr__(self) -> str:
+        """Return the main facts."""
+        solved = None if self.solvability is None else self.solvability.solvable
+        share = float("nan") if self.determination is None else self.determination.share
+        return (
+            f"Evidence({self.case.name}: {len(self.case.held_out)} held out, solvable {solved}, "
+            f"determined {share:.4g})"
+        )
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return the held-out combinations with what is true and what is predicted of them.
+
+        Returns
+        -------
+        pandas.DataFrame
+            A row for each held-out combination: its values, ``target`` (or a column for each
+            output), ``prediction`` (likewise) at the reference point, ``label`` and
+            ``predicted label`` for labels, ``weight`` and ``determined``.
+        """
+        import pandas as pd
+
+        case = self.case
+        rows = case.held_out
+        columns: dict[str, object] = {
+            name: [values[i] for i in column]
+            for name, values, column in zip(
+                case.task.names, case.task.values, case.task.components[rows].T, strict=True
+            )
+        }
+        targets = case.task.targets[rows].reshape(len(rows), -1)
+        outputs = np.full(targets.shape, np.nan)
+        if self.prediction is not None:
+            point = self.prediction.points[self.prediction.reference]
+            outputs = point.outputs.reshape(targets.shape)
+        k = targets.shape[1]
+        for name, array in (("target", targets), ("prediction", outputs)):
+            columns |= {name if k == 1 else f"{name} {j}": array[:, j] for j in range(k)}
+        labels, label = case.table.labels, case.label
+        if labels is not None and label is not None:
+            best = outputs.argmax(axis=1) if k > 1 else (outputs[:, 0] > 0).astype(int)
+            columns["label"] = [None if i < 0 else labels[i] for i in label[rows]]
+            columns["predicted label"] = [labels[i] for i in best]
+        columns["weight"] = case.weights[rows]
+        if self.determination is not None:
+            columns["determined"] = self.determination.determined
+        return pd.DataFrame(columns)

@@ -11,7 +11,8 @@ from jaxtyping import Bool, Float, Int
 
 from partwhole.features.design import Block
 
-TABLE_LIMIT = 1 << 24
+# A table of all codes is quicker than sorting where it is not much longer than the rows.
+TABLE_LEAST, TABLE_SHARE = 1 << 14, 16
 CODE_LIMIT = 1 << 62
 
 
@@ -67,7 +68,7 @@ class Dictionary:
             coded *= n
             coded += components[:, c].astype(coded.dtype, copy=False)
             space *= n
-        if space <= TABLE_LIMIT:
+        if space <= max(TABLE_LEAST, TABLE_SHARE * len(components)):
             seen = np.zeros(space, dtype=bool)
             seen[coded] = True
             codes = np.flatnonzero(seen)

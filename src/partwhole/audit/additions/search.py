@@ -117,6 +117,13 @@ def additions(
     if kernel is None:
         kernel = OrderKernel.random_network(task.n_components, order, depth=1)
     rows, of = unseen_combinations(case, most=MOST_CANDIDATES, seed=seed)
+    if determination.determined.all() and (many := _n_columns(task, order)) > MOST_COLUMNS:
+        remark = (
+            "Training determines every held-out combination. What else an addition would gain is "
+            f"not computed for {many:,} conjunctions (over {MOST_COLUMNS:,})."
+        )
+        nothing = (float("nan"), 0, of, 0, monotonic() - start, (remark,))
+        return Additions((), float(determination.share), *nothing)
     search = _Search.of(case, determination, kernel, rows, start + time_limit)
     before, steps = (search.share, search.eigenvalue), []
     if len(rows) < of:
@@ -130,7 +137,8 @@ def additions(
             break
         place = search.step(add - len(steps))
         values = tuple(int(value) for value in rows[place])
-        steps.append(Addition(values, search.share, search.eigenvalue))
+        held_out = place < min(task.n_test, len(rows))
+        steps.append(Addition(values, search.share, search.eigenvalue, held_out))
     if search.compared:
         search.remarks.append(
             "Of the candidates that determine as many, only those of least expected error were "
@@ -145,6 +153,11 @@ def additions(
         monotonic() - start,
         tuple(search.remarks),
     )
+
+
+def _n_columns(task: Task, order: int) -> int:
+    sets = conjunction_sets(task.n_components, order)[1:]
+    return ConjunctionDesign.seen(task.train_components, sets, task.n_values).shape[1]
 
 
 @dataclass(eq=False)

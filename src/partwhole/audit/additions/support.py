@@ -149,13 +149,15 @@ class Support:
             rows = np.tile(-self.reference, (len(chosen), 1))
             for column in self.columns(chosen).T:
                 rows[np.arange(len(chosen)), column] += self.scale[column]
-            _, length, basis = np.linalg.svd(rows, full_matrices=False)
-            size, basis = length**2, basis.T
+            # Of the smaller matrix, which has the same eigenvalues.
+            size, left = np.linalg.eigh(rows @ rows.T)
+            kept = size > RANK_TOLERANCE * size.max(initial=0.0)
+            return np.linalg.qr(rows.T @ left[:, kept])[0]
         else:
             mean, scatter = moments(self.design, self.scale, chosen)
             scatter += len(chosen) * np.outer(mean - self.reference, mean - self.reference)
             size, basis = np.linalg.eigh(scatter)
-        return basis[:, size > RANK_TOLERANCE * size.max(initial=0.0)]
+            return basis[:, size > RANK_TOLERANCE * size.max(initial=0.0)]
 
     def errors_with(self, x: Int[np.ndarray, "c s"]) -> Float[np.ndarray, " c"]:
         """Return the held-out sums' expected squared error once each of these rows is added.

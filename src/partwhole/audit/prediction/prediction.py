@@ -124,15 +124,19 @@ def predict(
             f"the measured point is left out: kernels are measured on at most {MAX_COMPONENTS} "
             f"components, and the table has {task.n_components}"
         )
+    ridge = _ridge(case, measured, noise) if fit == "regression" else 0.0
     if fit == "margin":
         outputs = _margins(case, places, remarks)
         if measured is not None and noise > 0:
             remarks.append("a margin has no ridge, so noise in the features is left out")
     else:
-        outputs = _interpolants(case, problem, places, measured, noise, remarks)
+        outputs = _interpolants(problem, places, ridge, remarks)
     scorer = Scorer(case)
     kept = [(place, out) for place, out in zip(places, outputs, strict=True) if out is not None]
-    points = tuple(_point(scorer, place, out) for place, out in kept)
+    points = tuple(
+        _point(scorer, place, out, ridge if np.isnan(place.position) else 0.0)
+        for place, out in kept
+    )
     reference = max(range(len(points)), key=lambda i: _preference(points[i]))
     constant = np.broadcast_to(task.train_targets.mean(axis=0), task.test_targets.shape)
     return Prediction(
@@ -154,7 +158,12 @@ def _preference(point: Point) -> int:
     return int(point.position in (REFERENCE_SALIENCE, REFERENCE_DEPTH))
 
 
-def _point(scorer: Scorer, place: _Place, outputs: Float[np.ndarray, "h *k"]) -> Point:
+def _point(
+    scorer: Scorer,
+    place: _Place,
+    outputs: Float[np.ndarray, "h *k"],
+    ridge: Float[np.ndarray, " d"] | Real,
+) -> Point:
     accuracy, balanced = scorer.accuracies(outputs)
     return Point(
         place.label,
@@ -166,6 +175,8 @@ def _point(scorer: Scorer, place: _Place, outputs: Float[np.ndarray, "h *k"]) ->
         accuracy,
         balanced,
         scorer.slope(outputs),
+        place.kernel,
+        ridge,
     )
 
 
@@ -203,26 +214,29 @@ def _listed(numbers: tuple[Real, ...]) -> str:
     return f"{', '.join(others)} and {last}"
 
 
+def _ridge(
+    case: Case, measured: OverlapKernel | None, noise: Real
+) -> Float[np.ndarray, " d"] | Real:
+    """Return the ridge of each training combination at the measured point, in its kernel's unit."""
+    if measured is None or noise == 0:
+        return 0.0
+    rows = case.row_combination[case.table.split == TRAIN]
+    counts = np.bincount(rows, minlength=len(case.weights))[case.task.is_train]
+    return float(noise) / measured.nonnegative().range / counts
+
+
 def _interpolants(
-    case: Case,
     problem: OrderProblem,
     places: list[_Place],
-    measured: OverlapKernel | None,
-    noise: Real,
+    ridge: Float[np.ndarray, " d"] | Real,
     remarks: list[str],
 ) -> list[Float[np.ndarray, "h *k"] | None]:
-    """Return each place's outputs; say which are not exact."""
+    """Return each place's outputs, the last with the ridge; say which are not exact."""
     kernels = [place.kernel for place in places]
-    if measured is None or noise == 0:
-        sweeps = [problem.sweep(kernels)]
+    if isinstance(ridge, np.ndarray):
+        sweeps = [problem.sweep(kernels[:-1]), problem.sweep(kernels[-1:], ridge=ridge)]
     else:
-        rows = case.row_combination[case.table.split == TRAIN]
-        counts = np.bincount(rows, minlength=len(case.weights))[case.task.is_train]
-        ridge = float(noise) / measured.nonnegative().range / counts
-        sweeps = [
-            problem.sweep(kernels[:-1]),
-            problem.sweep(kernels[-1:], ridge=ridge),
-        ]
+        sweeps = [problem.sweep(kernels)]
     found = OrderSweep(
         *(
             np.concatenate([getattr(sweep, name) for sweep in sweeps])
