@@ -247,13 +247,22 @@ def test_candidates_are_sampled_and_it_is_said(monkeypatch):
     assert f"{h + 1} of {len(every)} unseen combinations were tried" in found.remarks[0]
 
 
+def test_nothing_is_searched_where_nothing_can_be_told(monkeypatch):
+    monkeypatch.setattr(module, "MOST_COLUMNS", 3)
+    found = recommended(case_of(grid(3, 4, 2), np.arange(24) % 5 == 0, 1), 3)
+    assert (found.determined, found.steps, found.evaluations) == (1.0, (), 0)
+    assert "not computed for 9 conjunctions (over 3)" in found.remarks[0]
+
+
 def test_many_conjunctions_are_looked_at_one_by_one(monkeypatch):
     """The neglect of overlaps, recomputed by loops over conjunctions."""
     monkeypatch.setattr(module, "MOST_COLUMNS", 3)
-    case = case_of(grid(3, 4, 2), np.arange(24) % 5 == 0, 1)
+    # One value of the second component is never seen: any combination with it settles all.
+    cells = grid(3, 4, 2)
+    case = case_of(cells, (np.arange(24) % 5 == 0) | (cells[:, 1] == 3), 1)
     kernel = OrderKernel.random_network(3, 1, depth=1)
     found = recommended(case, 3)
-    assert found.determined == 1.0
+    assert found.determined < 1.0 == found.steps[0].determined
     assert np.isnan([found.eigenvalue, *(step.eigenvalue for step in found.steps)]).all()
     assert "With 9 conjunctions (over 3) the eigenvalue is not computed" in found.remarks[0]
 
@@ -269,7 +278,8 @@ def test_many_conjunctions_are_looked_at_one_by_one(monkeypatch):
 
     added = []
     for step in found.steps:
-        options = {row: error([*added, row]) for row in unseen(case) if row not in added}
+        left = [row for row in unseen(case) if row not in added]
+        options = {row: error([*added, row]) for row in left if added or row[1] == 3}
         assert options[step.values] == pytest.approx(min(options.values()), rel=1e-9)
         added.append(step.values)
 
