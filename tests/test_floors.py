@@ -28,6 +28,7 @@ FLOORS = {
     "recommend": 4.5,  # stands on floors 0 to 4
     "studies": 5,
     "cli": 6,
+    "__main__": 7,
 }
 JAX_LINE = 3
 BELOW_THE_LINE = {"jax", "jaxlib", "equinox", "optax", "diffrax"}

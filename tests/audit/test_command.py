@@ -43,7 +43,7 @@ def ended(*argv: str) -> int:
 def test_a_supported_split_ends_with_0(folder, capsys):
     assert ended(*ASKED) == 0
     out, err = capsys.readouterr()
-    assert out.startswith("Supported at order 1: 0 errors, 1 warning\ntable.csv: 25 rows; ")
+    assert out.startswith("Supported at order 1: no errors, 1 warning\ntable.csv: 25 rows; ")
     assert err == ""
     # CSV values are text, sorted as numbers: the report is that of the function.
     report = audit_split("table.csv", ["first", "second"], "target", "split")
@@ -140,7 +140,7 @@ def test_options_reach_the_audit(folder, capsys):
 
 
 REFUSED = {
-    "": "an audit needs a table; got none; name a .csv or .parquet file",
+    "": "an audit needs a table; got none; name a .csv, .tsv, .csv.gz or .parquet file",
     "table.csv": "an audit needs the columns that are combined; got none; use --components",
     "table.csv --components first second": (
         "an audit needs the column of the answer; got none; use --target"
@@ -150,6 +150,10 @@ REFUSED = {
     ),
     " ".join([*ASKED, "--hold-out", "rows"]): (
         "a split is a column or a rule; got both; leave out --split or --hold-out"
+    ),
+    " ".join([*ASKED, "--share", "0.5"]): (
+        "a share is what --hold-out holds out; got --share 0.5 and a split column; leave it out, "
+        "or use --hold-out in place of --split"
     ),
     " ".join([*ASKED, "--features", "f.npy", "--feature-columns", "first"]): (
         "features are a file or columns; got both; leave out --features or --feature-columns"
@@ -228,6 +232,56 @@ def test_a_link_is_written_through(folder):
     assert ended(*ASKED, "--json", "link.json") == 0
     assert Path("link.json").is_symlink()
     assert json.loads(Path("folder/real.json").read_text())["verdict"] == "supported"
+
+
+@pytest.mark.parametrize("style", [str, str.lower])
+def test_a_column_of_booleans_says_what_it_is_taken_as(folder, capsys, style):
+    frame = cross(total)
+    frame["split"] = [style(str(one)) for one in frame["split"] == "test"]
+    frame.to_csv("bool.csv", index=False)
+    argv = ["bool.csv", *ASKED[1:], "--add", "0", "--json", "a.json"]
+    ended(*argv)
+    said = " ".join(capsys.readouterr().out.split())
+    remark = (
+        f"split: {style('True')} is taken as training (16 rows of 25); if it marks the test, pass "
+        "train=False (--train False)."
+    )
+    assert remark in said
+    for entry, held_out in (("True", 9), ("False", 16)):
+        ended(*argv, "--train", entry)
+        assert "is taken as training" not in capsys.readouterr().out
+        (split,) = json.loads(Path("a.json").read_text())["splits"]
+        assert split["held_out"] == held_out
+
+
+def test_the_command_is_a_module_too(folder):
+    done = subprocess.run(
+        [sys.executable, "-m", "partwhole", "audit", *ASKED], capture_output=True, timeout=60
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert done.stdout.startswith(b"Supported at order 1: no errors, 1 warning\n")
+
+
+def test_help_says_what_is_required_and_shows_an_example(capsys):
+    assert ended("--help") == 0
+    out = capsys.readouterr().out
+    told = " ".join(out.replace("│", " ").split())
+    assert "default: None" not in told
+    assert "default: )" not in told
+    assert "default: ''" not in told
+    assert told.count("(required)") == 3
+    assert "(required, or use --hold-out)" in told
+    assert "(with --hold-out; default: 0.2)" in told
+    assert ".csv.gz" in told
+    assert "For example: partwhole audit table.csv --components shape colour --target " in told
+    example = [line.strip("│ ") for line in out.splitlines()]
+    place = example.index("[thresholds]")
+    assert example[place : place + 4] == [
+        "[thresholds]",
+        "coverage = 5",
+        "[silence]",
+        'shortcut = "balanced by design"',
+    ]
 
 
 def test_a_terminal_without_the_signs_is_no_error(folder):

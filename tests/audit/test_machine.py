@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from urllib.parse import unquote, urlparse
 from xml.etree import ElementTree
 
@@ -57,6 +58,10 @@ def test_json_says_what_the_report_says(seed, labels):
         point = mine.prediction.points[mine.prediction.reference]
         outputs = [one["output"] for one in theirs["prediction"]["held_out"]]
         np.testing.assert_array_equal(outputs, point.outputs)
+        settled = [one["determined"] for one in theirs["prediction"]["held_out"]]
+        assert settled == mine.determination.determined.tolist()
+        weight = sum(one["weight"] for one in theirs["prediction"]["held_out"])
+        assert weight == len(mine.case.rows_of(mine.case.held_out))
 
 
 def test_a_certificate_in_json_can_be_recomputed():
@@ -119,6 +124,7 @@ def test_sarif_has_the_shape_that_2_1_0_asks_for(seed, tmp_path):
         assert all(rule[name]["text"] for name in ("shortDescription", "fullDescription", "help"))
     assert len(run["results"]) == len(report.findings)
     lines = (tmp_path / "a table.csv").read_text().splitlines()
+    assert report.table.first_line == 2
     for result, finding in zip(run["results"], report.findings, strict=True):
         assert result["ruleId"] == ids[result["ruleIndex"]] == finding.rule
         assert result["level"] == finding.severity
@@ -154,6 +160,13 @@ def test_sarif_keeps_a_relative_path_and_few_enough_lines(tmp_path, monkeypatch)
     assert result["properties"]["rowCount"] == n
     place = result["locations"][0]["physicalLocation"]
     assert place["artifactLocation"]["uri"] == "some%20table.csv"
+    for path, uri in (
+        (tmp_path / "some table.csv", "some%20table.csv"),
+        (tmp_path.parent / "t.csv", (tmp_path.parent / "t.csv").as_uri()),
+    ):
+        told = strict(replace(report, path=str(path)).to_sarif())
+        (result,) = told["runs"][0]["results"]
+        assert result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] == uri
 
 
 def test_sarif_of_other_tables_names_no_lines(tmp_path):
@@ -165,6 +178,33 @@ def test_sarif_of_other_tables_names_no_lines(tmp_path):
     report = audit_split(path, COLUMNS, "target", "split")
     for one in strict(report.to_sarif())["runs"][0]["results"]:
         assert [*one["locations"][0]["physicalLocation"]] == ["artifactLocation"]
+
+
+def test_sarif_names_no_lines_where_rows_are_not_lines(tmp_path):
+    frame = rows("a x 1 train", "b y 2 train", "a y 1 test", target=float)
+    frame["first"] = frame["first"].replace("a", "a\nb")
+    report = written(frame, tmp_path)
+    assert report.findings
+    for one in strict(report.to_sarif())["runs"][0]["results"]:
+        assert [*one["locations"][0]["physicalLocation"]] == ["artifactLocation"]
+
+
+def test_json_has_every_value_and_every_held_out_combination():
+    rng = np.random.default_rng(0)
+    n = 1_500
+    frame = pd.DataFrame(
+        {
+            "first": np.arange(n),
+            "second": rng.integers(0, 2, n),
+            "target": rng.normal(size=n),
+            "split": np.where(np.arange(n) < 100, "train", "test"),
+        }
+    )
+    (split,) = strict(audit_split(frame, COLUMNS, "target", "split", add=0).to_json())["splits"]
+    assert len(split["coverage"]["values"]) == split["coverage"]["value_count"] == n + 2
+    assert len(split["prediction"]["held_out"]) == split["held_out"] == n - 100
+    assert len(split["determination"]["undetermined"]) == n - 100
+    assert (split["prediction"]["structure"], split["prediction"]["noise"]) == (None, None)
 
 
 def test_junit_has_a_case_for_each_rule_of_each_split():

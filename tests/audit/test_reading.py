@@ -315,9 +315,80 @@ def test_rows_that_disagree_are_counted_in_each_part(kind, seed):
     )
 
 
-def test_rows_of_different_parts_may_disagree():
+def test_rows_of_different_parts_may_disagree_where_they_are_averaged():
     given = frame(b=list("rssr"), a=list("pqpp"), y=[0, 1, 2, 5])
-    assert read(given, duplicates="refuse").remarks == ("Target 'y': taken as numbers.",)
+    assert read(given).remarks == ("Target 'y': taken as numbers.",)
+    # Two test splits have no say in each other.
+    apart = frame(b=list("rssr"), a=list("pqpq"), y=[0, 1, 2, 5], s=["train", "train", "x", "y"])
+    again = pd.concat([apart, apart.iloc[2:].assign(s=["y", "x"], y=[7, 8])], ignore_index=True)
+    assert read(again, duplicates="refuse").remarks == ("Target 'y': taken as numbers.",)
+
+
+LINES = [
+    (CSV, 2),
+    (CSV.replace("\n", "\r\n"), 2),
+    (CSV.replace("\n", "\r"), 2),
+    (CSV.rstrip("\n"), 2),
+    (CSV + "\n\n", 2),
+    ("\n\n" + CSV, 4),
+    (
+        CSV.replace("a,b,y,s", 'a,b,y,s,"x\ny"')
+        .replace("train\n", "train,1\n")
+        .replace("test", "test,1"),
+        3,
+    ),
+    (CSV.replace("q,r", "\nq,r"), None),
+    (CSV.replace("q,r", '"q\n",r'), None),
+    (CSV.replace("q,r", '"q\r",r'), None),
+]
+
+
+@pytest.mark.parametrize("text", range(len(LINES)))
+def test_the_first_line_is_known_where_rows_are_lines(text, tmp_path):
+    text, first = LINES[text]
+    assert from_csv(text, tmp_path).first_line == first
+
+
+def test_other_tables_have_no_lines(tmp_path):
+    frame().to_parquet(tmp_path / "t.parquet")
+    assert read(frame()).first_line is read(tmp_path / "t.parquet").first_line is None
+    with gzip.open(tmp_path / "t.csv.gz", "wt") as file:
+        file.write(CSV)
+    assert read(tmp_path / "t.csv.gz").first_line is None
+
+
+def test_entries_like_that_of_training_are_told():
+    given = frame(s=["train", "train", "Train", "train "])
+    assert read(given).remarks[0] == (
+        "Entries 'Train', 'train ' of 's' (2 rows) are not taken as training, which is 'train'; if "
+        "they mean it, write them alike."
+    )
+    assert len(read(frame()).remarks) == 1
+
+
+def test_booleans_are_told_unless_training_is_named():
+    given = frame(s=[True, True, False, False])
+    assert read(given).remarks[0] == (
+        "s: True is taken as training (2 rows of 4); if it marks the test, pass train=False "
+        "(--train False)."
+    )
+    for train, expected in ((True, [0, 0, 1, 1]), (False, [1, 1, 0, 0])):
+        found = read(given, train=train)
+        assert found.split.tolist() == expected
+        assert len(found.remarks) == 1
+
+
+@pytest.mark.parametrize(("n", "own", "told"), [(40, 36, True), (40, 35, False), (20, 20, False)])
+def test_a_column_that_names_rows_is_told(n, own, told):
+    names = [f"P{i}" for i in range(own)] + ["Q"] * (n - own)
+    given = pd.DataFrame(
+        {"sku": names, "b": np.arange(n) % 3, "y": np.arange(n), "s": ["train", "test"] * (n // 2)}
+    )
+    remark = (
+        "sku has a value of its own in nearly every row: it seems to name rows, not parts; leave "
+        "it out of the components."
+    )
+    assert (remark in read(given, ["sku", "b"]).remarks) is told
 
 
 @pytest.mark.parametrize(

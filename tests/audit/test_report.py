@@ -16,6 +16,7 @@ import partwhole
 from partwhole import features, limits
 from partwhole._checks import InputError
 from partwhole.audit import HoldOut, Settings, UnsupportedSplit, audit_split
+from partwhole.audit.judging import judge
 from partwhole.audit.prediction.representation import measure
 from partwhole.audit.progress import progress
 from partwhole.audit.report import MOST_TOLD
@@ -35,11 +36,36 @@ def three(values: int = 3) -> pd.DataFrame:
 def test_a_supported_split():
     report = audit_split(cross(total), COLUMNS, "target", "split", add=0)
     assert report.verdict == "supported"
+    assert report.headline == "Supported at order 1: no errors, 1 warning"
     assert (report.solvable, report.determined, report.errors) == (True, 1.0, ())
     report.raise_if_unsupported()
     assert repr(report) == (
         "AuditReport(supported at order 1: 0 errors, 1 warning; solvable True, determined 1)"
     )
+
+
+def test_the_headline_says_what_the_verdict_leaves_open():
+    bad = cross(total, lambda a, b: a * b)
+    report = audit_split(bad, COLUMNS, "target", "split", add=0)
+    assert report.headline == "Unsupported at order 1: 2 errors, 2 warnings"
+    assert report.to_text().splitlines()[0] == report.headline
+    assert report.to_dict()["headline"] == report.headline
+    silence = dict.fromkeys(["not-solvable", "no-better-than-constant"], "we test a network")
+    hushed = audit_split(bad, COLUMNS, "target", "split", add=0, settings=Settings(silence=silence))
+    assert hushed.verdict == "supported"
+    assert hushed.headline == "Supported at order 1, with 2 errors silenced"
+    (evidence,) = report.evidence
+    open_ = replace(evidence, solvability=replace(evidence.solvability, solvable=None))
+    assert replace(report, evidence=(open_,)).headline.startswith("Unsupported at order 1: ")
+    hopeful = replace(report, evidence=(open_,), findings=())
+    assert hopeful.headline == "Supported at order 1 as far as decided"
+    assert replace(hushed, evidence=(open_,)).headline == (
+        "Supported at order 1 as far as decided, with 2 errors silenced"
+    )
+    seen = bad.assign(split="train")
+    seen.loc[len(seen)] = [0, 0, 0, "test"]
+    nothing = audit_split(seen, COLUMNS, "target", "split", add=0)
+    assert (nothing.verdict, nothing.headline) == ("supported", "Nothing is held out")
 
 
 def test_an_unsupported_split_raises_with_a_line_for_each_error():
@@ -99,7 +125,7 @@ def test_features_add_the_measured_point():
     np.testing.assert_allclose(prediction.points[-1].salience, [1 / 3, 0.0], atol=1e-12)
     said = " ".join(report.table.remarks)
     assert "Saliences are measured on 27 rows of 27 combinations" in said
-    assert "measurement noise is taken as 0" in said
+    assert "noise counts as similarity and is taken as 0" in said
 
 
 def test_features_that_cannot_be_measured_are_said():
@@ -117,7 +143,7 @@ def test_the_order_is_that_asked_for(order):
     assert report.order == order
     # a + b c is a sum of pairs, and not of single components.
     assert report.solvable is (order == 2)
-    assert f"at order {order}" in report.to_text().splitlines()[0]
+    assert f"\nOrder {order}: outputs" in report.to_text()
 
 
 REFUSED = {
@@ -167,7 +193,8 @@ def test_an_order_of_too_many_sets_is_refused():
         audit_split(frame, names, "target", "split", order=10)
     assert str(error.value) == (
         "an audit looks at no more than 5,000 sets of components; got 53,009,102 sets of at most "
-        "10 of 30 components; lower the order"
+        "10 of 30 components; choose a smaller order, which asks about other learners, or name "
+        "fewer components"
     )
 
 
@@ -248,19 +275,70 @@ def test_text_is_narrow_and_prints_no_codes():
     text = report.to_text()
     assert max(map(len, text.splitlines())) <= 100
     assert not set(text) & {"\x1b", "\t", "\u202e"}
-    assert text.startswith("Unsupported at order 1: ")
+    assert text.startswith(f"{report.headline}\n")
     for one in report.evidence:
         assert f"Test split {one.case.name}\n" in text
 
 
 def test_text_says_how_many_findings_it_leaves_out():
-    lines = [f"n{i} x {i} test" for i in range(30)]
-    frame = rows("a x 1 train", "b x 2 train", "a y 1 train", *lines, target=float)
+    lines = [f"n{i} x l{i} test" for i in range(30)]
+    frame = rows("a x l train", "b x m train", "a y l train", *lines)
     report = audit_split(frame, COLUMNS, "target", "split", add=0)
-    assert sum(one.rule == "unseen-value" for one in report.findings) == 30
+    assert sum(one.rule == "unseen-label" for one in report.findings) == 30
     text = report.to_text()
-    assert text.count("ERROR  unseen-value") == 20
-    assert "10 more findings of unseen-value not shown here" in text
+    assert text.count("ERROR  unseen-label") == 20
+    assert "10 more findings of unseen-label not shown here" in text
+
+
+OPEN = "others that fit training as well may answer otherwise"
+
+
+def test_text_says_what_is_open_and_which_proof_there_is():
+    assert OPEN in flat(audit_split(BLOCKS, COLUMNS, "target", "split"))
+    report = audit_split(cross(total, lambda a, b: a * b), COLUMNS, "target", "split")
+    assert OPEN not in flat(report)
+    assert "the finding not-solvable has the proof." in flat(report)
+    (one,) = report.evidence
+    unlisted = replace(one, solvability=replace(one.solvability, certificate=None))
+    assert "has the proof" not in flat(replace(report, evidence=(unlisted,)))
+
+
+def test_text_says_how_far_features_can_be_trusted():
+    report = audit_split(cross(total), COLUMNS, "target", "split", add=0)
+    (one,) = report.evidence
+    assert "Measured features" not in flat(report)
+    for structure, cautious in ((0.66, True), (0.95, False)):
+        measured = replace(one, prediction=replace(one.prediction, structure=structure, noise=0.09))
+        text = flat(replace(report, evidence=(measured,)))
+        assert (
+            f"Measured features: the overlap explains {100 * structure:.0f} % of the variance of "
+            "similarity; the noise of single rows is 0.09 of the lead of identical combinations."
+        ) in text
+        assert ("Trust the slope and the order of outputs more." in text) is cautious
+
+
+def test_what_is_held_out_is_moved_and_the_rest_added():
+    lines = ["a x 1 train", "b y 2 train", "a y 3 test", "b x 4 aside"]
+    report = audit_split(rows(*lines, target=float), COLUMNS, "target", "split", test="test")
+    (one,) = report.evidence
+    step = one.additions.steps[0]
+    for held_out in (True, False):
+        added = replace(one.additions, steps=(replace(step, held_out=held_out),))
+        told = replace(one, additions=added)
+        text = flat(replace(report, evidence=(told,)))
+        (finding,) = [one for one in judge([told], Settings()) if one.rule == "not-determined"]
+        assert (
+            ", now held out: move it into training; determined 0 % -> 100 %" in text
+        ) is held_out
+        assert ("Moving (" in finding.message) is held_out
+        assert ("), now held out, into training first would" in finding.message) is held_out
+        assert ("Adding (" in finding.message) is not held_out
+        (split,) = replace(report, evidence=(told,)).to_dict()["splits"]
+        assert split["additions"]["steps"][0]["held_out"] is held_out
+
+
+def flat(report) -> str:
+    return " ".join(report.to_text().split())
 
 
 def test_the_frame_has_a_row_for_each_finding():
@@ -274,6 +352,11 @@ def test_the_face_of_the_package_has_the_audit():
     assert partwhole.audit_split is audit_split
     assert partwhole.audit.audit_split is audit_split
     assert "audit_split" in dir(partwhole)
+    report = audit_split(cross(total), COLUMNS, "target", "split")
+    (evidence,) = report.evidence
+    parts = [evidence, *vars(evidence).values(), evidence.prediction.points[0]]
+    named = {type(part).__name__ for part in parts} & set(partwhole.audit.__all__)
+    assert named == {"Evidence", "Case", "Prediction", "Point", "Additions", "Coverage"}
 
 
 @pytest.mark.parametrize(("interaction", "solvable"), [(0.0, True), (1.0, False)])
@@ -325,8 +408,8 @@ def test_noise_between_rows_of_a_combination_is_measured():
     report = audit_split(frame, list("abc"), "target", "split", features=noisy, add=0)
     measured = measure(report.table)
     assert measured is not None
-    # Nine features, each with variance 0.01.
-    assert measured.noise == pytest.approx(0.09, rel=0.1)
+    # Nine features of variance 0.01, beside a lead of 3: all three parts against none.
+    assert measured.noise == pytest.approx(0.03, rel=0.1)
     prediction = report.evidence[0].prediction
     assert prediction is not None
     np.testing.assert_allclose(prediction.points[-1].salience, [1 / 3, 0.0], atol=0.01)

@@ -24,7 +24,17 @@ ARGUMENTS = [
     "--no-first-run",
 ]
 PHONE, DESK = {"width": 360, "height": 780}, {"width": 1280, "height": 900}
-SAMPLES = ["faulty", "sums", "scenes", "hostile", "parity", "large"]
+SAMPLES = [
+    "faulty",
+    "sums",
+    "scenes",
+    "hostile",
+    "parity",
+    "large",
+    "silenced",
+    "islands",
+    "measured",
+]
 
 
 @pytest.fixture(scope="module")
@@ -169,12 +179,12 @@ def test_a_cell_is_read_with_the_keyboard_and_the_pointer(visit):
     assert page.locator("#s1-board .cursor").is_visible()
     for _ in range(40):
         page.keyboard.press("ArrowRight")
-    assert line.inner_text() == "(cross, white): never occurs; 0 seen, 0 held out"
+    assert line.inner_text() == "(cross, white): in neither; 0 seen, 0 held out"
     box = page.locator("#s1-board .frame svg").bounding_box()
     assert box
     # The last cell's middle, 22 pixels from the corner but for a margin of 4.
     page.mouse.move(box["x"] + box["width"] - 24, box["y"] + box["height"] - 24)
-    assert line.inner_text() == "(triangle, white): never occurs; 0 seen, 0 held out"
+    assert line.inner_text() == "(triangle, white): in neither; 0 seen, 0 held out"
 
 
 def test_everything_is_reached_with_the_keyboard(visit):
@@ -295,7 +305,7 @@ def test_a_grid_of_many_values_is_a_picture(visit):
 
 
 @pytest.mark.parametrize("viewport", [PHONE, DESK], ids=["phone", "desk"])
-@pytest.mark.parametrize("name", ["faulty", "sums", "scenes", "hostile", "parity"])
+@pytest.mark.parametrize("name", ["faulty", "sums", "scenes", "hostile", "parity", "islands"])
 def test_axe_finds_nothing(visit, viewport, name, scheme):
     page = visit(name, viewport, scheme)
     page.evaluate("document.querySelectorAll('details').forEach(each => { each.open = true; })")

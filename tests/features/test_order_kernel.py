@@ -147,3 +147,36 @@ def test_sentences(call, sentence):
     with pytest.raises(InputError) as caught:
         call()
     assert str(caught.value) == sentence
+
+
+@pytest.mark.parametrize("order", [0, 1, 2, 3])
+def test_similarities_give_the_kernel_that_is_cut_off(order):
+    similarity = [0.1, 0.25, 0.45, 0.7, 1.3]
+    whole = OverlapKernel.from_similarity(similarity)
+    found = OrderKernel.from_similarity(similarity, order)
+    cut = OrderKernel.truncate(whole, order)
+    # A few sums of numbers of order 1.
+    assert found.memory == pytest.approx(cut.memory, abs=1e-14)
+    for chosen, weight in cut.weights.items():
+        assert found.weights[chosen] == pytest.approx(weight, abs=1e-14)
+
+
+def test_similarities_above_the_order_are_not_asked():
+    similarity = [0.0, 1.0, 2.1] + [float("nan")] * 17 + [50.0]
+    found = OrderKernel.from_similarity(similarity, 2)
+    assert found.salience == pytest.approx((1 / 50, 0.1 / 50), rel=1e-12)
+    assert found.memory == pytest.approx(1 - 20 / 50 - 190 * 0.1 / 50, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("similarity", "order", "sentence"),
+    [
+        ([0.0, float("nan"), 1.0], 1, "up to its order, and of all; got none for 1; add tuples"),
+        ([0.0, 0.5, float("nan")], 1, "up to its order, and of all; got none for 2; add tuples"),
+        ([0.5, 0.5, 0.5], 1, "more similar than inputs that share nothing; got 0.5 and 0.5"),
+        ([0.0, 0.5, 1.0], 2, "cut off at an order in 0..1; got 2; the full conjunction is memory"),
+    ],
+)
+def test_similarities_that_make_no_kernel(similarity, order, sentence):
+    with pytest.raises(InputError, match=sentence):
+        OrderKernel.from_similarity(similarity, order)

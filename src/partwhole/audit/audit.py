@@ -146,7 +146,7 @@ def audit_split(
     # At these sizes a second thread of linear algebra gains little, and waits on busy machines.
     with progress(n_splits * len(STEPS) + 1) as step, threadpool_limits(1, "blas"):
         step("Measuring the representation")
-        measured = measure(given)
+        measured = measure(given, order)
         evidence = []
         for i in range(1, n_splits + 1):
             case = given.case(i, order)
@@ -187,10 +187,14 @@ def _look_at(
     if not len(case.held_out):
         return Evidence(case, covered, None, None, (), None, None, monotonic() - start)
     at("predicting over the range of representations")
-    kernel, noise = (measured.kernel, measured.noise) if measured else (None, 0.0)
-    predicted = predict(
-        case, fit="margin" if fit == "margin" else "regression", measured=kernel, noise=noise
-    )
+    told: dict[str, Any] = {}
+    if measured is not None and measured.kernel is not None:
+        told = {
+            "measured": measured.kernel,
+            "noise": measured.noise,
+            "structure": measured.structure,
+        }
+    predicted = predict(case, fit="margin" if fit == "margin" else "regression", **told)
     at("what training determines")
     determined = determination(case.task, max_order=case.order, seed=seed)
     at("what to add first")
@@ -276,5 +280,5 @@ def _check_order(order: int, n_components: int) -> None:
         sets <= MOST_SETS,
         f"an audit looks at no more than {MOST_SETS:,} sets of components",
         f"{sets:,} sets of at most {order} of {n_components} components",
-        "lower the order",
+        "choose a smaller order, which asks about other learners, or name fewer components",
     )

@@ -1,4 +1,4 @@
-"""Scorer what was found: every rule that it breaks, in words."""
+"""Judge what was found: every rule that it breaks, in words."""
 
 from __future__ import annotations
 
@@ -8,21 +8,27 @@ import numpy as np
 from jaxtyping import Bool, Int
 
 from partwhole.audit.case import TRAIN, Case
-from partwhole.audit.evidence import Evidence, Prediction, Shortcut
+from partwhole.audit.evidence import Evidence, Prediction, Shortcut, UnseenValue
 from partwhole.audit.rules import RULES, Finding
 from partwhole.audit.settings import Settings
 from partwhole.audit.wording import (
     combination,
     conjunction,
     count,
+    learners,
     number,
     one_line,
     percent,
     shown,
     tuple_of,
+    where,
 )
+from partwhole.limits.proofs.solvability import Solvability
 
 MOST_SHORTCUTS = 20
+# Unseen values of one component that have a finding each.
+MOST_UNSEEN = 5
+NAMED = 3
 # Candidates that the search returns at most.
 LISTED = 200
 ROUNDING = 1e-9
@@ -66,6 +72,7 @@ def judge(evidence: Sequence[Evidence], settings: Settings) -> tuple[Finding, ..
 
 def _judge_split(evidence: Evidence, settings: Settings) -> Iterator[Finding]:
     yield from _unseen_values(evidence)
+    yield from _unseen_labels(evidence.case)
     yield from _solvable(evidence)
     yield from _determined(evidence, settings)
     yield from _predicted(evidence, settings)
@@ -88,17 +95,60 @@ def _who(case: Case) -> str:
 def _unseen_values(evidence: Evidence) -> Iterator[Finding]:
     case = evidence.case
     held_out = {(one.component, one.value): one.n_test for one in evidence.coverage.values}
-    for one in evidence.coverage.unseen_values:
-        subject = conjunction(case, [one.component], [one.value])
-        many = held_out[one.component, one.value]
+    for component in range(case.table.n_components):
+        unseen = [one for one in evidence.coverage.unseen_values if one.component == component]
+        if len(unseen) > MOST_UNSEEN:
+            yield _many_unseen(case, component, unseen)
+            continue
+        for one in unseen:
+            subject = conjunction(case, [component], [one.value])
+            many = held_out[component, one.value]
+            yield _finding(
+                "unseen-value",
+                case,
+                f"{subject} occurs in {count(many, 'held-out combination')} of "
+                f"{shown(case.name)} ({count(len(one.rows), 'row')}) and never in training, so "
+                "nothing learned about it can carry over. Add training rows with it, or take its "
+                "rows out of the test split.",
+                one.rows,
+                subject,
+            )
+
+
+def _many_unseen(case: Case, component: int, unseen: Sequence[UnseenValue]) -> Finding:
+    name = shown(case.table.names[component])
+    such = [shown(case.table.values[component][one.value]) for one in unseen[:NAMED]]
+    rows = np.unique(np.concatenate([one.rows for one in unseen]))
+    return _finding(
+        "unseen-value",
+        case,
+        f"{len(unseen):,} values of {name} are held out and never in training, such as "
+        f"{', '.join(such)}. They occur in {count(len(rows), 'row')} of {shown(case.name)}; "
+        "nothing learned about them can carry over. Add training rows with them, or take their "
+        "rows out of the test split.",
+        rows,
+        name,
+    )
+
+
+def _unseen_labels(case: Case) -> Iterator[Finding]:
+    table = case.table
+    if table.label is None or table.labels is None:
+        return
+    rows = case.rows_of(case.held_out)
+    known = np.unique(table.label[table.split == TRAIN])
+    for i in np.setdiff1d(table.label[rows], known):
+        own = rows[table.label[rows] == i]
+        many = len(np.unique(case.row_combination[own]))
+        label = shown(table.labels[i])
         yield _finding(
-            "unseen-value",
+            "unseen-label",
             case,
-            f"{subject} occurs in {count(many, 'held-out combination')} of {shown(case.name)} "
-            f"({count(len(one.rows), 'row')}) and never in training, so nothing learned about it "
-            "can carry over. Add training rows with it, or take its rows out of the test split.",
-            one.rows,
-            subject,
+            f"label '{label}' occurs in {count(many, 'held-out combination')} of "
+            f"{shown(case.name)} and never in training, so no learner can know of it. Add "
+            "training rows with it, or take its rows out of the test split.",
+            own,
+            f"{shown(table.target[0])} = {label}",
         )
 
 
@@ -120,9 +170,22 @@ def _solvable(evidence: Evidence) -> Iterator[Finding]:
         case,
         f"No learner of order {case.order} can answer all "
         f"{count(len(case.held_out), 'held-out combination')} of {shown(case.name)}. "
-        f"{one_line(found.explain(case.table.labels))} {_elsewhere(case)}",
+        f"{one_line(found.explain(case.table.labels))} {_left(found)}{_elsewhere(case)}",
         EMPTY if proof is None else case.rows_of(proof.rows),
     )
+
+
+def _left(found: Solvability) -> str:
+    """Say how much of the variance of numbers is left, and how much may be."""
+    if found.kind != "regression" or np.isnan(found.r_squared):
+        return ""
+    allowed = f"up to {100.0 * found.tolerated:g} %" if found.tolerated > 0 else "none"
+    # With none allowed the best sum need not have been found.
+    best = "best sum" if found.tolerated > 0 else "best sum found"
+    left = f"The {best} leaves {100.0 * found.unexplained:.3g} % of their variance; {allowed}"
+    if found.certificate is None:  # and the explanation has said so
+        left = allowed.capitalize()
+    return f"{left} is allowed (threshold unexplained). If the rest is noise, raise the threshold. "
 
 
 def _elsewhere(case: Case) -> str:
@@ -164,13 +227,15 @@ def _determined(evidence: Evidence, settings: Settings) -> Iterator[Finding]:
         message += f" At least {percent(float(settings.determined))} must be determined."
     steps = evidence.additions.steps if evidence.additions else ()
     if steps and steps[0].determined > found.share:
-        message += (
-            f" Adding {tuple_of(case, steps[0].values)} to training first would determine "
-            f"{percent(steps[0].determined)}."
+        first = tuple_of(case, steps[0].values)
+        adding = (
+            f"Moving {first}, now held out, into training"
+            if steps[0].held_out
+            else f"Adding {first} to training"
         )
+        message += f" {adding} first would determine {percent(steps[0].determined)}."
     else:
-        message += " Add more combinations to training"
-        message += ", or lower the order." if case.order > 1 else "."
+        message += " Add more combinations to training."
     yield _finding("not-determined", case, message, case.rows_of(case.held_out[open_]))
 
 
@@ -192,9 +257,9 @@ def _predicted(evidence: Evidence, settings: Settings) -> Iterator[Finding]:
                 "at-chance",
                 case,
                 f"{_who(case).capitalize()} are predicted to reach a balanced accuracy of at most "
-                f"{percent(best)} on {shown(case.name)} over {_range(found)}; a constant answer "
-                f"has {percent(found.chance)}. Add training combinations that contradict what "
-                "misleads them, or hold out others.",
+                f"{percent(best)} on {shown(case.name)} over {_range(case, found)}; guessing "
+                f"among the labels has {percent(found.chance)}. Add training combinations that "
+                "contradict what misleads them, or hold out others.",
                 case.rows_of(case.held_out),
             )
     else:
@@ -206,9 +271,9 @@ def _predicted(evidence: Evidence, settings: Settings) -> Iterator[Finding]:
                 "no-better-than-constant",
                 case,
                 f"{_who(case).capitalize()} are predicted to have a squared error of at least "
-                f"{number(least)} on {shown(case.name)} over {_range(found)}; the mean of training "
-                f"has {number(found.constant_error)}. Add training combinations with the same "
-                "values, or hold out others.",
+                f"{number(least)} on {shown(case.name)} over {_range(case, found)}; the mean of "
+                f"training has {number(found.constant_error)}. Add training combinations with the "
+                "same values, or hold out others.",
                 case.rows_of(case.held_out),
             )
     yield from _leak(evidence, found, settings)
@@ -230,11 +295,22 @@ def _leak(evidence: Evidence, found: Prediction, settings: Settings) -> Iterator
     yield _finding(
         "strong-leak",
         case,
-        f"At {shown(point.label)} predictions for {shown(case.name)} change by "
-        f"{number(slope)} where the targets change by 1 (below "
+        f"At {where(point, case.table.n_components)}, {_slope(case, slope)} (below "
         f"{settings.leak_slope:g}): {why}. Show the values in more training combinations, or use "
         "a representation with a smaller share for the full combination.",
         case.rows_of(case.held_out),
+    )
+
+
+def _slope(case: Case, slope: float) -> str:
+    name = shown(case.name)
+    if not case.has_labels:
+        return f"predictions for {name} change by {number(slope)} where the targets change by 1"
+    if slope < 0:
+        return f"outputs for {name} are higher for wrong labels than for right ones"
+    return (
+        f"outputs for right and wrong labels of {name} lie {number(slope)} times as far apart as "
+        "in training"
     )
 
 
@@ -242,11 +318,13 @@ def _known(values: list[float]) -> list[float]:
     return [value for value in values if not np.isnan(value)]
 
 
-def _range(found: Prediction) -> str:
+def _range(case: Case, found: Prediction) -> str:
+    n_components = case.table.n_components
     points = [point for point in found.points if not np.isnan(point.position)]
     if not points:
-        return f"the point {shown(found.points[0].label)}"
+        return where(found.points[0], n_components)
     words = f"{points[0].label} to {points[-1].label}" if len(points) > 1 else points[0].label
+    words += f" of {learners(case, n_components)}"
     return words + (" and as measured" if len(points) < len(found.points) else "")
 
 
@@ -306,17 +384,34 @@ def _not_held_out(case: Case) -> Iterator[Finding]:
     if not len(rows):
         return
     message = (
-        f"{len(rows):,} of {count(total, 'row')} of {shown(case.name)} have a combination that "
-        f"training has too, such as {combination(case, int(case.row_combination[rows[0]]))}. "
+        f"{len(rows):,} of {count(total, 'row')} of {shown(case.name)} "
+        f"{'has' if len(rows) == 1 else 'have'} a combination that training has too, such as "
+        f"{combination(case, int(case.row_combination[rows[0]]))}"
     )
+    other = _with_another_target(case)
+    message += f"; {other:,} of them with another target than in training. " if other else ". "
     message += (
         "So nothing is held out, and nothing else was asked of this split; hold out whole "
         "combinations."
         if len(rows) == total
         else "They say nothing of unseen combinations and no other number counts them; take them "
-        "out of the test split."
+        f"out of the test split. If {shown(case.name)} is meant as an ordinary validation split, "
+        "leave it out of the test splits."
     )
     yield _finding("not-held-out", case, message, rows)
+
+
+def _with_another_target(case: Case) -> int:
+    """Count the repeated test rows whose target no training row of their combination has."""
+    table, rows = case.table, case.also_seen
+    if table.label is not None:
+        target = table.label
+    elif table.targets.shape[1] == 1:
+        target = np.unique(table.targets[:, 0], return_inverse=True)[1]
+    else:
+        target = np.unique(table.targets, axis=0, return_inverse=True)[1].reshape(-1)
+    both = case.row_combination * (int(target.max()) + 1) + target
+    return int(np.sum(~np.isin(both[rows], both[table.split == TRAIN])))
 
 
 def _thin(evidence: Evidence, settings: Settings) -> Iterator[Finding]:
@@ -364,5 +459,10 @@ def _conflicts(case: Case, *, training: bool) -> Iterator[Finding]:
         f"{'has' if len(places) == 1 else 'have'} rows with different targets, such as "
         f"{combination(case, int(places[0]))}; their weighted mean is used. Check these rows."
     )
+    if not case.has_labels:
+        message += (
+            " If the rows are repeated measurements with noise this is expected: silence the rule "
+            "with that reason."
+        )
     rule = RULES["conflicting-duplicates"]
     yield Finding(rule.id, rule.severity, message, rows, name, "")

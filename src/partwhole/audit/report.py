@@ -70,6 +70,30 @@ class AuditReport:
         return "unsupported" if self.errors else "supported"
 
     @property
+    def headline(self) -> str:
+        """Return the verdict in a line, which names the order and says what it leaves open.
+
+        Such as "Unsupported at order 1: 3 errors, 1 warning", "Supported at order 2, with 2 errors
+        silenced", "Supported at order 2 as far as decided" or "Nothing is held out".
+        """
+        at = f"at order {self.order}"
+        errors, warnings = (
+            count(len(of), one) if of else f"no {one}s"
+            for of, one in ((self.errors, "error"), (self.warnings, "warning"))
+        )
+        if self.errors:
+            return f"Unsupported {at}: {errors}, {warnings}"
+        if not any(len(one.case.held_out) for one in self.evidence):
+            return "Nothing is held out"
+        silenced = sum(
+            one.severity == "error" and one.silenced is not None for one in self.findings
+        )
+        told = f"{count(silenced, 'error')} silenced"
+        if any(one.solvability and one.solvability.solvable is None for one in self.evidence):
+            return f"Supported {at} as far as decided" + (f", with {told}" if silenced else "")
+        return f"Supported {at}" + (f", with {told}" if silenced else f": {errors}, {warnings}")
+
+    @property
     def solvable(self) -> bool | None:
         """Return whether every split is solvable; None when not known or nothing is held out."""
         found = [one.solvability.solvable for one in self.evidence if one.solvability is not None]

@@ -111,6 +111,14 @@ _TABLE = (
         "Add training rows with the value, or take its rows out of the test split.",
     ),
     Rule(
+        "unseen-label",
+        "error",
+        "A label is tested that training never shows.",
+        "A label of held-out combinations is that of no training row.",
+        "",
+        "Add training rows with the label, or take its rows out of the test split.",
+    ),
+    Rule(
         "not-solvable",
         "error",
         "No learner of this kind can answer the held-out combinations correctly.",
@@ -129,12 +137,12 @@ _TABLE = (
         "The share of held-out combinations whose row of the constant and all conjunctions of "
         "at most K components lies in the row space of the training rows is below the threshold.",
         "determined",
-        "Add the recommended combinations to training, or lower the order.",
+        "Add the recommended combinations to training.",
     ),
     Rule(
         "at-chance",
         "error",
-        "Labels are predicted no better than by one constant answer.",
+        "Labels are predicted no better than by guessing among them.",
         "Predicted balanced accuracy is at or below chance at every representation of the range.",
         "",
         "Hold out other combinations, or add training combinations that contradict the shortcut.",
@@ -166,14 +174,16 @@ _TABLE = (
         "Test rows repeat combinations that training has.",
         "The combination of a test row occurs in training.",
         "",
-        "Take these rows out of the test split; no other number here counts them.",
+        "Take these rows out of the test split; no other number here counts them. Leave ordinary "
+        "validation splits out of the test splits.",
     ),
     Rule(
         "strong-leak",
         "warning",
         "Much of what training shows is stored by combination and does not carry over.",
         "At the reference representation the slope of predicted on true held-out targets is "
-        "below the threshold (with labels: and some are predicted wrong).",
+        "below the threshold (with labels: outputs for right and wrong ones lie so many times as "
+        "far apart as in training, and some are predicted wrong).",
         "leak_slope",
         "Show the values in more training combinations, or use a representation with a smaller "
         "share for the full combination.",
@@ -194,7 +204,8 @@ _TABLE = (
         "Rows of one combination, within training or within the held-out ones, differ in their "
         "targets.",
         "",
-        "Check these rows; their weighted mean is used.",
+        "Check these rows; their weighted mean is used. Noise of repeated measurements is a reason "
+        "to silence this rule.",
     ),
     Rule(
         "not-decided",

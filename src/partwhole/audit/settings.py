@@ -15,6 +15,38 @@ from partwhole._checks import require
 from partwhole._types import Real
 from partwhole.audit.rules import RULES
 
+EXAMPLE = """\
+[thresholds]
+coverage = 5
+[silence]
+shortcut = "balanced by design"
+"""
+SILENCED_LINES = (
+    "write a line [silence], and below it for each rule a line such as shortcut = "
+    '"why it does not apply"'
+)
+# What the command asks for, and some might look for in a configuration.
+OPTIONS = (
+    "table",
+    "components",
+    "target",
+    "split",
+    "train",
+    "test",
+    "hold_out",
+    "share",
+    "seed",
+    "order",
+    "weights",
+    "features",
+    "feature_columns",
+    "fit",
+    "target_kind",
+    "duplicates",
+    "add",
+    "time_limit",
+)
+
 
 @dataclass(frozen=True)
 class Settings:
@@ -121,6 +153,7 @@ class Settings:
 def _from_tables(data: Mapping[str, Any]) -> Settings:
     tables = ("thresholds", "silence")
     for name, content in data.items():
+        _require_no_option(name)
         require(
             name in tables,
             "settings have the tables [thresholds] and [silence]",
@@ -131,10 +164,13 @@ def _from_tables(data: Mapping[str, Any]) -> Settings:
             isinstance(content, Mapping),
             f"{name} is a table of settings",
             repr(content),
-            f"write a line [{name}] and its entries below it",
+            SILENCED_LINES
+            if name == "silence"
+            else f"write a line [{name}] and its entries below it",
         )
     thresholds = data.get("thresholds", {})
     for name in thresholds:
+        _require_no_option(name)
         require(
             name in _names(),
             f"a threshold is one of {', '.join(_names())}",
@@ -144,6 +180,16 @@ def _from_tables(data: Mapping[str, Any]) -> Settings:
     silence = data.get("silence", {})
     _check(thresholds, silence)
     return Settings(**thresholds, silence=silence)
+
+
+def _require_no_option(name: str) -> None:
+    option = name.replace("-", "_")
+    require(
+        option not in OPTIONS,
+        "settings have the tables [thresholds] and [silence]",
+        f"{name}, which is an option of the command, not of a configuration",
+        "name the file first" if option == "table" else f"use --{option.replace('_', '-')}",
+    )
 
 
 def _names() -> tuple[str, ...]:

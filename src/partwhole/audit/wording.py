@@ -7,8 +7,11 @@ from collections.abc import Hashable, Iterable
 import numpy as np
 
 from partwhole.audit.case import Case
+from partwhole.audit.evidence import Point
 
 LONGEST = 60
+# Salience of one hidden ReLU layer on two components.
+ONE_LAYER = 0.425
 
 
 def shown(value: Hashable, longest: int = LONGEST) -> str:
@@ -106,6 +109,63 @@ def conjunction(case: Case, components: Iterable[int], values: Iterable[int]) ->
     return ", ".join(
         f"{shown(table.names[c])} = {shown(table.values[c][v])}"
         for c, v in zip(components, values, strict=True)
+    )
+
+
+def where(point: Point, n_components: int) -> str:
+    """Name a representation of the range in words.
+
+    Parameters
+    ----------
+    point : Point
+    n_components : int
+
+    Returns
+    -------
+    str
+        Such as ``one hidden ReLU layer (depth 1)`` or, for two components,
+        ``S(1; 2) = 0.425, about one hidden ReLU layer``.
+    """
+    if np.isnan(point.position):
+        return "the measured representation"
+    if n_components == 2:
+        about = ", about one hidden ReLU layer" if point.position == ONE_LAYER else ""
+        return f"S(1; 2) = {point.position:g}{about}"
+    if point.position == 1:
+        return "one hidden ReLU layer (depth 1)"
+    return f"{point.position:g} hidden ReLU layers (depth {point.position:g})"
+
+
+def learners(case_or_order: Case | int, n_components: int) -> str:
+    """Name the learners that the range of representations is of.
+
+    Parameters
+    ----------
+    case_or_order : Case or int
+        Whose order K they are cut off at.
+    n_components : int
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> learners(1, 2), learners(2, 3)
+    ('a kernel with salience S(1; 2)', 'a random ReLU network')
+    >>> print(learners(2, 5))
+    a random ReLU network cut off at order 2 (its conjunctions of more than 2 components count as
+    memory)
+    """
+    order = case_or_order.order if isinstance(case_or_order, Case) else case_or_order
+    if n_components == 2:
+        return "a kernel with salience S(1; 2)"
+    name = "a random ReLU network"
+    if order >= n_components - 1:
+        return name
+    return (
+        f"{name} cut off at order {order} (its conjunctions of more than "
+        f"{count(order, 'component')} count as memory)"
     )
 
 

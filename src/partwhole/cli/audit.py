@@ -14,22 +14,42 @@ from partwhole._checks import require
 if TYPE_CHECKING:
     from partwhole.audit import AuditReport, HoldOut
 
-File = Annotated[Path | None, arg(metavar="PATH")]
-Names = Annotated[tuple[str, ...], arg(metavar="NAME ...")]
-Name = Annotated[str, arg(metavar="NAME")]
+# Where nothing is the default there is none to show.
+NONE = ""
+NEEDED = "(required)"
+File = Annotated[Path | None, arg(metavar="PATH", help_behavior_hint=NONE)]
+Names = Annotated[tuple[str, ...], arg(metavar="NAME ...", help_behavior_hint=NONE)]
+NeededNames = Annotated[tuple[str, ...], arg(metavar="NAME ...", help_behavior_hint=NEEDED)]
+Name = Annotated[str, arg(metavar="NAME", help_behavior_hint=NONE)]
+# As in `partwhole.audit.settings.EXAMPLE`, which would take longer to import than help may.
+CONFIG = """\
+A TOML file with thresholds and silenced rules:
+    [thresholds]
+    coverage = 5
+    [silence]
+    shortcut = "balanced by design\""""
 
 
 def audit(
-    table: Annotated[Positional[Path | None], arg(metavar="TABLE")] = None,
-    components: Names = (),
-    target: Names = (),
-    split: Name = "",
-    train: Name = "train",
+    table: Annotated[
+        Positional[Path | None], arg(metavar="TABLE", help_behavior_hint=NEEDED)
+    ] = None,
+    components: NeededNames = (),
+    target: NeededNames = (),
+    split: Annotated[
+        str, arg(metavar="NAME", help_behavior_hint="(required, or use --hold-out)")
+    ] = "",
+    train: Annotated[str, arg(metavar="NAME")] = "train",
     test: Names = (),
-    hold_out: Literal["rows", "combinations"] | None = None,
-    share: float = 0.2,
+    hold_out: Annotated[
+        Literal["rows", "combinations"] | None,
+        arg(metavar="{rows,combinations}", help_behavior_hint=NONE),
+    ] = None,
+    share: Annotated[
+        float | None, arg(metavar="FLOAT", help_behavior_hint="(with --hold-out; default: 0.2)")
+    ] = None,
     seed: int = 0,
-    order: Annotated[int | None, arg(metavar="K")] = None,
+    order: Annotated[int | None, arg(metavar="K", help_behavior_hint=NONE)] = None,
     weights: Name = "",
     features: File = None,
     feature_columns: Names = (),
@@ -37,22 +57,27 @@ def audit(
     target_kind: Literal["auto", "numbers", "labels"] = "auto",
     duplicates: Literal["average", "refuse"] = "average",
     add: int = 5,
-    config: File = None,
+    config: Annotated[
+        Path | None, arg(metavar="PATH", help=CONFIG, help_behavior_hint=NONE)
+    ] = None,
     json: File = None,
     html: File = None,
     sarif: File = None,
     junit: File = None,
     time_limit: float = 10.0,
-    rules: bool = False,
+    rules: Annotated[bool, arg(help_behavior_hint=NONE)] = False,
 ) -> None:
     """Audit a training split; ends with 0 when it is supported, 1 when not, 2 on bad input.
 
+    For example: partwhole audit table.csv --components shape colour --target label --split split
+    --html audit.html
+
     Args:
-        table: A .csv, .tsv or .parquet file.
+        table: A .csv, .tsv, .csv.gz, .tsv.gz or .parquet file.
         components: The columns that are combined, two or more.
         target: The column of the answer: numbers or labels.
         split: The column that says which rows are for training.
-        train: The entry of the split column that marks training rows.
+        train: The entry of the split column that marks training rows; of booleans, True.
         test: The entries to take as test splits; every other one by default.
         hold_out: Instead of a split column, hold out random rows or whole combinations.
         share: The share to hold out.
@@ -65,7 +90,6 @@ def audit(
         target_kind: Whether the target is numbers or labels; auto takes text as labels.
         duplicates: What to do with a combination whose rows differ in their target.
         add: Recommend at most so many combinations to add to training.
-        config: A TOML file with thresholds and silenced rules.
         json: Write the report as JSON.
         html: Write the report as a page.
         sarif: Write the findings as SARIF 2.1.0, for build servers.
@@ -81,7 +105,12 @@ def audit(
 
         print(rule_table(settings), end="")
         return
-    require(table is not None, "an audit needs a table", "none", "name a .csv or .parquet file")
+    require(
+        table is not None,
+        "an audit needs a table",
+        "none",
+        "name a .csv, .tsv, .csv.gz or .parquet file",
+    )
     assert table is not None
     require(components, "an audit needs the columns that are combined", "none", "use --components")
     require(target, "an audit needs the column of the answer", "none", "use --target")
@@ -92,6 +121,12 @@ def audit(
         "leave out --split or --hold-out",
     )
     require(split or hold_out, "an audit needs a split", "none", "use --split, or --hold-out")
+    require(
+        share is None or hold_out,
+        "a share is what --hold-out holds out",
+        f"--share {share} and a split column",
+        "leave it out, or use --hold-out in place of --split",
+    )
     require(
         features is None or not feature_columns,
         "features are a file or columns",
@@ -105,7 +140,7 @@ def audit(
             table,
             components=list(components),
             target=list(target),
-            split=_hold_out(hold_out, share, seed) if hold_out else split,
+            split=_hold_out(hold_out, 0.2 if share is None else share, seed) if hold_out else split,
             train=train,
             test=list(test) or None,
             order=order,

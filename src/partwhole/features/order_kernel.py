@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import comb, isfinite
 
@@ -186,13 +186,7 @@ class OrderKernel:
         >>> [round(share, 6) for share in kernel.salience], round(kernel.memory, 6)
         ([0.024708, 0.000519], 0.032911)
         """
-        require(
-            0 <= order < n_components,
-            f"a kernel of {n_components} components is cut off at an order in "
-            f"0..{n_components - 1}",
-            order,
-            "the full conjunction is memory",
-        )
+        _require_order(n_components, order)
         # K components of all, and the others as one: its absence or presence tells an overlap
         # of at most K from identity, and coefficients of sets need those of their subsets only.
         overlaps = set_sizes(order + 1) / n_components
@@ -241,6 +235,65 @@ class OrderKernel:
         weights = {set_of(int(mask)): float(shares[mask]) for mask in below}
         return cls(kernel.n_components, order, weights, float(shares[sizes > order].sum()))
 
+    @classmethod
+    def from_similarity(cls, similarity: Sequence[Real], order: int) -> OrderKernel:
+        r"""Build it from the similarity of inputs that share 0..K components, and of equal ones.
+
+        :math:`\sigma_k = \sum_j (-1)^{k-j} \binom{k}{j} \kappa_j` needs those below k only.
+
+        Parameters
+        ----------
+        similarity : sequence of float, length C + 1
+            By the number of shared components; those between K and C are not used. Saliences
+            below 0, as measured ones may be, become 0.
+        order : int
+            K, 0..C-1.
+
+        Returns
+        -------
+        OrderKernel
+
+        Raises
+        ------
+        InputError
+            When the order is out of range, a similarity that is used is NaN, or identical
+            inputs are no more similar than those that share nothing.
+
+        Examples
+        --------
+        >>> round(OrderKernel.from_similarity([0.2, 0.5, 1.0], 1).salience[0], 6)
+        0.375
+        """
+        n_components = len(similarity) - 1
+        _require_order(n_components, order)
+        kappa = np.array([*similarity[: order + 1], similarity[-1]], dtype=float)
+        missing = [k for k in range(order + 1) if np.isnan(kappa[k])]
+        require(
+            not missing and not np.isnan(kappa[-1]),
+            "a kernel needs the similarity of every number of shared components up to its order, "
+            "and of all",
+            f"none for {', '.join(map(str, missing or [n_components]))}",
+            "add tuples",
+        )
+        require(
+            kappa[-1] > kappa[0],
+            "identical inputs must be more similar than inputs that share nothing",
+            f"{kappa[-1]:g} and {kappa[0]:g}",
+            "check the features",
+        )
+        by_order = [
+            max(0.0, sum((-1) ** (k - j) * comb(k, j) * kappa[j] for j in range(k + 1)))
+            for k in range(1, order + 1)
+        ]
+        told = sum(comb(n_components, k) * each for k, each in enumerate(by_order, 1))
+        # Where noise gives lower orders more than there is, nothing is left for memory.
+        whole = max(float(kappa[-1] - kappa[0]), float(told))
+        weights = {
+            chosen: float(by_order[len(chosen) - 1] / whole)
+            for chosen in conjunction_sets(n_components, order)[1:]
+        }
+        return cls(n_components, order, weights, float(1.0 - told / whole))
+
     @property
     def salience(self) -> tuple[float, ...]:
         """Return S(1; C)..S(K; C), the salience by order; the mean where sets differ."""
@@ -278,6 +331,15 @@ class OrderKernel:
             sigma[mask_of(chosen)] = share
         sigma[-1] = self.memory
         return OverlapKernel(self.n_components, sigma)
+
+
+def _require_order(n_components: int, order: int) -> None:
+    require(
+        0 <= order < n_components,
+        f"a kernel of {n_components} components is cut off at an order in 0..{n_components - 1}",
+        order,
+        "the full conjunction is memory",
+    )
 
 
 def _cleared(shares: Float[np.ndarray, " sets"]) -> Float[np.ndarray, " sets"]:

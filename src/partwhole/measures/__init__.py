@@ -7,6 +7,7 @@ from partwhole.measures.additivity import (
     additivity,
     conjunction_coefficients,
 )
+from partwhole.measures.count_salience import CountSalience, count_salience
 from partwhole.measures.salience import Salience, salience
 from partwhole.measures.slope import Slope, item_values, slope
 
@@ -14,11 +15,13 @@ __all__ = [
     "Accuracy",
     "Additivity",
     "ConjunctionCoefficients",
+    "CountSalience",
     "Salience",
     "Slope",
     "accuracy",
     "additivity",
     "conjunction_coefficients",
+    "count_salience",
     "item_values",
     "salience",
     "slope",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from pathlib import PurePath
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 from xml.etree import ElementTree
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 MOST_LOCATIONS = 1_000
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
-HAS_LINES = (".csv", ".tsv")
 # XML 1.0 has no other control characters, and no halves of surrogate pairs.
 NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
@@ -33,8 +32,9 @@ def to_sarif(report: AuditReport) -> str:
     Returns
     -------
     str
-        Row i of a .csv or .tsv file is given as line i + 2; at most 1,000 lines a finding, beside
-        the count of all of them. A silenced finding is a suppressed result with its reason.
+        Rows of a .csv or .tsv file are given as its lines, where each row is one line; at most
+        1,000 lines a finding, beside the count of all of them. A silenced finding is a suppressed
+        result with its reason.
     """
     place = {rule: i for i, rule in enumerate(RULES)}
     run = {
@@ -76,10 +76,10 @@ def _result(report: AuditReport, one: Finding, index: int) -> dict[str, Any]:
     }
     if report.path:
         file = {"artifactLocation": {"uri": _uri(report.path)}}
-        suffix = PurePath(report.path).suffix.lower()
-        if suffix in HAS_LINES and len(one.rows):
+        first = report.table.first_line
+        if first is not None and len(one.rows):
             result["locations"] = [
-                {"physicalLocation": {**file, "region": {"startLine": int(row) + 2}}}
+                {"physicalLocation": {**file, "region": {"startLine": first + int(row)}}}
                 for row in one.rows[:MOST_LOCATIONS]
             ]
         else:
@@ -90,9 +90,11 @@ def _result(report: AuditReport, one: Finding, index: int) -> dict[str, Any]:
 
 
 def _uri(path: str) -> str:
-    """Write a path as a URI: relative where the path is, so that servers find it in a project."""
-    pure = PurePath(path)
-    return pure.as_uri() if pure.is_absolute() else quote(pure.as_posix())
+    """Write a path as a URI: relative inside the working directory, where servers look for it."""
+    place, here = Path(path), Path.cwd()
+    if place.is_relative_to(here):
+        place = place.relative_to(here)
+    return place.as_uri() if place.is_absolute() else quote(place.as_posix())
 
 
 def to_junit(report: AuditReport) -> str:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 SCHEMA = 1
 MOST_ROWS = 10_000
-MOST_ITEMS = 1_000
+MOST_ITEMS = 100_000
 # Larger whole numbers lose digits in readers that keep all numbers as doubles.
 LARGEST = 2**53
 
@@ -37,7 +37,7 @@ def to_dict(report: AuditReport) -> dict[str, Any]:
     -------
     dict
         Rows count from 0. A list that can be long is cut (rows of a finding after 10,000, other
-        lists after 1,000) and stands beside a count of all its entries. What is not known, or not
+        lists after 100,000) and stands beside a count of all its entries. What is not known, or not
         a number, is None.
     """
     table = report.table
@@ -47,6 +47,7 @@ def to_dict(report: AuditReport) -> dict[str, Any]:
         "version": __version__,
         "source": table.source,
         "verdict": report.verdict,
+        "headline": report.headline,
         "order": report.order,
         "solvable": report.solvable,
         "determined": _number(report.determined),
@@ -137,7 +138,7 @@ def _split(evidence: Evidence) -> dict[str, Any]:
         "solvability": evidence.solvability and _solvability(case, evidence.solvability),
         "determination": evidence.determination and _determination(case, evidence.determination),
         "shortcuts": [_shortcut(case, one) for one in evidence.shortcuts],
-        "prediction": evidence.prediction and _prediction(case, evidence.prediction),
+        "prediction": evidence.prediction and _prediction(evidence, evidence.prediction),
         "additions": evidence.additions and _additions(case, evidence.additions),
         "seconds": evidence.seconds,
     }
@@ -235,7 +236,8 @@ def _shortcut(case: Case, one: Shortcut) -> dict[str, Any]:
     }
 
 
-def _prediction(case: Case, found: Prediction) -> dict[str, Any]:
+def _prediction(evidence: Evidence, found: Prediction) -> dict[str, Any]:
+    case, settled = evidence.case, evidence.determination
     here = found.points[found.reference]
     return {
         "axis": found.axis,
@@ -244,12 +246,16 @@ def _prediction(case: Case, found: Prediction) -> dict[str, Any]:
         "reference": found.reference,
         "constant_error": _number(found.constant_error),
         "chance": _number(found.chance),
+        "structure": _number(found.structure),
+        "noise": _number(found.noise),
         "held_out_count": len(case.held_out),
         "held_out": [
             {
                 "values": _combination(case, case.task.components[row]),
                 "target": _target(case, int(row)),
                 "output": here.outputs[i].tolist(),
+                "weight": float(case.weights[row]),
+                "determined": None if settled is None else bool(settled.determined[i]),
             }
             for i, row in enumerate(case.held_out[:MOST_ITEMS])
         ],
@@ -290,6 +296,7 @@ def _additions(case: Case, found: Additions) -> dict[str, Any]:
                 "values": _combination(case, step.values),
                 "determined": _number(step.determined),
                 "eigenvalue": _number(step.eigenvalue),
+                "held_out": step.held_out,
             }
             for step in found.steps
         ],

@@ -11,15 +11,17 @@ import numpy as np
 
 from partwhole.audit.evidence import Additions, Evidence, Prediction
 from partwhole.audit.rules import RULES, Finding
-from partwhole.audit.settings import Settings
+from partwhole.audit.settings import EXAMPLE, Settings
 from partwhole.audit.wording import (
     conjunction,
     count,
+    learners,
     number,
     one_line,
     percent,
     shown,
     tuple_of,
+    where,
 )
 
 if TYPE_CHECKING:
@@ -32,6 +34,17 @@ WHO = (
     "It is meant for learners with a fixed representation: kernel machines, linear readouts, "
     "networks in the lazy regime. A network that learns its features may do better: train it, and "
     "check its predictions with partwhole.measures.additivity."
+)
+
+OPEN = (
+    "Training leaves some of these answers open: the figures are what the least-norm learners "
+    "choose; others that fit training as well may answer otherwise."
+)
+# Of the variance of similarity; below it the overlap is far from all that features tell apart.
+LEAST_STRUCTURE = 0.95
+LEFT_OUT = (
+    "The predicted error leaves out what the overlap does not explain: readouts trained on such "
+    "features have erred several times as much. Trust the slope and the order of outputs more."
 )
 
 
@@ -50,7 +63,7 @@ def to_text(report: AuditReport) -> str:
 
 
 def rule_table(settings: Settings | None = None) -> str:
-    """Write the rules with their meaning, trigger and thresholds.
+    """Write the rules with their meaning, trigger and thresholds, and an example of settings.
 
     Parameters
     ----------
@@ -73,31 +86,14 @@ def rule_table(settings: Settings | None = None) -> str:
         if rule.id in settings.silence:
             lines += _wrapped(f"Silenced:  {one_line(settings.silence[rule.id])}", "    ")
         lines.append("")
-    return "\n".join(lines)
-
-
-def verdict(report: AuditReport) -> str:
-    """Write the verdict, such as ``Unsupported at order 1: 2 errors, 1 warning``.
-
-    Parameters
-    ----------
-    report : AuditReport
-
-    Returns
-    -------
-    str
-    """
-    silenced = sum(one.silenced is not None for one in report.findings)
-    return (
-        f"{report.verdict.capitalize()} at order {report.order}: "
-        f"{count(len(report.errors), 'error')}, {count(len(report.warnings), 'warning')}"
-        + (f", {silenced} silenced" if silenced else "")
-    )
+    lines += ["A configuration (--config) sets thresholds, and silences rules with a reason:", ""]
+    lines += [f"    {line}" for line in EXAMPLE.splitlines()]
+    return "\n".join(lines) + "\n"
 
 
 def _lines(report: AuditReport) -> Iterator[str]:
     table = report.table
-    yield verdict(report)
+    yield report.headline
     names = ", ".join(
         f"{shown(name)} ({n:,})" for name, n in zip(table.names, table.n_values, strict=True)
     )
@@ -114,6 +110,12 @@ def _lines(report: AuditReport) -> Iterator[str]:
         f"Order {report.order}: outputs are sums of conjunctions of at most "
         f"{count(report.order, 'component')}. {WHO}"
     )
+    if report.order < table.n_components - 1:
+        yield from _wrapped(
+            f"Learners that use conjunctions of more than {count(report.order, 'component')}, as "
+            f"deep networks and most kernels on {table.n_components} components do, are asked "
+            f"about with order {table.n_components - 1}."
+        )
     yield from _findings(report.findings)
     for one in report.evidence:
         yield ""
@@ -173,7 +175,8 @@ def _split(evidence: Evidence) -> Iterator[str]:
         yield from _remarks(found.remarks)
     if evidence.solvability is not None:
         if evidence.solvability.solvable is False:
-            yield "Not solvable; the finding not-solvable has the proof."
+            has = "has the proof" if evidence.solvability.certificate else "says how far"
+            yield f"Not solvable; the finding not-solvable {has}."
         else:
             yield from _wrapped(one_line(evidence.solvability.explain(case.table.labels)))
         yield from _remarks(evidence.solvability.remarks)
@@ -196,18 +199,23 @@ def _prediction(evidence: Evidence, found: Prediction) -> Iterator[str]:
 
     scores = [point.balanced_accuracy if labels else point.error for point in inside]
     line = f"Predicted {what}"
+    n_components = evidence.case.table.n_components
     if scores:
         low, high = score(float(np.min(scores))), score(float(np.max(scores)))
-        line += f" over {found.axis}, {inside[0].label} to {inside[-1].label}: "
+        line += f" over {inside[0].label} to {inside[-1].label} of "
+        line += f"{learners(evidence.case, n_components)}: "
         line += f"{low} to {high}" if low != high else f"{low} throughout"
     base = found.chance if labels else found.constant_error
-    line += f" ({'chance' if labels else 'the mean of training'} {score(base)})."
+    line += (
+        f" ({'guessing among the labels' if labels else 'the mean of training'} has {score(base)})."
+    )
     slope = 0.0 if abs(here.leak_slope) < 1e-9 else here.leak_slope
     own = here.balanced_accuracy if labels else here.error
-    line += f" At {here.label}: {score(own)}"
+    line += f" At {where(here, n_components)}: {score(own)}"
     # Of targets that do not vary there is no slope.
     line += "." if np.isnan(slope) else f", leak slope {number(slope)}."
     yield from _wrapped(line)
+    yield from _cautions(evidence, found)
     worst = [
         f"{conjunction(evidence.case, [one.component], [one.value])} "
         f"({score(one.accuracy if labels else one.error)})"
@@ -220,6 +228,23 @@ def _prediction(evidence: Evidence, found: Prediction) -> Iterator[str]:
     yield from _remarks(found.remarks)
 
 
+def _cautions(evidence: Evidence, found: Prediction) -> Iterator[str]:
+    """Say what the figures take for granted."""
+    if evidence.determination is not None and evidence.determination.share < 1.0:
+        yield from _wrapped(OPEN)
+    if np.isnan(found.structure):
+        return
+    line = f"Measured features: the overlap explains {percent(found.structure)} of the variance of "
+    line += "similarity"
+    if not np.isnan(found.noise):
+        line += (
+            f"; the noise of single rows is {found.noise:.2g} of the lead of identical combinations"
+        )
+    yield from _wrapped(f"{line}.")
+    if found.structure < LEAST_STRUCTURE:
+        yield from _wrapped(LEFT_OUT)
+
+
 def _additions(evidence: Evidence, found: Additions) -> Iterator[str]:
     if found.steps:
         yield (
@@ -228,13 +253,16 @@ def _additions(evidence: Evidence, found: Additions) -> Iterator[str]:
         )
         before = found.determined
         for step in found.steps:
-            what = []
+            gains = []
             if step.determined != before:
-                what.append(f"determined {percent(before)} -> {percent(step.determined)}")
+                gains.append(f"determined {percent(before)} -> {percent(step.determined)}")
             if not np.isnan(step.eigenvalue):
-                what.append(f"least eigenvalue {number(step.eigenvalue)}")
-            changes = ", ".join(what) or "no change in what is determined"
-            yield from _item(f"{tuple_of(evidence.case, step.values)}: {changes}")
+                gains.append(f"least eigenvalue {number(step.eigenvalue)}")
+            changes = ", ".join(gains) or "no change in what is determined"
+            what = tuple_of(evidence.case, step.values)
+            if step.held_out:
+                what += ", now held out: move it into training"
+            yield from _item(f"{what}{'; ' if step.held_out else ': '}{changes}")
             before = step.determined
     yield from _remarks(found.remarks)
 

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 
 from partwhole import __version__
 from partwhole.audit.evidence import Evidence
+from partwhole.audit.page.adding import additions
 from partwhole.audit.page.findings import findings, rules
-from partwhole.audit.page.opening import kind, opening, verdict
+from partwhole.audit.page.opening import between, kind, opening
 from partwhole.audit.page.predictions import predictions
 from partwhole.audit.page.proof import solvable
-from partwhole.audit.page.sections import additions, held_out, remarks, shortcuts
+from partwhole.audit.page.sections import held_out, remarks, shortcuts
 from partwhole.audit.page.settled import settled
 from partwhole.audit.page.words import count, share
 from partwhole.audit.wording import shown
@@ -49,7 +50,7 @@ def to_html(report: AuditReport) -> str:
     """
     here = Path(__file__)
     made = page(
-        f"{verdict(report)} · {shown(report.table.source)}",
+        f"{report.headline} · {shown(report.table.source)}",
         header=opening(report),
         nav=tag("ol", _links(report)),
         main=join(
@@ -61,7 +62,7 @@ def to_html(report: AuditReport) -> str:
             ),
             [_split(report, i, each) for i, each in enumerate(report.evidence[:FULL], 1)],
             _further(report),
-            _section("learners", "For whom this is meant", _learners(report.order)),
+            _section("learners", "For whom this is meant", _learners(report)),
             _section(
                 "rules", "Rules and settings", rules(report.settings, report.settings.silence)
             ),
@@ -81,7 +82,9 @@ def _links(report: AuditReport) -> list[Html]:
 
     links = [link("findings", "Findings")]
     if len(report.evidence) == 1:
-        links += [link(f"s1-{anchor}", words) for anchor, words in _parts(report.evidence[0])]
+        only = report.evidence[0]
+        parts = [link(f"s1-{anchor}", words) for anchor, words in _parts(only)]
+        links += parts or [link("s1", f"Test split “{shown(only.case.name)}”")]
     else:
         links += [
             link(f"s{i}", f"Test split “{shown(each.case.name)}”")
@@ -110,15 +113,14 @@ def _section(anchor: str, title: str, *children: object) -> Html:
 def _rows_are_counted(report: AuditReport) -> Html | None:
     if not any(len(each.rows) for each in report.findings):
         return None
-    return tag(
-        "p",
-        "Rows of the table are counted from 0; in a CSV file with one heading line, row 0 is on "
-        "line 2.",
-        class_="quiet",
-    )
+    first = report.table.first_line
+    line = "" if first is None else f"; row 0 is on line {first} of {shown(report.table.source)}"
+    return tag("p", f"Rows of the table are counted from 0{line}.", class_="quiet")
 
 
 def _parts(evidence: Evidence) -> list[tuple[str, str]]:
+    if not len(evidence.case.held_out):
+        return []
     left = set()
     if evidence.prediction is None:
         left.add("predicted")
@@ -133,10 +135,8 @@ def _split(report: AuditReport, i: int, evidence: Evidence) -> Html:
         "solvable": lambda: solvable(evidence),
         "determined": lambda: settled(evidence),
         "shortcuts": lambda: shortcuts(evidence),
-        "predicted": lambda: (
-            evidence.prediction and predictions(evidence.case, evidence.prediction)
-        ),
-        "add": lambda: evidence.additions and additions(evidence.case, evidence.additions),
+        "predicted": lambda: evidence.prediction and predictions(evidence, evidence.prediction),
+        "add": lambda: evidence.additions and additions(evidence, evidence.additions),
     }
     section = _section(
         f"s{i}",
@@ -144,11 +144,22 @@ def _split(report: AuditReport, i: int, evidence: Evidence) -> Html:
         [
             join(tag("h3", words, id=f"s{i}-{anchor}", class_="part"), bodies[anchor]())
             for anchor, words in _parts(evidence)
-        ],
+        ]
+        or _nothing(evidence),
     )
     # Regions of the same name can't be told apart by ear.
     named = rf"\g<0>, test split {i}"
     return Html(re.sub(r'role="region" aria-label="[^"]*', named, section.text))
+
+
+def _nothing(evidence: Evidence) -> Html:
+    case = evidence.case
+    rows = count(len(case.also_seen), "row")
+    return tag(
+        "p",
+        f"Nothing is held out: training has the combination of each of the {rows} of this test "
+        "split, so there is nothing to answer, to settle or to predict.",
+    )
 
 
 def _further(report: AuditReport) -> Html | None:
@@ -173,7 +184,7 @@ def _further(report: AuditReport) -> Html | None:
         tag(
             "p",
             f"The first {FULL} test splits are shown above with all evidence. The JSON output has "
-            f"that of the other {len(rest):,}"
+            f"the main facts of the other {len(rest):,}"
             + (f", of which {left:,} are not in this table." if left else "."),
         ),
         table(
@@ -185,17 +196,37 @@ def _further(report: AuditReport) -> Html | None:
     )
 
 
-def _learners(order: int) -> Html:
+def _learners(report: AuditReport) -> Html:
+    order, n = report.order, report.table.n_components
+    if order == n - 1:
+        kernels = (
+            "A kernel machine whose similarity depends on which components two inputs share is "
+            "one on all held-out combinations: what it adds for a conjunction that it never saw "
+            "is 0."
+        )
+    else:
+        kernels = (
+            "A kernel machine whose similarity depends on which components two inputs share is "
+            f"one only if it has no conjunctions of {between(order, n)} components; what it adds "
+            "for the whole combination, that it never saw, is 0."
+        )
     return join(
         tag(
             "p",
             "Every verdict here is about learners with a fixed representation at order "
-            f"K = {order}: those {kind(order)}. A kernel machine whose similarity depends on "
-            "which components two inputs share is one on all held-out combinations: what it adds "
-            "for a conjunction that it never saw is 0. So are linear readouts of fixed features "
-            "of this kind, and networks in the lazy regime, whose features hardly change in "
-            "training.",
+            f"K = {order}: those {kind(order)}. {kernels} So are linear readouts of fixed "
+            "features of this kind, and networks in the lazy regime, whose features hardly change "
+            "in training.",
         ),
+        tag(
+            "p",
+            f"Learners with higher orders, as deep networks and most kernels on {n} components, "
+            f"are asked about with order {n - 1}. What is predicted here is for a learner cut off "
+            f"at order {order}: its conjunctions of more than {count(order, 'component')} count "
+            "as memory, which carries nothing over.",
+        )
+        if order < n - 1
+        else None,
         tag(
             "p",
             "A network that learns its features may do better. Transitive equivalence is the known "

@@ -3,7 +3,7 @@
 const ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 const NEVER = 0, ALL = 1, SOME = 2, HELD = 3;
 const STYLES = ["never", "all", "some", "held"];
-const STATES = ["never occurs", "all seen", "some held out", "held out only"];
+const STATES = ["in neither", "all seen", "some held out", "held out only"];
 
 const short = (text, most) => {
   const signs = Array.from(text), half = Math.floor((most - 1) / 2);
@@ -44,7 +44,7 @@ function inWords(cells, down, across) {
   let words = `Down: ${down}; across: ${across}. Of ${count(total)} ${total === 1 ? "cell" : "cells"} ` +
     `${count(number[ALL])} ${are(number[ALL])} all seen, ${count(number[SOME])} have some ` +
     `combinations held out, ${count(number[HELD])} ${are(number[HELD])} held out only, and ` +
-    `${count(number[NEVER])} never ${number[NEVER] === 1 ? "occurs" : "occur"}.`;
+    `${count(number[NEVER])} ${are(number[NEVER])} in neither.`;
   if (number[HELD]) {
     const rest = number[HELD] - named.length;
     words += ` Held out only: ${named.join(", ")}${rest ? ` and ${count(rest)} more` : ""}.`;

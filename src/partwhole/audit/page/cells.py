@@ -15,7 +15,7 @@ from partwhole.audit.wording import shown
 # Values of one component and of all, cells of all boards together, and entries counted for them.
 MOST_VALUES, MOST_LABELS, MOST_CELLS, MOST_WORK = 400, 3000, 480_000, 1e8
 NEVER, ALL, SOME, HELD = range(4)
-STATES = ("never occurs", "all seen", "some held out", "held out only")
+STATES = ("in neither", "all seen", "some held out", "held out only")
 
 
 @dataclass(frozen=True, eq=False)

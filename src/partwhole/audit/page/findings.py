@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
+from jaxtyping import Int
+
+from partwhole.audit.outputs.machine import MOST_ROWS
 from partwhole.audit.page.marks import mark
-from partwhole.audit.page.words import combination, count, exact, ranges
+from partwhole.audit.page.words import combination, count, exact, listed, ranges
 from partwhole.audit.rules import RULES, Finding, Rule
 from partwhole.audit.wording import shown
+from partwhole.features.conjunctions import Dictionary
 from partwhole.page import Html, join, table, tag
 
 if TYPE_CHECKING:
     from partwhole.audit.case import AuditTable
     from partwhole.audit.settings import Settings
 
-# Rows with their values for each finding, findings of a rule that are open, and listed at all.
+# Combinations named for each finding, findings of a rule that are open, and listed at all.
 ROWS, OPEN, LISTED = 20, 4, 60
-# Values of a row that are named, and signs that rows may take up on the page.
-NAMED, SIGNS_OF_ROWS = 12, 400_000
+# Values of a combination and targets of its rows that are named, and signs for them on the page.
+NAMED, TARGETS, SIGNS_OF_ROWS = 12, 3, 400_000
 SIGNS = {"error": ("fails", "✗"), "warning": ("open", "!"), "note": ("outside", "i")}
 
 
@@ -42,12 +48,13 @@ def findings(found: Sequence[Finding], held: AuditTable) -> Html:
     """
     counted = [each for each in found if each.silenced is None]
     silenced = [each for each in found if each.silenced is not None]
-    several = len(held.split_names) > 2
-    each = 40 + len(_line(held, 0).text)
+    _, codes = Dictionary.of(held.components, tuple(range(held.n_components)), held.n_values)
+    each = 60 + len(_line(held, np.zeros(1, dtype=np.int64), False).text)
     room = max(2, min(ROWS, SIGNS_OF_ROWS // (each * max(1, len(found)))))
+    place = _Place(held, codes, len(held.split_names) > 2, room)
     return join(
         tag("p", "Every rule was kept.") if not counted else None,
-        _grouped(counted, held, several, room),
+        _grouped(counted, place),
         join(
             tag("h3", "Silenced"),
             tag(
@@ -55,35 +62,47 @@ def findings(found: Sequence[Finding], held: AuditTable) -> Html:
                 "These were found as well. The settings silence their rules for the reason given, "
                 "so they do not count in the verdict.",
             ),
-            _grouped(silenced, held, several, room),
+            _grouped(silenced, place),
         )
         if silenced
         else None,
     )
 
 
-def _grouped(found: Sequence[Finding], held: AuditTable, several: bool, room: int) -> list[Html]:
+@dataclass(frozen=True, eq=False)
+class _Place:
+    """Hold what findings are shown with.
+
+    `codes` tell the combinations of the table's rows apart, `several` is whether there are
+    several test splits, `room` how many combinations of a finding are named.
+    """
+
+    held: AuditTable
+    codes: Int[np.ndarray, " n"]
+    several: bool
+    room: int
+
+
+def _grouped(found: Sequence[Finding], place: _Place) -> list[Html]:
     groups: dict[str, list[Finding]] = {}
     for severity in SIGNS:
         for each in found:
             if each.severity == severity:
                 groups.setdefault(each.rule, []).append(each)
-    return [_group(RULES[rule], each, held, several, room) for rule, each in groups.items()]
+    return [_group(RULES[rule], each, place) for rule, each in groups.items()]
 
 
-def _group(
-    rule: Rule, found: Sequence[Finding], held: AuditTable, several: bool, room: int
-) -> Html:
+def _group(rule: Rule, found: Sequence[Finding], place: _Place) -> Html:
     reason = found[0].silenced
     first, rest = found[:OPEN], found[OPEN:]
-    listed = rest[:LISTED]
+    folded = rest[:LISTED]
     more = None
     if rest:
-        left = len(rest) - len(listed)
+        left = len(rest) - len(folded)
         more = tag(
             "details",
             tag("summary", f"{count(len(rest), 'further finding')} of this rule"),
-            [_finding(each, held, several, room) for each in listed],
+            [_finding(each, place) for each in folded],
             tag("p", f"{left:,} more are in the JSON output.", class_="quiet") if left else None,
         )
     return tag(
@@ -91,46 +110,67 @@ def _group(
         tag("h3", badge(found[0].severity), " ", tag("code", rule.id)),
         tag("p", tag("strong", rule.meaning), class_="meaning"),
         tag("p", tag("strong", "Silenced: "), reason) if reason is not None else None,
-        [_finding(each, held, several, room) for each in first],
+        [_finding(each, place) for each in first],
         more,
         class_=f"finding {SIGNS[found[0].severity][0]}",
     )
 
 
-def _finding(found: Finding, held: AuditTable, several: bool, room: int) -> Html:
-    where = f"Test split {shown(found.split)}: " if several else None
+def _finding(found: Finding, place: _Place) -> Html:
+    where = f"Test split {shown(found.split)}: " if place.several else None
     return tag(
         "div",
         tag("p", tag("strong", where) if where else None, found.message),
-        _rows(found, held, room),
+        _rows(found, place),
         class_="case",
     )
 
 
-def _rows(found: Finding, held: AuditTable, room: int) -> Html | None:
-    """Show the first rows with their values, and the numbers of the others."""
+def _rows(found: Finding, place: _Place) -> Html | None:
+    """Show the distinct combinations of a finding's rows, and fold away the rows' numbers."""
     rows = found.rows
     if len(rows) == 0:
         return None
-    summary = count(len(rows), "row")
-    rest = None
-    if len(rows) > room:
-        summary += f", the first {room} with their values"
-        words, left = ranges(rows[room:])
-        if left:
-            words += f", and {count(left, 'more row')} (the JSON output has more)"
-        rest = tag(
+    _, first, which = np.unique(place.codes[rows], return_index=True, return_inverse=True)
+    # By first occurrence, as the table has them.
+    chosen = np.argsort(first, kind="stable")[: place.room]
+    summary = f"{count(len(rows), 'row')} with {count(len(first), 'combination')}"
+    if len(first) > len(chosen):
+        summary += f", the first {len(chosen)} of them"
+    alone = len(first) == len(rows)
+    words, left = ranges(rows)
+    if left:
+        cut = "all" if len(rows) <= MOST_ROWS else f"the first {MOST_ROWS:,}"
+        words += f", and {count(left, 'more row')} (the JSON output has {cut})"
+    return join(
+        tag("p", f"{summary}:", class_="quiet rows"),
+        tag(
+            "ul",
+            [_line(place.held, rows[which == k], alone) for k in chosen.tolist()],
+            class_="rows",
+        ),
+        tag(
             "details",
-            tag("summary", f"The other {count(len(rows) - room, 'row')}"),
+            tag("summary", "The row's number" if len(rows) == 1 else "The rows' numbers"),
             tag("p", words, class_="numbers"),
-        )
-    lines = [_line(held, r) for r in rows[:room].tolist()]
-    return join(tag("p", summary, class_="quiet rows"), tag("ul", lines, class_="rows"), rest)
+        ),
+    )
 
 
-def _line(held: AuditTable, row: int) -> Html:
-    words = combination(held.values, held.components[row].tolist(), NAMED)
-    return tag("li", tag("b", str(row)), f" {words} → {_target(held, row)}")
+def _line(held: AuditTable, rows: Int[np.ndarray, " r"], alone: bool) -> Html:
+    """Show one combination with its rows' targets, and how many they are unless each is alone."""
+    words = combination(held.values, held.components[rows[0]].tolist(), NAMED)
+    kinds = held.targets[rows] if held.label is None else held.label[rows]
+    _, first, counts = np.unique(kinds, axis=0, return_index=True, return_counts=True)
+    targets = [
+        f"{_target(held, row)}{f' ({n:,})' if len(first) > 1 else ''}"
+        for row, n in zip(rows[first].tolist(), counts.tolist(), strict=True)
+    ]
+    return tag(
+        "li",
+        f"{words} → {listed(targets, TARGETS)}",
+        None if alone else join(" · ", tag("span", count(len(rows), "row"), class_="quiet")),
+    )
 
 
 def _target(held: AuditTable, row: int) -> str:

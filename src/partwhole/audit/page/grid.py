@@ -73,7 +73,7 @@ def board(made: Grids, anchor: str) -> Html:
             "Cells of two components, by the combinations of training and of this test split that "
             "lie in them." + over,
             " Beyond 40 values cells are dots of colour: blue for all seen, violet for some held "
-            "out, orange for held out only, none where nothing occurs."
+            "out, orange for held out only, none for in neither."
             if max(len(each) for each in made.shown) > LABELLED
             else None,
             [f" {line}" for line in made.left_out],
@@ -93,7 +93,7 @@ def in_words(
         f"Down: {down}; across: {across}. Of {count(cell.size, 'cell')} {number[ALL]:,} "
         f"{'is' if number[ALL] == 1 else 'are'} all seen, {number[SOME]:,} have some combinations "
         f"held out, {number[HELD]:,} {'is' if number[HELD] == 1 else 'are'} held out only, and "
-        f"{number[NEVER]:,} never {'occurs' if number[NEVER] == 1 else 'occur'}."
+        f"{number[NEVER]:,} {'is' if number[NEVER] == 1 else 'are'} in neither."
     )
     if number[HELD]:
         where = np.argwhere(cell == HELD)[:12]

@@ -8,35 +8,49 @@ import numpy as np
 
 from partwhole._types import Real
 from partwhole.audit.case import Case
-from partwhole.audit.evidence import Point, Prediction
+from partwhole.audit.evidence import Evidence, Point, Prediction
 from partwhole.audit.page.charts import Line, lines, scatter, strips
+from partwhole.audit.page.every import every, margins
 from partwhole.audit.page.sections import remarks
 from partwhole.audit.page.words import conjunction, count, number, share
-from partwhole.audit.wording import shown
+from partwhole.audit.wording import shown, where
 from partwhole.page import Html, join, table, tag
 
-DOTS, STRIPS, TIE = 2000, 10, 1e-9
+DOTS, STRIPS = 2000, 10
+# Of the variance of similarity: below, what is predicted of measured features is taken with care.
+EXPLAINED = 0.95
 
 
-def predictions(case: Case, found: Prediction) -> Html:
+def predictions(evidence: Evidence, found: Prediction) -> Html:
     """Draw error or accuracy over the range, and predicted against true values.
 
     Parameters
     ----------
-    case : Case
+    evidence : Evidence
     found : Prediction
+        That of the evidence.
 
     Returns
     -------
     Html
     """
+    case, settled = evidence.case, evidence.determination
     at = found.points[found.reference]
     return join(
         tag("p", _summary(case, found), class_="answer"),
+        tag(
+            "p",
+            "Training leaves some of these answers open: the figures are what the least-norm "
+            "learners choose; others that fit training as well may answer otherwise.",
+        )
+        if settled is not None and settled.share < 1.0
+        else None,
         tag("div", _range(case, found), _fit(case, at), class_="pair"),
+        _measured(found),
         _table(case, found),
-        tag("p", _leak(at)),
+        tag("p", _leak(case, at)),
         _worst(case, found, at),
+        every(evidence, at),
         remarks(found.remarks),
     )
 
@@ -47,13 +61,13 @@ def _summary(case: Case, found: Prediction) -> str:
         scores = np.array([each.balanced_accuracy for each in found.points])
         return (
             f"Predicted balanced accuracy: {_span(scores, True)} over the range, "
-            f"{share(at.balanced_accuracy)} at {_where(at)}. A constant answer gets "
-            f"{share(found.chance)}."
+            f"{share(at.balanced_accuracy)} at {_where(case, at)}. Guessing among the labels "
+            f"gets {share(found.chance)}.{_one_label(case)}"
         )
     errors = np.array([_told(each.error, found) for each in found.points])
     return (
         f"Predicted mean squared error: {_span(errors, False)} over the range, "
-        f"{number(_told(at.error, found), 3)} at {_where(at)}. The mean of "
+        f"{number(_told(at.error, found), 3)} at {_where(case, at)}. The mean of "
         f"training, as a constant answer, gets {number(found.constant_error, 3)}."
     )
 
@@ -69,8 +83,44 @@ def _span(values: np.ndarray, of_labels: bool) -> str:
     return low if low == high else f"{low} to {high}"
 
 
-def _where(at: Point) -> str:
-    return "the measured representation" if at.label == "measured" else shown(at.label)
+def _one_label(case: Case) -> str:
+    own = case.label[case.held_out] if case.label is not None else np.zeros(0)
+    if len(np.unique(own[own >= 0])) != 1:
+        return ""
+    return " The test split has one label, so accuracy alone says little."
+
+
+def _where(case: Case, at: Point) -> str:
+    return where(at, case.task.n_components)
+
+
+def _axis(case: Case, found: Prediction) -> str:
+    """Say what the range varies, and where its learners are cut off."""
+    if case.order >= case.task.n_components - 1:
+        return found.axis
+    return f"{found.axis}, cut off at order {case.order}"
+
+
+def _measured(found: Prediction) -> Html | None:
+    """Say how well the overlap describes measured features."""
+    if math.isnan(found.structure) or all(math.isfinite(p.position) for p in found.points):
+        return None
+    noise = (
+        f"the noise of single rows is {number(found.noise, 2)} of the lead of identical "
+        "combinations"
+        if found.noise > 0
+        else "no noise of single rows is counted"
+    )
+    return tag(
+        "p",
+        tag("strong", "Measured features: "),
+        f"the overlap explains {share(found.structure)} of the variance of similarity; {noise}.",
+        " The predicted error leaves out what the overlap does not explain: readouts trained on "
+        "such features have erred several times as much. Trust the slope and the order of "
+        "outputs more."
+        if found.structure < EXPLAINED
+        else None,
+    )
 
 
 def _range(case: Case, found: Prediction) -> Html:
@@ -82,7 +132,7 @@ def _range(case: Case, found: Prediction) -> Html:
             Line("balanced accuracy", x, np.array([each.balanced_accuracy for each in along])),
             Line("accuracy", x, np.array([each.accuracy for each in along]), "second"),
         ]
-        reference = ("a constant answer", found.chance)
+        reference = ("guessing among the labels", found.chance)
         score, title = "balanced_accuracy", "Predicted accuracy over the range"
     else:
         errors = np.array([_told(each.error, found) for each in along])
@@ -95,7 +145,7 @@ def _range(case: Case, found: Prediction) -> Html:
         key.append(("key point", "measured features"))
     told = ", ".join(f"{number(a, 3)}: {number(b, 3)}" for a, b in zip(x, series[0].y, strict=True))
     text = (
-        f"By {found.axis}, {series[0].name} is {told}; {reference[0]} gets "
+        f"By {_axis(case, found)}, {series[0].name} is {told}; {reference[0]} gets "
         f"{number(reference[1], 3)}" + (f"; measured {number(point[1], 3)}" if point else "")
     )
     whole = bool(np.all(x == np.round(x))) and len(x) > 1
@@ -105,14 +155,18 @@ def _range(case: Case, found: Prediction) -> Html:
             series,
             reference=reference,
             point=point,
-            labels=(found.axis, "accuracy" if case.has_labels else "mean squared error"),
+            labels=(_axis(case, found), "accuracy" if case.has_labels else "mean squared error"),
             title=title,
             text=text,
             whole=whole,
             share=case.has_labels,
         ),
         tag("ul", [tag("li", tag("i", class_=kind), name) for kind, name in key], class_="keys"),
-        tag("figcaption", f"{title}: {found.axis}."),
+        tag(
+            "figcaption",
+            f"{title}: {_axis(case, found)}. Each held-out combination counts by its rows' "
+            "weights.",
+        ),
     )
 
 
@@ -120,18 +174,18 @@ def _fit(case: Case, at: Point) -> Html:
     truth = case.task.targets[case.held_out]
     h = len(truth)
     if case.has_labels:
-        margins, own = _margins(case, at)
+        ahead, own = margins(case, at)
         labels = case.table.labels or ()
         kinds = [i for i in range(len(labels)) if np.any(own == i)]
-        rows = [(shown(labels[i], 14), margins[own == i]) for i in kinds[:STRIPS]]
+        rows = [(shown(labels[i], 14), ahead[own == i]) for i in kinds[:STRIPS]]
         counted = [
             f"{name}: {share(float(np.mean(values > 0)))} right of 0" for name, values in rows
         ]
         caption = (
-            f"Margins of the held-out combinations at {_where(at)}, by true label: how far the "
-            "right label's output is ahead. Right of 0 is a right answer"
+            f"Margins of the held-out combinations at {_where(case, at)}, by true label: how far "
+            "the right label's output is ahead. Right of 0 is a right answer"
         )
-        ties = int(np.sum(margins[own >= 0] == 0.0))
+        ties = int(np.sum(ahead[own >= 0] == 0.0))
         caption += f", at 0, in grey, is {count(ties, 'tie')}." if ties else "."
         if len(kinds) > STRIPS:
             caption += f" The first {STRIPS} of {len(kinds)} labels are shown."
@@ -145,8 +199,8 @@ def _fit(case: Case, at: Point) -> Html:
     else:
         y, f = truth.reshape(h, -1).ravel(), at.outputs.reshape(h, -1).ravel()
         caption = (
-            f"Predicted against true values of the held-out combinations at {_where(at)}; on the "
-            "dashed line both are equal."
+            f"Predicted against true values of the held-out combinations at {_where(case, at)}; "
+            "on the dashed line both are equal."
         )
         if len(y) > DOTS:
             keep = np.sort(np.random.default_rng(0).choice(len(y), DOTS, replace=False))
@@ -162,21 +216,6 @@ def _fit(case: Case, at: Point) -> Html:
             f"{number(float(f.max()), 3)}, slope {number(at.leak_slope, 3)}",
         )
     return tag("figure", picture, tag("figcaption", caption))
-
-
-def _margins(case: Case, at: Point) -> tuple[np.ndarray, np.ndarray]:
-    """Return how far the right label's output is ahead, and each combination's label."""
-    assert case.label is not None
-    own = case.label[case.held_out]
-    if at.outputs.ndim == 1:
-        margins = np.where(own == 1, 1.0, -1.0) * at.outputs
-    else:
-        right = np.maximum(own, 0)[:, None]
-        others = at.outputs.copy()
-        np.put_along_axis(others, right, -np.inf, axis=1)
-        margins = np.take_along_axis(at.outputs, right, axis=1)[:, 0] - others.max(axis=1)
-    # What accuracy takes for a tie is one here, too.
-    return np.where(np.abs(margins) <= TIE, 0.0, margins), own
 
 
 def _table(case: Case, found: Prediction) -> Html:
@@ -214,13 +253,13 @@ def _table(case: Case, found: Prediction) -> Html:
     )
 
 
-def _leak(at: Point) -> str:
+def _leak(case: Case, at: Point) -> str:
     if math.isnan(at.leak_slope):
         return "The held-out targets do not vary, so there is no leak slope."
     return (
-        f"Leak slope at {_where(at)}: {number(at.leak_slope, 3)}. When held-out targets differ by "
-        f"1, predictions differ by {number(at.leak_slope, 3)} on average; 1 would be without leak, "
-        "0 means that nothing carries over."
+        f"Leak slope at {_where(case, at)}: {number(at.leak_slope, 3)}. When held-out targets "
+        f"differ by 1, predictions differ by {number(at.leak_slope, 3)} on average; 1 would be "
+        "without leak, 0 means that nothing carries over."
     )
 
 
@@ -228,6 +267,13 @@ def _worst(case: Case, found: Prediction, at: Point) -> Html | None:
     if not found.worst:
         return None
     task, labels = case.task, case.has_labels
+    worst = [
+        each
+        for each in found.worst
+        if (each.accuracy < 1.0 if labels else _told(each.error, found) > 0.0)
+    ]
+    if not worst:
+        return tag("p", "No value is predicted wrong.")
     lines_ = [
         [
             conjunction(task.names, task.values, [each.component], [each.value]),
@@ -235,7 +281,7 @@ def _worst(case: Case, found: Prediction, at: Point) -> Html | None:
             f"{each.n_test:,}",
             f"{each.n_train:,}",
         ]
-        for each in found.worst
+        for each in worst
     ]
     return table(
         [
@@ -245,6 +291,6 @@ def _worst(case: Case, found: Prediction, at: Point) -> Html | None:
             "Training combinations",
         ],
         lines_,
-        caption=f"Values at which predictions are worst, at {_where(at)}",
+        caption=f"Values at which predictions are worst, at {_where(case, at)}",
         numbers=(1, 2, 3),
     )

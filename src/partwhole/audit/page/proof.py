@@ -8,6 +8,7 @@ import numpy as np
 
 from partwhole.audit.case import Case
 from partwhole.audit.evidence import Evidence
+from partwhole.audit.outputs.machine import MOST_ITEMS
 from partwhole.audit.page.marks import SHOWN, added_up, mark, targets
 from partwhole.audit.page.signed import Mark, drawing
 from partwhole.audit.page.words import combination, conjunction, count, exact
@@ -17,6 +18,8 @@ from partwhole.limits.proofs.certificates import Certificate
 from partwhole.page import Html, join, table, tag
 
 MOST, SIGNS = 200, 30_000
+# Combinations that a sum can still be done over by hand.
+BY_HAND = 40
 # Entries of training that are looked through for conjunctions that were seen.
 LOOKED_UP = 1e7
 
@@ -96,6 +99,7 @@ def proof(case: Case, certificate: Certificate, order: int) -> Html:
         "So not all of these labels can be right."
         if case.has_labels
         else "So no such sum can have these targets.",
+        _by_hand(len(rows), bool(rivals)),
     )
     formula = None
     if len(rows) <= SHOWN:
@@ -118,6 +122,19 @@ def proof(case: Case, certificate: Certificate, order: int) -> Html:
         ),
         _sum(case, certificate, rows, weights, values, names, rivals),
         None if rivals else _balance(case, rows, weights, order),
+    )
+
+
+def _by_hand(n: int, rivals: bool) -> str | None:
+    if n <= BY_HAND:
+        return None
+    # The JSON output does not name the rivals.
+    where = f"the JSON output has all {n:,}"
+    if rivals or n > MOST_ITEMS:
+        where = f"in Python, the certificate in the evidence's solvability has all {n:,}"
+    return (
+        f" With {n:,} terms this cannot be checked by hand in comfort; {where} with every digit, "
+        "for a program to check."
     )
 
 

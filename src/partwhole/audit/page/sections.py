@@ -1,16 +1,13 @@
-"""What is held out, which shortcuts training offers, and what to add first."""
+"""What is held out, and which shortcuts training offers."""
 
 from __future__ import annotations
 
-import numpy as np
-
-from partwhole.audit.additions.search import OBJECTIVE
 from partwhole.audit.case import Case
-from partwhole.audit.evidence import Additions, Coverage, Evidence
+from partwhole.audit.evidence import Coverage, Evidence
+from partwhole.audit.outputs.machine import MOST_ITEMS
 from partwhole.audit.page.cells import grids
 from partwhole.audit.page.grid import board
 from partwhole.audit.page.words import (
-    combination,
     conjunction,
     count,
     listed,
@@ -23,10 +20,10 @@ from partwhole.page import Html, join, table, tag
 VALUES, SHORTCUTS = 60, 40
 
 
-def remarks(lines: tuple[str, ...]) -> list[Html]:
+def remarks(lines: tuple[str, ...], style: str | None = "quiet") -> list[Html]:
     """Show remarks as sentences."""
     return [
-        tag("p", line[:1].upper() + line[1:] + ("" if line.endswith(".") else "."), class_="quiet")
+        tag("p", line[:1].upper() + line[1:] + ("" if line.endswith(".") else "."), class_=style)
         for line in lines
         if line
     ]
@@ -132,7 +129,8 @@ def _values(coverage: Coverage, case: Case) -> Html:
     summary = "How well training covers each value"
     caption = "Values, the least covered of those tested first"
     if len(arranged) > VALUES:
-        caption += f" ({VALUES} of {len(arranged):,}; the JSON output has all)"
+        kept = "all" if len(arranged) <= MOST_ITEMS else f"the first {MOST_ITEMS:,} of the table"
+        caption += f" ({VALUES} of {len(arranged):,}; the JSON output has {kept})"
     return tag(
         "details",
         tag("summary", summary),
@@ -148,12 +146,13 @@ def _values(coverage: Coverage, case: Case) -> Html:
 def shortcuts(evidence: Evidence) -> Html:
     """List the values and conjunctions whose targets differ between training and test."""
     case, found = evidence.case, evidence.shortcuts
-    task = case.task
+    task, pairs = case.task, case.order > 1
     if not found:
         return tag(
             "p",
-            "None found: no value or pair of values goes with other targets in test than in "
-            "training, beyond what chance would do.",
+            f"None found: no value{' or pair of values' if pairs else ''} goes with other "
+            "targets in test than in training, beyond what chance would do."
+            + (" Pairs are looked at from order 2." if not pairs and task.n_components > 2 else ""),
         )
     labels = case.has_labels
     lines = []
@@ -186,64 +185,11 @@ def shortcuts(evidence: Evidence) -> Html:
             ),
         ),
         table(
-            ["Value or pair"]
+            ["Value or pair" if pairs else "Value"]
             + (["Label"] if labels else [])
             + ["In training", "In test", "Effect", "p"],
             lines,
             caption=caption,
             numbers=range(1 + labels, 5 + labels),
         ),
-    )
-
-
-def additions(case: Case, found: Additions) -> Html:
-    """List which combinations to add to training first, and what each changes."""
-    task = case.task
-    lines, before, low = [], found.determined, found.eigenvalue
-    counted = np.isfinite([low, *[each.eigenvalue for each in found.steps]]).any()
-    for i, step in enumerate(found.steps, 1):
-        lines.append(
-            [
-                f"{i}. {combination(task.values, step.values)}",
-                f"{share(before)} → {share(step.determined)}",
-                *([f"{number(low, 3)} → {number(step.eigenvalue, 3)}"] if counted else []),
-            ]
-        )
-        before, low = step.determined, step.eigenvalue
-    cost = (
-        f"Tried at each step: {found.candidates:,} of {found.of:,} unseen combinations; "
-        f"{found.evaluations:,} evaluations in {found.seconds:.2g} s."
-    )
-    return join(
-        tag(
-            "p",
-            "One combination at a time, each chosen given those before it. Their labels are not "
-            "known, so what counts is the share of the test split's combinations that training "
-            "then settles, and next the smallest eigenvalue that governs the leak: the larger it "
-            "is, the more of what training shows carries over.",
-        )
-        if found.steps
-        else tag("p", "None is recommended."),
-        table(
-            ["Add", "Determined", *(["Smallest eigenvalue"] if counted else [])],
-            lines,
-            caption="What to add to training first, and what each addition changes",
-            numbers=(1, 2),
-        )
-        if lines
-        else None,
-        tag(
-            "details",
-            tag("summary", "What the search goes by"),
-            tag("p", OBJECTIVE),
-            tag(
-                "p",
-                "The eigenvalue can fall when an addition determines more: it is then the least "
-                "over more contrasts.",
-            ),
-        )
-        if lines
-        else None,
-        tag("p", cost, class_="quiet") if found.evaluations else None,
-        remarks(found.remarks),
     )

@@ -13,7 +13,7 @@ from partwhole._types import Real
 from partwhole.audit.case import TRAIN, Case
 from partwhole.audit.evidence import Point, Prediction
 from partwhole.audit.prediction.scoring import Scorer
-from partwhole.features import OrderKernel, OverlapKernel
+from partwhole.features import OrderKernel
 from partwhole.features.subsets import MAX_COMPONENTS
 from partwhole.limits import Outcome, max_margin
 from partwhole.limits.order_sweep import OrderProblem, OrderSweep
@@ -43,8 +43,9 @@ def predict(
     case: Case,
     *,
     fit: Literal["regression", "margin"] = "regression",
-    measured: OverlapKernel | None = None,
+    measured: OrderKernel | None = None,
     noise: Real = 0.0,
+    structure: Real = float("nan"),
 ) -> Prediction:
     r"""Predict the outputs for held-out combinations over the range of representations.
 
@@ -61,12 +62,14 @@ def predict(
     case : Case
         With at least one held-out combination.
     fit : {"regression", "margin"}, keyword-only, default "regression"
-    measured : OverlapKernel, keyword-only, optional
-        The kernel measured on features; its point comes last and is the reference. Saliences
-        below 0 are taken as 0.
+    measured : OrderKernel, keyword-only, optional
+        The kernel measured on features, cut off at the case's order; its point comes last and
+        is the reference.
     noise : float, keyword-only, default 0
-        Kernel-ridge penalty for each row of the table at the measured point, in the measured
-        kernel's unit; regression only.
+        Kernel-ridge penalty for each row of the table at the measured point, in the kernel's
+        unit; regression only.
+    structure : float, keyword-only, default NaN
+        Share of the variance of the features' similarity that overlap explains; passed on.
 
     Returns
     -------
@@ -107,23 +110,21 @@ def predict(
         "audit a split that holds some out",
     )
     require(
-        measured is None or measured.n_components == task.n_components,
-        "a measured kernel has as many components as the table",
-        f"{measured.n_components if measured else 0} and {task.n_components}",
-        "measure it on the same components",
+        measured is None
+        or (measured.n_components, measured.order) == (task.n_components, case.order),
+        "a measured kernel has the table's number of components and the audit's order",
+        f"{measured.n_components} components at order {measured.order} for {task.n_components} at "
+        f"{case.order}"
+        if measured
+        else "none",
+        "measure it on the same components, and cut it off there",
     )
     require(noise >= 0, "noise is a penalty of at least 0", noise, "use 0 to interpolate")
     order = min(case.order, task.n_components - 1)
     problem = OrderProblem.of(task, order)
     axis, places, remarks = _range(problem, fit)
     if measured is not None:
-        kernel = OrderKernel.truncate(measured, order)
-        places.append(_Place("measured", float("nan"), kernel))
-    elif case.table.features is not None and task.n_components > MAX_COMPONENTS:
-        remarks.append(
-            f"the measured point is left out: kernels are measured on at most {MAX_COMPONENTS} "
-            f"components, and the table has {task.n_components}"
-        )
+        places.append(_Place("measured", float("nan"), measured))
     ridge = _ridge(case, measured, noise) if fit == "regression" else 0.0
     if fit == "margin":
         outputs = _margins(case, places, remarks)
@@ -148,6 +149,8 @@ def predict(
         fit,
         scorer.worst(points[reference].outputs),
         (*remarks, *scorer.remarks),
+        float(structure) if measured is not None else float("nan"),
+        float(noise) if measured is not None else float("nan"),
     )
 
 
@@ -214,15 +217,13 @@ def _listed(numbers: tuple[Real, ...]) -> str:
     return f"{', '.join(others)} and {last}"
 
 
-def _ridge(
-    case: Case, measured: OverlapKernel | None, noise: Real
-) -> Float[np.ndarray, " d"] | Real:
+def _ridge(case: Case, measured: OrderKernel | None, noise: Real) -> Float[np.ndarray, " d"] | Real:
     """Return the ridge of each training combination at the measured point, in its kernel's unit."""
     if measured is None or noise == 0:
         return 0.0
     rows = case.row_combination[case.table.split == TRAIN]
     counts = np.bincount(rows, minlength=len(case.weights))[case.task.is_train]
-    return float(noise) / measured.nonnegative().range / counts
+    return float(noise) / counts
 
 
 def _interpolants(

@@ -7,39 +7,44 @@ from dataclasses import dataclass
 import numpy as np
 
 from partwhole._checks import InputError
-from partwhole.audit.case import AuditTable
-from partwhole.features import OverlapKernel
-from partwhole.features.subsets import MAX_COMPONENTS
-from partwhole.measures import salience
+from partwhole.audit.case import AuditTable, default_order
+from partwhole.features import OrderKernel, OverlapKernel
+from partwhole.measures import count_salience, salience
 
-LEAST_STRUCTURE = 0.5
+# Of more components the sets are not listed; saliences are those of their sizes.
+MOST_SETS_OF = 6
 
 
 @dataclass(frozen=True)
 class Representation:
-    """Hold a measured overlap kernel.
+    """Hold a measured kernel.
 
     Parameters
     ----------
-    kernel : OverlapKernel or None
+    kernel : OrderKernel or None
         Saliences below 0, which are noise, set to 0; None when it could not be measured.
     noise : float
         Ridge for each observation, in the kernel's unit.
+    structure : float
+        Share of the variance of similarity that the overlap explains; NaN where unknown.
     remarks : tuple of str
         How it was measured, or why it was not.
     """
 
-    kernel: OverlapKernel | None
+    kernel: OrderKernel | None
     noise: float
+    structure: float
     remarks: tuple[str, ...]
 
 
-def measure(table: AuditTable) -> Representation | None:
+def measure(table: AuditTable, order: int | None = None) -> Representation | None:
     """Measure the saliences of the table's features, over training and all test splits.
 
     Parameters
     ----------
     table : AuditTable
+    order : int, optional
+        K; the audit's default by default.
 
     Returns
     -------
@@ -53,35 +58,64 @@ def measure(table: AuditTable) -> Representation | None:
     """
     if table.features is None:
         return None
-    if table.n_components > MAX_COMPONENTS:
-        return Representation(None, 0.0, ())  # the prediction says so
+    order = default_order(table.n_components) if order is None else order
     rows = np.flatnonzero(table.split >= 0)
     features, components = table.features[rows], table.components[rows]
     repeats = len(np.unique(components, axis=0)) < len(components)
     try:
-        found = salience(features, components, self_pairs=not repeats)
-        remarks = [
-            f"Saliences are measured on {found.n_samples:,} rows of {found.n_tuples:,} "
-            "combinations, training and test together; targets play no part."
-        ]
-        if np.isnan(found.kappa).any():
-            kernel = found.count_kernel
-            remarks.append(
-                "Some overlap sets occur in no pair of combinations, so similarities are averaged "
-                "over sets of the same size."
-            )
-        else:
-            kernel = found.kernel
-        kernel = kernel.nonnegative()
+        if table.n_components > MOST_SETS_OF:
+            return _by_count(features, components, order, repeats)
+        return _by_set(features, components, order, repeats)
     except InputError as error:
-        return Representation(None, 0.0, (f"The measured point is left out: {error}.",))
-    if not repeats:
-        remarks.append("No combination has two rows, so measurement noise is taken as 0.")
-    if found.structure < LEAST_STRUCTURE:
+        remark = f"The measured point is left out: {error}."
+        return Representation(None, 0.0, float("nan"), (remark,))
+
+
+def _by_set(
+    features: np.ndarray, components: np.ndarray, order: int, repeats: bool
+) -> Representation:
+    found = salience(features, components, self_pairs=not repeats)
+    remarks = [_told(found.n_samples, found.n_tuples, repeats)]
+    if np.isnan(found.kappa).any():
+        kernel: OverlapKernel = found.count_kernel
         remarks.append(
-            f"The overlap explains only {100.0 * found.structure:.0f} % of the variance of "
-            "similarity, so predictions at the measured point may be far off."
+            "Some overlap sets occur in no pair of combinations, so similarities are averaged "
+            "over sets of the same size."
         )
-    remarks.extend(found.notes)
-    noise = found.noise if repeats and np.isfinite(found.noise) else 0.0
-    return Representation(kernel, float(max(noise, 0.0)), tuple(remarks))
+    else:
+        kernel = found.kernel
+    kernel = kernel.nonnegative()
+    noise = _ridge(found.noise, repeats, kernel.range)
+    cut = OrderKernel.truncate(kernel, order)
+    return Representation(cut, noise, float(found.structure), tuple(remarks))
+
+
+def _by_count(
+    features: np.ndarray, components: np.ndarray, order: int, repeats: bool
+) -> Representation:
+    found = count_salience(features, components, self_pairs=not repeats)
+    remarks = [
+        _told(len(features), found.of, repeats),
+        f"Of {components.shape[1]} components similarities are averaged over sets of the same "
+        "size.",
+    ]
+    if found.n_tuples < found.of:
+        remarks.append(f"Pairs are of {found.n_tuples:,} combinations drawn at random.")
+    kernel = OrderKernel.from_similarity(found.similarity.tolist(), order)
+    lead = float(found.similarity[-1] - found.similarity[0])
+    noise = _ridge(found.noise, repeats, lead)
+    return Representation(kernel, noise, found.structure, tuple(remarks))
+
+
+def _told(n_rows: int, n_combinations: int, repeats: bool) -> str:
+    remark = (
+        f"Saliences are measured on {n_rows:,} rows of {n_combinations:,} combinations, training "
+        "and test together; targets play no part."
+    )
+    if not repeats:
+        remark += " With one row a combination, noise counts as similarity and is taken as 0."
+    return remark
+
+
+def _ridge(noise: float, repeats: bool, lead: float) -> float:
+    return max(float(noise), 0.0) / lead if repeats and np.isfinite(noise) else 0.0

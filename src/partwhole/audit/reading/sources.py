@@ -7,7 +7,7 @@ import gzip
 import io
 import zlib
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -36,12 +36,25 @@ class Source:
         From the places of columns to be read as they are, and of columns wanted as numbers, to
         the columns by place.
     remarks : tuple of str
+    first_line : int or None
+        The first line of a text file that is below its header.
+    lines : int
+        How many lines from there on.
     """
 
     name: str
     columns: tuple[Hashable, ...]
     read: Callable[[Sequence[int], Sequence[int]], dict[int, Column]]
     remarks: tuple[str, ...] = ()
+    first_line: int | None = None
+    lines: int = 0
+
+    def line_of_first(self, n_rows: int) -> int | None:
+        """Return the line that row 0 is on, None unless each of the rows is one line.
+
+        Blank lines and line breaks in cells only ever make more lines than rows.
+        """
+        return self.first_line if self.lines == n_rows else None
 
 
 def open_source(table: Any) -> Source:
@@ -96,7 +109,9 @@ def _open_file(path: Path) -> Source:
             f"a .gz file is whole and compressed by gzip; got another in {path.name!r}; compress "
             "it again"
         ) from error
-    return _open_csv(raw, path.name, DELIMITERS[kind[0]])
+    source = _open_csv(raw, path.name, DELIMITERS[kind[0]])
+    # Lines can't be pointed at in a file that is compressed.
+    return replace(source, first_line=None) if zipped else source
 
 
 def _open_csv(raw: bytes, name: str, delimiter: str) -> Source:
@@ -128,7 +143,15 @@ def _open_csv(raw: bytes, name: str, delimiter: str) -> Source:
     body = raw.strip()
     blank = b"\n\n" in body or b"\n\r\n" in body
     remarks = ("Blank lines of the file were skipped; rows count the others.",) if blank else ()
-    return Source(name, tuple(header), read, remarks)
+    lines = _line_ends(raw.rstrip(b"\r\n")) + 1 - skipped
+    return Source(name, tuple(header), read, remarks, skipped + 1, lines)
+
+
+def _line_ends(raw: bytes) -> int:
+    ends = raw.count(b"\n")
+    if b"\r" in raw:
+        ends += raw.count(b"\r") - raw.count(b"\r\n")
+    return ends
 
 
 def _header(raw: bytes, name: str, delimiter: str) -> tuple[list[str], int, bool]:

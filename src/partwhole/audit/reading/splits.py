@@ -127,6 +127,7 @@ def read_split(
         f"no row {str(train)!r} in {name!r}, whose entries are {listing(texts)}",
         near(str(train), texts, "name the entry with train="),
     )
+    assert chosen is not None
     others = [i for i in range(len(entries)) if i != chosen]
     wanted = others if test is None else _test_entries(texts, chosen, test, name)
     require(
@@ -139,14 +140,27 @@ def read_split(
     part[chosen] = TRAIN
     part[wanted] = np.arange(1, len(wanted) + 1)
     left_out = [i for i in others if i not in wanted]
-    remarks: tuple[str, ...] = ()
+    rows = np.bincount(codes, minlength=len(entries))
+    remarks: list[str] = []
     if left_out:
-        rows = int(np.isin(codes, left_out).sum())
-        remarks = (
-            f"Left out: {rows:,} of {len(codes):,} rows, in splits not asked for "
-            f"({listing([texts[i] for i in left_out])}).",
+        remarks.append(
+            f"Left out: {rows[left_out].sum():,} of {len(codes):,} rows, in splits not asked for "
+            f"({listing([texts[i] for i in left_out])})."
         )
-    return part[codes], tuple(texts[i] for i in [chosen, *wanted]), remarks
+    if train == "train" and {text.lower() for text in texts} == BOOLEANS:
+        remarks.append(
+            f"{name}: {texts[chosen]} is taken as training ({rows[chosen]:,} rows of "
+            f"{len(codes):,}); if it marks the test, pass train=False (--train False)."
+        )
+    plain = texts[chosen].strip().casefold()
+    odd = [i for i in others if texts[i].strip().casefold() == plain]
+    if odd:
+        remarks.append(
+            f"Entries {listing([texts[i] for i in odd])} of {name!r} ({rows[odd].sum():,} rows) "
+            f"are not taken as training, which is {shown(texts[chosen])}; if they mean it, write "
+            "them alike."
+        )
+    return part[codes], tuple(texts[i] for i in [chosen, *wanted]), tuple(remarks)
 
 
 def _training_entry(texts: list[str], train: Hashable) -> int | None:

@@ -38,6 +38,10 @@ PART_NAMES = {
     "feature": "features",
 }
 
+# Of this many rows on, values of which each is in one row are told.
+MOST_NAMED = 20
+OWN_VALUE = 0.9
+
 
 def read_table(
     table: Any,
@@ -144,6 +148,7 @@ def read_table(
         read_features(features, columns["feature"], len(coded)),
         source.name,
         tuple(remarks),
+        source.line_of_first(len(coded)),
     )
 
 
@@ -241,7 +246,7 @@ def _components(
 ) -> tuple[Int[np.ndarray, "n C"], tuple[tuple[Hashable, ...], ...]]:
     """Number the values of each component, and say which of them look odd."""
     coded = [numbered(column, name) for column, name in columns]
-    for (column, name), (_, values) in zip(columns, coded, strict=True):
+    for (column, name), (codes, values) in zip(columns, coded, strict=True):
         pairs = alike(values)
         if pairs:
             first, second = pairs[0]
@@ -254,6 +259,11 @@ def _components(
         if odd:
             remarks.append(
                 f"In {name!r} the text {listing(odd)} is a value; only an empty cell is missing."
+            )
+        if len(codes) > MOST_NAMED and np.sum(np.bincount(codes) == 1) >= OWN_VALUE * len(codes):
+            remarks.append(
+                f"{name} has a value of its own in nearly every row: "
+                "it seems to name rows, not parts; leave it out of the components."
             )
     return np.stack([codes for codes, _ in coded], axis=1), tuple(v for _, v in coded)
 

@@ -8,6 +8,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from partwhole._checks import require
+from partwhole.audit.case import TRAIN
 from partwhole.audit.reading.columns import Column, listing, numbered, shown
 from partwhole.audit.reading.numeric import is_numbers, numbers, unfit
 from partwhole.features.conjunctions import Dictionary
@@ -156,35 +157,65 @@ def conflicts(
     Raises
     ------
     InputError
-        When there is one and `duplicates` is "refuse".
+        When `duplicates` is "refuse" and there is one, or a test row has another target than
+        training gives its combination.
     """
     rows = np.flatnonzero(part >= 0)
     _, group = Dictionary.of(coded, tuple(range(coded.shape[1])), [len(v) for v in values])
-    group = group[rows].astype(np.int64) * len(names) + part[rows]
-    _, group = np.unique(group, return_inverse=True)
-    first = np.full(int(group.max()) + 1, len(rows))
-    np.minimum.at(first, group, np.arange(len(rows)))
+    whole = group[rows].astype(np.int64)
+    _, group = np.unique(whole * len(names) + part[rows], return_inverse=True)
+    first = _firsts(group, np.arange(len(rows)))[group]
     given = targets[rows] if label is None else label[rows, None]
-    differs = (given != given[first[group]]).any(axis=1)
+    differs = (given != given[first]).any(axis=1)
+
+    def named(row: int) -> str:
+        value = _named(row, targets, label, labels)
+        return f"{value} in row {row}"
+
+    def refuse(
+        rule: str, bad: Bool[np.ndarray, " m"], first: Int[np.ndarray, " m"], remedy: str
+    ) -> None:
+        if not bad.any():
+            return
+        other = int(bad.argmax())
+        combination = [v[i] for v, i in zip(values, coded[rows[other]], strict=True)]
+        one, two = int(rows[first[other]]), int(rows[other])
+        require(
+            False,
+            rule,
+            f"({listing(combination, len(combination))}) with {named(one)} and {named(two)} "
+            "(counted from 0)",
+            f"mend the table, or {remedy} with duplicates 'average'",
+        )
+
+    if duplicates == "refuse":
+        refuse("rows of one combination have one target", differs, first, "average them")
+        _, whole = np.unique(whole, return_inverse=True)
+        train = np.flatnonzero(part[rows] == TRAIN)
+        known = _firsts(whole, train)[whole]
+        seen = known < len(rows)
+        other = seen & (given != given[np.where(seen, known, 0)]).any(axis=1)
+        refuse(
+            "test rows of a combination have the target it has in training",
+            other,
+            known,
+            "have them reported",
+        )
     if not differs.any():
         return ()
-    other = int(differs.argmax())
-    combination = [v[i] for v, i in zip(values, coded[rows[other]], strict=True)]
-    one, two = int(rows[first[group[other]]]), int(rows[other])
-    require(
-        duplicates == "average",
-        "rows of one combination have one target",
-        f"({listing(combination, len(combination))}) with "
-        f"{_named(one, targets, label, labels)} in row {one} and "
-        f"{_named(two, targets, label, labels)} in row {two} (counted from 0)",
-        "mend the table, or average them with duplicates 'average'",
-    )
-    clashing = np.bincount(part[rows][first[np.unique(group[differs])]], minlength=len(names))
+    clashing = np.bincount(part[rows][np.unique(first[differs])], minlength=len(names))
     where = [f"{n:,} of {name!r}" for n, name in zip(clashing, names, strict=True) if n]
     return (
         f"Rows with different targets: {' and '.join(where)} are combinations that have them; "
         "each counts with its rows' weighted mean.",
     )
+
+
+def _firsts(group: Int[np.ndarray, " m"], places: Int[np.ndarray, " r"]) -> Int[np.ndarray, " g"]:
+    """Return each group's first of these places, or how many places there could be."""
+    first = np.full(int(group.max()) + 1, len(group))
+    np.minimum.at(first, group[places], places)
+    return first
 
 
 def _named(

@@ -117,7 +117,7 @@ class Solvability:
                 return "Not solvable: no sum of seen conjunctions separates the held-out labels."
             return (
                 "Not solvable: the best sum of seen conjunctions leaves "
-                f"{100 * self.unexplained:.2g} % of the held-out targets' variance."
+                f"{_percent(self.unexplained)} % of the held-out targets' variance."
             )
         certificate = self.certificate
         if len(certificate.rows) == 2 and np.array_equal(*self.task.components[certificate.rows]):
@@ -144,16 +144,22 @@ class Solvability:
             what = "separates the held-out labels"
         elif self.unexplained > ROUNDING and self.tolerated > 0:
             what = (
-                f"leaves {100 * self.unexplained:.2g} % of the held-out targets' variance, of "
+                f"leaves {_percent(self.unexplained)} % of the held-out targets' variance, of "
                 f"which {100 * self.tolerated:g} % is allowed"
             )
         line = f"Solvable in principle: some sum of seen conjunctions {what}."
         if self.rank == self.n_held_out:
+            these = "this one combination" if self.rank == 1 else f"these {self.rank} combinations"
             line += (
-                f" They could produce any targets on these {self.rank} combinations, so this "
-                "says nothing of the targets; hold out larger blocks, or lower the order."
+                f" Such sums could give any targets at all on {these}, so this says little of "
+                "the targets; hold out more combinations."
             )
         return line
+
+
+def _percent(share: float) -> str:
+    # Two digits of 99.6 would read 1e+02.
+    return f"{100 * share:.{2 if share < 0.995 else 3}g}"
 
 
 def solvability(

@@ -1,0 +1,149 @@
+"""Similarity by the number of shared components, for more components than sets can be listed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from partwhole._checks import require
+
+
+@dataclass(frozen=True, eq=False)
+class CountSalience:
+    """Hold how similar tuples are that share so many components.
+
+    Parameters
+    ----------
+    similarity : float array, shape (C + 1,)
+        Mean similarity for 0..C shared components; NaN where no pair of tuples has so many.
+    n_pairs : int array, shape (C + 1,)
+        Pairs of tuples for each; at C the tuples whose own similarity was measured.
+    noise : float
+        Variance of single samples about their tuple's mean, summed over features; NaN when no
+        tuple has two samples.
+    structure : float
+        Share of the variance of similarity, over pairs of different tuples, that their number
+        of shared components explains; noise is not taken out. NaN where nothing varies.
+    n_tuples : int
+        Tuples that pairs were made of.
+    of : int
+        Tuples there were.
+    """
+
+    similarity: Float[np.ndarray, " orders"]
+    n_pairs: Int[np.ndarray, " orders"]
+    noise: float
+    structure: float
+    n_tuples: int
+    of: int
+
+
+def count_salience(
+    features: Float[np.ndarray, "n p"],
+    components: Int[np.ndarray, "m C"],
+    *,
+    self_pairs: bool = False,
+    most: int = 2000,
+    seed: int = 0,
+) -> CountSalience:
+    r"""Measure similarity by the number of shared components, without listing their sets.
+
+    With the mean :math:`\mu_t` over the samples of tuple t, :math:`\kappa_o` is the mean of
+    :math:`\mu_t \cdot \mu_{t'}` over pairs of different tuples that share o components, and
+    :math:`\kappa_C` that of :math:`(|\sum_i x_i|^2 - \sum_i |x_i|^2) / (m_t (m_t - 1))` over
+    tuples of at least two samples.
+
+    Parameters
+    ----------
+    features : float array, shape (n, p)
+        One row for each sample.
+    components : int array, shape (n, C)
+        The sample's tuple.
+    self_pairs : bool, keyword-only, default False
+        Count a sample's similarity with itself, so that a tuple with one sample counts too.
+    most : int, keyword-only, default 2000
+        Pairs are made of at most so many tuples, drawn at random.
+    seed : int, keyword-only, default 0
+        For the draw.
+
+    Returns
+    -------
+    CountSalience
+
+    Raises
+    ------
+    InputError
+        When rows disagree in number, there are fewer than two tuples, or none has two samples
+        (unless `self_pairs`).
+
+    Notes
+    -----
+    Equal to `salience` averaged over sets of one size, where all tuples are used. Saliences:
+    Lippl & Stachenfeld (ICLR 2025), definition 3.1.
+
+    Examples
+    --------
+    >>> rows = np.array([[a, b] for a in range(3) for b in range(3)])
+    >>> clean = np.hstack([np.eye(3)[rows[:, 0]], np.eye(3)[rows[:, 1]]])
+    >>> count_salience(clean, rows, self_pairs=True).similarity.tolist()
+    [0.0, 1.0, 2.0]
+    """
+    require(
+        len(features) == len(components),
+        "features and components must have one row for each sample",
+        f"{len(features)} and {len(components)}",
+        "pass arrays of equal length",
+    )
+    rows, index, counts = np.unique(components, axis=0, return_inverse=True, return_counts=True)
+    index = index.ravel()
+    require(len(rows) >= 2, "pairs need two tuples", len(rows), "add others")
+    repeated = counts >= 2
+    require(
+        self_pairs or bool(repeated.any()),
+        "the similarity of identical tuples needs a tuple with two samples",
+        f"one sample for each of {len(rows)} tuples",
+        "add repeats, or pass self_pairs=True if the features carry no noise",
+    )
+    chosen = np.arange(len(rows))
+    if len(rows) > most:
+        chosen = np.sort(np.random.default_rng(seed).choice(len(rows), most, replace=False))
+    order = np.argsort(index, kind="stable")
+    sums = np.add.reduceat(features[order], np.cumsum(counts) - counts, axis=0)
+    squares = np.bincount(index, np.einsum("ij,ij->i", features, features))
+    own = np.einsum("ij,ij->i", sums, sums)
+    noise = float("nan")
+    if repeated.any():
+        deviation = squares - own / counts
+        noise = float(np.mean(deviation[repeated] / (counts[repeated] - 1)))
+
+    n_components = rows.shape[1]
+    means, tuples = sums[chosen] / counts[chosen, None], rows[chosen]
+    total, square = np.zeros(n_components + 1), np.zeros(n_components + 1)
+    pairs = np.zeros(n_components + 1, dtype=np.int64)
+    for i in range(0, len(tuples), 256):
+        shared = np.zeros((len(tuples[i : i + 256]), len(tuples)), dtype=np.int64)
+        for column in tuples.T:
+            shared += column[i : i + 256, None] == column[None, :]
+        inner = (means[i : i + 256] @ means.T).ravel()
+        shared = shared.ravel()
+        pairs += np.bincount(shared, minlength=n_components + 1)
+        total += np.bincount(shared, inner, n_components + 1)
+        square += np.bincount(shared, inner**2, n_components + 1)
+    # Different tuples never share all; every pair was met twice.
+    similarity = np.full(n_components + 1, np.nan)
+    np.divide(total, pairs, out=similarity, where=pairs > 0)
+    apart = slice(0, n_components)
+    mean = total[apart].sum() / pairs[apart].sum()
+    spread = square[apart].sum() - pairs[apart].sum() * mean**2
+    told = np.nansum(pairs[apart] * (similarity[apart] - mean) ** 2)
+    structure = float(told / spread) if spread > 1e-12 * square[apart].sum() else float("nan")
+    n_pairs = pairs // 2
+    if self_pairs:
+        similarity[-1], n_pairs[-1] = float(np.mean(own / counts**2)), len(rows)
+    else:
+        m = counts[repeated]
+        similarity[-1] = float(np.mean((own - squares)[repeated] / (m * (m - 1.0))))
+        n_pairs[-1] = int(repeated.sum())
+    return CountSalience(similarity, n_pairs, noise, structure, len(tuples), len(rows))
