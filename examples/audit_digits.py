@@ -29,9 +29,9 @@ class Comparison(NamedTuple):
     """Hold the audit's prediction and what the trained readout did, over the held-out sums."""
 
     predicted_error: float
-    measured_error: float
+    trained_error: float
     predicted_slope: float
-    measured_slope: float
+    trained_slope: float
     correlation: float
 
 
@@ -101,9 +101,9 @@ def main(*, hands: int = 1, seed: int = 0, told: bool = True) -> Comparison:
     if told:
         print(f"{report.verdict}; {measured.label}: S(1; 2) = {measured.salience[0]:.3f}")
         print(f"{'':>24}predicted  trained")
-        print(f"{'squared error':>24}{found.predicted_error:9.3f}{found.measured_error:9.3f}")
+        print(f"{'squared error':>24}{found.predicted_error:9.3f}{found.trained_error:9.3f}")
         print(
-            f"{'slope on the true sum':>24}{found.predicted_slope:9.3f}{found.measured_slope:9.3f}"
+            f"{'slope on the true sum':>24}{found.predicted_slope:9.3f}{found.trained_slope:9.3f}"
         )
         print(f"correlation of the two over held-out combinations: {found.correlation:.3f}")
     return found

@@ -64,7 +64,7 @@ def test_the_audit_foresees_what_the_readout_of_one_hand_does():
 
 def test_with_many_hands_the_prediction_is_too_hopeful(capsys):
     found = example("audit_digits").main(hands=20)
-    assert found.predicted_error < found.measured_error
+    assert found.predicted_error < found.trained_error
     assert f"{found.predicted_error:.3f}" in capsys.readouterr().out
 
 

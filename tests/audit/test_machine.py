@@ -7,6 +7,7 @@ from dataclasses import replace
 from urllib.parse import unquote, urlparse
 from xml.etree import ElementTree
 
+import audit_samples
 import numpy as np
 import pandas as pd
 import pytest
@@ -255,3 +256,21 @@ def test_no_name_breaks_a_format(tmp_path):
     report.to_text().encode()
     assert strict((tmp_path / "a.json").read_text()) == report.to_dict()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.json", "a.sarif", "a.xml"]
+
+
+@pytest.mark.parametrize("name", ["rivals", "votes", "products"])
+def test_a_proof_says_whose_outputs_it_adds_up(name):
+    report = getattr(audit_samples, name)()
+    (split,) = json.loads(report.to_json())["splits"]
+    told, proof = split["solvability"]["certificate"], report.evidence[0].solvability.certificate
+    labels = report.table.labels
+    if labels is None:
+        assert told["target"] == report.table.target[proof.output]
+        return
+    if proof.labels is not None:
+        assert told["labels"] == [labels[i] for i in proof.labels]
+    elif proof.rivals:
+        for pair, row in zip(told["label_pairs"], told["combinations"], strict=True):
+            assert pair[0] == row["target"] != pair[1]
+    else:
+        assert len(labels) == 2

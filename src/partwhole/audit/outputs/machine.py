@@ -13,6 +13,7 @@ from partwhole import __version__
 from partwhole.audit.case import Case
 from partwhole.audit.evidence import Additions, Coverage, Evidence, Point, Prediction, Shortcut
 from partwhole.audit.rules import Finding
+from partwhole.limits.proofs.certificates import Certificate
 from partwhole.limits.proofs.determination import Determination
 from partwhole.limits.proofs.solvability import Solvability
 
@@ -184,6 +185,7 @@ def _solvability(case: Case, found: Solvability) -> dict[str, Any]:
             "combination_count": len(proof.rows),
             "total": float(proof.total),
             "is_rectangle": bool(proof.is_rectangle),
+            **_outputs(case, proof),
         }
     return {
         "solvable": found.solvable,
@@ -195,6 +197,19 @@ def _solvability(case: Case, found: Solvability) -> dict[str, Any]:
         "remarks": list(found.remarks),
         "seconds": found.seconds,
     }
+
+
+def _outputs(case: Case, proof: Certificate) -> dict[str, Any]:
+    """Say which output's sum it is, or which labels' outputs are set against each other."""
+    labels = case.table.labels
+    if labels is None:
+        return {"target": case.table.target[proof.output]}
+    if proof.labels is not None:
+        return {"labels": [_plain(labels[i]) for i in proof.labels]}
+    if proof.rivals:
+        pairs = [[_plain(labels[i]) for i in pair] for pair in proof.rivals[:MOST_ITEMS]]
+        return {"label_pairs": pairs}
+    return {}
 
 
 def _target(case: Case, row: int) -> Any:
