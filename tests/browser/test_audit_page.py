@@ -2,27 +2,18 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import audit_samples
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Page
 
 from partwhole.audit.page import to_html
 
 pytestmark = pytest.mark.browser
 
-ARGUMENTS = [
-    "--no-sandbox",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-default-apps",
-    "--disable-sync",
-    "--no-first-run",
-]
 PHONE, DESK = {"width": 360, "height": 780}, {"width": 1280, "height": 900}
 SAMPLES = [
     "faulty",
@@ -38,26 +29,11 @@ SAMPLES = [
 
 
 @pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    path = shutil.which("chromium") or shutil.which("chromium-browser")
-    assert path, "the browser tests need Chromium; install the system's package"
-    with sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=path, args=ARGUMENTS)
-        yield browser
-        browser.close()
-
-
-@pytest.fixture(scope="module")
 def files(tmp_path_factory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("audit")
     for name in SAMPLES:
         (folder / f"{name}.html").write_text(to_html(getattr(audit_samples, name)()), "utf-8")
     return {name: folder / f"{name}.html" for name in SAMPLES}
-
-
-@pytest.fixture(params=["light", "dark"])
-def scheme(request) -> str:
-    return request.param
 
 
 @pytest.fixture

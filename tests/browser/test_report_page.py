@@ -2,40 +2,21 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import tiny_study
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Page
 
 from partwhole import studies
 
 pytestmark = pytest.mark.browser
 
 REPORT = Path(__file__).parents[2] / "report" / "index.html"
-ARGUMENTS = [
-    "--no-sandbox",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-default-apps",
-    "--disable-sync",
-    "--no-first-run",
-]
 PHONE, DESK = {"width": 390, "height": 844}, {"width": 1280, "height": 900}
 VERDICTS = {"holds", "does not hold", "inconclusive", "outside its assumptions"}
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    path = shutil.which("chromium") or shutil.which("chromium-browser")
-    assert path, "the browser tests need Chromium; install the system's package"
-    with sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=path, args=ARGUMENTS)
-        yield browser
-        browser.close()
 
 
 @pytest.fixture(scope="module", params=["built", "tiny"])
@@ -48,11 +29,6 @@ def questions_and_path(request, tmp_path_factory) -> tuple[list[str], Path]:
     folder = tmp_path_factory.mktemp("report")
     made = studies.write_report([tiny_study], folder, store=folder / "store", progress=False)
     return [tiny_study.QUESTION], made.path
-
-
-@pytest.fixture(params=["light", "dark"])
-def scheme(request) -> str:
-    return request.param
 
 
 @pytest.fixture
