@@ -23,6 +23,10 @@ from partwhole._checks import require
 from partwhole._types import Real
 from partwhole.features.conjunctions import ConjunctionDesign, Dictionary, conjunction_sets
 from partwhole.features.order_kernel import OrderKernel
+from partwhole.limits.costs import Quadratic
+from partwhole.limits.fits import Margin
+from partwhole.limits.least_cost import least_cost
+from partwhole.limits.limit import Limit
 from partwhole.limits.solvers.shared_table import SharedSolution, SharedTable
 from partwhole.limits.solvers.sparse_primal import COARSE_COLUMNS, solve_ridge
 from partwhole.tasks import Task
@@ -112,6 +116,38 @@ class OrderProblem:
     def n_columns(self) -> int:
         """Return p, the number of seen conjunctions."""
         return self.design.shape[1]
+
+    def margin(self, kernel: OrderKernel) -> tuple[Limit, Float[np.ndarray, " h"]]:
+        """Find the hard-margin classifier of two labels, with a free intercept.
+
+        Parameters
+        ----------
+        kernel : OrderKernel
+
+        Returns
+        -------
+        Limit
+            Infeasible where a kernel without memory separates nothing.
+        float array, shape (h,)
+            Outputs for the held-out rows.
+
+        Notes
+        -----
+        Equal to `max_margin` with the overlap kernel that has the memory on the full
+        conjunction; here no other sets than those of 1..K components are listed.
+        """
+        sets = [chosen for chosen, share in kernel.weights.items() if share > 0]
+        sets.sort(key=lambda chosen: (len(chosen), chosen))
+        rows, n_values = self.task.train_components, self.task.n_values
+        design = ConjunctionDesign.seen(rows, sets, n_values)
+        limit = least_cost(
+            design,
+            self.task.train_targets,
+            Quadratic({chosen: float(kernel.weights[chosen]) for chosen in sets}),
+            Margin(float(kernel.memory)),
+            intercept="free",
+        )
+        return limit, limit.predict(design.at(self.task.test_components))
 
     def sweep(
         self,

@@ -14,8 +14,7 @@ from partwhole.audit.case import TRAIN, Case
 from partwhole.audit.evidence import Point, Prediction
 from partwhole.audit.prediction.scoring import Scorer
 from partwhole.features import OrderKernel
-from partwhole.features.subsets import MAX_COMPONENTS
-from partwhole.limits import Outcome, max_margin
+from partwhole.limits import Outcome
 from partwhole.limits.order_sweep import OrderProblem, OrderSweep
 from partwhole.limits.solvers.sparse_primal import COARSE_COLUMNS
 
@@ -81,7 +80,7 @@ def predict(
     InputError
         When nothing is held out, the measured kernel has other components, the noise is
         negative, or a margin is asked for numbers, for more than two labels, or for more than
-        2,000 training combinations or 16 components.
+        2,000 training combinations.
 
     Notes
     -----
@@ -266,14 +265,8 @@ def _margins(
     )
     require(
         task.n_train <= MARGIN_LIMIT,
-        f"margins are computed for at most {MARGIN_LIMIT} training combinations",
+        f"margins are computed for at most {MARGIN_LIMIT:,} training combinations",
         task.n_train,
-        "use fit='regression'",
-    )
-    require(
-        task.n_components <= MAX_COMPONENTS,
-        f"margins are computed for at most {MAX_COMPONENTS} components",
-        task.n_components,
         "use fit='regression'",
     )
     assert label is not None
@@ -299,15 +292,16 @@ def _margins(
         targets=signs[kept],
         is_train=task.is_train[kept],
     )
+    problem = OrderProblem.of(decided, case.order)
     outputs: list[np.ndarray | None] = []
     for place in places:
-        limit = max_margin(decided, place.kernel.as_overlap(), intercept="free")
-        separated = limit.limit.outcome is not Outcome.INFEASIBLE
+        limit, margins = problem.margin(place.kernel)
+        separated = limit.outcome is not Outcome.INFEASIBLE
         if not separated:
             remarks.append(
                 f"{place.label} is left out: without memory it cannot separate the training set"
             )
-        elif limit.limit.outcome is not Outcome.SOLVED:
-            remarks.append(f"the margin at {place.label}: {limit.limit.outcome.value}")
-        outputs.append(limit.test_predictions if separated else None)
+        elif limit.outcome is not Outcome.SOLVED:
+            remarks.append(f"the margin at {place.label}: {limit.outcome.value}")
+        outputs.append(margins if separated else None)
     return outputs

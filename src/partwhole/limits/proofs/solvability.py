@@ -62,7 +62,8 @@ class Solvability:
         are constant.
     certificate : Certificate or None
         Proof when unsolvable; None also where the smallest that was found takes more than
-        5,000 rows.
+        5,000 rows. Small ones are searched for some seconds, so a busy machine may end with
+        another, as valid.
     seconds : float
         Time spent.
     tolerated : float, default 0
