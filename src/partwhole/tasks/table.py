@@ -130,21 +130,24 @@ def from_frame(
     )
 
 
-def _inferred(column: pd.Series) -> pd.Series:
-    """Give a column of objects the type of its entries, which must be single values."""
-    if column.dtype != object:
-        return column
-    for entry in column:
+def require_single_values(column: pd.Series, name: Hashable) -> None:
+    """Refuse a column of objects with an entry that holds several values."""
+    for entry in column if column.dtype == object else ():
         try:
             hash(entry)
         except TypeError:
             require(
                 False,
                 "every cell holds a single value",
-                f"a {type(entry).__name__} in {column.name!r}",
+                f"a {type(entry).__name__} in {name!r}",
                 "spread it over columns, or turn it into text",
             )
-    return column.infer_objects()
+
+
+def _inferred(column: pd.Series) -> pd.Series:
+    """Give a column of objects the type of its entries, which must be single values."""
+    require_single_values(column, column.name)
+    return column.infer_objects() if column.dtype == object else column
 
 
 def _codes(column: pd.Series) -> tuple[np.ndarray, tuple[Hashable, ...]]:

@@ -15,6 +15,7 @@ import numpy as np
 from jaxtyping import Bool, Int
 
 from partwhole._checks import InputError, require
+from partwhole.tasks.table import require_single_values
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -119,16 +120,7 @@ def plain(column: pd.Series, name: Hashable) -> pd.Series:
         column = column.astype(object)
     if column.dtype != object:
         return column
-    for entry in column:
-        try:
-            hash(entry)
-        except TypeError:
-            require(
-                False,
-                "every cell holds a single value",
-                f"a {type(entry).__name__} in {name!r}",
-                "spread it over columns, or turn it into text",
-            )
+    require_single_values(column, name)
     # Before pandas infers types, for it cannot hold text that UTF-8 cannot write.
     _require_writable((entry for entry in column if isinstance(entry, str)), name)
     kinds = set(map(type, column))
