@@ -469,7 +469,7 @@ def test_measured_features_are_told_with_what_they_leave_out():
         assert ("erred several times as much" in text) == (structure < 0.95)
         if noise:
             assert (
-                "the overlap explains 66.1 % of the variance of similarity; the noise of single "
+                "the overlap explains 66 % of the variance of similarity; the noise of single "
                 "rows is 0.093 of the lead of identical combinations."
             ) in text
         else:

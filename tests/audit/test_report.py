@@ -308,7 +308,12 @@ def test_text_says_how_far_features_can_be_trusted():
     (one,) = report.evidence
     assert "Measured features" not in flat(report)
     for structure, cautious in ((0.66, True), (0.95, False)):
-        measured = replace(one, prediction=replace(one.prediction, structure=structure, noise=0.09))
+        found = replace(one.prediction, structure=structure, noise=0.09)
+        # As where the measured point had to be left out: there is nothing to trust.
+        hidden = replace(one, prediction=found)
+        assert "Measured features" not in flat(replace(report, evidence=(hidden,)))
+        point = replace(found.points[-1], label="measured", position=float("nan"))
+        measured = replace(one, prediction=replace(found, points=(*found.points, point)))
         text = flat(replace(report, evidence=(measured,)))
         assert (
             f"Measured features: the overlap explains {100 * structure:.0f} % of the variance of "

@@ -230,7 +230,8 @@ class Prediction:
     constant_error : float
         Mean squared error of the best constant of training.
     chance : float
-        Balanced accuracy of a constant answer; NaN for numbers.
+        Balanced accuracy of guessing: 1 / (labels of the test split), of all labels where it
+        has one; NaN for numbers.
     fit : str
         "regression" or "margin".
     worst : tuple of WorstItem

@@ -7,11 +7,21 @@ from collections.abc import Hashable, Iterable
 import numpy as np
 
 from partwhole.audit.case import Case
-from partwhole.audit.evidence import Point
+from partwhole.audit.evidence import Point, Prediction
 
 LONGEST = 60
 # Salience of one hidden ReLU layer on two components.
 ONE_LAYER = 0.425
+OPEN = (
+    "Training leaves some of these answers open: the figures are what the least-norm learners "
+    "choose; others that fit training as well may answer otherwise."
+)
+# Of the variance of similarity; below it the overlap is far from all that features tell apart.
+LEAST_STRUCTURE = 0.95
+LEFT_OUT = (
+    "The predicted error leaves out what the overlap does not explain: readouts trained on such "
+    "features have erred several times as much. Trust the slope and the order of outputs more."
+)
 
 
 def shown(value: Hashable, longest: int = LONGEST) -> str:
@@ -233,3 +243,27 @@ def number(value: float) -> str:
     ('0.123', '1.23e+03', 'not known')
     """
     return "not known" if value != value else f"{value:.3g}"
+
+
+def measured(found: Prediction) -> str:
+    """Say how well the overlap describes measured features; empty without a measured point.
+
+    Parameters
+    ----------
+    found : Prediction
+
+    Returns
+    -------
+    str
+    """
+    if np.isnan(found.structure) or not any(np.isnan(point.position) for point in found.points):
+        return ""
+    noise = "no noise of single rows is counted"
+    if found.noise > 0:
+        noise = (
+            f"the noise of single rows is {found.noise:.2g} of the lead of identical combinations"
+        )
+    line = (
+        f"the overlap explains {percent(found.structure)} of the variance of similarity; {noise}."
+    )
+    return f"{line} {LEFT_OUT}" if found.structure < LEAST_STRUCTURE else line

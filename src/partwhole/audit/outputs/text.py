@@ -13,9 +13,11 @@ from partwhole.audit.evidence import Additions, Evidence, Prediction
 from partwhole.audit.rules import RULES, Finding
 from partwhole.audit.settings import EXAMPLE, Settings
 from partwhole.audit.wording import (
+    OPEN,
     conjunction,
     count,
     learners,
+    measured,
     number,
     one_line,
     percent,
@@ -34,17 +36,6 @@ WHO = (
     "It is meant for learners with a fixed representation: kernel machines, linear readouts, "
     "networks in the lazy regime. A network that learns its features may do better: train it, and "
     "check its predictions with partwhole.measures.additivity."
-)
-
-OPEN = (
-    "Training leaves some of these answers open: the figures are what the least-norm learners "
-    "choose; others that fit training as well may answer otherwise."
-)
-# Of the variance of similarity; below it the overlap is far from all that features tell apart.
-LEAST_STRUCTURE = 0.95
-LEFT_OUT = (
-    "The predicted error leaves out what the overlap does not explain: readouts trained on such "
-    "features have erred several times as much. Trust the slope and the order of outputs more."
 )
 
 
@@ -232,17 +223,8 @@ def _cautions(evidence: Evidence, found: Prediction) -> Iterator[str]:
     """Say what the figures take for granted."""
     if evidence.determination is not None and evidence.determination.share < 1.0:
         yield from _wrapped(OPEN)
-    if np.isnan(found.structure):
-        return
-    line = f"Measured features: the overlap explains {percent(found.structure)} of the variance of "
-    line += "similarity"
-    if not np.isnan(found.noise):
-        line += (
-            f"; the noise of single rows is {found.noise:.2g} of the lead of identical combinations"
-        )
-    yield from _wrapped(f"{line}.")
-    if found.structure < LEAST_STRUCTURE:
-        yield from _wrapped(LEFT_OUT)
+    if told := measured(found):
+        yield from _wrapped(f"Measured features: {told}")
 
 
 def _additions(evidence: Evidence, found: Additions) -> Iterator[str]:

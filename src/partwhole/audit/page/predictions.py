@@ -13,12 +13,10 @@ from partwhole.audit.page.charts import Line, lines, scatter, strips
 from partwhole.audit.page.every import every, margins
 from partwhole.audit.page.sections import remarks
 from partwhole.audit.page.words import conjunction, count, number, share
-from partwhole.audit.wording import shown, where
+from partwhole.audit.wording import OPEN, measured, shown, where
 from partwhole.page import Html, join, table, tag
 
 DOTS, STRIPS = 2000, 10
-# Of the variance of similarity: below, what is predicted of measured features is taken with care.
-EXPLAINED = 0.95
 
 
 def predictions(evidence: Evidence, found: Prediction) -> Html:
@@ -38,15 +36,9 @@ def predictions(evidence: Evidence, found: Prediction) -> Html:
     at = found.points[found.reference]
     return join(
         tag("p", _summary(case, found), class_="answer"),
-        tag(
-            "p",
-            "Training leaves some of these answers open: the figures are what the least-norm "
-            "learners choose; others that fit training as well may answer otherwise.",
-        )
-        if settled is not None and settled.share < 1.0
-        else None,
+        tag("p", OPEN) if settled is not None and settled.share < 1.0 else None,
         tag("div", _range(case, found), _fit(case, at), class_="pair"),
-        _measured(found),
+        tag("p", tag("strong", "Measured features: "), told) if (told := measured(found)) else None,
         _table(case, found),
         tag("p", _leak(case, at)),
         _worst(case, found, at),
@@ -99,28 +91,6 @@ def _axis(case: Case, found: Prediction) -> str:
     if case.order >= case.task.n_components - 1:
         return found.axis
     return f"{found.axis}, cut off at order {case.order}"
-
-
-def _measured(found: Prediction) -> Html | None:
-    """Say how well the overlap describes measured features."""
-    if math.isnan(found.structure) or all(math.isfinite(p.position) for p in found.points):
-        return None
-    noise = (
-        f"the noise of single rows is {number(found.noise, 2)} of the lead of identical "
-        "combinations"
-        if found.noise > 0
-        else "no noise of single rows is counted"
-    )
-    return tag(
-        "p",
-        tag("strong", "Measured features: "),
-        f"the overlap explains {share(found.structure)} of the variance of similarity; {noise}.",
-        " The predicted error leaves out what the overlap does not explain: readouts trained on "
-        "such features have erred several times as much. Trust the slope and the order of "
-        "outputs more."
-        if found.structure < EXPLAINED
-        else None,
-    )
 
 
 def _range(case: Case, found: Prediction) -> Html:
