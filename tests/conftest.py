@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import os
+
+# Read when JAX is imported, so that tests which do without it never import it.
+os.environ["JAX_NUMPY_DTYPE_PROMOTION"] = "strict"
+os.environ["JAX_NUMPY_RANK_PROMOTION"] = "raise"
+
 from hypothesis import HealthCheck, settings
 
 settings.register_profile(

@@ -1,0 +1,96 @@
+"""The checks at the door of every flow."""
+
+from __future__ import annotations
+
+import numpy as np
+from jaxtyping import Float
+
+from partwhole._checks import require
+
+SYMMETRY = 1e-10  # of the largest entry; beyond rounding of a product U U'
+
+
+def moment(second_moment: np.ndarray, dimension: int, power: int = 1) -> np.ndarray:
+    """Check a second moment; return it, or its square."""
+    a = np.asarray(second_moment, dtype=float)
+    require(
+        a.shape == (dimension, dimension),
+        f"the second moment has as many rows and columns as the initial matrix, {dimension}",
+        f"shape {a.shape}",
+        "pass identity.second_moment() of a task in that dimension",
+    )
+    require(np.isfinite(a).all(), "the second moment is finite", "NaN or infinity", "clean it")
+    symmetric("the second moment", a)
+    least = float(np.linalg.eigvalsh(a)[0])
+    require(
+        least >= -SYMMETRY * max(np.abs(a).max(), 1e-300),
+        "a second moment has no negative eigenvalue",
+        f"{least:.3g}",
+        "pass E[x x'], not a correlation with entries edited",
+    )
+    require(power in (1, 2), "power is 1, or 2 for the published figures", power, "choose one")
+    return a if power == 1 else a @ a
+
+
+def signals(second_moment: np.ndarray) -> Float[np.ndarray, " d"]:
+    """Return the diagonal a of a second moment that must be diagonal."""
+    a = np.diagonal(second_moment)
+    off = np.abs(second_moment - np.diag(a)).max(initial=0.0)
+    require(
+        off <= SYMMETRY * max(np.abs(a).max(initial=0.0), 1e-300),
+        "concepts are read off a diagonal second moment",
+        f"off-diagonal entries up to {off:.3g}",
+        "pass the population's second moment, or rotate into its eigenvectors first",
+    )
+    return a
+
+
+def symmetric(what: str, matrix: np.ndarray) -> None:
+    """Require a symmetric matrix, or a stack of them."""
+    off = np.abs(matrix - np.swapaxes(matrix, -1, -2)).max(initial=0.0)
+    require(
+        off <= SYMMETRY * max(np.abs(matrix).max(initial=0.0), 1e-300),
+        f"{what} is symmetric",
+        f"entries that differ by {off:.3g} from their mirror image",
+        "pass (M + M.T) / 2 if the difference is rounding",
+    )
+
+
+def factor(w0: np.ndarray) -> np.ndarray:
+    """Check initial matrices and return their symmetric square roots U, with U U' = w0."""
+    w = np.asarray(w0, dtype=float)
+    require(
+        w.ndim >= 2 and w.shape[-1] == w.shape[-2],
+        "an initial matrix is square",
+        f"shape {w.shape}",
+        "pass U @ U.T of a factor U",
+    )
+    require(np.isfinite(w).all(), "the initial matrix is finite", "NaN or infinity", "clean it")
+    symmetric("the initial matrix", w)
+    size, basis = np.linalg.eigh(w)
+    require(
+        bool((size[..., 0] >= -SYMMETRY * np.maximum(size[..., -1], 1e-300)).all()),
+        "the initial matrix of a tied network is positive semidefinite",
+        f"an eigenvalue of {float(size[..., 0].min()):.3g}",
+        "pass U @ U.T of a factor U; untied networks are in deep_linear_flow",
+    )
+    root = basis * np.sqrt(np.maximum(size, 0.0))[..., None, :]
+    return root @ np.swapaxes(basis, -1, -2)
+
+
+def grid(times: np.ndarray) -> np.ndarray:
+    """Check the times at which a path is asked for."""
+    t = np.asarray(times, dtype=float)
+    require(
+        t.ndim == 1 and len(t) > 0 and bool(np.isfinite(t).all()),
+        "times are a list of finite numbers",
+        f"shape {t.shape}" if t.ndim != 1 or not len(t) else "NaN or infinity",
+        "pass np.linspace(0, 10, 500), say",
+    )
+    require(
+        t[0] >= 0 and bool((np.diff(t) > 0).all()),
+        "times start at 0 or later and increase",
+        f"{t[0]:g} first" if t[0] < 0 else "times that don't",
+        "sort them, and leave out what lies before the start",
+    )
+    return t

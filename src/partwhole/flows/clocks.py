@@ -1,0 +1,158 @@
+r"""When each concept is learned: clocks read from the initial matrix, without integrating.
+
+The strongest concept grows out of its own entry. Every later one grows out of what is left of its
+entry once the stronger concepts are accounted for: a pivot of the Cholesky factorisation, not the
+entry itself.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from partwhole._checks import require
+from partwhole.flows._inputs import factor, moment, signals
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+# A pivot below this share of its entry is rounding: the concept is not in the initial matrix.
+RANK = 1e-13
+
+
+@dataclass(frozen=True, eq=False)
+class LearningClocks:
+    """Hold the predicted times at which the concepts are learned.
+
+    Parameters
+    ----------
+    order : int array, shape (s,)
+        The concepts in the order of their signals, strongest first.
+    signals : float array, shape (s,)
+        Their signals a, in that order.
+    pivots : float array, shape (s,)
+        What of each concept the initial matrix holds beyond the stronger ones.
+    times : float array, shape (s,)
+        When each is half learned; infinite for a concept that never is.
+    clock : {"paper", "gradient"}
+    """
+
+    order: Int[np.ndarray, " s"]
+    signals: Float[np.ndarray, " s"]
+    pivots: Float[np.ndarray, " s"]
+    times: Float[np.ndarray, " s"]
+    clock: Literal["paper", "gradient"]
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a table with a row for each concept, in the order in which they are learned."""
+        import pandas as pd
+
+        rows = {
+            "concept": self.order,
+            "signal": self.signals,
+            "pivot": self.pivots,
+            "time": self.times,
+        }
+        return pd.DataFrame(rows).sort_values("time", kind="stable", ignore_index=True)
+
+
+def learning_clocks(
+    w0: Float[np.ndarray, "d d"],
+    second_moment: Float[np.ndarray, "d d"],
+    *,
+    clock: Literal["paper", "gradient"] = "paper",
+    power: int = 1,
+) -> LearningClocks:
+    r"""Predict when each concept is half learned by a tied two-layer network.
+
+    Order the concepts by falling signal a and factor :math:`W_0 = L L^\top` in that order. With
+    the pivots :math:`p_k = L_{kk}^2`, the entry :math:`w_{kk}` reaches 1/2 at
+
+    .. math:: t_k \approx \frac{\ln (1/p_k - 1)}{2 a_k}
+
+    in paper time. Concepts without a signal (a = 0) are left out: they are never learned.
+
+    Parameters
+    ----------
+    w0 : float array, shape (d, d)
+        Initial input-output matrix, symmetric and positive semidefinite.
+    second_moment : float array, shape (d, d)
+        Diagonal.
+    clock : {"paper", "gradient"}, keyword-only, default "paper"
+    power : {1, 2}, keyword-only, default 1
+
+    Returns
+    -------
+    LearningClocks
+
+    Raises
+    ------
+    InputError
+        As `tied_flow`, and for a second moment that is not diagonal.
+
+    Notes
+    -----
+    Derived here: det W over the part already learned grows as :math:`e^{2 a_k t}`. Exact for a
+    diagonal W_0, within 1 % for pivots near 1e-3 and signals well apart, within 7 % in the
+    published examples. With the entry itself in the place of the pivot the time would be early
+    by :math:`-\ln(1 - \rho^2)/(2a_k)`, for a row correlation ρ.
+
+    Examples
+    --------
+    >>> w0 = 0.001 * np.array([[1, 0.5], [0.5, 1]])
+    >>> learning_clocks(w0, np.diag([4.5025, 0.5025])).times.round(3)
+    array([0.767, 7.159])
+    """
+    require(clock in ("paper", "gradient"), 'clock is "paper" or "gradient"', repr(clock), "choose")
+    w = factor(w0) @ factor(w0)
+    a = signals(moment(second_moment, len(w), power))
+    order = np.argsort(-a, kind="stable")
+    order = order[a[order] > 0]
+    pivots = cholesky_pivots(w[np.ix_(order, order)])
+    with np.errstate(divide="ignore"):
+        times = np.log(np.maximum(1.0 / pivots - 1.0, 0.0)) / (2.0 * a[order])
+    times = np.maximum(times, 0.0) / (1.0 if clock == "paper" else 2.0)
+    return LearningClocks(order, a[order], pivots, times, clock)
+
+
+def cholesky_pivots(w: Float[np.ndarray, "s s"]) -> Float[np.ndarray, " s"]:
+    """Return the squared diagonal of the Cholesky factor; 0 from where rank is lacking.
+
+    Works where the matrix is singular, as `numpy.linalg.cholesky` does not.
+    """
+    return np.diagonal(cholesky(w)) ** 2
+
+
+def cholesky(w: Float[np.ndarray, "s s"]) -> Float[np.ndarray, "s s"]:
+    """Return the lower Cholesky factor; its columns are zero where rank is lacking."""
+    n = len(w)
+    found = np.zeros((n, n))
+    for k in range(n):
+        rest = w[k:, k] - found[k:, :k] @ found[k, :k]
+        if rest[0] > RANK * max(w[k, k], 1e-300):
+            found[k:, k] = rest / np.sqrt(rest[0])
+    return found
+
+
+def never_learned(w0: np.ndarray, second_moment: np.ndarray) -> tuple[str, ...]:
+    """Name the concepts that the initial matrix can never learn, in a note each kind.
+
+    A second moment that is not diagonal has no concepts to name; then the directions are counted.
+    """
+    a = np.diagonal(second_moment)
+    w = np.asarray(w0, dtype=float)
+    if np.abs(second_moment - np.diag(a)).max(initial=0.0) > 1e-10 * max(a.max(initial=0), 1e-300):
+        missing = len(w) - int(np.linalg.matrix_rank(w, hermitian=True))
+        if not missing:
+            return ()
+        return (f"the initial matrix lacks rank: {missing} direction(s) are never learned",)
+    order = np.argsort(-a, kind="stable")
+    order = order[a[order] > 0]
+    gone = order[cholesky_pivots(w[np.ix_(order, order)]) == 0]
+    if not len(gone):
+        return ()
+    named = ", ".join(str(k + 1) for k in sorted(gone))
+    return (f"the initial matrix lacks rank: concept {named} (counted from 1) is never learned",)
