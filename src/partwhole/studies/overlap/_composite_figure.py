@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from partwhole.studies import COLOURS
-from partwhole.studies.overlap import _plots as plots
+from partwhole.studies import _plots as plots
 from partwhole.studies.overlap._composites import FIXED, KINDS
 
 DISTANCES = (0, 2, 4, 6, 8)

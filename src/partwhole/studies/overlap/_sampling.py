@@ -18,6 +18,14 @@ ACTIVATIONS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "gaussian": lambda x: np.exp(-(x**2)),
 }
 
+NETWORKS = {
+    "relu": "ReLU",
+    "leaky_relu": "leaky ReLU",
+    "step": "step",
+    "rectified_quadratic": "rectified quadratic",
+    "gaussian": "Gaussian",
+}
+
 
 def one_hot(components: Int[np.ndarray, "n C"], n_values: int) -> Float[np.ndarray, "n p"]:
     """Return tuples as unit-norm concatenated one-hot inputs."""

@@ -25,9 +25,9 @@ from matplotlib.figure import Figure
 
 from partwhole.limits import memorization_leak
 from partwhole.studies import Arrays, Cells, Claim, Config
+from partwhole.studies import _plots as plots
 from partwhole.studies._claim import Relation
 from partwhole.studies.overlap import _composites as composites
-from partwhole.studies.overlap import _plots as plots
 from partwhole.studies.overlap._composite_figure import (
     DISTANCES,
     NAMES,

@@ -10,8 +10,8 @@ from partwhole.features import OverlapKernel
 from partwhole.limits import max_margin
 from partwhole.measures import conjunction_coefficients
 from partwhole.studies import Arrays, Cells, Claim, Config
+from partwhole.studies._plots import QUIET, look, panels
 from partwhole.studies.overlap._context import REPRESENTATIONS
-from partwhole.studies.overlap._plots import QUIET, look, panels
 from partwhole.tasks import Task, context_dependence
 
 QUESTION = (

@@ -10,7 +10,8 @@ from matplotlib.figure import Figure
 from partwhole.features import OverlapKernel
 from partwhole.limits import epsilon_svr, interpolate, interpolation_sweep
 from partwhole.studies import COLOURS, Arrays, Cells, Claim, Config
-from partwhole.studies.overlap import _plots as plots
+from partwhole.studies import _plots as plots
+from partwhole.studies.overlap._answers import held_out_line
 from partwhole.tasks import Task, dispersed_addition, symbolic_addition
 
 QUESTION = (
@@ -82,7 +83,7 @@ def _leak() -> Arrays:
         task = symbolic_addition(VALUES, anchors[p])
         kernel = OverlapKernel.from_salience([salience])
         solved = epsilon_svr(task, kernel, epsilon=0.1), interpolate(task, kernel, intercept="free")
-        lines = [plots.held_out_line(task, limit.predictions)[0].mean() for limit in solved]
+        lines = [held_out_line(task, limit.predictions)[0].mean() for limit in solved]
         slopes.append(lines)
     return {"slopes": np.array(slopes)}
 

@@ -17,7 +17,7 @@ from partwhole.limits import (
     partial_exposure_margin,
 )
 from partwhole.studies import Arrays, Cells, Claim, Config
-from partwhole.studies.overlap._plots import COLOURS, QUIET, look, name, panels
+from partwhole.studies._plots import COLOURS, QUIET, look, name, panels
 from partwhole.tasks import invariance, partial_exposure
 
 QUESTION = (

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from partwhole.features import OverlapKernel
 from partwhole.limits import addition_law, interpolate, memorization_leak
 from partwhole.studies import Arrays, Cells, Claim, Config
-from partwhole.studies.overlap import _plots as plots
+from partwhole.studies import _plots as plots
 from partwhole.tasks import symbolic_addition
 
 QUESTION = (

@@ -10,8 +10,9 @@ from matplotlib.figure import Figure
 from partwhole.features import OverlapKernel
 from partwhole.limits import effective_salience, interpolate, memorization_leak
 from partwhole.studies import Arrays, Cells, Claim, Config
-from partwhole.studies.overlap import _plots as plots
+from partwhole.studies import _plots as plots
 from partwhole.studies.overlap import _sampling as sampling
+from partwhole.studies.overlap._answers import held_out_line
 from partwhole.tasks import symbolic_addition
 from partwhole.tasks._build import full_grid
 
@@ -71,7 +72,7 @@ def _theory() -> Arrays:
         task = symbolic_addition(VALUES, anchors)
         for i, kernel in enumerate(kernels):
             solved = interpolate(task, kernel, intercept="free")
-            slopes[i, j] = plots.held_out_line(task, solved.predictions)[0].mean()
+            slopes[i, j] = held_out_line(task, solved.predictions)[0].mean()
     return {"slopes": slopes, "salience": np.array([kernel.salience[0] for kernel in kernels])}
 
 
@@ -94,7 +95,7 @@ def _features(seed: int, width: int) -> Arrays:
         system[n, n] = 0.0
         solved = np.linalg.solve(system, np.append(task.train_targets, 0.0))
         predictions = gram[:, seen] @ solved[:-1] + solved[-1]
-        slopes.append(plots.held_out_line(task, predictions)[0].mean())
+        slopes.append(held_out_line(task, predictions)[0].mean())
     return {"slopes": np.array(slopes)}
 
 

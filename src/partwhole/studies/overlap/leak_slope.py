@@ -10,7 +10,8 @@ from matplotlib.figure import Figure
 from partwhole.features import OverlapKernel
 from partwhole.limits import addition_law, interpolate, memorization_leak
 from partwhole.studies import Arrays, Cells, Claim, Config
-from partwhole.studies.overlap import _plots as plots
+from partwhole.studies import _plots as plots
+from partwhole.studies.overlap._answers import held_out_line
 from partwhole.tasks import Task, symbolic_addition
 
 QUESTION = (
@@ -46,7 +47,7 @@ PRESETS: dict[str, list[Config]] = {
 def _line(task: Task, kernel: OverlapKernel, rule: str = "free") -> list[float]:
     """Solve the task; return the held-out slopes, the offset, the residual and the error."""
     solved = interpolate(task, kernel, intercept=rule)
-    slopes, offset, residual = plots.held_out_line(task, solved.predictions)
+    slopes, offset, residual = held_out_line(task, solved.predictions)
     return [*slopes, offset, residual, solved.test_error]
 
 

@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 from partwhole.features import OverlapKernel
 from partwhole.limits import interpolate, margin_sweep, shortcut_boundary, shortcut_margin
 from partwhole.studies import Arrays, Cells, Claim, Config
+from partwhole.studies._plots import QUIET, look, name, panels
 from partwhole.studies.overlap._context import (
     FITS,
     GRID,
@@ -23,7 +24,7 @@ from partwhole.studies.overlap._context import (
     solved_corner,
     solved_margins,
 )
-from partwhole.studies.overlap._plots import NETWORKS, QUIET, look, name, panels
+from partwhole.studies.overlap._sampling import NETWORKS
 from partwhole.tasks import context_dependence
 
 QUESTION = (

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from partwhole.features import OverlapKernel, deep_limit
 from partwhole.studies import Arrays, Cells, Claim, Config
-from partwhole.studies.overlap import _plots as plots
+from partwhole.studies import _plots as plots
 from partwhole.studies.overlap import _sampling as sampling
 
 QUESTION = (
@@ -51,7 +51,7 @@ PEAKS = {
 
 
 def _preset(seeds: int, width: int, features: int) -> list[Config]:
-    theory: list[Config] = [{"part": "theory", "nonlinearity": n} for n in plots.NETWORKS]
+    theory: list[Config] = [{"part": "theory", "nonlinearity": n} for n in sampling.NETWORKS]
     sampled: list[Config] = [
         {"part": "sampled", "seed": seed, "width": width, "features": features}
         for seed in range(seeds)
@@ -70,7 +70,7 @@ def cell(config: Config) -> Arrays:
     if config["part"] == "theory":
         return _theory(config["nonlinearity"])
     rng = np.random.default_rng(config["seed"])
-    layers = [sampling.layers(name, config["width"], SHOWN[-1], rng) for name in plots.NETWORKS]
+    layers = [sampling.layers(name, config["width"], SHOWN[-1], rng) for name in sampling.NETWORKS]
     return {"layers": np.stack(layers), "one": sampling.one_layer(config["features"], rng)}
 
 
@@ -104,7 +104,7 @@ def _theory(nonlinearity: str) -> Arrays:
 def gather(cells: Cells) -> xr.Dataset:
     theory = {c["nonlinearity"]: found for c, found in cells if c["part"] == "theory"}
     sampled = [(config, found) for config, found in cells if config["part"] == "sampled"]
-    names = list(plots.NETWORKS)
+    names = list(sampling.NETWORKS)
 
     def together(key: str) -> np.ndarray:
         return np.stack([theory[name][key] for name in names])
@@ -189,7 +189,7 @@ def claims(data: xr.Dataset) -> list[Claim]:
                 (low, high),
             )
         )
-    for name, label in plots.NETWORKS.items():
+    for name, label in sampling.NETWORKS.items():
         mean, low, high = plots.mean_interval(data.sampled.sel(network=name, early=3).values)
         theory = data.salience.sel(network=name, kind="nngp", size=3, layer=3, order=3)
         found.append(
@@ -204,7 +204,7 @@ def claims(data: xr.Dataset) -> list[Claim]:
             )
         )
     pairs = data.salience.sel(kind="nngp", size=3, order=2)
-    for name, label in plots.NETWORKS.items():
+    for name, label in sampling.NETWORKS.items():
         found.append(
             Claim(
                 f"The salience of pairs, S(2;3), rises with depth and then falls: its peak for "
@@ -229,7 +229,7 @@ def claims(data: xr.Dataset) -> list[Claim]:
         )
     )
     deepest = data.deep.isel(depth=-1)
-    for name, label in plots.NETWORKS.items():
+    for name, label in sampling.NETWORKS.items():
         plateau = float(data.limit.sel(network=name, size=3, order=3))
         found.append(
             Claim(
@@ -294,7 +294,7 @@ def figure(data: xr.Dataset) -> Figure:
     )
     shown = list(SHOWN)
     for order, ax in zip((1, 2, 3), (axes[0, 0], axes[0, 1], axes[1, 0]), strict=True):
-        for i, name in enumerate(plots.NETWORKS):
+        for i, name in enumerate(sampling.NETWORKS):
             curve = data.salience.sel(network=name, kind="nngp", size=3, order=order)
             ax.plot(layers, curve, **plots.look(i))
             at = {"network": name, "order3": order, "early": shown}
@@ -305,7 +305,7 @@ def figure(data: xr.Dataset) -> Figure:
         ax.axhline(1 / comb(3, order), color=plots.QUIET, linestyle=":", linewidth=1)
         what = ("single components", "pairs", "full conjunction")[order - 1]
         ax.set_title(f"S({order};3), {what}")
-    for i, name in enumerate(plots.NETWORKS):
+    for i, name in enumerate(sampling.NETWORKS):
         single = data.salience.sel(network=name, kind="nngp", size=2, order=1)
         axes[1, 1].plot(layers, single, **plots.look(i))
         full = data.salience.sel(network=name, kind="nngp", size=4, order=4)
@@ -342,6 +342,6 @@ def _name_networks(single: Axes, pairs: Axes, full: Axes, two: Axes, *_: Axes) -
         "gaussian": (pairs, 2.4, 0.185),
     }
     for i, (name, (ax, x, y)) in enumerate(places.items()):
-        plots.name(ax, x, y, plots.NETWORKS[name], plots.COLOURS[i])
+        plots.name(ax, x, y, sampling.NETWORKS[name], plots.COLOURS[i])
     plots.name(full, 20.5, 0.16, "lines: infinite width\nmarkers: sampled", ha="right")
     plots.name(two, 6.0, 0.42, "black: tangent\nkernel of ReLU")

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 from partwhole.limits import solvability
 from partwhole.studies import Arrays, Cells, Claim, Config
-from partwhole.studies.overlap._plots import QUIET, look, name, panels
+from partwhole.studies._plots import QUIET, look, name, panels
 from partwhole.tasks import (
     Task,
     associative_inference,

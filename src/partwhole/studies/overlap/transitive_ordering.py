@@ -10,7 +10,7 @@ from partwhole.features import OverlapKernel
 from partwhole.limits import interpolate, max_margin, solvability, transitive_ranks
 from partwhole.measures import accuracy
 from partwhole.studies import Arrays, Cells, Claim, Config
-from partwhole.studies.overlap._plots import QUIET, look, name, panels
+from partwhole.studies._plots import QUIET, look, name, panels
 from partwhole.tasks import Task, transitive_ordering
 
 QUESTION = (

@@ -14,9 +14,9 @@ from partwhole import studies
 from partwhole.features import OverlapKernel
 from partwhole.limits import Equal, Quadratic, interpolate, least_cost, memorization_leak
 from partwhole.measures import salience, slope
+from partwhole.studies import _plots as plots
 from partwhole.studies.overlap import _composite_figure, composite_digits
 from partwhole.studies.overlap import _composites as composites
-from partwhole.studies.overlap import _plots as plots
 from partwhole.tasks.images import compose_images, digit_images
 
 SMALL = {"width": 800, "measured": 10, "averaged": 90, "per_tuple": [5, 20]}

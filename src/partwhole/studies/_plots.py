@@ -1,4 +1,4 @@
-"""What the overlap studies share: how lines and points look, slopes and intervals."""
+"""What all studies share: how lines and points look, and intervals over samples."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from scipy import stats
 
-from partwhole.studies import COLOURS as COLOURS
-from partwhole.tasks import Task
+from partwhole.studies._figure import COLOURS as COLOURS
 
 WIDTH = 5.6  # inches; narrow enough that 10 pt type is still read on a phone
 QUIET = "#767676"
@@ -24,13 +23,6 @@ DASHES: tuple[Any, ...] = (
     (0, (5, 1.5, 1.2, 1.5)),
     (0, (8, 3)),
 )
-NETWORKS = {
-    "relu": "ReLU",
-    "leaky_relu": "leaky ReLU",
-    "step": "step",
-    "rectified_quadratic": "rectified quadratic",
-    "gaussian": "Gaussian",
-}
 
 
 def look(index: int, *, line: bool = True, **changes: Any) -> dict[str, Any]:
@@ -73,23 +65,3 @@ def mean_interval(samples: Float[np.ndarray, "n *k"], confidence: float = 0.95) 
     centre = samples.mean(axis=0)
     half = stats.t.ppf(0.5 + confidence / 2, n - 1) * samples.std(axis=0, ddof=1) / np.sqrt(n)
     return np.stack([centre, centre - half, centre + half])
-
-
-def held_out_line(task: Task, predictions: np.ndarray) -> tuple[np.ndarray, float, float]:
-    """Fit held-out predictions by a line in the components' values.
-
-    Returns
-    -------
-    slopes : float array, shape (C,)
-    intercept : float
-    residual : float
-        Largest distance of a held-out prediction from the line.
-    """
-    columns = [
-        np.asarray(values, dtype=float)[index]
-        for values, index in zip(task.values, task.test_components.T, strict=True)
-    ]
-    design = np.column_stack([*columns, np.ones(task.n_test)])
-    held_out = predictions[~task.is_train]
-    found = np.linalg.lstsq(design, held_out, rcond=None)[0]
-    return found[:-1], float(found[-1]), float(np.abs(design @ found - held_out).max())
