@@ -65,7 +65,7 @@ class Path:
     notes: tuple[str, ...] = ()
     valid: bool = True
 
-    def outputs(self, probes: Float[np.ndarray, "*k d"]) -> Float[np.ndarray, "*batch T *k d"]:
+    def outputs(self, probes: Float[np.ndarray, "*k d"]) -> Float[np.ndarray, "*answers d"]:
         """Return the answers to one probe or to several, at every time.
 
         Parameters
@@ -93,7 +93,7 @@ class Path:
             found = found + (self.offsets if probes.ndim == 1 else self.offsets[..., None])
         return found if probes.ndim == 1 else np.swapaxes(found, -1, -2)
 
-    def loss(self, probes: Float[np.ndarray, "*k d"]) -> Float[np.ndarray, "*batch T *k"]:
+    def loss(self, probes: Float[np.ndarray, "*k d"]) -> Float[np.ndarray, "*answers"]:
         r"""Return :math:`\frac12 \|f(z) - z\|^2` at each probe z, at every time.
 
         Parameters

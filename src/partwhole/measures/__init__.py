@@ -8,21 +8,51 @@ from partwhole.measures.additivity import (
     conjunction_coefficients,
 )
 from partwhole.measures.count_salience import CountSalience, count_salience
+from partwhole.measures.diagnosis import Diagnosis, Progress, diagnose
+from partwhole.measures.extrema import Extrema, descents, extrema, noise_threshold
+from partwhole.measures.hierarchy import OrderViolations, order_violations
+from partwhole.measures.learning import (
+    LearningOrder,
+    Slowing,
+    learning_order,
+    learning_times,
+    slowing,
+)
 from partwhole.measures.salience import Salience, salience
 from partwhole.measures.slope import Slope, item_values, slope
+from partwhole.measures.swing import Retreat, Swing, retreat, swing, swing_amplitude
 
 __all__ = [
     "Accuracy",
     "Additivity",
     "ConjunctionCoefficients",
     "CountSalience",
+    "Diagnosis",
+    "Extrema",
+    "LearningOrder",
+    "OrderViolations",
+    "Progress",
+    "Retreat",
     "Salience",
     "Slope",
+    "Slowing",
+    "Swing",
     "accuracy",
     "additivity",
     "conjunction_coefficients",
     "count_salience",
+    "descents",
+    "diagnose",
+    "extrema",
     "item_values",
+    "learning_order",
+    "learning_times",
+    "noise_threshold",
+    "order_violations",
+    "retreat",
     "salience",
     "slope",
+    "slowing",
+    "swing",
+    "swing_amplitude",
 ]

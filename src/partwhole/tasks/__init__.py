@@ -1,5 +1,7 @@
 """What is learned, and what is held out."""
 
+from partwhole.tasks._combinations import Combinations as Combinations
+from partwhole.tasks._identity_sample import IdentitySample as IdentitySample
 from partwhole.tasks._task import Task as Task
 from partwhole.tasks.addition import dispersed_addition as dispersed_addition
 from partwhole.tasks.addition import symbolic_addition as symbolic_addition
@@ -12,11 +14,15 @@ from partwhole.tasks.images import digit_images as digit_images
 from partwhole.tasks.relations import associative_inference as associative_inference
 from partwhole.tasks.relations import transitive_equivalence as transitive_equivalence
 from partwhole.tasks.relations import transitive_ordering as transitive_ordering
+from partwhole.tasks.structured_identity import StructuredIdentity as StructuredIdentity
 from partwhole.tasks.table import from_frame as from_frame
 from partwhole.tasks.toys import invariance as invariance
 from partwhole.tasks.toys import partial_exposure as partial_exposure
 
 __all__ = [
+    "Combinations",
+    "IdentitySample",
+    "StructuredIdentity",
     "Task",
     "associative_inference",
     "class_assignment",

@@ -1,0 +1,390 @@
+r"""Training of deep linear networks whose layers are free, over the population, as flow or steps.
+
+A network :math:`f(x) = W_L (\cdots (W_1 x + b_1) \cdots) + b_L` is the affine map
+:math:`f(x) = W x + b`. Its loss :math:`\frac12 E\|f(x) - x\|^2` needs of the inputs no more than
+their second moment A, and their mean m where there are biases; so do its gradients, which are
+exact here: no sample is drawn. With :math:`H_l` the map from the input to layer l and
+:math:`G = (W - I) A` (all on :math:`(x, 1)` where there are biases),
+
+.. math:: \nabla_{W_l} L = (W_L \cdots W_{l+1})^\top \, G \, H_{l-1}^\top .
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import diffrax
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.flatten_util import ravel_pytree
+from jaxtyping import Array, Float, Int
+
+from partwhole._checks import require
+from partwhole._types import Real
+from partwhole.flows._inputs import SYMMETRY, grid, moment
+from partwhole.flows._path import Outcome, Path
+from partwhole.flows._precision import in_float64
+
+# A layer is its matrix and, for networks with biases, its bias.
+Layer = tuple[Array, ...]
+Layers = tuple[Layer, ...]
+
+
+@in_float64
+def deep_linear_flow(
+    weights: Sequence[Float[np.ndarray, "..."]],
+    second_moment: Float[np.ndarray, "d d"],
+    times: Float[np.ndarray, " T"],
+    *,
+    biases: Sequence[Float[np.ndarray, "..."]] | None = None,
+    mean: Float[np.ndarray, " d"] | None = None,
+    rtol: Real = 1e-9,
+    atol: Real = 1e-12,
+    max_steps: int = 65_536,
+) -> Path:
+    r"""Integrate gradient flow of a deep linear network that learns the identity.
+
+    .. math:: \dot W_l = -\nabla_{W_l} L, \qquad
+        L = \tfrac12 E\|f(x) - x\|^2 = \tfrac12 \mathrm{tr}[(W - I) A (W - I)^\top]
+
+    where the last form is that of networks without biases.
+
+    Parameters
+    ----------
+    weights : sequence of float arrays, shapes (h_l, h_{l-1})
+        From the first layer to the last; the first takes d inputs, the last gives d outputs. With
+        the same leading axes on all of them, many networks at once.
+    second_moment : float array, shape (d, d)
+        A = E[x x'].
+    times : float array, shape (T,)
+        Increasing, from 0 or later, in gradient time.
+    biases : sequence of float arrays, shapes (h_l,), keyword-only, default None
+        One for each layer, with the leading axes of the weights. All are trained.
+    mean : float array, shape (d,), keyword-only, default None
+        E[x]; for networks with biases, and only for them.
+    rtol, atol : float, keyword-only, defaults 1e-9 and 1e-12
+        Tolerances on the weights.
+    max_steps : int, keyword-only, default 65536
+
+    Returns
+    -------
+    Path
+        Of the end-to-end map, in gradient time; `offsets` holds b where there are biases.
+
+    Raises
+    ------
+    InputError
+        For layers that don't fit onto each other or onto the second moment, biases without a
+        mean or a mean without biases, or times that do not increase from 0.
+
+    Notes
+    -----
+    Derived here. One layer relaxes as :math:`W(t) = I - (I - W_0) e^{-At}`. Without biases the
+    flow conserves :math:`W_{l+1}^\top W_{l+1} - W_l W_l^\top` for each pair of layers. The tied
+    network is none of these: its two layers share their gradients.
+
+    Examples
+    --------
+    >>> w1, w2 = np.array([[0.2, 0.1], [0.1, 0.2]]), np.array([[0.2, 0.0], [0.1, 0.3]])
+    >>> path = deep_linear_flow([w1, w2], np.diag([0.5, 2.0]), np.array([0.0, 2.0, 20.0]))
+    >>> path.states[0].round(4).tolist()
+    [[0.04, 0.02], [0.05, 0.07]]
+    >>> path.loss(np.array([1.0, 2.0])).round(3)
+    array([2.061, 0.288, 0.   ])
+    """
+    require(rtol > 0 and atol > 0, "rtol and atol are positive", f"{rtol}, {atol}", "use 1e-9")
+    asked = grid(times)
+    layers, m, batch = _door(weights, second_moment, biases, mean)
+    found, done = _flows(
+        layers, m, jnp.asarray(asked), jnp.asarray([rtol, atol], dtype=float), max_steps
+    )
+    outcome = Outcome.REACHED if bool(np.asarray(done).all()) else Outcome.MAX_STEPS
+    return _path(asked, found, batch, outcome)
+
+
+@in_float64
+def deep_linear_descent(
+    weights: Sequence[Float[np.ndarray, "..."]],
+    second_moment: Float[np.ndarray, "d d"],
+    *,
+    steps: int,
+    step_size: Real,
+    biases: Sequence[Float[np.ndarray, "..."]] | None = None,
+    mean: Float[np.ndarray, " d"] | None = None,
+    record: Sequence[int] | Int[np.ndarray, " T"] | None = None,
+) -> Path:
+    r"""Train a deep linear network that learns the identity by gradient descent on all inputs.
+
+    Parameters
+    ----------
+    weights : sequence of float arrays, shapes (h_l, h_{l-1})
+        As in `deep_linear_flow`.
+    second_moment : float array, shape (d, d)
+    steps : int, keyword-only
+    step_size : float, keyword-only
+        Below `deep_stability_limit`.
+    biases, mean : keyword-only, default None
+        As in `deep_linear_flow`.
+    record : sequence of int, keyword-only, default all
+        The steps to keep, increasing, from 0 (the start) to `steps`.
+
+    Returns
+    -------
+    Path
+        In gradient time, step k at k times `step_size`. Its outcome is `DIVERGED` where the
+        numbers are no longer finite.
+
+    Raises
+    ------
+    InputError
+        As `deep_linear_flow`, for a step size at or beyond the stability limit, and for steps to
+        record that don't increase or don't exist.
+
+    Notes
+    -----
+    Derived here: on linear networks a batch enters its gradient through its second moment
+    alone, so that this is training on the whole population.
+
+    Examples
+    --------
+    >>> w = 0.3 * np.array([[1, 0.5], [0.5, 1]])
+    >>> path = deep_linear_descent(
+    ...     [w, w, w], np.diag([0.5, 2.0]), steps=4000, step_size=0.01, record=[0, 400, 4000]
+    ... )
+    >>> path.times.tolist(), path.loss(np.array([1.0, 2.0])).round(4)
+    ([0.0, 4.0, 40.0], array([2.1069, 0.4027, 0.    ]))
+    """
+    require(steps >= 1, "steps is at least 1", steps, "ask for one or more")
+    layers, m, batch = _door(weights, second_moment, biases, mean)
+    limit = deep_stability_limit(second_moment, len(layers), mean=mean)
+    require(
+        0 < step_size < limit,
+        f"a step size lies between 0 and the stability limit {limit:.4g} of {len(layers)} layer(s)",
+        f"{step_size:g}",
+        "take a smaller step",
+    )
+    kept = np.arange(steps + 1) if record is None else np.asarray(record)
+    require(
+        kept.ndim == 1
+        and len(kept) > 0
+        and np.issubdtype(kept.dtype, np.integer)
+        and bool((np.diff(kept) > 0).all())
+        and kept[0] >= 0
+        and kept[-1] <= steps,
+        f"steps to record are whole numbers that increase, from 0 to {steps}",
+        str(kept.tolist() if kept.size <= 8 else f"{kept.size} numbers"),
+        "leave record out to keep all of them",
+    )
+    gaps = jnp.asarray(np.diff(kept, prepend=0))
+    found = _descents(layers, m, gaps, jnp.asarray(float(step_size)))
+    finite = all(bool(jnp.isfinite(each).all()) for each in found)
+    outcome = Outcome.REACHED if finite else Outcome.DIVERGED
+    return _path(float(step_size) * kept, found, batch, outcome)
+
+
+def deep_stability_limit(
+    second_moment: Float[np.ndarray, "d d"],
+    n_layers: int,
+    *,
+    mean: Float[np.ndarray, " d"] | None = None,
+) -> float:
+    r"""Return the step size from which on no network that has learned the identity is stable.
+
+    .. math:: \eta = \frac{2}{L \, \lambda_{\max}}
+
+    for L layers and the largest eigenvalue of A. It is necessary, not sufficient: layers of
+    unequal size are sharper, and at the start of training other limits may bind.
+
+    Parameters
+    ----------
+    second_moment : float array, shape (d, d)
+    n_layers : int
+        L.
+    mean : float array, shape (d,), keyword-only, default None
+        For networks with biases. Then the eigenvalue is that of the covariance
+        :math:`A - m m^\top`, since deep networks can centre their inputs on the way; for one
+        layer, which can't, of the second moment of (x, 1).
+
+    Returns
+    -------
+    float
+
+    Notes
+    -----
+    Derived here. Where the loss is zero its Hessian is that of the linearised network. Along a
+    residual :math:`v v^\top`, v the leading eigenvector of A, it is
+    :math:`\lambda_{\max} \sum_l p_l^2 q_l^2` with :math:`p_l = |(W_L \cdots W_{l+1})^\top v|` and
+    :math:`q_l = |W_{l-1} \cdots W_1 v|`. Since the product of all layers is the identity,
+    :math:`p_l q_{l+1} \ge 1` and :math:`p_L = q_1 = 1`; hence :math:`\prod_l p_l q_l \ge 1`, and
+    the sum is at least L. Layers that are all the identity reach it.
+
+    Examples
+    --------
+    >>> deep_stability_limit(np.diag([4.0, 0.5]), 2)
+    0.25
+    """
+    require(n_layers >= 1, "a network has at least one layer", n_layers, "pass 1 or more")
+    spread = moment(second_moment, len(second_moment))
+    if mean is not None:
+        both = _augmented(spread, mean)
+        spread = both if n_layers == 1 else spread - np.outer(mean, mean)
+    return float(2.0 / (n_layers * max(np.linalg.eigvalsh(spread)[-1], 1e-300)))
+
+
+def _augmented(a: np.ndarray, mean: np.ndarray) -> np.ndarray:
+    """Return the second moment of (x, 1), once mean and second moment are seen to agree."""
+    m = np.asarray(mean, dtype=float)
+    both = None
+    if m.shape == (len(a),) and np.isfinite(m).all():
+        both = np.block([[a, m[:, None]], [m[None, :], np.ones((1, 1))]])
+    require(
+        both is not None and np.linalg.eigvalsh(both)[0] >= -SYMMETRY * (1.0 + a.max()),
+        "the mean goes with the second moment: A - m m' has no negative eigenvalue",
+        f"a mean of shape {m.shape}" if both is None else str(m.tolist()),
+        "pass E[x] and E[x x'] of the same inputs",
+    )
+    return np.asarray(both)
+
+
+def _door(
+    weights: Sequence[np.ndarray],
+    second_moment: np.ndarray,
+    biases: Sequence[np.ndarray] | None,
+    mean: np.ndarray | None,
+) -> tuple[Layers, Float[Array, "m m"], tuple[int, ...]]:
+    """Check networks; return them along one axis, with the moment that moves them."""
+    d = len(second_moment)
+    a = moment(second_moment, d)
+    w = [np.asarray(each, dtype=float) for each in weights]
+    shapes = ", ".join(str(each.shape) for each in w) or "none"
+    require(
+        len(w) > 0 and all(each.ndim >= 2 and np.isfinite(each).all() for each in w),
+        "weights are finite matrices, one for each layer",
+        f"shapes {shapes}",
+        "pass a list of arrays (outputs, inputs), the first layer first",
+    )
+    batch = w[0].shape[:-2]
+    sizes = [d, *(each.shape[-2] for each in w)]
+    require(
+        all(
+            each.shape == (*batch, *pair)
+            for each, pair in zip(w, zip(sizes[1:], sizes[:-1], strict=True), strict=True)
+        )
+        and sizes[-1] == d,
+        f"each layer takes what the one before it gives, from {d} inputs to {d} outputs",
+        f"shapes {shapes}",
+        "order them from first to last, with the same leading axes",
+    )
+    require(
+        (biases is None) == (mean is None),
+        "biases move by the inputs' mean, so they are passed together",
+        "biases without a mean" if mean is None else "a mean without biases",
+        "pass identity.mean() with biases, or neither",
+    )
+    flat = [each.reshape(-1, *each.shape[-2:]) for each in w]
+    if biases is None or mean is None:
+        return tuple((jnp.asarray(each),) for each in flat), jnp.asarray(a), batch
+    b = [np.asarray(each, dtype=float) for each in biases]
+    require(
+        [each.shape for each in b] == [(*batch, size) for size in sizes[1:]]
+        and all(np.isfinite(each).all() for each in b),
+        "each layer has a finite bias with an entry for each of its outputs",
+        f"shapes {', '.join(str(each.shape) for each in b)} for weights of shapes {shapes}",
+        "pass zeros of those shapes to start from none",
+    )
+    pairs = zip(flat, (each.reshape(-1, each.shape[-1]) for each in b), strict=True)
+    layers = tuple((jnp.asarray(one), jnp.asarray(other)) for one, other in pairs)
+    return layers, jnp.asarray(_augmented(a, mean)), batch
+
+
+def _path(
+    times: np.ndarray, found: tuple[Array, ...], batch: tuple[int, ...], outcome: Outcome
+) -> Path:
+    states, *offsets = (
+        np.asarray(each).reshape(*batch, len(times), *each.shape[2:]) for each in found
+    )
+    return Path(times, states, "gradient", outcome, offsets[0] if offsets else None)
+
+
+def _maps(layers: Layers, inputs: Array) -> list[Array]:
+    """Return the maps from the input, or from (x, 1), to every layer."""
+    maps = [inputs]
+    for weight, *bias in layers:
+        out = weight @ maps[-1]
+        maps.append(out.at[:, -1].add(bias[0]) if bias else out)
+    return maps
+
+
+def _inputs(layers: Layers, m: Array) -> Array:
+    """Return the identity, on (x, 1) where there are biases."""
+    return jnp.eye(layers[0][0].shape[1], m.shape[0], dtype=m.dtype)
+
+
+def _end_to_end(layers: Layers, m: Array) -> tuple[Array, ...]:
+    d = layers[0][0].shape[1]
+    last = _maps(layers, _inputs(layers, m))[-1]
+    return (last,) if len(layers[0]) == 1 else (last[:, :d], last[:, d])
+
+
+def _gradients(layers: Layers, m: Array) -> Layers:
+    inputs = _inputs(layers, m)
+    maps = _maps(layers, inputs)
+    back, found = (maps[-1] - inputs) @ m, []
+    for (weight, *bias), below in zip(reversed(layers), reversed(maps[:-1]), strict=True):
+        found.append((back @ below.T, back[:, -1]) if bias else (back @ below.T,))
+        back = weight.T @ back
+    return tuple(reversed(found))
+
+
+def _flow(
+    layers: Layers, m: Array, times: Array, tolerances: Array, max_steps: int
+) -> tuple[Layers, Array]:
+    """Return the layers at every time, and whether the last time was reached."""
+
+    start, apart = ravel_pytree(layers)  # one vector compiles in half the time of many matrices
+
+    def velocity(_: object, now: Array, m: Array) -> Array:
+        return -ravel_pytree(_gradients(apart(now), m))[0]
+
+    found = diffrax.diffeqsolve(
+        diffrax.ODETerm(velocity),
+        diffrax.Tsit5(),
+        t0=jnp.zeros_like(times[-1]),
+        t1=times[-1],
+        dt0=None,
+        y0=start,
+        args=m,
+        saveat=diffrax.SaveAt(ts=times),
+        stepsize_controller=diffrax.PIDController(rtol=tolerances[0], atol=tolerances[1]),
+        max_steps=max_steps,
+        throw=False,
+    )
+    reached = jnp.asarray(found.ys)  # infinite where the steps ran out
+    reached = jax.vmap(apart)(jnp.where(jnp.isfinite(reached), reached, jnp.nan))
+    return reached, found.result == diffrax.RESULTS.successful
+
+
+def _flow_of_maps(
+    layers: Layers, m: Array, times: Array, tolerances: Array, max_steps: int
+) -> tuple[tuple[Array, ...], Array]:
+    reached, done = _flow(layers, m, times, tolerances, max_steps)
+    return jax.vmap(_end_to_end, in_axes=(0, None))(reached, m), done
+
+
+_flows = jax.jit(jax.vmap(_flow_of_maps, in_axes=(0, None, None, None, None)), static_argnums=4)
+
+
+def _descent(layers: Layers, m: Array, gaps: Array, step_size: Array) -> tuple[Array, ...]:
+    def step(_: Array, now: Layers) -> Layers:
+        return jax.tree.map(lambda w, g: w - step_size * g, now, _gradients(now, m))
+
+    def onward(now: Layers, gap: Array) -> tuple[Layers, tuple[Array, ...]]:
+        now = jax.lax.fori_loop(jnp.zeros_like(gap), gap, step, now)
+        return now, _end_to_end(now, m)
+
+    _, found = jax.lax.scan(onward, layers, gaps)
+    return found
+
+
+_descents = jax.jit(jax.vmap(_descent, in_axes=(0, None, None, None)))

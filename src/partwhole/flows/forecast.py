@@ -1,0 +1,192 @@
+"""All that theory says of one task and one start: order, times, rise and fall of the error."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from textwrap import wrap
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from jaxtyping import Float
+
+from partwhole._checks import require
+from partwhole.flows._path import Path
+from partwhole.flows.cholesky_path import cholesky_path
+from partwhole.flows.clocks import LearningClocks, learning_clocks
+from partwhole.flows.stages import Stages, stages
+from partwhole.flows.tied import tied_flow
+from partwhole.measures import Extrema, Swing, extrema, swing
+from partwhole.tasks import StructuredIdentity
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+POINTS = 2_000
+
+
+@dataclass(frozen=True, eq=False)
+class Forecast:
+    """Hold what a tied two-layer network will do from its start.
+
+    Parameters
+    ----------
+    task : StructuredIdentity
+    clocks : LearningClocks
+        When each concept is half learned, read from the initial matrix alone.
+    path : Path
+        The flow, integrated.
+    stages : Stages
+        What grows, peaks and is learned along the flow.
+    loss : float array, shape (T,)
+        The error at the unseen combination along the flow.
+    extrema, formula : Extrema
+        Its inner minima and maxima: along the flow, and by the closed form without integrating.
+    formula_valid : bool
+        Whether the closed form is asked within the conditions under which it is accurate.
+    swing : Swing
+        The largest rise of that error, relative to half the square of the last learned mean.
+    """
+
+    task: StructuredIdentity
+    clocks: LearningClocks
+    path: Path
+    stages: Stages
+    loss: Float[np.ndarray, " T"]
+    extrema: Extrema
+    formula: Extrema
+    formula_valid: bool
+    swing: Swing
+
+    @property
+    def order(self) -> tuple[int, ...]:
+        """The concepts in the order in which the flow learns them, counted from 0."""
+        times = self.stages.learned[: self.task.n_concepts]
+        return tuple(int(k) for k in np.argsort(times, kind="stable") if np.isfinite(times[k]))
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a table with a row for each concept: signal, pivot, predicted and integrated time.
+
+        A time is infinite for a concept that is never learned, and NaN where the path ends first.
+        """
+        table = self.clocks.to_frame().rename(columns={"time": "predicted"})
+        flow = self.stages.learned[table["concept"].to_numpy()]
+        never = np.isinf(table["predicted"].to_numpy())
+        table["flow"] = np.where(never, np.inf, flow)
+        return table
+
+    def describe(self) -> str:
+        """Say in a few lines what is learned when, and what the error will do."""
+        unit = f"{self.path.clock} time"
+        lines = [f"In {unit}, from the initial matrix (predicted) and integrated (flow):"]
+        lines.append("concept  mean    signal    predicted  flow")
+        table = self.to_frame()
+        columns = (table[name] for name in ("concept", "signal", "predicted", "flow"))
+        for concept, signal, predicted, flow in zip(*columns, strict=True):
+            mean = self.task.means[concept]
+            lines.append(
+                f"{concept + 1:<8} {mean:<7.4g} {signal:<9.4g} {_time(predicted):<10} {_time(flow)}"
+            )
+        lines.extend(wrap(self._error(), 90))
+        lines.extend(f"Note: {note}." for note in self.path.notes)
+        return "\n".join(lines)
+
+    def _error(self) -> str:
+        if not self.swing.occurs:
+            return "The error at the unseen combination only falls: no swing-by."
+        times, values = self.extrema.times, self.extrema.values
+        turns = [
+            f"{'falls to' if kind == 'minimum' else 'rises to'} {value:.3g} at {time:.3g}"
+            for kind, time, value in zip(self.extrema.kinds, times, values, strict=True)
+        ]
+        return (
+            f"The error at the unseen combination {', '.join(turns)}, then falls: swing-by, "
+            f"a rise of {100 * self.swing.relative:.2g} % of the plateau."
+        )
+
+
+def forecast(
+    task: StructuredIdentity,
+    w0: Float[np.ndarray, "d d"],
+    *,
+    clock: Literal["paper", "gradient"] = "paper",
+    power: int = 1,
+    horizon: float | None = None,
+) -> Forecast:
+    """Foresee how a tied two-layer network learns a task, without training it.
+
+    Parameters
+    ----------
+    task : StructuredIdentity
+    w0 : float array, shape (d, d)
+        Initial input-output matrix UU', symmetric and positive semidefinite, in the frame of the
+        concepts.
+    clock : {"paper", "gradient"}, keyword-only, default "paper"
+    power : {1, 2}, keyword-only, default 1
+        2 puts the square of the second moment in its place, as the published figures do.
+    horizon : float, keyword-only, default None
+        Last time; None is well after the last concept that can be learned.
+
+    Returns
+    -------
+    Forecast
+
+    Raises
+    ------
+    InputError
+        As `tied_flow`; for a truncated task, whose second moment is that of a sample; or when no
+        concept can be learned and no horizon is given.
+
+    Notes
+    -----
+    Yang et al. (ICLR 2025), section 4, for the model; clocks and closed form are derived here.
+
+    Examples
+    --------
+    >>> task = StructuredIdentity(means=[3, 1], scales=[0.05, 0.05])
+    >>> found = forecast(task, 0.01 * np.array([[1, 0.5], [0.5, 1]]))
+    >>> found.order, found.swing.occurs
+    ((0, 1), True)
+    >>> print(found.describe())
+    In paper time, from the initial matrix (predicted) and integrated (flow):
+    concept  mean    signal    predicted  flow
+    1        3       4.503     0.51       0.511
+    2        1       0.5025    4.86       4.85
+    The error at the unseen combination falls to 0.401 at 0.846, rises to 0.445 at 1.66, then
+    falls: swing-by, a rise of 8.8 % of the plateau.
+    """
+    a = task.second_moment()
+    clocks = learning_clocks(w0, a, clock=clock, power=power)
+    ever = np.isfinite(clocks.times)
+    if horizon is None:
+        require(
+            ever.any(),
+            "a horizon is given where no concept can be learned",
+            "an initial matrix without any concept in it",
+            "start from another matrix, or pass horizon=",
+        )
+        # Three relaxation times of the slowest residual after the last clock.
+        pace = 2.0 if clock == "gradient" else 1.0
+        horizon = float(np.max(clocks.times[ever] + 3.0 / (pace * clocks.signals[ever])))
+    require(horizon > 0, "a horizon is a positive time", horizon, "pass the last time of interest")
+    times = np.concatenate([[0.0], np.geomspace(1e-3 * horizon, horizon, POINTS)])
+    path = tied_flow(w0, a, times, clock=clock, power=power)
+    short = cholesky_path(w0, a, times, clock=clock, power=power)
+    loss = path.loss(task.probe)
+    last = clocks.order[int(np.argmax(np.where(ever, clocks.times, -1.0)))]
+    return Forecast(
+        task,
+        clocks,
+        path,
+        stages(path, a),
+        loss,
+        extrema(loss, times),
+        extrema(short.loss(task.probe), times),
+        short.valid,
+        swing(times, loss, plateau=0.5 * float(task.probe[last]) ** 2),
+    )
+
+
+def _time(value: float) -> str:
+    if np.isnan(value):
+        return "later"
+    return "never" if np.isinf(value) else f"{value:.3g}"

@@ -1,0 +1,231 @@
+"""Learned, slow, failed or broken down: what became of a run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING
+
+import numpy as np
+from jaxtyping import Float
+
+from partwhole._checks import require
+from partwhole._types import Real
+from partwhole.measures.extrema import increasing
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+# A matrix of entries near 1 has its eigenvalues to 1e-15; the first lost ones are near -1e-8.
+NEGATIVE = -1e-10
+
+
+class Progress(Enum):
+    """Say how far a concept, or a run, has come; the value is a sentence with the remedy."""
+
+    LEARNED = "learned"
+    SLOW = "still being learned when the run ended; train longer"
+    FAILED = (
+        "failed: it stopped changing before it was learned; start from a matrix of higher rank, "
+        "wider layers or larger weights, or look whether the inputs vary along this concept"
+    )
+    BROKE_DOWN = (
+        "the numbers broke down, so that what follows is an artefact of the step and no property "
+        "of the task; take a smaller step, or integrate the factors instead of their product"
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Diagnosis:
+    """Hold how a run ended, for each concept and as a whole.
+
+    Parameters
+    ----------
+    run : Progress
+        The worst that holds: broke down, failed, slow, learned.
+    concepts : tuple of Progress
+        After a breakdown, a concept counts as learned only if it was learned before.
+    remaining : float array, shape (s,)
+        How much longer each concept takes at its present pace, in units of the times: 0 when
+        learned, infinite where it stopped or moves away, NaN after a breakdown.
+    breakdown_time : float
+        The first record at which the numbers can't be trusted; NaN without one.
+    evidence : str
+        What was seen there, or how large the largest remaining error is.
+    """
+
+    run: Progress
+    concepts: tuple[Progress, ...]
+    remaining: Float[np.ndarray, " s"]
+    breakdown_time: float
+    evidence: str
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a table with a row for each concept, and columns progress and remaining."""
+        import pandas as pd
+
+        names = pd.Series([each.name.lower() for each in self.concepts], dtype="str")
+        return pd.DataFrame({"progress": names, "remaining": self.remaining})
+
+
+def diagnose(
+    times: Float[np.ndarray, " T"],
+    training_loss: Float[np.ndarray, " T"],
+    fractions: Float[np.ndarray, "T s"],
+    *,
+    least_eigenvalue: Float[np.ndarray, " T"] | None = None,
+    clocks: Float[np.ndarray, " s"] | None = None,
+    threshold: Real = 0.9,
+    noise: Real = 1e-6,
+    rise: Real = 1e-6,
+) -> Diagnosis:
+    r"""Tell learning that failed from learning that is slow and from numbers that broke down.
+
+    In this order:
+
+    * *Broke down*, from the first record where a number is not finite, the training loss has
+      risen by more than `rise` of its first value over an earlier one (along gradient flow it
+      can't), or the least eigenvalue of the input-output map is negative.
+    * *Learned*, where :math:`|1 - f_k| \le 1 - \text{threshold}` at the end.
+    * *Failed*, where the fraction stopped: over the last half of the time it changed by `noise` at
+      most; or where its clock is infinite.
+    * *Slow* otherwise.
+
+    What remains is extrapolated from the last half, since the fraction was furthest from 1 in it:
+    along a logistic curve if the fraction gathers speed, as in a network of two layers,
+    :math:`\ln \frac{f}{1-f}` rising evenly; otherwise with a residual that falls exponentially, as
+    in a single layer.
+
+    Parameters
+    ----------
+    times : float array, shape (T,)
+        Increasing, in any unit; at least 2.
+    training_loss : float array, shape (T,)
+        May hold NaN or infinity, like the next two.
+    fractions : float array, shape (T, s)
+        Each concept's answer divided by its target.
+    least_eigenvalue : float array, shape (T,), keyword-only, default None
+        Of the symmetric input-output map of a tied network, which is never negative; below -1e-10
+        counts. Without it a breakdown shows only once the training loss rises.
+    clocks : float array, shape (s,), keyword-only, default None
+        When theory has each concept learned, infinite for never, such as `learning_clocks`
+        returns. A concept whose clock is past the end of the run is slow.
+    threshold : float, keyword-only, default 0.9
+        Between 0 and 1.
+    noise : float, keyword-only, default 1e-6
+        In units of the fraction: the range within which it counts as unchanged. The default is
+        for flows; for networks trained on batches it is the range of a fraction at rest.
+    rise : float, keyword-only, default 1e-6
+        In units of the first training loss. For stochastic training pass what its noise
+        reaches (`noise_threshold`), or `math.inf` to leave the loss out.
+
+    Returns
+    -------
+    Diagnosis
+
+    Raises
+    ------
+    InputError
+        For shapes that don't agree, fewer than two records, times that don't increase, or
+        settings out of range.
+
+    Notes
+    -----
+    Derived here. The "failure of learning" of Yang et al. (ICLR 2025), figure 10, is a breakdown
+    by this reading: its matrix loses an eigenvalue at update 31, and integrated with care
+    the concept is learned. From curves alone, a concept whose fraction is still below `noise`
+    looks like one that failed; pass clocks to tell them apart.
+
+    Examples
+    --------
+    >>> t = np.linspace(0.0, 10.0, 101)
+    >>> fractions = np.stack([1 - np.exp(-t), 1 - np.exp(-0.1 * t), 0.0 * t], axis=1)
+    >>> found = diagnose(t, ((1 - fractions) ** 2).sum(axis=1), fractions)
+    >>> [each.name for each in found.concepts], found.remaining.round(3).tolist()
+    (['LEARNED', 'SLOW', 'FAILED'], [0.0, 13.026, inf])
+    """
+    f = np.asarray(fractions, dtype=float)
+    rule = "fractions have a row for each record and a column for each concept"
+    require(f.ndim == 2, rule, f"shape {f.shape}", "take one run at a time")
+    t = increasing(times, len(f))
+    loss, least = np.asarray(training_loss, dtype=float), np.zeros(len(t))
+    if least_eigenvalue is not None:
+        least = np.asarray(least_eigenvalue, dtype=float)
+    for what, curve in (("training losses", loss), ("least eigenvalues", least)):
+        require(
+            curve.shape == (len(t),),
+            f"{what} are one number for each record",
+            f"shape {curve.shape} for {len(t)} records",
+            "put time on the curve's first axis",
+        )
+    expected = np.full(f.shape[1], np.nan) if clocks is None else np.asarray(clocks, dtype=float)
+    require(
+        expected.shape == f.shape[1:],
+        "there is one clock for each concept",
+        f"shape {expected.shape} for {f.shape[1]} concepts",
+        "pass learning_clocks in the order of the fractions",
+    )
+    require(len(t) >= 2, "a diagnosis needs at least 2 records", len(t), "record more often")
+    require(0 < threshold < 1, "threshold is between 0 and 1", threshold, "use 0.9")
+    for what, value in (("noise", noise), ("rise", rise)):
+        require(value >= 0, f"{what} is at least 0", value, "use 1e-6 for a flow")
+    broken, evidence = _breakdown(loss, f, least, rise)
+    if broken is not None:
+        lost = np.full(f.shape[1], np.nan)
+        before = f[broken - 1] if broken else lost
+        concepts = tuple(
+            Progress.LEARNED if abs(1 - last) <= 1 - threshold else Progress.BROKE_DOWN
+            for last in before
+        )
+        return Diagnosis(Progress.BROKE_DOWN, concepts, lost, float(t[broken]), evidence)
+    found = [
+        _progress(t, f[:, k], float(expected[k]), float(threshold), float(noise))
+        for k in range(f.shape[1])
+    ]
+    concepts = tuple(each for each, _ in found)
+    worst = (each for each in (Progress.FAILED, Progress.SLOW) if each in concepts)
+    remaining = np.array([each for _, each in found], dtype=float)
+    residual = np.abs(1 - f[-1]).max(initial=0.0)
+    evidence = f"the largest residual at the end is {residual:.3g} of its target"
+    return Diagnosis(next(worst, Progress.LEARNED), concepts, remaining, np.nan, evidence)
+
+
+def _breakdown(
+    loss: np.ndarray, f: np.ndarray, least: np.ndarray, rise: Real
+) -> tuple[int | None, str]:
+    """Return the first record that can't be trusted, and why."""
+    whole = np.isfinite(loss) & np.isfinite(f).all(axis=1) & np.isfinite(least)
+    n = len(whole) if whole.all() else int(np.argmin(whole))
+    risen = loss[:n] - np.minimum.accumulate(loss[:n])
+    rises = risen > rise * max(abs(loss[0]), np.finfo(float).tiny)
+    negative = least[:n] < NEGATIVE
+    if (rises | negative).any():
+        i = int(np.argmax(rises | negative))
+        if negative[i]:
+            return i, f"the least eigenvalue of the map is {least[i]:.3g}"
+        return i, f"the training loss has risen by {risen[i]:.3g} to {loss[i]:.3g}"
+    return (None, "") if n == len(whole) else (n, "a number is no longer finite")
+
+
+def _progress(
+    t: np.ndarray, f: np.ndarray, clock: float, threshold: float, noise: float
+) -> tuple[Progress, float]:
+    """Return how far one concept has come, and how much longer it takes."""
+    residual = np.abs(1 - f)
+    goal = 1 - threshold
+    if residual[-1] <= goal:
+        return Progress.LEARNED, 0.0
+    half = min(int(np.searchsorted(t, 0.5 * (t[0] + t[-1]))), len(t) - 2)
+    furthest = half + int(residual[half:].argmax())
+    still = np.ptp(f[half:]) <= noise
+    if np.isinf(clock) or (still and not clock > t[-1]):
+        return Progress.FAILED, np.inf
+    if still or residual[furthest] - residual[-1] <= noise:
+        return Progress.SLOW, np.inf
+    span = t[-1] - t[furthest]
+    middle = np.interp(t[-1] - 0.5 * span, t, f)
+    if 0 < f[furthest] < f[-1] < threshold and middle < 0.5 * (f[furthest] + f[-1]):
+        start, end, wanted = (np.log(y / (1 - y)) for y in (f[furthest], f[-1], threshold))
+        return Progress.SLOW, float((wanted - end) / (end - start) * span)
+    fall = np.log(residual[furthest] / residual[-1])
+    return Progress.SLOW, float(np.log(residual[-1] / goal) / fall * span)

@@ -1,0 +1,349 @@
+"""Where a curve turns: minima, maxima and descents, told from rounding and from noise."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from jaxtyping import Float, Int
+from scipy.special import stdtrit
+
+from partwhole._checks import require
+from partwhole._types import Real
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Kind = Literal["minimum", "maximum"]
+
+# A loss that has converged wanders by its rounding, and every step of that is a turn.
+FLOOR = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class Extrema:
+    """Hold the inner minima and maxima of a curve, in order of time.
+
+    Parameters
+    ----------
+    indices : int array, shape (m,)
+        Records at which they were found.
+    times, values : float arrays, shape (m,)
+        Between the records when `refined`, at them otherwise.
+    kinds : tuple of {"minimum", "maximum"}
+        They alternate.
+    refined : bool
+        Whether a parabola through three neighbouring records was used.
+    """
+
+    indices: Int[np.ndarray, " m"]
+    times: Float[np.ndarray, " m"]
+    values: Float[np.ndarray, " m"]
+    kinds: tuple[Kind, ...]
+    refined: bool
+
+    def __len__(self) -> int:
+        return len(self.indices)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a table with a row for each, and columns kind, time, value and index."""
+        import pandas as pd
+
+        return pd.DataFrame(
+            {
+                "kind": pd.Series(self.kinds, dtype="str"),
+                "time": self.times,
+                "value": self.values,
+                "index": self.indices,
+            }
+        )
+
+
+def extrema(
+    values: Float[np.ndarray, " T"],
+    times: Float[np.ndarray, " T"] | None = None,
+    *,
+    threshold: Real | None = None,
+    relative: Real = 0.0,
+    floor: Real = FLOOR,
+    refine: bool | None = None,
+) -> Extrema:
+    r"""Find where a curve turns, counting only turns between two large enough moves.
+
+    A minimum is the lowest record between a fall and a rise that both count, a maximum the
+    highest between a rise and a fall. A move from u to v counts when
+
+    .. math:: |u - v| \ge \max(\text{threshold}, \text{floor}, \text{relative} \max(|u|, |v|)).
+
+    So the kinds alternate, the ends of the curve are never among them, and the reversed curve
+    has the same turns.
+
+    Parameters
+    ----------
+    values : float array, shape (T,)
+        In any unit.
+    times : float array, shape (T,), default None
+        Increasing, evenly spaced or not; by default 0, 1, 2, ...
+    threshold : float, keyword-only, default None
+        In units of the values. None is for smooth curves: any move above the floor counts. For
+        curves with noise see `noise_threshold`.
+    relative : float, keyword-only, default 0.0
+        A share of the larger of the two values, at least 0 and below 1; for trained networks
+        threshold=1e-3, relative=5e-3.
+    floor : float, keyword-only, default 1e-9
+        In units of the values: smaller moves are rounding, whatever else is asked.
+    refine : bool, keyword-only, default None
+        Whether to put times and values at the vertex of the parabola through the turn and its two
+        neighbours. By default on smooth curves, that is with neither threshold nor relative;
+        through noise a parabola gains nothing.
+
+    Returns
+    -------
+    Extrema
+
+    Raises
+    ------
+    InputError
+        For values that are not finite, times that don't increase or are not one for each value,
+        and negative thresholds.
+
+    Notes
+    -----
+    Derived here. Refined times err by the third derivative of the curve times the square of
+    the spacing.
+
+    Examples
+    --------
+    >>> times = np.linspace(0.0, 6.0, 100)
+    >>> found = extrema(np.cos(times), times)
+    >>> found.kinds, found.times.round(4).tolist(), found.values.round(4).tolist()
+    (('minimum',), [3.1416], [-1.0])
+    """
+    y = finite(values)
+    t = np.arange(len(y), dtype=float) if times is None else increasing(times, len(y))
+    turns, direction = _turns(y, _least(threshold, relative, floor))
+    smooth = threshold is None and relative == 0
+    refined = smooth if refine is None else refine
+    where = np.array(turns, dtype=int)
+    found_t, found_y = _vertices(t, y, where) if refined else (t[where], y[where])
+    names: tuple[Kind, Kind] = ("minimum", "maximum")
+    kinds: tuple[Kind, ...] = tuple(names[(i + (direction > 0)) % 2] for i in range(len(where)))
+    return Extrema(where, found_t, found_y, kinds, refined)
+
+
+def descents(
+    values: Float[np.ndarray, " T"],
+    *,
+    threshold: Real | None = None,
+    relative: Real = 0.0,
+    floor: Real = FLOOR,
+) -> int:
+    """Count how often a curve falls: 1 for an ordinary loss, 3 for "triple descent".
+
+    A loss that starts and ends by falling has one descent more than bumps.
+
+    Parameters
+    ----------
+    values : float array, shape (T,)
+    threshold, relative, floor : float, keyword-only
+        What counts as a fall, as in `extrema`.
+
+    Returns
+    -------
+    int
+        0 for a curve that never falls.
+
+    Raises
+    ------
+    InputError
+        As in `extrema`.
+
+    Notes
+    -----
+    The name as in Yang et al. (ICLR 2025), figures 8 and 9.
+
+    Examples
+    --------
+    >>> loss = np.array([3.0, 1.2, 1.4, 0.4, 0.5, 0.0])
+    >>> descents(loss), descents(loss, threshold=0.15)
+    (3, 2)
+    """
+    y = finite(values)
+    turns, direction = _turns(y, _least(threshold, relative, floor))
+    # Every move is followed by one the other way.
+    moves = len(turns) + 1
+    return moves // 2 if direction > 0 else (moves + 1) // 2 if direction < 0 else 0
+
+
+def noise_threshold(values: Float[np.ndarray, " T"], *, rate: Real = 0.05) -> float:
+    r"""Return the reversal that noise on a curve without turns rarely reaches.
+
+    The size of the noise is read off the second differences
+    :math:`d_i = y_{i-1} - 2 y_i + y_{i+1}`, in which a smooth curve nearly vanishes and
+    independent noise has :math:`\sqrt 6` times its deviation:
+
+    .. math::
+        \hat\sigma = \frac{1.4826}{\sqrt 6} \, \mathrm{med} |d_i - \mathrm{med}\, d|, \qquad
+        \text{threshold} = \sqrt 2 \, \hat\sigma \,
+        \bar t_{T/4}^{\,-1} \Big(\frac{\text{rate}}{T (T - 1)}\Big),
+
+    with the upper quantile of Student's t: the estimate varies by :math:`\sqrt{2/T}` of itself,
+    as one from T/4 degrees of freedom does. By the sum over all pairs of records, the probability
+    that any two differ by more is at most `rate`.
+
+    Parameters
+    ----------
+    values : float array, shape (T,)
+        At least 8 records.
+    rate : float, keyword-only, default 0.05
+        Between 0 and 1: a bound on how often a curve that is constant or monotone beneath its
+        noise is given a turn.
+
+    Returns
+    -------
+    float
+        In units of the values; for `extrema`, `descents` and `swing`.
+
+    Raises
+    ------
+    InputError
+        For fewer than 8 records, values that are not finite, or a rate out of range.
+
+    Notes
+    -----
+    Derived here. It takes for granted noise that is normal, independent from record to record
+    and of one size throughout, on a curve that bends little between three records. Running
+    means, and losses recorded at every step of stochastic descent, have dependent noise: then
+    the threshold comes out too small. A loss whose noise shrinks with it has the noise of its
+    middle; take the logarithm first.
+
+    Examples
+    --------
+    >>> noise = 0.1 * np.random.default_rng(0).standard_normal(1000)
+    >>> round(noise_threshold(noise), 2), len(extrema(noise, threshold=noise_threshold(noise)))
+    (0.78, 0)
+    """
+    y = finite(values)
+    require(len(y) >= 8, "noise is read off at least 8 records", len(y), "record more often")
+    require(0 < rate < 1, "rate is between 0 and 1", rate, "use 0.05")
+    bends = np.diff(y, 2)
+    deviation = 1.4826 / np.sqrt(6.0) * np.median(np.abs(bends - np.median(bends)))
+    quantile = -stdtrit(len(y) / 4, rate / (len(y) * (len(y) - 1)))
+    return float(np.sqrt(2.0) * deviation * quantile)
+
+
+def finite(values: np.ndarray, what: str = "values") -> Float[np.ndarray, " T"]:
+    """Check one curve and return it."""
+    y = np.asarray(values, dtype=float)
+    require(
+        y.ndim == 1 and y.size > 0,
+        f"{what} are one curve, a number for each record",
+        f"shape {y.shape}",
+        "take one curve at a time",
+    )
+    _all_finite(y, what)
+    return y
+
+
+def increasing(times: np.ndarray, n: int) -> Float[np.ndarray, " T"]:
+    """Check the times of n records and return them."""
+    t = np.asarray(times, dtype=float)
+    require(
+        t.shape == (n,),
+        "there is one time for each record",
+        f"times of shape {t.shape} for {n} records",
+        "put time on the curve's first axis",
+    )
+    _all_finite(t, "times")
+    steps = np.diff(t)
+    require(
+        bool((steps > 0).all()),
+        "times increase from record to record",
+        f"{t[steps.argmin()]:g} before {t[steps.argmin() + 1]:g}" if steps.size else "",
+        "sort the records by time and leave out repeated ones",
+    )
+    return t
+
+
+def together(
+    times: np.ndarray, curves: np.ndarray, *, runs: bool = False
+) -> tuple[Float[np.ndarray, " T"], Float[np.ndarray, "*batch T s"]]:
+    """Check the curves of a run, or of many, and their times; return both."""
+    f = np.asarray(curves, dtype=float)
+    require(
+        f.ndim >= 2 and (runs or f.ndim == 2) and f.shape[-2] > 0,
+        "curves have a row for each record and a column for each coordinate",
+        f"shape {f.shape}",
+        "take one run at a time, and fractions[:, None] of a single coordinate",
+    )
+    _all_finite(f, "fractions and outputs")
+    return increasing(times, f.shape[-2]), f
+
+
+def _all_finite(values: np.ndarray, what: str) -> None:
+    lost = np.argwhere(~np.isfinite(values))
+    require(
+        not len(lost),
+        f"{what} are finite numbers",
+        f"{len(lost)} that are not, the first at {_place(lost[0])}" if len(lost) else "",
+        "leave out the times that were not reached",
+    )
+
+
+def _place(index: np.ndarray) -> str:
+    return f"record {index[0]}" if len(index) == 1 else f"index {tuple(index.tolist())}"
+
+
+def _least(threshold: Real | None, relative: Real, floor: Real) -> tuple[float, float]:
+    """Return the move that counts: as a number, and as a share of the larger value."""
+    asked = 0.0 if threshold is None else threshold
+    require(
+        np.isfinite([asked, floor]).all() and asked >= 0 and floor >= 0,
+        "threshold and floor are finite and at least 0",
+        f"{threshold} and {floor}",
+        "pass threshold=None for a smooth curve",
+    )
+    require(
+        0 <= relative < 1,
+        "relative is a share, at least 0 and below 1",
+        relative,
+        "pass 0.005 for half a percent",
+    )
+    return max(float(asked), float(floor)), float(relative)
+
+
+def _turns(values: np.ndarray, least: tuple[float, float]) -> tuple[list[int], int]:
+    """Return the records at which a curve turns, and the direction of its first move or 0."""
+    floor, share = least
+    y = values.tolist()
+
+    def counts(low: float, high: float) -> bool:
+        move = high - low
+        return move > 0 and move >= max(floor, share * max(abs(low), abs(high)))
+
+    turns: list[int] = []
+    first = direction = low = high = 0
+    for i, now in enumerate(y):
+        if now < y[low]:
+            low = i
+        if now > y[high]:
+            high = i
+        if direction <= 0 and counts(y[low], now):
+            turns += [low] if direction else []
+            direction, high = 1, i
+        elif direction >= 0 and counts(now, y[high]):
+            turns += [high] if direction else []
+            direction, low = -1, i
+        first = first or direction
+    return turns, first
+
+
+def _vertices(t: np.ndarray, y: np.ndarray, where: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return time and value at the vertices of the parabolas through records and neighbours."""
+    before, after = t[where] - t[where - 1], t[where + 1] - t[where]
+    rise, fall = (y[where] - y[where - 1]) / before, (y[where + 1] - y[where]) / after
+    slope = (rise * after + fall * before) / (before + after)
+    # A turn is strictly above, or below, the record before it, so rise and fall differ.
+    shift = 0.5 * slope * (before + after) / (rise - fall)
+    return t[where] + shift, y[where] + 0.5 * slope * shift

@@ -1,0 +1,95 @@
+"""The checks at the door of the structured identity task."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from partwhole._checks import require
+from partwhole._types import Real
+
+if TYPE_CHECKING:
+    from partwhole.tasks.structured_identity import StructuredIdentity
+
+Numbers = Sequence[Real] | np.ndarray
+
+
+def check(task: StructuredIdentity) -> None:
+    """Require options that make sense together."""
+    s = len(task.means)
+    require(s >= 1, "a task has at least one concept", "no means", "give one for each")
+    require(
+        len(task.scales) == s,
+        "every concept has a mean and a scale",
+        f"{s} means and {len(task.scales)} scales",
+        "give one of each for every concept",
+    )
+    require(
+        min(task.scales) >= 0,
+        "scales are at least 0",
+        f"{min(task.scales):g}",
+        "pass standard deviations, or variances with scales_are='variances'",
+    )
+    require(
+        task.scales_are in ("deviations", "variances"),
+        'scales_are is "deviations" or "variances"',
+        repr(task.scales_are),
+        "choose one of them",
+    )
+    whole("dimension", task.dimension, s, "leave it None for the number of concepts")
+    whole("samples", task.samples, 1, "ask for some in each cluster")
+    if task.rotation is not None:
+        whole("rotation", task.rotation, 0, "pass the seed of a rotation, or None for none")
+    require(
+        finite(task.noise) and task.noise >= 0,
+        "noise is a finite number, at least 0",
+        repr(task.noise),
+        "pass 0 for none",
+    )
+    require(
+        task.noise == 0 or task.n_dimensions > s,
+        "noise acts on the axes beyond the concepts",
+        f"dimension {task.dimension} for {s} concepts",
+        "raise dimension, or leave noise out",
+    )
+    require(
+        task.truncation is None or (finite(task.truncation) and task.truncation > 0),
+        "truncation is a positive radius",
+        repr(task.truncation),
+        "pass None to keep every sample",
+    )
+
+
+def numbers(name: str, given: object) -> tuple[float, ...]:
+    """Return a list of finite numbers as floats."""
+    try:
+        found = np.asarray(given, dtype=float)
+    except (TypeError, ValueError):
+        found = np.full(1, np.nan)
+    require(
+        found.ndim == 1 and bool(np.isfinite(found).all()),
+        f"{name} are a list of finite numbers",
+        repr(given),
+        "give one for each concept",
+    )
+    return tuple(found.tolist())
+
+
+def finite(number: object) -> bool:
+    """Return whether this is a finite number."""
+    real = isinstance(number, (int, float, np.integer, np.floating))
+    return real and not isinstance(number, bool) and math.isfinite(number)
+
+
+def whole(name: str, number: object, least: int, remedy: str) -> None:
+    """Require a whole number of at least some size."""
+    # A bool is an int too, but rotation=True is no seed.
+    require(
+        isinstance(number, int | np.integer) and not isinstance(number, bool) and number >= least,
+        f"{name} is a whole number of at least {least}",
+        repr(number),
+        remedy,
+    )

@@ -1,0 +1,83 @@
+"""A forecast says what its parts say: the clocks, the flow and the turns of the error."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from partwhole._checks import InputError
+from partwhole.flows import forecast, learning_clocks, tied_flow
+from partwhole.tasks import StructuredIdentity
+
+W0 = 0.01 * np.array([[1.0, 0.5], [0.5, 1.0]])
+TASK = StructuredIdentity(means=[3, 1], scales=[0.05, 0.05])
+
+
+@pytest.fixture(scope="module")
+def found():
+    return forecast(TASK, W0)
+
+
+def test_the_published_example(found):
+    # Computed independently with a fixed-step integrator; tolerances those of its grid.
+    assert found.order == (0, 1)
+    assert found.extrema.kinds == ("minimum", "maximum")
+    np.testing.assert_allclose(found.extrema.times, [0.8453, 1.660], atol=0.005)
+    np.testing.assert_allclose(found.extrema.values, [0.400980, 0.444947], atol=2e-5)
+    assert found.swing.amplitude == pytest.approx(0.0439678, abs=2e-5)
+    assert found.swing.relative == pytest.approx(0.0879356, abs=4e-5)
+    assert found.to_frame().loc[1, "flow"] == pytest.approx(4.8515, abs=0.002)
+
+
+def test_the_closed_form_stands_beside_the_flow(found):
+    # .842 and 1.662 by the closed form, evaluated independently on a grid of .002.
+    np.testing.assert_allclose(found.formula.times, [0.842, 1.662], atol=0.002)
+    np.testing.assert_allclose(found.formula.values, [0.4008, 0.4453], atol=1e-4)
+    assert found.formula_valid
+
+
+def test_its_parts_are_those_of_the_functions_it_stands_on(found):
+    a = TASK.second_moment()
+    np.testing.assert_array_equal(found.clocks.times, learning_clocks(W0, a).times)
+    path = tied_flow(W0, a, found.path.times)
+    np.testing.assert_array_equal(found.path.states, path.states)
+    np.testing.assert_array_equal(found.loss, path.loss(np.array([3.0, 1.0])))
+
+
+def test_gradient_flow_takes_half_the_time(found):
+    fast = forecast(TASK, W0, clock="gradient")
+    # Both grids are geometric on the same ratios; the parabola leaves the grid's rounding.
+    np.testing.assert_allclose(2 * fast.extrema.times, found.extrema.times, rtol=1e-6)
+    np.testing.assert_allclose(2 * fast.clocks.times, found.clocks.times)
+    assert fast.swing.amplitude == pytest.approx(found.swing.amplitude, rel=1e-6)
+    assert "In gradient time" in fast.describe()
+
+
+def test_no_swing_without_a_favourable_sign():
+    found = forecast(TASK, 0.01 * np.array([[1.0, -0.5], [-0.5, 1.0]]))
+    assert not found.swing.occurs
+    assert "only falls: no swing-by" in found.describe()
+
+
+def test_a_concept_that_is_not_in_the_start_is_never_learned():
+    found = forecast(TASK, 0.01 * np.ones((2, 2)))
+    assert found.order == (0,)
+    assert np.isinf(found.to_frame().loc[1, ["predicted", "flow"]].astype(float)).all()
+    text = found.describe()
+    assert "never" in text
+    assert "concept 2 (counted from 1) is never learned" in text
+
+
+def test_a_path_that_ends_early_says_later():
+    found = forecast(TASK, W0, horizon=2.0)
+    assert np.isnan(found.to_frame().loc[1, "flow"])
+    assert found.describe().splitlines()[3].endswith("later")
+
+
+def test_refusals():
+    with pytest.raises(InputError, match="a horizon is given where no concept can be learned"):
+        forecast(TASK, np.zeros((2, 2)))
+    with pytest.raises(InputError, match="a horizon is a positive time; got -1"):
+        forecast(TASK, W0, horizon=-1.0)
+    with pytest.raises(InputError, match=r"semidefinite; got an eigenvalue of -0\.02"):
+        forecast(TASK, 0.01 * np.array([[1.0, 3.0], [3.0, 1.0]]))

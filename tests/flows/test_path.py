@@ -1,0 +1,73 @@
+"""What a path tells: answers, losses and tables, against sums written out."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from partwhole._checks import InputError
+from partwhole.flows._path import Outcome, Path
+
+TIMES = np.array([0.0, 1.0, 2.0])
+RNG = np.random.default_rng(0)
+STATES = RNG.normal(size=(3, 2, 2))
+OFFSETS = RNG.normal(size=(3, 2))
+PLAIN = Path(TIMES, STATES, "paper")
+BIASED = Path(TIMES, STATES, "gradient", offsets=OFFSETS)
+PROBES = RNG.normal(size=(4, 2))
+
+
+@pytest.mark.parametrize("path", [PLAIN, BIASED])
+def test_answers_are_the_affine_map_of_each_probe(path):
+    found = path.outputs(PROBES)
+    assert found.shape == (3, 4, 2)
+    for t in range(3):
+        for k, probe in enumerate(PROBES):
+            answer = STATES[t] @ probe + (0 if path.offsets is None else OFFSETS[t])
+            np.testing.assert_allclose(found[t, k], answer, rtol=1e-12)
+            np.testing.assert_allclose(path.outputs(probe)[t], answer, rtol=1e-12)
+            half = 0.5 * np.sum((answer - probe) ** 2)
+            assert path.loss(PROBES)[t, k] == pytest.approx(half, rel=1e-12)
+            assert path.loss(probe)[t] == pytest.approx(half, rel=1e-12)
+
+
+def test_many_paths_at_once_answer_each_for_itself():
+    states, offsets = np.stack([STATES, 2 * STATES]), np.stack([OFFSETS, -OFFSETS])
+    both = Path(TIMES, states, "gradient", offsets=offsets)
+    for i in range(2):
+        alone = Path(TIMES, states[i], "gradient", offsets=offsets[i])
+        np.testing.assert_allclose(both.outputs(PROBES)[i], alone.outputs(PROBES), rtol=1e-12)
+        np.testing.assert_allclose(both.loss(PROBES[0])[i], alone.loss(PROBES[0]), rtol=1e-12)
+
+
+def test_the_training_loss_is_the_mean_over_inputs():
+    inputs = RNG.normal(size=(50, 2))
+    a = inputs.T @ inputs / 50
+    mean = PLAIN.loss(inputs).mean(axis=1)
+    np.testing.assert_allclose(PLAIN.training_loss(a), mean, rtol=1e-12)
+    stacked = Path(TIMES, np.stack([STATES, STATES]), "paper").training_loss(a)
+    np.testing.assert_allclose(stacked, np.stack([mean, mean]), rtol=1e-12)
+
+
+def test_the_table_names_the_entries():
+    table = PLAIN.to_frame()
+    assert table.columns.tolist() == ["time", "w11", "w12", "w21", "w22"]
+    np.testing.assert_array_equal(table["w21"], STATES[:, 1, 0])
+    large = Path(np.zeros(1), np.zeros((1, 11, 11)), "paper").to_frame()
+    assert large.columns[-1] == "w11,11"
+    assert large.columns.is_unique
+
+
+def test_refusals():
+    with pytest.raises(InputError, match=r"points in the path's 2 dimensions; got shape \(3,\)"):
+        PLAIN.outputs(np.zeros(3))
+    with pytest.raises(InputError, match=r"learners without a bias; got a path with offsets; comp"):
+        BIASED.training_loss(np.eye(2))
+    with pytest.raises(InputError, match=r"a table holds one path; got states of shape \(1, 3, 2"):
+        Path(TIMES, STATES[None], "paper").to_frame()
+
+
+def test_every_failure_names_a_remedy():
+    assert PLAIN.outcome is Outcome.REACHED
+    for outcome in set(Outcome) - {Outcome.REACHED}:
+        assert ";" in outcome.value

@@ -1,0 +1,116 @@
+"""The swing diagram against the recorded table, and against flows integrated one by one."""
+
+from __future__ import annotations
+
+import sys
+from inspect import unwrap
+
+import numpy as np
+import pytest
+from dynamics_oracles import drawup, extrema, probe_loss, rk4, two_concepts
+
+from partwhole._checks import InputError
+from partwhole.flows.swing_diagram import swing_diagram
+
+RATIOS = np.array([0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.7])
+SCALES, CORRELATIONS = np.array([0.001, 0.01, 0.1]), np.array([0.3, 0.7, 0.95, 0.999])
+TOLD = {  # (correlation, scale): amplitudes, one for each ratio
+    (0.3, 0.1): (0.1492, 0.0413, 0, 0, 0, 0, 0),
+    (0.3, 0.001): (0.0279, 0.0187, 0.0034, 0, 0, 0, 0),
+    (0.7, 0.1): (0.5056, 0.3118, 0.1039, 0.0147, 0, 0, 0),
+    (0.7, 0.01): (0.2441, 0.1763, 0.0834, 0.0178, 0, 0, 0),
+    (0.7, 0.001): (0.0803, 0.0675, 0.0470, 0.0201, 0, 0, 0),
+    (0.95, 0.1): (0.8054, 0.6504, 0.4067, 0.2286, 0.1107, 0.0414, 0),
+    (0.95, 0.01): (0.3650, 0.3091, 0.2444, 0.1739, 0.1012, 0.0398, 0),
+    (0.999, 0.1): (0.9081, 0.8364, 0.7411, 0.6270, 0.4840, 0.3328, 0.0957),
+    (0.999, 0.01): (0.3934, 0.3534, 0.3508, 0.3551, 0.3357, 0.2848, 0.1185),
+}
+
+
+@pytest.fixture(scope="module")
+def diagram():
+    return swing_diagram(RATIOS, SCALES, CORRELATIONS)
+
+
+@pytest.mark.parametrize(("correlation", "scale"), TOLD)
+def test_recorded_table(diagram, correlation, scale):
+    found = diagram.amplitude.sel(correlation=correlation, scale=scale).values
+    told = np.array(TOLD[correlation, scale])
+    np.testing.assert_allclose(found, told, rtol=0, atol=0.002)
+    np.testing.assert_array_equal(found[told == 0], 0.0)
+
+
+def test_recorded_zero_between_rows(diagram):
+    assert diagram.amplitude.sel(correlation=0.3, scale=0.01, ratio=0.2) <= 0.002
+
+
+def test_times_and_amplitude_are_those_of_one_flow(diagram):
+    point = diagram.sel(ratio=0.1, scale=0.1, correlation=0.95)
+    a, mu = np.array([1.0, 0.1]), np.array([1.0, np.sqrt(0.1)])
+    u0 = np.linalg.cholesky(two_concepts(0.1, 0.95))
+    loss = probe_loss(rk4(u0, a, 0.02, 2000), mu)
+    (_, lowest, _), (_, highest, _) = extrema(0.02 * np.arange(2001), loss)
+    # The 800 times lie 1.2 % apart.
+    assert point.minimum_time == pytest.approx(lowest, rel=0.012)
+    assert point.maximum_time == pytest.approx(highest, rel=0.012)
+    assert point.amplitude == pytest.approx(drawup(loss) / 0.05, abs=2e-4)
+
+
+def test_without_a_common_direction_nothing_swings():
+    found = swing_diagram(RATIOS, SCALES, np.array([-0.9, -0.5, 0.0]))
+    np.testing.assert_array_equal(found.amplitude, 0.0)
+    assert found.minimum_time.isnull().all()
+    assert found.maximum_time.isnull().all()
+
+
+def test_small_starts_swing_less_by_a_power_of_their_scale():
+    # To leading order; the table's formulas for the minor entry at the minimum give the power.
+    found = swing_diagram(np.array([0.1, 0.2, 0.3]), np.array([1e-9, 1e-8]), np.array([0.9999]))
+    r, (low, high) = found.ratio.values, found.amplitude.values[:, :, 0].T
+    np.testing.assert_allclose(np.log10(high / low), 4 * (1 - r) / (7 + r), rtol=0.01)
+
+
+def test_larger_diagrams_are_worked_off_in_parts(diagram, monkeypatch):
+    monkeypatch.setattr(sys.modules[swing_diagram.__module__], "AT_ONCE", 28)
+    parts = swing_diagram(RATIOS, SCALES, CORRELATIONS)
+    np.testing.assert_allclose(parts.amplitude, diagram.amplitude, rtol=0, atol=1e-6)
+
+
+def test_times_may_be_chosen(diagram):
+    args = (np.array([0.3]), np.array([0.1]), np.array([0.95]))
+    fine = swing_diagram(*args, times=np.linspace(0.0, 20.0, 4001))
+    assert float(fine.amplitude[0, 0, 0]) == pytest.approx(0.2286, abs=1e-4)
+    early = swing_diagram(*args, times=np.linspace(0.0, 1.0, 50))
+    assert float(early.amplitude[0, 0, 0]) == 0.0
+
+
+def test_the_formula_tells_the_same_where_it_is_accurate(diagram):
+    # Recorded: the formula's extrema lie within 1 to 4 % of the plateau for small starts.
+    formula = swing_diagram(RATIOS, SCALES, CORRELATIONS, method="formula")
+    assert formula.attrs["method"] == "formula"
+    small = {"scale": [0.001, 0.01], "ratio": [0.05, 0.1, 0.2, 0.3]}
+    apart = np.abs(formula.amplitude.sel(small) - diagram.amplitude.sel(small))
+    assert float(apart.max()) < 0.04
+
+
+@pytest.mark.parametrize(
+    ("changed", "sentence"),
+    [
+        (
+            {"ratios": np.array([0.5, 1.0])},
+            r"ratios are a list of numbers that lie between 0 and 1",
+        ),
+        ({"ratios": np.array([])}, r"without the ends; got shape \(0,\); divide the weaker"),
+        (
+            {"scales": np.array([0.0])},
+            r"scales are a list of numbers that lie above 0.*; got 0; ta",
+        ),
+        ({"correlations": np.array([0.5, -1.0])}, r"lie between -1 and 1.*; got -1; take 0\.999"),
+        ({"method": "guess"}, r'method is "flow" or "formula"; got .guess.; choose one of them'),
+        ({"times": np.array([1.0, 0.0])}, r"times start at 0 or later and increase"),
+    ],
+)
+def test_refusals(changed, sentence):
+    asked = {"ratios": RATIOS, "scales": SCALES, "correlations": CORRELATIONS, **changed}
+    with pytest.raises(InputError, match=sentence):
+        unwrap(swing_diagram)(**asked)
