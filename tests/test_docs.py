@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from partwhole import __version__
+from partwhole import __version__, networks, tasks, training
 
 ROOT = Path(__file__).parents[1]
 
@@ -34,6 +34,22 @@ def test_the_first_picture_lies_on_the_line_of_the_theory():
     np.testing.assert_allclose(theory.get_ydata(), theory.get_xdata() * 2 / 3)
     np.testing.assert_array_equal(right.get_ydata(), right.get_xdata())
     assert (ROOT / "docs/first-result.svg").read_text("utf-8").startswith("<?xml")
+
+
+def test_the_comparison_in_the_readme_is_what_is_found():
+    identity = tasks.StructuredIdentity(means=[2, 4], scales=[0.2, 0.2], origin=True)
+    made, how = networks.Architecture(layers=4, width=4), training.Protocol(0.01)
+    runs = training.train_identity(identity, made, how, seeds=range(24))
+    found = training.beside_theory(runs).describe()
+    told = re.search(
+        r"```text\n(4-layer.*?)```", (ROOT / "README.md").read_text("utf-8"), re.DOTALL
+    )
+    assert told
+    words, numbers = r"[^\d.]+", r"\d+\.?\d*"
+    assert re.findall(words, told[1].strip()) == re.findall(words, found)
+    # Single precision: machines may differ in the last digit printed.
+    left, right = ([float(each) for each in re.findall(numbers, text)] for text in (told[1], found))
+    np.testing.assert_allclose(left, right, rtol=0.02)
 
 
 def test_versions_agree():

@@ -1,13 +1,20 @@
 """What a learner does with combinations of familiar parts that it has never seen, and why.
 
 tasks
-    What is learned and what is held out: `from_frame`, `symbolic_addition`, ...
+    What is learned and what is held out: `from_frame`, `symbolic_addition`,
+    `StructuredIdentity`, ...
 features
     What a learner can express: `OverlapKernel`.
 limits
     Where learning ends: `interpolate`, `max_margin`, `solvability`, `least_cost`, closed forms.
 measures
-    Arrays in, numbers out: `salience`, `additivity`, `accuracy`, `slope`.
+    Arrays in, numbers out: `salience`, `additivity`, `accuracy`, `slope`, `swing`, `extrema`, ...
+flows
+    How learning gets there: `forecast`, `tied_flow`, `learning_clocks`, `swing_diagram`, ...
+networks
+    What is trained: `Architecture`, `MLP`.
+training
+    Many small networks at once: `train_identity`.
 audit
     Will a training split support its test? `audit_split`, also ``partwhole audit``.
 studies
@@ -20,7 +27,17 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from partwhole import audit, features, limits, measures, studies, tasks
+    from partwhole import (
+        audit,
+        features,
+        flows,
+        limits,
+        measures,
+        networks,
+        studies,
+        tasks,
+        training,
+    )
     from partwhole.audit import audit_split
 
 __version__ = "0.1.0"
@@ -29,10 +46,13 @@ __all__ = [
     "audit",
     "audit_split",
     "features",
+    "flows",
     "limits",
     "measures",
+    "networks",
     "studies",
     "tasks",
+    "training",
 ]
 
 

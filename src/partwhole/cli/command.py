@@ -50,6 +50,16 @@ _BIBTEX = f"""\
   year      = {{2025}},
   eprint    = {{2405.16391}},
   archivePrefix = {{arXiv}}
+}}
+
+@inproceedings{{yang2025swing,
+  title     = {{Swing-by Dynamics in Concept Learning and Compositional Generalization}},
+  author    = {{Yang, Yongyi and Park, Core Francisco and Lubana, Ekdeep Singh and Okawa, Maya
+               and Hu, Wei and Tanaka, Hidenori}},
+  booktitle = {{International Conference on Learning Representations}},
+  year      = {{2025}},
+  eprint    = {{2410.08309}},
+  archivePrefix = {{arXiv}}
 }}"""
 
 

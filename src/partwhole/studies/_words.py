@@ -28,6 +28,15 @@ WORDS = {
     "kernel does.",
     "tangent kernel": "The kernel of a wide network of which every layer is trained, each weight "
     "a little.",
+    "concept": "One thing an input can have more or less of; here an axis, along which one cluster "
+    "of training inputs lies.",
+    "signal": "How strongly a concept drives learning: the mean square of the inputs along its "
+    "axis.",
+    "input-output map": "The matrix that a linear network multiplies its input with; its diagonal "
+    "(major) entries say how much of each concept is learned, the others (minor) how they mix.",
+    "swing-by": "The error on an unseen combination falls, rises, and falls again.",
+    "paper time, gradient time": "Time of the published equation of a network whose two layers are "
+    "tied, and of gradient flow on its loss, in which the same takes half as long.",
 }
 
 

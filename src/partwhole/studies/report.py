@@ -12,6 +12,8 @@ from collections.abc import Iterable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from importlib import import_module
+from itertools import groupby
 from pathlib import Path
 from types import ModuleType
 
@@ -138,11 +140,10 @@ def write_report(
 def compose(entries: Sequence[Result | NotRun], *, preset: str, seconds: float) -> str:
     """Write the page of studies that were run and of those that were not."""
     results = [entry for entry in entries if isinstance(entry, Result)]
-    links = [tag("li", _link(entry)) for entry in entries]
     return page(
         "partwhole: what a learner does with unseen combinations",
         header=_opening(),
-        nav=tag("ol", links, tag("li", tag("a", "All verdicts, study by study", href="#verdicts"))),
+        nav=_contents(entries),
         main=join(
             _ledger(results),
             [
@@ -198,6 +199,26 @@ def _opening() -> Html:
         ),
         tag("details", tag("summary", "A few words that recur, in plain English"), glossary()),
     )
+
+
+def _contents(entries: Sequence[Result | NotRun]) -> Html:
+    """List the questions under the body of work each belongs to."""
+    groups = [
+        join(
+            tag("p", theme, class_="theme") if theme else None,
+            tag("ol", [tag("li", _link(entry)) for entry in group]),
+        )
+        for theme, group in groupby(entries, _theme)
+    ]
+    return join(groups, tag("p", tag("a", "All verdicts, study by study", href="#verdicts")))
+
+
+def _theme(entry: Result | NotRun) -> str:
+    """Return what the folder of a study says it is about."""
+    folder = entry.study.__name__.rpartition(".")[0]
+    if not folder.startswith("partwhole.studies."):
+        return ""
+    return (import_module(folder).__doc__ or "").partition("\n")[0].rstrip(".")
 
 
 def _emblem() -> Html:

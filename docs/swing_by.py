@@ -1,0 +1,76 @@
+"""Draw the swing-by of the README: python docs/swing_by.py"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.figure import Figure
+
+import partwhole as pw
+from partwhole.studies import COLOURS, STYLE
+
+SEEDS = range(24)
+
+
+def draw() -> Figure:
+    """Return answers to the unseen combination, foreseen and trained, and their error."""
+    task = pw.tasks.StructuredIdentity(means=[2, 4], scales=[0.2, 0.2], origin=True)
+    runs = pw.training.train_identity(
+        task,
+        pw.networks.Architecture(layers=4, width=4),
+        pw.training.Protocol(0.01),
+        seeds=SEEDS,
+        progress=False,
+    )
+    found = pw.training.beside_theory(runs)
+    # One network stands out: that whose error rises most.
+    shown = int(pw.measures.swing_amplitude(found.trained_losses[0]).argmax())
+    times = runs.times[0]
+    with mpl.rc_context(STYLE):
+        figure = Figure(figsize=(8, 3.2))
+        left, right = figure.subplots(1, 2, width_ratios=(1, 1.35))
+        for k in range(len(SEEDS)):
+            left.plot(*found.trained[0, k].T, color="#c9c9c9", linewidth=0.8)
+            right.plot(times, found.trained_losses[0, k], color="#c9c9c9", linewidth=0.7)
+        for ax, theory, trained in (
+            (left, found.outputs[0, shown].T, found.trained[0, shown].T),
+            (right, (times, found.losses[0, shown]), (times, found.trained_losses[0, shown])),
+        ):
+            ax.plot(*trained, color=COLOURS[1], linewidth=2.4)
+            ax.plot(*theory, color="black", linestyle=(0, (4, 2)), linewidth=1.3)
+        left.plot([2, 0], [0, 4], "s", color=COLOURS[0], markersize=7, clip_on=False)
+        left.plot([2], [4], "*", color=COLOURS[0], markersize=14, clip_on=False)
+        left.text(1.93, 0.25, "seen", ha="right", color=COLOURS[0])
+        left.text(0.1, 4.25, "seen", color=COLOURS[0])
+        left.text(2.0, 4.35, "unseen", ha="center", color=COLOURS[0])
+        left.set(
+            xlim=(-0.6, 2.4), ylim=(-0.4, 4.75), xlabel="first concept", ylabel="second concept"
+        )
+        left.set_title("Answers to the unseen combination")
+        right.set(
+            xscale="log", xlim=(0.05, 25), ylim=(-0.1, 6.5), xlabel="time (learning rate × steps)"
+        )
+        right.set_ylabel("error at the unseen combination")
+        right.set_title("The error falls, rises, falls again")
+        peak = found.trained_losses[0, shown]
+        top = int(peak[np.searchsorted(times, 0.5) :].argmax()) + np.searchsorted(times, 0.5)
+        right.annotate(
+            "theory (dashed)\nand training",
+            (times[top], peak[top]),
+            (4.5, 3.8),
+            arrowprops={"arrowstyle": "-", "color": "#767676"},
+        )
+    return figure
+
+
+def main() -> None:
+    """Write the picture beside this file."""
+    with mpl.rc_context(STYLE):
+        path = Path(__file__).with_name("swing-by.svg")
+        draw().savefig(path, bbox_inches="tight", metadata={"Date": None})
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,207 @@
+"""What a network is made of, before its weights are drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Literal
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Int
+
+from partwhole._checks import require
+from partwhole._types import Real
+from partwhole.networks.initial import LAWS, SCALELESS
+from partwhole.networks.mlp import MLP
+
+WEIGHTS = 102  # keeps the stream of the weights apart from those of samples and their order
+
+
+@dataclass(frozen=True)
+class Architecture:
+    r"""State how a multilayer network from d numbers to d numbers is built and begins.
+
+    Parameters
+    ----------
+    layers : int, default 1
+        L, the number of weight matrices.
+    width : int, default None
+        Units between layers; None for d.
+    nonlinearity : {"linear", "relu"}, default "linear"
+    bias : bool, default True
+    initial : {"framework", "normal", "uniform"}, default "framework"
+        "framework" draws weights and biases from :math:`U(-1/\sqrt{n}, 1/\sqrt{n})` for a layer
+        of n inputs, the default of common frameworks; "normal" draws weights from
+        :math:`N(0, \text{scale}^2)`, "uniform" from U(0, scale), and both let biases begin at 0.
+    scale : float, default None
+        Of "normal" and "uniform", above 0; None for "framework".
+
+    Raises
+    ------
+    InputError
+        For an unknown option, no layer, no units, or a scale where none is used.
+
+    Examples
+    --------
+    >>> Architecture(layers=4, width=4).network(2, seed=0).n_layers
+    4
+    """
+
+    layers: int = 1
+    width: int | None = None
+    nonlinearity: Literal["linear", "relu"] = "linear"
+    bias: bool = True
+    initial: Literal["framework", "normal", "uniform"] = "framework"
+    scale: Real | None = None
+
+    def __post_init__(self) -> None:
+        require(self.layers >= 1, "a network has at least one layer", self.layers, "pass 1 or more")
+        require(
+            self.width is None or self.width >= 1,
+            "width is at least 1",
+            self.width,
+            "leave it None for as many units as inputs",
+        )
+        require(
+            self.nonlinearity in ("linear", "relu"),
+            'nonlinearity is "linear" or "relu"',
+            repr(self.nonlinearity),
+            "choose one of them",
+        )
+        require(
+            self.initial in LAWS,
+            'initial is "framework", "normal" or "uniform"',
+            repr(self.initial),
+            "choose one of them",
+        )
+        if self.initial in SCALELESS:
+            require(
+                self.scale is None,
+                f'the initial law "{self.initial}" has a scale of its own',
+                f"scale {self.scale}",
+                'leave scale out, or choose "normal" or "uniform"',
+            )
+        else:
+            require(
+                self.scale is not None and 0 < self.scale < np.inf,
+                f'the initial law "{self.initial}" needs a scale above 0',
+                f"scale {self.scale}",
+                "pass scale=0.1, say",
+            )
+
+    def sizes(self, dimension: int) -> tuple[int, ...]:
+        """Return the numbers of units from input to output."""
+        between = dimension if self.width is None else self.width
+        return (dimension, *[between] * (self.layers - 1), dimension)
+
+    def network(self, dimension: int, *, seed: int) -> MLP:
+        """Draw one network.
+
+        Parameters
+        ----------
+        dimension : int
+            d.
+        seed : int, keyword-only
+            At least 0.
+
+        Raises
+        ------
+        InputError
+            For a dimension below 1 or a seed below 0.
+        """
+        return jax.tree.map(lambda w: w[0], self.networks(dimension, seeds=[seed]))
+
+    def networks(self, dimension: int, *, seeds: Sequence[int] | Int[np.ndarray, " n"]) -> MLP:
+        """Draw a network for each seed, along a leading axis; each is what `network` draws.
+
+        Parameters
+        ----------
+        dimension : int
+        seeds : sequence of int, keyword-only
+            At least one, each at least 0.
+
+        Raises
+        ------
+        InputError
+            As `network`.
+
+        Examples
+        --------
+        >>> many = Architecture(layers=2, width=8).networks(3, seeds=range(5))
+        >>> [weight.shape for weight in many.weights]
+        [(5, 8, 3), (5, 3, 8)]
+        """
+        chosen = [int(seed) for seed in seeds]
+        _door(dimension, chosen)
+        drawn = [self._draw(np.random.default_rng([seed, WEIGHTS]), dimension) for seed in chosen]
+        # By NumPy: compiling the draws would take longer than training.
+        weights, biases = (
+            tuple(jnp.asarray(np.stack(each), jnp.float32) for each in zip(*kind, strict=True))
+            for kind in zip(*drawn, strict=True)
+        )
+        return MLP(weights, biases if self.bias else None, self.nonlinearity)
+
+    def _draw(
+        self, rng: np.random.Generator, dimension: int
+    ) -> tuple[list[np.ndarray], list[np.ndarray]]:
+        law, scale = LAWS[self.initial], 0.0 if self.scale is None else float(self.scale)
+        weights, biases = [], []
+        for n, m in pairwise(self.sizes(dimension)):
+            weights.append(law(rng, (m, n), n, scale))
+            like_weights = self.initial in SCALELESS
+            biases.append(law(rng, (m,), n, scale) if like_weights else np.zeros(m))
+        return weights, biases
+
+
+def mlp(
+    dimension: int,
+    layers: int = 1,
+    width: int | None = None,
+    *,
+    seed: int,
+    nonlinearity: Literal["linear", "relu"] = "linear",
+    bias: bool = True,
+    initial: Literal["framework", "normal", "uniform"] = "framework",
+    scale: Real | None = None,
+) -> MLP:
+    """Draw one multilayer network from d numbers to d numbers.
+
+    Parameters
+    ----------
+    dimension : int
+        d.
+    layers, width, nonlinearity, bias, initial, scale
+        As in `Architecture`.
+    seed : int, keyword-only
+        At least 0.
+
+    Returns
+    -------
+    MLP
+
+    Raises
+    ------
+    InputError
+        As `Architecture` and its `network`.
+
+    Examples
+    --------
+    >>> network = mlp(2, layers=2, seed=0, initial="uniform", scale=0.3)
+    >>> bool((network.end_to_end()[0] > 0).all())
+    True
+    """
+    built = Architecture(layers, width, nonlinearity, bias, initial, scale)
+    return built.network(dimension, seed=seed)
+
+
+def _door(dimension: int, seeds: list[int]) -> None:
+    require(dimension >= 1, "a network has at least one input", dimension, "pass 1 or more")
+    require(
+        len(seeds) > 0 and min(seeds) >= 0,
+        "seeds are whole numbers of at least 0, one for each network",
+        f"{seeds if len(seeds) < 9 else len(seeds)}",
+        "pass range(24), say",
+    )

@@ -1,0 +1,45 @@
+r"""Laws that initial weights are drawn from.
+
+What the law is decides whether the error swings back. Weights of one sign make the end-to-end
+map nearly of rank one, its rows nearly parallel: then it does. Under laws that are even in sign
+the correlation of the rows fades as networks widen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from jaxtyping import Float
+
+Law = Callable[[np.random.Generator, tuple[int, ...], int, float], Float[np.ndarray, "..."]]
+
+
+def framework(
+    rng: np.random.Generator, shape: tuple[int, ...], fan_in: int, scale: float
+) -> Float[np.ndarray, "..."]:
+    r"""Draw from Uniform(-r, r) with :math:`r = 1/\sqrt{\text{fan in}}`; the scale is not used.
+
+    The default of common frameworks, for biases too.
+    """
+    reach = fan_in**-0.5
+    return rng.uniform(-reach, reach, shape)
+
+
+def normal(
+    rng: np.random.Generator, shape: tuple[int, ...], fan_in: int, scale: float
+) -> Float[np.ndarray, "..."]:
+    """Draw from a normal law of mean 0 and this standard deviation."""
+    return scale * rng.standard_normal(shape)
+
+
+def uniform(
+    rng: np.random.Generator, shape: tuple[int, ...], fan_in: int, scale: float
+) -> Float[np.ndarray, "..."]:
+    """Draw from Uniform(0, scale)."""
+    return rng.uniform(0.0, scale, shape)
+
+
+LAWS: dict[str, Law] = {"framework": framework, "normal": normal, "uniform": uniform}
+# Laws that know their own scale, and draw biases as they draw weights.
+SCALELESS = ("framework",)

@@ -1,0 +1,101 @@
+"""A plain multilayer network."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import equinox as eqx
+import jax
+from jaxtyping import Array, Float
+
+from partwhole._checks import require
+
+
+class MLP(eqx.Module):
+    r"""Map an input through layers, with a nonlinearity between them and none after the last.
+
+    .. math:: h_0 = x, \quad h_l = \phi(W_l h_{l-1} + b_l), \quad f(x) = W_L h_{L-1} + b_L
+
+    Many networks at once carry leading axes on all their arrays; `jax.vmap` maps over them.
+
+    Parameters
+    ----------
+    weights : tuple of float arrays, shapes (out, in)
+        From the first layer to the last.
+    biases : tuple of float arrays, shapes (out,), or None
+        One for each layer, or None for a network without.
+    nonlinearity : {"linear", "relu"}
+
+    Examples
+    --------
+    >>> from partwhole.networks import mlp
+    >>> network = mlp(2, layers=3, width=4, seed=0)
+    >>> network(jax.numpy.ones(2)).shape, network.n_layers
+    ((2,), 3)
+    """
+
+    weights: tuple[Float[Array, "..."], ...]
+    biases: tuple[Float[Array, "..."], ...] | None
+    nonlinearity: Literal["linear", "relu"] = eqx.field(static=True)
+
+    @property
+    def n_layers(self) -> int:
+        """Return the number of layers L."""
+        return len(self.weights)
+
+    def layers(self, x: Float[Array, "d *n"]) -> tuple[Float[Array, "_ *n"], ...]:
+        """Return what every layer gives for one input, the last being the output.
+
+        Parameters
+        ----------
+        x : float array, shape (d,) or (d, n)
+            With a second axis, many inputs as columns: up to ten times faster in training than
+            a `vmap` over rows.
+
+        Returns
+        -------
+        tuple of float arrays, shapes (h_l,) or (h_l, n)
+        """
+        found = []
+        for place, weight in enumerate(self.weights):
+            x = weight @ x
+            if self.biases is not None:
+                bias = self.biases[place]
+                x = x + (bias if x.ndim == 1 else bias[:, None])
+            if self.nonlinearity == "relu" and place < self.n_layers - 1:
+                x = jax.nn.relu(x)
+            found.append(x)
+        return tuple(found)
+
+    def __call__(self, x: Float[Array, " d"]) -> Float[Array, " e"]:
+        """Return the output for one input."""
+        return self.layers(x)[-1]
+
+    def end_to_end(self) -> tuple[Float[Array, "*n e d"], Float[Array, "*n e"] | None]:
+        r"""Return W and b of the affine map :math:`f(x) = W x + b` that a linear network is.
+
+        Returns
+        -------
+        tuple of float arrays, shapes (e, d) and (e,)
+            With the leading axes of the network; b is None for a network without biases.
+
+        Raises
+        ------
+        InputError
+            For a network that is not linear.
+        """
+        require(
+            self.nonlinearity == "linear",
+            "only a linear network is one matrix from end to end",
+            f"a network with {self.nonlinearity}",
+            "read it at probes with outputs(network, probes)",
+        )
+        matrix = self.weights[0]
+        for weight in self.weights[1:]:
+            matrix = weight @ matrix
+        if self.biases is None:
+            return matrix, None
+        offset = self.biases[0]
+        for weight, bias in zip(self.weights[1:], self.biases[1:], strict=True):
+            offset = (weight @ offset[..., None])[..., 0] + bias
+        return matrix, offset

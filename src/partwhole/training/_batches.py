@@ -1,0 +1,79 @@
+"""Training of any network on its batches of samples, by automatic differentiation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int
+
+from partwhole.networks import MLP
+from partwhole.training._recorded import Recorded
+
+# Samples on which the training loss is recorded; on all of them it would cost more than training.
+LOSS_SAMPLES = 2048
+
+
+@dataclass(frozen=True)
+class Batches:
+    """Train networks on their samples, laid out batch after batch, inputs as columns."""
+
+    def data(
+        self,
+        inputs: Float[np.ndarray, "n d"],
+        order: Int[np.ndarray, "B batch"],
+        weights: Float[np.ndarray, "B batch"],
+    ) -> tuple[np.ndarray, ...]:
+        """Return the batches, the weights in their means, and samples spread over all clusters."""
+        spread = np.linspace(0, len(inputs) - 1, min(len(inputs), LOSS_SAMPLES)).astype(int)
+        return np.swapaxes(inputs[order], 1, 2), weights, inputs[spread].T
+
+    def train(
+        self,
+        networks: MLP,
+        data: tuple[np.ndarray, ...],
+        rates: Float[np.ndarray, " runs"],
+        gaps: Int[np.ndarray, " T"],
+        probes: Float[np.ndarray, "runs k d"],
+    ) -> Recorded:
+        """Train, and record after each gap of steps; data and networks lead with the runs."""
+        dtype = networks.weights[0].dtype
+        columns = np.swapaxes(probes, 1, 2)
+        given = (jnp.asarray(each.astype(dtype)) for each in (*data, rates, columns))
+        outputs, losses, final = _train(networks, *given, jnp.asarray(gaps, jnp.int32))
+        found = np.swapaxes(np.asarray(outputs, dtype=float), -1, -2)
+        return Recorded(found, np.asarray(losses, dtype=float), final)
+
+
+def _one(
+    network: MLP,
+    batches: Float[Array, "B d batch"],
+    weights: Float[Array, "B batch"],
+    spread: Float[Array, "d n"],
+    rate: Float[Array, ""],
+    probes: Float[Array, "d k"],
+    gaps: Int[Array, " T"],
+) -> tuple[Float[Array, "T d k"], Float[Array, " T"], MLP]:
+    def loss(now: MLP, at: Array) -> Array:
+        at = at % len(batches)
+        gap = now.layers(batches[at])[-1] - batches[at]
+        return 0.5 * jnp.sum(weights[at] * jnp.sum(gap * gap, axis=0))
+
+    def step(at: Array, now: MLP) -> MLP:
+        slope = jax.grad(loss)(now, at)
+        return jax.tree.map(lambda w, g: w - rate * g, now, slope)
+
+    def onward(carry: tuple[Array, MLP], gap: Array) -> tuple[tuple[Array, MLP], tuple]:
+        at, now = carry
+        now = jax.lax.fori_loop(at, at + gap, step, now)
+        rest = now.layers(spread)[-1] - spread
+        seen = 0.5 * jnp.mean(jnp.sum(rest * rest, axis=0))
+        return (at + gap, now), (now.layers(probes)[-1], seen)
+
+    (_, final), found = jax.lax.scan(onward, (jnp.zeros_like(gaps[0]), network), gaps)
+    return (*found, final)
+
+
+_train = jax.jit(jax.vmap(_one, in_axes=(0, 0, 0, 0, 0, 0, None)))

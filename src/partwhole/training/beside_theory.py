@@ -1,0 +1,237 @@
+"""Trained networks beside what theory foresees from their own initial weights."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from jaxtyping import Float
+
+from partwhole._checks import require
+from partwhole._types import Real
+from partwhole.flows import deep_linear_flow
+from partwhole.measures import learning_times, swing
+from partwhole.training.runs import IdentityRuns
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+SWINGS = "swing-by"
+RTOL = 1e-7  # far below what the order of the batches does
+
+
+@dataclass(frozen=True, eq=False)
+class BesideTheory:
+    """Hold trained networks and, for each, the flow from its initial weights.
+
+    Parameters
+    ----------
+    runs : IdentityRuns
+    outputs : float array, shape (settings, seeds, T, d)
+        What the flow answers at the unseen combination, in the concept frame, at `runs.times`.
+    trained : float array, shape (settings, seeds, T, d)
+        What the networks answered there.
+    exact : bool
+        Whether the flow is that of the networks themselves, which holds for linear ones; for
+        others it is that of the linear network with the same weights.
+    """
+
+    runs: IdentityRuns
+    outputs: Float[np.ndarray, "settings seeds T d"]
+    trained: Float[np.ndarray, "settings seeds T d"]
+    exact: bool
+
+    @property
+    def losses(self) -> Float[np.ndarray, "settings seeds T"]:
+        """The error of the flow at the unseen combination."""
+        return self._losses(self.outputs)
+
+    @property
+    def trained_losses(self) -> Float[np.ndarray, "settings seeds T"]:
+        """The error of the networks there."""
+        return self._losses(self.trained)
+
+    def _losses(self, outputs: np.ndarray) -> np.ndarray:
+        probes = np.stack([task.probe for task in self.runs.tasks])
+        return 0.5 * ((outputs - probes[:, None, None]) ** 2).sum(axis=-1)
+
+    def to_frame(self, *, threshold: Real = 0.02) -> pd.DataFrame:
+        """Return predicted and trained quantities, a row for each of each network.
+
+        Parameters
+        ----------
+        threshold : float, keyword-only, default 0.02
+            Least rise of the error that counts as a swing-by, in units of its plateau: half the
+            square of the mean of the concept with the weakest signal. The order of batches
+            alone makes rises of about 0.01.
+
+        Returns
+        -------
+        pandas.DataFrame
+            With the columns setting, seed, quantity, predicted, trained. Times are gradient
+            times; infinite where a concept was not half learned by the end, NaN where the error
+            does not rise.
+        """
+        import pandas as pd
+
+        rows = []
+        for s, task in enumerate(self.runs.tasks):
+            means, times = np.array(task.means), self.runs.times[s]
+            signals = np.diagonal(_moments(self.runs, s)[0])[: task.n_concepts]
+            plateau = 0.5 * float(means[signals.argmin()]) ** 2
+            for k, seed in enumerate(self.runs.seeds):
+                pair = [
+                    _quantities(times, outputs[s, k], loss[s, k], means, plateau, threshold)
+                    for outputs, loss in (
+                        (self.outputs, self.losses),
+                        (self.trained, self.trained_losses),
+                    )
+                ]
+                rows += [(s, seed, name, pair[0][name], pair[1][name]) for name in pair[0]]
+        return pd.DataFrame(rows, columns=["setting", "seed", "quantity", "predicted", "trained"])
+
+    def describe(self, *, threshold: Real = 0.02) -> str:
+        """Say in a few lines how prediction and training compare, medians over the seeds."""
+        table = self.to_frame(threshold=threshold)
+        made = self.runs.architecture
+        other = "it" if self.exact else "the linear network"
+        lines = [
+            f"{made.layers}-layer {made.nonlinearity} network, {len(self.runs.seeds)} seeds,",
+            f"beside gradient flow of {other} on the population from the same weights.",
+        ]
+        for s, task in enumerate(self.runs.tasks):
+            means = ", ".join(f"{mean:g}" for mean in task.means)
+            lines.append(f"Means {means}; gradient time, medians over the seeds it applies to:")
+            lines.append(f"{'':<28}predicted  trained")
+            here = table["setting"].to_numpy() == s
+            names = table["quantity"].to_numpy()
+            both = table[["predicted", "trained"]].to_numpy()
+            for name in dict.fromkeys(names[here & (names != SWINGS)]):
+                left, right = (_median(column) for column in both[here & (names == name)].T)
+                lines.append(f"{name:<28}{left:<11}{right}")
+            first, then = both[here & (names == SWINGS)].T
+            lines.append(
+                f"The error rises before it falls: {first.sum():.0f} of {len(first)} predicted, "
+                f"{then.sum():.0f} trained, {(first == then).sum()} agree."
+            )
+        return "\n".join(lines)
+
+
+def beside_theory(runs: IdentityRuns) -> BesideTheory:
+    r"""Lay beside trained networks the flow that theory foresees from their initial weights.
+
+    The flow is gradient flow on the population (`deep_linear_flow`): no samples, no batches and
+    no steps. So what differs is due to these; for ReLU networks also to their nonlinearity.
+
+    Parameters
+    ----------
+    runs : IdentityRuns
+        From `train_identity`, read at the unseen combination (which is its default).
+
+    Returns
+    -------
+    BesideTheory
+
+    Raises
+    ------
+    InputError
+        For runs that were not read at the unseen combination.
+
+    Notes
+    -----
+    Derived here. Of a truncated task, whose population is known only from samples, the mean of
+    the samples' moments is taken.
+
+    Examples
+    --------
+    >>> from partwhole.networks import Architecture
+    >>> from partwhole.tasks import StructuredIdentity
+    >>> from partwhole.training import Protocol, train_identity
+    >>> task = StructuredIdentity([2, 4], [0.2, 0.2], origin=True)
+    >>> runs = train_identity(
+    ...     task, Architecture(layers=4, width=4), Protocol(0.01), seeds=range(4)
+    ... )
+    >>> found = beside_theory(runs)
+    >>> gap = np.abs(found.outputs - found.trained).max()
+    >>> bool(gap < 0.5)  # of targets 2 and 4
+    True
+    """
+    made, found, trained = runs.architecture, [], []
+    for s, task in enumerate(runs.tasks):
+        at = np.flatnonzero(np.abs(runs.probes[s] - task.probe).max(axis=1) < 1e-12)
+        require(
+            len(at) > 0,
+            "theory is laid beside answers to the unseen combination",
+            f"runs read at {len(runs.probes[s])} other probes",
+            "train with probes=None or include task.probe",
+        )
+        trained.append(runs.outputs[s, :, :, at[0]])
+        second, mean = _moments(runs, s)
+        weights, biases = _in_concept_frame(runs, s)
+        path = deep_linear_flow(
+            weights,
+            second,
+            runs.times[s],
+            biases=biases,
+            mean=None if biases is None else mean,
+            rtol=RTOL,
+            atol=1e-9,
+        )
+        found.append(path.outputs(task.probe))
+    return BesideTheory(
+        runs, np.stack(found), np.stack(trained), exact=made.nonlinearity == "linear"
+    )
+
+
+def _moments(runs: IdentityRuns, setting: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return second moment and mean of a setting's inputs, in the concept frame."""
+    task = runs.tasks[setting]
+    if task.truncation is None:
+        return task.second_moment(), task.mean()
+    return runs.second_moments[setting].mean(axis=0), runs.means[setting].mean(axis=0)
+
+
+def _in_concept_frame(
+    runs: IdentityRuns, setting: int
+) -> tuple[list[np.ndarray], list[np.ndarray] | None]:
+    """Return the initial weights as they act on coordinates of the concepts, in 64 bits."""
+    turn = runs.tasks[setting].rotation_matrix  # row p: where the learner sees axis p
+    weights = [np.asarray(weight, dtype=float) for weight in runs.initial.weights]
+    weights[0] = weights[0] @ turn.T
+    weights[-1] = turn @ weights[-1]
+    if runs.initial.biases is None:
+        return weights, None
+    biases = [np.asarray(bias, dtype=float) for bias in runs.initial.biases]
+    biases[-1] = biases[-1] @ turn.T
+    return weights, biases
+
+
+def _quantities(
+    times: np.ndarray,
+    outputs: np.ndarray,
+    loss: np.ndarray,
+    means: np.ndarray,
+    plateau: float,
+    threshold: Real,
+) -> dict[str, float]:
+    s = len(means)
+    known = means != 0
+    half = np.full(s, np.nan)
+    half[known] = learning_times(times, outputs[:, :s][:, known] / means[known])
+    rise = swing(times, loss, plateau=plateau, threshold=threshold * plateau)
+    found = {f"concept {k + 1} half learned at": float(half[k]) for k in range(s)}
+    for name in ("minimum", "maximum"):
+        when, value = getattr(rise, f"{name}_time"), getattr(rise, name)
+        found[f"error has its {name} at"] = when if rise.occurs else np.nan
+        found[f"error at its {name}"] = value if rise.occurs else np.nan
+    found[SWINGS] = float(rise.occurs)
+    return found
+
+
+def _median(values: np.ndarray) -> str:
+    kept = values[~np.isnan(values)]
+    if not len(kept):
+        return "none"
+    middle = float(np.median(kept))
+    return "later" if np.isinf(middle) else f"{middle:.3g}"

@@ -1,0 +1,192 @@
+"""How a network is trained: the steps, the batches, and the clock that counts them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from partwhole._checks import require
+from partwhole._types import Real
+
+Record = Literal["geometric", "epochs"] | Sequence[int] | Int[np.ndarray, " T"]
+RECORDS = 200  # aimed at by the geometric grid
+SHUFFLE = 101  # keeps the stream of the order apart from those of the task
+
+
+@dataclass(frozen=True)
+class Protocol:
+    r"""State a protocol of stochastic gradient descent, without momentum or decay.
+
+    Parameters
+    ----------
+    learning_rate : float, default 0.1
+    epochs : int, default 40
+    batch : int, default 128
+        Samples in a batch.
+    loss : {"element mean", "paper"}, default "element mean"
+        "element mean" is :math:`\frac1d \|f(x) - x\|^2`, as the published runs train; "paper" is
+        :math:`\frac12 \|f(x) - x\|^2`, as the theory is written. Both are averaged over the batch.
+    shuffle : {"once", "every epoch"}, default "once"
+        The published runs shuffle once and repeat that order.
+    last_batch : {"kept", "dropped"}, default "kept"
+        What becomes of an epoch's last batch if it is smaller; kept, it has a mean of its own.
+
+    Raises
+    ------
+    InputError
+        For a learning rate that is not positive, no epoch, no batch, or an unknown option.
+
+    Notes
+    -----
+    Yang et al. (ICLR 2025), appendix E, whose published runs average over elements.
+
+    Examples
+    --------
+    >>> protocol = Protocol()
+    >>> protocol.steps(15_000), protocol.time(protocol.steps(15_000), dimension=64)
+    (4720, 14.75)
+    """
+
+    learning_rate: Real = 0.1
+    epochs: int = 40
+    batch: int = 128
+    loss: Literal["element mean", "paper"] = "element mean"
+    shuffle: Literal["once", "every epoch"] = "once"
+    last_batch: Literal["kept", "dropped"] = "kept"
+
+    def __post_init__(self) -> None:
+        require(
+            0 < self.learning_rate < np.inf,
+            "a learning rate is a positive number",
+            f"{self.learning_rate}",
+            "pass 0.1, say",
+        )
+        for name in ("epochs", "batch"):
+            count = getattr(self, name)
+            require(count >= 1, f"{name} is at least 1", count, "pass a larger number")
+        options = {
+            "loss": ("element mean", "paper"),
+            "shuffle": ("once", "every epoch"),
+            "last_batch": ("kept", "dropped"),
+        }
+        for name, known in options.items():
+            given = getattr(self, name)
+            rule = f'{name} is "{known[0]}" or "{known[1]}"'
+            require(given in known, rule, repr(given), "choose one of them")
+
+    def batches(self, n_samples: int) -> int:
+        """Return the batches, and so the steps, of one epoch."""
+        whole, rest = divmod(n_samples, self.batch)
+        return whole + (rest > 0 and self.last_batch == "kept")
+
+    def steps(self, n_samples: int) -> int:
+        """Return the steps of the whole training."""
+        return self.epochs * self.batches(n_samples)
+
+    def rate(self, dimension: int) -> float:
+        r"""Return the gradient time of one step.
+
+        It is :math:`2\eta/d` for the element mean and :math:`\eta` for the loss of the theory,
+        whose gradient is d/2 times as large.
+
+        Examples
+        --------
+        >>> 118 * Protocol().rate(64)
+        0.36875
+        """
+        return self.learning_rate * (2.0 / dimension if self.loss == "element mean" else 1.0)
+
+    def time(self, step: int, dimension: int) -> float:
+        r"""Return how long gradient flow on :math:`\frac12 E\|f(x) - x\|^2` runs for these steps.
+
+        Parameters
+        ----------
+        step : int
+        dimension : int
+            d.
+
+        Notes
+        -----
+        Derived here. With the element mean networks learn d/2 times slower at the same rate.
+        """
+        return self.rate(dimension) * step
+
+    def recorded(self, record: Record, n_samples: int) -> Int[np.ndarray, " T"]:
+        """Return the steps to record, after checking them.
+
+        Parameters
+        ----------
+        record : {"geometric", "epochs"} or sequence of int
+            "geometric" spaces about 200 steps geometrically, from 0 to the last; "epochs" takes
+            the start of each epoch and the end; or the steps themselves, increasing.
+        n_samples : int
+
+        Raises
+        ------
+        InputError
+            For steps that don't increase or don't exist.
+
+        Examples
+        --------
+        >>> Protocol(epochs=3).recorded("epochs", 15_000).tolist()
+        [0, 118, 236, 354]
+        """
+        last = self.steps(n_samples)
+        if isinstance(record, str):
+            require(
+                record in ("geometric", "epochs"),
+                'record is "geometric", "epochs" or a list of steps',
+                repr(record),
+                "choose one of them",
+            )
+            if record == "epochs":
+                return np.arange(self.epochs + 1) * self.batches(n_samples)
+            inner = np.unique(np.round(np.geomspace(1, last, _points(last))).astype(int))
+            return np.concatenate([[0], inner])
+        kept = np.asarray(record)
+        require(
+            kept.ndim == 1
+            and len(kept) > 0
+            and np.issubdtype(kept.dtype, np.integer)
+            and bool((np.diff(kept) > 0).all())
+            and kept[0] >= 0
+            and kept[-1] <= last,
+            f"steps to record are whole numbers that increase, from 0 to {last}",
+            str(kept.tolist() if kept.size <= 8 else f"{kept.size} numbers"),
+            'pass "geometric" for a grid',
+        )
+        return kept.astype(int)
+
+
+def batch_order(
+    protocol: Protocol, n_samples: int, seed: int
+) -> tuple[Int[np.ndarray, "B batch"], Float[np.ndarray, "B batch"]]:
+    """Return which samples make up which batch, and what each weighs in its mean.
+
+    A smaller last batch is filled up with sample 0 at weight 0. With "every epoch" there are as
+    many rows as steps, with "once" as many as batches in an epoch.
+    """
+    turns = protocol.epochs if protocol.shuffle == "every epoch" else 1
+    per_epoch, size = protocol.batches(n_samples), protocol.batch
+    rng = np.random.default_rng([seed, SHUFFLE])
+    taken = min(n_samples, per_epoch * size)
+    order = np.zeros((turns, per_epoch * size), dtype=np.int32)
+    for turn in range(turns):
+        order[turn, :taken] = rng.permutation(n_samples)[:taken]
+    weights = np.zeros(per_epoch * size)
+    weights[:taken] = 1.0
+    weights = weights.reshape(per_epoch, size)
+    weights /= weights.sum(axis=1, keepdims=True)
+    return order.reshape(-1, size), np.tile(weights, (turns, 1))
+
+
+def _points(last: int) -> int:
+    """Return how many points of a geometric grid leave about 200 once rounded to whole steps."""
+    points = np.arange(RECORDS, 4 * RECORDS, 4)
+    counts = [len(np.unique(np.round(np.geomspace(1, last, n)))) for n in points]
+    near = np.abs(np.array(counts) - min(RECORDS, last))
+    return int(points[int(np.argmin(near))])

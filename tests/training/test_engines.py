@@ -1,0 +1,159 @@
+"""Every engine takes the steps of plain stochastic gradient descent, written out here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from partwhole.networks import MLP, Architecture, outputs
+from partwhole.tasks import StructuredIdentity
+from partwhole.training import Protocol
+from partwhole.training._batches import Batches
+from partwhole.training._engines import at_once, choose, cost
+from partwhole.training._moments import Moments
+from partwhole.training.protocol import batch_order
+
+TASK = StructuredIdentity([1, 2], [0.3, 0.2], dimension=3, samples=50, origin=True, rotation=1)
+# 150 samples: four batches of 32 and one of 22.
+PROTOCOL = Protocol(0.05, epochs=4, batch=32)
+KEPT = np.array([0, 1, 7, 20])
+
+
+@contextmanager
+def precision(bits: int) -> Iterator[None]:
+    with jax.enable_x64(bits == 64):
+        yield
+
+
+def plain(network: MLP, inputs: np.ndarray, protocol: Protocol, seed: int) -> dict[int, MLP]:
+    """Return the network at every step, by automatic differentiation of the published loss."""
+    n, dtype = len(inputs), network.weights[0].dtype
+    rng = np.random.default_rng([seed, 101])
+    order = rng.permutation(n)
+
+    def loss(network: MLP, batch: jax.Array) -> jax.Array:
+        errors = (jax.vmap(network)(batch) - batch) ** 2
+        if protocol.loss == "element mean":
+            return errors.mean()
+        return 0.5 * errors.sum(axis=1).mean()
+
+    slope, found, step = jax.jit(jax.grad(loss)), {0: network}, 0
+    for epoch in range(protocol.epochs):
+        if protocol.shuffle == "every epoch" and epoch > 0:
+            order = rng.permutation(n)
+        for start in range(0, n, protocol.batch):
+            batch = inputs[order[start : start + protocol.batch]]
+            if len(batch) < protocol.batch and protocol.last_batch == "dropped":
+                continue
+            gradient = slope(network, jnp.asarray(batch, dtype))
+            network = jax.tree.map(lambda w, g: w - protocol.learning_rate * g, network, gradient)
+            step += 1
+            found[step] = network
+    return found
+
+
+def engines(architecture: Architecture) -> list:
+    if architecture.nonlinearity != "linear":
+        return [Batches()]
+    return [Batches(), *(Moments(lanes, architecture.bias) for lanes in (True, False))]
+
+
+@pytest.mark.parametrize(
+    ("bits", "architecture", "options"),
+    [
+        (64, Architecture(3, 4), {}),
+        (32, Architecture(3, 4), {}),
+        (64, Architecture(2, 4, bias=False), {"shuffle": "every epoch"}),
+        (64, Architecture(1), {"last_batch": "dropped", "epochs": 5}),
+        (64, Architecture(3, 4, "relu"), {"loss": "paper", "learning_rate": 0.02}),
+        (32, Architecture(3, 4, "relu"), {"loss": "paper", "learning_rate": 0.02}),
+        (64, Architecture(2, 4, "relu", bias=False), {"shuffle": "every epoch"}),
+    ],
+)
+def test_engines_take_the_steps_of_plain_descent(architecture, options, bits):
+    tolerance = 1e-10 if bits == 64 else 1e-5
+    protocol = Protocol(**{"learning_rate": 0.05, "epochs": 4, "batch": 32, **options})
+    seeds, probes = (0, 5), np.array([[1.0, 2.0, 0.0], [0.5, -1.0, 3.0]])
+    inputs = [TASK.sample(seed).inputs for seed in seeds]
+    with precision(bits):
+        dtype = jnp.float64 if bits == 64 else jnp.float32
+        networks = jax.tree.map(
+            lambda w: jnp.asarray(w, dtype), architecture.networks(3, seeds=seeds)
+        )
+        for engine in engines(architecture):
+            data = [
+                engine.data(points, *batch_order(protocol, 150, seed))
+                for points, seed in zip(inputs, seeds, strict=True)
+            ]
+            found = engine.train(
+                networks,
+                tuple(np.stack(part) for part in zip(*data, strict=True)),
+                np.full(2, protocol.rate(3)),
+                np.diff(KEPT, prepend=0),
+                np.stack([probes, probes]),
+            )
+            for run, seed in enumerate(seeds):
+                alone = jax.tree.map(lambda w, run=run: w[run], networks)
+                path = plain(alone, inputs[run], protocol, seed)
+                assert max(path) == 20
+                for place, step in enumerate(KEPT):
+                    answers = outputs(path[step], probes)
+                    np.testing.assert_allclose(
+                        found.outputs[run, place], answers, rtol=0, atol=tolerance
+                    )
+                    gap = outputs(path[step], inputs[run]) - inputs[run]
+                    assert found.training_loss[run, place] == pytest.approx(
+                        0.5 * (gap**2).sum(axis=1).mean(), abs=tolerance
+                    )
+                for mine, wanted in zip(
+                    jax.tree.leaves(found.final), jax.tree.leaves(path[20]), strict=True
+                ):
+                    np.testing.assert_allclose(mine[run], wanted, rtol=0, atol=tolerance)
+
+
+def test_a_rotated_network_learns_the_rotated_task_alike():
+    straight = StructuredIdentity([1, 2], [0.3, 0.2], dimension=3, samples=50, origin=True)
+    r, engine = TASK.rotation_matrix, Moments(lanes=False, bias=True)
+    with precision(64):
+        network = jax.tree.map(
+            lambda w: jnp.asarray(w, jnp.float64), Architecture(1).networks(3, seeds=[0])
+        )
+        assert network.biases is not None
+        turned = MLP(
+            (jnp.asarray(r.T @ np.asarray(network.weights[0][0]) @ r)[None],),
+            (jnp.asarray(np.asarray(network.biases[0][0]) @ r)[None],),
+            "linear",
+        )
+        answers = []
+        for task, start in ((straight, network), (TASK, turned)):
+            data = engine.data(task.sample(0).inputs, *batch_order(PROTOCOL, 150, 0))
+            found = engine.train(
+                start,
+                tuple(part[None] for part in data),
+                np.array([0.1]),
+                np.diff(KEPT, prepend=0),
+                task.to_inputs(task.probe)[None, None],
+            )
+            answers.append(task.to_concepts(found.outputs))
+    np.testing.assert_allclose(*answers, rtol=0, atol=1e-12)
+
+
+def test_the_engine_is_chosen_by_the_size_of_the_layers():
+    assert choose(Architecture(4, 4), 2) == Moments(lanes=True, bias=True)
+    assert choose(Architecture(2, bias=False), 64) == Moments(lanes=False, bias=False)
+    assert choose(Architecture(4, 4, "relu"), 2) == Batches()
+
+
+def test_calls_are_of_nearly_equal_size():
+    small = cost(Architecture(4, 4), 2, 118, 128)
+    assert at_once(24, small, 1e4, 4720) == 24
+    assert at_once(1200, small, 1e4, 4720) == 400
+    wide = cost(Architecture(4), 64, 118, 128)
+    assert 1 <= at_once(24, wide, 1e5, 4720) < 24
+    # However large one run is, it is trained.
+    assert at_once(3, wide._replace(bytes=1e12), 1e5, 4720) == 1

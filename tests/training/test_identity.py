@@ -1,0 +1,223 @@
+"""Trained networks against closed forms, and what users may ask for."""
+
+from __future__ import annotations
+
+import sys
+import time
+
+import jax
+import numpy as np
+import pytest
+import scipy.linalg
+
+from partwhole._checks import InputError
+from partwhole.networks import Architecture, outputs
+from partwhole.tasks import StructuredIdentity
+from partwhole.training import Protocol, RunOutcome, _engines, _progress, train_identity
+
+PUBLISHED = {"origin": True, "scales_are": "variances"}
+LOW = StructuredIdentity([2, 4], [0.05, 0.05], **PUBLISHED)
+SMALL = StructuredIdentity([1, 2], [0.3, 0.2], dimension=3, samples=50, origin=True, rotation=1)
+SHORT = Protocol(0.05, epochs=4, batch=32)
+DEEP = Architecture(3, 4)
+
+
+def largest_rise(losses: np.ndarray) -> np.ndarray:
+    return (losses - np.minimum.accumulate(losses, axis=-1)).max(axis=-1)
+
+
+def closed_form(runs, seed: int, at: int = -1) -> np.ndarray:
+    """Return what one layer with a bias answers at the probe after a time of gradient flow."""
+    d = runs.means.shape[-1]
+    second, mean = runs.second_moments[0, seed], runs.means[0, seed]
+    m = np.block([[second, mean[:, None]], [mean[None], np.ones((1, 1))]])
+    weights, biases = runs.initial.weights[0][seed], runs.initial.biases[0][seed]
+    r = runs.tasks[0].rotation_matrix
+    start = np.hstack([r @ np.asarray(weights) @ r.T, (np.asarray(biases) @ r.T)[:, None]])
+    gone = scipy.linalg.expm(-m * runs.times[0, at])
+    target = np.eye(d, d + 1)
+    return (target + (start - target) @ gone) @ np.append(runs.probes[0, 0], 1.0)
+
+
+def test_one_layer_follows_the_published_population_run():
+    task = StructuredIdentity([1, 2], [0.05, 0.05], dimension=64, rotation=0, **PUBLISHED)
+    runs = train_identity(task, Architecture(), seeds=range(8), record="epochs")
+    assert runs.times[0, -1] == pytest.approx(14.75, abs=1e-9)
+    # Answers are linear in the initial weights, whose mean is 0: their mean is the answer from 0.
+    found = runs.outputs[0, :, :, 0, :2].mean(axis=0)
+    np.testing.assert_allclose(found[40], [0.9323, 1.9747], rtol=0.01)
+    np.testing.assert_allclose(found[10], [0.6252, 1.8621], rtol=0.03)
+    # Each from its own start on its own sample: what is left is that of finite steps.
+    for seed in range(8):
+        for at in (10, 40):
+            answer = runs.outputs[0, seed, at, 0]
+            np.testing.assert_allclose(answer, closed_form(runs, seed, at), atol=0.01)
+
+
+def test_deep_low_dimensional_networks_swing_and_others_do_not():
+    deep = train_identity(LOW, Architecture(4, 4), Protocol(0.01), seeds=range(24))
+    rises = largest_rise(deep.losses[0, :, :, 0])
+    assert (rises > 0.005 * 2).mean() >= 0.5  # the plateau is half the weaker mean's square, 2
+    assert not deep.diverged.any()
+    np.testing.assert_allclose(deep.fractions[0, :, -1, 0], 1.0, atol=0.02)
+
+    shallow = train_identity(
+        LOW, Architecture(initial="normal", scale=0.01), Protocol(0.01), seeds=range(24)
+    )
+    assert largest_rise(shallow.losses[0, :, :, 0]).max() < 1e-3
+
+    wide = StructuredIdentity([2, 4], [0.05, 0.05], dimension=64, rotation=0, **PUBLISHED)
+    # At the published resolution; between epochs some of these rise a little too.
+    runs = train_identity(wide, Architecture(4), seeds=range(2), record="epochs")
+    assert (largest_rise(runs.losses[0, :, :, 0]) < 0.005 * 2).all()
+
+
+def test_seeds_together_are_the_seeds_alone(monkeypatch):
+    many = train_identity(SMALL, DEEP, SHORT, seeds=[3, 1, 7])
+    for place, seed in enumerate(many.seeds):
+        alone = train_identity(SMALL, DEEP, SHORT, seeds=[seed])
+        np.testing.assert_allclose(many.outputs[:, place], alone.outputs[:, 0], atol=1e-6)
+        np.testing.assert_array_equal(many.second_moments[:, place], alone.second_moments[:, 0])
+    monkeypatch.setattr(_engines, "AT_ONCE_RUNS", 2)
+    pieces = train_identity(SMALL, DEEP, SHORT, seeds=[3, 1, 7])
+    np.testing.assert_allclose(many.outputs, pieces.outputs, atol=1e-6)
+    for one, other in zip(jax.tree.leaves(many.final), jax.tree.leaves(pieces.final), strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-6)
+
+
+@pytest.mark.parametrize("nonlinearity", ["linear", "relu"])
+def test_losses_differ_by_half_a_dimension_in_learning_rate(nonlinearity):
+    built = Architecture(2, 4, nonlinearity)
+    published = train_identity(SMALL, built, SHORT, seeds=range(2))
+    rate = SHORT.learning_rate / (3 / 2)
+    paper = train_identity(
+        SMALL, built, Protocol(rate, epochs=4, batch=32, loss="paper"), seeds=range(2)
+    )
+    np.testing.assert_allclose(published.outputs, paper.outputs, atol=1e-6)
+    np.testing.assert_allclose(published.times, paper.times, rtol=1e-12)
+
+
+def test_settings_are_what_each_is_alone():
+    other = StructuredIdentity([2, 1], [0.1, 0.4], dimension=3, samples=50, origin=True)
+    protocols = [SHORT, Protocol(0.02, epochs=4, batch=32)]
+    both = train_identity([SMALL, other], DEEP, protocols, seeds=range(3), probes="combinations")
+    assert both.outputs.shape[:2] == (2, 3)
+    assert both.outputs.shape[3:] == (4, 3)
+    for place, (task, protocol) in enumerate(zip([SMALL, other], protocols, strict=True)):
+        alone = train_identity(task, DEEP, protocol, seeds=range(3), probes="combinations")
+        np.testing.assert_allclose(both.outputs[place], alone.outputs[0], atol=1e-6)
+        np.testing.assert_allclose(both.times[place], alone.times[0])
+        np.testing.assert_array_equal(both.probes[place], task.combinations().points)
+
+
+def test_results_agree_with_the_networks_they_came_from():
+    runs = train_identity(SMALL, DEEP, SHORT, seeds=range(3), probes="combinations")
+    seen = SMALL.to_inputs(runs.probes[0])
+    for networks, at in ((runs.initial, 0), (jax.tree.map(lambda w: w[0], runs.final), -1)):
+        answers = SMALL.to_concepts(outputs(networks, seen).astype(float))
+        np.testing.assert_allclose(runs.outputs[0, :, at], answers, atol=1e-6)
+    gap = runs.outputs[0, 1, 5, 2] - runs.probes[0, 2]
+    assert runs.losses[0, 1, 5, 2] == pytest.approx(0.5 * gap @ gap)
+    np.testing.assert_allclose(runs.fractions[..., 1], runs.outputs[..., 1] / 2)
+    sample = SMALL.sample(2)
+    np.testing.assert_array_equal(runs.second_moments[0, 2], sample.second_moment())
+    rest = outputs(jax.tree.map(lambda w: w[0, 2], runs.final), sample.inputs) - sample.inputs
+    assert runs.training_loss[0, 2, -1] == pytest.approx(
+        0.5 * (rest**2).sum(axis=1).mean(), rel=1e-4
+    )
+
+
+def test_data_seed_fixes_the_sample_and_nothing_else():
+    runs = train_identity(SMALL, DEEP, SHORT, seeds=range(3), data_seed=11)
+    np.testing.assert_array_equal(runs.means[0, 0], runs.means[0, 2])
+    np.testing.assert_array_equal(runs.means[0, 0], SMALL.sample(11).mean())
+    assert np.ptp(runs.outputs[0, :, 0, 0, 0]) > 0.01
+
+
+def test_named_dimensions():
+    runs = train_identity(SMALL, DEEP, SHORT, seeds=[4, 2], record="epochs")
+    data = runs.to_dataset()
+    assert data.outputs.dims == ("setting", "seed", "step", "probe", "coordinate")
+    assert data.sizes["step"] == 5
+    chosen = data.loss.sel(seed=2, step=10).item()
+    assert chosen == runs.losses[0, 1, 2, 0]
+    assert data.time.sel(step=20).item() == pytest.approx(20 * 0.05 * 2 / 3)
+
+
+def test_a_run_that_diverges_is_told():
+    runs = train_identity(
+        [LOW, LOW],
+        Architecture(4, 4, "relu"),
+        [Protocol(0.01, epochs=2), Protocol(3.0, epochs=2)],
+        seeds=range(4),
+    )
+    assert not runs.diverged[0].any()
+    assert runs.diverged[1].any()
+    told = runs.outcomes[1][int(np.argmax(runs.diverged[1]))]
+    assert told is RunOutcome.DIVERGED
+    assert told.value.endswith("take a smaller learning rate")
+    assert runs.losses.shape == (2, 4, len(runs.steps), 1)  # computed without a warning
+
+
+def test_a_learning_rate_beyond_the_limit_is_refused_before_it_runs():
+    # One layer with a bias: 2/(rate of a unit of learning rate) over the largest eigenvalue.
+    sample = SMALL.sample(0)
+    second, mean = sample.second_moment(), sample.mean()
+    m = np.block([[second, mean[:, None]], [mean[None], np.ones((1, 1))]])
+    limit = 2 / np.linalg.eigvalsh(m)[-1] / (2 / 3)
+    message = f"of 1 linear layer.s. on this sample lies below the stability limit {limit:.4g}"
+    with pytest.raises(InputError, match=message):
+        train_identity(SMALL, Architecture(), Protocol(1.001 * limit), seeds=[0])
+    at_limit = Protocol(0.999 * limit, epochs=1, batch=150)
+    assert not train_identity(SMALL, Architecture(), at_limit, seeds=[0]).diverged.any()
+    with pytest.raises(InputError, match="of 4 linear layer"):
+        train_identity(LOW, Architecture(4, 4), Protocol(0.2), seeds=[0])
+    # Deep networks can centre their inputs, so that their covariance binds.
+    rate = 1.2 * 2 / (3 * np.linalg.eigvalsh(second - np.outer(mean, mean))[-1])
+    with pytest.raises(InputError, match="of 3 linear layer"):
+        train_identity(SMALL, DEEP, Protocol(rate, loss="paper"), seeds=[0])
+    train_identity(SMALL, DEEP, Protocol(rate, epochs=4, batch=32), seeds=[0])
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"seeds": []}, "seeds are different whole numbers of at least 0"),
+        ({"seeds": [1, 1]}, r"seeds are different whole numbers of at least 0; got \(1, 1\)"),
+        ({"tasks": []}, "there is at least one task; got none"),
+        ({"tasks": [SMALL, LOW]}, "agree in dimension, number of concepts and number of samples"),
+        ({"protocol": [SHORT, SHORT]}, "one protocol for all tasks, or one for each; got 2 for 1"),
+        ({"probes": np.zeros((2, 5))}, r"probes are finite points in the tasks' 3 dimensions"),
+        ({"probes": np.full((2, 3), np.nan)}, "got NaN, infinity or none"),
+        ({"record": [3, 99_999]}, "steps to record are whole numbers that increase, from 0 to 20"),
+    ],
+)
+def test_bad_input_is_refused(change, message):
+    given = {"tasks": SMALL, "protocol": SHORT, "seeds": [0], **change}
+    with pytest.raises(InputError, match=message):
+        train_identity(given.pop("tasks"), DEEP, given.pop("protocol"), **given)
+
+
+def test_settings_of_other_forms_are_refused():
+    with pytest.raises(InputError, match="protocols of one call agree in epochs, batches"):
+        train_identity([SMALL, SMALL], DEEP, [SHORT, Protocol(0.05, epochs=3)], seeds=[0])
+
+
+def test_results_beyond_memory_are_refused_at_once():
+    wide = StructuredIdentity([2, 4], [0.05, 0.05], dimension=64, **PUBLISHED)
+    began = time.perf_counter()
+    with pytest.raises(InputError, match="what is recorded may take 8 GiB; got about"):
+        train_identity(wide, Architecture(), seeds=range(20_000), record=range(2000))
+    assert time.perf_counter() - began < 2
+
+
+def test_a_bar_is_shown_only_on_a_terminal_and_only_if_asked(monkeypatch, capsys):
+    monkeypatch.setattr(_progress, "PATIENCE", 0.0)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    with _progress.bar("training 2 networks", 2, shown=True) as advance:
+        time.sleep(0.3)
+        advance(2)
+    assert "training 2 networks" in capsys.readouterr().err
+    with _progress.bar("training 2 networks", 2, shown=False) as advance:
+        advance(2)
+    assert capsys.readouterr().err == ""
