@@ -26,7 +26,7 @@ def draw() -> Figure:
     )
     found = pw.training.beside_theory(runs)
     # One network stands out: that whose error rises most.
-    shown = int(pw.measures.swing_amplitude(found.trained_losses[0]).argmax())
+    shown = int(np.argmax(pw.measures.swing_amplitude(found.trained_losses[0])))
     times = runs.times[0]
     with mpl.rc_context(STYLE):
         figure = Figure(figsize=(8, 3.2))

@@ -176,3 +176,22 @@ def test_refusals():
         learning_clocks(w0, np.array([[2.0, 0.5], [0.5, 1.0]]))
     with pytest.raises(InputError, match=r"power is 1, or 2 for the published figures; got 3"):
         learning_clocks(w0, TWO, power=3)
+
+
+def test_a_weaker_concept_that_begins_far_ahead_is_first():
+    # Diagonal: exact, whatever the order. Its flow is logistic, entry by entry.
+    told = learning_clocks(np.diag([1e-9, 1e-2]), np.diag([1.0, 0.5]))
+    assert told.order.tolist() == [1, 0]
+    np.testing.assert_allclose(told.times, [np.log(99) / 1.0, np.log(1e9 - 1) / 2.0])
+
+
+def test_a_start_of_hugely_different_entries_keeps_its_small_ones():
+    # Exact for a diagonal start; the smallest entry is far below the rounding of the largest.
+    told = learning_clocks(np.diag([1e-2, 1e-10, 1e-14]), np.diag([3.0, 2.0, 1.0]))
+    np.testing.assert_allclose(told.pivots, [1e-2, 1e-10, 1e-14])
+
+
+def test_clocks_in_the_concepts_own_order():
+    told = learning_clocks(np.diag([1e-9, 0.0, 1e-2]), np.diag([1.0, 0.0, 0.5]))
+    assert told.order.tolist() == [2, 0]
+    np.testing.assert_array_equal(told.by_concept(), [told.times[1], np.inf, told.times[0]])

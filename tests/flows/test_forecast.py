@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from dynamics_oracles import CENTRAL
 
 from partwhole._checks import InputError
 from partwhole.flows import forecast, learning_clocks, tied_flow
@@ -56,15 +57,18 @@ def test_gradient_flow_takes_half_the_time(found):
 def test_no_swing_without_a_favourable_sign():
     found = forecast(TASK, 0.01 * np.array([[1.0, -0.5], [-0.5, 1.0]]))
     assert not found.swing.occurs
-    assert "only falls: no swing-by" in found.describe()
+    assert "only falls: no swing-by" in " ".join(found.describe().split())
 
 
 def test_a_concept_that_is_not_in_the_start_is_never_learned():
     found = forecast(TASK, 0.01 * np.ones((2, 2)))
     assert found.order == (0,)
-    assert np.isinf(found.to_frame().loc[1, ["predicted", "flow"]].astype(float)).all()
-    text = found.describe()
-    assert "never" in text
+    assert np.isinf(found.to_frame().loc[1, "predicted"])
+    assert np.isnan(found.to_frame().loc[1, "flow"])
+    text = " ".join(found.describe().split())
+    assert "2 1 0.5025 never never" in text
+    # Half the square of the mean that is never learned.
+    assert "then rises to 0.5 at the end of the path and stays there: a rise of 3" in text
     assert "concept 2 (counted from 1) is never learned" in text
 
 
@@ -74,10 +78,44 @@ def test_a_path_that_ends_early_says_later():
     assert found.describe().splitlines()[3].endswith("later")
 
 
+def test_a_path_that_ends_in_the_rise_says_so():
+    text = " ".join(forecast(TASK, W0, horizon=1.2).describe().split())
+    assert "and is still rising there: a rise of 6 % of the plateau, and no fall" in text
+
+
+@pytest.mark.parametrize(
+    ("power", "minimum", "maximum"),
+    [(2, (2.5344, 0.183454), (4.3507, 0.252828)), (1, (3.2518, 0.031715), (3.6171, 0.032439))],
+)
+def test_an_axis_with_noise_and_no_mean_is_no_concept(power, minimum, maximum):
+    task = StructuredIdentity([1, 1.5], [0.05, 0.05], dimension=3, noise=0.05)
+    found = forecast(task, CENTRAL.w0, power=power)
+    # The published example; extrema computed independently, at the tolerances of their grid.
+    np.testing.assert_allclose(found.extrema.times, [minimum[0], maximum[0]], atol=0.002)
+    np.testing.assert_allclose(found.extrema.values, [minimum[1], maximum[1]], atol=1e-5)
+    assert found.to_frame()["concept"].tolist() == [1, 0]
+    assert len(found.describe().splitlines()[2:4]) == 2
+
+
+def test_a_concept_of_mean_zero_has_no_plateau():
+    task = StructuredIdentity([2, 0], [0.1, 0.5])
+    assert forecast(task, W0).swing.relative == forecast(task, W0).swing.amplitude / 2
+
+
+def test_another_second_moment_may_be_given():
+    task = StructuredIdentity([3, 1], [0.05, 0.05], truncation=0.1)
+    told = forecast(task, W0, second_moment=TASK.second_moment())
+    assert told.describe() == forecast(TASK, W0).describe()
+
+
 def test_refusals():
     with pytest.raises(InputError, match="a horizon is given where no concept can be learned"):
         forecast(TASK, np.zeros((2, 2)))
     with pytest.raises(InputError, match="a horizon is a positive time; got -1"):
         forecast(TASK, W0, horizon=-1.0)
+    with pytest.raises(InputError, match="a horizon is a positive time; got inf"):
+        forecast(TASK, W0, horizon=np.inf)
+    with pytest.raises(InputError, match="in the task's 2 dimensions; got 3; pass one"):
+        forecast(TASK, 0.01 * np.eye(3), second_moment=np.eye(3))
     with pytest.raises(InputError, match=r"semidefinite; got an eigenvalue of -0\.02"):
         forecast(TASK, 0.01 * np.array([[1.0, 3.0], [3.0, 1.0]]))

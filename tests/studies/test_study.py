@@ -12,6 +12,7 @@ import xarray as xr
 
 from partwhole import __version__, studies
 from partwhole._checks import InputError
+from partwhole.studies import _study
 
 
 @pytest.fixture(scope="module")
@@ -57,6 +58,12 @@ def test_the_data_say_what_made_them(result):
     assert result.data.attrs["version"] == __version__
     assert result.data.attrs["seeds"] == "0-3"
     assert result.data.attrs["preset"] == "quick"
+
+
+def test_seeds_may_come_as_lists():
+    configs = [{"throws": 1, "seed": 9}, {"throws": 2, "seeds": [0, 1, 2]}]
+    found = _study._attributes(variant(PRESETS={"quick": configs}), "quick", configs)
+    assert found["seeds"] == "0-2, 9"
 
 
 def test_the_configuration_hash_tells_presets_and_revisions_apart():

@@ -57,7 +57,11 @@ def symmetric(what: str, matrix: np.ndarray) -> None:
 
 
 def factor(w0: np.ndarray) -> np.ndarray:
-    """Check initial matrices and return their symmetric square roots U, with U U' = w0."""
+    """Check initial matrices and return factors U of theirs, with U U' = w0.
+
+    A direction that is missing from w0 is a column of zeros, which no flow moves: were it rounding
+    instead, it would grow like any other and be learned in the end.
+    """
     w = np.asarray(w0, dtype=float)
     require(
         w.ndim >= 2 and w.shape[-1] == w.shape[-2],
@@ -74,8 +78,13 @@ def factor(w0: np.ndarray) -> np.ndarray:
         f"an eigenvalue of {float(size[..., 0].min()):.3g}",
         "pass U @ U.T of a factor U; untied networks are in deep_linear_flow",
     )
-    root = basis * np.sqrt(np.maximum(size, 0.0))[..., None, :]
-    return root @ np.swapaxes(basis, -1, -2)
+    return basis * np.sqrt(np.where(present(size), size, 0.0))[..., None, :]
+
+
+def present(eigenvalues: np.ndarray) -> np.ndarray:
+    """Return which eigenvalues of a product UU', in rising order, are more than its rounding."""
+    n = eigenvalues.shape[-1]
+    return eigenvalues > 8.0 * n * np.finfo(float).eps * np.maximum(eigenvalues[..., -1:], 1e-300)
 
 
 def grid(times: np.ndarray) -> np.ndarray:

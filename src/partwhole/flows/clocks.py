@@ -1,7 +1,7 @@
 r"""When each concept is learned: clocks read from the initial matrix, without integrating.
 
-The strongest concept grows out of its own entry. Every later one grows out of what is left of its
-entry once the stronger concepts are accounted for: a pivot of the Cholesky factorisation, not the
+The first concept grows out of its own entry. Every later one grows out of what is left of its
+entry once those learned before are accounted for: a pivot of the Cholesky factorisation, not the
 entry itself.
 """
 
@@ -14,12 +14,12 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from partwhole._checks import require
-from partwhole.flows._inputs import factor, moment, signals
+from partwhole.flows._inputs import factor, moment, present, signals
 
 if TYPE_CHECKING:
     import pandas as pd
 
-# A pivot below this share of its entry is rounding: the concept is not in the initial matrix.
+# Of its entry: a smaller pivot is rounding, and the concept not in the initial matrix.
 RANK = 1e-13
 
 
@@ -30,14 +30,16 @@ class LearningClocks:
     Parameters
     ----------
     order : int array, shape (s,)
-        The concepts in the order of their signals, strongest first.
+        The concepts in the order in which they are learned.
     signals : float array, shape (s,)
         Their signals a, in that order.
     pivots : float array, shape (s,)
-        What of each concept the initial matrix holds beyond the stronger ones.
+        What of each concept the initial matrix holds beyond those learned before it.
     times : float array, shape (s,)
         When each is half learned; infinite for a concept that never is.
     clock : {"paper", "gradient"}
+    dimension : int
+        d, of the initial matrix.
     """
 
     order: Int[np.ndarray, " s"]
@@ -45,6 +47,18 @@ class LearningClocks:
     pivots: Float[np.ndarray, " s"]
     times: Float[np.ndarray, " s"]
     clock: Literal["paper", "gradient"]
+    dimension: int
+
+    def by_concept(self) -> Float[np.ndarray, " d"]:
+        """Return the times in the order of the coordinates, infinite for those without a signal.
+
+        Returns
+        -------
+        float array, shape (d,)
+        """
+        found = np.full(self.dimension, np.inf)
+        found[self.order] = self.times
+        return found
 
     def to_frame(self) -> pd.DataFrame:
         """Return a table with a row for each concept, in the order in which they are learned."""
@@ -56,7 +70,7 @@ class LearningClocks:
             "pivot": self.pivots,
             "time": self.times,
         }
-        return pd.DataFrame(rows).sort_values("time", kind="stable", ignore_index=True)
+        return pd.DataFrame(rows)
 
 
 def learning_clocks(
@@ -68,12 +82,16 @@ def learning_clocks(
 ) -> LearningClocks:
     r"""Predict when each concept is half learned by a tied two-layer network.
 
-    Order the concepts by falling signal a and factor :math:`W_0 = L L^\top` in that order. With
-    the pivots :math:`p_k = L_{kk}^2`, the entry :math:`w_{kk}` reaches 1/2 at
+    Factor :math:`W_0 = L L^\top` with the concepts in the order of learning. With the pivots
+    :math:`p_k = L_{kk}^2`, the entry :math:`w_{kk}` reaches 1/2 at
 
     .. math:: t_k \approx \frac{\ln (1/p_k - 1)}{2 a_k}
 
-    in paper time. Concepts without a signal (a = 0) are left out: they are never learned.
+    in paper time. The order is found as it goes: next is whichever has the earliest clock with
+    what is left. It is that of the signals unless a weaker concept begins with a much larger
+    entry. Where the initial matrix lacks rank it is always that of the signals, since what a
+    weaker concept holds then goes over to a stronger one in the end. Concepts without a signal
+    (a = 0) are left out: they are never learned.
 
     Parameters
     ----------
@@ -108,15 +126,43 @@ def learning_clocks(
     array([0.767, 7.159])
     """
     require(clock in ("paper", "gradient"), 'clock is "paper" or "gradient"', repr(clock), "choose")
-    w = factor(w0) @ factor(w0)
+    u = factor(w0)
+    w = u @ u.T
     a = signals(moment(second_moment, len(w), power))
+    order, pivots = _by_signal(w, a)
+    if (pivots > 0).all():
+        order, pivots = _by_time(w, a, order)
+    times = half_time(pivots, a[order]) / (1.0 if clock == "paper" else 2.0)
+    return LearningClocks(order, a[order], pivots, times, clock, len(w))
+
+
+def half_time(
+    pivots: Float[np.ndarray, " s"], signals: Float[np.ndarray, " s"]
+) -> Float[np.ndarray, " s"]:
+    """Return when entries that grow from pivots as logistic curves reach 1/2, in paper time."""
+    with np.errstate(divide="ignore"):
+        odds = np.log(np.maximum(1.0 / pivots - 1.0, 1e-300))
+    return np.maximum(odds, 0.0) / (2.0 * signals)
+
+
+def _by_signal(w: np.ndarray, a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the concepts that have a signal, strongest first, and their pivots."""
     order = np.argsort(-a, kind="stable")
     order = order[a[order] > 0]
-    pivots = cholesky_pivots(w[np.ix_(order, order)])
-    with np.errstate(divide="ignore"):
-        times = np.log(np.maximum(1.0 / pivots - 1.0, 0.0)) / (2.0 * a[order])
-    times = np.maximum(times, 0.0) / (1.0 if clock == "paper" else 2.0)
-    return LearningClocks(order, a[order], pivots, times, clock)
+    return order, cholesky_pivots(w[np.ix_(order, order)])
+
+
+def _by_time(w: np.ndarray, a: np.ndarray, left: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Take at each turn the concept that is learned first with what is left of the matrix."""
+    order, pivots, rest = [], [], w.copy()
+    while len(left):
+        entries = np.maximum(np.diagonal(rest)[left], 1e-300)
+        first = left[int(np.argmin(half_time(entries, a[left])))]
+        order.append(first)
+        pivots.append(max(rest[first, first], 1e-300))
+        rest = rest - np.outer(rest[first], rest[first]) / pivots[-1]
+        left = left[left != first]
+    return np.array(order, dtype=int), np.array(pivots)
 
 
 def cholesky_pivots(w: Float[np.ndarray, "s s"]) -> Float[np.ndarray, " s"]:
@@ -131,10 +177,25 @@ def cholesky(w: Float[np.ndarray, "s s"]) -> Float[np.ndarray, "s s"]:
     """Return the lower Cholesky factor; its columns are zero where rank is lacking."""
     n = len(w)
     found = np.zeros((n, n))
+    size, basis = np.linalg.eigh(w) if n else (np.zeros(0), np.zeros((0, 0)))
+    kept = present(size) if n else size > 0
+    if kept.all():
+        for k in range(n):
+            rest = w[k:, k] - found[k:, :k] @ found[k, :k]
+            found[k:, k] = rest / np.sqrt(max(rest[0], RANK * w[k, k]))
+        return found
+    # Rows of a thin factor: whether one adds a direction shows far above rounding, where pivots
+    # of a singular matrix would not tell.
+    rows = basis[:, kept] * np.sqrt(size[kept])
+    directions = np.zeros((0, rows.shape[1]))
     for k in range(n):
-        rest = w[k:, k] - found[k:, :k] @ found[k, :k]
-        if rest[0] > RANK * max(w[k, k], 1e-300):
-            found[k:, k] = rest / np.sqrt(rest[0])
+        rest = rows[k]
+        for _ in range(2):  # once more, against cancellation
+            rest = rest - directions.T @ (directions @ rest)
+        length = np.linalg.norm(rest)
+        if length > np.sqrt(RANK) * np.linalg.norm(rows[k]) and len(directions) < rows.shape[1]:
+            directions = np.vstack([directions, rest / length])
+            found[k:, k] = rows[k:] @ directions[-1]
     return found
 
 
@@ -150,9 +211,8 @@ def never_learned(w0: np.ndarray, second_moment: np.ndarray) -> tuple[str, ...]:
         if not missing:
             return ()
         return (f"the initial matrix lacks rank: {missing} direction(s) are never learned",)
-    order = np.argsort(-a, kind="stable")
-    order = order[a[order] > 0]
-    gone = order[cholesky_pivots(w[np.ix_(order, order)]) == 0]
+    order, pivots = _by_signal(w, a)
+    gone = order[pivots == 0]
     if not len(gone):
         return ()
     named = ", ".join(str(k + 1) for k in sorted(gone))

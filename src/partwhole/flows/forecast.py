@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Float
 
 from partwhole._checks import require
+from partwhole._types import Real
 from partwhole.flows._path import Path
 from partwhole.flows.cholesky_path import cholesky_path
 from partwhole.flows.clocks import LearningClocks, learning_clocks
@@ -66,13 +67,13 @@ class Forecast:
     def to_frame(self) -> pd.DataFrame:
         """Return a table with a row for each concept: signal, pivot, predicted and integrated time.
 
-        A time is infinite for a concept that is never learned, and NaN where the path ends first.
+        A predicted time is infinite for a concept that is never learned. An integrated one is NaN
+        where the path ends before.
         """
         table = self.clocks.to_frame().rename(columns={"time": "predicted"})
-        flow = self.stages.learned[table["concept"].to_numpy()]
-        never = np.isinf(table["predicted"].to_numpy())
-        table["flow"] = np.where(never, np.inf, flow)
-        return table
+        concepts = table["concept"].to_numpy()
+        table["flow"] = self.stages.learned[concepts]
+        return table.loc[concepts < self.task.n_concepts].reset_index(drop=True)
 
     def describe(self) -> str:
         """Say in a few lines what is learned when, and what the error will do."""
@@ -84,24 +85,36 @@ class Forecast:
         for concept, signal, predicted, flow in zip(*columns, strict=True):
             mean = self.task.means[concept]
             lines.append(
-                f"{concept + 1:<8} {mean:<7.4g} {signal:<9.4g} {_time(predicted):<10} {_time(flow)}"
+                f"{concept + 1:<8} {mean:<7.4g} {signal:<9.4g} {_time(predicted):<10} "
+                f"{'never' if np.isinf(predicted) and np.isnan(flow) else _time(flow)}"
             )
         lines.extend(wrap(self._error(), 90))
         lines.extend(f"Note: {note}." for note in self.path.notes)
         return "\n".join(lines)
 
     def _error(self) -> str:
-        if not self.swing.occurs:
-            return "The error at the unseen combination only falls: no swing-by."
-        times, values = self.extrema.times, self.extrema.values
+        found, start, end = self.extrema, float(self.loss[0]), float(self.loss[-1])
         turns = [
             f"{'falls to' if kind == 'minimum' else 'rises to'} {value:.3g} at {time:.3g}"
-            for kind, time, value in zip(self.extrema.kinds, times, values, strict=True)
+            for kind, time, value in zip(found.kinds, found.times, found.values, strict=True)
         ]
-        return (
-            f"The error at the unseen combination {', '.join(turns)}, then falls: swing-by, "
-            f"a rise of {100 * self.swing.relative:.2g} % of the plateau."
-        )
+        before = float(found.values[-1]) if len(found) else start
+        if end <= before:
+            by_the_end = "" if end < 0.01 * start else f" to {end:.3g} at the end of the path"
+            turns.append(f"then falls{by_the_end}" if len(found) else f"only falls{by_the_end}")
+        else:
+            # What moves by less than this over the last tenth of the time has settled.
+            late = float(np.interp(0.9 * self.path.times[-1], self.path.times, self.loss))
+            how = "stays there" if abs(end - late) < 1e-3 * end else "is still rising there"
+            turns.append(f"then rises to {end:.3g} at the end of the path and {how}")
+        told = f"The error at the unseen combination {', '.join(turns)}"
+        if not self.swing.occurs:
+            return f"{told}: no swing-by."
+        of = self.swing.relative
+        rise = f"a rise of {100 * of:.2g} % of the plateau" if np.isfinite(of) else "a rise"
+        if "maximum" in found.kinds:
+            return f"{told}: swing-by, {rise}."
+        return f"{told}: {rise}, and no fall after it."
 
 
 def forecast(
@@ -110,7 +123,9 @@ def forecast(
     *,
     clock: Literal["paper", "gradient"] = "paper",
     power: int = 1,
-    horizon: float | None = None,
+    horizon: Real | None = None,
+    second_moment: Float[np.ndarray, "d d"] | None = None,
+    max_steps: int = 65_536,
 ) -> Forecast:
     """Foresee how a tied two-layer network learns a task, without training it.
 
@@ -125,6 +140,10 @@ def forecast(
         2 puts the square of the second moment in its place, as the published figures do.
     horizon : float, keyword-only, default None
         Last time; None is well after the last concept that can be learned.
+    second_moment : float array, shape (d, d), keyword-only, default None
+        Diagonal; None for `task.second_moment()`. Say, with another number of clusters.
+    max_steps : int, keyword-only, default 65536
+        Of the integration.
 
     Returns
     -------
@@ -133,8 +152,8 @@ def forecast(
     Raises
     ------
     InputError
-        As `tied_flow`; for a truncated task, whose second moment is that of a sample; or when no
-        concept can be learned and no horizon is given.
+        As `tied_flow`; for a second moment that is not diagonal; for a truncated task, unless a
+        second moment is given; or when no concept can be learned and no horizon is given.
 
     Notes
     -----
@@ -154,25 +173,39 @@ def forecast(
     The error at the unseen combination falls to 0.401 at 0.846, rises to 0.445 at 1.66, then
     falls: swing-by, a rise of 8.8 % of the plateau.
     """
-    a = task.second_moment()
+    a = task.second_moment() if second_moment is None else np.asarray(second_moment, dtype=float)
     clocks = learning_clocks(w0, a, clock=clock, power=power)
-    ever = np.isfinite(clocks.times)
+    require(
+        clocks.dimension == task.n_dimensions,
+        f"the initial matrix is in the task's {task.n_dimensions} dimensions",
+        f"{clocks.dimension}",
+        "pass one of that size, or a task with dimension=",
+    )
+    # Axes beyond the concepts may have a signal too, from noise: they hold no mean to learn.
+    mine = np.isfinite(clocks.times) & (clocks.order < task.n_concepts)
     if horizon is None:
         require(
-            ever.any(),
+            mine.any(),
             "a horizon is given where no concept can be learned",
             "an initial matrix without any concept in it",
             "start from another matrix, or pass horizon=",
         )
-        # Three relaxation times of the slowest residual after the last clock.
+        # Three relaxation times of the weakest signal after the last clock.
         pace = 2.0 if clock == "gradient" else 1.0
-        horizon = float(np.max(clocks.times[ever] + 3.0 / (pace * clocks.signals[ever])))
-    require(horizon > 0, "a horizon is a positive time", horizon, "pass the last time of interest")
+        weakest = clocks.signals[clocks.order < task.n_concepts].min()
+        horizon = float(clocks.times[mine].max() + 3.0 / (pace * weakest))
+    require(
+        0 < horizon < np.inf,
+        "a horizon is a positive time",
+        f"{horizon:g}",
+        "pass the last time of interest",
+    )
     times = np.concatenate([[0.0], np.geomspace(1e-3 * horizon, horizon, POINTS)])
-    path = tied_flow(w0, a, times, clock=clock, power=power)
+    path = tied_flow(w0, a, times, clock=clock, power=power, max_steps=max_steps)
     short = cholesky_path(w0, a, times, clock=clock, power=power)
     loss = path.loss(task.probe)
-    last = clocks.order[int(np.argmax(np.where(ever, clocks.times, -1.0)))]
+    heights = 0.5 * task.probe[clocks.order[clocks.order < task.n_concepts]] ** 2
+    seen = heights[heights > 0]
     return Forecast(
         task,
         clocks,
@@ -182,7 +215,7 @@ def forecast(
         extrema(loss, times),
         extrema(short.loss(task.probe), times),
         short.valid,
-        swing(times, loss, plateau=0.5 * float(task.probe[last]) ** 2),
+        swing(times, loss, plateau=float(seen[-1]) if len(seen) else None),
     )
 
 

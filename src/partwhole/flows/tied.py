@@ -110,8 +110,29 @@ def tied_flow(
     )
     states = np.asarray(found).reshape(*batch, len(asked), d, d)
     outcome = Outcome.REACHED if bool(np.asarray(done).all()) else Outcome.MAX_STEPS
-    notes = () if batch else never_learned(w0, a[0])
-    return Path(asked, states, clock, outcome, notes=notes)
+    return Path(asked, states, clock, outcome, notes=_notes(u0, a, np.asarray(done)))
+
+
+def _notes(u0: np.ndarray, a: np.ndarray, done: np.ndarray) -> tuple[str, ...]:
+    """Say what the initial matrices lack, and which of several flows ran out of steps."""
+    d = u0.shape[-1]
+    starts = u0.reshape(-1, d, d)
+    thin = np.flatnonzero((starts == 0).all(axis=1).any(axis=1))  # a column of zeros
+    lacking = {int(i): never_learned(starts[i] @ starts[i].T, a[i]) for i in thin}
+    if len(starts) == 1:
+        return lacking.get(0, ())
+    notes = []
+    short = [i for i, each in lacking.items() if each]
+    if short:
+        what = lacking[short[0]][0].partition(": ")[2]
+        notes.append(
+            f"{len(short)} of {len(starts)} initial matrices lack rank, the first at index "
+            f"{short[0]}: {what}"
+        )
+    if not done.all():
+        late = np.flatnonzero(~done)
+        notes.append(f"{len(late)} of {len(done)} flows ran out of steps, the first at {late[0]}")
+    return tuple(notes)
 
 
 def _solve(
@@ -248,9 +269,7 @@ def tied_descent(
     start = jnp.asarray(u0 if on == "factor" else np.asarray(w0, dtype=float))
     states = np.asarray(_steps(start, jnp.asarray(a), jnp.asarray(float(step_size)), steps, on))
     times = float(step_size) * np.arange(steps + 1)
-    if on == "factor":
-        return Path(times, states, "paper", notes=never_learned(w0, a))
-    return _watched(Path(times, states, "paper", notes=never_learned(w0, a)))
+    return _watched(Path(times, states, "paper", notes=never_learned(w0, a)), on)
 
 
 def _descend(
@@ -273,13 +292,13 @@ def _descend(
 _steps = jax.jit(_descend, static_argnums=(3, 4))
 
 
-def _watched(path: Path) -> Path:
-    """Say where a recurrence on W left the positive semidefinite matrices, or all numbers."""
+def _watched(path: Path, on: str) -> Path:
+    """Say where a recurrence left all numbers or, on W, the positive semidefinite matrices."""
     finite = np.asarray(np.isfinite(path.states).all(axis=(1, 2)))
     stop = len(finite) if finite.all() else int(np.argmin(finite))
     least = np.linalg.eigvalsh(path.states[:stop])[:, 0]
     # A matrix that starts without full rank has eigenvalues of 0 that rounding may make negative.
-    below = least < -1e-15 * np.abs(path.states[:stop]).max(axis=(1, 2))
+    below = (on == "matrix") & (least < -1e-15 * np.abs(path.states[:stop]).max(axis=(1, 2)))
     if not below.any() and finite.all():
         return path
     told = list(path.notes)

@@ -46,7 +46,8 @@ class Study(Protocol):
 
     `ANSWER`, one plain sentence that answers the question, stands above the figure. `CAPTION`, a
     sentence or two on what the figure shows, is read where the figure cannot be seen; a study
-    without one is captioned by its question. Both may be absent.
+    without one is captioned by its question. Both may be absent. A configuration names its
+    randomness as "seed", one number, or as "seeds", a list of them.
     """
 
     QUESTION: str
@@ -315,7 +316,8 @@ def _all(
 
 
 def _attributes(study: ModuleType, preset: str, configs: list[Config]) -> dict[str, str | int]:
-    seeds = sorted({config["seed"] for config in configs if config.get("seed") is not None})
+    one = {each["seed"] for each in configs if each.get("seed") is not None}
+    seeds = sorted(one.union(*(each.get("seeds", ()) for each in configs)))
     return {
         "study": short_name(study),
         "revision": int(study.REVISION),

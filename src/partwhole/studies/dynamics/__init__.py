@@ -1,0 +1,1 @@
+"""Concept learning: what is learned first, and when the error rises before it falls."""

@@ -1,0 +1,312 @@
+"""What is stated of one-layer networks, and the claims that lay it beside what was found."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from partwhole._types import Real
+from partwhole.measures import slowing
+from partwhole.studies import Claim
+from partwhole.studies import _plots as plots
+from partwhole.studies.dynamics import _wide as wide
+from partwhole.studies.dynamics._wide import EPOCHS, MAIN, SETTINGS
+
+NO_BIAS = "means 1 and 2, variance 0.05, no bias"
+FLIP = 1.05  # the variance of the first concept at which both signals are equal
+# Answers from zero weights after 10 and 40 epochs: first concept, then second.
+ANSWERS = {
+    True: ((0.6252, 0.9323), (1.8621, 1.9747)),
+    False: ((0.7567, 0.9965), (1.9878, 2.0000)),
+}
+# Bias, variance: first epochs at which (first, second) are above one half, and above 90 %.
+FIRST_EPOCHS = {
+    (True, 0.05): ((6, 2), (34, 6)),
+    (False, 0.05): ((5, 2), (17, 5)),
+    (True, 0.5): ((2, 2), (11, 6)),
+    (True, 2.0): ((1, 2), (3, 5)),
+}
+# One seed's errors after 0 to 5 epochs and at the end, and its first and last speed.
+SEED_ERRORS = (3.694, 1.269, 0.582, 0.359, 0.268, 0.221)
+SEED_END = 0.00435
+SEED_SPEEDS = (0.855, 0.0043)
+# The first epochs of one seed in each setting, in the order of SETTINGS, as above.
+SEED_EPOCHS = (
+    ((7, 1), (35, 5)),
+    ((5, 1), (28, 5)),
+    ((2, 1), (11, 5)),
+    ((2, 1), (6, 5)),
+    ((1, 1), (3, 5)),
+    ((2, 1), (11, 7)),
+    ((1, 1), (3, 7)),
+)
+
+
+def claims(data: xr.Dataset) -> list[Claim]:
+    return [
+        *_on_the_flip(data),
+        *_on_order(data),
+        *_beside_theory(data),
+        *_on_the_bias(data),
+        *_on_one_seed(data),
+        *_on_slowing(data),
+    ]
+
+
+def _here(statement: str, reference: Real, found: Real, tolerance: Real, **more: Any) -> Claim:
+    return Claim(statement, "derived here", reference, found, tolerance, **more)
+
+
+def _on_the_flip(data: xr.Dataset) -> list[Claim]:
+    found = [
+        _here(
+            f"Means 1 and 2: both concepts are half learned at the same time when the first has a "
+            f"variance of 1.05, which makes the signals equal ({bias} a bias, from zero weights).",
+            FLIP,
+            float(data.flip.sel(bias=bias, threshold=0.5)),
+            1e-3,
+        )
+        for bias in ("with", "without")
+    ]
+    return [
+        *found,
+        Claim(
+            "Were the signal as the text has it, variance plus squared mean over the number of "
+            "concepts (2 here), the order would flip at a variance of 1.55.",
+            "Yang et al. (ICLR 2025), theorem on the one-layer model",
+            0.05 + (4 - 1) / 2,
+            float(data.flip.sel(bias="with", threshold=0.5)),
+            1e-3,
+            note="The published runs had a third cluster, at the origin, so that squared means are "
+            "divided by 3.",
+        ),
+    ]
+
+
+def _order(data: xr.Dataset, setting: str, threshold: float, route: str = "trained") -> np.ndarray:
+    """Return in which seeds the first concept is learned before the second."""
+    learned = data.learned.sel(setting=setting, threshold=threshold, route=route)
+    return (learned.sel(concept="first") < learned.sel(concept="second")).values
+
+
+def _on_order(data: xr.Dataset) -> list[Claim]:
+    found, n = [], data.sizes["seed"]
+    for setting, (means, variance) in SETTINGS.items():
+        if setting not in data.setting or means[0] == means[1]:
+            continue
+        signals = wide.task(setting).signals[:2]
+        stronger = int(signals.argmax())
+        first = _order(data, setting, 0.9) == (stronger == 0)
+        number, interval = wide.share(first)
+        near = abs(signals[0] - signals[1]) < 0.1
+        found.append(
+            Claim(
+                f"Means {means[0]:g} and {means[1]:g}, variances {variance:g} and 0.05: most "
+                f"networks learn the {('first', 'second')[stronger]} concept, whose signal is "
+                f"larger, to 90 % before the other (share of {n} seeds).",
+                f"Yang et al. (ICLR 2025), figure 2{'b' if means == (1, 2) else 'a'}",
+                0.5,
+                number,
+                0.0,
+                interval=interval,
+                applies=not near,
+                relation="at least",
+                note=f"The signals, {signals[0]:.3f} and {signals[1]:.3f}, are so near each other "
+                "that the initial weights decide."
+                if near
+                else "",
+            )
+        )
+    agree = np.ones(n, dtype=bool)
+    trained = [setting for setting in SETTINGS if setting in data.setting]
+    for setting in trained:
+        agree &= _order(data, setting, 0.5) == _order(data, setting, 0.5, "theory")
+    number, interval = wide.share(agree)
+    found.append(
+        _here(
+            "Which concept a network half learns first follows from its own initial weights, also "
+            f"where signals are equal: share of {n} seeds for which exact theory names it in all "
+            f"{len(trained)} settings.",
+            0.5,
+            number,
+            0.0,
+            interval=interval,
+            relation="at least",
+        )
+    )
+    return found
+
+
+def _gap(data: xr.Dataset) -> xr.DataArray:
+    """Return how far networks are from exact theory, in units of the means."""
+    means = [SETTINGS.get(name, SETTINGS[MAIN])[0] for name in data.setting.values]
+    scale = xr.DataArray(means, dims=("setting", "concept"))
+    return np.abs(data.trained - data.theory) / scale
+
+
+def _beside_theory(data: xr.Dataset) -> list[Claim]:
+    gap = _gap(data)
+    mean, low, high = plots.mean_interval(gap.max(["setting", "epoch", "concept"]).values).tolist()
+    return [
+        _here(
+            "Exact theory from a network's own initial weights is met all along its training, "
+            "within 2 % of the means: largest difference in any of "
+            f"{data.sizes['setting']} settings, mean of {data.sizes['seed']} seeds.",
+            0.0,
+            mean,
+            0.02,
+            interval=(low, high),
+            relation="at most",
+            note="Theory knows neither the sample nor the batches, whose order alone moves an "
+            "answer by about 1 %.",
+        ),
+        Claim(
+            f"After 40 epochs the answers of {data.sizes['seed']} networks are those of exact "
+            "theory within 0.5 % of the means (means 1 and 2, variances 0.05): largest difference.",
+            "Yang et al. (ICLR 2025), figure 2a",
+            0.0,
+            float(gap.sel(setting=MAIN, epoch=EPOCHS).max()),
+            0.005,
+            relation="at most",
+        ),
+    ]
+
+
+def _on_the_bias(data: xr.Dataset) -> list[Claim]:
+    found = []
+    for bias, (weak, strong) in ANSWERS.items():
+        how = "with" if bias else "without"
+        row = data.answers.sel(bias=how)
+        found += [
+            _here(
+                f"Exact answer along the weak concept, of mean 1, after {epochs} epochs from zero "
+                f"weights {how} a bias.",
+                told,
+                float(row.sel(whole_epoch=epochs, concept="first")),
+                1e-4,
+            )
+            for epochs, told in zip((10, 40), weak, strict=True)
+        ]
+        away = np.abs(row.sel(whole_epoch=[10, 40], concept="second").values - strong)
+        found.append(
+            _here(
+                f"Exact answers along the strong concept, of mean 2, after 10 and 40 epochs {how} "
+                "a bias: largest difference from those recorded.",
+                0.0,
+                float(away.max()),
+                1e-4,
+            )
+        )
+    told = np.array(list(FIRST_EPOCHS.values()))
+    found.append(
+        _here(
+            f"First epochs at which concepts are learned by one half and to 90 %, with and without "
+            f"a bias: how many of {told.size} are those recorded.",
+            told.size,
+            int((data["first"].values == told).sum()),
+            0,
+        )
+    )
+    weak = data.learned.sel(route="trained", threshold=0.9, concept="first")
+    ratio = (weak.sel(setting=MAIN) / weak.sel(setting=NO_BIAS)).values
+    mean, low, high = plots.mean_interval(ratio).tolist()
+    found.append(
+        _here(
+            "A bias doubles the time until the weak concept is learned to 90 %: mean ratio in "
+            f"{data.sizes['seed']} pairs of trained networks.",
+            2.0,
+            mean,
+            0.25,
+            interval=(low, high),
+            note="The bias ties the weak concept to the mean of the inputs, in which the strong "
+            "one prevails.",
+        )
+    )
+    return found
+
+
+def _on_one_seed(data: xr.Dataset) -> list[Claim]:
+    source = "Yang et al. (ICLR 2025), figures 2a and 2b, one seed"
+    n = data.sizes["seed"]
+    error = data.error.sel(setting=MAIN, epoch=[0, 1, 2, 3, 4, 5, EPOCHS]).values
+    ours, told = _epochs(data)
+    unit = f"distance from the mean of {n} seeds in half widths of their 95 % prediction interval"
+    common: dict[str, Any] = {"tolerance": 0.0, "relation": "at most"}
+    return [
+        Claim(
+            "The published network, means 1 and 2 and variances 0.05, is one like ours in its "
+            f"error after 0 to 5 and 40 epochs: largest {unit}.",
+            source,
+            1.0,
+            wide.apart(np.array([*SEED_ERRORS, SEED_END]), error),
+            **common,
+            note=wide.within(np.array([*SEED_ERRORS, SEED_END]), error),
+        ),
+        Claim(
+            "The published networks are ones like ours in the epochs at which they learn concepts "
+            f"by one half and to 90 %, {len(told)} numbers: largest {unit}.",
+            source,
+            1.0,
+            wide.apart(told, ours, uncertain=1.0),
+            **common,
+            note="Published are whole epochs, the first at which the concept was found learned; "
+            + wide.within(told, ours, uncertain=1.0),
+        ),
+        Claim(
+            "The published network moves 199 times faster in its first epoch than in its last, and "
+            f"is one like ours in that: {unit}.",
+            source,
+            1.0,
+            wide.apart(np.array([SEED_SPEEDS[0] / SEED_SPEEDS[1]]), _slowing(data)[0][:, None]),
+            **common,
+        ),
+    ]
+
+
+def _epochs(data: xr.Dataset) -> tuple[np.ndarray, np.ndarray]:
+    """Return our epochs of learning beside one seed's, where all our networks got there."""
+    told = dict(zip(SETTINGS, SEED_EPOCHS, strict=True))
+    names = [name for name in SETTINGS if name in data.setting]
+    learned = data.learned.sel(route="trained", setting=names)
+    ours = learned.transpose("seed", "setting", "threshold", "concept").values
+    ours = ours.reshape(len(ours), -1)
+    kept = np.isfinite(ours).all(axis=0)
+    return ours[:, kept], np.array([told[name] for name in names], dtype=float).ravel()[kept]
+
+
+def _slowing(data: xr.Dataset) -> tuple[np.ndarray, np.ndarray]:
+    """Return how many times slower the last epoch is than the first: trained, and in theory."""
+    whole = np.arange(EPOCHS + 1.0)
+    trained, theory = (
+        np.array([slowing(whole, each).ratio for each in route.values])
+        for route in (data[name].sel(setting=MAIN, epoch=whole) for name in ("trained", "theory"))
+    )
+    return trained, theory
+
+
+def _on_slowing(data: xr.Dataset) -> list[Claim]:
+    n = data.sizes["seed"]
+    trained, theory = _slowing(data)
+    mean, low, high = plots.mean_interval(trained).tolist()
+    return [
+        Claim(
+            "Learning slows down towards the end: in the first of 40 epochs answers move at least "
+            f"100 times faster than in the last (mean of {n} seeds).",
+            "Yang et al. (ICLR 2025), figure 2a",
+            100.0,
+            mean,
+            0.0,
+            interval=(low, high),
+            relation="at least",
+        ),
+        _here(
+            f"Exact theory foresees how much each of {n} networks slows down: largest difference "
+            "as a share.",
+            0.0,
+            float(np.abs(trained / theory - 1).max()),
+            0.1,
+            relation="at most",
+        ),
+    ]

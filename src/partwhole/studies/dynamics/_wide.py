@@ -1,0 +1,114 @@
+"""Two concepts in 64 dimensions: the published settings, their clock, and one seed among many."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+from scipy import stats
+
+from partwhole.measures import learning_times
+from partwhole.studies import Config
+from partwhole.tasks import StructuredIdentity
+from partwhole.training import IdentityRuns, Protocol
+
+DIMENSION = 64
+EPOCHS = 40
+BATCHES = 118  # of an epoch: 15,000 samples in batches of 128
+EPOCH = BATCHES * Protocol().rate(DIMENSION)  # in gradient time, .36875
+THRESHOLDS = (0.5, 0.9)
+# The means of both concepts, and the variance of the first; that of the second is .05.
+MAIN = "means 1 and 2, variance 0.05"
+SETTINGS = {
+    MAIN: ((1.0, 2.0), 0.05),
+    "means 1 and 2, variance 0.1": ((1.0, 2.0), 0.1),
+    "means 1 and 2, variance 0.5": ((1.0, 2.0), 0.5),
+    "means 1 and 2, variance 1": ((1.0, 2.0), 1.0),
+    "means 1 and 2, variance 2": ((1.0, 2.0), 2.0),
+    "means 2 and 2, variance 0.05": ((2.0, 2.0), 0.05),
+    "means 3 and 2, variance 0.05": ((3.0, 2.0), 0.05),
+}
+
+
+def task(setting: str, *, rotation: int = 0) -> StructuredIdentity:
+    """Return a published setting as it was run: variances, and a cluster at the origin."""
+    means, variance = SETTINGS[setting]
+    return StructuredIdentity(
+        means,
+        (variance, 0.05),
+        dimension=DIMENSION,
+        origin=True,
+        rotation=rotation,
+        scales_are="variances",
+    )
+
+
+def records(epochs: int) -> Int[np.ndarray, " T"]:
+    """Return the steps to record: each epoch, and within the first three more densely.
+
+    Those of a shorter training are the first ones of a longer.
+    """
+    early = np.geomspace(1, 3 * BATCHES, 40).round().astype(int)
+    return np.unique(np.concatenate([[0], early, np.arange(epochs + 1) * BATCHES]))
+
+
+def network(setting: str, epochs: int, seed: int, **more: Any) -> Config:
+    """Return the configuration of a cell that trains one network."""
+    return {"part": "network", "setting": setting, "epochs": epochs, "seed": seed} | more
+
+
+def answers(runs: IdentityRuns) -> Float[np.ndarray, "T 2"]:
+    """Return what the only network of the runs answers to the unseen combination."""
+    return runs.outputs[0, 0, :, 0, :2]
+
+
+def learned(
+    steps: Int[np.ndarray, " T"], outputs: Float[np.ndarray, "T 2"], means: tuple[float, float]
+) -> Float[np.ndarray, "thresholds 2"]:
+    """Return the epochs after which each concept is half learned, and learned to 90 %."""
+    fractions = outputs / np.array(means)
+    return np.stack([learning_times(steps / BATCHES, fractions, each) for each in THRESHOLDS])
+
+
+def padded(values: Float[np.ndarray, "t *k"], length: int) -> Float[np.ndarray, "T *k"]:
+    """Return the values of a shorter training with NaN where a longer one goes on."""
+    missing = np.full((length - len(values), *values.shape[1:]), np.nan)
+    return np.concatenate([values, missing])
+
+
+def share(happened: Bool[np.ndarray, " n"]) -> tuple[float, tuple[float, float]]:
+    """Return in which share of seeds something happened, with Wilson's 95 % interval."""
+    found = stats.binomtest(int(happened.sum()), len(happened))
+    ends = found.proportion_ci(method="wilson")
+    return float(found.statistic), (float(ends.low), float(ends.high))
+
+
+def apart(
+    published: Float[np.ndarray, " k"],
+    ours: Float[np.ndarray, "n k"],
+    *,
+    uncertain: float = 0.0,
+) -> float:
+    """Return how far a published seed lies from ours, at most 1 where it may be one of them.
+
+    The unit is half the width of the interval in which all k numbers of a further seed lie with
+    a probability of at least 95 %. A published number may be up to `uncertain` too large.
+    """
+    n, k = ours.shape
+    # Bonferroni: each number may miss with a k-th of 5 %.
+    reach = stats.t.ppf(1 - 0.025 / k, n - 1) * ours.std(axis=0, ddof=1) * np.sqrt(1 + 1 / n)
+    centre = ours.mean(axis=0)
+    nearest = np.clip(centre, published - uncertain, published)
+    return float((np.abs(nearest - centre) / reach).max())
+
+
+def within(
+    published: Float[np.ndarray, " k"],
+    ours: Float[np.ndarray, "n k"],
+    *,
+    uncertain: float = 0.0,
+) -> str:
+    """Say how many numbers of a published seed lie between the least and the most of ours."""
+    inside = (ours.min(axis=0) <= published) & (published - uncertain <= ours.max(axis=0))
+    return f"{inside.sum()} of its {len(published)} numbers lie within the range of our seeds."

@@ -1,0 +1,396 @@
+"""Four linear layers in two and in 64 dimensions: whether the error rises again."""
+
+from __future__ import annotations
+
+import numpy as np
+import xarray as xr
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from partwhole.flows import deep_linear_descent
+from partwhole.studies import Arrays, Cells, Claim, Config
+from partwhole.studies import _plots as plots
+from partwhole.studies.dynamics import _small_networks as small
+from partwhole.studies.dynamics._small_networks import LOW, WIDE, Network
+from partwhole.training import train_identity
+
+QUESTION = (
+    "A small deep network unlearns the unseen combination for a while before it knows it. Does a "
+    "network in 64 dimensions too?"
+)
+SOURCE = "Yang et al. (ICLR 2025), figures 2c and 3"
+ANSWER = (
+    "Hardly: in 64 dimensions learning only pauses at the plateau where the small network's error "
+    "rises, though some seeds do rise by a percent or so."
+)
+CAPTION = (
+    "Networks of four linear layers, means 2 and 4. Top: outputs at the unseen combination "
+    "(star), for several seeds (thin), and training on the whole population from one seed's "
+    "initial weights (dashed, over the same seed's stochastic run); squares: training means. "
+    "Bottom: the error over steps; dots: each epoch of that seed, as the published figures "
+    "record; dotted line: the plateau at which only the strong concept is known."
+)
+REVISION = 1
+BUDGET = 6.0
+
+# As run, and with the means that the caption tells.
+SETTINGS = {
+    "as run": ((2.0, 4.0), "means 2 and 4, as run"),
+    "as captioned": ((1.0, 2.0), "means 1 and 2, as captioned"),
+}
+NETWORKS = {"d = 2": LOW, "d = 64": WIDE}
+# One published seed: its error at the start of epochs 0 to 8.
+EPOCHS = {
+    "d = 2": (5.680, 1.857, 2.032, 1.919, 1.604, 0.797, 0.0987, 0.0037),
+    "d = 64": (9.683, 2.136, 1.511, 1.242, 0.925, 0.651, 0.434, 0.276, 0.171),
+}
+BY_STEP = (0.6295, 2.083)  # the same seed in d = 2: its minimum at step 30, its maximum at 170
+SHOWN = {"d = 2": 10, "d = 64": 10}
+
+
+def _network(name: str, setting: str) -> Network:
+    base = NETWORKS[name]
+    means, _ = SETTINGS[setting]
+    return Network(base.layers, base.dimension, base.width, means, base.learning_rate, base.rotated)
+
+
+def _preset(low: int, wide: int, epochs: int, parts: int = 1) -> list[Config]:
+    return [
+        *({"network": "d = 2", "seeds": small.some(k, low), "epochs": 40} for k in range(parts)),
+        *(
+            {"network": "d = 64", "seeds": small.some(k, wide), "epochs": epochs}
+            for k in range(parts)
+        ),
+    ]
+
+
+PRESETS: dict[str, list[Config]] = {
+    "quick": _preset(120, 10, 10),
+    "laptop": _preset(500, 25, 40, parts=2),
+    "paper": _preset(500, 50, 40, parts=8),
+}
+
+
+def cell(config: Config) -> Arrays:
+    """Train networks of one dimension from some seeds, with the means as run and as captioned."""
+    networks = [_network(config["network"], setting) for setting in SETTINGS]
+    seeds = config["seeds"]
+    runs = train_identity(
+        [each.task() for each in networks],
+        networks[0].architecture,
+        networks[0].protocol(config["epochs"]),
+        seeds=seeds,
+        progress=False,
+    )
+    loss = runs.losses[..., 0]
+    # The seed that rises most is shown beside training on the population.
+    top = int(small.rise(loss[0]).argmax())
+    task = runs.tasks[0]
+    weights, biases = small.in_concepts(runs.initial, task, [top])
+    theory = deep_linear_descent(
+        weights,
+        task.second_moment(),
+        steps=int(runs.steps[-1]),
+        step_size=runs.protocols[0].rate(task.n_dimensions),
+        biases=biases,
+        mean=task.mean(),
+        record=runs.steps,
+    )
+    return {
+        "loss": loss,
+        "outputs": runs.outputs[0, :, :, 0, :2],
+        "steps": runs.steps,
+        "epochs": np.arange(config["epochs"] + 1) * runs.protocols[0].batches(task.n_samples),
+        "top": np.array(top),
+        "theory": theory.outputs(task.probe)[0, :, :2],
+        "theory_loss": theory.loss(task.probe)[0],
+    }
+
+
+def gather(cells: Cells) -> xr.Dataset:
+    """Lay errors and outputs over setting, seed and step, apart for the two dimensions."""
+    data = xr.Dataset(coords={"setting": list(SETTINGS), "concept": ["weak", "strong"]})
+    for name in NETWORKS:
+        mine = [found for config, found in cells if config["network"] == name]
+        first, seed, step = mine[0], f"seed, {name}", f"step, {name}"
+        data = data.assign(
+            {
+                f"loss, {name}": (
+                    ("setting", seed, step),
+                    np.concatenate([found["loss"] for found in mine], axis=1),
+                ),
+                f"outputs, {name}": (
+                    (seed, step, "concept"),
+                    np.concatenate([found["outputs"] for found in mine]),
+                ),
+                f"top, {name}": ((), first["top"]),
+                f"theory, {name}": ((step, "concept"), first["theory"]),
+                f"theory loss, {name}": (step, first["theory_loss"]),
+                f"epoch, {name}": (f"epochs, {name}", first["epochs"]),
+            }
+        ).assign_coords({step: first["steps"]})
+    return data
+
+
+def claims(data: xr.Dataset) -> list[Claim]:
+    return [
+        *_on_rises(data),
+        *_on_sizes(data),
+        *_on_the_pause(data),
+        *_on_the_published_seed(data),
+        *_on_records(data),
+        *_on_theory(data),
+    ]
+
+
+def _losses(data: xr.Dataset, name: str, setting: str = "as run") -> np.ndarray:
+    return data[f"loss, {name}"].sel(setting=setting).values
+
+
+def _on_rises(data: xr.Dataset) -> list[Claim]:
+    found = []
+    for setting, (_, words) in SETTINGS.items():
+        for name in NETWORKS:
+            losses = _losses(data, name, setting)
+            share, interval = small.fraction(small.swings_back(losses))
+            low = name == "d = 2"
+            found.append(
+                Claim(
+                    ("At least half of the seeds swing back" if low else "No seed swings back")
+                    + f" in {name[4:]} dimensions: share of {len(losses)} seeds, {words}.",
+                    "derived here from figures 2c and 3" if low else SOURCE,
+                    0.5 if low else 0.0,
+                    share,
+                    0.0,
+                    interval,
+                    relation="at least" if low else "at most",
+                    note=""
+                    if low
+                    else "The published figure shows one seed, epoch by epoch. Step by step some "
+                    "seeds rise by more than half a percent, few by more.",
+                )
+            )
+    return found
+
+
+def _on_sizes(data: xr.Dataset) -> list[Claim]:
+    rise = {name: small.rise(_losses(data, name), LOW.plateau) for name in NETWORKS}
+    few, many = rise["d = 2"], rise["d = 64"]
+    (one, (a, b)), (other, (c, d)) = small.mean(few), small.mean(many)
+    half = float(np.hypot((b - a) / 2, (d - c) / 2))
+    clear, interval = small.excess(few > small.CLEAR, many > small.CLEAR)
+    seeds = f"{len(few)} and {len(many)} seeds"
+    return [
+        Claim(
+            "Seeds that rise by more than 5 % of the plateau are more frequent in 2 dimensions "
+            f"than in 64: difference of the shares, {seeds}.",
+            SOURCE,
+            0.0,
+            clear,
+            0.0,
+            interval,
+            relation="at least",
+        ),
+        Claim(
+            f"Rises are larger in 2 dimensions than in 64: difference of the means, in plateaus, "
+            f"{seeds}.",
+            SOURCE,
+            0.0,
+            one - other,
+            0.0,
+            (one - other - half, one - other + half),
+            relation="at least",
+        ),
+        Claim(
+            f"In 64 dimensions no rise is large: the largest of {len(many)} seeds, in plateaus.",
+            "derived here",
+            small.CLEAR,
+            float(many.max()),
+            0.0,
+            relation="at most",
+            note="Other seeds may rise further; the mean and the shares above say more.",
+        ),
+    ]
+
+
+def halvings(steps: np.ndarray, losses: np.ndarray, plateau: float) -> np.ndarray:
+    """Return for each run how long its error takes from 1 to 1/2 plateau, over 1/4 to 1/8."""
+    found = []
+    for loss in losses:
+        # The last passage, so that rises count as time spent.
+        at = [
+            steps[np.flatnonzero(loss > level * plateau)[-1]] for level in (1, 1 / 2, 1 / 4, 1 / 8)
+        ]
+        found.append((at[1] - at[0]) / (at[3] - at[2]))
+    return np.array(found)
+
+
+def _on_the_pause(data: xr.Dataset) -> list[Claim]:
+    name = "d = 64"
+    ratios = halvings(data[f"step, {name}"].values, _losses(data, name), WIDE.plateau)
+    ratio, interval = small.mean(ratios)
+    return [
+        Claim(
+            "In 64 dimensions learning pauses at the plateau and then gathers speed: time in which "
+            "the error falls from the plateau to half of it, over that from a quarter to an "
+            f"eighth, mean of {len(ratios)} seeds.",
+            SOURCE,
+            1.0,
+            ratio,
+            0.0,
+            interval,
+            relation="at least",
+            note="One layer's error is a sum of decaying exponentials, for which it is at most 1.",
+        )
+    ]
+
+
+def _on_the_published_seed(data: xr.Dataset) -> list[Claim]:
+    found = []
+    losses = _losses(data, "d = 2")
+    share, interval = small.tail(small.rise(losses), BY_STEP[1] - BY_STEP[0])
+    found.append(
+        Claim(
+            "The published seed's rise in 2 dimensions, from .6295 at step 30 to 2.083 at step "
+            f"170, is no outlier: share of {len(losses)} seeds that rise at least as far.",
+            "Yang et al. (ICLR 2025), figure 2c, computed for its seed",
+            0.025,
+            share,
+            0.0,
+            interval,
+            relation="at least",
+            note="Below this share it would be among the 5 % of seeds furthest out on either side.",
+        )
+    )
+    for name, epoch in (("d = 64", 1), ("d = 64", 4), ("d = 64", 8), ("d = 2", 2), ("d = 2", 5)):
+        after = f"{epoch} epoch" + "s" * (epoch > 1)
+        losses, value = _losses(data, name), EPOCHS[name][epoch]
+        at = data[f"epoch, {name}"].values[epoch]
+        here = np.array([np.interp(at, data[f"step, {name}"], loss) for loss in losses])
+        share, interval = small.tail(here, value)
+        found.append(
+            Claim(
+                f"The published seed's error of {value:g} after {after} in {name[4:]} "
+                f"dimensions is no outlier: the smaller of the shares of {len(losses)} "
+                "seeds above and below it.",
+                "Yang et al. (ICLR 2025), figure 3, computed for its seed",
+                0.025,
+                share,
+                0.0,
+                interval,
+                relation="at least",
+            )
+        )
+    return found
+
+
+def _on_records(data: xr.Dataset) -> list[Claim]:
+    name = "d = 2"
+    losses, steps = _losses(data, name), data[f"step, {name}"].values
+    epochs = data[f"epoch, {name}"].values
+    coarse = np.stack([np.interp(epochs, steps, loss) for loss in losses])
+    clear = small.rise(losses) > small.CLEAR * LOW.plateau
+    if clear.sum() < 2:
+        return []
+    seen = small.rise(coarse[clear]) / small.rise(losses[clear])
+    share, interval = small.mean(seen)
+    hidden, band = small.fraction(~small.swings_back(coarse[clear]))
+    return [
+        Claim(
+            "Recorded once an epoch, three quarters of the rise or more is hidden in 2 "
+            f"dimensions: part of it that is seen, mean of the {int(clear.sum())} seeds that rise "
+            "by more than 5 % of the plateau.",
+            "derived here",
+            0.25,
+            share,
+            0.0,
+            interval,
+            relation="at most",
+            note="For the published seed epochs show .175 of a rise of 1.454.",
+        ),
+        Claim(
+            "Most of these seeds show no rise at all when recorded once an epoch: share of "
+            f"{int(clear.sum())}.",
+            "derived here",
+            0.5,
+            hidden,
+            0.0,
+            band,
+            relation="at least",
+        ),
+    ]
+
+
+def _on_theory(data: xr.Dataset) -> list[Claim]:
+    found = []
+    for name in NETWORKS:
+        loss = _losses(data, name)[int(data[f"top, {name}"])]
+        gap = np.abs(loss - data[f"theory loss, {name}"].values) / loss[0]
+        found.append(
+            Claim(
+                "Training on the whole population, without samples, follows the stochastic run "
+                f"from the same initial weights in {name[4:]} dimensions: largest difference of "
+                "the error, in units of its start, for the seed that rises most.",
+                "derived here",
+                0.0,
+                float(gap.max()),
+                0.05,
+                relation="at most",
+            )
+        )
+    return [*found, _on_noise(data)]
+
+
+def _on_noise(data: xr.Dataset) -> Claim:
+    name = "d = 64"
+    seed = int(data[f"top, {name}"])
+    return Claim(
+        "The rise in 64 dimensions is no matter of noise: of the seed that rises most, in "
+        "plateaus, against training on the whole population.",
+        "derived here",
+        float(small.rise(data[f"theory loss, {name}"].values[None], WIDE.plateau)[0]),
+        float(small.rise(_losses(data, name), WIDE.plateau)[seed]),
+        0.01,
+    )
+
+
+def figure(data: xr.Dataset) -> Figure:
+    drawn, axes = plots.panels(2, 2, 5.2)
+    for column, name in enumerate(NETWORKS):
+        _draw_paths(axes[0, column], data, name)
+        _draw_errors(axes[1, column], data, name)
+    axes[0, 0].set_ylabel("second concept")
+    axes[1, 0].set_ylabel("error, unseen combination")
+    return drawn
+
+
+def _draw_paths(ax: Axes, data: xr.Dataset, name: str) -> None:
+    x, y = NETWORKS[name].means
+    paths, top = data[f"outputs, {name}"].values, int(data[f"top, {name}"])
+    for path in paths[: SHOWN[name]]:
+        ax.plot(*path.T, color=plots.COLOURS[5], linewidth=0.7)
+    ax.plot(*paths[top].T, **plots.look(0))
+    ax.plot(*data[f"theory, {name}"].values.T, **plots.look(1))
+    ax.plot([x, 0], [0, y], "s", color=plots.QUIET, markersize=6, clip_on=False, zorder=3)
+    ax.plot([x], [y], "*", color="black", markersize=11, clip_on=False, zorder=4)
+    ax.set(title=f"{NETWORKS[name].dimension} dimensions", xlabel="first concept")
+    ax.set(xlim=(-0.5, 1.1 * x), ylim=(-0.5, 1.15 * y))
+
+
+def _draw_errors(ax: Axes, data: xr.Dataset, name: str) -> None:
+    network, steps = NETWORKS[name], data[f"step, {name}"].values
+    losses, top = _losses(data, name), int(data[f"top, {name}"])
+    for loss in losses[: SHOWN[name]]:
+        ax.plot(steps[1:], loss[1:], color=plots.COLOURS[5], linewidth=0.7)
+    ax.plot(steps[1:], losses[top][1:], **plots.look(0))
+    ax.plot(steps[1:], data[f"theory loss, {name}"].values[1:], **plots.look(1))
+    at = data[f"epoch, {name}"].values[1:17]
+    marks = plots.look(0, line=False, markersize=3.5, markeredgewidth=0.9)
+    ax.plot(at, np.interp(at, steps, losses[top]), **marks, zorder=4)
+    ax.axhline(network.plateau, color=plots.QUIET, linewidth=0.8, linestyle=":", zorder=0)
+    ax.set(xscale="log", xlabel="step", xlim=(3, 2000), ylim=(0, 10.5))
+    if network is LOW:
+        plots.name(ax, 1900.0, 2.35, "plateau", plots.QUIET, ha="right")
+    else:
+        plots.name(ax, 1900.0, 9.6, "stochastic", plots.COLOURS[0], ha="right")
+        plots.name(ax, 1900.0, 8.8, "population", plots.COLOURS[1], ha="right")

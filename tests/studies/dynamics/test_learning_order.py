@@ -1,0 +1,164 @@
+"""Learning order of one-layer networks: exact theory beside training, and what would break it."""
+
+from __future__ import annotations
+
+from io import BytesIO
+
+import numpy as np
+import pytest
+from scipy import stats
+from scipy.linalg import expm
+
+from partwhole.networks import Architecture
+from partwhole.studies.dynamics import _order_numbers as numbers
+from partwhole.studies.dynamics import _wide as wide
+from partwhole.studies.dynamics import learning_order as study
+
+
+@pytest.fixture(scope="module")
+def cells():
+    return [(config, study.cell(config)) for config in study.PRESETS["quick"]]
+
+
+@pytest.fixture(scope="module")
+def data(cells):
+    return study.gather(cells)
+
+
+def others(data):
+    found = {claim.statement: claim.verdict.value for claim in study.claims(data)}
+    return {words: verdict for words, verdict in found.items() if verdict != "holds"}
+
+
+def failing(data):
+    return [words for words, verdict in others(data).items() if verdict == "does not hold"]
+
+
+def test_verdicts(data):
+    assert len(study.claims(data)) == 24
+    (text, near), verdicts = zip(*others(data).items(), strict=True)
+    assert text.startswith("Were the signal as the text has it")
+    assert near.startswith("Means 1 and 2, variances 1 and 0.05")
+    assert verdicts == ("does not hold", "outside its assumptions")
+
+
+def test_cells_are_plain_data(cells):
+    for config, arrays in cells:
+        assert {type(value) for value in config.values()} <= {str, int, list}
+        assert all(isinstance(value, np.ndarray) for value in arrays.values())
+
+
+def exact(weights, moment, mean, bias, times, probe):
+    """Return answers by the exponential of the moment of (x, 1)."""
+    joint = np.block([[moment, mean[:, None]], [mean[None], np.ones((1, 1))]])
+    target = np.eye(*np.shape(np.column_stack([weights, bias])))
+    start = np.column_stack([weights, bias])
+    points = np.append(probe, 1.0)
+    return np.array([(target + (start - target) @ expm(-joint * t)) @ points for t in times])
+
+
+def test_theory_is_that_of_the_network_in_the_frame_it_sees(data):
+    task = wide.task(wide.MAIN)
+    network = Architecture().network(64, seed=2)
+    assert network.biases is not None
+    weights = np.asarray(network.weights[0], dtype=float)
+    bias = np.asarray(network.biases[0], dtype=float)
+    turn = task.rotation_matrix
+    moment = turn.T @ np.diag(task.signals) @ turn
+    epochs = [0.0, 1.0, 10.0, 40.0]
+    times = [epoch * 118 * 0.1 * 2 / 64 for epoch in epochs]
+    seen = exact(weights, moment, task.mean() @ turn, bias, times, task.probe @ turn)
+    found = data.theory.sel(setting=wide.MAIN, seed=2, epoch=epochs)
+    np.testing.assert_allclose(found, (seen @ turn.T)[:, :2], atol=1e-9)
+
+
+def test_recorded_answers_from_zero_weights(data):
+    moment, mean = np.diag([0.05 + 1 / 3, 0.05 + 4 / 3]), np.array([1 / 3, 2 / 3])
+    times = 0.36875 * np.array([10, 40])
+    found = exact(np.zeros((2, 2)), moment, mean, np.zeros(2), times, np.array([1.0, 2.0]))
+    np.testing.assert_allclose(found, [[0.6252, 1.8621], [0.9323, 1.9747]], atol=1e-4)
+    ours = data.answers.sel(bias="with", whole_epoch=[10, 40])
+    np.testing.assert_allclose(ours, found, atol=1e-12)
+    # Without a bias, in closed form.
+    closed = np.array([1.0, 2.0]) * (1 - np.exp(-np.outer(times, np.diagonal(moment))))
+    np.testing.assert_allclose(data.answers.sel(bias="without")[[10, 40]], closed, atol=1e-12)
+
+
+def test_records_of_short_training_are_the_first_of_long():
+    short, long = wide.records(14), wide.records(40)
+    np.testing.assert_array_equal(long[: len(short)], short)
+    assert set(118 * np.arange(41)) <= set(long.tolist())
+    np.testing.assert_allclose(wide.EPOCH, 0.36875, atol=1e-12)
+
+
+def test_share_and_distance():
+    found, (low, high) = wide.share(np.ones(4, dtype=bool))
+    z = stats.norm.ppf(0.975)
+    assert (found, high) == (1.0, pytest.approx(1.0))
+    assert low == pytest.approx(4 / (4 + z**2), abs=1e-12)
+    ours = np.array([[1.0, 0.0], [2.0, 0.0], [3.0, 3.0]])
+    half = stats.t.ppf(1 - 0.05 / 4, 2) * np.sqrt(4 / 3)
+    assert wide.apart(np.array([2 + half, 1.0]), ours) == pytest.approx(1.0, abs=1e-12)
+    # A whole epoch at 6 means a time from 5 on.
+    assert wide.apart(np.array([3.0, 1.5]), ours, uncertain=1.0) == pytest.approx(0.0, abs=1e-12)
+    assert wide.apart(np.array([0.0, 1.5]), ours, uncertain=1.0) == pytest.approx(2 / half)
+    assert wide.within(np.array([0.9, 1.5]), ours).startswith("1 of its 2 numbers")
+    assert wide.within(np.array([3.9, 1.5]), ours, uncertain=1.0).startswith("2 of its 2")
+
+
+def again(cells, setting):
+    """Compute the cells of a setting anew."""
+    return [
+        (config, study.cell(config) if config.get("setting") == setting else arrays)
+        for config, arrays in cells
+    ]
+
+
+def test_theory_without_the_origin_is_noticed(cells, monkeypatch):
+    flow = study.one_layer_flow
+
+    def two_clusters(w0, second_moment, times, *, mean=None, bias=None):
+        return flow(w0, 1.5 * second_moment, times, mean=mean, bias=bias)
+
+    monkeypatch.setattr(study, "one_layer_flow", two_clusters)
+    wrong = failing(study.gather(again(cells, wide.MAIN)))
+    assert any(words.startswith("Exact theory from a network's own") for words in wrong)
+    assert any(words.startswith("After 40 epochs") for words in wrong)
+
+
+def test_a_flow_without_a_bias_is_noticed(cells, monkeypatch):
+    flow = study.one_layer_flow
+
+    def unbiased(w0, second_moment, times, *, mean=None, bias=None):
+        return flow(w0, second_moment, times)
+
+    monkeypatch.setattr(study, "one_layer_flow", unbiased)
+    changed = [
+        (config, study.cell(config) if config["part"] == "population" else arrays)
+        for config, arrays in cells
+    ]
+    wrong = failing(study.gather(changed))
+    assert sum("with a bias" in words for words in wrong) == 3
+    assert any(words.startswith("First epochs") for words in wrong)
+
+
+def test_swapped_concepts_are_noticed(data):
+    swapped = data.assign(learned=data.learned.copy(data=data.learned.values[..., ::-1]))
+    wrong = failing(swapped)
+    assert sum("whose signal is larger" in words for words in wrong) == 4
+    assert any(words.startswith("A bias doubles") for words in wrong)
+
+
+def test_another_published_seed_is_noticed(data, monkeypatch):
+    monkeypatch.setattr(numbers, "SEED_END", 2 * numbers.SEED_END)
+    monkeypatch.setattr(numbers, "SEED_SPEEDS", (0.855, 0.0021))
+    epochs = tuple((half, (first + 12, then)) for half, (first, then) in numbers.SEED_EPOCHS)
+    monkeypatch.setattr(numbers, "SEED_EPOCHS", epochs)
+    wrong = failing(data)
+    assert len([words for words in wrong if words.startswith("The published network")]) == 3
+
+
+def test_it_draws(data):
+    file = BytesIO()
+    study.figure(data).savefig(file)
+    assert file.tell() > 10_000

@@ -1,0 +1,61 @@
+"""Three layers in three dimensions, and what the study says of them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from partwhole.studies.dynamics import low_dimension as study
+
+(CONFIG,) = study.PRESETS["quick"]
+
+
+@pytest.fixture(scope="module")
+def cells():
+    return [(CONFIG, study.cell(CONFIG))]
+
+
+@pytest.fixture(scope="module")
+def data(cells):
+    return study.gather(cells)
+
+
+def verdicts(data):
+    return [claim.verdict.value for claim in study.claims(data)]
+
+
+def test_verdicts(data):
+    assert verdicts(data) == ["holds"] * 12
+
+
+def test_truncated_samples_differ_in_some_networks_and_seeds_are_paired(data):
+    loss = data.loss.sel(task="means 1 and 2")
+    full, cut = (loss.sel(samples=each).values for each in study.SAMPLES)
+    np.testing.assert_allclose(full[:, 0], cut[:, 0], rtol=1e-6)  # the same initial weights
+    assert (full[:, -1] != cut[:, -1]).any()
+
+
+def test_a_seed_gives_the_same_run_in_a_cell_of_its_own(data):
+    part = study.cell(CONFIG | {"seeds": [3]})
+    found = data.loss.sel(seed=3).values
+    np.testing.assert_allclose(part["loss"][:, :, 0], found, rtol=1e-3, atol=1e-5)
+
+
+def test_a_task_that_changes_what_is_learned_is_noticed(cells):
+    (config, arrays), *_ = cells
+    changed = arrays["loss"].copy()
+    changed[:, 1] = np.minimum.accumulate(changed[:, 1], axis=-1)
+    broken = study.gather([(config, arrays | {"loss": changed})])
+    assert verdicts(broken).count("does not hold") >= 4
+
+
+def test_a_rise_beyond_all_seeds_is_noticed(data, monkeypatch):
+    far = {name: ((0, 0.0), (1, 10.0)) for name in study.NETWORKS}
+    monkeypatch.setattr(study, "PUBLISHED", far)
+    claims = [claim for claim in study.claims(data) if "no outlier" in claim.statement]
+    # Of 100 seeds none is as far out: the interval reaches from 0 to .037.
+    assert [claim.found for claim in claims] == [0.0, 0.0]
+
+
+def test_figure(data):
+    assert len(study.figure(data).axes) == 4
