@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import math
+from numbers import Integral, Real
+from typing import TypeGuard
+
 
 class InputError(ValueError):
     """An input that breaks a stated rule."""
@@ -35,3 +39,49 @@ def require(condition: object, rule: str, got: object, remedy: str) -> None:
     """
     if not condition:
         raise InputError(f"{rule}; got {got}; {remedy}")
+
+
+def whole(name: str, number: object, least: int, remedy: str) -> None:
+    """Require a whole number of at least some size.
+
+    Examples
+    --------
+    >>> whole("layers", 2.5, 1, "pass 1 or more")
+    Traceback (most recent call last):
+    ...
+    partwhole._checks.InputError: layers is a whole number of at least 1; got 2.5; pass 1 or more
+    """
+    rule = f"{name} is a whole number of at least {least}"
+    require(is_whole(number) and int(number) >= least, rule, repr(number), remedy)
+
+
+def switch(name: str, given: object) -> None:
+    """Require True or False: any other text, "no" too, would count as True."""
+    require(isinstance(given, bool), f"{name} is True or False", repr(given), "choose one of them")
+
+
+def seed_list(
+    given: object, rule: str = "seeds are whole numbers of at least 0"
+) -> tuple[int, ...]:
+    """Return one or more seeds, once they are seen to be whole numbers of at least 0."""
+    try:
+        found = tuple(given)  # pyright: ignore[reportArgumentType]
+    except TypeError:
+        found = ()
+    shown = " ".join(repr(given).split()) if len(found) < 9 else f"{len(found)} of them"
+    good = len(found) > 0 and all(is_whole(seed) and seed >= 0 for seed in found)
+    require(good, rule, shown, "pass range(24), say")
+    return tuple(int(seed) for seed in found)
+
+
+def is_whole(number: object) -> TypeGuard[int]:
+    """Return whether this is a whole number, NumPy's included."""
+    # A bool is an int too, but seed=True is no seed.
+    return isinstance(number, Integral) and not isinstance(number, bool)
+
+
+def is_finite(number: object) -> TypeGuard[float]:
+    """Return whether this is a finite number, NumPy's included."""
+    return (
+        isinstance(number, Real) and not isinstance(number, bool) and math.isfinite(float(number))
+    )

@@ -8,6 +8,7 @@ import dynamics_oracles as published
 import numpy as np
 import pytest
 
+from partwhole.flows import learning_clocks
 from partwhole.measures import Progress, diagnose
 
 LEARNED, SLOW, FAILED, BROKE_DOWN = Progress
@@ -135,10 +136,19 @@ def test_batches_make_noise():
     assert diagnose(t, loss, fractions, noise=0.02, rise=math.inf).concepts == found.concepts
 
 
-def test_every_verdict_says_what_to_do():
-    assert "train longer" in SLOW.value
-    assert "higher rank" in FAILED.value
-    assert "take a smaller step" in BROKE_DOWN.value
+def test_clocks_of_theory_are_in_the_order_of_the_concepts():
+    # The published failure run, whose concepts are learned last to first, cut short at 20 while
+    # nothing has moved of the first and the second is on its way.
+    means, a = published.FAIL.means, published.FAIL.a
+    clocks = learning_clocks(published.FAIL.w0, np.diag(a), power=2)
+    assert clocks.order.tolist() == [2, 1, 0]
+    states = published.rk4(published.FAIL.u0, published.FAIL.signals(2), 0.02, 100)
+    read = watch(0.02 * np.arange(101), states, means, a)
+    assert diagnose(*read, noise=0.2).concepts == (FAILED, FAILED, LEARNED)
+    told = diagnose(*read, noise=0.2, clocks=clocks.by_concept())
+    assert told.concepts == (SLOW, SLOW, LEARNED)
+    # In the order of learning the clock of the first concept would be that of the last.
+    assert diagnose(*read, noise=0.2, clocks=clocks.times).concepts == (FAILED, SLOW, LEARNED)
 
 
 def test_a_run_that_starts_broken_or_ends_learned():

@@ -54,6 +54,11 @@ def test_the_reversed_curve_has_the_same_turns(values, threshold):
     forth, back = (extrema(v, threshold=threshold, relative=0.1) for v in (values, values[::-1]))
     assert forth.kinds == back.kinds[::-1]
     np.testing.assert_array_equal(forth.values, back.values[::-1])
+    # Of records that tie each direction takes its first.
+    again = len(values) - 1 - back.indices[::-1]
+    assert (forth.indices <= again).all()
+    if len({*values.tolist()}) == len(values):
+        np.testing.assert_array_equal(forth.indices, again)
 
 
 @given(CURVES, STEPS, st.sampled_from([0.25, 4.0]), st.sampled_from([-8.0, 3.0]))
@@ -237,6 +242,24 @@ def test_outliers_hardly_raise_the_threshold():
     spoilt[::50] += 100.0
     # 3 in 50 second differences are lost, which moves their median by that share of its slope.
     assert noise_threshold(spoilt) == pytest.approx(noise_threshold(y), rel=0.15)
+
+
+@pytest.mark.parametrize("unit", [1.0, 0.1, 1e-6])
+def test_noise_is_not_read_off_rounded_or_constant_values(unit):
+    rng = np.random.default_rng(0)
+    rounded = unit * np.round(0.3 * rng.standard_normal(200))
+    assert len(extrema(rounded)) > 10 or unit < 1e-6
+    halted = unit * np.concatenate([rng.standard_normal(60), np.zeros(140)])
+    for y in (rounded, halted, halted + 5 * unit, unit * np.linspace(0.0, 1.0, 50)):
+        with pytest.raises(
+            InputError, match=r"at most half are equal; got .* of .* that are; pass"
+        ):
+            noise_threshold(y)
+    # Finer rounding, and a curve that rests for less than half of the time, are read.
+    fine = unit * np.round(3 * rng.standard_normal(200))
+    expected = unit * 3 * np.sqrt(2) * 5.5
+    assert noise_threshold(fine) == pytest.approx(expected, rel=0.4)
+    assert noise_threshold(halted[:110]) > 0
 
 
 def test_a_planted_bump_is_found_and_its_noise_is_not():

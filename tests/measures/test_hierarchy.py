@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from inspect import unwrap
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -136,6 +138,11 @@ def test_without_pairs_there_is_no_rate():
             "task's list",
         ),
         (
+            np.ones(4), [[0, 1]], {"origin": 0.5},
+            "the origin is one of the combinations; got 0.5 for 4 losses; pass its index, 0 in a "
+            "task's list",
+        ),
+        (
             np.ones(4), [[0, 1]], {"tolerance": -0.1},
             "tolerance is a finite number, at least 0; got -0.1; pass 0 for none",
         ),
@@ -143,5 +150,5 @@ def test_without_pairs_there_is_no_rate():
 )  # fmt: skip
 def test_errors_say_rule_got_remedy(losses, pairs, options, sentence):
     with pytest.raises(InputError) as caught:
-        order_violations(losses, np.array(pairs), **options)
+        unwrap(order_violations)(losses, np.array(pairs), **options)
     assert str(caught.value) == sentence

@@ -97,6 +97,11 @@ def test_ties_and_failures_are_named():
     assert near.groups == ((1,), (4, 0, 2))
     assert learning_order(t, fractions, tolerance=0.05).groups == exact.groups
     assert learning_order(t, fractions, 0.99).never == (0, 2, 3, 4)
+    table = near.to_frame()
+    assert table.concept.tolist() == [0, 1, 2, 3, 4]
+    np.testing.assert_array_equal(table.time, near.times)
+    assert table.place.isna().tolist() == [False, False, False, True, False]
+    assert table.place.dropna().tolist() == [2, 1, 2, 2]
 
 
 @pytest.mark.parametrize("times", [np.linspace(0.0, 6.0, 61), np.geomspace(0.1, 6.0, 61)])
@@ -119,6 +124,9 @@ def test_an_exponential_slows_at_its_rate(times):
     assert found.n == 30
     assert found.since == times[30]
     assert slowing(times, outputs, share=1).n == 59  # all but the two ends
+    table = found.to_frame()
+    assert np.flatnonzero(table.fitted).tolist() == list(range(30, 60))
+    np.testing.assert_array_equal(table.speed[table.fitted], found.speed[30:60])
 
 
 def test_a_power_slows_with_its_exponent():
@@ -149,6 +157,7 @@ def test_pace_at_the_edges():
     assert np.isnan([even.rate_r2, even.exponent_r2]).all()
     resting = slowing(t, np.ones((10, 2)))
     assert resting.n == 0
+    assert not resting.to_frame().fitted.any()
     assert np.isnan([resting.ratio, resting.rate, resting.since]).all()
     halted = slowing(t, np.minimum(t, 2.0)[:, None])
     assert halted.ratio == np.inf
@@ -167,6 +176,8 @@ def test_refusals_say_rule_got_and_remedy():
         (lambda: learning_times(t, f * np.nan), r"finite numbers; got 8 that are not, the first"),
         (lambda: learning_times(t, f, np.nan), "threshold is a finite number; got nan; use 0.5"),
         (lambda: learning_times(t, f, hold=5), r"consecutive records among 1\.\.4; got 5; use 1"),
+        (lambda: bare(t, f, hold=1.5), r"consecutive records among 1\.\.4; got 1\.5; use 1"),
+        (lambda: bare(t, f, hold=True), r"consecutive records among 1\.\.4; got True; use 1"),
         (lambda: order(t, f[None]), r"got shape \(1, 4, 2\); take one run at a time"),
         (lambda: learning_order(t, f, tolerance=-1), "tolerance is a finite time, at least 0; g"),
         (lambda: pace(t[:2], f[:2]), "a speed is read off at least 3 records; got 2; record mor"),
@@ -175,7 +186,14 @@ def test_refusals_say_rule_got_and_remedy():
         (lambda: ending(t, loss[:3], f), r"training losses are one number for each record; got s"),
         (lambda: ending(t, loss, f, least_eigenvalue=f), "least eigenvalues are one number for e"),
         (lambda: ending(t, loss, f[0]), r"a column for each concept; got shape \(2,\); take one"),
-        (lambda: ending(t, loss, f, clocks=np.ones(3)), r"one clock for each concept; got shape"),
+        *(
+            (
+                lambda clocks=clocks: ending(t, loss, f, clocks=clocks),
+                r"one clock for each concept; got shape .* for 2 concepts; pass learning_clocks\("
+                r"\.\.\.\)\.by_concept\(\), cut to the concepts of the fractions",
+            )
+            for clocks in (np.ones(3), np.ones(1), np.ones((2, 1)))
+        ),
         (lambda: diagnose(t[:1], loss[:1], f[:1]), "needs at least 2 records; got 1; record mor"),
         (lambda: diagnose(t, loss, f, threshold=1), "threshold is between 0 and 1; got 1; use 0"),
         (lambda: diagnose(t, loss, f, noise=-1), "noise is at least 0; got -1; use 1e-6 for a f"),

@@ -47,6 +47,10 @@ def test_the_swing_of_two_concepts(flow):
     assert turns.times == pytest.approx([0.8453, 1.660], abs=0.005)
     assert turns.values == pytest.approx([0.400980, 0.444947], abs=2e-5)
     assert swing_amplitude(loss) == found.amplitude
+    table = found.to_frame()
+    assert table.shape == (1, 7)
+    assert table.maximum_time[0] == found.maximum_time
+    assert table.occurs[0]
 
 
 @pytest.mark.parametrize(

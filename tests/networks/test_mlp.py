@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from inspect import unwrap
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -99,16 +102,23 @@ def test_fan_in_sets_the_reach_of_each_layer():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"layers": 0}, "a network has at least one layer; got 0; pass 1 or more"),
-        ({"width": 0}, "width is at least 1; got 0"),
+        ({"layers": 0}, "layers is a whole number of at least 1; got 0; pass 1 or more"),
+        ({"layers": 2.5}, "layers is a whole number of at least 1; got 2.5"),
+        ({"width": 0}, "width is a whole number of at least 1; got 0; leave it None"),
+        ({"width": 2.5}, "width is a whole number of at least 1; got 2.5"),
+        ({"bias": "no"}, "bias is True or False; got 'no'; choose one of them"),
+        ({"initial": ["normal"]}, r'"normal" or "uniform"; got \[.normal.\]; choose one'),
+        ({"initial": "normal", "scale": "0.1"}, "needs a scale above 0; got scale '0.1'; pass"),
+        ({"initial": "normal", "scale": np.inf}, "needs a scale above 0; got scale inf"),
         ({"initial": "normal"}, 'the initial law "normal" needs a scale above 0; got scale None'),
         ({"initial": "uniform", "scale": -1.0}, "needs a scale above 0; got scale -1.0"),
         ({"scale": 0.1}, 'the initial law "framework" has a scale of its own; got scale 0.1'),
     ],
 )
 def test_bad_architectures_are_refused(options, message):
+    build: Callable = unwrap(Architecture.__init__)  # as where types are not checked
     with pytest.raises(InputError, match=message):
-        Architecture(**options)
+        build(object.__new__(Architecture), **options)
 
 
 def test_bad_readings_are_refused():
@@ -117,5 +127,19 @@ def test_bad_readings_are_refused():
         outputs(network, np.zeros((4, 2)))
     with pytest.raises(InputError, match="one matrix from end to end; got a network with relu"):
         mlp(3, 2, seed=0, nonlinearity="relu").end_to_end()
-    with pytest.raises(InputError, match=r"seeds are whole numbers of at least 0.*got \[-1\]"):
+    with pytest.raises(InputError, match=r"seeds are whole numbers of at least 0; got \[-1\]"):
         mlp(3, seed=-1)
+    read: Callable = unwrap(activations)
+    for wrong in (np.zeros(3), np.full((2, 3), "a")):
+        with pytest.raises(InputError, match=r"3 dimensions; got shape .* of .*; pass one row fo"):
+            read(network, wrong)
+    listed = read(network, [[1, 2, 3]])
+    np.testing.assert_array_equal(listed[-1], outputs(network, np.array([[1.0, 2, 3]])))
+    draw: Callable = unwrap(Architecture.networks)
+    for dimension, seeds, sentence in (
+        (2, 3, "seeds are whole numbers of at least 0; got 3; pass range"),
+        (2, [0.5], r"seeds are whole numbers of at least 0; got \[0.5\]"),
+        (2.5, [0], "dimension is a whole number of at least 1; got 2.5"),
+    ):
+        with pytest.raises(InputError, match=sentence):
+            draw(Architecture(), dimension, seeds=seeds)

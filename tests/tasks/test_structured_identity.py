@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import FrozenInstanceError, replace
+from collections.abc import Callable
+from dataclasses import FrozenInstanceError, fields, replace
+from inspect import unwrap
 from itertools import product
 
 import numpy as np
@@ -124,17 +126,6 @@ def test_moments_give_the_stated_path_of_a_one_layer_network_with_bias():
         np.testing.assert_allclose(free[:2], without, atol=1e-4)
 
 
-@pytest.mark.parametrize(
-    ("dimension", "rate", "epochs", "expected"),
-    [(64, 0.1, 1, 0.36875), (64, 0.1, 40, 14.75), (2, 0.01, 40, 47.2), (3, 0.01, 40, 31.4667)],
-)
-def test_sizes_give_the_stated_clock_of_the_published_runs(dimension, rate, epochs, expected):
-    sample = replace(PUBLISHED, dimension=dimension).sample(seed=0)
-    n, d = sample.inputs.shape
-    steps = math.ceil(n / 128) * epochs
-    assert 2 * rate * steps / d == pytest.approx(expected, abs=1e-4 if dimension == 3 else 1e-6)
-
-
 def test_truncated_moments_come_from_a_sample():
     for ask in (TRUNCATED.second_moment, TRUNCATED.mean, lambda: TRUNCATED.signals):
         with pytest.raises(InputError, match=r"known only from a sample; got truncation 0\.5; use"):
@@ -146,6 +137,12 @@ def test_truncated_moments_come_from_a_sample():
 
 
 # Samples
+
+
+def test_published_sets_have_their_sizes():
+    sample = PUBLISHED.sample(seed=0)
+    assert len(sample.inputs) == PUBLISHED.n_samples == 15_000
+    assert replace(PUBLISHED, dimension=64).sample(seed=0).inputs.shape == (15_000, 64)
 
 
 def test_clusters_lie_where_they_should():
@@ -208,6 +205,20 @@ def test_rotation_turns_inputs_and_is_undone():
     np.testing.assert_allclose(task.to_concepts(task.to_inputs(stack)), stack, atol=1e-12)
 
 
+def test_points_may_be_a_list_of_numbers():
+    turned = replace(PAPER, rotation=4)
+    for task in (PAPER, turned):
+        for turn in (StructuredIdentity.to_inputs, StructuredIdentity.to_concepts):
+            bare: Callable = unwrap(turn)  # as where types are not checked
+            for listed in ([1, 2], [[1, 2], [3, 4]]):
+                found = bare(task, listed)
+                assert found.dtype == float
+                np.testing.assert_array_equal(found, turn(task, np.array(listed, dtype=float)))
+            for wrong in ("a point", [[1, 2], [3]], 5):
+                with pytest.raises(InputError, match="points lie in the task's 2 dimensions; got"):
+                    bare(task, wrong)
+
+
 def test_without_rotation_points_pass_as_a_copy():
     points = np.ones((3, 2))
     for turn in (PAPER.to_inputs, PAPER.to_concepts):
@@ -255,6 +266,15 @@ def test_redrawn_samples_follow_the_law_outside():
     # Five standard errors, with the deviation of z^2 taken from the sample.
     assert np.mean(z**2) == pytest.approx(expected, abs=5 * np.std(z**2) / np.sqrt(20_000))
     assert abs(np.mean(z)) < 5 * np.std(z) / np.sqrt(20_000)
+
+
+def test_a_truncation_that_less_than_one_of_100_draws_survive_is_refused():
+    # A cluster on the probe, of which the share beyond the radius is 2 sf(r): .0164 and .0051.
+    for radius, share in ((2.4, 0.0164), (2.8, 0.0051)):
+        assert 2 * norm.sf(radius) == pytest.approx(share, abs=5e-5)
+    StructuredIdentity([1], [1], truncation=2.4)
+    with pytest.raises(InputError, match=r"radius 2.8, which 0\.[3-9]% of the draws of cluster 0"):
+        StructuredIdentity([1], [1], truncation=2.8)
 
 
 @pytest.mark.parametrize(("scale", "radius"), [(0.0, 2.5), (0.05, 10), (0.05, 1.2)])
@@ -391,6 +411,9 @@ def test_description_names_every_option_that_is_on():
             "rotation is a whole number of at least 0; got True; pass the seed of a rotation, "
             "or None for none",
         ),
+        ({"origin": "no"}, "origin is True or False; got 'no'; choose one of them"),
+        ({"samples": 2.5}, "samples is a whole number of at least 1; got 2.5; ask for some"),
+        ({"noise": "0.1"}, "noise is a finite number, at least 0; got '0.1'; pass 0 for none"),
         ({"truncation": 0.0}, "truncation is a positive radius; got 0.0; pass None to keep every"),
         ({"truncation": math.nan}, "truncation is a positive radius; got nan; pass None to keep"),
         ({"noise": -1.0}, "noise is a finite number, at least 0; got -1.0; pass 0 for none"),
@@ -402,8 +425,10 @@ def test_description_names_every_option_that_is_on():
     ],
 )
 def test_tasks_that_make_no_sense_are_refused(change, sentence):
+    build: Callable = unwrap(StructuredIdentity.__init__)  # as where types are not checked
+    given = {field.name: getattr(PAPER, field.name) for field in fields(PAPER)} | change
     with pytest.raises(InputError) as caught:
-        replace(PAPER, **change)
+        build(object.__new__(StructuredIdentity), **given)
     assert str(caught.value).startswith(sentence)
 
 
@@ -417,6 +442,11 @@ def test_tasks_that_make_no_sense_are_refused(change, sentence):
         (lambda task: task.scaled_probe(math.inf), "the factor is a finite number; got inf; pass"),
         (lambda task: task.negative_probe(), r"are among 0\.\.1, each named once; got none; name"),
         (lambda task: task.negative_probe(0, 0), "each named once; got 0, 0; name at least one"),
+        (
+            lambda task: unwrap(StructuredIdentity.negative_probe)(task, 1.0),
+            r"among 0\.\.1, each named once; got 1\.0; name",
+        ),
+        (lambda task: task.negative_probe(True), r"each named once; got True; name at least one"),
         (lambda task: task.negative_probe(-1), r"the concepts to flip are among 0\.\.1, .* got -1"),
         (lambda task: task.random_probes(0, seed=0), "n is a whole number of at least 1; got 0"),
         (lambda task: task.test_cluster(3, seed=-2), "seed is a whole number of at least 0; got"),

@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
+from importlib import import_module
+
 import numpy as np
+import pandas as pd
 import pytest
 
 from partwhole._checks import InputError
 from partwhole.flows import one_layer_flow
 from partwhole.networks import Architecture
 from partwhole.tasks import StructuredIdentity
-from partwhole.training import Protocol, beside_theory, train_identity
+from partwhole.training import Protocol, RunOutcome, beside_theory, train_identity
+
+# The function hides the module of its name.
+beside_theory_module = import_module("partwhole.training.beside_theory")
 
 ROTATED = StructuredIdentity([2, 4], [0.2, 0.2], dimension=3, origin=True, rotation=5, samples=200)
+# One shape of networks, seeds and records, so that flows are compiled once.
+DEEP, RELU = Architecture(2, 4), Architecture(2, 4, "relu")
 STEPS = [0, 5, 20, 60, 160]
 
 
@@ -33,7 +43,7 @@ def test_one_layer_follows_the_closed_form():
 
 
 def test_it_starts_where_the_networks_start():
-    runs = train_identity(ROTATED, Architecture(3, 5), Protocol(0.01), seeds=range(3), record=STEPS)
+    runs = train_identity(ROTATED, DEEP, Protocol(0.01), seeds=[0, 1], record=STEPS)
     found = beside_theory(runs)
     # Weights are single precision, and so is what the networks answered.
     np.testing.assert_allclose(found.outputs[:, :, 0], found.trained[:, :, 0], atol=1e-5)
@@ -41,15 +51,15 @@ def test_it_starts_where_the_networks_start():
 
 def test_all_samples_and_small_steps_are_the_flow():
     # Without variance every sample has the moments of the population; one batch holds them all.
-    task = StructuredIdentity([2, 4], [0.0, 0.0], origin=True, rotation=3, samples=20)
+    task = replace(ROTATED, scales=[0.0, 0.0], samples=20)
     gaps = []
     for rate, steps in ((0.01, 800), (0.005, 1600)):
         runs = train_identity(
             task,
-            Architecture(4, 4),
+            DEEP,
             Protocol(rate, epochs=1600, batch=60),
-            seeds=range(3),
-            record=np.arange(0, steps + 1, steps // 40),
+            seeds=[0, 1],
+            record=np.arange(0, steps + 1, steps // 4),
         )
         found = beside_theory(runs)
         gaps.append(np.abs(found.outputs - found.trained).max())
@@ -85,8 +95,8 @@ def test_the_table_says_what_the_arrays_say():
 
 
 def test_a_truncated_task_takes_the_samples_moments():
-    task = StructuredIdentity([2, 4], [0.5, 0.5], origin=True, truncation=1.0, samples=300)
-    runs = train_identity(task, Architecture(2, 3), Protocol(0.01), seeds=[0], record=STEPS)
+    task = replace(ROTATED, scales=[0.5, 0.5], truncation=1.0)
+    runs = train_identity(task, DEEP, Protocol(0.01), seeds=[0, 1], record=STEPS)
     np.testing.assert_allclose(
         runs.second_moments[0, 0], task.sample(0).second_moment(), rtol=1e-12
     )
@@ -94,11 +104,59 @@ def test_a_truncated_task_takes_the_samples_moments():
 
 
 def test_relu_networks_stand_beside_the_linear_one_and_say_so():
-    made = Architecture(2, 4, "relu")
-    runs = train_identity(ROTATED, made, Protocol(0.01), seeds=[0], record=STEPS)
+    runs = train_identity(ROTATED, RELU, Protocol(0.01), seeds=[0, 1], record=STEPS)
     found = beside_theory(runs)
     assert not found.exact
     assert "gradient flow of the linear network" in found.describe()
+
+
+def test_runs_that_diverge_are_counted_and_left_out():
+    protocols = [Protocol(0.01), Protocol(3.0)]
+    runs = train_identity([ROTATED, ROTATED], RELU, protocols, seeds=[0, 1], record=STEPS)
+    assert runs.diverged.tolist() == [[False, False], [True, True]]
+    found = beside_theory(runs)
+    table = found.to_frame().set_index(["setting", "seed"])
+    assert table.trained[1].isna().all()
+    swings = table[table.quantity == "swing-by"]
+    assert swings.predicted.notna().all()
+    assert swings.trained[0].notna().all()
+    text = found.describe()
+    assert "2 of 2 networks ended with more than twice the training loss it began with" in text
+    assert text.endswith("take a smaller learning rate.")
+    # The other setting is told as if it were alone.
+    alone = beside_theory(train_identity(ROTATED, RELU, protocols[0], seeds=[0, 1], record=STEPS))
+    assert text.startswith(alone.describe())
+
+
+def test_a_run_that_overflows_does_not_stop_the_others():
+    runs = train_identity(ROTATED, DEEP, Protocol(0.01), seeds=[0, 1], record=STEPS)
+    outputs = runs.outputs.copy()
+    outputs[0, 1, 2:] = [1e200, np.nan, np.inf]
+    ends = ((RunOutcome.REACHED, RunOutcome.DIVERGED),)
+    found = beside_theory(replace(runs, outputs=outputs, outcomes=ends))
+    table = found.to_frame().set_index("seed")
+    assert table.trained[1].isna().all()
+    whole = beside_theory(runs).to_frame().set_index("seed")
+    pd.testing.assert_frame_equal(table.loc[0], whole.loc[0])
+    lines = found.describe().splitlines()
+    assert "of 1 predicted" in lines[-2]
+    assert lines[-1].startswith("Left out: 1 of 2 networks ended with more than twice the train")
+
+
+def test_a_flow_that_runs_out_of_steps_is_noted(monkeypatch):
+    runs = train_identity(ROTATED, DEEP, Protocol(0.01), seeds=[0, 1], record=STEPS)
+    assert beside_theory(runs).notes == ()
+    short = partial(beside_theory_module.deep_linear_flow, max_steps=16)
+    monkeypatch.setattr(beside_theory_module, "deep_linear_flow", short)
+    found = beside_theory(runs)
+    assert np.isnan(found.outputs[..., -1, :]).all()
+    which, remedy = found.notes
+    assert which.startswith("setting 0: 2 of 2 networks ran out of steps: 0, 1")
+    assert remedy.startswith("setting 0: flows end early; begin with smaller weights")
+    table = found.to_frame()
+    assert table.predicted.isna().all()
+    assert table.trained[table.quantity == "swing-by"].notna().all()
+    assert found.describe().endswith(f"Note: {which}.\nNote: {remedy}.")
 
 
 def test_other_probes_are_refused():

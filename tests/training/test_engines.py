@@ -30,19 +30,24 @@ def precision(bits: int) -> Iterator[None]:
         yield
 
 
+def element_mean(network: MLP, batch: jax.Array) -> jax.Array:
+    return ((jax.vmap(network)(batch) - batch) ** 2).mean()
+
+
+def paper(network: MLP, batch: jax.Array) -> jax.Array:
+    return 0.5 * ((jax.vmap(network)(batch) - batch) ** 2).sum(axis=1).mean()
+
+
+SLOPES = {"element mean": jax.jit(jax.grad(element_mean)), "paper": jax.jit(jax.grad(paper))}
+
+
 def plain(network: MLP, inputs: np.ndarray, protocol: Protocol, seed: int) -> dict[int, MLP]:
     """Return the network at every step, by automatic differentiation of the published loss."""
     n, dtype = len(inputs), network.weights[0].dtype
     rng = np.random.default_rng([seed, 101])
     order = rng.permutation(n)
 
-    def loss(network: MLP, batch: jax.Array) -> jax.Array:
-        errors = (jax.vmap(network)(batch) - batch) ** 2
-        if protocol.loss == "element mean":
-            return errors.mean()
-        return 0.5 * errors.sum(axis=1).mean()
-
-    slope, found, step = jax.jit(jax.grad(loss)), {0: network}, 0
+    found, step = {0: network}, 0
     for epoch in range(protocol.epochs):
         if protocol.shuffle == "every epoch" and epoch > 0:
             order = rng.permutation(n)
@@ -50,7 +55,7 @@ def plain(network: MLP, inputs: np.ndarray, protocol: Protocol, seed: int) -> di
             batch = inputs[order[start : start + protocol.batch]]
             if len(batch) < protocol.batch and protocol.last_batch == "dropped":
                 continue
-            gradient = slope(network, jnp.asarray(batch, dtype))
+            gradient = SLOPES[protocol.loss](network, jnp.asarray(batch, dtype))
             network = jax.tree.map(lambda w, g: w - protocol.learning_rate * g, network, gradient)
             step += 1
             found[step] = network
@@ -85,6 +90,8 @@ def test_engines_take_the_steps_of_plain_descent(architecture, options, bits):
         networks = jax.tree.map(
             lambda w: jnp.asarray(w, dtype), architecture.networks(3, seeds=seeds)
         )
+        alone = [jax.tree.map(lambda w, run=run: w[run], networks) for run in range(2)]
+        paths = [plain(*each, protocol, s) for *each, s in zip(alone, inputs, seeds, strict=True)]
         for engine in engines(architecture):
             data = [
                 engine.data(points, *batch_order(protocol, 150, seed))
@@ -97,9 +104,7 @@ def test_engines_take_the_steps_of_plain_descent(architecture, options, bits):
                 np.diff(KEPT, prepend=0),
                 np.stack([probes, probes]),
             )
-            for run, seed in enumerate(seeds):
-                alone = jax.tree.map(lambda w, run=run: w[run], networks)
-                path = plain(alone, inputs[run], protocol, seed)
+            for run, path in enumerate(paths):
                 assert max(path) == 20
                 for place, step in enumerate(KEPT):
                     answers = outputs(path[step], probes)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Callable
+from inspect import unwrap
 
 import jax
 import numpy as np
@@ -24,6 +26,12 @@ DEEP = Architecture(3, 4)
 
 def largest_rise(losses: np.ndarray) -> np.ndarray:
     return (losses - np.minimum.accumulate(losses, axis=-1)).max(axis=-1)
+
+
+def rises(runs, kept=slice(None)) -> np.ndarray:
+    """Return the largest rise of each run in units of the plateau."""
+    # Half the square of the weaker mean, 2.
+    return largest_rise(runs.losses[0][:, kept, 0]) / 2
 
 
 def closed_form(runs, seed: int, at: int = -1) -> np.ndarray:
@@ -55,21 +63,29 @@ def test_one_layer_follows_the_published_population_run():
 
 
 def test_deep_low_dimensional_networks_swing_and_others_do_not():
+    """Compare with the statement that at least half of the deep networks swing and no others do.
+
+    It is stated for the published initial law. Of 24 deep networks 19 rise by half a percent of
+    the plateau or more. With one layer it does not hold: 5 of 24 rise, because two errors of the
+    start may cancel at the unseen combination and fade at different rates; from small weights
+    none does. At d = 64 it holds from epoch to epoch. Between epochs one of 8 rises by 3.5 %, and
+    three more by 0.1 to 0.4 %.
+    """
     deep = train_identity(LOW, Architecture(4, 4), Protocol(0.01), seeds=range(24))
-    rises = largest_rise(deep.losses[0, :, :, 0])
-    assert (rises > 0.005 * 2).mean() >= 0.5  # the plateau is half the weaker mean's square, 2
+    assert (rises(deep) >= 0.005).mean() >= 0.5
     assert not deep.diverged.any()
     np.testing.assert_allclose(deep.fractions[0, :, -1, 0], 1.0, atol=0.02)
 
-    shallow = train_identity(
-        LOW, Architecture(initial="normal", scale=0.01), Protocol(0.01), seeds=range(24)
-    )
-    assert largest_rise(shallow.losses[0, :, :, 0]).max() < 1e-3
+    shallow = train_identity(LOW, Architecture(), Protocol(0.01), seeds=range(24))
+    assert 0 < (rises(shallow) >= 0.005).mean() < (rises(deep) >= 0.005).mean() / 2
+    small = Architecture(initial="normal", scale=0.01)
+    assert rises(train_identity(LOW, small, Protocol(0.01), seeds=range(24))).max() < 5e-4
 
     wide = StructuredIdentity([2, 4], [0.05, 0.05], dimension=64, rotation=0, **PUBLISHED)
-    # At the published resolution; between epochs some of these rise a little too.
-    runs = train_identity(wide, Architecture(4), seeds=range(2), record="epochs")
-    assert (largest_rise(runs.losses[0, :, :, 0]) < 0.005 * 2).all()
+    steps = np.union1d(118 * np.arange(41), np.arange(0, 4720, 16))
+    runs = train_identity(wide, Architecture(4), seeds=range(3), record=steps)
+    assert (rises(runs, steps % 118 == 0) < 0.005).all()
+    assert (rises(runs) >= 0.005).sum() == 1
 
 
 def test_seeds_together_are_the_seeds_alone(monkeypatch):
@@ -159,6 +175,24 @@ def test_a_run_that_diverges_is_told():
     assert runs.losses.shape == (2, 4, len(runs.steps), 1)  # computed without a warning
 
 
+@pytest.mark.parametrize(("steps", "told"), [(3, "REACHED"), (4, "DIVERGED")])
+def test_twice_the_loss_at_the_start_is_divergence(steps, told):
+    # Every sample is 1 and the network one weight, so that a step of 2.1 moves the error to
+    # 1 - 2.1 of itself and the loss to 1.21: to 1.77 in three steps, to 2.14 in four. Networks
+    # that are not linear are not refused at that rate, and of one layer they are linear.
+    one = StructuredIdentity([1], [0], samples=8)
+    runs = train_identity(
+        one,
+        Architecture(nonlinearity="relu", bias=False),
+        Protocol(2.1, batch=8, loss="paper"),
+        seeds=[0],
+        record=[0, steps],
+    )
+    start, end = runs.training_loss[0, 0]
+    assert end / start == pytest.approx(1.21**steps, rel=1e-4)  # single precision
+    assert runs.outcomes[0][0] is RunOutcome[told]
+
+
 def test_a_learning_rate_beyond_the_limit_is_refused_before_it_runs():
     # One layer with a bias: 2/(rate of a unit of learning rate) over the largest eigenvalue.
     sample = SMALL.sample(0)
@@ -184,18 +218,35 @@ def test_a_learning_rate_beyond_the_limit_is_refused_before_it_runs():
     [
         ({"seeds": []}, "seeds are different whole numbers of at least 0"),
         ({"seeds": [1, 1]}, r"seeds are different whole numbers of at least 0; got \(1, 1\)"),
-        ({"tasks": []}, "there is at least one task; got none"),
+        ({"seeds": 3}, "seeds are different whole numbers of at least 0; got 3; pass range"),
+        ({"seeds": [0.5]}, r"seeds are different whole numbers of at least 0; got \[0.5\]"),
+        ({"data_seed": 0.5}, "data_seed is a whole number of at least 0; got 0.5"),
+        ({"tasks": []}, r"tasks is a StructuredIdentity or a list with at least one; got \[\]"),
+        ({"tasks": 3}, "tasks is a StructuredIdentity or a list with at least one; got 3"),
+        ({"protocol": 0.1}, "protocol is a Protocol or a list with at least one; got 0.1"),
+        ({"architecture": 4}, "what is trained is an Architecture; got 4; pass partwhole.netw"),
         ({"tasks": [SMALL, LOW]}, "agree in dimension, number of concepts and number of samples"),
         ({"protocol": [SHORT, SHORT]}, "one protocol for all tasks, or one for each; got 2 for 1"),
         ({"probes": np.zeros((2, 5))}, r"probes are finite points in the tasks' 3 dimensions"),
         ({"probes": np.full((2, 3), np.nan)}, "got NaN, infinity or none"),
+        ({"probes": [[1, 2]]}, r"3 dimensions, one in each row; got shape \(1, 2\)"),
+        ({"probes": [[1, 2, 3], [1]]}, r"one in each row; got \[\[1, 2, 3\], \[1\]\]; leave"),
+        ({"probes": 2.0}, r"one in each row; got 2.0; leave"),
         ({"record": [3, 99_999]}, "steps to record are whole numbers that increase, from 0 to 20"),
     ],
 )
 def test_bad_input_is_refused(change, message):
-    given = {"tasks": SMALL, "protocol": SHORT, "seeds": [0], **change}
+    given = {"tasks": SMALL, "architecture": DEEP, "protocol": SHORT, "seeds": [0], **change}
+    train: Callable = unwrap(train_identity)  # as where types are not checked
     with pytest.raises(InputError, match=message):
-        train_identity(given.pop("tasks"), DEEP, given.pop("protocol"), **given)
+        train(**given)
+
+
+def test_probes_may_be_a_list_of_numbers():
+    short: Callable = unwrap(train_identity)
+    runs = short(SMALL, DEEP, SHORT, seeds=[0], probes=[[1, 2, 0]])
+    np.testing.assert_array_equal(runs.probes, [[[1.0, 2.0, 0.0]]])
+    assert runs.probes.dtype == float
 
 
 def test_settings_of_other_forms_are_refused():

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from inspect import unwrap
+
 import numpy as np
 import pytest
 
@@ -67,13 +70,27 @@ def test_the_last_batch_has_a_mean_of_its_own():
     ("options", "message"),
     [
         ({"learning_rate": 0.0}, "a learning rate is a positive number; got 0.0; pass 0.1"),
-        ({"epochs": 0}, "epochs is at least 1; got 0"),
-        ({"batch": 0}, "batch is at least 1; got 0"),
+        ({"learning_rate": "0.1"}, "a learning rate is a positive number; got '0.1'; pass 0.1"),
+        ({"learning_rate": np.inf}, "a learning rate is a positive number; got inf"),
+        ({"epochs": 0}, "epochs is a whole number of at least 1; got 0; pass one or more"),
+        ({"epochs": 2.5}, "epochs is a whole number of at least 1; got 2.5"),
+        ({"batch": 0}, "batch is a whole number of at least 1; got 0"),
+        ({"batch": 2.5}, "batch is a whole number of at least 1; got 2.5"),
     ],
 )
 def test_bad_protocols_are_refused(options, message):
+    build: Callable = unwrap(Protocol.__init__)  # as where types are not checked
     with pytest.raises(InputError, match=message):
-        Protocol(**options)
+        build(object.__new__(Protocol), **options)
+
+
+def test_an_epoch_without_a_whole_batch_is_refused():
+    message = "at least one batch; got 100 samples for batches of 128, the last one dropped; take"
+    dropped = Protocol(last_batch="dropped")
+    for ask in (dropped.batches, dropped.steps, lambda n: dropped.recorded("geometric", n)):
+        with pytest.raises(InputError, match=message):
+            ask(100)
+    assert Protocol().batches(100) == dropped.batches(128) == 1
 
 
 @pytest.mark.parametrize("record", [[], [0, 0], [3, 2], [-1, 2], [0, 119]])

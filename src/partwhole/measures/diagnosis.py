@@ -108,8 +108,9 @@ def diagnose(
         Of the symmetric input-output map of a tied network, which is never negative; below -1e-10
         counts. Without it a breakdown shows only once the training loss rises.
     clocks : float array, shape (s,), keyword-only, default None
-        When theory has each concept learned, infinite for never, such as `learning_clocks`
-        returns. A concept whose clock is past the end of the run is slow.
+        When theory has each concept learned, in the order of the fractions and in units of the
+        times; infinite for never. From theory: `learning_clocks(...).by_concept()`, whose `times`
+        alone are in the order of learning. A concept whose clock is past the end is slow.
     threshold : float, keyword-only, default 0.9
         Between 0 and 1.
     noise : float, keyword-only, default 1e-6
@@ -163,7 +164,7 @@ def diagnose(
         expected.shape == f.shape[1:],
         "there is one clock for each concept",
         f"shape {expected.shape} for {f.shape[1]} concepts",
-        "pass learning_clocks in the order of the fractions",
+        "pass learning_clocks(...).by_concept(), cut to the concepts of the fractions",
     )
     require(len(t) >= 2, "a diagnosis needs at least 2 records", len(t), "record more often")
     require(0 < threshold < 1, "threshold is between 0 and 1", threshold, "use 0.9")

@@ -76,8 +76,9 @@ def extrema(
 
     .. math:: |u - v| \ge \max(\text{threshold}, \text{floor}, \text{relative} \max(|u|, |v|)).
 
-    So the kinds alternate, the ends of the curve are never among them, and the reversed curve
-    has the same turns.
+    So the kinds alternate, and the ends of the curve are never among them. The reversed curve has
+    turns of the same kinds and values in reversed order; of records that tie for a turn the first
+    is taken, which is another one seen from the other end.
 
     Parameters
     ----------
@@ -190,7 +191,9 @@ def noise_threshold(values: Float[np.ndarray, " T"], *, rate: Real = 0.05) -> fl
 
     with the upper quantile of Student's t: the estimate varies by :math:`\sqrt{2/T}` of itself,
     as one from T/4 degrees of freedom does. By the sum over all pairs of records, the probability
-    that any two differ by more is at most `rate`.
+    that any two differ by more is at most `rate`. The bound is a loose one: of 4,000 flat curves
+    each of 20, 100 and 300 records, shares of 0, 0.001 and 0.002 were given a turn at a rate of
+    0.05, and 0.007, 0.019 and 0.031 at one of 0.5.
 
     Parameters
     ----------
@@ -208,7 +211,9 @@ def noise_threshold(values: Float[np.ndarray, " T"], *, rate: Real = 0.05) -> fl
     Raises
     ------
     InputError
-        For fewer than 8 records, values that are not finite, or a rate out of range.
+        For fewer than 8 records, values that are not finite, a rate out of range, or a curve of
+        which more than half of the second differences are equal, as on values that are rounded
+        coarsely or mostly constant: their median tells nothing of the rest.
 
     Notes
     -----
@@ -228,7 +233,17 @@ def noise_threshold(values: Float[np.ndarray, " T"], *, rate: Real = 0.05) -> fl
     require(len(y) >= 8, "noise is read off at least 8 records", len(y), "record more often")
     require(0 < rate < 1, "rate is between 0 and 1", rate, "use 0.05")
     bends = np.diff(y, 2)
-    deviation = 1.4826 / np.sqrt(6.0) * np.median(np.abs(bends - np.median(bends)))
+    spread = np.abs(bends - np.median(bends))
+    # Rounding of values and differences moves each second difference by up to 6 eps max |y|.
+    equal = spread <= 12 * np.finfo(float).eps * np.abs(y).max()
+    require(
+        2 * equal.sum() <= len(bends),
+        "noise is read off second differences, of which at most half are equal",
+        f"{equal.sum()} of {len(bends)} that are",
+        "pass a threshold of your own, twice the unit of rounded values or more, or none for a "
+        "curve without noise",
+    )
+    deviation = 1.4826 / np.sqrt(6.0) * np.median(spread)
     quantile = -stdtrit(len(y) / 4, rate / (len(y) * (len(y) - 1)))
     return float(np.sqrt(2.0) * deviation * quantile)
 

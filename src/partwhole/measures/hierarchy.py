@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from partwhole._checks import require
+from partwhole._checks import is_whole, require
 from partwhole._types import Real
 
 if TYPE_CHECKING:
@@ -164,7 +164,7 @@ def order_violations(
         "leave it out",
     )
     require(
-        0 <= origin < n,
+        is_whole(origin) and 0 <= origin < n,
         "the origin is one of the combinations",
         f"{origin} for {n} losses",
         "pass its index, 0 in a task's list",

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from jaxtyping import Float
 
-from partwhole._checks import require
+from partwhole._checks import is_whole, require
 from partwhole._types import Real
 from partwhole.measures.extrema import together
 
 if TYPE_CHECKING:
-    pass
+    import pandas as pd
 
 # Of the fastest speed: what is slower has converged, and its speed is rounding.
 CONVERGED = 1e-9
@@ -68,7 +68,7 @@ def learning_times(
     t, f = together(times, fractions, runs=True)
     require(np.isfinite(threshold), "threshold is a finite number", threshold, "use 0.5")
     require(
-        1 <= hold <= len(t),
+        is_whole(hold) and 1 <= hold <= len(t),
         f"hold is a number of consecutive records among 1..{len(t)}",
         hold,
         "use 1, or 3 for noisy runs",
@@ -116,6 +116,18 @@ class LearningOrder:
     def ties(self) -> tuple[tuple[int, ...], ...]:
         """Return the groups of more than one concept."""
         return tuple(group for group in self.groups if len(group) > 1)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a table with a row for each concept, and columns concept, time and place.
+
+        The place counts from 1; tied concepts share theirs, one that is not learned has none (NA).
+        """
+        import pandas as pd
+
+        places = {concept: i + 1 for i, group in enumerate(self.groups) for concept in group}
+        concepts = range(len(self.times))
+        placed = pd.array([places.get(concept) for concept in concepts], dtype="Int64")
+        return pd.DataFrame({"concept": concepts, "time": self.times, "place": placed})
 
 
 def learning_order(
@@ -206,6 +218,14 @@ class Slowing:
     exponent_r2: float
     since: float
     n: int
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a table with a row for each record, and columns time, speed and fitted."""
+        import pandas as pd
+
+        last = np.flatnonzero(self.times >= self.since)[: self.n]
+        fitted = np.isin(np.arange(len(self.times)), last)
+        return pd.DataFrame({"time": self.times, "speed": self.speed, "fitted": fitted})
 
 
 def slowing(

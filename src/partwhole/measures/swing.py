@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -41,6 +41,12 @@ class Swing:
     minimum: float
     maximum_time: float
     maximum: float
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a table of one row, with the fields as columns."""
+        import pandas as pd
+
+        return pd.DataFrame([asdict(self)])
 
 
 def swing(
@@ -140,7 +146,7 @@ def swing_amplitude(loss: Float[np.ndarray, "*batch T"]) -> float | Float[np.nda
     )
     lost = int((~np.isfinite(y)).sum())
     require(not lost, "losses are finite numbers", f"{lost} that are not", "leave out those runs")
-    found = (y - np.minimum.accumulate(y, axis=-1)).max(axis=-1)
+    found, _, _ = _largest_rise(y)
     return float(found) if y.ndim == 1 else found
 
 

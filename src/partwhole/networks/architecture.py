@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Int
 
-from partwhole._checks import require
+from partwhole._checks import is_finite, require, seed_list, switch, whole
 from partwhole._types import Real
 from partwhole.networks.initial import LAWS, SCALELESS
 from partwhole.networks.mlp import MLP
@@ -58,13 +58,10 @@ class Architecture:
     scale: Real | None = None
 
     def __post_init__(self) -> None:
-        require(self.layers >= 1, "a network has at least one layer", self.layers, "pass 1 or more")
-        require(
-            self.width is None or self.width >= 1,
-            "width is at least 1",
-            self.width,
-            "leave it None for as many units as inputs",
-        )
+        whole("layers", self.layers, 1, "pass 1 or more")
+        if self.width is not None:
+            whole("width", self.width, 1, "leave it None for as many units as inputs")
+        switch("bias", self.bias)
         require(
             self.nonlinearity in ("linear", "relu"),
             'nonlinearity is "linear" or "relu"',
@@ -72,7 +69,7 @@ class Architecture:
             "choose one of them",
         )
         require(
-            self.initial in LAWS,
+            self.initial in tuple(LAWS),
             'initial is "framework", "normal" or "uniform"',
             repr(self.initial),
             "choose one of them",
@@ -86,9 +83,9 @@ class Architecture:
             )
         else:
             require(
-                self.scale is not None and 0 < self.scale < np.inf,
+                is_finite(self.scale) and self.scale > 0,
                 f'the initial law "{self.initial}" needs a scale above 0',
-                f"scale {self.scale}",
+                f"scale {self.scale!r}",
                 "pass scale=0.1, say",
             )
 
@@ -134,8 +131,8 @@ class Architecture:
         >>> [weight.shape for weight in many.weights]
         [(5, 8, 3), (5, 3, 8)]
         """
-        chosen = [int(seed) for seed in seeds]
-        _door(dimension, chosen)
+        whole("dimension", dimension, 1, "pass 1 or more")
+        chosen = seed_list(seeds)
         drawn = [self._draw(np.random.default_rng([seed, WEIGHTS]), dimension) for seed in chosen]
         # By NumPy: compiling the draws would take longer than training.
         weights, biases = (
@@ -195,13 +192,3 @@ def mlp(
     """
     built = Architecture(layers, width, nonlinearity, bias, initial, scale)
     return built.network(dimension, seed=seed)
-
-
-def _door(dimension: int, seeds: list[int]) -> None:
-    require(dimension >= 1, "a network has at least one input", dimension, "pass 1 or more")
-    require(
-        len(seeds) > 0 and min(seeds) >= 0,
-        "seeds are whole numbers of at least 0, one for each network",
-        f"{seeds if len(seeds) < 9 else len(seeds)}",
-        "pass range(24), say",
-    )

@@ -64,11 +64,11 @@ def activations(
     InputError
         If the inputs have another dimension than the network.
     """
-    expected = network.weights[0].shape[-1]
+    expected, inputs = network.weights[0].shape[-1], np.asarray(inputs)
     require(
-        inputs.shape[-1] == expected,
+        inputs.ndim == 2 and inputs.shape[1] == expected and np.issubdtype(inputs.dtype, np.number),
         f"inputs are points in the network's {expected} dimensions",
-        f"shape {inputs.shape}",
+        f"shape {inputs.shape} of {inputs.dtype}",
         "pass one row for each",
     )
     read: Callable = jax.vmap(MLP.layers, in_axes=(None, 0))

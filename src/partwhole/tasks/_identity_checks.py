@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
+from jaxtyping import Float
 
-from partwhole._checks import require
+from partwhole._checks import is_finite, require, switch, whole
 from partwhole._types import Real
 
 if TYPE_CHECKING:
@@ -41,10 +41,11 @@ def check(task: StructuredIdentity) -> None:
     )
     whole("dimension", task.dimension, s, "leave it None for the number of concepts")
     whole("samples", task.samples, 1, "ask for some in each cluster")
+    switch("origin", task.origin)
     if task.rotation is not None:
         whole("rotation", task.rotation, 0, "pass the seed of a rotation, or None for none")
     require(
-        finite(task.noise) and task.noise >= 0,
+        is_finite(task.noise) and task.noise >= 0,
         "noise is a finite number, at least 0",
         repr(task.noise),
         "pass 0 for none",
@@ -56,7 +57,7 @@ def check(task: StructuredIdentity) -> None:
         "raise dimension, or leave noise out",
     )
     require(
-        task.truncation is None or (finite(task.truncation) and task.truncation > 0),
+        task.truncation is None or (is_finite(task.truncation) and task.truncation > 0),
         "truncation is a positive radius",
         repr(task.truncation),
         "pass None to keep every sample",
@@ -78,18 +79,16 @@ def numbers(name: str, given: object) -> tuple[float, ...]:
     return tuple(found.tolist())
 
 
-def finite(number: object) -> bool:
-    """Return whether this is a finite number."""
-    real = isinstance(number, (int, float, np.integer, np.floating))
-    return real and not isinstance(number, bool) and math.isfinite(number)
-
-
-def whole(name: str, number: object, least: int, remedy: str) -> None:
-    """Require a whole number of at least some size."""
-    # A bool is an int too, but rotation=True is no seed.
+def coordinates(given: object, dimension: int) -> Float[np.ndarray, "*k d"]:
+    """Return points, a row for each or one alone, as floats."""
+    try:
+        found = np.asarray(given, dtype=float)
+    except (TypeError, ValueError):
+        found = None
     require(
-        isinstance(number, int | np.integer) and not isinstance(number, bool) and number >= least,
-        f"{name} is a whole number of at least {least}",
-        repr(number),
-        remedy,
+        found is not None and found.ndim >= 1 and found.shape[-1] == dimension,
+        f"points lie in the task's {dimension} dimensions",
+        repr(given) if found is None else f"shape {found.shape}",
+        "pass one point, or one row for each",
     )
+    return np.asarray(found)

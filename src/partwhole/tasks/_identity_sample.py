@@ -11,6 +11,9 @@ from jaxtyping import Float, Int
 if TYPE_CHECKING:
     from partwhole.tasks.structured_identity import StructuredIdentity
 
+# Random streams: what is drawn for one purpose doesn't move what is drawn for another.
+SAMPLE, TEST, DIRECTIONS, ROTATION, CHECK = range(5)
+
 
 @dataclass(frozen=True, eq=False)
 class IdentitySample:

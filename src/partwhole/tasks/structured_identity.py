@@ -14,19 +14,17 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Float
 
-from partwhole._checks import require
+from partwhole._checks import require, whole
 from partwhole._types import Real
-from partwhole.tasks._combinations import Combinations, combine
-from partwhole.tasks._identity_checks import Numbers, check, finite, numbers, whole
-from partwhole.tasks._identity_sample import IdentitySample
+from partwhole.tasks._identity_checks import Numbers, check, coordinates, numbers
+from partwhole.tasks._identity_probes import Probed
+from partwhole.tasks._identity_sample import CHECK, ROTATION, SAMPLE, IdentitySample
 
-# Random streams: what is drawn for one purpose doesn't move what is drawn for another.
-SAMPLE, TEST, DIRECTIONS, ROTATION, CHECK = range(5)
 CHECKED_DRAWS, LEAST_SHARE = 1000, 0.01
 
 
 @dataclass(frozen=True)
-class StructuredIdentity:
+class StructuredIdentity(Probed):
     r"""State a structured identity task: reproduce the input, having seen each concept alone.
 
     Cluster p holds :math:`x = \mu_p e_p + \mathrm{diag}(\sigma) z` with standard normal z. The
@@ -312,147 +310,9 @@ class StructuredIdentity:
         """
         return self._turned(outputs, self.rotation_matrix.T)
 
-    def _turned(self, points: np.ndarray, matrix: np.ndarray) -> np.ndarray:
-        require(
-            points.ndim >= 1 and points.shape[-1] == self.n_dimensions,
-            f"points lie in the task's {self.n_dimensions} dimensions",
-            f"shape {points.shape}",
-            "pass one point, or one row for each",
-        )
-        return points.copy() if self.rotation is None else points @ matrix
-
-    def combinations(self) -> Combinations:
-        r"""Return every combination of the concepts, with the order among them.
-
-        Combination :math:`v \in \{0, 1\}^s` is the point :math:`\sum_p v_p \mu_p e_p`; u is below
-        v when v has every concept of u.
-
-        Returns
-        -------
-        Combinations
-            In the order of binary numbers, the first concept leading: the origin comes first,
-            the probe last.
-
-        Raises
-        ------
-        InputError
-            For more than 12 concepts.
-
-        Notes
-        -----
-        Yang et al. (ICLR 2025), figure 7. There are :math:`3^s - 2^s` pairs: each concept is in
-        neither, in v alone or in both, less the pairs of a combination with itself.
-
-        Examples
-        --------
-        >>> found = StructuredIdentity([1, 2, 3, 4], [0.5] * 4).combinations()
-        >>> len(found.points), len(found.pairs)
-        (16, 65)
-        """
-        return combine(np.array(self.means), self.n_dimensions)
-
-    def scaled_probe(self, factor: Real) -> Float[np.ndarray, " d"]:
-        """Return the probe times a finite factor: beyond the means for one above 1."""
-        require(finite(factor), "the factor is a finite number", repr(factor), "pass 2, say")
-        return factor * self.probe
-
-    def negative_probe(self, *concepts: int) -> Float[np.ndarray, " d"]:
-        """Return the probe with the sign of some concepts flipped.
-
-        Parameters
-        ----------
-        *concepts : int
-            Indices in 0..s-1, at least one, each once.
-
-        Raises
-        ------
-        InputError
-            For no concept, an unknown one, or one named twice.
-
-        Examples
-        --------
-        >>> StructuredIdentity([1, 2], [0.05, 0.05]).negative_probe(1)
-        array([ 1., -2.])
-        """
-        require(
-            set(concepts) <= set(range(self.n_concepts)) and 0 < len(concepts) == len({*concepts}),
-            f"the concepts to flip are among 0..{self.n_concepts - 1}, each named once",
-            ", ".join(map(str, concepts)) or "none",
-            "name at least one",
-        )
-        signs = np.ones(self.n_dimensions)
-        signs[list(concepts)] = -1.0
-        return signs * self.probe
-
-    def random_probes(self, n: int, seed: int) -> Float[np.ndarray, "n d"]:
-        """Draw points as far out as the probe, in uniform directions of the concepts' span.
-
-        Parameters
-        ----------
-        n : int
-        seed : int
-            At least 0; the same seed with a larger n begins with the same points.
-
-        Returns
-        -------
-        float array, shape (n, d)
-            Of the probe's norm, 0 along the axes beyond the concepts.
-
-        Raises
-        ------
-        InputError
-            For n below 1 or a seed below 0.
-        """
-        whole("n", n, 1, "ask for some probes")
-        whole("seed", seed, 0, "pass a whole number")
-        z = np.random.default_rng([seed, DIRECTIONS]).standard_normal((n, self.n_concepts))
-        probes = np.zeros((n, self.n_dimensions))
-        probes[:, : self.n_concepts] = z / np.linalg.norm(z, axis=1, keepdims=True)
-        return probes * np.linalg.norm(self.probe)
-
-    def test_cluster(
-        self, n: int, seed: int, *, scales: Numbers | None = None
-    ) -> Float[np.ndarray, "n d"]:
-        """Draw points around the probe, spread as a training cluster is; never truncated.
-
-        Parameters
-        ----------
-        n : int
-        seed : int
-            At least 0.
-        scales : sequence of float, length s, keyword-only, default None
-            Another spread along the concepts, in the meaning of `scales_are`; None for the
-            task's own. The noise beyond them is the task's.
-
-        Returns
-        -------
-        float array, shape (n, d)
-            In the concept frame; `to_inputs` shows them to the learner.
-
-        Raises
-        ------
-        InputError
-            For n below 1, a seed below 0, or scales that the task would not accept.
-
-        Examples
-        --------
-        >>> task = StructuredIdentity(means=[1, 2], scales=[0.05, 0.05])
-        >>> task.test_cluster(1000, seed=0, scales=[0.0, 0.5]).mean(axis=0).round(1)
-        array([1., 2.])
-        """
-        whole("n", n, 1, "ask for some points")
-        whole("seed", seed, 0, "pass a whole number")
-        variances = self.variances
-        if scales is not None:
-            spread = np.array(numbers("scales", scales))
-            require(
-                len(spread) == self.n_concepts and bool((spread >= 0).all()),
-                f"a test cluster has {self.n_concepts} scales of at least 0, one for each concept",
-                f"{spread.tolist()}",
-                "leave them out for the task's own",
-            )
-            variances[: len(spread)] = spread if self.scales_are == "variances" else spread**2
-        return self._draw(self.probe, n, (seed, TEST, 0, 0), variances)
+    def _turned(self, given: object, matrix: np.ndarray) -> np.ndarray:
+        found = coordinates(given, self.n_dimensions)
+        return found.copy() if self.rotation is None else found @ matrix
 
     def describe(self) -> str:
         """Say in words what is learned, from what, and what is asked.

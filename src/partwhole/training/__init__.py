@@ -6,3 +6,12 @@ from partwhole.training.identity import train_identity as train_identity
 from partwhole.training.protocol import Protocol as Protocol
 from partwhole.training.runs import IdentityRuns as IdentityRuns
 from partwhole.training.runs import RunOutcome as RunOutcome
+
+__all__ = [
+    "BesideTheory",
+    "IdentityRuns",
+    "Protocol",
+    "RunOutcome",
+    "beside_theory",
+    "train_identity",
+]

@@ -10,9 +10,9 @@ from jaxtyping import Float
 
 from partwhole._checks import require
 from partwhole._types import Real
-from partwhole.flows import deep_linear_flow
+from partwhole.flows import Outcome, deep_linear_flow
 from partwhole.measures import learning_times, swing
-from partwhole.training.runs import IdentityRuns
+from partwhole.training.runs import IdentityRuns, RunOutcome
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -35,16 +35,19 @@ class BesideTheory:
     exact : bool
         Whether the flow is that of the networks themselves, which holds for linear ones; for
         others it is that of the linear network with the same weights.
+    notes : tuple of str, default ()
+        What a reader must know of the flows: that one ran out of steps, say.
     """
 
     runs: IdentityRuns
     outputs: Float[np.ndarray, "settings seeds T d"]
     trained: Float[np.ndarray, "settings seeds T d"]
     exact: bool
+    notes: tuple[str, ...] = ()
 
     @property
     def losses(self) -> Float[np.ndarray, "settings seeds T"]:
-        """The error of the flow at the unseen combination."""
+        """The error of the flow at the unseen combination; NaN where it has run out of steps."""
         return self._losses(self.outputs)
 
     @property
@@ -54,7 +57,8 @@ class BesideTheory:
 
     def _losses(self, outputs: np.ndarray) -> np.ndarray:
         probes = np.stack([task.probe for task in self.runs.tasks])
-        return 0.5 * ((outputs - probes[:, None, None]) ** 2).sum(axis=-1)
+        with np.errstate(all="ignore"):  # of runs that diverged
+            return 0.5 * ((outputs - probes[:, None, None]) ** 2).sum(axis=-1)
 
     def to_frame(self, *, threshold: Real = 0.02) -> pd.DataFrame:
         """Return predicted and trained quantities, a row for each of each network.
@@ -71,7 +75,8 @@ class BesideTheory:
         pandas.DataFrame
             With the columns setting, seed, quantity, predicted, trained. Times are gradient
             times; infinite where a concept was not half learned by the end, NaN where the error
-            does not rise.
+            does not rise. All trained quantities of a run that diverged are NaN, and all
+            predicted ones of a flow that ran out of steps.
         """
         import pandas as pd
 
@@ -88,11 +93,16 @@ class BesideTheory:
                         (self.trained, self.trained_losses),
                     )
                 ]
+                if self.runs.diverged[s, k]:
+                    pair[1] = dict.fromkeys(pair[1], np.nan)
                 rows += [(s, seed, name, pair[0][name], pair[1][name]) for name in pair[0]]
         return pd.DataFrame(rows, columns=["setting", "seed", "quantity", "predicted", "trained"])
 
     def describe(self, *, threshold: Real = 0.02) -> str:
-        """Say in a few lines how prediction and training compare, medians over the seeds."""
+        """Say in a few lines how prediction and training compare, medians over the seeds.
+
+        Seeds whose training diverged or whose flow ran out of steps are counted and left out.
+        """
         table = self.to_frame(threshold=threshold)
         made = self.runs.architecture
         other = "it" if self.exact else "the linear network"
@@ -100,22 +110,28 @@ class BesideTheory:
             f"{made.layers}-layer {made.nonlinearity} network, {len(self.runs.seeds)} seeds,",
             f"beside gradient flow of {other} on the population from the same weights.",
         ]
+        names = table["quantity"].to_numpy()
+        both = table[["predicted", "trained"]].to_numpy()
+        lost = table.loc[(names == SWINGS) & np.isnan(both).any(axis=1), ["setting", "seed"]]
         for s, task in enumerate(self.runs.tasks):
             means = ", ".join(f"{mean:g}" for mean in task.means)
+            out = lost["seed"][lost["setting"] == s]
+            here = (table["setting"].to_numpy() == s) & ~table["seed"].isin(out).to_numpy()
             lines.append(f"Means {means}; gradient time, medians over the seeds it applies to:")
-            lines.append(f"{'':<28}predicted  trained")
-            here = table["setting"].to_numpy() == s
-            names = table["quantity"].to_numpy()
-            both = table[["predicted", "trained"]].to_numpy()
+            lines += [f"{'':<28}predicted  trained"] if here.any() else []
             for name in dict.fromkeys(names[here & (names != SWINGS)]):
                 left, right = (_median(column) for column in both[here & (names == name)].T)
                 lines.append(f"{name:<28}{left:<11}{right}")
             first, then = both[here & (names == SWINGS)].T
-            lines.append(
-                f"The error rises before it falls: {first.sum():.0f} of {len(first)} predicted, "
-                f"{then.sum():.0f} trained, {(first == then).sum()} agree."
-            )
-        return "\n".join(lines)
+            if len(first):
+                lines.append(
+                    f"The error rises before it falls: {first.sum():.0f} of {len(first)} "
+                    f"predicted, {then.sum():.0f} trained, {(first == then).sum()} agree."
+                )
+            if count := int(self.runs.diverged[s].sum()):
+                told = RunOutcome.DIVERGED.value
+                lines.append(f"Left out: {count} of {len(self.runs.seeds)} networks {told}.")
+        return "\n".join([*lines, *(f"Note: {note}." for note in self.notes)])
 
 
 def beside_theory(runs: IdentityRuns) -> BesideTheory:
@@ -158,6 +174,7 @@ def beside_theory(runs: IdentityRuns) -> BesideTheory:
     True
     """
     made, found, trained = runs.architecture, [], []
+    notes: list[str] = []
     for s, task in enumerate(runs.tasks):
         at = np.flatnonzero(np.abs(runs.probes[s] - task.probe).max(axis=1) < 1e-12)
         require(
@@ -179,9 +196,12 @@ def beside_theory(runs: IdentityRuns) -> BesideTheory:
             atol=1e-9,
         )
         found.append(path.outputs(task.probe))
-    return BesideTheory(
-        runs, np.stack(found), np.stack(trained), exact=made.nonlinearity == "linear"
-    )
+        told = list(path.notes)
+        if path.outcome is not Outcome.REACHED:
+            told += ["flows end early; begin with smaller weights, or record fewer steps"]
+        notes += [f"setting {s}: {note}" for note in told]
+    exact = made.nonlinearity == "linear"
+    return BesideTheory(runs, np.stack(found), np.stack(trained), exact, tuple(notes))
 
 
 def _moments(runs: IdentityRuns, setting: int) -> tuple[np.ndarray, np.ndarray]:
@@ -216,17 +236,20 @@ def _quantities(
     threshold: Real,
 ) -> dict[str, float]:
     s = len(means)
+    names = [f"concept {k + 1} half learned at" for k in range(s)]
+    turns = [
+        (f"error has its {turn} at", f"error at its {turn}") for turn in ("minimum", "maximum")
+    ]
+    if not (np.isfinite(outputs).all() and np.isfinite(loss).all()):
+        return dict.fromkeys([*names, *turns[0], *turns[1], SWINGS], np.nan)
     known = means != 0
     half = np.full(s, np.nan)
     half[known] = learning_times(times, outputs[:, :s][:, known] / means[known])
     rise = swing(times, loss, plateau=plateau, threshold=threshold * plateau)
-    found = {f"concept {k + 1} half learned at": float(half[k]) for k in range(s)}
-    for name in ("minimum", "maximum"):
-        when, value = getattr(rise, f"{name}_time"), getattr(rise, name)
-        found[f"error has its {name} at"] = when if rise.occurs else np.nan
-        found[f"error at its {name}"] = value if rise.occurs else np.nan
-    found[SWINGS] = float(rise.occurs)
-    return found
+    # NaN where the error does not rise.
+    placed = (rise.minimum_time, rise.minimum, rise.maximum_time, rise.maximum)
+    found = dict(zip([*turns[0], *turns[1]], placed, strict=True))
+    return {**dict(zip(names, half.tolist(), strict=True)), **found, SWINGS: float(rise.occurs)}
 
 
 def _median(values: np.ndarray) -> str:

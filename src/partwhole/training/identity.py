@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Literal, TypeVar
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, Int
 
-from partwhole._checks import require
+from partwhole._checks import require, seed_list, whole
 from partwhole.flows.deep_linear import deep_stability_limit
 from partwhole.networks import MLP, Architecture
 from partwhole.tasks import IdentitySample, StructuredIdentity
@@ -19,6 +19,8 @@ from partwhole.training._progress import bar
 from partwhole.training._recorded import Recorded
 from partwhole.training.protocol import Protocol, Record, batch_order
 from partwhole.training.runs import IdentityRuns, RunOutcome
+
+T = TypeVar("T")
 
 MEMORY_GIB = 8.0
 DIVERGED = 2.0  # times the training loss at the start; less may be a batch's doing
@@ -88,15 +90,24 @@ def train_identity(
     >>> runs.outputs.shape[:2], runs.losses[0, :, -1, 0].round(2)
     ((1, 3), array([0., 0., 0.]))
     """
-    settings = (tasks,) if isinstance(tasks, StructuredIdentity) else tuple(tasks)
-    chosen = tuple(int(seed) for seed in seeds)
+    settings = _several(tasks, StructuredIdentity, "tasks")
     protocols = _protocols(protocol, settings)
     task, first = settings[0], protocols[0]
+    rule = "seeds are different whole numbers of at least 0"
+    chosen = seed_list(seeds, rule)
     require(
-        len(chosen) > 0 and min(chosen) >= 0 and len({*chosen}) == len(chosen),
-        "seeds are different whole numbers of at least 0",
-        f"{chosen if len(chosen) < 9 else f'{len(chosen)} numbers'}",
-        "pass range(24), say",
+        len({*chosen}) == len(chosen),
+        rule,
+        f"{chosen if len(chosen) < 9 else f'some of {len(chosen)} twice'}",
+        "name each once",
+    )
+    if data_seed is not None:
+        whole("data_seed", data_seed, 0, "leave it None for a sample of each seed")
+    require(
+        isinstance(architecture, Architecture),
+        "what is trained is an Architecture",
+        repr(architecture)[:60],
+        "pass partwhole.networks.Architecture(layers=2), say",
     )
     d, n, runs = task.n_dimensions, task.n_samples, len(settings) * len(chosen)
     kept = first.recorded(record, n)
@@ -123,8 +134,8 @@ def train_identity(
     numbers = [outputs, losses, *jax.tree.leaves(final)]
     ends = []
     for run in range(runs):
-        whole = all(np.isfinite(each[run]).all() for each in numbers)
-        well = whole and losses[run, -1] <= DIVERGED * losses[run, 0]
+        finite = all(np.isfinite(each[run]).all() for each in numbers)
+        well = finite and losses[run, -1] <= DIVERGED * losses[run, 0]
         ends.append(RunOutcome.REACHED if well else RunOutcome.DIVERGED)
     shape, many = (len(settings), len(chosen)), len(chosen)
     return IdentityRuns(
@@ -230,11 +241,8 @@ def _require_stability(
     )
 
 
-def _protocols(
-    given: Protocol | Sequence[Protocol] | None, settings: tuple[StructuredIdentity, ...]
-) -> tuple[Protocol, ...]:
+def _protocols(given: object, settings: tuple[StructuredIdentity, ...]) -> tuple[Protocol, ...]:
     """Check that settings can be trained side by side; return a protocol for each."""
-    require(len(settings) > 0, "there is at least one task", "none", "pass one")
     shapes = sorted({(t.n_dimensions, t.n_concepts, t.n_samples) for t in settings})
     require(
         len(shapes) == 1,
@@ -244,7 +252,7 @@ def _protocols(
     )
     if given is None or isinstance(given, Protocol):
         return (given or Protocol(),) * len(settings)
-    found = tuple(given)
+    found = _several(given, Protocol, "protocol")
     require(
         len(found) == len(settings),
         "there is one protocol for all tasks, or one for each",
@@ -261,8 +269,23 @@ def _protocols(
     return found
 
 
+def _several(given: object, kind: type[T], name: str) -> tuple[T, ...]:
+    """Return one or several of a kind as a tuple."""
+    try:
+        found: tuple = (given,) if isinstance(given, kind) else tuple(given)  # pyright: ignore[reportArgumentType]
+    except TypeError:
+        found = (given,)
+    require(
+        len(found) > 0 and all(isinstance(each, kind) for each in found),
+        f"{name} is a {kind.__name__} or a list with at least one",
+        repr(given)[:60],
+        "pass one",
+    )
+    return found
+
+
 def _probes(
-    given: str | np.ndarray | None, settings: tuple[StructuredIdentity, ...]
+    given: object, settings: tuple[StructuredIdentity, ...]
 ) -> Float[np.ndarray, "settings k d"]:
     if given is None:
         return np.stack([task.probe[None] for task in settings])
@@ -275,13 +298,22 @@ def _probes(
         )
         return np.stack([task.combinations().points for task in settings])
     d = settings[0].n_dimensions
+    try:
+        points: np.ndarray = np.asarray(given, dtype=float)
+    except (TypeError, ValueError):
+        points = np.asarray(repr(given))
+    fits = points.ndim == 2 and points.shape[1] == d
     require(
-        given.ndim == 2 and given.shape[1] == d and len(given) > 0 and np.isfinite(given).all(),
+        fits and len(points) > 0 and bool(np.isfinite(points).all()),
         f"probes are finite points in the tasks' {d} dimensions, one in each row",
-        f"shape {given.shape}" if given.shape[-1] != d else "NaN, infinity or none",
+        "NaN, infinity or none"
+        if fits
+        else f"shape {points.shape}"
+        if points.ndim
+        else f"{points}",
         "leave them out for the tasks' own",
     )
-    return np.broadcast_to(np.asarray(given, dtype=float), (len(settings), *given.shape)).copy()
+    return np.broadcast_to(points, (len(settings), *points.shape)).copy()
 
 
 def _require_memory(needed: float) -> None:

@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Float, Int
 
-from partwhole._checks import require
+from partwhole._checks import is_finite, require, whole
 from partwhole._types import Real
 
 Record = Literal["geometric", "epochs"] | Sequence[int] | Int[np.ndarray, " T"]
@@ -38,7 +38,8 @@ class Protocol:
     Raises
     ------
     InputError
-        For a learning rate that is not positive, no epoch, no batch, or an unknown option.
+        For a learning rate that is not positive, epochs or a batch that are not whole numbers of
+        at least 1, or an unknown option.
 
     Notes
     -----
@@ -60,14 +61,13 @@ class Protocol:
 
     def __post_init__(self) -> None:
         require(
-            0 < self.learning_rate < np.inf,
+            is_finite(self.learning_rate) and self.learning_rate > 0,
             "a learning rate is a positive number",
-            f"{self.learning_rate}",
+            repr(self.learning_rate),
             "pass 0.1, say",
         )
         for name in ("epochs", "batch"):
-            count = getattr(self, name)
-            require(count >= 1, f"{name} is at least 1", count, "pass a larger number")
+            whole(name, getattr(self, name), 1, "pass one or more")
         options = {
             "loss": ("element mean", "paper"),
             "shuffle": ("once", "every epoch"),
@@ -79,9 +79,16 @@ class Protocol:
             require(given in known, rule, repr(given), "choose one of them")
 
     def batches(self, n_samples: int) -> int:
-        """Return the batches, and so the steps, of one epoch."""
-        whole, rest = divmod(n_samples, self.batch)
-        return whole + (rest > 0 and self.last_batch == "kept")
+        """Return the batches, and so the steps, of one epoch; there is at least one."""
+        full, rest = divmod(n_samples, self.batch)
+        count = full + (rest > 0 and self.last_batch == "kept")
+        require(
+            count >= 1,
+            "an epoch has at least one batch",
+            f"{n_samples} samples for batches of {self.batch}, the last one {self.last_batch}",
+            'take smaller batches, or last_batch="kept"',
+        )
+        return count
 
     def steps(self, n_samples: int) -> int:
         """Return the steps of the whole training."""

@@ -410,8 +410,6 @@ def figure(data: xr.Dataset) -> Figure:
     for name, epoch in zip("ABC", SHOWN, strict=True):
         losses = one.sel(epoch=epoch).values
         shown = cube(axes[name], binary, losses / losses[-1], format="{:.2f}", limits=(0.0, 1.0))
-        for text in axes[name].texts:
-            text.set_bbox({"facecolor": "white", "edgecolor": "none", "pad": 0.4})
         when = f"After {epoch} epochs" if epoch else "Before training"
         axes[name].set_title(f"{when}: {losses[-1]:.2f} on 1111")
     assert shown is not None

@@ -197,7 +197,8 @@ def cube(
     ax.scatter(
         *points.T, c=colours.to_rgba(values), s=130, edgecolors="black", linewidths=0.8, zorder=2
     )
-    text: dict[str, Any] = {"ha": "center", "fontsize": 7}
+    box = {"facecolor": "white", "edgecolor": "none", "pad": 0.4}  # edges pass behind the words
+    text: dict[str, Any] = {"ha": "center", "fontsize": 7, "bbox": box}
     for i, (x, y) in enumerate(points):
         ax.text(x, y + 0.2, "".join(map(str, binary[i])), va="bottom", **text)
         ax.text(x, y - 0.2, format.format(values[i]), va="top", **text)
@@ -214,6 +215,7 @@ def heat(
     values: Float[np.ndarray, "n m"],
     *,
     levels: Sequence[Real] = (),
+    limits: tuple[Real, Real] | None = None,
     label: str = "",
     format: str = "%g",
 ) -> None:
@@ -227,6 +229,8 @@ def heat(
         NaN is left white.
     levels : sequence of floats, keyword-only, default ()
         Where to draw contours.
+    limits : two floats, keyword-only, default None
+        Ends of the colours; None takes the extremes of the values.
     label : str, keyword-only, default ""
         What the colours are.
     format : str, keyword-only, default "%g"
@@ -240,7 +244,8 @@ def heat(
     >>> len(figure.axes)
     2
     """
-    drawn = ax.pcolormesh(x, y, values, shading="nearest", rasterized=True)
+    low, high = (None, None) if limits is None else limits
+    drawn = ax.pcolormesh(x, y, values, shading="nearest", rasterized=True, vmin=low, vmax=high)
     assert ax.figure is not None
     bar = ax.figure.colorbar(drawn, ax=ax, label=label)
     bar.outline.set_visible(False)  # type: ignore[operator]

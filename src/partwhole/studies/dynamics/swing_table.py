@@ -455,8 +455,8 @@ def figure(data: xr.Dataset) -> Figure:
 def _draw_map(ax: Axes, data: xr.Dataset, scale: float, highest: float) -> None:
     values = data["map"].sel(map_scale=scale).transpose("map_correlation", "map_ratio").values
     x, y = data.map_ratio.values, data.map_correlation.values
-    heat(ax, x, y, values, label="swing / plateau" if scale == MAPPED[1] else "")
-    ax.collections[0].set_clim(0, highest)
+    label = "swing / plateau" if scale == MAPPED[1] else ""
+    heat(ax, x, y, values, limits=(0, highest), label=label)
     ax.contour(x, y, values, levels=[SEEN], colors="white", linewidths=1.6)
     edge = data.edge.sel(map_scale=scale).values
     ax.plot(x[edge < 1], edge[edge < 1], color="#E69F00", linestyle=(0, (4, 1.5)), linewidth=1.6)
