@@ -313,6 +313,55 @@ def test_outcomes():
     assert steps.outcome is Outcome.DIVERGED
 
 
+def test_networks_of_a_batch_that_failed_are_named():
+    one, other = drawn(7)[0], [0.0 * w for w in drawn(7)[0]]  # at rest: it needs few steps
+    weights = [np.stack([a, b]) for a, b in zip(one, other, strict=True)]
+    path = deep_linear_flow(weights, MOMENT, TIMES, max_steps=12)
+    assert path.outcome is Outcome.MAX_STEPS
+    failed = np.isnan(path.states).any(axis=(1, 2, 3))
+    assert failed.tolist() == [True, False]
+    assert path.notes == ("1 of 2 networks ran out of steps: 0 (counted from 0)",)
+    grid = [np.stack([[b, a], [b, 60 * a]]) for a, b in zip(one, other, strict=True)]
+    steps = deep_linear_descent(grid, MOMENT, steps=60, step_size=0.4, record=[60])
+    assert steps.outcome is Outcome.DIVERGED
+    assert steps.notes == ("1 of 4 networks diverged: (1, 1) (counted from 0)",)
+    many = [np.broadcast_to(w, (9, *w.shape)).copy() for w in one]
+    (note,) = deep_linear_flow(many, MOMENT, TIMES, max_steps=3).notes
+    assert note.endswith("0, 1, 2, 3, 4, 5, 6, 7 and 1 more (counted from 0)")
+    assert deep_linear_flow(weights, MOMENT, TIMES).notes == ()
+
+
+@pytest.mark.parametrize("biased", [False, True])
+def test_a_narrow_layer_is_told_and_leaves_directions_unlearned(biased):
+    u = np.random.default_rng(1).normal(size=(3, 3))
+    a, mean = u @ u.T + 0.2 * np.eye(3) + np.ones((3, 3)), np.ones(3)
+    weights, biases = drawn(1, [(2, 3), (1, 2), (3, 1)])
+    more = {"biases": biases, "mean": mean} if biased else {}
+    path = deep_linear_flow(weights, a, np.array([0.0, 1e3]), **more)
+    assert path.notes == (
+        "a layer of 1 units bounds the rank of the end-to-end map: 2 direction(s) of the inputs "
+        "are never learned",
+    )
+    assert np.linalg.matrix_rank(path.states[-1], tol=1e-9) == 1
+    spread = a - np.outer(mean, mean) if biased else a
+    gap = np.eye(3) - path.states[-1]
+    # What stays is the loss of the best map of rank one: the two least eigenvalues.
+    left = np.linalg.eigvalsh(spread)[:2].sum()
+    assert np.trace(gap @ spread @ gap.T) == pytest.approx(left, rel=1e-5)
+    steps = deep_linear_descent(weights, a, steps=2, step_size=0.01, **more)
+    assert steps.notes == path.notes
+
+
+def test_a_narrow_layer_is_no_matter_where_the_inputs_are_narrow_too():
+    weights, biases = drawn(1, [(1, 2), (2, 1)])
+    flat = np.diag([1.0, 0.0])
+    assert deep_linear_flow(weights, flat, TIMES).notes == ()
+    # With the mean apart, one direction is left.
+    moment = np.diag([1.0, 0.0]) + np.outer(MEAN, MEAN)
+    assert deep_linear_flow(weights, moment, TIMES, biases=biases, mean=MEAN).notes == ()
+    assert deep_linear_flow(weights, moment, TIMES).notes != ()
+
+
 def test_arguments_are_left_alone_and_so_is_the_setting_of_jax():
     weights, _ = drawn(8)
     kept, before = [w.copy() for w in weights], jax.config.jax_enable_x64
@@ -360,7 +409,7 @@ def test_refusals_of_both(changed, sentence):
         ({"step_size": 0.482}, r"stability limit 0\.4819 of 3 layer\(s\); got 0\.482; take a sm"),
         ({"step_size": 0.0}, r"lies between 0 and the stability limit .* got 0; take a smaller"),
         ({"steps": 0}, r"steps is at least 1; got 0"),
-        ({"record": [0, 6]}, r"whole numbers that increase, from 0 to 5; got \[0, 6\]; leave rec"),
+        ({"record": [0, 6]}, r"whole numbers that increase, from 0 to 5; got \[0, 6\]; pass np"),
         ({"record": [2, 1]}, r"whole numbers that increase, from 0 to 5; got \[2, 1\]"),
         ({"record": []}, r"whole numbers that increase, from 0 to 5; got \[\]"),
         ({"record": np.array([0.5])}, r"whole numbers that increase, from 0 to 5; got \[0\.5\]"),

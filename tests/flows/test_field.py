@@ -5,6 +5,8 @@ Two ways of writing one polynomial agree to rounding (1e-12); facts hold to the 
 
 from __future__ import annotations
 
+from inspect import unwrap
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -67,6 +69,43 @@ def test_parts_need_concepts():
         InputError, match=r"concepts are read off a diagonal second moment; got off"
     ):
         field_parts(W, W @ W)
+    with pytest.raises(InputError, match=r"a state W is a square matrix.*; got shape \(3,\); pass"):
+        unwrap(field_parts)(A, np.diag(A))
+    with pytest.raises(
+        InputError, match=r"has the shape of the states, \(3, 3\).*got shape \(3,\)"
+    ):
+        unwrap(field_parts)(W, A)
+
+
+def test_shapes_that_do_not_fit_are_told():
+    field = unwrap(tied_field)
+    with pytest.raises(
+        InputError, match=r"a state W is a square matrix.*; got shape \(2, 3\); pass"
+    ):
+        field(W[:2], np.diag(A))
+    with pytest.raises(
+        InputError, match=r"of the states, \(3, 3\).*; got shape \(2, 2\); pass one"
+    ):
+        field(W, np.eye(2))
+    with pytest.raises(InputError, match=r"of the states, \(4, 3, 3\).*; got shape \(2, 3, 3\)"):
+        field(np.stack([W] * 4), np.stack([np.diag(A)] * 2))
+    with pytest.raises(InputError, match=r"of the states, \(3, 3\).*; got shape \(2, 3, 3\)"):
+        field(W, np.stack([np.diag(A)] * 2))
+
+
+def test_each_state_may_have_its_own_second_moment():
+    states, moments = np.stack([W, 2 * W]), np.stack([np.diag(A), W @ W])
+    told = [tied_field(w, a) for w, a in zip(states, moments, strict=True)]
+    np.testing.assert_allclose(tied_field(states, moments), told, atol=EXACT)
+    np.testing.assert_allclose(tied_field(states, moments[:1])[1], tied_field(2 * W, moments[0]))
+
+
+def test_lists_do_as_well_as_arrays():
+    np.testing.assert_array_equal(
+        unwrap(tied_field)(W.tolist(), np.diag(A).tolist()), tied_field(W, np.diag(A))
+    )
+    found = unwrap(field_parts)(W.tolist(), np.diag(A).tolist())
+    np.testing.assert_array_equal(found.velocity, field_parts(W, np.diag(A)).velocity)
 
 
 def loss(u: jax.Array, a: jax.Array) -> jax.Array:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from inspect import unwrap
+
 import numpy as np
 import pytest
 
@@ -63,8 +65,25 @@ def test_refusals():
         PLAIN.outputs(np.zeros(3))
     with pytest.raises(InputError, match=r"learners without a bias; got a path with offsets; comp"):
         BIASED.training_loss(np.eye(2))
+    with pytest.raises(
+        InputError, match=r"as many rows and columns .*, 2; got shape \(3, 3\); pass"
+    ):
+        unwrap(Path.training_loss)(PLAIN, np.eye(3))
+    with pytest.raises(
+        InputError, match=r"points in the path's 2 dimensions; got shape \(\); pass"
+    ):
+        unwrap(Path.outputs)(PLAIN, 1.0)
     with pytest.raises(InputError, match=r"a table holds one path; got states of shape \(1, 3, 2"):
         Path(TIMES, STATES[None], "paper").to_frame()
+
+
+def test_lists_do_as_well_as_arrays():
+    rows, square = PROBES.tolist(), [[2.0, 0.5], [0.5, 1.0]]
+    for path in (PLAIN, BIASED):
+        np.testing.assert_array_equal(unwrap(Path.outputs)(path, rows), path.outputs(PROBES))
+        np.testing.assert_array_equal(unwrap(Path.loss)(path, rows), path.loss(PROBES))
+    found = unwrap(Path.training_loss)(PLAIN, square)
+    np.testing.assert_array_equal(found, PLAIN.training_loss(np.array(square)))
 
 
 def test_every_failure_names_a_remedy():

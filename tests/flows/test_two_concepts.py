@@ -6,7 +6,7 @@ from inspect import unwrap
 
 import numpy as np
 import pytest
-from dynamics_oracles import CENTRAL, crossing, extrema, two_concepts, two_signals
+from dynamics_oracles import CENTRAL, crossing, drawup, extrema, two_concepts, two_signals
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
@@ -148,12 +148,11 @@ def test_the_minor_peak_is_the_top_of_its_curve(size, rho, strong, r):
 
 
 @settings(max_examples=25)
-@given(size=st.floats(1e-8, 1e-2), rho=st.floats(0.1, 0.999), r=st.floats(0.05, 0.5))
+@given(size=st.floats(1e-8, 1e-4), rho=st.floats(0.5, 0.999), r=st.floats(0.05, 0.3))
 def test_the_least_error_balances_gain_and_loss(size, rho, r):
     strong, weak, means = 2.0, 2.0 * r, (1.7, 0.9)
     found = swing_forecast(two_concepts(size, rho), np.diag([strong, weak]), np.array(means))
-    if found.outcome is not SwingOutcome.RISES:
-        return
+    assert found.outcome is SwingOutcome.RISES
     t, t_s = found.minimum_time, found.strong_half_time
     grown = 1 - size + size * np.exp(2 * strong * t)
     fade = -(3 * strong + weak) / (4 * strong)
@@ -236,6 +235,68 @@ def test_notes_say_what_the_formulas_assume():
     )
     near = swing_forecast(two_concepts(0.04, 0.5), np.diag([1.0, 0.9]), np.ones(2))
     assert near.notes[-1] == "the weak concept is learned too soon after the strong one"
+
+
+@pytest.mark.parametrize("ratio", [0.49, 0.5])
+def test_signals_are_apart_up_to_a_half(ratio):
+    # Powers of two, so that half of a signal is exact.
+    w0, means = two_concepts(1e-4, 0.5), np.array([2.0, 1.0])
+    assert swing_forecast(w0, np.diag([4.0, 4.0 * ratio]), means).notes == ()
+    (note,) = swing_forecast(w0, np.diag([4.0, 2.04]), means).notes
+    assert note == "the signals are not well apart: their ratio is 0.51"
+
+
+def test_what_is_known_at_the_start_is_learned_at_once():
+    w0 = np.array([[0.9, 0.1], [0.1, 0.5]])
+    for means in ([3.0, 1.0], [2.0, 1.0], [1.5, 1.0]):
+        found = swing_forecast(w0, np.diag(two_signals(*means, 0.0)), np.array(means))
+        assert found.strong_half_time == 0.0
+        assert found.leading_minimum_time >= 0
+        assert found.leading_maximum_time >= 0
+        # A loss is not negative, and a maximum not before the start.
+        for value in (found.minimum_loss, found.maximum_loss, found.maximum_time):
+            assert np.isnan(value) or value >= 0
+    nearly = np.array([[0.9, 0.1], [0.1, 1.2]])
+    assert swing_forecast(nearly, np.diag([4.5, 0.5]), np.ones(2)).weak_half_time == 0.0
+
+
+def test_drawn_starts_rise_where_it_is_told():
+    # Stated for an independent sample: none wrong without notes, 17 in 97 with them. All of these
+    # were rises of a maximum below its minimum, for which the outcome is uncertain now.
+    rng = np.random.default_rng(300)
+    w0, means = np.empty((300, 2, 2)), np.ones((300, 2))
+    for i in range(300):
+        u = rng.uniform(0, np.exp(rng.uniform(np.log(1e-3), np.log(0.7))), size=(2, 3))
+        w0[i], means[i, 1] = u @ u.T, rng.uniform(0.2, 0.99)
+    a = means**2
+    told = [swing_forecast(w, np.diag(s), m) for w, s, m in zip(w0, a, means, strict=True)]
+    weak = np.linalg.det(w0) / w0[:, 0, 0]
+    until = (np.log1p(1 / weak) + 8) / (2 * a[:, 1])
+    times = np.concatenate([[0.0], np.geomspace(1e-4, 1, 600)])
+    moments = (until[:, None] * a)[:, :, None] * np.eye(2)
+    states = tied_flow(w0, moments, times, rtol=1e-8, atol=1e-11).states
+    loss = 0.5 * ((np.einsum("ntij,nj->nti", states, means) - means[:, None]) ** 2).sum(-1)
+    rises = np.array([drawup(each) for each in loss]) > 1e-6 * a[:, 1]
+    occurs, plain = (
+        np.array(x) for x in zip(*((f.occurs, not f.notes) for f in told), strict=True)
+    )
+    assert plain.sum() > 100
+    np.testing.assert_array_equal(occurs[plain], rises[plain])
+    assert (occurs & ~rises).sum() <= 3
+    unsure = [f for f in told if f.outcome is SwingOutcome.UNCERTAIN]
+    assert len(unsure) >= 5
+    for found in unsure:
+        assert found.notes
+        assert not found.occurs
+        assert np.isnan(found.minimum_time)
+        assert np.isnan(found.maximum_loss)
+
+
+def test_a_list_of_means_does_as_well():
+    w0, a = two_concepts(1e-3, 0.5), np.diag(two_signals(3, 1))
+    assert unwrap(swing_forecast)(w0, a, [3, 1]) == forecast((3, 1), 1e-3)
+    with pytest.raises(InputError, match=r"none of a concept is 0; got \[nan, 1.0\]"):
+        swing_forecast(w0, a, np.array([np.nan, 1.0]))
 
 
 def test_a_start_above_the_turning_point():

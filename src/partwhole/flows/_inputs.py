@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 from partwhole._checks import require
 
@@ -103,3 +105,20 @@ def grid(times: np.ndarray) -> np.ndarray:
         "sort them, and leave out what lies before the start",
     )
     return t
+
+
+def recorded_steps(record: Sequence[int] | np.ndarray, last: int) -> Int[np.ndarray, " T"]:
+    """Check the steps at which training is to be recorded."""
+    kept = np.asarray(record)
+    require(
+        kept.ndim == 1
+        and len(kept) > 0
+        and np.issubdtype(kept.dtype, np.integer)
+        and bool((np.diff(kept) > 0).all())
+        and kept[0] >= 0
+        and kept[-1] <= last,
+        f"steps to record are whole numbers that increase, from 0 to {last}",
+        str(kept.tolist() if kept.size <= 8 else f"{kept.size} numbers"),
+        "pass np.arange(0, 1001, 10), say",
+    )
+    return kept.astype(int)

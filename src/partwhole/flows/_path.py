@@ -10,11 +10,13 @@ import numpy as np
 from jaxtyping import Float
 
 from partwhole._checks import require
+from partwhole.flows._inputs import moment
 
 if TYPE_CHECKING:
     import pandas as pd
 
 Clock = Literal["paper", "gradient", "steps"]
+PACE = {"paper": 1.0, "gradient": 2.0}  # of the tied network, against paper time
 
 
 class Outcome(Enum):
@@ -81,17 +83,17 @@ class Path:
         InputError
             If the probes have another dimension than the path.
         """
-        dimension = self.states.shape[-1]
+        dimension, points = self.states.shape[-1], np.asarray(probes, dtype=float)
         require(
-            probes.ndim in (1, 2) and probes.shape[-1] == dimension,
+            points.ndim in (1, 2) and points.shape[-1] == dimension,
             f"probes are points in the path's {dimension} dimensions",
-            f"shape {probes.shape}",
+            f"shape {points.shape}",
             "pass one point, or one row for each",
         )
-        found = self.states @ probes.T
+        found = self.states @ points.T
         if self.offsets is not None:
-            found = found + (self.offsets if probes.ndim == 1 else self.offsets[..., None])
-        return found if probes.ndim == 1 else np.swapaxes(found, -1, -2)
+            found = found + (self.offsets if points.ndim == 1 else self.offsets[..., None])
+        return found if points.ndim == 1 else np.swapaxes(found, -1, -2)
 
     def loss(self, probes: Float[np.ndarray, "*k d"]) -> Float[np.ndarray, "*answers"]:
         r"""Return :math:`\frac12 \|f(z) - z\|^2` at each probe z, at every time.
@@ -103,8 +105,14 @@ class Path:
         Returns
         -------
         float array, shape (T,) or (T, k)
+
+        Raises
+        ------
+        InputError
+            As `outputs`.
         """
-        return 0.5 * ((self.outputs(probes) - probes) ** 2).sum(axis=-1)
+        points = np.asarray(probes, dtype=float)
+        return 0.5 * ((self.outputs(points) - points) ** 2).sum(axis=-1)
 
     def training_loss(
         self, second_moment: Float[np.ndarray, "d d"]
@@ -123,7 +131,8 @@ class Path:
         Raises
         ------
         InputError
-            For a learner with a bias, whose loss needs the inputs' mean too.
+            For a learner with a bias, whose loss needs the inputs' mean too, and for a second
+            moment of another dimension than the path.
         """
         require(
             self.offsets is None,
@@ -131,8 +140,9 @@ class Path:
             "a path with offsets",
             "compute the loss on a sample",
         )
-        gap = self.states - np.eye(self.states.shape[-1])
-        return 0.5 * np.einsum("...ij,jk,...ik->...", gap, second_moment, gap)
+        a = moment(np.asarray(second_moment, dtype=float), self.states.shape[-1])
+        gap = self.states - np.eye(len(a))
+        return 0.5 * np.einsum("...ij,jk,...ik->...", gap, a, gap)
 
     def to_frame(self) -> pd.DataFrame:
         """Return the entries of W as a table: a row for each time, w11, w12, ... as columns."""

@@ -15,11 +15,11 @@ from jaxtyping import Bool, Float, Int
 
 from partwhole._checks import require
 from partwhole.flows._inputs import SYMMETRY, factor, grid, moment, signals, symmetric
-from partwhole.flows._path import Path
+from partwhole.flows._path import PACE, Path
 from partwhole.flows.clocks import RANK, never_learned
 
-PACE = {"paper": 1.0, "gradient": 2.0}
 SMALL = 0.05  # the largest initial entry at which the formula's first stage is accurate
+MINOR = 1.0 / 3.0  # the largest minor entry whose square may be neglected
 NO_SIGNAL = 1e-12  # of the strongest signal
 CACHE = 1 << 13  # numbers of one entry over the flows and times that are worked on together
 
@@ -71,9 +71,19 @@ def cholesky_path(
     -----
     Derived here. Positive semidefinite by construction, exact to first order as t goes to 0 and
     to infinity, and for two concepts equal to the product of the strong concept's logistic
-    curve, the weak one's and the minor entry between them. It is accurate (times of extrema
-    within 5 %, mostly) while each concept is learned at least :math:`1/a_{k+1}` after the one
-    before, and no initial entry exceeds 0.05.
+    curve, the weak one's and the minor entry between them. What it neglects is of second order
+    in the minor entries, so that its error goes with the square of the largest of them, which
+    `cholesky_valid` reads from the initial matrix. While that stays below 1/3 and no initial
+    entry exceeds 0.05, no entry of W was off by more than 0.15, in 95 of 100 starts by no more
+    than 0.07, and the largest rise of the loss on the combination of all concepts by no more
+    than 5 % of its initial value; the number of its extrema, counting moves beyond 1 % of that
+    value, differed in 2 of 100. That is of 2,747 valid starts :math:`U U^\top` out of 4,500,
+    two to four concepts, entries of U uniform up to a c between 0.001 and 0.4, as many columns
+    as rows or 16, ratios of signals that follow each other uniform in 0.05..0.99 (NumPy's
+    generator, seeds 22 to 24). Beyond 1/3 entries can be off by more than 1.
+
+    In the published runs that are valid the times of the extrema are within 5 % and their values
+    within 4 %, but for the first rise among four concepts, 10 %.
 
     A coordinate without a signal takes the limit of the formula as its a goes to 0: what it
     holds beyond the concepts, :math:`p_j`, stays; its minor entries decay by
@@ -95,11 +105,11 @@ def cholesky_path(
     for i in range(0, n, step):  # in pieces that stay in the processor's cache
         _follow(problem.part(slice(i, i + step)), PACE[clock] * asked, states[i : i + step])
     found = np.moveaxis(states, -1, 1).reshape(*np.shape(w0)[:-2], len(asked), d, d)
-    separated, small = _separated(problem), problem.largest <= SMALL
-    notes = _notes(separated, small)
+    small, low = problem.largest <= SMALL, _minor_peaks(problem) <= MINOR
+    notes = _notes(small, low)
     if np.ndim(w0) == 2:
         notes = never_learned(w0, np.asarray(second_moment, dtype=float)) + notes
-    return Path(asked, found, clock, notes=notes, valid=bool((separated & small).all()))
+    return Path(asked, found, clock, notes=notes, valid=bool((small & low).all()))
 
 
 def cholesky_valid(
@@ -121,9 +131,8 @@ def cholesky_valid(
     Returns
     -------
     bool array
-        One for each initial matrix: True if no entry exceeds 0.05 and, with the learning clocks
-        in paper time, :math:`t_{k+1} - t_k \ge 1 / a_{k+1}` for all concepts that are ever
-        learned.
+        One for each initial matrix: True if no initial entry exceeds 0.05, and no minor entry
+        grows beyond 1/3 on its way.
 
     Raises
     ------
@@ -132,7 +141,15 @@ def cholesky_valid(
 
     Notes
     -----
-    Derived here; the conditions were read off a comparison with integrated flows.
+    Derived here. While the weaker concept j is not learned, the stronger k lends the entry
+    between them :math:`L_{jk} L_{kk}`. With :math:`r = a_j / a_k` it is largest at
+
+    .. math::
+        |(L_0)_{jk}| \sqrt{p_k} \left[2(1+r) \frac{1-p_k}{p_k}\right]^{(1+r)/2}
+        [(1-p_k)(3+r)]^{-(3+r)/4}\, (1-r)^{(1-r)/4} .
+
+    It grows with r and with the correlation of the initial rows. The two limits were read off a
+    comparison with integrated flows, which `cholesky_path` tells.
 
     Examples
     --------
@@ -141,7 +158,7 @@ def cholesky_valid(
     array([ True, False])
     """
     problem = _Problem.read(w0, second_moment, power)
-    found = _separated(problem) & (problem.largest <= SMALL)
+    found = (problem.largest <= SMALL) & (_minor_peaks(problem) <= MINOR)
     return found.reshape(np.shape(w0)[:-2])
 
 
@@ -276,23 +293,32 @@ def _exponents(problem: _Problem, j: int, k: int) -> tuple[np.ndarray, np.ndarra
     return np.where(still, 0.0, pace), mine, other
 
 
-def _separated(problem: _Problem) -> Bool[np.ndarray, " n"]:
-    """Say whether each concept that is ever learned waits for the ones before it."""
+def _minor_peaks(problem: _Problem) -> Float[np.ndarray, " n"]:
+    """Return the largest height that any minor entry reaches before its weaker concept grows."""
     a, p = problem.signals, problem.pivots
-    counts = ~problem.silent & (p > 0)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        times = np.where(counts, np.log(np.maximum(1.0 / p - 1.0, 1.0)) / (2.0 * a), -np.inf)
-        before = np.maximum.accumulate(times, axis=-1)[:, :-1]
-        early = (times[:, 1:] - before < 1.0 / a[:, 1:]) & counts[:, 1:] & np.isfinite(before)
-    return np.asarray(~early.any(axis=-1))
+    found = np.zeros(len(a))
+    # Concepts that start beyond a half are over the limit on initial entries as it is.
+    start = np.clip(p, 1e-300, 0.5)
+    left = 1.0 - start
+    for k in range(a.shape[1] - 1):
+        here, rest = start[:, k, None], left[:, k, None]
+        over = np.where(problem.silent[:, k], 1.0, a[:, k])[:, None]
+        r = a[:, k + 1 :] / over
+        height = np.abs(problem.lower[:, k + 1 :, k]) * np.sqrt(here)
+        height = height * (2.0 * (1.0 + r) * rest / here) ** (0.5 * (1.0 + r))
+        height = height * (rest * (3.0 + r)) ** (-0.25 * (3.0 + r))
+        height = height * (1.0 - r) ** (0.25 * (1.0 - r))
+        moves = ~problem.silent[:, k] & (p[:, k] > 0)
+        found = np.maximum(found, np.where(moves, height.max(axis=1), 0.0))
+    return found
 
 
-def _notes(separated: np.ndarray, small: np.ndarray) -> tuple[str, ...]:
+def _notes(small: np.ndarray, low: np.ndarray) -> tuple[str, ...]:
     whose = "" if len(small) == 1 else "{} of {} paths: "
     told = []
     for held, what in (
-        (separated, "concepts are learned at nearly the same time"),
         (small, f"initial entries exceed {SMALL}"),
+        (low, "minor entries grow beyond 1/3"),
     ):
         if not held.all():
             where = whose.format((~held).sum(), len(held))

@@ -22,9 +22,10 @@ from jaxtyping import Array, Float, Int
 
 from partwhole._checks import require
 from partwhole._types import Real
-from partwhole.flows._inputs import SYMMETRY, grid, moment
+from partwhole.flows._inputs import SYMMETRY, grid, moment, recorded_steps
 from partwhole.flows._path import Outcome, Path
 from partwhole.flows._precision import in_float64
+from partwhole.flows.one_layer import moment_with_constant
 
 # A layer is its matrix and, for networks with biases, its bias.
 Layer = tuple[Array, ...]
@@ -70,7 +71,9 @@ def deep_linear_flow(
     Returns
     -------
     Path
-        Of the end-to-end map, in gradient time; `offsets` holds b where there are biases.
+        Of the end-to-end map, in gradient time; `offsets` holds b where there are biases. Its
+        notes say which networks ran out of steps, and how many directions are never learned
+        where a layer is narrower than the inputs.
 
     Raises
     ------
@@ -99,8 +102,10 @@ def deep_linear_flow(
     found, done = _flows(
         layers, m, jnp.asarray(asked), jnp.asarray([rtol, atol], dtype=float), max_steps
     )
-    outcome = Outcome.REACHED if bool(np.asarray(done).all()) else Outcome.MAX_STEPS
-    return _path(asked, found, batch, outcome)
+    ended = np.asarray(done)
+    outcome = Outcome.REACHED if ended.all() else Outcome.MAX_STEPS
+    notes = _bottleneck(layers, m) + _members(ended, batch, "ran out of steps")
+    return _path(asked, found, batch, outcome, notes)
 
 
 @in_float64
@@ -133,7 +138,7 @@ def deep_linear_descent(
     -------
     Path
         In gradient time, step k at k times `step_size`. Its outcome is `DIVERGED` where the
-        numbers are no longer finite.
+        numbers are no longer finite; notes as of `deep_linear_flow`.
 
     Raises
     ------
@@ -164,23 +169,14 @@ def deep_linear_descent(
         f"{step_size:g}",
         "take a smaller step",
     )
-    kept = np.arange(steps + 1) if record is None else np.asarray(record)
-    require(
-        kept.ndim == 1
-        and len(kept) > 0
-        and np.issubdtype(kept.dtype, np.integer)
-        and bool((np.diff(kept) > 0).all())
-        and kept[0] >= 0
-        and kept[-1] <= steps,
-        f"steps to record are whole numbers that increase, from 0 to {steps}",
-        str(kept.tolist() if kept.size <= 8 else f"{kept.size} numbers"),
-        "leave record out to keep all of them",
-    )
+    kept = recorded_steps(range(steps + 1) if record is None else record, steps)
     gaps = jnp.asarray(np.diff(kept, prepend=0))
     found = _descents(layers, m, gaps, jnp.asarray(float(step_size)))
-    finite = all(bool(jnp.isfinite(each).all()) for each in found)
-    outcome = Outcome.REACHED if finite else Outcome.DIVERGED
-    return _path(float(step_size) * kept, found, batch, outcome)
+    states = [np.asarray(each) for each in found]
+    finite = np.all([np.isfinite(s).reshape(len(s), -1).all(axis=1) for s in states], axis=0)
+    outcome = Outcome.REACHED if finite.all() else Outcome.DIVERGED
+    notes = _bottleneck(layers, m) + _members(finite, batch, "diverged")
+    return _path(float(step_size) * kept, found, batch, outcome, notes)
 
 
 def deep_stability_limit(
@@ -210,6 +206,12 @@ def deep_stability_limit(
     -------
     float
 
+    Raises
+    ------
+    InputError
+        For fewer than one layer, a second moment that is none, or a mean that does not go with
+        it.
+
     Notes
     -----
     Derived here. Where the loss is zero its Hessian is that of the linearised network. Along a
@@ -227,24 +229,10 @@ def deep_stability_limit(
     require(n_layers >= 1, "a network has at least one layer", n_layers, "pass 1 or more")
     spread = moment(second_moment, len(second_moment))
     if mean is not None:
-        both = _augmented(spread, mean)
+        mean = np.asarray(mean, dtype=float)
+        both = moment_with_constant(spread, mean)
         spread = both if n_layers == 1 else spread - np.outer(mean, mean)
     return float(2.0 / (n_layers * max(np.linalg.eigvalsh(spread)[-1], 1e-300)))
-
-
-def _augmented(a: np.ndarray, mean: np.ndarray) -> np.ndarray:
-    """Return the second moment of (x, 1), once mean and second moment are seen to agree."""
-    m = np.asarray(mean, dtype=float)
-    both = None
-    if m.shape == (len(a),) and np.isfinite(m).all():
-        both = np.block([[a, m[:, None]], [m[None, :], np.ones((1, 1))]])
-    require(
-        both is not None and np.linalg.eigvalsh(both)[0] >= -SYMMETRY * (1.0 + a.max()),
-        "the mean goes with the second moment: A - m m' has no negative eigenvalue",
-        f"a mean of shape {m.shape}" if both is None else str(m.tolist()),
-        "pass E[x] and E[x x'] of the same inputs",
-    )
-    return np.asarray(both)
 
 
 def _door(
@@ -295,16 +283,45 @@ def _door(
     )
     pairs = zip(flat, (each.reshape(-1, each.shape[-1]) for each in b), strict=True)
     layers = tuple((jnp.asarray(one), jnp.asarray(other)) for one, other in pairs)
-    return layers, jnp.asarray(_augmented(a, mean)), batch
+    return layers, jnp.asarray(moment_with_constant(a, mean)), batch
+
+
+def _bottleneck(layers: Layers, m: Array) -> tuple[str, ...]:
+    """Note how many directions of the inputs a narrow layer keeps from being learned."""
+    d, narrow = layers[0][0].shape[-1], min(layer[0].shape[-2] for layer in layers)
+    a = np.asarray(m)
+    # Biases learn the mean for themselves.
+    spread = a if len(a) == d else a[:d, :d] - np.outer(a[:d, d], a[:d, d])
+    missing = int(np.linalg.matrix_rank(spread, tol=SYMMETRY * a.max(), hermitian=True)) - narrow
+    if missing <= 0:
+        return ()
+    return (
+        f"a layer of {narrow} units bounds the rank of the end-to-end map: {missing} direction(s) "
+        "of the inputs are never learned",
+    )
+
+
+def _members(fine: np.ndarray, batch: tuple[int, ...], what: str) -> tuple[str, ...]:
+    """Note for which networks of a batch something went wrong, by their place in it."""
+    if not batch or fine.all():
+        return ()
+    places = [tuple(int(i) for i in at) for at in np.argwhere(~fine.reshape(batch))]
+    named = ", ".join(str(at[0] if len(at) == 1 else at) for at in places[:8])
+    more = f" and {len(places) - 8} more" if len(places) > 8 else ""
+    return (f"{len(places)} of {fine.size} networks {what}: {named}{more} (counted from 0)",)
 
 
 def _path(
-    times: np.ndarray, found: tuple[Array, ...], batch: tuple[int, ...], outcome: Outcome
+    times: np.ndarray,
+    found: tuple[Array, ...],
+    batch: tuple[int, ...],
+    outcome: Outcome,
+    notes: tuple[str, ...],
 ) -> Path:
     states, *offsets = (
         np.asarray(each).reshape(*batch, len(times), *each.shape[2:]) for each in found
     )
-    return Path(times, states, "gradient", outcome, offsets[0] if offsets else None)
+    return Path(times, states, "gradient", outcome, offsets[0] if offsets else None, notes)
 
 
 def _maps(layers: Layers, inputs: Array) -> list[Array]:

@@ -19,8 +19,10 @@ from typing import TypeVar
 import jax
 import numpy as np
 from jaxtyping import Float
+from numpy.typing import ArrayLike
 
-from partwhole.flows._inputs import signals
+from partwhole._checks import require
+from partwhole.flows._inputs import moment, signals
 
 Matrix = TypeVar("Matrix", np.ndarray, jax.Array)
 
@@ -33,6 +35,26 @@ def drive(w: Matrix, second_moment: Matrix) -> Matrix:
     """
     both = second_moment @ w
     return second_moment - 0.5 * (both + both.swapaxes(-1, -2))
+
+
+def stacks(w: ArrayLike, second_moment: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
+    """Check that a state and a second moment, or stacks of them, go with each other."""
+    state, a = np.asarray(w, dtype=float), np.asarray(second_moment, dtype=float)
+    require(
+        state.ndim >= 2 and state.shape[-1] == state.shape[-2],
+        "a state W is a square matrix, or a stack of them",
+        f"shape {state.shape}",
+        "pass the input-output matrix UU'",
+    )
+    fits = a.shape[-2:] == state.shape[-2:]
+    lead = zip(a.shape[-3::-1], state.shape[-3::-1], strict=False)
+    require(
+        fits and a.ndim <= state.ndim and all(own in (1, other) for own, other in lead),
+        f"the second moment has the shape of the states, {state.shape}, or of one of them",
+        f"shape {a.shape}",
+        "pass one of them, or one for each state",
+    )
+    return state, a
 
 
 def tied_field(
@@ -52,6 +74,11 @@ def tied_field(
     float array, shape (d, d)
         :math:`\dot W` in paper time; gradient flow on the loss moves at twice this.
 
+    Raises
+    ------
+    InputError
+        Unless both are square matrices, or stacks of them, of one size.
+
     Notes
     -----
     Yang et al. (ICLR 2025), equation of the two-layer model; that its time is twice that of
@@ -63,7 +90,8 @@ def tied_field(
     >>> tied_field(w, a).round(4).tolist()
     [[0.193, 0.0065], [0.0065, 0.559]]
     """
-    push = drive(w, second_moment) @ w
+    w, a = stacks(w, second_moment)
+    push = drive(w, a) @ w
     return push + np.swapaxes(push, -1, -2)
 
 
@@ -111,7 +139,7 @@ def field_parts(
     Raises
     ------
     InputError
-        If A is not diagonal.
+        If A is not diagonal, or W no square matrix of its size.
 
     Notes
     -----
@@ -124,8 +152,8 @@ def field_parts(
     >>> parts.growth[0, 1].round(4), parts.suppression[0, 1].round(4)
     (np.float64(0.17), np.float64(0.1635))
     """
-
-    a = signals(second_moment)
+    w, full = stacks(w, second_moment)
+    a = signals(moment(full, w.shape[-1]))
     n = len(a)
     major = np.diagonal(w, axis1=-2, axis2=-1)
     growth = (a[:, None] + a) * w

@@ -13,7 +13,7 @@ from jaxtyping import Float
 
 from partwhole._checks import require
 from partwhole._types import Number, Real
-from partwhole.flows._inputs import grid, moment
+from partwhole.flows._inputs import SYMMETRY, grid, moment
 from partwhole.flows._path import Path
 
 
@@ -72,15 +72,17 @@ def one_layer_flow(
     >>> path.outputs(np.array([1.0, 2.0])).round(4)
     array([[0.3935, 1.7293]])
     """
+    w = np.asarray(w0, dtype=float)
+    square = w.ndim == 2 and w.shape[0] == w.shape[1]
     require(
-        w0.shape[0] == w0.shape[1] and np.isfinite(w0).all(),
+        square and bool(np.isfinite(w).all()),
         "the initial weights are a square matrix of finite numbers",
-        f"shape {w0.shape}" if w0.shape[0] != w0.shape[1] else "NaN or infinity",
+        "NaN or infinity" if square else f"shape {w.shape}",
         "pass the input-output matrix W",
     )
-    d = len(w0)
+    d = len(w)
     asked = grid(times)
-    a = moment(second_moment, d)
+    a = moment(np.asarray(second_moment, dtype=float), d)
     if mean is None:
         require(
             bias is None,
@@ -88,18 +90,34 @@ def one_layer_flow(
             "a bias and no mean",
             "pass mean=identity.mean()",
         )
-        return Path(asked, np.eye(d) + _decay(w0 - np.eye(d), a, asked), "gradient")
-    start = np.zeros(d) if bias is None else bias
-    for what, given in (("mean", mean), ("bias", start)):
+        return Path(asked, np.eye(d) + _decay(w - np.eye(d), a, asked), "gradient")
+    m, start = (
+        np.asarray(each, dtype=float) for each in (mean, np.zeros(d) if bias is None else bias)
+    )
+    for what, given in (("mean", m), ("bias", start)):
         require(
-            given.shape == (d,) and np.isfinite(given).all(),
+            given.shape == (d,) and bool(np.isfinite(given).all()),
             f"the {what} has one finite number for each of the {d} coordinates",
             f"shape {given.shape}" if given.shape != (d,) else "NaN or infinity",
             "pass one for each",
         )
-    joint = np.block([[a, mean[:, None]], [mean[None], np.ones((1, 1))]])
-    gap = _decay(np.column_stack([w0 - np.eye(d), start]), moment(joint, d + 1), asked)
+    gap = _decay(np.column_stack([w - np.eye(d), start]), moment_with_constant(a, m), asked)
     return Path(asked, np.eye(d) + gap[..., :d], "gradient", offsets=gap[..., d])
+
+
+def moment_with_constant(a: np.ndarray, mean: np.ndarray) -> np.ndarray:
+    """Return the second moment of (x, 1), once mean and second moment are seen to agree."""
+    m = np.asarray(mean, dtype=float)
+    both = None
+    if m.shape == (len(a),) and np.isfinite(m).all():
+        both = np.block([[a, m[:, None]], [m[None, :], np.ones((1, 1))]])
+    require(
+        both is not None and np.linalg.eigvalsh(both)[0] >= -SYMMETRY * (1.0 + a.max()),
+        "the mean goes with the second moment: A - m m' has no negative eigenvalue",
+        f"a mean of shape {m.shape}" if both is None else str(m.tolist()),
+        "pass E[x] and E[x x'] of the same inputs",
+    )
+    return np.asarray(both)
 
 
 def _decay(

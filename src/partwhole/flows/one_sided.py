@@ -13,6 +13,7 @@ from jaxtyping import Float
 from partwhole.flows._inputs import factor, grid, moment
 from partwhole.flows._path import Path
 from partwhole.flows.clocks import cholesky, never_learned
+from partwhole.flows.field import stacks
 
 
 def one_sided_field(
@@ -31,6 +32,11 @@ def one_sided_field(
     -------
     float array, shape (d, d)
 
+    Raises
+    ------
+    InputError
+        As `tied_field`.
+
     Notes
     -----
     Derived here. Equal to `tied_field` where A and W commute.
@@ -41,7 +47,8 @@ def one_sided_field(
     >>> one_sided_field(w, a).round(4).tolist()
     [[0.186, -0.004], [-0.004, 0.566]]
     """
-    grown = second_moment @ w
+    w, a = stacks(w, second_moment)
+    grown = a @ w
     return grown + np.swapaxes(grown, -1, -2) - 2.0 * w @ grown
 
 

@@ -19,12 +19,10 @@ from jaxtyping import Array, Float
 from partwhole._checks import require
 from partwhole._types import Real
 from partwhole.flows._inputs import factor, grid, moment
-from partwhole.flows._path import Outcome, Path
+from partwhole.flows._path import PACE, Outcome, Path
 from partwhole.flows._precision import in_float64
 from partwhole.flows.clocks import never_learned
 from partwhole.flows.field import drive
-
-PACE = {"paper": 1.0, "gradient": 2.0}
 
 
 class PositivityWarning(UserWarning):

@@ -11,6 +11,7 @@ from jaxtyping import Float, Int
 
 from partwhole._checks import is_finite, require, whole
 from partwhole._types import Real
+from partwhole.flows._inputs import recorded_steps
 
 Record = Literal["geometric", "epochs"] | Sequence[int] | Int[np.ndarray, " T"]
 RECORDS = 200  # aimed at by the geometric grid
@@ -154,19 +155,7 @@ class Protocol:
                 return np.arange(self.epochs + 1) * self.batches(n_samples)
             inner = np.unique(np.round(np.geomspace(1, last, _points(last))).astype(int))
             return np.concatenate([[0], inner])
-        kept = np.asarray(record)
-        require(
-            kept.ndim == 1
-            and len(kept) > 0
-            and np.issubdtype(kept.dtype, np.integer)
-            and bool((np.diff(kept) > 0).all())
-            and kept[0] >= 0
-            and kept[-1] <= last,
-            f"steps to record are whole numbers that increase, from 0 to {last}",
-            str(kept.tolist() if kept.size <= 8 else f"{kept.size} numbers"),
-            'pass "geometric" for a grid',
-        )
-        return kept.astype(int)
+        return recorded_steps(record, last)
 
 
 def batch_order(

@@ -366,7 +366,8 @@ def _formula(data: xr.Dataset) -> list[Claim]:
                 applies=valid,
                 note=""
                 if valid
-                else "Two concepts are learned at nearly the same time, which the formula flags.",
+                else "Two concepts are learned at nearly the same time: minor entries grow too "
+                "large for the formula, which flags it.",
             )
         )
     return found
