@@ -12,22 +12,24 @@ from partwhole._checks import require
 SYMMETRY = 1e-10  # of the largest entry; beyond rounding of a product U U'
 
 
-def moment(second_moment: np.ndarray, dimension: int, power: int = 1) -> np.ndarray:
-    """Check a second moment; return it, or its square."""
+def moment(
+    second_moment: np.ndarray, dimension: int, power: int = 1, *, many: bool = False
+) -> np.ndarray:
+    """Check a second moment, or many of them along leading axes; return it, or its square."""
     a = np.asarray(second_moment, dtype=float)
     require(
-        a.shape == (dimension, dimension),
+        a.shape[-2:] == (dimension, dimension) and (many or a.ndim == 2),
         f"the second moment has as many rows and columns as the initial matrix, {dimension}",
         f"shape {a.shape}",
         "pass identity.second_moment() of a task in that dimension",
     )
     require(np.isfinite(a).all(), "the second moment is finite", "NaN or infinity", "clean it")
     symmetric("the second moment", a)
-    least = float(np.linalg.eigvalsh(a)[0])
+    size = np.linalg.eigvalsh(a)
     require(
-        least >= -SYMMETRY * max(np.abs(a).max(), 1e-300),
+        bool((size[..., 0] >= -SYMMETRY * np.maximum(size[..., -1], 1e-300)).all()),
         "a second moment has no negative eigenvalue",
-        f"{least:.3g}",
+        f"{float(size[..., 0].min()):.3g}",
         "pass E[x x'], not a correlation with entries edited",
     )
     require(power in (1, 2), "power is 1, or 2 for the published figures", power, "choose one")

@@ -98,7 +98,7 @@ def tied_flow(
     given = np.broadcast_to(
         np.asarray(second_moment, dtype=float), (*batch, *np.shape(second_moment)[-2:])
     )
-    a = np.stack([moment(each, d, power) for each in given.reshape(-1, *given.shape[-2:])])
+    a = moment(given, d, power, many=True).reshape(-1, d, d)
     found, done = _solve(
         jnp.asarray(u0.reshape(-1, d, d)),
         jnp.asarray(a),
