@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import diffrax
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -23,6 +22,7 @@ from jaxtyping import Array, Float, Int
 from partwhole._checks import require
 from partwhole._types import Real
 from partwhole.flows._inputs import SYMMETRY, grid, moment, recorded_steps
+from partwhole.flows._integrate import integrate
 from partwhole.flows._path import Outcome, Path
 from partwhole.flows._precision import in_float64
 from partwhole.flows.one_layer import moment_with_constant
@@ -358,28 +358,13 @@ def _flow(
     layers: Layers, m: Array, times: Array, tolerances: Array, max_steps: int
 ) -> tuple[Layers, Array]:
     """Return the layers at every time, and whether the last time was reached."""
-
     start, apart = ravel_pytree(layers)  # one vector compiles in half the time of many matrices
 
-    def velocity(_: object, now: Array, m: Array) -> Array:
+    def velocity(now: Array, m: Array) -> Array:
         return -ravel_pytree(_gradients(apart(now), m))[0]
 
-    found = diffrax.diffeqsolve(
-        diffrax.ODETerm(velocity),
-        diffrax.Tsit5(),
-        t0=jnp.zeros_like(times[-1]),
-        t1=times[-1],
-        dt0=None,
-        y0=start,
-        args=m,
-        saveat=diffrax.SaveAt(ts=times),
-        stepsize_controller=diffrax.PIDController(rtol=tolerances[0], atol=tolerances[1]),
-        max_steps=max_steps,
-        throw=False,
-    )
-    reached = jnp.asarray(found.ys)  # infinite where the steps ran out
-    reached = jax.vmap(apart)(jnp.where(jnp.isfinite(reached), reached, jnp.nan))
-    return reached, found.result == diffrax.RESULTS.successful
+    reached, done = integrate(velocity, start, m, times, tolerances, max_steps)
+    return jax.vmap(apart)(reached), done
 
 
 def _flow_of_maps(

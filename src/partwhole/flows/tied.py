@@ -10,7 +10,6 @@ from __future__ import annotations
 import warnings
 from typing import Literal
 
-import diffrax
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -19,6 +18,7 @@ from jaxtyping import Array, Float
 from partwhole._checks import require
 from partwhole._types import Real
 from partwhole.flows._inputs import factor, grid, moment
+from partwhole.flows._integrate import integrate
 from partwhole.flows._path import PACE, Outcome, Path
 from partwhole.flows._precision import in_float64
 from partwhole.flows.clocks import never_learned
@@ -153,25 +153,7 @@ def _flow(
     tolerances: Float[Array, " 2"],
     max_steps: int,
 ) -> tuple[Float[Array, "T d d"], Array]:
-    def velocity(_: object, u: Array, a: Array) -> Array:
-        return drive(u @ u.T, a) @ u
-
-    found = diffrax.diffeqsolve(
-        diffrax.ODETerm(velocity),
-        diffrax.Tsit5(),
-        t0=jnp.zeros_like(times[-1]),
-        t1=times[-1],
-        dt0=None,
-        y0=u0,
-        args=a,
-        saveat=diffrax.SaveAt(ts=times),
-        stepsize_controller=diffrax.PIDController(rtol=tolerances[0], atol=tolerances[1]),
-        max_steps=max_steps,
-        throw=False,
-    )
-    done = found.result == diffrax.RESULTS.successful
-    reached = jnp.asarray(found.ys)  # infinite where the steps ran out
-    u = jnp.where(jnp.isfinite(reached), reached, jnp.nan)
+    u, done = integrate(lambda u, a: drive(u @ u.T, a) @ u, u0, a, times, tolerances, max_steps)
     return u @ u.swapaxes(-1, -2), done
 
 
