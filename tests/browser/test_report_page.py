@@ -82,6 +82,8 @@ def test_pictures_are_drawn_and_described(visit):
 
 def test_the_index_leads_to_each_study(visit):
     page = visit(DESK)
+    for summary in page.locator("nav summary").all():
+        summary.click()
     for link in page.get_by_role("navigation").get_by_role("link").all():
         link.click()
         target = page.locator(page.evaluate("location.hash"))
@@ -129,7 +131,7 @@ def test_claims_unfold_by_keyboard_and_in_print(visit):
     page.keyboard.press("Enter")
     assert not words.locator("dl").is_visible()
     page.emulate_media(media="print")
-    for details in page.locator("details").all():
+    for details in page.locator("header details, main details").all():
         inner = details.locator(":scope > :not(summary)").first
         box = inner.bounding_box()
         assert box

@@ -34,7 +34,21 @@ WORDS = {
     "axis.",
     "input-output map": "The matrix that a linear network multiplies its input with; its diagonal "
     "(major) entries say how much of each concept is learned, the others (minor) how they mix.",
+    "second moment": "The mean products of input coordinates; its diagonal holds the signals. The "
+    "published figures used its square.",
+    "joining entry": "An entry of the input-output map off its diagonal, between two concepts.",
+    "ρ, ω": "Correlation of two rows of the initial input-output map, and the size of its entries.",
+    "half learned": "Said of a concept when its entry on the diagonal, or its part of the answer, "
+    "is half of what it should be.",
+    "pivot": "What the initial entry of a concept holds beyond those learned before it (Cholesky).",
+    "clock": "The predicted time at which a concept is half learned, ln(1/p − 1)/2a for a pivot p "
+    "and a signal a.",
+    "flow, recurrence": "The exact equation of learning, and its published update of the "
+    "input-output map, with steps; descent on the factor steps on the weights themselves.",
+    "plateau": "The error of a learner that knows every concept but the weakest: half the square "
+    "of that one's mean.",
     "swing-by": "The error on an unseen combination falls, rises, and falls again.",
+    "retreat": "One coordinate of the answer goes back, whether or not the error rises.",
     "paper time, gradient time": "Time of the published equation of a network whose two layers are "
     "tied, and of gradient flow on its loss, in which the same takes half as long.",
 }

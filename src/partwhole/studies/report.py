@@ -164,17 +164,24 @@ def verdict_mark(verdict: Verdict) -> Html:
     )
 
 
-def number(value: float | int) -> str:
-    """Write a number to four significant digits, with a true minus sign.
+def number(value: float | int, tolerance: float | int = 0.0) -> str:
+    """Write a number with a true minus sign, to four digits or as many as its tolerance needs.
 
     Examples
     --------
     >>> number(-0.66666), number(1e-9), number(1728), number(float("nan"))
     ('−0.6667', '1e−09', '1728', 'not a number')
+    >>> number(144.0382, 0.05)
+    '144.04'
     """
     if math.isnan(value):
         return "not a number"
-    text = f"{value:.0f}" if float(value).is_integer() and abs(value) < 1e6 else f"{value:.4g}"
+    digits = 4
+    if tolerance > 0 and math.isfinite(value) and abs(value) > tolerance:
+        # One digit finer than the tolerance; eight are as many as anyone reads.
+        digits = min(max(4, math.ceil(math.log10(abs(value) / tolerance)) + 1), 8)
+    whole = float(value).is_integer() and abs(value) < 1e6
+    text = f"{value:.0f}" if whole else f"{value:.{digits}g}"
     return text.replace("-", "−")
 
 
@@ -202,14 +209,11 @@ def _opening() -> Html:
 
 
 def _contents(entries: Sequence[Result | NotRun]) -> Html:
-    """List the questions under the body of work each belongs to."""
-    groups = [
-        join(
-            tag("p", theme, class_="theme") if theme else None,
-            tag("ol", [tag("li", _link(entry)) for entry in group]),
-        )
-        for theme, group in groupby(entries, _theme)
-    ]
+    """List the questions, folded under the body of work each belongs to."""
+    groups = []
+    for theme, group in groupby(entries, _theme):
+        questions = tag("ol", [tag("li", _link(entry)) for entry in group])
+        groups.append(tag("details", tag("summary", theme), questions) if theme else questions)
     return join(groups, tag("p", tag("a", "All verdicts, study by study", href="#verdicts")))
 
 
@@ -361,8 +365,8 @@ def _claims_table(result: Result) -> Html:
             [
                 _told(claim),
                 verdict_mark(claim.verdict),
-                signs[claim.relation] + number(claim.reference),
-                join(number(claim.found), spread),
+                signs[claim.relation] + number(claim.reference, claim.tolerance),
+                join(number(claim.found, claim.tolerance), spread),
                 f"± {number(claim.tolerance)}" if claim.tolerance else "exact",
                 claim.source,
             ]
