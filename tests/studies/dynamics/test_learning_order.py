@@ -102,8 +102,15 @@ def test_share_and_distance():
     # A whole epoch at 6 means a time from 5 on.
     assert wide.apart(np.array([3.0, 1.5]), ours, uncertain=1.0) == pytest.approx(0.0, abs=1e-12)
     assert wide.apart(np.array([0.0, 1.5]), ours, uncertain=1.0) == pytest.approx(2 / half)
-    assert wide.within(np.array([0.9, 1.5]), ours).startswith("1 of its 2 numbers")
-    assert wide.within(np.array([3.9, 1.5]), ours, uncertain=1.0).startswith("2 of its 2")
+    assert wide.within(np.array([0.9, 1.5]), ours).startswith("1 of its 2 numbers lies outside")
+    assert wide.within(np.array([3.9, 1.5]), ours, uncertain=1.0).startswith("0 of its 2")
+
+
+def test_settings_left_out():
+    assert wide.left_out(list(wide.SETTINGS)) == ""
+    assert wide.left_out(list(wide.SETTINGS)[2:]).endswith(
+        "preset: means 1 and 2, variance 0.05; means 1 and 2, variance 0.1."
+    )
 
 
 def again(cells, setting):

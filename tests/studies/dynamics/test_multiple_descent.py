@@ -84,7 +84,7 @@ def test_forgotten_square_is_noticed(cells, monkeypatch):
     swapped = [(c, wrong if c == config else arrays) for c, arrays in cells]
     found = [claim.statement for claim in failing(study.gather(swapped))]
     assert sum("falls four times" in statement for statement in found) == 3
-    assert any("The flow of quadruple, as run" in statement for statement in found)
+    assert any("The flow of four concepts, as run" in statement for statement in found)
 
 
 def test_wrong_closed_form_is_noticed(cells, monkeypatch):

@@ -1,4 +1,4 @@
-"""The two-concept example in numbers that were computed independently, and claims beside them."""
+"""The two-concept example in numbers from outside this package, and claims beside them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ WITH = {
 # Records of the published recurrence are counted from 0, the first of them after one update;
 # those of descent on the factor start before it.
 FIRST = {"flow": 0, "matrix": 1, "factor": 0}
-# Computed independently of this package: Runge-Kutta on the map, and the two recurrences.
+# Computed outside this package, in NumPy: Runge-Kutta on the map, and the two recurrences.
 TURNS = {
     ("flow", 2): ((2.5344, 4.3507), (0.183454, 0.252828)),
     ("flow", 1): ((3.2518, 3.6171), (0.031715, 0.032439)),
@@ -54,8 +54,8 @@ def turns_of(data: xr.Dataset, route: str, power: int) -> np.ndarray:
 
 
 def beside_independent(data: xr.Dataset) -> list[Claim]:
-    """Weigh every number against one computed independently."""
-    by = "derived here; reference computed independently"
+    """Weigh every number against one computed outside this package."""
+    by = "derived here; reference: NumPy Runge-Kutta or recurrence, outside this package"
     found = []
     for (route, power), (when, values) in TURNS.items():
         at, height = turns_of(data, route, power)

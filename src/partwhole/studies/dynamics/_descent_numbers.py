@@ -1,4 +1,4 @@
-"""Three and four concepts in numbers that were computed independently, and claims beside them."""
+"""Three and four concepts in numbers from outside this package, and claims beside them."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ PEAKS: dict[str, dict[tuple[int, int], tuple[int, float]]] = {
         (0, 1): (1029, 0.096207),
     },
 }
-# The closed form, evaluated independently.
+# The closed form, evaluated outside this package.
 FORMULA: dict[tuple[str, int], Turns] = {
     ("triple, as captioned", 2): ((1.040, 2.366, 7.120, 15.932), (1.1560, 1.3812, 0.4181, 0.4755)),
     ("triple, as captioned", 1): ((1.704, 2.320, 5.052, 7.698), (0.8087, 0.8521, 0.2762, 0.3290)),
@@ -107,9 +107,20 @@ FORMULA: dict[tuple[str, int], Turns] = {
 }
 
 
+def named(setting: str) -> str:
+    """Say a setting in words.
+
+    Examples
+    --------
+    >>> named("triple, as run")
+    'three concepts, as run'
+    """
+    return setting.replace("triple", "three concepts").replace("quadruple", "four concepts")
+
+
 def beside_independent(data: xr.Dataset) -> list[Claim]:
-    """Weigh flows and recurrences against numbers computed independently."""
-    by = "derived here; reference computed independently"
+    """Weigh flows and recurrences against numbers computed outside this package."""
+    by = "derived here; reference: NumPy Runge-Kutta or recurrence, outside this package"
     found = []
     for setting, one in SETTINGS.items():
         order = np.argsort(-np.diagonal(one.second_moment))
@@ -135,8 +146,8 @@ def beside_independent(data: xr.Dataset) -> list[Claim]:
         ):
             found.append(
                 Claim(
-                    f"The flow of {setting}, with the square and without it: {what}, largest "
-                    "difference from an independent integration.",
+                    f"The flow of {named(setting)}, with the square and without it: {what}, "
+                    "largest difference from the reference.",
                     by,
                     0.0,
                     each,
@@ -156,9 +167,9 @@ def beside_independent(data: xr.Dataset) -> list[Claim]:
         late = max(late, worst(tops, [record for record, _ in peaks.values()]))
         found += [
             Claim(
-                f"The published recurrence of {setting}: when the error turns, concepts are half "
-                "learned and joining entries peak (updates), largest difference from an "
-                "independent run.",
+                f"The published recurrence of {named(setting)}: when the error turns, concepts "
+                "are half learned and joining entries peak (updates), largest difference from the "
+                "reference.",
                 by,
                 0.0,
                 late,
@@ -166,8 +177,8 @@ def beside_independent(data: xr.Dataset) -> list[Claim]:
                 note=f"The error turns at {written(at, '.0f')}.",
             ),
             Claim(
-                f"The published recurrence of {setting}: the error where it turns, largest "
-                "difference from an independent run.",
+                f"The published recurrence of {named(setting)}: the error where it turns, largest "
+                "difference from the reference.",
                 by,
                 0.0,
                 worst(value, height),
@@ -179,8 +190,8 @@ def beside_independent(data: xr.Dataset) -> list[Claim]:
             heights = [float(own.recurrence_height.values[key]) for key in peaks]
             found.append(
                 Claim(
-                    f"The published recurrence of {setting}: how high the joining entries grow, "
-                    "largest difference from an independent run.",
+                    f"The published recurrence of {named(setting)}: how high the joining "
+                    "entries grow, largest difference from the reference.",
                     by,
                     0.0,
                     worst(heights, [top for _, top in peaks.values()]),

@@ -1,4 +1,4 @@
-"""The published failure in numbers that were computed independently, and claims beside them."""
+"""The published failure in numbers from outside this package, and claims beside them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from partwhole.studies import Claim
 from partwhole.studies.dynamics._failure_runs import SHOWN
 from partwhole.studies.dynamics._turns import turns, worst, written
 
-# Computed independently of this package: Runge-Kutta on the map in paper time (when the error
+# Computed outside this package, in NumPy: Runge-Kutta on the map in paper time (when the error
 # turns, the error there, when the concepts are half learned), and the recurrence, records counted
 # from 0 after each update.
 FLOW = {
@@ -29,8 +29,8 @@ LEARNED_WITH = {0.005: 157.3, 0.002: 147.9, 0.001: 145.9}
 
 
 def beside_independent(data: xr.Dataset) -> list[Claim]:
-    """Weigh flows and recurrence against numbers computed independently."""
-    by_rule = "derived here; reference computed independently"
+    """Weigh flows and recurrence against numbers computed outside this package."""
+    by_rule = "derived here; reference: NumPy Runge-Kutta or recurrence, outside this package"
     found = []
     for power, (when, height, half) in FLOW.items():
         at, value = turns(data.error.sel(power=power).values, data.time.values)

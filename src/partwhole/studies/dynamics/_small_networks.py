@@ -17,6 +17,7 @@ from partwhole.training import Protocol
 
 # A rise counts when it is this large, and this share of the error at its top.
 LEAST, SHARE = 1e-3, 5e-3
+COUNTS = "A rise counts when it is at least .001 and half a percent of the error at its top."
 CLEAR = 0.05  # of the plateau: rises above it are no matter of noise
 Z = float(stats.norm.ppf(0.975))
 Interval = tuple[float, float]

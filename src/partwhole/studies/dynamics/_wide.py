@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -42,6 +43,12 @@ def task(setting: str, *, rotation: int = 0) -> StructuredIdentity:
         rotation=rotation,
         scales_are="variances",
     )
+
+
+def left_out(trained: Iterable[str]) -> str:
+    """Say which of the published settings are not among those trained."""
+    missing = [setting for setting in SETTINGS if setting not in set(trained)]
+    return f" Not trained in this preset: {'; '.join(missing)}." if missing else ""
 
 
 def records(epochs: int) -> Int[np.ndarray, " T"]:
@@ -109,6 +116,11 @@ def within(
     *,
     uncertain: float = 0.0,
 ) -> str:
-    """Say how many numbers of a published seed lie between the least and the most of ours."""
+    """Say how many numbers of a published seed lie beyond the least or the most of ours."""
     inside = (ours.min(axis=0) <= published) & (published - uncertain <= ours.max(axis=0))
-    return f"{inside.sum()} of its {len(published)} numbers lie within the range of our seeds."
+    k, n = len(published), len(ours)
+    outside = k - int(inside.sum())
+    return (
+        f"{outside} of its {k} numbers {'lies' if outside == 1 else 'lie'} outside the "
+        f"range of our seeds; with {n} seeds this test sees only gross differences."
+    )

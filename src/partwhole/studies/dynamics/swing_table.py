@@ -31,16 +31,16 @@ SOURCE = (
 )
 ANSWER = (
     "When one signal is well below the other and the rows of the initial matrix point the same "
-    "way, the further the larger the initial entries are; with uncorrelated or opposed rows the "
-    "error only falls."
+    "way: then the larger its entries, the further, though at the edge only small ones rise at "
+    "all. With unrelated or opposed rows it only falls."
 )
 CAPTION = (
     "Top: how far the error swings back, in units of the plateau at which only the strong concept "
     "is known, for large and small initial entries. White: where it falls below .001; orange "
     "dashes: where the formulas put its end; circles: tabulated points. Bottom left: the error "
     "over time for four correlations ρ of the initial rows; triangles: its turns as forecast "
-    "without integrating. Bottom right: the swing against ω; lines have the slopes that theory "
-    "gives."
+    "without integrating. Bottom right: the swing against the initial scale ω, for three ratios r "
+    "of the weak to the strong signal; lines have the slopes that theory gives."
 )
 REVISION = 1
 BUDGET = 5.0
@@ -324,7 +324,8 @@ def _on_conditions(data: xr.Dataset) -> list[Claim]:
         found.append(
             _here(
                 f"As the initial scale ω vanishes the swing vanishes like ω to the power "
-                f"4 (1 - r) / (7 + r), at r = {ratio:g}: slope between ω = 1e-9 and 1e-8.",
+                f"4 (1 - r) / (7 + r), at r = {ratio:g}, correlation {SAME:g}: slope between "
+                "ω = 1e-9 and 1e-8.",
                 theory,
                 float(np.log10(high / low)),
                 0.01 * theory,
@@ -338,7 +339,7 @@ def _on_conditions(data: xr.Dataset) -> list[Claim]:
     found.append(
         _here(
             "The entry between the concepts, at its peak, shrinks like ω to the power (1 - r) / 2: "
-            "slope between ω = 1e-4 and 1e-3, means 3 and 1.",
+            "slope between ω = 1e-4 and 1e-3, means 3 and 1, correlation .5.",
             (1 - weak / strong) / 2,
             float(np.log10(heights[rows[1]] / heights[rows[0]])),
             0.005,
@@ -455,8 +456,7 @@ def figure(data: xr.Dataset) -> Figure:
 def _draw_map(ax: Axes, data: xr.Dataset, scale: float, highest: float) -> None:
     values = data["map"].sel(map_scale=scale).transpose("map_correlation", "map_ratio").values
     x, y = data.map_ratio.values, data.map_correlation.values
-    label = "swing / plateau" if scale == MAPPED[1] else ""
-    heat(ax, x, y, values, limits=(0, highest), label=label)
+    heat(ax, x, y, values, limits=(0, highest), label="swing / plateau")
     ax.contour(x, y, values, levels=[SEEN], colors="white", linewidths=1.6)
     edge = data.edge.sel(map_scale=scale).values
     ax.plot(x[edge < 1], edge[edge < 1], color="#E69F00", linestyle=(0, (4, 1.5)), linewidth=1.6)

@@ -20,20 +20,22 @@ from partwhole.studies.dynamics.drawing import concept_space
 from partwhole.training import Protocol, beside_theory, train_identity
 
 QUESTION = (
-    "In 64 dimensions, does the answer of a two-layer network to an unseen combination swing back "
-    "while it learns, and does its error rise again?"
+    "In 64 dimensions, does the answer of a two-layer network to an unseen combination retreat "
+    "along the weak concept while it learns, and does its error rise again?"
 )
 SOURCE = "Yang et al. (ICLR 2025), figures 11 and 12"
 ANSWER = (
-    "With ReLU units the answer often retreats along the weak concept, in linear networks hardly "
-    "ever; the error falls all the same."
+    "With ReLU units the answer of some networks retreats along the weak concept, by more than "
+    "2 % of its mean; no linear network's does. The error falls all the same."
 )
 CAPTION = (
     "Linear networks left, ReLU right. Top: answers to the unseen combination (star) as a path "
     "through concept space; markers: one network after each epoch; lines: left gradient flow on "
     "the population from its own initial weights, right the network itself. Middle: the weak "
     "concept in all networks (means 1 and 2, variances 0.05; thick orange "
-    "where it retreats). Bottom: the error of the same networks; circles: the published one."
+    "where it retreats by more than 2 % of its mean). Bottom: the error of the same networks; "
+    "circles: the published one. As run, with variances of .05; as captioned, with deviations of "
+    ".05, not run here."
 )
 REVISION = 1
 BUDGET = 7.0
@@ -44,8 +46,9 @@ OTHER = "means 3 and 2, variance 0.05"
 SHOWN = (MAIN, SPREAD, OTHER)
 SHORT = 12  # epochs; the published network has retreated by the ninth
 EVERY = (0, 4, 8, 12)
-# In units of the mean; the order of the batches alone makes retreats of up to .001.
-RETREATS = 0.005
+# In units of the mean. The order of the batches alone moves an answer by about .01.
+RETREATS = 0.02
+FORESEEN = 0.005  # how far the flow may be from a retreat
 RISES = 0.005  # of the plateau, half the squared mean of the weak concept
 # One seed's errors after each epoch from the start, and at the end; where its answer turns back.
 SEED_ERRORS = {
@@ -213,14 +216,14 @@ def _beside_flow(data: xr.Dataset) -> list[Claim]:
             interval=(low, high),
             relation="at most",
             note="The flow knows neither the sample nor the batches, whose order alone moves an "
-            "answer by about 1 %.",
+            f"answer by about 1 %.{wide.left_out(data.setting.values.tolist())}",
         ),
         _here(
             "The flow foresees how far a linear network retreats along the weak concept: largest "
             f"difference in {len(apart)} networks, in units of its mean.",
             0.0,
             float(apart.max()),
-            RETREATS,
+            FORESEEN,
             relation="at most",
         ),
     ]
@@ -236,17 +239,21 @@ def _on_retreats(data: xr.Dataset) -> list[Claim]:
         found.append(
             Claim(
                 f"That the published network retreats along the weak concept is typical of "
-                f"{CALLED[kind]}: most do, by more than 0.5 % of its mean (share of "
-                f"{len(backs[kind])} seeds; means 1 and 2, variances 0.05).",
+                f"{CALLED[kind]}: most do, by more than {100 * RETREATS:g} % of its mean (share "
+                f"of {len(backs[kind])} seeds; means 1 and 2, variances 0.05).",
                 f"{FIGURES[kind]}, one seed",
                 0.5,
                 number,
                 0.0,
                 interval=interval,
+                applies=told > RETREATS,
                 relation="at least",
                 note=f"The published network retreats by {100 * told:.1f} % of the mean; of ours, "
                 f"{int((_retreats(data, kind) >= told).sum())} of {len(backs[kind])} retreat as "
-                "far.",
+                "far."
+                if told > RETREATS
+                else f"The published retreat of {100 * told:.1f} % is below what the order of "
+                "batches does.",
             )
         )
     (a, (a_low, a_high)), (b, (b_low, b_high)) = shares["relu"], shares["linear"]
@@ -329,7 +336,8 @@ def _on_one_seed(data: xr.Dataset) -> list[Claim]:
         numbers = np.array([*told, SEED_END[kind]] if whole else told)
         found.append(
             Claim(
-                f"The published network is one like our {CALLED[kind]} in its error after 0 to "
+                f"The published network is not ruled out as one like our {CALLED[kind]} by its "
+                "error after 0 to "
                 f"{epochs[-1]}{f' and {EPOCHS}' if whole else ''} epochs: largest distance from "
                 f"the mean of {len(ours)} seeds in half widths of their 95 % prediction interval.",
                 f"{FIGURES[kind]}, one seed",
