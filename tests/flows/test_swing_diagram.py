@@ -11,6 +11,7 @@ from dynamics_oracles import drawup, extrema, probe_loss, rk4, two_concepts
 
 from partwhole._checks import InputError
 from partwhole.flows.swing_diagram import swing_diagram
+from partwhole.flows.tied import tied_flow
 
 RATIOS = np.array([0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.7])
 SCALES, CORRELATIONS = np.array([0.001, 0.01, 0.1]), np.array([0.3, 0.7, 0.95, 0.999])
@@ -120,3 +121,24 @@ def test_refusals(changed, sentence):
     asked = {"ratios": RATIOS, "scales": SCALES, "correlations": CORRELATIONS, **changed}
     with pytest.raises(InputError, match=sentence):
         unwrap(swing_diagram)(**asked)
+
+
+@pytest.mark.parametrize(("ratio", "scale", "correlation"), [(0.05, 0.1, 0.7), (0.3, 0.01, 0.99)])
+def test_turns_are_read_between_the_records(ratio, scale, correlation):
+    """Against 40,001 records of the same flow. Spaced by 1.2 %, the diagram's own leave an error of
+    some (.012)^3 to a parabola, and one of 1e-4 to none.
+    """
+    found = swing_diagram(np.array([ratio]), np.array([scale]), np.array([correlation]))
+    found = found.isel(ratio=0, scale=0, correlation=0)
+    w0 = scale * np.array([[1.0, correlation], [correlation, 1.0]])
+    first, last = float(found.minimum_time), float(found.maximum_time)
+    times = np.linspace(0.8 * first, 1.2 * last, 40_001)
+    times = np.concatenate([[0.0], times])
+    path = tied_flow(w0, np.diag([1.0, ratio]), times, rtol=1e-10, atol=1e-13)
+    loss = path.loss(np.array([1.0, np.sqrt(ratio)]))
+    bottom = loss[times <= 0.5 * (first + last)].argmin()
+    top = bottom + loss[bottom:].argmax()
+    amplitude = (loss[top] - loss[bottom]) / (0.5 * ratio)
+    assert abs(float(found.amplitude) - amplitude) < 1e-5
+    assert abs(first / times[bottom] - 1) < 1e-3
+    assert abs(last / times[top] - 1) < 1e-3

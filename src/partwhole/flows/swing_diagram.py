@@ -152,12 +152,33 @@ def _swings(
     loss = 0.5 * ((np.einsum("ntij,nj->nti", states, mu) - mu[:, None]) ** 2).sum(axis=-1)
     rise = loss - np.minimum.accumulate(loss, axis=1)
     top = rise.argmax(axis=1)
-    amplitude = rise[np.arange(len(top)), top] / (0.5 * strength)
-    risen = amplitude > NOISE
     bottom = np.array([row[: i + 1].argmin() for row, i in zip(loss, top, strict=True)], dtype=int)
-    lowest = np.where(risen, asked[bottom] * horizon, np.nan)
-    highest = np.where(risen, asked[top] * horizon, np.nan)
-    return np.stack([np.where(risen, amplitude, 0.0), lowest, highest])
+    least, lowest = _turn(asked, loss, bottom)
+    most, highest = _turn(asked, loss, top)
+    amplitude = (most - least) / (0.5 * strength)
+    risen = (top > bottom) & (amplitude > NOISE)
+    return np.stack(
+        [
+            np.where(risen, amplitude, 0.0),
+            np.where(risen, lowest * horizon, np.nan),
+            np.where(risen, highest * horizon, np.nan),
+        ]
+    )
+
+
+def _turn(asked: np.ndarray, loss: np.ndarray, at: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return value and time of the parabola's turn through three records, the middle one at `at`."""
+    rows, inner = np.arange(len(at)), (at > 0) & (at < len(asked) - 1)
+    middle = np.clip(at, 1, len(asked) - 2)
+    (x0, x1, x2) = (asked[middle + i] for i in (-1, 0, 1))
+    (y0, y1, y2) = (loss[rows, middle + i] for i in (-1, 0, 1))
+    left, right = (y1 - y0) / (x1 - x0), (y2 - y1) / (x2 - x1)
+    bend = (right - left) / (x2 - x0)
+    slope = (left * (x2 - x1) + right * (x1 - x0)) / (x2 - x0)
+    inner &= bend != 0
+    shift = np.divide(-0.5 * slope, bend, out=np.zeros_like(slope), where=inner)
+    value = np.where(inner, y1 + 0.5 * slope * shift, loss[rows, at])
+    return value, np.where(inner, x1 + shift, asked[at])
 
 
 def _moments(strong: np.ndarray, weak: np.ndarray) -> np.ndarray:

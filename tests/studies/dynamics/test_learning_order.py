@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 from scipy.linalg import expm
+from scipy.optimize import brentq
 
 from partwhole.networks import Architecture
 from partwhole.studies.dynamics import _order_numbers as numbers
@@ -35,7 +36,7 @@ def failing(data):
 
 
 def test_verdicts(data):
-    assert len(study.claims(data)) == 24
+    assert len(study.claims(data)) == 31
     (text, near), verdicts = zip(*others(data).items(), strict=True)
     assert text.startswith("Were the signal as the text has it")
     assert near.startswith("Means 1 and 2, variances 1 and 0.05")
@@ -111,6 +112,63 @@ def test_settings_left_out():
     assert wide.left_out(list(wide.SETTINGS)[2:]).endswith(
         "preset: means 1 and 2, variance 0.05; means 1 and 2, variance 0.1."
     )
+    assert wide.left_out(list(wide.SETTINGS)[:-1]).endswith(
+        "preset: means 3 and 2, deviation 0.05."
+    )
+
+
+def test_settings_say_how_their_spreads_are_read():
+    run, captioned = wide.SETTINGS[wide.MAIN], wide.SETTINGS[wide.CAPTIONED]
+    assert (run.words, captioned.words) == (
+        "means 1 and 2, variances 0.05 and 0.05",
+        "means 1 and 2, deviations 0.05 and 0.05",
+    )
+    assert (run.variance, captioned.variance) == (0.05, pytest.approx(0.0025, abs=1e-15))
+    # Squared means over three clusters, one of them at the origin in either reading.
+    for name, variance in ((wide.MAIN, 0.05), (wide.CAPTIONED, 0.0025)):
+        np.testing.assert_allclose(
+            wide.task(name).signals[:2], [variance + 1 / 3, variance + 4 / 3], atol=1e-12
+        )
+    for run_name, captioned_name in zip(wide.AS_RUN, wide.AS_CAPTIONED, strict=True):
+        assert captioned_name == run_name.replace("variance", "deviation")
+
+
+def test_the_order_flips_where_signals_are_equal(data):
+    """Half learned at once: closed form without a bias, by the exponential with one."""
+
+    def lead(spread, power, bias):
+        signals = np.array([spread**power + 1 / 3, 0.05**power + 4 / 3])
+        if not bias:
+            return np.subtract(*(np.log(2) / signals))
+        mean = np.array([1 / 3, 2 / 3])
+
+        def short(t, concept):
+            answer = exact(np.zeros((2, 2)), np.diag(signals), mean, np.zeros(2), [t], [1.0, 2.0])
+            return answer[0, concept] - (0.5, 1.0)[concept]
+
+        first, second = (np.asarray(brentq(short, 0, 20, args=(k,))) for k in (0, 1))
+        return first - second
+
+    for power, reading in ((1, "variances"), (2, "deviations")):
+        for bias in (True, False):
+            found = data.flip.sel(
+                reading=reading, bias="with" if bias else "without", threshold=0.5
+            )
+            expected = brentq(lead, 0.3, 1.9, args=(power, bias))
+            # Half-times are read off steps of 0.005 epochs, the root to 1e-6.
+            assert float(found) == pytest.approx(expected, abs=1e-5)
+    assert expected == pytest.approx(numbers.FLIP_DEVIATION, abs=1e-9)
+
+
+def test_deviations_run_as_variances_are_noticed(cells, monkeypatch):
+    task = wide.task
+
+    def run_as_variances(setting):
+        return task(setting.replace("deviation", "variance"))
+
+    monkeypatch.setattr(wide, "task", run_as_variances)
+    wrong = failing(study.gather(again(cells, wide.CAPTIONED)))
+    assert any(words.startswith("Means 1 and 2: the weak concept is half") for words in wrong)
 
 
 def again(cells, setting):
@@ -152,7 +210,7 @@ def test_a_flow_without_a_bias_is_noticed(cells, monkeypatch):
 def test_swapped_concepts_are_noticed(data):
     swapped = data.assign(learned=data.learned.copy(data=data.learned.values[..., ::-1]))
     wrong = failing(swapped)
-    assert sum("whose signal is larger" in words for words in wrong) == 4
+    assert sum("whose signal is larger" in words for words in wrong) == 7
     assert any(words.startswith("A bias doubles") for words in wrong)
 
 

@@ -9,6 +9,7 @@ import pytest
 from dynamics_oracles import drawup, extrema, probe_loss, rk4, two_concepts, two_signals
 
 from partwhole.studies.dynamics import _random_starts
+from partwhole.studies.dynamics import _swing_table_numbers as numbers
 from partwhole.studies.dynamics import swing_table as study
 
 
@@ -59,7 +60,7 @@ def test_the_readings_are_those_of_a_flow(data):
 
 
 def test_recorded_minima(data):
-    for rho, told in study.TURNS.items():
+    for rho, told in numbers.TURNS.items():
         row = data.read[study.RUNS.index((2.0, 1e-3, rho))]
         found = row.sel(reading=["least time", "least", "most time", "most"]).values
         np.testing.assert_allclose(found[::2], told[::2], atol=0.01)
@@ -77,14 +78,14 @@ def test_the_mean_correlation_by_another_integral():
 
 
 def test_a_wrong_forecast_is_noticed(data, monkeypatch):
-    told = study.swing_forecast
+    told = numbers.swing_forecast
 
     def naive(w0, second_moment, means):
         # The weak concept's own entry in the place of what is left of it.
         w0 = w0 * np.array([[1.0, 0.5], [0.5, 1.0]])
         return told(w0, second_moment, means)
 
-    monkeypatch.setattr(study, "swing_forecast", naive)
+    monkeypatch.setattr(numbers, "swing_forecast", naive)
     wrong = [claim.statement for claim in failing(data)]
     assert any(statement.startswith("The weak concept is half learned") for statement in wrong)
     assert any(statement.startswith("The error turns down again") for statement in wrong)
@@ -103,9 +104,27 @@ def test_another_flow_is_noticed(cells, data, monkeypatch):
     assert len([statement for statement in wrong if "means 2 and 1" in statement]) >= 6
 
 
-def test_a_shifted_table_is_noticed(data, monkeypatch):
-    monkeypatch.setitem(study.TABLE, (0.7, 0.1), (0.5056, 0.3118, 0.1069, 0.0147, 0, 0, 0))
+@pytest.mark.parametrize("entry", [(0.95, 0.01, 0.1), (0.999, 0.1, 0.05), (0.7, 0.01, 0.05)])
+def test_the_table_is_the_drawup_of_a_flow(data, entry):
+    rho, scale, ratio = entry
+    u0 = np.linalg.cholesky(two_concepts(scale, rho))
+    loss = probe_loss(
+        rk4(u0, np.array([1.0, ratio]), 0.01, 10_000), np.array([1.0, np.sqrt(ratio)])
+    )
+    found = float(data.table.sel(correlation=rho, scale=scale, ratio=ratio))
+    # A turn is read within .15 % of its time, where the error is within 1e-5 of its extreme.
+    assert found == pytest.approx(drawup(loss) / (0.5 * ratio), abs=1e-5)
+
+
+def test_a_shifted_table_is_noticed_and_marked(data, monkeypatch):
+    def texts():
+        return [text.get_text() for text in study.figure(data).axes[-2].texts]
+
+    assert len(texts()) == 63
+    assert not any("(" in text for text in texts())
+    monkeypatch.setitem(numbers.TABLE, (0.7, 0.1), (0.5056, 0.3118, 0.1042, 0.0147, 0, 0, 0))
     assert len(failing(data)) == 1
+    assert [text for text in texts() if "(" in text] == [".1039\n(.1042)"]
 
 
 def test_it_draws(data):

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from partwhole.networks import Architecture
+from partwhole.studies.dynamics import _two_layer_numbers as numbers
 from partwhole.studies.dynamics import _wide as wide
 from partwhole.studies.dynamics import two_layers as study
 
@@ -32,13 +33,17 @@ def failing(data):
 
 
 def test_verdicts(data):
-    assert len(study.claims(data)) == 15
-    (linear, relu, more), verdicts = zip(*others(data).items(), strict=True)
+    assert len(study.claims(data)) == 22
+    found, verdicts = zip(*others(data).items(), strict=True)
+    linear, relu, more, captioned_linear, captioned_relu = found
     assert "typical of two-layer linear networks" in linear
     assert "typical of two-layer ReLU networks" in relu
     # Three of eight seeds against none.
     assert more.startswith("ReLU networks retreat more often")
-    assert verdicts == ("outside its assumptions", "inconclusive", "inconclusive")
+    assert captioned_linear.startswith("As captioned, too, the retreat")
+    assert captioned_relu.startswith("As captioned, too, the retreat")
+    outside, unsure = "outside its assumptions", "inconclusive"
+    assert verdicts == (outside, unsure, unsure, outside, unsure)
 
 
 def test_cells_are_plain_data(cells):
@@ -50,11 +55,37 @@ def test_cells_are_plain_data(cells):
 
 def test_networks_that_were_not_trained_are_missing(data):
     trained = np.isfinite(data.trained.isel(epoch=0, concept=0))
-    assert trained.sel(setting=study.MAIN).all()
-    assert trained.sel(setting=study.SPREAD).sum("seed").values.tolist() == [4, 4]
-    assert trained.sel(setting=study.OTHER).sum("seed").values.tolist() == [1, 1]
-    long = np.isfinite(data.trained.sel(setting=study.MAIN, epoch=40)).all(["seed", "concept"])
-    assert long.values.tolist() == [True, False]
+    many = trained.sum("seed")
+    assert many.sel(setting=wide.MAIN).values.tolist() == [6, 8]
+    assert many.sel(setting=wide.CAPTIONED).values.tolist() == [3, 8]
+    assert many.sel(setting=study.SPREAD).values.tolist() == [4, 4]
+    assert many.sel(setting=study.OTHER).values.tolist() == [1, 1]
+    assert (many.sel(network="relu", setting=list(wide.AS_RUN)) > 0).all()
+    long = np.isfinite(data.trained.sel(setting=wide.MAIN, epoch=40)).all("concept").sum("seed")
+    assert long.values.tolist() == [6, 0]
+
+
+def test_larger_presets_train_every_published_setting():
+    for preset in ("laptop", "paper"):
+        names = {(c["nonlinearity"], c["setting"]) for c in study.PRESETS[preset]}
+        asked = [*wide.AS_RUN, wide.CAPTIONED]
+        assert names == {(kind, name) for kind in ("linear", "relu") for name in asked}
+
+
+def test_deviations_run_as_variances_are_noticed(cells, monkeypatch):
+    task = wide.task
+
+    def run_as_variances(setting):
+        return task(setting.replace("deviation", "variance"))
+
+    monkeypatch.setattr(wide, "task", run_as_variances)
+    changed = [
+        (config, study.cell(config) if config["setting"] == wide.CAPTIONED else arrays)
+        for config, arrays in cells
+    ]
+    wrong = failing(study.gather(changed))
+    assert sum(words.startswith("After 12 epochs") for words in wrong) == 2
+    assert any(words.startswith("The answer of a ReLU network") for words in wrong)
 
 
 def test_the_flow_is_that_of_the_network_in_the_frame_it_sees(data):
@@ -117,15 +148,15 @@ def test_an_error_that_rises_is_noticed(data):
 
 
 def test_another_published_seed_is_noticed(data, monkeypatch):
-    told = {kind: [2 * each for each in values] for kind, values in study.SEED_ERRORS.items()}
-    monkeypatch.setattr(study, "SEED_ERRORS", told)
+    told = {kind: [2 * each for each in values] for kind, values in numbers.SEED_ERRORS.items()}
+    monkeypatch.setattr(numbers, "SEED_ERRORS", told)
     wrong = failing(data)
     assert sum(words.startswith("The published network is not ruled") for words in wrong) == 2
 
 
 def test_swapped_concepts_are_noticed(data):
     swapped = data.assign(learned=data.learned.copy(data=data.learned.values[..., ::-1]))
-    assert sum("half learn" in words for words in failing(swapped)) == 4
+    assert sum("half learn" in words for words in failing(swapped)) == 5
 
 
 def test_it_draws(data):

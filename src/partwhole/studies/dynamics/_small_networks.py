@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -35,6 +36,9 @@ class Network:
     learning_rate : float
     rotated : bool, default False
         Whether the learner sees the concepts in a random orientation.
+    scales_are : {"variances", "deviations"}, default "variances"
+        What the scale of .05 of both concepts is: the published code takes it as a variance, the
+        captions as a standard deviation.
     """
 
     layers: int
@@ -43,9 +47,10 @@ class Network:
     means: tuple[float, float]
     learning_rate: float
     rotated: bool = False
+    scales_are: Literal["variances", "deviations"] = "variances"
 
     def task(self, *, truncated: bool = False) -> StructuredIdentity:
-        """Return the task as it was run: scales taken as variances, a cluster at the origin."""
+        """Return the task: both concepts with a scale of .05, a cluster at the origin."""
         return StructuredIdentity(
             self.means,
             (0.05, 0.05),
@@ -53,7 +58,7 @@ class Network:
             origin=True,
             rotation=0 if self.rotated else None,
             truncation=0.5 * min(self.means) if truncated else None,
-            scales_are="variances",
+            scales_are=self.scales_are,
         )
 
     @property

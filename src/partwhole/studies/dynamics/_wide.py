@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Literal
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -19,34 +20,68 @@ EPOCHS = 40
 BATCHES = 118  # of an epoch: 15,000 samples in batches of 128
 EPOCH = BATCHES * Protocol().rate(DIMENSION)  # in gradient time, .36875
 THRESHOLDS = (0.5, 0.9)
-# The means of both concepts, and the variance of the first; that of the second is .05.
-MAIN = "means 1 and 2, variance 0.05"
-SETTINGS = {
-    MAIN: ((1.0, 2.0), 0.05),
-    "means 1 and 2, variance 0.1": ((1.0, 2.0), 0.1),
-    "means 1 and 2, variance 0.5": ((1.0, 2.0), 0.5),
-    "means 1 and 2, variance 1": ((1.0, 2.0), 1.0),
-    "means 1 and 2, variance 2": ((1.0, 2.0), 2.0),
-    "means 2 and 2, variance 0.05": ((2.0, 2.0), 0.05),
-    "means 3 and 2, variance 0.05": ((3.0, 2.0), 0.05),
-}
+SECOND = 0.05  # the spread of the second concept, whatever that of the first
+Reading = Literal["variances", "deviations"]
+READINGS: tuple[Reading, ...] = ("variances", "deviations")  # as run, as captioned
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Two concepts: their means, the spread of the first, and which measure of spread it is."""
+
+    means: tuple[float, float]
+    spread: float
+    scales_are: Reading = "variances"
+
+    @property
+    def name(self) -> str:
+        """What a cell and a reader call it: "means 1 and 2, variance 0.05"."""
+        return f"{self._means}, {self.scales_are[:-1]} {self.spread:g}"
+
+    @property
+    def words(self) -> str:
+        """The same with both spreads: "means 1 and 2, variances 0.05 and 0.05"."""
+        return f"{self._means}, {self.scales_are} {self.spread:g} and {SECOND:g}"
+
+    @property
+    def variance(self) -> float:
+        """The variance of the first concept, whichever way its spread is read."""
+        return self.spread if self.scales_are == "variances" else self.spread**2
+
+    @property
+    def _means(self) -> str:
+        return f"means {self.means[0]:g} and {self.means[1]:g}"
+
+
+# The captions call the spreads deviations; the published code ran the same numbers as variances.
+_PUBLISHED = (
+    *[((1.0, 2.0), spread) for spread in (0.05, 0.1, 0.5, 1.0, 2.0)],
+    *[((mean, 2.0), 0.05) for mean in (2.0, 3.0)],
+)
+AS_RUN = {each.name: each for each in (Setting(*one, "variances") for one in _PUBLISHED)}
+AS_CAPTIONED = {each.name: each for each in (Setting(*one, "deviations") for one in _PUBLISHED)}
+SETTINGS = AS_RUN | AS_CAPTIONED
+MAIN, CAPTIONED = next(iter(AS_RUN)), next(iter(AS_CAPTIONED))
 
 
 def task(setting: str, *, rotation: int = 0) -> StructuredIdentity:
-    """Return a published setting as it was run: variances, and a cluster at the origin."""
-    means, variance = SETTINGS[setting]
+    """Return a published setting, its spreads read as run or as captioned; one cluster is at 0.
+
+    The published networks had that cluster in either reading: only the spreads are told apart.
+    """
+    known = SETTINGS[setting]
     return StructuredIdentity(
-        means,
-        (variance, 0.05),
+        known.means,
+        (known.spread, SECOND),
         dimension=DIMENSION,
         origin=True,
         rotation=rotation,
-        scales_are="variances",
+        scales_are=known.scales_are,
     )
 
 
 def left_out(trained: Iterable[str]) -> str:
-    """Say which of the published settings are not among those trained."""
+    """Say which of the published settings are not among those trained, in either reading."""
     missing = [setting for setting in SETTINGS if setting not in set(trained)]
     return f" Not trained in this preset: {'; '.join(missing)}." if missing else ""
 

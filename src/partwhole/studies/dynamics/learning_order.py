@@ -16,7 +16,20 @@ from partwhole.studies import _plots as plots
 from partwhole.studies.dynamics import _wide as wide
 from partwhole.studies.dynamics._order_numbers import FIRST_EPOCHS, FLIP, NO_BIAS
 from partwhole.studies.dynamics._order_numbers import claims as claims
-from partwhole.studies.dynamics._wide import BATCHES, EPOCH, EPOCHS, MAIN, SETTINGS, THRESHOLDS
+from partwhole.studies.dynamics._wide import (
+    AS_CAPTIONED,
+    AS_RUN,
+    BATCHES,
+    CAPTIONED,
+    EPOCH,
+    EPOCHS,
+    MAIN,
+    READINGS,
+    SECOND,
+    SETTINGS,
+    THRESHOLDS,
+    Reading,
+)
 from partwhole.studies.dynamics.drawing import concept_space
 from partwhole.tasks import StructuredIdentity
 from partwhole.training import IdentityRuns, Protocol, train_identity
@@ -27,24 +40,27 @@ QUESTION = (
 )
 SOURCE = "Yang et al. (ICLR 2025), theorem on the one-layer model and figures 2a and 2b"
 ANSWER = (
-    "The one with the larger signal, which is its variance plus its squared mean over the number "
-    "of clusters: with enough variance the smaller mean comes first, and at nearly equal signals "
-    "the initial weights decide."
+    "The one with the larger signal, variance plus a third of the squared mean: with means 1 and 2 "
+    "the first leads from a variance of 1.05 as run, a deviation of 1.001 as captioned. At nearly "
+    "equal signals the initial weights decide."
 )
 CAPTION = (
     "Top: answers to the unseen combination (star) as a path through concept space, for three "
     "first means and for several variances of the first concept. Lines: exact theory from the "
     "initial weights of one network; markers: that network after each epoch. Bottom left: "
     "epochs until each concept is learned to 90 %, theory from zero weights (lines) and trained "
-    "networks (markers); dotted: equal signals. Bottom right: the weak concept with and without "
-    "a bias, theory (lines) and the mean of the networks (markers). As run, with a variance of .05 "
-    "where none is told; as captioned, with deviations of .05, not run here."
+    "networks, where they got there (hollow markers); dotted: equal signals as run. Thin lines "
+    "and filled markers there: the spreads of both concepts read as the published captions have "
+    "them, as standard deviations. All else is as the published networks were run, with "
+    "variances, of .05 where none is told. Bottom right: the weak concept with and without a "
+    "bias, theory (lines) and the mean of the networks (markers)."
 )
-REVISION = 1
+REVISION = 2
 BUDGET = 5.0
 
-SWEEP = [name for name, (means, _) in SETTINGS.items() if means == (1.0, 2.0)]
-MEANS = [name for name, (_, variance) in SETTINGS.items() if variance == 0.05]
+SWEEP = [name for name, known in AS_RUN.items() if known.means == (1.0, 2.0)]
+CAPTIONED_SWEEP = [name for name, known in AS_CAPTIONED.items() if known.means == (1.0, 2.0)]
+MEANS = [name for name, known in AS_RUN.items() if known.spread == 0.05]
 # A third of the published number of epochs: by then most concepts are learned to 90 %.
 SHORT = 14
 
@@ -62,11 +78,11 @@ def _cells(seeds: int, settings: list[str], short: int) -> list[Config]:
         if name != MAIN
         for seed in range(seeds)
     ]
-    return [{"part": "population", "variances": np.geomspace(0.05, 2, 21).tolist()}, *trained]
+    return [{"part": "population", "variances": np.geomspace(0.0025, 4, 33).tolist()}, *trained]
 
 
 PRESETS: dict[str, list[Config]] = {
-    "quick": _cells(8, [name for name in SETTINGS if name != SWEEP[1]], SHORT),
+    "quick": _cells(6, [*AS_RUN, CAPTIONED, CAPTIONED_SWEEP[-1]], SHORT),
     "laptop": _cells(8, list(SETTINGS), EPOCHS),
     "paper": _cells(24, list(SETTINGS), EPOCHS),
 }
@@ -76,9 +92,9 @@ def cell(config: Config) -> Arrays:
     return _population(config) if config["part"] == "population" else _network(config)
 
 
-def _flow(variance: float, epochs: np.ndarray, *, bias: bool) -> np.ndarray:
+def _flow(spread: float, epochs: np.ndarray, reading: Reading, *, bias: bool) -> np.ndarray:
     """Return exact answers from zero weights; the axes beyond the concepts don't matter."""
-    asked = StructuredIdentity((1.0, 2.0), (variance, 0.05), origin=True, scales_are="variances")
+    asked = StructuredIdentity((1.0, 2.0), (spread, SECOND), origin=True, scales_are=reading)
     path = one_layer_flow(
         np.zeros((2, 2)),
         asked.second_moment(),
@@ -92,29 +108,39 @@ def _population(config: Config) -> Arrays:
     whole = np.arange(EPOCHS + 1.0)
     fine = np.linspace(0, 60, 12_001)
 
-    def times(variance: float, threshold: float, *, bias: bool) -> np.ndarray:
-        answers = _flow(variance, fine, bias=bias)
+    def times(spread: float, threshold: float, reading: Reading, *, bias: bool) -> np.ndarray:
+        answers = _flow(spread, fine, reading, bias=bias)
         return learning_times(fine, answers / np.array([1.0, 2.0]), threshold)
 
-    def lead(variance: float, threshold: float, bias: bool) -> float:
-        first, second = times(variance, threshold, bias=bias)
+    def lead(spread: float, threshold: float, reading: Reading, bias: bool) -> float:
+        first, second = times(spread, threshold, reading, bias=bias)
         return first - second
 
     first = [
         [
-            learning_times(whole, _flow(variance, whole, bias=bias) / [1, 2], q, interpolate=False)
+            learning_times(
+                whole, _flow(variance, whole, "variances", bias=bias) / [1, 2], q, interpolate=False
+            )
             for q in THRESHOLDS
         ]
         for bias, variance in FIRST_EPOCHS
     ]
     return {
-        "answers": np.stack([_flow(0.05, whole, bias=bias) for bias in (True, False)]),
+        "answers": np.stack([_flow(0.05, whole, "variances", bias=bias) for bias in (True, False)]),
         "first": np.array(first),
-        "sweep": np.stack([times(v, 0.9, bias=True) for v in config["variances"]]),
+        "sweep": np.stack(
+            [
+                [times(v, 0.9, "variances", bias=True) for v in config["variances"]],
+                [times(v**0.5, 0.9, "deviations", bias=True) for v in config["variances"]],
+            ]
+        ),
         "flip": np.array(
             [
-                [brentq(lead, 0.3, 1.9, args=(q, bias), xtol=1e-6) for q in THRESHOLDS]
-                for bias in (True, False)
+                [
+                    [brentq(lead, 0.3, 1.9, args=(q, reading, bias), xtol=1e-6) for q in THRESHOLDS]
+                    for bias in (True, False)
+                ]
+                for reading in READINGS
             ]
         ),
     }
@@ -133,7 +159,7 @@ def _network(config: Config) -> Arrays:
         progress=False,
     )
     trained, theory = wide.answers(runs), _theory(asked, runs)
-    means = SETTINGS[config["setting"] if bias else MAIN][0]
+    means = SETTINGS[config["setting"] if bias else MAIN].means
     both = (trained, theory[: len(steps)])
     return {
         "trained": trained,
@@ -181,8 +207,8 @@ def gather(cells: Cells) -> xr.Dataset:
             "learned": ((*run, "route", "threshold", "concept"), stacked("learned")),
             "answers": (("bias", "whole_epoch", "concept"), exact["answers"]),
             "first": (("case", "threshold", "concept"), exact["first"]),
-            "sweep": (("variance", "concept"), exact["sweep"]),
-            "flip": (("bias", "threshold"), exact["flip"]),
+            "sweep": (("reading", "variance", "concept"), exact["sweep"]),
+            "flip": (("reading", "bias", "threshold"), exact["flip"]),
         },
         coords={
             "setting": names,
@@ -191,6 +217,7 @@ def gather(cells: Cells) -> xr.Dataset:
             "concept": ["first", "second"],
             "route": ["trained", "theory"],
             "threshold": list(THRESHOLDS),
+            "reading": list(READINGS),
             "bias": ["with", "without"],
             "whole_epoch": np.arange(EPOCHS + 1),
             "case": [f"{'bias' if b else 'no bias'}, variance {v:g}" for b, v in FIRST_EPOCHS],
@@ -205,7 +232,7 @@ def gather(cells: Cells) -> xr.Dataset:
         "answers": "exact answers from zero weights",
         "first": "first whole epoch at which concepts are learned, from zero weights",
         "sweep": "epochs until concepts are learned to 90 %, from zero weights",
-        "flip": "variance of the first concept at which the order flips",
+        "flip": "variance or deviation of the first concept at which the order flips",
     }
     for variable, long_name in words.items():
         data[variable].attrs["long_name"] = long_name
@@ -232,29 +259,34 @@ def _draw_paths(ax: Axes, data: xr.Dataset, settings: list[str]) -> None:
     shown = [name for name in settings if name in data.setting]
     for i, name in enumerate(shown):
         one = data.sel(setting=name, seed=seed)
-        concept_space(ax, data.epoch.values, one.theory.values, SETTINGS[name][0], index=i)
+        concept_space(ax, data.epoch.values, one.theory.values, SETTINGS[name].means, index=i)
         marks = one.trained.sel(epoch=whole).values
         ax.plot(*marks.T, **plots.look(i, line=False, markersize=3, markeredgewidth=0.8))
 
 
 def _draw_sweep(ax: Axes, data: xr.Dataset) -> None:
     ax.axvline(FLIP, color=plots.QUIET, linewidth=0.9, linestyle=":")
-    names = [name for name in SWEEP if name in data.setting]
+    sweeps = [name for name in [*SWEEP, *CAPTIONED_SWEEP] if name in data.setting]
     for i, concept in enumerate(("first", "second")):
-        ax.plot(data.variance, data["sweep"].sel(concept=concept), **plots.look(i))
+        run, captioned = data["sweep"].sel(concept=concept, reading=list(READINGS))
+        ax.plot(data.variance, run, **plots.look(i))
+        ax.plot(data.variance, captioned, **plots.look(i, linewidth=0.8, alpha=0.7))
         found = data.learned.sel(route="trained", threshold=0.9, concept=concept)
-        for name in names:
+        for name in sweeps:
             epochs = found.sel(setting=name).values
             epochs = epochs[np.isfinite(epochs)]
-            where = np.full(len(epochs), SETTINGS[name][1])
-            ax.plot(where, epochs, **plots.look(i, line=False, markersize=4))
+            where = np.full(len(epochs), SETTINGS[name].variance)
+            look = plots.look(i, line=False, markersize=4)
+            if name in AS_CAPTIONED:
+                look["markerfacecolor"] = look["color"]
+            ax.plot(where, epochs, **look)
     ax.set(xscale="log", yscale="log", xlabel="variance of the first concept")
     ax.set(ylabel="epochs to 90 %", title="The order flips")
-    ax.set_xticks([0.05, 0.1, 0.5, 1, 2], labels=["0.05", "0.1", "0.5", "1", "2"])
+    ax.set_xticks([0.0025, 0.05, 0.5, 4], labels=["0.0025", "0.05", "0.5", "4"])
     ax.set_yticks([2, 5, 10, 20, 40], labels=["2", "5", "10", "20", "40"])
     ax.minorticks_off()
-    plots.name(ax, 0.13, 27.0, "first", plots.COLOURS[0])
-    plots.name(ax, 0.13, 4.4, "second", plots.COLOURS[1])
+    plots.name(ax, 0.2, 27.0, "first", plots.COLOURS[0])
+    plots.name(ax, 0.004, 3.6, "second", plots.COLOURS[1])
 
 
 def _draw_bias(ax: Axes, data: xr.Dataset) -> None:

@@ -32,7 +32,8 @@ CAPTION = (
     "whole population from the same initial weights (squares), and by over 5 % of the plateau in "
     "stochastic training (triangles); crosses: counted independently under the published "
     "protocol. Right: how far each seed's error rises, in plateaus, by both kinds of training. As "
-    "run, with variances of .05; as captioned, with deviations of .05, not run here."
+    "run, with variances of .05; the studies `dimension` and `low_dimension` lay the captions' "
+    "deviations of .05 beside them."
 )
 REVISION = 1
 BUDGET = 9.0
