@@ -18,7 +18,17 @@ from sklearn.svm import SVC, SVR
 
 from partwhole._checks import InputError
 from partwhole.features import Block, ConjunctionDesign, DenseDesign
-from partwhole.limits import DualTerm, Equal, Margin, Outcome, Quadratic, Tube, least_cost
+from partwhole.limits import (
+    DualTerm,
+    Equal,
+    GroupNorm,
+    L1Norm,
+    Margin,
+    Outcome,
+    Quadratic,
+    Tube,
+    least_cost,
+)
 from partwhole.limits.solvers import minimum_norm
 from partwhole.limits.solvers.sparse_primal import solve_ridge
 
@@ -140,37 +150,6 @@ def test_parts_add_up():
 
 
 @dataclass(frozen=True)
-class GroupLasso:
-    """The sum of the blocks' norms: a cost whose dual is a barrier (no part of the library)."""
-
-    def value(self, design, coefficients):
-        return float(sum(np.linalg.norm(coefficients[b.columns]) for b in design.blocks))
-
-    def _shares(self, design, v):
-        pulled = design.adjoint(v)
-        for block in design.blocks:
-            yield block, pulled[block.columns], 1.0 - np.sum(pulled[block.columns] ** 2)
-
-    def dual(self, design, v):
-        value, gradient, hessian = 0.0, np.zeros_like(v), np.zeros((len(v), len(v)))
-        for block, pulled, left in self._shares(design, v):
-            if left <= 0:
-                return DualTerm(np.inf, gradient, hessian, is_barrier=True)
-            part = design.matrix[:, block.columns]
-            along = part @ pulled
-            value -= np.log(left)
-            gradient = gradient + 2 / left * along
-            hessian = hessian + 2 / left * part @ part.T + 4 / left**2 * np.outer(along, along)
-        return DualTerm(float(value), gradient, hessian, is_barrier=True)
-
-    def primal(self, design, v, barrier):
-        coefficients = np.zeros(design.shape[1])
-        for block, pulled, left in self._shares(design, v):
-            coefficients[block.columns] = 2 * barrier / left * pulled
-        return coefficients
-
-
-@dataclass(frozen=True)
 class Quartic:
     """A smooth cost that is not quadratic: sum of c**4 / 4 (no part of the library)."""
 
@@ -182,7 +161,8 @@ class Quartic:
         root = np.cbrt(pulled)
         curve = 1.0 / (3.0 * np.maximum(root**2, 1e-12))
         hessian = (design.matrix * curve) @ design.matrix.T
-        return DualTerm(float(np.sum(0.75 * root**4)), design.matrix @ root, hessian)
+        value = float(np.sum(0.75 * root**4))
+        return DualTerm(value, design.matrix @ root, lambda: hessian)
 
     def primal(self, design, v, barrier):
         return np.cbrt(design.adjoint(v))
@@ -196,7 +176,9 @@ def singletons(matrix):
 def test_a_barrier_cost_needs_no_change_in_the_core_equal():
     """Blocks of one column make the group norm the l1 norm: against a linear program."""
     matrix, targets, _ = problem(7, n=8, p=20)
-    limit = least_cost(singletons(matrix), targets, GroupLasso(), Equal(), intercept="none")
+    limit = least_cost(singletons(matrix), targets, GroupNorm(), Equal(), intercept="none")
+    alone = least_cost(matrix, targets, L1Norm(), Equal(), intercept="none")
+    assert np.abs(limit.coefficients - alone.coefficients).max() < 1e-9
     both = np.concatenate([matrix, -matrix], axis=1)
     best = linprog(np.ones(40), A_eq=both, b_eq=targets, method="highs")
     assert limit.outcome is Outcome.SOLVED
@@ -208,7 +190,7 @@ def test_a_barrier_cost_needs_no_change_in_the_core_margin():
     matrix, _, labels = problem(8, n=10, p=20)
     blocks = tuple(Block(j, 4 * j, 4 * j + 4) for j in range(5))
     design = DenseDesign(matrix, blocks)
-    limit = least_cost(design, labels, GroupLasso(), Margin(), intercept="none")
+    limit = least_cost(design, labels, GroupNorm(), Margin(), intercept="none")
     c = cp.Variable(20)
     norm = sum(cp.norm(c[4 * j : 4 * j + 4]) for j in range(5))
     best = cp.Problem(cp.Minimize(norm), [cp.multiply(labels, matrix @ c) >= 1]).solve(
@@ -357,7 +339,7 @@ def conic(matrix, y, power, fit, intercept):
 
 @pytest.mark.parametrize("intercept", ["none", "free", 0.7])
 @pytest.mark.parametrize("slack", [0.0, 0.3])
-@pytest.mark.parametrize(("cost", "power"), [(Quartic(), 4), (GroupLasso(), 1)])
+@pytest.mark.parametrize(("cost", "power"), [(Quartic(), 4), (GroupNorm(), 1)])
 def test_other_costs_with_slack_and_intercepts_equal_clarabel(cost, power, slack, intercept):
     matrix, targets, _ = problem(9, n=6, p=15)
     for fit in (Equal(slack), Tube(0.3, slack)):
@@ -374,7 +356,7 @@ def test_other_costs_with_slack_and_intercepts_equal_clarabel(cost, power, slack
 def test_a_barrier_cost_with_margin_slack_and_intercepts_equals_clarabel(intercept):
     matrix, _, labels = problem(9, n=6, p=15)
     fit = Margin(0.3)
-    limit = least_cost(singletons(matrix), labels, GroupLasso(), fit, intercept=intercept)
+    limit = least_cost(singletons(matrix), labels, GroupNorm(), fit, intercept=intercept)
     best, constant = conic(matrix, labels, 1, fit, intercept)
     assert limit.outcome is Outcome.SOLVED
     assert abs(limit.value - best) < 1e-6 * best

@@ -6,6 +6,8 @@ from partwhole.features.design import Block as Block
 from partwhole.features.design import DenseDesign as DenseDesign
 from partwhole.features.design import Design as Design
 from partwhole.features.design import as_design as as_design
+from partwhole.features.design import weighted_gram as weighted_gram
+from partwhole.features.multitask import multitask_design as multitask_design
 from partwhole.features.order_kernel import OrderKernel as OrderKernel
 from partwhole.features.overlap import OverlapKernel as OverlapKernel
 from partwhole.features.overlap import deep_limit as deep_limit
@@ -27,5 +29,7 @@ __all__ = [
     "deep_limit",
     "kernel_spectrum",
     "moebius",
+    "multitask_design",
+    "weighted_gram",
     "zeta",
 ]

@@ -224,10 +224,16 @@ class ConjunctionDesign:
                 out[block.columns, k] = sums[1:]
         return out.reshape(self.shape[1], *multipliers.shape[1:])
 
-    def gram(self, block: Block) -> Float[np.ndarray, "n n"]:
-        """Return 1 where two rows share this block's conjunction."""
+    def gram(
+        self, block: Block, weights: Float[np.ndarray, " b"] | None = None
+    ) -> Float[np.ndarray, "n n"]:
+        """Return 1, or the conjunction's weight, where two rows share one of this block."""
         index = self.index[self.blocks.index(block)]
-        return ((index[:, None] == index[None, :]) & (index[:, None] >= 0)).astype(float)
+        shared = ((index[:, None] == index[None, :]) & (index[:, None] >= 0)).astype(float)
+        if weights is None:
+            return shared
+        # A zero at the end is what index -1 meets.
+        return shared * np.append(weights, 0.0)[index]
 
     def toarray(self) -> Float[np.ndarray, "n p"]:
         """Return the indicators as a dense matrix, for checks and small tasks."""

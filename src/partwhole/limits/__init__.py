@@ -6,7 +6,12 @@ from partwhole.limits.addition import effective_salience as effective_salience
 from partwhole.limits.addition import memorization_leak as memorization_leak
 from partwhole.limits.costs import Cost as Cost
 from partwhole.limits.costs import DualTerm as DualTerm
+from partwhole.limits.costs import GroupNorm as GroupNorm
+from partwhole.limits.costs import HyperbolicEntropy as HyperbolicEntropy
+from partwhole.limits.costs import L1Norm as L1Norm
 from partwhole.limits.costs import Quadratic as Quadratic
+from partwhole.limits.diagonal import DiagonalWeights as DiagonalWeights
+from partwhole.limits.finetuning import linear_probing as linear_probing
 from partwhole.limits.fits import Equal as Equal
 from partwhole.limits.fits import Margin as Margin
 from partwhole.limits.fits import Tube as Tube
@@ -17,9 +22,22 @@ from partwhole.limits.kernel_machines import max_margin as max_margin
 from partwhole.limits.least_cost import least_cost as least_cost
 from partwhole.limits.limit import Limit as Limit
 from partwhole.limits.limit import Outcome as Outcome
+from partwhole.limits.many import least_costs as least_costs
 from partwhole.limits.order_sweep import OrderSweep as OrderSweep
 from partwhole.limits.order_sweep import interpolate_orders as interpolate_orders
 from partwhole.limits.ordering import transitive_ranks as transitive_ranks
+from partwhole.limits.penalties.finetuning import finetuning_penalty as finetuning_penalty
+from partwhole.limits.penalties.finetuning import finetuning_price as finetuning_price
+from partwhole.limits.penalties.hyperbolic import hyperbolic_entropy as hyperbolic_entropy
+from partwhole.limits.penalties.hyperbolic import hyperbolic_price as hyperbolic_price
+from partwhole.limits.penalties.multitask import multitask_penalty as multitask_penalty
+from partwhole.limits.penalties.profile import PenaltyProfile as PenaltyProfile
+from partwhole.limits.penalties.regimes import regime as regime
+from partwhole.limits.penalties.relu import relu_penalty as relu_penalty
+from partwhole.limits.penalties.rescaling import Rescaling as Rescaling
+from partwhole.limits.penalties.rescaling import suggest_rescaling as suggest_rescaling
+from partwhole.limits.penalties.transitions import ratio_at_order as ratio_at_order
+from partwhole.limits.penalties.transitions import transition_width as transition_width
 from partwhole.limits.proofs.ambiguity import Ambiguity as Ambiguity
 from partwhole.limits.proofs.certificates import Certificate as Certificate
 from partwhole.limits.proofs.certificates import rectangles as rectangles
@@ -42,13 +60,19 @@ __all__ = [
     "Cost",
     "Derivation",
     "Determination",
+    "DiagonalWeights",
     "DualTerm",
     "Equal",
+    "GroupNorm",
+    "HyperbolicEntropy",
+    "L1Norm",
     "Limit",
     "Margin",
     "OrderSweep",
     "Outcome",
+    "PenaltyProfile",
     "Quadratic",
+    "Rescaling",
     "Solvability",
     "TaskLimit",
     "Tube",
@@ -56,18 +80,30 @@ __all__ = [
     "determination",
     "effective_salience",
     "epsilon_svr",
+    "finetuning_penalty",
+    "finetuning_price",
+    "hyperbolic_entropy",
+    "hyperbolic_price",
     "interpolate",
     "interpolate_orders",
     "interpolation_sweep",
     "invariance_margin",
     "least_cost",
+    "least_costs",
+    "linear_probing",
     "margin_sweep",
     "max_margin",
     "memorization_leak",
+    "multitask_penalty",
     "partial_exposure_margin",
+    "ratio_at_order",
     "rectangles",
+    "regime",
+    "relu_penalty",
     "shortcut_boundary",
     "shortcut_margin",
     "solvability",
+    "suggest_rescaling",
+    "transition_width",
     "transitive_ranks",
 ]

@@ -19,7 +19,7 @@ from partwhole._checks import require
 from partwhole._types import Real
 from partwhole.features.conjunctions import ConjunctionDesign
 from partwhole.features.design import Design, as_design
-from partwhole.limits.costs import Cost, Quadratic
+from partwhole.limits.costs import Cost, DualTerm, Quadratic
 from partwhole.limits.fits import Equal, Fit
 from partwhole.limits.limit import Limit, Outcome
 from partwhole.limits.solvers import active_set, dual_newton, sparse_primal
@@ -356,7 +356,7 @@ def _linear(
     border = _border(intercept, n)
     q = border.columns.shape[1]
     system = np.zeros((n + q, n + q))
-    system[:n, :n] = cost.dual(design, np.zeros(n)).hessian + np.diag(_slack(fit, n))
+    system[:n, :n] = cost.dual(design, np.zeros(n)).hessian() + np.diag(_slack(fit, n))
     system[:n, n:], system[n:, :n] = border.columns, border.columns.T
     system[n:, n:] = -border.penalty * np.eye(q)
     right = np.concatenate([targets, np.zeros((q, *targets.shape[1:]))])
@@ -388,7 +388,7 @@ def _newton(
     """Solve any convex cost and fit in the dual."""
     n = design.shape[0]
     first = cost.dual(design, np.zeros(n))
-    ridge = np.diag(_slack(fit, n))
+    slack = _slack(fit, n)
     border = _border(intercept, n)
     one_sided = fit.one_sided(targets)
     if one_sided is not None and intercept == "free":
@@ -400,7 +400,7 @@ def _newton(
                 Outcome.SOLVED,
             )  # fmt: skip
     if first.is_quadratic and one_sided is not None:
-        hessian = (first.hessian + ridge)[None]
+        hessian = (first.hessian() + np.diag(slack))[None]
         scale = float(np.trace(hessian[0])) / n or 1.0
         unit = float(np.abs(one_sided.bounds).max()) or 1.0
         solution = active_set.solve_one_sided(
@@ -417,22 +417,28 @@ def _newton(
         )
         return _from_dual(design, targets, cost, fit, intercept, solution)
 
-    def term(v: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        found = cost.dual(design, v[0])
-        share = weight[0] if found.is_barrier else 1.0
-        pulled = ridge @ v[0]
-        return (
-            np.array([share * found.value + 0.5 * v[0] @ pulled]),
-            (share * found.gradient + pulled)[None],
-            (share * found.hessian + ridge)[None],
+    def term(v: np.ndarray, weight: float) -> DualTerm:
+        at = cost.dual(design, v)
+        share = weight if at.is_barrier else 1.0
+        return replace(
+            at,
+            value=share * at.value + 0.5 * float(slack @ v**2),
+            gradient=share * at.gradient + slack * v,
+            hessian=lambda: share * at.hessian() + np.diag(slack),
         )
 
     # Nearer its boundary a barrier's distance to it, and with it the coefficients, lose digits.
-    limits = {"max_steps": max_steps, "tolerance": max(tolerance, 1e-8)}
+    least = 1e-8 if first.is_barrier or one_sided is not None else 0.0
+    limits = {"max_steps": max_steps, "tolerance": max(tolerance, least)}
     if one_sided is None:
         solution = dual_newton.damped_newton(
-            term, targets[None], border, has_barrier=first.is_barrier, **limits
+            term, targets, border, has_barrier=first.is_barrier, **limits
         )
+        if not (solution.solved[0] or np.any(slack > 0)):
+            # Multipliers run off where no coefficients fit; the quadratic cost tells it exactly.
+            plain = _linear(design, targets, Quadratic(), fit, intercept)
+            if plain.outcome is Outcome.INFEASIBLE:
+                return replace(plain, steps=solution.steps)
     else:
         solution = dual_newton.one_sided_newton(term, one_sided, border, **limits)
     return _from_dual(design, targets, cost, fit, intercept, solution)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
@@ -9,6 +10,11 @@ import numpy as np
 from jaxtyping import Float
 
 from partwhole.features.design import Design
+
+
+def anywhere(direction: np.ndarray) -> float:
+    """Trust the quadratic model at any distance."""
+    return np.inf
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,7 +26,11 @@ class DualTerm:
     value : float
         Infinite outside the domain.
     gradient : float array, shape (n,)
-    hessian : float array, shape (n, n)
+    hessian : callable
+        Returns the second derivatives, shape (n, n); a search along a line does without.
+    reach : callable, optional
+        Takes a direction, shape (n,), and returns how many times its length the quadratic model
+        may be trusted; any number by default.
     is_quadratic : bool, default False
         The Hessian does not depend on v, so one call tells all.
     is_barrier : bool, default False
@@ -30,7 +40,8 @@ class DualTerm:
 
     value: float
     gradient: Float[np.ndarray, " n"]
-    hessian: Float[np.ndarray, "n n"]
+    hessian: Callable[[], Float[np.ndarray, "n n"]]
+    reach: Callable[[np.ndarray], float] = anywhere
     is_quadratic: bool = False
     is_barrier: bool = False
 

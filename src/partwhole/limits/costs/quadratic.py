@@ -62,7 +62,8 @@ class Quadratic:
         """Return half the kernel's quadratic form."""
         kernel = self.kernel(design)
         gradient = kernel @ multipliers
-        return DualTerm(0.5 * float(multipliers @ gradient), gradient, kernel, is_quadratic=True)
+        half = 0.5 * float(multipliers @ gradient)
+        return DualTerm(half, gradient, lambda: kernel, is_quadratic=True)
 
     def primal(
         self, design: Design, multipliers: Float[np.ndarray, "n *k"], barrier: float = 0.0

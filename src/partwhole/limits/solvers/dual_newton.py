@@ -8,7 +8,8 @@ fits. Columns of cost zero (a free intercept) appear only as :math:`Z^T v = 0`, 
 is the intercept; with a penalty :math:`\tfrac12 \lambda b^2` it is :math:`Z^T v = \lambda b`.
 Derived here; the interior-point steps follow Mehrotra's predictor-corrector.
 
-Arrays carry a leading batch axis B: many problems of one size are solved at once.
+Solutions and quadratic problems carry a leading batch axis B: many of one size are solved at
+once.
 """
 
 from __future__ import annotations
@@ -19,13 +20,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from partwhole.limits.costs._cost import DualTerm
 from partwhole.limits.fits import OneSided
 
 EPS = float(np.finfo(float).eps)
 
-# From multipliers (B, n): value (B,), gradient (B, n) and Hessian (B, n, n) of the smooth part,
-# the slack included, at a barrier weight.
-Term = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray, np.ndarray]]
+# From multipliers (n,) and a barrier weight: the smooth part, the slack included.
+Term = Callable[[np.ndarray, float], DualTerm]
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,73 +102,87 @@ class Border:
 
 def damped_newton(
     term: Term,
-    targets: Float[np.ndarray, "B n"],
+    targets: Float[np.ndarray, " n"],
     border: Border,
     *,
-    start: Float[np.ndarray, "B n"] | None = None,
+    start: Float[np.ndarray, " n"] | None = None,
     has_barrier: bool,
     max_steps: int,
     tolerance: float,
 ) -> DualSolution:
     """Minimise ``term(v) - targets v`` beside the border's columns.
 
-    Newton steps are halved until the objective falls; a barrier's weight falls from 1 each time
-    its minimum is near, and the last minimum is found closely.
+    Newton steps are cut to where the term's quadratic model may be trusted, and then halved
+    until the objective falls; a barrier's weight falls from 1 each time its minimum is near,
+    and the last minimum is found closely.
 
     Parameters
     ----------
     term : callable
         The convex part, infinite outside its domain.
-    targets : float array, shape (B, n)
+    targets : float array, shape (n,)
     border : Border
-    start : float array, shape (B, n), keyword-only, optional
+    start : float array, shape (n,), keyword-only, optional
         A point of the domain; 0 by default.
     has_barrier : bool, keyword-only
         Whether the term depends on the barrier weight.
     max_steps : int, keyword-only
     tolerance : float, keyword-only
-        On the Newton decrement relative to the targets, and on the barrier's share of the gap.
+        On the misfit relative to the targets; with a barrier, on its share of the gap.
 
     Returns
     -------
     DualSolution
+        For a batch of one.
     """
-    batch, n = targets.shape
-    v = np.zeros((batch, n)) if start is None else np.array(start)
-    b = np.zeros((batch, border.columns.shape[1]))
-    weight = np.ones(batch) if has_barrier else np.zeros(batch)
-    scale = 1.0 + np.abs(targets).max(axis=1)
-    solved = np.zeros(batch, dtype=bool)
-    steps = 0
-    for _ in range(max_steps):
+    n, weight = len(targets), 1.0 if has_barrier else 0.0
+    v = np.zeros(n) if start is None else np.array(start)
+    b = np.zeros(border.columns.shape[1])
+    size = float(np.abs(targets).max(initial=0.0))
+    here, solved, steps, before = term(v, weight), False, 0, np.inf
+    while steps < max_steps:
         steps += 1
-        value, gradient, hessian = term(v, weight)
-        residual = gradient + b @ border.columns.T - targets
-        hessian = hessian + 1e-15 * np.trace(hessian, axis1=1, axis2=2)[:, None, None] * np.eye(n)
-        direction, shift = border.solve(hessian, -residual, -border.missing(v, b))
-        decrement = np.einsum("Bn,Bnm,Bm->B", direction, hessian, direction)
-        decrement = decrement + 2.0 * border.cost(direction)
-        length = np.ones(batch)
-        objective = value + border.cost(v) - np.einsum("Bn,Bn->B", targets, v)
-        for _ in range(60):
-            trial = v + length[:, None] * direction
-            risen = term(trial, weight)[0] + border.cost(trial)
-            risen = risen - np.einsum("Bn,Bn->B", targets, trial)
-            worse = ~(risen <= objective - 0.1 * length * decrement + 1e-13 * (1 + abs(objective)))
-            if not worse.any():
-                break
-            length[worse] *= 0.5
-        v = v + length[:, None] * direction
-        b = b + length[:, None] * shift
-        last = weight * n <= tolerance
-        near = np.where(last, 1e-10, 1e-3) * weight if has_barrier else (tolerance * scale) ** 2
-        centred = decrement <= near
-        solved = centred & (last if has_barrier else True)
-        if solved.all():
+        residual = here.gradient + border.columns @ b - targets
+        missing = border.missing(v[None], b[None])[0]
+        misfit = max(np.abs(each).max(initial=0.0) for each in (residual, missing))
+        # What a full step no longer lowers is rounding.
+        rounding = misfit <= 1e-9 * size and misfit > 0.5 * before
+        if not has_barrier and (misfit <= tolerance * size or rounding):
+            solved = True
             break
+        before = misfit
+        hessian = here.hessian()
+        hessian = hessian + 1e-15 * np.trace(hessian) * np.eye(n)
+        moved, shifted = border.solve(hessian[None], -residual[None], -missing[None])
+        direction, shift = moved[0], shifted[0]
+        decrement = float(direction @ hessian @ direction) + 2.0 * float(border.cost(moved)[0])
+
+        def objective(at: DualTerm, v: np.ndarray) -> float:
+            return at.value + float(border.cost(v[None])[0]) - float(targets @ v)
+
+        now = objective(here, v)
+        noise = 1e-13 * (abs(here.value) + abs(float(targets @ v)))
+        length = min(1.0, here.reach(direction))
+        for _ in range(60):
+            there = term(v + length * direction, weight)
+            if objective(there, v + length * direction) <= now - 0.1 * length * decrement + noise:
+                break
+            length *= 0.5
+        else:
+            break
+        v, b, here = v + length * direction, b + length * shift, there
         if has_barrier:
-            weight = np.where(centred & ~last, 0.2 * weight, weight)
-    return DualSolution(v, b, weight, steps, solved, np.zeros(batch, dtype=bool))
+            last = weight * n <= tolerance
+            centred = decrement <= (1e-10 if last else 1e-3) * weight
+            solved = centred and last
+            if solved:
+                break
+            if centred:
+                weight *= 0.2
+                here = term(v, weight)
+    return DualSolution(
+        v[None], b[None], np.array([weight]), steps, np.array([solved]), np.zeros(1, dtype=bool)
+    )
 
 
 def one_sided_newton(
@@ -192,29 +207,38 @@ def one_sided_newton(
     Returns
     -------
     DualSolution
+        For a batch of one.
     """
     rows, signs, bounds = constraints.rows, constraints.signs, constraints.bounds
     n, m = len(border.columns), len(rows)
 
-    def signed(x: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        value, gradient, hessian = term(spread(x, rows, signs, n), weight)
+    def signed(x: np.ndarray, weight: float) -> DualTerm:
         if not np.all(x > 0):
-            return np.full(len(x), np.inf), np.zeros_like(x), np.zeros((len(x), m, m))
-        value = value - weight * np.log(x).sum(axis=1)
-        gradient = signs * gradient[:, rows] - weight[:, None] / x
-        hessian = signs[:, None] * hessian[:, rows][:, :, rows] * signs
-        hessian[:, np.arange(m), np.arange(m)] += weight[:, None] / x**2
-        return value, gradient, hessian
+            return DualTerm(np.inf, np.zeros(m), lambda: np.zeros((m, m)))
+        at = term(spread(x[None], rows, signs, n)[0], weight)
+
+        def hessian() -> np.ndarray:
+            curved = signs[:, None] * at.hessian()[rows][:, rows] * signs
+            curved[np.arange(m), np.arange(m)] += weight / x**2
+            return curved
+
+        def reach(direction: np.ndarray) -> float:
+            edge = float(longest_step(x[None], direction[None])[0, 0])
+            whole = 1.0 if edge == 1.0 else 0.99 * edge
+            return min(whole, at.reach(spread(direction[None], rows, signs, n)[0]))
+
+        value = at.value - weight * float(np.log(x).sum())
+        return DualTerm(value, signs * at.gradient[rows] - weight / x, hessian, reach)
 
     # Equal shares of both signs are orthogonal to an intercept.
     share = np.where(signs > 0, max(int(np.sum(signs > 0)), 1), max(int(np.sum(signs < 0)), 1))
-    start = ((1.0 + np.abs(bounds).max()) / share)[None]
+    start = (1.0 + np.abs(bounds).max()) / share
     # v = 0 lies in every domain, so a small enough start does too.
-    while not np.isfinite(signed(start, np.ones(1))[0][0]):
+    while not np.isfinite(signed(start, 1.0).value):
         start = 0.5 * start
     found = damped_newton(
         signed,
-        bounds[None],
+        bounds,
         border.signed(constraints),
         start=start,
         has_barrier=True,

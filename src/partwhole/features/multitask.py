@@ -1,0 +1,54 @@
+"""Several tasks that share their features: one block for each feature, a column for each task."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from jaxtyping import Float
+
+from partwhole._checks import require
+from partwhole.features.design import Block, DenseDesign
+
+
+def multitask_design(inputs: Sequence[Float[np.ndarray, "_ _"]]) -> DenseDesign:
+    """Lay several tasks' inputs out so that a feature's coefficients in all tasks are one block.
+
+    Parameters
+    ----------
+    inputs : sequence of float arrays, shapes (n_t, d)
+        Of each of k tasks, in the same d features.
+
+    Returns
+    -------
+    DenseDesign
+        Shape (sum of n_t, k d). A task's rows see its own columns alone; coefficients reshaped
+        to (d, k) hold a column for each task. Blocks are labelled 0 to d - 1.
+
+    Raises
+    ------
+    InputError
+        For no task, and for tasks in different features.
+
+    Examples
+    --------
+    >>> design = multitask_design([np.array([[1.0, 2.0]]), np.array([[3.0, 4.0]])])
+    >>> design.matrix.astype(int).tolist()
+    [[1, 0, 2, 0], [0, 3, 0, 4]]
+    """
+    tasks = [np.atleast_2d(np.asarray(each, dtype=float)) for each in inputs]
+    widths = sorted({each.shape[1] for each in tasks})
+    require(
+        len(widths) == 1,
+        "tasks share their features",
+        f"tasks in {' and '.join(map(str, widths))} features" if widths else "no task",
+        "pass one array of inputs for each task, all with the same columns",
+    )
+    k, d = len(tasks), widths[0]
+    matrix = np.zeros((sum(map(len, tasks)), d, k))
+    row = 0
+    for task, each in enumerate(tasks):
+        matrix[row : row + len(each), :, task] = each
+        row += len(each)
+    blocks = tuple(Block(feature, k * feature, k * (feature + 1)) for feature in range(d))
+    return DenseDesign(matrix.reshape(len(matrix), d * k), blocks)

@@ -1,0 +1,230 @@
+r"""Hyperbolic entropy: the cost by which gradient flow in a diagonal network chooses its end."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from jaxtyping import Float
+
+from partwhole._checks import require
+from partwhole._types import Number, Real
+from partwhole.features.design import Design, weighted_gram
+from partwhole.limits.costs._cost import DualTerm
+from partwhole.limits.diagonal import DiagonalWeights
+from partwhole.limits.penalties._widths import widths
+
+# Outputs grow with exp(a): where a step adds more than this to any a, the model says nothing.
+TRUSTED = 6.0
+LARGEST = 600.0  # cosh stays finite
+
+
+@dataclass(frozen=True, eq=False)
+class HyperbolicEntropy:
+    r"""Prefer what gradient flow in a two-layer diagonal linear network prefers.
+
+    .. math:: R(\beta) = \sum_d \int_{\beta_d(0)}^{\beta_d}
+                         \tfrac12 \left[\operatorname{asinh}\frac{2 b}{k_d} - \delta_d\right] db,
+              \qquad R^*(u) = \sum_d \tfrac{k_d}{4}
+                         \left[\cosh(2 u_d + \delta_d) - \cosh \delta_d\right],
+
+    which is the Bregman divergence of the hyperbolic entropy from the coefficients at the start,
+    :math:`\beta_d(0) = \tfrac{k_d}{2} \sinh \delta_d`.
+
+    Parameters
+    ----------
+    width : float or float array, shape (p,)
+        k, above 0: a coefficient well below it costs its square (lazy learning), one well above
+        it about its size (rich learning).
+    tilt : float or float array, shape (p,), default 0
+        :math:`\delta`: towards which sign a coefficient leans from the start.
+
+    Raises
+    ------
+    InputError
+        For widths that are not above 0, and for numbers that are not finite.
+
+    Notes
+    -----
+    Exact for any initial weights, when gradient flow ends at a loss of zero: over time t a
+    feature's coefficient is :math:`\beta_d = \tfrac{k_d}{2} \sinh(2 s_d + \delta_d)` with
+    :math:`s = -\int_0^t \partial L / \partial \beta`, and s stays in the span of the rows that
+    were seen, so that :math:`s = A^T v` is the stationarity of this cost. Derived here; for
+    pathways that begin alike it is that of Azulay et al. (ICML 2021), without a start Woodworth
+    et al. (COLT 2020). From weights that all are alpha, :math:`k = 4 \alpha^2`. The minimum l2
+    norm (`Quadratic`) and the minimum l1 norm (`L1Norm`) are its ends at large and small k.
+
+    Examples
+    --------
+    >>> from partwhole.limits import Equal, least_cost
+    >>> inputs, targets = np.array([[1.0, 2.0]]), np.array([2.0])
+    >>> for width in (100.0, 1e-9):
+    ...     cost = HyperbolicEntropy(width)
+    ...     limit = least_cost(inputs, targets, cost, Equal(), intercept="none")
+    ...     print(limit.coefficients.round(3))
+    [0.4 0.8]
+    [0. 1.]
+    """
+
+    width: Number
+    tilt: Number = 0.0
+
+    def __post_init__(self) -> None:
+        width, tilt = np.asarray(self.width, dtype=float), np.asarray(self.tilt, dtype=float)
+        positive = np.isfinite(width) & (width > 0)
+        require(
+            width.ndim <= 1 and bool(positive.all()),
+            "widths are finite numbers above 0, one or one for each feature",
+            f"{int(np.sum(~positive))} of {width.size} that are not, {width.ndim} axes"
+            if width.ndim
+            else f"{self.width}",
+            "begin from weights above 0, or take the cost L1Norm, the limit of small widths",
+        )
+        require(
+            tilt.ndim <= 1 and bool(np.isfinite(tilt).all()),
+            "tilts are finite numbers, one or one for each feature",
+            f"{int(np.sum(~np.isfinite(tilt)))} that are not, {tilt.ndim} axes",
+            "0 begins from a coefficient of 0",
+        )
+
+    @classmethod
+    def from_weights(cls, weights: DiagonalWeights) -> HyperbolicEntropy:
+        r"""Return the cost that belongs to the initial weights of one network.
+
+        Parameters
+        ----------
+        weights : DiagonalWeights
+            Of one task, shape (d,).
+
+        Returns
+        -------
+        HyperbolicEntropy
+
+        Raises
+        ------
+        InputError
+            Where a pathway's layers begin equal or opposite in size in a way that leaves a
+            coefficient only one sign, the width being 0.
+
+        Notes
+        -----
+        :math:`k = \sqrt{A B}` and :math:`\delta = \tfrac12 \ln(A / B)` with
+        :math:`A = (w_+ + v_+)^2 + (w_- - v_-)^2` and :math:`B = (w_+ - v_+)^2 + (w_- + v_-)^2`.
+        Derived here.
+        """
+        w, v, m, u = (np.asarray(each, dtype=float) for each in weights)
+        up, down = np.hypot(w + v, m - u), np.hypot(w - v, m + u)
+        with np.errstate(divide="ignore"):
+            tilt = np.log(up) - np.log(down)
+        return cls(up * down, np.where(up * down > 0, tilt, 0.0))
+
+    @classmethod
+    def after_finetuning(
+        cls,
+        pretrained: Float[np.ndarray, " d"],
+        *,
+        readout_scale: Real,
+        init_scale: Real,
+        rescale: Real = 1.0,
+        formula: Literal["exact", "published"] = "exact",
+    ) -> HyperbolicEntropy:
+        r"""Return the cost of finetuning a network that was pretrained perfectly.
+
+        Parameters
+        ----------
+        pretrained : float array, shape (d,)
+            Coefficients of the auxiliary task, :math:`\beta_{aux}`.
+        readout_scale : float, keyword-only
+            :math:`\gamma`, to which the readout is reset, at least 0.
+        init_scale : float, keyword-only
+            :math:`\alpha`, from which pretraining began, at least 0.
+        rescale : float, keyword-only, default 1
+            c, by which the first layer is multiplied in between.
+        formula : {"exact", "published"}, keyword-only, default "exact"
+            "exact" for the network as it is trained; "published" for the penalty of the paper,
+            :math:`k = 2(c^2 |\beta_{aux}| + \gamma^2)` without a tilt, which belongs to a
+            network whose two pathways were made alike.
+
+        Returns
+        -------
+        HyperbolicEntropy
+
+        Raises
+        ------
+        InputError
+            For scales below 0, both 0, and a rescaling that is not above 0.
+
+        Notes
+        -----
+        .. math:: k^2 = c^4 \beta_{aux}^2 + 4 (\gamma^2 + c^2 \alpha^2)^2,
+
+        derived here; "published" is Lippl & Lindsey (NeurIPS 2024), the penalty of finetuning.
+        """
+        return cls(
+            *widths(
+                pretrained,
+                readout_scale=readout_scale,
+                init_scale=init_scale,
+                rescale=rescale,
+                formula=formula,
+            )
+        )
+
+    @property
+    def start(self) -> np.ndarray:
+        """Return the coefficients that cost nothing: those learning starts from."""
+        return 0.5 * np.asarray(self.width) * np.sinh(self.tilt)
+
+    def value(self, design: Design, coefficients: Float[np.ndarray, " p"]) -> float:
+        """Return the cost of coefficients."""
+        k, tilt = self._of(design)
+        half = 0.5 * k
+        # Without the cancellation of sqrt(beta^2 + half^2) - half.
+        curved = coefficients**2 / (np.hypot(coefficients, half) + half)
+        bent = coefficients * (np.arcsinh(coefficients / half) - tilt) - curved
+        return float(np.sum(0.5 * bent + half * np.sinh(0.5 * tilt) ** 2))
+
+    def dual(self, design: Design, multipliers: Float[np.ndarray, " n"]) -> DualTerm:
+        """Return the conjugate; beyond the largest exponentials it counts as infinite."""
+        k, tilt = self._of(design)
+        moved = 2.0 * design.adjoint(multipliers)
+        a = moved + tilt
+        if not np.abs(a).max(initial=0.0) <= LARGEST:
+            nowhere = np.zeros(design.shape[0])
+            return DualTerm(np.inf, nowhere, lambda: np.zeros((len(nowhere), len(nowhere))))
+        weights = k * np.cosh(a)
+        # cosh(a) - cosh(tilt), which cancels where little has moved.
+        rise = 2.0 * np.sinh(0.5 * (a + tilt)) * np.sinh(0.5 * moved)
+
+        def hessian() -> np.ndarray:
+            return weighted_gram(design, weights)
+
+        def reach(direction: np.ndarray) -> float:
+            longest = 2.0 * float(np.abs(design.adjoint(direction)).max(initial=0.0))
+            return TRUSTED / longest if longest > 0 else np.inf
+
+        gradient = design @ (0.5 * k * np.sinh(a))
+        return DualTerm(0.25 * float(np.sum(k * rise)), gradient, hessian, reach)
+
+    def primal(
+        self, design: Design, multipliers: Float[np.ndarray, " n"], barrier: float = 0.0
+    ) -> Float[np.ndarray, " p"]:
+        r"""Return :math:`\beta = \tfrac{k}{2} \sinh(2 A^T v + \delta)`."""
+        k, tilt = self._of(design)
+        return 0.5 * k * np.sinh(2.0 * design.adjoint(multipliers) + tilt)
+
+    def _of(self, design: Design) -> tuple[np.ndarray, np.ndarray]:
+        """Return width and tilt of every feature of a design."""
+        p = design.shape[1]
+        sizes = sorted({np.size(each) for each in (self.width, self.tilt) if np.ndim(each)} - {p})
+        require(
+            not sizes,
+            "widths and tilts are one number or one for each feature",
+            f"{sizes[0] if sizes else 0} for {p} features",
+            "give as many as the design has columns",
+        )
+        return (
+            np.broadcast_to(np.asarray(self.width, dtype=float), (p,)),
+            np.broadcast_to(np.asarray(self.tilt, dtype=float), (p,)),
+        )

@@ -1,0 +1,178 @@
+r"""Diagonal linear networks: their weights, pretrained and at the start of finetuning.
+
+A two-layer diagonal network has two pathways, one for either sign of each coefficient:
+
+.. math:: f(x) = \sum_d \beta_d x_d, \qquad \beta = w_+ \circ v_+ - w_- \circ v_- ,
+
+with a hidden layer w and a readout v (Lippl & Lindsey, NeurIPS 2024).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+
+from partwhole._checks import is_finite, require, whole
+from partwhole._types import Real
+
+
+class DiagonalWeights(NamedTuple):
+    """Hold the weights of a diagonal linear network, or of many along leading axes.
+
+    Parameters
+    ----------
+    hidden_plus, hidden_minus : float arrays, shape (..., d)
+        The first layer.
+    readout_plus, readout_minus : float arrays, shape (..., d)
+        The second layer; (k, d) where k tasks share one first layer.
+
+    Examples
+    --------
+    >>> weights = DiagonalWeights.pretrained([1.0, 0.0], init_scale=0.1)
+    >>> weights.coefficients.round(9).tolist()
+    [1.0, 0.0]
+    """
+
+    hidden_plus: np.ndarray
+    readout_plus: np.ndarray
+    hidden_minus: np.ndarray
+    readout_minus: np.ndarray
+
+    @property
+    def coefficients(self) -> np.ndarray:
+        """Return what the network computes, beta; shape (..., d), or (..., k, d)."""
+        return self.hidden_plus * self.readout_plus - self.hidden_minus * self.readout_minus
+
+    @classmethod
+    def constant(
+        cls, dimension: int, scale: Real, *, n_tasks: int | None = None
+    ) -> DiagonalWeights:
+        """Set all weights to one number, as training from scratch starts.
+
+        Parameters
+        ----------
+        dimension : int
+        scale : float
+            Alpha, above 0.
+        n_tasks : int, keyword-only, default None
+            With a number k, readouts for k tasks, shape (k, d).
+
+        Returns
+        -------
+        DiagonalWeights
+
+        Raises
+        ------
+        InputError
+            For a scale that is not above 0 and finite.
+        """
+        whole("dimension", dimension, 1, "give the number of features")
+        _require_scale("the scale of initial weights", scale)
+        hidden = np.full(dimension, float(scale))
+        shape = (dimension,) if n_tasks is None else (n_tasks, dimension)
+        readout = np.full(shape, float(scale))
+        return cls(hidden, readout, hidden.copy(), readout.copy())
+
+    @classmethod
+    def pretrained(
+        cls, coefficients: Float[np.ndarray, "*b d"] | list[float], init_scale: Real
+    ) -> DiagonalWeights:
+        r"""Return the weights that gradient flow reaches when it ends at these coefficients.
+
+        Parameters
+        ----------
+        coefficients : float array, shape (..., d)
+            What was learned, :math:`\beta_{aux}`.
+        init_scale : float
+            Alpha, the number all weights began with; above 0.
+
+        Returns
+        -------
+        DiagonalWeights
+
+        Raises
+        ------
+        InputError
+            For coefficients that are not finite, and a scale that is not above 0 and finite.
+
+        Notes
+        -----
+        Gradient flow from :math:`w_\pm = v_\pm = \alpha` keeps :math:`w_\pm = v_\pm` and
+        :math:`w_+ w_- = \alpha^2`, so that
+
+        .. math:: w_\pm^2 = \tfrac12 (S \pm \beta_{aux}), \qquad
+                  S = \sqrt{\beta_{aux}^2 + 4 \alpha^4} .
+
+        Derived here.
+        """
+        beta = np.asarray(coefficients, dtype=float)
+        _require_finite("pretrained coefficients", beta)
+        _require_scale("init_scale", init_scale)
+        square = float(init_scale) ** 2
+        total = np.hypot(beta, 2.0 * square)
+        # The smaller of the two would cancel.
+        larger = np.sqrt(0.5 * (total + np.abs(beta)))
+        smaller = square / larger
+        plus, minus = np.where(beta >= 0, (larger, smaller), (smaller, larger))
+        return cls(plus, plus.copy(), minus, minus.copy())
+
+    def for_finetuning(self, *, rescale: Real = 1.0, readout_scale: Real) -> DiagonalWeights:
+        """Multiply the first layer by c and reset every readout to gamma.
+
+        Parameters
+        ----------
+        rescale : float, keyword-only, default 1
+            c, above 0.
+        readout_scale : float, keyword-only
+            Gamma, at least 0.
+
+        Returns
+        -------
+        DiagonalWeights
+            Of one task, also where several were learned before.
+
+        Raises
+        ------
+        InputError
+            For a rescaling that is not above 0, and a readout scale below 0.
+        """
+        require_rescale(rescale)
+        require(
+            is_finite(readout_scale) and readout_scale >= 0,
+            "readout_scale is a finite number of at least 0",
+            repr(readout_scale),
+            "take a small one, such as 0.001",
+        )
+        readout = np.full_like(self.hidden_plus, float(readout_scale))
+        c = float(rescale)
+        return DiagonalWeights(c * self.hidden_plus, readout, c * self.hidden_minus, readout.copy())
+
+
+def require_rescale(rescale: Real) -> None:
+    """Refuse a rescaling that forgets what was learned, or turns its sign."""
+    require(
+        is_finite(rescale) and rescale > 0,
+        "a rescaling is a finite number above 0",
+        repr(rescale),
+        "take 1 to leave weights as they are; to forget them altogether, train from scratch",
+    )
+
+
+def _require_scale(name: str, scale: Real) -> None:
+    require(
+        is_finite(scale) and scale > 0,
+        f"{name} is a finite number above 0",
+        repr(scale),
+        "take a small one, such as 0.001; from weights of zero nothing is learned",
+    )
+
+
+def _require_finite(name: str, values: np.ndarray) -> None:
+    require(
+        bool(np.isfinite(values).all()),
+        f"{name} are finite",
+        f"{int(np.sum(~np.isfinite(values)))} that are not",
+        "replace them",
+    )

@@ -1,0 +1,81 @@
+"""Lazy, nested or rich: what a penalty's order and feature dependence amount to."""
+
+from __future__ import annotations
+
+from typing import overload
+
+import numpy as np
+from jaxtyping import Float
+
+from partwhole._checks import require
+from partwhole._types import Number, Real
+from partwhole.limits.penalties._inputs import finite, together
+
+
+@overload
+def regime(
+    order: Real,
+    feature_dependence: Real,
+    *,
+    lazy_above: Real = 1.9,
+    rich_below: Real = 1.1,
+    reuse_below: Real = -0.1,
+) -> str: ...
+@overload
+def regime(
+    order: Float[np.ndarray, "..."],
+    feature_dependence: Float[np.ndarray, "..."],
+    *,
+    lazy_above: Real = 1.9,
+    rich_below: Real = 1.1,
+    reuse_below: Real = -0.1,
+) -> np.ndarray: ...
+def regime(
+    order: Number,
+    feature_dependence: Number,
+    *,
+    lazy_above: Real = 1.9,
+    rich_below: Real = 1.1,
+    reuse_below: Real = -0.1,
+) -> str | np.ndarray:
+    r"""Name the regime of a penalty.
+
+    Parameters
+    ----------
+    order, feature_dependence : float or float array
+        Of a `PenaltyProfile`.
+    lazy_above : float, keyword-only, default 1.9
+        Lazy above this order: features are reused, and no few are preferred.
+    rich_below : float, keyword-only, default 1.1
+        Rich below this order, unless features are reused: few features, learned anew.
+    reuse_below : float, keyword-only, default -0.1
+        Features count as reused at or below this dependence.
+
+    Returns
+    -------
+    {"lazy", "nested", "rich"}, or array of str
+        Nested is all between: features are reused, and few of them preferred. Where a larger
+        pretrained feature costs more (a ReLU unit that has to turn), nothing is reused and the
+        regime is rich.
+
+    Raises
+    ------
+    InputError
+        For numbers that are not finite, as at the very start of finetuning; for shapes that
+        don't broadcast; and for bounds in the wrong order.
+
+    Notes
+    -----
+    The regimes are those of Lippl & Lindsey (NeurIPS 2024); the bounds are ours.
+
+    Examples
+    --------
+    >>> regime(1.4, -0.4)
+    'nested'
+    """
+    low, high = float(rich_below), float(lazy_above)
+    require(low < high, "rich_below is less than lazy_above", f"{low:g} and {high:g}", "swap them")
+    powers = together(finite("order", order), finite("feature_dependence", feature_dependence))
+    fresh = (powers[0] < low) & (powers[1] > float(reuse_below))
+    named = np.where(powers[0] > high, "lazy", np.where(fresh, "rich", "nested"))
+    return str(named) if named.ndim == 0 else named

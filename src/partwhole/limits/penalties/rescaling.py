@@ -1,0 +1,155 @@
+"""By how much to rescale pretrained weights so that finetuning is as sparse as wanted."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from partwhole._checks import is_finite, require
+from partwhole._types import Number, Real
+from partwhole.limits.penalties._inputs import at_least_zero, finite, together
+from partwhole.limits.penalties._widths import widths
+from partwhole.limits.penalties.hyperbolic import coth_excess, log_growth
+from partwhole.limits.penalties.transitions import growth_at_order, log_sinh
+
+
+@dataclass(frozen=True, eq=False)
+class Rescaling:
+    """Hold the rescaling of a first layer that gives a penalty its order.
+
+    Parameters
+    ----------
+    rescale : float array
+        c; the nearest in reach where no c in reach does it.
+    order : float array
+        Order of the penalty with this c, without its tilt.
+    reached : bool array
+        Whether that is the order asked for.
+    target_order : float
+    message : str
+        What to do where it is not; empty if all is reached.
+    """
+
+    rescale: Float[np.ndarray, "*shape"]
+    order: Float[np.ndarray, "*shape"]
+    reached: Bool[np.ndarray, "*shape"]
+    target_order: float
+    message: str
+
+
+def suggest_rescaling(
+    pretrained: Number,
+    coefficient: Number,
+    target_order: Real = 1.4,
+    *,
+    readout_scale: Number = 0.0,
+    init_scale: Number = 0.0,
+    reach: tuple[Real, Real] = (1e-4, 1e4),
+) -> Rescaling:
+    r"""Return the c by which to multiply the first layer before finetuning.
+
+    Solves :math:`\mathrm{order}(\beta, k(c)) = o` for c, with the exact width
+    :math:`k^2 = c^4 \beta_{aux}^2 + 4 (\gamma^2 + c^2 \alpha^2)^2`.
+
+    Parameters
+    ----------
+    pretrained : float or float array
+        :math:`\beta_{aux}`, the size of coefficients after pretraining.
+    coefficient : float or float array
+        :math:`\beta`, the size expected in the main task; not 0.
+    target_order : float, default 1.4
+        o, between 1 and 2, both excluded; nested regimes lie about 1.3 to 1.6. A smaller one
+        prefers fewer features and reuses less.
+    readout_scale, init_scale : float or float array, keyword-only, default 0
+        Gamma and alpha, at least 0.
+    reach : pair of floats, keyword-only, default (1e-4, 1e4)
+        The least and the largest c to consider.
+
+    Returns
+    -------
+    Rescaling
+        Of the shape that all arguments broadcast to.
+
+    Raises
+    ------
+    InputError
+        For a target out of range, coefficients of 0, numbers that are not finite or out of
+        range, and shapes that don't broadcast.
+
+    Notes
+    -----
+    The rescaling is that of Lippl & Lindsey (NeurIPS 2024); choosing c is derived here. The
+    tilt that a readout scale brings to the penalty is left out, so keep gamma well below
+    :math:`c \sqrt{|\beta_{aux}|}`; see `finetuning_penalty`.
+
+    Examples
+    --------
+    >>> round(suggest_rescaling(0.158, 0.2, 1.4).rescale.item(), 4)
+    0.4468
+    >>> suggest_rescaling(0.158, 0.2, 1.4, readout_scale=0.5).reached.item()
+    False
+    """
+    growth = growth_at_order(target_order)
+    low, high = _reach(reach)
+    b, beta, gamma, alpha = together(
+        finite("pretrained", pretrained),
+        finite("coefficient", coefficient),
+        at_least_zero("readout_scale", readout_scale),
+        at_least_zero("init_scale", init_scale),
+    )
+    require(bool(np.all(beta != 0)), "coefficient is not 0", "0", "give the size you expect")
+    k = 2.0 * np.abs(beta) * math.exp(-log_sinh(growth))
+    # In c squared: (b^2 + 4 alpha^4) c^4 + 8 gamma^2 alpha^2 c^2 = k^2 - 4 gamma^4.
+    spare = (k - 2.0 * gamma**2) * (k + 2.0 * gamma**2)
+    half = 4.0 * gamma**2 * alpha**2
+    old = np.hypot(b, 2.0 * alpha**2)
+    below = half + np.sqrt(half**2 + old**2 * np.maximum(spare, 0.0))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        c = np.sqrt(np.where(spare > 0, spare / below, 0.0))
+    reached = (c >= low) & (c <= high)
+    c = np.clip(c, low, high)
+    width = widths(b, readout_scale=gamma, init_scale=alpha, rescale=c, formula="exact").width
+    return Rescaling(
+        rescale=np.asarray(c),
+        order=np.asarray(_order(np.abs(beta), width)),
+        reached=np.asarray(reached),
+        target_order=float(target_order),
+        message=_message(
+            np.asarray(reached), np.asarray(spare > 0), float(target_order), low, high
+        ),
+    )
+
+
+def _order(beta: Number, width: Number) -> np.ndarray:
+    """Return the order of the untilted penalty, u / (u - tanh(u/2))."""
+    u = log_growth(beta, width)
+    h = np.where(np.isfinite(u), 0.5 * u, 1.0)
+    order = 1.0 + np.tanh(h) / (h + np.tanh(h) * coth_excess(h))
+    return np.asarray(np.where(np.isfinite(u), order, 1.0))
+
+
+def _reach(reach: tuple[Real, Real]) -> tuple[float, float]:
+    low, high = reach
+    require(
+        is_finite(low) and is_finite(high) and 0 < low < high,
+        "reach is two finite numbers above 0, the smaller first",
+        f"{low!r} and {high!r}",
+        "pass (1e-4, 1e4), say",
+    )
+    return float(low), float(high)
+
+
+def _message(
+    reached: np.ndarray, width_left: np.ndarray, target: float, low: float, high: float
+) -> str:
+    missed = int(np.sum(~reached))
+    if missed == 0:
+        return ""
+    cases = f"{missed} of {reached.size}"
+    found = f"no rescaling in {low:g}..{high:g} gives order {target:g} to {cases}"
+    if not np.all(width_left):
+        return f"{found}; the readout scale alone makes the penalty too wide, lower it"
+    return f"{found}; widen the reach, or ask for another order"

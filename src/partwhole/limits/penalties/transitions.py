@@ -1,0 +1,126 @@
+"""How wide the passage from rich to lazy is, in decades of pretrained over new coefficient."""
+
+from __future__ import annotations
+
+import math
+
+from scipy.optimize import root_scalar
+
+from partwhole._checks import is_finite, require
+from partwhole._types import Real
+from partwhole.limits.penalties._inputs import one_of
+
+KINDS = ("multitask", "finetuning", "finetuning-published", "relu")
+
+
+def ratio_at_order(kind: str, order: Real) -> float:
+    r"""Return :math:`|\beta_{aux}| / |\beta|` at which a penalty has this order.
+
+    Parameters
+    ----------
+    kind : {"multitask", "finetuning", "finetuning-published", "relu"}
+        Of `multitask_penalty`, of `finetuning_penalty` by either formula, or of `relu_penalty`
+        for the same direction; readouts and initial weights are 0.
+    order : float
+        Between 1 and 2, both excluded.
+
+    Returns
+    -------
+    float
+        0 where it is below the smallest number, as for finetuning close to order 1.
+
+    Raises
+    ------
+    InputError
+        For an unknown kind, and an order out of range.
+
+    Notes
+    -----
+    With order o, :math:`(o - 1)/\sqrt{o (2 - o)}` for multi-task learning and
+    :math:`4 (o - 1)^2 / \sqrt{o^3 (2 - o)}` for the ReLU unit. For finetuning
+    :math:`2 / \sinh u` with :math:`(o - 1) u = o \tanh(u/2)`, and half of it as published.
+    Derived here.
+
+    Examples
+    --------
+    >>> round(ratio_at_order("relu", 1.1), 5), round(ratio_at_order("relu", 1.9), 3)
+    (0.03655, 3.912)
+    """
+    return 10.0 ** _decades(kind, order)
+
+
+def transition_width(kind: str, low: Real = 1.1, high: Real = 1.9) -> float:
+    r"""Return over how many decades of :math:`|\beta_{aux}|/|\beta|` the order rises.
+
+    Parameters
+    ----------
+    kind : {"multitask", "finetuning", "finetuning-published", "relu"}
+        As in `ratio_at_order`; both formulas of finetuning are equally wide.
+    low, high : float, default 1.1 and 1.9
+        Orders between 1 and 2, both excluded.
+
+    Returns
+    -------
+    float
+        Decades.
+
+    Raises
+    ------
+    InputError
+        For an unknown kind, and for orders out of range or not rising.
+
+    Notes
+    -----
+    Derived here.
+
+    Examples
+    --------
+    >>> [round(transition_width(kind), 4) for kind in ("multitask", "relu", "finetuning")]
+    [1.3127, 2.0296, 4.5139]
+    """
+    found = _decades(kind, high) - _decades(kind, low)
+    require(low < high, "low is less than high", f"{low:g} and {high:g}", "swap them")
+    return found
+
+
+def growth_at_order(order: Real) -> float:
+    """Return u, the asinh of twice the coefficient over the width, at which q has this order."""
+    require_order(order)
+    o = float(order)
+    # tanh < 1 bounds u from above; below, u/2 > tanh(u/2) > u/2 - u^3/24.
+    most = o / (o - 1.0)
+    least = 0.5 * min(most, math.sqrt(6.0 * (2.0 - o)))
+
+    def excess(u: float) -> float:
+        return o * math.tanh(0.5 * u) - (o - 1.0) * u
+
+    found = root_scalar(excess, bracket=(least, most), method="brentq", xtol=1e-300, rtol=1e-15)
+    return float(found.root)
+
+
+def log_sinh(u: float) -> float:
+    """Return ln sinh u for u > 0, also where sinh overflows."""
+    return u + math.log(-0.5 * math.expm1(-2.0 * u))
+
+
+def require_order(order: Real) -> None:
+    """Refuse orders that no finite ratio has."""
+    require(
+        is_finite(order) and 1 < order < 2,
+        "the order lies between 1 and 2, both excluded",
+        repr(order),
+        "ask for 1.1 for nearly rich, or 1.9 for nearly lazy",
+    )
+
+
+def _decades(kind: str, order: Real) -> float:
+    """Return the logarithm to base 10 of the ratio."""
+    one_of("kind", kind, KINDS)
+    require_order(order)
+    o = float(order)
+    if kind == "multitask":
+        return math.log10(o - 1.0) - 0.5 * math.log10(o * (2.0 - o))
+    if kind == "relu":
+        return 2.0 * math.log10(2.0 * (o - 1.0)) - 0.5 * math.log10(o**3 * (2.0 - o))
+    half = kind == "finetuning-published"
+    return (math.log(1.0 if half else 2.0) - log_sinh(growth_at_order(o))) / math.log(10.0)
