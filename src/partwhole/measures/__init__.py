@@ -7,8 +7,14 @@ from partwhole.measures.additivity import (
     additivity,
     conjunction_coefficients,
 )
+from partwhole.measures.alignment import Alignment, alignment
 from partwhole.measures.count_salience import CountSalience, count_salience
 from partwhole.measures.diagnosis import Diagnosis, Progress, diagnose
+from partwhole.measures.dimensions import (
+    SharedDimensions,
+    participation_ratio,
+    shared_dimensions,
+)
 from partwhole.measures.extrema import Extrema, descents, extrema, noise_threshold
 from partwhole.measures.hierarchy import OrderViolations, order_violations
 from partwhole.measures.learning import (
@@ -21,24 +27,29 @@ from partwhole.measures.learning import (
 from partwhole.measures.salience import Salience, salience
 from partwhole.measures.slope import Slope, item_values, slope
 from partwhole.measures.swing import Retreat, Swing, retreat, swing, swing_amplitude
+from partwhole.measures.transfer import NegativeTransfer, negative_transfer
 
 __all__ = [
     "Accuracy",
     "Additivity",
+    "Alignment",
     "ConjunctionCoefficients",
     "CountSalience",
     "Diagnosis",
     "Extrema",
     "LearningOrder",
+    "NegativeTransfer",
     "OrderViolations",
     "Progress",
     "Retreat",
     "Salience",
+    "SharedDimensions",
     "Slope",
     "Slowing",
     "Swing",
     "accuracy",
     "additivity",
+    "alignment",
     "conjunction_coefficients",
     "count_salience",
     "descents",
@@ -47,10 +58,13 @@ __all__ = [
     "item_values",
     "learning_order",
     "learning_times",
+    "negative_transfer",
     "noise_threshold",
     "order_violations",
+    "participation_ratio",
     "retreat",
     "salience",
+    "shared_dimensions",
     "slope",
     "slowing",
     "swing",

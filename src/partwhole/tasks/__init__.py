@@ -14,6 +14,14 @@ from partwhole.tasks.images import digit_images as digit_images
 from partwhole.tasks.relations import associative_inference as associative_inference
 from partwhole.tasks.relations import transitive_equivalence as transitive_equivalence
 from partwhole.tasks.relations import transitive_ordering as transitive_ordering
+from partwhole.tasks.relu_teachers import ReLUTeacher as ReLUTeacher
+from partwhole.tasks.relu_teachers import ReLUTeacherPair as ReLUTeacherPair
+from partwhole.tasks.relu_teachers import ReLUTeachers as ReLUTeachers
+from partwhole.tasks.relu_teachers import ReLUTeacherSample as ReLUTeacherSample
+from partwhole.tasks.relu_teachers import relu_products as relu_products
+from partwhole.tasks.sparse_teachers import SparseTeachers as SparseTeachers
+from partwhole.tasks.sparse_teachers import TeacherPair as TeacherPair
+from partwhole.tasks.sparse_teachers import TeacherSample as TeacherSample
 from partwhole.tasks.structured_identity import StructuredIdentity as StructuredIdentity
 from partwhole.tasks.table import from_frame as from_frame
 from partwhole.tasks.toys import invariance as invariance
@@ -22,8 +30,15 @@ from partwhole.tasks.toys import partial_exposure as partial_exposure
 __all__ = [
     "Combinations",
     "IdentitySample",
+    "ReLUTeacher",
+    "ReLUTeacherPair",
+    "ReLUTeacherSample",
+    "ReLUTeachers",
+    "SparseTeachers",
     "StructuredIdentity",
     "Task",
+    "TeacherPair",
+    "TeacherSample",
     "associative_inference",
     "class_assignment",
     "compose_images",
@@ -34,6 +49,7 @@ __all__ = [
     "from_frame",
     "invariance",
     "partial_exposure",
+    "relu_products",
     "stimulus_composition",
     "symbolic_addition",
     "transitive_equivalence",
