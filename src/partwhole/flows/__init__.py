@@ -1,5 +1,6 @@
 """How learning gets there: closed forms and flows for the path, its clocks and its extrema."""
 
+from partwhole.flows._follow import Ending as Ending
 from partwhole.flows._path import Outcome as Outcome
 from partwhole.flows._path import Path as Path
 from partwhole.flows.assumptions import Assumption as Assumption
@@ -12,15 +13,19 @@ from partwhole.flows.clocks import learning_clocks as learning_clocks
 from partwhole.flows.deep_linear import deep_linear_descent as deep_linear_descent
 from partwhole.flows.deep_linear import deep_linear_flow as deep_linear_flow
 from partwhole.flows.deep_linear import deep_stability_limit as deep_stability_limit
+from partwhole.flows.diagonal import diagonal_flow as diagonal_flow
+from partwhole.flows.diagonal_path import DiagonalPath as DiagonalPath
 from partwhole.flows.field import FieldParts as FieldParts
 from partwhole.flows.field import field_parts as field_parts
 from partwhole.flows.field import tied_field as tied_field
 from partwhole.flows.forecast import Forecast as Forecast
 from partwhole.flows.forecast import forecast as forecast
+from partwhole.flows.multitask import multitask_flow as multitask_flow
 from partwhole.flows.one_layer import one_layer_flow as one_layer_flow
 from partwhole.flows.one_layer import relaxation_time as relaxation_time
 from partwhole.flows.one_sided import one_sided_field as one_sided_field
 from partwhole.flows.one_sided import one_sided_flow as one_sided_flow
+from partwhole.flows.quadratic_loss import QuadraticLoss as QuadraticLoss
 from partwhole.flows.stages import Phase as Phase
 from partwhole.flows.stages import Stage as Stage
 from partwhole.flows.stages import Stages as Stages
@@ -39,6 +44,8 @@ from partwhole.flows.two_concepts import swing_forecast as swing_forecast
 __all__ = [
     "Assumption",
     "Assumptions",
+    "DiagonalPath",
+    "Ending",
     "FieldParts",
     "Forecast",
     "LearningClocks",
@@ -47,6 +54,7 @@ __all__ = [
     "Path",
     "Phase",
     "PositivityWarning",
+    "QuadraticLoss",
     "Stage",
     "Stages",
     "SwingForecast",
@@ -57,10 +65,12 @@ __all__ = [
     "deep_linear_descent",
     "deep_linear_flow",
     "deep_stability_limit",
+    "diagonal_flow",
     "field_parts",
     "forecast",
     "learning_clocks",
     "minor_peak",
+    "multitask_flow",
     "one_layer_flow",
     "one_sided_field",
     "one_sided_flow",

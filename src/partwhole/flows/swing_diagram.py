@@ -167,7 +167,7 @@ def _swings(
 
 
 def _turn(asked: np.ndarray, loss: np.ndarray, at: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return value and time of the parabola's turn through three records, the middle one at `at`."""
+    """Return value and time of the turn of a parabola through the records around one."""
     rows, inner = np.arange(len(at)), (at > 0) & (at < len(asked) - 1)
     middle = np.clip(at, 1, len(asked) - 2)
     (x0, x1, x2) = (asked[middle + i] for i in (-1, 0, 1))

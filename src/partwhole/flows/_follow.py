@@ -1,0 +1,145 @@
+"""Follow a flow step by step: to given times, or until a loss is reached."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+from jaxtyping import Float
+
+from partwhole._checks import is_finite, require, whole
+from partwhole._types import Real
+from partwhole.flows._inputs import grid
+
+State = Float[np.ndarray, "*y"]
+
+
+class Ending(Enum):
+    """Say how a flow ended; the value is a sentence with the remedy."""
+
+    REACHED = "reached the last time"
+    FITTED = "reached the training loss asked for"
+    NOT_FITTED = (
+        "reached the last time before the training loss asked for; raise max_time or the last "
+        "time, or ask for a larger loss"
+    )
+    MAX_STEPS = (
+        "ran out of steps, and the path ends where it did; raise max_steps, loosen rtol, or ask "
+        "for an earlier time or a larger loss"
+    )
+    STUCK = (
+        "the step size fell to nothing, and the path ends where it did; loosen rtol and atol, or "
+        "rescale inputs and targets to order 1"
+    )
+
+
+@dataclass(frozen=True)
+class Step:
+    """Hold one step of an integrator, and how to reach a time within it."""
+
+    start: float
+    end: float
+    state: State
+    within: Callable[[float], State]
+
+    def at(self, time: float) -> State:
+        """Return the state at a time from the start to the end of this step."""
+        return self.state if time == self.end else self.within(time)
+
+
+@dataclass(frozen=True)
+class Stops:
+    """Hold when to record and when to stop: `times`, the loss `until`, and what to spend."""
+
+    times: Float[np.ndarray, " T"]
+    until: float | None
+    last: float
+    max_steps: int
+
+    @classmethod
+    def checked(
+        cls,
+        times: Float[np.ndarray, " T"] | None,
+        until: Real | None,
+        max_time: Real,
+        max_steps: int,
+        floor: float,
+    ) -> Stops:
+        """Check them at the door; `floor` is the least loss that there can be."""
+        require(
+            times is not None or until is not None,
+            "a flow is followed to given times, or until a training loss",
+            "neither",
+            "pass times=np.linspace(0, 100, 50) or until=1e-12, say",
+        )
+        whole("max_steps", max_steps, 1, "leave its default")
+        require(max_time > 0, "max_time is above 0", f"{max_time:g}", "leave its default")
+        if until is not None:
+            require(
+                is_finite(until) and until > floor,
+                f"until is a training loss above the least that is possible, {floor:.3g}",
+                repr(until),
+                "ask for a larger loss; targets with noise can't be fitted by fewer features",
+            )
+        asked = np.zeros(1) if times is None else grid(times)
+        last = float(max_time) if times is None else min(float(asked[-1]), float(max_time))
+        level = None if until is None else float(until)
+        return cls(asked[asked <= last], level, last, int(max_steps))
+
+
+def follow(
+    start: State, steps: Iterator[Step], stops: Stops, loss: Callable[[State], float]
+) -> tuple[Float[np.ndarray, " T"], Float[np.ndarray, "T *y"], Ending]:
+    """Return the times recorded, the states there, and how the flow ended.
+
+    The last of them is where the flow stopped, also where that is none of the times asked for.
+    """
+    pending, kept = list(stops.times), []
+
+    def record(step: Step, upto: float) -> None:
+        while pending and pending[0] <= upto:
+            time = pending.pop(0)
+            kept.append((time, step.at(time)))
+
+    step, now, taken = Step(0.0, 0.0, start, lambda _: start), 0.0, 0
+    ending = _ending(start, now, stops, loss)
+    record(step, now)
+    while ending is None:
+        following = next(steps, None) if taken < stops.max_steps else None
+        if following is None:
+            ending = Ending.STUCK if taken < stops.max_steps else Ending.MAX_STEPS
+            break
+        step, taken = following, taken + 1
+        now = min(step.end, stops.last)
+        ending = _ending(step.at(now), now, stops, loss)
+        if ending is Ending.FITTED:
+            now = _crossing(step, now, stops.until or 0.0, loss)
+        record(step, now)
+    if not kept or kept[-1][0] < now:
+        kept.append((now, step.at(now)))
+    times, states = zip(*kept, strict=True)
+    return np.array(times), np.array(states), ending
+
+
+def _ending(
+    state: State, time: float, stops: Stops, loss: Callable[[State], float]
+) -> Ending | None:
+    if stops.until is not None and loss(state) <= stops.until:
+        return Ending.FITTED
+    if time < stops.last:
+        return None
+    return Ending.REACHED if stops.until is None else Ending.NOT_FITTED
+
+
+def _crossing(step: Step, end: float, until: float, loss: Callable[[State], float]) -> float:
+    """Return when, within a step, the loss has just fallen to a level, by bisection."""
+    low, high = step.start, end
+    for _ in range(12):
+        middle = 0.5 * (low + high)
+        if loss(step.at(middle)) <= until:
+            high = middle
+        else:
+            low = middle
+    return high

@@ -1,0 +1,169 @@
+r"""What one task asks of a linear map: a quadratic loss, from a sample or from the population."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+
+from partwhole._checks import require, whole
+from partwhole.flows._inputs import moment
+
+
+@dataclass(frozen=True, eq=False)
+class QuadraticLoss:
+    r"""Hold the mean square error of a linear map with coefficients :math:`\beta`.
+
+    .. math:: L(\beta) = |R \beta - t|^2 + L_0
+
+    Make one by `from_sample` or `from_population`.
+
+    Parameters
+    ----------
+    rows : float array, shape (m, d), or None
+        R; None stands for the identity.
+    targets : float array, shape (m,)
+        t.
+    floor : float, default 0
+        :math:`L_0`, the least loss of any coefficients.
+    n_samples : int, default None
+        How many samples the loss is the mean over; None for a population.
+    """
+
+    rows: Float[np.ndarray, "m d"] | None
+    targets: Float[np.ndarray, " m"]
+    floor: float = 0.0
+    n_samples: int | None = None
+
+    @classmethod
+    def from_sample(
+        cls, inputs: Float[np.ndarray, "n d"], targets: Float[np.ndarray, " n"]
+    ) -> QuadraticLoss:
+        r"""Return the mean square error over a sample, :math:`\frac1n |X \beta - y|^2`.
+
+        Parameters
+        ----------
+        inputs : float array, shape (n, d)
+            X. With more samples than features, it is replaced by the triangular factor of its QR
+            decomposition, which has d rows and gives the same loss.
+        targets : float array, shape (n,)
+            y.
+
+        Returns
+        -------
+        QuadraticLoss
+
+        Raises
+        ------
+        InputError
+            For inputs and targets of unequal number, none at all, or such as aren't finite.
+
+        Examples
+        --------
+        >>> task = QuadraticLoss.from_sample(np.array([[1.0], [2.0], [2.0]]), np.array([1.0, 2, 5]))
+        >>> round(task(np.array([1.0])), 12), task.n_samples
+        (3.0, 3)
+        """
+        x, y = np.asarray(inputs, dtype=float), np.asarray(targets, dtype=float)
+        require(
+            x.ndim == 2 and y.shape == x.shape[:1] and x.size > 0,
+            "a sample has one row of inputs for each target, and at least one",
+            f"inputs of shape {x.shape}, targets of shape {y.shape}",
+            "pass one sample at a time, of one task",
+        )
+        _require_finite("inputs and targets", x, y)
+        n, d = x.shape
+        floor = 0.0
+        if n > d:
+            basis, x = np.linalg.qr(x)
+            inside = basis.T @ y
+            outside = y - basis @ inside
+            floor, y = float(outside @ outside) / n, inside
+        return cls(x / np.sqrt(n), y / np.sqrt(n), floor, n)
+
+    @classmethod
+    def from_population(
+        cls,
+        coefficients: Float[np.ndarray, " d"],
+        second_moment: Float[np.ndarray, "d d"] | None = None,
+    ) -> QuadraticLoss:
+        r"""Return the expected square error, :math:`(\beta - b)^\top M (\beta - b)`.
+
+        Parameters
+        ----------
+        coefficients : float array, shape (d,)
+            b, those of the targets.
+        second_moment : float array, shape (d, d), default None
+            M = E[x x']; None stands for the identity, and then costs no product of that size.
+
+        Returns
+        -------
+        QuadraticLoss
+
+        Raises
+        ------
+        InputError
+            For coefficients that are no finite vector, and a second moment that is none.
+
+        Examples
+        --------
+        >>> QuadraticLoss.from_population(np.array([1.0, 2.0]))(np.zeros(2))
+        5.0
+        """
+        b = np.asarray(coefficients, dtype=float)
+        require(
+            b.ndim == 1 and len(b) > 0,
+            "a population's coefficients are one vector",
+            f"shape {b.shape}",
+            "pass one number for each feature",
+        )
+        _require_finite("coefficients", b)
+        if second_moment is None:
+            return cls(None, b)
+        size, basis = np.linalg.eigh(moment(second_moment, len(b)))
+        rows = np.sqrt(np.maximum(size, 0.0))[:, None] * basis.T
+        return cls(rows, rows @ b)
+
+    @property
+    def dimension(self) -> int:
+        """Return the number of features, d."""
+        return len(self.targets) if self.rows is None else self.rows.shape[1]
+
+    def residual(self, coefficients: np.ndarray) -> np.ndarray:
+        r"""Return :math:`R \beta - t`; shape (..., m) for coefficients of shape (..., d)."""
+        mapped = coefficients if self.rows is None else coefficients @ self.rows.T
+        return mapped - self.targets
+
+    def gradient(self, coefficients: np.ndarray) -> np.ndarray:
+        r"""Return :math:`2 R^\top (R \beta - t)`; shape (..., d)."""
+        gap = self.residual(coefficients)
+        return 2.0 * (gap if self.rows is None else gap @ self.rows)
+
+    def losses(self, coefficients: np.ndarray) -> np.ndarray:
+        """Return the loss of each of many coefficients; shape (...,)."""
+        return (self.residual(coefficients) ** 2).sum(axis=-1) + self.floor
+
+    def __call__(self, coefficients: Float[np.ndarray, " d"]) -> float:
+        """Return the loss of these coefficients."""
+        gap = self.residual(coefficients)
+        return float(gap @ gap) + self.floor
+
+
+def mean_shares(tasks: list[QuadraticLoss]) -> tuple[float, ...]:
+    """Return each task's share of all samples."""
+    counts = [task.n_samples for task in tasks]
+    require(
+        None not in counts,
+        "by default a task weighs as many samples as it has, and a population has no number",
+        f"{counts.count(None)} of {len(counts)} tasks given by their population",
+        "pass shares=(n_1 / n, n_2 / n, ...)",
+    )
+    whole("the number of tasks", len(counts), 1, "pass at least one task")
+    total = sum(n or 0 for n in counts)
+    return tuple((n or 0) / total for n in counts)
+
+
+def _require_finite(what: str, *arrays: np.ndarray) -> None:
+    bad = sum(int(np.sum(~np.isfinite(each))) for each in arrays)
+    require(bad == 0, f"{what} are finite", f"{bad} that are not", "replace them")

@@ -1,0 +1,73 @@
+"""A task's loss against sums over its samples and expectations over its population."""
+
+from __future__ import annotations
+
+import re
+from inspect import unwrap
+
+import numpy as np
+import pytest
+
+from partwhole._checks import InputError
+from partwhole.flows.quadratic_loss import QuadraticLoss, mean_shares
+
+
+def unchecked(x, y):
+    """Call without the test's checks of shapes, as a user does."""
+    return unwrap(QuadraticLoss.from_sample.__func__)(QuadraticLoss, x, y)
+
+
+@pytest.mark.parametrize("n", [3, 5, 40])
+def test_a_sample_is_its_mean_square_error(n):
+    rng = np.random.default_rng(n)
+    x, y, beta = rng.normal(size=(n, 5)), rng.normal(size=n), rng.normal(size=(4, 5))
+    task = QuadraticLoss.from_sample(x, y)
+    assert task.rows is not None
+    assert task.rows.shape == (min(n, 5), 5)
+    told = ((beta @ x.T - y) ** 2).mean(axis=1)
+    np.testing.assert_allclose(task.losses(beta), told, rtol=1e-12)
+    assert task(beta[0]) == pytest.approx(told[0], rel=1e-12)
+    slope = 2 / n * (beta @ x.T - y) @ x
+    np.testing.assert_allclose(task.gradient(beta), slope, rtol=0, atol=1e-12)
+    assert (task.n_samples, task.dimension) == (n, 5)
+    best = np.linalg.lstsq(x, y)[0]
+    assert task.floor == pytest.approx(((x @ best - y) ** 2).mean(), abs=1e-14)
+
+
+def test_a_population_is_its_expected_square_error():
+    rng = np.random.default_rng(0)
+    root, b, beta = rng.normal(size=(4, 3)), rng.normal(size=4), rng.normal(size=(6, 4))
+    m = root @ root.T  # one direction has no variance
+    task, gap = QuadraticLoss.from_population(b, m), beta - b
+    np.testing.assert_allclose(task.losses(beta), ((gap @ m) * gap).sum(axis=1), rtol=1e-11)
+    np.testing.assert_allclose(task.gradient(beta), 2 * gap @ m, rtol=0, atol=1e-12)
+    plain = QuadraticLoss.from_population(b)
+    spelt = QuadraticLoss.from_population(b, np.eye(4))
+    np.testing.assert_allclose(plain.losses(beta), spelt.losses(beta), rtol=1e-12)
+    np.testing.assert_allclose(plain.gradient(beta), spelt.gradient(beta), atol=1e-12)
+    assert plain.dimension == spelt.dimension == 4
+    assert plain.n_samples is None
+
+
+def test_tasks_weigh_as_many_samples_as_they_have():
+    tasks = [QuadraticLoss.from_sample(np.ones((n, 2)), np.ones(n)) for n in (6, 2)]
+    assert mean_shares(tasks) == (0.75, 0.25)
+
+
+@pytest.mark.parametrize(
+    ("make", "text"),
+    [
+        (lambda: unchecked(np.ones((3, 2)), np.ones(2)), "one row of inputs for"),
+        (lambda: QuadraticLoss.from_sample(np.ones((0, 2)), np.ones(0)), "and at least one"),
+        (lambda: QuadraticLoss.from_sample(np.full((1, 2), np.nan), np.ones(1)), "got 2 that are"),
+        (lambda: QuadraticLoss.from_population(np.array([np.inf])), "coefficients are finite"),
+        (lambda: QuadraticLoss.from_population(np.ones(0)), "coefficients are one vector"),
+        (
+            lambda: QuadraticLoss.from_population(np.ones(2), np.diag([1.0, -1.0])),
+            "a second moment has no negative eigenvalue",
+        ),
+    ],
+)
+def test_what_is_refused(make, text):
+    with pytest.raises(InputError, match=re.escape(text)):
+        make()
