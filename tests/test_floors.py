@@ -15,6 +15,7 @@ SRC = Path(partwhole.__file__).parent
 FLOORS = {
     "_checks": 0,
     "_types": 0,
+    "_progress": 0,
     "page": 0,
     "store": 0,
     "tasks": 1,
@@ -25,7 +26,7 @@ FLOORS = {
     "flows": 3,
     "networks": 3,
     "training": 4,
-    "recommend": 4.5,  # stands on floors 0 to 4
+    "recommendation": 4.5,  # stands on floors 0 to 4
     "studies": 5,
     "cli": 6,
     "__main__": 7,
@@ -33,7 +34,7 @@ FLOORS = {
 JAX_LINE = 3
 BELOW_THE_LINE = {"jax", "jaxlib", "equinox", "optax", "diffrax"}
 # What every room may use, whatever its floor.
-EVERYWHERE = {"_checks", "_types"}
+EVERYWHERE = {"_checks", "_types", "_progress"}
 
 
 def imports(path: Path) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 tasks
     What is learned and what is held out: `from_frame`, `symbolic_addition`,
-    `StructuredIdentity`, ...
+    `StructuredIdentity`, `SparseTeachers`, ...
 features
     What a learner can express: `OverlapKernel`.
 limits
@@ -14,7 +14,9 @@ flows
 networks
     What is trained: `Architecture`, `MLP`.
 training
-    Many small networks at once: `train_identity`.
+    Many small networks at once: `train_identity`, `train_diagonal`.
+recommendation
+    Single-task, multi-task, linear probing or finetuning? `recommend`, `predict_losses`.
 audit
     Will a training split support its test? `audit_split`, also ``partwhole audit``.
 studies
@@ -34,11 +36,13 @@ if TYPE_CHECKING:
         limits,
         measures,
         networks,
+        recommendation,
         studies,
         tasks,
         training,
     )
     from partwhole.audit import audit_split
+    from partwhole.recommendation import recommend
 
 __version__ = "0.1.0"
 __all__ = [
@@ -50,16 +54,20 @@ __all__ = [
     "limits",
     "measures",
     "networks",
+    "recommend",
+    "recommendation",
     "studies",
     "tasks",
     "training",
 ]
+# Functions of the public face, and the rooms they live in.
+_HOMES = {"audit_split": "audit", "recommend": "recommendation"}
 
 
 def __getattr__(name: str) -> Any:
     """Import a room on its first use, so that `import partwhole` stays quick."""
-    if name == "audit_split":
-        return import_module(f"{__name__}.audit").audit_split
+    if name in _HOMES:
+        return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
     if name in __all__:
         return import_module(f"{__name__}.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}; it has {__all__}")

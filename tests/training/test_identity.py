@@ -12,10 +12,11 @@ import numpy as np
 import pytest
 import scipy.linalg
 
+from partwhole import _progress
 from partwhole._checks import InputError
 from partwhole.networks import Architecture, outputs
 from partwhole.tasks import StructuredIdentity
-from partwhole.training import Protocol, RunOutcome, _engines, _progress, train_identity
+from partwhole.training import Protocol, RunOutcome, _engines, train_identity
 
 PUBLISHED = {"origin": True, "scales_are": "variances"}
 LOW = StructuredIdentity([2, 4], [0.05, 0.05], **PUBLISHED)

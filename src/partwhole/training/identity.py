@@ -11,11 +11,11 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from partwhole._checks import require, seed_list, whole
+from partwhole._progress import bar
 from partwhole.flows.deep_linear import deep_stability_limit
 from partwhole.networks import MLP, Architecture
 from partwhole.tasks import IdentitySample, StructuredIdentity
 from partwhole.training._engines import at_once, choose, cost
-from partwhole.training._progress import bar
 from partwhole.training._recorded import Recorded
 from partwhole.training.protocol import Protocol, Record, batch_order
 from partwhole.training.runs import IdentityRuns, RunOutcome

@@ -1,0 +1,187 @@
+"""Which way to learn the main task: single-task, multi-task, linear probing or finetuning."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy import stats
+
+from partwhole._types import Real
+from partwhole.recommendation.methods import METHODS, SINGLE, Method
+from partwhole.recommendation.predicted import PredictedLosses, predict_losses
+from partwhole.tasks import SparseTeachers
+from partwhole.tasks.sparse_teachers import Scale
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True, eq=False)
+class Recommendation:
+    """Hold the predicted loss of every method, and the choice.
+
+    Parameters
+    ----------
+    predicted : PredictedLosses
+        For one sample size.
+    """
+
+    predicted: PredictedLosses
+
+    @property
+    def ranking(self) -> tuple[Method, ...]:
+        """Return the methods from the least mean loss to the largest."""
+        order = np.argsort(self.predicted.mean[:, 0], kind="stable")
+        return tuple(self.predicted.methods[i] for i in order)
+
+    @property
+    def choice(self) -> Method:
+        """Return the method with the least mean loss."""
+        return self.ranking[0]
+
+    @property
+    def as_good(self) -> tuple[Method, ...]:
+        """Return the methods that can't be told from the choice with these seeds.
+
+        Those whose logarithm of the loss, paired by seed, isn't larger than that of the choice
+        beyond a one-sided 97.5 % bound. With a single seed that is all of them.
+        """
+        losses = np.log(np.maximum(self.predicted.losses[:, 0], np.finfo(float).tiny))
+        methods = self.predicted.methods
+        best, n = methods.index(self.choice), len(self.predicted.seeds)
+        found = []
+        for i, method in enumerate(methods):
+            if i == best:
+                continue
+            if n == 1:
+                found.append(method)
+                continue
+            gap = losses[i] - losses[best]
+            error = gap.std(ddof=1) / np.sqrt(n)
+            if gap.mean() <= stats.t.ppf(0.975, n - 1) * error:
+                found.append(method)
+        return tuple(found)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a row for each method, the best first: loss, standard error, transfer.
+
+        `transfer` is the loss over that of single-task learning, where that was asked for too:
+        above 1, what was learned before does harm.
+        """
+        import pandas as pd
+
+        predicted = self.predicted
+        mean, error = predicted.mean[:, 0], predicted.standard_error[:, 0]
+        alone = [i for i, method in enumerate(predicted.methods) if method.name == SINGLE]
+        table = pd.DataFrame(
+            {
+                "method": [method.name for method in predicted.methods],
+                "rescale": [method.rescale for method in predicted.methods],
+                "loss": mean,
+                "standard_error": error,
+                "transfer": mean / mean[alone[0]] if alone else np.nan,
+            }
+        )
+        return table.sort_values("loss", kind="stable", ignore_index=True)
+
+    def describe(self) -> str:
+        """Say what to do, with the numbers."""
+        predicted, table = self.predicted, self.to_frame()
+        lines = [
+            f"{predicted.task.describe()};",
+            f"{predicted.sizes[0]} samples of the main task.",
+            f"Choose {self.choice.label}.",
+            *(_line(**row) for row in table.to_dict("records")),
+        ]
+        if self.as_good:
+            others = " and ".join(method.label for method in self.as_good)
+            lines.append(f"With {len(predicted.seeds)} seeds, {others} can't be told from it.")
+        return "\n".join([*lines, *predicted.notes])
+
+
+def _line(method: str, rescale: float, loss: float, standard_error: float, transfer: float) -> str:
+    label = Method(method, rescale).label
+    beside = f", {transfer:.3g} times single-task" if np.isfinite(transfer) else ""
+    return f"  {label}: test error {loss:.3g} ± {standard_error:.1g}{beside}"
+
+
+def recommend(
+    *,
+    overlap: int,
+    n_main: int,
+    active_main: int = 40,
+    active_aux: int = 40,
+    dimension: int = 1000,
+    n_aux: int = 1024,
+    main_scale: Scale = "1/sqrt(a)",
+    aux_scale: Scale = "1/sqrt(a)",
+    methods: Iterable[str] = METHODS,
+    rescalings: Sequence[Real] = (1.0, 0.1, 0.01),
+    init_scale: Real = 1e-3,
+    readout_scale: Real = 1e-3,
+    seeds: Iterable[int] = range(6),
+    progress: bool = True,
+) -> Recommendation:
+    """Recommend how to learn a main task beside an auxiliary one, from theory.
+
+    Parameters
+    ----------
+    overlap : int, keyword-only
+        Features active in both tasks.
+    n_main : int, keyword-only
+        Samples of the main task.
+    active_main, active_aux : int, keyword-only, default 40
+        Active features of either task.
+    dimension : int, keyword-only, default 1000
+        Number of features.
+    n_aux : int, keyword-only, default 1024
+        Samples of the auxiliary task.
+    main_scale, aux_scale : {"1/sqrt(a)", "1/a"} or float, keyword-only, default "1/sqrt(a)"
+        Size of the coefficients, as in `SparseTeachers`.
+    methods, rescalings, init_scale, readout_scale, seeds, progress : keyword-only
+        As in `predict_losses`.
+
+    Returns
+    -------
+    Recommendation
+
+    Raises
+    ------
+    InputError
+        As `SparseTeachers` and `predict_losses`.
+
+    Notes
+    -----
+    The prediction is for a diagonal linear network, the smallest in which features are reused
+    (Lippl & Lindsey, NeurIPS 2024). Take its order of methods as a hypothesis for others.
+
+    Examples
+    --------
+    >>> advice = recommend(overlap=0, n_main=48, active_main=4, active_aux=10, dimension=100,
+    ...                    methods=["single-task", "finetuning"], rescalings=[1], seeds=range(4))
+    >>> advice.choice.label
+    'single-task'
+    """
+    task = SparseTeachers(
+        dimension,
+        active_aux,
+        active_main,
+        overlap,
+        main_scale=main_scale,
+        aux_scale=aux_scale,
+    )
+    predicted = predict_losses(
+        task,
+        [n_main],
+        methods=methods,
+        rescalings=rescalings,
+        n_aux=n_aux,
+        init_scale=init_scale,
+        readout_scale=readout_scale,
+        seeds=seeds,
+        progress=progress,
+    )
+    return Recommendation(predicted)

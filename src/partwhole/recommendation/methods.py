@@ -1,0 +1,150 @@
+"""The four ways to learn a main task beside an auxiliary one, each by its own theory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+
+from partwhole._checks import is_finite, require
+from partwhole._types import Real
+from partwhole.limits import (
+    DiagonalWeights,
+    Equal,
+    HyperbolicEntropy,
+    Limit,
+    least_cost,
+    linear_probing,
+)
+from partwhole.limits.diagonal import require_rescale
+
+SINGLE, MULTI, PROBING, FINETUNING = (
+    "single-task",
+    "multi-task",
+    "linear probing",
+    "finetuning",
+)
+METHODS = (SINGLE, MULTI, PROBING, FINETUNING)
+
+
+class Method(NamedTuple):
+    """Name a way to learn the main task.
+
+    Parameters
+    ----------
+    name : {"single-task", "multi-task", "linear probing", "finetuning"}
+    rescale : float, default 1
+        c, by which finetuning multiplies the pretrained first layer before it starts.
+    """
+
+    name: str
+    rescale: float = 1.0
+
+    @property
+    def label(self) -> str:
+        """Return the name, with the rescaling where there is one."""
+        return f"{self.name}, c = {self.rescale:g}" if self.name == FINETUNING else self.name
+
+
+class Scales(NamedTuple):
+    """Hold the sizes of initial weights.
+
+    Parameters
+    ----------
+    init : float
+        Alpha, at which single-task, multi-task and auxiliary learning set all weights.
+    readout : float
+        Gamma, to which finetuning resets the readout, times the rescaling.
+    """
+
+    init: float
+    readout: float
+
+
+def named_methods(methods: Iterable[str], rescalings: Sequence[Real]) -> tuple[Method, ...]:
+    """Return the methods asked for, finetuning once for each rescaling.
+
+    Raises
+    ------
+    InputError
+        For an unknown method, none at all, and a rescaling that is not above 0.
+    """
+    asked = (methods,) if isinstance(methods, str) else tuple(methods)
+    unknown = [name for name in asked if name not in METHODS]
+    require(
+        len(asked) > 0 and not unknown,
+        f"methods are among {', '.join(METHODS)}",
+        repr(unknown[0]) if unknown else "none",
+        "choose some of them",
+    )
+    found: list[Method] = []
+    for name in dict.fromkeys(asked):
+        if name != FINETUNING:
+            found.append(Method(name))
+            continue
+        require(len(rescalings) > 0, "finetuning needs a rescaling", "none", "pass 1 for none")
+        for rescale in dict.fromkeys(rescalings):
+            require_rescale(rescale)
+            found.append(Method(name, float(rescale)))
+    return tuple(found)
+
+
+def require_scales(init_scale: Real, readout_scale: Real) -> Scales:
+    """Refuse initial weights that are not above 0."""
+    for name, scale in (("init_scale", init_scale), ("readout_scale", readout_scale)):
+        require(
+            is_finite(scale) and scale > 0,
+            f"{name} is a finite number above 0",
+            repr(scale),
+            "take a small one, such as 0.001",
+        )
+    return Scales(float(init_scale), float(readout_scale))
+
+
+def pretrained_coefficients(
+    inputs: Float[np.ndarray, "n d"], targets: Float[np.ndarray, " n"], scales: Scales
+) -> Float[np.ndarray, " d"]:
+    """Return where pretraining on a sample of the auxiliary task ends."""
+    cost = HyperbolicEntropy.from_weights(DiagonalWeights.constant(inputs.shape[1], scales.init))
+    return least_cost(inputs, targets, cost, Equal(), intercept="none").coefficients
+
+
+def end_of(
+    method: Method,
+    inputs: Float[np.ndarray, "n d"],
+    targets: Float[np.ndarray, " n"],
+    pretrained: Float[np.ndarray, " d"],
+    scales: Scales,
+) -> Limit:
+    """Return where a method ends, exactly, for all but multi-task learning.
+
+    Parameters
+    ----------
+    method : Method
+    inputs : float array, shape (n, d)
+    targets : float array, shape (n,)
+    pretrained : float array, shape (d,)
+        Coefficients of the auxiliary task.
+    scales : Scales
+
+    Returns
+    -------
+    Limit
+    """
+    readout = scales.readout * method.rescale
+    if method.name == PROBING:
+        weights = DiagonalWeights.pretrained(pretrained, scales.init)
+        return linear_probing(inputs, targets, weights.for_finetuning(readout_scale=readout))
+    if method.name == SINGLE:
+        weights = DiagonalWeights.constant(inputs.shape[1], scales.init)
+        cost = HyperbolicEntropy.from_weights(weights)
+    else:
+        cost = HyperbolicEntropy.after_finetuning(
+            pretrained,
+            readout_scale=readout,
+            init_scale=scales.init,
+            rescale=method.rescale,
+        )
+    return least_cost(inputs, targets, cost, Equal(), intercept="none")

@@ -1,0 +1,312 @@
+"""Test errors of every method, from theory alone: no network is trained."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+from scipy import stats
+from threadpoolctl import threadpool_limits
+
+from partwhole._checks import require, seed_list, whole
+from partwhole._progress import bar
+from partwhole._types import Real
+from partwhole.flows import Ending, QuadraticLoss, multitask_flow
+from partwhole.limits import DiagonalWeights, Outcome
+from partwhole.limits.many import cores
+from partwhole.recommendation.methods import (
+    METHODS,
+    MULTI,
+    Method,
+    Scales,
+    end_of,
+    named_methods,
+    pretrained_coefficients,
+    require_scales,
+)
+from partwhole.tasks import SparseTeachers
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+# The multi-task flow stops at this training loss, in units of the main targets' variance.
+FITTED = 1e-8
+SMALL = Scales(1e-3, 1e-3)
+
+
+class SamplesNeeded(NamedTuple):
+    """Hold the number of samples at which a method's error falls to a level.
+
+    Parameters
+    ----------
+    method : Method
+    samples : float
+        Interpolated between the sizes that were computed; NaN where the error stays above.
+    low, high : float
+        95 % interval over seeds (jackknife, in the logarithm).
+    """
+
+    method: Method
+    samples: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, eq=False)
+class PredictedLosses:
+    """Hold the test errors that theory predicts for each method, sample size and seed.
+
+    Parameters
+    ----------
+    task : SparseTeachers
+    methods : tuple of Method, length M
+    sizes : tuple of int, length S
+        Samples of the main task.
+    seeds : tuple of int
+        Each draws teachers and inputs, the same for all methods.
+    losses : float array, shape (M, S, seeds)
+        Expected squared error on new inputs when learning has ended.
+    n_aux : int
+        Samples of the auxiliary task.
+    scales : Scales
+        Of initial weights.
+    notes : tuple of str
+        Solves that stopped early: which, why, and how far they got.
+    """
+
+    task: SparseTeachers
+    methods: tuple[Method, ...]
+    sizes: tuple[int, ...]
+    seeds: tuple[int, ...]
+    losses: Float[np.ndarray, "M S seeds"]
+    n_aux: int = 1024
+    scales: Scales = SMALL
+    notes: tuple[str, ...] = ()
+
+    @property
+    def mean(self) -> Float[np.ndarray, "M S"]:
+        """Return the mean over seeds."""
+        return self.losses.mean(axis=-1)
+
+    @property
+    def standard_error(self) -> Float[np.ndarray, "M S"]:
+        """Return the standard error of the mean; NaN for a single seed."""
+        n = len(self.seeds)
+        if n == 1:
+            return np.full(self.losses.shape[:2], np.nan)
+        return self.losses.std(axis=-1, ddof=1) / np.sqrt(n)
+
+    def samples_needed(self, error: Real) -> tuple[SamplesNeeded, ...]:
+        """Return for each method the number of samples at which its mean error falls to a level.
+
+        Parameters
+        ----------
+        error : float
+            Epsilon, in the units of the losses, above 0.
+
+        Returns
+        -------
+        tuple of SamplesNeeded
+
+        Raises
+        ------
+        InputError
+            For an error that is not above 0, and for fewer than two sizes.
+        """
+        require(error > 0, "an error to reach is above 0", error, "pass 0.01, say")
+        require(
+            len(self.sizes) > 1,
+            "a curve needs at least two sample sizes",
+            len(self.sizes),
+            "predict losses for more sizes",
+        )
+        found, n = [], len(self.seeds)
+        for method, losses in zip(self.methods, self.losses, strict=True):
+            at = _crossing(self.sizes, losses.mean(axis=-1), float(error))
+            low = high = np.nan
+            if n > 2:
+                left = [
+                    _crossing(self.sizes, np.delete(losses, i, axis=-1).mean(axis=-1), float(error))
+                    for i in range(n)
+                ]
+                spread = np.log(left)
+                deviation = np.sqrt((n - 1) * np.mean((spread - spread.mean()) ** 2))
+                half = stats.t.ppf(0.975, n - 1) * deviation
+                low, high = at * np.exp(-half), at * np.exp(half)
+            found.append(SamplesNeeded(method, at, float(low), float(high)))
+        return tuple(found)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a row for each method, size and seed."""
+        import pandas as pd
+
+        rows = [
+            {"method": m.name, "rescale": m.rescale, "n": n, "seed": seed, "loss": loss}
+            for m, sized in zip(self.methods, self.losses.tolist(), strict=True)
+            for n, seeded in zip(self.sizes, sized, strict=True)
+            for seed, loss in zip(self.seeds, seeded, strict=True)
+        ]
+        return pd.DataFrame(rows)
+
+
+def predict_losses(
+    task: SparseTeachers,
+    sizes: Sequence[int],
+    *,
+    methods: Iterable[str] = METHODS,
+    rescalings: Sequence[Real] = (1.0, 0.1, 0.01),
+    n_aux: int = 1024,
+    init_scale: Real = 1e-3,
+    readout_scale: Real = 1e-3,
+    seeds: Iterable[int] = range(6),
+    progress: bool = True,
+) -> PredictedLosses:
+    r"""Predict the test errors of learning a main task in four ways, without training.
+
+    Parameters
+    ----------
+    task : SparseTeachers
+        What the two tasks share.
+    sizes : sequence of int
+        Samples of the main task.
+    methods : iterable of str, keyword-only
+        Among "single-task", "multi-task", "linear probing" and "finetuning"; all by default.
+    rescalings : sequence of float, keyword-only, default (1, 0.1, 0.01)
+        c: finetuning is predicted once for each. The first layer and the readout's scale are
+        multiplied by it.
+    n_aux : int, keyword-only, default 1024
+        Samples of the auxiliary task. From the number of features on, they determine it.
+    init_scale, readout_scale : float, keyword-only, default 0.001
+        Alpha and gamma: where all weights start, and to which finetuning resets the readout.
+    seeds : iterable of int, keyword-only, default range(6)
+        Each draws teachers and inputs; samples of different size are nested.
+    progress : bool, keyword-only, default True
+        Whether to show a bar on the error stream once this takes over two seconds.
+
+    Returns
+    -------
+    PredictedLosses
+
+    Raises
+    ------
+    InputError
+        For unknown methods, rescalings and scales that are not above 0, and sizes below 1.
+
+    Notes
+    -----
+    Single-task learning, finetuning and linear probing are where gradient flow ends, exactly
+    (`HyperbolicEntropy`, `linear_probing`). Multi-task learning has no such closed form; its flow
+    is integrated (`multitask_flow`) until the training loss is 1e-8 of the main targets' variance.
+    The tasks and protocols are those of Lippl & Lindsey (NeurIPS 2024), whose published losses
+    are the least along training and so lower wherever transfer is negative.
+
+    Examples
+    --------
+    >>> task = SparseTeachers(dimension=100, active_aux=10, active_main=10, overlap=10)
+    >>> found = predict_losses(task, [8, 32], methods=["single-task", "finetuning"],
+    ...                        rescalings=[1], seeds=range(3))
+    >>> [method.label for method in found.methods]
+    ['single-task', 'finetuning, c = 1']
+    >>> bool((found.mean[1] < found.mean[0]).all())
+    True
+    """
+    chosen = named_methods(methods, rescalings)
+    scales = require_scales(init_scale, readout_scale)
+    counts, drawn = seed_list(sizes, "sizes are whole numbers of at least 1"), seed_list(seeds)
+    for n in counts:
+        whole("a sample size", n, 1, "pass the number of samples of the main task")
+    whole("n_aux", n_aux, 1, "pass the number of samples of the auxiliary task")
+    losses = np.full((len(chosen), len(counts), len(drawn)), np.nan)
+    notes: list[str] = []
+    total = losses.size
+    workers = cores()
+    with (
+        threadpool_limits(1),
+        ThreadPoolExecutor(workers) as pool,
+        bar(f"predicting {total} losses", total, shown=progress) as advance,
+    ):
+        for seed_at, seed in enumerate(drawn):
+            case = _Case.drawn(task, seed, max(counts), n_aux, scales)
+            # The largest first, so that no core waits for one at the end.
+            jobs = sorted(np.ndindex(*losses.shape[:2]), key=lambda at: -counts[at[1]])
+            ends = pool.map(partial(_ended, case, chosen, counts), jobs)
+            for at, (loss, note) in zip(jobs, ends, strict=True):
+                losses[(*at, seed_at)] = loss
+                if note:
+                    notes.append(f"{chosen[at[0]].label}, n = {counts[at[1]]}, seed {seed}: {note}")
+                advance(1)
+    return PredictedLosses(task, chosen, counts, drawn, losses, n_aux, scales, tuple(notes))
+
+
+def _ended(
+    case: _Case, methods: tuple[Method, ...], sizes: tuple[int, ...], at: tuple[int, int]
+) -> tuple[float, str]:
+    return case.error(methods[at[0]], sizes[at[1]])
+
+
+class _Case(NamedTuple):
+    """Hold what one seed draws, and what pretraining makes of it."""
+
+    inputs: Float[np.ndarray, "n d"]
+    targets: Float[np.ndarray, " n"]
+    main: Float[np.ndarray, " d"]
+    pretrained: Float[np.ndarray, " d"]
+    auxiliary: QuadraticLoss
+    n_aux: int
+    scales: Scales
+
+    @classmethod
+    def drawn(cls, task: SparseTeachers, seed: int, n: int, n_aux: int, scales: Scales) -> _Case:
+        determined = n_aux >= task.dimension
+        sample = task.sample(seed, n, 0 if determined else n_aux)
+        if determined:
+            # Inputs point in all directions alike: the sample's loss is near the population's.
+            known, loss = sample.auxiliary, QuadraticLoss.from_population(sample.auxiliary)
+        else:
+            given = sample.aux_inputs, sample.aux_targets
+            known = pretrained_coefficients(*given, scales)
+            loss = QuadraticLoss.from_sample(*given)
+        return cls(sample.inputs, sample.targets, sample.main, known, loss, n_aux, scales)
+
+    def error(self, method: Method, n: int) -> tuple[float, str]:
+        """Return the expected test error of a method, and why a solve stopped early."""
+        inputs, targets = self.inputs[:n], self.targets[:n]
+        if method.name == MULTI:
+            beta, note = self._together(inputs, targets)
+        else:
+            limit = end_of(method, inputs, targets, self.pretrained, self.scales)
+            beta, note = limit.coefficients, ""
+            if limit.outcome is not Outcome.SOLVED:
+                note = f"{limit.outcome.value} (a row is missed by {limit.violation:.1e})"
+        return float(np.sum((beta - self.main) ** 2)), note
+
+    def _together(self, inputs: np.ndarray, targets: np.ndarray) -> tuple[np.ndarray, str]:
+        start = DiagonalWeights.constant(inputs.shape[1], self.scales.init, n_tasks=2)
+        share = len(inputs) / (len(inputs) + self.n_aux)
+        path = multitask_flow(
+            start,
+            [self.auxiliary, QuadraticLoss.from_sample(inputs, targets)],
+            shares=(1.0 - share, share),
+            until=FITTED * share * float(np.mean(targets**2)),
+        )
+        note = "" if path.outcome is Ending.FITTED else path.summary
+        return path.coefficients[-1, 1], note
+
+
+def _crossing(sizes: Sequence[int], losses: Float[np.ndarray, " S"], error: float) -> float:
+    """Return where a curve first falls to a level and stays there, linearly in both logarithms."""
+    order = np.argsort(sizes)
+    x, y = np.log(np.asarray(sizes, dtype=float)[order]), np.log(losses[order])
+    above = np.flatnonzero(y > np.log(error))
+    if len(above) == 0:
+        return float(min(sizes))
+    last = int(above[-1])
+    if last == len(x) - 1:
+        return float("nan")
+    part = (y[last] - np.log(error)) / (y[last] - y[last + 1])
+    return float(np.exp(x[last] + part * (x[last + 1] - x[last])))

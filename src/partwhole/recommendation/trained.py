@@ -1,0 +1,199 @@
+"""Trained networks beside the losses that theory predicts for them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from jaxtyping import Float
+
+from partwhole._checks import require
+from partwhole._progress import bar
+from partwhole._types import Real
+from partwhole.limits import DiagonalWeights
+from partwhole.recommendation.methods import (
+    FINETUNING,
+    MULTI,
+    PROBING,
+    Method,
+    pretrained_coefficients,
+)
+from partwhole.recommendation.predicted import PredictedLosses
+from partwhole.tasks import TeacherSample
+from partwhole.training import DiagonalOutcome, DiagonalRuns, train_diagonal, train_multitask
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True, eq=False)
+class TrainedLosses:
+    """Hold the test errors of trained networks beside those that theory predicts.
+
+    Parameters
+    ----------
+    predicted : PredictedLosses
+    final : float array, shape (M, S, seeds)
+        Where training ended.
+    best : float array, shape (M, S, seeds)
+        The least along training, which only an oracle can stop at; published losses of this kind
+        hide the harm that a foreign task does.
+    fitted : bool array, shape (M, S, seeds)
+        Whether training reached its threshold.
+    """
+
+    predicted: PredictedLosses
+    final: Float[np.ndarray, "M S seeds"]
+    best: Float[np.ndarray, "M S seeds"]
+    fitted: np.ndarray
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a row for each method, size and seed: predicted, final and best loss."""
+        table = self.predicted.to_frame().rename(columns={"loss": "predicted"})
+        for name in ("final", "best", "fitted"):
+            table[name] = getattr(self, name).ravel()
+        return table
+
+    def describe(self) -> str:
+        """Lay the means over seeds beside each other, method by method."""
+        predicted = self.predicted
+        head = f"{'':24}{'n':>6}{'predicted':>12}{'trained':>12}{'best on the way':>18}"
+        lines = [head]
+        for m, method in enumerate(predicted.methods):
+            for s, n in enumerate(predicted.sizes):
+                numbers = (predicted.mean[m, s], self.final[m, s].mean(), self.best[m, s].mean())
+                told = f"{numbers[0]:>12.3g}{numbers[1]:>12.3g}{numbers[2]:>18.3g}"
+                missed = int((~self.fitted[m, s]).sum())
+                note = f"  ({missed} not fitted)" if missed else ""
+                lines.append(f"{method.label:24}{n:>6}{told}{note}")
+        return "\n".join(lines)
+
+
+def train_beside(
+    predicted: PredictedLosses,
+    *,
+    learning_rate: Real = 0.1,
+    max_steps: int = 100_000,
+    threshold: Real = 1e-10,
+    pretraining: Literal["perfect", "trained"] = "perfect",
+    progress: bool = True,
+) -> TrainedLosses:
+    """Train the networks whose losses were predicted, on the same data.
+
+    Parameters
+    ----------
+    predicted : PredictedLosses
+        Of `predict_losses`.
+    learning_rate : float, keyword-only, default 0.1
+    max_steps : int, keyword-only, default 100,000
+        Of gradient descent on all samples, unless the threshold is met before.
+    threshold : float, keyword-only, default 1e-10
+        Mean square error on the training set at which a run ends.
+    pretraining : {"perfect", "trained"}, keyword-only, default "perfect"
+        "perfect" starts finetuning from the weights that pretraining would reach at last;
+        "trained" trains them, too.
+    progress : bool, keyword-only, default True
+
+    Returns
+    -------
+    TrainedLosses
+
+    Raises
+    ------
+    InputError
+        For an unknown kind of pretraining, and as `train_diagonal`.
+
+    Notes
+    -----
+    The protocol of Lippl & Lindsey (NeurIPS 2024): full batches, no momentum.
+
+    Examples
+    --------
+    >>> from partwhole.recommendation import predict_losses
+    >>> from partwhole.tasks import SparseTeachers
+    >>> task = SparseTeachers(dimension=50, active_aux=5, active_main=5, overlap=5)
+    >>> told = predict_losses(task, [10], methods=["finetuning"], rescalings=[1], seeds=[0, 1])
+    >>> trained = train_beside(told, progress=False)
+    >>> bool(np.allclose(trained.final, told.losses, rtol=0.05))
+    True
+    """
+    kinds = ("perfect", "trained")
+    require(
+        pretraining in kinds,
+        'pretraining is "perfect" or "trained"',
+        repr(pretraining),
+        "choose one of them",
+    )
+    options = {
+        "learning_rate": learning_rate,
+        "max_steps": max_steps,
+        "threshold": threshold,
+        "progress": False,
+    }
+    task, seeds, scales = predicted.task, predicted.seeds, predicted.scales
+    asked = {method.name for method in predicted.methods}
+    # What has learned the auxiliary task needs its sample, unless that is known to determine it.
+    given = asked & {FINETUNING, PROBING} and (
+        pretraining == "trained" or predicted.n_aux < task.dimension
+    )
+    n_aux = predicted.n_aux if given or MULTI in asked else 0
+    sample = task.samples(seeds, max(predicted.sizes), n_aux)
+    start = _pretrained(predicted, sample, pretraining, options) if asked != {MULTI} else None
+    shape = predicted.losses.shape
+    final, best, fitted = np.full(shape, np.nan), np.full(shape, np.nan), np.zeros(shape, bool)
+    total = shape[0] * shape[1]
+    with bar(f"training {predicted.losses.size} networks", total, shown=progress) as advance:
+        for m, method in enumerate(predicted.methods):
+            for s, n in enumerate(predicted.sizes):
+                runs = _trained(method, n, sample, start, scales.init, scales.readout, options)
+                # With several tasks the main one is the last.
+                main = np.s_[:, -1] if method.name == MULTI else np.s_[:]
+                final[m, s], best[m, s] = runs.final_loss[main], runs.best_loss[main]
+                fitted[m, s] = [o is DiagonalOutcome.REACHED_THRESHOLD for o in runs.outcomes]
+                advance(1)
+    return TrainedLosses(predicted, final, best, fitted)
+
+
+def _pretrained(
+    predicted: PredictedLosses, sample: TeacherSample, pretraining: str, options: dict
+) -> DiagonalWeights:
+    """Return the weights of each seed's network that has learned the auxiliary task."""
+    scales, dimension = predicted.scales, predicted.task.dimension
+    if pretraining == "trained":
+        first = DiagonalWeights.constant(dimension, scales.init)
+        return train_diagonal(sample.aux_inputs, sample.aux_targets, first, **options).weights
+    known = sample.auxiliary
+    if predicted.n_aux < dimension and sample.aux_inputs.shape[1] > 0:
+        pairs = zip(sample.aux_inputs, sample.aux_targets, strict=True)
+        known = np.stack([pretrained_coefficients(x, y, scales) for x, y in pairs])
+    return DiagonalWeights.pretrained(known, scales.init)
+
+
+def _trained(
+    method: Method,
+    n: int,
+    sample: TeacherSample,
+    start: DiagonalWeights | None,
+    init: float,
+    readout: float,
+    options: dict,
+) -> DiagonalRuns:
+    inputs, targets = sample.inputs[:, :n], sample.targets[:, :n]
+    dimension = inputs.shape[-1]
+    if method.name == MULTI:
+        return train_multitask(
+            [sample.aux_inputs, inputs],
+            [sample.aux_targets, targets],
+            DiagonalWeights.constant(dimension, init, n_tasks=2),
+            teachers=[sample.auxiliary, sample.main],
+            **options,
+        )
+    if method.name in (FINETUNING, PROBING) and start is not None:
+        weights = start.for_finetuning(
+            rescale=method.rescale, readout_scale=readout * method.rescale
+        )
+    else:
+        weights = DiagonalWeights.constant(dimension, init)
+    train = "readout" if method.name == PROBING else "all"
+    return train_diagonal(inputs, targets, weights, teachers=sample.main, train=train, **options)

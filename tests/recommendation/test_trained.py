@@ -1,0 +1,89 @@
+"""Trained networks beside what theory predicts for them."""
+
+from inspect import unwrap
+
+import numpy as np
+import pytest
+
+from partwhole._checks import InputError
+from partwhole.recommendation import predict_losses, train_beside
+from partwhole.tasks import SparseTeachers
+
+TASK = SparseTeachers(dimension=60, active_aux=6, active_main=6, overlap=4)
+
+
+@pytest.fixture(scope="module")
+def told():
+    return predict_losses(
+        TASK, [8, 16], rescalings=[1, 0.3], n_aux=80, seeds=range(3), init_scale=0.01,
+        readout_scale=0.01, progress=False,
+    )  # fmt: skip
+
+
+def test_training_ends_where_theory_says(told):
+    """Steps of .1 on targets of order 1 end a few percent from the flow (fact sheet F-13)."""
+    trained = train_beside(told, progress=False, max_steps=60_000)
+    exact = [m.name != "multi-task" for m in told.methods]
+    gap = np.abs(trained.final - told.losses)[exact]
+    assert (gap <= 0.1 * told.losses[exact] + 1e-6).all()
+    smaller = train_beside(told, progress=False, learning_rate=0.02, max_steps=300_000)
+    nearer = np.abs(smaller.final - told.losses)[exact]
+    assert nearer.sum() < 0.35 * gap.sum()
+    # Multi-task learning sees a sample of the auxiliary task here, its prediction all of it.
+    both = trained.final[~np.array(exact)] / told.losses[~np.array(exact)]
+    assert np.abs(np.log(both)).mean() < 0.5
+
+
+def test_the_best_on_the_way_is_no_worse_than_the_end_and_than_the_start(told):
+    trained = train_beside(told, progress=False, max_steps=3000)
+    assert (trained.best <= trained.final + 1e-12).all()
+    single = [m.name for m in told.methods].index("single-task")
+    # It starts from coefficients of zero, in single precision.
+    assert (trained.best[single] <= 1 + 1e-5).all()
+
+
+def test_trained_pretraining_is_nearly_perfect_from_weights_that_outweigh_its_error():
+    """A threshold of 1e-10 leaves foreign features at 1e-5, which .03 squared outweighs.
+
+    From weights of .001, whose square is 1e-6, they count (fact sheet F-15).
+    """
+    gaps = []
+    for scale in (0.03, 0.001):
+        kept = predict_losses(
+            TASK, [16], methods=["finetuning"], rescalings=[1], n_aux=80, seeds=range(3),
+            init_scale=scale, readout_scale=scale, progress=False,
+        )  # fmt: skip
+        perfect, trained = (
+            train_beside(kept, progress=False, max_steps=30_000, pretraining=kind)
+            for kind in ("perfect", "trained")
+        )
+        gaps.append(np.abs(np.log(trained.final / perfect.final)).max())
+    assert gaps[0] < 0.05 < gaps[1]
+
+
+def test_too_few_auxiliary_samples_are_pretrained_from():
+    few = predict_losses(TASK, [8], methods=["finetuning"], rescalings=[1], n_aux=10,
+                         seeds=range(3), progress=False)  # fmt: skip
+    for kind in ("perfect", "trained"):
+        found = train_beside(few, progress=False, max_steps=60_000, pretraining=kind)
+        assert np.abs(found.final / few.losses - 1).max() < 0.1
+
+
+def test_tables(told):
+    trained = train_beside(told, progress=False, max_steps=300)
+    table = trained.to_frame()
+    assert list(table.columns[-4:]) == ["predicted", "final", "best", "fitted"]
+    assert len(table) == told.losses.size
+    assert f"{table.final[0]:.9g}" == f"{trained.final[0, 0, 0]:.9g}"
+    said = trained.describe()
+    assert "linear probing" in said
+    assert "not fitted" in said
+    assert len(said.splitlines()) == 1 + len(told.methods) * 2
+
+
+def test_unknown_pretraining(told):
+    with pytest.raises(InputError) as raised:
+        unwrap(train_beside)(told, pretraining="none")
+    assert str(raised.value) == (
+        'pretraining is "perfect" or "trained"; got \'none\'; choose one of them'
+    )
