@@ -85,6 +85,16 @@ def test_initial_laws_have_their_moments():
     assert abs(entries.mean()) < 4 * 0.3 / np.sqrt(len(entries))
     assert entries.std() == pytest.approx(0.3, rel=0.04)
 
+    built = Architecture(layers=2, width=1000, bias=False, initial="he", scale=0.5)
+    for weight, size, inputs in zip(
+        built.network(20, seed=0, outputs=20).weights, [(1000, 20), (20, 1000)], [20, 1000],
+        strict=True,
+    ):  # fmt: skip
+        entries = np.asarray(weight)
+        assert entries.shape == size
+        assert abs(entries.mean()) < 4 * 0.5 * np.sqrt(2 / inputs) / np.sqrt(entries.size)
+        assert entries.std() == pytest.approx(0.5 * np.sqrt(2 / inputs), rel=0.04)
+
     uniform = Architecture(layers=2, initial="uniform", scale=0.2).network(141, seed=0)
     entries = np.asarray(uniform.weights[1]).ravel()
     assert 0 <= entries.min() <= entries.max() <= 0.2
@@ -107,7 +117,7 @@ def test_fan_in_sets_the_reach_of_each_layer():
         ({"width": 0}, "width is a whole number of at least 1; got 0; leave it None"),
         ({"width": 2.5}, "width is a whole number of at least 1; got 2.5"),
         ({"bias": "no"}, "bias is True or False; got 'no'; choose one of them"),
-        ({"initial": ["normal"]}, r'"normal" or "uniform"; got \[.normal.\]; choose one'),
+        ({"initial": ["normal"]}, r'"uniform" or "he"; got \[.normal.\]; choose one'),
         ({"initial": "normal", "scale": "0.1"}, "needs a scale above 0; got scale '0.1'; pass"),
         ({"initial": "normal", "scale": np.inf}, "needs a scale above 0; got scale inf"),
         ({"initial": "normal"}, 'the initial law "normal" needs a scale above 0; got scale None'),

@@ -13,10 +13,9 @@ import scipy.optimize
 
 from partwhole._checks import InputError
 from partwhole.limits.diagonal import DiagonalWeights
-from partwhole.training import _diagonal_steps
+from partwhole.training import TrainingOutcome, _diagonal_steps
 from partwhole.training._diagonal_steps import Moment, Rows, prepare
 from partwhole.training.diagonal import train_diagonal, train_multitask
-from partwhole.training.diagonal_runs import DiagonalOutcome
 
 D = 6
 SINGLE, DOUBLE = np.dtype("float32"), np.dtype("float64")
@@ -236,7 +235,7 @@ def test_small_steps_end_where_flow_does(readout_scale, rescale):
             X14[None], Y14[None], weights, max_steps=2_000_000, learning_rate=rate,
             threshold=1e-18, precision="float64", record=2_000_000,
         )  # fmt: skip
-        assert runs.outcomes[0] is DiagonalOutcome.REACHED_THRESHOLD
+        assert runs.outcomes[0] is TrainingOutcome.REACHED_THRESHOLD
         apart.append(np.linalg.norm(runs.coefficients[0] - wanted) / np.linalg.norm(wanted))
     assert apart[0] < 0.02
     # What is left is of the first order in the learning rate.
@@ -297,7 +296,7 @@ def test_the_best_loss_hides_the_harm_that_the_final_loss_shows():
     runs = train_diagonal(
         x, np.einsum("rnd,rd->rn", x, main), weights, teachers=main, max_steps=20_000, record=50
     )
-    assert set(runs.outcomes) == {DiagonalOutcome.REACHED_THRESHOLD}
+    assert set(runs.outcomes) == {TrainingOutcome.REACHED_THRESHOLD}
     # Before the first step the network answers nearly 0, and the squares of the teacher sum to 1.
     np.testing.assert_allclose(runs.best_loss, 1.0, rtol=0.01)
     assert (runs.best_step == 0).all()
@@ -328,7 +327,7 @@ def test_a_run_ends_at_its_first_step_below_the_threshold():
 def test_outcomes_say_how_far_a_run_came_and_what_to_do():
     x, y, b = problem(2, 4)
     runs = train_diagonal(x, y, start(2), max_steps=3, learning_rate=0.02)
-    assert runs.outcomes == (DiagonalOutcome.REACHED_MAX_STEPS,) * 2
+    assert runs.outcomes == (TrainingOutcome.REACHED_MAX_STEPS,) * 2
     assert runs.messages[1].startswith("run 1 reached max_steps above the threshold; raise max_s")
     assert (
         f"(step 3, training loss {runs.training_loss[1, -1]:.3g}, threshold 1e-10)"
@@ -339,7 +338,7 @@ def test_outcomes_say_how_far_a_run_came_and_what_to_do():
     assert "final_loss" not in runs.to_frame()
     ahead = DiagonalWeights.pretrained(b, 1e-3)
     done = train_diagonal(x, y, ahead, max_steps=3, threshold=1e-3, teachers=b)
-    assert done.outcomes == (DiagonalOutcome.REACHED_THRESHOLD,) * 2
+    assert done.outcomes == (TrainingOutcome.REACHED_THRESHOLD,) * 2
     assert done.end_steps.tolist() == [0, 0]
     assert done.to_frame().outcome.tolist() == ["reached_threshold"] * 2
 
@@ -351,12 +350,12 @@ def test_a_run_that_diverges_is_told_and_started_anew_if_asked(batches):
     y[1] *= 0.01  # stable at a rate at which the other is not
     given = {"max_steps": 400, "learning_rate": 2.0, "teachers": b, **batches}
     runs = train_diagonal(x, y, start(2), **given)
-    assert runs.outcomes[0] is DiagonalOutcome.DIVERGED
-    assert runs.outcomes[1] is DiagonalOutcome.REACHED_MAX_STEPS
+    assert runs.outcomes[0] is TrainingOutcome.DIVERGED
+    assert runs.outcomes[1] is TrainingOutcome.REACHED_MAX_STEPS
     assert "take a smaller learning rate, or restarts=3" in runs.messages[0]
     assert runs.best_loss[0] <= runs.test_loss[0, 0]
     again = train_diagonal(x, y, start(2), restarts=3, **given)
-    assert DiagonalOutcome.DIVERGED not in again.outcomes
+    assert TrainingOutcome.DIVERGED not in again.outcomes
     assert again.learning_rates[0] in (0.2, 0.02, 0.002)
     assert again.learning_rates[1] == 2.0
     direct = train_diagonal(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -11,6 +10,7 @@ import numpy as np
 from jaxtyping import Float
 
 from partwhole._checks import require, whole
+from partwhole._threads import cores
 from partwhole.features.design import Design
 from partwhole.limits.costs import Cost
 from partwhole.limits.fits import Fit
@@ -88,10 +88,3 @@ def least_costs(
     # A core for each problem: on sizes like these a product gains nothing from two.
     with threadpool_limits(1), ThreadPoolExecutor(min(workers, count)) as pool:
         return tuple(pool.map(solve, problems))
-
-
-def cores() -> int:
-    """Return the number of cores this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1

@@ -22,7 +22,7 @@ WEIGHTS = 102  # keeps the stream of the weights apart from those of samples and
 
 @dataclass(frozen=True)
 class Architecture:
-    r"""State how a multilayer network from d numbers to d numbers is built and begins.
+    r"""State how a multilayer network is built and begins, from d numbers to d unless said.
 
     Parameters
     ----------
@@ -32,12 +32,13 @@ class Architecture:
         Units between layers; None for d.
     nonlinearity : {"linear", "relu"}, default "linear"
     bias : bool, default True
-    initial : {"framework", "normal", "uniform"}, default "framework"
+    initial : {"framework", "normal", "uniform", "he"}, default "framework"
         "framework" draws weights and biases from :math:`U(-1/\sqrt{n}, 1/\sqrt{n})` for a layer
         of n inputs, the default of common frameworks; "normal" draws weights from
-        :math:`N(0, \text{scale}^2)`, "uniform" from U(0, scale), and both let biases begin at 0.
+        :math:`N(0, \text{scale}^2)`, "uniform" from U(0, scale), "he" from
+        :math:`N(0, 2\, \text{scale}^2 / n)`, and these three let biases begin at 0.
     scale : float, default None
-        Of "normal" and "uniform", above 0; None for "framework".
+        Of "normal", "uniform" and "he", above 0; None for "framework".
 
     Raises
     ------
@@ -54,7 +55,7 @@ class Architecture:
     width: int | None = None
     nonlinearity: Literal["linear", "relu"] = "linear"
     bias: bool = True
-    initial: Literal["framework", "normal", "uniform"] = "framework"
+    initial: Literal["framework", "normal", "uniform", "he"] = "framework"
     scale: Real | None = None
 
     def __post_init__(self) -> None:
@@ -70,7 +71,7 @@ class Architecture:
         )
         require(
             self.initial in tuple(LAWS),
-            'initial is "framework", "normal" or "uniform"',
+            'initial is "framework", "normal", "uniform" or "he"',
             repr(self.initial),
             "choose one of them",
         )
@@ -89,12 +90,13 @@ class Architecture:
                 "pass scale=0.1, say",
             )
 
-    def sizes(self, dimension: int) -> tuple[int, ...]:
+    def sizes(self, dimension: int, outputs: int | None = None) -> tuple[int, ...]:
         """Return the numbers of units from input to output."""
         between = dimension if self.width is None else self.width
-        return (dimension, *[between] * (self.layers - 1), dimension)
+        last = dimension if outputs is None else outputs
+        return (dimension, *[between] * (self.layers - 1), last)
 
-    def network(self, dimension: int, *, seed: int) -> MLP:
+    def network(self, dimension: int, *, seed: int, outputs: int | None = None) -> MLP:
         """Draw one network.
 
         Parameters
@@ -103,15 +105,24 @@ class Architecture:
             d.
         seed : int, keyword-only
             At least 0.
+        outputs : int, keyword-only, default None
+            None for d.
 
         Raises
         ------
         InputError
-            For a dimension below 1 or a seed below 0.
+            For a dimension or outputs below 1, or a seed below 0.
         """
-        return jax.tree.map(lambda w: w[0], self.networks(dimension, seeds=[seed]))
+        drawn = self.networks(dimension, seeds=[seed], outputs=outputs)
+        return jax.tree.map(lambda w: w[0], drawn)
 
-    def networks(self, dimension: int, *, seeds: Sequence[int] | Int[np.ndarray, " n"]) -> MLP:
+    def networks(
+        self,
+        dimension: int,
+        *,
+        seeds: Sequence[int] | Int[np.ndarray, " n"],
+        outputs: int | None = None,
+    ) -> MLP:
         """Draw a network for each seed, along a leading axis; each is what `network` draws.
 
         Parameters
@@ -119,6 +130,8 @@ class Architecture:
         dimension : int
         seeds : sequence of int, keyword-only
             At least one, each at least 0.
+        outputs : int, keyword-only, default None
+            None for d.
 
         Raises
         ------
@@ -132,8 +145,10 @@ class Architecture:
         [(5, 8, 3), (5, 3, 8)]
         """
         whole("dimension", dimension, 1, "pass 1 or more")
-        chosen = seed_list(seeds)
-        drawn = [self._draw(np.random.default_rng([seed, WEIGHTS]), dimension) for seed in chosen]
+        if outputs is not None:
+            whole("outputs", outputs, 1, "leave it None for as many as inputs")
+        chosen, sizes = seed_list(seeds), self.sizes(dimension, outputs)
+        drawn = [self._draw(np.random.default_rng([seed, WEIGHTS]), sizes) for seed in chosen]
         # By NumPy: compiling the draws would take longer than training.
         weights, biases = (
             tuple(jnp.asarray(np.stack(each), jnp.float32) for each in zip(*kind, strict=True))
@@ -142,11 +157,11 @@ class Architecture:
         return MLP(weights, biases if self.bias else None, self.nonlinearity)
 
     def _draw(
-        self, rng: np.random.Generator, dimension: int
+        self, rng: np.random.Generator, sizes: tuple[int, ...]
     ) -> tuple[list[np.ndarray], list[np.ndarray]]:
         law, scale = LAWS[self.initial], 0.0 if self.scale is None else float(self.scale)
         weights, biases = [], []
-        for n, m in pairwise(self.sizes(dimension)):
+        for n, m in pairwise(sizes):
             weights.append(law(rng, (m, n), n, scale))
             like_weights = self.initial in SCALELESS
             biases.append(law(rng, (m,), n, scale) if like_weights else np.zeros(m))
@@ -161,7 +176,7 @@ def mlp(
     seed: int,
     nonlinearity: Literal["linear", "relu"] = "linear",
     bias: bool = True,
-    initial: Literal["framework", "normal", "uniform"] = "framework",
+    initial: Literal["framework", "normal", "uniform", "he"] = "framework",
     scale: Real | None = None,
 ) -> MLP:
     """Draw one multilayer network from d numbers to d numbers.

@@ -40,6 +40,16 @@ def uniform(
     return rng.uniform(0.0, scale, shape)
 
 
-LAWS: dict[str, Law] = {"framework": framework, "normal": normal, "uniform": uniform}
+def he(
+    rng: np.random.Generator, shape: tuple[int, ...], fan_in: int, scale: float
+) -> Float[np.ndarray, "..."]:
+    r"""Draw from a normal law of standard deviation :math:`\text{scale} \sqrt{2 / \text{fan in}}`.
+
+    At scale 1 the mean square of a ReLU layer's units stays what it was (He et al., ICCV 2015).
+    """
+    return scale * np.sqrt(2.0 / fan_in) * rng.standard_normal(shape)
+
+
+LAWS: dict[str, Law] = {"framework": framework, "normal": normal, "uniform": uniform, "he": he}
 # Laws that know their own scale, and draw biases as they draw weights.
 SCALELESS = ("framework",)

@@ -15,10 +15,10 @@ from threadpoolctl import threadpool_limits
 
 from partwhole._checks import require, seed_list, whole
 from partwhole._progress import bar
+from partwhole._threads import cores
 from partwhole._types import Real
 from partwhole.flows import Ending, QuadraticLoss, multitask_flow
 from partwhole.limits import DiagonalWeights, Outcome
-from partwhole.limits.many import cores
 from partwhole.recommendation.methods import (
     METHODS,
     MULTI,

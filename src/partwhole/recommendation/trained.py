@@ -21,7 +21,7 @@ from partwhole.recommendation.methods import (
 )
 from partwhole.recommendation.predicted import PredictedLosses
 from partwhole.tasks import TeacherSample
-from partwhole.training import DiagonalOutcome, DiagonalRuns, train_diagonal, train_multitask
+from partwhole.training import DiagonalRuns, TrainingOutcome, train_diagonal, train_multitask
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -150,7 +150,7 @@ def train_beside(
                 # With several tasks the main one is the last.
                 main = np.s_[:, -1] if method.name == MULTI else np.s_[:]
                 final[m, s], best[m, s] = runs.final_loss[main], runs.best_loss[main]
-                fitted[m, s] = [o is DiagonalOutcome.REACHED_THRESHOLD for o in runs.outcomes]
+                fitted[m, s] = [o is TrainingOutcome.REACHED_THRESHOLD for o in runs.outcomes]
                 advance(1)
     return TrainedLosses(predicted, final, best, fitted)
 

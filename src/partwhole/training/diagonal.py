@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TypeVar
 
 import numpy as np
 from jaxtyping import Float, Int
 
 from partwhole._checks import require, seed_list, whole
-from partwhole._progress import bar
+from partwhole._threads import cores, in_threads
 from partwhole._types import Real
 from partwhole.limits.diagonal import DiagonalWeights
-from partwhole.training._diagonal_inputs import (
+from partwhole.training._diagonal_steps import Settings, Trace, descend, prepare
+from partwhole.training._learning_inputs import (
     Options,
     Precision,
     Record,
@@ -25,11 +23,9 @@ from partwhole.training._diagonal_inputs import (
     require_memory,
     spread,
 )
-from partwhole.training._diagonal_steps import Settings, Trace, descend, prepare
-from partwhole.training.diagonal_runs import DiagonalOutcome, DiagonalRuns
+from partwhole.training._learning_record import TrainingOutcome
+from partwhole.training.diagonal_runs import DiagonalRuns
 from partwhole.training.protocol import Protocol, batch_order
-
-T = TypeVar("T")
 
 
 def train_diagonal(
@@ -245,7 +241,7 @@ def _train(
 ) -> DiagonalRuns:
     """Train all runs; arrays of the result have an axis of tasks."""
     runs = len(tasks[0].inputs)
-    workers = min(runs, _cores())
+    workers = min(runs, cores())
     require_memory(tasks, len(kept), options, batch, workers)
     sizes = np.array([task.inputs.shape[1] for task in tasks])
     shares, dtype = sizes / sizes.sum(), np.dtype(options.precision)
@@ -278,11 +274,14 @@ def _train(
         # The paths of all runs would not fit.
         return found._replace(coefficients=path[:0]), told
 
-    found = _in_threads(one, range(runs), workers, options.progress)
+    # One run a core. Milliseconds for a network of d = 1,000 with n = 256 and 1,000 steps, on two
+    # cores with little other work: 10 in threads, 21 one scan after another, 16 to 34 in chunked
+    # maps; `benchmarks/bench_diagonal.py` measures them all.
+    found = in_threads(one, range(runs), workers, options.progress)
     for _ in range(options.restarts):
         again = [run for run in range(runs) if found[run][0].diverged]
         rates[again] /= 10.0
-        found |= _in_threads(one, again, workers, options.progress)
+        found |= in_threads(one, again, workers, options.progress)
     traces = [found[run][0] for run in range(runs)]
     errors = [found[run][1] for run in range(runs)]
     losses = np.stack([trace.losses.T for trace in traces]).astype(float)
@@ -294,25 +293,26 @@ def _train(
     )
     with np.errstate(all="ignore"):  # of runs that diverged
         total = np.einsum("k,rkt->rt", shares, losses)
+    tested = None if errors[0] is None else np.stack([each for each in errors if each is not None])
     return DiagonalRuns(
-        kept,
-        total,
-        losses,
-        None if errors[0] is None else np.stack([each for each in errors if each is not None]),
-        final,
-        np.array([int(trace.step) for trace in traces]),
-        rates,
-        float(options.threshold),
-        tuple(_outcome(*each, options) for each in zip(traces, total[:, -1], strict=True)),
+        steps=kept,
+        training_loss=total,
+        task_loss=losses,
+        test_loss=tested,
+        end_steps=np.array([int(trace.step) for trace in traces]),
+        learning_rates=rates,
+        threshold=float(options.threshold),
+        outcomes=tuple(_outcome(*each, options) for each in zip(traces, total[:, -1], strict=True)),
+        weights=final,
     )
 
 
-def _outcome(trace: Trace, loss: float, options: Options) -> DiagonalOutcome:
+def _outcome(trace: Trace, loss: float, options: Options) -> TrainingOutcome:
     if trace.diverged:
-        return DiagonalOutcome.DIVERGED
+        return TrainingOutcome.DIVERGED
     # In the precision of the training, in which the two were compared.
     reached = loss <= options.threshold or int(trace.step) < options.max_steps
-    return DiagonalOutcome.REACHED_THRESHOLD if reached else DiagonalOutcome.REACHED_MAX_STEPS
+    return TrainingOutcome.REACHED_THRESHOLD if reached else TrainingOutcome.REACHED_MAX_STEPS
 
 
 def _order(batch: int, seed: int, n: int, steps: int) -> tuple[np.ndarray, np.ndarray]:
@@ -320,40 +320,3 @@ def _order(batch: int, seed: int, n: int, steps: int) -> tuple[np.ndarray, np.nd
     batch = min(batch, n)
     epochs = -(-steps // -(-n // batch))
     return batch_order(Protocol(epochs=epochs, batch=batch, shuffle="every epoch"), n, seed)
-
-
-def _cores() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
-def _in_threads(
-    one: Callable[[int], T], runs: Sequence[int], workers: int, progress: bool
-) -> dict[int, T]:
-    """Return what each run gives, one run a core.
-
-    Compiled code lets go of the interpreter. Milliseconds for a network of d = 1,000 with n = 256
-    and 1,000 steps, on two cores of a CPU:
-
-    ============================  =================  ===============
-    way                           little other work  much other work
-    ============================  =================  ===============
-    in threads                    10                 46
-    one scan after another        21                 41
-    chunked map, 2 to 16 at once  16 to 34           57 to 77
-    jitted step in a loop                            81
-    ============================  =================  ===============
-
-    The first are of the bare loop over steps, the others of `benchmarks/bench_diagonal.py`.
-    """
-    found: dict[int, T] = {}
-    pool = ThreadPoolExecutor(workers)
-    try:
-        with bar(f"training {len(runs)} networks", len(runs), shown=progress) as advance:
-            for run, each in zip(runs, pool.map(one, runs), strict=True):
-                found[run] = each
-                advance(1)
-    finally:
-        pool.shutdown(cancel_futures=True)
-    return found

@@ -1,0 +1,35 @@
+"""Independent runs in threads: compiled code lets go of the interpreter while it runs."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+from partwhole._progress import bar
+
+T = TypeVar("T")
+
+
+def cores() -> int:
+    """Return how many cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def in_threads(
+    one: Callable[[int], T], runs: Sequence[int], workers: int, progress: bool
+) -> dict[int, T]:
+    """Return what each run gives."""
+    found: dict[int, T] = {}
+    pool = ThreadPoolExecutor(workers)
+    try:
+        with bar(f"training {len(runs)} networks", len(runs), shown=progress) as advance:
+            for run, each in zip(runs, pool.map(one, runs), strict=True):
+                found[run] = each
+                advance(1)
+    finally:
+        pool.shutdown(cancel_futures=True)
+    return found

@@ -1,0 +1,231 @@
+"""Ridge regression on what pretrained ReLU networks compute: linear probing, tangent features."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from jaxtyping import Float
+
+from partwhole._checks import require
+from partwhole._types import Real
+from partwhole.networks import MLP
+from partwhole.training._learning_inputs import Task
+from partwhole.training._relu_inputs import layers
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Features = Literal["hidden", "tangent"]
+# The published penalties.
+RIDGES = np.logspace(-5, 10, 100)
+
+
+@dataclass(frozen=True, eq=False)
+class ProbingRuns:
+    """Hold ridge regression at every penalty, for each run.
+
+    Parameters
+    ----------
+    ridges : float array, shape (m,)
+    training_loss : float array, shape (runs, m)
+        Mean square error on the samples.
+    left_out_loss : float array, shape (runs, m)
+        Mean square error on each sample when it alone is left out.
+    test_loss : float array, shape (runs, m), or None
+    """
+
+    ridges: Float[np.ndarray, " m"]
+    training_loss: Float[np.ndarray, "runs m"]
+    left_out_loss: Float[np.ndarray, "runs m"]
+    test_loss: Float[np.ndarray, "runs m"] | None
+
+    @property
+    def chosen_ridge(self) -> Float[np.ndarray, " runs"]:
+        """Return the penalty with the least error on samples left out; it needs no test set."""
+        return self.ridges[self.left_out_loss.argmin(axis=1)]
+
+    @property
+    def chosen_loss(self) -> Float[np.ndarray, " runs"]:
+        """Return the test loss at the penalty that was chosen without the test set."""
+        places = self.left_out_loss.argmin(axis=1)[:, None]
+        return np.take_along_axis(self._tested(), places, axis=1)[:, 0]
+
+    @property
+    def best_loss(self) -> Float[np.ndarray, " runs"]:
+        """Return the least test loss of all penalties, an oracle: the test set chooses.
+
+        The published losses are of this kind.
+        """
+        return self._tested().min(axis=1)
+
+    @property
+    def best_ridge(self) -> Float[np.ndarray, " runs"]:
+        """Return the penalty of the oracle's `best_loss`."""
+        return self.ridges[self._tested().argmin(axis=1)]
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a row for each run.
+
+        Returns
+        -------
+        pandas.DataFrame
+            With the columns run and chosen_ridge. With a test also chosen_loss, oracle_best_loss
+            and oracle_best_ridge.
+        """
+        import pandas as pd
+
+        columns = {"run": np.arange(len(self.training_loss)), "chosen_ridge": self.chosen_ridge}
+        if self.test_loss is not None:
+            columns |= {
+                "chosen_loss": self.chosen_loss,
+                "oracle_best_loss": self.best_loss,
+                "oracle_best_ridge": self.best_ridge,
+            }
+        return pd.DataFrame(columns)
+
+    def _tested(self) -> np.ndarray:
+        require(
+            self.test_loss is not None,
+            "a test loss needs something to test on",
+            "no test inputs",
+            "pass test_inputs= and test_targets=",
+        )
+        assert self.test_loss is not None
+        return self.test_loss
+
+
+def relu_probing(
+    networks: MLP,
+    inputs: Float[np.ndarray, "runs n d"],
+    targets: Float[np.ndarray, "runs n"],
+    *,
+    features: Features = "hidden",
+    ridges: Sequence[Real] | Float[np.ndarray, " p"] | None = None,
+    test_inputs: Float[np.ndarray, "*r m d"] | None = None,
+    test_targets: Float[np.ndarray, "*r m"] | None = None,
+) -> ProbingRuns:
+    r"""Fit the main task by ridge regression on features of pretrained networks.
+
+    .. math:: \min_u \; |y - \Phi u|^2 + \rho |u|^2
+
+    Parameters
+    ----------
+    networks : MLP
+        Two layers without biases and one output, as in `train_relu`; those that were pretrained,
+        or initial ones for learning from scratch.
+    inputs : float array, shape (runs, n, d)
+    targets : float array, shape (runs, n)
+    features : {"hidden", "tangent"}, keyword-only, default "hidden"
+        "hidden" is linear probing, on the hidden units; "tangent" takes the slopes of the output
+        in all weights.
+    ridges : sequence of float, keyword-only, default None
+        Rho, each above 0; None for the published ones, 100 from 1e-5 to 1e10.
+    test_inputs, test_targets : float arrays, keyword-only, default None
+        Shapes (m, d) and (m,), or (runs, m, d) and (runs, m).
+
+    Returns
+    -------
+    ProbingRuns
+
+    Raises
+    ------
+    InputError
+        For arrays or networks that don't fit together or aren't finite, and penalties that are
+        not above 0.
+
+    Notes
+    -----
+    Lippl & Lindsey (NeurIPS 2024), published code, which takes the penalty that is best on the
+    test set; without an intercept here, as the networks have none. Tangent features do nearly
+    what hidden units do, as in the published numbers, only where the readout is small: pass
+    `for_finetuning(...)` for these. All penalties come from one eigendecomposition of the kernel,
+    and errors on samples left out from
+    :math:`e_i = \alpha_i / (K + \rho)^{-1}_{ii}` with :math:`\alpha = (K + \rho)^{-1} y`.
+
+    Examples
+    --------
+    >>> from partwhole.networks import Architecture
+    >>> from partwhole.tasks import ReLUTeachers
+    >>> sample = ReLUTeachers(3, 1, correlations=[1]).sample(0, n_main=30, n_test=100)
+    >>> network = Architecture(2, 50, "relu", bias=False).network(3, seed=0, outputs=1)
+    >>> found = relu_probing(
+    ...     network, sample.inputs[None], sample.targets[None],
+    ...     test_inputs=sample.test_inputs, test_targets=sample.test_targets,
+    ... )
+    >>> bool(found.best_loss[0] <= found.chosen_loss[0] < 0.01)
+    True
+    """
+    require(
+        features in ("hidden", "tangent"),
+        'features is "hidden" or "tangent"',
+        repr(features),
+        "choose one of them",
+    )
+    task = Task.checked(inputs, targets, None, test_inputs, test_targets)
+    runs, _, d = task.inputs.shape
+    hidden, readout = (each.astype(float) for each in layers(networks, d, 1, runs))
+    penalties = np.asarray(RIDGES if ridges is None else ridges, dtype=float)
+    good = penalties.ndim == 1 and penalties.size > 0 and bool(np.isfinite(penalties).all())
+    require(
+        good and bool((penalties > 0).all()),
+        "ridges are one or more finite numbers above 0",
+        repr(ridges) if penalties.size < 9 else "others",
+        "pass np.logspace(-5, 10, 100)",
+    )
+    found = [
+        _one(task, run, hidden[run], readout[run, 0], features, penalties) for run in range(runs)
+    ]
+    tested = [each[2] for each in found if each[2] is not None]
+    return ProbingRuns(
+        penalties,
+        np.stack([each[0] for each in found]),
+        np.stack([each[1] for each in found]),
+        np.stack(tested) if tested else None,
+    )
+
+
+def kernel(
+    hidden: Float[np.ndarray, "h d"],
+    readout: Float[np.ndarray, " h"],
+    a: Float[np.ndarray, "n d"],
+    b: Float[np.ndarray, "m d"],
+    features: Features,
+) -> Float[np.ndarray, "n m"]:
+    r"""Return products of features, without the h (d + 1) features of each input.
+
+    .. math:: \sum_h \max(0, w_h^\top x) \max(0, w_h^\top x')
+              + x^\top x' \sum_h v_h^2 1[w_h^\top x > 0] 1[w_h^\top x' > 0]
+
+    with the second sum for tangent features alone.
+    """
+    into_a, into_b = a @ hidden.T, b @ hidden.T
+    found = np.maximum(into_a, 0) @ np.maximum(into_b, 0).T
+    if features == "tangent":
+        found += (a @ b.T) * (((into_a > 0) * readout**2) @ (into_b > 0).T)
+    return found
+
+
+def _one(
+    task: Task,
+    run: int,
+    hidden: Float[np.ndarray, "h d"],
+    readout: Float[np.ndarray, " h"],
+    features: Features,
+    ridges: Float[np.ndarray, " m"],
+) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+    """Return the training loss, that on samples left out and the test loss, for all penalties."""
+    x, y = (np.asarray(each[run], dtype=float) for each in (task.inputs, task.targets))
+    size, vectors = np.linalg.eigh(kernel(hidden, readout, x, x, features))
+    # Of directions that features lack, rounding leaves some below 0.
+    inverse = 1.0 / (np.maximum(size, 0.0)[:, None] + ridges)
+    duals = vectors @ (inverse * (vectors.T @ y)[:, None])
+    left_out = duals / (vectors**2 @ inverse)
+    trained = ((ridges * duals) ** 2).mean(axis=0)
+    if task.test is None:
+        return trained, (left_out**2).mean(axis=0), None
+    points, wanted = (each[min(run, len(each) - 1)].astype(float) for each in task.test)
+    gap = kernel(hidden, readout, points, x, features) @ duals - wanted[:, None]
+    return trained, (left_out**2).mean(axis=0), (gap**2).mean(axis=0)

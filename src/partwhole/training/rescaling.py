@@ -1,0 +1,290 @@
+"""Rescaling of weights between pretraining and finetuning, in any tree of arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, TypeVar
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Int
+
+from partwhole._checks import is_finite, require, seed_list, whole
+from partwhole._types import Real
+from partwhole.networks import MLP
+
+T = TypeVar("T")
+Leaves = Sequence[str] | Callable[[str], bool]
+READOUT = 104  # keeps the stream of new readouts apart from those of first weights and batches
+
+
+def rescale_after_pretraining(
+    parameters: T,
+    c: Real,
+    which: Literal["hidden", "all"] | Leaves = "hidden",
+    readout: Literal["keep", "scale"] | tuple[Literal["reset"], Real] | None = None,
+    *,
+    last_layer: Leaves | None = None,
+    seed: int | None = None,
+) -> T:
+    r"""Multiply pretrained weights by c, once, before finetuning.
+
+    Parameters
+    ----------
+    parameters : tree of arrays
+        Dictionaries, lists, tuples, named tuples and `equinox.Module`, nested as you like, of
+        NumPy or JAX arrays. Leaves that are not arrays of floating-point numbers stay.
+    c : float
+        Above 0. Below 1 the network learns more sparsely, above 1 it is closer to a kernel
+        machine.
+    which : {"hidden", "all"}, sequence of str, or function, default "hidden"
+        What is multiplied beside the last layer: all other layers ("hidden" and "all" differ in
+        what `readout` is by default), or the leaves named. A name is a path with dots, such as
+        "encoder.0.weight"; "encoder" names all beneath it. A function gets each path.
+    readout : {"keep", "scale"} or ("reset", gamma), default None
+        What becomes of the last layer: it stays, is multiplied too, or is set to gamma in all
+        its entries, biases too. None is "scale" for "all" and "keep" otherwise.
+    last_layer : sequence of str or function, keyword-only, default None
+        The leaves of the last layer. None finds it in trees whose layers lie in a list or tuple:
+        the last entry, or the last of each where weights and biases have a list each. Names in
+        dictionaries and fields have no order to rely on.
+    seed : int, keyword-only, default None
+        With one, a reset draws from :math:`N(0, \gamma^2)` in place of setting to gamma.
+
+    Returns
+    -------
+    tree of arrays
+        Of the same kinds, shapes and precision; the one passed in stays as it is.
+
+    Raises
+    ------
+    InputError
+        For a c that is not above 0, an option that does not exist, names that no leaf has, and a
+        last layer that must be named.
+
+    Notes
+    -----
+    Lippl & Lindsey (NeurIPS 2024): the hidden layer of diagonal and ReLU networks, with a new
+    readout; all parameters of image networks, whose readout is not reset. In a network without
+    biases and normalisation, L layers times c multiply the output by :math:`c^L`, hidden layers
+    alone by :math:`c^{L-1}`. With batch or layer normalisation the two are not alike: weights
+    ahead of it change nothing in the output, only how fast they turn, while its gains do. Running
+    statistics are no parameters: leave them out of the tree, or out of `which`.
+
+    Examples
+    --------
+    >>> layers = [{"weight": np.array([2.0, 4.0])}, {"weight": np.array([1.0])}]
+    >>> rescale_after_pretraining(layers, 0.5, readout=("reset", 0.001))
+    [{'weight': array([1., 2.])}, {'weight': array([0.001])}]
+    """
+    require(
+        is_finite(c) and c > 0,
+        "c is a finite number above 0",
+        repr(c),
+        "pass 1 to leave weights as they are",
+    )
+    custom = callable(which) or not isinstance(which, str)
+    require(
+        custom or which in ("hidden", "all"),
+        'which is "hidden", "all", a list of paths or a function of them',
+        repr(which),
+        "choose one of them",
+    )
+    fate, gamma = _fate(readout, "scale" if which == "all" else "keep")
+    require(
+        seed is None or fate == "reset",
+        "a seed draws a readout that is reset",
+        f'readout="{fate}"',
+        'pass readout=("reset", 0.001), or leave out seed',
+    )
+    if seed is not None:
+        whole("seed", seed, 0, "pass a whole number")
+    leaves, form = jax.tree_util.tree_flatten_with_path(parameters)
+    names = [jax.tree_util.keystr(path, simple=True, separator=".") for path, _ in leaves]
+    numbers = [_is_float_array(leaf) for _, leaf in leaves]
+    require(
+        any(numbers),
+        "parameters are a tree of arrays of floating-point numbers",
+        "none",
+        "pass the trained weights",
+    )
+    if last_layer is not None:
+        last = _chosen("last_layer", last_layer, names)
+    elif fate == "scale" and which == "all":
+        last = [False] * len(names)  # all are multiplied, whichever it is
+    elif custom and fate == "keep":
+        last = [False] * len(names)  # what is to be multiplied has been said
+    else:
+        last = _found_last([path for path, _ in leaves], numbers)
+    multiplied = _chosen("which", which, names) if custom else [True] * len(names)
+    rng = None if seed is None else np.random.default_rng([seed, READOUT])
+
+    def new(leaf: Any, is_number: bool, is_last: bool, is_multiplied: bool) -> Any:
+        if not is_number:
+            return leaf
+        if is_last and fate == "reset":
+            return _reset(leaf, gamma, rng)
+        if fate == "scale" if is_last else is_multiplied:
+            return _times(leaf, float(c))
+        return leaf
+
+    kinds = zip((leaf for _, leaf in leaves), numbers, last, multiplied, strict=True)
+    return jax.tree_util.tree_unflatten(form, [new(*each) for each in kinds])
+
+
+def for_finetuning(
+    networks: MLP,
+    *,
+    rescale: Real = 1.0,
+    readout_scale: Real = 1e-3,
+    seeds: Sequence[int] | Int[np.ndarray, " runs"],
+) -> MLP:
+    r"""Multiply all layers but the last by c, and draw a new readout for one task.
+
+    Parameters
+    ----------
+    networks : MLP
+        Pretrained, one for each run along a leading axis, without biases.
+    rescale : float, keyword-only, default 1
+        c, above 0.
+    readout_scale : float, keyword-only, default 0.001
+        Gamma, at least 0; the readout is drawn from :math:`N(0, 2 \gamma^2 / h)` for h units.
+    seeds : sequence of int, keyword-only
+        One for each run.
+
+    Returns
+    -------
+    MLP
+        Of one output, also where several tasks were learned before.
+
+    Raises
+    ------
+    InputError
+        For a rescaling that is not above 0, a scale below 0, biases, and seeds that are not one
+        for each run.
+
+    Notes
+    -----
+    Lippl & Lindsey (NeurIPS 2024), published code.
+
+    Examples
+    --------
+    >>> from partwhole.networks import Architecture
+    >>> pretrained = Architecture(2, 8, "relu", bias=False).networks(3, seeds=[0], outputs=2)
+    >>> start = for_finetuning(pretrained, rescale=0.1, seeds=[5])
+    >>> [weight.shape for weight in start.weights]
+    [(1, 8, 3), (1, 1, 8)]
+    """
+    require(
+        is_finite(readout_scale) and readout_scale >= 0,
+        "readout_scale is a finite number of at least 0",
+        repr(readout_scale),
+        "take a small one, such as 0.001",
+    )
+    last = networks.weights[-1]
+    require(
+        networks.biases is None and networks.n_layers > 1 and last.ndim == 3,
+        "networks to finetune have a hidden layer, no biases and a leading axis of runs",
+        f"{networks.n_layers} layers, a last one of shape {last.shape}"
+        + ("" if networks.biases is None else ", biases"),
+        "pass runs.networks",
+    )
+    runs, _, h = last.shape
+    rule = f"a new readout takes a seed for each of {runs} runs"
+    chosen = seed_list(seeds, rule)
+    require(len(chosen) == runs, rule, f"{len(chosen)}", f"pass seeds=range({runs})")
+    scaled = rescale_after_pretraining(networks, rescale)
+    size = float(readout_scale) * np.sqrt(2.0 / h)
+    draws = [np.random.default_rng([seed, READOUT]).standard_normal((1, h)) for seed in chosen]
+    with jax.enable_x64(last.dtype == np.float64):
+        new = jnp.asarray(size * np.stack(draws), dtype=last.dtype)
+    return MLP((*scaled.weights[:-1], new), None, networks.nonlinearity)
+
+
+def _fate(readout: object, usual: str) -> tuple[str, float]:
+    given = usual if readout is None else readout
+    if isinstance(given, str) and given in ("keep", "scale"):
+        return given, 0.0
+    reset = isinstance(given, tuple) and len(given) == 2 and given[0] == "reset"
+    require(
+        isinstance(given, tuple) and reset and is_finite(given[1]) and given[1] >= 0,
+        'readout is "keep", "scale" or ("reset", gamma) with gamma of at least 0',
+        repr(given),
+        'pass ("reset", 0.001), say',
+    )
+    assert isinstance(given, tuple)
+    return "reset", float(given[1])
+
+
+def _is_float_array(leaf: Any) -> bool:
+    # In terms of JAX, which knows bfloat16 to be one.
+    return isinstance(leaf, np.ndarray | jax.Array) and jnp.issubdtype(leaf.dtype, jnp.floating)
+
+
+def _times(leaf: Any, c: float) -> Any:
+    with jax.enable_x64(leaf.dtype == np.float64):
+        found = leaf * c
+        return np.asarray(found, leaf.dtype) if isinstance(leaf, np.ndarray) else found
+
+
+def _chosen(name: str, asked: Any, names: list[str]) -> list[bool]:
+    if callable(asked):
+        found = [bool(asked(each)) for each in names]
+        require(any(found), f"{name} picks some leaf", "none", f"the paths are {_some(names)}")
+        return found
+    require(
+        not isinstance(asked, str) and all(isinstance(each, str) for each in asked),
+        f"{name} is a list of paths, or a function of them",
+        repr(asked),
+        f"the paths are {_some(names)}",
+    )
+
+    def under(path: str, head: str) -> bool:
+        return path == head or path.startswith(f"{head}.")
+
+    lost = [head for head in asked if not any(under(path, head) for path in names)]
+    require(
+        not lost and len(list(asked)) > 0,
+        f"{name} names leaves of the tree",
+        repr(lost or list(asked)),
+        f"the paths are {_some(names)}",
+    )
+    return [any(under(path, head) for head in asked) for path in names]
+
+
+def _found_last(paths: list[tuple], numbers: list[bool]) -> list[bool]:
+    """Return which leaves are of the last layer, where all layers lie in one list or tuple."""
+    shown = [path for path, number in zip(paths, numbers, strict=True) if number]
+    place = 0
+    # Down to where the tree branches, past a pair of lists for weights and biases.
+    while all(len(path) > place for path in shown) and (
+        len({path[place] for path in shown}) == 1
+        or {getattr(path[place], "name", getattr(path[place], "key", None)) for path in shown}
+        == {"weights", "biases"}
+    ):
+        place += 1
+    in_lists = all(
+        len(path) > place and isinstance(path[place], jax.tree_util.SequenceKey) for path in shown
+    )
+    names = [jax.tree_util.keystr(path, simple=True, separator=".") for path in shown]
+    require(
+        in_lists,
+        "the last layer is named where layers don't lie in one list",
+        _some(names),
+        "pass last_layer=[...] with its paths",
+    )
+    end = max(path[place].idx for path in shown)
+    return [number and path[place].idx == end for path, number in zip(paths, numbers, strict=True)]
+
+
+def _reset(leaf: Any, gamma: float, rng: np.random.Generator | None) -> Any:
+    filled = np.full(leaf.shape, gamma) if rng is None else gamma * rng.standard_normal(leaf.shape)
+    if isinstance(leaf, np.ndarray):
+        return filled.astype(leaf.dtype)
+    with jax.enable_x64(leaf.dtype == np.float64):
+        return jnp.asarray(filled, dtype=leaf.dtype)
+
+
+def _some(names: list[str]) -> str:
+    return ", ".join(names[:6]) + (f" and {len(names) - 6} more" if len(names) > 6 else "")
