@@ -60,6 +60,16 @@ _BIBTEX = f"""\
   year      = {{2025}},
   eprint    = {{2410.08309}},
   archivePrefix = {{arXiv}}
+}}
+
+@inproceedings{{lippl2024inductive,
+  title     = {{Inductive biases of multi-task learning and finetuning: multiple regimes of
+               feature reuse}},
+  author    = {{Lippl, Samuel and Lindsey, Jack W.}},
+  booktitle = {{Advances in Neural Information Processing Systems}},
+  year      = {{2024}},
+  eprint    = {{2310.02396}},
+  archivePrefix = {{arXiv}}
 }}"""
 
 

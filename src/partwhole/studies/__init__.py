@@ -55,4 +55,12 @@ STUDIES: tuple[str, ...] = (
     "partwhole.studies.dynamics.low_dimension",
     "partwhole.studies.dynamics.swing_fractions",
     "partwhole.studies.dynamics.cube_order",
+    "partwhole.studies.reuse.penalties",
+    "partwhole.studies.reuse.multitask_bias",
+    "partwhole.studies.reuse.shared_features",
+    "partwhole.studies.reuse.stopping",
+    "partwhole.studies.reuse.rescaling",
+    "partwhole.studies.reuse.which_method",
+    "partwhole.studies.reuse.relu_features",
+    "partwhole.studies.reuse.correlated_features",
 )

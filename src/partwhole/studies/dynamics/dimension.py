@@ -23,8 +23,9 @@ QUESTION = (
 )
 SOURCE = "Yang et al. (ICLR 2025), figures 2c and 3"
 ANSWER = (
-    "Hardly: in 64 dimensions learning pauses somewhat below the plateau at which only the strong "
-    "concept is known; about one seed in five rises, the furthest by 3.5 % of the plateau."
+    "Hardly: in 64 dimensions learning pauses below the plateau at which only the strong concept "
+    "is known; about one seed in six rises, by a few percent of the plateau, and none of 400 by a "
+    "tenth."
 )
 CAPTION = (
     "Networks of four linear layers, in 2 and in 64 dimensions. Top four: as run, means 2 and 4, "
@@ -36,7 +37,7 @@ CAPTION = (
     "which only the strong concept is known."
 )
 REVISION = 2
-BUDGET = 6.0
+BUDGET = 7.0
 
 
 class Setting(NamedTuple):

@@ -46,7 +46,7 @@ CAPTION = (
     "the published captions have it."
 )
 REVISION = 1
-BUDGET = 8.0
+BUDGET = 6.0
 
 SPREAD = "means 1 and 2, variance 2"
 OTHER = "means 3 and 2, variance 0.05"

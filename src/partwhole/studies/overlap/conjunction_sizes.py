@@ -30,7 +30,7 @@ CAPTION = (
     "(Rep. 2) the published memorization is made by taking labels."
 )
 REVISION = 1
-BUDGET = 4.0
+BUDGET = 1.0
 
 KINDS = ("right pair", "wrong pair", "features only", "context", "memorization")
 PANELS = (("Rep. 1", 3), ("Rep. 1", 2), ("Rep. 2", 3))

@@ -1,0 +1,140 @@
+"""Where multi-task learning ends: by gradient flow, by steps, with weight decay, and by theory."""
+
+from __future__ import annotations
+
+import numpy as np
+from jaxtyping import Float
+from scipy.optimize import minimize
+
+from partwhole._types import Real
+from partwhole.features import multitask_design
+from partwhole.flows import multitask_flow
+from partwhole.limits import DiagonalWeights, Equal, GroupNorm, HyperbolicEntropy, least_cost
+from partwhole.tasks import SparseTeachers, TeacherSample
+from partwhole.training import train_multitask
+
+DIMENSION, N_AUX, N_MAIN, ACTIVE = 30, 60, 10, 8
+FITTED = 1e-12  # training loss at which flows and steps end
+
+
+def samples(overlap: int, seeds: list[int]) -> TeacherSample:
+    """Draw both tasks for several seeds; the auxiliary one has twice as many rows as features."""
+    return SparseTeachers(DIMENSION, ACTIVE, ACTIVE, overlap).samples(seeds, N_MAIN, N_AUX)
+
+
+def one(drawn: TeacherSample, run: int) -> tuple[list[np.ndarray], list[np.ndarray], np.ndarray]:
+    """Return a seed's inputs and targets, auxiliary task first, and the auxiliary teacher."""
+    inputs = [drawn.aux_inputs[run], drawn.inputs[run]]
+    return inputs, [drawn.aux_targets[run], drawn.targets[run]], drawn.auxiliary[run]
+
+
+def least_group_norm(
+    inputs: Float[np.ndarray, "n d"], targets: Float[np.ndarray, " n"], auxiliary: np.ndarray
+) -> Float[np.ndarray, " d"]:
+    """Return the main coefficients of least group norm beside known auxiliary ones."""
+    design = multitask_design([np.eye(len(auxiliary)), inputs])
+    both = np.concatenate([auxiliary, targets])
+    limit = least_cost(design, both, GroupNorm(), Equal(), intercept="none")
+    return limit.coefficients.reshape(-1, 2)[:, 1]
+
+
+def least_decay(
+    inputs: list[np.ndarray], targets: list[np.ndarray], decay: Real
+) -> tuple[float, Float[np.ndarray, "2 d"]]:
+    r"""Return the least :math:`\frac12 MSE + \lambda \sum_d |\beta_d|_2`, and where it is."""
+    both = np.concatenate(targets)
+    slack = float(decay) * len(both)
+    design = multitask_design(inputs)
+    limit = least_cost(design, both, GroupNorm(), Equal(slack=slack), intercept="none")
+    return float(decay) * limit.value, limit.coefficients.reshape(-1, 2).T
+
+
+def group_norm(main: np.ndarray, auxiliary: np.ndarray) -> float:
+    return float(np.hypot(main, auxiliary).sum())
+
+
+def apart(found: np.ndarray, reference: np.ndarray) -> float:
+    """Return a distance relative to the reference."""
+    return float(np.linalg.norm(found - reference) / np.linalg.norm(reference))
+
+
+def flow_ends(drawn: TeacherSample, scale: Real, rtol: Real = 1e-4) -> dict[str, np.ndarray]:
+    """Follow gradient flow from weights of one size, for each seed, and lay the ends beside."""
+    found: dict[str, list] = {
+        name: [] for name in ("ends", "tuned", "least", "excess", "loss", "drift")
+    }
+    for run in range(len(drawn.inputs)):
+        inputs, targets, auxiliary = one(drawn, run)
+        path = multitask_flow(
+            DiagonalWeights.constant(DIMENSION, scale, n_tasks=2),
+            list(zip(inputs, targets, strict=True)),
+            until=FITTED,
+            rtol=rtol,
+            atol=0.1 * rtol * float(scale),
+        )
+        tuned = HyperbolicEntropy.after_finetuning(auxiliary, readout_scale=scale, init_scale=scale)
+        limit = least_cost(inputs[1], targets[1], tuned, Equal(), intercept="none")
+        end = path.coefficients[-1, 1]
+        least = least_group_norm(inputs[1], targets[1], auxiliary)
+        found["ends"].append(end)
+        found["tuned"].append(limit.coefficients)
+        found["least"].append(least)
+        found["excess"].append(group_norm(end, auxiliary) / group_norm(least, auxiliary) - 1.0)
+        found["loss"].append(path.loss[-1])
+        found["drift"].append(path.drift)
+    return {name: np.array(values) for name, values in found.items()}
+
+
+def steps_end(
+    drawn: TeacherSample, scale: Real, steps: int, decay: Real = 0.0
+) -> tuple[Float[np.ndarray, "runs 2 d"], Float[np.ndarray, " runs"]]:
+    """Train by gradient descent; return coefficients and what was minimised."""
+    runs = train_multitask(
+        [drawn.aux_inputs, drawn.inputs],
+        [drawn.aux_targets, drawn.targets],
+        DiagonalWeights.constant(DIMENSION, scale, n_tasks=2),
+        max_steps=steps,
+        threshold=FITTED if decay == 0 else 0.0,
+        weight_decay=decay,
+        record=[steps],
+        precision="float64",
+        progress=False,
+    )
+    squares = sum((each**2).sum(axis=(1, 2)) for each in runs.weights)
+    return runs.coefficients, 0.5 * runs.training_loss[:, -1] + 0.5 * float(decay) * squares
+
+
+def least_weights(
+    inputs: list[np.ndarray], targets: list[np.ndarray], decay: Real, seed: int
+) -> tuple[float, Float[np.ndarray, "2 d"]]:
+    r"""Minimise :math:`\frac12 MSE + \frac12 \lambda |\theta|^2` over weights, from random ones.
+
+    No norm of coefficients enters: the weights alone decide.
+    """
+    rows = sum(map(len, targets))
+    cuts = np.array([1, 3, 4]) * DIMENSION
+
+    def unpacked(theta: np.ndarray) -> tuple[np.ndarray, ...]:
+        w, v, x, y = np.split(theta, cuts)
+        return w, v.reshape(2, -1), x, y.reshape(2, -1)
+
+    def objective(theta: np.ndarray) -> tuple[float, np.ndarray]:
+        w, v, x, y = unpacked(theta)
+        beta = w * v - x * y
+        missed = [a @ b - t for a, b, t in zip(inputs, beta, targets, strict=True)]
+        pull = np.stack([m @ a / rows for a, m in zip(inputs, missed, strict=True)])
+        slope = [(pull * v).sum(axis=0), (pull * w).ravel()]
+        slope += [-(pull * y).sum(axis=0), -(pull * x).ravel()]
+        error = 0.5 * sum(float(m @ m) for m in missed) / rows
+        value = error + 0.5 * float(decay) * float(theta @ theta)
+        return value, np.concatenate(slope) + float(decay) * theta
+
+    found = minimize(
+        objective,
+        0.3 * np.random.default_rng(seed).normal(size=6 * DIMENSION),
+        jac=True,
+        method="L-BFGS-B",
+        options={"maxiter": 100_000, "maxfun": 200_000, "ftol": 1e-16, "gtol": 1e-11, "maxcor": 50},
+    )
+    w, v, x, y = unpacked(found.x)
+    return float(found.fun), w * v - x * y
