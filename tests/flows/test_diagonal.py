@@ -208,10 +208,56 @@ def test_a_loss_that_is_not_reached_is_told():
     assert few.outcome is Ending.MAX_STEPS
     assert 0.0 < few.times[-1] < 50.0
     assert np.isfinite(few.coefficients).all()
-    twins = np.vstack([x[0], x[0]])
-    odd = diagonal_flow(weights, twins, np.array([0.0, 1.0]), until=1e-3)
-    assert odd.outcome is Ending.NOT_FITTED
-    assert odd.loss[-1] == pytest.approx(0.25, rel=1e-6)
+
+
+def test_targets_that_nothing_fits_are_told_before_the_flow():
+    weights, x, _ = drawn(2)
+    twins, y = np.vstack([x[0], x[0], x[1]]), np.array([0.0, 1.0, 2.0])
+    # Each of the two targets of one input is 1/2 off at best, of three samples.
+    text = (
+        "until is a training loss above the least that is possible, 0.167; got 0.001; ask for a "
+        "larger loss; no coefficients come nearer to all targets at once"
+    )
+    with pytest.raises(InputError, match=re.escape(text)):
+        diagonal_flow(weights, twins, y, until=1e-3)
+    path = diagonal_flow(weights, twins, y, until=0.5 / 3 + 1e-12)
+    assert path.outcome is Ending.FITTED
+    beta = path.coefficients[-1]
+    np.testing.assert_allclose(twins @ beta, [0.5, 0.5, 2.0], rtol=0, atol=1e-5)
+    # A sample that comes twice counts twice, and no more.
+    one, two = np.sqrt(4 / 3), np.sqrt(2 / 3)
+    once = diagonal_flow(
+        weights, np.vstack([one * x[0], two * x[1]]), np.array([one * 0.5, two * 2.0]), until=1e-12
+    )
+    np.testing.assert_allclose(beta, once.coefficients[-1], rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_weights_that_leave_one_sign_go_to_zero_where_the_target_has_the_other(sign):
+    w, none = np.array([0.5]), np.zeros(1)
+    pathway = (w, -w, none, none) if sign > 0 else (none, none, w, -w)
+    start, x, y = DiagonalWeights(*pathway), np.ones((1, 1)), np.array([sign])
+    until = diagonal_flow(start, x, y, until=1e-6)
+    assert until.outcome is Ending.NOT_FITTED
+    times = np.array([0.0, 1.0, 1e6])
+    path = diagonal_flow(start, x, y, times)
+    assert path.outcome is Ending.REACHED
+    for each in (until, path):
+        assert each.coefficients[-1] == pytest.approx(0.0, abs=1e-6)
+        assert each.loss[-1] == pytest.approx(1.0, abs=1e-6)
+        assert all(np.isfinite(weight).all() for weight in each.weights)
+    # The conserved w^2 - v^2 is 0, so that |beta| obeys an equation of its own.
+    slow = solve_ivp(
+        lambda _, b: -4 * b * (1 + b), (0, 1), [0.25], method="DOP853", rtol=1e-11, atol=1e-13
+    ).y[0, -1]
+    assert path.coefficients[1, 0] == pytest.approx(-sign * slow, rel=1e-6)
+
+
+def test_an_integrator_that_fails_is_told():
+    x, y = np.full((1, 2), 1e150), np.array([1e150])
+    path = diagonal_flow(DiagonalWeights.constant(2, 1.0), x, y, np.array([0.0, 1.0]))
+    assert path.outcome is Ending.STUCK
+    assert path.times.tolist() == [0.0]
 
 
 def test_a_start_that_fits_is_the_end():
@@ -254,8 +300,24 @@ def test_order_of_samples_and_features_does_not_matter_and_inputs_stay():
         ({"targets": np.array([1.0, np.nan, 1, 1])}, "inputs and targets are finite; got 1 that"),
         ({"times": None}, "to given times, or until a training loss; got neither"),
         ({"times": np.array([1.0, 0.5])}, "times start at 0 or later and increase"),
-        ({"until": 0.0}, "until is a training loss above the least that is possible, 0; got 0.0"),
-        ({"rtol": 0.0}, "rtol and atol are positive"),
+        (
+            {"until": 0.0},
+            "until is a training loss above the least that is possible, 0; got 0.0; ask for a "
+            "larger loss, such as 1e-12; the flow comes near 0, but not to it",
+        ),
+        (
+            {"rtol": 0.0},
+            "rtol and atol are positive and finite, and rtol is below 1; got 0.0, 1e-10; leave "
+            "their defaults, 1e-8 and 1e-10",
+        ),
+        ({"rtol": 1.0}, "rtol is below 1; got 1.0, 1e-10"),
+        ({"rtol": np.inf}, "rtol is below 1; got inf, 1e-10"),
+        ({"atol": np.inf}, "rtol is below 1; got 1e-08, inf"),
+        (
+            {"weights": DiagonalWeights(*np.zeros((4, 9)))},
+            "a flow starts at weights of which some are not 0; got zeros alone; start from "
+            "DiagonalWeights.constant(d, 0.001), say; from weights of zero nothing is learned",
+        ),
         ({"max_time": 0.0}, "max_time is above 0; got 0"),
         ({"max_steps": 0}, "max_steps is a whole number of at least 1"),
         (

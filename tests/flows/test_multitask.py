@@ -236,9 +236,14 @@ def test_a_loss_that_is_not_reached_is_told():
             {"tasks": [QuadraticLoss.from_population(np.ones(6)), drawn(0)[1][1]]},
             "a population has no number; got 1 of 2 tasks given by their population; pass shares=",
         ),
-        ({"rtol": -1.0}, "rtol and atol are positive"),
+        ({"rtol": -1.0}, "rtol and atol are positive and finite, and rtol is below 1; got -1.0"),
+        ({"rtol": np.inf}, "rtol is below 1; got inf, 1e-10; leave their defaults, 1e-7 and 1e-10"),
+        (
+            {"weights": DiagonalWeights(*2 * (np.zeros(6), np.zeros((2, 6))))},
+            "a flow starts at weights of which some are not 0; got zeros alone",
+        ),
         ({"times": None}, "got neither"),
-        ({"times": None, "until": 1e-9}, "targets with noise can't be fitted by fewer features"),
+        ({"times": None, "until": 1e-9}, "no coefficients come nearer to all targets at once"),
         ({"weights": DiagonalWeights.constant(6, 1.0)}, "readouts of shape (k, d); got shapes"),
     ],
 )

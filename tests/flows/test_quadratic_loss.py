@@ -34,6 +34,35 @@ def test_a_sample_is_its_mean_square_error(n):
     assert task.floor == pytest.approx(((x @ best - y) ** 2).mean(), abs=1e-14)
 
 
+@pytest.mark.parametrize(("n", "d"), [(4, 9), (12, 5), (5, 5)])
+def test_samples_that_depend_on_each_other_have_a_least_loss(n, d):
+    rng = np.random.default_rng(n)
+    x = rng.normal(size=(n, 3)) @ rng.normal(size=(3, d))  # of rank 3
+    y, beta = rng.normal(size=n), rng.normal(size=(4, d))
+    task = QuadraticLoss.from_sample(x, y)
+    told = ((beta @ x.T - y) ** 2).mean(axis=1)
+    np.testing.assert_allclose(task.losses(beta), told, rtol=1e-12)
+    slope = 2 / n * (beta @ x.T - y) @ x
+    np.testing.assert_allclose(task.gradient(beta), slope, rtol=0, atol=1e-12)
+    best = np.linalg.lstsq(x, y)[0]
+    least = ((x @ best - y) ** 2).mean()
+    assert least > 1e-3
+    assert task.floor == pytest.approx(least, rel=1e-10)
+
+
+@pytest.mark.parametrize(("n", "d"), [(4, 9), (12, 5), (300, 7)])
+def test_targets_without_noise_have_a_least_loss_of_0(n, d):
+    rng = np.random.default_rng(d)
+    x, beta = rng.normal(size=(n, d)), rng.normal(size=d)
+    x[1] = x[0]
+    assert QuadraticLoss.from_sample(x, x @ beta).floor == 0.0
+
+
+def test_inputs_of_zero_leave_what_the_targets_are():
+    task = QuadraticLoss.from_sample(np.zeros((2, 3)), np.array([1.0, 2.0]))
+    assert (task.floor, task(np.ones(3)), task.dimension) == (2.5, 2.5, 3)
+
+
 def test_a_population_is_its_expected_square_error():
     rng = np.random.default_rng(0)
     root, b, beta = rng.normal(size=(4, 3)), rng.normal(size=4), rng.normal(size=(6, 4))

@@ -369,8 +369,8 @@ def weights_without_a_width():
         ),
         (
             lambda: HyperbolicEntropy(1.0, np.inf),
-            "tilts are finite numbers, one or one for each feature; got 1 that are not, 0 axes; "
-            "0 begins from a coefficient of 0",
+            "tilts are numbers of a size below 300, one or one for each feature; got 1 that are "
+            "not, 0 axes; 0 begins from a coefficient of 0",
         ),
         (
             lambda: least_cost(X, Y, HyperbolicEntropy(np.ones(3)), Equal(), intercept="none"),

@@ -470,3 +470,18 @@ def test_records_beyond_memory_are_refused_at_once(monkeypatch):
     message = "training and its records may take 8 GiB beside the samples; got about .*; record few"
     with pytest.raises(InputError, match=message):
         train_diagonal(x, y, DiagonalWeights.constant(1000, 0.1), max_steps=10**6, record=1)
+
+
+@pytest.mark.parametrize("name", ["inputs", "targets"])
+def test_samples_that_overflow_in_single_precision_are_refused(name):
+    large = {**GOOD, name: 1e19 * GOOD[name]}
+    message = (
+        rf"{name} of training in single precision are of size 1e\+18 at most; got 1e\+19; pass "
+        'precision="float64", or rescale inputs and targets to order 1'
+    )
+    with pytest.raises(InputError, match=message):
+        train_diagonal(**large)
+    # In double precision the rate is what there is to blame.
+    rate = 1e-40 if name == "inputs" else 1e-3
+    double = train_diagonal(**large, precision="float64", learning_rate=rate)
+    assert np.isfinite(double.training_loss[:, 0]).all()

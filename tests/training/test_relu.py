@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
 from inspect import unwrap
 from itertools import islice
 
@@ -359,3 +360,22 @@ def test_bad_tasks_and_probing_are_refused():
         probe(start(2), x, y, ridges=[0.0, 1.0])
     with pytest.raises(InputError, match="a test loss needs something to test on; got no test inp"):
         _ = relu_probing(start(2), x, y).best_loss
+
+
+@pytest.mark.parametrize("tested", [False, True])
+def test_probing_beyond_memory_is_refused_at_once(monkeypatch, tested):
+    def never(*_: object, **__: object) -> None:
+        raise AssertionError("probing began")
+
+    module = import_module("partwhole.training.relu_probing")  # the name is also the function's
+    monkeypatch.setattr(module, "kernel", never)
+    n, m = (100, 10_000_000) if tested else (40_000, 100)
+    message = "probing takes up to 8 GiB beside the samples; got about .*; pass fewer samples, test"
+    with pytest.raises(InputError, match=message):
+        relu_probing(
+            start(1),
+            np.broadcast_to(1.0, (1, n, D)),
+            np.broadcast_to(1.0, (1, n)),
+            test_inputs=np.broadcast_to(1.0, (m, D)),
+            test_targets=np.broadcast_to(1.0, (m,)),
+        )

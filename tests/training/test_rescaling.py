@@ -115,6 +115,17 @@ def test_batch_normalisation_sees_its_gains_alone():
     np.testing.assert_allclose(answer(everything, x), 0.25 * answer(layers, x), rtol=1e-12)
 
 
+def test_one_layer_is_multiplied_with_all():
+    (found,) = rescale_after_pretraining([np.array([1.0, 2.0])], 3.0, "all")
+    assert found.tolist() == [3.0, 6.0]
+
+
+def test_rescaling_within_a_transformation():
+    layers = [jnp.array([1.0, 2.0]), jnp.array([3.0])]
+    found = jax.jit(lambda given: rescale_after_pretraining(given, 2.0))(layers)
+    assert [each.tolist() for each in found] == [[2.0, 4.0], [3.0]]
+
+
 def test_finetuning_starts_from_rescaled_units_and_a_small_new_readout():
     built = Architecture(2, 400, "relu", bias=False)
     pretrained = built.networks(3, seeds=[0, 1], outputs=2)
@@ -148,6 +159,20 @@ def test_finetuning_starts_from_rescaled_units_and_a_small_new_readout():
             "last_layer is a list of paths, or a function of them; got 'head'",
         ),
         ({"which": "all", "seed": 1}, 'a seed draws a readout that is reset; got readout="scale"'),
+        (
+            {"parameters": [np.ones(2), np.array([1.0, np.nan])]},
+            "parameters are finite numbers; got NaN or infinity in 1; leave out runs that diverged",
+        ),
+        (
+            {"parameters": {"a": jnp.array([jnp.inf], dtype=jnp.bfloat16)}},
+            "parameters are finite numbers; got NaN or infinity in a; leave out",
+        ),
+        (
+            {"parameters": [{"weight": np.ones(2), "bias": np.ones(1)}]},
+            "the last layer is found in a list of two layers or more; got one entry, with 0.bias, "
+            '0.weight; pass which="all" to multiply it, or last_layer=',
+        ),
+        ({"parameters": [np.ones(2)]}, "in a list of two layers or more; got one entry, with 0;"),
         ({"parameters": {"steps": 3}}, "parameters are a tree of arrays of floating-point numbers"),
     ],
 )

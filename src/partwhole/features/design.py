@@ -86,6 +86,13 @@ class DenseDesign:
     blocks: tuple[Block, ...] = ()
 
     def __post_init__(self) -> None:
+        finite = np.isfinite(self.matrix)
+        require(
+            bool(finite.all()),
+            "features are finite",
+            f"{int(np.sum(~finite))} that are not",
+            "drop or fill those rows first",
+        )
         if not self.blocks:
             object.__setattr__(self, "blocks", (Block("inputs", 0, self.matrix.shape[1]),))
         edges = [0, *(block.stop for block in self.blocks)]

@@ -81,7 +81,9 @@ class Stops:
                 is_finite(until) and until > floor,
                 f"until is a training loss above the least that is possible, {floor:.3g}",
                 repr(until),
-                "ask for a larger loss; targets with noise can't be fitted by fewer features",
+                "ask for a larger loss, such as 1e-12; the flow comes near 0, but not to it"
+                if floor == 0
+                else "ask for a larger loss; no coefficients come nearer to all targets at once",
             )
         asked = np.zeros(1) if times is None else grid(times)
         last = float(max_time) if times is None else min(float(asked[-1]), float(max_time))

@@ -19,7 +19,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy.integrate import BDF
 
-from partwhole._checks import require
+from partwhole._checks import is_finite, require
 from partwhole._types import Real
 from partwhole.flows._follow import Step, Stops, follow
 from partwhole.flows.diagonal_path import DiagonalPath, check_weights
@@ -59,7 +59,8 @@ def diagonal_flow(
     max_time : float, keyword-only, default 1e12
         When to stop where `until` is not reached.
     rtol, atol : float, keyword-only, defaults 1e-8 and 1e-10
-        Tolerances on the accumulated gradients, that is, on the logarithms of weights.
+        Tolerances on the accumulated gradients, that is, on the logarithms of weights; `rtol`
+        below 1.
     max_steps : int, keyword-only, default 20000
 
     Returns
@@ -70,8 +71,9 @@ def diagonal_flow(
     Raises
     ------
     InputError
-        For weights of more than one network, inputs and targets that don't fit them, times that
-        don't increase, neither `times` nor `until`, and a loss that can't be reached.
+        For weights of more than one network or all 0, inputs and targets that don't fit them,
+        times that don't increase, neither `times` nor `until`, tolerances out of range, and a
+        loss that can't be reached.
 
     Notes
     -----
@@ -89,6 +91,7 @@ def diagonal_flow(
     ([0.007, 0.4963, 0.0008], 'FITTED')
     """
     start = check_weights(weights, many_tasks=False)
+    require_some_weight(start)
     task = QuadraticLoss.from_sample(inputs, targets)
     require(
         task.dimension == len(start.hidden_plus),
@@ -96,7 +99,7 @@ def diagonal_flow(
         task.dimension,
         "pass weights and inputs of one problem",
     )
-    require(rtol > 0 and atol > 0, "rtol and atol are positive", f"{rtol}, {atol}", "use 1e-8")
+    require_tolerances(rtol, atol, "leave their defaults, 1e-8 and 1e-10")
     stops = Stops.checked(times, until, max_time, max_steps, task.floor)
     x = task.rows
     assert x is not None  # a sample has rows
@@ -109,7 +112,7 @@ def diagonal_flow(
         return -2.0 * (x * growth.slope(nu @ x)) @ x.T
 
     # A trial step may go far beyond where the loss is small; it is then refused.
-    with np.errstate(over="ignore", invalid="ignore"):
+    with np.errstate(all="ignore"):
         steps = _implicit_steps(velocity, jacobian, len(x), stops.last, float(rtol), float(atol))
         found, states, ending = follow(
             np.zeros(len(x)), steps, stops, lambda nu: task(growth.coefficients(nu @ x))
@@ -158,22 +161,48 @@ class Growth(NamedTuple):
 
     def coefficients(self, accumulated: np.ndarray) -> np.ndarray:
         """Return beta at accumulated gradients s; shape (..., d), as theirs."""
-        up = np.exp(2.0 * accumulated)
-        return 0.25 * (self.rising * up - self.falling / up)
+        s = 2.0 * accumulated
+        return 0.25 * (_stretched(self.rising, s) - _stretched(self.falling, -s))
 
     def slope(self, accumulated: np.ndarray) -> np.ndarray:
         """Return the derivative of beta by s; shape (..., d)."""
-        up = np.exp(2.0 * accumulated)
-        return 0.5 * (self.rising * up + self.falling / up)
+        s = 2.0 * accumulated
+        return 0.5 * (_stretched(self.rising, s) + _stretched(self.falling, -s))
 
     def weights(self, accumulated: np.ndarray) -> DiagonalWeights:
         """Return the weights at accumulated gradients s, of shape (..., d)."""
-        up = np.exp(accumulated)
-        one, two = self.plus_sum * up, self.plus_difference / up
-        three, four = self.minus_sum / up, self.minus_difference * up
+        s = accumulated
+        one, two = _stretched(self.plus_sum, s), _stretched(self.plus_difference, -s)
+        three, four = _stretched(self.minus_sum, -s), _stretched(self.minus_difference, s)
         return DiagonalWeights(
             0.5 * (one + two), 0.5 * (one - two), 0.5 * (three + four), 0.5 * (three - four)
         )
+
+
+def require_some_weight(weights: DiagonalWeights) -> None:
+    """Refuse weights that are all 0, which no gradient moves."""
+    require(
+        any(each.any() for each in weights),
+        "a flow starts at weights of which some are not 0",
+        "zeros alone",
+        "start from DiagonalWeights.constant(d, 0.001), say; from weights of zero nothing is "
+        "learned",
+    )
+
+
+def require_tolerances(rtol: Real, atol: Real, remedy: str) -> None:
+    """Refuse tolerances that no step could meet, or that any step would."""
+    require(
+        is_finite(rtol) and is_finite(atol) and 0 < rtol < 1 and atol > 0,
+        "rtol and atol are positive and finite, and rtol is below 1",
+        f"{rtol}, {atol}",
+        remedy,
+    )
+
+
+def _stretched(weight: np.ndarray, exponent: np.ndarray) -> np.ndarray:
+    """Return weight times exp(exponent); what is 0 stays so however large the exponent."""
+    return weight * np.exp(np.where(weight != 0.0, exponent, 0.0))
 
 
 def _implicit_steps(
@@ -185,9 +214,15 @@ def _implicit_steps(
     atol: float,
 ) -> Iterator[Step]:
     """Yield the steps of backward differentiation formulas from 0, until they can't go on."""
-    solver = BDF(velocity, 0.0, np.zeros(n), last, rtol=max(rtol, 1e-13), atol=atol, jac=jacobian)
-    while solver.status == "running":
-        start = solver.t
-        solver.step()
-        if solver.status != "failed":
-            yield Step(start, solver.t, solver.y.copy(), solver.dense_output())
+    try:
+        solver = BDF(
+            velocity, 0.0, np.zeros(n), last, rtol=max(rtol, 1e-13), atol=atol, jac=jacobian
+        )
+        while solver.status == "running":
+            start = solver.t
+            solver.step()
+            if solver.status != "failed":
+                yield Step(start, solver.t, solver.y.copy(), solver.dense_output())
+    except ValueError:
+        # So SciPy ends where a slope is no finite number any more.
+        return

@@ -11,6 +11,7 @@ from partwhole._checks import is_finite, require
 from partwhole._types import Real
 from partwhole.flows._follow import Stops, follow
 from partwhole.flows._stabilised import stabilised_steps
+from partwhole.flows.diagonal import require_some_weight, require_tolerances
 from partwhole.flows.diagonal_path import DiagonalPath, check_weights
 from partwhole.flows.quadratic_loss import QuadraticLoss, mean_shares
 from partwhole.limits.diagonal import DiagonalWeights
@@ -53,8 +54,8 @@ def multitask_flow(
     max_time : float, keyword-only, default 1e9
         When to stop where `until` is not reached.
     rtol, atol : float, keyword-only, defaults 1e-7 and 1e-10
-        Tolerances on the weights, for each step. Keep `atol` well below the initial weights:
-        errors of small weights grow with them.
+        Tolerances on the weights, for each step; `rtol` below 1. Keep `atol` well below the initial
+        weights: errors of small weights grow with them.
     max_steps : int, keyword-only, default 10000
 
     Returns
@@ -65,8 +66,9 @@ def multitask_flow(
     Raises
     ------
     InputError
-        For weights of more than one network, tasks or shares that don't fit its readouts, times
-        that don't increase, neither `times` nor `until`, and a loss that can't be reached.
+        For weights of more than one network or all 0, tasks or shares that don't fit its
+        readouts, times that don't increase, neither `times` nor `until`, tolerances out of range,
+        and a loss that can't be reached.
 
     Notes
     -----
@@ -87,6 +89,7 @@ def multitask_flow(
     ([0.495, 0.005], 'FITTED')
     """
     start = check_weights(weights, many_tasks=True)
+    require_some_weight(start)
     readouts, dimension = start.readout_plus.shape
     losses = [_task(each) for each in tasks]
     require(
@@ -103,7 +106,7 @@ def multitask_flow(
         "give all tasks the same features",
     )
     weigh = _shares(shares, losses)
-    require(rtol > 0 and atol > 0, "rtol and atol are positive", f"{rtol}, {atol}", "use 1e-6")
+    require_tolerances(rtol, atol, "leave their defaults, 1e-7 and 1e-10")
     floor = sum(p * each.floor for p, each in zip(weigh, losses, strict=True))
     stops = Stops.checked(times, until, max_time, max_steps, floor)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import scipy.linalg
 from jaxtyping import Float
 
 from partwhole._checks import require, whole
@@ -45,8 +46,8 @@ class QuadraticLoss:
         Parameters
         ----------
         inputs : float array, shape (n, d)
-            X. With more samples than features, it is replaced by the triangular factor of its QR
-            decomposition, which has d rows and gives the same loss.
+            X. With more samples than features, or samples that depend on each other, it is
+            replaced by as many rows as its rank, which give the same loss.
         targets : float array, shape (n,)
             y.
 
@@ -79,7 +80,10 @@ class QuadraticLoss:
             basis, x = np.linalg.qr(x)
             inside = basis.T @ y
             outside = y - basis @ inside
-            floor, y = float(outside @ outside) / n, inside
+            floor, y = _square(outside, y) / n, inside
+        if not _independent(x):
+            x, inside, outside = _split(x, y)
+            floor, y = floor + _square(outside, y) / n, inside
         return cls(x / np.sqrt(n), y / np.sqrt(n), floor, n)
 
     @classmethod
@@ -162,6 +166,42 @@ def mean_shares(tasks: list[QuadraticLoss]) -> tuple[float, ...]:
     whole("the number of tasks", len(counts), 1, "pass at least one task")
     total = sum(n or 0 for n in counts)
     return tuple((n or 0) / total for n in counts)
+
+
+def _independent(rows: np.ndarray) -> bool:
+    """Return whether no row depends on the others, by a wide margin.
+
+    A Cholesky decomposition says so at a small part of the cost of one that finds the rank.
+    """
+    scale = np.abs(rows).max()
+    if scale == 0.0:
+        return False
+    unit = rows / scale
+    gram = unit @ unit.T
+    # Far above the rounding of the product.
+    gram[np.diag_indices_from(gram)] -= 1e-10 * np.trace(gram)
+    try:
+        np.linalg.cholesky(gram)
+    except np.linalg.LinAlgError:
+        return False
+    return True
+
+
+def _split(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return independent rows and their targets, and the part of y that no coefficients fit."""
+    left, size, right = scipy.linalg.svd(x, full_matrices=False)
+    rank = int(np.sum(size > np.finfo(float).eps * max(x.shape) * size[0]))
+    kept = max(rank, 1)  # of inputs that are all 0, one row stays
+    inside = left[:, :kept].T @ y
+    inside[rank:] = 0.0
+    outside = y - left[:, :kept] @ inside if rank < len(y) else np.zeros_like(y)
+    return size[:kept, None] * right[:kept], inside, outside
+
+
+def _square(outside: np.ndarray, y: np.ndarray) -> float:
+    """Return the square of what lies outside, 0 where that is no more than rounding."""
+    rounding = 8 * np.finfo(float).eps * len(y) * np.linalg.norm(y)
+    return float(outside @ outside) if np.linalg.norm(outside) > rounding else 0.0
 
 
 def _require_finite(what: str, *arrays: np.ndarray) -> None:

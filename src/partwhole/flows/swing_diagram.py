@@ -177,6 +177,8 @@ def _turn(asked: np.ndarray, loss: np.ndarray, at: np.ndarray) -> tuple[np.ndarr
     slope = (left * (x2 - x1) + right * (x1 - x0)) / (x2 - x0)
     inner &= bend != 0
     shift = np.divide(-0.5 * slope, bend, out=np.zeros_like(slope), where=inner)
+    # Of records that are all but alike rounding makes a turn far away.
+    inner &= (x0 - x1 < shift) & (shift < x2 - x1)
     value = np.where(inner, y1 + 0.5 * slope * shift, loss[rows, at])
     return value, np.where(inner, x1 + shift, asked[at])
 

@@ -66,11 +66,14 @@ class DiagonalWeights(NamedTuple):
         Raises
         ------
         InputError
-            For a scale that is not above 0 and finite.
+            For a scale that is not above 0 and finite, and numbers of features or tasks that are
+            not whole and at least 1.
         """
         whole("dimension", dimension, 1, "give the number of features")
         _require_scale("the scale of initial weights", scale)
         hidden = np.full(dimension, float(scale))
+        if n_tasks is not None:
+            whole("n_tasks", n_tasks, 1, "give the number of tasks, or leave it None for one")
         shape = (dimension,) if n_tasks is None else (n_tasks, dimension)
         readout = np.full(shape, float(scale))
         return cls(hidden, readout, hidden.copy(), readout.copy())
@@ -86,7 +89,7 @@ class DiagonalWeights(NamedTuple):
         coefficients : float array, shape (..., d)
             What was learned, :math:`\beta_{aux}`.
         init_scale : float
-            Alpha, the number all weights began with; above 0.
+            Alpha, the number all weights began with; above 0, its square within double precision.
 
         Returns
         -------
@@ -95,7 +98,8 @@ class DiagonalWeights(NamedTuple):
         Raises
         ------
         InputError
-            For coefficients that are not finite, and a scale that is not above 0 and finite.
+            For coefficients that are not finite, and a scale that is not above 0 and finite, or
+            whose square is not.
 
         Notes
         -----
@@ -110,11 +114,18 @@ class DiagonalWeights(NamedTuple):
         beta = np.asarray(coefficients, dtype=float)
         _require_finite("pretrained coefficients", beta)
         _require_scale("init_scale", init_scale)
+        require(
+            1e-150 <= init_scale <= 1e150,
+            "init_scale lies from 1e-150 to 1e150, so that its square is a number",
+            repr(init_scale),
+            "take a small one, such as 0.001",
+        )
         square = float(init_scale) ** 2
         total = np.hypot(beta, 2.0 * square)
         # The smaller of the two would cancel.
         larger = np.sqrt(0.5 * (total + np.abs(beta)))
-        smaller = square / larger
+        # Where nothing was learned, the two are equal to the last digit.
+        smaller = np.where(beta == 0, larger, square / larger)
         plus, minus = np.where(beta >= 0, (larger, smaller), (smaller, larger))
         return cls(plus, plus.copy(), minus, minus.copy())
 

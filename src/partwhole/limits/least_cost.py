@@ -18,7 +18,7 @@ from jaxtyping import Float
 from partwhole._checks import require
 from partwhole._types import Real
 from partwhole.features.conjunctions import ConjunctionDesign
-from partwhole.features.design import Design, as_design
+from partwhole.features.design import DenseDesign, Design, as_design
 from partwhole.limits.costs import Cost, DualTerm, Quadratic
 from partwhole.limits.fits import Equal, Fit
 from partwhole.limits.limit import Limit, Outcome
@@ -29,6 +29,7 @@ from partwhole.limits.solvers.minimum_norm import solve_minimum_norm
 Intercept = str | Real
 # Where the two sides of the duality gap agree less than this, something has lost its digits.
 ACCURACY = 1e-6
+MISSED = 1e-5  # of the largest target, by a row that is to be met
 MEMORY_GIB = 8.0
 
 # Solver: the (cost, fit, design) it serves. The first that serves is taken; all others are dual.
@@ -124,6 +125,7 @@ def least_cost(
         f"{int(np.sum(~np.isfinite(targets)))} that are not",
         "drop or fill those rows first",
     )
+    require(n > 0, "a fit needs at least one row", "none", "pass the training rows")
     require_intercept(intercept)
     require(
         np.ndim(fit.slack) == 0 or np.shape(fit.slack) == (n,),
@@ -249,8 +251,10 @@ def _certified(
     if outcome is Outcome.INFEASIBLE:
         nothing = np.full_like(coefficients, np.nan)
         lost = np.nan if targets.ndim == 1 else np.full(targets.shape[1:], np.nan)
+        # Of equalities the certificate is what least squares leaves.
+        missed = float(np.abs(multipliers).max()) if isinstance(fit, Equal) else np.inf
         return Limit(
-            nothing, multipliers, lost, np.inf, np.inf, np.inf, steps, outcome, tuple(notes)
+            nothing, multipliers, lost, np.inf, np.inf, missed, steps, outcome, tuple(notes)
         )
     misfit = fit.misfit(targets, design @ coefficients + constant)
     slack = _slack(fit, len(targets)).reshape(-1, *[1] * (targets.ndim - 1))
@@ -263,8 +267,13 @@ def _certified(
     gap = value - _dual_value(cost, design, targets, fit, intercept, multipliers)
     violation = float(np.abs(np.where(soft, 0.0, misfit)).max(initial=0.0))
     size = abs(value) + float(np.sum(np.abs(targets * multipliers)))
-    floor = 1e-8 * float(np.abs(targets).max(initial=0.0)) ** 2
-    if outcome is Outcome.SOLVED and not abs(gap) <= max(ACCURACY * size, floor):
+    largest = float(np.abs(targets).max(initial=0.0))
+    squares = isinstance(cost, Quadratic) or not isinstance(fit, Equal)
+    floor = 1e-8 * largest**2 if squares else 0.0
+    rounding = 1e-12 * abs(value)
+    missable = max(MISSED * largest, 1e-9 * float(np.abs(coefficients).max(initial=0.0)))
+    well = abs(gap) <= max(ACCURACY * size, floor, rounding) and violation <= missable
+    if outcome is Outcome.SOLVED and size > 0 and not well:
         outcome = Outcome.INACCURATE
     if not np.all(slack > 0):
         notes.append("rows without slack are fitted to the violation stated")
@@ -370,10 +379,23 @@ def _linear(
     v, rest = solved[:n], right - system @ solved
     outcome = Outcome.SOLVED
     if _out_of_reach(rest, targets, intercept):
-        outcome, v = Outcome.INFEASIBLE, rest[:n]
+        # Squared in the kernel, small features can fall below its rounding.
+        missed = _missed(design, targets, border)
+        if missed is None or _out_of_reach(missed, targets, intercept):
+            outcome, v = Outcome.INFEASIBLE, rest[:n] if missed is None else missed
+        else:
+            outcome = Outcome.INACCURATE
     constant = solved[n] if q else np.zeros(targets.shape[1:])
     coefficients = cost.primal(design, v, 0.0)
     return _certified(design, targets, cost, fit, intercept, coefficients, constant, v, 1, outcome)
+
+
+def _missed(design: Design, targets: np.ndarray, border: Border) -> np.ndarray | None:
+    """Return what least squares over all features leaves of the targets, for dense designs."""
+    if not isinstance(design, DenseDesign):
+        return None
+    columns = np.hstack([design.matrix, border.columns])
+    return targets - columns @ np.linalg.lstsq(columns, targets, rcond=None)[0]
 
 
 def _newton(
@@ -417,6 +439,16 @@ def _newton(
         )
         return _from_dual(design, targets, cost, fit, intercept, solution)
 
+    exact = isinstance(fit, Equal) and not np.any(slack > 0)
+    if exact and n > design.shape[1]:
+        missed = _missed(design, targets, border)
+        if missed is not None and _out_of_reach(missed, targets, intercept):
+            return _infeasible(design, targets, cost, fit, intercept, missed, 0)
+    # A norm grows with its argument in proportion, so that any size of targets will do.
+    unit = float(np.abs(targets).max()) if first.is_barrier and one_sided is None else 0.0
+    unit = unit or 1.0
+    slack = slack / unit
+
     def term(v: np.ndarray, weight: float) -> DualTerm:
         at = cost.dual(design, v)
         share = weight if at.is_barrier else 1.0
@@ -432,16 +464,35 @@ def _newton(
     limits = {"max_steps": max_steps, "tolerance": max(tolerance, least)}
     if one_sided is None:
         solution = dual_newton.damped_newton(
-            term, targets, border, has_barrier=first.is_barrier, **limits
+            term,
+            targets / unit,
+            replace(border, penalty=border.penalty * unit),
+            has_barrier=first.is_barrier,
+            **limits,
         )
-        if not (solution.solved[0] or np.any(slack > 0)):
+        if exact and not solution.solved[0]:
             # Multipliers run off where no coefficients fit; the quadratic cost tells it exactly.
             plain = _linear(design, targets, Quadratic(), fit, intercept)
             if plain.outcome is Outcome.INFEASIBLE:
                 return replace(plain, steps=solution.steps)
     else:
         solution = dual_newton.one_sided_newton(term, one_sided, border, **limits)
-    return _from_dual(design, targets, cost, fit, intercept, solution)
+    return _from_dual(design, targets, cost, fit, intercept, solution, unit)
+
+
+def _infeasible(
+    design: Design,
+    targets: np.ndarray,
+    cost: Cost,
+    fit: Fit,
+    intercept: Intercept,
+    rest: np.ndarray,
+    steps: int,
+) -> Limit:
+    nothing = np.zeros(design.shape[1])
+    return _certified(
+        design, targets, cost, fit, intercept, nothing, 0.0, rest, steps, Outcome.INFEASIBLE
+    )
 
 
 def _from_dual(
@@ -451,13 +502,14 @@ def _from_dual(
     fit: Fit,
     intercept: Intercept,
     solution: DualSolution,
+    unit: float = 1.0,
 ) -> Limit:
     v = solution.multipliers[0]
-    constant = float(solution.border_coefficients[0].sum())
+    constant = unit * float(solution.border_coefficients[0].sum())
     outcome = Outcome.SOLVED if solution.solved[0] else Outcome.MAX_STEPS
     if solution.infeasible[0]:
         outcome = Outcome.INFEASIBLE
-    coefficients = cost.primal(design, v, float(solution.barrier[0]))
+    coefficients = unit * cost.primal(design, v, float(solution.barrier[0]))
     return _certified(
         design, targets, cost, fit, intercept, coefficients, constant, v, solution.steps, outcome
     )

@@ -9,7 +9,7 @@ from enum import Enum
 import numpy as np
 from jaxtyping import Float
 
-from partwhole.features.design import Design
+from partwhole.features.design import Design, as_design
 
 
 class Outcome(Enum):
@@ -62,19 +62,20 @@ class Limit:
     outcome: Outcome
     assumptions: tuple[str, ...] = ()
 
-    def predict(self, design: Design) -> Float[np.ndarray, "m *k"]:
+    def predict(self, design: Design | np.ndarray) -> Float[np.ndarray, "m *k"]:
         """Return the outputs for other inputs, described in the same columns.
 
         Parameters
         ----------
-        design : Design
+        design : Design or float array, shape (m, p)
             m inputs.
 
         Returns
         -------
         float array, shape (m,) or (m, k)
+            NaN where nothing fits the training set; `outcome` then says so.
         """
-        return design @ self.coefficients + self.intercept
+        return as_design(design) @ self.coefficients + self.intercept
 
     def parts(self, design: Design) -> dict[Hashable, Float[np.ndarray, "m *k"]]:
         """Return each block's share of the outputs; with the intercept they sum to `predict`.

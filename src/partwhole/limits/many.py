@@ -19,8 +19,8 @@ from partwhole.limits.limit import Limit
 
 
 def least_costs(
-    designs: Sequence[Design | np.ndarray] | Float[np.ndarray, "m n p"],
-    targets: Sequence[np.ndarray] | Float[np.ndarray, "m n"],
+    designs: Design | Sequence[Design | np.ndarray] | Float[np.ndarray, "*m n p"],
+    targets: Sequence[np.ndarray] | Float[np.ndarray, "*m n"],
     costs: Cost | Sequence[Cost],
     fit: Fit,
     *,
@@ -67,7 +67,11 @@ def least_costs(
     """
     from threadpoolctl import threadpool_limits
 
-    given = [list(designs), list(targets), [costs] if isinstance(costs, Cost) else list(costs)]
+    given = [
+        _listed(designs, 2),
+        _listed(targets, 1),
+        [costs] if isinstance(costs, Cost) else list(costs),
+    ]
     sizes = [len(each) for each in given]
     count = max(sizes)
     require(
@@ -88,3 +92,9 @@ def least_costs(
     # A core for each problem: on sizes like these a product gains nothing from two.
     with threadpool_limits(1), ThreadPoolExecutor(min(workers, count)) as pool:
         return tuple(pool.map(solve, problems))
+
+
+def _listed(given: Any, axes: int) -> list[Any]:
+    """Return several problems' parts as a list, and a single one's in a list."""
+    alone = isinstance(given, np.ndarray) and given.ndim == axes
+    return [given] if alone or isinstance(given, Design) else list(given)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy import stats
 
+from partwhole._checks import require
 from partwhole._types import Real
 from partwhole.recommendation.methods import METHODS, SINGLE, Method
 from partwhole.recommendation.predicted import PredictedLosses, predict_losses
@@ -33,9 +34,21 @@ class Recommendation:
 
     @property
     def ranking(self) -> tuple[Method, ...]:
-        """Return the methods from the least mean loss to the largest."""
-        order = np.argsort(self.predicted.mean[:, 0], kind="stable")
+        """Return the methods from the least mean loss to the largest, unknown ones last."""
+        order = np.argsort(self._mean, kind="stable")
         return tuple(self.predicted.methods[i] for i in order)
+
+    @property
+    def _mean(self) -> np.ndarray:
+        """Return each method's mean loss; NaN where a seed has none."""
+        mean = self.predicted.mean[:, 0]
+        require(
+            bool(np.isfinite(mean).any()),
+            "a choice needs a method whose loss is known for every seed",
+            "; ".join(self.predicted.notes) or "none",
+            "follow the notes, or ask for other methods",
+        )
+        return mean
 
     @property
     def choice(self) -> Method:
@@ -49,7 +62,10 @@ class Recommendation:
         Those whose logarithm of the loss, paired by seed, isn't larger than that of the choice
         beyond a one-sided 97.5 % bound. With a single seed that is all of them.
         """
-        losses = np.log(np.maximum(self.predicted.losses[:, 0], np.finfo(float).tiny))
+        known = np.where(
+            np.isfinite(self.predicted.losses[:, 0]), self.predicted.losses[:, 0], 1e300
+        )
+        losses = np.log(np.maximum(known, np.finfo(float).tiny))
         methods = self.predicted.methods
         best, n = methods.index(self.choice), len(self.predicted.seeds)
         found = []
@@ -96,6 +112,13 @@ class Recommendation:
             f"Choose {self.choice.label}.",
             *(_line(**row) for row in table.to_dict("records")),
         ]
+        unknown = [
+            f"{method.label} ({int(np.isnan(losses).sum())} of {losses.size} seeds)"
+            for method, losses in zip(predicted.methods, predicted.losses[:, 0], strict=True)
+            if np.isnan(losses).any()
+        ]
+        if unknown:
+            lines.append(f"Not compared, without a solution: {', '.join(unknown)}.")
         if self.as_good:
             others = " and ".join(method.label for method in self.as_good)
             lines.append(f"With {len(predicted.seeds)} seeds, {others} can't be told from it.")
@@ -119,7 +142,7 @@ def recommend(
     main_scale: Scale = "1/sqrt(a)",
     aux_scale: Scale = "1/sqrt(a)",
     methods: Iterable[str] = METHODS,
-    rescalings: Sequence[Real] = (1.0, 0.1, 0.01),
+    rescalings: Sequence[Real] | Real = (1.0, 0.1, 0.01),
     init_scale: Real = 1e-3,
     readout_scale: Real = 1e-3,
     seeds: Iterable[int] = range(6),

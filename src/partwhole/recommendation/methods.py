@@ -15,6 +15,7 @@ from partwhole.limits import (
     Equal,
     HyperbolicEntropy,
     Limit,
+    Outcome,
     least_cost,
     linear_probing,
 )
@@ -63,7 +64,7 @@ class Scales(NamedTuple):
     readout: float
 
 
-def named_methods(methods: Iterable[str], rescalings: Sequence[Real]) -> tuple[Method, ...]:
+def named_methods(methods: Iterable[str], rescalings: Sequence[Real] | Real) -> tuple[Method, ...]:
     """Return the methods asked for, finetuning once for each rescaling.
 
     Raises
@@ -84,8 +85,11 @@ def named_methods(methods: Iterable[str], rescalings: Sequence[Real]) -> tuple[M
         if name != FINETUNING:
             found.append(Method(name))
             continue
-        require(len(rescalings) > 0, "finetuning needs a rescaling", "none", "pass 1 for none")
-        for rescale in dict.fromkeys(rescalings):
+        asked_rescalings = [rescalings] if isinstance(rescalings, Real) else list(rescalings)
+        require(
+            len(asked_rescalings) > 0, "finetuning needs a rescaling", "none", "pass 1 for none"
+        )
+        for rescale in dict.fromkeys(asked_rescalings):
             require_rescale(rescale)
             found.append(Method(name, float(rescale)))
     return tuple(found)
@@ -105,10 +109,18 @@ def require_scales(init_scale: Real, readout_scale: Real) -> Scales:
 
 def pretrained_coefficients(
     inputs: Float[np.ndarray, "n d"], targets: Float[np.ndarray, " n"], scales: Scales
-) -> Float[np.ndarray, " d"]:
-    """Return where pretraining on a sample of the auxiliary task ends."""
+) -> tuple[Float[np.ndarray, " d"], str]:
+    """Return where pretraining on a sample of the auxiliary task ends, and a note if it doesn't."""
     cost = HyperbolicEntropy.from_weights(DiagonalWeights.constant(inputs.shape[1], scales.init))
-    return least_cost(inputs, targets, cost, Equal(), intercept="none").coefficients
+    limit = least_cost(inputs, targets, cost, Equal(), intercept="none")
+    return limit.coefficients, stopped_early(limit)
+
+
+def stopped_early(limit: Limit) -> str:
+    """Say why a solve stopped early and how far it got; nothing where it did not."""
+    if limit.outcome is Outcome.SOLVED:
+        return ""
+    return f"{limit.outcome.value} (a row is missed by {limit.violation:.1e})"
 
 
 def end_of(

@@ -18,7 +18,7 @@ from partwhole._progress import bar
 from partwhole._threads import cores
 from partwhole._types import Real
 from partwhole.flows import Ending, QuadraticLoss, multitask_flow
-from partwhole.limits import DiagonalWeights, Outcome
+from partwhole.limits import DiagonalWeights
 from partwhole.recommendation.methods import (
     METHODS,
     MULTI,
@@ -28,6 +28,7 @@ from partwhole.recommendation.methods import (
     named_methods,
     pretrained_coefficients,
     require_scales,
+    stopped_early,
 )
 from partwhole.tasks import SparseTeachers
 
@@ -49,12 +50,15 @@ class SamplesNeeded(NamedTuple):
         Interpolated between the sizes that were computed; NaN where the error stays above.
     low, high : float
         95 % interval over seeds (jackknife, in the logarithm).
+    at_most : bool, default False
+        Whether the error is that low at the smallest size already, so that fewer might do.
     """
 
     method: Method
     samples: float
     low: float
     high: float
+    at_most: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,7 +142,8 @@ class PredictedLosses:
                 deviation = np.sqrt((n - 1) * np.mean((spread - spread.mean()) ** 2))
                 half = stats.t.ppf(0.975, n - 1) * deviation
                 low, high = at * np.exp(-half), at * np.exp(half)
-            found.append(SamplesNeeded(method, at, float(low), float(high)))
+            first = bool((losses.mean(axis=-1) <= float(error)).all())
+            found.append(SamplesNeeded(method, at, float(low), float(high), first))
         return tuple(found)
 
     def to_frame(self) -> pd.DataFrame:
@@ -159,7 +164,7 @@ def predict_losses(
     sizes: Sequence[int],
     *,
     methods: Iterable[str] = METHODS,
-    rescalings: Sequence[Real] = (1.0, 0.1, 0.01),
+    rescalings: Sequence[Real] | Real = (1.0, 0.1, 0.01),
     n_aux: int = 1024,
     init_scale: Real = 1e-3,
     readout_scale: Real = 1e-3,
@@ -182,7 +187,9 @@ def predict_losses(
     n_aux : int, keyword-only, default 1024
         Samples of the auxiliary task. From the number of features on, they determine it.
     init_scale, readout_scale : float, keyword-only, default 0.001
-        Alpha and gamma: where all weights start, and to which finetuning resets the readout.
+        Alpha, where all weights start; and what finetuning resets the readout to at c = 1: with a
+        rescaling it is c times this, as published. (In `HyperbolicEntropy.after_finetuning` the
+        readout's scale is given by itself.)
     seeds : iterable of int, keyword-only, default range(6)
         Each draws teachers and inputs; samples of different size are nested.
     progress : bool, keyword-only, default True
@@ -217,7 +224,14 @@ def predict_losses(
     """
     chosen = named_methods(methods, rescalings)
     scales = require_scales(init_scale, readout_scale)
-    counts, drawn = seed_list(sizes, "sizes are whole numbers of at least 1"), seed_list(seeds)
+    counts, drawn = tuple(sizes), seed_list(seeds)
+    require(len(counts) > 0, "there is at least one sample size", "none", "pass [32, 64], say")
+    require(
+        len({*counts}) == len(counts) and len({*drawn}) == len(drawn),
+        "sizes and seeds are named once",
+        f"sizes {counts} and seeds {drawn}" if len(counts) + len(drawn) < 20 else "some twice",
+        "drop what is double",
+    )
     for n in counts:
         whole("a sample size", n, 1, "pass the number of samples of the main task")
     whole("n_aux", n_aux, 1, "pass the number of samples of the auxiliary task")
@@ -232,6 +246,8 @@ def predict_losses(
     ):
         for seed_at, seed in enumerate(drawn):
             case = _Case.drawn(task, seed, max(counts), n_aux, scales)
+            if case.note:
+                notes.append(f"pretraining, seed {seed}: {case.note}")
             # The largest first, so that no core waits for one at the end.
             jobs = sorted(np.ndindex(*losses.shape[:2]), key=lambda at: -counts[at[1]])
             ends = pool.map(partial(_ended, case, chosen, counts), jobs)
@@ -259,6 +275,7 @@ class _Case(NamedTuple):
     auxiliary: QuadraticLoss
     n_aux: int
     scales: Scales
+    note: str  # on pretraining that stopped early
 
     @classmethod
     def drawn(cls, task: SparseTeachers, seed: int, n: int, n_aux: int, scales: Scales) -> _Case:
@@ -266,12 +283,14 @@ class _Case(NamedTuple):
         sample = task.sample(seed, n, 0 if determined else n_aux)
         if determined:
             # Inputs point in all directions alike: the sample's loss is near the population's.
-            known, loss = sample.auxiliary, QuadraticLoss.from_population(sample.auxiliary)
+            known, note = sample.auxiliary, ""
+            loss = QuadraticLoss.from_population(sample.auxiliary)
         else:
             given = sample.aux_inputs, sample.aux_targets
-            known = pretrained_coefficients(*given, scales)
+            known, note = pretrained_coefficients(*given, scales)
             loss = QuadraticLoss.from_sample(*given)
-        return cls(sample.inputs, sample.targets, sample.main, known, loss, n_aux, scales)
+        main = sample.inputs, sample.targets, sample.main
+        return cls(*main, known, loss, n_aux, scales, note)
 
     def error(self, method: Method, n: int) -> tuple[float, str]:
         """Return the expected test error of a method, and why a solve stopped early."""
@@ -280,9 +299,7 @@ class _Case(NamedTuple):
             beta, note = self._together(inputs, targets)
         else:
             limit = end_of(method, inputs, targets, self.pretrained, self.scales)
-            beta, note = limit.coefficients, ""
-            if limit.outcome is not Outcome.SOLVED:
-                note = f"{limit.outcome.value} (a row is missed by {limit.violation:.1e})"
+            beta, note = limit.coefficients, stopped_early(limit)
         return float(np.sum((beta - self.main) ** 2)), note
 
     def _together(self, inputs: np.ndarray, targets: np.ndarray) -> tuple[np.ndarray, str]:
@@ -301,7 +318,10 @@ class _Case(NamedTuple):
 def _crossing(sizes: Sequence[int], losses: Float[np.ndarray, " S"], error: float) -> float:
     """Return where a curve first falls to a level and stays there, linearly in both logarithms."""
     order = np.argsort(sizes)
-    x, y = np.log(np.asarray(sizes, dtype=float)[order]), np.log(losses[order])
+    if np.isnan(losses).any():
+        return float("nan")
+    with np.errstate(divide="ignore"):
+        x, y = np.log(np.asarray(sizes, dtype=float)[order]), np.log(losses[order])
     above = np.flatnonzero(y > np.log(error))
     if len(above) == 0:
         return float(min(sizes))

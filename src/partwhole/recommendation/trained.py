@@ -166,7 +166,7 @@ def _pretrained(
     known = sample.auxiliary
     if predicted.n_aux < dimension and sample.aux_inputs.shape[1] > 0:
         pairs = zip(sample.aux_inputs, sample.aux_targets, strict=True)
-        known = np.stack([pretrained_coefficients(x, y, scales) for x, y in pairs])
+        known = np.stack([pretrained_coefficients(x, y, scales)[0] for x, y in pairs])
     return DiagonalWeights.pretrained(known, scales.init)
 
 

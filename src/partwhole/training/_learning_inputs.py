@@ -15,6 +15,8 @@ from partwhole.training.protocol import Protocol
 from partwhole.training.protocol import Record as ProtocolRecord
 
 MEMORY_GIB = 8.0
+# Its square times 100, above which a run counts as diverged, is a number in single precision.
+SINGLE_LIMIT = 1e18
 Train = Literal["all", "readout"]
 Precision = Literal["float32", "float64"]
 Record = Literal["geometric"] | int | Sequence[int] | Int[np.ndarray, " T"]
@@ -146,7 +148,8 @@ def recorded(record: object, max_steps: int) -> Int[np.ndarray, " T"]:
 def require_memory(
     tasks: tuple[Task, ...], records: int, options: Options, batch: int | None, at_once: int
 ) -> None:
-    """Refuse work that takes more memory than there may be."""
+    """Refuse work that takes more memory than there may be, or numbers beyond its precision."""
+    require_range(tasks, options)
     k, (runs, _, d) = len(tasks), tasks[0].inputs.shape
     samples = sum(task.inputs.shape[1] for task in tasks)
     tested = max(0 if task.test is None else task.test[0].shape[1] for task in tasks)
@@ -161,6 +164,20 @@ def require_memory(
         f"about {needed:.0f}",
         "record fewer steps, or train fewer runs in a call",
     )
+
+
+def require_range(tasks: tuple[Task, ...], options: Options) -> None:
+    """Refuse samples whose squares overflow in single precision."""
+    if options.precision != "float32":
+        return
+    for name in ("inputs", "targets"):
+        largest = max(float(np.abs(getattr(task, name)).max()) for task in tasks)
+        require(
+            largest <= SINGLE_LIMIT,
+            f"{name} of training in single precision are of size {SINGLE_LIMIT:g} at most",
+            f"{largest:.3g}",
+            'pass precision="float64", or rescale inputs and targets to order 1',
+        )
 
 
 def _finite(name: str, given: object) -> np.ndarray:

@@ -23,6 +23,7 @@ from partwhole.training._learning_inputs import (
     Task,
     Train,
     recorded,
+    require_range,
 )
 from partwhole.training._learning_record import TrainingOutcome
 from partwhole.training._relu_inputs import checked_teachers, layers, measure_of
@@ -250,6 +251,7 @@ def _train(
     order = _order_seeds(batch, seeds, runs)
     sizes = np.array([task.inputs.shape[1] for task in tasks])
     workers = min(runs, cores())
+    require_range(tasks, options)
     _require_memory(int(sizes.sum()), hidden.shape[1], runs, workers, options)
     dtype = np.dtype(options.precision)
     own = np.repeat(np.eye(len(tasks), dtype=dtype), sizes, axis=0)

@@ -12,7 +12,7 @@ from jaxtyping import Float
 from partwhole._checks import require
 from partwhole._types import Real
 from partwhole.networks import MLP
-from partwhole.training._learning_inputs import Task
+from partwhole.training._learning_inputs import MEMORY_GIB, Task
 from partwhole.training._relu_inputs import layers
 
 if TYPE_CHECKING:
@@ -133,8 +133,8 @@ def relu_probing(
     Raises
     ------
     InputError
-        For arrays or networks that don't fit together or aren't finite, and penalties that are
-        not above 0.
+        For arrays or networks that don't fit together or aren't finite, penalties that are not
+        above 0, and work that takes over 8 GiB.
 
     Notes
     -----
@@ -166,7 +166,7 @@ def relu_probing(
     )
     task = Task.checked(inputs, targets, None, test_inputs, test_targets)
     runs, _, d = task.inputs.shape
-    hidden, readout = (each.astype(float) for each in layers(networks, d, 1, runs))
+    given = layers(networks, d, 1, runs)
     penalties = np.asarray(RIDGES if ridges is None else ridges, dtype=float)
     good = penalties.ndim == 1 and penalties.size > 0 and bool(np.isfinite(penalties).all())
     require(
@@ -175,6 +175,8 @@ def relu_probing(
         repr(ridges) if penalties.size < 9 else "others",
         "pass np.logspace(-5, 10, 100)",
     )
+    _require_memory(task, given[0].shape[1], penalties.size)
+    hidden, readout = (each.astype(float) for each in given)
     found = [
         _one(task, run, hidden[run], readout[run, 0], features, penalties) for run in range(runs)
     ]
@@ -206,6 +208,22 @@ def kernel(
     if features == "tangent":
         found += (a @ b.T) * (((into_a > 0) * readout**2) @ (into_b > 0).T)
     return found
+
+
+def _require_memory(task: Task, h: int, ridges: int) -> None:
+    """Refuse work that takes more memory than there may be; runs follow one another."""
+    runs, n, d = task.inputs.shape
+    tested = 0 if task.test is None else task.test[0].shape[1]
+    # All layers and losses; then of one run what units answer to both sides of a kernel, twice,
+    # the kernels with their decomposition, and what is found at each penalty.
+    each = 2 * h * (n + max(n, tested)) + n * (4 * n + 4 * ridges) + tested * (2 * n + 2 * ridges)
+    needed = 8.0 * (runs * (h * (d + 1) + 3 * ridges) + each) / 2**30
+    require(
+        needed <= MEMORY_GIB,
+        f"probing takes up to {MEMORY_GIB:g} GiB beside the samples",
+        f"about {needed:.0f}",
+        "pass fewer samples, test inputs or penalties, or fewer runs in a call",
+    )
 
 
 def _one(

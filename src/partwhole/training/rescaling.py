@@ -8,6 +8,7 @@ from typing import Any, Literal, TypeVar
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.core import Tracer
 from jaxtyping import Int
 
 from partwhole._checks import is_finite, require, seed_list, whole
@@ -60,8 +61,8 @@ def rescale_after_pretraining(
     Raises
     ------
     InputError
-        For a c that is not above 0, an option that does not exist, names that no leaf has, and a
-        last layer that must be named.
+        For a c that is not above 0, an option that does not exist, arrays that aren't finite,
+        names that no leaf has, and a last layer that must be named.
 
     Notes
     -----
@@ -108,6 +109,17 @@ def rescale_after_pretraining(
         "parameters are a tree of arrays of floating-point numbers",
         "none",
         "pass the trained weights",
+    )
+    broken = [
+        name
+        for name, (_, leaf), number in zip(names, leaves, numbers, strict=True)
+        if number and not _is_finite_array(leaf)
+    ]
+    require(
+        not broken,
+        "parameters are finite numbers",
+        f"NaN or infinity in {_some(broken)}",
+        "leave out runs that diverged, and arrays that are no parameters",
     )
     if last_layer is not None:
         last = _chosen("last_layer", last_layer, names)
@@ -222,6 +234,11 @@ def _is_float_array(leaf: Any) -> bool:
     return isinstance(leaf, np.ndarray | jax.Array) and jnp.issubdtype(leaf.dtype, jnp.floating)
 
 
+def _is_finite_array(leaf: Any) -> bool:
+    # Within a transformation of JAX an array has no numbers yet.
+    return isinstance(leaf, Tracer) or bool(np.isfinite(np.asarray(leaf)).all())
+
+
 def _times(leaf: Any, c: float) -> Any:
     with jax.enable_x64(leaf.dtype == np.float64):
         found = leaf * c
@@ -268,6 +285,13 @@ def _found_last(paths: list[tuple], numbers: list[bool]) -> list[bool]:
         len(path) > place and isinstance(path[place], jax.tree_util.SequenceKey) for path in shown
     )
     names = [jax.tree_util.keystr(path, simple=True, separator=".") for path in shown]
+    alone = any(isinstance(key, jax.tree_util.SequenceKey) for key in shown[0][:place])
+    require(
+        in_lists or not alone,
+        "the last layer is found in a list of two layers or more",
+        f"one entry, with {_some(names)}",
+        'pass which="all" to multiply it, or last_layer=[...] with the paths of the last layer',
+    )
     require(
         in_lists,
         "the last layer is named where layers don't lie in one list",

@@ -132,6 +132,24 @@ def test_rescaling_out_of_reach():
     )
     never = suggest_rescaling(0.0, 1.0, 1.4)
     assert (never.rescale, never.order, bool(never.reached)) == (1e4, 1.0, False)
+    unmoved = (
+        "where pretrained and init_scale are 0 a rescaling changes nothing, pass the init_scale "
+        "that pretraining began with"
+    )
+    assert never.message == f"no rescaling in 0.0001..10000 gives order 1.4 to 1 of 1; {unmoved}"
+    # What to pass then does it.
+    assert bool(suggest_rescaling(0.0, 1.0, 1.4, init_scale=0.01).reached)
+    low = suggest_rescaling(0.1, 0.2, 1.0005)
+    narrow = (
+        "so near 1 the order takes a rescaling too small for double precision, ask for a larger "
+        "order"
+    )
+    assert low.message == f"no rescaling in 0.0001..10000 gives order 1.0005 to 1 of 1; {narrow}"
+    both = suggest_rescaling(np.array([0.0, 0.5]), 1.0, 1.4, readout_scale=np.array([0.0, 1.0]))
+    assert both.message == (
+        f"no rescaling in 0.0001..10000 gives order 1.4 to 2 of 2; {unmoved}; "
+        "the readout scale alone makes the penalty too wide, lower it"
+    )
 
 
 def test_refusals():

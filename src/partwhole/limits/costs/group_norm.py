@@ -29,12 +29,12 @@ class GroupNorm:
     --------
     >>> from partwhole.features import multitask_design
     >>> from partwhole.limits import Equal, least_cost
-    >>> inputs = [np.array([[1.0, 0.9]]), np.array([[0.8, 1.0]])]
+    >>> inputs = [np.array([[1.0, 0.5]]), np.array([[0.5, 1.0]])]
     >>> limit = least_cost(
-    ...     multitask_design(inputs), np.array([1.0, 1.0]), GroupNorm(), Equal(), intercept="none"
+    ...     multitask_design(inputs), np.array([1.0, 0.2]), GroupNorm(), Equal(), intercept="none"
     ... )
-    >>> np.abs(limit.coefficients.reshape(2, 2)).round(3).tolist()
-    [[0.513, 0.487], [0.483, 0.613]]
+    >>> np.abs(limit.coefficients.reshape(2, 2)).round(3).tolist()  # one feature serves both
+    [[1.0, 0.4], [0.0, 0.0]]
     """
 
     def value(self, design: Design, coefficients: Float[np.ndarray, " p"]) -> float:

@@ -17,7 +17,8 @@ from partwhole.limits.penalties._widths import widths
 
 # Outputs grow with exp(a): where a step adds more than this to any a, the model says nothing.
 TRUSTED = 6.0
-LARGEST = 600.0  # cosh stays finite
+LARGEST = 700.0  # cosh stays finite
+LEAST, STEEPEST = 1e-250, 300.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +73,7 @@ class HyperbolicEntropy:
 
     def __post_init__(self) -> None:
         width, tilt = np.asarray(self.width, dtype=float), np.asarray(self.tilt, dtype=float)
-        positive = np.isfinite(width) & (width > 0)
+        positive = np.isfinite(width) & (width > LEAST)
         require(
             width.ndim <= 1 and bool(positive.all()),
             "widths are finite numbers above 0, one or one for each feature",
@@ -82,9 +83,9 @@ class HyperbolicEntropy:
             "begin from weights above 0, or take the cost L1Norm, the limit of small widths",
         )
         require(
-            tilt.ndim <= 1 and bool(np.isfinite(tilt).all()),
-            "tilts are finite numbers, one or one for each feature",
-            f"{int(np.sum(~np.isfinite(tilt)))} that are not, {tilt.ndim} axes",
+            tilt.ndim <= 1 and bool((np.abs(tilt) < STEEPEST).all()),
+            f"tilts are numbers of a size below {STEEPEST:g}, one or one for each feature",
+            f"{int(np.sum(~(np.abs(tilt) < STEEPEST)))} that are not, {tilt.ndim} axes",
             "0 begins from a coefficient of 0",
         )
 
@@ -104,8 +105,9 @@ class HyperbolicEntropy:
         Raises
         ------
         InputError
-            Where a pathway's layers begin equal or opposite in size in a way that leaves a
-            coefficient only one sign, the width being 0.
+            Where the width is 0, since a feature's weights are such that its coefficient can
+            have one sign alone: :math:`v_+ = w_+` and :math:`v_- = -w_-`, or both reversed. And
+            for weights of several networks or tasks.
 
         Notes
         -----
@@ -114,6 +116,12 @@ class HyperbolicEntropy:
         Derived here.
         """
         w, v, m, u = (np.asarray(each, dtype=float) for each in weights)
+        require(
+            w.ndim == 1 and w.shape == v.shape == m.shape == u.shape,
+            "a cost belongs to the weights of one network and one task",
+            f"layers of shapes {w.shape}, {v.shape}, {m.shape} and {u.shape}",
+            "make one for each, and solve them by least_costs",
+        )
         up, down = np.hypot(w + v, m - u), np.hypot(w - v, m + u)
         with np.errstate(divide="ignore"):
             tilt = np.log(up) - np.log(down)
@@ -153,11 +161,14 @@ class HyperbolicEntropy:
         Raises
         ------
         InputError
-            For scales below 0, both 0, and a rescaling that is not above 0.
+            For scales below 0, both of them 0 beside a feature that was not learned, and a
+            rescaling that is not above 0.
 
         Notes
         -----
-        .. math:: k^2 = c^4 \beta_{aux}^2 + 4 (\gamma^2 + c^2 \alpha^2)^2,
+        .. math:: k^2 = c^4 \beta_{aux}^2 + 4 (\gamma^2 + c^2 \alpha^2)^2, \qquad
+                  \sinh \delta = \frac{2 \gamma c\, \beta_{aux}}{k \sqrt{S + 2 \alpha^2}},
+                  \qquad S = \sqrt{\beta_{aux}^2 + 4 \alpha^4},
 
         derived here; "published" is Lippl & Lindsey (NeurIPS 2024), the penalty of finetuning.
         """

@@ -118,7 +118,12 @@ def suggest_rescaling(
         reached=np.asarray(reached),
         target_order=float(target_order),
         message=_message(
-            np.asarray(reached), np.asarray(spare > 0), float(target_order), low, high
+            reached=np.asarray(reached),
+            unmoved=np.asarray((b == 0) & (alpha == 0)),
+            too_wide=np.asarray((spare <= 0) & (gamma > 0)),
+            too_narrow=np.asarray((spare <= 0) & (gamma == 0)),
+            target=float(target_order),
+            reach=f"{low:g}..{high:g}",
         ),
     )
 
@@ -143,13 +148,25 @@ def _reach(reach: tuple[Real, Real]) -> tuple[float, float]:
 
 
 def _message(
-    reached: np.ndarray, width_left: np.ndarray, target: float, low: float, high: float
+    *,
+    reached: np.ndarray,
+    unmoved: np.ndarray,
+    too_wide: np.ndarray,
+    too_narrow: np.ndarray,
+    target: float,
+    reach: str,
 ) -> str:
-    missed = int(np.sum(~reached))
-    if missed == 0:
+    missed = ~reached
+    if not np.any(missed):
         return ""
-    cases = f"{missed} of {reached.size}"
-    found = f"no rescaling in {low:g}..{high:g} gives order {target:g} to {cases}"
-    if not np.all(width_left):
-        return f"{found}; the readout scale alone makes the penalty too wide, lower it"
-    return f"{found}; widen the reach, or ask for another order"
+    cases = f"{int(np.sum(missed))} of {reached.size}"
+    remedies = {
+        "where pretrained and init_scale are 0 a rescaling changes nothing, pass the init_scale "
+        "that pretraining began with": unmoved,
+        "the readout scale alone makes the penalty too wide, lower it": too_wide & ~unmoved,
+        "so near 1 the order takes a rescaling too small for double precision, ask for a larger "
+        "order": too_narrow & ~unmoved,
+        "widen the reach, or ask for another order": ~(unmoved | too_wide | too_narrow),
+    }
+    told = [remedy for remedy, where in remedies.items() if np.any(missed & where)]
+    return "; ".join([f"no rescaling in {reach} gives order {target:g} to {cases}", *told])

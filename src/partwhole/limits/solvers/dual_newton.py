@@ -138,8 +138,9 @@ def damped_newton(
     n, weight = len(targets), 1.0 if has_barrier else 0.0
     v = np.zeros(n) if start is None else np.array(start)
     b = np.zeros(border.columns.shape[1])
-    size = float(np.abs(targets).max(initial=0.0))
-    here, solved, steps, before = term(v, weight), False, 0, np.inf
+    here, solved, steps, before, last_decrement = term(v, weight), False, 0, np.inf, np.inf
+    wanted = float(np.abs(targets).max(initial=0.0))
+    size = max(wanted, float(np.abs(here.gradient).max(initial=0.0)))
     while steps < max_steps:
         steps += 1
         residual = here.gradient + border.columns @ b - targets
@@ -147,13 +148,16 @@ def damped_newton(
         misfit = max(np.abs(each).max(initial=0.0) for each in (residual, missing))
         # What a full step no longer lowers is rounding.
         rounding = misfit <= 1e-9 * size and misfit > 0.5 * before
-        if not has_barrier and (misfit <= tolerance * size or rounding):
+        if not has_barrier and (misfit <= tolerance * wanted or rounding):
             solved = True
             break
         before = misfit
         hessian = here.hessian()
         hessian = hessian + 1e-15 * np.trace(hessian) * np.eye(n)
-        moved, shifted = border.solve(hessian[None], -residual[None], -missing[None])
+        try:
+            moved, shifted = border.solve(hessian[None], -residual[None], -missing[None])
+        except np.linalg.LinAlgError:
+            break
         direction, shift = moved[0], shifted[0]
         decrement = float(direction @ hessian @ direction) + 2.0 * float(border.cost(moved)[0])
 
@@ -173,7 +177,10 @@ def damped_newton(
         v, b, here = v + length * direction, b + length * shift, there
         if has_barrier:
             last = weight * n <= tolerance
-            centred = decrement <= (1e-10 if last else 1e-3) * weight
+            still = decrement > 0.5 * last_decrement
+            near = 1e-9 if still else 1e-14
+            centred = decrement <= (near if last else 1e-3) * weight
+            last_decrement = decrement
             solved = centred and last
             if solved:
                 break

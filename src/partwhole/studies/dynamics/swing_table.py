@@ -118,7 +118,7 @@ def _closely(ratios: np.ndarray, scales: np.ndarray, correlations: np.ndarray) -
     near = np.unique(turns[:, None] * np.linspace(0.988, 1.012, each))
     more = near[-1] * np.linspace(1.01, 1.1, COUNT - 1 - len(near))
     second = swing_diagram(*asked, times=np.concatenate([[0.0], near, more]))
-    return np.maximum(first.amplitude.values, second.amplitude.values)
+    return second.amplitude.values
 
 
 def _small(config: Config) -> Arrays:

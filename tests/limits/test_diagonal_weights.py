@@ -1,0 +1,49 @@
+"""Weights of diagonal networks against what they must compute, and what is refused."""
+
+from __future__ import annotations
+
+import re
+from inspect import unwrap
+
+import numpy as np
+import pytest
+
+from partwhole._checks import InputError
+from partwhole.limits.diagonal import DiagonalWeights
+
+
+def constant(*given, **named):
+    """Call without the test's checks of types, as a user does."""
+    return unwrap(DiagonalWeights.constant.__func__)(DiagonalWeights, *given, **named)
+
+
+@pytest.mark.parametrize("init_scale", [1e-150, 1e-80, 0.1, 1e150])
+def test_pretrained_weights_are_finite_and_conserve_their_product(init_scale):
+    weights = DiagonalWeights.pretrained([0.0, 1.0, -2.0, 1e-300], init_scale)
+    assert all(np.isfinite(each).all() for each in weights)
+    np.testing.assert_array_equal(weights.hidden_plus, weights.readout_plus)
+    product = weights.hidden_plus * weights.hidden_minus
+    np.testing.assert_allclose(product, init_scale**2, rtol=1e-14)
+    if init_scale < 1:
+        np.testing.assert_allclose(weights.coefficients[:3], [0, 1, -2], rtol=1e-14)
+
+
+@pytest.mark.parametrize("init_scale", [1e-151, 1e-160, 5e-324, 1e151, 1e308])
+def test_scales_whose_square_is_no_number_are_refused(init_scale):
+    text = f"init_scale lies from 1e-150 to 1e150, so that its square is a number; got {init_scale}"
+    with pytest.raises(InputError, match=re.escape(f"{text}; take a small one, such as 0.001")):
+        DiagonalWeights.pretrained([0.0], init_scale)
+
+
+@pytest.mark.parametrize("n_tasks", [0, -1, 1.5, True])
+def test_tasks_are_a_whole_number(n_tasks):
+    text = (
+        f"n_tasks is a whole number of at least 1; got {n_tasks}; give the number of tasks, or "
+        "leave it None for one"
+    )
+    with pytest.raises(InputError, match=re.escape(text)):
+        constant(3, 0.1, n_tasks=n_tasks)
+
+
+def test_one_task_may_have_an_axis_of_its_own():
+    assert constant(3, 0.1, n_tasks=1).readout_plus.shape == (1, 3)
