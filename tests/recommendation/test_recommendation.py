@@ -90,6 +90,7 @@ def test_too_few_auxiliary_samples_teach_less():
 def test_what_is_known_helps_and_what_is_foreign_harms():
     """A foreign task is best forgotten, a kindred one kept, a part of it kept after rescaling."""
     options = {"dimension": 200, "active_aux": 10, "n_main": 60, "progress": False}
+    options |= {"methods": ["single-task", "linear probing", "finetuning"]}
     apart = recommend(overlap=0, active_main=10, rescalings=[1], **options)
     assert apart.choice.name == "single-task"
     same = recommend(overlap=10, active_main=10, **options)

@@ -19,6 +19,7 @@ from partwhole._checks import require
 from partwhole._types import Real
 from partwhole.features.conjunctions import ConjunctionDesign
 from partwhole.features.design import DenseDesign, Design, as_design
+from partwhole.limits._certificate import Intercept, certified, slack_of
 from partwhole.limits.costs import Cost, DualTerm, Quadratic
 from partwhole.limits.fits import Equal, Fit
 from partwhole.limits.limit import Limit, Outcome
@@ -26,10 +27,6 @@ from partwhole.limits.solvers import active_set, dual_newton, sparse_primal
 from partwhole.limits.solvers.dual_newton import Border, DualSolution
 from partwhole.limits.solvers.minimum_norm import solve_minimum_norm
 
-Intercept = str | Real
-# Where the two sides of the duality gap agree less than this, something has lost its digits.
-ACCURACY = 1e-6
-MISSED = 1e-5  # of the largest target, by a row that is to be met
 MEMORY_GIB = 8.0
 
 # Solver: the (cost, fit, design) it serves. The first that serves is taken; all others are dual.
@@ -145,7 +142,7 @@ def least_cost(
         f"targets of shape {targets.shape} with {type(cost).__name__} and {type(fit).__name__}",
         "solve for one output at a time",
     )
-    slack = _slack(fit, n)
+    slack = slack_of(fit, n)
     mixed = isinstance(fit, Equal) and bool(np.any(slack == 0) and np.any(slack > 0))
     require(
         solver != "primal" or not mixed,
@@ -207,93 +204,6 @@ def _out_of_reach(rest: np.ndarray, targets: np.ndarray, intercept: Intercept) -
     return bool(np.abs(rest).max(initial=0.0) > 1e-8 * np.abs(free).max(initial=0.0) + rounding)
 
 
-def _slack(fit: Fit, n: int) -> np.ndarray:
-    return np.broadcast_to(np.asarray(fit.slack, dtype=float), (n,))
-
-
-def _dual_value(
-    cost: Cost, design: Design, targets: np.ndarray, fit: Fit, intercept: Intercept, v: np.ndarray
-) -> float:
-    """Return the dual objective; quadratic costs are summed over outputs without a Gram matrix."""
-    if isinstance(cost, Quadratic):
-        pulled = design.adjoint(v)
-        conjugate = sum(
-            0.5 * cost.weight(block.label) * float(np.sum(pulled[block.columns] ** 2))
-            for block in design.blocks
-        )
-    else:
-        term = cost.dual(design, v)
-        conjugate = 0.0 if term.is_barrier and np.isfinite(term.value) else term.value
-    slack = _slack(fit, len(targets))
-    square = 0.5 * float(np.sum(slack @ v**2))
-    penalty = (
-        0.5 * float(np.sum(v.sum(axis=0) ** 2)) / float(intercept)
-        if not isinstance(intercept, str)
-        else 0.0
-    )
-    return fit.gain(targets, v) - conjugate - square - penalty
-
-
-def _certified(
-    design: Design,
-    targets: np.ndarray,
-    cost: Cost,
-    fit: Fit,
-    intercept: Intercept,
-    coefficients: np.ndarray,
-    constant: np.ndarray | float,
-    multipliers: np.ndarray,
-    steps: int,
-    outcome: Outcome,
-) -> Limit:
-    """Compute the value reached, the duality gap and the violation, and put the limit together."""
-    notes = [_INTERCEPT_NOTES.get(str(intercept), f"intercept at cost {intercept} b^2 / 2")]
-    if outcome is Outcome.INFEASIBLE:
-        nothing = np.full_like(coefficients, np.nan)
-        lost = np.nan if targets.ndim == 1 else np.full(targets.shape[1:], np.nan)
-        # Of equalities the certificate is what least squares leaves.
-        missed = float(np.abs(multipliers).max()) if isinstance(fit, Equal) else np.inf
-        return Limit(
-            nothing, multipliers, lost, np.inf, np.inf, missed, steps, outcome, tuple(notes)
-        )
-    misfit = fit.misfit(targets, design @ coefficients + constant)
-    slack = _slack(fit, len(targets)).reshape(-1, *[1] * (targets.ndim - 1))
-    soft = np.broadcast_to(slack > 0, misfit.shape)
-    value = cost.value(design, coefficients) + 0.5 * float(
-        np.sum(np.divide(misfit**2, slack, out=np.zeros_like(misfit), where=soft))
-    )
-    if not isinstance(intercept, str):
-        value += 0.5 * float(intercept) * float(np.sum(np.square(constant)))
-    gap = value - _dual_value(cost, design, targets, fit, intercept, multipliers)
-    violation = float(np.abs(np.where(soft, 0.0, misfit)).max(initial=0.0))
-    size = abs(value) + float(np.sum(np.abs(targets * multipliers)))
-    largest = float(np.abs(targets).max(initial=0.0))
-    squares = isinstance(cost, Quadratic) or not isinstance(fit, Equal)
-    floor = 1e-8 * largest**2 if squares else 0.0
-    rounding = 1e-12 * abs(value)
-    missable = max(MISSED * largest, 1e-9 * float(np.abs(coefficients).max(initial=0.0)))
-    well = abs(gap) <= max(ACCURACY * size, floor, rounding) and violation <= missable
-    if outcome is Outcome.SOLVED and size > 0 and not well:
-        outcome = Outcome.INACCURATE
-    if not np.all(slack > 0):
-        notes.append("rows without slack are fitted to the violation stated")
-    intercept_out = float(constant) if np.ndim(constant) == 0 else np.asarray(constant)
-    return Limit(
-        coefficients,
-        multipliers,
-        intercept_out,
-        value,
-        gap,
-        violation,
-        steps,
-        outcome,
-        tuple(notes),
-    )
-
-
-_INTERCEPT_NOTES = {"free": "intercept free of cost", "none": "no intercept"}
-
-
 def _primal(
     design: Any,
     targets: np.ndarray,
@@ -308,7 +218,7 @@ def _primal(
     n = len(targets)
     weights = [cost.weight(block.label) for block in design.blocks]
     free, penalised = intercept == "free", not isinstance(intercept, str)
-    if penalised and 1e13 * float(intercept) * (sum(weights) + np.mean(_slack(fit, n))) < 1.0:
+    if penalised and 1e13 * float(intercept) * (sum(weights) + np.mean(slack_of(fit, n))) < 1.0:
         # So small a penalty can't be told from none in double precision.
         free, penalised = True, False
     wide = design
@@ -319,7 +229,7 @@ def _primal(
     used = [i for i, weight in enumerate(weights) if weight > 0]
     sizes = [block.stop - block.start for block in wide.blocks]
     steps, outcome = 0, Outcome.SOLVED
-    if np.all(_slack(fit, n) > 0):
+    if np.all(slack_of(fit, n) > 0):
         found = sparse_primal.solve_ridge(
             [wide.index[i] for i in used],
             [sizes[i] for i in used],
@@ -352,7 +262,7 @@ def _primal(
         v = v.reshape(targets.shape)
     if penalised:
         constant, coefficients = coefficients[0], coefficients[1:]
-    return _certified(
+    return certified(
         design, targets, cost, fit, intercept, coefficients, constant, v, steps, outcome
     )
 
@@ -365,7 +275,7 @@ def _linear(
     border = _border(intercept, n)
     q = border.columns.shape[1]
     system = np.zeros((n + q, n + q))
-    system[:n, :n] = cost.dual(design, np.zeros(n)).hessian() + np.diag(_slack(fit, n))
+    system[:n, :n] = cost.dual(design, np.zeros(n)).hessian() + np.diag(slack_of(fit, n))
     system[:n, n:], system[n:, :n] = border.columns, border.columns.T
     system[n:, n:] = -border.penalty * np.eye(q)
     right = np.concatenate([targets, np.zeros((q, *targets.shape[1:]))])
@@ -387,7 +297,7 @@ def _linear(
             outcome = Outcome.INACCURATE
     constant = solved[n] if q else np.zeros(targets.shape[1:])
     coefficients = cost.primal(design, v, 0.0)
-    return _certified(design, targets, cost, fit, intercept, coefficients, constant, v, 1, outcome)
+    return certified(design, targets, cost, fit, intercept, coefficients, constant, v, 1, outcome)
 
 
 def _missed(design: Design, targets: np.ndarray, border: Border) -> np.ndarray | None:
@@ -410,14 +320,14 @@ def _newton(
     """Solve any convex cost and fit in the dual."""
     n = design.shape[0]
     first = cost.dual(design, np.zeros(n))
-    slack = _slack(fit, n)
+    slack = slack_of(fit, n)
     border = _border(intercept, n)
     one_sided = fit.one_sided(targets)
     if one_sided is not None and intercept == "free":
         level = fit.constant(targets)
         if level is not None:
             nothing = np.zeros(design.shape[1])
-            return _certified(
+            return certified(
                 design, targets, cost, fit, intercept, nothing, level, np.zeros(n), 0,
                 Outcome.SOLVED,
             )  # fmt: skip
@@ -490,7 +400,7 @@ def _infeasible(
     steps: int,
 ) -> Limit:
     nothing = np.zeros(design.shape[1])
-    return _certified(
+    return certified(
         design, targets, cost, fit, intercept, nothing, 0.0, rest, steps, Outcome.INFEASIBLE
     )
 
@@ -510,6 +420,6 @@ def _from_dual(
     if solution.infeasible[0]:
         outcome = Outcome.INFEASIBLE
     coefficients = unit * cost.primal(design, v, float(solution.barrier[0]))
-    return _certified(
+    return certified(
         design, targets, cost, fit, intercept, coefficients, constant, v, solution.steps, outcome
     )

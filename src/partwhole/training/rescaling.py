@@ -8,7 +8,6 @@ from typing import Any, Literal, TypeVar
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.core import Tracer
 from jaxtyping import Int
 
 from partwhole._checks import is_finite, require, seed_list, whole
@@ -235,8 +234,11 @@ def _is_float_array(leaf: Any) -> bool:
 
 
 def _is_finite_array(leaf: Any) -> bool:
-    # Within a transformation of JAX an array has no numbers yet.
-    return isinstance(leaf, Tracer) or bool(np.isfinite(np.asarray(leaf)).all())
+    try:
+        numbers = np.asarray(leaf)
+    except jax.errors.TracerArrayConversionError:
+        return True  # within a transformation of JAX, where an array has no numbers yet
+    return bool(np.isfinite(numbers).all())
 
 
 def _times(leaf: Any, c: float) -> Any:
