@@ -11,7 +11,7 @@ PYTEST := $(BIN)/python -m pytest
 .PHONY: report test test-all test-browser check bench clean
 
 report: $(CORE)
-	$(BIN)/partwhole report
+	$(BIN)/partwhole report --workers 2
 
 test: $(TEST)
 	$(PYTEST)

@@ -60,7 +60,5 @@ STUDIES: tuple[str, ...] = (
     "partwhole.studies.reuse.shared_features",
     "partwhole.studies.reuse.stopping",
     "partwhole.studies.reuse.rescaling",
-    "partwhole.studies.reuse.which_method",
     "partwhole.studies.reuse.relu_features",
-    "partwhole.studies.reuse.correlated_features",
 )

@@ -12,7 +12,7 @@ from study_cells import computed
 from partwhole.studies.reuse import _bias_runs as bias
 from partwhole.studies.reuse import multitask_bias as study
 
-# Half a minute each: run by `make test-all`; the report runs the study all the same.
+# Half a minute each: run by `make test-all`.
 pytestmark = pytest.mark.slow
 
 

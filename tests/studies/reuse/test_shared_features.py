@@ -16,7 +16,7 @@ from partwhole.studies.reuse import _weigh as weigh
 from partwhole.studies.reuse import shared_features as study
 from partwhole.tasks import SparseTeachers
 
-# Half a minute each: run by `make test-all`; the report runs the study all the same.
+# Half a minute each: run by `make test-all`.
 pytestmark = pytest.mark.slow
 
 

@@ -12,7 +12,7 @@ from partwhole.studies import run, spawned
 from partwhole.studies.reuse import _method_claims as weighed
 from partwhole.studies.reuse import which_method as study
 
-# Half a minute each: run by `make test-all`; the report runs the study all the same.
+# Half a minute each: run by `make test-all`.
 pytestmark = pytest.mark.slow
 
 
