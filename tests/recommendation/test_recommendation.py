@@ -1,5 +1,7 @@
 """Predicted losses: against recorded ones, networks that were integrated, and plain algebra."""
 
+from inspect import unwrap
+
 import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
@@ -199,6 +201,10 @@ def test_a_solve_that_stops_early_is_told(monkeypatch):
         (
             lambda: quietly(SMALL, [10], init_scale=0),
             "init_scale is a finite number above 0; got 0; take a small one, such as 0.001",
+        ),
+        (
+            lambda: unwrap(predict_losses)(SMALL, [10], rescaled="readout"),
+            'rescaled is "all" or "hidden"; got \'readout\'; choose one of them',
         ),
         (
             lambda: quietly(SMALL, [0]),

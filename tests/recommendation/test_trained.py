@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from partwhole._checks import InputError
+from partwhole.limits import Equal, HyperbolicEntropy, least_cost
 from partwhole.recommendation import predict_losses, train_beside
 from partwhole.tasks import SparseTeachers
 
@@ -79,6 +80,37 @@ def test_tables(told):
     assert "linear probing" in said
     assert "not fitted" in said
     assert len(said.splitlines()) == 1 + len(told.methods) * 2
+
+
+def test_the_readout_is_rescaled_only_if_asked():
+    """With c on the first layer alone, gamma stays as large as it was given."""
+    asked = dict(methods=["finetuning"], rescalings=[0.1], seeds=[0, 1], progress=False,
+                 readout_scale=0.3, init_scale=0.01)  # fmt: skip
+    both = predict_losses(TASK, [16], **asked)
+    alone = predict_losses(TASK, [16], rescaled="hidden", **asked)
+    smaller = predict_losses(TASK, [16], rescaled="hidden", **asked | {"readout_scale": 0.03})
+    assert np.allclose(both.losses, smaller.losses, rtol=1e-9)
+    sample = TASK.samples([0, 1], 16, 0)
+    for seed in range(2):
+        cost = HyperbolicEntropy.after_finetuning(
+            sample.auxiliary[seed], readout_scale=0.3, init_scale=0.01, rescale=0.1
+        )
+        end = least_cost(sample.inputs[seed], sample.targets[seed], cost, Equal(), intercept="none")
+        error = ((end.coefficients - sample.main[seed]) ** 2).sum() / (sample.main[seed] ** 2).sum()
+        assert alone.losses[0, 0, seed] == pytest.approx(error, rel=1e-6)
+    trained = train_beside(alone, progress=False, learning_rate=0.02)
+    assert np.abs(trained.final / alone.losses - 1).max() < 0.02
+    assert np.abs(trained.final / both.losses - 1).max() > 0.1
+
+
+def test_pretraining_that_did_not_end_is_named():
+    kept = predict_losses(
+        TASK, [8], methods=["finetuning"], rescalings=[1], n_aux=80, seeds=[0, 1], progress=False
+    )
+    assert train_beside(kept, progress=False, max_steps=300).pretrained is None
+    short = train_beside(kept, progress=False, max_steps=300, pretraining="trained")
+    assert not short.pretrained.any()
+    assert short.describe().splitlines()[-1] == "pretraining not fitted for 2 of 2 seeds"
 
 
 def test_unknown_pretraining(told):

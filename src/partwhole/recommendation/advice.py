@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from scipy import stats
@@ -145,6 +145,7 @@ def recommend(
     rescalings: Sequence[Real] | Real = (1.0, 0.1, 0.01),
     init_scale: Real = 1e-3,
     readout_scale: Real = 1e-3,
+    rescaled: Literal["all", "hidden"] = "all",
     seeds: Iterable[int] = range(6),
     progress: bool = True,
 ) -> Recommendation:
@@ -164,7 +165,7 @@ def recommend(
         Samples of the auxiliary task.
     main_scale, aux_scale : {"1/sqrt(a)", "1/a"} or float, keyword-only, default "1/sqrt(a)"
         Size of the coefficients, as in `SparseTeachers`.
-    methods, rescalings, init_scale, readout_scale, seeds, progress : keyword-only
+    methods, rescalings, init_scale, readout_scale, rescaled, seeds, progress : keyword-only
         As in `predict_losses`.
 
     Returns
@@ -204,6 +205,7 @@ def recommend(
         n_aux=n_aux,
         init_scale=init_scale,
         readout_scale=readout_scale,
+        rescaled=rescaled,
         seeds=seeds,
         progress=progress,
     )

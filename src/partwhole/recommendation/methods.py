@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
@@ -57,11 +57,18 @@ class Scales(NamedTuple):
     init : float
         Alpha, at which single-task, multi-task and auxiliary learning set all weights.
     readout : float
-        Gamma, to which finetuning resets the readout, times the rescaling.
+        Gamma, to which finetuning resets the readout.
+    rescaled : {"all", "hidden"}, default "all"
+        What a rescaling multiplies: gamma beside the first layer, or the first layer alone.
     """
 
     init: float
     readout: float
+    rescaled: Literal["all", "hidden"] = "all"
+
+    def readout_after(self, rescale: float) -> float:
+        """Return what the readout starts from where the first layer is multiplied by `rescale`."""
+        return self.readout * rescale if self.rescaled == "all" else self.readout
 
 
 def named_methods(methods: Iterable[str], rescalings: Sequence[Real] | Real) -> tuple[Method, ...]:
@@ -95,7 +102,9 @@ def named_methods(methods: Iterable[str], rescalings: Sequence[Real] | Real) -> 
     return tuple(found)
 
 
-def require_scales(init_scale: Real, readout_scale: Real) -> Scales:
+def require_scales(
+    init_scale: Real, readout_scale: Real, rescaled: Literal["all", "hidden"]
+) -> Scales:
     """Refuse initial weights that are not above 0."""
     for name, scale in (("init_scale", init_scale), ("readout_scale", readout_scale)):
         require(
@@ -104,7 +113,7 @@ def require_scales(init_scale: Real, readout_scale: Real) -> Scales:
             repr(scale),
             "take a small one, such as 0.001",
         )
-    return Scales(float(init_scale), float(readout_scale))
+    return Scales(float(init_scale), float(readout_scale), rescaled)
 
 
 def pretrained_coefficients(
@@ -145,7 +154,7 @@ def end_of(
     -------
     Limit
     """
-    readout = scales.readout * method.rescale
+    readout = scales.readout_after(method.rescale)
     if method.name == PROBING:
         weights = DiagonalWeights.pretrained(pretrained, scales.init)
         return linear_probing(inputs, targets, weights.for_finetuning(readout_scale=readout))

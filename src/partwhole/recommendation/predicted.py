@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
@@ -168,6 +168,7 @@ def predict_losses(
     n_aux: int = 1024,
     init_scale: Real = 1e-3,
     readout_scale: Real = 1e-3,
+    rescaled: Literal["all", "hidden"] = "all",
     seeds: Iterable[int] = range(6),
     progress: bool = True,
 ) -> PredictedLosses:
@@ -182,14 +183,14 @@ def predict_losses(
     methods : iterable of str, keyword-only
         Among "single-task", "multi-task", "linear probing" and "finetuning"; all by default.
     rescalings : sequence of float, keyword-only, default (1, 0.1, 0.01)
-        c: finetuning is predicted once for each. The first layer and the readout's scale are
-        multiplied by it.
+        c: finetuning is predicted once for each.
     n_aux : int, keyword-only, default 1024
         Samples of the auxiliary task. From the number of features on, they determine it.
     init_scale, readout_scale : float, keyword-only, default 0.001
-        Alpha, where all weights start; and what finetuning resets the readout to at c = 1: with a
-        rescaling it is c times this, as published. (In `HyperbolicEntropy.after_finetuning` the
-        readout's scale is given by itself.)
+        Alpha, where all weights start; gamma, to which finetuning resets the readout.
+    rescaled : {"all", "hidden"}, keyword-only, default "all"
+        What c multiplies: the pretrained first layer and gamma too, as published, or that layer
+        alone. The layer's size sets how dear reused features are, gamma how dear new ones.
     seeds : iterable of int, keyword-only, default range(6)
         Each draws teachers and inputs; samples of different size are nested.
     progress : bool, keyword-only, default True
@@ -202,7 +203,8 @@ def predict_losses(
     Raises
     ------
     InputError
-        For unknown methods, rescalings and scales that are not above 0, and sizes below 1.
+        For unknown methods, rescalings and scales that are not above 0, an unknown choice of
+        what is rescaled, and sizes below 1.
 
     Notes
     -----
@@ -223,7 +225,13 @@ def predict_losses(
     True
     """
     chosen = named_methods(methods, rescalings)
-    scales = require_scales(init_scale, readout_scale)
+    require(
+        rescaled in ("all", "hidden"),
+        'rescaled is "all" or "hidden"',
+        repr(rescaled),
+        "choose one of them",
+    )
+    scales = require_scales(init_scale, readout_scale, rescaled)
     counts, drawn = tuple(sizes), seed_list(seeds)
     require(len(counts) > 0, "there is at least one sample size", "none", "pass [32, 64], say")
     require(

@@ -17,6 +17,7 @@ from partwhole.recommendation.methods import (
     MULTI,
     PROBING,
     Method,
+    Scales,
     pretrained_coefficients,
 )
 from partwhole.recommendation.predicted import PredictedLosses
@@ -41,12 +42,15 @@ class TrainedLosses:
         hide the harm that a foreign task does.
     fitted : bool array, shape (M, S, seeds)
         Whether training reached its threshold.
+    pretrained : bool array, shape (seeds,), or None, default None
+        Whether pretraining did, where it was trained.
     """
 
     predicted: PredictedLosses
     final: Float[np.ndarray, "M S seeds"]
     best: Float[np.ndarray, "M S seeds"]
     fitted: np.ndarray
+    pretrained: np.ndarray | None = None
 
     def to_frame(self) -> pd.DataFrame:
         """Return a row for each method, size and seed: predicted, final and best loss."""
@@ -67,6 +71,9 @@ class TrainedLosses:
                 missed = int((~self.fitted[m, s]).sum())
                 note = f"  ({missed} not fitted)" if missed else ""
                 lines.append(f"{method.label:24}{n:>6}{told}{note}")
+        if self.pretrained is not None and not self.pretrained.all():
+            missed = int((~self.pretrained).sum())
+            lines.append(f"pretraining not fitted for {missed} of {len(self.pretrained)} seeds")
         return "\n".join(lines)
 
 
@@ -139,35 +146,42 @@ def train_beside(
     )
     n_aux = predicted.n_aux if given or MULTI in asked else 0
     sample = task.samples(seeds, max(predicted.sizes), n_aux)
-    start = _pretrained(predicted, sample, pretraining, options) if asked != {MULTI} else None
+    start, known = None, None
+    if asked & {FINETUNING, PROBING}:
+        start, known = _pretrained(predicted, sample, pretraining, options)
     shape = predicted.losses.shape
     final, best, fitted = np.full(shape, np.nan), np.full(shape, np.nan), np.zeros(shape, bool)
     total = shape[0] * shape[1]
     with bar(f"training {predicted.losses.size} networks", total, shown=progress) as advance:
         for m, method in enumerate(predicted.methods):
             for s, n in enumerate(predicted.sizes):
-                runs = _trained(method, n, sample, start, scales.init, scales.readout, options)
+                runs = _trained(method, n, sample, start, scales, options)
                 # With several tasks the main one is the last.
                 main = np.s_[:, -1] if method.name == MULTI else np.s_[:]
                 final[m, s], best[m, s] = runs.final_loss[main], runs.best_loss[main]
-                fitted[m, s] = [o is TrainingOutcome.REACHED_THRESHOLD for o in runs.outcomes]
+                fitted[m, s] = _fitted(runs)
                 advance(1)
-    return TrainedLosses(predicted, final, best, fitted)
+    return TrainedLosses(predicted, final, best, fitted, known)
 
 
 def _pretrained(
     predicted: PredictedLosses, sample: TeacherSample, pretraining: str, options: dict
-) -> DiagonalWeights:
-    """Return the weights of each seed's network that has learned the auxiliary task."""
+) -> tuple[DiagonalWeights, np.ndarray | None]:
+    """Return each seed's weights after the auxiliary task, and whether training had ended."""
     scales, dimension = predicted.scales, predicted.task.dimension
     if pretraining == "trained":
         first = DiagonalWeights.constant(dimension, scales.init)
-        return train_diagonal(sample.aux_inputs, sample.aux_targets, first, **options).weights
+        runs = train_diagonal(sample.aux_inputs, sample.aux_targets, first, **options)
+        return runs.weights, _fitted(runs)
     known = sample.auxiliary
     if predicted.n_aux < dimension and sample.aux_inputs.shape[1] > 0:
         pairs = zip(sample.aux_inputs, sample.aux_targets, strict=True)
         known = np.stack([pretrained_coefficients(x, y, scales)[0] for x, y in pairs])
-    return DiagonalWeights.pretrained(known, scales.init)
+    return DiagonalWeights.pretrained(known, scales.init), None
+
+
+def _fitted(runs: DiagonalRuns) -> np.ndarray:
+    return np.array([outcome is TrainingOutcome.REACHED_THRESHOLD for outcome in runs.outcomes])
 
 
 def _trained(
@@ -175,8 +189,7 @@ def _trained(
     n: int,
     sample: TeacherSample,
     start: DiagonalWeights | None,
-    init: float,
-    readout: float,
+    scales: Scales,
     options: dict,
 ) -> DiagonalRuns:
     inputs, targets = sample.inputs[:, :n], sample.targets[:, :n]
@@ -185,15 +198,15 @@ def _trained(
         return train_multitask(
             [sample.aux_inputs, inputs],
             [sample.aux_targets, targets],
-            DiagonalWeights.constant(dimension, init, n_tasks=2),
+            DiagonalWeights.constant(dimension, scales.init, n_tasks=2),
             teachers=[sample.auxiliary, sample.main],
             **options,
         )
     if method.name in (FINETUNING, PROBING) and start is not None:
         weights = start.for_finetuning(
-            rescale=method.rescale, readout_scale=readout * method.rescale
+            rescale=method.rescale, readout_scale=scales.readout_after(method.rescale)
         )
     else:
-        weights = DiagonalWeights.constant(dimension, init)
+        weights = DiagonalWeights.constant(dimension, scales.init)
     train = "readout" if method.name == PROBING else "all"
     return train_diagonal(inputs, targets, weights, teachers=sample.main, train=train, **options)
