@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from dynamics_oracles import CENTRAL
@@ -43,6 +45,67 @@ def test_its_parts_are_those_of_the_functions_it_stands_on(found):
     path = tied_flow(W0, a, found.path.times)
     np.testing.assert_array_equal(found.path.states, path.states)
     np.testing.assert_array_equal(found.loss, path.loss(np.array([3.0, 1.0])))
+
+
+@pytest.mark.parametrize(
+    ("means", "scales", "options"),
+    [
+        ([3, 0.03], [0, 0], {}),
+        ([3, 0.45], [0.05, 0.05], {"power": 2}),
+        ([3, 1], [0.05, 0.05], {"horizon": 1000.0}),
+        ([255, 30], [5, 5], {}),
+        ([3e-4, 1e-4], [5e-6, 5e-6], {}),
+    ],
+)
+def test_signals_far_apart_and_numbers_of_any_size(means, scales, options):
+    """Against the flow at even times about the turns; as near as a parabola between them is."""
+    task = StructuredIdentity(means=means, scales=scales)
+    told = forecast(task, W0, **options)
+    power = options.get("power", 1)
+    a = task.second_moment()
+    strong = a[0, 0] ** power
+    near = np.linspace(0.0, 40.0, 8001) / strong
+    path = tied_flow(W0, a, near, power=power)
+    loss = path.loss(task.probe)
+    lowest = loss[near < 12.0 / strong].argmin()
+    assert told.extrema.times[0] == pytest.approx(near[lowest], abs=0.01 / strong)
+    rise = (loss - np.minimum.accumulate(loss)).max()
+    assert told.swing.relative == pytest.approx(rise / (0.5 * task.means[1] ** 2), abs=1e-4)
+    learned = near[np.argmax(path.states[:, 0, 0] > 0.5)]
+    assert told.to_frame()["flow"][0] == pytest.approx(learned, abs=0.01 / strong)
+
+
+def test_the_plateau_is_of_all_that_is_not_learned():
+    task = StructuredIdentity([3, 2, 1], [0.05] * 3)
+    found = forecast(task, 0.01 * np.ones((3, 3)))
+    # It ends at the error of a learner of the first concept only, half of 4 + 1.
+    assert found.swing.relative == pytest.approx(found.swing.amplitude / 2.5)
+    assert found.loss[-1] == pytest.approx(2.5, rel=1e-3)
+    assert "concepts 2, 3 (counted from 1) are never learned" in found.path.notes[0]
+
+
+def test_an_axis_without_a_mean_is_no_concept_that_is_lost():
+    task = StructuredIdentity([3, 1], [0.05] * 2, dimension=3, noise=0.1)
+    axis = "the initial matrix has nothing on axis 3 (counted from 1), which has noise"
+    assert forecast(task, np.diag([0.01, 0.01, 0])).path.notes == (axis,)
+    gone = "the initial matrix lacks rank: concept 2 (counted from 1) is never learned"
+    assert forecast(task, np.diag([0.01, 0, 0])).path.notes == (gone, axis)
+
+
+def test_large_rises_are_told_in_whole_percent():
+    found = forecast(StructuredIdentity([3, 1], [0.05] * 2), W0)
+    for share, said in [(1.333, "133 %"), (0.996, "100 %"), (0.0879, "8.8 %")]:
+        text = replace(found, swing=replace(found.swing, relative=share)).describe()
+        assert f"a rise of {said} of the plateau" in " ".join(text.split())
+
+
+def test_a_sample_of_a_truncated_task():
+    task = StructuredIdentity([3, 1], [0.05] * 2, truncation=0.5, samples=4000)
+    drawn = task.sample(0).second_moment()
+    with pytest.raises(InputError, match=r"np\.diag\(np\.diag\(A\)\)"):
+        forecast(task, W0, second_moment=drawn)
+    found = forecast(task, W0, second_moment=np.diag(np.diag(drawn)))
+    assert found.order == (0, 1)
 
 
 def test_gradient_flow_takes_half_the_time(found):

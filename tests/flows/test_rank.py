@@ -5,7 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from partwhole.flows import learning_clocks, tied_descent, tied_flow
+from partwhole.flows import (
+    deep_linear_descent,
+    deep_linear_flow,
+    learning_clocks,
+    tied_descent,
+    tied_flow,
+)
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -45,6 +51,39 @@ def test_notes_of_many_flows_name_the_members():
         "2 of 3 initial matrices lack rank, the first at index 1: concept 2 (counted from 1) is "
         "never learned",
     )
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("free", [False, True])
+def test_deep_layers_that_share_too_few_directions_never_gain_one(seed, free):
+    """Layers of three units whose weights meet in two: rounding alone could add a third."""
+    rng = np.random.default_rng(seed)
+    shared = np.linalg.qr(rng.normal(size=(3, 2)))[0]
+    first, last = shared @ rng.normal(size=(2, 3)), rng.normal(size=(3, 2)) @ shared.T
+    a, times = np.diag([2.0, 1.5, 1.0]), np.array([0.0, 10.0, 400.0])
+    extra = {"biases": [shared @ rng.normal(size=2), np.zeros(3)], "mean": np.zeros(3)}
+    path = deep_linear_flow([first, last], a, times, **(extra if free else {}))
+    assert np.linalg.matrix_rank(path.states[-1], tol=1e-6) == 2
+    np.testing.assert_allclose(path.states[0], last @ first, rtol=0, atol=1e-12)
+    # The best map of rank 2: what is left is the weakest signal, half of it.
+    left = path.states[-1] - np.eye(3)
+    assert 0.5 * np.trace(left @ a @ left.T) == pytest.approx(0.5, abs=1e-6)
+    told = "the initial weights lack rank: 1 direction(s) of the inputs are never learned"
+    assert path.notes == (told,)
+
+
+def test_notes_of_many_deep_networks_name_the_first():
+    v = np.array([[0.1, 0.07]])
+    w = np.stack([0.1 * np.eye(2), v.T @ v])
+    path = deep_linear_descent([w, w], np.diag([2.0, 1.0]), steps=10, step_size=0.01)
+    assert path.notes == (
+        "1 of 2 lack rank: 1 direction(s) of the inputs are never learned, for the first of "
+        "them, at index 1",
+    )
+    zeros = [np.zeros((2, 2))] * 2
+    path = deep_linear_flow(zeros, np.diag([2.0, 1.0]), np.array([0.0, 9.0]))
+    assert "2 direction(s) of the inputs are never learned" in path.notes[0]
+    assert deep_linear_flow(zeros[:1], np.eye(2), np.array([0.0, 9.0])).notes == ()
 
 
 def test_descent_that_overflows_says_so():

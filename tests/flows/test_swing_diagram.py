@@ -57,6 +57,30 @@ def test_times_and_amplitude_are_those_of_one_flow(diagram):
     assert point.amplitude == pytest.approx(drawup(loss) / 0.05, abs=2e-4)
 
 
+@pytest.mark.parametrize(("ratio", "scale", "correlation"), [(5e-4, 0.01, 0.5), (1e-3, 0.1, 0.95)])
+def test_signals_far_apart(ratio, scale, correlation):
+    """All of the swing lies within some strong relaxation times, a thousandth of the path."""
+    told = swing_diagram(np.array([ratio]), np.array([scale]), np.array([correlation]))
+    near = np.linspace(0.0, 60.0, 6001)
+    mu = np.array([1.0, np.sqrt(ratio)])
+    states = tied_flow(two_concepts(scale, correlation), np.diag([1.0, ratio]), near).states
+    loss = 0.5 * ((states @ mu - mu) ** 2).sum(axis=-1)
+    assert told.amplitude.item() == pytest.approx(drawup(loss) / (0.5 * ratio), abs=2e-4)
+
+
+def test_the_formula_sees_signals_still_further_apart():
+    found = swing_diagram(
+        np.array([1e-6, 1e-5, 1e-4]), np.array([0.01]), np.array([0.5]), method="formula"
+    )
+    # The error falls to nothing as the answer passes the weak mean, and rises to the plateau of a
+    # learner that knows of the weak concept what was left of it at the start, its pivot.
+    pivot = 0.01 * (1 - 0.5**2)
+    assert (np.diff(found.amplitude.values.ravel()) < 0).all()
+    assert found.amplitude.values.ravel()[0] == pytest.approx((1 - pivot) ** 2, abs=2e-4)
+    with pytest.raises(InputError, match=r"within its steps; got ran out .* larger ratios, or use"):
+        swing_diagram(np.array([1e-6]), np.array([0.01]), np.array([0.5]))
+
+
 def test_without_a_common_direction_nothing_swings():
     found = swing_diagram(RATIOS, SCALES, np.array([-0.9, -0.5, 0.0]))
     np.testing.assert_array_equal(found.amplitude, 0.0)

@@ -283,13 +283,23 @@ def test_states_stay_what_a_network_can_be(seed):
     assert (np.diff(path.training_loss(a)) <= 1e-9).all()
 
 
-@given(seeds, st.floats(0.1, 10.0))
+@given(seeds, st.floats(-8.0, 8.0), st.sampled_from([1.0, 30.0]))
 @settings(max_examples=20)
-def test_stronger_signals_are_faster_time(seed, times_as_strong):
+def test_stronger_signals_are_faster_time(seed, decades, longer):
     w0, a, _ = drawn(seed)
-    one = tied_flow(w0, a, SHORT).states
-    other = tied_flow(w0, times_as_strong * a, SHORT / times_as_strong).states
-    np.testing.assert_allclose(one, other, rtol=0, atol=1e-7)
+    strength = 10.0**decades
+    one = tied_flow(w0, a, longer * SHORT)
+    other = tied_flow(w0, strength * a, longer * SHORT / strength)
+    assert other.outcome is Outcome.REACHED
+    np.testing.assert_allclose(one.states, other.states, rtol=0, atol=1e-7)
+
+
+def test_two_records_far_apart():
+    """Nothing but the start says where to begin: a first step that overflows is made smaller."""
+    for size in (1e-4, 1.0, 1e4, 1e8):
+        a = size * np.array([[9.5, 1.0], [1.0, 3.0]])
+        path = tied_flow(100.0 * np.eye(2), a, np.array([0.0, 30.0 / size]))
+        np.testing.assert_allclose(path.states[-1], np.eye(2), rtol=0, atol=1e-8)
 
 
 @given(seeds)
@@ -323,7 +333,7 @@ def test_nothing_comes_of_nothing():
     path = tied_flow(np.zeros((3, 3)), np.diag([2.0, 1.0, 0.5]), SHORT)
     np.testing.assert_array_equal(path.states, 0.0)
     assert path.notes == (
-        "the initial matrix lacks rank: concept 1, 2, 3 (counted from 1) is never learned",
+        "the initial matrix lacks rank: concepts 1, 2, 3 (counted from 1) are never learned",
     )
 
 
@@ -477,7 +487,8 @@ def test_flows_refuse_options_in_a_sentence(options, sentence):
         ({"step_size": 0.25}, r"between 0 and the stability limit 1/max\(a\) = 0\.25; got 0\.25"),
         ({"step_size": 0.1, "power": 2}, r"stability limit 1/max\(a\) = 0\.0625; got 0\.1; take"),
         ({"step_size": 0.0}, r"lies between 0 and the stability limit .*; got 0; take a smaller"),
-        ({"steps": 0}, r"steps is at least 1; got 0; ask for one or more"),
+        ({"steps": 0}, r"steps is a whole number of at least 1; got 0; ask for one or more"),
+        ({"steps": 5.5}, r"steps is a whole number of at least 1; got 5\.5; ask for one or more"),
         ({"on": "both"}, r'on is "factor" or "matrix"; got .both.; choose one'),
     ],
 )

@@ -7,16 +7,28 @@ from collections.abc import Sequence
 import numpy as np
 from jaxtyping import Float, Int
 
-from partwhole._checks import require
+from partwhole._checks import InputError, require
 
 SYMMETRY = 1e-10  # of the largest entry; beyond rounding of a product U U'
+
+
+def numbers(what: str, given: object) -> np.ndarray:
+    """Return an array of real numbers, or say that this is none."""
+    rule, remedy = f"{what} is an array of real numbers", "pass a NumPy array of floats"
+    try:
+        found = np.asarray(given)
+        real = found if np.iscomplexobj(found) else found.astype(float)
+    except (TypeError, ValueError):
+        raise InputError(f"{rule}; got rows of other things; {remedy}") from None
+    require(not np.iscomplexobj(real), rule, "complex numbers", remedy)
+    return real
 
 
 def moment(
     second_moment: np.ndarray, dimension: int, power: int = 1, *, many: bool = False
 ) -> np.ndarray:
     """Check a second moment, or many of them along leading axes; return it, or its square."""
-    a = np.asarray(second_moment, dtype=float)
+    a = numbers("the second moment", second_moment)
     require(
         a.shape[-2:] == (dimension, dimension) and (many or a.ndim == 2),
         f"the second moment has as many rows and columns as the initial matrix, {dimension}",
@@ -44,7 +56,8 @@ def signals(second_moment: np.ndarray) -> Float[np.ndarray, " d"]:
         off <= SYMMETRY * max(np.abs(a).max(initial=0.0), 1e-300),
         "concepts are read off a diagonal second moment",
         f"off-diagonal entries up to {off:.3g}",
-        "pass the population's second moment, or rotate into its eigenvectors first",
+        "pass the population's, the diagonal of a sample's (np.diag(np.diag(A))), or rotate "
+        "into its eigenvectors",
     )
     return a
 
@@ -66,7 +79,7 @@ def factor(w0: np.ndarray) -> np.ndarray:
     A direction that is missing from w0 is a column of zeros, which no flow moves: were it rounding
     instead, it would grow like any other and be learned in the end.
     """
-    w = np.asarray(w0, dtype=float)
+    w = numbers("the initial matrix", w0)
     require(
         w.ndim >= 2 and w.shape[-1] == w.shape[-2],
         "an initial matrix is square",
@@ -93,7 +106,7 @@ def present(eigenvalues: np.ndarray) -> np.ndarray:
 
 def grid(times: np.ndarray) -> np.ndarray:
     """Check the times at which a path is asked for."""
-    t = np.asarray(times, dtype=float)
+    t = numbers("a list of times", times)
     require(
         t.ndim == 1 and len(t) > 0 and bool(np.isfinite(t).all()),
         "times are a list of finite numbers",

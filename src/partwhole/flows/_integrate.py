@@ -8,34 +8,49 @@ import diffrax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
+FIRST_STEP = 1e-2
+
 
 def integrate(
     velocity: Callable[[Array, Array], Array],
     start: Float[Array, "*y"],
     constants: Array,
     times: Float[Array, " T"],
+    pace: Array,
     tolerances: Float[Array, " 2"],
     max_steps: int,
 ) -> tuple[Float[Array, "T *y"], Bool[Array, ""]]:
     """Follow a velocity of (state, constants) from time 0, by an adaptive explicit method.
 
     Returns the states at `times`, NaN where the steps ran out before, and whether they sufficed.
-    Tolerances are relative and absolute. Of order 5: these flows are stiff only where signals
-    differ greatly in size, and then small steps are cheap.
+    Tolerances are relative and absolute. `pace` bounds the rates at which the flow starts: with
+    the first step in its units, numbers in other units take the same steps. Of order 5: these
+    flows are stiff only where signals differ greatly in size, and then small steps are cheap.
     """
     found = diffrax.diffeqsolve(
         diffrax.ODETerm(lambda _, state, constants: velocity(state, constants)),
         diffrax.Tsit5(),
         t0=jnp.zeros_like(times[-1]),
         t1=times[-1],
-        dt0=None,
+        dt0=FIRST_STEP / jnp.maximum(pace, 1.0 / jnp.finfo(times.dtype).max),
         y0=start,
         args=constants,
         saveat=diffrax.SaveAt(ts=times),
-        stepsize_controller=diffrax.PIDController(rtol=tolerances[0], atol=tolerances[1]),
+        stepsize_controller=diffrax.PIDController(
+            rtol=tolerances[0], atol=tolerances[1], norm=_size
+        ),
         max_steps=max_steps,
         throw=False,
     )
     reached = jnp.asarray(found.ys)  # infinite where the steps ran out
     states = jnp.where(jnp.isfinite(reached), reached, jnp.nan)
     return states, found.result == diffrax.RESULTS.successful
+
+
+def _size(error: Array) -> Array:
+    """Return the root mean square; infinity where a step overflowed, so that it is made smaller.
+
+    Of NaN the controller would make a step of NaN, and never move again.
+    """
+    size = jnp.sqrt(jnp.mean(error**2))
+    return jnp.where(jnp.isnan(size), jnp.inf, size)

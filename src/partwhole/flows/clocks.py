@@ -7,6 +7,7 @@ entry itself.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -216,5 +217,12 @@ def never_learned(w0: np.ndarray, second_moment: np.ndarray) -> tuple[str, ...]:
     gone = order[pivots == 0]
     if not len(gone):
         return ()
-    named = ", ".join(str(k + 1) for k in sorted(gone))
-    return (f"the initial matrix lacks rank: concept {named} (counted from 1) is never learned",)
+    return (lacking(sorted(gone.tolist())),)
+
+
+def lacking(concepts: Sequence[int]) -> str:
+    """Say that concepts, counted from 0, are never learned."""
+    named = ", ".join(str(k + 1) for k in concepts)
+    if len(concepts) == 1:
+        return f"the initial matrix lacks rank: concept {named} (counted from 1) is never learned"
+    return f"the initial matrix lacks rank: concepts {named} (counted from 1) are never learned"

@@ -12,6 +12,7 @@ exact here: no sample is drawn. With :math:`H_l` the map from the input to layer
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import jax
 import jax.numpy as jnp
@@ -19,9 +20,9 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float, Int
 
-from partwhole._checks import require
+from partwhole._checks import require, whole
 from partwhole._types import Real
-from partwhole.flows._inputs import SYMMETRY, grid, moment, recorded_steps
+from partwhole.flows._inputs import SYMMETRY, grid, moment, numbers, recorded_steps
 from partwhole.flows._integrate import integrate
 from partwhole.flows._path import Outcome, Path
 from partwhole.flows._precision import in_float64
@@ -73,7 +74,7 @@ def deep_linear_flow(
     Path
         Of the end-to-end map, in gradient time; `offsets` holds b where there are biases. Its
         notes say which networks ran out of steps, and how many directions are never learned
-        where a layer is narrower than the inputs.
+        where a layer is narrower than the inputs, or is so by its initial weights.
 
     Raises
     ------
@@ -97,6 +98,7 @@ def deep_linear_flow(
     array([2.061, 0.288, 0.   ])
     """
     require(rtol > 0 and atol > 0, "rtol and atol are positive", f"{rtol}, {atol}", "use 1e-9")
+    whole("max_steps", max_steps, 1, "leave it out, or pass more")
     asked = grid(times)
     layers, m, batch = _door(weights, second_moment, biases, mean)
     found, done = _flows(
@@ -160,7 +162,7 @@ def deep_linear_descent(
     >>> path.times.tolist(), path.loss(np.array([1.0, 2.0])).round(4)
     ([0.0, 4.0, 40.0], array([2.1069, 0.4027, 0.    ]))
     """
-    require(steps >= 1, "steps is at least 1", steps, "ask for one or more")
+    whole("steps", steps, 1, "ask for one or more")
     layers, m, batch = _door(weights, second_moment, biases, mean)
     limit = deep_stability_limit(second_moment, len(layers), mean=mean)
     require(
@@ -244,7 +246,7 @@ def _door(
     """Check networks; return them along one axis, with the moment that moves them."""
     d = len(second_moment)
     a = moment(second_moment, d)
-    w = [np.asarray(each, dtype=float) for each in weights]
+    w = [numbers("a layer's weights", each) for each in weights]
     shapes = ", ".join(str(each.shape) for each in w) or "none"
     require(
         len(w) > 0 and all(each.ndim >= 2 and np.isfinite(each).all() for each in w),
@@ -272,7 +274,7 @@ def _door(
     )
     flat = [each.reshape(-1, *each.shape[-2:]) for each in w]
     if biases is None or mean is None:
-        return tuple((jnp.asarray(each),) for each in flat), jnp.asarray(a), batch
+        return _without_rounding(flat, None), jnp.asarray(a), batch
     b = [np.asarray(each, dtype=float) for each in biases]
     require(
         [each.shape for each in b] == [(*batch, size) for size in sizes[1:]]
@@ -281,24 +283,69 @@ def _door(
         f"shapes {', '.join(str(each.shape) for each in b)} for weights of shapes {shapes}",
         "pass zeros of those shapes to start from none",
     )
-    pairs = zip(flat, (each.reshape(-1, each.shape[-1]) for each in b), strict=True)
-    layers = tuple((jnp.asarray(one), jnp.asarray(other)) for one, other in pairs)
+    shifts = [each.reshape(-1, each.shape[-1]) for each in b]
+    layers = _without_rounding(flat, shifts)
     return layers, jnp.asarray(moment_with_constant(a, mean)), batch
 
 
+def _without_rounding(weights: list[np.ndarray], biases: list[np.ndarray] | None) -> Layers:
+    """Turn hidden layers so that a direction in which nothing starts is a unit of zeros.
+
+    The columns of W_l and b_l and the rows of W_{l+1} span what hidden layer l ever uses: no
+    gradient leaves it. Were what lies outside rounding, it would grow and be learned in the end.
+    """
+    w, b = [each.copy() for each in weights], None if biases is None else list(biases)
+    d = w[0].shape[-1]
+    for k in range(len(w) - 1):
+        parts = [w[k], w[k + 1].swapaxes(-1, -2)] + ([] if b is None else [b[k][..., None]])
+        basis, size, _ = np.linalg.svd(np.concatenate(parts, axis=-1), full_matrices=True)
+        rounding = 8.0 * sum(part.shape[-1] for part in parts) * np.finfo(float).eps
+        kept = np.zeros((len(basis), basis.shape[-1]), dtype=bool)
+        kept[:, : size.shape[-1]] = size > rounding * np.maximum(size[:, :1], 1e-300)
+        # Layers that use at least as many directions as the inputs have hold nothing back.
+        thin = kept.sum(axis=1) < min(d, kept.shape[1])
+        turn = basis[thin] * kept[thin][:, None, :]
+        w[k][thin] = turn.swapaxes(-1, -2) @ w[k][thin]
+        w[k + 1][thin] = w[k + 1][thin] @ turn
+        if b is not None:
+            b[k] = b[k].copy()
+            b[k][thin] = (turn.swapaxes(-1, -2) @ b[k][thin][..., None])[..., 0]
+    if b is None:
+        return tuple((jnp.asarray(each),) for each in w)
+    return tuple((jnp.asarray(one), jnp.asarray(two)) for one, two in zip(w, b, strict=True))
+
+
 def _bottleneck(layers: Layers, m: Array) -> tuple[str, ...]:
-    """Note how many directions of the inputs a narrow layer keeps from being learned."""
-    d, narrow = layers[0][0].shape[-1], min(layer[0].shape[-2] for layer in layers)
-    a = np.asarray(m)
+    """Note how many directions of the inputs narrow layers keep from being learned."""
+    d, a = layers[0][0].shape[-1], np.asarray(m)
     # Biases learn the mean for themselves.
     spread = a if len(a) == d else a[:d, :d] - np.outer(a[:d, d], a[:d, d])
-    missing = int(np.linalg.matrix_rank(spread, tol=SYMMETRY * a.max(), hermitian=True)) - narrow
-    if missing <= 0:
+    needed = int(np.linalg.matrix_rank(spread, tol=SYMMETRY * a.max(), hermitian=True))
+    width = min(layer[0].shape[-2] for layer in layers)
+    if width < needed:
+        return (
+            f"a layer of {width} units bounds the rank of the end-to-end map: {needed - width} "
+            "direction(s) of the inputs are never learned",
+        )
+    used = np.min([_used(one, two) for one, two in pairwise(layers)] or [[needed]], axis=0)
+    thin = np.flatnonzero(used < needed)
+    if not len(thin):
         return ()
+    whose = "the initial weights lack" if len(used) == 1 else f"{len(thin)} of {len(used)} lack"
+    first = "" if len(used) == 1 else f", for the first of them, at index {thin[0]}"
     return (
-        f"a layer of {narrow} units bounds the rank of the end-to-end map: {missing} direction(s) "
-        "of the inputs are never learned",
+        f"{whose} rank: {needed - int(used[thin[0]])} direction(s) of the inputs are never "
+        f"learned{first}",
     )
+
+
+def _used(layer: Layer, above: Layer) -> np.ndarray:
+    """Return for each network how many units of a hidden layer have any weight."""
+    weight, *bias = (np.asarray(each) for each in layer)
+    found = (weight != 0).any(axis=-1) | (np.asarray(above[0]) != 0).any(axis=-2)
+    for each in bias:
+        found |= each != 0
+    return found.sum(axis=-1)
 
 
 def _members(fine: np.ndarray, batch: tuple[int, ...], what: str) -> tuple[str, ...]:
@@ -363,7 +410,9 @@ def _flow(
     def velocity(now: Array, m: Array) -> Array:
         return -ravel_pytree(_gradients(apart(now), m))[0]
 
-    reached, done = integrate(velocity, start, m, times, tolerances, max_steps)
+    norms = jnp.stack([jnp.sqrt(sum((each**2).sum() for each in layer)) for layer in layers])
+    pace = jnp.abs(m).sum(axis=-1).max() * jnp.maximum(1.0, norms.max()) ** (2 * len(layers) - 2)
+    reached, done = integrate(velocity, start, m, times, pace, tolerances, max_steps)
     return jax.vmap(apart)(reached), done
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from textwrap import wrap
 from typing import TYPE_CHECKING, Literal
 
@@ -11,9 +11,9 @@ from jaxtyping import Float
 
 from partwhole._checks import require
 from partwhole._types import Real
-from partwhole.flows._path import Path
+from partwhole.flows._path import PACE, Path
 from partwhole.flows.cholesky_path import cholesky_path
-from partwhole.flows.clocks import LearningClocks, learning_clocks
+from partwhole.flows.clocks import LearningClocks, lacking, learning_clocks
 from partwhole.flows.stages import Stages, stages
 from partwhole.flows.tied import tied_flow
 from partwhole.measures import Extrema, Swing, extrema, swing
@@ -22,7 +22,9 @@ from partwhole.tasks import StructuredIdentity
 if TYPE_CHECKING:
     import pandas as pd
 
-POINTS = 2_000
+# Records for each decade of time: apart by a 300th of the time itself.
+DENSITY = 700
+ROUNDING = 1e-9  # of the first loss
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +47,8 @@ class Forecast:
     formula_valid : bool
         Whether the closed form is asked within the conditions under which it is accurate.
     swing : Swing
-        The largest rise of that error, relative to half the square of the last learned mean.
+        The largest rise of that error. Relative to the plateau on which it ends: the error of a
+        learner of just the concepts that are half learned by then, or of all but the last.
     """
 
     task: StructuredIdentity
@@ -111,7 +114,8 @@ class Forecast:
         if not self.swing.occurs:
             return f"{told}: no swing-by."
         of = self.swing.relative
-        rise = f"a rise of {100 * of:.2g} % of the plateau" if np.isfinite(of) else "a rise"
+        percent = f"{100 * of:.2g}" if of < 0.995 else f"{100 * of:.0f}"
+        rise = f"a rise of {percent} % of the plateau" if np.isfinite(of) else "a rise"
         if "maximum" in found.kinds:
             return f"{told}: swing-by, {rise}."
         return f"{told}: {rise}, and no fall after it."
@@ -191,32 +195,71 @@ def forecast(
             "start from another matrix, or pass horizon=",
         )
         # Three relaxation times of the weakest signal after the last clock.
-        pace = 2.0 if clock == "gradient" else 1.0
         weakest = clocks.signals[clocks.order < task.n_concepts].min()
-        horizon = float(clocks.times[mine].max() + 3.0 / (pace * weakest))
+        horizon = float(clocks.times[mine].max() + 3.0 / (PACE[clock] * weakest))
     require(
         0 < horizon < np.inf,
         "a horizon is a positive time",
         f"{horizon:g}",
         "pass the last time of interest",
     )
-    times = np.concatenate([[0.0], np.geomspace(1e-3 * horizon, horizon, POINTS)])
+    fastest = PACE[clock] * float(clocks.signals.max(initial=0.0)) * max(1.0, np.abs(w0).max())
+    times = _records(float(horizon), fastest)
     path = tied_flow(w0, a, times, clock=clock, power=power, max_steps=max_steps)
+    path = replace(path, notes=_notes(path.notes, clocks, task.n_concepts))
     short = cholesky_path(w0, a, times, clock=clock, power=power)
     loss = path.loss(task.probe)
-    heights = 0.5 * task.probe[clocks.order[clocks.order < task.n_concepts]] ** 2
-    seen = heights[heights > 0]
+    floor = ROUNDING * float(loss[0])
     return Forecast(
         task,
         clocks,
         path,
         stages(path, a),
         loss,
-        extrema(loss, times),
-        extrema(short.loss(task.probe), times),
+        extrema(loss, times, floor=floor),
+        extrema(short.loss(task.probe), times, floor=floor),
         short.valid,
-        swing(times, loss, plateau=float(seen[-1]) if len(seen) else None),
+        _swing(task, clocks, path, loss, floor),
     )
+
+
+def _records(horizon: float, fastest: float) -> Float[np.ndarray, " T"]:
+    """Return times to a horizon, from well before anything moves at the fastest rate.
+
+    In whole decades, so that few lengths of a path are ever compiled.
+    """
+    first = min(1e-3 * horizon, 0.02 / fastest if fastest else np.inf)
+    decades = int(np.ceil(np.log10(horizon / first) - 1e-9))
+    start = horizon * 10.0**-decades
+    return np.concatenate([[0.0], np.geomspace(start, horizon, DENSITY * decades)])
+
+
+def _notes(notes: tuple[str, ...], clocks: LearningClocks, n_concepts: int) -> tuple[str, ...]:
+    """Say of concepts only that they are never learned: other axes hold none."""
+    lost = sorted(int(k) for k in clocks.order[np.isinf(clocks.times)])
+    if not lost or lost[-1] < n_concepts:
+        return notes
+    told = [lacking([k for k in lost if k < n_concepts])] if lost[0] < n_concepts else []
+    axes = ", ".join(str(k + 1) for k in lost if k >= n_concepts)
+    return (
+        *told,
+        f"the initial matrix has nothing on axis {axes} (counted from 1), which has noise",
+    )
+
+
+def _swing(
+    task: StructuredIdentity, clocks: LearningClocks, path: Path, loss: np.ndarray, floor: float
+) -> Swing:
+    """Find the largest rise of the loss, in units of the plateau on which it ends."""
+    heights = 0.5 * task.probe**2
+    found = swing(path.times, loss, threshold=floor)
+    learned = heights[clocks.order[clocks.order < task.n_concepts]]
+    plateau = float(learned[learned > 0][-1]) if (learned > 0).any() else None
+    if found.occurs:
+        at = int(np.searchsorted(path.times, found.maximum_time))
+        left = float(heights[np.diagonal(path.states[at]) < 0.5].sum())
+        plateau = left if left > 0 else plateau
+    return swing(path.times, loss, plateau=plateau, threshold=floor)
 
 
 def _time(value: float) -> str:

@@ -23,7 +23,7 @@ from partwhole.flows.tied import tied_flow
 
 # States of 4,000 flows at 800 times take 0.1 GB.
 AT_ONCE = 4_000
-STEPS = 800
+DENSITY = 200  # times for each decade
 # Of the plateau; smaller rises may be the integration's.
 NOISE = 1e-7
 
@@ -56,8 +56,8 @@ def swing_diagram(
         "flow" integrates all of them at once; "formula" takes `cholesky_path`, which is accurate
         for small ω, unless r and ρ are both near 1.
     times : float array, shape (T,), keyword-only, default None
-        Paper times at which to look. By default 800 for each flow, spaced geometrically until
-        past its own last clock, when the swing is over.
+        Paper times at which to look. By default for each flow 200 to the decade, until past its
+        own last clock, when the swing is over; 800 unless the smallest ratio needs more.
 
     Returns
     -------
@@ -101,7 +101,9 @@ def swing_diagram(
     w0 = size[:, None, None] * (np.eye(2) + same[:, None, None] * (1.0 - np.eye(2)))
     if times is None:
         horizon = _horizon(strength, size, same)
-        asked = np.concatenate([[0.0], np.geomspace(1e-4, 1.0, STEPS - 1)])
+        # From well before the strong concept moves, in the longest of them.
+        decades = max(4, int(np.ceil(np.log10(float(horizon.max()) / 0.05))))
+        asked = np.concatenate([[0.0], np.geomspace(10.0**-decades, 1.0, DENSITY * decades - 1)])
     else:
         horizon, asked = np.ones(len(strength)), grid(times)
     parts = [
@@ -196,7 +198,7 @@ def _states(w0: np.ndarray, a: np.ndarray, asked: np.ndarray, method: str) -> np
             path.outcome is Outcome.REACHED,
             "the flow reaches the last time within its steps",
             path.outcome.value,
-            "leave times out, or ask for earlier ones",
+            'ask for earlier times or larger ratios, or use method="formula"',
         )
         return path.states
     return cholesky_path(w0, a, asked).states

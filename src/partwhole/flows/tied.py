@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from partwhole._checks import require
+from partwhole._checks import require, whole
 from partwhole._types import Real
 from partwhole.flows._inputs import factor, grid, moment
 from partwhole.flows._integrate import integrate
@@ -92,6 +92,7 @@ def tied_flow(
     """
     require(clock in PACE, 'clock is "paper" or "gradient"', repr(clock), "choose one of them")
     require(rtol > 0 and atol > 0, "rtol and atol are positive", f"{rtol}, {atol}", "use 1e-9")
+    whole("max_steps", max_steps, 1, "leave it out, or pass more")
     asked = grid(times)
     u0 = factor(w0)
     batch, d = u0.shape[:-2], u0.shape[-1]
@@ -153,7 +154,11 @@ def _flow(
     tolerances: Float[Array, " 2"],
     max_steps: int,
 ) -> tuple[Float[Array, "T d d"], Array]:
-    u, done = integrate(lambda u, a: drive(u @ u.T, a) @ u, u0, a, times, tolerances, max_steps)
+    # The largest signal, faster by what the field's second term adds where W starts large.
+    pace = jnp.abs(a).sum(axis=-1).max() * (1.0 + 2.0 * (u0**2).sum())
+    u, done = integrate(
+        lambda u, a: drive(u @ u.T, a) @ u, u0, a, times, pace, tolerances, max_steps
+    )
     return u @ u.swapaxes(-1, -2), done
 
 
@@ -166,6 +171,21 @@ def stability_limit(second_moment: Float[np.ndarray, "d d"], power: int = 1) -> 
 
     Near W = I a deviation decays at rates :math:`a_i + a_j`, so steps must stay under
     :math:`1 / a_{\max}` in paper time.
+
+    Parameters
+    ----------
+    second_moment : float array, shape (d, d)
+    power : {1, 2}, default 1
+
+    Returns
+    -------
+    float
+        In paper time.
+
+    Raises
+    ------
+    InputError
+        For a second moment that is none.
 
     Notes
     -----
@@ -236,7 +256,7 @@ def tied_descent(
     (401, np.float64(1.0))
     """
     require(on in ("factor", "matrix"), 'on is "factor" or "matrix"', repr(on), "choose one")
-    require(steps >= 1, "steps is at least 1", steps, "ask for one or more")
+    whole("steps", steps, 1, "ask for one or more")
     u0 = factor(w0)
     a = moment(second_moment, len(u0), power)
     limit = stability_limit(a)
