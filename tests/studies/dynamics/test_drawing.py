@@ -97,3 +97,12 @@ def test_heat_has_a_bar_and_contours(ax):
     np.testing.assert_allclose(np.asarray(mesh.get_array()).ravel(), values.ravel())
     assert ax.figure.axes[1].get_ylabel() == "time"
     assert [text.get_text() for text in ax.texts] == ["0.5", "1.5"]
+
+
+def test_concepts_of_negative_means_are_in_view(ax):
+    t = np.linspace(0, 3, 40)
+    answers = np.stack([3 - 3 * np.exp(-t), -1 + np.exp(-t)], axis=1)
+    drawing.concept_space(ax, t, answers, [3, -1], every=1.0)
+    (left, right), (low, high) = ax.get_xlim(), ax.get_ylim()
+    assert left < 0 < 3 < right
+    assert low < -1 < 0 < high

@@ -60,6 +60,7 @@ def concept_space(
     4
     """
     x, y = (float(mean) for mean in means)
+    times, outputs = np.asarray(times, dtype=float), np.asarray(outputs, dtype=float)
     ax.plot(*outputs.T, **look(index, label=label))
     if every is not None:
         at = np.arange(times[0], times[-1] + 1e-9 * every, float(every))
@@ -69,13 +70,18 @@ def concept_space(
     ax.plot([x, 0], [0, y], "s", color=QUIET, markersize=6, clip_on=False, zorder=3)
     ax.plot([x], [y], "*", color="black", markersize=11, clip_on=False, zorder=4)
     # A little room about the box of the two means, whatever the path does.
-    low = min(0.0, float(np.nanmin(outputs)))
     ax.set(
-        xlim=(min(low, -0.06 * x), 1.08 * max(x, float(np.nanmax(outputs[:, 0])))),
-        ylim=(min(low, -0.06 * y), 1.08 * max(y, float(np.nanmax(outputs[:, 1])))),
+        xlim=_reach(outputs[:, 0], x),
+        ylim=_reach(outputs[:, 1], y),
         xlabel="first concept",
         ylabel="second concept",
     )
+
+
+def _reach(answers: np.ndarray, mean: float) -> tuple[float, float]:
+    low, high = min(0.0, mean, np.nanmin(answers)), max(0.0, mean, np.nanmax(answers))
+    room = 0.07 * (high - low)
+    return low - room, high + room
 
 
 def entries(
