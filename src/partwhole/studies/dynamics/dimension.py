@@ -37,7 +37,7 @@ CAPTION = (
     "which only the strong concept is known."
 )
 REVISION = 2
-BUDGET = 7.0
+BUDGET = 5.5
 
 
 class Setting(NamedTuple):
@@ -84,17 +84,19 @@ def _preset(low: int, wide: int, epochs: int, parts: int = 1) -> list[Config]:
     ]
 
 
-# In 64 dimensions all rises of 50 seeds are over within 9 epochs, in every setting.
+# In 64 dimensions all rises of 50 seeds are over within 9 epochs, in every setting. The quick
+# preset leaves out the setting between those as run and as captioned.
 PRESETS: dict[str, list[Config]] = {
-    "quick": _preset(100, 8, 9),
+    "quick": [config | {"settings": list(DRAWN)} for config in _preset(60, 8, 9)],
     "laptop": _preset(500, 25, 40, parts=2),
     "paper": _preset(500, 50, 40, parts=8),
 }
 
 
 def cell(config: Config) -> Arrays:
-    """Train networks of one dimension from some seeds, in every setting."""
-    networks = [_network(config["network"], setting) for setting in SETTINGS]
+    """Train networks of one dimension from some seeds, in every setting or in those asked for."""
+    settings = config.get("settings", list(SETTINGS))
+    networks = [_network(config["network"], setting) for setting in settings]
     runs = train_identity(
         [each.task() for each in networks],
         networks[0].architecture,
@@ -136,7 +138,8 @@ def _on_population(runs: IdentityRuns, setting: int, seed: int) -> tuple[np.ndar
 
 def gather(cells: Cells) -> xr.Dataset:
     """Lay errors and outputs over setting, seed and step, apart for the two dimensions."""
-    data = xr.Dataset(coords={"setting": list(SETTINGS), "concept": ["weak", "strong"]})
+    settings = cells[0][0].get("settings", list(SETTINGS))
+    data = xr.Dataset(coords={"setting": settings, "concept": ["weak", "strong"]})
     for name in NETWORKS:
         mine = [found for config, found in cells if config["network"] == name]
         first, seed, step = mine[0], f"seed, {name}", f"step, {name}"
@@ -160,9 +163,10 @@ def gather(cells: Cells) -> xr.Dataset:
 
 
 def claims(data: xr.Dataset) -> list[Claim]:
+    settings = data.setting.values.tolist()
     everywhere = (_on_rises, _on_sizes, _on_the_pause, _on_records, _on_theory)
     return [
-        *(claim for about in everywhere for setting in SETTINGS for claim in about(data, setting)),
+        *(claim for about in everywhere for setting in settings for claim in about(data, setting)),
         *_on_the_published_seed(data),
     ]
 

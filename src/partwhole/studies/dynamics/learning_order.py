@@ -82,7 +82,7 @@ def _cells(seeds: int, settings: list[str], short: int) -> list[Config]:
 
 
 PRESETS: dict[str, list[Config]] = {
-    "quick": _cells(6, [*AS_RUN, CAPTIONED, CAPTIONED_SWEEP[-1]], SHORT),
+    "quick": _cells(4, [*AS_RUN, CAPTIONED, CAPTIONED_SWEEP[-1]], SHORT),
     "laptop": _cells(8, list(SETTINGS), EPOCHS),
     "paper": _cells(24, list(SETTINGS), EPOCHS),
 }
