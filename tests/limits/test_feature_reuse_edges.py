@@ -53,7 +53,7 @@ def test_targets_of_next_to_nothing_with_a_tilt(size):
 @pytest.mark.parametrize("size", [1e-8, 1e-3, 1e3, 1e8])
 @pytest.mark.parametrize("intercept", ["none", "free"])
 def test_norms_know_no_unit(cost, size, intercept):
-    """The barrier ends at 1e-8 of the value, which leaves coefficients some 1e-7."""
+    """Steps end at 1e-11 of the value, which leaves coefficients some 1e-7."""
     one, other = (
         least_cost(X, scale * Y, cost, Equal(), intercept=intercept) for scale in (1.0, size)
     )

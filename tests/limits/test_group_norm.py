@@ -24,7 +24,6 @@ def test_a_known_auxiliary_task_ends_where_recorded():
     limit = least_cost(design, targets, GroupNorm(), Equal(), intercept="none")
     auxiliary, main = limit.coefficients.reshape(14, 2).T
     assert limit.outcome is Outcome.SOLVED
-    # The barrier ends at 1e-8 of the value, and its rows a little above that.
     assert abs(limit.value - 5.162367) < 1e-5
     assert np.abs(auxiliary - AUX).max() <= limit.violation + 1e-12
     assert limit.violation < 1e-5
@@ -93,21 +92,35 @@ def test_conjunction_blocks_with_a_margin_equal_clarabel():
 
 
 @pytest.mark.parametrize("cost", [GroupNorm(), L1Norm()])
-def test_derivatives_of_the_barrier(cost):
+def test_derivatives_of_the_bounds(cost):
     """Central differences, whose error is their step squared, 1e-10."""
     rng = np.random.default_rng(2)
     design = multitask_design([rng.normal(size=(3, 4)), rng.normal(size=(2, 4))])
     v, step = 0.05 * rng.normal(size=5), 1e-5
-    here = cost.dual(design, v)
+    here = cost.dual(design, v).bounds
+    prices, scalings = (rng.uniform(size=here.room.shape) for _ in range(2))
+
+    def priced(v):
+        return -float(np.sum(prices * cost.dual(design, v).bounds.room))
+
+    assert np.allclose(here.outputs(prices), design @ cost.primal(design, v, prices))
+    moves = np.array([here.moved(e) for e in np.eye(5)])[:, :, 0, 0]
+    bend = moves * scalings[:, 0, 0]
     for i, e in enumerate(np.eye(5)):
-        up, down = (cost.dual(design, v + sign * step * e) for sign in (1, -1))
-        assert abs((up.value - down.value) / (2 * step) - here.gradient[i]) < 1e-7
-        slope = (up.gradient - down.gradient) / (2 * step)
-        assert np.abs(slope - here.hessian()[i]).max() < 1e-6
+        up, down = v + step * e, v - step * e
+        assert abs((priced(up) - priced(down)) / (2 * step) - here.outputs(prices)[i]) < 1e-7
+        room = (cost.dual(design, up).bounds.room - cost.dual(design, down).bounds.room) / (
+            2 * step
+        )
+        assert np.abs(room[:, 0, 0] - moves[i]).max() < 1e-7
+        slope = cost.dual(design, up).bounds.outputs(prices)
+        slope = (slope - cost.dual(design, down).bounds.outputs(prices)) / (2 * step)
+        assert np.abs(slope + (bend @ bend.T)[i] - here.curvature(prices, scalings)[i]).max() < 1e-6
     way = rng.normal(size=5)
-    reach = here.reach(way)
-    assert np.isfinite(cost.dual(design, v + reach * way).value)
-    assert np.isinf(cost.dual(design, v + 1.02 * reach * way).value)
+    edge = v + here.reach(way) * way
+    assert abs(cost.dual(design, edge).bounds.room.min()) < 1e-12
+    assert cost.dual(design, v + 0.99 * here.reach(way) * way).value == 0.0
+    assert np.isinf(cost.dual(design, v + 1.01 * here.reach(way) * way).value)
 
 
 def test_weighted_products_of_all_features():

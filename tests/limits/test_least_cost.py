@@ -164,7 +164,7 @@ class Quartic:
         value = float(np.sum(0.75 * root**4))
         return DualTerm(value, design.matrix @ root, lambda: hessian)
 
-    def primal(self, design, v, barrier):
+    def primal(self, design, v, prices):
         return np.cbrt(design.adjoint(v))
 
 
@@ -173,7 +173,7 @@ def singletons(matrix):
     return DenseDesign(matrix, blocks)
 
 
-def test_a_barrier_cost_needs_no_change_in_the_core_equal():
+def test_a_norm_needs_no_change_in_the_core_equal():
     """Blocks of one column make the group norm the l1 norm: against a linear program."""
     matrix, targets, _ = problem(7, n=8, p=20)
     limit = least_cost(singletons(matrix), targets, GroupNorm(), Equal(), intercept="none")
@@ -186,7 +186,7 @@ def test_a_barrier_cost_needs_no_change_in_the_core_equal():
     assert limit.violation < 1e-6
 
 
-def test_a_barrier_cost_needs_no_change_in_the_core_margin():
+def test_a_norm_needs_no_change_in_the_core_margin():
     matrix, _, labels = problem(8, n=10, p=20)
     blocks = tuple(Block(j, 4 * j, 4 * j + 4) for j in range(5))
     design = DenseDesign(matrix, blocks)
@@ -353,7 +353,7 @@ def test_other_costs_with_slack_and_intercepts_equal_clarabel(cost, power, slack
 
 
 @pytest.mark.parametrize("intercept", ["none", "free", 0.7])
-def test_a_barrier_cost_with_margin_slack_and_intercepts_equals_clarabel(intercept):
+def test_a_norm_with_margin_slack_and_intercepts_equals_clarabel(intercept):
     matrix, _, labels = problem(9, n=6, p=15)
     fit = Margin(0.3)
     limit = least_cost(singletons(matrix), labels, GroupNorm(), fit, intercept=intercept)

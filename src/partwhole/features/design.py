@@ -156,6 +156,8 @@ def weighted_gram(design: Design, weights: Float[np.ndarray, " p"]) -> Float[np.
     if isinstance(design, DenseDesign):
         # One product, however many blocks there are.
         return DenseDesign(design.matrix).gram(Block("inputs", 0, len(weights)), weights)
+    if hasattr(design, "weighted_gram"):
+        return design.weighted_gram(weights)  # pyright: ignore[reportAttributeAccessIssue]
     total = np.zeros((design.shape[0],) * 2)
     for block in design.blocks:
         total += design.gram(block, weights[block.columns])

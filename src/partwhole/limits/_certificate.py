@@ -33,8 +33,7 @@ def _dual_value(
             for block in design.blocks
         )
     else:
-        term = cost.dual(design, v)
-        conjugate = 0.0 if term.is_barrier and np.isfinite(term.value) else term.value
+        conjugate = cost.dual(design, v).value
     slack = slack_of(fit, len(targets))
     square = 0.5 * float(np.sum(slack @ v**2))
     penalty = (

@@ -20,10 +20,11 @@ from partwhole._types import Real
 from partwhole.features.conjunctions import ConjunctionDesign
 from partwhole.features.design import DenseDesign, Design, as_design
 from partwhole.limits._certificate import Intercept, certified, slack_of
+from partwhole.limits._rows import orthonormal_rows
 from partwhole.limits.costs import Cost, DualTerm, Quadratic
 from partwhole.limits.fits import Equal, Fit
 from partwhole.limits.limit import Limit, Outcome
-from partwhole.limits.solvers import active_set, dual_newton, sparse_primal
+from partwhole.limits.solvers import active_set, dual_newton, primal_dual, sparse_primal
 from partwhole.limits.solvers.dual_newton import Border, DualSolution
 from partwhole.limits.solvers.minimum_norm import solve_minimum_norm
 
@@ -296,7 +297,7 @@ def _linear(
         else:
             outcome = Outcome.INACCURATE
     constant = solved[n] if q else np.zeros(targets.shape[1:])
-    coefficients = cost.primal(design, v, 0.0)
+    coefficients = cost.primal(design, v, None)
     return certified(design, targets, cost, fit, intercept, coefficients, constant, v, 1, outcome)
 
 
@@ -349,45 +350,98 @@ def _newton(
         )
         return _from_dual(design, targets, cost, fit, intercept, solution)
 
-    exact = isinstance(fit, Equal) and not np.any(slack > 0)
-    if exact and n > design.shape[1]:
+    hard = not np.any(slack > 0)
+    if one_sided is None and hard:
+        found = _equalities(design, targets, cost, fit, intercept, border, max_steps, tolerance)
+    else:
+        term = _with_slack(cost, design, slack)
+        if first.bounds is not None:
+            solution = primal_dual.primal_dual(
+                term, targets, one_sided, border, max_steps=max_steps, tolerance=tolerance
+            )
+        elif one_sided is None:
+            solution = dual_newton.smooth_newton(
+                term, targets, border, max_steps=max_steps, tolerance=tolerance
+            )
+        else:
+            # Nearer its boundary a barrier's distance to it, and with it coefficients, lose digits.
+            solution = dual_newton.one_sided_newton(
+                term, one_sided, border, max_steps=max_steps, tolerance=max(tolerance, 1e-8)
+            )
+        found = _from_dual(design, targets, cost, fit, intercept, solution)
+    if hard and found.outcome is Outcome.MAX_STEPS:
+        # Multipliers run off where no coefficients fit; the quadratic cost tells it exactly.
+        given = (design, targets, Quadratic(), fit, intercept)
+        told = _linear(*given) if one_sided is None else _newton(*given, max_steps, tolerance)
+        if told.outcome is Outcome.INFEASIBLE:
+            return replace(told, steps=found.steps)
+    return found
+
+
+def _equalities(
+    design: Design,
+    targets: np.ndarray,
+    cost: Cost,
+    fit: Fit,
+    intercept: Intercept,
+    border: Border,
+    max_steps: int,
+    tolerance: float,
+) -> Limit:
+    """Solve equalities, in orthonormal rows where the design is a matrix."""
+    n = len(targets)
+    if n > design.shape[1]:
         missed = _missed(design, targets, border)
         if missed is not None and _out_of_reach(missed, targets, intercept):
             return _infeasible(design, targets, cost, fit, intercept, missed, 0)
-    # A norm grows with its argument in proportion, so that any size of targets will do.
-    unit = float(np.abs(targets).max()) if first.is_barrier and one_sided is None else 0.0
-    unit = unit or 1.0
-    slack = slack / unit
+    rows = orthonormal_rows(design, targets, border)
+    used, wanted, columns = (
+        (design, targets, border) if rows is None else (rows.design, rows.targets, rows.border)
+    )
+    term = _with_slack(cost, used, np.zeros(len(wanted)))
+    limits = {"max_steps": max_steps, "tolerance": tolerance}
+    if cost.dual(used, np.zeros(len(wanted))).bounds is not None:
+        solution = primal_dual.primal_dual(term, wanted, None, columns, **limits)
+    else:
+        solution = dual_newton.smooth_newton(term, wanted, columns, **limits)
+    if rows is None:
+        return _from_dual(design, targets, cost, fit, intercept, solution)
+    # The rows as solved certify more closely than those given, where these are nearly alike.
+    found = _from_dual(used, wanted, cost, fit, "none", solution)
+    if columns.columns.size:
+        v = rows.multipliers(solution.multipliers[0], n)
+        constant = float(solution.border_coefficients[0].sum())
+        outcome = Outcome.SOLVED if solution.solved[0] else Outcome.MAX_STEPS
+        return certified(
+            design, targets, cost, fit, intercept, found.coefficients, constant, v,
+            solution.steps, outcome,
+        )  # fmt: skip
+    missed = targets - design @ found.coefficients - found.intercept
+    if len(wanted) < n and _out_of_reach(missed, targets, intercept):
+        # What was left out as a copy of other rows asks for something else.
+        return _infeasible(design, targets, cost, fit, intercept, missed, found.steps)
+    return replace(
+        found,
+        multipliers=rows.multipliers(found.multipliers, n),
+        violation=float(np.abs(missed).max()),
+    )
 
-    def term(v: np.ndarray, weight: float) -> DualTerm:
+
+def _with_slack(cost: Cost, design: Design, slack: np.ndarray) -> dual_newton.Term:
+    """Return the cost's conjugate with the slack's part, as a function of the multipliers."""
+
+    def term(v: np.ndarray) -> DualTerm:
         at = cost.dual(design, v)
-        share = weight if at.is_barrier else 1.0
+        if not slack.any():
+            return at
         return replace(
             at,
-            value=share * at.value + 0.5 * float(slack @ v**2),
-            gradient=share * at.gradient + slack * v,
-            hessian=lambda: share * at.hessian() + np.diag(slack),
+            value=at.value + 0.5 * float(slack @ v**2),
+            gradient=at.gradient + slack * v,
+            hessian=lambda: at.hessian() + np.diag(slack),
         )
 
-    # Nearer its boundary a barrier's distance to it, and with it the coefficients, lose digits.
-    least = 1e-8 if first.is_barrier or one_sided is not None else 0.0
-    limits = {"max_steps": max_steps, "tolerance": max(tolerance, least)}
-    if one_sided is None:
-        solution = dual_newton.damped_newton(
-            term,
-            targets / unit,
-            replace(border, penalty=border.penalty * unit),
-            has_barrier=first.is_barrier,
-            **limits,
-        )
-        if exact and not solution.solved[0]:
-            # Multipliers run off where no coefficients fit; the quadratic cost tells it exactly.
-            plain = _linear(design, targets, Quadratic(), fit, intercept)
-            if plain.outcome is Outcome.INFEASIBLE:
-                return replace(plain, steps=solution.steps)
-    else:
-        solution = dual_newton.one_sided_newton(term, one_sided, border, **limits)
-    return _from_dual(design, targets, cost, fit, intercept, solution, unit)
+    return term
 
 
 def _infeasible(
@@ -412,14 +466,13 @@ def _from_dual(
     fit: Fit,
     intercept: Intercept,
     solution: DualSolution,
-    unit: float = 1.0,
 ) -> Limit:
     v = solution.multipliers[0]
-    constant = unit * float(solution.border_coefficients[0].sum())
+    constant = float(solution.border_coefficients[0].sum())
     outcome = Outcome.SOLVED if solution.solved[0] else Outcome.MAX_STEPS
     if solution.infeasible[0]:
         outcome = Outcome.INFEASIBLE
-    coefficients = unit * cost.primal(design, v, float(solution.barrier[0]))
+    coefficients = cost.primal(design, v, solution.prices)
     return certified(
         design, targets, cost, fit, intercept, coefficients, constant, v, solution.steps, outcome
     )

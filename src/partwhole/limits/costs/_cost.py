@@ -18,6 +18,42 @@ def anywhere(direction: np.ndarray) -> float:
 
 
 @dataclass(frozen=True, eq=False)
+class Bounds:
+    r"""Hold the domain of a norm's conjugate about multipliers v, to second order.
+
+    The norm is a sum over G groups of coefficients, each seen as a matrix of R rows. With
+    :math:`M_g` the group's part of :math:`A^T v` the domain is where all
+
+    .. math:: Q_g(v) = \tfrac12 (I - M_g M_g^T)
+
+    are positive semidefinite: no singular value above 1. With prices :math:`S_g \succeq 0` the
+    coefficients are :math:`S_g M_g`.
+
+    Parameters
+    ----------
+    room : float array, shape (G, R, R)
+        :math:`Q_g(v)`.
+    outputs : callable
+        From prices (G, R, R) to the outputs (n,) of their coefficients, the slope of
+        :math:`-\sum_g \langle S_g, Q_g \rangle` in v.
+    moved : callable
+        From a direction (n,) to the slope of the room along it, (G, R, R).
+    curvature : callable
+        From prices S and scalings W, both (G, R, R), to the second derivatives, (n, n), of
+        :math:`-\sum_g \langle S_g, Q_g \rangle` and the sum of
+        :math:`\langle \partial_i Q_g, W_g\, \partial_j Q_g\, W_g \rangle`.
+    reach : callable
+        From a direction (n,) to how many times its length leaves the domain.
+    """
+
+    room: Float[np.ndarray, "G R R"]
+    outputs: Callable[[np.ndarray], Float[np.ndarray, " n"]]
+    moved: Callable[[np.ndarray], Float[np.ndarray, "G R R"]]
+    curvature: Callable[[np.ndarray, np.ndarray], Float[np.ndarray, "n n"]]
+    reach: Callable[[np.ndarray], float]
+
+
+@dataclass(frozen=True, eq=False)
 class DualTerm:
     r"""Hold the conjugate :math:`R^*(A^T v)` as a function of v, to second order.
 
@@ -33,9 +69,8 @@ class DualTerm:
         may be trusted; any number by default.
     is_quadratic : bool, default False
         The Hessian does not depend on v, so one call tells all.
-    is_barrier : bool, default False
-        The conjugate only bounds the domain (the cost is a norm); value, gradient and Hessian
-        are those of a barrier for that bound, which the solver lets vanish.
+    bounds : Bounds, optional
+        The domain, where the cost is a norm: its conjugate is 0 there and infinite elsewhere.
     """
 
     value: float
@@ -43,7 +78,7 @@ class DualTerm:
     hessian: Callable[[], Float[np.ndarray, "n n"]]
     reach: Callable[[np.ndarray], float] = anywhere
     is_quadratic: bool = False
-    is_barrier: bool = False
+    bounds: Bounds | None = None
 
 
 @runtime_checkable
@@ -55,9 +90,11 @@ class Cost(Protocol):
         ...
 
     def dual(self, design: Design, multipliers: np.ndarray) -> DualTerm:
-        """Return the conjugate of R at A'v, or its barrier."""
+        """Return the conjugate of R at A'v."""
         ...
 
-    def primal(self, design: Design, multipliers: np.ndarray, barrier: float) -> np.ndarray:
-        """Return the coefficients that belong to the multipliers, at this barrier weight."""
+    def primal(
+        self, design: Design, multipliers: np.ndarray, prices: np.ndarray | None
+    ) -> np.ndarray:
+        """Return the coefficients that belong to the multipliers; with the bounds' prices."""
         ...

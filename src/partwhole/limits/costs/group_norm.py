@@ -8,7 +8,10 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from partwhole.features.design import DenseDesign, Design, weighted_gram
-from partwhole.limits.costs._cost import DualTerm
+from partwhole.limits.costs._cost import Bounds, DualTerm
+
+# Of a pull's square: a solution lies on its bounds.
+ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,14 +45,14 @@ class GroupNorm:
         return float(np.sqrt(Groups.of(design).sums(coefficients**2)).sum())
 
     def dual(self, design: Design, multipliers: Float[np.ndarray, " n"]) -> DualTerm:
-        r"""Return the barrier :math:`-\sum_g \ln(1 - \|A_g^T v\|^2)` of the domain."""
-        return barrier_term(design, multipliers, Groups.of(design))
+        """Return the domain in which no block is pulled by more than 1."""
+        return bounded(design, multipliers, Groups.of(design))
 
     def primal(
-        self, design: Design, multipliers: Float[np.ndarray, " n"], barrier: float
+        self, design: Design, multipliers: Float[np.ndarray, " n"], prices: np.ndarray | None
     ) -> Float[np.ndarray, " p"]:
-        """Return the coefficients whose pull the barrier balances."""
-        return balanced(design, multipliers, barrier, Groups.of(design))
+        """Return the coefficients: what pulls at each block, times its price."""
+        return priced(design, multipliers, prices, Groups.of(design))
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,6 +82,8 @@ class Groups:
         self, design: Design, coefficients: Float[np.ndarray, " p"]
     ) -> Float[np.ndarray, "n G"]:
         """Return each group's share of the outputs."""
+        if hasattr(design, "block_outputs") and self.count == len(design.blocks):
+            return design.block_outputs(coefficients)  # pyright: ignore
         if isinstance(design, DenseDesign):
             starts = np.flatnonzero(np.diff(self.labels, prepend=-1))
             return np.add.reduceat(design.matrix * coefficients, starts, axis=1)
@@ -86,35 +91,42 @@ class Groups:
         return np.stack(list(alone), axis=1)
 
 
-def barrier_term(design: Design, multipliers: Float[np.ndarray, " n"], groups: Groups) -> DualTerm:
-    """Return the barrier of the domain in which no group is pulled by more than 1."""
+def bounded(design: Design, multipliers: Float[np.ndarray, " n"], groups: Groups) -> DualTerm:
+    """Return the domain in which no group is pulled by more than 1."""
     n = design.shape[0]
     pulled = design.adjoint(multipliers)
-    room = 1.0 - groups.sums(pulled**2)
-    if not np.all(room > 0.0):
-        return DualTerm(np.inf, np.zeros(n), lambda: np.zeros((n, n)), is_barrier=True)
-    scaled = pulled * (2.0 / room)[groups.labels]
+    left = 1.0 - groups.sums(pulled**2)
 
-    def hessian() -> np.ndarray:
-        outputs = groups.outputs(design, scaled)
-        return weighted_gram(design, (2.0 / room)[groups.labels]) + outputs @ outputs.T
+    def outputs(prices: np.ndarray) -> np.ndarray:
+        return design @ (pulled * prices[:, 0, 0][groups.labels])
+
+    def moved(direction: np.ndarray) -> np.ndarray:
+        return -groups.sums(design.adjoint(direction) * pulled)[:, None, None]
+
+    def curvature(prices: np.ndarray, scalings: np.ndarray) -> np.ndarray:
+        shares = groups.outputs(design, pulled) * scalings[:, 0, 0]
+        return weighted_gram(design, prices[:, 0, 0][groups.labels]) + shares @ shares.T
 
     def reach(direction: np.ndarray) -> float:
-        # The nearest wall: room - 2 t <u, du> - t^2 |du|^2 = 0, solved without cancellation.
-        moved = design.adjoint(direction)
-        square, slope = groups.sums(moved**2), groups.sums(moved * pulled)
-        below = slope + np.sqrt(slope**2 + square * room)
-        walls = np.divide(room, below, out=np.full_like(room, np.inf), where=below > 0)
-        return 0.99 * float(walls.min(initial=np.inf))
+        # The nearest wall: left - 2 t <u, du> - t^2 |du|^2 = 0, solved without cancellation.
+        along = design.adjoint(direction)
+        square, slope = groups.sums(along**2), groups.sums(along * pulled)
+        below = slope + np.sqrt(slope**2 + square * np.maximum(left, 0.0))
+        walls = np.divide(left, below, out=np.full_like(left, np.inf), where=below > 0)
+        return float(walls.min(initial=np.inf))
 
-    value = -float(np.log(room).sum())
-    return DualTerm(value, design @ scaled, hessian, reach, is_barrier=True)
+    inside = bool(np.all(left >= -ROUNDING))
+    bounds = Bounds(0.5 * left[:, None, None], outputs, moved, curvature, reach)
+    value = 0.0 if inside else np.inf
+    return DualTerm(value, np.zeros(n), lambda: np.zeros((n, n)), bounds=bounds)
 
 
-def balanced(
-    design: Design, multipliers: Float[np.ndarray, " n"], barrier: float, groups: Groups
+def priced(
+    design: Design,
+    multipliers: Float[np.ndarray, " n"],
+    prices: np.ndarray | None,
+    groups: Groups,
 ) -> Float[np.ndarray, " p"]:
-    """Return the coefficients whose pull a barrier of this weight balances."""
+    """Return what pulls at each group, times its price."""
     pulled = design.adjoint(multipliers)
-    room = 1.0 - groups.sums(pulled**2)
-    return pulled * (2.0 * barrier / room)[groups.labels]
+    return pulled * (0.0 if prices is None else prices[:, 0, 0][groups.labels])

@@ -219,7 +219,7 @@ class HyperbolicEntropy:
         return DualTerm(0.25 * float(np.sum(k * rise)), gradient, hessian, reach)
 
     def primal(
-        self, design: Design, multipliers: Float[np.ndarray, " n"], barrier: float = 0.0
+        self, design: Design, multipliers: Float[np.ndarray, " n"], prices: np.ndarray | None = None
     ) -> Float[np.ndarray, " p"]:
         r"""Return :math:`\beta = \tfrac{k}{2} \sinh(2 A^T v + \delta)`."""
         k, tilt = self._of(design)

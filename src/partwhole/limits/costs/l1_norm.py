@@ -9,7 +9,7 @@ from jaxtyping import Float
 
 from partwhole.features.design import Design
 from partwhole.limits.costs._cost import DualTerm
-from partwhole.limits.costs.group_norm import Groups, balanced, barrier_term
+from partwhole.limits.costs.group_norm import Groups, bounded, priced
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,14 +36,14 @@ class L1Norm:
         return float(np.abs(coefficients).sum())
 
     def dual(self, design: Design, multipliers: Float[np.ndarray, " n"]) -> DualTerm:
-        """Return the barrier of the domain in which no feature is pulled by more than 1."""
-        return barrier_term(design, multipliers, _columns(design))
+        """Return the domain in which no feature is pulled by more than 1."""
+        return bounded(design, multipliers, _columns(design))
 
     def primal(
-        self, design: Design, multipliers: Float[np.ndarray, " n"], barrier: float
+        self, design: Design, multipliers: Float[np.ndarray, " n"], prices: np.ndarray | None
     ) -> Float[np.ndarray, " p"]:
-        """Return the coefficients whose pull the barrier balances."""
-        return balanced(design, multipliers, barrier, _columns(design))
+        """Return the coefficients: what pulls at each feature, times its price."""
+        return priced(design, multipliers, prices, _columns(design))
 
 
 def _columns(design: Design) -> Groups:

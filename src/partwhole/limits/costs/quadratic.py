@@ -66,7 +66,10 @@ class Quadratic:
         return DualTerm(half, gradient, lambda: kernel, is_quadratic=True)
 
     def primal(
-        self, design: Design, multipliers: Float[np.ndarray, "n *k"], barrier: float = 0.0
+        self,
+        design: Design,
+        multipliers: Float[np.ndarray, "n *k"],
+        prices: np.ndarray | None = None,
     ) -> Float[np.ndarray, "p *k"]:
         r"""Return :math:`c_S = \sigma_S A_S^T v`: each conjunction sums its rows' multipliers."""
         coefficients = design.adjoint(multipliers)

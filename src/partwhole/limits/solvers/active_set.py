@@ -75,7 +75,7 @@ def solve_one_sided(
 def _merged(one: DualSolution, other: DualSolution, where: np.ndarray) -> DualSolution:
     """Put the other's problems into their places in the batch."""
     arrays = {}
-    for name in ("multipliers", "border_coefficients", "barrier", "solved", "infeasible"):
+    for name in ("multipliers", "border_coefficients", "solved", "infeasible"):
         arrays[name] = np.array(getattr(one, name))
         arrays[name][where] = getattr(other, name)
     return DualSolution(steps=one.steps + other.steps, **arrays)
@@ -141,4 +141,4 @@ def active_set(
         # A system that rounding rules can't be mended here.
         open_ones = open_ones[regular & ~done]
     v = spread(x, rows, signs, n)
-    return DualSolution(v, b, np.zeros(batch), rounds, solved, np.zeros(batch, dtype=bool), support)
+    return DualSolution(v, b, rounds, solved, np.zeros(batch, dtype=bool), support)

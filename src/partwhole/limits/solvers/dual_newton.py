@@ -25,8 +25,10 @@ from partwhole.limits.fits import OneSided
 
 EPS = float(np.finfo(float).eps)
 
-# From multipliers (n,) and a barrier weight: the smooth part, the slack included.
-Term = Callable[[np.ndarray, float], DualTerm]
+# From multipliers (n,): the conjugate, the slack's part included.
+Term = Callable[[np.ndarray], DualTerm]
+# The same with a barrier's weight.
+Weighted = Callable[[np.ndarray, float], DualTerm]
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,21 +40,21 @@ class DualSolution:
     multipliers : float array, shape (B, n)
     border_coefficients : float array, shape (B, q)
         Coefficients of the border's columns.
-    barrier : float array, shape (B,)
-        The last barrier weight.
     steps : int
     solved, infeasible : bool arrays, shape (B,)
     support : bool array, shape (B, m), optional
         Which constraints of a one-sided fit hold as equalities.
+    prices : float array, shape (G, R, R), optional
+        Of a norm's bounds.
     """
 
     multipliers: Float[np.ndarray, "B n"]
     border_coefficients: Float[np.ndarray, "B q"]
-    barrier: Float[np.ndarray, " B"]
     steps: int
     solved: Bool[np.ndarray, " B"]
     infeasible: Bool[np.ndarray, " B"]
     support: Bool[np.ndarray, "B m"] | None = None
+    prices: np.ndarray | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,8 +102,25 @@ class Border:
         return direction - np.einsum("Bnq,Bq->Bn", through, shift), shift
 
 
-def damped_newton(
+def smooth_newton(
     term: Term,
+    targets: Float[np.ndarray, " n"],
+    border: Border,
+    *,
+    max_steps: int,
+    tolerance: float,
+) -> DualSolution:
+    """Minimise ``term(v) - targets v`` for a smooth term: `damped_newton` without a barrier."""
+
+    def alone(v: np.ndarray, weight: float) -> DualTerm:
+        return term(v)
+
+    limits = {"max_steps": max_steps, "tolerance": tolerance}
+    return damped_newton(alone, targets, border, has_barrier=False, **limits)
+
+
+def damped_newton(
+    term: Weighted,
     targets: Float[np.ndarray, " n"],
     border: Border,
     *,
@@ -187,9 +206,7 @@ def damped_newton(
             if centred:
                 weight *= 0.2
                 here = term(v, weight)
-    return DualSolution(
-        v[None], b[None], np.array([weight]), steps, np.array([solved]), np.zeros(1, dtype=bool)
-    )
+    return DualSolution(v[None], b[None], steps, np.array([solved]), np.zeros(1, dtype=bool))
 
 
 def one_sided_newton(
@@ -205,7 +222,7 @@ def one_sided_newton(
     Parameters
     ----------
     term : callable
-        The smooth part, or a barrier, in v.
+        The smooth part in v.
     constraints : OneSided
     border : Border
     max_steps, tolerance : keyword-only
@@ -222,7 +239,7 @@ def one_sided_newton(
     def signed(x: np.ndarray, weight: float) -> DualTerm:
         if not np.all(x > 0):
             return DualTerm(np.inf, np.zeros(m), lambda: np.zeros((m, m)))
-        at = term(spread(x[None], rows, signs, n)[0], weight)
+        at = term(spread(x[None], rows, signs, n)[0])
 
         def hessian() -> np.ndarray:
             curved = signs[:, None] * at.hessian()[rows][:, rows] * signs
@@ -330,7 +347,7 @@ def interior_point(
         s = np.where(move, s + step_s * ds, s)
         b = np.where(move, b + step_s * db, b)
     v = spread(x, rows, signs, n)
-    return DualSolution(v, b, np.zeros(batch), steps, solved, infeasible, x > s)
+    return DualSolution(v, b, steps, solved, infeasible, x > s)
 
 
 def spread(
