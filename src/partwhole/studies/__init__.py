@@ -58,7 +58,9 @@ STUDIES: tuple[str, ...] = (
     "partwhole.studies.reuse.penalties",
     "partwhole.studies.reuse.multitask_bias",
     "partwhole.studies.reuse.shared_features",
+    "partwhole.studies.reuse.which_method",
     "partwhole.studies.reuse.stopping",
     "partwhole.studies.reuse.rescaling",
     "partwhole.studies.reuse.relu_features",
+    "partwhole.studies.reuse.correlated_features",
 )

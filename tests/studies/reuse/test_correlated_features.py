@@ -13,9 +13,6 @@ from partwhole.studies.reuse import _correlated_claims as weighed
 from partwhole.studies.reuse import _relu_runs as runs
 from partwhole.studies.reuse import correlated_features as study
 
-# Half a minute each: run by `make test-all`.
-pytestmark = pytest.mark.slow
-
 
 @pytest.fixture(scope="module")
 def cells():

@@ -12,9 +12,6 @@ from study_cells import computed
 from partwhole.studies.reuse import _bias_runs as bias
 from partwhole.studies.reuse import multitask_bias as study
 
-# Half a minute each: run by `make test-all`.
-pytestmark = pytest.mark.slow
-
 
 @pytest.fixture(scope="module")
 def cells():
@@ -75,9 +72,9 @@ def test_least_decay_is_clarabels():
     np.testing.assert_allclose(found, np.asarray(beta.value), atol=1e-4)
 
 
+@pytest.mark.slow
 def test_the_flow_is_good_enough():
-    drawn = bias.samples(4, [0, 2])
-    rough, fine = (bias.flow_ends(drawn, 1e-3, rtol) for rtol in (1e-4, 1e-6))
+    rough, fine = (bias.flow_ends(4, [0, 2], 1e-3, rtol) for rtol in (1e-4, 1e-6))
     away = [bias.apart(*ends) for ends in zip(rough["ends"], fine["ends"], strict=True)]
     # As the note of the claim says.
     assert max(away) < 1e-3

@@ -18,9 +18,6 @@ from partwhole.training.relu_probing import RIDGES
 
 SHORT = {"hidden": 60, "epochs": 1_500, "epochs_together": 150, "seeds": [0, 1]}
 
-# Half a minute each: run by `make test-all`.
-pytestmark = pytest.mark.slow
-
 
 @pytest.fixture(scope="module")
 def cells():

@@ -28,9 +28,11 @@ def verdicts(data):
 
 def test_verdicts(data):
     open_ones = [text for text, verdict in verdicts(data).items() if verdict != "holds"]
-    # The rest holds: what is claimed of entries of one size, and of the gain by reuse.
-    assert len(open_ones) <= 3
-    assert all("one size" in text or text.startswith("Reuse gains less") for text in open_ones)
+    # What eight seeds leave open: entries of one size, the gain by reuse, and a ratio of 2.5 that
+    # is claimed to be at least 2.
+    assert len(open_ones) <= 4
+    starts = ("At c = 0.1 sparse tasks come first", "Reuse gains less")
+    assert all("one size" in text or text.startswith(starts) for text in open_ones)
     wrong = [text for text, verdict in verdicts(data).items() if verdict == "does not hold"]
     assert len(wrong) == 1
     assert "read from the losses" in wrong[0]

@@ -16,9 +16,6 @@ from partwhole.studies.reuse import _weigh as weigh
 from partwhole.studies.reuse import shared_features as study
 from partwhole.tasks import SparseTeachers
 
-# Half a minute each: run by `make test-all`.
-pytestmark = pytest.mark.slow
-
 
 @pytest.fixture(scope="module")
 def cells():
@@ -72,6 +69,7 @@ def test_finetuning_ends_where_it_is_known_to(data):
         np.testing.assert_allclose(here, told, rtol=1e-3)
 
 
+@pytest.mark.slow
 def test_an_end_is_the_least_cost_by_another_route(data):
     # The cost of single-task learning, minimised with its constraints by a general solver.
     sample = SparseTeachers().sample(0, 16)

@@ -12,9 +12,6 @@ from partwhole.recommendation.methods import FINETUNING, MULTI, PROBING, SINGLE
 from partwhole.studies.reuse import _paths as paths
 from partwhole.studies.reuse import stopping as study
 
-# Half a minute each: run by `make test-all`.
-pytestmark = pytest.mark.slow
-
 
 @pytest.fixture(scope="module")
 def cells():

@@ -12,9 +12,6 @@ from partwhole.studies import run, spawned
 from partwhole.studies.reuse import _method_claims as weighed
 from partwhole.studies.reuse import which_method as study
 
-# Half a minute each: run by `make test-all`.
-pytestmark = pytest.mark.slow
-
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory):

@@ -223,6 +223,8 @@ def _on_published_steps(data: xr.Dataset) -> list[Claim]:
         some = data.sel(n_main=rows)
         loss, test = some.published_training_loss, some.published_test_loss
         at = some.published_auxiliary_share.sel(time=1e5)
+        early, late = float(test.sel(time=1e4)), float(test.isel(time=-1))
+        between = f"; after a million {float(test.sel(time=1e5)):.3g}" if len(test) > 2 else ""
         words = f"with {rows} samples of the main task"
         found += [
             Claim(
@@ -239,13 +241,12 @@ def _on_published_steps(data: xr.Dataset) -> list[Claim]:
             ),
             _here(
                 "After a hundred thousand steps the test loss of the main task is above that "
-                f"after ten million: ratio at least 1, {words}.",
+                f"after {'ten' if between else 'a'} million: ratio at least 1, {words}.",
                 1.0,
-                float(test.sel(time=1e4) / test.sel(time=1e6)),
+                early / late,
                 0.0,
                 relation="at least",
-                note=f"{float(test.sel(time=1e4)):.3g} and {float(test.sel(time=1e6)):.3g}; after "
-                f"a million {float(test.sel(time=1e5)):.3g}.",
+                note=f"{early:.3g} and {late:.3g}{between}.",
             ),
         ]
     return found

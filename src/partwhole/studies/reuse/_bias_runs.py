@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 from jaxtyping import Float
 from scipy.optimize import minimize
@@ -49,6 +51,13 @@ def least_decay(
     return float(decay) * limit.value, limit.coefficients.reshape(-1, 2).T
 
 
+@cache
+def least_of(overlap: int, seed: int) -> Float[np.ndarray, " d"]:
+    """Return the same for one of `samples`; no size of weights and no decay enters."""
+    inputs, targets, auxiliary = one(samples(overlap, [seed]), 0)
+    return least_group_norm(inputs[1], targets[1], auxiliary)
+
+
 def group_norm(main: np.ndarray, auxiliary: np.ndarray) -> float:
     return float(np.hypot(main, auxiliary).sum())
 
@@ -58,12 +67,15 @@ def apart(found: np.ndarray, reference: np.ndarray) -> float:
     return float(np.linalg.norm(found - reference) / np.linalg.norm(reference))
 
 
-def flow_ends(drawn: TeacherSample, scale: Real, rtol: Real = 1e-4) -> dict[str, np.ndarray]:
+def flow_ends(
+    overlap: int, seeds: list[int], scale: Real, rtol: Real = 1e-4
+) -> dict[str, np.ndarray]:
     """Follow gradient flow from weights of one size, for each seed, and lay the ends beside."""
+    drawn = samples(overlap, seeds)
     found: dict[str, list] = {
         name: [] for name in ("ends", "tuned", "least", "excess", "loss", "drift")
     }
-    for run in range(len(drawn.inputs)):
+    for run, seed in enumerate(seeds):
         inputs, targets, auxiliary = one(drawn, run)
         path = multitask_flow(
             DiagonalWeights.constant(DIMENSION, scale, n_tasks=2),
@@ -75,7 +87,7 @@ def flow_ends(drawn: TeacherSample, scale: Real, rtol: Real = 1e-4) -> dict[str,
         tuned = HyperbolicEntropy.after_finetuning(auxiliary, readout_scale=scale, init_scale=scale)
         limit = least_cost(inputs[1], targets[1], tuned, Equal(), intercept="none")
         end = path.coefficients[-1, 1]
-        least = least_group_norm(inputs[1], targets[1], auxiliary)
+        least = least_of(overlap, seed)
         found["ends"].append(end)
         found["tuned"].append(limit.coefficients)
         found["least"].append(least)
@@ -112,22 +124,29 @@ def least_weights(
     No norm of coefficients enters: the weights alone decide.
     """
     rows = sum(map(len, targets))
-    cuts = np.array([1, 3, 4]) * DIMENSION
+    (aux, main), (aux_targets, main_targets) = inputs, targets
+    shrink = float(decay)
 
     def unpacked(theta: np.ndarray) -> tuple[np.ndarray, ...]:
-        w, v, x, y = np.split(theta, cuts)
-        return w, v.reshape(2, -1), x, y.reshape(2, -1)
+        """Return both pathways, their hidden layer a row and their readouts two."""
+        plus, minus = theta.reshape(2, 3, DIMENSION)
+        return plus[:1], plus[1:], minus[:1], minus[1:]
 
     def objective(theta: np.ndarray) -> tuple[float, np.ndarray]:
         w, v, x, y = unpacked(theta)
         beta = w * v - x * y
-        missed = [a @ b - t for a, b, t in zip(inputs, beta, targets, strict=True)]
-        pull = np.stack([m @ a / rows for a, m in zip(inputs, missed, strict=True)])
-        slope = [(pull * v).sum(axis=0), (pull * w).ravel()]
-        slope += [-(pull * y).sum(axis=0), -(pull * x).ravel()]
-        error = 0.5 * sum(float(m @ m) for m in missed) / rows
-        value = error + 0.5 * float(decay) * float(theta @ theta)
-        return value, np.concatenate(slope) + float(decay) * theta
+        missed, also = aux @ beta[0] - aux_targets, main @ beta[1] - main_targets
+        pull = np.empty_like(beta)
+        pull[0], pull[1] = missed @ aux, also @ main
+        pull /= rows
+        slope = shrink * theta
+        into = unpacked(slope)
+        into[0][0] += pull[0] * v[0] + pull[1] * v[1]
+        into[1][...] += pull * w
+        into[2][0] -= pull[0] * y[0] + pull[1] * y[1]
+        into[3][...] -= pull * x
+        error = 0.5 * (float(missed @ missed) + float(also @ also)) / rows
+        return error + 0.5 * shrink * float(theta @ theta), slope
 
     found = minimize(
         objective,

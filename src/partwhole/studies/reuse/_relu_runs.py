@@ -37,19 +37,20 @@ VARIANCE = 0.3355
 # What the work costs; a cell's configuration holds one of these. Rates are of steps in single-task
 # learning and finetuning, in multi-task learning, and in pretraining.
 SMALL: Config = {
-    "hidden": 100,
+    "hidden": 64,
     "rate": 0.3,
     "rate_together": 0.3,
-    "epochs": 4_000,
-    "epochs_together": 400,
+    "epochs": 2_500,
+    "epochs_together": 250,
     "threshold": 3e-6,
     "pretrain_rate": 0.3,
-    "pretrain_steps": 4_000,
+    "pretrain_steps": 3_000,
     "pretrain_batch": BATCH,
-    "records": 50,
+    "records": 25,
 }
 MEDIUM: Config = SMALL | {
     "hidden": 1000,
+    "records": 50,
     "epochs": 5_000,
     "epochs_together": 600,
     "threshold": 1e-6,
@@ -178,7 +179,10 @@ def _learn(
         # Features c times as large make the loss c^2 times as steep.
         rate /= max(1.0, c**2)
     many = n > BATCH
-    steps = config["epochs"] * ceil(n / BATCH)
+    epochs = config["epochs"]
+    if way == SINGLE:
+        epochs = config.get("epochs_single", epochs)
+    steps = epochs * ceil(n / BATCH)
     runs = train_relu(
         stacked(samples, "inputs"),
         stacked(samples, "targets"),

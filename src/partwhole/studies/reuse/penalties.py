@@ -44,7 +44,7 @@ CAPTION = (
     "rescaling, for features that were pretrained or not, by theory and in a network. Bottom "
     "right: distance of solutions that penalties predict from those of gradient flow."
 )
-REVISION = 1
+REVISION = 2
 BUDGET = 4.0
 
 SIZES = (1e-3, 1.0, 1e3)
@@ -85,7 +85,7 @@ def _preset(seeds: int) -> list[Config]:
 
 PRESETS: dict[str, list[Config]] = {
     "quick": _preset(8),
-    "laptop": _preset(24),
+    "laptop": _preset(16),
     "paper": _preset(100),
 }
 

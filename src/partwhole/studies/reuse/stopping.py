@@ -39,8 +39,8 @@ CAPTION = (
     "95 % intervals, at the end (hollow) and at the least (filled); above 1 the auxiliary task "
     "hurt."
 )
-REVISION = 1
-BUDGET = 5.0
+REVISION = 2
+BUDGET = 3.5
 
 METHODS = (SINGLE, MULTI, FINETUNING, PROBING)
 EXACT = (SINGLE, FINETUNING, PROBING)
