@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from partwhole._checks import InputError
-from partwhole.limits.diagonal import DiagonalWeights
+from partwhole.limits.diagonal import DiagonalWeights, require_rescale
 
 
 def constant(*given, **named):
@@ -47,3 +47,15 @@ def test_tasks_are_a_whole_number(n_tasks):
 
 def test_one_task_may_have_an_axis_of_its_own():
     assert constant(3, 0.1, n_tasks=1).readout_plus.shape == (1, 3)
+
+
+@pytest.mark.parametrize("rescale", [1e-150, 1e-61, 1e61])
+def test_rescalings_whose_powers_are_no_numbers_are_refused(rescale):
+    text = (
+        f"a rescaling lies from 1e-60 to 1e60, so that its powers are numbers; got {rescale}; "
+        "take 1e-4, say; beyond, what is learned hardly changes"
+    )
+    with pytest.raises(InputError, match=re.escape(text)):
+        DiagonalWeights.pretrained([1.0], 1e-3).for_finetuning(rescale=rescale, readout_scale=0.0)
+    with pytest.raises(InputError, match=re.escape(text)):
+        require_rescale(rescale)

@@ -7,6 +7,13 @@ from partwhole.features.design import DenseDesign as DenseDesign
 from partwhole.features.design import Design as Design
 from partwhole.features.design import as_design as as_design
 from partwhole.features.design import weighted_gram as weighted_gram
+from partwhole.features.gates.design import GatedDesign as GatedDesign
+from partwhole.features.gates.expected import expected_agreement as expected_agreement
+from partwhole.features.gates.expected import expected_relu_agreement as expected_relu_agreement
+from partwhole.features.gates.halfspaces import HalfspaceGates as HalfspaceGates
+from partwhole.features.gates.joint import Gates as Gates
+from partwhole.features.gates.joint import JointGates as JointGates
+from partwhole.features.gates.relu import ReLUGates as ReLUGates
 from partwhole.features.multitask import multitask_design as multitask_design
 from partwhole.features.order_kernel import OrderKernel as OrderKernel
 from partwhole.features.overlap import OverlapKernel as OverlapKernel
@@ -22,11 +29,18 @@ __all__ = [
     "DenseDesign",
     "Design",
     "DualActivation",
+    "GatedDesign",
+    "Gates",
+    "HalfspaceGates",
+    "JointGates",
     "OrderKernel",
     "OverlapKernel",
+    "ReLUGates",
     "as_design",
     "conjunction_sets",
     "deep_limit",
+    "expected_agreement",
+    "expected_relu_agreement",
     "kernel_spectrum",
     "moebius",
     "multitask_design",

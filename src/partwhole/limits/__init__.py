@@ -6,9 +6,11 @@ from partwhole.limits.addition import effective_salience as effective_salience
 from partwhole.limits.addition import memorization_leak as memorization_leak
 from partwhole.limits.costs import Cost as Cost
 from partwhole.limits.costs import DualTerm as DualTerm
+from partwhole.limits.costs import FunctionSpaceL2 as FunctionSpaceL2
 from partwhole.limits.costs import GroupNorm as GroupNorm
 from partwhole.limits.costs import HyperbolicEntropy as HyperbolicEntropy
 from partwhole.limits.costs import L1Norm as L1Norm
+from partwhole.limits.costs import NuclearNorm as NuclearNorm
 from partwhole.limits.costs import Quadratic as Quadratic
 from partwhole.limits.diagonal import DiagonalWeights as DiagonalWeights
 from partwhole.limits.finetuning import linear_probing as linear_probing
@@ -63,11 +65,13 @@ __all__ = [
     "DiagonalWeights",
     "DualTerm",
     "Equal",
+    "FunctionSpaceL2",
     "GroupNorm",
     "HyperbolicEntropy",
     "L1Norm",
     "Limit",
     "Margin",
+    "NuclearNorm",
     "OrderSweep",
     "Outcome",
     "PenaltyProfile",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from inspect import unwrap
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -283,8 +285,11 @@ def test_edges():
     """No weight to grow from: infinitely dear, and rich. No coefficient: lazy."""
     nothing = finetuning_penalty(np.array([1.0, 0.0]), 0.0)
     assert nothing.penalty.tolist() == [np.inf, 0.0]
-    assert nothing.order.tolist() == [1.0, 2.0]
-    assert nothing.degree[0] == 1.0
+    assert nothing.order.tolist() == [1.0, 1.0]
+    assert nothing.degree.tolist() == [1.0, 1.0]
+    # The limit of small coefficients beside a smaller width: of order 1 + 1 / ln(4 beta / k).
+    near = finetuning_penalty(1e-250, 0.0, init_scale=1e-145)
+    assert abs(near.order - 1.0) < 0.02
     still = finetuning_penalty(0.0, 0.5, init_scale=0.1)
     assert (still.penalty, still.order) == (0.0, 2.0)
     assert abs(still.degree - 1) < 1e-15
@@ -325,11 +330,22 @@ def test_shapes_and_types():
         ({"readout_scale": -0.1}, "readout_scale is at least 0; got -0.1; pass its magnitude"),
         ({"init_scale": np.inf}, "init_scale is finite; got inf; replace it"),
         ({"rescale": 0.0}, "rescale is above 0; got 0; pass 1 to leave weights as they are"),
+        (
+            {"readout_scale": "a"},
+            "readout_scale is a number or an array of them; got 'a'; pass a float or a NumPy array",
+        ),
         ({"formula": "paper"}, "formula is one of exact, published; got 'paper'; choose one"),
     ],
 )
 def test_refusals(changed, text):
     for function in (finetuning_penalty, finetuning_price):
         with pytest.raises(InputError) as caught:
-            function(1.0, 1.0, **changed)
+            unwrap(function)(1.0, 1.0, **changed)
         assert str(caught.value) == text
+
+
+def test_coefficients_are_numbers():
+    for name, pair in (("coefficient", ("a", 1)), ("pretrained", (1, [[1], [1, 2]]))):
+        with pytest.raises(InputError) as caught:
+            unwrap(finetuning_penalty)(*pair)
+        assert str(caught.value).startswith(f"{name} is a number or an array of them; got ")

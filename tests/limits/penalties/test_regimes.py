@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from inspect import unwrap
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -177,3 +179,9 @@ def test_refusals():
         regime(1.0, 0.0, rich_below=2.0)
     with pytest.raises(InputError, match=r"^order is finite; got nan; replace it$"):
         regime(float("nan"), 0.0)
+
+
+@pytest.mark.parametrize("reach", [3, (1, 2, 3), ("a", "b")])
+def test_reach_is_a_pair_of_numbers(reach):
+    with pytest.raises(InputError, match=r"^reach is two finite numbers above 0, the smaller fi"):
+        unwrap(suggest_rescaling)(1.0, 1.0, reach=reach)

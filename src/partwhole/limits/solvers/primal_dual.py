@@ -29,7 +29,7 @@ AHEAD = 0.3  # of what is left of the gap where it shrinks as the misfit does, a
 LEAST = 1e-11  # tolerance
 NOTHING = 1e-18  # of a room of 1/2
 # Below this a gap or misfit that steps no longer lower is rounding.
-NEAR = 1e-8
+NEAR = 1e-7
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,179 @@
+"""Features of gated units: each input once for every unit, in the place of its context."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from partwhole._checks import require, whole
+from partwhole.features.design import Block, DenseDesign
+
+# Columns of a product that is made at once: inputs stay in the cache, memory within bounds.
+WIDTH = 1024
+
+
+@dataclass(frozen=True, eq=False)
+class GatedDesign:
+    r"""Describe inputs by the weights that gated units would apply to them.
+
+    Unit h has a weight vector for each of its C contexts and applies the one of the input's
+    context: :math:`\Phi_h(x) = e_{c_h(x)} \otimes x`, nothing where the unit is off. The p =
+    H C d columns are never formed.
+
+    Parameters
+    ----------
+    inputs : float array, shape (n, d)
+    contexts : int array, shape (n, H)
+        :math:`c_h(x)` from 0 to C - 1; -1 where a unit is off.
+    n_contexts : int
+        C, the same for all units.
+
+    Raises
+    ------
+    InputError
+        For inputs that are not finite, and contexts of another number of inputs or out of range.
+
+    Notes
+    -----
+    Columns are ordered by unit, then context, then input; block h is unit h. Lippl, Abbott &
+    Chung (2022) for the features.
+
+    Examples
+    --------
+    >>> design = GatedDesign(np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([[0, 1], [1, -1]]), 2)
+    >>> design.shape
+    (2, 8)
+    >>> (design @ np.arange(8.0)).tolist()
+    [22.0, 18.0]
+    """
+
+    inputs: Float[np.ndarray, "n d"]
+    contexts: Int[np.ndarray, "n H"]
+    n_contexts: int
+
+    def __post_init__(self) -> None:
+        lost = int((~np.isfinite(self.inputs)).sum())
+        require(not lost, "inputs are finite", f"{lost} that are not", "drop or fill those rows")
+        whole("n_contexts", self.n_contexts, 1, "pass the number of weight vectors of each unit")
+        require(
+            self.contexts.ndim == 2 and len(self.contexts) == len(self.inputs),
+            "contexts have a row for each input and a column for each unit",
+            f"shape {self.contexts.shape} for {len(self.inputs)} inputs",
+            "pass gates.contexts(inputs)",
+        )
+        low, high = int(self.contexts.min(initial=0)), int(self.contexts.max(initial=0))
+        require(
+            low >= -1 and high < self.n_contexts,
+            f"contexts lie between -1 (off) and {self.n_contexts - 1}",
+            f"{low}..{high}",
+            "pass the number of contexts that the gates have",
+        )
+
+    @property
+    def n_units(self) -> int:
+        """Return H."""
+        return self.contexts.shape[1]
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Return (n, H C d)."""
+        n, d = self.inputs.shape
+        return n, self.n_units * self.n_contexts * d
+
+    @cached_property
+    def blocks(self) -> tuple[Block, ...]:
+        """Return a block for each unit, labelled 0 to H - 1."""
+        size = self.n_contexts * self.inputs.shape[1]
+        return tuple(Block(h, h * size, (h + 1) * size) for h in range(self.n_units))
+
+    @cached_property
+    def products(self) -> Float[np.ndarray, "n n"]:
+        """Return the inner products of the inputs."""
+        return self.inputs @ self.inputs.T
+
+    def __matmul__(self, coefficients: Float[np.ndarray, "p *k"]) -> Float[np.ndarray, "n *k"]:
+        """Return the outputs."""
+        columns = coefficients.reshape(len(coefficients), -1)
+        found = np.stack([self.block_outputs(each).sum(axis=1) for each in columns.T], axis=1)
+        return found.reshape(len(self.inputs), *coefficients.shape[1:])
+
+    def block_outputs(self, coefficients: Float[np.ndarray, " p"]) -> Float[np.ndarray, "n H"]:
+        """Return each unit's share of the outputs."""
+        n, d = self.inputs.shape
+        weights = coefficients.reshape(self.n_units, self.n_contexts, d)
+        found = np.zeros((n, self.n_units))
+        for units in self._chunks():
+            part = self.contexts[:, units]
+            answers = self.inputs @ weights[units].reshape(-1, d).T
+            answers = answers.reshape(n, -1, self.n_contexts)
+            picked = np.take_along_axis(answers, np.maximum(part, 0)[:, :, None], axis=2)[:, :, 0]
+            found[:, units] = np.where(part >= 0, picked, 0.0)
+        return found
+
+    def adjoint(self, multipliers: Float[np.ndarray, "n *k"]) -> Float[np.ndarray, "p *k"]:
+        """Return the transposed features times the multipliers."""
+        columns = multipliers.reshape(len(multipliers), -1)
+        found = np.empty((self.shape[1], columns.shape[1]))
+        size = self.n_contexts * self.inputs.shape[1]
+        for units in self._chunks():
+            at = slice(units.start * size, units.stop * size)
+            membership = self._membership(units)
+            for k, each in enumerate(columns.T):
+                found[at, k] = (membership.T @ (each[:, None] * self.inputs)).ravel()
+        return found.reshape(-1, *multipliers.shape[1:])
+
+    def gram(
+        self, block: Block, weights: Float[np.ndarray, " b"] | None = None
+    ) -> Float[np.ndarray, "n n"]:
+        """Return the inner products of one unit's features, their columns weighted."""
+        own = self.contexts[:, block.start // (self.n_contexts * self.inputs.shape[1])]
+        if weights is None:
+            return np.where((own[:, None] == own) & (own >= 0), self.products, 0.0)
+        found = np.zeros((len(own), len(own)))
+        for context, weight in enumerate(weights.reshape(self.n_contexts, -1)):
+            rows = np.flatnonzero(own == context)
+            part = self.inputs[rows]
+            found[np.ix_(rows, rows)] = (part * weight) @ part.T
+        return found
+
+    def weighted_gram(self, weights: Float[np.ndarray, " p"]) -> Float[np.ndarray, "n n"]:
+        """Return the inner products of all features, their columns weighted."""
+        each = weights.reshape(self.n_units, self.n_contexts, -1)
+        if np.all(each == each[:, :, :1]):
+            return self.agreement(each[:, :, 0]) * self.products
+        parts = (self.gram(block, weights[block.columns]) for block in self.blocks)
+        return sum(parts, np.zeros((len(self.inputs),) * 2))
+
+    def agreement(
+        self, weights: Float[np.ndarray, "H C"] | None = None
+    ) -> Float[np.ndarray, "n n"]:
+        """Return how many units have two inputs in the same context, each weighted."""
+        found = np.zeros((len(self.inputs),) * 2)
+        for units in self._chunks():
+            membership = self._membership(units)
+            weighted = membership if weights is None else membership * weights[units].ravel()
+            found += weighted @ membership.T
+        return found
+
+    def dense(self) -> DenseDesign:
+        """Return the features as a matrix, shape (n, p)."""
+        n, d = self.inputs.shape
+        matrix = np.zeros((n, self.n_units, self.n_contexts, d))
+        rows, units = np.nonzero(self.contexts >= 0)
+        matrix[rows, units, self.contexts[rows, units]] = self.inputs[rows]
+        return DenseDesign(matrix.reshape(n, -1), self.blocks)
+
+    def _chunks(self) -> Iterator[slice]:
+        step = max(1, WIDTH // self.n_contexts)
+        return (
+            slice(start, min(start + step, self.n_units)) for start in range(0, self.n_units, step)
+        )
+
+    def _membership(self, units: slice) -> Float[np.ndarray, "n UC"]:
+        """Return 1 where an input is in a unit's context."""
+        part = self.contexts[:, units]
+        return (part[:, :, None] == np.arange(self.n_contexts)).astype(float).reshape(len(part), -1)

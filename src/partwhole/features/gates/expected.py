@@ -1,0 +1,98 @@
+r"""How often random gates treat two inputs alike: kernels of infinitely many gated units."""
+
+from __future__ import annotations
+
+import numpy as np
+from jaxtyping import Float
+from scipy.spatial.distance import cdist
+
+from partwhole._checks import require, whole
+
+
+def expected_agreement(
+    inputs: Float[np.ndarray, "n d"],
+    others: Float[np.ndarray, "m d"] | None = None,
+    *,
+    n_hyperplanes: int = 1,
+) -> Float[np.ndarray, "n m"]:
+    r"""Return the share of half-space units that have two inputs in the same context.
+
+    .. math:: (1 - \alpha / \pi)^k
+
+    for k hyperplanes through the origin, their directions all alike, and inputs at an angle
+    :math:`\alpha`. Times :math:`\langle x, x' \rangle` it is the kernel of infinitely many units
+    whose weights are l2-regularised.
+
+    Parameters
+    ----------
+    inputs : float array, shape (n, d)
+        None of them 0, which has no angle.
+    others : float array, shape (m, d), optional
+        By default the inputs themselves.
+    n_hyperplanes : int, keyword-only, default 1
+
+    Returns
+    -------
+    float array, shape (n, m)
+
+    Raises
+    ------
+    InputError
+        For an input of 0, or fewer than 0 hyperplanes.
+
+    Notes
+    -----
+    Derived here: two inputs lie on different sides of a random hyperplane with probability
+    :math:`\alpha / \pi`.
+
+    Examples
+    --------
+    >>> expected_agreement(np.array([[1.0, 0.0], [1.0, 1.0]]), n_hyperplanes=3).round(4)[0].tolist()
+    [1.0, 0.4219]
+    """
+    whole("n_hyperplanes", n_hyperplanes, 0, "0 is for units without a gate")
+    return (1.0 - _angles(inputs, others) / np.pi) ** n_hyperplanes
+
+
+def expected_relu_agreement(
+    inputs: Float[np.ndarray, "n d"], others: Float[np.ndarray, "m d"] | None = None
+) -> Float[np.ndarray, "n m"]:
+    r"""Return the share of ReLU units that are on for both of two inputs.
+
+    .. math:: (\pi - \alpha) / 2\pi
+
+    for random gates through the origin; half the arc-cosine kernel of order 0 (Cho & Saul,
+    2009).
+
+    Parameters
+    ----------
+    inputs : float array, shape (n, d)
+    others : float array, shape (m, d), optional
+
+    Returns
+    -------
+    float array, shape (n, m)
+
+    Raises
+    ------
+    InputError
+        For an input of 0.
+
+    Examples
+    --------
+    >>> expected_relu_agreement(np.array([[1.0, 0.0], [0.5, 3**0.5 / 2]])).round(4)[0].tolist()
+    [0.5, 0.3333]
+    """
+    return (np.pi - _angles(inputs, others)) / (2.0 * np.pi)
+
+
+def _angles(inputs: np.ndarray, others: np.ndarray | None) -> np.ndarray:
+    directions = []
+    for each in (inputs, inputs if others is None else others):
+        length = np.linalg.norm(each, axis=1, keepdims=True)
+        none = int(np.sum(length == 0.0))
+        require(not none, "inputs have a direction", f"{none} that are 0", "add a constant input")
+        directions.append(each / length)
+    one, two = directions
+    # By half-angles: the arccosine loses half its digits for inputs that are nearly alike.
+    return 2.0 * np.arctan2(cdist(one, two), cdist(one, -two))

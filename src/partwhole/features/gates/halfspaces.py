@@ -1,0 +1,170 @@
+"""Half-space gates: on which sides of some hyperplanes an input lies."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from partwhole._checks import is_finite, require, whole
+from partwhole._types import Real
+from partwhole.features.gates._inputs import require_inputs
+from partwhole.features.gates.design import GatedDesign
+
+MOST = 16  # hyperplanes of a unit; its contexts double with each
+
+
+@dataclass(frozen=True, eq=False)
+class HalfspaceGates:
+    r"""Choose among C = 2^k contexts by k hyperplanes.
+
+    .. math:: c_h(x) = \sum_{j=1}^k 2^{k-j} \,[\langle a_{hj}, x \rangle > b_{hj}],
+
+    the first hyperplane being the most significant. Gates see the input itself, in whichever
+    layer they are.
+
+    Parameters
+    ----------
+    normals : float array, shape (H, k, d)
+        :math:`a_{hj}` of H units; with k = 0 every input is in the only context.
+    thresholds : float array, shape (H, k)
+        :math:`b_{hj}`.
+
+    Raises
+    ------
+    InputError
+        For normals and thresholds that are not finite or don't go with each other, and for more
+        than 16 hyperplanes.
+
+    Notes
+    -----
+    Lippl, Abbott & Chung (2022); Veness et al. (2021) for networks of such units. Of a normal
+    only the direction matters, beside the threshold over its length.
+
+    Examples
+    --------
+    >>> gates = HalfspaceGates(np.array([[[1.0, 0.0], [0.0, 1.0]]]), np.zeros((1, 2)))
+    >>> gates.contexts(np.array([[1.0, 1.0], [1.0, -1.0], [0.0, 1.0]])).ravel().tolist()
+    [3, 2, 1]
+    """
+
+    normals: Float[np.ndarray, "H k d"]
+    thresholds: Float[np.ndarray, "..."]
+
+    def __post_init__(self) -> None:
+        fit = self.normals.ndim == 3 and self.thresholds.shape == self.normals.shape[:2]
+        require(
+            fit,
+            "normals are of shape (units, hyperplanes, inputs), thresholds a number for each",
+            f"{self.normals.shape} and {self.thresholds.shape}",
+            "pass zeros as thresholds for hyperplanes through the origin",
+        )
+        require(
+            bool(np.isfinite(self.normals).all() and np.isfinite(self.thresholds).all()),
+            "normals and thresholds are finite",
+            "NaN or infinity",
+            "draw them again",
+        )
+        k = self.normals.shape[1]
+        require(k <= MOST, f"a unit has at most {MOST} hyperplanes", k, "take fewer, more units")
+
+    @classmethod
+    def random(
+        cls,
+        dimension: int,
+        *,
+        n_units: int,
+        n_hyperplanes: int = 1,
+        thresholds: Literal["zero", "median"] | Real = "zero",
+        inputs: Float[np.ndarray, "n d"] | None = None,
+        shared: bool = False,
+        seed: int = 0,
+    ) -> HalfspaceGates:
+        """Draw hyperplanes of all directions alike.
+
+        Parameters
+        ----------
+        dimension : int
+            d.
+        n_units, n_hyperplanes : int, keyword-only
+            H and k, by default one hyperplane.
+        thresholds : {"zero", "median"} or float, keyword-only, default "zero"
+            "zero" puts hyperplanes through the origin, "median" so that each has half of the
+            inputs on either side, and a number between 0 and 1 so that it has that share of them
+            below.
+        inputs : float array, shape (n, d), keyword-only, optional
+            Where the thresholds come from; they need no labels.
+        shared : bool, keyword-only, default False
+            Whether all units have the same hyperplanes.
+        seed : int, keyword-only, default 0
+
+        Returns
+        -------
+        HalfspaceGates
+
+        Raises
+        ------
+        InputError
+            For counts that are none, a share outside 0 to 1, or thresholds without inputs.
+
+        Notes
+        -----
+        The published networks draw normals from N(0, 36^2), and thresholds from N(0, 9^2), next
+        to nothing beside the projections, or take the median over all images.
+
+        Examples
+        --------
+        >>> x = np.random.default_rng(0).normal(3.0, 1.0, size=(100, 5))
+        >>> gates = HalfspaceGates.random(5, n_units=4, thresholds="median", inputs=x)
+        >>> gates.contexts(x).mean(axis=0).tolist()
+        [0.5, 0.5, 0.5, 0.5]
+        """
+        whole("dimension", dimension, 1, "pass the number of inputs")
+        whole("n_units", n_units, 1, "pass the number of gated units")
+        whole("n_hyperplanes", n_hyperplanes, 0, "0 is for units without a gate")
+        share = {"zero": None, "median": 0.5}.get(thresholds, thresholds)  # type: ignore[arg-type]
+        require(
+            share is None or (is_finite(share) and 0.0 < float(share) < 1.0),
+            'thresholds are "zero", "median" or a share between 0 and 1',
+            repr(thresholds),
+            "choose one of them",
+        )
+        require(
+            share is None or inputs is not None,
+            "thresholds at a share of the inputs need these",
+            "none",
+            "pass inputs=",
+        )
+        rng = np.random.default_rng(seed)
+        units = 1 if shared else n_units
+        normals = rng.normal(size=(units, n_hyperplanes, dimension))
+        cuts = np.zeros((units, n_hyperplanes))
+        if share is not None and inputs is not None:
+            require_inputs(inputs, dimension)
+            cuts = np.quantile(np.einsum("hkd,nd->nhk", normals, inputs), float(share), axis=0)
+        repeat = n_units if shared else 1
+        return cls(np.repeat(normals, repeat, axis=0), np.repeat(cuts, repeat, axis=0))
+
+    @property
+    def n_units(self) -> int:
+        """Return H."""
+        return self.normals.shape[0]
+
+    @property
+    def n_contexts(self) -> int:
+        """Return C."""
+        return 2 ** self.normals.shape[1]
+
+    def contexts(self, inputs: Float[np.ndarray, "n d"]) -> Int[np.ndarray, "n H"]:
+        """Return each unit's context for each input."""
+        require_inputs(inputs, self.normals.shape[2])
+        units, k, d = self.normals.shape
+        seen = inputs @ self.normals.reshape(units * k, d).T
+        sides = seen.reshape(len(inputs), units, k) > self.thresholds
+        return sides.astype(int) @ 2 ** np.arange(k)[::-1]
+
+    def design(self, inputs: Float[np.ndarray, "n d"]) -> GatedDesign:
+        """Return the features of inputs."""
+        return GatedDesign(inputs, self.contexts(inputs), self.n_contexts)

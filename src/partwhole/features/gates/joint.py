@@ -1,0 +1,99 @@
+"""Joint contexts: what all units' gates say together, as one gate."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from partwhole.features.gates.design import GatedDesign
+
+
+@runtime_checkable
+class Gates(Protocol):
+    """Say which of its weights each unit applies to an input."""
+
+    @property
+    def n_units(self) -> int:
+        """Return H."""
+        ...
+
+    @property
+    def n_contexts(self) -> int:
+        """Return C."""
+        ...
+
+    def contexts(self, inputs: np.ndarray) -> np.ndarray:
+        """Return each unit's context for each input, shape (n, H); -1 where it is off."""
+        ...
+
+    def design(self, inputs: np.ndarray) -> GatedDesign:
+        """Return the features of inputs."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class JointGates:
+    """Give every combination of the units' contexts weights of its own.
+
+    A unit for all of them: where the units' sum shares what is learned between joint contexts,
+    this learns each alone, and answers 0 in those without data. Contexts are then conjunctions,
+    as of the components of a task.
+
+    Parameters
+    ----------
+    gates : Gates
+    occupied : int array, shape (J, H)
+        The joint contexts that have weights; see `of`.
+
+    Examples
+    --------
+    >>> from partwhole.features import HalfspaceGates
+    >>> gates = HalfspaceGates(np.array([[[1.0, 0.0]], [[0.0, 1.0]]]), np.zeros((2, 1)))
+    >>> joint = JointGates.of(gates, np.array([[1.0, 1.0], [1.0, -1.0], [2.0, 1.0]]))
+    >>> joint.n_contexts, joint.contexts(np.array([[1.0, 3.0], [-1.0, -1.0]])).ravel().tolist()
+    (2, [1, -1])
+    """
+
+    gates: Gates
+    occupied: Int[np.ndarray, "J H"]
+
+    @classmethod
+    def of(cls, gates: Gates, inputs: Float[np.ndarray, "n d"]) -> JointGates:
+        """Take the joint contexts that inputs are in, those of the training set.
+
+        Parameters
+        ----------
+        gates : Gates
+        inputs : float array, shape (n, d)
+
+        Returns
+        -------
+        JointGates
+        """
+        return cls(gates, np.unique(gates.contexts(inputs), axis=0))
+
+    @property
+    def n_units(self) -> int:
+        """Return 1."""
+        return 1
+
+    @property
+    def n_contexts(self) -> int:
+        """Return J."""
+        return len(self.occupied)
+
+    def contexts(self, inputs: Float[np.ndarray, "n d"]) -> Int[np.ndarray, "n 1"]:
+        """Return the joint context of each input, -1 in those without weights."""
+        both = np.concatenate([self.occupied, self.gates.contexts(inputs)])
+        _, same = np.unique(both, axis=0, return_inverse=True)
+        same = same.reshape(-1)
+        place = np.full(same.max() + 1, -1)
+        place[same[: len(self.occupied)]] = np.arange(len(self.occupied))
+        return place[same[len(self.occupied) :]][:, None]
+
+    def design(self, inputs: Float[np.ndarray, "n d"]) -> GatedDesign:
+        """Return the features of inputs."""
+        return GatedDesign(inputs, self.contexts(inputs), self.n_contexts)

@@ -1,0 +1,111 @@
+r"""The size of the function itself: the l2 norm over all joint contexts of gated units."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+
+from partwhole._checks import require
+from partwhole.features.design import Design
+from partwhole.features.gates.design import GatedDesign
+from partwhole.limits.costs._cost import DualTerm
+
+LARGEST = 1000.0  # of H log2 C: more joint contexts than double precision has numbers for
+
+
+@dataclass(frozen=True, eq=False)
+class FunctionSpaceL2:
+    r"""Prefer small weights in every joint context, whichever units bring them about.
+
+    H units of C contexts each have :math:`C^H` joint contexts :math:`\gamma`, and in each of
+    them the function is linear, with weights :math:`\beta_\gamma = \sum_h \zeta_{h, \gamma_h}`:
+
+    .. math:: R(\zeta) = \tfrac12 \sum_\gamma \|\beta_\gamma\|^2
+              = \tfrac12 C^{H-2} \Big( C \sum_{h, c} \|\zeta_{h,c}\|^2 - \sum_h \|S_h\|^2
+              + \|S\|^2 \Big), \quad S_h = \sum_c \zeta_{h,c}, \ S = \sum_h S_h .
+
+    Its kernel is :math:`K = (C m - H + 1)\, C^{-H} \langle x, x' \rangle`, with m the number of
+    units that have both inputs in the same context.
+
+    Raises
+    ------
+    InputError
+        On a design that is not of gated units, with units that are off, or with too many joint
+        contexts to count.
+
+    Notes
+    -----
+    Derived here: :math:`(C m - H + 1) C^{-H}` projects functions of the joint context onto sums
+    of functions of one unit's context each. Many coefficients give the same function; `primal`
+    returns those whose sums :math:`S_h` are all alike.
+
+    Examples
+    --------
+    >>> from partwhole.limits import Margin, least_cost
+    >>> contexts = np.array([[0, 0], [0, 1], [1, 0], [1, 1]])
+    >>> design = GatedDesign(np.ones((4, 1)), contexts, 2)
+    >>> limit = least_cost(
+    ...     design, np.array([1.0, 1.0, -1.0, -1.0]), FunctionSpaceL2(), Margin(), intercept="none"
+    ... )
+    >>> round(limit.value, 6), (limit.coefficients.round(6) + 0.0).tolist()
+    (2.0, [1.0, -1.0, 0.0, 0.0])
+    """
+
+    def value(self, design: Design, coefficients: Float[np.ndarray, " p"]) -> float:
+        """Return half the sum of squares over all joint contexts."""
+        gated = _gated(design)
+        units, contexts = gated.n_units, gated.n_contexts
+        weights = coefficients.reshape(units, contexts, -1)
+        sums = weights.sum(axis=1)
+        squares = contexts * np.sum(weights**2) - np.sum(sums**2) + np.sum(sums.sum(axis=0) ** 2)
+        return float(0.5 * float(contexts) ** (units - 2) * squares)
+
+    def kernel(self, design: Design) -> Float[np.ndarray, "n n"]:
+        """Return K."""
+        gated = _gated(design)
+        units, contexts = gated.n_units, gated.n_contexts
+        shared = contexts * gated.agreement() - units + 1.0
+        return shared * gated.products * float(contexts) ** -units
+
+    def dual(self, design: Design, multipliers: Float[np.ndarray, " n"]) -> DualTerm:
+        """Return half the kernel's quadratic form."""
+        kernel = self.kernel(design)
+        gradient = kernel @ multipliers
+        half = 0.5 * float(multipliers @ gradient)
+        return DualTerm(half, gradient, lambda: kernel, is_quadratic=True)
+
+    def primal(
+        self, design: Design, multipliers: Float[np.ndarray, " n"], prices: np.ndarray | None = None
+    ) -> Float[np.ndarray, " p"]:
+        """Return the coefficients of the kernel machine."""
+        gated = _gated(design)
+        units, contexts = gated.n_units, gated.n_contexts
+        pulled = gated.adjoint(multipliers).reshape(units, contexts, -1)
+        shared = pulled.sum(axis=1, keepdims=True) * (units - 1.0) / units
+        return ((contexts * pulled - shared) * float(contexts) ** -units).ravel()
+
+
+def _gated(design: Design) -> GatedDesign:
+    require(
+        isinstance(design, GatedDesign),
+        "the function-space norm is of gated units",
+        type(design).__name__,
+        "pass gates.design(inputs)",
+    )
+    assert isinstance(design, GatedDesign)
+    require(
+        bool((design.contexts >= 0).all()),
+        "every unit has a context for every input",
+        "units that are off",
+        "use half-space gates, or GroupNorm",
+    )
+    size = design.n_units * np.log2(design.n_contexts)
+    require(
+        size <= LARGEST,
+        f"there are at most 2^{LARGEST:g} joint contexts",
+        f"2^{size:.0f}",
+        "take fewer units; Quadratic() is the norm of their weights",
+    )
+    return design

@@ -1,0 +1,271 @@
+"""Where gated networks end: recorded values, Clarabel, and sums over all joint contexts."""
+
+from itertools import product
+
+import cvxpy as cp
+import numpy as np
+import pytest
+from gated_data import d0, d1, drawn, schematic
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from partwhole._checks import InputError
+from partwhole.features import DenseDesign, GatedDesign, HalfspaceGates, JointGates, ReLUGates
+from partwhole.limits import (
+    Equal,
+    FunctionSpaceL2,
+    GroupNorm,
+    Margin,
+    NuclearNorm,
+    Outcome,
+    Quadratic,
+    least_cost,
+)
+
+X, Y, GATES = d1()
+D1 = GATES.design(X)
+
+
+def ended(design, labels, cost):
+    limit = least_cost(design, labels, cost, Margin(), intercept="none")
+    assert limit.outcome is Outcome.SOLVED
+    return limit
+
+
+def norms(limit, units):
+    return np.linalg.norm(limit.coefficients.reshape(units, -1), axis=1)
+
+
+def test_the_data_are_those_recorded():
+    told = (1.624345, -0.611756, -0.528172, -1.072969, 0.865408, -2.301539, 1)
+    np.testing.assert_allclose(X[0], told, atol=5e-7)
+    assert Y.sum() == 2
+    assert D1.agreement().mean() == pytest.approx(3.048611, abs=5e-7)
+
+
+def test_two_layers_of_own_gates():
+    limit = ended(D1, Y, GroupNorm())
+    assert limit.value == pytest.approx(2.97485384, rel=1e-6)
+    told = (0.60945, 0.10357, 0, 0, 1.79776, 0.46408)
+    np.testing.assert_allclose(norms(limit, 6), told, atol=1e-4)
+    # The certificate: no unit is pulled by more than 1, active ones by just that.
+    pulls = np.linalg.norm(D1.adjoint(limit.multipliers).reshape(6, -1), axis=1)
+    np.testing.assert_allclose(pulls, (1, 1, 0.69385, 0.64958, 1, 1), atol=1e-4)
+    assert np.abs(limit.multipliers).sum() == pytest.approx(limit.value, rel=1e-8)
+    assert int(np.sum(np.abs(limit.multipliers) > 1e-6)) == 11
+
+
+def test_a_second_data_set():
+    inputs, labels, gates = d0()
+    design = gates.design(inputs)
+    limit = ended(design, labels, GroupNorm())
+    assert limit.value == pytest.approx(13.22021976, rel=1e-6)
+    assert int(np.sum(norms(limit, 8) > 1e-6)) == 7
+    pulls = np.linalg.norm(design.adjoint(limit.multipliers).reshape(8, -1), axis=1)
+    assert pulls.min() == pytest.approx(0.9676, abs=1e-4)
+
+
+def test_squared_norms_of_units_of_functions_and_of_joint_contexts():
+    assert 2 * ended(D1, Y, Quadratic()).value == pytest.approx(2.28516835, rel=1e-6)
+    assert 2 * ended(D1, Y, FunctionSpaceL2()).value == pytest.approx(85.17336, rel=1e-5)
+    joint = JointGates.of(GATES, X)
+    assert joint.n_contexts == 17
+    alone = ended(joint.design(X), Y, Quadratic())
+    assert 2 * alone.value == pytest.approx(8.36906738, rel=1e-6)
+    # Each joint context is a support vector machine of its own.
+    codes = joint.contexts(X).ravel()
+    each = [ended(DenseDesign(X[codes == c]), Y[codes == c], Quadratic()).value for c in range(17)]
+    assert sum(each) == pytest.approx(alone.value, rel=1e-9)
+
+
+def test_the_schematic():
+    inputs, labels, gates = schematic()
+    design = gates.design(inputs)
+    limit = ended(design, labels, GroupNorm())
+    assert limit.value == pytest.approx(7.665719, rel=1e-5)
+    np.testing.assert_allclose(norms(limit, 2), (3.080523, 4.585195), rtol=1e-5)
+    assert int(np.sum(np.abs(limit.multipliers) > 1e-6)) == 9
+    assert 2 * ended(design, labels, Quadratic()).value == pytest.approx(30.268285, rel=1e-5)
+    assert 2 * ended(design, labels, FunctionSpaceL2()).value == pytest.approx(73.273028, rel=1e-5)
+    joint = JointGates.of(gates, inputs).design(inputs)
+    assert 2 * ended(joint, labels, Quadratic()).value == pytest.approx(58.053628, rel=1e-5)
+    linear = least_cost(inputs, labels, Quadratic(), Margin(), intercept="none")
+    assert linear.outcome is Outcome.INFEASIBLE
+
+
+def test_frozen_relu_gates():
+    gates = ReLUGates(GATES.normals[:, 0])
+    assert ended(gates.design(X), Y, GroupNorm()).value == pytest.approx(4.94825164, rel=1e-6)
+
+
+def test_a_gated_readout_on_a_linear_layer():
+    normals = np.random.RandomState(5).randn(1, 3, 7)
+    gates = HalfspaceGates(normals, np.zeros((1, 3)))
+    limit = ended(gates.design(X), Y, NuclearNorm(8))
+    assert limit.value == pytest.approx(6.8291683, rel=1e-5)
+    sizes = np.linalg.svd(limit.coefficients.reshape(8, 7), compute_uv=False)
+    np.testing.assert_allclose(sizes, (4.2234, 1.9981, 0.6077, 0, 0, 0, 0), atol=2e-4)
+
+
+def test_units_twice_over_change_nothing():
+    double = HalfspaceGates(np.tile(GATES.normals, (2, 1, 1)), np.tile(GATES.thresholds, (2, 1)))
+    assert ended(double.design(X), Y, GroupNorm()).value == pytest.approx(2.97485384, rel=1e-6)
+
+
+def test_without_a_unit_that_started_at_zero():
+    kept = np.delete(np.arange(6), 4)
+    gates = HalfspaceGates(GATES.normals[kept], GATES.thresholds[kept])
+    assert ended(gates.design(X), Y, GroupNorm()).value == pytest.approx(4.53420086, rel=1e-6)
+
+
+def test_groups_mixed_up_between_units_are_another_problem():
+    """The published grouping: contexts of different units in one group."""
+    matrix = D1.dense().matrix.reshape(24, 6, 2, 7)
+    mixed = matrix.reshape(24, 12, 7).reshape(24, 2, 6, 7).swapaxes(1, 2).reshape(24, -1)
+    limit = ended(DenseDesign(mixed, D1.blocks), Y, GroupNorm())
+    assert limit.value == pytest.approx(3.323620, rel=1e-5)
+    back = limit.coefficients.reshape(6, 2, 7).swapaxes(0, 1).reshape(6, 2, 7)
+    assert GroupNorm().value(D1, back.ravel()) == pytest.approx(3.502096, rel=1e-4)
+    # On random numbers the two can hardly be told apart.
+    draw = np.random.RandomState(1).randn(785, 3, 4)
+    assert np.sqrt((draw**2).sum(axis=(0, 2))).sum() == pytest.approx(168.40712, abs=1e-4)
+
+
+def test_the_function_space_norm_is_the_sum_over_all_joint_contexts():
+    stream = np.random.RandomState(1)
+    stream.randn(785, 3, 4)
+    weights = stream.randn(3, 2, 4)
+    design = GatedDesign(np.ones((1, 4)), np.zeros((1, 3), dtype=int), 2)
+    total = sum(
+        float(np.sum(sum(weights[h, c] for h, c in enumerate(joint)) ** 2))
+        for joint in product(range(2), repeat=3)
+    )
+    assert 2 * FunctionSpaceL2().value(design, weights.ravel()) == pytest.approx(total, rel=1e-12)
+    assert total == pytest.approx(52.1328, abs=1e-4)
+
+
+def test_free_intercept_and_none():
+    stream = np.random.RandomState(0)
+    inputs = stream.randn(500, 100)
+    labels = np.sign(inputs @ stream.randn(100))
+    for intercept, told in (("none", 35.104075), ("free", 34.717456)):
+        limit = least_cost(inputs, labels, Quadratic(), Margin(), intercept=intercept)
+        assert 2 * limit.value == pytest.approx(told, rel=1e-5)
+
+
+@pytest.mark.parametrize("fit", ["margin", "equal"])
+@pytest.mark.parametrize("seed", range(3))
+def test_norms_of_matrices_equal_clarabel(fit, seed):
+    rng = np.random.default_rng(seed)
+    inputs, contexts = rng.normal(size=(14, 5)), rng.integers(0, 3, size=(14, 2))
+    design = GatedDesign(inputs, contexts, 3)
+    matrix = design.dense().matrix
+    blocks = [cp.Variable((3, 5)) for _ in range(2)]
+    flat = cp.hstack([cp.reshape(each, (15,), order="C") for each in blocks])
+    if fit == "margin":
+        targets = np.sign(rng.normal(size=14))
+        given, asked = Margin(), [cp.multiply(targets, matrix @ flat) >= 1]
+    else:
+        targets = rng.normal(size=14)
+        given, asked = Equal(), [matrix @ flat == targets]
+    for cost, norm in (
+        (NuclearNorm(3), sum(cp.normNuc(each) for each in blocks)),
+        (GroupNorm(), sum(cp.norm(each, "fro") for each in blocks)),
+    ):
+        limit = least_cost(design, targets, cost, given, intercept="none")
+        best = cp.Problem(cp.Minimize(norm), asked).solve(
+            solver=cp.CLARABEL, tol_gap_abs=1e-10, tol_gap_rel=1e-10, tol_feas=1e-10
+        )
+        assert limit.outcome is Outcome.SOLVED
+        # Matrices are solved to some 1e-8, where their scaling is rounding.
+        assert limit.value == pytest.approx(best, rel=2e-7)
+
+
+def test_bounds_of_matrices_against_differences():
+    """Central differences, whose error is their step squared, 1e-10."""
+    rng = np.random.default_rng(3)
+    design = GatedDesign(rng.normal(size=(6, 4)), rng.integers(0, 3, size=(6, 2)), 3)
+    cost, v, step = NuclearNorm(3), 0.05 * rng.normal(size=6), 1e-5
+    here = cost.dual(design, v).bounds
+    roots = rng.normal(size=(2, 2, 3, 3))
+    prices, scalings = roots @ roots.swapaxes(-1, -2)
+
+    def at(v):
+        return cost.dual(design, v).bounds
+
+    moves = np.array([here.moved(e) for e in np.eye(6)])
+    for i, e in enumerate(np.eye(6)):
+        up, down = at(v + step * e), at(v - step * e)
+        slope = -np.sum(prices * (up.room - down.room)) / (2 * step)
+        assert abs(slope - here.outputs(prices)[i]) < 1e-7
+        assert np.abs((up.room - down.room) / (2 * step) - moves[i]).max() < 1e-7
+        bend = (up.outputs(prices) - down.outputs(prices)) / (2 * step)
+        turned = np.einsum("gab,gbc,jgcd,gda->j", moves[i], scalings, moves, scalings)
+        assert np.abs(bend + turned - here.curvature(prices, scalings)[i]).max() < 1e-6
+    way = rng.normal(size=6)
+    edge = at(v + here.reach(way) * way).room
+    assert abs(np.linalg.eigvalsh(edge).min()) < 1e-12
+    assert cost.dual(design, v + 0.99 * here.reach(way) * way).value == 0.0
+    assert np.isinf(cost.dual(design, v + 1.01 * here.reach(way) * way).value)
+
+
+@given(st.integers(0, 10_000))
+@settings(max_examples=15, deadline=None)
+def test_invariants(seed):
+    inputs, labels, gates = drawn(seed, 14, 4, 4, 1)
+    design, rng = gates.design(inputs), np.random.default_rng(seed)
+    limit = least_cost(design, labels, GroupNorm(), Margin(), intercept="none")
+    if limit.outcome is not Outcome.SOLVED:
+        assert limit.outcome is Outcome.INFEASIBLE
+        return
+    order = rng.permutation(4)
+    turned = HalfspaceGates(gates.normals[order], gates.thresholds[order])
+    assert ended(turned.design(inputs), labels, GroupNorm()).value == pytest.approx(limit.value)
+    # Thresholds are 0: larger inputs are in the same contexts.
+    larger = ended(gates.design(3 * inputs), labels, GroupNorm())
+    assert 3 * larger.value == pytest.approx(limit.value)
+    fewer = ended(gates.design(inputs[:10]), labels[:10], GroupNorm())
+    assert fewer.value <= limit.value * (1 + 1e-8)
+    square = np.sqrt(2 * ended(design, labels, Quadratic()).value)
+    assert square <= limit.value * (1 + 1e-8)
+    assert limit.value <= 2 * square * (1 + 1e-8)
+    joint = JointGates.of(gates, inputs).design(inputs)
+    apart = ended(joint, labels, Quadratic()).value
+    assert apart <= ended(design, labels, FunctionSpaceL2()).value * (1 + 1e-8)
+
+
+@pytest.mark.parametrize(
+    ("call", "sentence"),
+    [
+        (
+            lambda: NuclearNorm(4).value(D1, np.zeros(84)),
+            "blocks are matrices of 4 rows, all of one size; got blocks of 14 columns; pass rows "
+            "that divide their size",
+        ),
+        (
+            lambda: NuclearNorm(0),
+            "rows is a whole number of at least 1; got 0; pass the number of contexts of the "
+            "readout",
+        ),
+        (
+            lambda: FunctionSpaceL2().kernel(DenseDesign(np.eye(2))),
+            "the function-space norm is of gated units; got DenseDesign; pass gates.design(inputs)",
+        ),
+        (
+            lambda: FunctionSpaceL2().kernel(ReLUGates(GATES.normals[:, 0]).design(X)),
+            "every unit has a context for every input; got units that are off; use half-space "
+            "gates, or GroupNorm",
+        ),
+        (
+            lambda: FunctionSpaceL2().kernel(
+                HalfspaceGates.random(7, n_units=300, n_hyperplanes=4).design(X)
+            ),
+            "there are at most 2^1000 joint contexts; got 2^1200; take fewer units; Quadratic() "
+            "is the norm of their weights",
+        ),
+    ],
+)
+def test_sentences(call, sentence):
+    with pytest.raises(InputError) as raised:
+        call()
+    assert str(raised.value) == sentence
