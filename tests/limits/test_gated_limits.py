@@ -19,6 +19,7 @@ from partwhole.limits import (
     NuclearNorm,
     Outcome,
     Quadratic,
+    gated_limit,
     least_cost,
 )
 
@@ -232,6 +233,62 @@ def test_invariants(seed):
     joint = JointGates.of(gates, inputs).design(inputs)
     apart = ended(joint, labels, Quadratic()).value
     assert apart <= ended(design, labels, FunctionSpaceL2()).value * (1 + 1e-8)
+
+
+def test_a_limit_tells_its_certificate():
+    found = gated_limit(GATES, X, Y)
+    assert found.outcome is Outcome.SOLVED
+    np.testing.assert_allclose(found.unit_norms, norms(found.limit, 6), rtol=1e-12)
+    assert found.active.tolist() == [0, 1, 4, 5]
+    assert len(found.support) == 11
+    np.testing.assert_allclose(found.pulls[found.active], 1.0, atol=1e-6)
+    assert found.pulls.max() < 1 + 1e-6
+    assert found.occupied.sum(axis=1).tolist() == [24] * 6
+    assert (Y * found.predict(X)).min() == pytest.approx(1.0, abs=1e-8)
+    # Weights are sums of the support's inputs, in the units that are pulled by 1.
+    table = found.to_frame()
+    assert table["active"].tolist() == [True, True, False, False, True, True]
+    assert table["occupied_contexts"].tolist() == [2] * 6
+    assert found.describe().splitlines()[1] == (
+        "11 of 24 inputs hold the margin; 4 of 6 units take part."
+    )
+
+
+def test_unseen_contexts_answer_zero_and_are_counted():
+    rng = np.random.default_rng(5)
+    others = rng.normal(size=(60, 7))
+    joint = JointGates.of(GATES, X)
+    alone = gated_limit(joint, X, Y, Quadratic())
+    unseen = joint.contexts(others)[:, 0] < 0
+    assert unseen.any()
+    assert (alone.predict(others)[unseen] == 0).all()
+    fine = HalfspaceGates.random(7, n_units=2, n_hyperplanes=5, seed=3)
+    found = gated_limit(fine, X, Y)
+    known = [np.isin(fine.contexts(others)[:, h], fine.contexts(X)[:, h]) for h in range(2)]
+    np.testing.assert_allclose(found.seen(others), np.mean(known, axis=0))
+    assert (found.predict(others)[found.seen(others) == 0] == 0).all()
+    assert f"{int((found.occupied == 0).sum())} of 64 contexts have no" in found.describe()
+
+
+def test_what_cannot_be_separated_is_an_outcome():
+    inputs = np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
+    gates = HalfspaceGates.random(2, n_units=3)
+    for cost in (GroupNorm(), Quadratic(), NuclearNorm(2), FunctionSpaceL2()):
+        found = gated_limit(gates, inputs, np.array([1.0, -1.0, 1.0]), cost)
+        assert found.outcome is Outcome.INFEASIBLE
+        assert "no such network separates the 3 inputs" in found.describe()
+        assert np.isnan(found.predict(inputs)).all()
+
+
+@pytest.mark.parametrize(
+    ("labels", "got"), [([0.0, 1.0], "0, 1"), ([1.0, 1.0], "1"), ([1.0, 2.0], "1, 2")]
+)
+def test_labels_are_two_classes(labels, got):
+    with pytest.raises(InputError) as raised:
+        gated_limit(HalfspaceGates.random(2, n_units=1), np.eye(2), np.array(labels))
+    assert str(raised.value) == (
+        f"labels are two classes, -1 and +1; got {got}; recode labels 0 and 1 as 2 y - 1"
+    )
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,8 @@ from partwhole.limits.finetuning import linear_probing as linear_probing
 from partwhole.limits.fits import Equal as Equal
 from partwhole.limits.fits import Margin as Margin
 from partwhole.limits.fits import Tube as Tube
+from partwhole.limits.gated import GatedLimit as GatedLimit
+from partwhole.limits.gated import gated_limit as gated_limit
 from partwhole.limits.kernel_machines import TaskLimit as TaskLimit
 from partwhole.limits.kernel_machines import epsilon_svr as epsilon_svr
 from partwhole.limits.kernel_machines import interpolate as interpolate
@@ -66,6 +68,7 @@ __all__ = [
     "DualTerm",
     "Equal",
     "FunctionSpaceL2",
+    "GatedLimit",
     "GroupNorm",
     "HyperbolicEntropy",
     "L1Norm",
@@ -86,6 +89,7 @@ __all__ = [
     "epsilon_svr",
     "finetuning_penalty",
     "finetuning_price",
+    "gated_limit",
     "hyperbolic_entropy",
     "hyperbolic_price",
     "interpolate",
