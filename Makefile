@@ -13,6 +13,9 @@ PYTEST := $(BIN)/python -m pytest
 report: $(CORE)
 	$(BIN)/partwhole report --workers 2
 
+# Test processes that each do linear algebra on every core wait for one another.
+test test-all test-browser: export OMP_NUM_THREADS = 1
+
 test: $(TEST)
 	$(PYTEST)
 

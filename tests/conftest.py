@@ -7,6 +7,8 @@ import os
 # Read when JAX is imported, so that tests which do without it never import it.
 os.environ["JAX_NUMPY_DTYPE_PROMOTION"] = "strict"
 os.environ["JAX_NUMPY_RANK_PROMOTION"] = "raise"
+# Test processes that each do linear algebra on every core wait for one another.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 from hypothesis import HealthCheck, settings
 

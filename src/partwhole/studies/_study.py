@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor, as_completed
@@ -22,6 +23,7 @@ import xarray as xr
 
 from partwhole import __version__, store
 from partwhole._checks import require
+from partwhole._threads import cores
 from partwhole.studies._claim import Claim
 
 Config = dict[str, Any]
@@ -248,9 +250,21 @@ def run(
 
 
 def spawned(workers: int) -> ProcessPoolExecutor:
-    """Return an executor of spawned (never forked) processes."""
+    """Return an executor of spawned (never forked) processes, which share the cores."""
     require(workers >= 1, "the number of workers is at least 1", workers, "ask for one or more")
-    return ProcessPoolExecutor(workers, mp_context=get_context("spawn"))
+    share = max(1, cores() // workers)
+    return ProcessPoolExecutor(
+        workers, mp_context=get_context("spawn"), initializer=_use_threads, initargs=(share,)
+    )
+
+
+def _use_threads(most: int) -> None:
+    """Bound the threads of linear algebra: processes that each use every core take far longer."""
+    from threadpoolctl import threadpool_limits
+
+    # Read by libraries that are loaded later; the limit is for those that are here.
+    os.environ["OMP_NUM_THREADS"] = str(most)
+    threadpool_limits(most)
 
 
 def _root(root: Path | None) -> Path:
