@@ -7,6 +7,7 @@ their limit, up to the inputs' condition (2.7) and the published digits (5e-7).
 from __future__ import annotations
 
 import re
+from inspect import unwrap
 
 import numpy as np
 import pytest
@@ -319,6 +320,7 @@ def test_order_of_samples_and_features_does_not_matter_and_inputs_stay():
             "DiagonalWeights.constant(d, 0.001), say; from weights of zero nothing is learned",
         ),
         ({"max_time": 0.0}, "max_time is above 0; got 0"),
+        ({"max_time": "x"}, "max_time is above 0; got 'x'; leave its default"),
         ({"max_steps": 0}, "max_steps is a whole number of at least 1"),
         (
             {"weights": DiagonalWeights.constant(9, 1.0, n_tasks=2)},
@@ -336,4 +338,4 @@ def test_what_is_refused(change, text):
     weights, x, y = drawn(0)
     given = {"weights": weights, "inputs": x, "targets": y, "times": np.array([0.0, 1.0])}
     with pytest.raises(InputError, match=re.escape(text)):
-        diagonal_flow(**(given | change))
+        unwrap(diagonal_flow)(**(given | change))

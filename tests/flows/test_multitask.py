@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from inspect import unwrap
 
 import cvxpy as cp
 import numpy as np
@@ -12,7 +13,9 @@ from scipy.integrate import solve_ivp
 from scipy.optimize import minimize
 
 from partwhole._checks import InputError
+from partwhole.flows import multitask
 from partwhole.flows._follow import Ending
+from partwhole.flows._stabilised import stabilised_steps
 from partwhole.flows.diagonal import diagonal_flow
 from partwhole.flows.diagonal_path import conserved
 from partwhole.flows.multitask import multitask_flow
@@ -222,6 +225,33 @@ def test_a_loss_that_is_not_reached_is_told():
         assert multitask_flow(wild, tasks, np.array([1.0])).outcome is Ending.STUCK
 
 
+@pytest.mark.parametrize("bound", [50, 2000])
+def test_work_is_bounded_by_gradients(bound, monkeypatch):
+    """Steps of a stiff flow take up to 400 each, so that few of them may take long."""
+    calls = 0
+
+    def counted(velocity, *given, **options):
+        def one(state):
+            nonlocal calls
+            calls += 1
+            return velocity(state)
+
+        return stabilised_steps(one, *given, **options)
+
+    monkeypatch.setattr(multitask, "stabilised_steps", counted)
+    task = QuadraticLoss.from_population(np.array([1e4, 1.0, 0.0]))
+    start = DiagonalWeights.constant(3, 1e-3, n_tasks=1)
+    path = multitask_flow(start, [task], shares=(1.0,), until=1e-20, max_gradients=bound)
+    assert path.outcome is Ending.MAX_GRADIENTS
+    assert "ran out of gradient evaluations" in path.summary
+    assert path.times[-1] > 0
+    # One step more, with its look at the fastest rate.
+    assert bound <= calls < bound + 450
+    # How far it got is on the path that is taken without a bound.
+    free = multitask_flow(start, [task], path.times, shares=(1.0,))
+    np.testing.assert_allclose(path.coefficients, free.coefficients, rtol=1e-9)
+
+
 @pytest.mark.parametrize(
     ("change", "text"),
     [
@@ -232,6 +262,17 @@ def test_a_loss_that_is_not_reached_is_told():
         ),
         ({"shares": (1.0,)}, "shares are 2 finite numbers above 0, one for each task; got 1"),
         ({"shares": (1.0, 0.0)}, "shares are 2 finite numbers above 0"),
+        (
+            {"shares": ("x", 0)},
+            "above 0, one for each task; got 'x', 0; pass the",
+        ),
+        ({"max_time": "x"}, "max_time is above 0; got 'x'; leave its default"),
+        ({"max_gradients": 0}, "max_gradients is a whole number of at least 1; got 0; leave its"),
+        (
+            {"tasks": [np.ones((3, 6)), np.ones((2, 6))]},
+            "a task is a QuadraticLoss or a pair of inputs and targets; got shape (3, 6);",
+        ),
+        ({"tasks": [1.0, 2.0]}, "or a pair of inputs and targets; got float; pass tasks=[("),
         (
             {"tasks": [QuadraticLoss.from_population(np.ones(6)), drawn(0)[1][1]]},
             "a population has no number; got 1 of 2 tasks given by their population; pass shares=",
@@ -251,4 +292,4 @@ def test_what_is_refused(change, text):
     weights, tasks = drawn(0)
     given = {"weights": weights, "tasks": tasks, "times": np.array([0.0, 1.0])}
     with pytest.raises(InputError, match=re.escape(text)):
-        multitask_flow(**(given | change))
+        unwrap(multitask_flow)(**(given | change))

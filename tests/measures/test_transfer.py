@@ -126,3 +126,12 @@ def test_errors_of_pairs_and_levels():
     for wrong in (0.0, 1.0, 95):
         with pytest.raises(InputError, match=f"confidence is between 0 and 1; got {wrong}; use 0"):
             negative_transfer(np.ones(3), np.ones(3), confidence=wrong)
+
+
+@pytest.mark.parametrize("given", [["a", "b"], [[1.0], [1.0, 2.0]]])
+def test_losses_are_numbers(given):
+    with pytest.raises(InputError) as caught:
+        negative_transfer.__wrapped__(given, [1.0, 1.0])
+    assert str(caught.value) == (
+        "losses are one number for each seed; got other things; pass two arrays of floats"
+    )

@@ -218,7 +218,7 @@ def test_a_solve_that_stops_early_is_told(monkeypatch):
         ),
         (
             lambda: curve(1.0).samples_needed(0.0),
-            "an error to reach is above 0; got 0.0; pass 0.01, say",
+            "an error to reach is a finite number above 0; got 0.0; pass 0.01, say",
         ),
         (
             lambda: quietly(SMALL, [10], methods=["single-task"]).samples_needed(0.1),

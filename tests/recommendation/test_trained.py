@@ -113,6 +113,45 @@ def test_pretraining_that_did_not_end_is_named():
     assert short.describe().splitlines()[-1] == "pretraining not fitted for 2 of 2 seeds"
 
 
+@pytest.mark.parametrize("scale", [2.0**-10, 2.0**10])
+@pytest.mark.parametrize("pretraining", ["perfect", "trained"])
+def test_units_of_the_targets_change_nothing(scale, pretraining):
+    """Gradient flow of targets times s is s times as fast, from weights times the root of s."""
+    options = {"rescalings": [1], "n_aux": 80, "seeds": [0, 1], "progress": False}
+    runs = []
+    for s in (1.0, scale):
+        size = s / np.sqrt(6)
+        task = SparseTeachers(60, 6, 6, 4, main_scale=size, aux_scale=size)
+        start = 0.01 * np.sqrt(s)
+        told = predict_losses(task, [8], init_scale=start, readout_scale=start, **options)
+        runs.append(train_beside(told, pretraining=pretraining, max_steps=20_000, progress=False))
+    one, other = runs
+    # Powers of two: what differs is the rounding of single precision, over some thousand steps.
+    np.testing.assert_allclose(other.final / scale**2, one.final, rtol=1e-3)
+    np.testing.assert_array_equal(other.fitted, one.fitted)
+    assert 0 < one.fitted.mean() < 1
+    if one.pretrained is not None:
+        np.testing.assert_array_equal(other.pretrained, one.pretrained)
+
+
+def test_small_targets_of_which_nothing_was_learned_are_not_fitted():
+    task = SparseTeachers(60, 6, 6, 4, main_scale=1e-6, aux_scale=1e-6)
+    told = predict_losses(task, [8], rescalings=[1], n_aux=80, seeds=[0, 1], progress=False)
+    for kind in ("perfect", "trained"):
+        trained = train_beside(told, pretraining=kind, max_steps=2, progress=False)
+        assert not trained.fitted.any()
+        assert trained.pretrained is None or not trained.pretrained.any()
+
+
+@pytest.mark.parametrize("name", ["learning_rate", "threshold"])
+def test_numbers_of_training(told, name):
+    with pytest.raises(InputError) as raised:
+        unwrap(train_beside)(told, **{name: "x"})
+    assert str(raised.value) == (
+        f"{name} is a finite number of at least 0; got 'x'; leave its default"
+    )
+
+
 def test_unknown_pretraining(told):
     with pytest.raises(InputError) as raised:
         unwrap(train_beside)(told, pretraining="none")

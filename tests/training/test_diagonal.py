@@ -418,7 +418,10 @@ GOOD = {
         ({"train": "hidden"}, 'train is "all" or "readout"; got \'hidden\'; choose one of them'),
         ({"precision": "half"}, 'precision is "float32" or "float64"; got \'half\'; choose'),
         ({"batch": 0, "seeds": [0, 1]}, "batch is a whole number of at least 1; got 0; leave it"),
-        ({"batch": 2}, "training in batches takes a seed for each of 2 runs; got None|got ()"),
+        (
+            {"batch": 2},
+            "takes a seed for each of 2 runs; got none; pass seeds=range\\(2\\)",
+        ),
         ({"batch": 2, "seeds": [0]}, "takes a seed for each of 2 runs; got 1; pass seeds=range"),
         ({"seeds": [0, 1]}, "seeds decide batches; got seeds without batch; leave them out"),
         ({"restarts": -1}, "restarts is a whole number of at least 0; got -1; pass 3, say"),

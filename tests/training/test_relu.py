@@ -347,6 +347,26 @@ def test_bad_training_is_refused(change, message):
         train(**{**GOOD, **change})
 
 
+def test_a_penalty_at_the_edge_of_its_grid_is_told():
+    each, networks = problem(2, 12, n_test=20), start(2)
+    x, y = map(each, ("inputs", "targets"))
+    wide = relu_probing(networks, x, y, ridges=np.logspace(-12, 6, 60))
+    inner = int(np.flatnonzero(wide.ridges == wide.chosen_ridge[0])[0])
+    assert 0 < inner < 59
+    assert not wide.at_edge[0]
+    assert wide.messages[0] == ""
+    for kept, side in ((wide.ridges[inner:][::-1], "least"), (wide.ridges[: inner + 1], "largest")):
+        found = relu_probing(networks, x, y, ridges=kept)
+        assert found.at_edge[0]
+        assert found.to_frame().at_edge[0]
+        assert found.messages[0] == (
+            f"the penalty chosen, {wide.chosen_ridge[0]:.3g}, is the {side} of those given; pass "
+            "ridges that go on beyond it, or inputs and targets of order 1"
+        )
+    alone = relu_probing(networks, x, y, ridges=[1.0])
+    assert not alone.at_edge.any()
+
+
 def test_bad_tasks_and_probing_are_refused():
     train, probe = unwrap(train_relu_multitask), unwrap(relu_probing)
     x, y = GOOD["inputs"], GOOD["targets"]

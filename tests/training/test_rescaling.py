@@ -139,6 +139,55 @@ def test_finetuning_starts_from_rescaled_units_and_a_small_new_readout():
     np.testing.assert_array_equal(alone.weights[1][0], found.weights[1][1])
 
 
+@pytest.mark.parametrize("c", [np.array(0.5), np.float32(0.5), jnp.asarray(0.5)])
+def test_c_may_be_an_array_without_axes(c):
+    free: Callable = unwrap(rescale_after_pretraining)
+    found = free([np.array([3.0]), np.array([5.0])], c)
+    assert [each.tolist() for each in found] == [[1.5], [5.0]]
+
+
+@pytest.mark.parametrize("kind", [np.ones, jnp.ones])
+@pytest.mark.parametrize(
+    ("options", "dtype", "message"),
+    [
+        (
+            {"c": 1e300},
+            "float32",
+            "float32; got infinity in a.0, with c = 1e\\+300; pass one nearer",
+        ),
+        (
+            {"c": 1e-60},
+            "float32",
+            "float32; got 0 alone in a.0, with c = 1e-60; pass one nearer to 1",
+        ),
+        ({"c": 1e6}, "float16", "float16; got infinity in a.0, with c = 1e\\+06; pass"),
+        (
+            {"c": 1e-9},
+            "float16",
+            "float16; got 0 alone in a.0, with c = 1e-09; pass one nearer to 1",
+        ),
+        (
+            {"c": 1, "readout": ("reset", 1e6)},
+            "float16",
+            "float16; got infinity in a.1, with gamma = 1e\\+06; pass another gamma, or weights of",
+        ),
+        (
+            {"c": 1, "readout": ("reset", 1e-60), "seed": 1},
+            "float32",
+            "float32; got 0 alone in a.1, with gamma = 1e-60; pass another gamma",
+        ),
+    ],
+)
+def test_weights_beyond_their_precision_are_refused(kind, options, dtype, message):
+    layers = {"a": [kind(2, dtype=dtype), kind(3, dtype=dtype)]}
+    with pytest.raises(InputError, match=f"weights are numbers in their precision, {message}"):
+        rescale_after_pretraining(layers, **options)
+    # What is 0 already stays so, and a readout may be set to 0.
+    nothing = {"a": [0 * layers["a"][0], layers["a"][1]]}
+    found = rescale_after_pretraining(nothing, 0.5, readout=("reset", 0.0))
+    assert not np.asarray(found["a"][1]).any()
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import Enum
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -29,6 +31,11 @@ class Ending(Enum):
         "ran out of steps, and the path ends where it did; raise max_steps, loosen rtol, or ask "
         "for an earlier time or a larger loss"
     )
+    MAX_GRADIENTS = (
+        "ran out of gradient evaluations, and the path ends where it did; raise max_gradients, "
+        "loosen rtol, bring the targets of all tasks to one size, or ask for an earlier time or a "
+        "larger loss"
+    )
     STUCK = (
         "the step size fell to nothing, and the path ends where it did; loosen rtol and atol, or "
         "rescale inputs and targets to order 1"
@@ -37,12 +44,16 @@ class Ending(Enum):
 
 @dataclass(frozen=True)
 class Step:
-    """Hold one step of an integrator, and how to reach a time within it."""
+    """Hold one step of an integrator, and how to reach a time within it.
+
+    `gradients` counts those evaluated up to its end, where that is counted.
+    """
 
     start: float
     end: float
     state: State
     within: Callable[[float], State]
+    gradients: int = 0
 
     def at(self, time: float) -> State:
         """Return the state at a time from the start to the end of this step."""
@@ -57,15 +68,17 @@ class Stops:
     until: float | None
     last: float
     max_steps: int
+    max_gradients: int | None = None
 
     @classmethod
     def checked(
         cls,
         times: Float[np.ndarray, " T"] | None,
         until: Real | None,
-        max_time: Real,
+        max_time: Any,
         max_steps: int,
         floor: float,
+        max_gradients: int | None = None,
     ) -> Stops:
         """Check them at the door; `floor` is the least loss that there can be."""
         require(
@@ -75,7 +88,15 @@ class Stops:
             "pass times=np.linspace(0, 100, 50) or until=1e-12, say",
         )
         whole("max_steps", max_steps, 1, "leave its default")
-        require(max_time > 0, "max_time is above 0", f"{max_time:g}", "leave its default")
+        if max_gradients is not None:
+            whole("max_gradients", max_gradients, 1, "leave its default")
+        is_number = isinstance(max_time, numbers.Real)
+        require(
+            is_number and float(max_time) > 0,
+            "max_time is above 0",
+            f"{max_time:g}" if is_number else repr(max_time),
+            "leave its default",
+        )
         if until is not None:
             require(
                 is_finite(until) and until > floor,
@@ -88,7 +109,7 @@ class Stops:
         asked = np.zeros(1) if times is None else grid(times)
         last = float(max_time) if times is None else min(float(asked[-1]), float(max_time))
         level = None if until is None else float(until)
-        return cls(asked[asked <= last], level, last, int(max_steps))
+        return cls(asked[asked <= last], level, last, int(max_steps), max_gradients)
 
 
 def follow(
@@ -119,6 +140,8 @@ def follow(
         if ending is Ending.FITTED:
             now = _crossing(step, now, stops.until or 0.0, loss)
         record(step, now)
+        if ending is None and stops.max_gradients and step.gradients >= stops.max_gradients:
+            ending = Ending.MAX_GRADIENTS
     if not kept or kept[-1][0] < now:
         kept.append((now, step.at(now)))
     times, states = zip(*kept, strict=True)

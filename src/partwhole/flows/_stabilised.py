@@ -33,11 +33,12 @@ def stabilised_steps(
     """Yield the accepted steps of a gradient flow from time 0, without end.
 
     Tolerances are relative and absolute, on the error of a step. It ends only where the step
-    size has fallen to nothing.
+    size has fallen to nothing. Each step tells how many gradients were evaluated up to its end.
     """
+    gradient = _Counted(velocity)
     now, time = start, 0.0
-    slope = velocity(now)
-    fastest = _FastestRate(velocity, now.shape)
+    slope = gradient(now)
+    fastest = _FastestRate(gradient, now.shape)
     rate = fastest.at(now, slope)
     step = 0.1 / max(rate, 1e-300)
     age = 0
@@ -46,8 +47,8 @@ def stabilised_steps(
             rate, age = fastest.at(now, slope), 0
         step = min(step, 0.65 * (MAX_STAGES**2 - 1) / rate)
         with np.errstate(over="ignore", invalid="ignore"):
-            reached = _advance(velocity, now, slope, step, rate)
-            slope_there = velocity(reached)
+            reached = _advance(gradient, now, slope, step, rate)
+            slope_there = gradient(reached)
             gap = 0.8 * (now - reached) + 0.4 * step * (slope + slope_there)
             size = atol + rtol * np.maximum(np.abs(now), np.abs(reached))
             error = float(np.sqrt(np.mean((gap / size) ** 2)))
@@ -55,10 +56,22 @@ def stabilised_steps(
             step *= max(0.1, 0.8 * error ** (-1 / 3)) if np.isfinite(error) else 0.1
             age = RENEW
             continue
-        yield Step(time, time + step, reached, _within(velocity, now, slope, time, rate))
+        within = _within(velocity, now, slope, time, rate)
+        yield Step(time, time + step, reached, within, gradient.calls)
         now, slope, time = reached, slope_there, time + step
         step *= min(5.0, 0.8 * max(error, 1e-12) ** (-1 / 3))
         age += 1
+
+
+class _Counted:
+    """Count how often a velocity is evaluated."""
+
+    def __init__(self, velocity: Velocity) -> None:
+        self.velocity, self.calls = velocity, 0
+
+    def __call__(self, state: State) -> State:
+        self.calls += 1
+        return self.velocity(state)
 
 
 def _within(

@@ -3,6 +3,7 @@ r"""Gradient flow of a diagonal linear network that learns several tasks with on
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -30,6 +31,7 @@ def multitask_flow(
     rtol: Real = 1e-7,
     atol: Real = 1e-10,
     max_steps: int = 10_000,
+    max_gradients: int = 1_000_000,
 ) -> DiagonalPath:
     r"""Integrate gradient flow of a diagonal network with one readout for each of k tasks.
 
@@ -57,6 +59,9 @@ def multitask_flow(
         Tolerances on the weights, for each step; `rtol` below 1. Keep `atol` well below the initial
         weights: errors of small weights grow with them.
     max_steps : int, keyword-only, default 10000
+    max_gradients : int, keyword-only, default 1,000,000
+        Evaluations of the gradient, some hundred to a step where the flow is stiff; the flow stops
+        at the first step that ends beyond.
 
     Returns
     -------
@@ -108,7 +113,7 @@ def multitask_flow(
     weigh = _shares(shares, losses)
     require_tolerances(rtol, atol, "leave their defaults, 1e-7 and 1e-10")
     floor = sum(p * each.floor for p, each in zip(weigh, losses, strict=True))
-    stops = Stops.checked(times, until, max_time, max_steps, floor)
+    stops = Stops.checked(times, until, max_time, max_steps, floor, max_gradients)
 
     # One row for each pathway, (w+, v+) and (w-, -v-): both then move alike.
     first = np.stack(
@@ -151,8 +156,16 @@ def multitask_flow(
     return DiagonalPath(found, reached, each @ np.array(weigh), each, ending)
 
 
-def _task(given: QuadraticLoss | Sample) -> QuadraticLoss:
-    return given if isinstance(given, QuadraticLoss) else QuadraticLoss.from_sample(*given)
+def _task(given: Any) -> QuadraticLoss:
+    if isinstance(given, QuadraticLoss):
+        return given
+    require(
+        isinstance(given, tuple | list) and len(given) == 2,
+        "a task is a QuadraticLoss or a pair of inputs and targets",
+        f"shape {np.shape(given)}" if isinstance(given, np.ndarray) else type(given).__name__,
+        "pass tasks=[(inputs_1, targets_1), (inputs_2, targets_2)]",
+    )
+    return QuadraticLoss.from_sample(*given)
 
 
 def _shares(shares: Sequence[Real] | None, losses: list[QuadraticLoss]) -> tuple[float, ...]:
@@ -161,7 +174,7 @@ def _shares(shares: Sequence[Real] | None, losses: list[QuadraticLoss]) -> tuple
     require(
         len(shares) == len(losses) and all(is_finite(p) and p > 0 for p in shares),
         f"shares are {len(losses)} finite numbers above 0, one for each task",
-        ", ".join(f"{p:g}" for p in shares) or "none",
+        ", ".join(f"{p:g}" if is_finite(p) else repr(p) for p in shares) or "none",
         "pass the fraction of samples that each task has, say",
     )
     return tuple(float(p) for p in shares)

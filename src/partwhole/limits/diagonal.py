@@ -147,7 +147,8 @@ class DiagonalWeights(NamedTuple):
         Raises
         ------
         InputError
-            For a rescaling that is not above 0, and a readout scale below 0.
+            For a rescaling that is not above 0 or beyond 1e-60 to 1e60, and a readout scale below
+            0.
         """
         require_rescale(rescale)
         require(
@@ -162,12 +163,18 @@ class DiagonalWeights(NamedTuple):
 
 
 def require_rescale(rescale: Real) -> None:
-    """Refuse a rescaling that forgets what was learned, or turns its sign."""
+    """Refuse a rescaling that forgets what was learned, turns its sign, or has no fourth power."""
     require(
         is_finite(rescale) and rescale > 0,
         "a rescaling is a finite number above 0",
         repr(rescale),
         "take 1 to leave weights as they are; to forget them altogether, train from scratch",
+    )
+    require(
+        1e-60 <= rescale <= 1e60,
+        "a rescaling lies from 1e-60 to 1e60, so that its powers are numbers",
+        repr(rescale),
+        "take 1e-4, say; beyond, what is learned hardly changes",
     )
 
 

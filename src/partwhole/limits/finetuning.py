@@ -3,10 +3,11 @@ r"""Linear probing: where learning ends when only the readout is trained."""
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
-from scipy.linalg import solve_triangular
+from scipy.linalg import qr, solve_triangular
 
 from partwhole._checks import require
 from partwhole._types import Real
@@ -14,6 +15,11 @@ from partwhole.features.design import DenseDesign, as_design
 from partwhole.limits.diagonal import DiagonalWeights
 from partwhole.limits.limit import Limit, Outcome
 
+# Of a feature's largest entry: what arithmetic of a few hundred rows leaves of nothing.
+ROUNDING = 1e-13
+# Of a feature's size: below it, samples leave next to nothing of a feature to each other, and
+# rounding of that counts beside features many decades smaller.
+APART = 1e-3
 FIXED = "the first layer stays as it is"
 
 
@@ -50,6 +56,10 @@ def linear_probing(
 
     .. math:: \beta = \beta(0) + D X^T (X D X^T)^{-1} (y - X \beta(0)) .
 
+    The coefficients keep their digits however small the weights of unlearned features are. The
+    multipliers span the squares of these sizes: from initial weights of 1e-12 on down, double
+    precision can't hold them, and the gap is the rounding of that.
+
     It is the lazy limit of finetuning for every feature at once. Derived here; the protocol is
     Lippl & Lindsey (NeurIPS 2024).
 
@@ -66,8 +76,8 @@ def linear_probing(
     )
     x = features.matrix  # pyright: ignore[reportAttributeAccessIssue]
     wanted = np.asarray(targets, dtype=float)
-    hidden = np.asarray(weights.hidden_plus), np.asarray(weights.hidden_minus)
-    begun = np.asarray(weights.coefficients, dtype=float)
+    weights = DiagonalWeights(*(np.asarray(each, dtype=float) for each in weights))
+    hidden, begun = (weights.hidden_plus, weights.hidden_minus), weights.coefficients
     n, d = x.shape
     require(
         wanted.shape == (n,) and bool(np.isfinite(wanted).all()),
@@ -93,12 +103,14 @@ def linear_probing(
     # In units of the hidden layer the cost is half the squared length.
     scaled, started = x * root, x @ begun
     missing = wanted - started
-    moved, dual = _shortest(scaled, missing)
+    moved, dual = _shortest(x, root, missing)
     size = float(np.abs(wanted).max(initial=0.0) + np.abs(started).max(initial=0.0))
     rest = missing - scaled @ moved
     violation = float(np.abs(rest).max(initial=0.0))
     if violation > 1e-8 * size:
-        nothing = np.full(d, np.nan)
+        nothing, seen = np.full(d, np.nan), x[:, root > 0]
+        rest = missing - seen @ np.linalg.lstsq(seen, missing)[0]
+        violation = float(np.abs(rest).max())
         return Limit(nothing, rest, 0.0, np.inf, np.inf, violation, 1, Outcome.INFEASIBLE, (FIXED,))
     value = 0.5 * float(moved @ moved)
     pulled = scaled.T @ dual
@@ -109,16 +121,77 @@ def linear_probing(
 
 
 def _shortest(
-    rows: Float[np.ndarray, "n d"], targets: Float[np.ndarray, " n"]
+    inputs: Float[np.ndarray, "n d"],
+    sizes: Float[np.ndarray, " d"],
+    targets: Float[np.ndarray, " n"],
 ) -> tuple[Float[np.ndarray, " d"], Float[np.ndarray, " n"]]:
-    """Return the shortest solution and its multipliers, never squaring the rows."""
+    """Return the shortest solution for inputs times sizes, and its multipliers.
+
+    Sizes may lie many decades apart, as those of learned and unlearned features do. Each feature
+    keeps its own digits where the rows are never squared and the largest come first.
+    """
+    # Powers of two, which round nothing.
+    unit = np.exp2(np.ceil(np.log2(np.abs(inputs).max(axis=1, initial=np.finfo(float).tiny))))
+    rows, wanted = inputs / unit[:, None], targets / unit
+    if len(rows) > len(sizes):
+        spanned, rows = np.linalg.qr(rows)
+        moved, dual = _in_few_rows(rows, sizes, wanted @ spanned)
+        return moved, spanned @ dual / unit
+    moved, dual = _in_few_rows(rows, sizes, wanted)
+    return moved, dual / unit
+
+
+def _in_few_rows(
+    rows: Float[np.ndarray, "n d"], sizes: Float[np.ndarray, " d"], targets: Float[np.ndarray, " n"]
+) -> tuple[Float[np.ndarray, " d"], Float[np.ndarray, " n"]]:
     n, d = rows.shape
-    if n <= d:
-        basis, triangle = np.linalg.qr(rows.T)
-        size = np.abs(np.diag(triangle))
-        if size.min(initial=np.inf) > 1e-13 * size.max(initial=0.0):
-            inner = solve_triangular(triangle, targets, trans=1)
-            return basis @ inner, solve_triangular(triangle, inner)
-    inverse = np.linalg.pinv(rows, rcond=1e-14)
-    moved = inverse @ targets
-    return moved, inverse.T @ moved
+    order = np.argsort(-sizes, kind="stable")
+    columns = (rows * sizes)[:, order].T
+    found: Any = qr(columns, mode="economic", pivoting=True)
+    basis, triangle, sample = found
+    if bool((np.abs(np.diag(triangle)) <= APART * sizes[order[:n]]).any()):
+        return _eliminated(rows, sizes, targets)
+    inner = solve_triangular(triangle, targets[sample], trans=1)
+    moved, dual = np.empty(d), np.empty(n)
+    moved[order], dual[sample] = basis @ inner, solve_triangular(triangle, inner)
+    return moved, dual
+
+
+def _eliminated(
+    rows: Float[np.ndarray, "n d"], sizes: Float[np.ndarray, " d"], targets: Float[np.ndarray, " n"]
+) -> tuple[Float[np.ndarray, " d"], Float[np.ndarray, " n"]]:
+    """Return the same where samples depend on each other, by elimination with complete pivoting.
+
+    The rows are then a triangle times pivots, however far apart, times rows of entries up to 1.
+    """
+    n, d = rows.shape
+    floor = ROUNDING * np.abs(rows).max(axis=0, initial=0.0)
+    left, lower = rows.copy(), np.zeros((n, min(n, d)))
+    upper, pivots, chosen = [], [], []
+    while len(pivots) < min(n, d):
+        left[np.abs(left) <= floor] = 0.0
+        at, feature = np.unravel_index(np.argmax(np.abs(left) * sizes), left.shape)
+        pivot = left[at, feature] * sizes[feature]
+        if pivot == 0.0:
+            break
+        row, part = left[at].copy(), left[:, feature] / left[at, feature]
+        upper.append(row * sizes / pivot)
+        lower[:, len(pivots)] = part
+        pivots.append(pivot)
+        chosen.append(at)
+        left -= np.outer(part, row)
+        left[at] = left[:, feature] = 0.0
+    dual = np.zeros(n)
+    if not pivots:
+        return np.zeros(d), dual
+    size, triangle = np.array(pivots), lower[chosen, : len(pivots)]
+    inner = solve_triangular(triangle, targets[chosen], lower=True, unit_diagonal=True) / size
+    # The smallest first: where their rows hold nothing of large features, the basis doesn't either.
+    order = np.argsort(sizes, kind="stable")
+    basis, short = np.linalg.qr(np.array(upper[::-1])[:, order].T)
+    inner = solve_triangular(short, inner[::-1], trans=1)
+    moved = np.empty(d)
+    moved[order] = basis @ inner
+    inner = solve_triangular(short, inner)[::-1] / size
+    dual[chosen] = solve_triangular(triangle, inner, trans=1, lower=True, unit_diagonal=True)
+    return moved, dual

@@ -33,7 +33,8 @@ def least_costs(
     Parameters
     ----------
     designs : sequence of Design or float arrays, shapes (n, p)
-        The features of each problem, of any sizes; a single one serves all problems.
+        The features of each problem, of any sizes; a single one, also as a table or nested lists,
+        serves all problems.
     targets : sequence of float arrays, shapes (n,)
         A single one serves all problems too.
     costs : Cost or sequence of Cost
@@ -96,5 +97,22 @@ def least_costs(
 
 def _listed(given: Any, axes: int) -> list[Any]:
     """Return several problems' parts as a list, and a single one's in a list."""
-    alone = isinstance(given, np.ndarray) and given.ndim == axes
-    return [given] if alone or isinstance(given, Design) else list(given)
+    if _axes(given) == axes:
+        return [_array(given)]
+    try:
+        return [_array(each) for each in given]
+    except TypeError:
+        return []
+
+
+def _array(given: Any) -> Any:
+    return given if isinstance(given, Design | Cost | np.ndarray) else np.asarray(given)
+
+
+def _axes(given: Any) -> int:
+    """Count axes, of nested lists by their first entries."""
+    if isinstance(given, Design):
+        return 2
+    if isinstance(given, list | tuple):
+        return 1 + (_axes(given[0]) if given else 0)
+    return int(getattr(given, "ndim", 0))

@@ -10,7 +10,7 @@ from jaxtyping import Float
 from scipy.special import stdtrit
 from scipy.stats import binomtest
 
-from partwhole._checks import is_finite, require
+from partwhole._checks import InputError, is_finite, require
 from partwhole._types import Real
 
 if TYPE_CHECKING:
@@ -100,7 +100,11 @@ def negative_transfer(
     >>> round(found.ratio, 3), round(found.share, 3), round(found.share_low, 3)
     (1.533, 0.667, 0.208)
     """
-    y, single = (np.asarray(each, dtype=float) for each in (loss, single_task_loss))
+    try:
+        y, single = (np.asarray(each, dtype=float) for each in (loss, single_task_loss))
+    except (TypeError, ValueError):
+        rule, remedy = "losses are one number for each seed", "pass two arrays of floats"
+        raise InputError(f"{rule}; got other things; {remedy}") from None
     require(
         y.ndim == 1 and y.shape == single.shape,
         "losses are paired, one of each for every seed",

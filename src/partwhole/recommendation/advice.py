@@ -34,8 +34,11 @@ class Recommendation:
 
     @property
     def ranking(self) -> tuple[Method, ...]:
-        """Return the methods from the least mean loss to the largest, unknown ones last."""
-        order = np.argsort(self._mean, kind="stable")
+        """Return the methods from the least mean loss to the largest, unknown ones last.
+
+        Losses below the resolution of the predictions count as equal, and keep the order asked for.
+        """
+        order = np.argsort(self._resolved, kind="stable")
         return tuple(self.predicted.methods[i] for i in order)
 
     @property
@@ -51,6 +54,17 @@ class Recommendation:
         return mean
 
     @property
+    def _resolved(self) -> np.ndarray:
+        """Return each method's mean loss, or the resolution where it is lower."""
+        return np.maximum(self._mean, self.predicted.resolution)
+
+    @property
+    def learned(self) -> tuple[Method, ...]:
+        """Return the methods whose mean loss is below what predictions resolve: all is learned."""
+        below = self.predicted.mean[:, 0] < self.predicted.resolution
+        return tuple(m for m, low in zip(self.predicted.methods, below, strict=True) if low)
+
+    @property
     def choice(self) -> Method:
         """Return the method with the least mean loss."""
         return self.ranking[0]
@@ -60,19 +74,20 @@ class Recommendation:
         """Return the methods that can't be told from the choice with these seeds.
 
         Those whose logarithm of the loss, paired by seed, isn't larger than that of the choice
-        beyond a one-sided 97.5 % bound. With a single seed that is all of them.
+        beyond a one-sided 97.5 % bound, and all that have learned the task where the choice has.
+        With a single seed that is all of them.
         """
         known = np.where(
             np.isfinite(self.predicted.losses[:, 0]), self.predicted.losses[:, 0], 1e300
         )
-        losses = np.log(np.maximum(known, np.finfo(float).tiny))
-        methods = self.predicted.methods
+        losses = np.log(np.maximum(known, self.predicted.resolution))
+        methods, learned = self.predicted.methods, self.learned
         best, n = methods.index(self.choice), len(self.predicted.seeds)
         found = []
         for i, method in enumerate(methods):
             if i == best:
                 continue
-            if n == 1:
+            if n == 1 or (method in learned and self.choice in learned):
                 found.append(method)
                 continue
             gap = losses[i] - losses[best]
@@ -82,26 +97,30 @@ class Recommendation:
         return tuple(found)
 
     def to_frame(self) -> pd.DataFrame:
-        """Return a row for each method, the best first: loss, standard error, transfer.
+        """Return a row for each method, the best first: loss, standard error, transfer, learned.
 
         `transfer` is the loss over that of single-task learning, where that was asked for too:
-        above 1, what was learned before does harm.
+        above 1, what was learned before does harm. It is NaN where either is below the resolution
+        of the predictions, which `learned` says of the method's own.
         """
         import pandas as pd
 
         predicted = self.predicted
         mean, error = predicted.mean[:, 0], predicted.standard_error[:, 0]
         alone = [i for i, method in enumerate(predicted.methods) if method.name == SINGLE]
+        below = mean < predicted.resolution
+        resolved = np.where(below, np.nan, mean)
         table = pd.DataFrame(
             {
                 "method": [method.name for method in predicted.methods],
                 "rescale": [method.rescale for method in predicted.methods],
                 "loss": mean,
                 "standard_error": error,
-                "transfer": mean / mean[alone[0]] if alone else np.nan,
+                "transfer": resolved / resolved[alone[0]] if alone else np.nan,
+                "learned": below,
             }
         )
-        return table.sort_values("loss", kind="stable", ignore_index=True)
+        return table.iloc[np.argsort(self._resolved, kind="stable")].reset_index(drop=True)
 
     def describe(self) -> str:
         """Say what to do, with the numbers."""
@@ -110,7 +129,7 @@ class Recommendation:
             f"{predicted.task.describe()};",
             f"{predicted.sizes[0]} samples of the main task.",
             f"Choose {self.choice.label}.",
-            *(_line(**row) for row in table.to_dict("records")),
+            *(_line(predicted.resolution, **row) for row in table.to_dict("records")),
         ]
         unknown = [
             f"{method.label} ({int(np.isnan(losses).sum())} of {losses.size} seeds)"
@@ -125,8 +144,19 @@ class Recommendation:
         return "\n".join([*lines, *predicted.notes])
 
 
-def _line(method: str, rescale: float, loss: float, standard_error: float, transfer: float) -> str:
+def _line(
+    resolution: float,
+    *,
+    method: str,
+    rescale: float,
+    loss: float,
+    standard_error: float,
+    transfer: float,
+    learned: bool,
+) -> str:
     label = Method(method, rescale).label
+    if learned:
+        return f"  {label}: learned (below {resolution:.2g})"
     beside = f", {transfer:.3g} times single-task" if np.isfinite(transfer) else ""
     return f"  {label}: test error {loss:.3g} ± {standard_error:.1g}{beside}"
 
@@ -147,6 +177,7 @@ def recommend(
     readout_scale: Real = 1e-3,
     rescaled: Literal["all", "hidden"] = "all",
     seeds: Iterable[int] = range(6),
+    max_gradients: int = 100_000,
     progress: bool = True,
 ) -> Recommendation:
     """Recommend how to learn a main task beside an auxiliary one, from theory.
@@ -165,7 +196,9 @@ def recommend(
         Samples of the auxiliary task.
     main_scale, aux_scale : {"1/sqrt(a)", "1/a"} or float, keyword-only, default "1/sqrt(a)"
         Size of the coefficients, as in `SparseTeachers`.
-    methods, rescalings, init_scale, readout_scale, rescaled, seeds, progress : keyword-only
+    methods, rescalings, init_scale, readout_scale, rescaled : keyword-only
+        As in `predict_losses`.
+    seeds, max_gradients, progress : keyword-only
         As in `predict_losses`.
 
     Returns
@@ -207,6 +240,7 @@ def recommend(
         readout_scale=readout_scale,
         rescaled=rescaled,
         seeds=seeds,
+        max_gradients=max_gradients,
         progress=progress,
     )
     return Recommendation(predicted)

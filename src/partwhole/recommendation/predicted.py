@@ -6,14 +6,14 @@ from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
 from scipy import stats
 from threadpoolctl import threadpool_limits
 
-from partwhole._checks import require, seed_list, whole
+from partwhole._checks import is_finite, require, seed_list, whole
 from partwhole._progress import bar
 from partwhole._threads import cores
 from partwhole._types import Real
@@ -35,8 +35,10 @@ from partwhole.tasks import SparseTeachers
 if TYPE_CHECKING:
     import pandas as pd
 
-# The multi-task flow stops at this training loss, in units of the main targets' variance.
-FITTED = 1e-8
+# In units of the main targets' variance: the training loss at which the multi-task flow stops, and
+# the test error below which stopping and rounding may change more than a percent of it.
+FITTED = 1e-12
+RESOLUTION = 1e-7
 SMALL = Scales(1e-3, 1e-3)
 
 
@@ -47,7 +49,8 @@ class SamplesNeeded(NamedTuple):
     ----------
     method : Method
     samples : float
-        Interpolated between the sizes that were computed; NaN where the error stays above.
+        Interpolated between the sizes that were computed; NaN where the error stays above, or is
+        below what predictions resolve.
     low, high : float
         95 % interval over seeds (jackknife, in the logarithm).
     at_most : bool, default False
@@ -105,13 +108,22 @@ class PredictedLosses:
             return np.full(self.losses.shape[:2], np.nan)
         return self.losses.std(axis=-1, ddof=1) / np.sqrt(n)
 
+    @property
+    def resolution(self) -> float:
+        """Return the loss below which losses aren't told apart, 1e-7 of the main targets' variance.
+
+        Where the multi-task flow stops and how solvers round changes losses above it by less than a
+        percent, and lower ones by more.
+        """
+        return RESOLUTION * self.task.active_main * self.task.main_amplitude**2
+
     def samples_needed(self, error: Real) -> tuple[SamplesNeeded, ...]:
         """Return for each method the number of samples at which its mean error falls to a level.
 
         Parameters
         ----------
         error : float
-            Epsilon, in the units of the losses, above 0.
+            Epsilon, in the units of the losses, above 0. Below `resolution` no number is told.
 
         Returns
         -------
@@ -122,7 +134,12 @@ class PredictedLosses:
         InputError
             For an error that is not above 0, and for fewer than two sizes.
         """
-        require(error > 0, "an error to reach is above 0", error, "pass 0.01, say")
+        require(
+            is_finite(error) and error > 0,
+            "an error to reach is a finite number above 0",
+            repr(error),
+            "pass 0.01, say",
+        )
         require(
             len(self.sizes) > 1,
             "a curve needs at least two sample sizes",
@@ -131,9 +148,10 @@ class PredictedLosses:
         )
         found, n = [], len(self.seeds)
         for method, losses in zip(self.methods, self.losses, strict=True):
-            at = _crossing(self.sizes, losses.mean(axis=-1), float(error))
-            low = high = np.nan
-            if n > 2:
+            at = low = high = np.nan
+            if error >= self.resolution:
+                at = _crossing(self.sizes, losses.mean(axis=-1), float(error))
+            if n > 2 and np.isfinite(at):
                 left = [
                     _crossing(self.sizes, np.delete(losses, i, axis=-1).mean(axis=-1), float(error))
                     for i in range(n)
@@ -142,7 +160,7 @@ class PredictedLosses:
                 deviation = np.sqrt((n - 1) * np.mean((spread - spread.mean()) ** 2))
                 half = stats.t.ppf(0.975, n - 1) * deviation
                 low, high = at * np.exp(-half), at * np.exp(half)
-            first = bool((losses.mean(axis=-1) <= float(error)).all())
+            first = bool(np.isfinite(at) and (losses.mean(axis=-1) <= float(error)).all())
             found.append(SamplesNeeded(method, at, float(low), float(high), first))
         return tuple(found)
 
@@ -161,7 +179,7 @@ class PredictedLosses:
 
 def predict_losses(
     task: SparseTeachers,
-    sizes: Sequence[int],
+    sizes: Sequence[int] | int,
     *,
     methods: Iterable[str] = METHODS,
     rescalings: Sequence[Real] | Real = (1.0, 0.1, 0.01),
@@ -170,6 +188,7 @@ def predict_losses(
     readout_scale: Real = 1e-3,
     rescaled: Literal["all", "hidden"] = "all",
     seeds: Iterable[int] = range(6),
+    max_gradients: int = 100_000,
     progress: bool = True,
 ) -> PredictedLosses:
     r"""Predict the test errors of learning a main task in four ways, without training.
@@ -178,7 +197,7 @@ def predict_losses(
     ----------
     task : SparseTeachers
         What the two tasks share.
-    sizes : sequence of int
+    sizes : sequence of int, or int
         Samples of the main task.
     methods : iterable of str, keyword-only
         Among "single-task", "multi-task", "linear probing" and "finetuning"; all by default.
@@ -193,6 +212,9 @@ def predict_losses(
         alone. The layer's size sets how dear reused features are, gamma how dear new ones.
     seeds : iterable of int, keyword-only, default range(6)
         Each draws teachers and inputs; samples of different size are nested.
+    max_gradients : int, keyword-only, default 100,000
+        Evaluations of the gradient that each multi-task flow may take: some seconds. Where it takes
+        more, a note says how far it got; tasks whose coefficients differ by orders do.
     progress : bool, keyword-only, default True
         Whether to show a bar on the error stream once this takes over two seconds.
 
@@ -203,14 +225,15 @@ def predict_losses(
     Raises
     ------
     InputError
-        For unknown methods, rescalings and scales that are not above 0, an unknown choice of
-        what is rescaled, and sizes below 1.
+        For a task of another kind, unknown methods, rescalings and scales that are not above 0, an
+        unknown choice of what is rescaled, and sizes below 1.
 
     Notes
     -----
     Single-task learning, finetuning and linear probing are where gradient flow ends, exactly
     (`HyperbolicEntropy`, `linear_probing`). Multi-task learning has no such closed form; its flow
-    is integrated (`multitask_flow`) until the training loss is 1e-8 of the main targets' variance.
+    is integrated (`multitask_flow`) until the training loss is 1e-12 of the main targets' variance
+    times the main task's share of the samples.
     The tasks and protocols are those of Lippl & Lindsey (NeurIPS 2024), whose published losses
     are the least along training and so lower wherever transfer is negative.
 
@@ -224,6 +247,12 @@ def predict_losses(
     >>> bool((found.mean[1] < found.mean[0]).all())
     True
     """
+    require(
+        isinstance(task, SparseTeachers),
+        "the task is a SparseTeachers",
+        repr(task),
+        "pass SparseTeachers(active_main=5, overlap=5), say",
+    )
     chosen = named_methods(methods, rescalings)
     require(
         rescaled in ("all", "hidden"),
@@ -232,16 +261,18 @@ def predict_losses(
         "choose one of them",
     )
     scales = require_scales(init_scale, readout_scale, rescaled)
-    counts, drawn = tuple(sizes), seed_list(seeds)
+    counts, drawn = _listed(sizes), seed_list(seeds)
     require(len(counts) > 0, "there is at least one sample size", "none", "pass [32, 64], say")
+    for n in counts:
+        whole("a sample size", n, 1, "pass the number of samples of the main task")
+    counts = tuple(int(n) for n in counts)
     require(
         len({*counts}) == len(counts) and len({*drawn}) == len(drawn),
         "sizes and seeds are named once",
         f"sizes {counts} and seeds {drawn}" if len(counts) + len(drawn) < 20 else "some twice",
         "drop what is double",
     )
-    for n in counts:
-        whole("a sample size", n, 1, "pass the number of samples of the main task")
+    whole("max_gradients", max_gradients, 1, "leave its default")
     whole("n_aux", n_aux, 1, "pass the number of samples of the auxiliary task")
     losses = np.full((len(chosen), len(counts), len(drawn)), np.nan)
     notes: list[str] = []
@@ -258,7 +289,7 @@ def predict_losses(
                 notes.append(f"pretraining, seed {seed}: {case.note}")
             # The largest first, so that no core waits for one at the end.
             jobs = sorted(np.ndindex(*losses.shape[:2]), key=lambda at: -counts[at[1]])
-            ends = pool.map(partial(_ended, case, chosen, counts), jobs)
+            ends = pool.map(partial(_ended, case, chosen, counts, max_gradients), jobs)
             for at, (loss, note) in zip(jobs, ends, strict=True):
                 losses[(*at, seed_at)] = loss
                 if note:
@@ -268,9 +299,13 @@ def predict_losses(
 
 
 def _ended(
-    case: _Case, methods: tuple[Method, ...], sizes: tuple[int, ...], at: tuple[int, int]
+    case: _Case,
+    methods: tuple[Method, ...],
+    sizes: tuple[int, ...],
+    max_gradients: int,
+    at: tuple[int, int],
 ) -> tuple[float, str]:
-    return case.error(methods[at[0]], sizes[at[1]])
+    return case.error(methods[at[0]], sizes[at[1]], max_gradients)
 
 
 class _Case(NamedTuple):
@@ -300,17 +335,19 @@ class _Case(NamedTuple):
         main = sample.inputs, sample.targets, sample.main
         return cls(*main, known, loss, n_aux, scales, note)
 
-    def error(self, method: Method, n: int) -> tuple[float, str]:
+    def error(self, method: Method, n: int, max_gradients: int) -> tuple[float, str]:
         """Return the expected test error of a method, and why a solve stopped early."""
         inputs, targets = self.inputs[:n], self.targets[:n]
         if method.name == MULTI:
-            beta, note = self._together(inputs, targets)
+            beta, note = self._together(inputs, targets, max_gradients)
         else:
             limit = end_of(method, inputs, targets, self.pretrained, self.scales)
             beta, note = limit.coefficients, stopped_early(limit)
         return float(np.sum((beta - self.main) ** 2)), note
 
-    def _together(self, inputs: np.ndarray, targets: np.ndarray) -> tuple[np.ndarray, str]:
+    def _together(
+        self, inputs: np.ndarray, targets: np.ndarray, max_gradients: int
+    ) -> tuple[np.ndarray, str]:
         start = DiagonalWeights.constant(inputs.shape[1], self.scales.init, n_tasks=2)
         share = len(inputs) / (len(inputs) + self.n_aux)
         path = multitask_flow(
@@ -318,9 +355,18 @@ class _Case(NamedTuple):
             [self.auxiliary, QuadraticLoss.from_sample(inputs, targets)],
             shares=(1.0 - share, share),
             until=FITTED * share * float(np.mean(targets**2)),
+            max_gradients=max_gradients,
         )
         note = "" if path.outcome is Ending.FITTED else path.summary
         return path.coefficients[-1, 1], note
+
+
+def _listed(sizes: Any) -> tuple[Any, ...]:
+    """Return sample sizes as a tuple; of one that is no sequence, its only member."""
+    try:
+        return tuple(sizes)
+    except TypeError:
+        return (sizes,)
 
 
 def _crossing(sizes: Sequence[int], losses: Float[np.ndarray, " S"], error: float) -> float:

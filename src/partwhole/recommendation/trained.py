@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from jaxtyping import Float
 
-from partwhole._checks import require
+from partwhole._checks import is_finite, require
 from partwhole._progress import bar
 from partwhole._types import Real
 from partwhole.limits import DiagonalWeights
@@ -21,7 +21,7 @@ from partwhole.recommendation.methods import (
     pretrained_coefficients,
 )
 from partwhole.recommendation.predicted import PredictedLosses
-from partwhole.tasks import TeacherSample
+from partwhole.tasks import SparseTeachers, TeacherSample
 from partwhole.training import DiagonalRuns, TrainingOutcome, train_diagonal, train_multitask
 
 if TYPE_CHECKING:
@@ -93,10 +93,13 @@ def train_beside(
     predicted : PredictedLosses
         Of `predict_losses`.
     learning_rate : float, keyword-only, default 0.1
+        In units of 1 / the largest root mean square target of the tasks, which is what targets in
+        other units divide the stable rates of these networks by. Of the published tasks it is 1.
     max_steps : int, keyword-only, default 100,000
         Of gradient descent on all samples, unless the threshold is met before.
     threshold : float, keyword-only, default 1e-10
-        Mean square error on the training set at which a run ends.
+        Mean square error on the training set at which a run ends, in units of the variance of its
+        targets; in multi-task learning, of the smaller of the two.
     pretraining : {"perfect", "trained"}, keyword-only, default "perfect"
         "perfect" starts finetuning from the weights that pretraining would reach at last;
         "trained" trains them, too.
@@ -113,7 +116,8 @@ def train_beside(
 
     Notes
     -----
-    The protocol of Lippl & Lindsey (NeurIPS 2024): full batches, no momentum.
+    The protocol of Lippl & Lindsey (NeurIPS 2024): full batches, no momentum. In these units,
+    targets times s are learned as others are where initial weights are times the root of s.
 
     Examples
     --------
@@ -132,13 +136,18 @@ def train_beside(
         repr(pretraining),
         "choose one of them",
     )
-    options = {
-        "learning_rate": learning_rate,
-        "max_steps": max_steps,
-        "threshold": threshold,
-        "progress": False,
-    }
     task, seeds, scales = predicted.task, predicted.seeds, predicted.scales
+    for name, given in (("learning_rate", learning_rate), ("threshold", threshold)):
+        require(
+            is_finite(given) and given >= 0,
+            f"{name} is a finite number of at least 0",
+            repr(given),
+            "leave its default",
+        )
+    variance, aux_variance = _variances(task)
+    options = {"max_steps": max_steps, "progress": False}
+    options["learning_rate"] = learning_rate / max(variance, aux_variance) ** 0.5
+    thresholds = {MULTI: threshold * min(variance, aux_variance)}
     asked = {method.name for method in predicted.methods}
     # What has learned the auxiliary task needs its sample, unless that is known to determine it.
     given = asked & {FINETUNING, PROBING} and (
@@ -148,12 +157,18 @@ def train_beside(
     sample = task.samples(seeds, max(predicted.sizes), n_aux)
     start, known = None, None
     if asked & {FINETUNING, PROBING}:
-        start, known = _pretrained(predicted, sample, pretraining, options)
+        first = {
+            **options,
+            "learning_rate": learning_rate / aux_variance**0.5,
+            "threshold": threshold * aux_variance,
+        }
+        start, known = _pretrained(predicted, sample, pretraining, first)
     shape = predicted.losses.shape
     final, best, fitted = np.full(shape, np.nan), np.full(shape, np.nan), np.zeros(shape, bool)
     total = shape[0] * shape[1]
     with bar(f"training {predicted.losses.size} networks", total, shown=progress) as advance:
         for m, method in enumerate(predicted.methods):
+            options["threshold"] = thresholds.get(method.name, threshold * variance)
             for s, n in enumerate(predicted.sizes):
                 runs = _trained(method, n, sample, start, scales, options)
                 # With several tasks the main one is the last.
@@ -162,6 +177,14 @@ def train_beside(
                 fitted[m, s] = _fitted(runs)
                 advance(1)
     return TrainedLosses(predicted, final, best, fitted, known)
+
+
+def _variances(task: SparseTeachers) -> tuple[float, float]:
+    """Return the variance of the main targets, and of the auxiliary ones."""
+    return (
+        task.active_main * task.main_amplitude**2,
+        task.active_aux * task.aux_amplitude**2,
+    )
 
 
 def _pretrained(

@@ -131,7 +131,8 @@ def train_diagonal(
     if batch is not None:
         whole("batch", batch, 1, "leave it None for all samples in each step")
         rule = f"training in batches takes a seed for each of {runs} runs"
-        chosen = seed_list(() if seeds is None else seeds, rule)
+        require(seeds is not None, rule, "none", f"pass seeds=range({runs})")
+        chosen = seed_list(seeds, rule)
         require(len(chosen) == runs, rule, f"{len(chosen)}", f"pass seeds=range({runs})")
     else:
         require(seeds is None, "seeds decide batches", "seeds without batch", "leave them out")

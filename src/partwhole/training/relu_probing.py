@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 
 from partwhole._checks import require
 from partwhole._types import Real
@@ -48,6 +48,28 @@ class ProbingRuns:
         return self.ridges[self.left_out_loss.argmin(axis=1)]
 
     @property
+    def at_edge(self) -> Bool[np.ndarray, " runs"]:
+        """Return whether the chosen penalty is the least or the largest of several.
+
+        A penalty beyond those given might then do better.
+        """
+        ends = (self.ridges.min(), self.ridges.max())
+        return np.isin(self.chosen_ridge, ends) & (ends[0] < ends[1])
+
+    @property
+    def messages(self) -> tuple[str, ...]:
+        """Return for each run what to do about its penalty; empty where there is nothing."""
+        least = float(self.ridges.min())
+        return tuple(
+            ""
+            if not edge
+            else f"the penalty chosen, {ridge:.3g}, is the "
+            + ("least" if ridge == least else "largest")
+            + " of those given; pass ridges that go on beyond it, or inputs and targets of order 1"
+            for ridge, edge in zip(self.chosen_ridge.tolist(), self.at_edge.tolist(), strict=True)
+        )
+
+    @property
     def chosen_loss(self) -> Float[np.ndarray, " runs"]:
         """Return the test loss at the penalty that was chosen without the test set."""
         places = self.left_out_loss.argmin(axis=1)[:, None]
@@ -72,12 +94,16 @@ class ProbingRuns:
         Returns
         -------
         pandas.DataFrame
-            With the columns run and chosen_ridge. With a test also chosen_loss, oracle_best_loss
-            and oracle_best_ridge.
+            With the columns run, chosen_ridge and at_edge. With a test also chosen_loss,
+            oracle_best_loss and oracle_best_ridge.
         """
         import pandas as pd
 
-        columns = {"run": np.arange(len(self.training_loss)), "chosen_ridge": self.chosen_ridge}
+        columns = {
+            "run": np.arange(len(self.training_loss)),
+            "chosen_ridge": self.chosen_ridge,
+            "at_edge": self.at_edge,
+        }
         if self.test_loss is not None:
             columns |= {
                 "chosen_loss": self.chosen_loss,

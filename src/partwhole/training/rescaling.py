@@ -61,7 +61,8 @@ def rescale_after_pretraining(
     ------
     InputError
         For a c that is not above 0, an option that does not exist, arrays that aren't finite,
-        names that no leaf has, and a last layer that must be named.
+        weights that overflow or vanish in their own precision, names that no leaf has, and a last
+        layer that must be named.
 
     Notes
     -----
@@ -78,6 +79,7 @@ def rescale_after_pretraining(
     >>> rescale_after_pretraining(layers, 0.5, readout=("reset", 0.001))
     [{'weight': array([1., 2.])}, {'weight': array([0.001])}]
     """
+    c = _number(c)
     require(
         is_finite(c) and c > 0,
         "c is a finite number above 0",
@@ -131,16 +133,20 @@ def rescale_after_pretraining(
     multiplied = _chosen("which", which, names) if custom else [True] * len(names)
     rng = None if seed is None else np.random.default_rng([seed, READOUT])
 
-    def new(leaf: Any, is_number: bool, is_last: bool, is_multiplied: bool) -> Any:
+    def new(name: str, leaf: Any, is_number: bool, is_last: bool, is_multiplied: bool) -> Any:
         if not is_number:
             return leaf
         if is_last and fate == "reset":
-            return _reset(leaf, gamma, rng)
+            found = _reset(leaf, gamma, rng)
+            _require_kept(name, found, np.array(gamma), f"gamma = {gamma:g}")
+            return found
         if fate == "scale" if is_last else is_multiplied:
-            return _times(leaf, float(c))
+            found = _times(leaf, float(c))
+            _require_kept(name, found, leaf, f"c = {float(c):g}")
+            return found
         return leaf
 
-    kinds = zip((leaf for _, leaf in leaves), numbers, last, multiplied, strict=True)
+    kinds = zip(names, (leaf for _, leaf in leaves), numbers, last, multiplied, strict=True)
     return jax.tree_util.tree_unflatten(form, [new(*each) for each in kinds])
 
 
@@ -233,16 +239,42 @@ def _is_float_array(leaf: Any) -> bool:
     return isinstance(leaf, np.ndarray | jax.Array) and jnp.issubdtype(leaf.dtype, jnp.floating)
 
 
+def _number(c: Any) -> Any:
+    """Return the number in an array without axes, of NumPy or JAX; anything else as it is."""
+    known = _known(c) if isinstance(c, np.ndarray | jax.Array) and c.ndim == 0 else None
+    return c if known is None else known.item()
+
+
 def _is_finite_array(leaf: Any) -> bool:
+    numbers = _known(leaf)
+    return numbers is None or bool(np.isfinite(numbers).all())
+
+
+def _known(leaf: Any) -> np.ndarray | None:
     try:
-        numbers = np.asarray(leaf)
+        return np.asarray(leaf)
     except jax.errors.TracerArrayConversionError:
-        return True  # within a transformation of JAX, where an array has no numbers yet
-    return bool(np.isfinite(numbers).all())
+        return None  # within a transformation of JAX, where an array has no numbers yet
+
+
+def _require_kept(name: str, found: Any, given: Any, by: str) -> None:
+    """Refuse weights that became infinite, or of which those that aren't 0 all became so."""
+    new, old = _known(found), _known(given)
+    if new is None or old is None:
+        return
+    lost = new.size > 0 and not new.any() and bool(old.any())
+    require(
+        not lost and bool(np.isfinite(new).all()),
+        f"rescaled weights are numbers in their precision, {found.dtype}",
+        f"{'0 alone' if lost else 'infinity'} in {name}, with {by}",
+        "pass one nearer to 1, or weights of double precision"
+        if by.startswith("c")
+        else "pass another gamma, or weights of double precision",
+    )
 
 
 def _times(leaf: Any, c: float) -> Any:
-    with jax.enable_x64(leaf.dtype == np.float64):
+    with jax.enable_x64(leaf.dtype == np.float64), np.errstate(over="ignore", under="ignore"):
         found = leaf * c
         return np.asarray(found, leaf.dtype) if isinstance(leaf, np.ndarray) else found
 
@@ -306,9 +338,9 @@ def _found_last(paths: list[tuple], numbers: list[bool]) -> list[bool]:
 
 def _reset(leaf: Any, gamma: float, rng: np.random.Generator | None) -> Any:
     filled = np.full(leaf.shape, gamma) if rng is None else gamma * rng.standard_normal(leaf.shape)
-    if isinstance(leaf, np.ndarray):
-        return filled.astype(leaf.dtype)
-    with jax.enable_x64(leaf.dtype == np.float64):
+    with jax.enable_x64(leaf.dtype == np.float64), np.errstate(over="ignore", under="ignore"):
+        if isinstance(leaf, np.ndarray):
+            return filled.astype(leaf.dtype)
         return jnp.asarray(filled, dtype=leaf.dtype)
 
 

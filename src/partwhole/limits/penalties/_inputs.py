@@ -6,15 +6,24 @@ from collections.abc import Collection
 
 import numpy as np
 
-from partwhole._checks import require
+from partwhole._checks import InputError, require
 from partwhole._types import Number
 
 FORMULAS = ("exact", "published")
 
 
-def finite(name: str, given: Number) -> np.ndarray:
+def numbers(name: str, given: object) -> np.ndarray:
+    """Return numbers as float64."""
+    rule, remedy = f"{name} is a number or an array of them", "pass a float or a NumPy array"
+    try:
+        return np.asarray(given, dtype=float)  # pyright: ignore[reportArgumentType,reportCallIssue]
+    except (TypeError, ValueError):
+        raise InputError(f"{rule}; got {given!r:.40}; {remedy}") from None
+
+
+def finite(name: str, given: object) -> np.ndarray:
     """Return finite numbers as float64."""
-    values = np.asarray(given, dtype=float)
+    values = numbers(name, given)
     bad = values[~np.isfinite(values)]
     require(bad.size == 0, f"{name} is finite", f"{bad[:1].sum():g}", "replace it")
     return values

@@ -16,7 +16,7 @@ import numpy as np
 from jaxtyping import Float
 
 from partwhole._types import Number
-from partwhole.limits.penalties._inputs import finite, together
+from partwhole.limits.penalties._inputs import finite, numbers, together
 from partwhole.limits.penalties._widths import elasticities, widths
 from partwhole.limits.penalties.hyperbolic import coth_excess, hyperbolic_price, log_growth
 from partwhole.limits.penalties.profile import PenaltyProfile
@@ -105,7 +105,8 @@ def finetuning_penalty(
     with np.errstate(divide="ignore", invalid="ignore"):
         by_width = np.where(below != 0, -m / below, np.where(delta == 0, -1.0, np.nan))
         by_tilt = np.where(below != 0, -1.0 / below, np.where(delta == 0, 0.0, np.nan))
-    by_width = np.where(grows, by_width, 0.0)
+    # Without a width there is only the limit of coefficients above 0, which is rich.
+    by_width = np.where(grows & (k > 0), by_width, 0.0)
     of_width, of_tilt = elasticities(b, **scales)
     feature, readout, init = by_width * of_width + by_tilt * of_tilt
     return PenaltyProfile(
@@ -164,15 +165,17 @@ def finetuning_price(
 
 
 def _arguments(
-    coefficient: Number,
-    pretrained: Number,
-    readout_scale: Number,
-    init_scale: Number,
-    rescale: Number,
+    coefficient: object,
+    pretrained: object,
+    readout_scale: object,
+    init_scale: object,
+    rescale: object,
 ) -> tuple[np.ndarray, ...]:
     """Broadcast all arguments; those of the start are checked where widths are."""
     return together(
         finite("coefficient", coefficient),
         finite("pretrained", pretrained),
-        *(np.asarray(scale, dtype=float) for scale in (readout_scale, init_scale, rescale)),
+        numbers("readout_scale", readout_scale),
+        numbers("init_scale", init_scale),
+        numbers("rescale", rescale),
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -136,12 +137,18 @@ def _order(beta: Number, width: Number) -> np.ndarray:
     return np.asarray(np.where(np.isfinite(u), order, 1.0))
 
 
-def _reach(reach: tuple[Real, Real]) -> tuple[float, float]:
-    low, high = reach
+def _reach(reach: Any) -> tuple[float, float]:
+    try:
+        low, high = reach
+    except (TypeError, ValueError):
+        low = high = math.nan
+        got = repr(reach)
+    else:
+        got = f"{low!r} and {high!r}"
     require(
         is_finite(low) and is_finite(high) and 0 < low < high,
         "reach is two finite numbers above 0, the smaller first",
-        f"{low!r} and {high!r}",
+        got,
         "pass (1e-4, 1e4), say",
     )
     return float(low), float(high)
