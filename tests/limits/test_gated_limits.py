@@ -211,7 +211,7 @@ def test_bounds_of_matrices_against_differences():
 
 
 @given(st.integers(0, 10_000))
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=5, deadline=None)
 def test_invariants(seed):
     inputs, labels, gates = drawn(seed, 14, 4, 4, 1)
     design, rng = gates.design(inputs), np.random.default_rng(seed)

