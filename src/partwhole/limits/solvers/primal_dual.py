@@ -30,6 +30,8 @@ LEAST = 1e-11  # tolerance
 NOTHING = 1e-18  # of a room of 1/2
 # Below this a gap or misfit that steps no longer lower is rounding.
 NEAR = 1e-7
+CERTIFIABLE = 1e-6
+PATIENCE = 12  # steps that lower nothing
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,22 +125,25 @@ def primal_dual(
         return _solution(problem, found, 0, solved=not asked)
     tolerance = max(tolerance, LEAST)
     first, best, solved, steps = float(np.abs(rows.bounds) @ np.abs(point.x)), np.inf, False, 0
+    kept, since = point, 0
     while steps < max_steps:
         steps += 1
         term_here, bounds = problem.at(point.x)
         newton = _Newton(problem, point, term_here, bounds)
         worst = newton.distance()
         solved = worst <= tolerance or (worst <= NEAR and worst > 0.5 * best)
-        if solved or abs(float(rows.bounds @ point.x)) > HOPELESS * first:
+        since = 0 if worst < 0.9 * best else since + 1
+        if worst < best:
+            best, kept = worst, point
+        if solved or since > PATIENCE or abs(float(rows.bounds @ point.x)) > HOPELESS * first:
             break
-        best = min(best, worst)
         try:
             step = newton.step()
         except np.linalg.LinAlgError:
-            solved = worst <= NEAR
             break
         point = newton.along(step)
-    return _solution(problem, point, steps, solved=solved)
+    # The certificate decides whether what rounding left is near enough.
+    return _solution(problem, kept, steps, solved=solved or best <= CERTIFIABLE)
 
 
 def _start(problem: _Problem) -> _Point | None:
@@ -271,6 +276,8 @@ class _Newton:
         if problem.one_sided:
             right = right + (aim - bent_rows) / point.x - point.excess
         moved, border = problem.border.solve(self.curved[None], right[None], -self.missing[None])
+        if not np.isfinite(moved).all():
+            raise np.linalg.LinAlgError("a step that is no number")
         room = self.bounds.moved(problem.multipliers(moved[0]))
         prices = priced - self.scaling @ room @ self.scaling
         excess = point.excess
