@@ -22,7 +22,11 @@ test: $(TEST)
 test-all: $(TEST)
 	$(PYTEST) -m "not browser"
 
-test-browser: $(TEST) report
+# The page is drawn again only if something in the source is newer.
+report/index.html: $(CORE) $(shell find src -name '*.py')
+	$(MAKE) report
+
+test-browser: $(TEST) report/index.html
 	$(PYTEST) -m browser tests/browser
 
 check: $(TEST)
