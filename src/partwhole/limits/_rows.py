@@ -14,6 +14,8 @@ from partwhole.limits.solvers.dual_newton import Border
 
 # Of a row of length 1: what stands out of the span of others by less is rounding.
 INDEPENDENT = 64.0 * float(np.finfo(float).eps)
+# As few digits as this are lost to rows that are no more unlike in size, and lean no closer.
+ALIKE, APART = 1e3, 1e-2
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,9 +57,11 @@ class OrthonormalRows:
 def orthonormal_rows(
     design: Design, targets: Float[np.ndarray, " n"], border: Border
 ) -> OrthonormalRows | None:
-    """Rewrite equalities; None for designs that are no matrix, and where all columns are needed.
+    """Rewrite equalities; None for designs that are no matrix, and where there is no need.
 
-    With rows that depend on each other an intercept may still tell them apart.
+    There is none where rows are of like size and far from depending on each other, which their
+    inner products tell at a fraction of the work. With rows that depend on each other an intercept
+    may still tell them apart, and they stay as they are, too.
     """
     if not isinstance(design, DenseDesign):
         return None
@@ -66,6 +70,8 @@ def orthonormal_rows(
     if not len(there):
         return None
     unit = design.matrix[there] / lengths[there, None]
+    if len(there) == len(lengths) and lengths.max() < ALIKE * lengths.min() and _apart(unit):
+        return None
     basis, triangle, order = cast(
         "tuple[np.ndarray, np.ndarray, np.ndarray]", qr(unit.T, mode="economic", pivoting=True)
     )
@@ -87,6 +93,15 @@ def orthonormal_rows(
         kept,
         lengths[kept],
     )
+
+
+def _apart(unit: Float[np.ndarray, "n p"]) -> bool:
+    """Return whether every row stands well out of the span of those before it."""
+    try:
+        heights = np.diagonal(np.linalg.cholesky(unit @ unit.T))
+    except np.linalg.LinAlgError:
+        return False
+    return bool(heights.min() > APART)
 
 
 def border_of(n: int) -> Border:

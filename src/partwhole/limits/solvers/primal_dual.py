@@ -25,6 +25,7 @@ from partwhole.limits.solvers.dual_newton import Border, DualSolution, spread
 # Multipliers that have grown so far beyond the first that the bounds allowed have no end.
 HOPELESS = 1e10
 CENTRED = 1e-3  # of the mean product, at least
+BEHIND = 10.0  # times the gap, at most, both relative
 AHEAD = 0.3  # of what is left of the gap where it shrinks as the misfit does, at least
 LEAST = 1e-11  # tolerance
 NOTHING = 1e-18  # of a room of 1/2
@@ -197,9 +198,11 @@ class _Newton:
 
     def distance(self) -> float:
         """Return the gap and the misfits, whichever is largest, relative to what they are of."""
+        return max(self._relative())
+
+    def _relative(self) -> tuple[float, float]:
         wanted, x = self.problem.constraints.bounds, self.point.x
-        return max(
-            self.gap / max(abs(float(wanted @ x)), 1e-300),
+        return self.gap / max(abs(float(wanted @ x)), 1e-300), max(
             float(np.abs(self.residual).max()) / float(np.abs(wanted).max()),
             float(np.abs(self.missing).max(initial=0.0)) / max(float(np.abs(x).max()), 1e-300),
         )
@@ -244,7 +247,10 @@ class _Newton:
         bounds = self.problem.at(there.x)[1]
         after = float(np.sum(there.prices * bounds.room)) + self._product(there.x, there.excess)
         mu = self.gap / (room.shape[0] * room.shape[1] + len(point.excess))
-        aim = float(np.clip(after / self.gap, 1e-4, 1.0)) ** 3 * mu
+        gap, misfit = self._relative()
+        # A gap that has run ahead of the misfit leaves no room to close it, and is widened again.
+        widened = min(misfit / (BEHIND * gap), BEHIND) if misfit > BEHIND * gap else 0.0
+        aim = max(float(np.clip(after / self.gap, 1e-4, 1.0)) ** 3, widened) * mu
         # Matrices of several rows don't commute, and are left without the correction.
         bent = 0.0
         if room.shape[1] == 1:
