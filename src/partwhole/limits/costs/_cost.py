@@ -80,6 +80,15 @@ class DualTerm:
     is_quadratic: bool = False
     bounds: Bounds | None = None
 
+    @classmethod
+    def of_kernel(
+        cls, kernel: Float[np.ndarray, "n n"], multipliers: Float[np.ndarray, " n"]
+    ) -> DualTerm:
+        """Return half a kernel's quadratic form."""
+        gradient = kernel @ multipliers
+        half = 0.5 * float(multipliers @ gradient)
+        return cls(half, gradient, lambda: kernel, is_quadratic=True)
+
 
 @runtime_checkable
 class Cost(Protocol):

@@ -71,10 +71,7 @@ class FunctionSpaceL2:
 
     def dual(self, design: Design, multipliers: Float[np.ndarray, " n"]) -> DualTerm:
         """Return half the kernel's quadratic form."""
-        kernel = self.kernel(design)
-        gradient = kernel @ multipliers
-        half = 0.5 * float(multipliers @ gradient)
-        return DualTerm(half, gradient, lambda: kernel, is_quadratic=True)
+        return DualTerm.of_kernel(self.kernel(design), multipliers)
 
     def primal(
         self, design: Design, multipliers: Float[np.ndarray, " n"], prices: np.ndarray | None = None
