@@ -266,7 +266,7 @@ X, Y = np.eye(2), np.ones(2)
         ),
         (
             lambda: least_cost(X, Y, Quadratic(), Equal(), intercept="none", solver="magic"),
-            "solver is one of primal, dual; got 'magic'; or leave it out",
+            "solver is one of primal, touching, dual; got 'magic'; or leave it out",
         ),
         (
             lambda: least_cost(X, Y, Quadratic(), Equal(), intercept="none", solver="primal"),

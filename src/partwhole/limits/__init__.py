@@ -4,6 +4,8 @@ from partwhole.limits.addition import AdditionLaw as AdditionLaw
 from partwhole.limits.addition import addition_law as addition_law
 from partwhole.limits.addition import effective_salience as effective_salience
 from partwhole.limits.addition import memorization_leak as memorization_leak
+from partwhole.limits.costs import ChainNorm as ChainNorm
+from partwhole.limits.costs import Concave as Concave
 from partwhole.limits.costs import Cost as Cost
 from partwhole.limits.costs import DualTerm as DualTerm
 from partwhole.limits.costs import FunctionSpaceL2 as FunctionSpaceL2
@@ -12,6 +14,7 @@ from partwhole.limits.costs import HyperbolicEntropy as HyperbolicEntropy
 from partwhole.limits.costs import L1Norm as L1Norm
 from partwhole.limits.costs import NuclearNorm as NuclearNorm
 from partwhole.limits.costs import Quadratic as Quadratic
+from partwhole.limits.costs import SchattenNorm as SchattenNorm
 from partwhole.limits.diagonal import DiagonalWeights as DiagonalWeights
 from partwhole.limits.finetuning import linear_probing as linear_probing
 from partwhole.limits.fits import Equal as Equal
@@ -61,6 +64,8 @@ __all__ = [
     "AdditionLaw",
     "Ambiguity",
     "Certificate",
+    "ChainNorm",
+    "Concave",
     "Cost",
     "Derivation",
     "Determination",
@@ -80,6 +85,7 @@ __all__ = [
     "PenaltyProfile",
     "Quadratic",
     "Rescaling",
+    "SchattenNorm",
     "Solvability",
     "TaskLimit",
     "Tube",

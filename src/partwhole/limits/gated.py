@@ -11,7 +11,15 @@ from jaxtyping import Float, Int
 from partwhole._checks import require
 from partwhole.features.gates.design import GatedDesign
 from partwhole.features.gates.joint import Gates
-from partwhole.limits.costs import Cost, GroupNorm
+from partwhole.limits.costs import (
+    ChainNorm,
+    Concave,
+    Cost,
+    GroupNorm,
+    NuclearNorm,
+    Quadratic,
+    SchattenNorm,
+)
 from partwhole.limits.fits import Margin
 from partwhole.limits.least_cost import least_cost
 from partwhole.limits.limit import Limit, Outcome
@@ -40,7 +48,7 @@ class GatedLimit:
 
     gates: Gates
     design: GatedDesign
-    cost: Cost
+    cost: Cost | Concave
     limit: Limit
 
     @property
@@ -58,6 +66,22 @@ class GatedLimit:
     def unit_norms(self) -> Float[np.ndarray, " H"]:
         """Return the size of each unit's weights."""
         return np.sqrt((self.weights**2).sum(axis=(1, 2)))
+
+    @property
+    def largest_margin(self) -> float:
+        r"""Return its normalised margin, :math:`\min_i y_i f(x_i) / (\|\theta\|^2 / L)^{L/2}`.
+
+        No weights have a larger one where the limit is the global one. NaN for costs that no
+        architecture's weights have, and 0 where nothing separates the inputs.
+        """
+        value = self.limit.value
+        if isinstance(self.cost, Quadratic):
+            return float((2.0 * value) ** -0.5)
+        if isinstance(self.cost, GroupNorm | NuclearNorm):
+            return float(1.0 / value)
+        if isinstance(self.cost, ChainNorm | SchattenNorm):
+            return float(value ** (-0.5 * self.cost.n_layers))
+        return float("nan")
 
     @property
     def active(self) -> Int[np.ndarray, " A"]:
@@ -142,13 +166,18 @@ class GatedLimit:
         if self.outcome is Outcome.INFEASIBLE:
             return f"{head}no such network separates the {n} inputs; {self.outcome.value}."
         empty = int((self.occupied == 0).sum())
-        near = f"value {self.limit.value:.6g}, within {abs(self.limit.gap):.0e} of the least"
+        near = f"value {self.limit.value:.6g}, "
+        near += (
+            "stationary; other starts may end elsewhere"
+            if self.outcome is Outcome.STATIONARY
+            else f"within {abs(self.limit.gap):.0e} of the least"
+        )
         lines = [
             f"{head}{near}.",
             f"{len(self.support)} of {n} inputs hold the margin; {len(self.active)} of {units} "
             "units take part.",
         ]
-        if self.outcome is not Outcome.SOLVED:
+        if self.outcome not in (Outcome.SOLVED, Outcome.STATIONARY):
             lines.append(f"The solve stopped early: {self.outcome.value}.")
         if empty:
             lines.append(f"{empty} of {units * contexts} contexts have no training input.")
@@ -159,9 +188,10 @@ def gated_limit(
     gates: Gates,
     inputs: Float[np.ndarray, "n d"],
     labels: Float[np.ndarray, " n"],
-    cost: Cost | None = None,
+    cost: Cost | Concave | None = None,
     *,
     max_steps: int = 200,
+    start: Float[np.ndarray, "H C d"] | None = None,
 ) -> GatedLimit:
     r"""Solve for the infinite-time limit of a gated network on two classes.
 
@@ -182,9 +212,13 @@ def gated_limit(
     cost : Cost, optional
         By the architecture: `GroupNorm` (default) for a gated layer with a linear readout or
         more linear layers on top; `Quadratic` where only the gated layer is trained, and with
-        `JointGates` for a single unit; `NuclearNorm` for a gated readout on a linear layer;
-        `FunctionSpaceL2` for the kernel machine of the function space.
+        `JointGates` for a single unit; `NuclearNorm` for a gated readout on a linear layer, and
+        `SchattenNorm` on several; `ChainNorm` for parallel chains; `FunctionSpaceL2` for the
+        kernel machine of the function space. `networks.architecture_cost` tells a network's.
     max_steps : int, keyword-only, default 200
+    start : float array, shape (H, C, d), keyword-only, optional
+        Of costs that are not convex, which end at a stationary point near it: the
+        `networks.path_weights` of a trained network, say.
 
     Returns
     -------
@@ -199,7 +233,7 @@ def gated_limit(
     -----
     Lyu & Li (ICLR 2020) for the direction; Lippl, Abbott & Chung (2022) for gated networks, and
     with gates frozen at the end of training for ReLU networks. Training is bound to a stationary
-    point only; the limit here is the global one.
+    point only; the limit of a convex cost here is the global one.
 
     Examples
     --------
@@ -223,5 +257,8 @@ def gated_limit(
     )
     design = gates.design(np.asarray(inputs, dtype=float))
     chosen = GroupNorm() if cost is None else cost
-    limit = least_cost(design, given, chosen, Margin(), intercept="none", max_steps=max_steps)
+    limit = least_cost(
+        design, given, chosen, Margin(), intercept="none", max_steps=max_steps,
+        start=None if start is None else np.asarray(start, dtype=float).reshape(-1),
+    )  # fmt: skip
     return GatedLimit(gates, design, chosen, limit)

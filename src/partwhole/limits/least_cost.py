@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from numbers import Real as Number
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -18,35 +17,50 @@ from jaxtyping import Float
 from partwhole._checks import require
 from partwhole._types import Real
 from partwhole.features.conjunctions import ConjunctionDesign
-from partwhole.features.design import DenseDesign, Design, as_design
+from partwhole.features.design import Design, as_design
 from partwhole.limits._certificate import Intercept, certified, slack_of
+from partwhole.limits._quadratic import (
+    border_of,
+    left_over,
+    out_of_reach,
+    through_columns,
+    through_kernel,
+)
 from partwhole.limits._rows import orthonormal_rows
-from partwhole.limits.costs import Cost, DualTerm, Quadratic
+from partwhole.limits.costs import Concave, Cost, DualTerm, Quadratic
 from partwhole.limits.fits import Equal, Fit
 from partwhole.limits.limit import Limit, Outcome
-from partwhole.limits.solvers import active_set, dual_newton, primal_dual, sparse_primal
+from partwhole.limits.solvers import active_set, dual_newton, primal_dual
 from partwhole.limits.solvers.dual_newton import Border, DualSolution
-from partwhole.limits.solvers.minimum_norm import solve_minimum_norm
+from partwhole.limits.solvers.majorised import majorised
 
 MEMORY_GIB = 8.0
+STILL = 1e-9  # of the largest coefficient: rounds that change less have ended
 
 # Solver: the (cost, fit, design) it serves. The first that serves is taken; all others are dual.
 SOLVERS = {
     "primal": (Quadratic, Equal, ConjunctionDesign),
-    "dual": (object, object, object),
+    "touching": (Concave, object, object),
+    "dual": (Cost, object, object),
+}
+SERVES = {
+    "primal": "the quadratic cost and the fit Equal on conjunctions",
+    "touching": "costs that are not convex",
+    "dual": "convex costs",
 }
 
 
 def least_cost(
     design: Design | np.ndarray | Sequence[Sequence[Real]],
     targets: Float[np.ndarray, "n *k"],
-    cost: Cost,
+    cost: Cost | Concave,
     fit: Fit,
     *,
     intercept: Intercept,
     solver: str | None = None,
     max_steps: int = 200,
     tolerance: float = 1e-12,
+    start: Float[np.ndarray, " p"] | None = None,
 ) -> Limit:
     r"""Find the least-cost function of the features that fits the targets.
 
@@ -57,18 +71,23 @@ def least_cost(
     targets : float array, shape (n,) or (n, k)
         Several outputs with the quadratic cost and the fit `Equal` only.
     cost : Cost
-        What the learner prefers, such as `Quadratic`.
+        What the learner prefers, such as `Quadratic`. With one that is not convex, such as
+        `ChainNorm`, the limit is a stationary point.
     fit : Equal, Margin or Tube
         In which sense the targets are met, with what slack.
     intercept : {"free", "none"} or float, keyword-only
         A constant of cost zero, no constant, or one of cost :math:`\tfrac12 \lambda b^2` with
         the penalty weight :math:`\lambda > 0` given.
-    solver : {"primal", "dual"}, keyword-only, optional
+    solver : {"primal", "touching", "dual"}, keyword-only, optional
         By default the first row of `SOLVERS` that serves.
     max_steps : int, keyword-only, default 200
-        At most so many Newton steps (the primal solver scales its own).
+        At most so many Newton steps (the primal solver scales its own), or rounds of convex
+        costs that touch one that is not.
     tolerance : float, keyword-only, default 1e-12
         Relative duality gap to reach.
+    start : float array, shape (p,), keyword-only, optional
+        Where a cost that is not convex is touched first; blocks of 0 stay 0. By default the
+        solution of its convex counterpart with two layers.
 
     Returns
     -------
@@ -159,14 +178,23 @@ def least_cost(
             for name, kinds in SOLVERS.items()
             if all(map(isinstance, (cost, fit, design), kinds))
         )
+    require(
+        all(map(isinstance, (cost, fit, design), SOLVERS[solver])),
+        f"the {solver} solver serves {SERVES[solver]}",
+        f"{type(cost).__name__}, {type(fit).__name__} and {type(design).__name__}",
+        "leave solver out",
+    )
+    rule, got = "a start is for costs that are not convex", type(cost).__name__
+    require(start is None or isinstance(cost, Concave), rule, got, "leave start out")
     if solver == "primal":
-        require(
-            all(map(isinstance, (cost, fit, design), SOLVERS["primal"])),
-            "the primal solver serves the quadratic cost and the fit Equal on conjunctions",
-            f"{type(cost).__name__}, {type(fit).__name__} and {type(design).__name__}",
-            "leave solver out",
-        )
-        return _primal(design, targets, cost, fit, intercept, max_steps, tolerance)
+        return through_columns(design, targets, cost, fit, intercept, max_steps, tolerance)
+    if isinstance(cost, Concave):
+        _require_start(start, design)
+
+        def solve(touching: Cost) -> Limit:
+            return least_cost(design, targets, touching, fit, intercept=intercept)
+
+        return majorised(solve, design, cost, start, max_steps=max_steps, tolerance=STILL)
     gibibytes = 4.0 * 8.0 * n * n / 2**30
     require(
         gibibytes <= MEMORY_GIB,
@@ -175,7 +203,7 @@ def least_cost(
         "take fewer rows; interpolation with nonnegative saliences has no such limit",
     )
     if targets.ndim > 1 or (isinstance(cost, Quadratic) and isinstance(fit, Equal)):
-        return _linear(design, targets, cost, fit, intercept)
+        return through_kernel(design, targets, cost, fit, intercept)
     return _newton(design, targets, cost, fit, intercept, max_steps, tolerance)
 
 
@@ -192,121 +220,12 @@ def require_intercept(intercept: Intercept) -> None:
     )
 
 
-def _border(intercept: Intercept, n: int) -> Border:
-    if intercept == "none":
-        return Border(np.zeros((n, 0)))
-    return Border(np.ones((n, 1)), 0.0 if intercept == "free" else float(intercept))
-
-
-def _out_of_reach(rest: np.ndarray, targets: np.ndarray, intercept: Intercept) -> bool:
-    """Decide whether what is left of the targets is more than rounding."""
-    free = targets - targets.mean(axis=0) if intercept == "free" else targets
-    rounding = 64.0 * np.finfo(float).eps * float(np.abs(targets).max(initial=0.0))
-    return bool(np.abs(rest).max(initial=0.0) > 1e-8 * np.abs(free).max(initial=0.0) + rounding)
-
-
-def _primal(
-    design: Any,
-    targets: np.ndarray,
-    cost: Any,
-    fit: Fit,
-    intercept: Intercept,
-    max_steps: int,
-    tolerance: float,
-) -> Limit:
-    """Solve the quadratic cost with equality in the columns, never forming an n x n matrix."""
-    cost.require_nonnegative(design)
-    n = len(targets)
-    weights = [cost.weight(block.label) for block in design.blocks]
-    free, penalised = intercept == "free", not isinstance(intercept, str)
-    if penalised and 1e13 * float(intercept) * (sum(weights) + np.mean(slack_of(fit, n))) < 1.0:
-        # So small a penalty can't be told from none in double precision.
-        free, penalised = True, False
-    wide = design
-    if penalised:
-        # A penalised intercept is the conjunction of no components.
-        weights = [1.0 / float(intercept), *weights]
-        wide = design.with_constant()
-    used = [i for i, weight in enumerate(weights) if weight > 0]
-    sizes = [block.stop - block.start for block in wide.blocks]
-    steps, outcome = 0, Outcome.SOLVED
-    if np.all(slack_of(fit, n) > 0):
-        found = sparse_primal.solve_ridge(
-            [wide.index[i] for i in used],
-            [sizes[i] for i in used],
-            [weights[i] for i in used],
-            targets,
-            fit.slack if np.ndim(fit.slack) else float(np.asarray(fit.slack)),
-            free_intercept=free,
-            tolerance=max(tolerance, 1e-13),
-            max_steps=100 * max_steps,
-        )
-        packed, constant, v, steps = (
-            found.coefficients, found.intercept, found.multipliers, found.steps,
-        )  # fmt: skip
-        outcome = Outcome.SOLVED if found.converged else Outcome.MAX_STEPS
-        keep = np.repeat(np.asarray(weights) > 0, sizes)
-        coefficients = np.zeros((len(keep), *targets.shape[1:]))
-        coefficients[keep] = packed
-    else:
-        root = np.repeat(np.sqrt(np.asarray(weights, dtype=float)), sizes)
-        columns = targets.reshape(n, -1)
-        exact = solve_minimum_norm(wide, root, columns, free_intercept=free)
-        v = exact.multipliers
-        if _out_of_reach(exact.rest, columns, intercept):
-            outcome, v = Outcome.INFEASIBLE, exact.rest
-        shape = targets.shape[1:]
-        coefficients, constant = (
-            exact.coefficients.reshape(-1, *shape),
-            exact.intercept.reshape(shape),
-        )
-        v = v.reshape(targets.shape)
-    if penalised:
-        constant, coefficients = coefficients[0], coefficients[1:]
-    return certified(
-        design, targets, cost, fit, intercept, coefficients, constant, v, steps, outcome
-    )
-
-
-def _linear(
-    design: Design, targets: np.ndarray, cost: Cost, fit: Fit, intercept: Intercept
-) -> Limit:
-    """Solve the quadratic cost with equality through the kernel: one Newton step, exact."""
-    n = design.shape[0]
-    border = _border(intercept, n)
-    q = border.columns.shape[1]
-    system = np.zeros((n + q, n + q))
-    system[:n, :n] = cost.dual(design, np.zeros(n)).hessian() + np.diag(slack_of(fit, n))
-    system[:n, n:], system[n:, :n] = border.columns, border.columns.T
-    system[n:, n:] = -border.penalty * np.eye(q)
-    right = np.concatenate([targets, np.zeros((q, *targets.shape[1:]))])
-    size, basis = np.linalg.eigh(system)
-    keep = np.abs(size) > 1e-13 * np.abs(size).max() * np.sqrt(n)
-    if keep.all():
-        solved = np.linalg.solve(system, right)
-    else:
-        shares = basis[:, keep].T @ right
-        solved = basis[:, keep] @ (shares / size[keep].reshape(-1, *[1] * (targets.ndim - 1)))
-    v, rest = solved[:n], right - system @ solved
-    outcome = Outcome.SOLVED
-    if _out_of_reach(rest, targets, intercept):
-        # Squared in the kernel, small features can fall below its rounding.
-        missed = _missed(design, targets, border)
-        if missed is None or _out_of_reach(missed, targets, intercept):
-            outcome, v = Outcome.INFEASIBLE, rest[:n] if missed is None else missed
-        else:
-            outcome = Outcome.INACCURATE
-    constant = solved[n] if q else np.zeros(targets.shape[1:])
-    coefficients = cost.primal(design, v, None)
-    return certified(design, targets, cost, fit, intercept, coefficients, constant, v, 1, outcome)
-
-
-def _missed(design: Design, targets: np.ndarray, border: Border) -> np.ndarray | None:
-    """Return what least squares over all features leaves of the targets, for dense designs."""
-    if not isinstance(design, DenseDesign):
-        return None
-    columns = np.hstack([design.matrix, border.columns])
-    return targets - columns @ np.linalg.lstsq(columns, targets, rcond=None)[0]
+def _require_start(start: np.ndarray | None, design: Design) -> None:
+    """Refuse a start that is no coefficients of the design."""
+    good = start is None or (start.shape == design.shape[1:] and bool(np.isfinite(start).all()))
+    rule = f"a start is {design.shape[1]} finite coefficients, not all of them 0"
+    got = "none" if start is None else f"shape {start.shape}, {int((start != 0).sum())} not 0"
+    require(good and (start is None or start.any()), rule, got, "or leave it out")
 
 
 def _newton(
@@ -322,7 +241,7 @@ def _newton(
     n = design.shape[0]
     first = cost.dual(design, np.zeros(n))
     slack = slack_of(fit, n)
-    border = _border(intercept, n)
+    border = border_of(intercept, n)
     one_sided = fit.one_sided(targets)
     if one_sided is not None and intercept == "free":
         level = fit.constant(targets)
@@ -372,7 +291,9 @@ def _newton(
     if hard and found.outcome is Outcome.MAX_STEPS:
         # Multipliers run off where no coefficients fit; the quadratic cost tells it exactly.
         given = (design, targets, Quadratic(), fit, intercept)
-        told = _linear(*given) if one_sided is None else _newton(*given, max_steps, tolerance)
+        told = (
+            through_kernel(*given) if one_sided is None else _newton(*given, max_steps, tolerance)
+        )
         if told.outcome is Outcome.INFEASIBLE:
             return replace(told, steps=found.steps)
     return found
@@ -391,8 +312,8 @@ def _equalities(
     """Solve equalities, in orthonormal rows where the design is a matrix."""
     n = len(targets)
     if n > design.shape[1]:
-        missed = _missed(design, targets, border)
-        if missed is not None and _out_of_reach(missed, targets, intercept):
+        missed = left_over(design, targets, border)
+        if missed is not None and out_of_reach(missed, targets, intercept):
             return _infeasible(design, targets, cost, fit, intercept, missed, 0)
     rows = orthonormal_rows(design, targets, border)
     used, wanted, columns = (
@@ -417,7 +338,7 @@ def _equalities(
             solution.steps, outcome,
         )  # fmt: skip
     missed = targets - design @ found.coefficients - found.intercept
-    if len(wanted) < n and _out_of_reach(missed, targets, intercept):
+    if len(wanted) < n and out_of_reach(missed, targets, intercept):
         # What was left out as a copy of other rows asks for something else.
         return _infeasible(design, targets, cost, fit, intercept, missed, found.steps)
     return replace(

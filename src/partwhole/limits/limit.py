@@ -16,6 +16,9 @@ class Outcome(Enum):
     """Say why a solve stopped; the value is a sentence with the remedy."""
 
     SOLVED = "solved to the stated gap"
+    STATIONARY = (
+        "a stationary point of a cost that is not convex; others may cost less: pass other starts"
+    )
     INFEASIBLE = (
         "no function of these features fits the training set; the multipliers certify it; "
         "allow slack, add features, or look at solvability(task)"
@@ -42,7 +45,8 @@ class Limit:
     value : float
         The cost reached: that of the coefficients, the slack used and a penalised intercept.
     gap : float
-        Value minus the dual value, a bound on how far `value` is from the least one.
+        Value minus the dual value, a bound on how far `value` is from the least one. At a
+        stationary point, the same of the convex cost that touches there.
     violation : float
         Largest misfit of a row without slack; 0 when every row has some.
     steps : int

@@ -7,6 +7,7 @@ from partwhole.measures.additivity import (
     additivity,
     conjunction_coefficients,
 )
+from partwhole.measures.agreement import Agreement, decision_agreement, inconsistency
 from partwhole.measures.alignment import Alignment, alignment
 from partwhole.measures.count_salience import CountSalience, count_salience
 from partwhole.measures.diagnosis import Diagnosis, Progress, diagnose
@@ -32,6 +33,7 @@ from partwhole.measures.transfer import NegativeTransfer, negative_transfer
 __all__ = [
     "Accuracy",
     "Additivity",
+    "Agreement",
     "Alignment",
     "ConjunctionCoefficients",
     "CountSalience",
@@ -52,9 +54,11 @@ __all__ = [
     "alignment",
     "conjunction_coefficients",
     "count_salience",
+    "decision_agreement",
     "descents",
     "diagnose",
     "extrema",
+    "inconsistency",
     "item_values",
     "learning_order",
     "learning_times",

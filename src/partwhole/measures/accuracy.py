@@ -10,6 +10,8 @@ from numpy.typing import ArrayLike
 from partwhole._checks import require
 from partwhole.tasks import Task
 
+TIE = 1e-9  # outputs no larger have no sign
+
 
 @dataclass(frozen=True)
 class Accuracy:
@@ -38,7 +40,7 @@ class Accuracy:
         return self.right / total if total else np.nan
 
 
-def accuracy(targets: ArrayLike | Task, predictions: ArrayLike, *, tie: float = 1e-9) -> Accuracy:
+def accuracy(targets: ArrayLike | Task, predictions: ArrayLike, *, tie: float = TIE) -> Accuracy:
     """Compare the signs of predictions with labels.
 
     Parameters

@@ -50,6 +50,16 @@ def he(
     return scale * np.sqrt(2.0 / fan_in) * rng.standard_normal(shape)
 
 
+def orthogonal(
+    rng: np.random.Generator, shape: tuple[int, ...], fan_in: int, scale: float
+) -> Float[np.ndarray, "..."]:
+    """Draw orthonormal rows of all directions alike, or columns where there are fewer of these."""
+    drawn = rng.standard_normal(shape)
+    basis, upper = np.linalg.qr(drawn if shape[0] >= shape[1] else drawn.T)
+    basis = basis * np.where(np.diag(upper) < 0, -1.0, 1.0)  # without it directions are not alike
+    return scale * (basis if shape[0] >= shape[1] else basis.T)
+
+
 LAWS: dict[str, Law] = {"framework": framework, "normal": normal, "uniform": uniform, "he": he}
 # Laws that know their own scale, and draw biases as they draw weights.
 SCALELESS = ("framework",)

@@ -1,4 +1,4 @@
-"""Training many small networks at once."""
+"""Training many small networks at once, and what became of them."""
 
 from partwhole.training._learning_record import TrainingOutcome as TrainingOutcome
 from partwhole.training.beside_theory import BesideTheory as BesideTheory
@@ -6,7 +6,14 @@ from partwhole.training.beside_theory import beside_theory as beside_theory
 from partwhole.training.diagonal import train_diagonal as train_diagonal
 from partwhole.training.diagonal import train_multitask as train_multitask
 from partwhole.training.diagonal_runs import DiagonalRuns as DiagonalRuns
+from partwhole.training.gated import normalised_flow as normalised_flow
+from partwhole.training.gated import train_gated as train_gated
+from partwhole.training.gated_limits import ReachedLimit as ReachedLimit
+from partwhole.training.gated_limits import distinct_limits as distinct_limits
+from partwhole.training.gated_runs import GatedOutcome as GatedOutcome
+from partwhole.training.gated_runs import GatedRuns as GatedRuns
 from partwhole.training.identity import train_identity as train_identity
+from partwhole.training.margin_ascent import ascend_margin as ascend_margin
 from partwhole.training.protocol import Protocol as Protocol
 from partwhole.training.relu import train_relu as train_relu
 from partwhole.training.relu import train_relu_multitask as train_relu_multitask
@@ -17,21 +24,32 @@ from partwhole.training.rescaling import for_finetuning as for_finetuning
 from partwhole.training.rescaling import rescale_after_pretraining as rescale_after_pretraining
 from partwhole.training.runs import IdentityRuns as IdentityRuns
 from partwhole.training.runs import RunOutcome as RunOutcome
+from partwhole.training.stationarity import Stationarity as Stationarity
+from partwhole.training.stationarity import stationarity as stationarity
 
 __all__ = [
     "BesideTheory",
     "DiagonalRuns",
+    "GatedOutcome",
+    "GatedRuns",
     "IdentityRuns",
     "ProbingRuns",
     "Protocol",
     "ReLURuns",
+    "ReachedLimit",
     "RunOutcome",
+    "Stationarity",
     "TrainingOutcome",
+    "ascend_margin",
     "beside_theory",
+    "distinct_limits",
     "for_finetuning",
+    "normalised_flow",
     "relu_probing",
     "rescale_after_pretraining",
+    "stationarity",
     "train_diagonal",
+    "train_gated",
     "train_identity",
     "train_multitask",
     "train_relu",

@@ -107,3 +107,22 @@ class Cost(Protocol):
     ) -> np.ndarray:
         """Return the coefficients that belong to the multipliers; with the bounds' prices."""
         ...
+
+
+@runtime_checkable
+class Concave(Protocol):
+    """Say what the learner prefers where that is not convex: a concave function of norms.
+
+    Stationary points are found by convex costs that touch it from above.
+    """
+
+    def value(self, design: Design, coefficients: np.ndarray) -> float:
+        """Return R(c)."""
+        ...
+
+    def touching(self, design: Design, coefficients: np.ndarray | None) -> Cost:
+        """Return a convex cost that lies above R, but for a constant, and touches it at c.
+
+        Without coefficients, the one to begin with.
+        """
+        ...

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Int
 
+from partwhole._checks import require
 from partwhole.features.design import DenseDesign, Design, weighted_gram
+from partwhole.features.scaled import ScaledDesign
 from partwhole.limits.costs._cost import Bounds, DualTerm
 
 # Of a pull's square: a solution lies on its bounds.
@@ -18,8 +20,18 @@ ROUNDING = 1e-9
 class GroupNorm:
     r"""Prefer few blocks: the sum of the blocks' Euclidean norms.
 
-    .. math:: R(c) = \sum_{blocks\ g} \|c_g\|_2, \qquad
-              R^*(A^T v) = 0 \text{ where all } \|A_g^T v\|_2 \le 1,\ \infty \text{ elsewhere.}
+    .. math:: R(c) = \sum_{blocks\ g} w_g \|c_g\|_2, \qquad
+              R^*(A^T v) = 0 \text{ where all } \|A_g^T v\|_2 \le w_g,\ \infty \text{ elsewhere.}
+
+    Parameters
+    ----------
+    weights : float array, shape (G,), optional
+        :math:`w_g > 0`, 1 by default; infinite for blocks that must be 0.
+
+    Raises
+    ------
+    InputError
+        For weights that are not above 0, and on a design with another number of blocks.
 
     Notes
     -----
@@ -40,19 +52,48 @@ class GroupNorm:
     [[1.0, 0.4], [0.0, 0.0]]
     """
 
+    weights: Float[np.ndarray, " G"] | None = None
+
+    def __post_init__(self) -> None:
+        if self.weights is not None:
+            good = bool(np.all(self.weights > 0))
+            least = f"{np.min(self.weights):g}" if len(self.weights) else "none"
+            require(good, "weights of blocks are above 0", least, "leave out blocks of no cost")
+
     def value(self, design: Design, coefficients: Float[np.ndarray, " p"]) -> float:
-        """Return the sum of the blocks' norms."""
-        return float(np.sqrt(Groups.of(design).sums(coefficients**2)).sum())
+        """Return the weighted sum of the blocks' norms."""
+        norms = np.sqrt(Groups.of(design).sums(coefficients**2))
+        if self.weights is None:
+            return float(norms.sum())
+        return float((norms[norms > 0] * self._weights(design)[norms > 0]).sum())
 
     def dual(self, design: Design, multipliers: Float[np.ndarray, " n"]) -> DualTerm:
-        """Return the domain in which no block is pulled by more than 1."""
-        return bounded(design, multipliers, Groups.of(design))
+        """Return the domain in which no block is pulled by more than its weight."""
+        return bounded(self._scaled(design), multipliers, Groups.of(design))
 
     def primal(
         self, design: Design, multipliers: Float[np.ndarray, " n"], prices: np.ndarray | None
     ) -> Float[np.ndarray, " p"]:
         """Return the coefficients: what pulls at each block, times its price."""
-        return priced(design, multipliers, prices, Groups.of(design))
+        scaled = self._scaled(design)
+        found = priced(scaled, multipliers, prices, Groups.of(design))
+        return found * scaled.factors if isinstance(scaled, ScaledDesign) else found
+
+    def _scaled(self, design: Design) -> Design:
+        """Return the design in which all weights are 1."""
+        if self.weights is None:
+            return design
+        return ScaledDesign(design, 1.0 / self._weights(design)[Groups.of(design).labels])
+
+    def _weights(self, design: Design) -> Float[np.ndarray, " G"]:
+        assert self.weights is not None
+        require(
+            len(self.weights) == len(design.blocks),
+            f"there is a weight for each of {len(design.blocks)} blocks",
+            len(self.weights),
+            "leave weights out for 1",
+        )
+        return self.weights
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,6 +123,8 @@ class Groups:
         self, design: Design, coefficients: Float[np.ndarray, " p"]
     ) -> Float[np.ndarray, "n G"]:
         """Return each group's share of the outputs."""
+        if isinstance(design, ScaledDesign):
+            return self.outputs(design.design, coefficients * design.factors)
         if hasattr(design, "block_outputs") and self.count == len(design.blocks):
             return design.block_outputs(coefficients)  # pyright: ignore
         if isinstance(design, DenseDesign):

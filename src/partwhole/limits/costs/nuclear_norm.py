@@ -7,9 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from partwhole._checks import require, whole
-from partwhole.features.design import DenseDesign, Design
+from partwhole._checks import whole
+from partwhole.features.design import Design
 from partwhole.limits.costs._cost import Bounds, DualTerm
+from partwhole.limits.costs._matrices import dense_features, matrices
 from partwhole.limits.costs.group_norm import ROUNDING
 
 
@@ -58,24 +59,26 @@ class NuclearNorm:
 
     def value(self, design: Design, coefficients: Float[np.ndarray, " p"]) -> float:
         """Return the sum of the blocks' singular values."""
-        matrices = self._matrices(design, coefficients)
-        return float(np.linalg.svd(matrices, compute_uv=False).sum())
+        blocks = matrices(design, coefficients, self.rows)
+        return float(np.linalg.svd(blocks, compute_uv=False).sum())
 
     def dual(self, design: Design, multipliers: Float[np.ndarray, " n"]) -> DualTerm:
         """Return the domain in which no block is pulled by a singular value above 1."""
         n = design.shape[0]
-        pulled = self._matrices(design, design.adjoint(multipliers))
+        pulled = matrices(design, design.adjoint(multipliers), self.rows)
         whole_room = np.eye(self.rows) - pulled @ pulled.swapaxes(-1, -2)
 
         def outputs(prices: np.ndarray) -> np.ndarray:
             return design @ (prices @ pulled).ravel()
 
         def moved(direction: np.ndarray) -> np.ndarray:
-            turned = self._matrices(design, design.adjoint(direction)) @ pulled.swapaxes(-1, -2)
+            turned = matrices(design, design.adjoint(direction), self.rows) @ pulled.swapaxes(
+                -1, -2
+            )
             return -0.5 * (turned + turned.swapaxes(-1, -2))
 
         def curvature(prices: np.ndarray, scalings: np.ndarray) -> np.ndarray:
-            features = _dense(design).reshape(n, *pulled.shape)
+            features = dense_features(design).reshape(n, *pulled.shape)
             priced = (_root(prices) @ features).reshape(n, -1)
             turned = features @ pulled.swapaxes(-1, -2)
             half = _root(scalings)
@@ -84,7 +87,7 @@ class NuclearNorm:
             return priced @ priced.T + moves @ moves.T
 
         def reach(direction: np.ndarray) -> float:
-            along = self._matrices(design, design.adjoint(direction))
+            along = matrices(design, design.adjoint(direction), self.rows)
             return min(_wall(here, there) for here, there in zip(pulled, along, strict=True))
 
         least = float(np.linalg.eigvalsh(whole_room)[:, 0].min(initial=1.0))
@@ -96,26 +99,8 @@ class NuclearNorm:
         self, design: Design, multipliers: Float[np.ndarray, " n"], prices: np.ndarray | None
     ) -> Float[np.ndarray, " p"]:
         """Return the coefficients: the prices times what pulls at each block."""
-        pulled = self._matrices(design, design.adjoint(multipliers))
+        pulled = matrices(design, design.adjoint(multipliers), self.rows)
         return (0.0 * pulled if prices is None else prices @ pulled).ravel()
-
-    def _matrices(self, design: Design, columns: np.ndarray) -> Float[np.ndarray, "G R K"]:
-        sizes = {block.stop - block.start for block in design.blocks}
-        require(
-            len(sizes) == 1 and min(sizes) % self.rows == 0,
-            f"blocks are matrices of {self.rows} rows, all of one size",
-            f"blocks of {', '.join(str(size) for size in sorted(sizes))} columns",
-            "pass rows that divide their size",
-        )
-        return columns.reshape(len(design.blocks), self.rows, -1)
-
-
-def _dense(design: Design) -> Float[np.ndarray, "n p"]:
-    if isinstance(design, DenseDesign):
-        return design.matrix
-    if hasattr(design, "dense"):
-        return design.dense().matrix  # pyright: ignore[reportAttributeAccessIssue]
-    return design.adjoint(np.eye(design.shape[0])).T
 
 
 def _root(matrices: np.ndarray) -> np.ndarray:

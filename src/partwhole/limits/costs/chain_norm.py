@@ -1,0 +1,74 @@
+r"""The quasi-norm of parallel chains: deeper ones prefer fewer units than the group norm does."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+
+from partwhole._checks import whole
+from partwhole.features.design import Design
+from partwhole.limits.costs.group_norm import GroupNorm, Groups
+
+# Of the largest block: a smaller one is none, and stays so.
+NOTHING = 1e-9
+
+
+@dataclass(frozen=True)
+class ChainNorm:
+    r"""Prefer few blocks, more so the deeper: a cost that is not convex for L > 2.
+
+    .. math:: R(c) = \sum_{blocks\ g} \|c_g\|_2^{2/L}
+
+    With two layers it is `GroupNorm`. A block of 0 is always stationary, so that there are many
+    stationary points; `least_cost` ends at one near its start.
+
+    Parameters
+    ----------
+    n_layers : int
+        L, at least 2.
+
+    Raises
+    ------
+    InputError
+        For fewer layers.
+
+    Notes
+    -----
+    It is the least sum of squared weights over L with which H chains of L layers, each unit fed
+    by the one below it, bring about blocks' coefficients: each of a chain's L factors then has
+    norm :math:`\|c_g\|^{1/L}`. Derived here. Layers that mix units have the group norm instead.
+
+    The cost lies below the group norm with weights :math:`\tfrac{2}{L} \|c_g\|^{2/L - 1}`, which
+    touches it at c.
+
+    Examples
+    --------
+    >>> from partwhole.features import Block, DenseDesign
+    >>> from partwhole.limits import Equal, least_cost
+    >>> design = DenseDesign(np.array([[1.0, 1.2]]), (Block(0, 0, 1), Block(1, 1, 2)))
+    >>> limit = least_cost(design, np.array([1.2]), ChainNorm(3), Equal(), intercept="none")
+    >>> limit.outcome.name, limit.coefficients.round(6).tolist(), round(limit.value, 6)
+    ('STATIONARY', [0.0, 1.0], 1.0)
+    """
+
+    n_layers: int
+
+    def __post_init__(self) -> None:
+        whole("n_layers", self.n_layers, 2, "a single layer has the quadratic cost")
+
+    def value(self, design: Design, coefficients: Float[np.ndarray, " p"]) -> float:
+        """Return the sum over blocks."""
+        return float((Groups.of(design).sums(coefficients**2) ** (1.0 / self.n_layers)).sum())
+
+    def touching(self, design: Design, coefficients: Float[np.ndarray, " p"] | None) -> GroupNorm:
+        """Return the weighted group norm that touches this cost from above at coefficients."""
+        if coefficients is None:
+            return GroupNorm()
+        power = 2.0 / self.n_layers
+        norms = np.sqrt(Groups.of(design).sums(coefficients**2))
+        there = norms > NOTHING * norms.max(initial=0.0)
+        weights = np.full(len(norms), np.inf)
+        weights[there] = power * norms[there] ** (power - 1.0)
+        return GroupNorm(weights)

@@ -1,0 +1,126 @@
+r"""The quasi-norm of deep linear layers under a gated readout: lower rank than the nuclear norm."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+
+from partwhole._checks import whole
+from partwhole.features.design import Design
+from partwhole.limits.costs._cost import DualTerm
+from partwhole.limits.costs._matrices import dense_features, matrices
+from partwhole.limits.costs.nuclear_norm import NuclearNorm
+
+NOTHING = 1e-12  # of the largest eigenvalue: directions that are not in use
+
+
+@dataclass(frozen=True)
+class SchattenNorm:
+    r"""Prefer matrices of low rank, more so the deeper: a cost that is not convex for L > 2.
+
+    .. math:: R(c) = \sum_{blocks\ g} \sum_i \sigma_i(C_g)^{2/L}
+
+    with each block's coefficients as a matrix of R rows and :math:`\sigma_i` its singular
+    values. With two layers it is `NuclearNorm`. `least_cost` ends at a stationary point near its
+    start.
+
+    Parameters
+    ----------
+    rows : int
+        R: the contexts of a gated readout, say. Columns of a block are ordered row by row.
+    n_layers : int
+        L, at least 2.
+
+    Raises
+    ------
+    InputError
+        For no rows or fewer layers, and on blocks whose sizes R does not divide, or that differ.
+
+    Notes
+    -----
+    It is the least sum of squared weights over L with which L - 1 linear layers of at least as
+    many units as the rank and a readout of R rows bring about the matrix: each layer then has
+    singular values :math:`\sigma_i^{1/L}`. Derived here.
+
+    As :math:`\mathrm{tr}\,(C C^T)^{1/L}` the cost is concave in :math:`C C^T`, so that it lies
+    below :math:`\tfrac1L \mathrm{tr}\,(M\, C C^T)` and a constant,
+    :math:`M = (C_0 C_0^T)^{1/L - 1}`, which touches it at :math:`C_0`.
+
+    Examples
+    --------
+    >>> from partwhole.limits import Equal, least_cost
+    >>> first_row_and_diagonal = np.array([[1.0, 0.0, 0.0, 0.0], [0.0, 0.0, 0.0, 1.0]])
+    >>> limit = least_cost(
+    ...     first_row_and_diagonal, np.array([8.0, 1.0]), SchattenNorm(2, 3), Equal(),
+    ...     intercept="none",
+    ... )
+    >>> limit.coefficients.reshape(2, 2).round(6).tolist(), round(limit.value, 6)
+    ([[8.0, 0.0], [0.0, 1.0]], 5.0)
+    """
+
+    rows: int
+    n_layers: int
+
+    def __post_init__(self) -> None:
+        whole("rows", self.rows, 1, "pass the number of contexts of the readout")
+        whole("n_layers", self.n_layers, 2, "a single layer has the quadratic cost")
+
+    def value(self, design: Design, coefficients: Float[np.ndarray, " p"]) -> float:
+        """Return the sum over blocks and singular values."""
+        blocks = matrices(design, coefficients, self.rows)
+        return float((np.linalg.svd(blocks, compute_uv=False) ** (2.0 / self.n_layers)).sum())
+
+    def touching(
+        self, design: Design, coefficients: Float[np.ndarray, " p"] | None
+    ) -> NuclearNorm | RowMetric:
+        """Return the quadratic cost that touches this one from above, but for a constant."""
+        if coefficients is None or self.n_layers == 2:
+            return NuclearNorm(self.rows)
+        blocks = matrices(design, coefficients, self.rows)
+        size, basis = np.linalg.eigh(blocks @ blocks.swapaxes(-1, -2))
+        size = np.maximum(size, 0.0) ** (1.0 - 1.0 / self.n_layers) * self.n_layers / 2.0
+        return RowMetric((basis * size[:, None, :]) @ basis.swapaxes(-1, -2))
+
+
+@dataclass(frozen=True, eq=False)
+class RowMetric:
+    r"""Prefer small squares in a metric of the rows.
+
+    .. math:: R(c) = \tfrac12 \sum_{blocks\ g} \mathrm{tr}\,(C_g^T S_g^{-1} C_g)
+
+    Parameters
+    ----------
+    inverses : float array, shape (G, R, R)
+        :math:`S_g`, positive semidefinite; coefficients outside its range cost infinitely much.
+    """
+
+    inverses: Float[np.ndarray, "G R R"]
+
+    def value(self, design: Design, coefficients: Float[np.ndarray, " p"]) -> float:
+        """Return half the sum of squares in the metric."""
+        size, basis = np.linalg.eigh(self.inverses)
+        turned = basis.swapaxes(-1, -2) @ self._matrices(design, coefficients)
+        used = size > NOTHING * size.max(axis=1, keepdims=True, initial=0.0)
+        squares = (turned**2).sum(axis=-1)
+        return float(0.5 * np.divide(squares, size, out=np.zeros_like(squares), where=used).sum())
+
+    def kernel(self, design: Design) -> Float[np.ndarray, "n n"]:
+        """Return the inner products of the features in the inverse metric."""
+        features = dense_features(design).reshape(design.shape[0], *self.inverses.shape[:2], -1)
+        turned = (self.inverses @ features).reshape(design.shape[0], -1)
+        return turned @ features.reshape(design.shape[0], -1).T
+
+    def dual(self, design: Design, multipliers: Float[np.ndarray, " n"]) -> DualTerm:
+        """Return half the kernel's quadratic form."""
+        return DualTerm.of_kernel(self.kernel(design), multipliers)
+
+    def primal(
+        self, design: Design, multipliers: Float[np.ndarray, " n"], prices: np.ndarray | None = None
+    ) -> Float[np.ndarray, " p"]:
+        """Return the coefficients of the kernel machine."""
+        return (self.inverses @ self._matrices(design, design.adjoint(multipliers))).ravel()
+
+    def _matrices(self, design: Design, columns: np.ndarray) -> Float[np.ndarray, "G R K"]:
+        return matrices(design, columns, self.inverses.shape[1])

@@ -1,0 +1,139 @@
+"""Networks on disk: a file of arrays that says what it holds."""
+
+from __future__ import annotations
+
+import json
+import os
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from partwhole._checks import InputError, require
+from partwhole.features import HalfspaceGates, JointGates, ReLUGates
+from partwhole.networks._gates_as_pytrees import FIELDS
+from partwhole.networks.gated import GatedNetwork, LearnedGates
+from partwhole.networks.mlp import MLP
+
+FORMAT = 1
+KINDS: dict[str, Any] = {
+    "MLP": (MLP, ("weights", "biases", "nonlinearity")),
+    "GatedNetwork": (GatedNetwork, ("weights", "gates", "bias", "parallel")),
+    "LearnedGates": (LearnedGates, ("n_units",)),
+    **{kind.__name__: (kind, FIELDS[kind]) for kind in (HalfspaceGates, ReLUGates, JointGates)},
+}
+
+
+def save_network(network: MLP | GatedNetwork, path: str | Path) -> None:
+    """Write a network to a file: weights, biases and gates, bit by bit.
+
+    Parameters
+    ----------
+    network : MLP or GatedNetwork
+        One, or many along leading axes.
+    path : str or Path
+        Its folder exists; a file of that name is replaced, once the new one is whole.
+
+    Raises
+    ------
+    InputError
+        For what is not such a network, and a folder that doesn't exist.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from partwhole.features import HalfspaceGates
+    >>> network = GatedNetwork.draw(2, [HalfspaceGates.random(2, n_units=3), 1], seed=0)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save_network(network, f"{folder}/network.npz")
+    ...     again = load_network(f"{folder}/network.npz")
+    >>> bool((again.gates[0].normals == network.gates[0].normals).all())
+    True
+    """
+    require(
+        isinstance(network, MLP | GatedNetwork),
+        "what is saved is an MLP or a GatedNetwork",
+        type(network).__name__,
+        "save other arrays by numpy.savez",
+    )
+    place = Path(path)
+    require(
+        place.parent.is_dir(),
+        "a network is saved in a folder that exists",
+        str(place.parent),
+        "make it first",
+    )
+    arrays: dict[str, np.ndarray] = {}
+    told = {"format": FORMAT, "network": _described(network, arrays)}
+    partial = place.with_name(f"{place.name}.{os.getpid()}.partial")
+    try:
+        with partial.open("wb") as file:
+            np.savez(file, allow_pickle=False, described=np.array(json.dumps(told)), **arrays)
+        partial.replace(place)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def load_network(path: str | Path) -> MLP | GatedNetwork:
+    """Read a network that `save_network` wrote.
+
+    Parameters
+    ----------
+    path : str or Path
+
+    Returns
+    -------
+    MLP or GatedNetwork
+
+    Raises
+    ------
+    InputError
+        For a file that is not there, or that holds something else.
+    """
+    place = Path(path)
+    rule, remedy = "a network is read from a file of save_network", "pass the path of one"
+    require(place.is_file(), rule, f"no file {place}", remedy)
+    try:
+        with np.load(place, allow_pickle=False) as file:
+            told = json.loads(str(file["described"]))
+            if told["format"] == FORMAT:
+                return _rebuilt(told["network"], file)
+    except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile) as error:
+        raise InputError(f"{rule}; got {place.name}, which is none; {remedy}") from error
+    raise InputError(f"{rule}; got one of format {told['format']}; read it by the version it is of")
+
+
+def _described(value: Any, arrays: dict[str, np.ndarray]) -> Any:
+    """Say in plain words what a value is, its arrays put beside."""
+    name = type(value).__name__
+    if name in KINDS:
+        fields = KINDS[name][1]
+        return {
+            "kind": name,
+            "fields": {field: _described(getattr(value, field), arrays) for field in fields},
+        }
+    if isinstance(value, tuple):
+        return [_described(each, arrays) for each in value]
+    if isinstance(value, np.ndarray | jax.Array):
+        key = f"array_{len(arrays)}"
+        arrays[key] = np.asarray(value)
+        return {"array": key, "jax": isinstance(value, jax.Array)}
+    return value
+
+
+def _rebuilt(told: Any, arrays: Any) -> Any:
+    if isinstance(told, list):
+        return tuple(_rebuilt(each, arrays) for each in told)
+    if not isinstance(told, dict):
+        return told
+    if "array" in told:
+        found = arrays[told["array"]]
+        if not told["jax"]:
+            return found
+        with jax.enable_x64(found.dtype == np.float64):
+            return jnp.asarray(found)
+    kind = KINDS[told["kind"]][0]
+    return kind(**{name: _rebuilt(each, arrays) for name, each in told["fields"].items()})

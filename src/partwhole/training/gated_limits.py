@@ -1,0 +1,115 @@
+"""Where several runs end: which of their limits are the same."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from partwhole._checks import is_finite, require, switch
+from partwhole._types import Real
+from partwhole.networks import GatedNetwork
+from partwhole.training.gated_runs import GatedOutcome, GatedRuns
+from partwhole.training.margin_ascent import ascend_margin
+from partwhole.training.stationarity import Stationarity, stationarity
+
+
+@dataclass(frozen=True, eq=False)
+class ReachedLimit:
+    """Hold one of the limits that runs went to.
+
+    Parameters
+    ----------
+    runs : int array, shape (k,)
+        Those that went there.
+    network : GatedNetwork
+        Of the first of them, at margin 1.
+    outputs : float array, shape (n,)
+        Its outputs on the training set.
+    told : Stationarity
+        How near it is to a stationary point, and its margin.
+    """
+
+    runs: Int[np.ndarray, " k"]
+    network: GatedNetwork
+    outputs: Float[np.ndarray, " n"]
+    told: Stationarity
+
+    @property
+    def margin(self) -> float:
+        """Return the normalised margin."""
+        return self.told.margin
+
+
+def distinct_limits(
+    runs: GatedRuns, *, ascend: bool = True, tolerance: Real = 1e-3
+) -> tuple[ReachedLimit, ...]:
+    """Tell the limits that runs went to apart.
+
+    Parameters
+    ----------
+    runs : GatedRuns
+        Followed by `normalised_flow`, or trained until nothing is decided wrong.
+    ascend : bool, keyword-only, default True
+        Follow every run on to its stationary point by `ascend_margin`. Otherwise runs are taken
+        where they are: one at 98 % of its margin may differ from its limit by a tenth.
+    tolerance : float, keyword-only, default 1e-3
+        Outputs on the training set, at margin 1, that differ by less, relative to their size,
+        are of one limit.
+
+    Returns
+    -------
+    tuple of ReachedLimit
+        From the largest margin down; runs that err on the training set are left out.
+
+    Raises
+    ------
+    InputError
+        For a tolerance that is not above 0, and as `ascend_margin`.
+
+    Notes
+    -----
+    With a convex cost all have one margin. Several functions may share it, where units treat the
+    inputs that hold the margin alike: runs then end at different ones, and are told apart.
+
+    Examples
+    --------
+    >>> from partwhole.features import HalfspaceGates
+    >>> from partwhole.training import normalised_flow
+    >>> rng = np.random.default_rng(0)
+    >>> x = np.column_stack([rng.normal(size=(20, 5)), np.ones(20)])
+    >>> y, gates = np.sign(x[:, 0] * x[:, 1]), HalfspaceGates.random(6, n_units=6)
+    >>> starts = [GatedNetwork.draw(6, [gates, 1], seed=seed) for seed in range(4)]
+    >>> found = distinct_limits(normalised_flow(starts, x, y, max_steps=500))
+    >>> len(found), found[0].runs.tolist()  # a convex cost has one
+    (1, [0, 1, 2, 3])
+    """
+    switch("ascend", ascend)
+    good = is_finite(tolerance) and tolerance > 0
+    require(good, "a tolerance is above 0", repr(tolerance), "take 1e-3")
+    ended: list[ReachedLimit] = []
+    for run, network in enumerate(runs.networks):
+        if runs.outcomes[run] is not GatedOutcome.SEPARATED:
+            continue
+        if ascend:
+            network = ascend_margin(network, runs.inputs, runs.labels)
+        outputs = network.predict(runs.inputs)
+        outputs = outputs / (runs.labels * outputs).min()
+        told = stationarity(network, runs.inputs, runs.labels)
+        ended.append(ReachedLimit(np.array([run]), network, outputs, told))
+    ended.sort(key=lambda each: -each.margin)
+    found: list[ReachedLimit] = []
+    for each in ended:
+        same = next((i for i, one in enumerate(found) if _alike(each, one, tolerance)), None)
+        if same is None:
+            found.append(each)
+            continue
+        together = np.sort(np.concatenate([found[same].runs, each.runs]))
+        found[same] = replace(found[same], runs=together)
+    return tuple(found)
+
+
+def _alike(one: ReachedLimit, other: ReachedLimit, tolerance: Real) -> bool:
+    size = float(np.linalg.norm(other.outputs))
+    return float(np.linalg.norm(one.outputs - other.outputs)) <= float(tolerance) * size

@@ -1,0 +1,102 @@
+"""What training of gated networks on two classes returns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from partwhole.limits import GatedLimit
+from partwhole.networks import GatedNetwork, flipped_gates
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class GatedOutcome(Enum):
+    """Say how a run ended; the value says what to do about it."""
+
+    SEPARATED = "decides every training input right"
+    NOT_SEPARATED = (
+        "still errs on training inputs, so that it goes to no limit; train longer, or take more "
+        "units"
+    )
+    DIVERGED = "diverged: its numbers are not finite; take a smaller learning rate"
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class GatedRuns:
+    r"""Hold gated networks in training, one for each run.
+
+    Parameters
+    ----------
+    inputs : float array, shape (n, d)
+    labels : float array, shape (n,)
+    initial, networks : tuples of GatedNetwork
+        At the start and at the end.
+    steps : int array, shape (T,)
+        The steps that were recorded.
+    times : float array, shape (runs, T)
+        The time of gradient flow: the sum of step lengths.
+    log_loss : float array, shape (runs, T)
+        The logarithm of the mean training loss, which soon is too small for a number.
+    margins : float array, shape (runs, T)
+        The normalised margin :math:`\min_i y_i f(x_i) / (\|\theta\|^2 / L)^{L/2}`; NaN for networks
+        with a bias, which are not homogeneous.
+    training_error : float array, shape (runs, T)
+        Wrong decisions on the training set, ties half.
+    test_outputs : float array, shape (runs, T, m), or None
+    outcomes : tuple of GatedOutcome
+    """
+
+    inputs: Float[np.ndarray, "n d"]
+    labels: Float[np.ndarray, " n"]
+    initial: tuple[GatedNetwork, ...]
+    networks: tuple[GatedNetwork, ...]
+    steps: Int[np.ndarray, " T"]
+    times: Float[np.ndarray, "runs T"]
+    log_loss: Float[np.ndarray, "runs T"]
+    margins: Float[np.ndarray, "runs T"]
+    training_error: Float[np.ndarray, "runs T"]
+    test_outputs: Float[np.ndarray, "runs T m"] | None
+    outcomes: tuple[GatedOutcome, ...]
+
+    def fraction_of(self, limit: GatedLimit) -> Float[np.ndarray, "runs T"]:
+        """Return margins as shares of the limit's.
+
+        Parameters
+        ----------
+        limit : GatedLimit
+            Of the networks' own gates, training set and cost.
+
+        Returns
+        -------
+        float array, shape (runs, T)
+            At most 1 where the limit is the global one; the shortfall goes as one over the
+            logarithm of the steps in plain descent.
+        """
+        return self.margins / limit.largest_margin
+
+    def flipped(self) -> Float[np.ndarray, "runs L"]:
+        """Return the share of gates that changed in training, by layer."""
+        pairs = zip(self.initial, self.networks, strict=True)
+        return np.array([flipped_gates(old, new, self.inputs) for old, new in pairs])
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a row for each run and recorded step."""
+        import pandas as pd
+
+        runs, records = self.log_loss.shape
+        return pd.DataFrame(
+            {
+                "run": np.repeat(np.arange(runs), records),
+                "step": np.tile(self.steps, runs),
+                "time": self.times.ravel(),
+                "log_loss": self.log_loss.ravel(),
+                "margin": self.margins.ravel(),
+                "training_error": self.training_error.ravel(),
+            }
+        )

@@ -1,0 +1,207 @@
+r"""The stationary point of the margin that a network's weights lead to, to many digits.
+
+Flows come within a hundredth of it and then slow down, as their steps must resolve which of the
+inputs at the margin pull how much. An implicit step settles that by a quadratic program.
+"""
+
+from __future__ import annotations
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from partwhole._checks import require, whole
+from partwhole.limits.fits import OneSided
+from partwhole.limits.solvers.active_set import solve_one_sided
+from partwhole.limits.solvers.dual_newton import Border
+from partwhole.networks import GatedNetwork
+from partwhole.networks.gated import require_inputs
+
+MEMORY_GIB = 4.0
+FIRST, LONGER, SHORTER = 0.1, 2.0, 0.25  # step lengths, in units of the weights' own decay
+LONGEST = 1e6
+SHORTENINGS = 20
+PATIENCE = 3
+ROUNDING = 1e-14  # by which a step may raise the squared norm
+
+
+def ascend_margin(
+    network: GatedNetwork,
+    inputs: Float[np.ndarray, "n d"],
+    labels: Float[np.ndarray, " n"],
+    *,
+    max_steps: int = 2000,
+    tolerance: float = 1e-10,
+) -> GatedNetwork:
+    r"""Follow a network's normalised margin upward to a stationary point.
+
+    Weights :math:`\theta` at margin 1 move to those of
+
+    .. math:: \min_{\theta'} \tfrac12 \|\theta'\|^2 + \tfrac{1}{2\tau} \|\theta' - \theta\|^2
+              \quad\text{s.t.}\quad
+              y_i \big(f(x_i; \theta) + \nabla f(x_i; \theta) \cdot (\theta' - \theta)\big) \ge 1,
+
+    and are scaled to margin 1 again. It is an implicit step of length :math:`\tau` along the path
+    that `normalised_flow` takes where margins are large, so that it ends in the same place; the
+    step grows while the norm falls.
+
+    Parameters
+    ----------
+    network : GatedNetwork
+        Without a bias; it decides all training inputs right, as after `normalised_flow`. Learned
+        gates may move.
+    inputs : float array, shape (n, d)
+    labels : float array, shape (n,)
+        -1 and +1.
+    max_steps : int, keyword-only, default 2000
+    tolerance : float, keyword-only, default 1e-10
+        Ends where three steps in a row lower the squared norm by no more than this share of it.
+        Distances from the stationary point are about its root.
+
+    Returns
+    -------
+    GatedNetwork
+        In double precision, with margin 1. `stationarity` tells how near it is.
+
+    Raises
+    ------
+    InputError
+        For a network with a bias or one that errs, and for gradients that take over 4 GiB.
+
+    Notes
+    -----
+    Derived here. A unit of zeros stays so.
+
+    Examples
+    --------
+    >>> from partwhole.features import HalfspaceGates
+    >>> from partwhole.limits import gated_limit
+    >>> from partwhole.training import normalised_flow, stationarity
+    >>> rng = np.random.default_rng(0)
+    >>> x = np.column_stack([rng.normal(size=(40, 2)), np.ones(40)])
+    >>> y, gates = np.sign(x[:, 0] * x[:, 1]), HalfspaceGates.random(3, n_units=20)
+    >>> start = GatedNetwork.draw(3, [gates, 1], seed=0)
+    >>> ended = ascend_margin(normalised_flow([start], x, y, max_steps=500).networks[0], x, y)
+    >>> told = stationarity(ended, x, y, gated_limit(gates, x, y))
+    >>> bool(abs(told.fraction - 1) < 1e-6)
+    True
+    """
+    whole("max_steps", max_steps, 1, "take 2000")
+    y = np.asarray(labels, dtype=float)
+    outputs, gradients = margin_gradients(network, inputs, y)
+    weights, n_layers = flat_weights(network), network.n_layers
+    length, still = FIRST, 0
+    for _ in range(max_steps):
+        # At margin 1 weights are smaller by the L-th root, gradients by its power L - 1.
+        least = float((y * outputs).min())
+        weights = weights / least ** (1.0 / n_layers)
+        gradients = gradients / least ** (1.0 - 1.0 / n_layers)
+        outputs = outputs / least
+        size = float(weights @ weights)
+        for _ in range(SHORTENINGS):
+            aim = _implicit(weights, outputs, gradients, y, length, n_layers)
+            new = float((y * _with(network, aim).predict(inputs)).min())
+            aim = aim / new ** (1.0 / n_layers) if new > 0 else np.full_like(aim, np.inf)
+            if float(aim @ aim) <= size * (1.0 + ROUNDING):
+                break
+            length *= SHORTER
+        else:
+            break  # no step lowers the norm any more
+        weights = aim
+        # Short steps lower the norm by little anywhere.
+        still = still + 1 if size - float(aim @ aim) <= tolerance * min(1.0, length) * size else 0
+        if still == PATIENCE:
+            break
+        length = min(length * LONGER, LONGEST)
+        outputs, gradients = margin_gradients(_with(network, weights), inputs, y)
+    return _with(network, weights)
+
+
+def margin_gradients(
+    network: GatedNetwork, inputs: Float[np.ndarray, "n d"], labels: Float[np.ndarray, " n"]
+) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, "n P"]]:
+    """Return the outputs, and how they move with every weight, of a network that errs nowhere."""
+    require(
+        network.bias is None, "a normalised margin is of a homogeneous network", "a bias",
+        "feed units a constant input instead",
+    )  # fmt: skip
+    require_inputs(inputs, network.dimension)
+    n, size = len(inputs), sum(each.size for each in network.weights)
+    needed = 8.0 * n * size / 2**30
+    require(
+        needed <= MEMORY_GIB,
+        f"gradients may take {MEMORY_GIB:g} GiB",
+        f"{n} inputs and {size} weights, which need about {needed:.0f}",
+        "pass some of the inputs, all that hold the margin among them",
+    )
+    with jax.enable_x64(True):
+        weights = tuple(jnp.asarray(np.asarray(each), jnp.float64) for each in network.weights)
+        contexts = tuple(
+            None if each is None else jnp.asarray(each, jnp.int32)
+            for each in network.contexts(inputs)
+        )
+        outputs, slopes = _slopes(network, weights, jnp.asarray(inputs), contexts)
+        gradients = np.concatenate([np.asarray(each).reshape(n, -1) for each in slopes], axis=1)
+        found = np.asarray(outputs)
+    wrong = int((labels * found <= 0).sum())
+    require(
+        not wrong,
+        "a normalised margin is above 0 where all training inputs are decided right",
+        f"{wrong} of {n} wrong",
+        "train on, or take more units",
+    )
+    return found, gradients
+
+
+def flat_weights(network: GatedNetwork) -> Float[np.ndarray, " P"]:
+    """Return all weights in one array, layer by layer."""
+    return np.concatenate([np.asarray(each, dtype=float).ravel() for each in network.weights])
+
+
+@eqx.filter_jit
+def _slopes(
+    network: GatedNetwork, weights: tuple[Array, ...], inputs: Array, contexts: tuple
+) -> tuple[Array, tuple[Array, ...]]:
+    def answer(weights: tuple[Array, ...], at: Array, own: tuple) -> Array:
+        one = GatedNetwork(weights, network.gates, None, network.parallel)
+        return one(at[None], tuple(None if each is None else each[None] for each in own))[0]
+
+    return jax.vmap(jax.value_and_grad(answer), in_axes=(None, 0, 0))(weights, inputs, contexts)
+
+
+def _with(network: GatedNetwork, flat: Float[np.ndarray, " P"]) -> GatedNetwork:
+    ends = np.cumsum([each.size for each in network.weights])[:-1]
+    parts = zip(np.split(flat, ends), network.weights, strict=True)
+    with jax.enable_x64(True):
+        weights = tuple(jnp.asarray(part.reshape(old.shape)) for part, old in parts)
+    return GatedNetwork(weights, network.gates, None, network.parallel)
+
+
+def _implicit(
+    weights: Float[np.ndarray, " P"],
+    outputs: Float[np.ndarray, " n"],
+    gradients: Float[np.ndarray, "n P"],
+    labels: Float[np.ndarray, " n"],
+    length: float,
+    n_layers: int,
+) -> Float[np.ndarray, " P"]:
+    r"""Return the weights after an implicit step, by its dual in the n multipliers.
+
+    With :math:`a = 1 + 1 / \tau` they are
+    :math:`\theta + (\sum_i \lambda_i y_i \nabla f_i - \theta) / a`; by homogeneity
+    :math:`\nabla f_i \cdot \theta = L f_i`.
+    """
+    stay = 1.0 + 1.0 / length
+    kernel = gradients @ gradients.T
+    bounds = stay - labels * outputs * (stay - n_layers)
+    scale, unit = float(np.trace(kernel)) / len(labels), float(np.abs(bounds).max())
+    n = len(labels)
+    found = solve_one_sided(
+        kernel[None] / scale,
+        OneSided(np.arange(n), labels, bounds / unit),
+        Border(np.zeros((n, 0))),
+    )
+    pulled = gradients.T @ found.multipliers[0] * (unit / scale)
+    return weights + (pulled - weights) / stay

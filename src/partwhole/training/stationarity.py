@@ -1,0 +1,191 @@
+r"""How near trained weights are to a stationary point of the margin, and whether it is the best.
+
+Training without end goes to a stationary point (Karush, Kuhn & Tucker) of
+
+.. math:: \min \tfrac12 \|\theta\|^2 \quad\text{s.t.}\quad y_i f(x_i; \theta) \ge 1 .
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+from scipy.optimize import nnls
+
+from partwhole.limits import GatedLimit
+from partwhole.networks import GatedNetwork
+from partwhole.training.margin_ascent import flat_weights, margin_gradients
+
+PRESENT = 1e-3  # of the largest unit: smaller ones are none
+GLOBAL = 1e-2  # by how much an absent unit may be pulled above 1 by what is left of the residual
+
+
+@dataclass(frozen=True, eq=False)
+class Stationarity:
+    r"""Hold how near weights are to a stationary point of the margin.
+
+    Parameters
+    ----------
+    margin : float
+        Normalised, :math:`\min_i y_i f(x_i) / (\|\theta\|^2 / L)^{L/2}`.
+    largest : float
+        That of the limit; NaN without one.
+    residual : float
+        :math:`\|\theta - \sum_i \lambda_i y_i \nabla f(x_i)\| / \|\theta\|` at the best
+        multipliers :math:`\lambda \ge 0`: 0 at a stationary point, up to 1.
+    slackness : float
+        :math:`\sum_i \lambda_i (m_i - 1) / \sum_i \lambda_i`, with the least of the margins
+        :math:`m_i` scaled to 1: 0 at a stationary point, where only inputs that hold the margin
+        have multipliers.
+    multipliers : float array, shape (n,)
+    pulls : float array, shape (H,), or None
+        :math:`\|\sum_i \lambda_i y_i \Phi_h(x_i)\|` of each unit of a gated layer with a linear
+        readout: 1 where it takes part; above 1 where an absent unit would raise the margin.
+    unit_norms : float array, shape (H,), or None
+        Of what each such unit computes, at margin 1.
+    """
+
+    margin: float
+    largest: float
+    residual: float
+    slackness: float
+    multipliers: Float[np.ndarray, " n"]
+    pulls: Float[np.ndarray, " H"] | None
+    unit_norms: Float[np.ndarray, " H"] | None
+
+    @property
+    def fraction(self) -> float:
+        """Return the margin as a share of the limit's."""
+        return self.margin / self.largest
+
+    @property
+    def is_global(self) -> bool | None:
+        """Return whether no absent unit is pulled by more than 1; None where that isn't known.
+
+        With frozen gates and a linear readout a stationary point is the global one if and only
+        if that is so. It speaks of the point near the weights: look at `residual` first.
+        """
+        if self.pulls is None or self.unit_norms is None:
+            return None
+        absent = self.unit_norms <= PRESENT * self.unit_norms.max(initial=0.0)
+        return bool((self.pulls[absent] <= 1.0 + GLOBAL).all())
+
+    def describe(self) -> str:
+        """Say in a few lines how near the weights are, and to what."""
+        share = "" if np.isnan(self.largest) else f", {self.fraction:.3f} of the limit's"
+        lines = [
+            f"Normalised margin {self.margin:.6g}{share}.",
+            f"Stationary up to {self.residual:.1e} of the weights; multipliers lie "
+            f"{self.slackness:.1e} beyond the margin.",
+        ]
+        if self.is_global is not None and self.pulls is not None:
+            told = "no absent unit would raise the margin: global"
+            if not self.is_global:
+                told = f"an absent unit is pulled by {self.pulls.max():.3f}: not global"
+            lines.append(f"Of the stationary point nearby, {told}.")
+        return "\n".join(lines)
+
+
+def stationarity(
+    network: GatedNetwork,
+    inputs: Float[np.ndarray, "n d"],
+    labels: Float[np.ndarray, " n"],
+    limit: GatedLimit | None = None,
+) -> Stationarity:
+    r"""Weigh how near trained weights are to a stationary point of the margin.
+
+    Parameters
+    ----------
+    network : GatedNetwork
+        Without a bias; it decides all training inputs right. Learned gates are taken as they
+        are, which is what stationarity of a ReLU network asks.
+    inputs : float array, shape (n, d)
+    labels : float array, shape (n,)
+        -1 and +1.
+    limit : GatedLimit, optional
+        Of the same gates and training set, to compare the margin with.
+
+    Returns
+    -------
+    Stationarity
+
+    Raises
+    ------
+    InputError
+        For a network with a bias or one that errs, and for gradients that take over 4 GiB.
+
+    Notes
+    -----
+    Lyu & Li (ICLR 2020), whose two measures of approximate stationarity these are. Multipliers
+    make the sum of their squares least, in units of the weights.
+
+    Examples
+    --------
+    >>> from partwhole.features import HalfspaceGates
+    >>> from partwhole.training import normalised_flow
+    >>> rng = np.random.default_rng(0)
+    >>> x = np.column_stack([rng.normal(size=(40, 2)), np.ones(40)])
+    >>> y = np.sign(x[:, 0] * x[:, 1])
+    >>> start = GatedNetwork.draw(3, [HalfspaceGates.random(3, n_units=20), 1], seed=0)
+    >>> ends = [normalised_flow([start], x, y, max_steps=n).networks[0] for n in (200, 20_000)]
+    >>> before, after = (stationarity(end, x, y).residual for end in ends)
+    >>> after < before
+    True
+    """
+    y = np.asarray(labels, dtype=float)
+    outputs, gradients = margin_gradients(network, np.asarray(inputs, dtype=float), y)
+    least = float((y * outputs).min())
+    n_layers = network.n_layers
+    weights = flat_weights(network)
+    # At margin 1 weights are smaller by the L-th root, gradients by its power L - 1.
+    scaled = weights / least ** (1.0 / n_layers)
+    pulled = (gradients * y[:, None]).T / least ** (1.0 - 1.0 / n_layers)
+    spare = y * outputs / least - 1.0
+    multipliers = _multipliers(pulled, scaled, spare)
+    left = float(np.linalg.norm(scaled - pulled @ multipliers))
+    beyond = float(multipliers @ spare)
+    pulls, norms = _units(network, inputs, multipliers * y, least)
+    return Stationarity(
+        margin=least / float(weights @ weights / n_layers) ** (0.5 * n_layers),
+        largest=float("nan") if limit is None else limit.largest_margin,
+        residual=left / float(np.linalg.norm(scaled)),
+        slackness=beyond / float(multipliers.sum()) if multipliers.any() else 0.0,
+        multipliers=multipliers,
+        pulls=pulls,
+        unit_norms=norms,
+    )
+
+
+def _multipliers(
+    pulled: Float[np.ndarray, "P n"],
+    wanted: Float[np.ndarray, " P"],
+    spare: Float[np.ndarray, " n"],
+) -> Float[np.ndarray, " n"]:
+    """Return the nonnegative combination of columns that comes nearest, of inputs at the margin.
+
+    With few weights many combinations do; what lies beyond the margin counts as a miss.
+    """
+    rows = np.vstack([pulled, np.linalg.norm(wanted) * spare])
+    aim = np.append(wanted, 0.0)
+    if len(rows) > rows.shape[1]:
+        basis, rows = np.linalg.qr(rows)
+        aim = basis.T @ aim
+    return nnls(rows, aim)[0]
+
+
+def _units(
+    network: GatedNetwork, inputs: np.ndarray, signed: np.ndarray, least: float
+) -> tuple[np.ndarray | None, np.ndarray | None]:
+    """Return pulls and norms of the units of one gated layer with a linear readout."""
+    shapes = [each.shape for each in network.weights]
+    if len(shapes) != 2 or network.gates[0] is None or network.gates[1] is not None:
+        return None, None
+    if shapes[1][0] != 1:
+        return None, None
+    hidden, readout = (np.asarray(each, dtype=float) for each in network.weights)
+    contexts = network.open_gates(inputs)[0]
+    own = contexts[:, :, None] == np.arange(hidden.shape[1])
+    pulled = np.einsum("n,nhc,nd->hcd", signed, own, inputs)
+    norms = np.abs(readout[0, 0]) * np.sqrt((hidden**2).sum(axis=(1, 2)))
+    return np.sqrt((pulled**2).sum(axis=(1, 2))), norms / least

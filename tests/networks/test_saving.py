@@ -1,0 +1,115 @@
+"""Networks on disk: what is read is what was written, gates and all."""
+
+import equinox as eqx
+import jax
+import numpy as np
+import pytest
+
+from partwhole._checks import InputError
+from partwhole.features import HalfspaceGates, JointGates, ReLUGates
+from partwhole.networks import (
+    MLP,
+    Architecture,
+    GatedNetwork,
+    LearnedGates,
+    load_network,
+    mlp,
+    save_network,
+)
+from partwhole.training import normalised_flow
+
+X = np.random.default_rng(0).normal(size=(30, 4))
+GATES = HalfspaceGates.random(4, n_units=3, thresholds="median", inputs=X, seed=1)
+NETWORKS = {
+    "gated": GatedNetwork.draw(4, [GATES, 1], seed=0),
+    "chains": GatedNetwork.draw(4, [GATES, 3, 1], seed=0, parallel=True),
+    "relu": GatedNetwork.draw(4, [LearnedGates(5), 1], seed=0, bias=True),
+    "frozen": GatedNetwork.draw(4, [ReLUGates.random(4, n_units=3), GATES], seed=0),
+    "joint": GatedNetwork.draw(4, [JointGates.of(GATES, X[:5])], seed=0),
+}
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_gated_networks_come_back_bit_by_bit(name, tmp_path):
+    network, path = NETWORKS[name], tmp_path / "network.npz"
+    save_network(network, path)
+    again = load_network(path)
+    assert isinstance(again, GatedNetwork)
+    assert jax.tree.structure(again) == jax.tree.structure(network)
+    for one, other in zip(jax.tree.leaves(again), jax.tree.leaves(network), strict=True):
+        assert one.dtype == other.dtype
+        np.testing.assert_array_equal(one, other)
+    np.testing.assert_array_equal(again.predict(X), network.predict(X))
+    assert [each.name for each in tmp_path.iterdir()] == ["network.npz"]
+
+
+def test_double_precision_stays(tmp_path):
+    labels = np.sign(X[:, 0])
+    found = normalised_flow([NETWORKS["gated"]], X, labels, max_steps=50).networks[0]
+    save_network(found, tmp_path / "n.npz")
+    again = load_network(tmp_path / "n.npz")
+    assert again.weights[0].dtype == np.float64
+    np.testing.assert_array_equal(again.predict(X), found.predict(X))
+
+
+def test_multilayer_networks(tmp_path):
+    many = Architecture(2, 6, "relu").networks(4, seeds=[0, 1])
+    for network in (mlp(4, layers=2, seed=0, bias=False), many):
+        save_network(network, tmp_path / "n.npz")
+        again = load_network(str(tmp_path / "n.npz"))
+        assert isinstance(again, MLP)
+        assert jax.tree.structure(again) == jax.tree.structure(network)
+        same = jax.tree.map(lambda a, b: bool((a == b).all()), again, network)
+        assert all(jax.tree.leaves(same))
+
+
+def test_leaves_that_others_save_hold_the_gates(tmp_path):
+    network = NETWORKS["gated"]
+    eqx.tree_serialise_leaves(tmp_path / "leaves.eqx", network)
+    other = HalfspaceGates.random(4, n_units=3, seed=9)
+    like = GatedNetwork.draw(4, [other, 1], seed=3)
+    again = eqx.tree_deserialise_leaves(tmp_path / "leaves.eqx", like)
+    np.testing.assert_array_equal(again.gates[0].thresholds, GATES.thresholds)
+    np.testing.assert_array_equal(again.predict(X), network.predict(X))
+
+
+def test_a_file_is_replaced_only_when_the_new_one_is_whole(tmp_path, monkeypatch):
+    path = tmp_path / "network.npz"
+    save_network(NETWORKS["gated"], path)
+    before = path.read_bytes()
+
+    def fails(*args, **more):
+        raise OSError("disk full")
+
+    monkeypatch.setattr(np, "savez", fails)
+    with pytest.raises(OSError, match="disk full"):
+        save_network(NETWORKS["relu"], path)
+    assert path.read_bytes() == before
+    assert [each.name for each in tmp_path.iterdir()] == ["network.npz"]
+
+
+def test_sentences(tmp_path):
+    cases = [
+        (
+            lambda: load_network(tmp_path / "none.npz"),
+            "a network is read from a file of save_network; got no file",
+        ),
+        (
+            lambda: save_network(NETWORKS["gated"], tmp_path / "no" / "n.npz"),
+            "a network is saved in a folder that exists; got ",
+        ),
+    ]
+    (tmp_path / "text.npz").write_text("hello")
+    np.savez(tmp_path / "other.npz", a=np.ones(3))
+    for name in ("text.npz", "other.npz"):
+        cases.append(
+            (
+                lambda name=name: load_network(tmp_path / name),
+                f"a network is read from a file of save_network; got {name}, which is none; pass "
+                "the path of one",
+            )
+        )
+    for call, sentence in cases:
+        with pytest.raises(InputError) as raised:
+            call()
+        assert str(raised.value).startswith(sentence)
