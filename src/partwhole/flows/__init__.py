@@ -20,6 +20,8 @@ from partwhole.flows.field import field_parts as field_parts
 from partwhole.flows.field import tied_field as tied_field
 from partwhole.flows.forecast import Forecast as Forecast
 from partwhole.flows.forecast import forecast as forecast
+from partwhole.flows.last_stretch import TangentEnd as TangentEnd
+from partwhole.flows.last_stretch import tangent_end as tangent_end
 from partwhole.flows.multitask import multitask_flow as multitask_flow
 from partwhole.flows.one_layer import one_layer_flow as one_layer_flow
 from partwhole.flows.one_layer import relaxation_time as relaxation_time
@@ -59,6 +61,7 @@ __all__ = [
     "Stages",
     "SwingForecast",
     "SwingOutcome",
+    "TangentEnd",
     "check_assumptions",
     "cholesky_path",
     "cholesky_valid",
@@ -79,6 +82,7 @@ __all__ = [
     "stages",
     "swing_diagram",
     "swing_forecast",
+    "tangent_end",
     "tied_descent",
     "tied_field",
     "tied_flow",

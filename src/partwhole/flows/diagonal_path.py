@@ -46,6 +46,11 @@ class DiagonalPath:
         return _in_line(self.weights).coefficients
 
     @property
+    def end(self) -> DiagonalWeights:
+        """Return the weights where the flow stopped."""
+        return DiagonalWeights(*(each[-1] for each in self.weights))
+
+    @property
     def ended_well(self) -> bool:
         """Return whether the last time, or the training loss asked for, was reached."""
         return self.outcome in (Ending.REACHED, Ending.FITTED)

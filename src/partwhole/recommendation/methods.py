@@ -10,6 +10,7 @@ from jaxtyping import Float
 
 from partwhole._checks import is_finite, require
 from partwhole._types import Real
+from partwhole.flows import DiagonalPath, Ending, QuadraticLoss, multitask_flow, tangent_end
 from partwhole.limits import (
     DiagonalWeights,
     Equal,
@@ -28,6 +29,10 @@ SINGLE, MULTI, PROBING, FINETUNING = (
     "finetuning",
 )
 METHODS = (SINGLE, MULTI, PROBING, FINETUNING)
+
+# Training losses at which the multi-task flow stops, and how well its error is then to be known.
+FITTED = (1e-8, 1e-10, 1e-12)
+KNOWN = 0.01
 
 
 class Method(NamedTuple):
@@ -169,3 +174,76 @@ def end_of(
             rescale=method.rescale,
         )
     return least_cost(inputs, targets, cost, Equal(), intercept="none")
+
+
+class MultitaskEnd(NamedTuple):
+    """Hold where multi-task learning ends.
+
+    Parameters
+    ----------
+    error : float
+        The main task's expected squared error.
+    path : DiagonalPath
+        The last stretch that was followed.
+    """
+
+    error: float
+    path: DiagonalPath
+
+
+def multitask_end(
+    auxiliary: QuadraticLoss,
+    main: QuadraticLoss,
+    truth: Float[np.ndarray, " d"],
+    scales: Scales,
+    *,
+    share: float,
+    nothing: float,
+    resolution: float,
+    max_gradients: int = 100_000,
+    rtol: Real = 1e-7,
+    atol: Real = 1e-10,
+) -> MultitaskEnd:
+    """Follow multi-task learning until its error is known to a percent.
+
+    The flow stops at a training loss of 1e-8 and is ended by its tangent; where that may be more
+    than a percent off, the flow goes on to 1e-10, then to 1e-12.
+
+    Parameters
+    ----------
+    auxiliary, main : QuadraticLoss
+    truth : float array, shape (d,)
+        Coefficients of the main task's teacher.
+    scales : Scales
+    share : float, keyword-only
+        What the main task weighs.
+    nothing : float, keyword-only
+        The main task's loss of answering 0, of which the training losses above are shares.
+    resolution : float, keyword-only
+        Errors below it need not be told apart.
+    max_gradients : int, keyword-only, default 100,000
+        Of each stretch.
+    rtol, atol : float, keyword-only
+        As in `multitask_flow`.
+
+    Returns
+    -------
+    MultitaskEnd
+    """
+    tasks, weights = (auxiliary, main), DiagonalWeights.constant(len(truth), scales.init, n_tasks=2)
+    for fitted in FITTED:
+        path = multitask_flow(
+            weights, tasks, shares=(1.0 - share, share), until=fitted * share * nothing,
+            max_gradients=max_gradients, rtol=rtol, atol=atol,
+        )  # fmt: skip
+        weights = path.end
+        followed = float(np.sum((weights.coefficients[1] - truth) ** 2))
+        if path.outcome is not Ending.FITTED:
+            return MultitaskEnd(followed, path)
+        end = tangent_end(weights, tasks)
+        error = float(np.sum((end.coefficients[1] - truth) ** 2))
+        neglected = end.growth * abs(error - followed)
+        known = neglected <= KNOWN * error or max(error, followed) <= resolution
+        if known or fitted == FITTED[-1]:
+            return MultitaskEnd(error, path)
+    raise AssertionError  # unreachable: the last stretch returns

@@ -15,9 +15,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float, Int
 
-from partwhole.flows import DiagonalPath, QuadraticLoss, diagonal_flow, multitask_flow
+from partwhole.flows import DiagonalPath, Ending, QuadraticLoss, diagonal_flow, multitask_flow
 from partwhole.limits import DiagonalWeights
-from partwhole.recommendation.methods import MULTI, SINGLE
+from partwhole.recommendation.methods import MULTI, SINGLE, Scales, multitask_end
+from partwhole.recommendation.predicted import RESOLUTION
 from partwhole.studies.reuse._tables import SCRATCH
 from partwhole.tasks.sparse_teachers import TeacherSample
 
@@ -29,7 +30,6 @@ N_AUX = 1024
 # are above 0.001, those of multi-task learning to 0.003.
 ALONE: dict[str, Any] = {"rtol": 1e-4, "atol": 1e-7}
 TOGETHER: dict[str, Any] = {"rtol": 1e-5, "atol": 1e-8}
-FITTED = 1e-8
 # A learning curve turns early: every step at first, every record for longer.
 STEPS = np.unique(
     np.concatenate(
@@ -112,10 +112,20 @@ def together(sample: TeacherSample, n: int, **options: Any) -> DiagonalPath:
     return multitask_flow(weights, tasks, shares=(1.0 - share, share), **(TOGETHER | options))
 
 
-def multitask_end(sample: TeacherSample, n: int) -> DiagonalPath:
-    """Follow it until the training loss is 1e-8 of what answering 0 to the main task leaves."""
-    nothing = n / (n + N_AUX) * float(np.mean(sample.targets[:n] ** 2))
-    return together(sample, n, until=FITTED * nothing)
+def multitask_error(sample: TeacherSample, n: int) -> tuple[float, bool]:
+    """Return the test error where it ends, and whether the flow stopped early."""
+    targets = sample.targets[:n]
+    found = multitask_end(
+        QuadraticLoss.from_population(sample.auxiliary),
+        QuadraticLoss.from_sample(sample.inputs[:n], targets),
+        sample.main,
+        Scales(SCALE, SCALE),
+        share=n / (n + N_AUX),
+        nothing=float(np.mean(targets**2)),
+        resolution=RESOLUTION * float(sample.main @ sample.main),
+        **TOGETHER,
+    )
+    return found.error, found.path.outcome is not Ending.FITTED
 
 
 def probing_path(

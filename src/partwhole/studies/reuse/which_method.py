@@ -11,7 +11,6 @@ from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
-from partwhole.flows import Ending
 from partwhole.limits import DiagonalWeights
 from partwhole.recommendation import predict_losses
 from partwhole.studies import Arrays, Cells, Config
@@ -54,7 +53,7 @@ CAPTION = (
     "features shared; where a line ends, no more samples were tried. Multi-task learning is left "
     "out on the right, except in the paper preset."
 )
-REVISION = 2
+REVISION = 3
 BUDGET = 6.5
 
 INIT = READOUT = 1e-3
@@ -184,9 +183,8 @@ def _together(config: Config, teachers: SparseTeachers) -> tuple[np.ndarray, int
     for at, seed in enumerate(seeds if config["multitask"] else ()):
         sample = teachers.sample(seed, max(sizes))
         for row, n in enumerate(sizes):
-            path = paths.multitask_end(sample, n)
-            losses[0, row, at] = sample.test_error(path.coefficients[-1, 1])
-            stopped += path.outcome is not Ending.FITTED
+            losses[0, row, at], early = paths.multitask_error(sample, n)
+            stopped += early
     return losses, stopped
 
 
