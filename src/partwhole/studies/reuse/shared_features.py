@@ -315,6 +315,7 @@ def _draw_overlap(ax: Axes, data: xr.Dataset, *, closely: bool) -> None:
 
 
 def _draw_sparse(ax: Axes, data: xr.Dataset) -> None:
+    drawn = set()
     for i, method in ((0, SINGLE), (2, FINETUNING)):
         for dashes, active in zip((1, 2, 0), ACTIVE, strict=True):
             end = active * data.sparse.sel(active=active, shared="none", learner=method)
@@ -323,10 +324,13 @@ def _draw_sparse(ax: Axes, data: xr.Dataset) -> None:
             n = data.n.values
             style = {"color": plots.COLOURS[i], "linestyle": plots.DASHES[dashes]}
             ax.plot(n[known], end[known], **style)
+            drawn |= {active} if known.any() else set()
             told = active * data.published_sparse.sel(
                 active=active, shared="none", known_learner=method
             )
             ax.plot(n, told, "x", color=plots.COLOURS[i], markersize=5, markeredgewidth=1)
-    for y, words in ((1e-5, "long dashes: 5"), (1.5e-6, "dots: 20"), (2.3e-7, "solid: 40")):
-        plots.name(ax, 15.0, y, words, plots.QUIET, fontsize=8)
+    words = ("long dashes: 5", "dots: 20", "solid: 40")
+    for y, active, told in zip((1e-5, 1.5e-6, 2.3e-7), ACTIVE, words, strict=True):
+        if active in drawn:
+            plots.name(ax, 15.0, y, told, plots.QUIET, fontsize=8)
     ax.set_title("None shared, by sparsity")
