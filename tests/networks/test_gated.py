@@ -134,6 +134,19 @@ def test_scaling_a_unit_up_below_and_down_above_changes_nothing(seed):
     np.testing.assert_allclose(told[0], above.sum((0, 1)) - below.sum((1, 2)), rtol=1e-12)
 
 
+def test_signs_and_places_of_units_change_nothing():
+    network = GatedNetwork.draw(7, [GATES, 1], seed=0)
+    first, readout = network.weights
+    turned = GatedNetwork(
+        (first.at[2].multiply(-1), readout.at[0, 0, 2].multiply(-1)), network.gates
+    )
+    np.testing.assert_allclose(turned.predict(X), network.predict(X), rtol=1e-5, atol=1e-6)
+    order = np.array([3, 1, 0, 2, 5, 4])
+    gates = HalfspaceGates(GATES.normals[order], GATES.thresholds[order])
+    moved = GatedNetwork((first[order], readout[:, :, order]), (gates, None))
+    np.testing.assert_allclose(moved.predict(X), network.predict(X), rtol=1e-5, atol=1e-6)
+
+
 def test_relu_networks_are_networks_with_their_own_gates():
     network = GatedNetwork.draw(7, [LearnedGates(8), 1], seed=0, initial="he")
     frozen = network.with_frozen_gates()

@@ -26,6 +26,7 @@ from partwhole.measures.learning import (
     slowing,
 )
 from partwhole.measures.salience import Salience, salience
+from partwhole.measures.selection import Selected, select
 from partwhole.measures.slope import Slope, item_values, slope
 from partwhole.measures.swing import Retreat, Swing, retreat, swing, swing_amplitude
 from partwhole.measures.transfer import NegativeTransfer, negative_transfer
@@ -45,6 +46,7 @@ __all__ = [
     "Progress",
     "Retreat",
     "Salience",
+    "Selected",
     "SharedDimensions",
     "Slope",
     "Slowing",
@@ -68,6 +70,7 @@ __all__ = [
     "participation_ratio",
     "retreat",
     "salience",
+    "select",
     "shared_dimensions",
     "slope",
     "slowing",

@@ -18,6 +18,7 @@ from partwhole.networks import GatedNetwork
 from partwhole.training.margin_ascent import flat_weights, margin_gradients
 
 PRESENT = 1e-3  # of the largest unit: smaller ones are none
+NEAR = 0.1  # a residual above it says nothing of any stationary point
 GLOBAL = 1e-2  # by how much an absent unit may be pulled above 1 by what is left of the residual
 
 
@@ -64,9 +65,9 @@ class Stationarity:
         """Return whether no absent unit is pulled by more than 1; None where that isn't known.
 
         With frozen gates and a linear readout a stationary point is the global one if and only
-        if that is so. It speaks of the point near the weights: look at `residual` first.
+        if that is so. With a residual above 0.1 no such point is near.
         """
-        if self.pulls is None or self.unit_norms is None:
+        if self.pulls is None or self.unit_norms is None or self.residual > NEAR:
             return None
         absent = self.unit_norms <= PRESENT * self.unit_norms.max(initial=0.0)
         return bool((self.pulls[absent] <= 1.0 + GLOBAL).all())
@@ -84,6 +85,8 @@ class Stationarity:
             if not self.is_global:
                 told = f"an absent unit is pulled by {self.pulls.max():.3f}: not global"
             lines.append(f"Of the stationary point nearby, {told}.")
+        elif self.residual > NEAR:
+            lines.append("No stationary point is near: follow normalised_flow, then ascend_margin.")
         return "\n".join(lines)
 
 
