@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 
@@ -11,6 +12,7 @@ import tiny_study
 from partwhole import studies
 from partwhole._checks import InputError
 from partwhole.cli import main
+from partwhole.tasks.mnist import VARIABLE
 
 
 @pytest.fixture
@@ -100,6 +102,55 @@ def test_a_failing_study_ends_the_report_with_one(registered, capsys, monkeypatc
     assert tiny_study.QUESTION in (registered / "report" / "index.html").read_text()
 
 
+@pytest.fixture
+def told_study(registered, monkeypatch):
+    """Register a study of which each cell writes down the folder that it is told of."""
+    (registered / "told_study.py").write_text(
+        "import os\n"
+        "from pathlib import Path\n"
+        "import numpy as np\n"
+        "from tiny_study import *\n"
+        "PRESETS = PRESETS | {'mnist': [{'throws': n, 'seed': 9} for n in (5, 6)]}\n"
+        "def cell(config):\n"
+        f"    told = os.environ.get({VARIABLE!r}, 'nothing')\n"
+        "    Path(__file__).with_name(f'told{config[\"throws\"]}').write_text(told)\n"
+        "    return {'share': np.asarray(0.5)}\n"
+        "def claims(data):\n"
+        "    return []\n"
+    )
+    monkeypatch.syspath_prepend(registered)
+    monkeypatch.setattr(studies, "STUDIES", ("told_study", "tiny_study"))
+    monkeypatch.delitem(sys.modules, "told_study", raising=False)
+    yield registered
+    sys.modules.pop("told_study", None)
+
+
+@pytest.mark.parametrize(
+    ("command", "workers"),
+    [(["run", "told_study"], "1"), (["run", "told_study"], "2"), (["report"], "1")],
+)
+def test_the_data_flag_names_the_folder_to_all_processes(
+    told_study, capsys, monkeypatch, command, workers
+):
+    (told_study / "images").mkdir()
+    argv = [*command, "--preset", "mnist", "--workers", workers]
+    monkeypatch.setenv(VARIABLE, "before")
+    main([*argv, "--data", "images"])
+    assert (told_study / "told5").read_text() == str(told_study / "images")
+    assert (told_study / "told6").read_text() == str(told_study / "images")
+    # Only while it runs.
+    assert os.environ[VARIABLE] == "before"
+    monkeypatch.delenv(VARIABLE)
+    main([*argv, "--data", "images", "--store", "other"])
+    assert VARIABLE not in os.environ
+    main([*argv, "--store", "third"])
+    assert (told_study / "told5").read_text() == "nothing"
+    if command == ["report"]:
+        page = (told_study / "report" / "index.html").read_text()
+        assert "It has no mnist preset." in page
+        assert "1 study without a result" in capsys.readouterr().out
+
+
 def test_cite_prints_bibtex(capsys):
     main(["cite"])
     out = capsys.readouterr().out
@@ -130,6 +181,20 @@ def test_cite_prints_bibtex(capsys):
             ["run", "tiny_study", "--preset", "paper"],
             "partwhole: a preset of tiny_study is one of its own; got 'paper'; "
             "choose from quick, laptop\n",
+        ),
+        (
+            ["run", "tiny_study", "--preset", "mnist"],
+            "partwhole: a preset of tiny_study is one of its own; got 'mnist'; "
+            "choose from quick, laptop\n",
+        ),
+        (
+            ["run", "tiny_study", "--data", "no_folder"],
+            "partwhole: data lie in a folder that is there; got no_folder; "
+            "name another with --data\n",
+        ),
+        (
+            ["report", "--preset", "mnist", "--data", "a_file"],
+            "partwhole: data lie in a folder that is there; got a_file; name another with --data\n",
         ),
         (
             ["report", "--workers", "0"],
@@ -175,7 +240,8 @@ def test_a_study_is_found_by_the_last_part_of_its_name(monkeypatch):
 
 def test_help_names_what_is_wanted(capsys):
     for argv, words in (
-        (["run"], ["STUDY", "--out PATH", "--store PATH"]),
+        (["run"], ["STUDY", "--out PATH", "--store PATH", "--data FOLDER", "mnist"]),
+        (["report"], ["--data FOLDER", "mnist"]),
         (["store"], ["--study STUDY"]),
     ):
         with pytest.raises(SystemExit):

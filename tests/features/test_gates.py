@@ -89,6 +89,26 @@ def test_contexts_by_hand():
         assert each.design(inputs).shape == (4, each.n_units * each.n_contexts * 2)
 
 
+def test_no_input_is_on_a_hyperplane():
+    """Where one is the median itself, its side must not depend on the order of a sum."""
+    rng = np.random.default_rng(4)
+    inputs, normals = rng.normal(size=(101, 30)), rng.normal(size=(6, 2, 30))
+    gates = HalfspaceGates.at_quantile(normals, inputs)
+    sides = np.einsum("hkd,nd->nhk", normals, inputs) - gates.thresholds
+    assert np.abs(sides).min() > 1e-6
+    assert ((sides > 0).sum(axis=0) == 50).all()
+    alone = np.concatenate([gates.contexts(row[None]) for row in inputs])
+    np.testing.assert_array_equal(alone, gates.contexts(inputs))
+    np.testing.assert_array_equal(
+        HalfspaceGates.at_quantile(normals, inputs[:100]).thresholds,
+        np.median(np.einsum("hkd,nd->nhk", normals, inputs[:100]), axis=0),
+    )
+    for share, above in ((0.0, 100), (1.0, 0)):
+        gates = HalfspaceGates.at_quantile(normals, inputs, share)
+        counts = (np.einsum("hkd,nd->nhk", normals, inputs) > gates.thresholds).sum(axis=0)
+        assert (counts == above).all()
+
+
 def test_thresholds_at_a_share_of_the_inputs():
     inputs = np.random.default_rng(1).normal(4.0, 1.0, size=(200, 3))
     for thresholds, share in (("median", 0.5), (0.25, 0.75)):

@@ -93,7 +93,7 @@ def test_what_is_chosen_on_one_split_is_reported_on_another():
         selection, report = 0.2 + 0.01 * rng.normal(size=(2, 20))
         found = select(selection, report)
         assert found.selection == selection.min()
-        assert found.report == report[found.index]
+        assert found.report == report[found.setting]
         chosen.append(found.report)
         claimed.append(found.best)
     # The mean of 400 is known to .0005; the least of 20 normals lies 1.87 deviations low.

@@ -20,7 +20,15 @@ from partwhole.cli.audit import audit
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
-Preset = Literal["quick", "laptop", "paper"]
+Preset = Literal["quick", "laptop", "paper", "mnist"]
+Data = Annotated[
+    Path | None,
+    arg(
+        metavar="FOLDER",
+        help="Folder of data that is not shipped, for the preset mnist; by default "
+        "$PARTWHOLE_DATA. Nothing is downloaded.",
+    ),
+]
 Store = Annotated[
     Path | None,
     arg(
@@ -99,12 +107,14 @@ def run(
     format: Literal["svg", "pdf", "png"] = "svg",
     store: Store = None,
     workers: Workers = 1,
+    data: Data = None,
 ) -> None:
     """Run one study: print its claims, and write its figure with the data beside it.
 
     Args:
         study: A name that `partwhole list` shows, or its last part.
-        preset: quick takes seconds, laptop minutes, paper is the published scale.
+        preset: quick takes seconds, laptop minutes, paper is the published scale; mnist takes
+            hours on the published images, where a study has it.
         out: Folder for the figure and the data.
         format: Kind of figure file.
     """
@@ -117,7 +127,7 @@ def run(
     studies.configurations(module, preset)
     _writable(out, "the folder for the figure", "name another with --out")
     _check_store(store)
-    with _executor(workers) as executor:
+    with _named(data), _executor(workers) as executor:
         result = studies.run(module, preset, executor=executor, store=store)
     path = studies.save_figure(result, out, format)
     table = Table("claim", "claimed", "found", "tolerance", "verdict", title=result.study.QUESTION)
@@ -144,11 +154,13 @@ def report(
     out: Annotated[Path, arg(metavar="PATH")] = Path("report"),
     store: Store = None,
     workers: Workers = 1,
+    data: Data = None,
 ) -> None:
     """Run every study and write one page with their figures, claims and verdicts.
 
     Args:
-        preset: quick takes at most 150 seconds in all, laptop minutes a study, paper longer.
+        preset: quick takes at most 150 seconds in all, laptop minutes a study, paper longer;
+            mnist runs the studies that have it on the published images, and names the others.
         out: Folder for the page, index.html.
     """
     from partwhole import studies
@@ -156,7 +168,7 @@ def report(
     modules = [studies.find(name) for name in studies.registered()]
     _writable(out, "the folder for the page", "name another with --out")
     _check_store(store)
-    with _executor(workers) as executor:
+    with _named(data), _executor(workers) as executor:
         made = studies.write_report(modules, out, preset=preset, executor=executor, store=store)
     for entry in made.failures:
         print(f"partwhole: {entry.name} failed. {entry.why}", file=sys.stderr)
@@ -261,6 +273,26 @@ def _check_store(store: Path | None) -> Path:
     require(not root.is_file(), "a store is a folder", f"the file {root}", remedy)
     _writable(root, "the store", remedy)
     return root
+
+
+@contextmanager
+def _named(data: Path | None) -> Iterator[None]:
+    """Name the folder of data to this process and to those it starts, for as long as it runs."""
+    from partwhole.tasks.mnist import VARIABLE
+
+    if data is None:
+        yield
+        return
+    before = os.environ.get(VARIABLE)
+    require(data.is_dir(), "data lie in a folder that is there", data, "name another with --data")
+    os.environ[VARIABLE] = str(data.absolute())
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[VARIABLE]
+        else:
+            os.environ[VARIABLE] = before
 
 
 @contextmanager

@@ -15,7 +15,7 @@ class Selected(NamedTuple):
 
     Parameters
     ----------
-    index : int
+    setting : int
         Which setting; the first of equals.
     selection : float
         Its error on the split it was chosen on, which is too low.
@@ -26,7 +26,7 @@ class Selected(NamedTuple):
         would have claimed.
     """
 
-    index: int
+    setting: int
     selection: float
     report: float
     best: float
@@ -61,7 +61,7 @@ def select(
     Examples
     --------
     >>> found = select(np.array([0.12, 0.10, 0.11]), np.array([0.13, 0.125, 0.11]))
-    >>> found.index, found.report, round(found.optimism, 6)
+    >>> found.setting, found.report, round(found.optimism, 6)
     (1, 0.125, 0.015)
     """
     one, other = np.asarray(selection, dtype=float), np.asarray(report, dtype=float)

@@ -63,4 +63,9 @@ STUDIES: tuple[str, ...] = (
     "partwhole.studies.reuse.rescaling",
     "partwhole.studies.reuse.relu_features",
     "partwhole.studies.reuse.correlated_features",
+    "partwhole.studies.gated.schematic",
+    "partwhole.studies.gated.margins",
+    "partwhole.studies.gated.contexts",
+    "partwhole.studies.gated.two_layers",
+    "partwhole.studies.gated.relu_networks",
 )

@@ -47,6 +47,19 @@ WORDS = {
     "input-output map, with steps; descent on the factor steps on the weights themselves.",
     "plateau": "The error of a learner that knows every concept but the weakest: half the square "
     "of that one's mean.",
+    "gate, context": "A gate says which of a unit's weights an input meets: those of its context, "
+    "the side of one or more hyperplanes it lies on. In a ReLU network the gates are learned.",
+    "limit": "Where training without end would bring a network, as theory solves for it.",
+    "margin, share of the largest": "How surely the least sure training input is decided, for the "
+    "size of the weights; training ends where no weights have a larger one.",
+    "group norm, unit-wise l2, function-space l2": "Sizes that a limit keeps small: the lengths "
+    "of what units compute, added up; their squares; and the squares of the whole function.",
+    "normalised flow": "Training on the logarithm of the loss, which comes to the limit sooner.",
+    "inconsistency": "The share of inputs that two learners decide differently.",
+    "agreement beyond chance (A)": "1 where two learners decide alike, 0 where they agree only "
+    "as often as their errors alone would make them.",
+    "chain": "Units in a row, each fed by the one below it alone.",
+    "tie": "An answer of 0, which decides nothing: half right.",
     "swing-by": "The error on an unseen combination falls, rises, and falls again.",
     "retreat": "One coordinate of the answer goes back, whether or not the error rises.",
     "paper time, gradient time": "Time of the published equation of a network whose two layers are "

@@ -391,9 +391,7 @@ def _provenance(result: Result) -> Html:
         "Seeds": at["seeds"],
     }
     further = [each for each in result.study.PRESETS if each != result.preset]
-    commands = [
-        tag("div", tag("code", f"partwhole run {result.name} --preset {each}")) for each in further
-    ]
+    commands = [tag("div", tag("code", _command(result.name, each))) for each in further]
     return tag(
         "dl",
         [tag("div", tag("dt", name), tag("dd", value)) for name, value in facts.items()],
@@ -401,6 +399,11 @@ def _provenance(result: Result) -> Html:
         if commands
         else None,
     )
+
+
+def _command(name: str, preset: str) -> str:
+    """Return what to type for a preset; one of data that is not shipped names their folder."""
+    return f"partwhole run {name} --preset {preset}" + " --data FOLDER" * (preset == "mnist")
 
 
 def _missing(entry: NotRun, preset: str) -> Html:
@@ -414,7 +417,7 @@ def _missing(entry: NotRun, preset: str) -> Html:
         tag(
             "div",
             tag("p", tag("strong", "Failed. " if entry.failed else "Not run. "), entry.why),
-            tag("p", "To run it: ", tag("code", f"partwhole run {entry.name} --preset {shown}")),
+            tag("p", "To run it: ", tag("code", _command(entry.name, shown))),
             class_="notice",
         ),
         id=anchor,

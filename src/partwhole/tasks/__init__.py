@@ -11,6 +11,7 @@ from partwhole.tasks.context import stimulus_composition as stimulus_composition
 from partwhole.tasks.images import class_assignment as class_assignment
 from partwhole.tasks.images import compose_images as compose_images
 from partwhole.tasks.images import digit_images as digit_images
+from partwhole.tasks.mnist import mnist_images as mnist_images
 from partwhole.tasks.relations import associative_inference as associative_inference
 from partwhole.tasks.relations import transitive_equivalence as transitive_equivalence
 from partwhole.tasks.relations import transitive_ordering as transitive_ordering
@@ -48,6 +49,7 @@ __all__ = [
     "dispersed_addition",
     "from_frame",
     "invariance",
+    "mnist_images",
     "partial_exposure",
     "relu_products",
     "stimulus_composition",

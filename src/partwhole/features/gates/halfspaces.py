@@ -13,6 +13,7 @@ from partwhole._types import Real
 from partwhole.features.gates._inputs import require_inputs
 from partwhole.features.gates.design import GatedDesign
 
+ROUNDING = 1e-12  # of the largest projection
 MOST = 16  # hyperplanes of a unit; its contexts double with each
 
 
@@ -140,12 +141,62 @@ class HalfspaceGates:
         rng = np.random.default_rng(seed)
         units = 1 if shared else n_units
         normals = rng.normal(size=(units, n_hyperplanes, dimension))
-        cuts = np.zeros((units, n_hyperplanes))
-        if share is not None and inputs is not None:
-            require_inputs(inputs, dimension)
-            cuts = np.quantile(np.einsum("hkd,nd->nhk", normals, inputs), float(share), axis=0)
-        repeat = n_units if shared else 1
-        return cls(np.repeat(normals, repeat, axis=0), np.repeat(cuts, repeat, axis=0))
+        normals = np.repeat(normals, n_units if shared else 1, axis=0)
+        if share is None or inputs is None:
+            return cls(normals, np.zeros(normals.shape[:2]))
+        return cls.at_quantile(normals, inputs, float(share))
+
+    @classmethod
+    def at_quantile(
+        cls,
+        normals: Float[np.ndarray, "H k d"],
+        inputs: Float[np.ndarray, "n d"],
+        share: Real = 0.5,
+    ) -> HalfspaceGates:
+        """Put hyperplanes of given directions so that each has a share of inputs below it.
+
+        Parameters
+        ----------
+        normals : float array, shape (H, k, d)
+        inputs : float array, shape (n, d)
+        share : float, default 0.5
+            From 0 to 1; the median by default.
+
+        Returns
+        -------
+        HalfspaceGates
+
+        Raises
+        ------
+        InputError
+            For inputs of another dimension, none, or a share outside 0 to 1.
+
+        Notes
+        -----
+        Where an input is the quantile itself, as with the median of an odd number, the hyperplane
+        lies half-way to the next one above: on it, rounding would decide its side.
+
+        Examples
+        --------
+        >>> gates = HalfspaceGates.at_quantile(np.ones((1, 1, 1)), np.array([[1.0], [2.0], [4.0]]))
+        >>> gates.thresholds.tolist()
+        [[3.0]]
+        """
+        require_inputs(inputs, normals.shape[2])
+        require(len(inputs) > 0, "a quantile is of some inputs", "none", "pass the training set")
+        require(
+            is_finite(share) and 0.0 <= float(share) <= 1.0,
+            "a share is from 0 to 1",
+            repr(share),
+            "take 0.5 for the median",
+        )
+        seen = np.sort(np.einsum("hkd,nd->nhk", normals, inputs), axis=0)
+        cuts = np.quantile(seen, float(share), axis=0)
+        rounding = ROUNDING * np.abs(seen).max(axis=0, initial=0.0)
+        above = np.where(seen > cuts + rounding, seen, np.inf).min(axis=0)
+        on = (np.abs(seen - cuts) <= rounding).any(axis=0)
+        beside = np.where(np.isfinite(above), 0.5 * (cuts + above), cuts + 2.0 * rounding)
+        return cls(normals, np.where(on, beside, cuts))
 
     @property
     def n_units(self) -> int:

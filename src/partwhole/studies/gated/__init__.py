@@ -1,0 +1,1 @@
+"""Gated networks: where gradient descent ends, and how much of a ReLU network that explains."""

@@ -1,0 +1,41 @@
+"""The published images, 0 to 4 against 5 to 9, split as the digits are."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from partwhole._checks import require
+from partwhole.studies.gated._digits import Digits
+from partwhole.tasks import mnist_images
+
+VALIDATION = 12_000  # images that the published errors are of
+
+
+def mnist(seed: int, n_train: int = 500, n_selection: int = 0, n_test: int = VALIDATION) -> Digits:
+    """Split MNIST's training images; the stream goes on to the gates.
+
+    Pixels are scaled to -1..1. Those to be reported on follow those of the training set in a
+    permutation, those for selection are its last, which the published experiments left aside.
+    """
+    images, classes = mnist_images()
+    needed = n_train + n_test + n_selection
+    require(
+        len(images) >= needed,
+        f"a split of {n_train} to train on, {n_test} to report on and {n_selection} to select by "
+        f"takes {needed} images",
+        len(images),
+        "name the folder of MNIST's whole training files",
+    )
+    every = np.ones((len(images), images[0].size + 1))
+    every[:, :-1] = images.reshape(len(images), -1)
+    every[:, :-1] *= 2.0
+    every[:, :-1] -= 1.0
+    labels = np.where(classes < 5, 1.0, -1.0)
+    stream = np.random.RandomState(seed)
+    order = stream.permutation(len(every))
+    train, test = order[:n_train], order[n_train : n_train + n_test]
+    chosen = order[len(order) - n_selection :]
+    return Digits(
+        every, every[train], labels[train], every[test], labels[test], every[chosen],
+        labels[chosen], stream,
+    )  # fmt: skip

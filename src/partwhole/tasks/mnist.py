@@ -1,0 +1,125 @@
+"""Handwritten digits of MNIST, read from files that somebody has put on this machine."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import zlib
+from math import prod
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from partwhole._checks import require
+
+VARIABLE = "PARTWHOLE_DATA"
+IMAGES, LABELS = "train-images-idx3-ubyte", "train-labels-idx1-ubyte"
+SIDE = 28
+
+
+def mnist_images(
+    folder: Path | str | None = None,
+) -> tuple[Float[np.ndarray, "n 28 28"], Int[np.ndarray, " n"]]:
+    """Read the training images of MNIST; nothing is ever downloaded.
+
+    Parameters
+    ----------
+    folder : Path or str, optional
+        Where train-images-idx3-ubyte and train-labels-idx1-ubyte lie, plain or packed as .gz. By
+        default the folder that the environment variable PARTWHOLE_DATA names, or its subfolder
+        mnist.
+
+    Returns
+    -------
+    images : float array, shape (n, 28, 28)
+        Grey levels scaled to 0..1; n is 60,000 in the files of MNIST.
+    labels : int array, shape (n,)
+        The digits 0..9.
+
+    Raises
+    ------
+    InputError
+        When the files are not there, or hold something else than they say.
+
+    Notes
+    -----
+    LeCun, Bottou, Bengio & Haffner (1998) for the images and the format: two zero bytes, the type
+    of the entries, the number of dimensions, each size as a big-endian whole number of four
+    bytes, then the entries.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> head = bytes([0, 0, 8, 3, 0, 0, 0, 2, 0, 0, 0, 28, 0, 0, 0, 28])
+    >>> with TemporaryDirectory() as folder:
+    ...     _ = (Path(folder) / IMAGES).write_bytes(head + bytes(784) + bytes([255]) * 784)
+    ...     _ = (Path(folder) / LABELS).write_bytes(bytes([0, 0, 8, 1, 0, 0, 0, 2, 5, 0]))
+    ...     images, labels = mnist_images(folder)
+    >>> images.shape, images.mean(axis=(1, 2)).tolist(), labels.tolist()
+    ((2, 28, 28), [0.0, 1.0], [5, 0])
+    """
+    pixels, classes = _find(folder)
+    images, labels = _read(pixels, 3), _read(classes, 1)
+    require(
+        images.shape[1:] == (SIDE, SIDE),
+        f"images of MNIST are {SIDE} by {SIDE} pixels",
+        f"{images.shape[1]} by {images.shape[2]} in {pixels}",
+        "name the folder of MNIST's own files",
+    )
+    require(
+        len(images) == len(labels) > 0,
+        "there is a label for each of some images",
+        f"{len(images)} images and {len(labels)} labels in {pixels.parent}",
+        "fetch both files anew",
+    )
+    most = int(labels.max())
+    require(most <= 9, "labels are the digits 0 to 9", f"{most} in {classes}", "fetch it anew")
+    return images / 255.0, labels.astype(int)
+
+
+def _find(folder: Path | str | None) -> tuple[Path, Path]:
+    """Return the files of images and labels, plain ones before packed ones."""
+    rule = f"MNIST is read from files {IMAGES} and {LABELS}, plain or packed as .gz"
+    named = os.environ.get(VARIABLE) if folder is None else folder
+    require(
+        named, rule, f"no folder to look in ({VARIABLE} is not set)",
+        f"name their folder in {VARIABLE}, or with --data on the command line",
+    )  # fmt: skip
+    root = Path(str(named))
+    for place in [root] if folder is not None else [root, root / "mnist"]:
+        found = [
+            next((p for p in (place / name, place / f"{name}.gz") if p.is_file()), None)
+            for name in (IMAGES, LABELS)
+        ]
+        if found[0] is not None and found[1] is not None:
+            return found[0], found[1]
+    require(False, rule, f"{root} without them", "fetch them once, and name their folder")
+    raise AssertionError
+
+
+def _read(path: Path, n_axes: int) -> np.ndarray:
+    """Return the bytes of an IDX file in their shape."""
+    remedy = "fetch it anew"
+    try:
+        held = path.read_bytes()
+        if path.suffix == ".gz":
+            held = gzip.decompress(held)
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        require(False, f"{path.name} is a whole gzip file", f"{path}: {error}", remedy)
+        raise AssertionError from error
+    head = 4 + 4 * n_axes
+    require(
+        held[:4] == bytes([0, 0, 8, n_axes]) and len(held) >= head,
+        f"{path.name} begins as an IDX file of bytes in {n_axes} dimension{'s' * (n_axes > 1)}",
+        f"{held[:4].hex(' ') or 'nothing'} in {path}",
+        remedy,
+    )
+    shape = [int.from_bytes(held[at : at + 4], "big") for at in range(4, head, 4)]
+    require(
+        len(held) - head == prod(shape),
+        f"{path.name} holds as many entries as its head says, {prod(shape)}",
+        f"{len(held) - head} in {path}",
+        remedy,
+    )
+    return np.frombuffer(held, dtype=np.uint8, offset=head).reshape(shape)
