@@ -235,6 +235,37 @@ def test_invariants(seed):
     assert apart <= ended(design, labels, FunctionSpaceL2()).value * (1 + 1e-8)
 
 
+@pytest.mark.parametrize("seed", [27, 60, 65])
+def test_inputs_that_can_hardly_be_separated(seed):
+    """Norms of 80 to 3,000 where inputs are of size 1: the interior path stalls."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(40, 160))
+    points = rng.uniform(-1, 1, size=(n, 2))
+    inputs = np.column_stack([points, np.ones(n)])
+    if seed % 2:
+        labels = np.sign(points[:, 0] * points[:, 1])
+    else:
+        labels = np.where(np.abs(points).sum(axis=1) > 1, 1.0, -1.0)
+    if seed % 4 == 0:
+        _, _, gates = schematic()
+    else:
+        units, k = (10, 1) if seed % 4 == 3 else (5, 2)
+        gates = HalfspaceGates.random(3, n_units=units, n_hyperplanes=k, seed=seed)
+    design = gates.design(inputs)
+    limit = ended(design, labels, GroupNorm())
+    features = design.dense().matrix.reshape(n, gates.n_units, -1)
+    weights = [cp.Variable(features.shape[2]) for _ in range(gates.n_units)]
+    outputs = sum(features[:, h] @ each for h, each in enumerate(weights))
+    program = cp.Problem(
+        cp.Minimize(sum(cp.norm(each) for each in weights)), [cp.multiply(labels, outputs) >= 1]
+    )
+    best = program.solve(solver=cp.CLARABEL)
+    # Both stop at a gap of some 1e-8 to 1e-6 of the value.
+    assert limit.value == pytest.approx(best, rel=2e-6)
+    assert abs(limit.gap) <= 1e-6 * limit.value
+    assert limit.violation < 1e-6
+
+
 def test_a_limit_tells_its_certificate():
     found = gated_limit(GATES, X, Y)
     assert found.outcome is Outcome.SOLVED

@@ -21,6 +21,7 @@ from jaxtyping import Float
 from partwhole.limits.costs._cost import Bounds, DualTerm
 from partwhole.limits.fits import OneSided
 from partwhole.limits.solvers.dual_newton import Border, DualSolution, spread
+from partwhole.limits.solvers.reweighting import reweighted
 
 # Multipliers that have grown so far beyond the first that the bounds allowed have no end.
 HOPELESS = 1e10
@@ -117,6 +118,18 @@ def primal_dual(
     n, one_sided = len(targets), constraints is not None
     rows = constraints or OneSided(np.arange(n), np.ones(n), targets)
     problem = _Problem(term, n, rows, border.signed(rows), one_sided)
+    found = _followed(problem, max_steps=max_steps, tolerance=max(tolerance, LEAST))
+    if one_sided and not found.solved[0] and found.steps < max_steps:
+        # Where coefficients must be large beside the bounds, as with inputs that can hardly be
+        # separated, the path may stall.
+        again = reweighted(term, rows, border, max_rounds=5 * max_steps)
+        return again if again.solved[0] else found
+    return found
+
+
+def _followed(problem: _Problem, *, max_steps: int, tolerance: float) -> DualSolution:
+    """Follow the path to the solution, or until it stalls."""
+    rows, border, one_sided = problem.constraints, problem.border, problem.one_sided
     point = _start(problem)
     if point is None:
         _, bounds = problem.at(np.zeros(len(rows.rows)))
@@ -124,7 +137,6 @@ def primal_dual(
         asked = bool(np.any(rows.bounds > 0.0 if one_sided else rows.bounds))
         found = _Point(nothing, nothing, np.zeros(border.columns.shape[1]), 0.0 * bounds.room)
         return _solution(problem, found, 0, solved=not asked)
-    tolerance = max(tolerance, LEAST)
     first, best, solved, steps = float(np.abs(rows.bounds) @ np.abs(point.x)), np.inf, False, 0
     kept, since = point, 0
     while steps < max_steps:
