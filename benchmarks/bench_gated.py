@@ -1,5 +1,7 @@
 """Time the group norm of gated units: the limit of two layers, against cvxpy with Clarabel.
 
+First, how near training comes to the largest margin of a small data set.
+
 Gaussian inputs with a constant, half-space gates through the origin, two contexts a unit, labels
 of a product rule. Both solve to a relative duality gap of 1e-6 or less. The largest problem, 100
 units over 2,000 inputs of 785 numbers, has 157,000 coefficients: Clarabel has no room for it.
@@ -14,7 +16,9 @@ import cvxpy as cp
 import numpy as np
 
 from partwhole.features import GatedDesign, HalfspaceGates
-from partwhole.limits import GroupNorm, Limit, Margin, least_cost
+from partwhole.limits import GroupNorm, Limit, Margin, gated_limit, least_cost
+from partwhole.networks import GatedNetwork
+from partwhole.training import ascend_margin, normalised_flow, stationarity
 
 
 def problem(n: int, d: int, units: int) -> tuple[GatedDesign, np.ndarray]:
@@ -60,7 +64,36 @@ def against_clarabel(units: int, *, target: float, repeats: int) -> None:
     )
 
 
+def flow_on_d1() -> None:
+    """Print how near the normalised flow comes to the largest margin of a small data set."""
+    stream = np.random.RandomState(1)
+    inputs = np.column_stack([stream.randn(24, 6), np.ones(24)])
+    labels = np.sign(inputs[:, 0] * inputs[:, 1])
+    normals = stream.randn(6, 1, 7)
+    normals[..., -1] *= 0.3
+    gates = HalfspaceGates(normals, np.zeros((6, 1)))
+    limit = gated_limit(gates, inputs, labels)
+    starts = [
+        GatedNetwork.draw(7, [gates, 1], seed=seed, initial="normal", scale=0.05)
+        for seed in range(4)
+    ]
+    began = time.perf_counter()
+    runs = normalised_flow(starts, inputs, labels, progress=False)
+    flowed = time.perf_counter() - began
+    shares = runs.fraction_of(limit)[:, -1]
+    began = time.perf_counter()
+    ends = [ascend_margin(each, inputs, labels) for each in runs.networks]
+    ascended = time.perf_counter() - began
+    short = max(1.0 - stationarity(each, inputs, labels, limit).fraction for each in ends)
+    print(
+        f"D1, 4 starts: shares of the largest margin {', '.join(f'{s:.4f}' for s in shares)} after "
+        f"60,000 steps of the flow in {flowed:.1f} s (goal 0.98); {short:.0e} short after implicit "
+        f"steps in {ascended:.1f} s more"
+    )
+
+
 def main() -> None:
+    flow_on_d1()
     against_clarabel(10, target=5, repeats=3)
     against_clarabel(50, target=10, repeats=1)
     design, labels = problem(2000, 785, 100)

@@ -316,6 +316,12 @@ class GatedNetwork(eqx.Module):
         ------
         InputError
             For learned gates above the first layer, which don't see the input itself.
+
+        Notes
+        -----
+        A ReLU network that is stationary away from its gates' edges is so with gates frozen too
+        (Lippl, Abbott & Chung, 2022). Trained to the end, some tenth of its units' sums end on an
+        edge, where the two differ (the study `gated.margins`; derived here).
         """
         above = [place for place, each in enumerate(self.gates) if isinstance(each, LearnedGates)]
         require(

@@ -287,7 +287,7 @@ def _draw_accuracy(ax: Axes, data: xr.Dataset) -> None:
         look = plots.look(i, line=False, linestyle="-", linewidth=1.2)
         ax.errorbar(data.n.values * shift, centre, ends, **look, elinewidth=1)
     ax.set(xscale="log", ylim=(0.12, 1.08), xlabel="points in the other three contexts",
-           title="accuracy in a context left out")  # fmt: skip
+           title="accuracy in an unseen one")  # fmt: skip
     ax.minorticks_off()
     ax.set_xticks(data.n.values, labels=[str(n) for n in data.n.values])
     handles = [
