@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import struct
 from io import BytesIO
 
+import idx_files
 import numpy as np
 import pytest
 from sklearn.svm import LinearSVC
@@ -168,23 +168,13 @@ def test_it_draws(data):
 @pytest.fixture
 def files(tmp_path):
     """Write files in MNIST's format: ten blurred patterns, some noise, 700 images."""
-    rng = np.random.default_rng(0)
-    classes = rng.integers(0, 10, 700)
-    coarse = rng.normal(size=(10, 7, 7))[classes] + 1.5 * rng.normal(size=(700, 7, 7))
-    fine = np.kron(coarse, np.ones((4, 4))) + 0.3 * rng.normal(size=(700, 28, 28))
-    pixels = np.clip(128 + 60 * fine, 0, 255).astype(np.uint8)
-    folder = tmp_path / "files"
-    folder.mkdir()
-    head = struct.pack(">BBBBIII", 0, 0, 8, 3, *pixels.shape)
-    (folder / IMAGES).write_bytes(head + pixels.tobytes())
-    head = struct.pack(">BBBBI", 0, 0, 8, 1, len(classes))
-    (folder / LABELS).write_bytes(head + classes.astype(np.uint8).tobytes())
-    return folder, pixels, classes
+    return idx_files.write(tmp_path / "files", 700)
 
 
 def test_mnist_is_split_as_the_digits_are(files, monkeypatch):
-    folder, pixels, classes = files
-    monkeypatch.setenv(VARIABLE, str(folder))
+    monkeypatch.setenv(VARIABLE, str(files))
+    pixels = np.frombuffer((files / IMAGES).read_bytes()[16:], np.uint8)
+    classes = np.frombuffer((files / LABELS).read_bytes()[8:], np.uint8)
     split = mnist(3, 100, 200, 300)
     # Grey levels 0 to 255 go to -1 to 1, and a constant follows.
     np.testing.assert_allclose(split.every[:, :-1], pixels.reshape(700, -1) / 127.5 - 1, atol=1e-12)
@@ -219,7 +209,7 @@ def test_the_published_sizes_are_asked_of_mnist():
 
 
 def test_the_mnist_preset_runs_from_the_command(files, monkeypatch, capsys):
-    folder = files[0]
+    folder = files
     few = [
         {"images": "mnist", "n": 500, "units": 10, "momentum": 0.9, "seed": seed, "flow": 20}
         | {"n_test": 100}

@@ -9,6 +9,7 @@ from partwhole.studies.gated._digits import Digits
 from partwhole.tasks import mnist_images
 
 VALIDATION = 12_000  # images that the published errors are of
+SPLIT = 1  # the same in all published runs
 
 
 def mnist(seed: int, n_train: int = 500, n_selection: int = 0, n_test: int = VALIDATION) -> Digits:
@@ -39,3 +40,19 @@ def mnist(seed: int, n_train: int = 500, n_selection: int = 0, n_test: int = VAL
         every, every[train], labels[train], every[test], labels[test], every[chosen],
         labels[chosen], stream,
     )  # fmt: skip
+
+
+def published_split(seed: int, n_train: int, n_test: int = VALIDATION) -> Digits:
+    """Split MNIST as all runs with gates are; only what is drawn of the stream has the seed."""
+    data = mnist(SPLIT, n_train, n_test, n_test)
+    return data._replace(stream=np.random.RandomState([SPLIT, seed]))
+
+
+def require_same(marks: set[float], study: str) -> None:
+    """Refuse cells of different files."""
+    require(
+        len(marks) == 1,
+        "all cells come from the same images",
+        f"{len(marks)} different sets",
+        f"clear the store of cells from other files: partwhole store clear --study {study}",
+    )

@@ -61,6 +61,7 @@ MNIST = {GROUP: 0.1617, FUNCTION: 0.3038}
 AGREEMENT = {GROUP: 0.664, FUNCTION: 0.420}
 RELOADING = (0.1736, 0.0786)  # mean inconsistencies: medians, not saved; thresholds about 0
 ONE_IMAGE = 1.0 / 1597
+SETTINGS = ("n_units", "hyperplanes", "thresholds")
 
 
 def claims(data: xr.Dataset) -> list[Claim]:
@@ -82,7 +83,8 @@ def by_selection(
     data: xr.Dataset, learner: str
 ) -> tuple[Float[np.ndarray, " s"], Float[np.ndarray, " s"]]:
     """Return errors on images for report, by split: of the setting chosen on others, and least."""
-    errors = data.errors.sel(learner=learner).stack(setting=("n_units", "hyperplanes"))
+    settings = [each for each in SETTINGS if each in data.dims]
+    errors = data.errors.sel(learner=learner).stack(setting=settings)
     have = errors.sel(part="all").notnull()
     errors = errors.isel(setting=have.any("seed").values)
     seeds = errors.sel(part="all").notnull().all("setting").values

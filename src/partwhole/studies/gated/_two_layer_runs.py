@@ -62,12 +62,19 @@ class Split(NamedTuple):
     labels: Float[np.ndarray, " m"]
     outputs: Float[np.ndarray, "l m"]
     numbers: dict[str, float]
+    reported: int
 
 
 def run(seed: int, n_train: int, n_units: int, k: int, steps: int, more: int, coded: bool) -> Split:
-    """Solve for the limits; train if there are steps; solve the published programs if asked."""
+    """Split the digits, draw gates, and compare what learns with them."""
     data = digits(seed, n_train, SELECTION)
-    gates = gates_of(data, n_units, k)
+    return compare(data, gates_of(data, n_units, k), seed, steps, more, coded)
+
+
+def compare(
+    data: Digits, gates: HalfspaceGates, seed: int, steps: int, more: int, coded: bool
+) -> Split:
+    """Solve for the limits; train if there are steps; solve the published programs if asked."""
     tests = np.concatenate([data.test_inputs, data.selection_inputs])
     labels = np.concatenate([data.test_labels, data.selection_labels])
     told: dict[str, np.ndarray] = {}
@@ -81,7 +88,8 @@ def run(seed: int, n_train: int, n_units: int, k: int, steps: int, more: int, co
     if steps:
         _networks(data, gates, group, tests, told, numbers, seed, steps, more)
     nothing = np.full(len(tests), np.nan)
-    return Split(labels, np.stack([told.get(each, nothing) for each in LEARNERS]), numbers)
+    outputs = np.stack([told.get(each, nothing) for each in LEARNERS])
+    return Split(labels, outputs, numbers, len(data.test_labels))
 
 
 def _limits(

@@ -16,11 +16,13 @@ from partwhole.features import HalfspaceGates, JointGates
 from partwhole.limits import Margin, Outcome, Quadratic, gated_limit, least_cost
 from partwhole.measures import accuracy, inconsistency
 from partwhole.networks import GatedNetwork, load_network, save_network
-from partwhole.studies import Arrays, Cells, Config
+from partwhole.studies import Arrays, Cells, Claim, Config
 from partwhole.studies import _plots as plots
+from partwhole.studies.gated import _context_claims as on_digits
+from partwhole.studies.gated import _context_published as published
 from partwhole.studies.gated._as_published import reloaded
-from partwhole.studies.gated._context_claims import claims as claims
 from partwhole.studies.gated._digits import Digits, answers, digits, gates_of
+from partwhole.studies.gated._mnist import VALIDATION, published_split, require_same
 from partwhole.training import train_gated
 
 QUESTION = (
@@ -110,16 +112,29 @@ PRESETS: dict[str, list[Config]] = {
         for kind in THRESHOLDS
         for each in ([0, 1, 2, 3, 4], [5, 6], [7], [8], [9])
     ],
+    "mnist": [
+        {"images": "mnist", "n_test": VALIDATION} | _cell(kind, [k], seed + 1, first=seed, n=n)
+        for n in published.SIZES
+        for kind in THRESHOLDS
+        for k in HYPERPLANES
+        for seed in (1, 2, 3)
+        if k or kind == "median"  # without hyperplanes there are no thresholds
+    ],
 }
 
 
 def cell(config: Config) -> Arrays:
-    """Return errors of limits and networks, by hyperplanes and seed."""
+    """Return errors of limits and networks, by hyperplanes and seed; of MNIST also its mark."""
     ks, seeds = config["hyperplanes"], config["seeds"]
     found = {name: np.full((len(ks), len(seeds)), np.nan) for name in NUMBERS}
+    marks: Arrays = {}
     for i, k in enumerate(ks):
         for j, seed in enumerate(seeds):
-            data = digits(seed, config["n"], SELECTION)
+            if "images" in config:
+                data = published_split(seed, config["n"], config["n_test"])
+                marks = {"mark": np.asarray(data.every.mean())}
+            else:
+                data = digits(seed, config["n"], SELECTION)
             gates = gates_of(data, 1, k, config["thresholds"])
             told, outputs = _limit(data, gates)
             if config["max_steps"]:
@@ -128,7 +143,7 @@ def cell(config: Config) -> Arrays:
                 told |= _network(data, wide, outputs, seed, config["max_steps"])
             for name, value in told.items():
                 found[name][i, j] = value
-    return found
+    return found | marks
 
 
 def _padded(gates: HalfspaceGates, hyperplanes: int) -> HalfspaceGates:
@@ -214,15 +229,20 @@ def _network(
 
 def gather(cells: Cells) -> xr.Dataset:
     """Lay numbers over size, thresholds, hyperplanes and seed; NaN where none was computed."""
+    of_mnist = "images" in cells[0][0]
+    sizes = SIZES
+    if of_mnist:
+        require_same({float(found["mark"]) for _, found in cells}, "contexts")
+        sizes = tuple(sorted({config["n"] for config, _ in cells}))
     seeds = sorted({seed for config, _ in cells for seed in config["seeds"]})
-    shape = (len(SIZES), len(THRESHOLDS), len(HYPERPLANES), len(seeds))
+    shape = (len(sizes), len(THRESHOLDS), len(HYPERPLANES), len(seeds))
     laid = {name: np.full(shape, np.nan) for name in NUMBERS}
     for config, found in cells:
-        at = SIZES.index(config["n"]), THRESHOLDS.index(config["thresholds"])
+        at = sizes.index(config["n"]), THRESHOLDS.index(config["thresholds"])
         rows = [HYPERPLANES.index(k) for k in config["hyperplanes"]]
         columns = [seeds.index(seed) for seed in config["seeds"]]
-        for name, values in found.items():
-            laid[name][at][np.ix_(rows, columns)] = values
+        for name in NUMBERS:
+            laid[name][at][np.ix_(rows, columns)] = found[name]
     # Without hyperplanes there are no thresholds.
     for values in laid.values():
         values[:, 1, 0] = values[:, 0, 0]
@@ -230,17 +250,27 @@ def gather(cells: Cells) -> xr.Dataset:
     return xr.Dataset(
         {name: (dims, laid[name], {"long_name": told}) for name, told in NUMBERS.items()},
         coords={
-            "n": list(SIZES),
+            "n": list(sizes),
             "thresholds": list(THRESHOLDS),
             "hyperplanes": list(HYPERPLANES),
             "seed": seeds,
         },
+        attrs={"images": "mnist"} if of_mnist else None,
     )
 
 
+def claims(data: xr.Dataset) -> list[Claim]:
+    return published.claims(data) if _of_mnist(data) else on_digits.claims(data)
+
+
+def _of_mnist(data: xr.Dataset) -> bool:
+    return data.attrs.get("images") == "mnist"
+
+
 def figure(data: xr.Dataset) -> Figure:
+    """Draw what was found with 200 digits, or with the most images of MNIST."""
     drawn, axes = plots.mosaic("AB;CD", 6.0)
-    small = data.sel(n=200)
+    small = data.isel(n=-1) if _of_mnist(data) else data.sel(n=200)
     for letter, kind in zip("AB", THRESHOLDS, strict=True):
         _draw_errors(axes[letter], small.sel(thresholds=kind))
         words = "at the median" if kind == "median" else "0"

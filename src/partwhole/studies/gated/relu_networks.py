@@ -20,11 +20,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from partwhole._checks import require
 from partwhole.studies import Arrays, Cells, Config
 from partwhole.studies import _plots as plots
 from partwhole.studies.gated._digits import digits
-from partwhole.studies.gated._mnist import VALIDATION, mnist
+from partwhole.studies.gated._mnist import SPLIT, VALIDATION, mnist, require_same
 from partwhole.studies.gated._relu_claims import by_seed
 from partwhole.studies.gated._relu_claims import claims as claims
 from partwhole.studies.gated._relu_published import AGREEMENT, SIZES, WIDTHS
@@ -60,7 +59,6 @@ REVISION = 1
 BUDGET = 3.5
 
 FLOW = 4000
-SPLIT = 1  # of MNIST, the same in all published runs
 
 
 def _digit_cells(
@@ -105,13 +103,7 @@ def gather(cells: Cells) -> xr.Dataset:
     """Lay what was found over size, width, momentum and seed; NaN where none was solved."""
     names = ("n", "units", "momentum", "seed")
     axes = {name: sorted({config[name] for config, _ in cells}) for name in names}
-    marks = {float(found["mark"]) for _, found in cells}
-    require(
-        len(marks) == 1,
-        "all cells come from the same images",
-        f"{len(marks)} different sets",
-        "clear the store of cells from other files: partwhole store clear --study relu_networks",
-    )
+    require_same({float(found["mark"]) for _, found in cells}, "relu_networks")
     shape = tuple(len(each) for each in axes.values())
     dims: dict[str, tuple[str, ...]] = {
         "error": ("part", "kind"),

@@ -10,10 +10,13 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import MultipleLocator
 
 from partwhole.measures import decision_agreement, inconsistency
-from partwhole.studies import Arrays, Cells, Config
+from partwhole.studies import Arrays, Cells, Claim, Config
 from partwhole.studies import _plots as plots
+from partwhole.studies.gated import _two_layer_claims as on_digits
+from partwhole.studies.gated import _two_layer_mnist as mnist
+from partwhole.studies.gated import _two_layer_published as published
+from partwhole.studies.gated._mnist import require_same
 from partwhole.studies.gated._two_layer_claims import by_selection
-from partwhole.studies.gated._two_layer_claims import claims as claims
 from partwhole.studies.gated._two_layer_runs import (
     CODED,
     FUNCTION,
@@ -23,7 +26,6 @@ from partwhole.studies.gated._two_layer_runs import (
     LONGER,
     NETWORK,
     NUMBERS,
-    SELECTION,
     UNITS,
     Split,
     run,
@@ -61,6 +63,17 @@ READ = (
     "agreement", "low", "high", "baseline", "baseline_low", "baseline_high", "above", "above_low",
     "above_high", "inconsistency", "by_chance",
 )  # fmt: skip
+# Axes that a number has beside those of its setting and seed, and what lies along them.
+TOLD = {
+    "learner": LEARNERS, "part": PARTS, "end": ENDS, "limit": LIMITS, "baseline": BASELINES,
+    "reading": READ,
+}  # fmt: skip
+AXES: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(NUMBERS, ()),
+    "errors": ("learner", "part"),
+    "apart": ("learner", "end"),
+    "agreed": ("limit", "end", "baseline", "reading"),
+}
 
 
 def _cell(
@@ -79,25 +92,34 @@ PRESETS: dict[str, list[Config]] = {
         _cell(10, 2, 6), _cell(20, 2, 6, more=0),
     ],
     "paper": [_cell(h, k, 12) for h in UNITS_TRIED for k in HYPERPLANES],
+    "mnist": mnist.configurations(),
 }  # fmt: skip
 
 
 def cell(config: Config) -> Arrays:
     """Return errors, inconsistencies and norms of all splits, and how far decisions agree."""
-    splits = [
-        run(
-            seed, config["n_train"], config["n_units"], config["hyperplanes"],
-            config["max_steps"], config["flow_steps"], bool(config["coded"]),
-        )
-        for seed in config["seeds"]
-    ]  # fmt: skip
+    if "images" in config:
+        split, mark = mnist.run(config)
+        return _weigh([split]) | {"mark": np.asarray(mark)}
+    return _weigh(
+        [
+            run(
+                seed, config["n_train"], config["n_units"], config["hyperplanes"],
+                config["max_steps"], config["flow_steps"], bool(config["coded"]),
+            )
+            for seed in config["seeds"]
+        ]
+    )  # fmt: skip
+
+
+def _weigh(splits: list[Split]) -> Arrays:
     found = {name: np.array([each.numbers[name] for each in splits]) for name in NUMBERS}
     shape = (len(splits), len(LEARNERS))
     errors = np.full((*shape, len(PARTS)), np.nan)
     apart = np.full((*shape, len(ENDS)), np.nan)
     for i, each in enumerate(splits):
         wrong = 0.5 * (1.0 - np.sign(each.outputs) * each.labels)
-        parts = wrong, wrong[:, :-SELECTION], wrong[:, -SELECTION:]
+        parts = wrong, wrong[:, : each.reported], wrong[:, each.reported :]
         errors[i] = np.stack([part.mean(axis=1) for part in parts], axis=-1)
         for j in range(len(LEARNERS)):
             for end, name in enumerate(ENDS):
@@ -130,50 +152,77 @@ def _agreement(splits: list[Split]) -> np.ndarray:
 
 
 def gather(cells: Cells) -> xr.Dataset:
-    """Lay numbers over units, hyperplanes and seed; NaN where none was computed."""
+    """Lay numbers over units, hyperplanes and seed; NaN where none was computed.
+
+    Those of MNIST lie over the training size and the thresholds, too.
+    """
+    if "images" in cells[0][0]:
+        return _gather_published(cells)
     seeds = sorted({seed for config, _ in cells for seed in config["seeds"]})
     shape = (len(UNITS_TRIED), len(HYPERPLANES), len(seeds))
-    laid: dict[str, np.ndarray] = {name: np.full(shape, np.nan) for name in NUMBERS}
-    laid["errors"] = np.full((*shape, len(LEARNERS), len(PARTS)), np.nan)
-    laid["apart"] = np.full((*shape, len(LEARNERS), len(ENDS)), np.nan)
-    agreed: np.ndarray = np.full(
-        (*shape[:2], len(LIMITS), len(ENDS), len(BASELINES), len(READ)), np.nan
-    )
+    laid = {
+        name: np.full((*shape, *(len(TOLD[each]) for each in more)), np.nan)
+        for name, more in AXES.items()
+    }
+    laid["agreed"] = np.full((*shape[:2], *laid["agreed"].shape[3:]), np.nan)
     for config, found in cells:
         at = UNITS_TRIED.index(config["n_units"]), HYPERPLANES.index(config["hyperplanes"])
         rows = [seeds.index(seed) for seed in config["seeds"]]
         for name, values in laid.items():
-            values[at][rows] = found[name]
-        agreed[at] = found["agreed"]
-    dims = ("n_units", "hyperplanes", "seed")
-    told = {name: (dims, laid[name], {"long_name": words}) for name, words in NUMBERS.items()}
-    more = {
-        "errors": ((*dims, "learner", "part"), laid["errors"], {"long_name": "error, ties half"}),
-        "apart": (
-            (*dims, "learner", "end"),
-            laid["apart"],
-            {"long_name": "share of images on which a trained network decides differently"},
-        ),
-        "agreed": (
-            (*dims[:2], "limit", "end", "baseline", "reading"),
-            agreed,
-            {"long_name": "agreement beyond chance with a trained network, all splits"},
-        ),
+            if name == "agreed":
+                values[at] = found[name]
+            else:
+                values[at][rows] = found[name]
+    dims = {"n_units": list(UNITS_TRIED), "hyperplanes": list(HYPERPLANES), "seed": seeds}
+    return _dataset(laid, dims, pooled=True)
+
+
+def _gather_published(cells: Cells) -> xr.Dataset:
+    """Lay out cells of one network each, whose agreements are of that network."""
+    require_same({float(found["mark"]) for _, found in cells}, "two_layers")
+    places = [(*(config[name] for name in mnist.AXES), *config["seeds"]) for config, _ in cells]
+    axes = [sorted(set(each)) for each in zip(*places, strict=True)]
+    shape = tuple(len(each) for each in axes)
+    laid = {
+        name: np.full((*shape, *(len(TOLD[each]) for each in more)), np.nan)
+        for name, more in AXES.items()
+    }
+    for place, (_, found) in zip(places, cells, strict=True):
+        at = tuple(axis.index(each) for axis, each in zip(axes, place, strict=True))
+        for name, values in laid.items():
+            values[at] = found[name] if name == "agreed" else found[name][0]
+    dims: dict[str, list] = dict(zip(("n", *mnist.AXES[1:], "seed"), axes, strict=True))
+    return _dataset(laid, dims, pooled=False).assign_attrs(images="mnist")
+
+
+def _dataset(laid: dict[str, np.ndarray], dims: dict[str, list], *, pooled: bool) -> xr.Dataset:
+    """Name axes; agreements are over all seeds where they are pooled."""
+    every = tuple(dims)
+    without = tuple(each for each in dims if each != "seed")
+    words = NUMBERS | {
+        "errors": "error, ties half",
+        "apart": "share of images on which a trained network decides differently",
+        "agreed": "agreement beyond chance with a trained network" + ", all splits" * pooled,
     }
     return xr.Dataset(
-        told | more,
-        coords={
-            "n_units": list(UNITS_TRIED),
-            "hyperplanes": list(HYPERPLANES),
-            "seed": seeds,
-            "learner": list(LEARNERS),
-            "part": list(PARTS),
-            "end": list(ENDS),
-            "limit": list(LIMITS),
-            "baseline": list(BASELINES),
-            "reading": list(READ),
+        {
+            name: (
+                (*(without if name == "agreed" and pooled else every), *AXES[name]),
+                values,
+                {"long_name": words[name]},
+            )
+            for name, values in laid.items()
         },
+        coords=dims | {name: list(values) for name, values in TOLD.items()},
     )
+
+
+def claims(data: xr.Dataset) -> list[Claim]:
+    return published.claims(data) if _of_mnist(data) else on_digits.claims(data)
+
+
+def _of_mnist(data: xr.Dataset) -> bool:
+    return data.attrs.get("images") == "mnist"
 
 
 NAMES = {
@@ -191,6 +240,9 @@ PLACES = {NETWORK: 3, LONGER: 4, GROUP: 0, UNITS: 2, FUNCTION: 1, CODED: 5, LINE
 
 
 def figure(data: xr.Dataset) -> Figure:
+    """Draw what was found; of MNIST, with the most images and thresholds at the median."""
+    if _of_mnist(data):
+        data = data.isel(n=-1).sel(thresholds="median" if "median" in data.thresholds else "zero")
     drawn, axes = plots.mosaic("AB;CD", 6.2)
     _draw_pairs(axes["A"], data, "errors")
     _draw_pairs(axes["B"], data, "apart")
@@ -204,7 +256,7 @@ def figure(data: xr.Dataset) -> Figure:
     kinds = [
         Line2D([], [], **full, markerfacecolor="white", label="3,200 steps"),
         Line2D([], [], **full, label="trained on"),
-    ]
+    ][: 1 + int(data.share_longer.notnull().any())]
     axes["B"].legend(handles=kinds, loc="upper left", fontsize=8)
     _draw_selected(axes["C"], data)
     axes["C"].set(title="c  Best of each", ylabel="error")
@@ -231,17 +283,19 @@ def _draw_pairs(ax: Axes, data: xr.Dataset, name: str) -> None:
     known = known[np.isfinite(known)]
     low, high = min(0.06, known.min()) - 0.005, max(0.13, known.max()) + 0.005
     ax.set(xlim=(low, high), xlabel="error of the trained network")
-    ax.xaxis.set_major_locator(MultipleLocator(0.02))
+    every = 0.02 if high - low < 0.1 else 0.04
+    ax.xaxis.set_major_locator(MultipleLocator(every))
     if name == "errors":
         ax.set(ylim=(low, high))
-        ax.yaxis.set_major_locator(MultipleLocator(0.02))
+        ax.yaxis.set_major_locator(MultipleLocator(every))
     else:
         ax.set(ylim=(0, 0.25))
         plots.name(ax, high - 0.002, 0.17, "$2p(1-p)$", plots.QUIET, ha="right")
 
 
 def _draw_selected(ax: Axes, data: xr.Dataset) -> None:
-    for i, learner in enumerate(SHOWN):
+    shown = [each for each in SHOWN if data.errors.sel(learner=each).notnull().any()]
+    for i, learner in enumerate(shown):
         chosen, least = by_selection(data, learner)
         if len(chosen) < 2:
             continue
@@ -253,8 +307,8 @@ def _draw_selected(ax: Axes, data: xr.Dataset) -> None:
         ax.errorbar([i], [centre], ends, **look, elinewidth=1)
         cross = {"color": plots.QUIET, "markersize": 5, "zorder": 4}
         ax.plot([i + 0.25], [least.mean()], "x", **cross)
-    names = [NAMES[each] for each in SHOWN]
-    ax.set_xticks(range(len(SHOWN)), labels=names, rotation=40, ha="right", fontsize=8)
+    names = [NAMES[each] for each in shown]
+    ax.set_xticks(range(len(shown)), labels=names, rotation=40, ha="right", fontsize=8)
     ax.set(ylim=(0, 0.3))
     cross_handle = Line2D([], [], color=plots.QUIET, marker="x", linestyle="none")
     ax.legend([cross_handle], ["chosen on the\nimages reported"], loc="upper left", fontsize=8)
