@@ -250,9 +250,14 @@ def run(
 
 
 def spawned(workers: int) -> ProcessPoolExecutor:
-    """Return an executor of spawned (never forked) processes, which share the cores."""
+    """Return an executor of spawned (never forked) processes, which share the cores.
+
+    Each does linear algebra on its share of them, or on as many as OMP_NUM_THREADS says if that
+    is fewer.
+    """
     require(workers >= 1, "the number of workers is at least 1", workers, "ask for one or more")
-    share = max(1, cores() // workers)
+    share, told = max(1, cores() // workers), os.environ.get("OMP_NUM_THREADS", "")
+    share = min(share, int(told)) if told.isdecimal() and int(told) > 0 else share
     return ProcessPoolExecutor(
         workers, mp_context=get_context("spawn"), initializer=_use_threads, initargs=(share,)
     )

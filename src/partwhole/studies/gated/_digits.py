@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -28,13 +29,16 @@ class Digits(NamedTuple):
     stream: np.random.RandomState
 
 
+_images = cache(digit_images)
+
+
 def digits(seed: int, n_train: int = 200, n_selection: int = 0) -> Digits:
     """Split scikit-learn's digits; the stream goes on to the gates.
 
     Pixels are scaled to -1..1. Those for selection are the last of the permutation, so that
     they are neither trained on nor reported on.
     """
-    images, classes = digit_images()
+    images, classes = _images()
     pixels = 2.0 * images.reshape(len(images), -1) - 1.0
     every = np.column_stack([pixels, np.ones(len(pixels))])
     labels = np.where(classes < 5, 1.0, -1.0)
