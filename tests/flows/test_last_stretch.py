@@ -8,7 +8,7 @@ from partwhole.flows import QuadraticLoss, multitask_flow, tangent_end
 from partwhole.limits import DiagonalWeights
 
 
-def drawn(seed, n=8, d=20, n_aux=None):
+def drawn(seed, n=5, d=10, n_aux=None):
     rng = np.random.default_rng(seed)
     truth = np.where(np.arange(d) < 4, 1.0, 0.0)
     inputs = rng.normal(size=(n, d))
@@ -19,14 +19,13 @@ def drawn(seed, n=8, d=20, n_aux=None):
     return QuadraticLoss.from_sample(others, others @ np.roll(truth, 2)), main
 
 
-@pytest.mark.parametrize("n_aux", [None, 12])
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(("seed", "n_aux"), [(0, None), (1, 7)])
 def test_it_ends_where_the_flow_goes_on_to(seed, n_aux):
     tasks = drawn(seed, n_aux=n_aux)
-    start = DiagonalWeights.constant(20, 0.05, n_tasks=2)
+    start = DiagonalWeights.constant(10, 0.1, n_tasks=2)
     paths = [
-        multitask_flow(start, tasks, shares=(0.5, 0.5), until=until, rtol=1e-9, atol=1e-12)
-        for until in (1e-5, 1e-7, 1e-20)
+        multitask_flow(start, tasks, shares=(0.5, 0.5), until=until, rtol=1e-8, atol=1e-11)
+        for until in (1e-4, 1e-6, 1e-14)
     ]
     aim = paths[-1].coefficients[-1]
     for path in paths[:-1]:
@@ -44,7 +43,7 @@ def test_it_ends_where_the_flow_goes_on_to(seed, n_aux):
 def test_weights_of_the_tasks_do_not_matter_to_it():
     """Only what the weights are: the linear flow ends at one place however fast it goes there."""
     tasks = drawn(5)
-    start = DiagonalWeights.constant(20, 0.05, n_tasks=2)
+    start = DiagonalWeights.constant(10, 0.1, n_tasks=2)
     path = multitask_flow(start, tasks, shares=(0.9, 0.1), until=1e-6)
     weights = path.end
     end = tangent_end(weights, tasks).coefficients
@@ -56,7 +55,7 @@ def test_weights_of_the_tasks_do_not_matter_to_it():
         jacobian.append(sign * np.vstack([np.diag(readout[t]) for t in range(2)]))
         jacobian.append(sign * np.kron(np.eye(2), np.diag(hidden)))
     slope = np.hstack(jacobian)
-    rows = np.block([[np.eye(20), np.zeros((20, 20))], [np.zeros((8, 20)), tasks[1].rows]])
+    rows = np.block([[np.eye(10), np.zeros((10, 10))], [np.zeros((5, 10)), tasks[1].rows]])
     wanted = np.concatenate([tasks[0].targets, tasks[1].targets])
     beta = weights.coefficients.ravel()
     # The smallest move of the weights that fits.
@@ -65,10 +64,10 @@ def test_weights_of_the_tasks_do_not_matter_to_it():
 
 
 def test_sentence():
-    start = DiagonalWeights.constant(20, 0.05, n_tasks=2)
+    start = DiagonalWeights.constant(10, 0.1, n_tasks=2)
     with pytest.raises(InputError) as raised:
         tangent_end(start, drawn(0)[:1])
     assert str(raised.value) == (
         "there is a task for each readout of one network; got 1 tasks, readouts of shape (2, "
-        "20); pass the tasks of multitask_flow and its path.end"
+        "10); pass the tasks of multitask_flow and its path.end"
     )

@@ -190,6 +190,7 @@ def test_draws():
     np.testing.assert_allclose(first.reshape(12, 7).T @ first.reshape(12, 7), np.eye(7), atol=1e-6)
     np.testing.assert_allclose(second[:, 0] @ second[:, 0].T, np.eye(3), atol=1e-6)
     assert np.sum(last**2) == pytest.approx(1.0, rel=1e-6)
+    assert GatedNetwork.draw(7, [GATES, np.int64(1)], seed=0).n_layers == 2
     wide = GatedNetwork.draw(100, [400, 1], seed=0, initial="he", scale=0.5)
     # 40,000 draws: their variance is known to 3 sqrt(2 / 40,000) = 2 %.
     assert np.var(np.asarray(wide.weights[0])) == pytest.approx(0.25 * 2 / 100, rel=0.03)

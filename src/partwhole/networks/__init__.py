@@ -8,6 +8,7 @@ from partwhole.networks.gated import flipped_gates as flipped_gates
 from partwhole.networks.mlp import MLP as MLP
 from partwhole.networks.paths import architecture_cost as architecture_cost
 from partwhole.networks.paths import conserved as conserved
+from partwhole.networks.paths import network_limit as network_limit
 from partwhole.networks.paths import path_weights as path_weights
 from partwhole.networks.reading import activations as activations
 from partwhole.networks.reading import outputs as outputs
@@ -25,6 +26,7 @@ __all__ = [
     "flipped_gates",
     "load_network",
     "mlp",
+    "network_limit",
     "outputs",
     "path_weights",
     "save_network",

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from partwhole._checks import is_finite, require, whole
+from partwhole._checks import is_finite, is_whole, require, whole
 from partwhole._types import Real
 from partwhole.features import Gates, ReLUGates
 from partwhole.networks import _gates_as_pytrees as _gates_as_pytrees
@@ -407,12 +407,12 @@ def _before_gates(
 
 
 def _units(layer: Any) -> int:
-    return layer if isinstance(layer, int) else layer.n_units
+    return int(layer) if is_whole(layer) else layer.n_units
 
 
 def _checked(layer: Any, dimension: int) -> Any:
     """Return a layer's gates, or None."""
-    if isinstance(layer, int) and not isinstance(layer, bool):
+    if is_whole(layer):
         whole("units of a layer", layer, 1, "pass 1 for a readout")
         return None
     rule = "layers are gates, LearnedGates or whole numbers of units"

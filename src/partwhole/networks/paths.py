@@ -13,13 +13,21 @@ from jaxtyping import Float
 
 from partwhole._checks import require
 from partwhole.features import Gates
-from partwhole.limits import ChainNorm, Cost, GroupNorm, NuclearNorm, Quadratic, SchattenNorm
+from partwhole.limits import (
+    ChainNorm,
+    Concave,
+    Cost,
+    GatedLimit,
+    GroupNorm,
+    NuclearNorm,
+    Quadratic,
+    SchattenNorm,
+    gated_limit,
+)
 from partwhole.networks.gated import GatedNetwork, LearnedGates
 
-NOT_LINEAR = "learned gates move with the weights"
 
-
-def architecture_cost(network: GatedNetwork) -> tuple[Gates, Cost | ChainNorm | SchattenNorm]:
+def architecture_cost(network: GatedNetwork) -> tuple[Gates, Cost | Concave]:
     r"""Return the gates and the cost by which training of such a network ends.
 
     With :math:`\zeta` the products of weights along paths, training without end on separable data
@@ -105,6 +113,44 @@ def architecture_cost(network: GatedNetwork) -> tuple[Gates, Cost | ChainNorm | 
         "follow normalised_flow from several starts instead",
     )
     raise AssertionError  # unreachable: `require` has raised
+
+
+def network_limit(
+    network: GatedNetwork, inputs: Float[np.ndarray, "n d"], labels: Float[np.ndarray, " n"]
+) -> GatedLimit:
+    """Solve for where a network's training ends, by its own gates and cost.
+
+    Parameters
+    ----------
+    network : GatedNetwork
+        Of an architecture that `architecture_cost` knows. Its weights matter only where the cost
+        is not convex: the stationary point is then one near them.
+    inputs : float array, shape (n, d)
+    labels : float array, shape (n,)
+        -1 and +1.
+
+    Returns
+    -------
+    GatedLimit
+
+    Raises
+    ------
+    InputError
+        As `architecture_cost` and `gated_limit`.
+
+    Examples
+    --------
+    >>> from partwhole.features import HalfspaceGates
+    >>> x = np.array([[1.0, 1.0, 1.0], [-1.0, 1.0, 1.0], [-1.0, -1.0, 1.0], [1.0, -1.0, 1.0]])
+    >>> gates = HalfspaceGates(np.array([[[1.0, 0.0, 0.0]]]), np.zeros((1, 1)))
+    >>> network = GatedNetwork.draw(3, [gates, 1], seed=0)
+    >>> found = network_limit(network, x, np.array([1.0, -1.0, 1.0, -1.0]))  # exclusive or
+    >>> round(found.largest_margin, 6)
+    0.707107
+    """
+    gates, cost = architecture_cost(network)
+    start = None if isinstance(cost, Cost) else path_weights(network)
+    return gated_limit(gates, inputs, labels, cost, start=start)
 
 
 def path_weights(network: GatedNetwork) -> Float[np.ndarray, "H C d"]:

@@ -80,10 +80,10 @@ def distinct_limits(
     >>> rng = np.random.default_rng(0)
     >>> x = np.column_stack([rng.normal(size=(20, 5)), np.ones(20)])
     >>> y, gates = np.sign(x[:, 0] * x[:, 1]), HalfspaceGates.random(6, n_units=6)
-    >>> starts = [GatedNetwork.draw(6, [gates, 1], seed=seed) for seed in range(4)]
+    >>> starts = [GatedNetwork.draw(6, [gates, 1], seed=seed) for seed in range(2)]
     >>> found = distinct_limits(normalised_flow(starts, x, y, max_steps=500))
     >>> len(found), found[0].runs.tolist()  # a convex cost has one
-    (1, [0, 1, 2, 3])
+    (1, [0, 1])
     """
     switch("ascend", ascend)
     good = is_finite(tolerance) and tolerance > 0

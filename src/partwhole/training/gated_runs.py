@@ -9,11 +9,24 @@ from typing import TYPE_CHECKING
 import numpy as np
 from jaxtyping import Float, Int
 
+from partwhole._checks import require
 from partwhole.limits import GatedLimit
 from partwhole.networks import GatedNetwork, flipped_gates
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+def margin_of(limit: GatedLimit) -> float:
+    """Return a limit's margin, after checking that it has one."""
+    margin = limit.largest_margin
+    require(
+        bool(margin > 0.0),
+        "shares are of the margin of a limit",
+        f"{type(limit.cost).__name__}, {limit.outcome.name.lower()}",
+        "pass the limit of the networks' own cost on inputs that it separates",
+    )
+    return margin
 
 
 class GatedOutcome(Enum):
@@ -77,8 +90,14 @@ class GatedRuns:
         float array, shape (runs, T)
             At most 1 where the limit is the global one; the shortfall goes as one over the
             logarithm of the steps in plain descent.
+
+        Raises
+        ------
+        InputError
+            For a limit that has no margin: of inputs that nothing separates, or of a cost that
+            no weights have.
         """
-        return self.margins / limit.largest_margin
+        return self.margins / margin_of(limit)
 
     def flipped(self) -> Float[np.ndarray, "runs L"]:
         """Return the share of gates that changed in training, by layer."""

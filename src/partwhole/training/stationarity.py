@@ -15,6 +15,7 @@ from scipy.optimize import nnls
 
 from partwhole.limits import GatedLimit
 from partwhole.networks import GatedNetwork
+from partwhole.training.gated_runs import margin_of
 from partwhole.training.margin_ascent import flat_weights, margin_gradients
 
 PRESENT = 1e-3  # of the largest unit: smaller ones are none
@@ -116,7 +117,8 @@ def stationarity(
     Raises
     ------
     InputError
-        For a network with a bias or one that errs, and for gradients that take over 4 GiB.
+        For a network with a bias or one that errs, a limit that has no margin, and gradients
+        that take over 4 GiB.
 
     Notes
     -----
@@ -151,7 +153,7 @@ def stationarity(
     pulls, norms = _units(network, inputs, multipliers * y, least)
     return Stationarity(
         margin=least / float(weights @ weights / n_layers) ** (0.5 * n_layers),
-        largest=float("nan") if limit is None else limit.largest_margin,
+        largest=float("nan") if limit is None else margin_of(limit),
         residual=left / float(np.linalg.norm(scaled)),
         slackness=beyond / float(multipliers.sum()) if multipliers.any() else 0.0,
         multipliers=multipliers,

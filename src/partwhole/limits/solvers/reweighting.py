@@ -3,7 +3,8 @@ r"""Norms by squares whose weights are solved for: slow and sure.
 .. math:: \|C\|_* = \min_{S \succ 0} \tfrac12 \mathrm{tr}\,(C^T S^{-1} C) + \tfrac12 \mathrm{tr}\,S,
 
 which :math:`S = (C C^T)^{1/2}` attains. So rounds of a quadratic program, which knows no bounds,
-and of new weights lower the norm until its certificate closes.
+and of new weights lower the norm until its certificate closes. Weights of several rows that lose
+rank may lose the program's digits first: then it is not solved.
 """
 
 from __future__ import annotations
@@ -59,7 +60,8 @@ def reweighted(
         scale = float(np.trace(kernel)) / len(kernel)
         if not scale > 0.0:
             break
-        squared = solve_one_sided(kernel[None] / scale, constraints, border)
+        scaled = Border(border.columns, border.penalty * scale)
+        squared = solve_one_sided(kernel[None] / scale, constraints, scaled)
         if not squared.solved[0]:
             break
         v = squared.multipliers[0] / scale
@@ -67,11 +69,12 @@ def reweighted(
         pulled = whole - 2.0 * term(v).bounds.room  # pyright: ignore[reportOptionalMemberAccess]
         strongest = float(np.sqrt(np.linalg.eigvalsh(pulled).max()))
         after = _root(weights @ pulled @ weights)
-        value = float(np.trace(after, axis1=1, axis2=2).sum()) + float(v @ slack @ v) / 2.0
+        squares = 0.5 * float(v @ slack @ v) + float(border.cost(v[None])[0])
+        value = float(np.trace(after, axis1=1, axis2=2).sum()) + squares
         fair = min(1.0, 1.0 / strongest)
         held = np.maximum(constraints.signs * v[constraints.rows], 0.0)
         told = fair * float(constraints.bounds @ held)
-        gap = (value - told + 0.5 * fair**2 * float(v @ slack @ v)) / max(value, 1e-300)
+        gap = (value - told + fair**2 * squares) / max(value, 1e-300)
         if gap < least:
             least = gap
             best = DualSolution(

@@ -37,8 +37,9 @@ SOURCE = (
     "them derived here"
 )
 ANSWER = (
-    "The published 3,200 steps reach .57 of it, 100,000 of plain descent .78, the normalised flow "
-    ".99, implicit steps all. Two or three layers have one limit; chains end in 4 from 8 starts."
+    "The normalised flow comes to .98 of it in 5,000 steps where two layers have one limit. "
+    "Chains of three layers end in 3 limits from 6 starts, costing 2.21, 3.94 and 4.34, and were "
+    "recorded on their way."
 )
 CAPTION = (
     "Top left: normalised margin as a share of the largest, against steps, two layers, mean and "

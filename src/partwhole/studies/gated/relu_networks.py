@@ -43,9 +43,9 @@ from partwhole.studies.gated._relu_runs import (
 QUESTION = "How much of what a trained ReLU network decides do the limits of frozen gates foretell?"
 SOURCE = "Lippl, Abbott & Chung (2022), figure 3; agreement beyond chance as derived here"
 ANSWER = (
-    "With the network's own gates the limit has 0.59 of the agreement beyond chance, with random "
-    "ones 0.46, a linear machine 0.39; it wins back 0.96 of the gain in error. Training is far "
-    "from it: a third of the largest margin."
+    "The limit with the network's own gates agrees with it beyond chance by .65, with random gates "
+    "by .42; a linear machine does by .40. It errs as the network does, which after 3,200 steps "
+    "has .42 of the largest margin."
 )
 CAPTION = (
     "Digits 0 to 4 against 5 to 9. a: error of each limit against that of the trained network. b: "
