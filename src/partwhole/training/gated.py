@@ -122,12 +122,11 @@ def train_gated(
     late_rate, slip = rate * float(late_factor), float(momentum)
 
     def start(run: int, network: GatedNetwork, data: Data) -> Callable[[int, int], Any]:
-        order = Protocol(batch=batch or n, epochs=1, shuffle="every epoch")
-        epochs = -(-max_steps // order.batches(n))
-        order = Protocol(batch=batch or n, epochs=epochs, shuffle="every epoch")
         if batch is None:
             rows, parts = np.arange(n, dtype=np.int32)[None], np.full((1, n), 1.0 / n)
         else:
+            epochs = -(-max_steps // -(-n // batch))
+            order = Protocol(batch=batch, epochs=epochs, shuffle="every epoch")
             rows, parts = batch_order(order, n, chosen[run])
         dtype = data.inputs.dtype
         numbers = [jnp.asarray(each, dtype) for each in (rate, late_rate, slip)]
