@@ -225,7 +225,8 @@ class ReLUTeachers:
     Examples
     --------
     >>> teachers = ReLUTeachers(correlations=(1, 0.9, 0)).teachers(seed=0)
-    >>> (teachers.main.hidden @ teachers.auxiliary.hidden[:3].T).round(9).diagonal().tolist()
+    >>> found = (teachers.main.hidden @ teachers.auxiliary.hidden[:3].T).diagonal()
+    >>> (found.round(9) + 0.0).tolist()
     [1.0, 0.9, 0.0]
     """
 

@@ -6,6 +6,7 @@ from io import BytesIO
 
 import numpy as np
 import pytest
+from study_cells import computed
 
 from partwhole.flows import FieldParts, field_parts, tied_flow
 from partwhole.studies.dynamics import central as study
@@ -13,7 +14,7 @@ from partwhole.studies.dynamics import central as study
 
 @pytest.fixture(scope="module")
 def cells():
-    return [(config, study.cell(config)) for config in study.PRESETS["quick"]]
+    return computed(study)
 
 
 @pytest.fixture(scope="module")

@@ -7,6 +7,7 @@ from io import BytesIO
 import numpy as np
 import pytest
 from scipy.linalg import expm
+from study_cells import computed
 
 from partwhole.measures import OrderViolations
 from partwhole.networks import Architecture
@@ -17,7 +18,7 @@ QUICK = study.PRESETS["quick"]
 
 @pytest.fixture(scope="module")
 def cells():
-    return [(config, study.cell(config)) for config in QUICK]
+    return computed(study, QUICK)
 
 
 @pytest.fixture(scope="module")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from study_cells import computed
 
 from partwhole.studies.dynamics import dimension as study
 
@@ -12,7 +13,7 @@ HOLDS, FAILS, OPEN = "holds", "does not hold", "inconclusive"
 
 @pytest.fixture(scope="module")
 def cells():
-    return [(config, study.cell(config)) for config in study.PRESETS["quick"]]
+    return computed(study)
 
 
 @pytest.fixture(scope="module")

@@ -6,6 +6,7 @@ from io import BytesIO
 
 import numpy as np
 import pytest
+from study_cells import computed
 
 from partwhole.flows import Outcome, tied_descent, tied_field
 from partwhole.studies.dynamics import _failure_runs as runs
@@ -17,7 +18,7 @@ CONFIGS = study.PRESETS["quick"]
 
 @pytest.fixture(scope="module")
 def cells():
-    return [(config, study.cell(config)) for config in CONFIGS]
+    return computed(study, CONFIGS)
 
 
 @pytest.fixture(scope="module")

@@ -9,6 +9,7 @@ import pytest
 from scipy import stats
 from scipy.linalg import expm
 from scipy.optimize import brentq
+from study_cells import computed
 
 from partwhole.networks import Architecture
 from partwhole.studies.dynamics import _order_numbers as numbers
@@ -18,7 +19,7 @@ from partwhole.studies.dynamics import learning_order as study
 
 @pytest.fixture(scope="module")
 def cells():
-    return [(config, study.cell(config)) for config in study.PRESETS["quick"]]
+    return computed(study)
 
 
 @pytest.fixture(scope="module")

@@ -8,6 +8,7 @@ from io import BytesIO
 import numpy as np
 import pytest
 from dynamics_oracles import crossing, rk4, two_concepts
+from study_cells import computed
 
 from partwhole.flows import learning_clocks
 from partwhole.studies.dynamics import learning_times as study
@@ -39,7 +40,7 @@ CLOCKS = {
 
 @pytest.fixture(scope="module")
 def cells():
-    return [(config, study.cell(config)) for config in study.PRESETS["quick"]]
+    return computed(study)
 
 
 @pytest.fixture(scope="module")

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from study_cells import computed
 
 from partwhole.studies.dynamics import low_dimension as study
 from partwhole.training import train_identity
@@ -15,7 +16,7 @@ from partwhole.training import train_identity
 
 @pytest.fixture(scope="module")
 def cells():
-    return [(CONFIG, study.cell(CONFIG))]
+    return computed(study)
 
 
 @pytest.fixture(scope="module")

@@ -6,6 +6,7 @@ from io import BytesIO
 
 import numpy as np
 import pytest
+from study_cells import computed
 
 from partwhole.flows import cholesky_path, tied_flow
 from partwhole.studies.dynamics import _descent_numbers as numbers
@@ -18,7 +19,7 @@ CONFIGS = [config for config in study.PRESETS["quick"] if config.get("seed", 0) 
 
 @pytest.fixture(scope="module")
 def cells():
-    return [(config, study.cell(config)) for config in CONFIGS]
+    return computed(study, CONFIGS)
 
 
 @pytest.fixture(scope="module")

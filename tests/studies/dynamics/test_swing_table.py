@@ -7,6 +7,7 @@ from io import BytesIO
 import numpy as np
 import pytest
 from dynamics_oracles import drawup, extrema, probe_loss, rk4, two_concepts, two_signals
+from study_cells import computed
 
 from partwhole.studies.dynamics import _random_starts
 from partwhole.studies.dynamics import _swing_table_numbers as numbers
@@ -15,7 +16,7 @@ from partwhole.studies.dynamics import swing_table as study
 
 @pytest.fixture(scope="module")
 def cells():
-    return [(config, study.cell(config)) for config in study.PRESETS["quick"]]
+    return computed(study)
 
 
 @pytest.fixture(scope="module")

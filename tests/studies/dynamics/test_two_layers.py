@@ -6,6 +6,7 @@ from io import BytesIO
 
 import numpy as np
 import pytest
+from study_cells import computed
 
 from partwhole.networks import Architecture
 from partwhole.studies.dynamics import _two_layer_numbers as numbers
@@ -16,7 +17,7 @@ from partwhole.training import Protocol, beside_theory, train_identity
 
 @pytest.fixture(scope="module")
 def cells():
-    return [(config, study.cell(config)) for config in study.PRESETS["quick"]]
+    return computed(study)
 
 
 @pytest.fixture(scope="module")

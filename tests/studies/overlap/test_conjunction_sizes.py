@@ -6,6 +6,7 @@ from io import BytesIO
 
 import numpy as np
 import pytest
+from study_cells import computed
 
 from partwhole.studies.overlap import conjunction_sizes as study
 
@@ -14,7 +15,7 @@ CONFIGS = study.PRESETS["quick"]
 
 @pytest.fixture(scope="module")
 def data():
-    return study.gather([(config, study.cell(config)) for config in CONFIGS])
+    return study.gather(computed(study, CONFIGS))
 
 
 def test_verdicts(data):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from study_cells import computed
 
 from partwhole.studies.overlap import dispersed as study
 
@@ -12,7 +13,7 @@ QUICK = study.PRESETS["quick"]
 
 @pytest.fixture(scope="module")
 def cells():
-    return [(config, study.cell(config)) for config in QUICK]
+    return computed(study, QUICK)
 
 
 @pytest.fixture(scope="module")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from study_cells import computed
 
 from partwhole.features import OverlapKernel
 from partwhole.studies.overlap import item_values as study
@@ -13,7 +14,7 @@ QUICK = study.PRESETS["quick"]
 
 @pytest.fixture(scope="module")
 def data():
-    return study.gather([(config, study.cell(config)) for config in QUICK])
+    return study.gather(computed(study, QUICK))
 
 
 def verdicts(data):

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from study_cells import computed
 
 from partwhole.studies.overlap import leak_networks as study
 
 
 @pytest.fixture(scope="module")
 def cells():
-    return [(config, study.cell(config)) for config in study.PRESETS["quick"]]
+    return computed(study)
 
 
 @pytest.fixture(scope="module")

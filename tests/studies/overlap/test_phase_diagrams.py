@@ -6,6 +6,7 @@ from io import BytesIO
 
 import numpy as np
 import pytest
+from study_cells import computed
 
 from partwhole.features import OverlapKernel
 from partwhole.limits import interpolate, shortcut_margin
@@ -15,7 +16,7 @@ from partwhole.tasks import context_dependence
 
 @pytest.fixture(scope="module")
 def cells():
-    return [(config, study.cell(config)) for config in study.PRESETS["quick"]]
+    return computed(study)
 
 
 @pytest.fixture(scope="module")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from study_cells import computed
 
 from partwhole.features import OverlapKernel
 from partwhole.features.random_networks import NONLINEARITIES
@@ -20,12 +21,12 @@ def verdicts(cells):
 
 @pytest.fixture(scope="module")
 def sampled():
-    return [(config, study.cell(config)) for config in SAMPLED]
+    return computed(study, SAMPLED)
 
 
 @pytest.fixture(scope="module")
 def cells(sampled):
-    return [(config, study.cell(config)) for config in THEORY] + sampled
+    return computed(study, THEORY) + sampled
 
 
 @pytest.fixture(scope="module")

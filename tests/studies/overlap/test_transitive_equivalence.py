@@ -6,6 +6,7 @@ from io import BytesIO
 
 import numpy as np
 import pytest
+from study_cells import computed
 
 from partwhole.features import OverlapKernel
 from partwhole.limits import interpolate
@@ -17,7 +18,7 @@ CONFIGS = [config | {"kernels": 6} for config in study.PRESETS["quick"]]
 
 @pytest.fixture(scope="module")
 def cells():
-    return [(config, study.cell(config)) for config in CONFIGS]
+    return computed(study, CONFIGS)
 
 
 @pytest.fixture(scope="module")

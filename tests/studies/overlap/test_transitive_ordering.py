@@ -5,6 +5,7 @@ from __future__ import annotations
 from io import BytesIO
 
 import pytest
+from study_cells import computed
 
 from partwhole.limits import transitive_ranks
 from partwhole.studies.overlap import transitive_ordering as study
@@ -12,7 +13,7 @@ from partwhole.studies.overlap import transitive_ordering as study
 
 @pytest.fixture(scope="module")
 def data():
-    return study.gather([(config, study.cell(config)) for config in study.PRESETS["quick"]])
+    return study.gather(computed(study))
 
 
 def test_verdicts(data):

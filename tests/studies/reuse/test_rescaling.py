@@ -6,20 +6,17 @@ from io import BytesIO
 
 import numpy as np
 import pytest
+from study_cells import computed
 
 from partwhole.flows import Ending, diagonal_flow
-from partwhole.studies import run, spawned
 from partwhole.studies.reuse import _rescaling_claims as weighed
 from partwhole.studies.reuse import rescaling as study
 from partwhole.tasks import SparseTeachers
 
 
 @pytest.fixture(scope="module")
-def data(tmp_path_factory):
-    # In other processes: thousands of solves take ten times as long where types are checked.
-    with spawned(2) as executor:
-        store = tmp_path_factory.mktemp("store")
-        return run(study, "quick", executor=executor, store=store, progress=False).data
+def data():
+    return study.gather(computed(study))
 
 
 def verdicts(data):

@@ -7,20 +7,15 @@ from io import BytesIO
 import numpy as np
 import pytest
 import xarray as xr
+from study_cells import computed
 
-from partwhole.studies import run, spawned
 from partwhole.studies.reuse import _method_claims as weighed
 from partwhole.studies.reuse import which_method as study
 
 
 @pytest.fixture(scope="module")
-def data(tmp_path_factory):
-    configs = [config | {"seeds": [0, 1]} for config in study.PRESETS["quick"]]
-    # In other processes: thousands of solves take ten times as long where types are checked.
-    with spawned(2) as executor, pytest.MonkeyPatch.context() as patch:
-        patch.setitem(study.PRESETS, "quick", configs)
-        store = tmp_path_factory.mktemp("store")
-        return run(study, "quick", executor=executor, store=store, progress=False).data
+def data():
+    return study.gather(computed(study))
 
 
 def verdicts(data):
