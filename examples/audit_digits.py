@@ -20,7 +20,7 @@ import numpy as np
 import pandas as pd
 
 import partwhole as pw
-from partwhole.tasks.images import compose_images, digit_images
+from partwhole.tasks import compose_images, digit_images
 
 WIDTH, DEPTH, HELD_OUT, RIDGE = 2000, 3, 0.5, 1e-3
 
@@ -57,8 +57,9 @@ def compose(hands: int, seed: int) -> tuple[pd.DataFrame, np.ndarray]:
     table["sum"] = table["left"] + table["right"]
     table["split"] = np.where(rng.random(100) < HELD_OUT, "test", "train")
     task = pw.tasks.from_frame(table, ["left", "right"], target="sum", split="split")
-    composed, rows = compose_images(task, images / 16.0, digits, hands, distance=8, seed=seed)
-    return table.iloc[rows].reset_index(drop=True), composed
+    composed = compose_images(task, images, digits, distance=8, combine="maximum", seed=seed)
+    drawn = composed.draw(hands)
+    return table.iloc[drawn.rows].reset_index(drop=True), drawn[:]
 
 
 def train_readout(features: np.ndarray, table: pd.DataFrame, ridge: float) -> np.ndarray:

@@ -12,7 +12,7 @@ import tiny_study
 from partwhole import studies
 from partwhole._checks import InputError
 from partwhole.cli import main
-from partwhole.tasks.mnist import VARIABLE
+from partwhole.tasks.images._files import VARIABLE
 
 
 @pytest.fixture

@@ -278,7 +278,7 @@ def _check_store(store: Path | None) -> Path:
 @contextmanager
 def _named(data: Path | None) -> Iterator[None]:
     """Name the folder of data to this process and to those it starts, for as long as it runs."""
-    from partwhole.tasks.mnist import VARIABLE
+    from partwhole.tasks.images._files import VARIABLE
 
     if data is None:
         yield

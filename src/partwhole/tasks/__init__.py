@@ -8,10 +8,14 @@ from partwhole.tasks.addition import symbolic_addition as symbolic_addition
 from partwhole.tasks.context import context_dependence as context_dependence
 from partwhole.tasks.context import context_substitution as context_substitution
 from partwhole.tasks.context import stimulus_composition as stimulus_composition
-from partwhole.tasks.images import class_assignment as class_assignment
-from partwhole.tasks.images import compose_images as compose_images
-from partwhole.tasks.images import digit_images as digit_images
-from partwhole.tasks.mnist import mnist_images as mnist_images
+from partwhole.tasks.images.cifar import cifar_images as cifar_images
+from partwhole.tasks.images.composing import ComposedImages as ComposedImages
+from partwhole.tasks.images.composing import class_assignment as class_assignment
+from partwhole.tasks.images.composing import compose_images as compose_images
+from partwhole.tasks.images.composites import Composites as Composites
+from partwhole.tasks.images.digits import digit_images as digit_images
+from partwhole.tasks.images.glyphs import glyph_images as glyph_images
+from partwhole.tasks.images.mnist import mnist_images as mnist_images
 from partwhole.tasks.relations import associative_inference as associative_inference
 from partwhole.tasks.relations import transitive_equivalence as transitive_equivalence
 from partwhole.tasks.relations import transitive_ordering as transitive_ordering
@@ -30,6 +34,8 @@ from partwhole.tasks.toys import partial_exposure as partial_exposure
 
 __all__ = [
     "Combinations",
+    "ComposedImages",
+    "Composites",
     "IdentitySample",
     "ReLUTeacher",
     "ReLUTeacherPair",
@@ -41,6 +47,7 @@ __all__ = [
     "TeacherPair",
     "TeacherSample",
     "associative_inference",
+    "cifar_images",
     "class_assignment",
     "compose_images",
     "context_dependence",
@@ -48,6 +55,7 @@ __all__ = [
     "digit_images",
     "dispersed_addition",
     "from_frame",
+    "glyph_images",
     "invariance",
     "mnist_images",
     "partial_exposure",

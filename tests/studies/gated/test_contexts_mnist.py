@@ -15,7 +15,7 @@ from partwhole.cli import main
 from partwhole.studies.gated import _context_published as published
 from partwhole.studies.gated import _mnist
 from partwhole.studies.gated import contexts as study
-from partwhole.tasks.mnist import VARIABLE
+from partwhole.tasks.images._files import VARIABLE
 
 KS = (1, 2, 4, 9)
 

@@ -20,7 +20,8 @@ from partwhole.studies.gated import _relu_runs as runs
 from partwhole.studies.gated import relu_networks as study
 from partwhole.studies.gated._digits import digits
 from partwhole.studies.gated._mnist import mnist
-from partwhole.tasks.mnist import IMAGES, LABELS, VARIABLE
+from partwhole.tasks.images._files import VARIABLE
+from partwhole.tasks.images.mnist import IMAGES, LABELS
 from partwhole.training import train_gated
 
 

@@ -19,7 +19,7 @@ from partwhole.studies.gated import _two_layer_mnist as asked
 from partwhole.studies.gated import _two_layer_published as published
 from partwhole.studies.gated import _two_layer_runs as runs
 from partwhole.studies.gated import two_layers as study
-from partwhole.tasks.mnist import VARIABLE
+from partwhole.tasks.images._files import VARIABLE
 
 FEW = {"n_train": 500, "max_steps": 100, "n_test": 100}
 SETTINGS = [(10, 1, "median"), (10, 1, "zero"), (10, 2, "zero"), (20, 1, "zero")]

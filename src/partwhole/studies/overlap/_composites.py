@@ -23,8 +23,15 @@ from partwhole.features import OverlapKernel
 from partwhole.limits import interpolate
 from partwhole.measures import Salience, accuracy, salience, slope
 from partwhole.studies import Arrays, Config
-from partwhole.tasks import Task, context_dependence, symbolic_addition
-from partwhole.tasks.images import class_assignment, compose_images, digit_images
+from partwhole.tasks import (
+    Task,
+    class_assignment,
+    compose_images,
+    context_dependence,
+    digit_images,
+    symbolic_addition,
+)
+from partwhole.tasks.images.composing import Pool
 
 TASKS = ("p = 1", "p = 2", "CD-3")
 KINDS = ("pixels", "ReLU")
@@ -146,11 +153,21 @@ def cell(config: Config) -> Arrays:
     images, labels = digit_images()
 
     def compose(per_tuple: int, draw: int, *, balanced: bool = False, same: bool = False):
-        composites, _ = compose_images(
-            task, images, labels, per_tuple, distance=config["distance"], disjoint=True,
-            balanced=balanced, same_classes=same, seed=config["seed"], draw=draw,
+        composed = compose_images(
+            task, images, labels, distance=config["distance"], combine="maximum",
+            assign="same" if same else "every", seed=config["seed"],
         )  # fmt: skip
-        return composites
+        rows = np.arange(len(task.components))
+        found = np.empty((len(rows), per_tuple, *composed.draw(1).shape[:2]))
+        # Training tuples show other images of a class than held-out ones.
+        pools: tuple[tuple[Pool, np.ndarray], ...] = (
+            ("training", rows[task.is_train]),
+            ("held out", rows[~task.is_train]),
+        )
+        for pool, which in pools:
+            drawn = composed.draw(per_tuple, rows=which, pool=pool, draw=draw, balanced=balanced)
+            found[which] = drawn[:].reshape(len(which), per_tuple, *found.shape[2:])
+        return found.reshape(-1, *found.shape[2:])
 
     count = config["averaged"]
     pictures = {

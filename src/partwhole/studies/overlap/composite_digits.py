@@ -37,7 +37,7 @@ from partwhole.studies.overlap._composite_figure import (
     values,
 )
 from partwhole.studies.overlap._composites import COUNTED, FIXED, KINDS, TASKS
-from partwhole.tasks.images import class_assignment, compose_images, digit_images
+from partwhole.tasks import class_assignment, compose_images, digit_images
 
 QUESTION = (
     "On pairs of real handwritten digits, does theory that knows only overlap saliences predict "
@@ -161,8 +161,11 @@ def _examples(distances: list[int]) -> np.ndarray:
     row = int(np.argmax((left[task.components[:, 0]] == 3) & (right[task.components[:, 1]] == 7)))
     found = np.full((len(distances), 8, 8 + max(distances)), np.nan)
     for i, distance in enumerate(distances):
-        drawn, _ = compose_images(task, images, labels, 1, distance=distance, seed=0)
-        found[i, :, : drawn.shape[2]] = drawn[row]
+        composed = compose_images(
+            task, images, labels, distance=distance, combine="maximum", seed=0
+        )
+        drawn = composed.draw(1)[[row]]
+        found[i, :, : drawn.shape[2]] = drawn[0, :, :, 0]
     return found
 
 

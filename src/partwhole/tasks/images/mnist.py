@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
-import os
-import zlib
 from math import prod
 from pathlib import Path
 
@@ -12,9 +9,13 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from partwhole._checks import require
+from partwhole.tasks.images._files import find_files, read_whole
 
-VARIABLE = "PARTWHOLE_DATA"
 IMAGES, LABELS = "train-images-idx3-ubyte", "train-labels-idx1-ubyte"
+RULE = (
+    f"MNIST is read from files {IMAGES} (47,040,016 bytes) and {LABELS} (60,008 bytes), plain or "
+    "packed as .gz"
+)
 SIDE = 28
 
 
@@ -26,9 +27,9 @@ def mnist_images(
     Parameters
     ----------
     folder : Path or str, optional
-        Where train-images-idx3-ubyte and train-labels-idx1-ubyte lie, plain or packed as .gz. By
-        default the folder that the environment variable PARTWHOLE_DATA names, or its subfolder
-        mnist.
+        Where train-images-idx3-ubyte and train-labels-idx1-ubyte lie, plain or packed as .gz, or
+        a folder with them in a subfolder mnist. By default the folder that the environment
+        variable PARTWHOLE_DATA names.
 
     Returns
     -------
@@ -59,7 +60,7 @@ def mnist_images(
     >>> images.shape, images.mean(axis=(1, 2)).tolist(), labels.tolist()
     ((2, 28, 28), [0.0, 1.0], [5, 0])
     """
-    pixels, classes = _find(folder)
+    pixels, classes = find_files(RULE, folder, [("mnist", (IMAGES, LABELS))])
     images, labels = _read(pixels, 3), _read(classes, 1)
     require(
         images.shape[1:] == (SIDE, SIDE),
@@ -78,36 +79,10 @@ def mnist_images(
     return images / 255.0, labels.astype(int)
 
 
-def _find(folder: Path | str | None) -> tuple[Path, Path]:
-    """Return the files of images and labels, plain ones before packed ones."""
-    rule = f"MNIST is read from files {IMAGES} and {LABELS}, plain or packed as .gz"
-    named = os.environ.get(VARIABLE) if folder is None else folder
-    require(
-        named, rule, f"no folder to look in ({VARIABLE} is not set)",
-        f"name their folder in {VARIABLE}, or with --data on the command line",
-    )  # fmt: skip
-    root = Path(str(named))
-    for place in [root] if folder is not None else [root, root / "mnist"]:
-        found = [
-            next((p for p in (place / name, place / f"{name}.gz") if p.is_file()), None)
-            for name in (IMAGES, LABELS)
-        ]
-        if found[0] is not None and found[1] is not None:
-            return found[0], found[1]
-    require(False, rule, f"{root} without them", "fetch them once, and name their folder")
-    raise AssertionError
-
-
 def _read(path: Path, n_axes: int) -> np.ndarray:
     """Return the bytes of an IDX file in their shape."""
     remedy = "fetch it anew"
-    try:
-        held = path.read_bytes()
-        if path.suffix == ".gz":
-            held = gzip.decompress(held)
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        require(False, f"{path.name} is a whole gzip file", f"{path}: {error}", remedy)
-        raise AssertionError from error
+    held = read_whole(path)
     head = 4 + 4 * n_axes
     require(
         held[:4] == bytes([0, 0, 8, n_axes]) and len(held) >= head,

@@ -10,9 +10,13 @@ import pytest
 
 from partwhole._checks import InputError
 from partwhole.tasks import mnist_images
-from partwhole.tasks.mnist import IMAGES, LABELS, VARIABLE
+from partwhole.tasks.images._files import VARIABLE
+from partwhole.tasks.images.mnist import IMAGES, LABELS
 
-FILES = f"MNIST is read from files {IMAGES} and {LABELS}, plain or packed as .gz"
+FILES = (
+    f"MNIST is read from files {IMAGES} (47,040,016 bytes) and {LABELS} (60,008 bytes), plain or "
+    "packed as .gz"
+)
 
 
 def idx(values, packed=False):
@@ -89,7 +93,8 @@ def test_without_the_files(drawn, there, tmp_path, monkeypatch):
     for given in (None, folder):
         with pytest.raises(InputError) as caught:
             mnist_images(given)
-        assert str(caught.value) == f"{FILES}; got {folder} without them; {remedy}"
+        found = f"{folder} without {LABELS if there == 'images only' else 'them'}"
+        assert str(caught.value) == f"{FILES}; got {found}; {remedy}"
 
 
 def damage(kind, folder, images, labels):

@@ -1,0 +1,75 @@
+"""Files that somebody has put on this machine: where to look, and reading them whole."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import zlib
+from collections.abc import Sequence
+from pathlib import Path
+
+from partwhole._checks import require
+
+VARIABLE = "PARTWHOLE_DATA"
+
+
+def find_files(
+    rule: str, folder: Path | str | None, layouts: Sequence[tuple[str, Sequence[str]]]
+) -> list[Path]:
+    """Return the files of the first layout that is whole, plain ones before packed ones.
+
+    Parameters
+    ----------
+    rule : str
+        Which files are read, for the sentence when they are not there.
+    folder : Path or str, or None
+        Where to look; None for what the environment variable names.
+    layouts : sequence of (subfolder, names)
+        Files may lie in the folder itself or in the layout's subfolder.
+
+    Raises
+    ------
+    InputError
+        When no layout is whole.
+    """
+    named = os.environ.get(VARIABLE) if folder is None else folder
+    require(
+        named, rule, f"no folder to look in ({VARIABLE} is not set)",
+        f"name their folder in {VARIABLE}, or with --data on the command line",
+    )  # fmt: skip
+    root = Path(str(named))
+    partial = None
+    for subfolder, names in layouts:
+        for place in (root, root / subfolder):
+            found = [
+                next((p for p in (place / name, place / f"{name}.gz") if p.is_file()), None)
+                for name in names
+            ]
+            whole = [path for path in found if path is not None]
+            if len(whole) == len(names):
+                return whole
+            if whole and partial is None:
+                missing = [n for n, path in zip(names, found, strict=True) if path is None]
+                partial = f"{place} without {', '.join(missing)}"
+    require(
+        False, rule, partial or f"{root} without them", "fetch them once, and name their folder"
+    )
+    raise AssertionError
+
+
+def read_whole(path: Path) -> bytes:
+    """Return the bytes of a file, unpacked if it is a gzip file.
+
+    Raises
+    ------
+    InputError
+        For a damaged gzip file.
+    """
+    held = path.read_bytes()
+    if path.suffix != ".gz":
+        return held
+    try:
+        return gzip.decompress(held)
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        require(False, f"{path.name} is a whole gzip file", f"{path}: {error}", "fetch it anew")
+        raise AssertionError from error

@@ -1,0 +1,350 @@
+"""Composing images: a class for each component value, an image of that class for each component."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal, get_args
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from partwhole._checks import is_finite, is_whole, require, whole
+from partwhole._types import Real
+from partwhole.tasks._task import Task
+from partwhole.tasks.images.composites import Combine, Composites
+
+Assignment = Literal["every", "first", "same"]
+Pool = Literal["every", "training", "held out"]
+
+
+def class_assignment(
+    task: Task, n_classes: int, *, seed: int, assign: Assignment = "every"
+) -> tuple[Int[np.ndarray, " _"], ...]:
+    """Draw which class shows each value, anew for each component.
+
+    Parameters
+    ----------
+    task : Task
+    n_classes : int
+        Available classes.
+    seed : int, keyword-only
+    assign : {"every", "first", "same"}, keyword-only, default "every"
+        "every" permutes all classes and takes as many as there are values; "first", as
+        published, permutes only the first of them, as many as there are values; "same" lets a
+        value index be shown by the same class in every component.
+
+    Returns
+    -------
+    tuple of int arrays
+        For each component the class of each of its values, all different.
+
+    Raises
+    ------
+    InputError
+        When a component has more values than there are classes, or `assign` is unknown.
+
+    Examples
+    --------
+    >>> from partwhole import tasks
+    >>> task = tasks.partial_exposure()
+    >>> [classes.tolist() for classes in class_assignment(task, 10, seed=0)]
+    [[4, 6], [2, 9]]
+    >>> [classes.tolist() for classes in class_assignment(task, 10, seed=0, assign="first")]
+    [[0, 1], [0, 1]]
+    """
+    _require_one_of("assign", assign, get_args(Assignment))
+    most = max(task.n_values)
+    require(
+        most <= n_classes,
+        "every value of a component needs a class of its own",
+        f"{most} values and {n_classes} classes",
+        "pass images of more classes",
+    )
+    rng = np.random.default_rng([seed, 0])
+    if assign == "first":
+        return tuple(rng.permutation(n) for n in task.n_values)
+    drawn = [rng.permutation(n_classes) for _ in task.n_values]
+    return tuple(
+        (drawn[0] if assign == "same" else order)[:n]
+        for order, n in zip(drawn, task.n_values, strict=True)
+    )
+
+
+def compose_images(
+    task: Task,
+    images: Float[np.ndarray, "k height width *channels"],
+    labels: Int[np.ndarray, " k"],
+    *,
+    distance: int,
+    combine: Combine = "channels",
+    assign: Assignment = "every",
+    training_images: int | Real = 0.5,
+    seed: int,
+) -> ComposedImages:
+    r"""Show the tuples of a task by composites of images.
+
+    Each component value stands for a class (`class_assignment`), shown by an image of that
+    class, drawn at random. Component c lies at the horizontal offset c * `distance` on a
+    canvas of width ``width + distance * (C - 1)``; left and right of it its border pixels are
+    repeated (edge padding). Nothing is assembled yet: draw samples by the methods of what is
+    returned.
+
+    Parameters
+    ----------
+    task : Task
+    images : float array, shape (k, height, width) or (k, height, width, channels)
+        Composites have its type: pass float32 for training.
+    labels : int array, shape (k,)
+        The class of each image, from 0.
+    distance : int, keyword-only
+        Offset between neighbouring components, in pixels; 0 superimposes them.
+    combine : {"channels", "maximum", "sum"}, keyword-only, default "channels"
+        "channels" gives each component channels of its own, as published, so that superimposed
+        components stay apart; else how their pixels meet.
+    assign : {"every", "first", "same"}, keyword-only, default "every"
+        As in `class_assignment`; published is "first".
+    training_images : int or float, keyword-only, default 0.5
+        How many images of each class are for training, the others being held out: a number of
+        them, or a share between 0 and 1 of each class, rounded down. Published are 200 of MNIST and
+        4000 of CIFAR.
+    seed : int, keyword-only
+        Fixes classes, pools and draws.
+
+    Returns
+    -------
+    ComposedImages
+
+    Raises
+    ------
+    InputError
+        For labels that don't match, a class without images, more values than classes, a negative
+        distance, or an unknown option.
+
+    Notes
+    -----
+    Lippl & Stachenfeld (ICLR 2025), composite images. There a class's training images are drawn
+    for each component apart, so that an image held out in one may train another; here an image
+    is in the same pool wherever it stands.
+
+    Examples
+    --------
+    >>> from partwhole import tasks
+    >>> images, labels = tasks.digit_images()
+    >>> task = tasks.symbolic_addition(range(-4, 5), [0])
+    >>> composed = compose_images(task, images, labels, distance=4, seed=0)
+    >>> [len(part) for part in (composed.training(50), composed.compositional(10))]
+    [850, 640]
+    """
+    require(
+        images.ndim in (3, 4) and np.issubdtype(images.dtype, np.floating),
+        "images are floating-point, of shape (k, height, width) or (k, height, width, channels)",
+        f"shape {images.shape} of {images.dtype}",
+        "divide grey levels by their largest, say",
+    )
+    require(
+        len(images) == len(labels) and len(labels) > 0 and labels.min() >= 0,
+        "every image needs a class from 0",
+        f"{len(images)} images and {len(labels)} labels",
+        "pass arrays of equal length",
+    )
+    require(
+        is_whole(distance) and distance >= 0,
+        "distance is a whole number of pixels, at least 0",
+        repr(distance),
+        "use 0 to superimpose",
+    )
+    _require_one_of("combine", combine, get_args(Combine))
+    _require_one_of("assign", assign, get_args(Assignment))
+    counted = is_whole(training_images) and training_images >= 1
+    require(
+        counted or (is_finite(training_images) and 0.0 < training_images < 1.0),
+        "training_images is a number of images of each class, or a share of them between 0 and 1",
+        repr(training_images),
+        "pass 200 or 0.5, say",
+    )
+    n_classes = int(labels.max()) + 1
+    size = np.bincount(labels, minlength=n_classes)
+    require(
+        size.min() > 0,
+        "every class from 0 to the last needs images",
+        f"none of class {int(np.argmin(size))}",
+        "number the classes without gaps",
+    )
+    training = np.full(n_classes, training_images) if counted else (size * training_images)
+    return ComposedImages(
+        task,
+        images if images.ndim == 4 else images[..., None],
+        labels,
+        class_assignment(task, n_classes, seed=seed, assign=assign),
+        int(distance),
+        combine,
+        training.astype(int),
+        seed,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class ComposedImages:
+    """Hold what shows the tuples of a task, and draw samples of it.
+
+    Made by `compose_images`. Four kinds of samples are those a learner is read at:
+
+    ===================  ==============  =================================
+    method               tuples          images
+    ===================  ==============  =================================
+    `training`           seen            for training
+    `recombined`         seen            for training, in new combinations
+    `in_distribution`    seen            held out
+    `compositional`      held out        held out
+    ===================  ==============  =================================
+
+    Parameters
+    ----------
+    task : Task
+    images : float array, shape (k, height, width, channels)
+    labels : int array, shape (k,)
+    classes : tuple of int arrays
+        For each component the class of each of its values.
+    distance : int
+    combine : {"channels", "maximum", "sum"}
+    training_images : int array, shape (classes,)
+        How many of each class are for training.
+    seed : int
+    """
+
+    task: Task
+    images: Float[np.ndarray, "k height width channels"]
+    labels: Int[np.ndarray, " k"]
+    classes: tuple[Int[np.ndarray, " _"], ...]
+    distance: int
+    combine: Combine
+    training_images: Int[np.ndarray, " classes"]
+    seed: int
+
+    @cached_property
+    def _sorted(self) -> tuple[Int[np.ndarray, " k"], np.ndarray, np.ndarray]:
+        """Return images in a seeded order by class, where each begins, and how many it has.
+
+        A class is a run of it, and its training images the start of that run.
+        """
+        shuffled = np.random.default_rng([self.seed, 1]).permutation(len(self.labels))
+        order = shuffled[np.argsort(self.labels[shuffled], kind="stable")]
+        size = np.bincount(self.labels, minlength=len(self.training_images))
+        return order, np.cumsum(size) - size, size
+
+    def pool(self, pool: Pool) -> Int[np.ndarray, " m"]:
+        """Return which images, of all classes, are in a pool.
+
+        Parameters
+        ----------
+        pool : {"every", "training", "held out"}
+        """
+        order, start, size = self._sorted
+        low, high = self._ends(pool, size)
+        return np.concatenate([
+            order[a + i : a + j] for a, i, j in zip(start, low, high, strict=True)
+        ])  # fmt: skip
+
+    def draw(
+        self,
+        per_tuple: int,
+        *,
+        rows: Bool[np.ndarray, " rows"] | Int[np.ndarray, " m"] | None = None,
+        pool: Pool = "every",
+        draw: int = 0,
+        balanced: bool = False,
+    ) -> Composites:
+        """Draw composites.
+
+        Parameters
+        ----------
+        per_tuple : int
+            Composites for each row of the task.
+        rows : bool or int array, keyword-only, default None
+            Which rows of the task; None for all of them. What is drawn for a row does not
+            depend on the others.
+        pool : {"every", "training", "held out"}, keyword-only, default "every"
+            Which images of each class.
+        draw : int, keyword-only, default 0
+            Another number draws other images.
+        balanced : bool, keyword-only, default False
+            Spread a tuple's draws evenly over the images at hand, so that means over its
+            composites come close to those over all of them; single draws are then no longer
+            independent.
+
+        Returns
+        -------
+        Composites
+            `per_tuple` for each row, in the task's order.
+
+        Raises
+        ------
+        InputError
+            For `per_tuple` below 1, or a class without images in the pool.
+        """
+        whole("per_tuple", per_tuple, 1, "ask for some")
+        order, start, size = self._sorted
+        low, high = self._ends(pool, size)
+        used = np.unique(np.concatenate(self.classes))
+        short = used[high[used] <= low[used]]
+        require(
+            len(short) == 0,
+            f"every class that is shown needs an image that is {_TOLD[pool]}",
+            f"class {short[0]} of {size[short[0]]} images, {self.training_images[short[0]]} of "
+            "them for training"
+            if len(short)
+            else "",
+            "pass more images, or change training_images",
+        )
+        n = len(self.task.components)
+        kept = np.arange(n)[slice(None) if rows is None else rows]
+        shown = np.empty((len(kept), per_tuple, self.task.n_components), dtype=np.intp)
+        rng = np.random.default_rng([self.seed, 2, draw])
+        for c, assigned in enumerate(self.classes):
+            chance = rng.random((n, per_tuple))
+            if balanced:
+                spread = rng.permuted(np.tile(np.arange(per_tuple), (n, 1)), axis=1)
+                chance = (spread + chance) / per_tuple
+            of = assigned[self.task.components[kept, c]][:, None]
+            place = low[of] + (chance[kept] * (high[of] - low[of])).astype(int)
+            shown[:, :, c] = order[start[of] + place]
+        return Composites(
+            self.task, self.images, shown.reshape(-1, shown.shape[2]), np.repeat(kept, per_tuple),
+            self.distance, self.combine,
+        )  # fmt: skip
+
+    def training(self, per_tuple: int) -> Composites:
+        """Draw seen tuples, of training images."""
+        return self.draw(per_tuple, rows=self.task.is_train, pool="training")
+
+    def recombined(self, per_tuple: int) -> Composites:
+        """Draw seen tuples, of training images in other combinations."""
+        return self.draw(per_tuple, rows=self.task.is_train, pool="training", draw=1)
+
+    def in_distribution(self, per_tuple: int) -> Composites:
+        """Draw seen tuples, of held-out images."""
+        return self.draw(per_tuple, rows=self.task.is_train, pool="held out", draw=2)
+
+    def compositional(self, per_tuple: int) -> Composites:
+        """Draw held-out tuples, of held-out images."""
+        return self.draw(per_tuple, rows=~self.task.is_train, pool="held out", draw=2)
+
+    def _ends(self, pool: Pool, size: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return where a pool begins and ends within each class."""
+        _require_one_of("pool", pool, get_args(Pool))
+        split = np.minimum(self.training_images, size)
+        low = split if pool == "held out" else np.zeros_like(size)
+        return low, split if pool == "training" else size
+
+
+_TOLD = {"every": "there", "training": "for training", "held out": "held out"}
+
+
+def _require_one_of(name: str, given: object, options: tuple[str, ...]) -> None:
+    require(
+        given in options,
+        f"{name} is one of {', '.join(map(repr, options))}",
+        repr(given),
+        "choose one of them",
+    )

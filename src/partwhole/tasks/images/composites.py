@@ -1,0 +1,103 @@
+"""Composites: which image shows each component of a sample, put together when it is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from partwhole.tasks._task import Task
+
+Combine = Literal["channels", "maximum", "sum"]
+MEETING: dict[str, Callable[..., np.ndarray]] = {"maximum": np.maximum, "sum": np.add}
+
+
+@dataclass(frozen=True, eq=False)
+class Composites:
+    """Hold composite images of a task's tuples as indices, and assemble those asked for.
+
+    Index it as an array of shape (n, height, wide, channels): ``composites[:64]`` assembles the
+    first 64, ``composites[order]`` those of an index array, ``composites[:]`` all of them.
+
+    Parameters
+    ----------
+    task : Task
+    images : float array, shape (k, height, width, channels)
+    shown : int array, shape (n, C)
+        Which image shows each component.
+    rows : int array, shape (n,)
+        The row of the task that each composite shows.
+    distance : int
+        Offset between neighbouring components, in pixels.
+    combine : {"channels", "maximum", "sum"}
+        Whether each component has channels of its own, or how their pixels meet.
+
+    Examples
+    --------
+    >>> from partwhole import tasks
+    >>> images, labels = tasks.digit_images()
+    >>> task = tasks.symbolic_addition(range(-4, 5), [0])
+    >>> seen = tasks.compose_images(task, images, labels, distance=4, seed=0).training(50)
+    >>> len(seen), seen.shape, seen[:2].shape, seen.targets[:2].tolist()
+    (850, (8, 12, 2), (2, 8, 12, 2), [-4.0, -4.0])
+    """
+
+    task: Task
+    images: Float[np.ndarray, "k height width channels"]
+    shown: Int[np.ndarray, "n C"]
+    rows: Int[np.ndarray, " n"]
+    distance: int
+    combine: Combine
+
+    def __len__(self) -> int:
+        """Return the number of composites n."""
+        return len(self.rows)
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """Return height, width and channels of one composite."""
+        _, height, width, channels = self.images.shape
+        n_components = self.shown.shape[1]
+        wide = width + self.distance * (n_components - 1)
+        return height, wide, channels * (n_components if self.combine == "channels" else 1)
+
+    @property
+    def components(self) -> Int[np.ndarray, "n C"]:
+        """Return each composite's value of each component, as the task numbers them."""
+        return self.task.components[self.rows]
+
+    @property
+    def targets(self) -> Float[np.ndarray, "n *k"]:
+        """Return what is to be learned of each composite."""
+        return self.task.targets[self.rows]
+
+    def take(self, which: slice | Int[np.ndarray, " m"] | Bool[np.ndarray, " n"]) -> Composites:
+        """Return some of them, in this order, still as indices."""
+        return replace(self, shown=self.shown[which], rows=self.rows[which])
+
+    def __getitem__(
+        self, which: slice | list[int] | Int[np.ndarray, " m"] | Bool[np.ndarray, " n"]
+    ) -> Float[np.ndarray, "m height wide channels"]:
+        """Assemble some of them."""
+        shown = self.shown[which]
+        channels, width = self.images.shape[3], self.images.shape[2]
+        meet = MEETING.get(self.combine)
+        canvas = np.empty((len(shown), *self.shape), dtype=self.images.dtype)
+        for c in range(shown.shape[1]):
+            layer = np.take(self.images, shown[:, c], axis=0)
+            start = self.distance * c
+            at = slice(c * channels, (c + 1) * channels) if meet is None else slice(None)
+            parts = (
+                (canvas[:, :, :start, at], layer[:, :, :1]),
+                (canvas[:, :, start : start + width, at], layer),
+                (canvas[:, :, start + width :, at], layer[:, :, -1:]),
+            )
+            for place, pixels in parts:
+                if meet is None or c == 0:
+                    place[...] = pixels
+                else:
+                    meet(place, pixels, out=place)
+        return canvas

@@ -1,0 +1,28 @@
+"""Real handwritten digits, at hand without files."""
+
+from __future__ import annotations
+
+import numpy as np
+from jaxtyping import Float, Int
+
+
+def digit_images() -> tuple[Float[np.ndarray, "n 8 8"], Int[np.ndarray, " n"]]:
+    """Load the real handwritten digits that come with scikit-learn.
+
+    Returns
+    -------
+    images : float array, shape (1797, 8, 8)
+        Grey levels scaled to 0..1.
+    labels : int array, shape (1797,)
+        The digits 0..9.
+
+    Examples
+    --------
+    >>> images, labels = digit_images()
+    >>> images.shape, float(images.max())
+    ((1797, 8, 8), 1.0)
+    """
+    from sklearn.datasets import load_digits
+
+    pixels, labels = load_digits(return_X_y=True)
+    return np.asarray(pixels, dtype=float).reshape(-1, 8, 8) / 16.0, np.asarray(labels, dtype=int)
