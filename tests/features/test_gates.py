@@ -146,6 +146,32 @@ def test_joint_contexts_that_were_not_seen_have_no_weights():
     assert unseen.any()
 
 
+def test_narrow_numbers_and_no_inputs_at_all():
+    """Products of whole numbers in 8 bits would wrap round, those in 16 bits lose digits."""
+    bright = np.array([[200, 100, 3], [250, 1, 77]])
+    gates = HalfspaceGates.random(3, n_units=4, seed=1)
+    for narrow in (bright.astype(np.float16), bright.astype(np.float32)):
+        found = gates.design(narrow)
+        assert found.products.dtype == float
+        np.testing.assert_array_equal(found.products, bright @ bright.T)
+    contexts = np.zeros((2, 1), dtype=int)
+    whole = unwrap(GatedDesign.__init__)
+    design = object.__new__(GatedDesign)
+    whole(design, bright.astype(np.uint8), contexts, 1)
+    np.testing.assert_array_equal(design.products, bright @ bright.T)
+    none = gates.design(np.zeros((0, 3)))
+    assert (none @ np.ones(none.shape[1])).shape == (0,)
+    assert none.adjoint(np.zeros(0)).tolist() == [0.0] * 24
+
+
+def test_angles_do_not_depend_on_size():
+    """Squares of 1e200 are no numbers, and those of 1e-200 are 0."""
+    inputs = np.array([[1.0, 0.0], [1.0, 1.0]])
+    for size in (1e-200, 1e200):
+        found = expected_agreement(size * inputs)
+        np.testing.assert_allclose(found, [[1.0, 0.75], [0.75, 1.0]], rtol=1e-12)
+
+
 @pytest.mark.parametrize(("degrees", "k", "told"), [(45, 3, 0.421875), (60, 1, 2 / 3), (0, 2, 1.0)])
 def test_agreement_of_random_half_spaces(degrees, k, told):
     angle = np.deg2rad(degrees)
@@ -212,6 +238,54 @@ def test_angles_of_inputs_that_are_nearly_alike():
             ),
             'thresholds are "zero", "median" or a share between 0 and 1; got 1.5; choose one of '
             "them",
+        ),
+        (
+            lambda: unwrap(HalfspaceGates.random.__func__)(
+                HalfspaceGates, 3, n_units=2, thresholds=[0.5]
+            ),
+            'thresholds are "zero", "median" or a share between 0 and 1; got [0.5]; choose one of '
+            "them",
+        ),
+        (
+            lambda: unwrap(HalfspaceGates.random.__func__)(
+                HalfspaceGates, 3, n_units=2, shared="no"
+            ),
+            "shared is True or False; got 'no'; choose one of them",
+        ),
+        (
+            lambda: HalfspaceGates.random(3, n_units=2, seed=-1),
+            "seed is a whole number of at least 0; got -1; pass a whole number",
+        ),
+        (
+            lambda: HalfspaceGates.random(3, n_units=2, n_hyperplanes=10**9),
+            "a unit has at most 16 hyperplanes; got 1000000000; take fewer, more units",
+        ),
+        (
+            lambda: unwrap(ReLUGates.random.__func__)(ReLUGates, 3, n_units=2, always_on="no"),
+            "always_on is True or False; got 'no'; choose one of them",
+        ),
+        (
+            lambda: HalfspaceGates.random(3, n_units=2).contexts(np.full((4, 3), np.nan)),
+            "inputs are finite; got 12 that are not; drop or fill those rows",
+        ),
+        (
+            lambda: JointGates(HalfspaceGates.random(3, n_units=2), np.zeros((1, 3), dtype=int)),
+            "joint contexts are rows that differ, of 2 contexts each; got shape (1, 3); take "
+            "JointGates.of(gates, inputs)",
+        ),
+        (
+            lambda: JointGates(HalfspaceGates.random(3, n_units=2), np.zeros((2, 2), dtype=int)),
+            "joint contexts are rows that differ, of 2 contexts each; got shape (2, 2); take "
+            "JointGates.of(gates, inputs)",
+        ),
+        (
+            lambda: unwrap(expected_agreement)(np.ones((2, 3)), np.ones((2, 4))),
+            "inputs and others are rows of the same number of columns; got shapes (2, 3) and "
+            "(2, 4); pass arrays (n, d) and (m, d)",
+        ),
+        (
+            lambda: expected_agreement(np.full((2, 3), np.nan)),
+            "inputs are finite; got 6 that are not; drop or fill those rows",
         ),
         (
             lambda: GatedDesign(np.ones((2, 3)), np.array([[0, 2], [1, 0]]), 2),

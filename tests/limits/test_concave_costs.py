@@ -238,3 +238,11 @@ def test_sentences(call, sentence):
     with pytest.raises(InputError) as raised:
         call()
     assert str(raised.value) == sentence
+
+
+def test_no_rounds_are_refused():
+    with pytest.raises(InputError) as raised:
+        least_cost(D1, Y, ChainNorm(3), Margin(), intercept="none", max_steps=0)
+    assert str(raised.value) == (
+        "max_steps is a whole number of at least 1; got 0; allow more rounds"
+    )

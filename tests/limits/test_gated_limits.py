@@ -1,5 +1,8 @@
 """Where gated networks end: recorded values, Clarabel, and sums over all joint contexts."""
 
+from dataclasses import replace
+from importlib import import_module
+from inspect import unwrap
 from itertools import product
 
 import cvxpy as cp
@@ -12,6 +15,7 @@ from hypothesis import strategies as st
 from partwhole._checks import InputError
 from partwhole.features import DenseDesign, GatedDesign, HalfspaceGates, JointGates, ReLUGates
 from partwhole.limits import (
+    ChainNorm,
     Equal,
     FunctionSpaceL2,
     GroupNorm,
@@ -285,6 +289,45 @@ def test_a_limit_tells_its_certificate():
     )
 
 
+def test_matrices_of_four_rows_beside_few_inputs():
+    """The path's gap counts each row of a group, or steps beside few inputs come to nothing."""
+    inputs = np.array([[1.0, 0.0], [1.0, 1.0], [1.0, 0.0]])
+    labels = np.array([-1.0, 1.0, -1.0])
+    contexts = np.array([[-1, -1, 0, 1, 1], [-1, 0, 2, 2, 3], [-1, -1, 0, 1, 1]])
+    design = GatedDesign(inputs, contexts, 4)
+    limit = ended(design, labels, NuclearNorm(4))
+    flat = cp.Variable(40)
+    norm = sum(cp.normNuc(cp.reshape(flat[8 * h : 8 * h + 8], (4, 2), order="C")) for h in range(5))
+    kept = [cp.multiply(labels, design.dense().matrix @ flat) >= 1]
+    best = cp.Problem(cp.Minimize(norm), kept).solve(solver=cp.CLARABEL)
+    # Clarabel stops at 1e-8.
+    assert limit.value == pytest.approx(best, rel=1e-6)
+
+
+def test_the_margin_told_is_the_one_reached():
+    """One step is none that separates: its outputs, not those wished for, give its margin."""
+    found = gated_limit(GATES, X, Y, max_steps=1)
+    assert found.outcome is Outcome.MAX_STEPS
+    told = float((Y * found.predict(X)).min()) / found.unit_norms.sum()
+    assert found.largest_margin == pytest.approx(told, rel=1e-9)
+    whole = gated_limit(GATES, X, Y)
+    assert found.largest_margin < whole.largest_margin
+    assert np.isnan(gated_limit(GATES, X, Y, GroupNorm(np.full(6, 2.0))).largest_margin)
+    assert np.isnan(gated_limit(GATES, X, Y, Quadratic({0: 2.0})).largest_margin)
+
+
+def test_a_path_that_stalls_does_not_ask_for_more_steps(monkeypatch):
+    module = import_module("partwhole.limits.solvers.primal_dual")
+    whole = module.primal_dual
+
+    def stalled(*given, **named):
+        return replace(whole(*given, **named), solved=np.zeros(1, dtype=bool), steps=15)
+
+    monkeypatch.setattr(module, "primal_dual", stalled)
+    assert gated_limit(GATES, X, Y, max_steps=15).outcome is Outcome.MAX_STEPS
+    assert gated_limit(GATES, X, Y, max_steps=16).outcome is Outcome.INACCURATE
+
+
 def test_unseen_contexts_answer_zero_and_are_counted():
     rng = np.random.default_rng(5)
     others = rng.normal(size=(60, 7))
@@ -293,6 +336,7 @@ def test_unseen_contexts_answer_zero_and_are_counted():
     unseen = joint.contexts(others)[:, 0] < 0
     assert unseen.any()
     assert (alone.predict(others)[unseen] == 0).all()
+    np.testing.assert_array_equal(alone.seen(others), np.where(unseen, 0.0, 1.0))
     fine = HalfspaceGates.random(7, n_units=2, n_hyperplanes=5, seed=3)
     found = gated_limit(fine, X, Y)
     known = [np.isin(fine.contexts(others)[:, h], fine.contexts(X)[:, h]) for h in range(2)]
@@ -307,7 +351,11 @@ def test_what_cannot_be_separated_is_an_outcome():
     for cost in (GroupNorm(), Quadratic(), NuclearNorm(2), FunctionSpaceL2()):
         found = gated_limit(gates, inputs, np.array([1.0, -1.0, 1.0]), cost)
         assert found.outcome is Outcome.INFEASIBLE
-        assert "no such network separates the 3 inputs" in found.describe()
+        assert found.describe().endswith(
+            "no such network separates the 3 inputs; the multipliers of 2 of them certify it; add "
+            "units, hyperplanes or coordinates, or drop inputs that contradict others."
+        )
+        assert found.largest_margin == 0.0
         assert np.isnan(found.predict(inputs)).all()
 
 
@@ -320,6 +368,29 @@ def test_labels_are_two_classes(labels, got):
     assert str(raised.value) == (
         f"labels are two classes, -1 and +1; got {got}; recode labels 0 and 1 as 2 y - 1"
     )
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        (
+            {"labels": Y[:, None]},
+            "labels are one number for each input; got shape (24, 1); ravel them",
+        ),
+        ({"labels": Y.astype(str)}, "labels are numbers; got <U32; pass -1 and +1"),
+        ({"cost": "group"}, "a cost says what is preferred; got 'group'; pass GroupNorm(), say"),
+        ({"max_steps": 0}, "max_steps is a whole number of at least 1; got 0; allow more steps"),
+        (
+            {"cost": ChainNorm(3), "start": np.ones((2, 6, 7))},
+            "a start has the shape (units, contexts, inputs), (6, 2, 7); got (2, 6, 7); or leave "
+            "it out",
+        ),
+    ],
+)
+def test_what_a_limit_is_asked_of(given, sentence):
+    with pytest.raises(InputError) as raised:
+        unwrap(gated_limit)(GATES, X, **{"labels": Y, **given})
+    assert str(raised.value) == sentence
 
 
 @pytest.mark.parametrize(
@@ -357,3 +428,20 @@ def test_sentences(call, sentence):
     with pytest.raises(InputError) as raised:
         call()
     assert str(raised.value) == sentence
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e-3, 1e-5, 1e-6, 1e-7, 1e-9])
+@pytest.mark.parametrize("cost", [Quadratic(), GroupNorm()])
+def test_small_inputs_beside_a_constant_are_not_called_inseparable(scale, cost):
+    # Their directions vanish in a kernel's squares; a linear program would tell them apart.
+    gates = HalfspaceGates.random(6, n_units=3, n_hyperplanes=1, seed=0)
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        inputs = np.column_stack([scale * rng.normal(size=(20, 5)), np.ones(20)])
+        labels = np.sign(inputs @ np.append(rng.normal(size=5), 0.0))
+        found = gated_limit(gates, inputs, labels, cost=cost)
+        assert found.outcome in (Outcome.SOLVED, Outcome.INACCURATE)
+        assert found.outcome is Outcome.SOLVED or scale < 1e-3
+        # The first input again, with the other label: nothing separates these.
+        inputs, labels = np.vstack([inputs, inputs[0]]), np.append(labels, -labels[0])
+        assert gated_limit(gates, inputs, labels, cost=cost).outcome is Outcome.INFEASIBLE

@@ -128,6 +128,10 @@ def test_what_is_chosen_on_one_split_is_reported_on_another():
             "resamples is a whole number of at least 100; got 10; take 2000",
         ),
         (
+            lambda: decision_agreement(NETWORK, LIMIT, LABELS, linear=LINEAR, seed=-1),
+            "seed is a whole number of at least 0; got -1; pass 0 or more",
+        ),
+        (
             lambda: unwrap(inconsistency)(np.ones(2), np.ones(3)),
             "outputs are one number for each input; got shape (3,) for 2 inputs",
         ),

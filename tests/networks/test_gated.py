@@ -1,5 +1,7 @@
 """Gated networks against plain sums, against their features, and what they conserve."""
 
+import inspect
+
 import jax
 import numpy as np
 import pytest
@@ -217,6 +219,20 @@ SENTENCES = [
         "inputs are points in the network's 7 dimensions; got shape (24, 3)",
     ),
     (
+        lambda: GatedNetwork.draw(7, [GATES, 1], seed=0).predict(np.where(X > 2, np.nan, X)),
+        f"inputs are finite; got {(X > 2).sum()} that are not; drop those rows",
+    ),
+    (
+        lambda: GatedNetwork.draw(7, [LearnedGates(3), 1], seed=0).open_gates(np.inf * X[:1]),
+        "inputs are finite; got 7 that are not; drop those rows",
+    ),
+    (
+        lambda: inspect.unwrap(GatedNetwork.draw.__func__)(
+            GatedNetwork, 7, [GATES, 1], seed=0, parallel="no"
+        ),
+        "parallel is True or False; got 'no'; choose one of them",
+    ),
+    (
         lambda: architecture_cost(GatedNetwork.draw(7, [GATES, 1], seed=0, bias=True)),
         "a cost in terms of paths is of a homogeneous network; got a bias",
     ),
@@ -242,6 +258,10 @@ SENTENCES = [
         ).with_frozen_gates(),
         "learned gates are frozen in the first layer; got some in layer 2; freeze a network "
         "with one hidden layer of them",
+    ),
+    (
+        lambda: flipped_gates(*[GatedNetwork.draw(7, [GATES, 1], seed=0)] * 2, X[:0]),
+        "gates are compared on some inputs; got none; pass the training set",
     ),
     (
         lambda: flipped_gates(

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from partwhole._checks import InputError
-from partwhole.features import HalfspaceGates, JointGates, ReLUGates
+from partwhole.features import GatedDesign, HalfspaceGates, JointGates, ReLUGates
 from partwhole.networks import (
     MLP,
     Architecture,
@@ -20,6 +20,20 @@ from partwhole.training import normalised_flow
 
 X = np.random.default_rng(0).normal(size=(30, 4))
 GATES = HalfspaceGates.random(4, n_units=3, thresholds="median", inputs=X, seed=1)
+
+
+class OwnGates:
+    """Gates that are not of the library: two units that are always on."""
+
+    n_units, n_contexts = 2, 1
+
+    def contexts(self, inputs):
+        return np.zeros((len(inputs), 2), dtype=int)
+
+    def design(self, inputs):
+        return GatedDesign(inputs, self.contexts(inputs), 1)
+
+
 NETWORKS = {
     "gated": GatedNetwork.draw(4, [GATES, 1], seed=0),
     "chains": GatedNetwork.draw(4, [GATES, 3, 1], seed=0, parallel=True),
@@ -41,6 +55,13 @@ def test_gated_networks_come_back_bit_by_bit(name, tmp_path):
         np.testing.assert_array_equal(one, other)
     np.testing.assert_array_equal(again.predict(X), network.predict(X))
     assert [each.name for each in tmp_path.iterdir()] == ["network.npz"]
+
+
+def test_counts_of_numpy_are_counts(tmp_path):
+    network = GatedNetwork.draw(4, [LearnedGates(np.int64(5)), 1], seed=0)
+    save_network(network, tmp_path / "n.npz")
+    again = load_network(tmp_path / "n.npz")
+    np.testing.assert_array_equal(again.predict(X), network.predict(X))
 
 
 def test_double_precision_stays(tmp_path):
@@ -99,6 +120,16 @@ def test_sentences(tmp_path):
             "a network is saved in a folder that exists; got ",
         ),
     ]
+    for place, sentence in (
+        (tmp_path, f"a network is saved to a file; got the folder {tmp_path}; add a name"),
+        (
+            tmp_path / "own.npz",
+            "what is saved is made of MLP, GatedNetwork, LearnedGates, HalfspaceGates, ReLUGates, "
+            "JointGates and arrays; got OwnGates; save by pickle",
+        ),
+    ):
+        own = GatedNetwork.draw(4, [OwnGates(), 1], seed=0)
+        cases.append((lambda own=own, place=place: save_network(own, place), sentence))
     (tmp_path / "text.npz").write_text("hello")
     np.savez(tmp_path / "other.npz", a=np.ones(3))
     for name in ("text.npz", "other.npz"):
@@ -113,3 +144,4 @@ def test_sentences(tmp_path):
         with pytest.raises(InputError) as raised:
             call()
         assert str(raised.value).startswith(sentence)
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["other.npz", "text.npz"]

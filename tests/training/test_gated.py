@@ -138,6 +138,78 @@ def test_the_limit_itself_is_stationary_and_global():
     assert "global" in told.describe()
 
 
+@pytest.mark.parametrize("scale", [1e-6, 1e6])
+def test_units_of_the_inputs_change_no_stationarity(scale):
+    """Weights are those of the same limit; residual and slackness are numbers without units."""
+    network = normalised_flow([drawn([GATES, 1], 0)], X, Y, max_steps=500).networks[0]
+    one, other = (stationarity(network, a * X, Y) for a in (1.0, scale))
+    # All to rounding of sums; multipliers solve a least squares problem with that rounding.
+    assert other.margin / scale == pytest.approx(one.margin, rel=1e-9)
+    assert other.residual == pytest.approx(one.residual, rel=1e-6)
+    assert other.slackness == pytest.approx(one.slackness, rel=1e-6)
+    np.testing.assert_allclose(other.pulls, one.pulls, rtol=1e-6)
+    np.testing.assert_allclose(scale * other.unit_norms, one.unit_norms, rtol=1e-9)
+
+
+def test_a_unit_too_small_for_the_residual_may_be_absent():
+    """At the limit without a unit that grows from some 1e-3 of the others, a saddle is near."""
+    others = [0, 1, 2, 3, 5]
+    limit = gated_limit(HalfspaceGates(GATES.normals[others], GATES.thresholds[others]), X, Y)
+    sizes, paths = np.sqrt(limit.unit_norms), limit.weights
+    hidden = np.divide(
+        paths, sizes[:, None, None], out=np.zeros_like(paths), where=sizes[:, None, None] > 1e-6
+    )
+    hidden = np.insert(hidden, 4, 0.05 / np.sqrt(14) * np.ones((2, 7)), axis=0)
+    with jax.enable_x64(True):
+        weights = (jnp.asarray(hidden), jnp.asarray(np.insert(sizes, 4, 0.05)[None, None]))
+    told = stationarity(GatedNetwork(weights, (GATES, None)), X, Y, LIMIT)
+    assert told.residual < 0.1
+    assert told.unit_norms is not None
+    assert told.unit_norms[4] > 1e-3 * told.unit_norms.max()
+    assert told.fraction < 0.7
+    assert told.is_global is False
+
+
+@pytest.mark.parametrize("loss", ["exponential", "logistic"])
+def test_small_outputs_are_followed_too(loss):
+    """Where a loss is constant to rounding its slope is not: the limit has no units."""
+    small = normalised_flow([drawn([GATES, 1], 0)], 1e-8 * X, Y, loss=loss, max_steps=3000)
+    assert small.outcomes == (GatedOutcome.SEPARATED,)
+    # The flow is within a twentieth of the limit after so many steps.
+    assert small.margins[0, -1] > 0.95 * 1e-8 * LARGEST
+    deep = GatedNetwork.draw(7, [GATES, 5, 5, 1], seed=0, initial="normal", scale=1e-3)
+    told = normalised_flow([deep], X, Y, loss=loss, max_steps=3000)
+    assert told.outcomes == (GatedOutcome.SEPARATED,)
+    assert told.margins[0, -1] > 0.9 * LARGEST
+
+
+TWO = np.array([[1.0, 0.0], [-1.0, 0.0]]), np.array([1.0, -1.0])
+CORNERS = (
+    np.array([[1.0, 1.0], [-1.0, 1.0], [-1.0, -1.0], [1.0, -1.0]]),
+    np.array([1.0, 1.0, -1.0, -1.0]),
+)
+
+
+@pytest.mark.parametrize("upper", [[], [1], [2, 1], [2, 2, 1]])
+@pytest.mark.parametrize("given", [TWO, CORNERS], ids=["two", "corners"])
+def test_inputs_that_all_pull_one_way_are_followed_to_the_limit(given, upper):
+    """Nothing bends the path there, and no step is too long for the loss."""
+    gates = HalfspaceGates.random(2, n_units=3, seed=1)
+    start = GatedNetwork.draw(2, [gates, *upper], seed=0)
+    runs = normalised_flow([start], *given, max_steps=5000)
+    assert runs.outcomes == (GatedOutcome.SEPARATED,)
+    share = runs.fraction_of(network_limit(start, *given))
+    assert share.max() <= 1 + 1e-9
+    assert share[0, -1] > 0.99
+    assert np.isfinite(runs.times).all()
+
+
+def test_weights_of_zero_stay_and_say_so():
+    runs = normalised_flow([drawn([GATES, 1], 0, 1e-300)], X, Y, max_steps=10_000)
+    assert runs.outcomes == (GatedOutcome.NOT_SEPARATED,)
+    assert np.isfinite(runs.times).all()
+
+
 def test_plain_descent_is_slow():
     """Recorded from one draw: .53, .66, .72 of the margin, to .15, which goes with 1 / log t."""
     runs = train_gated(
@@ -221,6 +293,21 @@ def test_the_limit_of_a_relu_network_is_that_of_its_last_gates_or_below():
     assert on_its_own.margin == pytest.approx(frozen.margin, rel=1e-9)
     assert on_its_own.fraction <= 1.0
     np.testing.assert_allclose(on_its_own.pulls, frozen.pulls, atol=1e-6)
+
+
+def test_what_is_global_for_frozen_gates_is_not_for_gates_that_move():
+    """Two units, each on for one of two inputs, at the limit of their gates: both of margin 1."""
+    hidden, readout = np.array([[[1.0, 0.0]], [[-1.0, 0.0]]]), np.array([[[1.0, -1.0]]])
+    with jax.enable_x64(True):
+        weights = (jnp.asarray(hidden), jnp.asarray(readout))
+    network = GatedNetwork(weights, (LearnedGates(2), None))
+    told, frozen = (stationarity(each, *TWO) for each in (network, network.with_frozen_gates()))
+    for each in (told, frozen):
+        assert each.residual == pytest.approx(0.0, abs=1e-12)
+        np.testing.assert_allclose(each.pulls, 1.0)
+    assert frozen.is_global is True
+    assert told.is_global is None
+    assert "global" not in told.describe()
 
 
 def test_gates_may_be_in_every_layer():
@@ -315,6 +402,35 @@ SENTENCES = [
     (
         lambda: stationarity(drawn([GATES, 1], 0), X, Y),
         "a normalised margin is above 0 where all training inputs are decided right; got ",
+    ),
+    (
+        lambda: stationarity(drawn([GATES, 1], 0), X, np.where(Y > 0, 1.0, 0.0)),
+        "labels are two classes, -1 and +1, one for each of 24 inputs; got shape (24,), 0, 1; "
+        "recode labels 0 and 1 as 2 y - 1",
+    ),
+    (
+        lambda: stationarity(drawn([GATES, 1], 0), X, 2 * Y),
+        "labels are two classes, -1 and +1, one for each of 24 inputs; got shape (24,), -2, 2;",
+    ),
+    (
+        lambda: inspect.unwrap(ascend_margin)(drawn([GATES, 1], 0), X, Y[:5]),
+        "labels are two classes, -1 and +1, one for each of 24 inputs; got shape (5,), -1, 1;",
+    ),
+    (
+        lambda: ascend_margin(drawn([GATES, 1], 0), np.where(X > 2, np.nan, X), Y),
+        f"inputs are finite; got {(X > 2).sum()} that are not; drop those rows",
+    ),
+    (
+        lambda: ascend_margin(drawn([GATES, 1], 0), X, Y, tolerance=-1.0),
+        "a tolerance is at least 0; got -1.0; take 1e-10",
+    ),
+    (
+        lambda: inspect.unwrap(normalised_flow)(NET, X, Y),
+        "networks are a list of GatedNetwork; got one alone; pass [network]",
+    ),
+    (
+        lambda: train_gated([NET], X, Y, test_inputs=np.inf * X[:1]),
+        "test_inputs are finite; got 7 that are not; drop those rows",
     ),
     (
         lambda: ascend_margin(GatedNetwork.draw(7, [GATES, 1], seed=0, bias=True), X, Y),

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from jaxtyping import Float, Int
 
-from partwhole._checks import require
+from partwhole._checks import require, whole
 from partwhole.features.gates.design import GatedDesign
-from partwhole.features.gates.joint import Gates
+from partwhole.features.gates.joint import Gates, JointGates
 from partwhole.limits.costs import (
     ChainNorm,
     Concave,
@@ -72,15 +72,18 @@ class GatedLimit:
         r"""Return its normalised margin, :math:`\min_i y_i f(x_i) / (\|\theta\|^2 / L)^{L/2}`.
 
         No weights have a larger one where the limit is the global one. NaN for costs that no
-        architecture's weights have, and 0 where nothing separates the inputs.
+        architecture's weights have, weighted ones too, and 0 where nothing separates the inputs.
         """
-        value = self.limit.value
-        if isinstance(self.cost, Quadratic):
-            return float((2.0 * value) ** -0.5)
-        if isinstance(self.cost, GroupNorm | NuclearNorm):
-            return float(1.0 / value)
-        if isinstance(self.cost, ChainNorm | SchattenNorm):
-            return float(value ** (-0.5 * self.cost.n_layers))
+        value, reached = self.limit.value, 1.0 - self.limit.violation
+        cost = self.cost
+        if not np.isfinite(value) or value == 0.0:
+            return 0.0
+        if isinstance(cost, Quadratic) and not cost.weights:
+            return float(reached * (2.0 * value) ** -0.5)
+        if isinstance(cost, NuclearNorm) or (isinstance(cost, GroupNorm) and cost.weights is None):
+            return float(reached / value)
+        if isinstance(cost, ChainNorm | SchattenNorm):
+            return float(reached * value ** (-0.5 * cost.n_layers))
         return float("nan")
 
     @property
@@ -137,11 +140,13 @@ class GatedLimit:
         Returns
         -------
         float array, shape (m,)
-            Units that are off count as seen. Where it is 0 the output is 0.
+            Units that are off count as seen, but not those of `JointGates`, which are off where
+            a joint context has no weights. Where it is 0 the output is 0.
         """
         contexts, there = self.gates.contexts(inputs), self.occupied > 0
         known = np.take_along_axis(there.T, np.maximum(contexts, 0), axis=0)
-        return np.where(contexts >= 0, known, True).mean(axis=1)
+        off = not isinstance(self.gates, JointGates)
+        return np.where(contexts >= 0, known, off).mean(axis=1)
 
     def to_frame(self) -> pd.DataFrame:
         """Return a row for each unit: norm, pull, whether it is active, occupied contexts."""
@@ -164,7 +169,11 @@ class GatedLimit:
             f"{type(self.cost).__name__} of gated units ({units}) with contexts ({contexts} each): "
         )
         if self.outcome is Outcome.INFEASIBLE:
-            return f"{head}no such network separates the {n} inputs; {self.outcome.value}."
+            return (
+                f"{head}no such network separates the {n} inputs; the multipliers of "
+                f"{len(self.support)} of them certify it; add units, hyperplanes or coordinates, "
+                "or drop inputs that contradict others."
+            )
         empty = int((self.occupied == 0).sum())
         near = f"value {self.limit.value:.6g}, "
         near += (
@@ -227,7 +236,8 @@ def gated_limit(
     Raises
     ------
     InputError
-        For labels that are not two classes, and inputs that the gates are not for.
+        For labels that are not two classes, inputs that the gates are not for, what is no cost,
+        no steps, or a start of another shape.
 
     Notes
     -----
@@ -247,16 +257,40 @@ def gated_limit(
     >>> (found.weights.round(6) + 0.0).tolist()
     [[[0.0, -1.0, 0.0], [0.0, 1.0, 0.0]]]
     """
+    require(
+        np.asarray(labels).dtype.kind in "biuf",
+        "labels are numbers",
+        f"{np.asarray(labels).dtype}",
+        "pass -1 and +1",
+    )
     given = np.asarray(labels, dtype=float)
     classes = np.unique(given)
     require(
-        given.ndim == 1 and len(classes) == 2 and bool((np.abs(classes) == 1.0).all()),
+        given.ndim == 1,
+        "labels are one number for each input",
+        f"shape {given.shape}",
+        "ravel them",
+    )
+    require(
+        len(classes) == 2 and bool((np.abs(classes) == 1.0).all()),
         "labels are two classes, -1 and +1",
-        ", ".join(f"{each:g}" for each in classes[:4]) + (", ..." if len(classes) > 4 else ""),
+        (", ".join(f"{each:g}" for each in classes[:4]) or "none")
+        + (", ..." if len(classes) > 4 else ""),
         "recode labels 0 and 1 as 2 y - 1",
     )
     design = gates.design(np.asarray(inputs, dtype=float))
     chosen = GroupNorm() if cost is None else cost
+    require(
+        isinstance(chosen, Cost | Concave) and not isinstance(chosen, type),
+        "a cost says what is preferred",
+        repr(chosen),
+        "pass GroupNorm(), say",
+    )
+    whole("max_steps", max_steps, 1, "allow more steps")
+    shape = (design.n_units, design.n_contexts, design.inputs.shape[1])
+    if start is not None:
+        rule = f"a start has the shape (units, contexts, inputs), {shape}"
+        require(np.shape(start) == shape, rule, np.shape(start), "or leave it out")
     limit = least_cost(
         design, given, chosen, Margin(), intercept="none", max_steps=max_steps,
         start=None if start is None else np.asarray(start, dtype=float).reshape(-1),

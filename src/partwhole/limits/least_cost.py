@@ -19,6 +19,7 @@ from partwhole._types import Real
 from partwhole.features.conjunctions import ConjunctionDesign
 from partwhole.features.design import Design, as_design
 from partwhole.limits._certificate import Intercept, certified, slack_of
+from partwhole.limits._contradiction import contradicts
 from partwhole.limits._quadratic import (
     border_of,
     left_over,
@@ -267,7 +268,14 @@ def _newton(
             multipliers=solution.multipliers * (unit / scale),
             border_coefficients=solution.border_coefficients * unit,
         )
-        return _from_dual(design, targets, cost, fit, intercept, solution)
+        found = _from_dual(design, targets, cost, fit, intercept, solution)
+        lost = found.outcome is Outcome.INFEASIBLE and not np.any(slack > 0)
+        if lost and not contradicts(design, cost, one_sided, border):
+            # Features of very unlike size, of which the kernel lost the smaller.
+            solution = replace(solution, infeasible=np.zeros(1, dtype=bool))
+            found = _from_dual(design, targets, cost, fit, intercept, solution)
+            return replace(found, outcome=Outcome.INACCURATE)
+        return found
 
     hard = not np.any(slack > 0)
     if one_sided is None and hard:
@@ -296,6 +304,9 @@ def _newton(
         )
         if told.outcome is Outcome.INFEASIBLE:
             return replace(told, steps=found.steps)
+    if found.outcome is Outcome.MAX_STEPS and found.steps < max_steps:
+        # More steps would not help one that lost its digits.
+        return replace(found, outcome=Outcome.INACCURATE)
     return found
 
 

@@ -57,7 +57,7 @@ class Agreement:
     agreement, linear_agreement : float
         :math:`A = 1 - \text{inconsistency} / \text{by chance}`, of the limit and of the linear
         baseline with the network: 0 for independent errors, 1 for the same decisions, NaN where
-        neither errs.
+        neither errs, or both always do.
     above_linear : float
         Their difference.
     inconsistency_interval, agreement_interval, linear_interval, above_linear_interval : tuple
@@ -150,8 +150,8 @@ def decision_agreement(
     Raises
     ------
     InputError
-        For none, outputs that are NaN or not one for each input, or labels that are not two
-        classes.
+        For none, outputs that are NaN or not one for each input, labels other than -1 and +1,
+        and options that don't exist.
 
     Notes
     -----
@@ -171,6 +171,7 @@ def decision_agreement(
     Agreement beyond chance 0.850 (0.763 to 0.918); of the linear baseline -0.044 (-0.121 to 0.049).
     """
     whole("resamples", resamples, 100, "take 2000")
+    whole("seed", seed, 0, "pass 0 or more")
     given = _labels(labels)
     sides = [
         _sides(name, each, len(given))

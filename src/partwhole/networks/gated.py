@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from partwhole._checks import is_finite, is_whole, require, whole
+from partwhole._checks import is_finite, is_whole, require, switch, whole
 from partwhole._types import Real
 from partwhole.features import Gates, ReLUGates
 from partwhole.networks import _gates_as_pytrees as _gates_as_pytrees
@@ -21,6 +21,11 @@ from partwhole.networks.initial import he, normal, orthogonal
 WEIGHTS = 103  # keeps the stream of the weights apart from those of samples and their order
 LAWS = {"orthogonal": orthogonal, "normal": normal, "he": he}
 AT_ONCE = 2**24  # numbers in a layer's answers that are made at once
+
+
+def _plain(number: Any) -> Any:
+    """Return a whole number as Python's own, NumPy's included: files of words know no other."""
+    return int(number) if is_whole(number) else number
 
 
 class LearnedGates(eqx.Module):
@@ -37,7 +42,7 @@ class LearnedGates(eqx.Module):
         For no units.
     """
 
-    n_units: int = eqx.field(static=True)
+    n_units: int = eqx.field(static=True, converter=_plain)
 
     def __check_init__(self) -> None:
         whole("n_units", self.n_units, 1, "pass the number of hidden units")
@@ -144,6 +149,8 @@ class GatedNetwork(eqx.Module):
             "choose one of them",
         )
         require(is_finite(scale) and scale > 0, "a scale is above 0", repr(scale), "pass 1, say")
+        switch("bias", bias)
+        switch("parallel", parallel)
         gates = tuple(_checked(each, dimension) for each in layers)
         require(len(gates) > 0, "a network has at least one layer", "none", "pass [gates, 1]")
         units = [_units(given) for given in layers]
@@ -197,9 +204,9 @@ class GatedNetwork(eqx.Module):
         Raises
         ------
         InputError
-            For inputs of another dimension.
+            For inputs of another dimension, or that are not finite.
         """
-        require_inputs(inputs, self.dimension)
+        inputs = require_inputs(inputs, self.dimension)
         return tuple(
             None if each is None or isinstance(each, LearnedGates) else each.contexts(inputs)
             for each in self.gates
@@ -264,7 +271,7 @@ class GatedNetwork(eqx.Module):
         InputError
             For inputs of another dimension, or that are not finite.
         """
-        require_inputs(inputs, self.dimension)
+        inputs = require_inputs(inputs, self.dimension)
         widest = max(prod(each.shape[:2]) for each in self.weights)
         rows = max(1, AT_ONCE // widest)
         parts = []
@@ -287,7 +294,13 @@ class GatedNetwork(eqx.Module):
         -------
         tuple of int arrays, shapes (n, H)
             -1 where a unit is off; 0 in layers without gates.
+
+        Raises
+        ------
+        InputError
+            As `predict`.
         """
+        inputs = require_inputs(inputs, self.dimension)
         told = self.contexts(inputs)
         if not any(isinstance(each, LearnedGates) for each in self.gates):
             found = told
@@ -358,7 +371,7 @@ def flipped_gates(
     Raises
     ------
     InputError
-        For networks of different shapes.
+        For networks of different shapes, and inputs that are none or not the networks' own.
 
     Examples
     --------
@@ -373,20 +386,27 @@ def flipped_gates(
         f"layers {shapes[0]} and {shapes[1]}",
         "pass a network and what it became",
     )
+    require(len(inputs) > 0, "gates are compared on some inputs", "none", "pass the training set")
     return tuple(
         float(np.mean(old != new))
         for old, new in zip(before.open_gates(inputs), after.open_gates(inputs), strict=True)
     )
 
 
-def require_inputs(inputs: np.ndarray, dimension: int) -> None:
-    """Refuse inputs of another dimension."""
+def require_inputs(
+    inputs: object, dimension: int, name: str = "inputs"
+) -> Float[np.ndarray, "n d"]:
+    """Return inputs once they are seen to be finite, and of the network's dimension."""
+    found = np.asarray(inputs, dtype=float)
     require(
-        inputs.ndim == 2 and inputs.shape[1] == dimension,
-        f"inputs are points in the network's {dimension} dimensions",
-        f"shape {inputs.shape}",
+        found.ndim == 2 and found.shape[1] == dimension,
+        f"{name} are points in the network's {dimension} dimensions",
+        f"shape {found.shape}",
         "pass one row for each; a constant coordinate is one of them",
     )
+    lost = int((~np.isfinite(found)).sum())
+    require(not lost, f"{name} are finite", f"{lost} that are not", "drop those rows")
+    return found
 
 
 @eqx.filter_jit

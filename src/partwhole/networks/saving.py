@@ -40,7 +40,8 @@ def save_network(network: MLP | GatedNetwork, path: str | Path) -> None:
     Raises
     ------
     InputError
-        For what is not such a network, and a folder that doesn't exist.
+        For what is not such a network, or has gates of another kind than the library's, and a
+        folder that doesn't exist.
 
     Examples
     --------
@@ -65,6 +66,12 @@ def save_network(network: MLP | GatedNetwork, path: str | Path) -> None:
         "a network is saved in a folder that exists",
         str(place.parent),
         "make it first",
+    )
+    require(
+        not place.is_dir(),
+        "a network is saved to a file",
+        f"the folder {place}",
+        "add a name, network.npz say",
     )
     arrays: dict[str, np.ndarray] = {}
     told = {"format": FORMAT, "network": _described(network, arrays)}
@@ -121,6 +128,12 @@ def _described(value: Any, arrays: dict[str, np.ndarray]) -> Any:
         key = f"array_{len(arrays)}"
         arrays[key] = np.asarray(value)
         return {"array": key, "jax": isinstance(value, jax.Array)}
+    require(
+        value is None or isinstance(value, bool | int | str),
+        f"what is saved is made of {', '.join(KINDS)} and arrays",
+        name,
+        "save by pickle, or use gates of the library",
+    )
     return value
 
 

@@ -29,7 +29,7 @@ from partwhole.training._gated_steps import (
     with_trained,
 )
 from partwhole.training._learning_inputs import Precision, Record, recorded
-from partwhole.training.gated_runs import GatedOutcome, GatedRuns
+from partwhole.training.gated_runs import GatedOutcome, GatedRuns, two_classes
 from partwhole.training.protocol import Protocol, batch_order
 
 FIRST_STEP = 1e-3  # of the flow, which finds its own
@@ -245,7 +245,7 @@ class _Given:
     @classmethod
     def checked(
         cls,
-        networks: Sequence[Any],
+        networks: Any,
         inputs: Any,
         labels: Any,
         test_inputs: Any,
@@ -254,10 +254,12 @@ class _Given:
         loss: Any,
     ) -> _Given:
         """Refuse what does not fit together."""
+        rule = "networks are a list of GatedNetwork"
+        require(not isinstance(networks, GatedNetwork), rule, "one alone", "pass [network]")
         found = tuple(networks)
         require(
             len(found) > 0 and all(isinstance(each, GatedNetwork) for each in found),
-            "networks are a list of GatedNetwork",
+            rule,
             f"{len(found)} of {', '.join({type(each).__name__ for each in found}) or 'none'}",
             "pass [GatedNetwork.draw(...)]",
         )
@@ -267,22 +269,13 @@ class _Given:
         for name, given, known in options:
             rule = f'{name} is "{known[0]}" or "{known[1]}"'
             require(given in known, rule, repr(given), "choose one of them")
-        x, y = np.asarray(inputs, dtype=float), np.asarray(labels, dtype=float)
+        x = np.asarray(inputs, dtype=float)
         tests = None if test_inputs is None else np.asarray(test_inputs, dtype=float)
         for network in found:
-            for each in (x, x if tests is None else tests):
-                require_inputs(each, network.dimension)
-        for name, each in (("inputs", x), ("test_inputs", x if tests is None else tests)):
-            lost = int((~np.isfinite(each)).sum())
-            require(not lost, f"{name} are finite", f"{lost} that are not", "drop those rows")
-        classes = np.unique(y)
-        require(
-            y.shape == (len(x),) and len(classes) == 2 and bool((np.abs(classes) == 1).all()),
-            f"labels are two classes, -1 and +1, one for each of {len(x)} inputs",
-            f"shape {y.shape}, " + ", ".join(f"{each:g}" for each in classes[:4]),
-            "recode labels 0 and 1 as 2 y - 1",
-        )
-        return cls(found, x, y, tests, precision, loss)
+            require_inputs(x, network.dimension)
+            if tests is not None:
+                require_inputs(tests, network.dimension, "test_inputs")
+        return cls(found, x, two_classes(labels, len(x)), tests, precision, loss)
 
     def run(
         self,

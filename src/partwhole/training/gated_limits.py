@@ -24,7 +24,7 @@ class ReachedLimit:
     runs : int array, shape (k,)
         Those that went there.
     network : GatedNetwork
-        Of the first of them, at margin 1.
+        Of the one of them with the largest margin, at margin 1.
     outputs : float array, shape (n,)
         Its outputs on the training set.
     told : Stationarity

@@ -29,15 +29,31 @@ def margin_of(limit: GatedLimit) -> float:
     return margin
 
 
+def two_classes(labels: object, n: int) -> Float[np.ndarray, " n"]:
+    """Return labels once they are seen to be -1 and +1, one for each of n inputs."""
+    found = np.asarray(labels, dtype=float)
+    classes = np.unique(found)
+    require(
+        found.shape == (n,) and len(classes) == 2 and bool((np.abs(classes) == 1).all()),
+        f"labels are two classes, -1 and +1, one for each of {n} inputs",
+        f"shape {found.shape}, " + ", ".join(f"{each:g}" for each in classes[:4]),
+        "recode labels 0 and 1 as 2 y - 1",
+    )
+    return found
+
+
 class GatedOutcome(Enum):
     """Say how a run ended; the value says what to do about it."""
 
     SEPARATED = "decides every training input right"
     NOT_SEPARATED = (
         "still errs on training inputs, so that it goes to no limit; train longer, or take more "
-        "units"
+        "units, or smaller weights to begin with"
     )
-    DIVERGED = "diverged: its numbers are not finite; take a smaller learning rate"
+    DIVERGED = (
+        "diverged: its numbers are not finite; take a smaller learning rate, or smaller weights "
+        "to begin with"
+    )
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -12,12 +12,14 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from partwhole._checks import require, whole
+from partwhole._checks import is_finite, require, whole
+from partwhole._types import Real
 from partwhole.limits.fits import OneSided
 from partwhole.limits.solvers.active_set import solve_one_sided
 from partwhole.limits.solvers.dual_newton import Border
 from partwhole.networks import GatedNetwork
 from partwhole.networks.gated import require_inputs
+from partwhole.training.gated_runs import two_classes
 
 MEMORY_GIB = 4.0
 FIRST, LONGER, SHORTER = 0.1, 2.0, 0.25  # step lengths, in units of the weights' own decay
@@ -33,7 +35,7 @@ def ascend_margin(
     labels: Float[np.ndarray, " n"],
     *,
     max_steps: int = 2000,
-    tolerance: float = 1e-10,
+    tolerance: Real = 1e-10,
 ) -> GatedNetwork:
     r"""Follow a network's normalised margin upward to a stationary point.
 
@@ -68,7 +70,8 @@ def ascend_margin(
     Raises
     ------
     InputError
-        For a network with a bias or one that errs, and for gradients that take over 4 GiB.
+        For a network with a bias or one that errs, labels that are not two classes, inputs that
+        are not finite, gradients that take over 4 GiB, and a tolerance below 0.
 
     Notes
     -----
@@ -89,7 +92,10 @@ def ascend_margin(
     True
     """
     whole("max_steps", max_steps, 1, "take 2000")
-    y = np.asarray(labels, dtype=float)
+    good = is_finite(tolerance) and tolerance >= 0
+    require(good, "a tolerance is at least 0", repr(tolerance), "take 1e-10")
+    inputs = require_inputs(inputs, network.dimension)
+    y = two_classes(labels, len(inputs))
     outputs, gradients = margin_gradients(network, inputs, y)
     weights, n_layers = flat_weights(network), network.n_layers
     length, still = FIRST, 0
@@ -127,7 +133,6 @@ def margin_gradients(
         network.bias is None, "a normalised margin is of a homogeneous network", "a bias",
         "feed units a constant input instead",
     )  # fmt: skip
-    require_inputs(inputs, network.dimension)
     n, size = len(inputs), sum(each.size for each in network.weights)
     needed = 8.0 * n * size / 2**30
     require(

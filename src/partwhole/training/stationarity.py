@@ -10,12 +10,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from scipy.optimize import nnls
 
 from partwhole.limits import GatedLimit
 from partwhole.networks import GatedNetwork
-from partwhole.training.gated_runs import margin_of
+from partwhole.networks.gated import LearnedGates, require_inputs
+from partwhole.training.gated_runs import margin_of, two_classes
 from partwhole.training.margin_ascent import flat_weights, margin_gradients
 
 PRESENT = 1e-3  # of the largest unit: smaller ones are none
@@ -46,6 +47,8 @@ class Stationarity:
         readout: 1 where it takes part; above 1 where an absent unit would raise the margin.
     unit_norms : float array, shape (H,), or None
         Of what each such unit computes, at margin 1.
+    frozen : bool
+        Whether no gates are learned.
     """
 
     margin: float
@@ -55,6 +58,7 @@ class Stationarity:
     multipliers: Float[np.ndarray, " n"]
     pulls: Float[np.ndarray, " H"] | None
     unit_norms: Float[np.ndarray, " H"] | None
+    frozen: bool
 
     @property
     def fraction(self) -> float:
@@ -66,12 +70,22 @@ class Stationarity:
         """Return whether no absent unit is pulled by more than 1; None where that isn't known.
 
         With frozen gates and a linear readout a stationary point is the global one if and only
-        if that is so. With a residual above 0.1 no such point is near.
+        if that is so. With a residual above 0.1 no such point is near. Of a ReLU network it isn't
+        known: gates that move may do better; ``network.with_frozen_gates()`` asks of its own.
         """
-        if self.pulls is None or self.unit_norms is None or self.residual > NEAR:
+        if self.pulls is None or self.residual > NEAR or not self.frozen:
             return None
-        absent = self.unit_norms <= PRESENT * self.unit_norms.max(initial=0.0)
-        return bool((self.pulls[absent] <= 1.0 + GLOBAL).all())
+        return bool((self.pulls[self._absent] <= 1.0 + GLOBAL).all())
+
+    @property
+    def _absent(self) -> Bool[np.ndarray, " H"]:
+        """Return the units that are not there at the stationary point nearby, or may not be.
+
+        Their weights are as little of all weights, whose squares go with what units compute, as
+        the residual is.
+        """
+        norms = np.zeros(0) if self.unit_norms is None else self.unit_norms
+        return norms <= max(PRESENT * norms.max(initial=0.0), self.residual**2 * norms.sum())
 
     def describe(self) -> str:
         """Say in a few lines how near the weights are, and to what."""
@@ -84,7 +98,8 @@ class Stationarity:
         if self.is_global is not None and self.pulls is not None:
             told = "no absent unit would raise the margin: global"
             if not self.is_global:
-                told = f"an absent unit is pulled by {self.pulls.max():.3f}: not global"
+                pull = self.pulls[self._absent].max()
+                told = f"an absent unit is pulled by {pull:.3f}: not global"
             lines.append(f"Of the stationary point nearby, {told}.")
         elif self.residual > NEAR:
             lines.append("No stationary point is near: follow normalised_flow, then ascend_margin.")
@@ -117,13 +132,15 @@ def stationarity(
     Raises
     ------
     InputError
-        For a network with a bias or one that errs, a limit that has no margin, and gradients
-        that take over 4 GiB.
+        For a network with a bias or one that errs, labels that are not two classes, inputs that
+        are not finite, a limit that has no margin, and gradients that take over 4 GiB.
 
     Notes
     -----
     Lyu & Li (ICLR 2020), whose two measures of approximate stationarity these are. Multipliers
-    make the sum of their squares least, in units of the weights.
+    make the sum of their squares least, that of the slackness with :math:`\|\theta\|^2 / L` at
+    margin 1 for :math:`\sum_i \lambda_i`, which it is at a stationary point. Units of the inputs
+    change none of it.
 
     Examples
     --------
@@ -138,8 +155,9 @@ def stationarity(
     >>> after < before
     True
     """
-    y = np.asarray(labels, dtype=float)
-    outputs, gradients = margin_gradients(network, np.asarray(inputs, dtype=float), y)
+    inputs = require_inputs(inputs, network.dimension)
+    y = two_classes(labels, len(inputs))
+    outputs, gradients = margin_gradients(network, inputs, y)
     least = float((y * outputs).min())
     n_layers = network.n_layers
     weights = flat_weights(network)
@@ -147,7 +165,7 @@ def stationarity(
     scaled = weights / least ** (1.0 / n_layers)
     pulled = (gradients * y[:, None]).T / least ** (1.0 - 1.0 / n_layers)
     spare = y * outputs / least - 1.0
-    multipliers = _multipliers(pulled, scaled, spare)
+    multipliers = _multipliers(pulled, scaled, n_layers * spare)
     left = float(np.linalg.norm(scaled - pulled @ multipliers))
     beyond = float(multipliers @ spare)
     pulls, norms = _units(network, inputs, multipliers * y, least)
@@ -159,6 +177,7 @@ def stationarity(
         multipliers=multipliers,
         pulls=pulls,
         unit_norms=norms,
+        frozen=not any(isinstance(each, LearnedGates) for each in network.gates),
     )
 
 
@@ -171,7 +190,8 @@ def _multipliers(
 
     With few weights many combinations do; what lies beyond the margin counts as a miss.
     """
-    rows = np.vstack([pulled, np.linalg.norm(wanted) * spare])
+    size = np.linalg.norm(wanted)
+    rows = np.vstack([pulled, spare / size])
     aim = np.append(wanted, 0.0)
     if len(rows) > rows.shape[1]:
         basis, rows = np.linalg.qr(rows)

@@ -127,6 +127,16 @@ def test_reading_back_keeps_everything_but_the_thresholds():
     assert abs(read.thresholds[0, 1]) < 1.5  # six standard deviations of a quarter
 
 
+def test_a_choice_on_the_images_reported_may_flatter_too_much(data):
+    """Let the other images choose what is worst on those reported on."""
+    swapped = data.assign(limit_selection=-data.limit)
+    found = {claim.statement: claim for claim in study.claims(swapped)}
+    (claim,) = (each for words, each in found.items() if words.startswith("Choosing k"))
+    rows = data.limit.sel(n=200, thresholds="median").values
+    assert claim.found == pytest.approx(np.mean(np.nanmax(rows, axis=0) - np.nanmin(rows, axis=0)))
+    assert claim.verdict.value == "does not hold"
+
+
 def test_what_breaks_the_claims_is_noticed(cells):
     def changed(name, change):
         return study.gather(

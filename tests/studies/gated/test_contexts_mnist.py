@@ -5,13 +5,11 @@ from __future__ import annotations
 from io import BytesIO
 
 import idx_files
+import mnist_runs
 import numpy as np
 import pytest
 from sklearn.svm import LinearSVC
 
-from partwhole import studies
-from partwhole._checks import InputError
-from partwhole.cli import main
 from partwhole.studies.gated import _context_published as published
 from partwhole.studies.gated import _mnist
 from partwhole.studies.gated import contexts as study
@@ -39,9 +37,7 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def cells(folder):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv(VARIABLE, str(folder))
-        return [(config, study.cell(config)) for config in few(1, 2)]
+    return mnist_runs.computed_from(study, folder, few(1, 2))
 
 
 @pytest.fixture(scope="module")
@@ -99,13 +95,7 @@ def test_gather_lays_cells_where_they_belong(cells, data):
 
 
 def test_cells_of_different_images_are_refused(cells):
-    (config, found), *others = cells
-    with pytest.raises(InputError) as caught:
-        study.gather([(config, found | {"mark": found["mark"] + 1.0}), *others])
-    assert str(caught.value) == (
-        "all cells come from the same images; got 2 different sets; clear the store of cells from "
-        "other files: partwhole store clear --study contexts"
-    )
+    mnist_runs.refuse_different_images(study, cells)
 
 
 def changed(cells, name, told):
@@ -154,20 +144,7 @@ def test_it_draws(data):
 
 
 def test_the_mnist_preset_runs_from_the_command(folder, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(studies, "STUDIES", (study.__name__,))
-    monkeypatch.setitem(study.PRESETS, "mnist", few(1, 2, ks=(2,)))
-    monkeypatch.setenv("PARTWHOLE_STORE", str(tmp_path / "store"))
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "300")
-    monkeypatch.delenv(VARIABLE, raising=False)
-    argv = ["run", "gated.contexts", "--preset", "mnist"]
-    with pytest.raises(SystemExit) as left:
-        main(argv)
-    assert left.value.code == 2
-    assert f"got no folder to look in ({VARIABLE} is not set)" in capsys.readouterr().err
-    main([*argv, "--data", str(folder)])
-    out = capsys.readouterr().out
-    assert "4 cells computed, 0 read" in out
-    assert "outside its assumptions" not in out
+    out = mnist_runs.run_from_the_command(
+        study, few(1, 2, ks=(2,)), folder, tmp_path, monkeypatch, capsys
+    )
     assert "Error of networks after 3,200 steps; 2 hyperplanes, thresholds at the median" in out
-    assert (tmp_path / "report" / "gated.contexts.nc").stat().st_size > 1000

@@ -5,14 +5,13 @@ from __future__ import annotations
 from io import BytesIO
 
 import idx_files
+import mnist_runs
 import numpy as np
 import pytest
 from sklearn.svm import LinearSVC
 from study_cells import computed
 
-from partwhole import studies
 from partwhole._checks import InputError
-from partwhole.cli import main
 from partwhole.features import ReLUGates
 from partwhole.networks import GatedNetwork, LearnedGates
 from partwhole.studies.gated import _relu_published as published
@@ -144,14 +143,7 @@ def test_programs_without_a_solution_are_counted(cells):
 
 
 def test_cells_of_different_images_are_refused(cells):
-    (config, found), *others = cells
-    other = found | {"mark": found["mark"] + 1.0}
-    with pytest.raises(InputError) as caught:
-        study.gather([(config, other), *others])
-    assert str(caught.value) == (
-        "all cells come from the same images; got 2 different sets; clear the store of cells from "
-        "other files: partwhole store clear --study relu_networks"
-    )
+    mnist_runs.refuse_different_images(study, cells)
 
 
 def test_published_numbers_are_consistent():
@@ -209,29 +201,12 @@ def test_the_published_sizes_are_asked_of_mnist():
     assert {c["seed"] for c in cells} == {1, 2, 3}
 
 
-def test_the_mnist_preset_runs_from_the_command(files, monkeypatch, capsys):
-    folder = files
+def test_the_mnist_preset_runs_from_the_command(files, tmp_path, monkeypatch, capsys):
     few = [
         {"images": "mnist", "n": 500, "units": 10, "momentum": 0.9, "seed": seed, "flow": 20}
         | {"n_test": 100}
         for seed in (1, 2)
     ]
-    monkeypatch.setattr(studies, "STUDIES", (study.__name__,))
-    monkeypatch.setitem(study.PRESETS, "mnist", few)
-    monkeypatch.setenv("PARTWHOLE_STORE", str(folder / "store"))
-    monkeypatch.chdir(folder)
-    monkeypatch.setenv("COLUMNS", "300")
-    monkeypatch.delenv(VARIABLE, raising=False)
-    argv = ["run", "gated.relu_networks", "--preset", "mnist"]
-    with pytest.raises(SystemExit) as left:
-        main(argv)
-    assert left.value.code == 2
-    assert f"got no folder to look in ({VARIABLE} is not set)" in capsys.readouterr().err
-    main([*argv, "--data", str(folder)])
-    out = capsys.readouterr().out
-    assert "2 cells computed, 0 read" in out
-    # Here published numbers are weighed, whether or not these patterns meet them.
-    assert "outside its assumptions" not in out
+    out = mnist_runs.run_from_the_command(study, few, files, tmp_path, monkeypatch, capsys)
     assert "Error of networks of 10 units with 500 images, momentum 0.9." in out
-    assert "Least error of the learned gates with 500 images." in out
-    assert (folder / "report" / "gated.relu_networks.nc").stat().st_size > 1000
+    assert "Least error of the limit of learned gates with 500 images." in out

@@ -59,6 +59,20 @@ def test_scrambled_groups_are_those_of_a_column_by_column_reading(units, context
     assert (right.reshape(units, contexts) == np.arange(units)[:, None]).all()
 
 
+def test_groups_and_coefficient_on_a_random_array_are_told_from_those_published():
+    """Recorded of both groupings and of both coefficients on one random stream."""
+    stream = np.random.RandomState(1)
+    columns = stream.randn(785, 3, 4).reshape(785, 12)
+    for scrambled, recorded in ((False, 168.40712), (True, 168.40240)):
+        own = published.groups(3, 4, scrambled=scrambled)
+        total = sum(np.linalg.norm(columns[:, own == group]) for group in range(3))
+        assert total == pytest.approx(recorded, abs=1e-5)
+    weights = stream.randn(3, 2, 4).reshape(6, 4)
+    for coefficient, recorded in ((3**-0.5, 52.1328), (1 / 6, 27.5335)):
+        matrix = published.whitening(3, 2, coefficient=coefficient, scrambled=False)
+        assert np.sum((matrix @ weights) ** 2) == pytest.approx(recorded, abs=1e-4)
+
+
 def test_scrambled_groups_cost_what_was_recorded():
     inputs, labels, gates = gated_data.d1()
     limit, weights, true = published.scrambled_group_limit(gates, inputs, labels)
@@ -165,6 +179,28 @@ def test_groups_as_published_are_noticed(cells):
     errors[:, runs.LEARNERS.index(runs.FUNCTION)] = errors[:, place]
     wrong = others(study.gather([(config, found | {"errors": errors}), cells[1]]))
     assert any(each.startswith("Error of the limit by the function-space l2") for each in wrong)
+
+
+def test_a_choice_on_the_images_reported_may_flatter_too_much(cells):
+    """Give every width another split that it is best on, by a tenth."""
+    errors = [found["errors"].copy() for _, found in cells]
+    report = study.PARTS.index("report")
+    for place, each in enumerate(errors):
+        each[:, runs.LEARNERS.index(runs.GROUP), report] = 0.1 + 0.1 * place
+        each[:, runs.LEARNERS.index(runs.GROUP), study.PARTS.index("selection")] = -0.1 * place
+    changed = [(config, found | {"errors": each})
+               for (config, found), each in zip(cells, errors, strict=True)]  # fmt: skip
+    wrong = others(study.gather(changed))
+    (verdict,) = (each for words, each in wrong.items() if words.startswith("Choosing width"))
+    assert verdict == "does not hold"
+
+
+def test_mixed_groups_that_cost_nothing_are_noticed(cells):
+    changed = [
+        (config, found | {"scrambled_true": found["group_value"]}) for config, found in cells
+    ]
+    wrong = others(study.gather(changed))
+    assert any(words.startswith("Weights of the least published group norm") for words in wrong)
 
 
 def test_it_draws(data):

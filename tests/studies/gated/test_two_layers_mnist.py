@@ -5,12 +5,10 @@ from __future__ import annotations
 from io import BytesIO
 
 import idx_files
+import mnist_runs
 import numpy as np
 import pytest
 
-from partwhole import studies
-from partwhole._checks import InputError
-from partwhole.cli import main
 from partwhole.features import HalfspaceGates
 from partwhole.limits import gated_limit
 from partwhole.studies.gated import _mnist
@@ -42,9 +40,7 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def cells(folder):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv(VARIABLE, str(folder))
-        return [(config, study.cell(config)) for config in few(1, 2)]
+    return mnist_runs.computed_from(study, folder, few(1, 2))
 
 
 @pytest.fixture(scope="module")
@@ -121,13 +117,30 @@ def test_gather_leaves_no_cell_out(cells, data):
 
 
 def test_cells_of_different_images_are_refused(cells):
-    (config, found), *others = cells
-    with pytest.raises(InputError) as caught:
-        study.gather([(config, found | {"mark": found["mark"] + 1.0}), *others])
-    assert str(caught.value) == (
-        "all cells come from the same images; got 2 different sets; clear the store of cells from "
-        "other files: partwhole store clear --study two_layers"
-    )
+    mnist_runs.refuse_different_images(study, cells)
+
+
+def test_what_nothing_separates_has_no_limit_and_is_counted(cells, tmp_path):
+    folder = mnist_runs.without_order(tmp_path / "files")
+    lost = mnist_runs.computed_from(study, folder, few(1)[:1])
+    ((config, found),) = lost
+    learners = {name: found["errors"][0, place] for place, name in enumerate(runs.LEARNERS)}
+    assert np.isfinite(learners[runs.NETWORK]).all()
+    assert np.isfinite(learners[runs.LINEAR]).all()  # with slack
+    for name in (runs.GROUP, runs.UNITS, runs.FUNCTION):
+        assert np.isnan(learners[name]).all()
+    assert np.isnan(found["agreed"]).all()
+    kept = [(other, each) for other, each in cells if other != config]
+    mixed = study.gather([(config, found | {"mark": cells[0][1]["mark"]}), *kept])
+    notes = {claim.statement: claim.note for claim in study.claims(mixed)}
+    (note,) = (each for words, each in notes.items() if "norm is the global one" in words)
+    assert note.startswith(f"{len(kept)} of {len(cells)} programs have a solution.")
+    for data in (mixed, study.gather(lost)):
+        assert "holds" not in {
+            claim.verdict.value for claim in study.claims(data)
+            if not np.isfinite(claim.found)
+        }  # fmt: skip
+        study.figure(data).savefig(BytesIO())
 
 
 def with_errors(cells, learner, told):
@@ -218,20 +231,7 @@ def test_it_draws(data):
 
 
 def test_the_mnist_preset_runs_from_the_command(folder, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(studies, "STUDIES", (study.__name__,))
-    monkeypatch.setitem(study.PRESETS, "mnist", few(1, 2)[:2])
-    monkeypatch.setenv("PARTWHOLE_STORE", str(tmp_path / "store"))
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "300")
-    monkeypatch.delenv(VARIABLE, raising=False)
-    argv = ["run", "gated.two_layers", "--preset", "mnist"]
-    with pytest.raises(SystemExit) as left:
-        main(argv)
-    assert left.value.code == 2
-    assert f"got no folder to look in ({VARIABLE} is not set)" in capsys.readouterr().err
-    main([*argv, "--data", str(folder)])
-    out = capsys.readouterr().out
-    assert "2 cells computed, 0 read" in out
-    assert "outside its assumptions" not in out
+    out = mnist_runs.run_from_the_command(
+        study, few(1, 2)[:2], folder, tmp_path, monkeypatch, capsys
+    )
     assert "Error of networks after 3,200 steps; 10 units, 1 hyperplane, 500 images" in out
-    assert (tmp_path / "report" / "gated.two_layers.nc").stat().st_size > 1000

@@ -56,6 +56,8 @@ class GatedDesign:
     n_contexts: int
 
     def __post_init__(self) -> None:
+        # Products of narrower numbers lose digits, or wrap round.
+        object.__setattr__(self, "inputs", np.asarray(self.inputs, dtype=float))
         lost = int((~np.isfinite(self.inputs)).sum())
         require(not lost, "inputs are finite", f"{lost} that are not", "drop or fill those rows")
         whole("n_contexts", self.n_contexts, 1, "pass the number of weight vectors of each unit")
@@ -109,14 +111,14 @@ class GatedDesign:
         for units in self._chunks():
             part = self.contexts[:, units]
             answers = self.inputs @ weights[units].reshape(-1, d).T
-            answers = answers.reshape(n, -1, self.n_contexts)
+            answers = answers.reshape(n, part.shape[1], self.n_contexts)
             picked = np.take_along_axis(answers, np.maximum(part, 0)[:, :, None], axis=2)[:, :, 0]
             found[:, units] = np.where(part >= 0, picked, 0.0)
         return found
 
     def adjoint(self, multipliers: Float[np.ndarray, "n *k"]) -> Float[np.ndarray, "p *k"]:
         """Return the transposed features times the multipliers."""
-        columns = multipliers.reshape(len(multipliers), -1)
+        columns = multipliers.reshape(len(multipliers), int(np.prod(multipliers.shape[1:])))
         found = np.empty((self.shape[1], columns.shape[1]))
         size = self.n_contexts * self.inputs.shape[1]
         for units in self._chunks():
@@ -176,4 +178,5 @@ class GatedDesign:
     def _membership(self, units: slice) -> Float[np.ndarray, "n UC"]:
         """Return 1 where an input is in a unit's context."""
         part = self.contexts[:, units]
-        return (part[:, :, None] == np.arange(self.n_contexts)).astype(float).reshape(len(part), -1)
+        there = part[:, :, None] == np.arange(self.n_contexts)
+        return there.astype(float).reshape(len(part), part.shape[1] * self.n_contexts)

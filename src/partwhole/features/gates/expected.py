@@ -38,7 +38,8 @@ def expected_agreement(
     Raises
     ------
     InputError
-        For an input of 0, or fewer than 0 hyperplanes.
+        For an input of 0 or not finite, others of another dimension, or fewer than 0
+        hyperplanes.
 
     Notes
     -----
@@ -76,7 +77,7 @@ def expected_relu_agreement(
     Raises
     ------
     InputError
-        For an input of 0.
+        For an input of 0 or not finite, or others of another dimension.
 
     Examples
     --------
@@ -89,6 +90,14 @@ def expected_relu_agreement(
 def _angles(inputs: np.ndarray, others: np.ndarray | None) -> np.ndarray:
     directions = []
     for each in (inputs, inputs if others is None else others):
+        fit = np.ndim(each) == 2 and np.shape(each)[1] == np.shape(inputs)[-1]
+        rule = "inputs and others are rows of the same number of columns"
+        got = f"shapes {np.shape(inputs)} and {np.shape(each)}"
+        require(fit, rule, got, "pass arrays (n, d) and (m, d)")
+        lost = int((~np.isfinite(each)).sum())
+        require(not lost, "inputs are finite", f"{lost} that are not", "drop or fill those rows")
+        # Squares of the very large and very small are no numbers.
+        each = each / np.maximum(np.abs(each).max(axis=1, keepdims=True, initial=0.0), 1e-300)
         length = np.linalg.norm(each, axis=1, keepdims=True)
         none = int(np.sum(length == 0.0))
         require(not none, "inputs have a direction", f"{none} that are 0", "add a constant input")

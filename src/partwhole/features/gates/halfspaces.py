@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Float, Int
 
-from partwhole._checks import is_finite, require, whole
+from partwhole._checks import is_finite, require, switch, whole
 from partwhole._types import Real
 from partwhole.features.gates._inputs import require_inputs
 from partwhole.features.gates.design import GatedDesign
@@ -68,8 +68,7 @@ class HalfspaceGates:
             "NaN or infinity",
             "draw them again",
         )
-        k = self.normals.shape[1]
-        require(k <= MOST, f"a unit has at most {MOST} hyperplanes", k, "take fewer, more units")
+        _require_few(self.normals.shape[1])
 
     @classmethod
     def random(
@@ -125,9 +124,15 @@ class HalfspaceGates:
         whole("dimension", dimension, 1, "pass the number of inputs")
         whole("n_units", n_units, 1, "pass the number of gated units")
         whole("n_hyperplanes", n_hyperplanes, 0, "0 is for units without a gate")
-        share = {"zero": None, "median": 0.5}.get(thresholds, thresholds)  # type: ignore[arg-type]
+        _require_few(n_hyperplanes)
+        switch("shared", shared)
+        whole("seed", seed, 0, "pass a whole number")
+        named = {"zero": None, "median": 0.5}
+        share = named.get(thresholds) if isinstance(thresholds, str) else thresholds
         require(
-            share is None or (is_finite(share) and 0.0 < float(share) < 1.0),
+            thresholds == "zero"
+            if isinstance(thresholds, str) and share is None
+            else is_finite(share) and 0.0 < float(share) < 1.0,
             'thresholds are "zero", "median" or a share between 0 and 1',
             repr(thresholds),
             "choose one of them",
@@ -219,3 +224,8 @@ class HalfspaceGates:
     def design(self, inputs: Float[np.ndarray, "n d"]) -> GatedDesign:
         """Return the features of inputs."""
         return GatedDesign(inputs, self.contexts(inputs), self.n_contexts)
+
+
+def _require_few(n_hyperplanes: int) -> None:
+    rule = f"a unit has at most {MOST} hyperplanes"
+    require(n_hyperplanes <= MOST, rule, n_hyperplanes, "take fewer, more units")

@@ -8,6 +8,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from jaxtyping import Float, Int
 
+from partwhole._checks import require
 from partwhole.features.gates.design import GatedDesign
 
 
@@ -48,6 +49,11 @@ class JointGates:
     occupied : int array, shape (J, H)
         The joint contexts that have weights; see `of`.
 
+    Raises
+    ------
+    InputError
+        For joint contexts of another number of units, or one given twice.
+
     Examples
     --------
     >>> from partwhole.features import HalfspaceGates
@@ -59,6 +65,17 @@ class JointGates:
 
     gates: Gates
     occupied: Int[np.ndarray, "J H"]
+
+    def __post_init__(self) -> None:
+        shape, units = np.shape(self.occupied), self.gates.n_units
+        require(
+            len(shape) == 2
+            and shape[1] == units
+            and len(np.unique(self.occupied, axis=0)) == shape[0],
+            f"joint contexts are rows that differ, of {units} contexts each",
+            f"shape {shape}",
+            "take JointGates.of(gates, inputs)",
+        )
 
     @classmethod
     def of(cls, gates: Gates, inputs: Float[np.ndarray, "n d"]) -> JointGates:

@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Float, Int
 
-from partwhole._checks import require
+from partwhole._checks import require, switch
 from partwhole._types import Real
 from partwhole.features.gates._inputs import require_inputs
 from partwhole.features.gates.design import GatedDesign
@@ -102,6 +102,7 @@ class ReLUGates:
         >>> gates.n_units, int(gates.contexts(np.ones((1, 3)))[0, -1])
         (5, 0)
         """
+        switch("always_on", always_on)
         drawn = HalfspaceGates.random(
             dimension, n_units=n_units, thresholds=thresholds, inputs=inputs, seed=seed
         )

@@ -332,7 +332,8 @@ def interior_point(
         if not active.any():
             break
         curved = signed.copy()
-        curved[:, np.arange(m), np.arange(m)] += s / x
+        # As much as rounding: without it, a kernel that lost digits may be singular.
+        curved[:, np.arange(m), np.arange(m)] += s / x + EPS
         dx, db = border.solve(curved, -residual - s, -residual_border)
         ds = -s - s / x * dx
         after_x, after_s = x + longest_step(x, dx) * dx, s + longest_step(s, ds) * ds

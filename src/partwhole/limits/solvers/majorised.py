@@ -12,6 +12,7 @@ from dataclasses import replace
 import numpy as np
 from jaxtyping import Float
 
+from partwhole._checks import whole
 from partwhole.features.design import Design
 from partwhole.limits.costs import Concave, Cost
 from partwhole.limits.limit import Limit, Outcome
@@ -49,6 +50,7 @@ def majorised(
         Its gap is that of the last touching cost, which is 0 at a stationary point; `steps`
         counts rounds.
     """
+    whole("max_steps", max_steps, 1, "allow more rounds")
     found, before, last = solve(cost.touching(design, start)), start, np.inf
     for step in range(1, max_steps + 1):
         if found.outcome not in (Outcome.SOLVED, Outcome.INACCURATE):

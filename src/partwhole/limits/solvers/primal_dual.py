@@ -201,12 +201,13 @@ class _Newton:
         if problem.one_sided:
             self.residual = self.residual - point.excess
         self.missing = problem.border.missing(point.x[None], point.border[None])[0]
-        self.gap = float(np.sum(point.prices * bounds.room)) + self._product(point.x, point.excess)
+        self.gap = self._gap(point, bounds)
         products = self._products(point, bounds)
         self.evenness = float(products.min() / max(products.mean(), 1e-300))
 
-    def _product(self, x: np.ndarray, excess: np.ndarray) -> float:
-        return float(x @ excess) if self.problem.one_sided else 0.0
+    def _gap(self, point: _Point, bounds: Bounds) -> float:
+        rows = float(point.x @ point.excess) if self.problem.one_sided else 0.0
+        return float(np.sum(point.prices * bounds.room)) + rows
 
     def distance(self) -> float:
         """Return the gap and the misfits, whichever is largest, relative to what they are of."""
@@ -237,10 +238,12 @@ class _Newton:
         there = self.point
         for _ in range(30):
             there = self.point.after(step, length)
-            products = self._products(there, self.problem.at(there.x)[1])
+            bounds = self.problem.at(there.x)[1]
+            products = self._products(there, bounds)
             mean = float(products.mean())
             even = float(products.min()) >= min(CENTRED, 0.5 * self.evenness) * mean
-            if even and products.sum() >= AHEAD * (1.0 - length) * self.gap:
+            # Products of a group are means over its rows, the gap is of all of them.
+            if even and self._gap(there, bounds) >= AHEAD * (1.0 - length) * self.gap:
                 break
             length *= 0.7
         return there
@@ -257,7 +260,7 @@ class _Newton:
         length = min(1.0, self.reach(straight))
         there = point.after(straight, length)
         bounds = self.problem.at(there.x)[1]
-        after = float(np.sum(there.prices * bounds.room)) + self._product(there.x, there.excess)
+        after = self._gap(there, bounds)
         mu = self.gap / (room.shape[0] * room.shape[1] + len(point.excess))
         gap, misfit = self._relative()
         # A gap that has run ahead of the misfit leaves no room to close it, and is widened again.

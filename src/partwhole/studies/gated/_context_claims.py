@@ -6,7 +6,7 @@ import numpy as np
 import xarray as xr
 
 from partwhole.studies import Claim
-from partwhole.studies import _plots as plots
+from partwhole.studies.gated._estimates import estimate, known
 
 HERE = "derived here"
 PUBLISHED = "Lippl, Abbott & Chung (2022), published runs on MNIST"
@@ -19,6 +19,7 @@ UNSEEN = {7: 0.039, 8: 0.149, 9: 0.307}
 BEST = {500: {"limit": 2, "network": 1}, 2000: {"limit": 4, "network": 4}}
 WITHOUT_GATES = {500: 0.2160 - 0.2622, 2000: 0.1633 - 0.2255}
 APART = (0.3054, 0.0777)  # k = 4, 500 images: median thresholds, not saved, and zero ones
+FLATTERY = 0.01  # of an error
 OTHER = "Digits of 8 by 8 pixels and 200 images here: numbers differ, what they say need not."
 
 
@@ -35,18 +36,6 @@ def claims(data: xr.Dataset) -> list[Claim]:
     ]
 
 
-def _known(values: xr.DataArray | np.ndarray) -> np.ndarray:
-    numbers = np.asarray(values).ravel()
-    return numbers[np.isfinite(numbers)]
-
-
-def _interval(values: np.ndarray) -> tuple[float, tuple[float, float] | None]:
-    if len(values) < 2:
-        return float(values.mean()) if len(values) else float("nan"), None
-    centre, low, high = (float(each) for each in plots.mean_interval(values))
-    return centre, (low, high)
-
-
 def _best(errors: xr.DataArray) -> int:
     """Return the hyperplanes of least mean error, among those that every split has."""
     whole = errors.dropna("seed", how="all").dropna("hyperplanes", how="any")
@@ -54,10 +43,10 @@ def _best(errors: xr.DataArray) -> int:
 
 
 def _on_theory(data: xr.Dataset) -> list[Claim]:
-    separate = _known(data.separate)
+    separate = known(data.separate)
     tied, unseen = data.tied.values, data.unseen.values
     use = np.isfinite(tied)
-    told = _known(data.separable.sel(thresholds="median"))
+    told = known(data.separable.sel(thresholds="median"))
     lost, tried = int((told == 0).sum()), len(told)
     return [
         Claim(
@@ -96,7 +85,7 @@ def _on_shape(data: xr.Dataset) -> list[Claim]:
             more = errors.sel(hyperplanes=other)
             if not np.isfinite(more).any():
                 continue
-            centre, ends = _interval(_known(more - at))
+            centre, ends = estimate(known(more - at))
             found.append(
                 Claim(
                     f"Too {words} contexts cost: error of the limit with {other} "
@@ -134,17 +123,17 @@ def _on_shape(data: xr.Dataset) -> list[Claim]:
         chosen = rows.limit_selection.fillna(np.inf).values.argmin(axis=0)
         least = rows.limit.fillna(np.inf).values
         spread = least[chosen, np.arange(len(chosen))] - least.min(axis=0)
-        centre, ends = _interval(spread)
+        centre, ends = estimate(spread)
         found.append(
             Claim(
-                "Choosing k on the images that are reported on, as published, hides some of the "
-                f"error: by how much, beside 400 images for the choice; limit, {drawn}.",
+                "Choosing k on the images that are reported on, as published, flatters by at most "
+                f"a hundredth: error chosen on 400 other images less that; limit, {drawn}.",
                 HERE,
-                0.0,
+                FLATTERY,
                 centre,
                 0.0,
                 ends,
-                relation="at least",
+                relation="at most",
                 note=f"Error chosen on other images "
                 f"{least[chosen, np.arange(len(chosen))].mean():.4f}, on the same "
                 f"{least.min(axis=0).mean():.4f}; means of {len(chosen)} splits.",
@@ -179,7 +168,7 @@ def _on_unseen(data: xr.Dataset) -> list[Claim]:
     median = data.sel(thresholds="median")
     for k, (wrong, half, descent) in TIED.items():
         at = median.sel(hyperplanes=k)
-        centre, ends = _interval(_known(at.limit_strict - at.limit))
+        centre, ends = estimate(known(at.limit_strict - at.limit))
         found.append(
             Claim(
                 f"Counting ties as wrong adds to the error of the limit with {k} hyperplanes: "
@@ -213,8 +202,8 @@ def _on_unseen(data: xr.Dataset) -> list[Claim]:
     wrong, number = (float(several[name].sum()) for name in ("network_unseen", "number_unseen"))
     if number:
         share = wrong / number
-        shares = _known(several.network_unseen / several.number_unseen)
-        weights = _known(several.number_unseen)
+        shares = known(several.network_unseen / several.number_unseen)
+        weights = known(several.number_unseen)
         draws = np.random.default_rng(0).integers(len(shares), size=(4000, len(shares)))
         means = (shares[draws] * weights[draws]).sum(axis=1) / weights[draws].sum(axis=1)
         low, high = np.quantile(means, (0.025, 0.975))
@@ -240,7 +229,7 @@ def _on_shares(data: xr.Dataset) -> list[Claim]:
     for k, (median, zero) in LARGEST.items():
         here = data.largest.sel(hyperplanes=k)
         for kind, told, other in (("median", median, zero), ("zero", zero, median)):
-            centre, ends = _interval(_known(here.sel(thresholds=kind)))
+            centre, ends = estimate(known(here.sel(thresholds=kind)))
             words = "at the median" if kind == "median" else "zero"
             found.append(
                 Claim(
@@ -261,7 +250,7 @@ def _on_shares(data: xr.Dataset) -> list[Claim]:
                 )
             )
         both = here.sel(thresholds="zero") - here.sel(thresholds="median")
-        centre, ends = _interval(_known(both))
+        centre, ends = estimate(known(both))
         found.append(
             Claim(
                 "Hyperplanes through the origin make contexts unequal: largest share with zero "
@@ -272,7 +261,7 @@ def _on_shares(data: xr.Dataset) -> list[Claim]:
                 0.0,
                 ends,
                 relation="at least",
-                note=f"On MNIST {zero - median:.3f}. {len(_known(both))} draws.",
+                note=f"On MNIST {zero - median:.3f}. {len(known(both))} draws.",
             )
         )
     shares = [
@@ -297,7 +286,7 @@ def _on_shares(data: xr.Dataset) -> list[Claim]:
 def _on_networks(data: xr.Dataset) -> list[Claim]:
     median = data.sel(thresholds="median")
     bare = median.sel(hyperplanes=0)
-    centre, ends = _interval(_known(bare.network - bare.limit))
+    centre, ends = estimate(known(bare.network - bare.limit))
     found = [
         Claim(
             "Without gates a network stopped after 3,200 steps errs less than its limit: "
@@ -314,10 +303,10 @@ def _on_networks(data: xr.Dataset) -> list[Claim]:
     ]
     wide = median.sel(hyperplanes=slice(6, 9))
     for half, words in (("limit", "half"), ("limit_strict", "wrong")):
-        values = _known(wide.network - wide[half])
+        values = known(wide.network - wide[half])
         if not len(values):
             continue
-        centre, ends = _interval(values)
+        centre, ends = estimate(values)
         found.append(
             Claim(
                 "With 6 hyperplanes or more, trained networks err as their limits: difference of "
@@ -347,9 +336,9 @@ def _on_reloading(data: xr.Dataset) -> list[Claim]:
         return []
     k = 4 if 4 in use else use[-1]
     both = other.sel(hyperplanes=k) - apart.sel(hyperplanes=k)
-    centre, ends = _interval(_known(both))
+    centre, ends = estimate(known(both))
     here = float(apart.sel(hyperplanes=k).mean()), float(other.sel(hyperplanes=k).mean())
-    bare = _known(other.sel(hyperplanes=0) - apart.sel(hyperplanes=0))
+    bare = known(other.sel(hyperplanes=0) - apart.sel(hyperplanes=0))
     found = [
         Claim(
             "Networks read back without their median thresholds seem to decide unlike their "
@@ -368,7 +357,7 @@ def _on_reloading(data: xr.Dataset) -> list[Claim]:
             "A network saved and loaded here answers as before: largest difference.",
             HERE,
             0.0,
-            float(_known(data.apart_loaded).max()),
+            float(known(data.apart_loaded).max()),
             0.0,
             note="Gates are part of the network's file.",
         ),

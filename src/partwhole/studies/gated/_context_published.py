@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import numpy as np
 import xarray as xr
 
 from partwhole.studies import Claim
-from partwhole.studies import _plots as plots
 from partwhole.studies.gated._context_claims import BEST, LARGEST, TIED, UNSEEN
-from partwhole.studies.gated._relu_claims import by_seed
+from partwhole.studies.gated._estimates import estimate_by_seed, known
 
 HERE = "derived here"
 PAPER = "Lippl, Abbott & Chung (2022), published runs of shallow networks"
@@ -54,26 +52,13 @@ def claims(data: xr.Dataset) -> list[Claim]:
     ]
 
 
-def _interval(values: xr.DataArray) -> tuple[float, tuple[float, float] | None]:
-    found = by_seed(values)
-    if len(found) < 2:
-        return (float(found[0]) if len(found) else float("nan")), None
-    centre, low, high = (float(each) for each in plots.mean_interval(found))
-    return centre, (low, high)
-
-
-def _known(values: xr.DataArray) -> np.ndarray:
-    numbers = values.values.ravel()
-    return numbers[np.isfinite(numbers)]
-
-
 def _where(thresholds: str, k: int, n: int) -> str:
     words = "at the median" if thresholds == "median" else "0"
     return f"{k} hyperplane{'s' * (k != 1)}, thresholds {words}, {n} images"
 
 
 def _on_theory(data: xr.Dataset) -> list[Claim]:
-    separate, apart = _known(data.separate), _known(abs(data.tied - data.unseen))
+    separate, apart = known(data.separate), known(abs(data.tied - data.unseen))
     found = []
     if len(separate):
         found.append(
@@ -88,7 +73,7 @@ def _on_theory(data: xr.Dataset) -> list[Claim]:
             )
         )
     if len(apart):
-        told = _known(data.separable)
+        told = known(data.separable)
         found.append(
             Claim(
                 "The limit answers 0, a tie, in contexts without training images and nowhere else: "
@@ -117,14 +102,14 @@ def _on_errors(data: xr.Dataset) -> list[Claim]:
                     "the limit, ties counted wrong",
                     here.limit_strict,
                     f"Ties counted half, {float(here.limit.mean()):.4f}."
-                    if len(_known(here.limit))
+                    if len(known(here.limit))
                     else "",
                 ),
             )
             for reference, (words, values, note) in zip(told, kinds, strict=True):
-                if not len(_known(values)):
+                if not len(known(values)):
                     continue
-                centre, ends = _interval(values)
+                centre, ends = estimate_by_seed(values)
                 found.append(
                     Claim(
                         f"Error of {words}; {_where(kind, k, n)}.",
@@ -145,9 +130,9 @@ def _on_ties(data: xr.Dataset) -> list[Claim]:
         if n not in data.n.values:
             continue
         here = data.sel(thresholds="median", n=n, hyperplanes=k)
-        if not len(_known(here.limit)):
+        if not len(known(here.limit)):
             continue
-        centre, ends = _interval(here.limit)
+        centre, ends = estimate_by_seed(here.limit)
         wrong, descent = ERRORS["median", n][k][::-1]
         found.append(
             Claim(
@@ -197,8 +182,8 @@ def _on_shares(data: xr.Dataset) -> list[Claim]:
         if n not in data.n.values:
             continue
         here = data.unseen.sel(thresholds="median", n=n, hyperplanes=k)
-        if len(_known(here)):
-            centre, ends = _interval(here)
+        if len(known(here)):
+            centre, ends = estimate_by_seed(here)
             found.append(
                 Claim(
                     "Share of test images in contexts without training images; "
@@ -214,8 +199,8 @@ def _on_shares(data: xr.Dataset) -> list[Claim]:
     for k, told in LARGEST.items():
         for kind, reference in zip(("median", "zero"), told, strict=True):
             here = data.largest.sel(thresholds=kind, n=n, hyperplanes=k)
-            if len(_known(here)):
-                centre, ends = _interval(here)
+            if len(known(here)):
+                centre, ends = estimate_by_seed(here)
                 found.append(
                     Claim(
                         f"Share of images in the largest context; {_where(kind, k, n)}.",
@@ -251,16 +236,16 @@ def _on_decisions(data: xr.Dataset) -> list[Claim]:
         )  # fmt: skip
         for kind, reference, values, words, note in cases:
             values = values.sel(thresholds=kind)
-            if not len(_known(values)):
+            if not len(known(values)):
                 continue
-            centre, ends = _interval(values)
+            centre, ends = estimate_by_seed(values)
             found.append(
                 Claim(
                     f"{words}; {_where(kind, 4, n)}.", PAPER, reference, centre, ABOUT, ends,
                     note=note,
                 )
             )  # fmt: skip
-    loaded = _known(data.apart_loaded)
+    loaded = known(data.apart_loaded)
     if len(loaded):
         found.append(
             Claim(

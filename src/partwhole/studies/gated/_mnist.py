@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import os
+
 import numpy as np
+from jaxtyping import Float
 
 from partwhole._checks import require
 from partwhole.studies.gated._digits import Digits
 from partwhole.tasks import mnist_images
+from partwhole.tasks.images._files import VARIABLE
 
 VALIDATION = 12_000  # images that the published errors are of
+ROUNDING = 1e-11  # of a mean of pixels, which processors add up in orders of their own
 SPLIT = 1  # the same in all published runs
 
 
@@ -27,10 +32,7 @@ def mnist(seed: int, n_train: int = 500, n_selection: int = 0, n_test: int = VAL
         len(images),
         "name the folder of MNIST's whole training files",
     )
-    every = np.ones((len(images), images[0].size + 1))
-    every[:, :-1] = images.reshape(len(images), -1)
-    every[:, :-1] *= 2.0
-    every[:, :-1] -= 1.0
+    every = _scaled(images)
     labels = np.where(classes < 5, 1.0, -1.0)
     stream = np.random.RandomState(seed)
     order = stream.permutation(len(every))
@@ -40,6 +42,14 @@ def mnist(seed: int, n_train: int = 500, n_selection: int = 0, n_test: int = VAL
         every, every[train], labels[train], every[test], labels[test], every[chosen],
         labels[chosen], stream,
     )  # fmt: skip
+
+
+def _scaled(images: Float[np.ndarray, "n h w"]) -> Float[np.ndarray, "n d"]:
+    every = np.ones((len(images), images[0].size + 1))
+    every[:, :-1] = images.reshape(len(images), -1)
+    every[:, :-1] *= 2.0
+    every[:, :-1] -= 1.0
+    return every
 
 
 def published_split(seed: int, n_train: int, n_test: int = VALIDATION) -> Digits:
@@ -56,3 +66,16 @@ def require_same(marks: set[float], study: str) -> None:
         f"{len(marks)} different sets",
         f"clear the store of cells from other files: partwhole store clear --study {study}",
     )
+
+
+def require_files(marks: set[float], study: str) -> None:
+    """Refuse cells of different files, or of others than those in the folder that is named."""
+    require_same(marks, study)
+    if os.environ.get(VARIABLE):
+        (mark,) = marks
+        require(
+            abs(_scaled(mnist_images()[0]).mean() - mark) < ROUNDING,
+            "cells in the store come from the files in the folder that is named",
+            f"cells of other images than those in {os.environ[VARIABLE]}",
+            f"clear the store of cells from other files: partwhole store clear --study {study}",
+        )

@@ -7,7 +7,7 @@ import xarray as xr
 from jaxtyping import Float
 
 from partwhole.studies import Claim
-from partwhole.studies import _plots as plots
+from partwhole.studies.gated._estimates import estimate, known
 from partwhole.studies.gated._two_layer_runs import (
     CODED,
     CODED_GROUPS,
@@ -61,6 +61,8 @@ MNIST = {GROUP: 0.1617, FUNCTION: 0.3038}
 AGREEMENT = {GROUP: 0.664, FUNCTION: 0.420}
 RELOADING = (0.1736, 0.0786)  # mean inconsistencies: medians, not saved; thresholds about 0
 ONE_IMAGE = 1.0 / 1597
+FLATTERY = 0.01  # of an error
+MIXED = 1.01  # what mixed groups cost at least, of the least norm: a hundredth more
 SETTINGS = ("n_units", "hyperplanes", "thresholds")
 
 
@@ -96,18 +98,6 @@ def by_selection(
     return report[np.arange(len(best)), best], report.min(axis=1)
 
 
-def _known(values: xr.DataArray | np.ndarray) -> np.ndarray:
-    numbers = np.asarray(values).ravel()
-    return numbers[np.isfinite(numbers)]
-
-
-def _interval(values: np.ndarray) -> tuple[float, tuple[float, float] | None]:
-    if len(values) < 2:
-        return float(values.mean()) if len(values) else float("nan"), None
-    centre, low, high = (float(each) for each in plots.mean_interval(values))
-    return centre, (low, high)
-
-
 def _tried(data: xr.Dataset, name: str) -> list[int]:
     """Return the numbers of units for which something is known."""
     return data.n_units.values[data[name].notnull().any("seed").values].tolist()
@@ -119,14 +109,14 @@ def _listed(values: np.ndarray | tuple[float, ...], digits: int = 4) -> str:
 
 def _error(data: xr.Dataset, learner: str, units: int, seeds: int | None = None) -> np.ndarray:
     values = data.errors.sel(learner=learner, n_units=units, part="all").values
-    return _known(values if seeds is None else values[:seeds])
+    return known(values if seeds is None else values[:seeds])
 
 
 def _on_solutions(data: xr.Dataset) -> list[Claim]:
-    by_kernel, by_weights = _known(data.function_value), data.whitened_value.values
+    by_kernel, by_weights = known(data.function_value), data.whitened_value.values
     both = by_weights[np.isfinite(data.function_value.values)]
     gap = np.abs(both / by_kernel - 1.0)
-    group, units = _known(data.group_value), _known(data.units_value)
+    group, units = known(data.group_value), known(data.units_value)
     count = np.broadcast_to(
         data.n_units.values[:, None, None], data.group_value.shape
     )[np.isfinite(data.group_value.values)]  # fmt: skip
@@ -145,7 +135,7 @@ def _on_solutions(data: xr.Dataset) -> list[Claim]:
             "The limit by the group norm is the global one: largest pull at a unit.",
             HERE,
             1.0,
-            float(_known(data.largest_pull).max()),
+            float(known(data.largest_pull).max()),
             1e-6,
             relation="at most",
             note="What the training images would give for a unit's growth; units at 1 take part.",
@@ -214,7 +204,7 @@ def _on_objectives(data: xr.Dataset) -> list[Claim]:
     found = []
     for name, told in VALUES.items():
         for units, reference in told.items():
-            here = _known(data[name].sel(n_units=units).values[:3])
+            here = known(data[name].sel(n_units=units).values[:3])
             if len(here) < 3:
                 continue
             worst = int(np.abs(here / np.array(reference) - 1.0).argmax())
@@ -234,14 +224,15 @@ def _on_objectives(data: xr.Dataset) -> list[Claim]:
 
 
 def _on_groups(data: xr.Dataset) -> list[Claim]:
-    ratio = _known(data.scrambled_true / data.group_value)
-    own = _known(data.scrambled_value / data.group_value)
+    ratio = known(data.scrambled_true / data.group_value)
+    own = known(data.scrambled_value / data.group_value)
     return [
         Claim(
             "Weights of the least published group norm, whose groups mix contexts of different "
-            "units, are not of the least norm: ratio of their true norm to the least.",
+            "units, are not of the least norm: ratio of their true norm to the least, at least "
+            "1.01.",
             HERE,
-            1.0,
+            MIXED,
             float(ratio.min()),
             0.0,
             relation="at least",
@@ -255,7 +246,7 @@ def _on_function_norm(data: xr.Dataset) -> list[Claim]:
     found = []
     for units in _tried(data, "group_value"):
         right, group = _error(data, FUNCTION, units), _error(data, GROUP, units)
-        centre, ends = _interval(right - group)
+        centre, ends = estimate(right - group)
         if units == 10:
             found.append(
                 Claim(
@@ -275,7 +266,7 @@ def _on_function_norm(data: xr.Dataset) -> list[Claim]:
         wrong = _error(data, CODED, units)
         if not len(wrong):
             continue
-        extra, ends = _interval(wrong - right[: len(wrong)])
+        extra, ends = estimate(wrong - right[: len(wrong)])
         told = FREE[CODED].get(units)
         told_words = (
             f" Another program, on splits 0 to 2: {_listed(told)}, and "
@@ -305,7 +296,7 @@ def _on_training(data: xr.Dataset) -> list[Claim]:
     found = []
     for units in _tried(data, "share"):
         errors = _error(data, NETWORK, units, 3)
-        centre, ends = _interval(errors)
+        centre, ends = estimate(errors)
         if units in TRAINED:
             found.append(
                 Claim(
@@ -319,10 +310,10 @@ def _on_training(data: xr.Dataset) -> list[Claim]:
                     "is what initial draws change.",
                 )
             )
-        shares = _known(data.share.sel(n_units=units))
+        shares = known(data.share.sel(n_units=units))
         told = SHARES.get(units, ())
         other = f"Another implementation: {_listed(told, 3)}. " if told else ""
-        centre, ends = _interval(shares)
+        centre, ends = estimate(shares)
         found.append(
             Claim(
                 "After 3,200 steps training is far from its limit: share of the largest margin, "
@@ -339,8 +330,8 @@ def _on_training(data: xr.Dataset) -> list[Claim]:
             )
         )
     for units in _tried(data, "share_longer"):
-        shares = _known(data.share_longer.sel(n_units=units))
-        centre, ends = _interval(shares)
+        shares = known(data.share_longer.sel(n_units=units))
+        centre, ends = estimate(shares)
         told = LONG_SHARES.get(units)
         if told:
             found.append(
@@ -356,8 +347,8 @@ def _on_training(data: xr.Dataset) -> list[Claim]:
                 )
             )
         near = data.apart.sel(learner=GROUP, n_units=units)
-        before, after = (_known(near.sel(end=end))[: len(shares)] for end in (NETWORK, LONGER))
-        centre, ends = _interval(before - after)
+        before, after = (known(near.sel(end=end))[: len(shares)] for end in (NETWORK, LONGER))
+        centre, ends = estimate(before - after)
         note = ""
         if units in APART:
             note = (
@@ -379,9 +370,9 @@ def _on_training(data: xr.Dataset) -> list[Claim]:
                 f"{np.mean(LATER[10] + LATER[20]) / np.mean(APART[10] + APART[20]):.2f}.",
             )
         )
-        wrong = _known(data.apart.sel(learner=SCRAMBLED, n_units=units, end=LONGER))
+        wrong = known(data.apart.sel(learner=SCRAMBLED, n_units=units, end=LONGER))
         if len(wrong):
-            centre, ends = _interval(wrong - after[: len(wrong)])
+            centre, ends = estimate(wrong - after[: len(wrong)])
             found.append(
                 Claim(
                     "Trained on, networks decide more like the limit with groups as they are than "
@@ -424,7 +415,7 @@ def _on_agreement(data: xr.Dataset) -> list[Claim]:
                     f"{read['by_chance']:.4f} were errors independent."
                 )
                 if limit in AGREEMENT and end == NETWORK and baseline == LINEAR:
-                    note += f" Published on MNIST: {AGREEMENT[limit]:.3f}."
+                    note += f" Published on MNIST, of mixed groups: {AGREEMENT[limit]:.3f}."
                 other = "" if baseline == LINEAR else "that by the "
                 norm = "" if baseline == LINEAR else " norm"
                 found.append(
@@ -447,10 +438,10 @@ def _on_agreement(data: xr.Dataset) -> list[Claim]:
 def _on_reloading(data: xr.Dataset) -> list[Claim]:
     found = []
     for units in _tried(data, "share"):
-        own = _known(data.apart.sel(learner=GROUP, n_units=units, end=NETWORK))
-        lost = _known(data.apart_reloaded.sel(n_units=units))
+        own = known(data.apart.sel(learner=GROUP, n_units=units, end=NETWORK))
+        lost = known(data.apart_reloaded.sel(n_units=units))
         error = _error(data, RELOADED, units)
-        centre, ends = _interval(lost - own)
+        centre, ends = estimate(lost - own)
         found.append(
             Claim(
                 "Networks read back without their median thresholds, as published, seem to decide "
@@ -477,17 +468,18 @@ def _on_selection(data: xr.Dataset) -> list[Claim]:
         tried = int(data.errors.sel(learner=learner, part="all").notnull().any("seed").sum())
         if tried < 2 or len(chosen) < 2:
             continue
-        centre, ends = _interval(chosen - least)
+        centre, ends = estimate(chosen - least)
         found.append(
             Claim(
                 "Choosing width and hyperplanes on the images that are reported on, as published, "
-                f"hides some of the error of {words}: how much, beside 400 images for the choice.",
+                f"flatters {words} by at most a hundredth: error chosen on 400 other images less "
+                "that.",
                 HERE,
-                0.0,
+                FLATTERY,
                 centre,
                 0.0,
                 ends,
-                relation="at least",
+                relation="at most",
                 note=f"Means of {len(chosen)} splits: {chosen.mean():.4f} chosen on other images, "
                 f"{least.mean():.4f} on the same; {tried} settings.",
             )

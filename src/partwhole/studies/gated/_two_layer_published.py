@@ -6,8 +6,7 @@ import numpy as np
 import xarray as xr
 
 from partwhole.studies import Claim
-from partwhole.studies import _plots as plots
-from partwhole.studies.gated._relu_claims import by_seed
+from partwhole.studies.gated._estimates import estimate, estimate_by_seed, known
 from partwhole.studies.gated._two_layer_claims import by_selection
 from partwhole.studies.gated._two_layer_runs import FUNCTION, GROUP, LINEAR, NETWORK, UNITS
 
@@ -90,23 +89,6 @@ def claims(data: xr.Dataset) -> list[Claim]:
     ]
 
 
-def _interval(values: xr.DataArray) -> tuple[float, tuple[float, float] | None]:
-    """Return the mean of the seeds' means, with its interval where there are two."""
-    return _spread(by_seed(values))
-
-
-def _spread(found: np.ndarray) -> tuple[float, tuple[float, float] | None]:
-    if len(found) < 2:
-        return (float(found[0]) if len(found) else float("nan")), None
-    centre, low, high = (float(each) for each in plots.mean_interval(found))
-    return centre, (low, high)
-
-
-def _known(values: xr.DataArray) -> np.ndarray:
-    numbers = values.values.ravel()
-    return numbers[np.isfinite(numbers)]
-
-
 def _written(thresholds: str, k: int, n: int, units: int) -> str:
     where = "at the median" if thresholds == "median" else "0"
     return f"{units} units, {k} hyperplane{'s' * (k > 1)}, {n} images, thresholds {where}"
@@ -118,24 +100,27 @@ def _all(data: xr.Dataset, learner: str) -> xr.DataArray:
 
 def _on_solutions(data: xr.Dataset) -> list[Claim]:
     group, units = data.group_value, data.units_value
+    if not len(known(group)):
+        return []
     slack = np.minimum(group - units, np.sqrt(data.n_units) * units - group) / group
     return [
         Claim(
             "The limit by the group norm is the global one: largest pull at a unit.",
             HERE,
             1.0,
-            float(_known(data.largest_pull).max()),
+            float(known(data.largest_pull).max()),
             1e-6,
             relation="at most",
-            note=f"{len(_known(data.largest_pull))} programs. What the "
-            "training images would give for a unit's growth; units at 1 take part.",
+            note=f"{len(known(data.largest_pull))} of {len(known(data.separable))} programs have "
+            "a solution. What the training images would give for a unit's growth; units at 1 take "
+            "part.",
         ),
         Claim(
             "The least group norm lies between the least Euclidean norm of the weights and the "
             "root of H times it: least distance from either end, of the group norm.",
             HERE,
             0.0,
-            float(_known(slack).min()),
+            float(known(slack).min()),
             0.0,
             relation="at least",
         ),
@@ -150,9 +135,9 @@ def _on_errors(data: xr.Dataset) -> list[Claim]:
             continue
         for learner, reference in zip((NETWORK, GROUP, FUNCTION), told, strict=True):
             here = _all(data, learner).sel(at)
-            if reference is None or not len(_known(here)):
+            if reference is None or not len(known(here)):
                 continue
-            centre, ends = _interval(here)
+            centre, ends = estimate_by_seed(here)
             draws = FEWER.get((learner, kind, k, n, units), 3)
             notes = {
                 NETWORK: "The published readout has a bias, and images are split otherwise.",
@@ -183,7 +168,7 @@ def _on_gap(data: xr.Dataset) -> list[Claim]:
         if not asked or any(each not in data[name].values for name, each in at.items()):
             continue
         right, other = _all(data, FUNCTION).sel(at), _all(data, GROUP).sel(at)
-        centre, ends = _interval(right - other)
+        centre, ends = estimate_by_seed(right - other)
         found.append(
             Claim(
                 "The published gap: the function-space norm errs more than the group norm, by at "
@@ -210,7 +195,7 @@ def _on_least(data: xr.Dataset) -> list[Claim]:
             chosen, least = by_selection(data.sel(n=n), learner)
             if not len(least):
                 continue
-            centre, ends = _spread(least)
+            centre, ends = estimate(least)
             more = {NETWORK: "Published with momentum 0.9, too.", GROUP: SCRAMBLED, FUNCTION: FREE}
             found.append(
                 Claim(
@@ -246,7 +231,7 @@ def _on_likeness(data: xr.Dataset) -> list[Claim]:
             for one, other, use in zip(by_network, by_limit, known, strict=True)
             if use.sum() > 2 and np.ptp(one[use]) > 0 and np.ptp(other[use]) > 0
         ]
-        together, ends = _spread(np.array(by_draw))
+        together, ends = estimate(np.array(by_draw))
         words = f"thresholds {'at the median' if kind == 'median' else '0'}"
         note = f"{pairs} pairs here, {PROGRAMS[kind]} published. {SCRAMBLED}"
         gap = limit - network
@@ -266,7 +251,7 @@ def _on_likeness(data: xr.Dataset) -> list[Claim]:
             (difference, gap, "mean difference"),
             (size, abs(gap), "mean size of the difference"),
         ):
-            centre, ends = _interval(values)
+            centre, ends = estimate_by_seed(values)
             found.append(
                 Claim(
                     f"Error of the limit by the group norm less that of the network, {what}, "
@@ -301,7 +286,7 @@ def _on_decisions(data: xr.Dataset) -> list[Claim]:
     )
     found = []
     for reference, values, tolerance, words in numbers:
-        centre, ends = _interval(values)
+        centre, ends = estimate_by_seed(values)
         more = (
             f" So agreement beyond chance is {1 - SHARE:.3f}, here {1 - centre:.3f}."
             if reference == SHARE
@@ -315,7 +300,7 @@ def _on_decisions(data: xr.Dataset) -> list[Claim]:
                 centre,
                 tolerance,
                 ends,
-                note=f"{len(_known(values))} networks, 72 published. {SCRAMBLED}{more}",
+                note=f"{len(known(values))} networks, 72 published. {SCRAMBLED}{more}",
             )
         )
     found.append(
@@ -326,7 +311,7 @@ def _on_decisions(data: xr.Dataset) -> list[Claim]:
             1.0,
             float(below.mean()),
             0.0,
-            note=f"{len(_known(below))} networks, 72 published.",
+            note=f"{len(known(below))} networks, 72 published.",
         )
     )
     return found
@@ -337,8 +322,8 @@ def _on_reading_back(data: xr.Dataset) -> list[Claim]:
         return []
     median = data.sel(thresholds="median")
     own, lost = median.apart.sel(learner=GROUP, end=NETWORK), median.apart_reloaded
-    centre, ends = _interval(lost)
-    more, around = _interval(lost - own)
+    centre, ends = estimate_by_seed(lost)
+    more, around = estimate_by_seed(lost - own)
     note = (
         f"On {float(own.mean()):.4f} of images with the thresholds they were trained with. The "
         "published networks had lost theirs when they were compared."
@@ -378,7 +363,7 @@ def _on_function_decisions(data: xr.Dataset) -> list[Claim]:
         (L2_APART, apart, ABOUT, "share of images decided differently"),
         (L2_SHARE, apart / chance, WITHIN, "that share, of what independent errors would bring"),
     ):
-        centre, ends = _interval(values)
+        centre, ends = estimate_by_seed(values)
         found.append(
             Claim(
                 "Networks decide otherwise than limits by the function-space l2 norm: "
@@ -388,7 +373,7 @@ def _on_function_decisions(data: xr.Dataset) -> list[Claim]:
                 centre,
                 tolerance,
                 ends,
-                note=f"{len(_known(values))} networks, 69 published. {FREE}",
+                note=f"{len(known(values))} networks, 69 published. {FREE}",
             )
         )
     return found
@@ -403,9 +388,9 @@ def _on_agreement(data: xr.Dataset) -> list[Claim]:
         for baseline in (LINEAR, UNITS, FUNCTION):
             here = told.sel(baseline=baseline)
             above = here.sel(reading="above")
-            if not len(_known(above)):
+            if not len(known(above)):
                 continue
-            centre, ends = _interval(above)
+            centre, ends = estimate_by_seed(above)
             other = "a hyperplane does" if baseline == LINEAR else f"that {words[baseline]}"
             agreement, against = (
                 float(here.sel(reading=each).mean()) for each in ("agreement", "baseline")
@@ -421,7 +406,7 @@ def _on_agreement(data: xr.Dataset) -> list[Claim]:
                     ends,
                     relation="at least",
                     note=f"{agreement:.3f} against {against:.3f}, means over widths, hyperplanes "
-                    f"and numbers of images; {len(_known(above))} networks.",
+                    f"and numbers of images; {len(known(above))} networks.",
                 )
             )
     return found
@@ -431,9 +416,9 @@ def _on_margins(data: xr.Dataset) -> list[Claim]:
     found = []
     for n in data.n.values.tolist():
         share = data.share.sel(n=n)
-        if not len(_known(share)):
+        if not len(known(share)):
             continue
-        centre, ends = _interval(share)
+        centre, ends = estimate_by_seed(share)
         found.append(
             Claim(
                 "After 3,200 steps training is far from its limit: share of the largest margin, "
@@ -444,7 +429,7 @@ def _on_margins(data: xr.Dataset) -> list[Claim]:
                 0.0,
                 ends,
                 relation="at most",
-                note=f"From {_known(share).min():.3f} to {_known(share).max():.3f}; training error "
+                note=f"From {known(share).min():.3f} to {known(share).max():.3f}; training error "
                 f"{float(data.training.sel(n=n).max()):.3f} at most. Errors alike are no sign of "
                 "having converged.",
             )

@@ -74,7 +74,10 @@ def run(seed: int, n_train: int, n_units: int, k: int, steps: int, more: int, co
 def compare(
     data: Digits, gates: HalfspaceGates, seed: int, steps: int, more: int, coded: bool
 ) -> Split:
-    """Solve for the limits; train if there are steps; solve the published programs if asked."""
+    """Solve for the limits; train if there are steps; solve the published programs if asked.
+
+    What has no solution, as where no weights separate the training set, is NaN.
+    """
     tests = np.concatenate([data.test_inputs, data.selection_inputs])
     labels = np.concatenate([data.test_labels, data.selection_labels])
     told: dict[str, np.ndarray] = {}
@@ -108,8 +111,9 @@ def _limits(
         "group_value": found[GROUP].limit.value,
         "units_value": float(np.sqrt(2.0 * found[UNITS].limit.value)),
         "function_value": scale * found[FUNCTION].limit.value,
-        "largest_pull": float(found[GROUP].pulls.max()),
     }
+    if np.isfinite(told[GROUP]).all():
+        numbers["largest_pull"] = float(found[GROUP].pulls.max())
     return found[GROUP]
 
 
@@ -157,10 +161,12 @@ def _networks(
     )  # fmt: skip
     told[NETWORK] = answers(runs.networks[0], tests)
     told[RELOADED] = answers(reloaded(runs.networks[0], seed), tests)
-    numbers["apart_reloaded"] = inconsistency(told[RELOADED], told[GROUP])
-    numbers["share"] = float(runs.fraction_of(group)[0, -1])
+    solved = bool(np.isfinite(told[GROUP]).all())
+    if solved:
+        numbers["apart_reloaded"] = inconsistency(told[RELOADED], told[GROUP])
+        numbers["share"] = float(runs.fraction_of(group)[0, -1])
     numbers["training"] = float(runs.training_error[0, -1])
-    if more:
+    if more and solved:
         on = normalised_flow(
             runs.networks, data.inputs, data.labels, max_steps=more, record=[more], progress=False
         )

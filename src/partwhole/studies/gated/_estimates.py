@@ -1,0 +1,34 @@
+"""Means with intervals over what is known; NaN stands for what was not computed or not solved."""
+
+from __future__ import annotations
+
+import numpy as np
+import xarray as xr
+from jaxtyping import Float
+
+from partwhole.studies import _plots as plots
+
+
+def known(values: xr.DataArray | np.ndarray) -> Float[np.ndarray, " k"]:
+    """Return the finite numbers in a row."""
+    numbers = np.asarray(values).ravel()
+    return numbers[np.isfinite(numbers)]
+
+
+def by_seed(values: xr.DataArray) -> Float[np.ndarray, " S"]:
+    """Return the mean of each seed over all else that was solved."""
+    kept = values.transpose("seed", ...).values.reshape(values.sizes["seed"], -1)
+    return np.array([np.nanmean(each) for each in kept if np.isfinite(each).any()])
+
+
+def estimate(samples: Float[np.ndarray, " n"]) -> tuple[float, tuple[float, float] | None]:
+    """Return the mean with its 95 % interval, which takes two samples; NaN of none."""
+    if len(samples) < 2:
+        return (float(samples[0]) if len(samples) else float("nan")), None
+    centre, low, high = (float(each) for each in plots.mean_interval(samples))
+    return centre, (low, high)
+
+
+def estimate_by_seed(values: xr.DataArray) -> tuple[float, tuple[float, float] | None]:
+    """Return the mean of the seeds' means with its interval."""
+    return estimate(by_seed(values))
