@@ -430,8 +430,10 @@ def test_sentences(call, sentence):
     assert str(raised.value) == sentence
 
 
-@pytest.mark.parametrize("scale", [1.0, 1e-3, 1e-5, 1e-6, 1e-7, 1e-9])
-@pytest.mark.parametrize("cost", [Quadratic(), GroupNorm()])
+@pytest.mark.parametrize(
+    ("scale", "cost"),
+    [*((scale, Quadratic()) for scale in (1.0, 1e-3, 1e-5, 1e-6, 1e-7, 1e-9)), (1e-7, GroupNorm())],
+)
 def test_small_inputs_beside_a_constant_are_not_called_inseparable(scale, cost):
     # Their directions vanish in a kernel's squares; a linear program would tell them apart.
     gates = HalfspaceGates.random(6, n_units=3, n_hyperplanes=1, seed=0)

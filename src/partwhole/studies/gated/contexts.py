@@ -34,10 +34,9 @@ SOURCE = (
     "0 to 4 against 5 to 9, and with the preset mnist on MNIST"
 )
 ANSWER = (
-    "Few: with 200 of scikit-learn's digits the limit errs least with 3 hyperplanes; published for "
-    "MNIST: 2 with 500 images, 4 with 2,000. With 9, 41 % of those digits' test images are in "
-    "contexts never seen; counting ties there as wrong, as published, turns an error of .33 into "
-    ".54."
+    "Few: with 200 of scikit-learn's digits 3 hyperplanes err least (published for MNIST: 2 with "
+    "500 images). With 9, 41 % of those digits' test images are in unseen contexts; ties counted "
+    "as wrong turn an error of .33 into .54."
 )
 CAPTION = (
     "With 200 of scikit-learn's digits, or the most images of MNIST. Top: test error of the limit, "

@@ -40,9 +40,9 @@ SOURCE = (
     "9, and with the preset mnist on MNIST"
 )
 ANSWER = (
-    "At the limit by its group norm. With 10 units and 200 of scikit-learn's digits decisions "
-    "agree with it beyond chance by .67 after 3,200 steps, at 35 % of the largest margin, and by "
-    ".82 at 93 %; with the function-space l2 limit by .55 and .61."
+    "At the limit by its group norm: with 10 units and 200 of scikit-learn's digits decisions "
+    "agree with it beyond chance by .67 after 3,200 steps, at 35 % of the margin, and by .82 at "
+    "93 %; with the function-space l2 limit by .55 and .61."
 )
 CAPTION = (
     "a: error of limits by three norms against that of the trained network. b: share of images "
