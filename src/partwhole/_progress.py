@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Timer
+from typing import Protocol
 
 PATIENCE = 2.0
 
 
+class Advance(Protocol):
+    """Call it with the number of pieces that have just been done, and a note beside the bar."""
+
+    def __call__(self, done: int, note: str = "") -> None: ...
+
+
 @contextmanager
-def bar(what: str, total: int, *, shown: bool) -> Iterator[Callable[[int], None]]:
+def bar(what: str, total: int, *, shown: bool) -> Iterator[Advance]:
     """Show a bar on the error stream when it is a terminal and work takes over two seconds.
 
     Parameters
@@ -25,11 +32,11 @@ def bar(what: str, total: int, *, shown: bool) -> Iterator[Callable[[int], None]
 
     Yields
     ------
-    function of int
+    Advance
         To call with the number of pieces that have just been done.
     """
     if not (shown and sys.stderr.isatty()):
-        yield lambda done: None
+        yield lambda done, note="": None
         return
     from rich.console import Console
     from rich.progress import MofNCompleteColumn, Progress, TimeElapsedColumn, TimeRemainingColumn
@@ -41,7 +48,9 @@ def bar(what: str, total: int, *, shown: bool) -> Iterator[Callable[[int], None]
     timer.daemon = True
     timer.start()
     try:
-        yield lambda done: drawn.advance(told, done)
+        yield lambda done, note="": drawn.update(
+            told, advance=done, description=f"{what} {note}".rstrip()
+        )
     finally:
         timer.cancel()
         timer.join()

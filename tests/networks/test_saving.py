@@ -12,6 +12,7 @@ from partwhole.networks import (
     Architecture,
     GatedNetwork,
     LearnedGates,
+    image_network,
     load_network,
     mlp,
     save_network,
@@ -124,8 +125,8 @@ def test_sentences(tmp_path):
         (tmp_path, f"a network is saved to a file; got the folder {tmp_path}; add a name"),
         (
             tmp_path / "own.npz",
-            "what is saved is made of MLP, GatedNetwork, LearnedGates, HalfspaceGates, ReLUGates, "
-            "JointGates and arrays; got OwnGates; save by pickle",
+            "what is saved is made of the library's layers and gates, and arrays; got OwnGates; "
+            "save by pickle",
         ),
     ):
         own = GatedNetwork.draw(4, [OwnGates(), 1], seed=0)
@@ -145,3 +146,14 @@ def test_sentences(tmp_path):
             call()
         assert str(raised.value).startswith(sentence)
     assert sorted(each.name for each in tmp_path.iterdir()) == ["other.npz", "text.npz"]
+
+
+@pytest.mark.parametrize("name", ["convnet-small", "resnet-small", "vit-small"])
+def test_image_networks_come_back_bit_by_bit(name, tmp_path):
+    network = image_network(name, (8, 8, 2), outputs=3, seed=0)
+    save_network(network, tmp_path / "network.npz")
+    again = load_network(tmp_path / "network.npz")
+    assert jax.tree.structure(again) == jax.tree.structure(network)
+    for one, other in zip(jax.tree.leaves(network), jax.tree.leaves(again), strict=True):
+        np.testing.assert_array_equal(one, other)
+        assert one.dtype == other.dtype

@@ -5,6 +5,11 @@ from partwhole.networks.architecture import mlp as mlp
 from partwhole.networks.gated import GatedNetwork as GatedNetwork
 from partwhole.networks.gated import LearnedGates as LearnedGates
 from partwhole.networks.gated import flipped_gates as flipped_gates
+from partwhole.networks.images.convnet import convnet as convnet
+from partwhole.networks.images.network import ImageNetwork as ImageNetwork
+from partwhole.networks.images.presets import image_network as image_network
+from partwhole.networks.images.resnet import resnet as resnet
+from partwhole.networks.images.transformer import vision_transformer as vision_transformer
 from partwhole.networks.mlp import MLP as MLP
 from partwhole.networks.paths import architecture_cost as architecture_cost
 from partwhole.networks.paths import conserved as conserved
@@ -19,15 +24,20 @@ __all__ = [
     "MLP",
     "Architecture",
     "GatedNetwork",
+    "ImageNetwork",
     "LearnedGates",
     "activations",
     "architecture_cost",
     "conserved",
+    "convnet",
     "flipped_gates",
+    "image_network",
     "load_network",
     "mlp",
     "network_limit",
     "outputs",
     "path_weights",
+    "resnet",
     "save_network",
+    "vision_transformer",
 ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import zipfile
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -16,23 +17,44 @@ from partwhole._checks import InputError, require
 from partwhole.features import HalfspaceGates, JointGates, ReLUGates
 from partwhole.networks._gates_as_pytrees import FIELDS
 from partwhole.networks.gated import GatedNetwork, LearnedGates
+from partwhole.networks.images import layers, resnet, transformer
+from partwhole.networks.images.network import ImageNetwork
 from partwhole.networks.mlp import MLP
 
 FORMAT = 1
+Network = MLP | GatedNetwork | ImageNetwork
+IMAGE_KINDS = (
+    ImageNetwork,
+    layers.Conv,
+    layers.Dense,
+    layers.BatchNorm,
+    layers.LayerNorm,
+    layers.Dropout,
+    layers.ReLU,
+    layers.MaxPool,
+    layers.MeanPool,
+    layers.Flatten,
+    resnet.Block,
+    transformer.Embedding,
+    transformer.Attention,
+    transformer.TransformerBlock,
+    transformer.FirstToken,
+)
 KINDS: dict[str, Any] = {
     "MLP": (MLP, ("weights", "biases", "nonlinearity")),
     "GatedNetwork": (GatedNetwork, ("weights", "gates", "bias", "parallel")),
     "LearnedGates": (LearnedGates, ("n_units",)),
     **{kind.__name__: (kind, FIELDS[kind]) for kind in (HalfspaceGates, ReLUGates, JointGates)},
+    **{kind.__name__: (kind, tuple(f.name for f in fields(kind))) for kind in IMAGE_KINDS},
 }
 
 
-def save_network(network: MLP | GatedNetwork, path: str | Path) -> None:
+def save_network(network: Network, path: str | Path) -> None:
     """Write a network to a file: weights, biases and gates, bit by bit.
 
     Parameters
     ----------
-    network : MLP or GatedNetwork
+    network : MLP, GatedNetwork or ImageNetwork
         One, or many along leading axes.
     path : str or Path
         Its folder exists; a file of that name is replaced, once the new one is whole.
@@ -55,8 +77,8 @@ def save_network(network: MLP | GatedNetwork, path: str | Path) -> None:
     True
     """
     require(
-        isinstance(network, MLP | GatedNetwork),
-        "what is saved is an MLP or a GatedNetwork",
+        isinstance(network, Network),
+        "what is saved is an MLP, a GatedNetwork or an ImageNetwork",
         type(network).__name__,
         "save other arrays by numpy.savez",
     )
@@ -84,7 +106,7 @@ def save_network(network: MLP | GatedNetwork, path: str | Path) -> None:
         partial.unlink(missing_ok=True)
 
 
-def load_network(path: str | Path) -> MLP | GatedNetwork:
+def load_network(path: str | Path) -> Network:
     """Read a network that `save_network` wrote.
 
     Parameters
@@ -93,7 +115,7 @@ def load_network(path: str | Path) -> MLP | GatedNetwork:
 
     Returns
     -------
-    MLP or GatedNetwork
+    MLP, GatedNetwork or ImageNetwork
 
     Raises
     ------
@@ -117,10 +139,10 @@ def _described(value: Any, arrays: dict[str, np.ndarray]) -> Any:
     """Say in plain words what a value is, its arrays put beside."""
     name = type(value).__name__
     if name in KINDS:
-        fields = KINDS[name][1]
+        held = {field: getattr(value, field) for field in KINDS[name][1]}
         return {
             "kind": name,
-            "fields": {field: _described(getattr(value, field), arrays) for field in fields},
+            "fields": {field: _described(each, arrays) for field, each in held.items()},
         }
     if isinstance(value, tuple):
         return [_described(each, arrays) for each in value]
@@ -129,10 +151,10 @@ def _described(value: Any, arrays: dict[str, np.ndarray]) -> Any:
         arrays[key] = np.asarray(value)
         return {"array": key, "jax": isinstance(value, jax.Array)}
     require(
-        value is None or isinstance(value, bool | int | str),
-        f"what is saved is made of {', '.join(KINDS)} and arrays",
+        value is None or isinstance(value, bool | int | float | str),
+        "what is saved is made of the library's layers and gates, and arrays",
         name,
-        "save by pickle, or use gates of the library",
+        "save by pickle, or use what the library has",
     )
     return value
 

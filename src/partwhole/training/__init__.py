@@ -3,6 +3,8 @@
 from partwhole.training._learning_record import TrainingOutcome as TrainingOutcome
 from partwhole.training.beside_theory import BesideTheory as BesideTheory
 from partwhole.training.beside_theory import beside_theory as beside_theory
+from partwhole.training.dense import train_dense as train_dense
+from partwhole.training.dense_runs import DenseRuns as DenseRuns
 from partwhole.training.diagonal import train_diagonal as train_diagonal
 from partwhole.training.diagonal import train_multitask as train_multitask
 from partwhole.training.diagonal_runs import DiagonalRuns as DiagonalRuns
@@ -13,6 +15,11 @@ from partwhole.training.gated_limits import distinct_limits as distinct_limits
 from partwhole.training.gated_runs import GatedOutcome as GatedOutcome
 from partwhole.training.gated_runs import GatedRuns as GatedRuns
 from partwhole.training.identity import train_identity as train_identity
+from partwhole.training.images.image_run import ImageOutcome as ImageOutcome
+from partwhole.training.images.image_run import ImageRun as ImageRun
+from partwhole.training.images.image_run import Scores as Scores
+from partwhole.training.images.recipe import Recipe as Recipe
+from partwhole.training.images.train import train_images as train_images
 from partwhole.training.margin_ascent import ascend_margin as ascend_margin
 from partwhole.training.protocol import Protocol as Protocol
 from partwhole.training.relu import train_relu as train_relu
@@ -29,15 +36,20 @@ from partwhole.training.stationarity import stationarity as stationarity
 
 __all__ = [
     "BesideTheory",
+    "DenseRuns",
     "DiagonalRuns",
     "GatedOutcome",
     "GatedRuns",
     "IdentityRuns",
+    "ImageOutcome",
+    "ImageRun",
     "ProbingRuns",
     "Protocol",
     "ReLURuns",
     "ReachedLimit",
+    "Recipe",
     "RunOutcome",
+    "Scores",
     "Stationarity",
     "TrainingOutcome",
     "ascend_margin",
@@ -48,9 +60,11 @@ __all__ = [
     "relu_probing",
     "rescale_after_pretraining",
     "stationarity",
+    "train_dense",
     "train_diagonal",
     "train_gated",
     "train_identity",
+    "train_images",
     "train_multitask",
     "train_relu",
     "train_relu_multitask",

@@ -1,0 +1,1 @@
+"""Networks that see images: batches of shape (n, height, width, channels)."""

@@ -1,0 +1,100 @@
+"""An image network: named layers one after another."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from partwhole._checks import require
+from partwhole.networks.images.layers import Pass, with_statistics
+
+Layer = Callable[[Array, Pass], Array]
+
+
+class ImageNetwork(eqx.Module):
+    """Map batches of images through layers, each with a name.
+
+    Draw one by `convnet`, `resnet` or `vision_transformer`, or a named preset by `image_network`.
+
+    Parameters
+    ----------
+    parts : tuple of layers
+        Called one after another.
+    names : tuple of str
+        One for each.
+    shape : tuple of int
+        Height, width and channels of the images it is for.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from partwhole.networks import image_network
+    >>> network = image_network("convnet-small", (8, 12, 2), seed=0)
+    >>> network(np.zeros((5, 8, 12, 2), np.float32)).shape, network.n_parameters
+    ((5, 1), 65985)
+    """
+
+    parts: tuple[Layer, ...]
+    names: tuple[str, ...] = eqx.field(static=True)
+    shape: tuple[int, int, int] = eqx.field(static=True)
+
+    def __call__(self, images: Float[Array | np.ndarray, "n h w c"]) -> Float[Array, "n k"]:
+        """Return the outputs in inference: no dropout, running statistics."""
+        return self._pass(images, Pass())[-1]
+
+    def layers(
+        self, images: Float[Array | np.ndarray, "n h w c"]
+    ) -> tuple[Float[Array, "n *_"], ...]:
+        """Return what every layer gives in inference, as `names` has them."""
+        return self._pass(images, Pass())
+
+    def in_training(
+        self, images: Float[Array | np.ndarray, "n h w c"], key: PRNGKeyArray
+    ) -> tuple[Float[Array, "n k"], ImageNetwork]:
+        """Return the outputs in training, and the network with its new running statistics."""
+        at = Pass(key)
+        outputs = self._pass(images, at)[-1]
+        return outputs, with_statistics(self, at)
+
+    @property
+    def n_parameters(self) -> int:
+        """Return the number of parameters, running statistics not counted."""
+        from partwhole.networks.images.layers import trained
+
+        kept = eqx.filter(self, trained(self))
+        return sum(leaf.size for leaf in jax.tree.leaves(kept))
+
+    def _pass(self, images: Float[Array | np.ndarray, "n h w c"], at: Pass) -> tuple[Array, ...]:
+        require(
+            images.shape[1:] == self.shape,
+            f"images for this network have shape (n, {', '.join(map(str, self.shape))})",
+            f"shape {images.shape}",
+            "draw a network for their shape",
+        )
+        found = []
+        x = jnp.asarray(images)
+        for part in self.parts:
+            x = part(x, at)
+            found.append(x)
+        return tuple(found)
+
+
+def require_shape(shape: Sequence[int]) -> tuple[int, int, int]:
+    """Return the shape of an image, once it is seen to be one."""
+    good = len(shape) == 3 and all(
+        isinstance(size, int | np.integer) and not isinstance(size, bool) and size > 0
+        for size in shape
+    )
+    require(
+        good,
+        "the shape of an image is its height, width and channels",
+        repr(tuple(shape)),
+        "pass composites.shape, say",
+    )
+    height, width, channels = shape
+    return int(height), int(width), int(channels)

@@ -1,0 +1,1 @@
+"""Training image networks, one after another, at the speed of a bare step."""

@@ -1,0 +1,99 @@
+"""Assembling composite images within a compiled step: a table of pictures in, a batch out."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int, PRNGKeyArray
+
+from partwhole.tasks import Composites
+
+
+class Layout(NamedTuple):
+    """Say how the pictures of a composite are laid together."""
+
+    distance: int = 0
+    combine: str = "channels"
+    crop: int = 0
+    flip: bool = False
+
+
+Images = Composites | Float[np.ndarray, "n h w c"]
+
+
+def _pictures(images: Images) -> np.ndarray:
+    return images.images if isinstance(images, Composites) else images
+
+
+class Samples(NamedTuple):
+    """Hold the pictures, and which of them show each sample, where they are computed with."""
+
+    pictures: Float[Array, "k h w c"]
+    shown: Int[Array, "n C"]
+
+    @classmethod
+    def of(
+        cls, images: Images, beside: tuple[Images, Samples] | None = None
+    ) -> tuple[Samples, Layout]:
+        """Return composites, or images as they are, and how they are laid together.
+
+        Pictures that another set of samples has too are held once.
+        """
+        shown = images.shown if isinstance(images, Composites) else np.arange(len(images))[:, None]
+        layout = (
+            Layout(images.distance, images.combine) if isinstance(images, Composites) else Layout()
+        )
+        source = _pictures(images)
+        shared = beside is not None and _pictures(beside[0]) is source
+        pictures = beside[1].pictures if beside and shared else jnp.asarray(source, jnp.float32)
+        return cls(pictures, jnp.asarray(shown, jnp.int32)), layout
+
+
+def assemble(
+    samples: Samples, which: Int[Array, " b"], layout: Layout, key: PRNGKeyArray | None = None
+) -> Float[Array, "b high wide channels"]:
+    """Return a batch of composites; with a key pictures are moved and mirrored at random."""
+    pictures = samples.pictures[samples.shown[which]]
+    if key is not None and (layout.crop or layout.flip):
+        pictures = _augmented(pictures, layout, key)
+    b, n_components, h, w, c = pictures.shape
+    reach = layout.distance * (n_components - 1)
+    if reach == 0 and layout.combine == "channels":
+        return pictures.transpose(0, 2, 3, 1, 4).reshape(b, h, w, n_components * c)
+    parts = []
+    for place in range(n_components):
+        left = layout.distance * place
+        around = ((0, 0), (0, 0), (left, reach - left), (0, 0))
+        parts.append(jnp.pad(pictures[:, place], around, mode="edge"))
+    if layout.combine == "channels":
+        return jnp.concatenate(parts, axis=-1)
+    meet = jnp.maximum if layout.combine == "maximum" else jnp.add
+    found = parts[0]
+    for part in parts[1:]:
+        found = meet(found, part)
+    return found
+
+
+def _augmented(
+    pictures: Float[Array, "b C h w c"], layout: Layout, key: PRNGKeyArray
+) -> Float[Array, "b C h w c"]:
+    """Move and mirror each picture on its own."""
+    b, n_components, h, w, c = pictures.shape
+    rows = pictures.reshape(-1, h, w, c)
+    for_crop, for_flip = jax.random.split(key)
+    if layout.crop:
+        r = layout.crop
+        wide = jnp.pad(rows, ((0, 0), (r, r), (r, r), (0, 0)))
+        moves = jax.random.randint(for_crop, (len(rows), 2), 0, 2 * r + 1)
+
+        def moved(row: Array, move: Array) -> Array:
+            return jax.lax.dynamic_slice(row, (move[0], move[1], 0), (h, w, c))
+
+        rows = jax.vmap(moved)(wide, moves)
+    if layout.flip:
+        mirrored = jax.random.bernoulli(for_flip, 0.5, (len(rows), 1, 1, 1))
+        rows = jnp.where(mirrored, rows[:, :, ::-1], rows)
+    return rows.reshape(b, n_components, h, w, c)

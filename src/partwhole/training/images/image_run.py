@@ -1,0 +1,108 @@
+"""What training of an image network returns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from partwhole.networks import ImageNetwork
+from partwhole.training.images.recipe import Recipe
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+ACCURATE, EXPLAINED = 0.99, 0.05
+
+
+class ImageOutcome(Enum):
+    """Say how the training of an image network ended; the value says what to do about it."""
+
+    REACHED_STOP_LOSS = "reached stop_loss"
+    RAN_ALL_EPOCHS = "ran all epochs"
+    DIVERGED = (
+        "diverged: the training loss is above diverged_loss or not a number; take a smaller "
+        "learning rate"
+    )
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Hold how well a network answers a set of samples, in inference.
+
+    Parameters
+    ----------
+    loss : float array, shape (T,)
+        The loss that training makes small.
+    accuracy : float array, shape (T,), or None
+        Share of labels or classes that are right, an answer of exactly 0 counting half; None for
+        numbers.
+    error : float array, shape (T,), or None
+        Mean square error as a share of the variance of the targets; None for labels and classes.
+    """
+
+    loss: Float[np.ndarray, " T"]
+    accuracy: Float[np.ndarray, " T"] | None
+    error: Float[np.ndarray, " T"] | None
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ImageRun:
+    """Hold an image network that was trained, and how it came to be.
+
+    Parameters
+    ----------
+    network : ImageNetwork
+    recipe : Recipe
+    seed : int
+    training_loss : float array, shape (epochs,)
+        Mean loss of each epoch, of batches in training, before each step.
+    recorded : int array, shape (T,)
+        After how many epochs the network was scored, the end included.
+    scores : mapping of str to Scores
+        "training" and every set that was asked for.
+    outputs : mapping of str to float array, shapes (n, k)
+        What the network answers in the end to each sample of these sets, in inference.
+    outcome : ImageOutcome
+    """
+
+    network: ImageNetwork
+    recipe: Recipe
+    seed: int
+    training_loss: Float[np.ndarray, " epochs"]
+    recorded: Int[np.ndarray, " T"]
+    scores: Mapping[str, Scores]
+    outputs: Mapping[str, Float[np.ndarray, "_ k"]]
+    outcome: ImageOutcome
+
+    @property
+    def has_learned(self) -> bool:
+        """Return whether the training samples are learned, so that the run counts.
+
+        At least 99 % of the labels are right, or the mean square error is at most 5 % of the
+        variance of the targets.
+        """
+        found = self.scores["training"]
+        if found.accuracy is not None:
+            return bool(found.accuracy[-1] >= ACCURATE)
+        assert found.error is not None
+        return bool(found.error[-1] <= EXPLAINED)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return the scores as a table, a row for each set and recorded epoch."""
+        import pandas as pd
+
+        rows = []
+        for name, found in self.scores.items():
+            for i, epoch in enumerate(self.recorded):
+                row = {"samples": name, "epoch": int(epoch), "loss": found.loss[i]}
+                if found.accuracy is not None:
+                    row["accuracy"] = found.accuracy[i]
+                if found.error is not None:
+                    row["error"] = found.error[i]
+                rows.append(row)
+        return pd.DataFrame(rows)

@@ -1,0 +1,149 @@
+"""How an image network is trained."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import optax
+
+from partwhole._checks import is_finite, require, switch, whole
+from partwhole._types import Real
+from partwhole.training.losses import Loss
+
+Optimizer = Literal["sgd", "adam"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recipe:
+    """State how an image network is trained.
+
+    Parameters
+    ----------
+    loss : {"squared", "logistic", "cross entropy"}
+        For numbers, for labels -1 and +1, and for classes numbered from 0.
+    optimizer : {"sgd", "adam"}, default "adam"
+    learning_rate : float, default 1e-3
+    momentum : float, default 0
+        Of "sgd": a step is the slope and this share of the step before; from 0 to below 1.
+    weight_decay : float, default 0
+        Added to slopes, times the weights, as frameworks do.
+    batch : int, default 128
+        Samples of a step. An epoch leaves out what does not fill a batch, other samples each time.
+    epochs : int, default 100
+    stop_loss : float, default None
+        Training ends after the first epoch whose mean loss is below.
+    diverged_loss : float, default 200
+        Training ends after the first epoch whose mean loss is above, or is not a number.
+    crop : int, default 0
+        Pictures are moved by up to so many pixels each way, what moves in being 0.
+    flip : bool, default False
+        Half of the pictures are mirrored, left to right.
+
+    Raises
+    ------
+    InputError
+        For an unknown option or a number out of its range.
+
+    Notes
+    -----
+    Lippl & Stachenfeld (ICLR 2025) train the ConvNet by `Recipe.published("convnet", loss)` and so
+    on; pictures of CIFAR move by 4 pixels and are mirrored.
+
+    Examples
+    --------
+    >>> Recipe.published("convnet", "squared")
+    Recipe(loss='squared', optimizer='sgd', learning_rate=0.0001, momentum=0.9, weight_decay=0.0,
+    batch=128, epochs=100, stop_loss=None, diverged_loss=200.0, crop=0, flip=False)
+    """
+
+    loss: Loss
+    optimizer: Optimizer = "adam"
+    learning_rate: Real = 1e-3
+    momentum: Real = 0.0
+    weight_decay: Real = 0.0
+    batch: int = 128
+    epochs: int = 100
+    stop_loss: Real | None = None
+    diverged_loss: Real = 200.0
+    crop: int = 0
+    flip: bool = False
+
+    def __post_init__(self) -> None:
+        for name, known in (("loss", get_args(Loss)), ("optimizer", get_args(Optimizer))):
+            given = getattr(self, name)
+            rule = f"{name} is one of {', '.join(map(repr, known))}"
+            require(given in known, rule, repr(given), "choose one of them")
+        for name in ("learning_rate", "diverged_loss"):
+            given = getattr(self, name)
+            require(
+                is_finite(given) and given > 0,
+                f"{name} is a positive number",
+                repr(given),
+                "pass 1e-3, say" if name == "learning_rate" else "pass 200, say",
+            )
+        require(
+            is_finite(self.momentum) and 0 <= self.momentum < 1,
+            "momentum is a share from 0 to below 1",
+            repr(self.momentum),
+            "pass 0.9, say",
+        )
+        require(
+            self.optimizer == "sgd" or self.momentum == 0,
+            'momentum is of "sgd"',
+            f"{self.momentum!r} for {self.optimizer!r}",
+            "leave it out",
+        )
+        require(
+            is_finite(self.weight_decay) and self.weight_decay >= 0,
+            "weight_decay is at least 0",
+            repr(self.weight_decay),
+            "pass 5e-5, say",
+        )
+        whole("batch", self.batch, 1, "pass 128, say")
+        whole("epochs", self.epochs, 1, "pass 100, say")
+        whole("crop", self.crop, 0, "pass 4, say")
+        switch("flip", self.flip)
+        require(
+            self.stop_loss is None or (is_finite(self.stop_loss) and self.stop_loss > 0),
+            "stop_loss is a positive number",
+            repr(self.stop_loss),
+            "leave it out to train for all epochs",
+        )
+
+    @classmethod
+    def published(cls, network: str, loss: Loss) -> Recipe:
+        """Return how Lippl & Stachenfeld (ICLR 2025) train one of their networks.
+
+        Parameters
+        ----------
+        network : {"convnet", "resnet", "vit"}
+        loss : {"squared", "logistic"}
+
+        Raises
+        ------
+        InputError
+            For another network.
+        """
+        require(
+            network in ("convnet", "resnet", "vit"),
+            "a published recipe is that of convnet, resnet or vit",
+            repr(network),
+            "write your own",
+        )
+        if network == "convnet":
+            return cls(loss=loss, optimizer="sgd", learning_rate=1e-4, momentum=0.9)
+        if network == "resnet":
+            return cls(loss=loss, crop=4, flip=True)
+        return cls(loss=loss, learning_rate=1e-4, epochs=200, crop=4, flip=True)
+
+    def transformation(self) -> optax.GradientTransformation:
+        """Return the optimizer."""
+        steps = (
+            optax.sgd(float(self.learning_rate), momentum=float(self.momentum) or None)
+            if self.optimizer == "sgd"
+            else optax.adam(float(self.learning_rate))
+        )
+        if not self.weight_decay:
+            return steps
+        return optax.chain(optax.add_decayed_weights(float(self.weight_decay)), steps)

@@ -1,0 +1,358 @@
+"""Training of one image network: a compiled step in a plain loop.
+
+A convolution within a loop of the compiler is some 25 times slower on a CPU than one in a step that
+Python calls, so the loop is Python's. It does nothing that waits for a step: batches are assembled
+within the step, and losses are added up there until an epoch ends.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple, cast
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from jaxtyping import Array, Float, Int, PRNGKeyArray
+
+from partwhole._checks import require, whole
+from partwhole._progress import bar
+from partwhole.networks import ImageNetwork
+from partwhole.networks.images.layers import trained
+from partwhole.tasks import Composites
+from partwhole.training.images.assembly import Images, Layout, Samples, assemble
+from partwhole.training.images.checkpoints import fingerprint, load_checkpoint, save_checkpoint
+from partwhole.training.images.image_run import ImageOutcome, ImageRun, Scores
+from partwhole.training.images.recipe import Recipe
+from partwhole.training.losses import LOSSES
+
+ORDER = 107  # keeps the stream of the order apart from those of weights and samples
+READ_AT_ONCE = 512
+TOLD_EVERY, SAVED_EVERY = 0.25, 60.0  # seconds
+
+Targets = Float[np.ndarray, "n *k"] | Int[np.ndarray, " n"]
+
+
+class State(NamedTuple):
+    """Hold what a step changes: parameters, running statistics, the optimizer, step and loss."""
+
+    kept: ImageNetwork
+    rest: ImageNetwork
+    optimizer: optax.OptState
+    step: Int[Array, ""]
+    total: Float[Array, ""]  # of the epoch so far
+
+
+@partial(jax.jit, static_argnames=("recipe", "layout", "batch"), donate_argnames="state")
+def take_step(
+    state: State,
+    samples: Samples,
+    targets: Array,
+    order: Int[Array, " m"],
+    key: PRNGKeyArray,
+    *,
+    recipe: Recipe,
+    layout: Layout,
+    batch: int,
+) -> State:
+    """Take one step on the batch whose turn it is."""
+    turn = state.step % (len(order) // batch)
+    which = jax.lax.dynamic_slice(order, (turn * batch,), (batch,))
+    for_images, for_network = jax.random.split(jax.random.fold_in(key, state.step))
+    images, wanted = assemble(samples, which, layout, for_images), targets[which]
+
+    def loss(kept: ImageNetwork) -> tuple[Array, ImageNetwork]:
+        outputs, after = eqx.combine(kept, state.rest).in_training(images, for_network)
+        return LOSSES[recipe.loss](outputs, wanted), eqx.partition(after, trained(after))[1]
+
+    (value, rest), slopes = jax.value_and_grad(loss, has_aux=True)(state.kept)
+    made = recipe.transformation()
+    with jax.numpy_dtype_promotion("standard"):  # which optimizers count on
+        moves, optimizer = made.update(slopes, state.optimizer, cast(Any, state.kept))
+    kept = eqx.apply_updates(state.kept, moves)
+    return State(kept, rest, optimizer, state.step + 1, state.total + value)
+
+
+@partial(jax.jit, static_argnames=("layout",))
+def _answer(
+    network: ImageNetwork, samples: Samples, which: Int[Array, " b"], layout: Layout
+) -> Float[Array, "b k"]:
+    return network(assemble(samples, which, layout))
+
+
+def _answers(network: ImageNetwork, samples: Samples, layout: Layout) -> Float[np.ndarray, "n k"]:
+    """Read a network in chunks of one size, so that it is compiled once."""
+    n = len(samples.shown)
+    size = min(n, READ_AT_ONCE)
+    still = layout._replace(crop=0, flip=False)
+    found = []
+    for first in range(0, n, size):
+        which = np.minimum(np.arange(first, first + size), n - 1).astype(np.int32)
+        found.append(np.asarray(_answer(network, samples, jnp.asarray(which), still)))
+    return np.concatenate(found)[:n]
+
+
+def train_images(
+    network: ImageNetwork,
+    images: Images,
+    recipe: Recipe,
+    *,
+    targets: Targets | None = None,
+    seed: int,
+    evaluate: Mapping[str, Composites | tuple[Images, Targets]] | None = None,
+    every: int | None = None,
+    checkpoint: Path | str | None = None,
+    progress: bool = True,
+) -> ImageRun:
+    """Train an image network.
+
+    Parameters
+    ----------
+    network : ImageNetwork
+        It is left as it is.
+    images : Composites, or float array of shape (n, h, w, c)
+        What it is trained on; see `tasks.compose_images`.
+    recipe : Recipe
+    targets : float array, shape (n,) or (n, k), or int array, shape (n,); keyword-only
+        Of images; composites bring their own.
+    seed : int, keyword-only
+        Fixes the order of the samples and all noise; weights are the network's.
+    evaluate : mapping of str to Composites or to (images, targets), keyword-only, default None
+        Sets to be scored, each under its name.
+    every : int, keyword-only, default None
+        Score after every so many epochs, and at the end; None for the end only.
+    checkpoint : Path or str, keyword-only, default None
+        A file that is written about once a minute. If it is there, training goes on from it: the
+        weights in the end are those of a run that was not interrupted, bit by bit, on the same
+        machine with as many threads. At the end it is removed.
+    progress : bool, keyword-only, default True
+        Whether to show a bar with the loss on the error stream once this takes over two seconds.
+
+    Returns
+    -------
+    ImageRun
+
+    Raises
+    ------
+    InputError
+        For images of another shape than the network is for, targets that don't fit the loss, and
+        a checkpoint that is damaged or of another run.
+
+    Examples
+    --------
+    >>> from partwhole import tasks
+    >>> from partwhole.networks import image_network
+    >>> digits, labels = tasks.digit_images()
+    >>> task = tasks.symbolic_addition(range(-1, 2), [0])
+    >>> composed = tasks.compose_images(task, digits, labels, distance=8, seed=0)
+    >>> network = image_network("convnet-small", (8, 16, 2), seed=0)
+    >>> run = train_images(network, composed.training(10), Recipe(loss="squared", epochs=2), seed=0)
+    >>> run.training_loss.shape, run.outputs["training"].shape
+    ((2,), (50, 1))
+    """
+    goal = _targets(images, targets, recipe, "targets")
+    shape = images.shape if isinstance(images, Composites) else images.shape[1:]
+    require(
+        tuple(shape) == network.shape,
+        f"images for this network have height, width and channels {network.shape}",
+        f"{tuple(shape)}",
+        "draw a network for their shape",
+    )
+    if every is not None:
+        whole("every", every, 1, "leave it out to score at the end only")
+    samples, layout = Samples.of(images)
+    layout = layout._replace(crop=recipe.crop, flip=recipe.flip)
+    sets = {"training": (samples, layout, goal)}
+    for name, given in (evaluate or {}).items():
+        some, wanted = given if isinstance(given, tuple) else (given, None)
+        theirs, laid = Samples.of(some, (images, samples))
+        sets[name] = theirs, laid, _targets(some, wanted, recipe, f"targets of {name}")
+    return _Loop(network, samples, layout, goal, recipe, seed).run(
+        sets, every, None if checkpoint is None else Path(checkpoint), progress
+    )
+
+
+class _Loop:
+    """Go through the epochs of one run."""
+
+    def __init__(
+        self, network: ImageNetwork, samples: Samples, layout: Layout, goal: np.ndarray,
+        recipe: Recipe, seed: int,
+    ) -> None:  # fmt: skip
+        self.recipe, self.seed, self.samples, self.layout = recipe, seed, samples, layout
+        self.n, self.goal = len(goal), jnp.asarray(goal)
+        self.batch = min(recipe.batch, self.n)
+        self.per_epoch = self.n // self.batch
+        self.key = jax.random.key(seed)
+        kept, rest = eqx.partition(network, trained(network))
+        first = State(
+            kept, rest, recipe.transformation().init(cast(Any, kept)), jnp.zeros((), jnp.int32),
+            jnp.zeros((), jnp.float32),
+        )  # fmt: skip
+        # Steps give the memory of what they are given away; the network stays the caller's.
+        self.state: State = jax.tree.map(lambda leaf: jnp.array(leaf, copy=True), first)
+        self.losses: list[float] = []
+        self.marks: list[tuple[int, dict[str, dict[str, float]]]] = []
+
+    @property
+    def network(self) -> ImageNetwork:
+        return eqx.combine(self.state.kept, self.state.rest)
+
+    def run(
+        self, sets: dict[str, tuple[Samples, Layout, np.ndarray]], every: int | None,
+        checkpoint: Path | None, progress: bool,
+    ) -> ImageRun:  # fmt: skip
+        mark = self._mark() if checkpoint is not None else ""
+        if checkpoint is not None and checkpoint.exists():
+            self._go_on(checkpoint, mark)
+        outcome, ended = ImageOutcome.RAN_ALL_EPOCHS, False
+        place, last = int(self.state.step), self.recipe.epochs * self.per_epoch
+        saved = told = time.monotonic()
+        with bar("Training", last, shown=progress) as advance:
+            shown, order = 0, self._order(place // self.per_epoch)
+            while place < last and not ended:
+                self.state = take_step(
+                    self.state, self.samples, self.goal, order, self.key,
+                    recipe=self.recipe, layout=self.layout, batch=self.batch,
+                )  # fmt: skip
+                place += 1
+                if place % self.per_epoch == 0:
+                    outcome = self._end_epoch()
+                    ended = outcome is not ImageOutcome.RAN_ALL_EPOCHS
+                    epoch = place // self.per_epoch
+                    if every is not None and epoch % every == 0 and place < last and not ended:
+                        self._score(sets)
+                    order = self._order(epoch)
+                now = time.monotonic()
+                if now - told > TOLD_EVERY:
+                    advance(place - shown, self._note())
+                    shown, told = place, now
+                if checkpoint is not None and now - saved >= SAVED_EVERY and place < last:
+                    self._save(checkpoint, mark)
+                    saved = time.monotonic()
+        outputs = self._score(sets)
+        if checkpoint is not None:
+            checkpoint.unlink(missing_ok=True)
+        return ImageRun(
+            network=self.network,
+            recipe=self.recipe,
+            seed=self.seed,
+            training_loss=np.array(self.losses),
+            recorded=np.array([epoch for epoch, _ in self.marks]),
+            scores={name: self._scores(name) for name in sets},
+            outputs=outputs,
+            outcome=outcome,
+        )
+
+    def _order(self, epoch: int) -> Int[Array, " m"]:
+        rng = np.random.default_rng([self.seed, ORDER, epoch])
+        order = rng.permutation(self.n)[: self.per_epoch * self.batch]
+        return jnp.asarray(order.astype(np.int32))
+
+    def _end_epoch(self) -> ImageOutcome:
+        """Note the loss of an epoch, and say whether training is over by it."""
+        mean = float(self.state.total) / self.per_epoch
+        self.losses.append(mean)
+        self.state = self.state._replace(total=jnp.zeros((), jnp.float32))
+        if not mean <= self.recipe.diverged_loss:
+            return ImageOutcome.DIVERGED
+        if self.recipe.stop_loss is not None and mean < self.recipe.stop_loss:
+            return ImageOutcome.REACHED_STOP_LOSS
+        return ImageOutcome.RAN_ALL_EPOCHS
+
+    def _note(self) -> str:
+        return f"loss {self.losses[-1]:.3g}" if self.losses else ""
+
+    def _score(
+        self, sets: dict[str, tuple[Samples, Layout, np.ndarray]]
+    ) -> dict[str, Float[np.ndarray, "_ k"]]:
+        """Note how well each set is answered now, and return the answers."""
+        network, outputs, found = self.network, {}, {}
+        for name, (samples, layout, goal) in sets.items():
+            outputs[name] = _answers(network, samples, layout)
+            found[name] = _judged(outputs[name], goal, self.recipe)
+        self.marks.append((len(self.losses), found))
+        return outputs
+
+    def _scores(self, name: str) -> Scores:
+        held = [found[name] for _, found in self.marks]
+
+        def path(key: str) -> Float[np.ndarray, " T"] | None:
+            return np.array([each[key] for each in held]) if key in held[0] else None
+
+        loss = path("loss")
+        assert loss is not None
+        return Scores(loss, path("accuracy"), path("error"))
+
+    def _mark(self) -> str:
+        told = {"recipe": asdict(self.recipe), "seed": self.seed, "layout": self.layout}
+        return fingerprint(told, (self.state, self.samples, self.goal))
+
+    def _save(self, checkpoint: Path, mark: str) -> None:
+        told: dict[str, Any] = {"mark": mark, "losses": self.losses, "marks": self.marks}
+        save_checkpoint(checkpoint, self.state, told)
+
+    def _go_on(self, checkpoint: Path, mark: str) -> None:
+        self.state, told = load_checkpoint(checkpoint, self.state, mark)
+        self.losses = list(told["losses"])
+        self.marks = [(epoch, found) for epoch, found in told["marks"]]
+
+
+def _judged(
+    outputs: Float[np.ndarray, "n k"], goal: np.ndarray, recipe: Recipe
+) -> dict[str, float]:
+    """Score outputs: the loss, and the share that is right or the error beside the variance."""
+    with np.errstate(all="ignore"):  # of runs that diverged
+        loss = float(LOSSES[recipe.loss](jnp.asarray(outputs), jnp.asarray(goal)))
+        if recipe.loss == "cross entropy":
+            return {"loss": loss, "accuracy": float(np.mean(outputs.argmax(axis=1) == goal))}
+        answers = outputs.astype(float)
+        wanted = goal.reshape(answers.shape).astype(float)
+        if np.all(np.abs(wanted) == 1.0):
+            right = (1.0 + np.sign(answers) * wanted) / 2.0
+            return {"loss": loss, "accuracy": float(np.mean(right))}
+        spread = np.mean((wanted - wanted.mean(axis=0)) ** 2)
+        return {"loss": loss, "error": float(np.mean((answers - wanted) ** 2) / spread)}
+
+
+def _targets(images: Images, given: np.ndarray | None, recipe: Recipe, name: str) -> np.ndarray:
+    """Return targets that are seen to fit the images and the loss."""
+    if isinstance(images, Composites):
+        require(
+            given is None,
+            "composites bring their own targets",
+            f"{name} beside them",
+            "leave them out",
+        )
+        given = images.targets
+    require(
+        given is not None and len(given) == len(images) > 0,
+        f"{name} are one for each of some images",
+        "none" if given is None else f"{len(given)} for {len(images)} images",
+        "pass arrays of equal length",
+    )
+    found = np.asarray(given)
+    if recipe.loss == "cross entropy":
+        require(
+            found.ndim == 1 and np.issubdtype(found.dtype, np.integer) and found.min() >= 0,
+            f"with the loss 'cross entropy' {name} are classes numbered from 0",
+            f"shape {found.shape} of {found.dtype}",
+            "take the loss 'squared' for numbers, or 'logistic' for labels -1 and +1",
+        )
+        return found.astype(np.int32)
+    require(
+        bool(np.all(np.isfinite(found))), f"{name} are finite", "NaN or infinity", "drop those rows"
+    )
+    require(
+        recipe.loss != "logistic" or bool(np.all(np.abs(found) == 1)),
+        f"with the loss 'logistic' {name} are labels -1 and +1",
+        f"{found.min():g} to {found.max():g}",
+        "take the loss 'squared' for numbers",
+    )
+    return found.astype(np.float32)

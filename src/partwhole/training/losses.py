@@ -1,0 +1,38 @@
+"""What training makes small: one number for a batch of outputs and targets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal
+
+import jax
+import jax.numpy as jnp
+import optax
+from jaxtyping import Array, Float, Int
+
+Loss = Literal["squared", "logistic", "cross entropy"]
+
+
+def squared(outputs: Float[Array, "n k"], targets: Float[Array, "n *k"]) -> Float[Array, ""]:
+    r"""Return :math:`\frac1n \sum_i |f(x_i) - y_i|^2`."""
+    return jnp.mean(jnp.sum((outputs - targets.reshape(outputs.shape)) ** 2, axis=-1))
+
+
+def logistic(outputs: Float[Array, "n k"], targets: Float[Array, "n *k"]) -> Float[Array, ""]:
+    r"""Return :math:`\frac1n \sum_i \log(1 + e^{-y_i f(x_i)})` for labels -1 and +1.
+
+    Stable at margins of any size.
+    """
+    return jnp.mean(jnp.sum(jax.nn.softplus(-outputs * targets.reshape(outputs.shape)), axis=-1))
+
+
+def cross_entropy(outputs: Float[Array, "n k"], targets: Int[Array, " n"]) -> Float[Array, ""]:
+    r"""Return :math:`-\frac1n \sum_i \log p_{y_i}(x_i)` for classes numbered from 0."""
+    return jnp.mean(optax.softmax_cross_entropy_with_integer_labels(outputs, targets))
+
+
+LOSSES: dict[str, Callable[..., Float[Array, ""]]] = {
+    "squared": squared,
+    "logistic": logistic,
+    "cross entropy": cross_entropy,
+}
