@@ -32,10 +32,10 @@ def questions_and_path(request, tmp_path_factory) -> tuple[list[str], Path]:
 
 
 @pytest.fixture
-def visit(browser, questions_and_path, scheme) -> Iterator:
+def visit(browser, questions_and_path) -> Iterator:
     contexts, requests = [], []
 
-    def visit(viewport) -> Page:
+    def visit(viewport, scheme: str = "light") -> Page:
         context = browser.new_context(
             viewport=viewport, color_scheme=scheme, reduced_motion="reduce"
         )
@@ -160,7 +160,7 @@ def test_the_keyboard_meets_the_skip_link_first(visit):
 
 
 def test_the_scheme_of_the_reader_is_kept(visit, scheme):
-    colour = visit(DESK).evaluate("getComputedStyle(document.body).backgroundColor")
+    colour = visit(DESK, scheme).evaluate("getComputedStyle(document.body).backgroundColor")
     brightness = sum(int(part) for part in colour[4:-1].split(",")) / 3
     assert (brightness > 128) == (scheme == "light")
 
@@ -168,6 +168,6 @@ def test_the_scheme_of_the_reader_is_kept(visit, scheme):
 def test_axe_finds_nothing(visit, scheme):
     """Both schemes and both widths; all four together take a minute more."""
     # Without a list of all that passes, which takes longer than finding it.
-    page = visit(PHONE if scheme == "dark" else DESK)
+    page = visit(PHONE if scheme == "dark" else DESK, scheme)
     found = Axe().run(page, options={"resultTypes": ["violations"]})
     assert found.violations_count == 0, found.generate_report()

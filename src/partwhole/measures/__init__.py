@@ -16,6 +16,7 @@ from partwhole.measures.dimensions import (
     participation_ratio,
     shared_dimensions,
 )
+from partwhole.measures.drift import kernel_drift
 from partwhole.measures.extrema import Extrema, descents, extrema, noise_threshold
 from partwhole.measures.hierarchy import OrderViolations, order_violations
 from partwhole.measures.learning import (
@@ -62,6 +63,7 @@ __all__ = [
     "extrema",
     "inconsistency",
     "item_values",
+    "kernel_drift",
     "learning_order",
     "learning_times",
     "negative_transfer",

@@ -19,6 +19,7 @@ from partwhole.networks.reading import activations as activations
 from partwhole.networks.reading import outputs as outputs
 from partwhole.networks.saving import load_network as load_network
 from partwhole.networks.saving import save_network as save_network
+from partwhole.networks.tangent import tangent_kernel as tangent_kernel
 
 __all__ = [
     "MLP",
@@ -39,5 +40,6 @@ __all__ = [
     "path_weights",
     "resnet",
     "save_network",
+    "tangent_kernel",
     "vision_transformer",
 ]

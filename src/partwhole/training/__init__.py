@@ -20,6 +20,8 @@ from partwhole.training.images.image_run import ImageRun as ImageRun
 from partwhole.training.images.image_run import Scores as Scores
 from partwhole.training.images.recipe import Recipe as Recipe
 from partwhole.training.images.train import train_images as train_images
+from partwhole.training.kernel_regime import KernelRegime as KernelRegime
+from partwhole.training.kernel_regime import kernel_regime as kernel_regime
 from partwhole.training.margin_ascent import ascend_margin as ascend_margin
 from partwhole.training.protocol import Protocol as Protocol
 from partwhole.training.relu import train_relu as train_relu
@@ -43,6 +45,7 @@ __all__ = [
     "IdentityRuns",
     "ImageOutcome",
     "ImageRun",
+    "KernelRegime",
     "ProbingRuns",
     "Protocol",
     "ReLURuns",
@@ -56,6 +59,7 @@ __all__ = [
     "beside_theory",
     "distinct_limits",
     "for_finetuning",
+    "kernel_regime",
     "normalised_flow",
     "relu_probing",
     "rescale_after_pretraining",

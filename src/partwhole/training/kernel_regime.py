@@ -1,0 +1,139 @@
+"""What a network would do if its kernel stayed as it is: the lazy regime, without training."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from partwhole._checks import require
+from partwhole._types import Real
+from partwhole.limits import Equal, Limit, Margin, Quadratic, least_cost
+from partwhole.networks import MLP, ImageNetwork, activations, outputs, tangent_kernel
+from partwhole.networks.tangent import Inputs, Parametrisation
+
+
+@dataclass(frozen=True, eq=False)
+class KernelRegime:
+    """Hold what a kernel of a network answers, and the limit it comes from.
+
+    Parameters
+    ----------
+    predictions : float array, shape (n,)
+        For every input. After a squared loss the network's own first answers are in them; with
+        a margin they are those of the largest margin, scaled so that the least is 1.
+    kernel : float array, shape (n, n)
+    limit : Limit
+        Of the training inputs, with its certificate.
+    """
+
+    predictions: Float[np.ndarray, " n"]
+    kernel: Float[np.ndarray, "n n"]
+    limit: Limit
+
+
+def kernel_regime(
+    network: MLP | ImageNetwork,
+    inputs: Inputs,
+    targets: Float[np.ndarray, " n"],
+    is_train: Bool[np.ndarray, " n"],
+    *,
+    kind: Literal["tangent", "readout"] = "tangent",
+    loss: Literal["squared", "logistic"] = "squared",
+    output: int = 0,
+    parametrisation: Parametrisation = "standard",
+    memory_gib: Real = 2.0,
+) -> KernelRegime:
+    r"""Predict what training a network to the end gives if its kernel does not move.
+
+    .. math:: f(x) = f_0(x) + \Theta(x, X)\, \Theta(X, X)^{-1} (y - f_0(X))
+
+    for the squared loss, and the kernel machine of the largest margin for the logistic one.
+
+    Parameters
+    ----------
+    network : MLP or ImageNetwork
+        As it is before training, or at any time.
+    inputs : float array, shape (n, d), or (n, h, w, c) for images; or Composites
+    targets : float array, shape (n,)
+        Only those of training inputs are used; labels -1 and +1 for the logistic loss.
+    is_train : bool array, shape (n,)
+        Which inputs are trained on.
+    kind : {"tangent", "readout"}, keyword-only, default "tangent"
+        All parameters move, or those of the last layer only.
+    loss : {"squared", "logistic"}, keyword-only, default "squared"
+    output : int, keyword-only, default 0
+    parametrisation, memory_gib : keyword-only
+        As in `tangent_kernel`; with "readout" the former is not used.
+
+    Returns
+    -------
+    KernelRegime
+
+    Raises
+    ------
+    InputError
+        As `tangent_kernel`, and for arrays that don't fit together.
+
+    Notes
+    -----
+    Jacot, Gabriel & Hongler (NeurIPS 2018) for the squared loss; Lippl & Stachenfeld (ICLR 2025)
+    take networks in the lazy regime for such kernel machines.
+
+    Examples
+    --------
+    >>> from partwhole.networks import mlp
+    >>> network = mlp(2, layers=1, seed=0, bias=False)
+    >>> x, seen = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]), np.array([True, True, False])
+    >>> kernel_regime(network, x, np.array([1.0, 2.0, 0.0]), seen).predictions.round(4).tolist()
+    [1.0, 2.0, 3.0]
+    """
+    n = len(inputs)
+    require(
+        len(targets) == len(is_train) == n and bool(is_train.any()),
+        "targets and is_train have one entry for each input, and some input is trained on",
+        f"{len(targets)} and {len(is_train)} for {n}, {int(is_train.sum())} of them trained on",
+        "pass arrays of equal length",
+    )
+    for name, given, known in (
+        ("kind", kind, ("tangent", "readout")),
+        ("loss", loss, ("squared", "logistic")),
+    ):
+        rule = f'{name} is "{known[0]}" or "{known[1]}"'
+        require(given in known, rule, repr(given), "choose one of them")
+    if kind == "tangent":
+        kernel = tangent_kernel(
+            network, inputs, output=output, parametrisation=parametrisation, memory_gib=memory_gib
+        )
+        size, basis = np.linalg.eigh(kernel)
+        # What is below rounding of single precision is no direction that a network could learn.
+        kept = size > 1e-7 * size.max()
+        features = basis[:, kept] * np.sqrt(size[kept])
+    else:
+        features = _last_features(network, inputs)
+        kernel = features @ features.T
+    wanted = targets[is_train]
+    start = np.zeros(n)
+    if loss == "squared":
+        start = outputs(network, inputs)[:, output].astype(float)
+        wanted = wanted - start[is_train]
+    fit = Equal() if loss == "squared" else Margin()
+    limit = least_cost(features[is_train], wanted, Quadratic(), fit, intercept="none")
+    return KernelRegime(start + features @ limit.coefficients, kernel, limit)
+
+
+def _last_features(network: MLP | ImageNetwork, inputs: Inputs) -> Float[np.ndarray, "n p"]:
+    """Return what the readout reads, with a column of ones for its bias."""
+    if isinstance(network, ImageNetwork):
+        found = activations(network, inputs, layers=(network.names[-2],))[0]
+        bias = getattr(network.parts[-1], "bias", None) is not None
+    else:
+        require(
+            network.n_layers > 1, "a readout reads a layer below it", "one layer",
+            'take kind="tangent"',
+        )  # fmt: skip
+        found, bias = activations(network, inputs)[-2], network.biases is not None
+    rows = found.reshape(len(found), -1).astype(float)
+    return np.column_stack([rows, np.ones(len(rows))]) if bias else rows
