@@ -2,6 +2,7 @@
 
 from partwhole.features.conjunctions import ConjunctionDesign as ConjunctionDesign
 from partwhole.features.conjunctions import conjunction_sets as conjunction_sets
+from partwhole.features.dense_kernels import dense_kernel as dense_kernel
 from partwhole.features.design import Block as Block
 from partwhole.features.design import DenseDesign as DenseDesign
 from partwhole.features.design import Design as Design
@@ -39,6 +40,7 @@ __all__ = [
     "as_design",
     "conjunction_sets",
     "deep_limit",
+    "dense_kernel",
     "expected_agreement",
     "expected_relu_agreement",
     "kernel_spectrum",

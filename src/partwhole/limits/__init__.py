@@ -22,6 +22,8 @@ from partwhole.limits.fits import Margin as Margin
 from partwhole.limits.fits import Tube as Tube
 from partwhole.limits.gated import GatedLimit as GatedLimit
 from partwhole.limits.gated import gated_limit as gated_limit
+from partwhole.limits.gram import GramLimit as GramLimit
+from partwhole.limits.gram import gram_limit as gram_limit
 from partwhole.limits.kernel_machines import TaskLimit as TaskLimit
 from partwhole.limits.kernel_machines import epsilon_svr as epsilon_svr
 from partwhole.limits.kernel_machines import interpolate as interpolate
@@ -74,6 +76,7 @@ __all__ = [
     "Equal",
     "FunctionSpaceL2",
     "GatedLimit",
+    "GramLimit",
     "GroupNorm",
     "HyperbolicEntropy",
     "L1Norm",
@@ -96,6 +99,7 @@ __all__ = [
     "finetuning_penalty",
     "finetuning_price",
     "gated_limit",
+    "gram_limit",
     "hyperbolic_entropy",
     "hyperbolic_price",
     "interpolate",

@@ -10,7 +10,7 @@ from jaxtyping import Bool, Float
 
 from partwhole._checks import require
 from partwhole._types import Real
-from partwhole.limits import Equal, Limit, Margin, Quadratic, least_cost
+from partwhole.limits import Equal, Limit, Margin, gram_limit
 from partwhole.networks import MLP, ImageNetwork, activations, outputs, tangent_kernel
 from partwhole.networks.tangent import Inputs, Parametrisation
 
@@ -107,21 +107,16 @@ def kernel_regime(
         kernel = tangent_kernel(
             network, inputs, output=output, parametrisation=parametrisation, memory_gib=memory_gib
         )
-        size, basis = np.linalg.eigh(kernel)
-        # What is below rounding of single precision is no direction that a network could learn.
-        kept = size > 1e-7 * size.max()
-        features = basis[:, kept] * np.sqrt(size[kept])
     else:
         features = _last_features(network, inputs)
         kernel = features @ features.T
-    wanted = targets[is_train]
     start = np.zeros(n)
     if loss == "squared":
         start = outputs(network, inputs)[:, output].astype(float)
-        wanted = wanted - start[is_train]
     fit = Equal() if loss == "squared" else Margin()
-    limit = least_cost(features[is_train], wanted, Quadratic(), fit, intercept="none")
-    return KernelRegime(start + features @ limit.coefficients, kernel, limit)
+    # What is below rounding of single precision is no direction that a network could learn.
+    found = gram_limit(kernel, targets - start, is_train, fit, rounding=1e-7)
+    return KernelRegime(start + found.predictions, kernel, found.limit)
 
 
 def _last_features(network: MLP | ImageNetwork, inputs: Inputs) -> Float[np.ndarray, "n p"]:

@@ -1,0 +1,113 @@
+r"""Kernels of wide dense ReLU networks at any inputs: their random function, and their tangents."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+from jaxtyping import Float
+
+from partwhole._checks import is_finite, require, whole
+from partwhole._types import Real
+
+
+def dense_kernel(
+    inputs: Float[np.ndarray, "n d"],
+    depth: int,
+    kind: Literal["nngp", "ntk"] = "nngp",
+    *,
+    other: Float[np.ndarray, "m d"] | None = None,
+    weight_variance: Real = 2.0,
+    bias_variance: Real = 0.0,
+) -> Float[np.ndarray, "n m"]:
+    r"""Compute the kernel of an infinitely wide dense ReLU network.
+
+    With weights of variance v / n in a layer of n inputs and biases of variance b,
+
+    .. math:: \Sigma_1 = \tfrac vd\, x \cdot x' + b, \quad
+              \Sigma_{l+1} = \tfrac v{2\pi} |x|_l |x'|_l (\sin\theta_l + (\pi - \theta_l)
+              \cos\theta_l) + b, \quad
+              \Theta_{l+1} = \Sigma_{l+1} + v\, \tfrac{\pi - \theta_l}{2\pi}\, \Theta_l,
+
+    where :math:`|x|_l^2 = \Sigma_l(x, x)` and :math:`\theta_l` is the angle in layer l.
+
+    Parameters
+    ----------
+    inputs : float array, shape (n, d)
+    depth : int
+        Hidden layers, at least 0; the kernel is that of the output.
+    kind : {"nngp", "ntk"}, default "nngp"
+        The covariance of the outputs over initial weights, which rules where the readout alone
+        learns; or the tangent kernel in the tangent parametrisation.
+    other : float array, shape (m, d), keyword-only, default None
+        The second argument of the kernel; None for the inputs themselves.
+    weight_variance, bias_variance : float, keyword-only, defaults 2 and 0
+        v, above 0, and b, at least 0.
+
+    Returns
+    -------
+    float array, shape (n, m)
+
+    Raises
+    ------
+    InputError
+        For inputs that are not finite or differ in their dimension, and numbers out of range.
+
+    Notes
+    -----
+    Cho & Saul (NeurIPS 2009) for the maps; Lee et al. (ICLR 2018) and Jacot, Gabriel & Hongler
+    (NeurIPS 2018) for the recursions. `OverlapKernel.random_network` has the saliences of these
+    kernels for one-hot inputs, to more digits in very deep networks.
+
+    Examples
+    --------
+    >>> one_hot = np.array([[1, 0, 1, 0], [1, 0, 0, 1], [0, 1, 0, 1]], dtype=float)
+    >>> similarity = dense_kernel(one_hot, 1)[0]
+    >>> round(float((similarity[1] - similarity[2]) / (similarity[0] - similarity[2])), 6)
+    0.426422
+    """
+    whole("depth", depth, 0, "pass 1 for one hidden layer")
+    require(kind in ("nngp", "ntk"), "kind is 'nngp' or 'ntk'", repr(kind), "choose one of them")
+    require(
+        is_finite(weight_variance) and weight_variance > 0,
+        "weight_variance is above 0",
+        repr(weight_variance),
+        "pass 2, which keeps the size of ReLU units",
+    )
+    require(
+        is_finite(bias_variance) and bias_variance >= 0,
+        "bias_variance is at least 0",
+        repr(bias_variance),
+        "pass 0 for no biases",
+    )
+    x = np.asarray(inputs, dtype=float)
+    z = x if other is None else np.asarray(other, dtype=float)
+    require(
+        x.ndim == z.ndim == 2 and x.shape[1] == z.shape[1] > 0,
+        "inputs are rows of one dimension",
+        f"shapes {x.shape} and {z.shape}",
+        "pass one row for each",
+    )
+    require(
+        bool(np.isfinite(x).all() and np.isfinite(z).all()),
+        "inputs are finite numbers",
+        "NaN or infinity",
+        "replace them",
+    )
+    v, b, d = float(weight_variance), float(bias_variance), x.shape[1]
+    covariance = v / d * (x @ z.T) + b
+    left, right = (v / d * np.sum(rows**2, axis=1) + b for rows in (x, z))
+    tangent = covariance
+    for _ in range(depth):
+        norms = np.sqrt(np.outer(left, right))
+        cosine = np.divide(covariance, norms, out=np.zeros_like(norms), where=norms > 0).clip(
+            -1.0, 1.0
+        )
+        if other is None:
+            np.fill_diagonal(cosine, 1.0)  # exact, whatever rounding says
+        angle = np.arccos(cosine)
+        active = (np.pi - angle) / (2.0 * np.pi)
+        covariance = v * norms * (np.sin(angle) / (2.0 * np.pi) + active * cosine) + b
+        tangent = covariance + v * active * tangent
+        left, right = 0.5 * v * left + b, 0.5 * v * right + b
+    return covariance if kind == "nngp" else tangent

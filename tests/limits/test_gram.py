@@ -1,0 +1,117 @@
+"""Kernel machines from similarities: ridge regression, quadratic programs, overlap kernels."""
+
+from __future__ import annotations
+
+from inspect import unwrap
+
+import cvxpy as cp
+import numpy as np
+import pytest
+from sklearn.kernel_ridge import KernelRidge
+
+from partwhole import tasks
+from partwhole._checks import InputError
+from partwhole.features import OverlapKernel, dense_kernel
+from partwhole.limits import (
+    Equal,
+    Margin,
+    Outcome,
+    gram_limit,
+    interpolate,
+    max_margin,
+    memorization_leak,
+)
+from partwhole.measures import slope
+
+RNG = np.random.default_rng(0)
+ROWS = RNG.normal(size=(15, 20))
+GRAM, Y, SEEN = ROWS @ ROWS.T, RNG.normal(size=15), np.arange(15) % 3 > 0
+
+
+def test_slack_is_ridge_regression():
+    found = gram_limit(GRAM, Y, SEEN, Equal(0.7))
+    machine = KernelRidge(alpha=0.7, kernel="precomputed").fit(GRAM[np.ix_(SEEN, SEEN)], Y[SEEN])
+    np.testing.assert_allclose(found.predictions, machine.predict(GRAM[:, SEEN]), atol=1e-9)
+
+
+def test_margins_are_those_of_a_quadratic_program():
+    labels = np.sign(Y)
+    found = gram_limit(GRAM, labels, SEEN, Margin())
+    c = cp.Variable(20)
+    fits = cp.multiply(labels[SEEN], ROWS[SEEN] @ c) >= 1
+    cp.Problem(cp.Minimize(cp.sum_squares(c)), [fits]).solve(solver="CLARABEL")
+    np.testing.assert_allclose(found.predictions, ROWS @ c.value, atol=1e-5)
+
+
+@pytest.mark.parametrize("intercept", ["none", "free"])
+def test_as_overlap_kernels(intercept):
+    kernel = OverlapKernel.from_salience([0.3])
+    task = tasks.symbolic_addition(range(-4, 5), [-2, 2])
+    found = gram_limit(
+        kernel.gram(task.components), task.targets, task.is_train, Equal(), intercept=intercept
+    )
+    expected = interpolate(task, kernel, intercept=intercept).predictions
+    np.testing.assert_allclose(found.predictions, expected, atol=1e-9)
+    kernel = OverlapKernel.from_salience([0.15, 0.10])
+    task = tasks.context_dependence(left_out=3)
+    found = gram_limit(
+        kernel.gram(task.components), task.targets, task.is_train, Margin(), intercept=intercept
+    )
+    expected = max_margin(task, kernel, intercept=intercept).predictions
+    np.testing.assert_allclose(found.predictions, expected, atol=1e-6)
+
+
+@pytest.mark.parametrize(("kind", "published"), [("nngp", 0.743443), ("ntk", 0.589997)])
+def test_wide_networks_leak_as_their_saliences_say(kind, published):
+    task = tasks.symbolic_addition(range(-4, 5), [0])
+    rows = np.concatenate([np.eye(9)[column] for column in task.components.T], axis=1)
+    gram = dense_kernel(rows, 1, kind)
+    found = gram_limit(gram, task.targets, task.is_train, Equal())
+    kernel = OverlapKernel.random_network("relu", 2, 1, kind)
+    told = slope(task, found.predictions)
+    assert told.value == pytest.approx(memorization_leak(kernel.salience[0], 1), abs=1e-7)
+    assert told.value == pytest.approx(published, abs=5e-6)
+    assert told.residual < 1e-7
+
+
+def test_order_and_size_of_similarities_change_nothing():
+    order = RNG.permutation(15)
+    for fit, targets in ((Equal(), Y), (Margin(), np.sign(Y))):
+        whole = gram_limit(GRAM, targets, SEEN, fit).predictions
+        turned = gram_limit(GRAM[np.ix_(order, order)], targets[order], SEEN[order], fit)
+        np.testing.assert_allclose(turned.predictions, whole[order], atol=1e-6)
+        for size in (1e-9, 1e9):
+            scaled = gram_limit(size * GRAM, targets, SEEN, fit).predictions
+            np.testing.assert_allclose(scaled, whole, atol=1e-6)
+
+
+def test_what_no_kernel_fits_is_told():
+    gram, seen = np.ones((3, 3)), np.array([True, True, False])
+    found = gram_limit(gram, np.array([1.0, -1.0, 0.0]), seen, Margin())
+    assert found.limit.outcome is Outcome.INFEASIBLE
+    assert np.isnan(found.predictions).all()
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        (
+            {"gram": GRAM[:, :4]},
+            r"a Gram matrix has a row and a column for each input, .*; got shape \(15, 4\)",
+        ),
+        ({"is_train": np.zeros(15, dtype=bool)}, "for 15 targets, 0 trained on; pass similarit"),
+        ({"gram": GRAM * np.nan}, "similarities are finite numbers; got NaN or infinity; leave o"),
+        (
+            {"gram": np.triu(GRAM)},
+            "similarities are symmetric; got entries that differ by .*; pass",
+        ),
+        (
+            {"gram": -GRAM},
+            "similarities have no negative eigenvalues; got -.* beside .*; check the",
+        ),
+    ],
+)
+def test_errors_say_rule_got_remedy(change, sentence):
+    given = {"gram": GRAM, "targets": Y, "is_train": SEEN, "fit": Equal()}
+    with pytest.raises(InputError, match=sentence):
+        unwrap(gram_limit)(**(given | change))
