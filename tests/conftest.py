@@ -12,12 +12,6 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 from hypothesis import HealthCheck, settings
 
-# Each test process on a core of its own: threads that wait for one another take a tenth longer.
-worker = os.environ.get("PYTEST_XDIST_WORKER", "")
-if worker and hasattr(os, "sched_setaffinity"):
-    every = sorted(os.sched_getaffinity(0))
-    os.sched_setaffinity(0, {every[int(worker.removeprefix("gw")) % len(every)]})
-
 settings.register_profile(
     "house",
     deadline=None,
