@@ -57,7 +57,7 @@ def convnet(
     Lippl & Stachenfeld (ICLR 2025), the network for composed MNIST; weights by He's law. Layer 11
     there, counted from the pixels, is "relu 4".
     """
-    height, width, depth = require_shape(shape)
+    height, width, depth = seen = require_shape(shape)
     drawn = Drawn(np.random.default_rng([seed, 103]), "he")
     parts: list[Layer] = []
     names: list[str] = []
@@ -88,4 +88,4 @@ def convnet(
         add(f"relu {len(channels) + i}", ReLU())
         inputs = units
     add("out", drawn.dense(inputs, outputs))
-    return ImageNetwork(tuple(parts), tuple(names), (height, width, require_shape(shape)[2]))
+    return ImageNetwork(tuple(parts), tuple(names), seen)

@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from partwhole._checks import require
-from partwhole.networks.images.layers import Pass, with_statistics
+from partwhole.networks.images.layers import Pass, trained, with_statistics
 
 Layer = Callable[[Array, Pass], Array]
 
@@ -64,8 +64,6 @@ class ImageNetwork(eqx.Module):
     @property
     def n_parameters(self) -> int:
         """Return the number of parameters, running statistics not counted."""
-        from partwhole.networks.images.layers import trained
-
         kept = eqx.filter(self, trained(self))
         return sum(leaf.size for leaf in jax.tree.leaves(kept))
 
