@@ -187,6 +187,11 @@ def test_published_slopes_read_backwards():
         assert abs(effective_salience(m, p) - salience) <= 0.00051
 
 
+def test_no_slopes_and_no_saliences():
+    assert effective_salience(np.array([]), 1).shape == (0,)
+    assert memorization_leak(np.array([]), 2).shape == (0,)
+
+
 # G-10
 @pytest.mark.parametrize(
     ("k", "invariant", "exposed", "with_intercept"),

@@ -70,7 +70,7 @@ def memorization_leak(
     require(
         bool(np.all(np.asarray(salience) >= 0)) and bool(np.all(top >= -1e-12)),
         "with two components saliences are at least 0 and S(1;2) at most 1/2",
-        f"{np.min(salience):g}..{np.max(salience):g}",
+        _span(np.asarray(salience)),
         "pass the salience of a single component",
     )
     shown = n_anchors * np.asarray(salience)
@@ -118,11 +118,15 @@ def effective_salience(slope: Number, n_anchors: int) -> Number:
     require(
         bool(np.all((m >= 0) & (m <= 1))),
         "a leak slope lies in 0..1; a fixed representation only compresses",
-        f"{m.min():g}..{m.max():g}",
+        _span(m),
         "look at networks that learn their features",
     )
     salience = m / (n_anchors + 2.0 * m - n_anchors * m)
     return float(salience) if salience.ndim == 0 else salience
+
+
+def _span(numbers: np.ndarray) -> str:
+    return f"{numbers.min():g}..{numbers.max():g}" if numbers.size else "none"
 
 
 @dataclass(frozen=True, eq=False)

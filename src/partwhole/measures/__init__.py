@@ -9,6 +9,7 @@ from partwhole.measures.additivity import (
 )
 from partwhole.measures.agreement import Agreement, decision_agreement, inconsistency
 from partwhole.measures.alignment import Alignment, alignment
+from partwhole.measures.contrasts import Contrasts, contrasts
 from partwhole.measures.count_salience import CountSalience, count_salience
 from partwhole.measures.diagnosis import Diagnosis, Progress, diagnose
 from partwhole.measures.dimensions import (
@@ -26,6 +27,7 @@ from partwhole.measures.learning import (
     learning_times,
     slowing,
 )
+from partwhole.measures.runs import RunInterval, over_runs
 from partwhole.measures.salience import Salience, salience
 from partwhole.measures.selection import Selected, select
 from partwhole.measures.slope import Slope, item_values, slope
@@ -38,6 +40,7 @@ __all__ = [
     "Agreement",
     "Alignment",
     "ConjunctionCoefficients",
+    "Contrasts",
     "CountSalience",
     "Diagnosis",
     "Extrema",
@@ -46,6 +49,7 @@ __all__ = [
     "OrderViolations",
     "Progress",
     "Retreat",
+    "RunInterval",
     "Salience",
     "Selected",
     "SharedDimensions",
@@ -56,6 +60,7 @@ __all__ = [
     "additivity",
     "alignment",
     "conjunction_coefficients",
+    "contrasts",
     "count_salience",
     "decision_agreement",
     "descents",
@@ -69,6 +74,7 @@ __all__ = [
     "negative_transfer",
     "noise_threshold",
     "order_violations",
+    "over_runs",
     "participation_ratio",
     "retreat",
     "salience",

@@ -59,6 +59,10 @@ def slope(task: Task, predictions: Float[np.ndarray, "n *k"]) -> Slope:
     Lippl & Stachenfeld (ICLR 2025), proposition 5.1: every held-out prediction lies on one
     line through the origin when the values have mean zero.
 
+    See Also
+    --------
+    partwhole.measures.runs.over_runs : mean and interval of the slopes of several runs.
+
     Examples
     --------
     >>> from partwhole import tasks
@@ -66,6 +70,14 @@ def slope(task: Task, predictions: Float[np.ndarray, "n *k"]) -> Slope:
     >>> found = slope(task, 0.5 * task.targets + 1.0)
     >>> found.value, found.intercept, found.n
     (0.5, 1.0, 64)
+
+    The slope over runs that differ in their seed:
+
+    >>> from partwhole.measures.runs import over_runs
+    >>> runs = [0.70 * task.targets, 0.76 * task.targets, 0.73 * task.targets]
+    >>> found = over_runs(np.array([slope(task, f).value for f in runs]))
+    >>> round(found.mean, 3), round(found.low, 3), round(found.high, 3)
+    (0.73, 0.655, 0.805)
     """
     x, y = _held_out(task, predictions)
     if not len(x) or np.ptp(x) == 0:
@@ -104,11 +116,22 @@ def item_values(
     Lippl & Stachenfeld (ICLR 2025), item-value curves, where the intercept is shared out in
     the same way.
 
+    See Also
+    --------
+    partwhole.measures.runs.over_runs : mean and interval of the items' values over runs.
+
     Examples
     --------
     >>> from partwhole import tasks
     >>> task = tasks.symbolic_addition(range(-2, 3), [0])
     >>> item_values(task, 0.5 * task.targets)[0].round(6).tolist()
+    [-1.0, -0.5, nan, 0.5, 1.0]
+
+    The first component's over runs that differ in their seed:
+
+    >>> from partwhole.measures.runs import over_runs
+    >>> runs = [0.4 * task.targets, 0.6 * task.targets]
+    >>> over_runs(np.stack([item_values(task, f)[0] for f in runs])).mean.round(6).tolist()
     [-1.0, -0.5, nan, 0.5, 1.0]
     """
     _, y = _held_out(task, predictions)
