@@ -103,6 +103,20 @@ def test_initial_laws_have_their_moments():
     assert all(not np.asarray(each).any() for each in uniform.biases)
 
 
+def test_biases_may_spread_as_their_layer_does():
+    told = {"layers": 2, "width": 5000, "initial": "he", "scale": 0.5}
+    spread = Architecture(**told, initial_bias="spread").network(18, seed=0, outputs=900)
+    assert spread.biases is not None
+    for bias, n in zip(spread.biases, (18, 5000), strict=True):
+        entries, reach = np.asarray(bias), 0.5 / np.sqrt(n)
+        assert 0.98 * reach < np.abs(entries).max() <= reach * (1 + 1e-6)
+        # 900 draws: their mean square within 4 standard errors, of .894 / sqrt(900) each.
+        assert np.mean(entries**2) == pytest.approx(reach**2 / 3, rel=0.12)
+        assert abs(entries.mean()) < 4 * reach / np.sqrt(3 * len(entries))
+    plain = Architecture(**told).network(18, seed=0, outputs=900)
+    np.testing.assert_array_equal(np.asarray(plain.weights[0]), np.asarray(spread.weights[0]))
+
+
 def test_fan_in_sets_the_reach_of_each_layer():
     network = mlp(400, layers=2, width=4, seed=0)
     assert np.abs(np.asarray(network.weights[0])).max() <= 0.05
@@ -123,6 +137,12 @@ def test_fan_in_sets_the_reach_of_each_layer():
         ({"initial": "normal"}, 'the initial law "normal" needs a scale above 0; got scale None'),
         ({"initial": "uniform", "scale": -1.0}, "needs a scale above 0; got scale -1.0"),
         ({"scale": 0.1}, 'the initial law "framework" has a scale of its own; got scale 0.1'),
+        ({"initial_bias": "wide"}, 'initial_bias is "zero" or "spread"; got .wide.; choose'),
+        ({"initial_bias": "spread"}, "is of networks with biases, .* got bias=True with .framew"),
+        (
+            {"initial_bias": "spread", "bias": False, "initial": "he", "scale": 1.0},
+            "got bias=False with .he.; leave it out",
+        ),
     ],
 )
 def test_bad_architectures_are_refused(options, message):

@@ -10,6 +10,10 @@ from partwhole.networks.images.network import ImageNetwork as ImageNetwork
 from partwhole.networks.images.presets import image_network as image_network
 from partwhole.networks.images.resnet import resnet as resnet
 from partwhole.networks.images.transformer import vision_transformer as vision_transformer
+from partwhole.networks.layer_dimensions import LayerDimensions as LayerDimensions
+from partwhole.networks.layer_dimensions import layer_dimensions as layer_dimensions
+from partwhole.networks.layer_salience import LayerSaliences as LayerSaliences
+from partwhole.networks.layer_salience import layer_saliences as layer_saliences
 from partwhole.networks.mlp import MLP as MLP
 from partwhole.networks.paths import architecture_cost as architecture_cost
 from partwhole.networks.paths import conserved as conserved
@@ -26,6 +30,8 @@ __all__ = [
     "Architecture",
     "GatedNetwork",
     "ImageNetwork",
+    "LayerDimensions",
+    "LayerSaliences",
     "LearnedGates",
     "activations",
     "architecture_cost",
@@ -33,6 +39,8 @@ __all__ = [
     "convnet",
     "flipped_gates",
     "image_network",
+    "layer_dimensions",
+    "layer_saliences",
     "load_network",
     "mlp",
     "network_limit",

@@ -14,7 +14,7 @@ from jaxtyping import Int
 
 from partwhole._checks import is_finite, require, seed_list, switch, whole
 from partwhole._types import Real
-from partwhole.networks.initial import LAWS, SCALELESS
+from partwhole.networks.initial import LAWS, SCALELESS, framework
 from partwhole.networks.mlp import MLP
 
 WEIGHTS = 102  # keeps the stream of the weights apart from those of samples and their order
@@ -36,9 +36,13 @@ class Architecture:
         "framework" draws weights and biases from :math:`U(-1/\sqrt{n}, 1/\sqrt{n})` for a layer
         of n inputs, the default of common frameworks; "normal" draws weights from
         :math:`N(0, \text{scale}^2)`, "uniform" from U(0, scale), "he" from
-        :math:`N(0, 2\, \text{scale}^2 / n)`, and these three let biases begin at 0.
+        :math:`N(0, 2\, \text{scale}^2 / n)`, and these three let biases begin at 0 unless said.
     scale : float, default None
         Of "normal", "uniform" and "he", above 0; None for "framework".
+    initial_bias : {"zero", "spread"}, default "zero"
+        Of "normal", "uniform" and "he": "spread" draws biases from
+        :math:`U(-\text{scale}/\sqrt{n}, \text{scale}/\sqrt{n})`, as the dense networks of Lippl &
+        Stachenfeld (ICLR 2025) have them beside "he".
 
     Raises
     ------
@@ -57,6 +61,7 @@ class Architecture:
     bias: bool = True
     initial: Literal["framework", "normal", "uniform", "he"] = "framework"
     scale: Real | None = None
+    initial_bias: Literal["zero", "spread"] = "zero"
 
     def __post_init__(self) -> None:
         whole("layers", self.layers, 1, "pass 1 or more")
@@ -74,6 +79,19 @@ class Architecture:
             'initial is "framework", "normal", "uniform" or "he"',
             repr(self.initial),
             "choose one of them",
+        )
+        require(
+            self.initial_bias in ("zero", "spread"),
+            'initial_bias is "zero" or "spread"',
+            repr(self.initial_bias),
+            "choose one of them",
+        )
+        drawn = self.initial_bias == "zero" or (self.bias and self.initial not in SCALELESS)
+        require(
+            drawn,
+            'initial_bias is of networks with biases, and of "normal", "uniform" and "he"',
+            f"bias={self.bias} with {self.initial!r}",
+            "leave it out",
         )
         if self.initial in SCALELESS:
             require(
@@ -163,8 +181,12 @@ class Architecture:
         weights, biases = [], []
         for n, m in pairwise(sizes):
             weights.append(law(rng, (m, n), n, scale))
-            like_weights = self.initial in SCALELESS
-            biases.append(law(rng, (m,), n, scale) if like_weights else np.zeros(m))
+            if self.initial in SCALELESS:
+                biases.append(law(rng, (m,), n, scale))
+            elif self.initial_bias == "spread":
+                biases.append(scale * framework(rng, (m,), n, scale))
+            else:
+                biases.append(np.zeros(m))
         return weights, biases
 
 

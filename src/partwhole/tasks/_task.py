@@ -170,6 +170,18 @@ class Task:
             f"{self.n_train} rows seen, {self.n_test} held out)"
         )
 
+    def one_hot(self) -> Float[np.ndarray, "n d"]:
+        """Return the inputs of a dense network: for each component a 1 at its value, side by side.
+
+        Examples
+        --------
+        >>> from partwhole.tasks import symbolic_addition
+        >>> symbolic_addition([-1, 1], [1]).one_hot()[1].tolist()
+        [1.0, 0.0, 0.0, 1.0]
+        """
+        columns = zip(self.n_values, self.components.T, strict=True)
+        return np.hstack([np.eye(n)[column] for n, column in columns])
+
     def to_frame(self) -> pd.DataFrame:
         """Return the task as a table: a column for each component, the targets and the split."""
         import pandas as pd

@@ -1,0 +1,173 @@
+"""Dimensions of layers: against whole passes, and what the choice of statistics means."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from inspect import unwrap
+
+import equinox as eqx
+import jax
+import numpy as np
+import pytest
+
+from partwhole import tasks
+from partwhole._checks import InputError
+from partwhole.measures import participation_ratio, shared_dimensions
+from partwhole.networks import activations, image_network
+from partwhole.networks.images.layers import BatchNorm, Pass, trained
+from partwhole.networks.layer_dimensions import layer_dimensions
+
+module = import_module("partwhole.networks.layer_dimensions")
+IMAGES = tasks.digit_images()[0][:40, :, :, None].astype(np.float32)
+
+
+def moved(network, seed=1):
+    """Return the network with other parameters and other running statistics."""
+    rng = np.random.default_rng(seed)
+
+    def move(leaf):
+        return leaf + 0.1 * np.abs(rng.normal(size=leaf.shape)).astype(np.float32)
+
+    return jax.tree.map(lambda leaf: move(leaf) if eqx.is_inexact_array(leaf) else leaf, network)
+
+
+BEFORE = moved(image_network("resnet-small", (8, 8, 1), outputs=4, seed=0), seed=0)
+AFTER = moved(BEFORE)
+
+
+def counted(before, after, center=False):
+    """Return participation ratios before and after and shared dimensions, layer by layer."""
+    rows = []
+    for a, b in zip(before, after, strict=True):
+        a, b = (np.asarray(each).reshape(len(each), -1) for each in (a, b))
+        rows.append((
+            participation_ratio(a, center=center), participation_ratio(b, center=center),
+            shared_dimensions(a, b, center=center).value,
+        ))  # fmt: skip
+    return np.array(rows)
+
+
+@pytest.mark.parametrize("center", [False, True])
+@pytest.mark.parametrize("at_once", [7, 256])
+def test_in_inference_as_whole_passes(center, at_once, monkeypatch):
+    monkeypatch.setattr(module, "AT_ONCE", at_once)
+    found = layer_dimensions(BEFORE, AFTER, IMAGES, center=center)
+    expected = counted(activations(BEFORE, IMAGES), activations(AFTER, IMAGES), center)
+    assert found.layers == BEFORE.names
+    table = np.column_stack([found.before, found.after, found.shared])
+    # Rounding of single precision, in layers computed in one program or in many.
+    np.testing.assert_allclose(table, expected, rtol=1e-4)
+    assert np.all(found.shared <= np.sqrt(found.before * found.after) * (1 + 1e-12))
+
+
+def test_in_batches_as_a_pass_in_training():
+    found = layer_dimensions(BEFORE, AFTER, IMAGES, statistics="batch")
+    passes = [each._pass(IMAGES, Pass(jax.random.key(0))) for each in (BEFORE, AFTER)]
+    expected = counted(*passes)
+    table = np.column_stack([found.before, found.after, found.shared])
+    np.testing.assert_allclose(table, expected, rtol=1e-4)
+    usual = layer_dimensions(BEFORE, AFTER, IMAGES)
+    assert np.abs(usual.before - found.before).max() > 0.1
+
+
+def test_batch_statistics_are_those_that_running_ones_come_to():
+    # Normalised by the statistics of these very images, inference is the pass in training.
+    network, at = BEFORE, Pass(jax.random.key(0))
+    network._pass(IMAGES, at)
+
+    def settled(node):
+        if not isinstance(node, BatchNorm):
+            return node
+        mean, variance = at.seen[node.place]
+        return BatchNorm(node.scale, node.shift, mean, variance, node.place)
+
+    fixed = jax.tree.map(settled, network, is_leaf=lambda node: isinstance(node, BatchNorm))
+    inferred = layer_dimensions(fixed, fixed, IMAGES).before
+    batch = layer_dimensions(network, network, IMAGES, statistics="batch").before
+    # Running variances are without bias: 1/159 and less of them, for 40 images of 2 x 2 places.
+    np.testing.assert_allclose(inferred, batch, rtol=0.01)
+
+
+def test_rescaling_changes_nothing_ahead_of_batch_normalisation():
+    kept, rest = eqx.partition(BEFORE, trained(BEFORE))
+    scaled = eqx.combine(jax.tree.map(lambda leaf: 0.25 * leaf, kept), rest)
+    layers = ["stem", "norm", "relu"]
+    by_batch = layer_dimensions(BEFORE, scaled, IMAGES, layers=layers, statistics="batch")
+    # EPSILON beside the variance is felt in the fifth digit of weak channels.
+    np.testing.assert_allclose(by_batch.before, by_batch.after, rtol=1e-2)
+    running = layer_dimensions(BEFORE, scaled, IMAGES, layers=layers)
+    assert np.abs(running.before[1:] / running.after[1:] - 1).max() > 0.1
+    assert running.before[0] == pytest.approx(running.after[0], rel=1e-5)
+
+
+def test_dropout_is_off_and_without_batch_normalisation_there_is_no_choice():
+    before = image_network("vit-small", (8, 8, 1), outputs=4, seed=0)
+    after = moved(before)
+    either = [
+        layer_dimensions(before, after, IMAGES, statistics=each) for each in ("inference", "batch")
+    ]
+    for name in ("before", "after", "shared"):
+        np.testing.assert_allclose(*(getattr(each, name) for each in either), rtol=1e-5)
+    expected = counted(activations(before, IMAGES), activations(after, IMAGES))
+    np.testing.assert_allclose(either[0].shared, expected[:, 2], rtol=1e-4)
+
+
+def test_layers_in_the_order_asked_for_and_composites():
+    images, labels = tasks.digit_images()
+    task = tasks.symbolic_addition(range(-1, 2), [0])
+    shown = tasks.compose_images(task, images, labels, distance=0, combine="sum", seed=0).training(
+        4
+    )
+    found = layer_dimensions(BEFORE, AFTER, shown, layers=("out", "stem"))
+    whole = layer_dimensions(BEFORE, AFTER, np.asarray(shown[:], np.float32))
+    np.testing.assert_array_equal(found.shared, whole.shared[[-1, 0]])
+    frame = found.to_frame()
+    assert frame.columns.tolist() == ["layer", "before", "after", "shared"]
+    assert frame.layer.tolist() == ["out", "stem"]
+    np.testing.assert_array_equal(frame.after, found.after)
+
+
+def silent():
+    return eqx.tree_at(lambda net: net.parts[0].kernel, BEFORE, np.zeros((3, 3, 1, 16), np.float32))
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        (
+            {"after": image_network("resnet-small", (8, 8, 1), outputs=3, seed=0)},
+            "before and after are one network at two times; got networks of different layers or "
+            "sizes; pass a network and what training made of it",
+        ),
+        (
+            {"layers": ["stem", "relu 4"]},
+            "a layer of this network is one of stem, norm, relu, stage 1, block 1, stage 2, block "
+            "1, mean, flat, out; got 'relu 4'; choose from them",
+        ),
+        (
+            {"layers": []},
+            "a layer of this network is one of stem, norm, relu, stage 1, block 1, stage 2, block "
+            "1, mean, flat, out; got none; choose from them",
+        ),
+        (
+            {"images": IMAGES[:, 1:]},
+            "images for this network have height, width and channels (8, 8, 1); got (7, 8, 1); "
+            "draw a network for their shape",
+        ),
+        (
+            {"statistics": "running"},
+            'statistics are "inference" or "batch"; got \'running\'; choose one of them',
+        ),
+        ({"center": "no"}, "center is True or False; got 'no'; choose one of them"),
+        (
+            {"after": silent()},
+            "in layer 'stem', before (a) and after (b), features are not all zero; got b of shape "
+            "(40, 1024) without another number; look whether the layer's units are all silent",
+        ),
+    ],
+)
+def test_errors_say_rule_got_remedy(change, sentence):
+    given = {"before": BEFORE, "after": AFTER, "images": IMAGES} | change
+    with pytest.raises(InputError) as caught:
+        unwrap(layer_dimensions)(**given)
+    assert str(caught.value) == sentence
