@@ -9,6 +9,8 @@ from partwhole.tasks.context import context_dependence as context_dependence
 from partwhole.tasks.context import context_substitution as context_substitution
 from partwhole.tasks.context import stimulus_composition as stimulus_composition
 from partwhole.tasks.images.cifar import cifar_images as cifar_images
+from partwhole.tasks.images.class_split import ClassSplit as ClassSplit
+from partwhole.tasks.images.class_split import split_classes as split_classes
 from partwhole.tasks.images.composing import ComposedImages as ComposedImages
 from partwhole.tasks.images.composing import class_assignment as class_assignment
 from partwhole.tasks.images.composing import compose_images as compose_images
@@ -33,6 +35,7 @@ from partwhole.tasks.toys import invariance as invariance
 from partwhole.tasks.toys import partial_exposure as partial_exposure
 
 __all__ = [
+    "ClassSplit",
     "Combinations",
     "ComposedImages",
     "Composites",
@@ -60,6 +63,7 @@ __all__ = [
     "mnist_images",
     "partial_exposure",
     "relu_products",
+    "split_classes",
     "stimulus_composition",
     "symbolic_addition",
     "transitive_equivalence",

@@ -1,6 +1,8 @@
 """Training many small networks at once, and what became of them."""
 
 from partwhole.training._learning_record import TrainingOutcome as TrainingOutcome
+from partwhole.training._rate_search import LearningRateSearch as LearningRateSearch
+from partwhole.training._rate_search import RateOutcome as RateOutcome
 from partwhole.training.beside_theory import BesideTheory as BesideTheory
 from partwhole.training.beside_theory import beside_theory as beside_theory
 from partwhole.training.dense import train_dense as train_dense
@@ -20,8 +22,13 @@ from partwhole.training.images.image_run import ImageRun as ImageRun
 from partwhole.training.images.image_run import Scores as Scores
 from partwhole.training.images.recipe import Recipe as Recipe
 from partwhole.training.images.train import train_images as train_images
+from partwhole.training.images.transfer import ClassScores as ClassScores
+from partwhole.training.images.transfer import TransferRun as TransferRun
+from partwhole.training.images.transfer import train_transfer as train_transfer
 from partwhole.training.kernel_regime import KernelRegime as KernelRegime
 from partwhole.training.kernel_regime import kernel_regime as kernel_regime
+from partwhole.training.learning_rate import dense_learning_rate as dense_learning_rate
+from partwhole.training.learning_rate import image_learning_rate as image_learning_rate
 from partwhole.training.margin_ascent import ascend_margin as ascend_margin
 from partwhole.training.protocol import Protocol as Protocol
 from partwhole.training.relu import train_relu as train_relu
@@ -38,6 +45,7 @@ from partwhole.training.stationarity import stationarity as stationarity
 
 __all__ = [
     "BesideTheory",
+    "ClassScores",
     "DenseRuns",
     "DiagonalRuns",
     "GatedOutcome",
@@ -46,8 +54,10 @@ __all__ = [
     "ImageOutcome",
     "ImageRun",
     "KernelRegime",
+    "LearningRateSearch",
     "ProbingRuns",
     "Protocol",
+    "RateOutcome",
     "ReLURuns",
     "ReachedLimit",
     "Recipe",
@@ -55,10 +65,13 @@ __all__ = [
     "Scores",
     "Stationarity",
     "TrainingOutcome",
+    "TransferRun",
     "ascend_margin",
     "beside_theory",
+    "dense_learning_rate",
     "distinct_limits",
     "for_finetuning",
+    "image_learning_rate",
     "kernel_regime",
     "normalised_flow",
     "relu_probing",
@@ -72,4 +85,5 @@ __all__ = [
     "train_multitask",
     "train_relu",
     "train_relu_multitask",
+    "train_transfer",
 ]

@@ -99,12 +99,12 @@ def descend(
     }
     rows, wanted = jnp.asarray(x), jnp.asarray(y)
     at = None if probes is None else jnp.asarray(probes)
-    state = _start(Layers.of(network), rows, wanted, **kind)
+    state = begin(Layers.of(network), rows, wanted, **kind)
     most = DIVERGED * max(float(state.loss), settings.scale)
     losses, answers = [], []
     for stop in stops:
         last = jnp.asarray(stop, jnp.int32)
-        state = _advance(state, rows, wanted, settings, most, last, **kind)
+        state = advance(state, rows, wanted, settings, most, last, **kind)
         losses.append(float(state.loss))
         if at is not None:
             answers.append(np.asarray(_answers(state.layers, at, network.nonlinearity)))
@@ -145,7 +145,7 @@ STATIC = ("loss", "optimizer", "momentum", "nonlinearity")
 
 
 @partial(jax.jit, static_argnames=STATIC)
-def _start(
+def begin(
     layers: Layers, rows: Array, wanted: Array, *, loss: str, optimizer: str,
     momentum: float, nonlinearity: str,
 ) -> State:  # fmt: skip
@@ -155,7 +155,7 @@ def _start(
 
 
 @partial(jax.jit, static_argnames=STATIC, donate_argnames="state")
-def _advance(
+def advance(
     state: State, rows: Array, wanted: Array, settings: Settings,
     most: Float[Array, ""] | float, stop: Int[Array, ""], *, loss: str, optimizer: str,
     momentum: float, nonlinearity: str,

@@ -27,7 +27,7 @@ def train_dense(
     max_steps: int,
     loss: Literal["squared", "logistic"] = "squared",
     optimizer: Literal["sgd", "adam"] = "sgd",
-    learning_rate: Real = 0.01,
+    learning_rate: Real | Float[np.ndarray, " _"] = 0.01,
     momentum: Real = 0.0,
     parametrisation: Literal["standard", "ntk"] = "standard",
     weight_decay: Real = 0.0,
@@ -54,7 +54,8 @@ def train_dense(
     loss : {"squared", "logistic"}, keyword-only, default "squared"
         :math:`|f - y|^2`, or :math:`\log(1 + e^{-y f})` for labels -1 and +1.
     optimizer : {"sgd", "adam"}, keyword-only, default "sgd"
-    learning_rate : float, keyword-only, default 0.01
+    learning_rate : float, or float array, shape (runs,); keyword-only, default 0.01
+        The same for all runs, or each run's own; see `dense_learning_rate`.
     momentum : float, keyword-only, default 0
         Of "sgd", from 0 to below 1.
     parametrisation : {"standard", "ntk"}, keyword-only, default "standard"
@@ -83,8 +84,9 @@ def train_dense(
     Raises
     ------
     InputError
-        For arrays or networks that don't fit together or aren't finite, labels other than -1 and
-        +1 for the logistic loss, and options that don't exist.
+        For arrays or networks that don't fit together or aren't finite, learning rates that aren't
+        positive or not one for each run, labels other than -1 and +1 for the logistic loss, and
+        options that don't exist.
 
     Notes
     -----
@@ -103,8 +105,9 @@ def train_dense(
     >>> runs.outcomes[0].name, runs.answers[:, -1, :, 0].round(1).tolist()
     ('REACHED_THRESHOLD', [[1.0, -1.0], [1.0, -1.0], [1.0, -1.0]])
     """
+    same = 1.0 if isinstance(learning_rate, np.ndarray) else learning_rate
     options = Options(
-        max_steps, learning_rate, threshold, "all", weight_decay, restarts, precision, progress
+        max_steps, same, threshold, "all", weight_decay, restarts, precision, progress
     )
     for name, given, known in (
         ("loss", loss, ("squared", "logistic")),
@@ -122,7 +125,7 @@ def train_dense(
     x, y, at = _samples(inputs, targets, initial, loss, probes)
     runs, kept = initial.weights[0].shape[0], recorded(record, max_steps)
     dtype = np.dtype(precision)
-    rates = np.full(runs, float(learning_rate))
+    rates = _rates(learning_rate, runs)
 
     def one(run: int) -> Trace:
         wanted = y[min(run, len(y) - 1)]
@@ -131,7 +134,7 @@ def train_dense(
             network: MLP = jax.tree.map(lambda w: jnp.array(w[run], dtype), initial)
             settings = Settings(
                 rates[run], float(weight_decay), float(threshold), scale,
-                _shares(network, parametrisation),
+                rate_shares(network, parametrisation),
             )  # fmt: skip
             return descend(
                 network, x[min(run, len(x) - 1)].astype(dtype), wanted.astype(dtype), settings,
@@ -163,7 +166,21 @@ def train_dense(
     )
 
 
-def _shares(network: MLP, parametrisation: str) -> Layers:
+def _rates(given: Real | np.ndarray, runs: int) -> Float[np.ndarray, " runs"]:
+    """Return a learning rate for each run, which may be changed."""
+    if not isinstance(given, np.ndarray):
+        return np.full(runs, float(given))
+    right = given.shape == (runs,)
+    require(
+        right and bool(np.all(np.isfinite(given) & (given > 0))),
+        f"learning rates are one positive number, or one for each of {runs} runs",
+        f"numbers from {given.min():g} to {given.max():g}" if right else f"shape {given.shape}",
+        "pass 0.1, say, or an array of as many as there are runs",
+    )
+    return given.astype(float)
+
+
+def rate_shares(network: MLP, parametrisation: str) -> Layers:
     """Return the share of the learning rate that each layer's weights and biases have."""
     fan_in = [weight.shape[-1] for weight in network.weights]
     ntk = parametrisation == "ntk"

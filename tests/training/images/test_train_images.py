@@ -98,7 +98,7 @@ def test_batches_as_in_numpy():
     x, y = problem(11)
     recipe = Recipe(loss="squared", optimizer="sgd", learning_rate=0.05, epochs=3, batch=4)
     run = train_images(linear(), x, recipe, targets=y, seed=5)
-    loop = module._Loop(linear(), *Samples.of(x), y.astype(np.float32), recipe, 5)
+    loop = module.Loop(linear(), *Samples.of(x), y.astype(np.float32), recipe, 5)
     w = np.append(np.asarray(linear().parts[1].weight), 0.1)
     rows = np.column_stack([x.reshape(11, -1), np.ones(11)])
     losses = []
@@ -316,7 +316,7 @@ def test_no_convolution_runs_inside_a_loop():
         samples, layout = Samples.of(images)
         layout = layout._replace(crop=1, flip=True)
         goal = images.targets.astype(np.float32)
-        loop = module._Loop(network, samples, layout, goal, recipe, 0)
+        loop = module.Loop(network, samples, layout, goal, recipe, 0)
 
         def step(state, loop=loop, layout=layout, recipe=recipe):
             return module.take_step(

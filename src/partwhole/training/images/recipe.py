@@ -48,7 +48,8 @@ class Recipe:
     Notes
     -----
     Lippl & Stachenfeld (ICLR 2025) train the ConvNet by `Recipe.published("convnet", loss)` and so
-    on; pictures of CIFAR move by 4 pixels and are mirrored.
+    on; pictures of CIFAR move by 4 pixels and are mirrored. Those of Lippl & Lindsey (NeurIPS 2024)
+    are `Recipe.published_transfer("resnet-18")` and so on; see `train_transfer`.
 
     Examples
     --------
@@ -136,6 +137,39 @@ class Recipe:
         if network == "resnet":
             return cls(loss=loss, crop=4, flip=True)
         return cls(loss=loss, learning_rate=1e-4, epochs=200, crop=4, flip=True)
+
+    @classmethod
+    def published_transfer(cls, network: str) -> Recipe:
+        """Return how Lippl & Lindsey (NeurIPS 2024) train a network on classes of CIFAR-100.
+
+        Until the mean loss of an epoch is below 0.01, for at most 1000 epochs.
+
+        Parameters
+        ----------
+        network : {"resnet-18", "vit-finetuning"}
+
+        Raises
+        ------
+        InputError
+            For another network.
+
+        Examples
+        --------
+        >>> recipe = Recipe.published_transfer("vit-finetuning")
+        >>> recipe.optimizer, recipe.learning_rate, recipe.weight_decay
+        ('adam', 0.001, 5e-05)
+        """
+        require(
+            network in ("resnet-18", "vit-finetuning"),
+            "a published recipe of transfer is that of resnet-18 or vit-finetuning",
+            repr(network),
+            "write your own",
+        )
+        if network == "resnet-18":
+            return cls(
+                loss="cross entropy", optimizer="sgd", momentum=0.9, epochs=1000, stop_loss=1e-2
+            )
+        return cls(loss="cross entropy", weight_decay=5e-5, epochs=1000, stop_loss=1e-2)
 
     def transformation(self) -> optax.GradientTransformation:
         """Return the optimizer."""

@@ -8,11 +8,11 @@ within the step, and losses are added up there until an epoch ends.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple, Protocol, cast, runtime_checkable
 
 import equinox as eqx
 import jax
@@ -30,7 +30,7 @@ from partwhole.training.images.assembly import Images, Layout, Samples, assemble
 from partwhole.training.images.checkpoints import fingerprint, load_checkpoint, save_checkpoint
 from partwhole.training.images.image_run import ImageOutcome, ImageRun, Scores
 from partwhole.training.images.recipe import Recipe
-from partwhole.training.losses import LOSSES
+from partwhole.training.losses import LOSSES, Loss
 
 ORDER = 107  # keeps the stream of the order apart from those of weights and samples
 READ_AT_ONCE = 512
@@ -40,13 +40,74 @@ Targets = Float[np.ndarray, "n *k"] | Int[np.ndarray, " n"]
 
 
 class State(NamedTuple):
-    """Hold what a step changes: parameters, running statistics, the optimizer, step and loss."""
+    """Hold what a step changes: parameters, running statistics, the optimizer, step and losses."""
 
     kept: ImageNetwork
     rest: ImageNetwork
     optimizer: optax.OptState
     step: Int[Array, ""]
-    total: Float[Array, ""]  # of the epoch so far
+    total: Float[Array, " tasks"]  # of the epoch so far
+
+
+class Judged(NamedTuple):
+    """Hold samples that a network is scored on."""
+
+    samples: Samples
+    layout: Layout
+    goal: np.ndarray
+    columns: slice | None = None  # of the outputs, those of the samples' own task
+
+
+@runtime_checkable
+class Course(Protocol):
+    """Say what an epoch of several tasks is made of; one task alone needs none."""
+
+    @property
+    def per_epoch(self) -> int:
+        """Return the number of steps."""
+        ...
+
+    @property
+    def batches(self) -> tuple[int, ...]:
+        """Return the number of batches of each task, over which its loss is averaged."""
+        ...
+
+    @property
+    def stopping(self) -> int:
+        """Return how many tasks, from the first, have a loss that ends training."""
+        ...
+
+    @property
+    def told(self) -> dict[str, Any]:
+        """Return what a checkpoint must agree with."""
+        ...
+
+    @property
+    def arrays(self) -> Any:
+        """Return the arrays that a checkpoint must agree with."""
+        ...
+
+    def order(self, epoch: int) -> Any:
+        """Return in which order samples are taken."""
+        ...
+
+    def step(self, state: State, order: Any, key: PRNGKeyArray, place: int) -> State:
+        """Take the step at a place of the epoch."""
+        ...
+
+
+def descend(
+    state: State,
+    loss: Callable[[ImageNetwork], tuple[Array, tuple[Array, ImageNetwork]]],
+    recipe: Recipe,
+) -> State:
+    """Take a step down a loss, which returns the losses of all tasks and new statistics too."""
+    (_, (losses, rest)), slopes = jax.value_and_grad(loss, has_aux=True)(state.kept)
+    made = recipe.transformation()
+    with jax.numpy_dtype_promotion("standard"):  # which optimizers count on
+        moves, optimizer = made.update(slopes, state.optimizer, cast(Any, state.kept))
+    kept = eqx.apply_updates(state.kept, moves)
+    return State(kept, rest, optimizer, state.step + 1, state.total + losses)
 
 
 @partial(jax.jit, static_argnames=("recipe", "layout", "batch"), donate_argnames="state")
@@ -67,16 +128,12 @@ def take_step(
     for_images, for_network = jax.random.split(jax.random.fold_in(key, state.step))
     images, wanted = assemble(samples, which, layout, for_images), targets[which]
 
-    def loss(kept: ImageNetwork) -> tuple[Array, ImageNetwork]:
+    def loss(kept: ImageNetwork) -> tuple[Array, tuple[Array, ImageNetwork]]:
         outputs, after = eqx.combine(kept, state.rest).in_training(images, for_network)
-        return LOSSES[recipe.loss](outputs, wanted), eqx.partition(after, trained(after))[1]
+        value = LOSSES[recipe.loss](outputs, wanted)
+        return value, (value[None], eqx.partition(after, trained(after))[1])
 
-    (value, rest), slopes = jax.value_and_grad(loss, has_aux=True)(state.kept)
-    made = recipe.transformation()
-    with jax.numpy_dtype_promotion("standard"):  # which optimizers count on
-        moves, optimizer = made.update(slopes, state.optimizer, cast(Any, state.kept))
-    kept = eqx.apply_updates(state.kept, moves)
-    return State(kept, rest, optimizer, state.step + 1, state.total + value)
+    return descend(state, loss, recipe)
 
 
 @partial(jax.jit, static_argnames=("layout",))
@@ -156,7 +213,7 @@ def train_images(
     >>> run.training_loss.shape, run.outputs["training"].shape
     ((2,), (50, 1))
     """
-    goal = _targets(images, targets, recipe, "targets")
+    goal = checked_targets(images, targets, recipe, "targets")
     shape = images.shape if isinstance(images, Composites) else images.shape[1:]
     require(
         tuple(shape) == network.shape,
@@ -168,36 +225,40 @@ def train_images(
         whole("every", every, 1, "leave it out to score at the end only")
     samples, layout = Samples.of(images)
     layout = layout._replace(crop=recipe.crop, flip=recipe.flip)
-    sets = {"training": (samples, layout, goal)}
+    sets = {"training": Judged(samples, layout, goal)}
     for name, given in (evaluate or {}).items():
         some, wanted = given if isinstance(given, tuple) else (given, None)
         theirs, laid = Samples.of(some, (images, samples))
-        sets[name] = theirs, laid, _targets(some, wanted, recipe, f"targets of {name}")
-    return _Loop(network, samples, layout, goal, recipe, seed).run(
+        sets[name] = Judged(
+            theirs, laid, checked_targets(some, wanted, recipe, f"targets of {name}")
+        )
+    return Loop(network, samples, layout, goal, recipe, seed).run(
         sets, every, None if checkpoint is None else Path(checkpoint), progress
     )
 
 
-class _Loop:
+class Loop:
     """Go through the epochs of one run."""
 
     def __init__(
         self, network: ImageNetwork, samples: Samples, layout: Layout, goal: np.ndarray,
-        recipe: Recipe, seed: int,
+        recipe: Recipe, seed: int, course: Course | None = None,
     ) -> None:  # fmt: skip
         self.recipe, self.seed, self.samples, self.layout = recipe, seed, samples, layout
         self.n, self.goal = len(goal), jnp.asarray(goal)
         self.batch = min(recipe.batch, self.n)
-        self.per_epoch = self.n // self.batch
+        self.course = course
+        self.per_epoch = self.n // self.batch if course is None else course.per_epoch
+        self.batches = (self.per_epoch,) if course is None else course.batches
         self.key = jax.random.key(seed)
         kept, rest = eqx.partition(network, trained(network))
         first = State(
             kept, rest, recipe.transformation().init(cast(Any, kept)), jnp.zeros((), jnp.int32),
-            jnp.zeros((), jnp.float32),
+            jnp.zeros(len(self.batches), jnp.float32),
         )  # fmt: skip
         # Steps give the memory of what they are given away; the network stays the caller's.
         self.state: State = jax.tree.map(lambda leaf: jnp.array(leaf, copy=True), first)
-        self.losses: list[float] = []
+        self.losses: list[list[float]] = []  # of each epoch those of all tasks
         self.marks: list[tuple[int, dict[str, dict[str, float]]]] = []
 
     @property
@@ -205,7 +266,7 @@ class _Loop:
         return eqx.combine(self.state.kept, self.state.rest)
 
     def run(
-        self, sets: dict[str, tuple[Samples, Layout, np.ndarray]], every: int | None,
+        self, sets: dict[str, Judged], every: int | None,
         checkpoint: Path | None, progress: bool,
     ) -> ImageRun:  # fmt: skip
         mark = self._mark() if checkpoint is not None else ""
@@ -217,10 +278,7 @@ class _Loop:
         with bar("Training", last, shown=progress) as advance:
             shown, order = 0, self._order(place // self.per_epoch)
             while place < last and not ended:
-                self.state = take_step(
-                    self.state, self.samples, self.goal, order, self.key,
-                    recipe=self.recipe, layout=self.layout, batch=self.batch,
-                )  # fmt: skip
+                self.state = self._step(order, place % self.per_epoch)
                 place += 1
                 if place % self.per_epoch == 0:
                     outcome = self._end_epoch()
@@ -243,56 +301,69 @@ class _Loop:
             network=self.network,
             recipe=self.recipe,
             seed=self.seed,
-            training_loss=np.array(self.losses),
+            training_loss=np.array(self.losses)[:, 0],
             recorded=np.array([epoch for epoch, _ in self.marks]),
             scores={name: self._scores(name) for name in sets},
             outputs=outputs,
             outcome=outcome,
         )
 
-    def _order(self, epoch: int) -> Int[Array, " m"]:
+    def _step(self, order: Any, place: int) -> State:
+        if self.course is not None:
+            return self.course.step(self.state, order, self.key, place)
+        return take_step(
+            self.state, self.samples, self.goal, order, self.key,
+            recipe=self.recipe, layout=self.layout, batch=self.batch,
+        )  # fmt: skip
+
+    def _order(self, epoch: int) -> Any:
+        if self.course is not None:
+            return self.course.order(epoch)
         rng = np.random.default_rng([self.seed, ORDER, epoch])
         order = rng.permutation(self.n)[: self.per_epoch * self.batch]
         return jnp.asarray(order.astype(np.int32))
 
     def _end_epoch(self) -> ImageOutcome:
-        """Note the loss of an epoch, and say whether training is over by it."""
-        mean = float(self.state.total) / self.per_epoch
-        self.losses.append(mean)
-        self.state = self.state._replace(total=jnp.zeros((), jnp.float32))
-        if not mean <= self.recipe.diverged_loss:
+        """Note the losses of an epoch, and say whether training is over by them."""
+        means = np.asarray(self.state.total, dtype=float) / self.batches
+        self.losses.append(means.tolist())
+        self.state = self.state._replace(total=jnp.zeros_like(self.state.total))
+        if not np.all(means <= self.recipe.diverged_loss):
             return ImageOutcome.DIVERGED
-        if self.recipe.stop_loss is not None and mean < self.recipe.stop_loss:
+        stopping = means if self.course is None else means[: self.course.stopping]
+        if self.recipe.stop_loss is not None and np.all(stopping < self.recipe.stop_loss):
             return ImageOutcome.REACHED_STOP_LOSS
         return ImageOutcome.RAN_ALL_EPOCHS
 
     def _note(self) -> str:
-        return f"loss {self.losses[-1]:.3g}" if self.losses else ""
+        last = self.losses[-1] if self.losses else []
+        return f"loss {' and '.join(f'{loss:.3g}' for loss in last)}" if last else ""
 
-    def _score(
-        self, sets: dict[str, tuple[Samples, Layout, np.ndarray]]
-    ) -> dict[str, Float[np.ndarray, "_ k"]]:
+    def _score(self, sets: dict[str, Judged]) -> dict[str, Float[np.ndarray, "_ k"]]:
         """Note how well each set is answered now, and return the answers."""
         network, outputs, found = self.network, {}, {}
-        for name, (samples, layout, goal) in sets.items():
+        for name, (samples, layout, goal, columns) in sets.items():
             outputs[name] = _answers(network, samples, layout)
-            found[name] = _judged(outputs[name], goal, self.recipe)
+            found[name] = _judged(outputs[name], goal, self.recipe, columns)
         self.marks.append((len(self.losses), found))
         return outputs
 
-    def _scores(self, name: str) -> Scores:
+    def path(self, name: str, key: str) -> Float[np.ndarray, " T"] | None:
+        """Return one score of a set of samples along training, if it is one of theirs."""
         held = [found[name] for _, found in self.marks]
+        return np.array([each[key] for each in held]) if key in held[0] else None
 
-        def path(key: str) -> Float[np.ndarray, " T"] | None:
-            return np.array([each[key] for each in held]) if key in held[0] else None
-
-        loss = path("loss")
+    def _scores(self, name: str) -> Scores:
+        loss = self.path(name, "loss")
         assert loss is not None
-        return Scores(loss, path("accuracy"), path("error"))
+        return Scores(loss, self.path(name, "accuracy"), self.path(name, "error"))
 
     def _mark(self) -> str:
         told = {"recipe": asdict(self.recipe), "seed": self.seed, "layout": self.layout}
-        return fingerprint(told, (self.state, self.samples, self.goal))
+        arrays = (self.state, self.samples, self.goal)
+        if self.course is None:
+            return fingerprint(told, arrays)
+        return fingerprint(told | self.course.told, (arrays, self.course.arrays))
 
     def _save(self, checkpoint: Path, mark: str) -> None:
         told: dict[str, Any] = {"mark": mark, "losses": self.losses, "marks": self.marks}
@@ -304,14 +375,26 @@ class _Loop:
         self.marks = [(epoch, found) for epoch, found in told["marks"]]
 
 
+@partial(jax.jit, static_argnames=("loss",))
+def _loss(outputs: Float[Array, "n k"], wanted: Array, *, loss: Loss) -> Float[Array, ""]:
+    return LOSSES[loss](outputs, wanted)
+
+
 def _judged(
-    outputs: Float[np.ndarray, "n k"], goal: np.ndarray, recipe: Recipe
+    outputs: Float[np.ndarray, "n k"],
+    goal: np.ndarray,
+    recipe: Recipe,
+    columns: slice | None = None,
 ) -> dict[str, float]:
     """Score outputs: the loss, and the share that is right or the error beside the variance."""
     with np.errstate(all="ignore"):  # of runs that diverged
-        loss = float(LOSSES[recipe.loss](jnp.asarray(outputs), jnp.asarray(goal)))
+        loss = float(_loss(jnp.asarray(outputs), jnp.asarray(goal), loss=recipe.loss))
         if recipe.loss == "cross entropy":
-            return {"loss": loss, "accuracy": float(np.mean(outputs.argmax(axis=1) == goal))}
+            found = {"loss": loss, "accuracy": float(np.mean(outputs.argmax(axis=1) == goal))}
+            if columns is not None:
+                best = outputs[:, columns].argmax(axis=1) + columns.start
+                found["task accuracy"] = float(np.mean(best == goal))
+            return found
         answers = outputs.astype(float)
         wanted = goal.reshape(answers.shape).astype(float)
         if np.all(np.abs(wanted) == 1.0):
@@ -321,7 +404,9 @@ def _judged(
         return {"loss": loss, "error": float(np.mean((answers - wanted) ** 2) / spread)}
 
 
-def _targets(images: Images, given: np.ndarray | None, recipe: Recipe, name: str) -> np.ndarray:
+def checked_targets(
+    images: Images, given: np.ndarray | None, recipe: Recipe, name: str
+) -> np.ndarray:
     """Return targets that are seen to fit the images and the loss."""
     if isinstance(images, Composites):
         require(

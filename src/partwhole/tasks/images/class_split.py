@@ -1,0 +1,242 @@
+"""Splitting the classes of images in a main task and an auxiliary one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from partwhole._checks import require, whole
+
+CLASSES, MAIN, TEST = 3, 4, 5  # keep what is drawn apart from one another
+Part = Literal["main", "test", "auxiliary"]
+
+
+def split_classes(
+    images: Float[np.ndarray, "k height width *channels"],
+    labels: Int[np.ndarray, " k"],
+    *,
+    n_main: int,
+    main_classes: int = 2,
+    n_test: int = 200,
+    test_images: Float[np.ndarray, "q *_"] | None = None,
+    test_labels: Int[np.ndarray, " q"] | None = None,
+    seed: int,
+) -> ClassSplit:
+    """Split classes at random in a main task, of which few images train, and an auxiliary one.
+
+    Parameters
+    ----------
+    images : float array, shape (k, height, width) or (k, height, width, channels)
+    labels : int array, shape (k,)
+        The class of each image; any whole numbers.
+    n_main : int, keyword-only
+        How many images of the main classes train, drawn without regard to their class.
+    main_classes : int, keyword-only, default 2
+        How many classes are the main task's; the others are the auxiliary one's.
+    n_test : int, keyword-only, default 200
+        How many images of the main classes test.
+    test_images, test_labels : arrays as images and labels, keyword-only, default None
+        Where test images are drawn from. None takes them from images, before those that train.
+    seed : int, keyword-only
+        Fixes the classes and all draws. With the same seed a smaller n_main is a subset of a
+        larger one, and the test images are the same.
+
+    Returns
+    -------
+    ClassSplit
+
+    Raises
+    ------
+    InputError
+        For labels that are not one whole number for each image, too few classes, and more images
+        asked for than there are.
+
+    Notes
+    -----
+    Lippl & Lindsey (NeurIPS 2024): CIFAR-100, two main classes with 10 to 1000 of their 1000
+    images, 98 auxiliary classes with all their 49,000, and the main classes' 200 images of the test
+    file. Grey levels there are from -1 to 1: pass ``2 * images - 1``.
+
+    Examples
+    --------
+    >>> from partwhole import tasks
+    >>> split = split_classes(*tasks.digit_images(), n_main=50, seed=0)
+    >>> split.classes.tolist(), [len(split.samples(part)[0]) for part in split.parts]
+    ([2, 7, 8, 3, 4, 9, 1, 6, 5, 0], [50, 200, 1441])
+    """
+    images, labels = _known("images", images, "labels", labels)
+    found = np.unique(labels)
+    whole("main_classes", main_classes, 2, "pass 2, say")
+    require(
+        main_classes < len(found),
+        "an auxiliary task has at least one class",
+        f"{len(found)} classes, {main_classes} of them the main task's",
+        "pass fewer main_classes, or images of more classes",
+    )
+    whole("n_main", n_main, 1, "pass 100, say")
+    whole("n_test", n_test, 1, "pass 200, say")
+    whole("seed", seed, 0, "pass a whole number")
+    require(
+        (test_images is None) == (test_labels is None),
+        "test images come with their labels",
+        "only one of test_images and test_labels",
+        "pass both, or neither",
+    )
+    order = np.random.default_rng([seed, CLASSES]).permutation(len(found))
+    column = np.argsort(order)[np.searchsorted(found, labels)]  # of the outputs, for each image
+    own = np.flatnonzero(column < main_classes)
+    drawn = np.random.default_rng([seed, MAIN]).permutation(own)
+    if test_images is None or test_labels is None:
+        _require_images(n_main + n_test, len(own), f"n_main={n_main} and n_test={n_test}")
+        tested, answers = images, column
+        test, main = drawn[:n_test], drawn[n_test : n_test + n_main]
+    else:
+        tested, others = _known("test_images", test_images, "test_labels", test_labels)
+        require(
+            tested.shape[1:] == images.shape[1:],
+            f"test images have the shape of the others, {images.shape[1:]}",
+            f"{tested.shape[1:]}",
+            "cut or pad them",
+        )
+        new = np.setdiff1d(others, found)
+        require(
+            len(new) == 0,
+            "test images are of the classes of the others",
+            f"class {new[0]}" if len(new) else "",
+            "leave those images out",
+        )
+        answers = np.argsort(order)[np.searchsorted(found, others)]
+        open_to = np.flatnonzero(answers < main_classes)
+        _require_images(n_main, len(own), f"n_main={n_main}")
+        _require_images(n_test, len(open_to), f"n_test={n_test}", "test images")
+        main = drawn[:n_main]
+        test = np.random.default_rng([seed, TEST]).permutation(open_to)[:n_test]
+    return ClassSplit(
+        images=images,
+        columns=column,
+        test_images=tested,
+        test_columns=answers,
+        classes=found[order],
+        main_classes=int(main_classes),
+        main=main,
+        test=test,
+        auxiliary=np.flatnonzero(column >= main_classes),
+    )
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ClassSplit:
+    """Hold images of two tasks, each class of which is a column of the outputs.
+
+    Made by `split_classes`. The pictures are held once, and which of them belong to a task as
+    indices.
+
+    Parameters
+    ----------
+    images : float array, shape (k, height, width, channels)
+    columns : int array, shape (k,)
+        The column of each image's class: the main task's come first.
+    test_images : float array, shape (q, height, width, channels)
+        The same array as images where test images are drawn from these.
+    test_columns : int array, shape (q,)
+    classes : int array, shape (outputs,)
+        Which class each column stands for.
+    main_classes : int
+        How many columns are the main task's.
+    main : int array, shape (n_main,)
+        Which of images train the main task.
+    test : int array, shape (n_test,)
+        Which of test_images test it.
+    auxiliary : int array, shape (m,)
+        Which of images are the auxiliary task's: all of its classes.
+    """
+
+    images: Float[np.ndarray, "k height width channels"]
+    columns: Int[np.ndarray, " k"]
+    test_images: Float[np.ndarray, "q height width channels"]
+    test_columns: Int[np.ndarray, " q"]
+    classes: Int[np.ndarray, " outputs"]
+    main_classes: int
+    main: Int[np.ndarray, " n_main"]
+    test: Int[np.ndarray, " n_test"]
+    auxiliary: Int[np.ndarray, " m"]
+
+    @property
+    def n_outputs(self) -> int:
+        """Return the number of columns, one for each class of both tasks."""
+        return len(self.classes)
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """Return the names of the sets of samples: "main", "test" and "auxiliary"."""
+        return get_args(Part)
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """Return height, width and channels of an image."""
+        _, height, width, channels = self.images.shape
+        return height, width, channels
+
+    def samples(
+        self, part: Part
+    ) -> tuple[Float[np.ndarray, "n height width channels"], Int[np.ndarray, " n"]]:
+        """Return a copy of the images of a set of samples, and the column of each.
+
+        Parameters
+        ----------
+        part : {"main", "test", "auxiliary"}
+
+        Raises
+        ------
+        InputError
+            For another name.
+        """
+        images, columns, which = self.source(part)
+        return images[which], columns[which]
+
+    def source(
+        self, part: Part
+    ) -> tuple[
+        Float[np.ndarray, "k height width channels"], Int[np.ndarray, " k"], Int[np.ndarray, " n"]
+    ]:
+        """Return what a set of samples is taken from, the columns there, and which it takes."""
+        require(
+            part in self.parts,
+            f"a set of samples is one of {', '.join(map(repr, self.parts))}",
+            repr(part),
+            "choose one of them",
+        )
+        if part == "test":
+            return self.test_images, self.test_columns, self.test
+        return self.images, self.columns, self.main if part == "main" else self.auxiliary
+
+
+def _known(
+    name: str, images: np.ndarray, labels_name: str, labels: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return images with channels, and their labels, once they are seen to be such."""
+    require(
+        images.ndim in (3, 4) and np.issubdtype(images.dtype, np.floating) and len(images) > 0,
+        f"{name} are floating-point, of shape (k, height, width) or (k, height, width, channels)",
+        f"shape {images.shape} of {images.dtype}",
+        "divide grey levels by their largest, say",
+    )
+    require(
+        labels.shape == (len(images),) and np.issubdtype(labels.dtype, np.integer),
+        f"{labels_name} are a whole number for each image",
+        f"shape {labels.shape} of {labels.dtype} for {len(images)} images",
+        "number the classes",
+    )
+    return (images if images.ndim == 4 else images[..., None]), labels
+
+
+def _require_images(asked: int, there: int, told: str, what: str = "images") -> None:
+    require(
+        asked <= there,
+        f"the main classes have as many {what} as are asked for",
+        f"{there} for {told}",
+        "ask for fewer, or pass more images",
+    )

@@ -1,0 +1,276 @@
+"""Search for a learning rate: what it finds, and by which rule, whatever the network.
+
+One run in which the rate grows remembers its past: what grows at a rate has been brought to nothing
+by all the smaller ones. On a quadratic, with a hundred steps over seven decades, a direction that
+diverges has regained what it had at the start only at six times the rate at which it begins to. So
+what such a run suggests is tried from the start.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+
+from partwhole._checks import is_finite, require, whole
+from partwhole._types import Real
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+DIVERGED = 4.0  # in units of the least loss so far, or in a trial of the untrained network's
+LEAST_FALL = 1e-4  # of the loss, below which single precision makes falls of its own
+MARGIN = 2.0  # between the rate that is tried and the one that is suggested
+HALVINGS = 12
+
+# From one rate for each step to the loss before each step and after the last.
+Walk = Callable[[Float[np.ndarray, " S"]], Float[np.ndarray, " losses"]]
+
+
+class RateOutcome(Enum):
+    """Say what a search for a learning rate found; the value says what to do about it."""
+
+    FOUND = "found a learning rate"
+    AT_LOWEST = (
+        "found the steepest fall at the lowest rate; lower `lowest`, since better ones may lie "
+        "below"
+    )
+    NEVER_DIVERGED = (
+        "found a learning rate, but the loss did not grow up to the highest; raise `highest` to "
+        "see whether larger ones are better"
+    )
+    NEVER_FELL = (
+        "found no rate that makes the loss fall; lower `lowest` if it grew at once, raise "
+        "`highest` if it stayed as it was, or see whether the network has learned already"
+    )
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class LearningRateSearch:
+    r"""Hold learning rates that a range test suggests, one for each network.
+
+    With losses :math:`\ell_t` before the first step (t = 0) and after step t of rate
+    :math:`r_t`, and those :math:`\ell^0_t` of the untrained network on the same batches with the
+    same noise,
+
+    .. math::
+
+        L_t = \frac{\sum_{u \le t} \beta^{t-u} \ell_u}{\sum_{u \le t} \beta^{t-u} \ell^0_u},
+        \qquad M_t = \min_{u \le t} L_u,
+        \qquad
+        r^* = \arg\max_{r_t,\ t < T} \frac{M_{t-1} - M_t}{\log r_t - \log r_{t-1}} ,
+
+    where T is the first t with :math:`L_t > 4 M_t`. The suggestion is the first of
+    :math:`r, r/2, r/4, \dots` with :math:`r = \min(r^*, \text{at most})` at twice which L, in as
+    many steps from the start, is never above 4 and ends below 1.
+
+    Parameters
+    ----------
+    rates : float array, shape (S,)
+        From the lowest to the highest, equally far apart in logarithm.
+    raw_losses : float array, shape (runs, S)
+        After the step at each rate, on the batch that comes next.
+    untrained_losses : float array, shape (runs, S)
+        Of the untrained network on the same batches.
+    losses : float array, shape (runs, S)
+        L, smoothed: 1 where nothing is learned yet.
+    steepest : float array, shape (runs,)
+        r*, before it is tried; NaN where the loss never fell.
+    suggestions : float array, shape (runs,)
+        NaN where no rate made the loss fall.
+    outcomes : tuple of RateOutcome
+        What was found for each network.
+
+    Notes
+    -----
+    The range test is that of Smith (WACV 2017). The division by the untrained network's losses
+    and the trials at twice the rate are added here: the first so that hard batches are no rise,
+    the second since the test alone suggests rates at which training diverges, wherever the largest
+    curvature has a small share in the loss. Gradient descent on a quadratic of largest curvature
+    c diverges above 2 / c, and at twice that within few steps. Where the loss swings, as under
+    "adam", its return is no fall: hence M.
+
+    The steepest fall is that of the greater part of the loss. Where that is an offset of the
+    outputs, learned long before all else, larger rates than the suggestion learn faster.
+    """
+
+    rates: Float[np.ndarray, " S"]
+    raw_losses: Float[np.ndarray, "runs S"]
+    untrained_losses: Float[np.ndarray, "runs S"]
+    losses: Float[np.ndarray, "runs S"]
+    steepest: Float[np.ndarray, " runs"]
+    suggestions: Float[np.ndarray, " runs"]
+    outcomes: tuple[RateOutcome, ...]
+
+    @property
+    def suggestion(self) -> float:
+        """Return the rate for the only network there is.
+
+        Raises
+        ------
+        InputError
+            For a search over several networks, or where no rate made the loss fall.
+        """
+        require(
+            len(self.suggestions) == 1,
+            "one suggestion is that of a search for one network",
+            f"{len(self.suggestions)} networks",
+            "read suggestions, which has one for each",
+        )
+        require(
+            self.outcomes[0] is not RateOutcome.NEVER_FELL,
+            "a suggestion is a rate that makes the loss fall",
+            "none",
+            "lower `lowest` or raise `highest`, as messages and losses tell",
+        )
+        return float(self.suggestions[0])
+
+    @property
+    def messages(self) -> tuple[str, ...]:
+        """Return a sentence on each network: what was found, and what to do about it."""
+        return tuple(
+            f"run {run} {outcome.value} (suggestion {rate:.3g}, steepest fall at {top:.3g}, rates "
+            f"from {self.rates[0]:.3g} to {self.rates[-1]:.3g})"
+            for run, (outcome, rate, top) in enumerate(
+                zip(self.outcomes, self.suggestions, self.steepest, strict=True)
+            )
+        )
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a row for each network and rate.
+
+        Returns
+        -------
+        pandas.DataFrame
+            With the columns run, learning_rate, raw_loss, untrained_loss, loss, suggestion (of
+            the run) and outcome.
+        """
+        import pandas as pd
+
+        runs, steps = self.losses.shape
+        return pd.DataFrame(
+            {
+                "run": np.repeat(np.arange(runs), steps),
+                "learning_rate": np.tile(self.rates, runs),
+                "raw_loss": self.raw_losses.reshape(-1),
+                "untrained_loss": self.untrained_losses.reshape(-1),
+                "loss": self.losses.reshape(-1),
+                "suggestion": np.repeat(self.suggestions, steps),
+                "outcome": np.repeat([each.name.lower() for each in self.outcomes], steps),
+            }
+        )
+
+
+class Found(NamedTuple):
+    """Hold what was found for one network."""
+
+    raw: Float[np.ndarray, " S"]
+    untrained: Float[np.ndarray, " S"]
+    losses: Float[np.ndarray, " S"]
+    steepest: float
+    suggestion: float
+    outcome: RateOutcome
+
+
+def gathered(rates: Float[np.ndarray, " S"], found: list[Found]) -> LearningRateSearch:
+    """Return what was found for some networks as one result."""
+    return LearningRateSearch(
+        rates=rates,
+        raw_losses=np.stack([each.raw for each in found]),
+        untrained_losses=np.stack([each.untrained for each in found]),
+        losses=np.stack([each.losses for each in found]),
+        steepest=np.array([each.steepest for each in found]),
+        suggestions=np.array([each.suggestion for each in found]),
+        outcomes=tuple(each.outcome for each in found),
+    )
+
+
+def grid(lowest: Real, highest: Real, steps: int, at_most: Real | None) -> Float[np.ndarray, " S"]:
+    """Return the rates of a search, once they are seen to be some."""
+    require(
+        is_finite(lowest) and is_finite(highest) and 0 < lowest < highest,
+        "lowest and highest are positive numbers, the lower one first",
+        f"{lowest!r} and {highest!r}",
+        "pass 1e-6 and 1, say",
+    )
+    require(
+        at_most is None or (is_finite(at_most) and at_most > 0),
+        "at_most is a positive number",
+        repr(at_most),
+        "leave it out for no bound",
+    )
+    whole("steps", steps, 10, "pass 100, say")
+    return np.geomspace(float(lowest), float(highest), int(steps))
+
+
+def search(
+    walk: Walk, rates: Float[np.ndarray, " S"], at_most: Real | None, smoothing: Real
+) -> Found:
+    """Search for the rate of one network, by walks that all begin at its start.
+
+    Parameters
+    ----------
+    walk : function
+        Takes a rate for each step; gives the loss before each step and after the last.
+    rates : float array, shape (S,)
+    at_most : float or None
+    smoothing : float
+        Beta.
+    """
+    steps = len(rates)
+    untrained, raw = walk(np.zeros(steps)), walk(rates)
+    losses = _relative(raw, untrained, float(smoothing))
+    place, diverged = _steepest(losses)
+    top, suggestion = float("nan"), float("nan")
+    outcome = RateOutcome.NEVER_FELL
+    if place is not None:
+        top = float(rates[place])
+        rate = top if at_most is None else min(top, float(at_most))
+        for _ in range(HALVINGS + 1):
+            tried = walk(np.full(steps, MARGIN * rate))
+            if _learns(_relative(tried, untrained, float(smoothing))):
+                suggestion = rate
+                outcome = _outcome(place, diverged, rate == at_most)
+                break
+            rate /= 2.0
+    return Found(raw[1:], untrained[1:], losses[1:], top, suggestion, outcome)
+
+
+def _relative(
+    raw: Float[np.ndarray, " losses"], untrained: Float[np.ndarray, " losses"], smoothing: float
+) -> Float[np.ndarray, " losses"]:
+    """Return smoothed losses as shares of the untrained network's; NaN where that has none."""
+    found, above, below = [], 0.0, 0.0
+    for loss, start in zip(raw.tolist(), untrained.tolist(), strict=True):
+        above, below = smoothing * above + loss, smoothing * below + start
+        found.append(above / below if below > 0.0 else float("nan"))
+    return np.array(found)
+
+
+def _steepest(losses: Float[np.ndarray, " losses"]) -> tuple[int | None, bool]:
+    """Return the step at which the loss falls most steeply, if any, and whether it diverges."""
+    least = np.minimum.accumulate(losses)
+    within = losses <= DIVERGED * least  # False for what is no number
+    end = len(losses) if within.all() else int(np.argmin(within))
+    diverged = end < len(losses)
+    if end < 2 or 1.0 - least[end - 1] < LEAST_FALL:
+        return None, diverged
+    # Rates lie equally far apart in logarithm.
+    return int(np.argmax(-np.diff(least[:end]))), diverged
+
+
+def _learns(losses: Float[np.ndarray, " losses"]) -> bool:
+    """Return whether a trial lowers the loss and does not go astray on the way."""
+    return bool(np.all(losses <= DIVERGED) and losses[-1] < 1.0)
+
+
+def _outcome(place: int, diverged: bool, capped: bool) -> RateOutcome:
+    if capped:
+        return RateOutcome.FOUND
+    if place == 0:
+        return RateOutcome.AT_LOWEST
+    return RateOutcome.FOUND if diverged else RateOutcome.NEVER_DIVERGED

@@ -1,0 +1,185 @@
+"""Epochs of two tasks of classes: both in every step, or one after the other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Int, PRNGKeyArray
+
+from partwhole.networks import ImageNetwork
+from partwhole.networks.images.layers import trained
+from partwhole.training.images.assembly import Layout, Samples, assemble
+from partwhole.training.images.recipe import Recipe
+from partwhole.training.images.train import ORDER, State, descend
+from partwhole.training.losses import LOSSES
+
+BESIDE = 108  # keeps the order of the second task's samples apart from that of the first
+
+
+class Half(NamedTuple):
+    """Hold the samples of one of two tasks, and the class of each."""
+
+    samples: Samples
+    goal: Int[Array, " n"]
+
+
+class Stretch(NamedTuple):
+    """Say what steps are made of, from some place of an epoch on."""
+
+    tasks: tuple[int, ...]
+    sizes: tuple[int, ...]  # of their batches
+    weights: tuple[float, ...]  # of their losses
+    start: int
+
+
+@partial(
+    jax.jit,
+    static_argnames=("stretch", "per_epoch", "recipe", "layout"),
+    donate_argnames="state",
+)
+def take_joint_step(
+    state: State,
+    halves: tuple[Half, Half],
+    orders: tuple[Int[Array, " l"], Int[Array, " m"]],
+    key: PRNGKeyArray,
+    *,
+    stretch: Stretch,
+    per_epoch: int,
+    recipe: Recipe,
+    layout: Layout,
+) -> State:
+    """Take one step on the batches whose turn it is, passed through the network as one.
+
+    Batch normalisation then sees in training the mixture that its running statistics are of.
+    """
+    turn = state.step % per_epoch - stretch.start
+    for_images, for_network = jax.random.split(jax.random.fold_in(key, state.step))
+    images, wanted = [], []
+    for task, size in zip(stretch.tasks, stretch.sizes, strict=True):
+        which = jax.lax.dynamic_slice(orders[task], (turn * size,), (size,))
+        samples, goal = halves[task]
+        images.append(assemble(samples, which, layout, jax.random.fold_in(for_images, task)))
+        wanted.append(goal[which])
+    seen = jnp.concatenate(images)
+    cuts = np.cumsum(stretch.sizes)[:-1]
+
+    def loss(kept: ImageNetwork) -> tuple[Array, tuple[Array, ImageNetwork]]:
+        outputs, after = eqx.combine(kept, state.rest).in_training(seen, for_network)
+        answers = jnp.split(outputs, cuts)
+        each = jnp.stack([
+            LOSSES[recipe.loss](*pair) for pair in zip(answers, wanted, strict=True)
+        ])  # fmt: skip
+        value = jnp.sum(jnp.asarray(stretch.weights, each.dtype) * each)
+        losses = jnp.zeros_like(state.total).at[jnp.asarray(stretch.tasks)].set(each)
+        return value, (losses, eqx.partition(after, trained(after))[1])
+
+    return descend(state, loss, recipe)
+
+
+@dataclass(frozen=True, eq=False)
+class TwoTasks:
+    """Say what an epoch of a main and an auxiliary task is made of.
+
+    Parameters
+    ----------
+    halves : tuple of two Half
+        The main task and the auxiliary one.
+    recipe : Recipe
+    layout : Layout
+    seed : int
+    weight : float, default None
+        Of the auxiliary loss. None is that of Lippl & Lindsey (NeurIPS 2024): batches of the main
+        task over batches of the auxiliary one, as fractions.
+    together : bool
+        Whether every step takes a batch of each, an epoch being as long as the longer of the two
+        and the other starting over in a new order; or all batches of the main task come first, then
+        all of the auxiliary one. Only in the former does training end by both losses.
+    """
+
+    halves: tuple[Half, Half]
+    recipe: Recipe
+    layout: Layout
+    seed: int
+    weight: float | None
+    together: bool
+
+    @cached_property
+    def sizes(self) -> tuple[int, ...]:
+        """Return the number of samples in a batch of either task."""
+        return tuple(min(self.recipe.batch, len(half.goal)) for half in self.halves)
+
+    @property
+    def batches(self) -> tuple[int, ...]:
+        """Return how many batches of either task an epoch takes."""
+        once = tuple(
+            len(half.goal) // size for half, size in zip(self.halves, self.sizes, strict=True)
+        )
+        return (max(once),) * 2 if self.together else once
+
+    @property
+    def per_epoch(self) -> int:
+        """Return the number of steps of an epoch."""
+        return self.batches[0] if self.together else sum(self.batches)
+
+    @property
+    def stopping(self) -> int:
+        """Return how many tasks, from the first, have a loss that ends training."""
+        return 2 if self.together else 1
+
+    @cached_property
+    def auxiliary_weight(self) -> float:
+        """Return what the auxiliary loss is multiplied by."""
+        if self.weight is not None:
+            return float(self.weight)
+        main, auxiliary = (
+            len(half.goal) / size for half, size in zip(self.halves, self.sizes, strict=True)
+        )
+        return main / auxiliary
+
+    @cached_property
+    def stretches(self) -> tuple[Stretch, ...]:
+        """Return what an epoch is made of, from the first step to the last."""
+        weights = (1.0, self.auxiliary_weight)
+        if self.together:
+            return (Stretch((0, 1), self.sizes, weights, 0),)
+        starts = (0, self.batches[0])
+        return tuple(
+            Stretch((task,), (self.sizes[task],), (weights[task],), starts[task]) for task in (0, 1)
+        )
+
+    @property
+    def told(self) -> dict[str, Any]:
+        """Return what a checkpoint must agree with."""
+        return {"together": self.together, "auxiliary weight": self.auxiliary_weight}
+
+    @property
+    def arrays(self) -> tuple[Half, Half]:
+        """Return the arrays that a checkpoint must agree with."""
+        return self.halves
+
+    def order(self, epoch: int) -> tuple[Int[Array, " l"], Int[Array, " m"]]:
+        """Return in which order the samples of either task are taken."""
+        first, second = (self._turns(task, epoch) for task in (0, 1))
+        return first, second
+
+    def step(self, state: State, order: Any, key: PRNGKeyArray, place: int) -> State:
+        """Take the step at a place of the epoch."""
+        stretch = [each for each in self.stretches if each.start <= place][-1]
+        return take_joint_step(
+            state, self.halves, order, key,
+            stretch=stretch, per_epoch=self.per_epoch, recipe=self.recipe, layout=self.layout,
+        )  # fmt: skip
+
+    def _turns(self, task: int, epoch: int) -> Int[Array, " m"]:
+        """Return as many passes over the samples of a task as the epoch takes."""
+        rng = np.random.default_rng([self.seed, (ORDER, BESIDE)[task], epoch])
+        n, size = len(self.halves[task].goal), self.sizes[task]
+        whole, needed = n // size * size, self.batches[task] * size
+        passes = [rng.permutation(n)[:whole] for _ in range(-(-needed // whole))]
+        return jnp.asarray(np.concatenate(passes)[:needed].astype(np.int32))

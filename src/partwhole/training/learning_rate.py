@@ -1,0 +1,262 @@
+"""Learning rates by a range test: one run in which the rate grows from step to step."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from typing import Literal
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int, PRNGKeyArray
+
+from partwhole._checks import is_finite, require, whole
+from partwhole._progress import bar
+from partwhole._threads import cores, in_threads
+from partwhole._types import Real
+from partwhole.networks import MLP, ImageNetwork
+from partwhole.training._dense_steps import Layers, Settings, advance, begin
+from partwhole.training._learning_inputs import Precision
+from partwhole.training._rate_search import Found, LearningRateSearch, gathered, grid, search
+from partwhole.training.dense import rate_shares, train_dense
+from partwhole.training.images.assembly import Images, Layout, Samples
+from partwhole.training.images.recipe import Recipe
+from partwhole.training.images.train import Loop, State, Targets, checked_targets, take_step
+
+
+def dense_learning_rate(
+    inputs: Float[np.ndarray, "*runs n d"],
+    targets: Float[np.ndarray, "..."],
+    initial: MLP,
+    *,
+    loss: Literal["squared", "logistic"] = "squared",
+    optimizer: Literal["sgd", "adam"] = "sgd",
+    momentum: Real = 0.0,
+    parametrisation: Literal["standard", "ntk"] = "standard",
+    weight_decay: Real = 0.0,
+    lowest: Real = 1e-6,
+    highest: Real = 10.0,
+    steps: int = 100,
+    at_most: Real | None = None,
+    precision: Precision = "float32",
+    progress: bool = True,
+) -> LearningRateSearch:
+    """Search for the learning rate of each of some dense networks, on all samples at once.
+
+    The rule is stated at `LearningRateSearch`; losses are not smoothed.
+
+    Parameters
+    ----------
+    inputs, targets, initial
+        As in `train_dense`.
+    loss, optimizer, momentum, parametrisation, weight_decay, precision : keyword-only
+        As in `train_dense`.
+    lowest : float, keyword-only, default 1e-6
+    highest : float, keyword-only, default 10
+        Rates are tried from the one to the other.
+    steps : int, keyword-only, default 100
+        How many, at least 10. A search takes three times as many steps, and again as many
+        whenever its suggestion is halved.
+    at_most : float, keyword-only, default None
+        The largest rate to be suggested.
+    progress : bool, keyword-only, default True
+        Whether to show a bar on the error stream once this takes over two seconds.
+
+    Returns
+    -------
+    LearningRateSearch
+        Its `suggestions` are learning rates for `train_dense`.
+
+    Raises
+    ------
+    InputError
+        As `train_dense`, and for rates or steps out of their ranges.
+
+    Notes
+    -----
+    Lippl & Stachenfeld (ICLR 2025) take a rate that is searched for, at most 1e-3 for addition and
+    at most 0.1 for context dependence and transitive equivalence.
+
+    Examples
+    --------
+    >>> from partwhole.networks import Architecture
+    >>> start = Architecture(2, 50, "relu", initial="he", scale=1.0).networks(
+    ...     2, seeds=range(3), outputs=1
+    ... )
+    >>> x, y = np.array([[1.0, 0.0], [0.0, 1.0]]), np.array([1.0, -1.0])
+    >>> found = dense_learning_rate(x, y, start, at_most=0.002)
+    >>> found.suggestions.tolist(), found.outcomes[0].name
+    ([0.002, 0.002, 0.002], 'FOUND')
+    >>> runs = train_dense(x, y, start, max_steps=9000, learning_rate=found.suggestions)
+    >>> runs.outcomes[0].name
+    'REACHED_THRESHOLD'
+    """
+    rates = grid(lowest, highest, steps, at_most)
+    # One step of training, whose door checks what both take.
+    train_dense(
+        inputs, targets, initial, max_steps=1, loss=loss, optimizer=optimizer, learning_rate=lowest,
+        momentum=momentum, parametrisation=parametrisation, weight_decay=weight_decay,
+        precision=precision, progress=False,
+    )  # fmt: skip
+    own, dtype = inputs.ndim == 3, np.dtype(precision)
+    kind = {
+        "loss": loss,
+        "optimizer": optimizer,
+        "momentum": float(momentum),
+        "nonlinearity": initial.nonlinearity,
+    }
+    given = Settings(
+        0.0, float(weight_decay), float("-inf"), 1.0, rate_shares(initial, parametrisation)
+    )
+
+    def one(run: int) -> Found:
+        x, y = (inputs[run], targets[run]) if own else (inputs, targets)
+
+        def walk(rates: Float[np.ndarray, " S"]) -> Float[np.ndarray, " losses"]:
+            # Steps give the memory of what they are given away.
+            layers = Layers.of(jax.tree.map(lambda w: jnp.array(w[run], dtype), initial))
+            state = begin(layers, rows, wanted, **kind)
+            losses = [float(state.loss)]
+            # Rates are of the type that training has, so that one compiled step serves both.
+            for step, rate in enumerate(rates, 1):
+                settings, last = given._replace(rate=rate), jnp.asarray(step, jnp.int32)
+                state = advance(state, rows, wanted, settings, float("inf"), last, **kind)
+                losses.append(float(state.loss))
+            return np.array(losses)
+
+        with jax.enable_x64(dtype == np.float64):
+            rows = jnp.asarray(x, dtype)
+            wanted = jnp.asarray(y.reshape(len(x), -1), dtype)
+            return search(walk, rates, at_most, smoothing=0.0)
+
+    runs = range(initial.weights[0].shape[0])
+    found = in_threads(one, runs, min(len(runs), cores()), progress)
+    return gathered(rates, [found[run] for run in runs])
+
+
+def image_learning_rate(
+    network: ImageNetwork,
+    images: Images,
+    recipe: Recipe,
+    *,
+    targets: Targets | None = None,
+    lowest: Real = 1e-6,
+    highest: Real = 1.0,
+    steps: int = 100,
+    at_most: Real | None = None,
+    smoothing: Real = 0.8,
+    seed: int,
+    progress: bool = True,
+) -> LearningRateSearch:
+    """Search for the learning rate of an image network.
+
+    The rule is stated at `LearningRateSearch`.
+
+    Parameters
+    ----------
+    network : ImageNetwork
+        It is left as it is.
+    images : Composites, or float array of shape (n, h, w, c)
+        What it will be trained on.
+    recipe : Recipe
+        How it will be trained; its `learning_rate`, `epochs`, `stop_loss` and `diverged_loss` are
+        not used.
+    targets : float array, shape (n,) or (n, k), or int array, shape (n,); keyword-only
+        Of images; composites bring their own.
+    lowest : float, keyword-only, default 1e-6
+    highest : float, keyword-only, default 1
+        Rates are tried from the one to the other.
+    steps : int, keyword-only, default 100
+        How many, at least 10. A search takes three times as many steps, and again as many
+        whenever its suggestion is halved.
+    at_most : float, keyword-only, default None
+        The largest rate to be suggested.
+    smoothing : float, keyword-only, default 0.8
+        Beta, from 0 to below 1. The smoothed loss falls up to 1 / (1 - beta) steps late.
+    seed : int, keyword-only
+        Fixes batches and noise: those that `train_images` begins with.
+    progress : bool, keyword-only, default True
+        Whether to show a bar on the error stream once a run of so many steps takes over two
+        seconds.
+
+    Returns
+    -------
+    LearningRateSearch
+        For one network; its `suggestion` is a learning rate for the recipe.
+
+    Raises
+    ------
+    InputError
+        As `train_images`, and for rates, steps or smoothing out of their ranges.
+
+    Examples
+    --------
+    >>> from partwhole import tasks
+    >>> from partwhole.networks import image_network
+    >>> digits, labels = tasks.digit_images()
+    >>> task = tasks.symbolic_addition(range(-1, 2), [0])
+    >>> composed = tasks.compose_images(task, digits, labels, distance=8, seed=0)
+    >>> network = image_network("convnet-small", (8, 16, 2), seed=0)
+    >>> recipe = Recipe(loss="squared", optimizer="sgd", batch=16)
+    >>> found = image_learning_rate(network, composed.training(10), recipe, at_most=1e-5, seed=0)
+    >>> replace(recipe, learning_rate=found.suggestion).learning_rate
+    1e-05
+    """
+    rates = grid(lowest, highest, steps, at_most)
+    require(
+        is_finite(smoothing) and 0 <= smoothing < 1,
+        "smoothing is a share from 0 to below 1",
+        repr(smoothing),
+        "pass 0.8, say, or 0 for none",
+    )
+    whole("seed", seed, 0, "pass 0, say")
+    goal = checked_targets(images, targets, recipe, "targets")
+    samples, layout = Samples.of(images)
+    layout = layout._replace(crop=recipe.crop, flip=recipe.flip)
+    unit = replace(recipe, learning_rate=1.0)
+    loop = Loop(network, samples, layout, goal, unit, seed)
+
+    def walk(rates: Float[np.ndarray, " S"]) -> Float[np.ndarray, " losses"]:
+        # Steps give the memory of what they are given away.
+        state: State = jax.tree.map(lambda leaf: jnp.array(leaf, copy=True), loop.state)
+        losses, order = [], loop._order(0)
+        with bar("Trying rates", len(rates) + 1, shown=progress) as advance:
+            # The last step is there for the loss before it.
+            for step, rate in enumerate([*rates.tolist(), 0.0]):
+                if step % loop.per_epoch == 0:
+                    order = loop._order(step // loop.per_epoch)
+                state, loss = _take_share(
+                    state, jnp.asarray(rate, jnp.float32), samples, loop.goal, order, loop.key,
+                    recipe=unit, layout=layout, batch=loop.batch,
+                )  # fmt: skip
+                losses.append(loss)
+                advance(1, f"rate {rate:.2g}")
+        return np.array(jax.device_get(losses), dtype=float)
+
+    return gathered(rates, [search(walk, rates, at_most, smoothing)])
+
+
+@partial(jax.jit, static_argnames=("recipe", "layout", "batch"), donate_argnames="state")
+def _take_share(
+    state: State,
+    rate: Float[Array, ""],
+    samples: Samples,
+    targets: Array,
+    order: Int[Array, " m"],
+    key: PRNGKeyArray,
+    *,
+    recipe: Recipe,
+    layout: Layout,
+    batch: int,
+) -> tuple[State, Float[Array, ""]]:
+    """Take this share of the step that a recipe of rate 1 takes; return the loss before it.
+
+    Rates that are part of a recipe would each be compiled anew.
+    """
+    fresh = state._replace(total=jnp.zeros_like(state.total))
+    after = take_step(
+        fresh, samples, targets, order, key, recipe=recipe, layout=layout, batch=batch
+    )
+    kept = jax.tree.map(lambda w, v: w + rate * (v - w), state.kept, after.kept)
+    return after._replace(kept=kept, total=fresh.total), after.total.sum()

@@ -1,0 +1,468 @@
+"""Transfer between two tasks of classes: against steps by hand, modes that agree, and refusals."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from importlib import import_module
+from inspect import unwrap
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+
+from partwhole import tasks
+from partwhole._checks import InputError
+from partwhole.networks import ImageNetwork, convnet, image_network, outputs
+from partwhole.networks.images.layers import BatchNorm, Dense, Drawn, Flatten, ReLU, trained
+from partwhole.tasks.images.class_split import split_classes
+from partwhole.training import ImageOutcome, Recipe, train_images
+from partwhole.training.images.assembly import Layout, Samples
+from partwhole.training.images.transfer import train_transfer
+from partwhole.training.images.two_tasks import Half, TwoTasks
+
+module = import_module("partwhole.training.images.train")
+transfer = import_module("partwhole.training.images.transfer")
+DIGITS, LABELS = tasks.digit_images()
+
+
+def small_split(n_main=6, per_class=12, n_test=4, seed=0):
+    """Return few digits of five classes, two of them the main task's."""
+    kept = np.concatenate([np.flatnonzero(each == LABELS)[:per_class] for each in range(5)])
+    return split_classes(DIGITS[kept], LABELS[kept], n_main=n_main, n_test=n_test, seed=seed)
+
+
+SPLIT = small_split()
+
+
+def dense(units, seed=0):
+    """Return a network without convolutions, which are slow to compile, but with statistics."""
+    drawn = Drawn(np.random.default_rng(seed), "he")
+    first, norm, last = (
+        drawn.dense(64, units, bias=False), drawn.batch_norm(units), drawn.dense(units, 5)
+    )  # fmt: skip
+    parts = (Flatten(), first, norm, ReLU(), last)
+    return ImageNetwork(parts, ("flat", "dense", "norm", "relu", "out"), (8, 8, 1))
+
+
+NETWORK = dense(6)
+
+
+def leaves(network):
+    return [np.asarray(leaf) for leaf in jax.tree.leaves(eqx.filter(network, eqx.is_array))]
+
+
+def same(one, other):
+    return all(np.array_equal(a, b) for a, b in zip(leaves(one), leaves(other), strict=True))
+
+
+def close(one, other, atol=2e-6):
+    for a, b in zip(leaves(one), leaves(other), strict=True):
+        # A few steps in single precision.
+        np.testing.assert_allclose(a, b, atol=atol)
+
+
+def by_hand(network, made, epochs):
+    """Take optax's steps: each is a list of (weight, images, columns), passed as one batch.
+
+    Return the network and the mean of the losses of each task, in each epoch.
+    """
+    kept, rest = eqx.partition(network, trained(network))
+    state = made.init(kept)
+
+    @jax.jit
+    def step(kept, rest, state, batches):
+        def loss(kept):
+            full = eqx.combine(kept, rest)
+            joined = jnp.concatenate([x for _, x, _ in batches])
+            answers, after = full.in_training(joined, jax.random.key(0))
+            total, each, at = 0.0, [], 0
+            for weight, x, columns in batches:
+                rows = jax.nn.log_softmax(answers[at : at + len(x)])
+                each.append(-jnp.mean(rows[jnp.arange(len(x)), columns]))
+                total, at = total + weight * each[-1], at + len(x)
+            return total, (jnp.stack(each), eqx.partition(after, trained(after))[1])
+
+        (_, (each, rest)), slopes = jax.value_and_grad(loss, has_aux=True)(kept)
+        with jax.numpy_dtype_promotion("standard"):
+            moves, state = made.update(slopes, state, kept)
+        return eqx.apply_updates(kept, moves), rest, state, each
+
+    told = []
+    for steps in epochs:
+        seen = []
+        for batches in steps:
+            given = [(jnp.float32(w), jnp.asarray(x, jnp.float32), c) for w, x, c in batches]
+            kept, rest, state, each = step(kept, rest, state, given)
+            seen += np.asarray(each).tolist()
+        told.append(seen)
+    return eqx.combine(kept, rest), np.array(told)
+
+
+OPTIMIZERS = {
+    "sgd": (
+        {"optimizer": "sgd", "learning_rate": 0.1, "momentum": 0.9},
+        optax.sgd(0.1, momentum=0.9),
+    ),
+    "adam": (
+        {"learning_rate": 0.01, "weight_decay": 0.01},
+        optax.chain(optax.add_decayed_weights(0.01), optax.adam(0.01)),
+    ),
+}
+
+
+@pytest.mark.parametrize("optimizer", OPTIMIZERS)
+def test_published_multitask_by_hand(optimizer):
+    told, made = OPTIMIZERS[optimizer]
+    recipe = Recipe(loss="cross entropy", epochs=2, batch=40, **told)
+    # All images of a task in a batch: one step for each task.
+    run = train_transfer(NETWORK, SPLIT, recipe, mode="multitask", protocol="published", seed=1)
+    assert run.auxiliary_weight == 1.0
+    steps = [[(1.0, *SPLIT.samples("main"))], [(1.0, *SPLIT.samples("auxiliary"))]]
+    expected, losses = by_hand(NETWORK, made, [steps] * 2)
+    close(run.network, expected)
+    np.testing.assert_allclose(run.training_loss["main"], losses[:, 0], rtol=1e-5)
+    np.testing.assert_allclose(run.training_loss["auxiliary"], losses[:, 1], rtol=1e-5)
+
+
+BATCHED = Recipe(loss="cross entropy", epochs=2, batch=8, **OPTIMIZERS["sgd"][0])
+SPLIT_BATCHED = small_split(n_main=10)
+
+
+def published(**named):
+    return train_transfer(
+        NETWORK, SPLIT_BATCHED, BATCHED, mode="multitask", protocol="published", seed=4, **named
+    )
+
+
+@pytest.fixture(scope="module")
+def whole():
+    return published()
+
+
+def test_published_batches_and_weight_by_hand(whole):
+    # 10 main images make a batch of 8, and 36 auxiliary ones 4; the weight counts fractions.
+    assert whole.auxiliary_weight == pytest.approx((10 / 8) / (36 / 8), rel=1e-15)
+    halves = tuple(
+        Half(Samples.of(images)[0], jnp.asarray(columns, jnp.int32))
+        for images, columns in (SPLIT_BATCHED.samples("main"), SPLIT_BATCHED.samples("auxiliary"))
+    )
+    course = TwoTasks(halves, BATCHED, Layout(), 4, None, False)
+    assert (course.batches, course.per_epoch) == ((1, 4), 5)
+    epochs = []
+    for epoch in range(2):
+        orders = [np.asarray(order) for order in course.order(epoch)]
+        assert [len(set(order)) for order in orders] == [len(order) for order in orders] == [8, 32]
+        steps = []
+        for part, order, weight in zip(
+            ("main", "auxiliary"), orders, (1.0, whole.auxiliary_weight), strict=True
+        ):
+            images, columns = SPLIT_BATCHED.samples(part)
+            steps += [[(weight, images[w], columns[w])] for w in order.reshape(-1, 8)]
+        epochs.append(steps)
+    expected, losses = by_hand(NETWORK, OPTIMIZERS["sgd"][1], epochs)
+    # Ten steps of .1 with momentum, in single precision.
+    close(whole.network, expected, atol=1e-5)
+    np.testing.assert_allclose(whole.training_loss["main"], losses[:, 0], rtol=1e-4)
+    np.testing.assert_allclose(
+        whole.training_loss["auxiliary"], losses[:, 1:].mean(axis=1), rtol=1e-4
+    )
+
+
+def test_published_weights():
+    # 49,000 auxiliary images in batches of 128.
+    halves = tuple(Half(Samples(jnp.zeros((1, 1, 1, 1)), jnp.zeros((n, 1), jnp.int32)),
+                        jnp.zeros(n, jnp.int32)) for n in (10, 49_000))  # fmt: skip
+    for n, expected in ((10, 0.0026), (1000, 0.0204)):
+        main = halves[0]._replace(goal=jnp.zeros(n, jnp.int32))
+        recipe = Recipe.published_transfer("resnet-18")
+        course = TwoTasks((main, halves[1]), recipe, Layout(), 0, None, False)
+        assert course.auxiliary_weight == pytest.approx(expected, abs=5e-5)
+
+
+def test_corrected_multitask_by_hand():
+    told, made = OPTIMIZERS["sgd"]
+    recipe = Recipe(loss="cross entropy", epochs=2, batch=40, **told)
+    run = train_transfer(NETWORK, SPLIT, recipe, mode="multitask", auxiliary_weight=0.3, seed=1)
+    both = [(1.0, *SPLIT.samples("main")), (0.3, *SPLIT.samples("auxiliary"))]
+    expected, losses = by_hand(NETWORK, made, [[both]] * 2)
+    close(run.network, expected)
+    found = np.column_stack([run.training_loss["main"], run.training_loss["auxiliary"]])
+    np.testing.assert_allclose(found, losses, rtol=1e-5)
+    assert (run.protocol, run.auxiliary_weight) == ("corrected", 0.3)
+
+
+def test_the_shorter_task_starts_over_in_new_orders():
+    halves = tuple(
+        Half(
+            Samples(jnp.zeros((1, 1, 1, 1)), jnp.zeros((n, 1), jnp.int32)), jnp.zeros(n, jnp.int32)
+        )
+        for n in (10, 36)
+    )
+    recipe = Recipe(loss="cross entropy", batch=4)
+    course = TwoTasks(halves, recipe, Layout(), 0, 1.0, True)
+    assert (course.batches, course.per_epoch, course.stopping) == ((9, 9), 9, 2)
+    main, auxiliary = (np.asarray(order) for order in course.order(0))
+    assert sorted(auxiliary) == list(range(36))
+    # 8 of the 10 in each pass: four whole ones and half of a fifth.
+    passes = np.split(main, [8, 16, 24, 32])
+    assert [len(set(each)) for each in passes] == [8, 8, 8, 8, 4]
+    assert len({tuple(each) for each in passes}) == 5
+    assert not np.array_equal(course.order(1)[0], main)
+    # The first pass is that of a run on the main task alone.
+    loop = module.Loop(NETWORK, halves[0].samples, Layout(), np.zeros(10, np.int32), recipe, 0)
+    np.testing.assert_array_equal(loop._order(0), main[:8])
+
+
+def test_modes_of_one_task_are_training_on_it():
+    recipe = BATCHED
+    for mode, part in (("singletask", "main"), ("pretraining", "auxiliary")):
+        images, columns = SPLIT.samples(part)
+        run = train_transfer(NETWORK, SPLIT, recipe, mode=mode, seed=3)
+        plain = train_images(NETWORK, images.astype(np.float32), recipe, targets=columns, seed=3)
+        assert same(run.network, plain.network)
+        assert list(run.training_loss) == [part]
+        np.testing.assert_array_equal(run.training_loss[part], plain.training_loss)
+        np.testing.assert_array_equal(run.outputs[part], plain.outputs["training"])
+    again = train_transfer(NETWORK, SPLIT, recipe, mode="finetuning", seed=3)
+    alone = train_transfer(NETWORK, SPLIT, recipe, mode="singletask", seed=3)
+    # With c = 1 finetuning goes on where the network was.
+    assert same(again.network, alone.network)
+    assert same(again.start, NETWORK)
+
+
+@pytest.mark.parametrize("name", ["resnet-small", "vit-small", "convnet-small"])
+def test_every_parameter_is_rescaled_and_no_running_statistics(name):
+    network = image_network(name, (8, 8, 1), outputs=5, seed=0)
+    before = jax.tree.map(lambda leaf: np.asarray(leaf) + 0.5, network)
+    after = transfer._rescaled(before, 0.25)
+    nodes = jax.tree.leaves(before, is_leaf=lambda node: isinstance(node, BatchNorm))
+    stays = {id(leaf) for n in nodes if isinstance(n, BatchNorm) for leaf in (n.mean, n.variance)}
+    assert (len(stays) > 0) == (name != "vit-small")
+    for one, other in zip(jax.tree.leaves(before), jax.tree.leaves(after), strict=True):
+        np.testing.assert_array_equal(other, one * (1.0 if id(one) in stays else 0.25))
+
+
+def test_finetuning_begins_with_the_rescaled_network():
+    run = train_transfer(NETWORK, SPLIT, STILL, mode="finetuning", rescale=0.25, seed=0)
+    assert same(run.start, transfer._rescaled(NETWORK, 0.25))
+    assert not same(run.start, NETWORK)
+    kept, began = (eqx.filter(each, trained(each)) for each in (run.network, run.start))
+    close(kept, began)
+    assert run.rescale == 0.25
+
+
+def primitives(jaxpr, inside=False):
+    """Yield each primitive of a program, and whether it is inside a loop."""
+    for equation in jaxpr.eqns:
+        yield equation.primitive.name, inside
+        loop = inside or equation.primitive.name in ("scan", "while")
+        for value in equation.params.values():
+            for each in value if isinstance(value, tuple | list) else (value,):
+                inner = getattr(each, "jaxpr", each)
+                if hasattr(inner, "eqns"):
+                    yield from primitives(inner, loop)
+
+
+def test_no_convolution_runs_inside_a_loop():
+    """On a CPU it is some 25 times slower there."""
+    network = convnet((8, 8, 1), outputs=5, channels=(3,), kernel=3, dense=(), seed=0)
+    halves = tuple(
+        Half(Samples.of(images.astype(np.float32))[0], jnp.asarray(columns, jnp.int32))
+        for images, columns in (SPLIT.samples("main"), SPLIT.samples("auxiliary"))
+    )
+    layout = Layout(crop=1, flip=True)
+    for together in (True, False):
+        course = TwoTasks(halves, BATCHED, layout, 0, None, together)
+        loop = module.Loop(
+            network, halves[0].samples, layout, np.asarray(halves[0].goal), BATCHED, 0, course
+        )
+        traced = jax.make_jaxpr(lambda state, loop=loop: loop.course.step(
+            state, loop._order(0), loop.key, 0
+        ))(loop.state)  # fmt: skip
+        found = list(primitives(traced.jaxpr))
+        assert ("conv_general_dilated", False) in found
+        assert ("conv_general_dilated", True) not in found
+
+
+def flat(bias):
+    """Return a network that answers a constant, but for what little it sees."""
+    layer = Dense(jnp.zeros((5, 64), jnp.float32), jnp.asarray(bias, jnp.float32))
+    return ImageNetwork((Flatten(), layer), ("flat", "out"), (8, 8, 1))
+
+
+STILL = Recipe(
+    loss="cross entropy", optimizer="sgd", learning_rate=1e-6, epochs=2, stop_loss=2.0
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("protocol", ["corrected", "published"])
+def test_which_losses_end_training(protocol):
+    # The main loss is log 2 and the auxiliary one about 5 more.
+    network = flat([5.0, 5.0, 0.0, 0.0, 0.0])
+    run = train_transfer(network, SPLIT, STILL, mode="multitask", protocol=protocol, seed=0)
+    assert run.training_loss["main"][0] < 2.0 < run.training_loss["auxiliary"][0]
+    epochs = {name: len(losses) for name, losses in run.training_loss.items()}
+    if protocol == "published":
+        assert run.outcome is ImageOutcome.REACHED_STOP_LOSS
+        assert epochs == {"main": 1, "auxiliary": 1}
+    else:
+        assert run.outcome is ImageOutcome.RAN_ALL_EPOCHS
+        assert epochs == {"main": 2, "auxiliary": 2}
+        # Both are log 5.
+        run = train_transfer(flat(np.zeros(5)), SPLIT, STILL, mode="multitask", seed=0)
+        assert run.outcome is ImageOutcome.REACHED_STOP_LOSS
+
+
+def test_accuracy_among_all_columns_and_among_those_of_the_task():
+    # Column 4 is above all others; of the main task's columns the second is.
+    network = flat([1.0, 2.0, 0.0, 0.0, 4.0])
+    # Classes of unequal size, so that no accuracy is another's.
+    columns = SPLIT.columns.copy()
+    columns[SPLIT.auxiliary[:9]] = [2, 2, 2, 3, 3, 4, 4, 4, 4]
+    split = replace(SPLIT, columns=columns)
+    run = train_transfer(network, split, STILL, mode="multitask", seed=0, every=1)
+    assert run.recorded.tolist() == [1, 2]
+    main, other = split.samples("main")[1], split.samples("auxiliary")[1]
+    assert np.all(run.scores["main"].accuracy == 0.0)
+    assert 0.0 < np.mean(main == 1) != 0.5
+    assert len(set(np.bincount(other)[2:])) == 3
+    np.testing.assert_array_equal(run.scores["main"].task_accuracy, np.mean(main == 1))
+    for name in ("accuracy", "task_accuracy"):
+        np.testing.assert_array_equal(getattr(run.scores["auxiliary"], name), np.mean(other == 4))
+    frame = run.to_frame()
+    assert frame.columns.tolist() == ["samples", "epoch", "loss", "accuracy", "task_accuracy"]
+    assert frame.samples.tolist() == ["main"] * 2 + ["test"] * 2 + ["auxiliary"] * 2
+    found = outputs(run.network, split.samples("test")[0])
+    np.testing.assert_allclose(run.outputs["test"], found, atol=1e-6)
+    assert not run.has_learned
+
+
+def test_both_tasks_are_learned():
+    split = small_split(n_main=20, per_class=30, n_test=30)
+    recipe = Recipe(loss="cross entropy", learning_rate=1e-2, epochs=60, batch=32, stop_loss=1e-2)
+    run = train_transfer(dense(32), split, recipe, mode="multitask", seed=0)
+    assert run.outcome is ImageOutcome.REACHED_STOP_LOSS
+    assert run.has_learned
+    last, before = ([losses[place] for losses in run.training_loss.values()] for place in (-1, -2))
+    assert max(last) < 1e-2 <= max(before)
+    assert run.scores["test"].accuracy[-1] > 0.8
+
+
+def test_an_interrupted_run_of_two_tasks_resumes_bit_by_bit(whole, tmp_path, monkeypatch):
+    joint = import_module("partwhole.training.images.two_tasks")
+    file, step = tmp_path / "run.npz", joint.take_joint_step
+    # An epoch is a step on the main task and four on the other: break off within each.
+    for steps in (1, 5, 8):
+        taken = []
+
+        def broken(*given, steps=steps, taken=taken, **named):
+            if len(taken) == steps:
+                raise KeyboardInterrupt
+            taken.append(1)
+            return step(*given, **named)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(module, "SAVED_EVERY", 0.0)
+            patch.setattr(joint, "take_joint_step", broken)
+            with pytest.raises(KeyboardInterrupt):
+                published(checkpoint=file)
+        with pytest.raises(InputError, match="a run goes on from a checkpoint of the same"):
+            train_transfer(
+                NETWORK, SPLIT_BATCHED, BATCHED, mode="multitask", seed=4, checkpoint=file
+            )
+        found = published(checkpoint=file)
+        assert same(found.network, whole.network)
+        for task in ("main", "auxiliary"):
+            np.testing.assert_array_equal(found.training_loss[task], whole.training_loss[task])
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_published_recipes():
+    resnet, vit = (Recipe.published_transfer(name) for name in ("resnet-18", "vit-finetuning"))
+    assert (resnet.optimizer, resnet.learning_rate, resnet.momentum) == ("sgd", 1e-3, 0.9)
+    assert (vit.optimizer, vit.learning_rate, vit.weight_decay) == ("adam", 1e-3, 5e-5)
+    for each in (resnet, vit):
+        assert (each.loss, each.batch, each.epochs, each.stop_loss) == (
+            "cross entropy", 128, 1000, 1e-2
+        )  # fmt: skip
+        assert (each.crop, each.flip) == (0, False)
+    with pytest.raises(InputError) as caught:
+        Recipe.published_transfer("convnet")
+    assert str(caught.value) == (
+        "a published recipe of transfer is that of resnet-18 or vit-finetuning; got 'convnet'; "
+        "write your own"
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        (
+            {"mode": "probing"},
+            "mode is one of 'pretraining', 'finetuning', 'multitask', 'singletask'; got 'probing'; "
+            "choose one of them",
+        ),
+        (
+            {"mode": "multitask", "protocol": "paper"},
+            "protocol is one of 'corrected', 'published'; got 'paper'; choose one of them",
+        ),
+        (
+            {"protocol": "published"},
+            "protocol is of multitask, the other modes have one only; got 'published' for "
+            "'singletask'; leave it out",
+        ),
+        (
+            {"rescale": 0.5},
+            "rescale is of finetuning; got 0.5 for 'singletask'; leave it out",
+        ),
+        (
+            {"mode": "finetuning", "rescale": 0.0},
+            "c is a finite number above 0; got 0.0; pass 1 to leave weights as they are",
+        ),
+        (
+            {"auxiliary_weight": 0.5},
+            "auxiliary_weight is of multitask, corrected; got 0.5 for 'singletask', corrected; "
+            "leave it out",
+        ),
+        (
+            {"mode": "multitask", "protocol": "published", "auxiliary_weight": 0.5},
+            "auxiliary_weight is of multitask, corrected; got 0.5 for 'multitask', published; "
+            "leave it out",
+        ),
+        (
+            {"mode": "multitask", "auxiliary_weight": 0},
+            'auxiliary_weight is a finite number above 0; got 0; pass 1, or mode="singletask" for '
+            "none of it",
+        ),
+        (
+            {"recipe": Recipe(loss="squared")},
+            "classes are learned by the loss 'cross entropy'; got 'squared'; take "
+            "Recipe.published_transfer, say",
+        ),
+        (
+            {"network": convnet((9, 8, 1), outputs=5, channels=(1,), kernel=3, seed=0)},
+            "images for this network have height, width and channels (9, 8, 1); got (8, 8, 1); "
+            "draw a network for their shape",
+        ),
+        (
+            {"network": convnet((8, 8, 1), outputs=2, channels=(1,), kernel=3, seed=0)},
+            "the network has an output for each of 5 classes; got 2; draw one with "
+            "outputs=split.n_outputs",
+        ),
+        (
+            {"every": 0},
+            "every is a whole number of at least 1; got 0; leave it out to score at the end only",
+        ),
+    ],
+)
+def test_errors_say_rule_got_remedy(change, sentence):
+    given = {
+        "network": NETWORK, "split": SPLIT, "recipe": Recipe(loss="cross entropy"),
+        "mode": "singletask", "seed": 0,
+    }  # fmt: skip
+    with pytest.raises(InputError) as caught:
+        unwrap(train_transfer)(**(given | change))
+    assert str(caught.value) == sentence

@@ -1,0 +1,500 @@
+"""Searches for a learning rate: against plain NumPy, the curvature, and training itself."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import replace
+from importlib import import_module
+from inspect import unwrap
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from partwhole import tasks
+from partwhole._checks import InputError
+from partwhole.networks import Architecture, ImageNetwork, convnet
+from partwhole.networks.images.layers import Dense, Flatten
+from partwhole.training import Recipe, TrainingOutcome, train_dense, train_images
+from partwhole.training._rate_search import RateOutcome, search
+from partwhole.training.images.assembly import Samples
+from partwhole.training.learning_rate import dense_learning_rate, image_learning_rate
+
+module = import_module("partwhole.training.learning_rate")
+images_module = import_module("partwhole.training.images.train")
+
+RNG = np.random.default_rng(0)
+X, Y = RNG.normal(size=(9, 4)), RNG.normal(size=9)
+ONE = np.ones(1)
+
+
+def linear(runs=2, d=4, bias=True):
+    return Architecture(1, bias=bias).networks(d, seeds=range(runs), outputs=1)
+
+
+def relu(runs=2, d=4, width=20, scale=1.0):
+    made = Architecture(2, width, "relu", initial="he", scale=scale)
+    return made.networks(d, seeds=range(runs), outputs=1)
+
+
+def measured(w, rows, y, loss):
+    """Return the loss of a linear map and its slope."""
+    f = rows @ w
+    if loss == "squared":
+        return np.mean((f - y) ** 2), 2.0 * rows.T @ (f - y) / len(y)
+    margins = y * f
+    return np.mean(np.log1p(np.exp(-margins))), -rows.T @ (y / (1.0 + np.exp(margins))) / len(y)
+
+
+def walked(w, batches, rates, *, loss="squared", momentum=0.0, decay=0.0, adam=False, shares=ONE):
+    """Return the losses of a linear map before each step and after the last."""
+    first, second, losses = np.zeros_like(w), np.zeros_like(w), []
+    for step, rate in enumerate([*rates, 0.0], 1):
+        rows, y = batches(step - 1)
+        value, slope = measured(w, rows, y, loss)
+        losses.append(value)
+        slope = slope + decay * w
+        if adam:
+            first, second = 0.9 * first + 0.1 * slope, 0.999 * second + 0.001 * slope**2
+            move = first / (1 - 0.9**step) / (np.sqrt(second / (1 - 0.999**step)) + 1e-8)
+        else:
+            first = move = slope + momentum * first
+        w = w - rate * shares * move
+    return np.array(losses)
+
+
+def smoothed(losses, beta):
+    weights = beta ** np.maximum(np.subtract.outer(np.arange(len(losses)), range(len(losses))), 0)
+    return np.tril(weights) @ losses
+
+
+def ruled(walk, rates, beta=0.0, at_most=np.inf):
+    """Search by the rule as it is written down."""
+    untrained = smoothed(walk(0.0 * rates), beta)
+    with np.errstate(all="ignore"):  # of what diverges
+        curve = smoothed(walk(rates), beta) / untrained
+        best, place, steepest = curve[0], 0, -np.inf
+        for t in range(1, len(curve)):
+            before, best = best, min(best, curve[t])
+            if not curve[t] <= 4.0 * best:
+                break
+            if before - best > steepest:
+                steepest, place = before - best, t
+        rate = 2.0 * min(rates[place - 1], at_most)
+        tried = np.array([np.inf])
+        while not (tried.max() <= 4.0 and tried[-1] < 1.0):
+            rate /= 2.0
+            tried = smoothed(walk(0.0 * rates + 2.0 * rate), beta) / untrained
+    return curve[1:], rates[place - 1], rate
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"momentum": 0.9},
+        {"optimizer": "adam"},
+        {"weight_decay": 0.3},
+        {"parametrisation": "ntk", "lowest": 1e-4},
+        {"loss": "logistic", "highest": 1000.0},
+        {"at_most": 1e-3, "steps": 37},
+    ],
+    ids=str,
+)
+def test_the_rule_in_numpy(options):
+    y = np.sign(Y) if options.get("loss") == "logistic" else Y
+    found = dense_learning_rate(X, y, linear(), precision="float64", **options)
+    rows = np.column_stack([X, np.ones(9)])
+    span = options.get("lowest", 1e-6), options.get("highest", 10.0), options.get("steps", 100)
+    rates = np.geomspace(*span)
+    weights, biases = jax.tree.leaves(linear())
+    for run in range(2):
+        w = np.append(weights[run, 0], biases[run]).astype(float)
+
+        def walk(rates, w=w):
+            return walked(
+                w, lambda _: (rows, y), rates, loss=options.get("loss", "squared"),
+                momentum=options.get("momentum", 0.0), decay=2.0 * options.get("weight_decay", 0.0),
+                adam=options.get("optimizer") == "adam",
+                shares=np.array([0.5] * 4 + [1 / 12]) if "parametrisation" in options else ONE,
+            )  # fmt: skip
+
+        curve, steepest, rate = ruled(walk, rates, at_most=options.get("at_most", np.inf))
+        # What diverges doubles what rounding left; before, the two agree to rounding.
+        sane = np.maximum.accumulate(curve) < 100.0
+        np.testing.assert_allclose(found.losses[run][sane], curve[sane], rtol=1e-6, atol=1e-9)
+        assert found.steepest[run] == pytest.approx(steepest)
+        assert found.suggestions[run] == pytest.approx(rate)
+        first = measured(w, rows, y, options.get("loss", "squared"))[0]
+        np.testing.assert_allclose(found.untrained_losses[run], first)
+        np.testing.assert_allclose(found.raw_losses[run] / first, found.losses[run])
+
+
+def by_hand(curve, tried):
+    """Search where losses along the growing rate, and at a constant one, are these."""
+    rates = np.geomspace(1.0, 512.0, 10)
+
+    def walk(steps):
+        if not steps.any():
+            return np.full(11, 2.0)
+        return 2.0 * np.array(curve if steps[0] < steps[-1] else tried(steps[0]), dtype=float)
+
+    return search(walk, rates, None, 0.0)
+
+
+def test_what_counts_as_divergence_and_as_a_trial_that_learns():
+    swing = [1.0, 0.9, 0.7, 0.6, 2.3, 0.55, 0.5, 2.1, 0.01, 0.01, 0.01]
+    fine, late = [0.5] * 11, [0.5] * 10 + [1.5]
+    # Up to fourfold is a swing; after more, nothing counts.
+    found = by_hand(swing, lambda _: fine)
+    assert (round(found.steepest), found.outcome) == (2, RateOutcome.FOUND)
+    swing[7] = 1.9
+    found = by_hand(swing, lambda _: fine)
+    assert (round(found.steepest), found.outcome) == (128, RateOutcome.NEVER_DIVERGED)
+    # A trial is at twice the rate, and fails where it ends higher or goes astray.
+    for bad in (late, [1.0, 4.1, *fine[2:]], [1.0, np.nan, *fine[2:]]):
+        found = by_hand(swing, lambda rate, bad=bad: bad if rate > 20.0 else fine)
+        assert found.suggestion == pytest.approx(8.0)
+        assert by_hand(swing, lambda _, bad=bad: bad).outcome is RateOutcome.NEVER_FELL
+
+
+def problems(seed, runs=4, n=9, d=4):
+    """Return linear problems of many scales and conditions, and the largest curvature of each."""
+    rng = np.random.default_rng(seed)
+    columns = 10.0 ** -rng.uniform(0.0, 2.0, size=(runs, 1, d))
+    scales = 10.0 ** rng.uniform(-2.0, 2.0, size=(runs, 1, 1))
+    x = rng.normal(size=(runs, n, d)) * columns * scales
+    y = rng.normal(size=(runs, n)) if rng.random() < 0.5 else x.sum(axis=2) / scales[:, 0]
+    return x, y, np.linalg.eigvalsh(2.0 * np.swapaxes(x, 1, 2) @ x / n)[:, -1]
+
+
+WIDE = {"lowest": 1e-9, "highest": 1e7, "steps": 100}
+
+
+@settings(max_examples=5)
+@given(st.integers(0, 10**6))
+def test_suggestions_lie_below_what_the_curvature_allows(seed):
+    x, y, curvature = problems(seed)
+    start = linear(4, bias=False)
+    found = dense_learning_rate(x, y, start, precision="float64", **WIDE)
+    assert set(found.outcomes) == {RateOutcome.FOUND}
+    assert np.all(found.suggestions < 2.0 / curvature)
+    runs = train_dense(
+        x, y, start, max_steps=3000, learning_rate=found.suggestions, threshold=0.0, record=3000,
+        precision="float64",
+    )  # fmt: skip
+    assert np.all(runs.training_loss[:, -1] < runs.training_loss[:, 0])
+
+
+def test_the_steepest_fall_alone_suggests_rates_that_diverge():
+    """The first input has a hundred times the second's size, and no part in the loss to speak of.
+
+    The rates on the way have brought its share to nothing, so that it isn't seen to grow.
+    """
+    x = np.diag([10.0, 0.5])
+    y = x @ np.array([0.01, 10.0])
+    start = jax.tree.map(jnp.zeros_like, linear(1, 2, bias=False))
+    found = dense_learning_rate(x, y, start, precision="float64", highest=1e3)
+    limit = 2.0 / 100.0
+    assert found.steepest[0] > limit > found.suggestion
+    at = {"max_steps": 3000, "threshold": 0.0, "record": 3000, "precision": "float64"}
+    wild = train_dense(x, y, start, learning_rate=found.steepest, **at)
+    assert wild.outcomes[0] is TrainingOutcome.DIVERGED
+    calm = train_dense(x, y, start, learning_rate=found.suggestions, **at)
+    assert calm.training_loss[0, -1] < calm.training_loss[0, 0]
+
+
+@pytest.mark.parametrize("options", [{}, {"momentum": 0.9}, {"optimizer": "adam"}], ids=str)
+@pytest.mark.parametrize("size", [0.01, 1.0, 100.0])
+def test_training_at_the_suggestion_works(size, options):
+    start = relu(2)
+    found = dense_learning_rate(X * size, Y, start, **WIDE, **options)
+    assert RateOutcome.NEVER_FELL not in found.outcomes
+    runs = train_dense(
+        X * size, Y, start, max_steps=2000, learning_rate=found.suggestions, threshold=0.0,
+        record=2000, **options,
+    )  # fmt: skip
+    assert TrainingOutcome.DIVERGED not in runs.outcomes
+    assert np.all(runs.training_loss[:, -1] < runs.training_loss[:, 0])
+
+
+def test_each_run_is_searched_as_if_alone_and_left_as_it_is():
+    x, y = np.stack([X, 3.0 * X]), np.stack([Y, Y[::-1]])
+    start, kept = relu(), relu()
+    found = dense_learning_rate(x, y, start)
+    assert eqx.tree_equal(start, kept)
+    for run in range(2):
+        alone = dense_learning_rate(
+            x[run], y[run], jax.tree.map(lambda w, r=run: w[r : r + 1], start)
+        )
+        np.testing.assert_array_equal(alone.losses[0], found.losses[run])
+        assert alone.suggestion == found.suggestions[run]
+
+
+def outcome(change, y=Y, start=None):
+    start = linear(1) if start is None else start
+    return dense_learning_rate(X, y, start, **({"precision": "float64"} | change))
+
+
+def test_outcomes_and_their_sentences():
+    good = outcome({})
+    assert good.outcomes == (RateOutcome.FOUND,)
+    low = outcome({"highest": float(good.steepest[0]) / 3.0})
+    assert low.outcomes == (RateOutcome.NEVER_DIVERGED,)
+    assert low.steepest[0] == pytest.approx(low.rates[-1])
+    high = outcome({"lowest": float(good.steepest[0]) * 3.0})
+    assert high.outcomes == (RateOutcome.AT_LOWEST,)
+    assert high.suggestion <= high.rates[0]
+    capped = outcome({"at_most": 1e-9})
+    assert (capped.outcomes, capped.suggestion) == ((RateOutcome.FOUND,), 1e-9)
+    # Nothing to be seen; too much at once; nothing to be learned.
+    still = outcome({"lowest": 1e-12, "highest": 1e-10})
+    wild = outcome({"lowest": 100.0, "highest": 1e6})
+    zero = jax.tree.map(jnp.zeros_like, linear(1))
+    for found in (still, wild, outcome({}, 0.0 * Y, zero)):
+        assert found.outcomes == (RateOutcome.NEVER_FELL,)
+        assert np.isnan(found.suggestions[0])
+        with pytest.raises(InputError) as caught:
+            _ = found.suggestion
+        assert str(caught.value) == (
+            "a suggestion is a rate that makes the loss fall; got none; lower `lowest` or raise "
+            "`highest`, as messages and losses tell"
+        )
+    assert good.messages == (
+        f"run 0 found a learning rate (suggestion {good.suggestion:.3g}, steepest fall at "
+        f"{good.steepest[0]:.3g}, rates from 1e-06 to 10)",
+    )
+    with pytest.raises(InputError) as caught:
+        _ = dense_learning_rate(X, Y, linear(3)).suggestion
+    assert str(caught.value) == (
+        "one suggestion is that of a search for one network; got 3 networks; read suggestions, "
+        "which has one for each"
+    )
+
+
+def test_the_table():
+    found = dense_learning_rate(X, Y, linear(2), steps=10)
+    row = found.to_frame().loc[13].to_dict()
+    assert row == {
+        "run": 1, "learning_rate": found.rates[3], "raw_loss": found.raw_losses[1, 3],
+        "untrained_loss": found.untrained_losses[1, 3], "loss": found.losses[1, 3],
+        "suggestion": found.suggestions[1], "outcome": found.outcomes[1].name.lower(),
+    }  # fmt: skip
+
+
+def pictures(n=22, seed=1):
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(n, 2, 3, 1)).astype(np.float32)
+    return x, x.reshape(n, -1) @ np.arange(6.0) + rng.normal(size=n)
+
+
+PIXELS = 0.3 * RNG.normal(size=6).astype(np.float32)
+
+
+def linear_image():
+    layer = Dense(jnp.asarray(PIXELS[None]), jnp.full(1, 0.1, jnp.float32))
+    return ImageNetwork((Flatten(), layer), ("flat", "out"), (2, 3, 1))
+
+
+@pytest.mark.parametrize(
+    ("recipe", "beta"),
+    [
+        (Recipe(loss="squared", optimizer="sgd", batch=5), 0.8),
+        (Recipe(loss="squared", optimizer="sgd", momentum=0.9, batch=5), 0.5),
+        (Recipe(loss="squared", batch=5, weight_decay=0.2), 0.8),
+        (Recipe(loss="logistic", optimizer="sgd"), 0.0),
+    ],
+)
+def test_the_rule_in_numpy_on_batches(recipe, beta):
+    x, y = pictures()
+    y = np.sign(y) if recipe.loss == "logistic" else y
+    found = image_learning_rate(
+        linear_image(), x, recipe, targets=y, steps=60, smoothing=beta, seed=3
+    )
+    loop = images_module.Loop(linear_image(), *Samples.of(x), y.astype(np.float32), recipe, 3)
+    rows = np.column_stack([x.reshape(22, -1), np.ones(22)]).astype(float)
+
+    def batch(step):
+        epoch, turn = divmod(step, loop.per_epoch)
+        which = np.asarray(loop._order(epoch)).reshape(loop.per_epoch, -1)[turn]
+        return rows[which], y[which]
+
+    def walk(rates):
+        return walked(
+            np.append(PIXELS, 0.1), batch, rates, loss=recipe.loss, momentum=recipe.momentum,
+            decay=recipe.weight_decay, adam=recipe.optimizer == "adam",
+        )  # fmt: skip
+
+    curve, steepest, rate = ruled(walk, np.geomspace(1e-6, 1.0, 60), beta)
+    sane = np.maximum.accumulate(curve) < 100.0
+    # Sixty steps in single precision.
+    np.testing.assert_allclose(found.losses[0][sane], curve[sane], rtol=1e-3, atol=1e-4)
+    assert found.steepest[0] == pytest.approx(steepest)
+    assert found.suggestion == pytest.approx(rate)
+    np.testing.assert_allclose(found.untrained_losses[0], walk(np.zeros(60))[1:], rtol=1e-5)
+
+
+def test_hard_batches_are_no_rise():
+    x, y = pictures()
+    y[::4] *= 100.0
+    recipe = Recipe(loss="squared", optimizer="sgd", batch=2)
+    found = image_learning_rate(
+        linear_image(), x, recipe, targets=y, lowest=1e-9, highest=1e-7, seed=0
+    )
+    assert found.raw_losses.max() > 100.0 * found.raw_losses.min()
+    np.testing.assert_allclose(found.losses, 1.0, atol=0.05)
+    assert np.all(np.diff(found.losses[0]) < 1e-3)
+
+
+def convolutional():
+    digits, labels = tasks.digit_images()
+    task = tasks.symbolic_addition(range(-1, 2), [0])
+    composed = tasks.compose_images(task, digits, labels, distance=8, seed=0)
+    # Small, since compiling a step takes longer than all others.
+    network = convnet((8, 16, 2), channels=(4,), kernel=3, dense=(), seed=0)
+    return (
+        network,
+        composed.training(12),
+        Recipe(loss="squared", optimizer="sgd", momentum=0.9, batch=16, flip=True),
+    )
+
+
+def begun(network, images, recipe):
+    samples, layout = Samples.of(images)
+    layout, goal = layout._replace(flip=recipe.flip), images.targets.astype(np.float32)
+    return images_module.Loop(network, samples, layout, goal, recipe, 0), layout
+
+
+def test_a_convolutional_network_learns_at_its_suggestion():
+    network, images, recipe = convolutional()
+    found = image_learning_rate(network, images, recipe, steps=30, seed=0)
+    assert found.outcomes[0] in (RateOutcome.FOUND, RateOutcome.NEVER_DIVERGED)
+    again = image_learning_rate(network, images, recipe, steps=30, seed=0)
+    np.testing.assert_array_equal(found.losses, again.losses)
+    other = image_learning_rate(network, images, recipe, steps=30, seed=1)
+    assert not np.array_equal(found.untrained_losses, other.untrained_losses)
+    assert eqx.tree_equal(network, convolutional()[0])
+    trained = replace(recipe, learning_rate=found.suggestion, epochs=8)
+    run = train_images(network, images, trained, seed=0)
+    assert run.training_loss[-1] < 0.5 * run.training_loss[0]
+    # Shares of a step are steps at that rate.
+    unit = replace(recipe, learning_rate=1.0)
+    loop, layout = begun(network, images, unit)
+    state, losses = loop.state, []
+    for epoch in range(8):
+        for _ in range(loop.per_epoch):
+            state, loss = module._take_share(
+                state, jnp.asarray(found.suggestion, jnp.float32), loop.samples, loop.goal,
+                loop._order(epoch), loop.key, recipe=unit, layout=layout, batch=16,
+            )  # fmt: skip
+            losses.append(float(loss))
+    # In single precision, of a network with kinks.
+    means = np.reshape(losses, (8, -1)).mean(axis=1)
+    np.testing.assert_allclose(means, run.training_loss, rtol=2e-3)
+
+
+def test_no_convolution_runs_inside_a_loop():
+    network, images, recipe = convolutional()
+    loop, layout = begun(network, images, recipe)
+
+    def step(state):
+        return module._take_share(
+            state, jnp.ones(()), loop.samples, loop.goal, loop._order(0), loop.key, recipe=recipe,
+            layout=layout, batch=16,
+        )  # fmt: skip
+
+    text = str(jax.make_jaxpr(step)(loop.state))
+    assert "conv_general_dilated[" in text
+    assert not any(loop in text for loop in ("while[", "scan["))
+
+
+def test_a_bar_for_each_run_of_steps(monkeypatch):
+    bars = []
+
+    @contextmanager
+    def counted(what, total, *, shown):
+        bars.append([total, 0, shown])
+
+        def advance(done, note=""):
+            bars[-1][1] += done
+
+        yield advance
+
+    monkeypatch.setattr(module, "bar", counted)
+    x, y = pictures()
+    image_learning_rate(
+        linear_image(), x, Recipe(loss="squared"), targets=y, steps=10, seed=0, progress=False
+    )
+    assert len(bars) >= 3
+    assert all(each == [11, 11, False] for each in bars)
+
+
+def test_a_learning_rate_for_each_run():
+    rates = np.array([0.01, 0.03])
+    runs = train_dense(X, Y, relu(), max_steps=50, learning_rate=rates, threshold=0.0)
+    for run in range(2):
+        alone = train_dense(
+            X, Y, jax.tree.map(lambda w, r=run: w[r : r + 1], relu()), max_steps=50,
+            learning_rate=float(rates[run]), threshold=0.0,
+        )  # fmt: skip
+        np.testing.assert_array_equal(alone.training_loss[0], runs.training_loss[run])
+    np.testing.assert_array_equal(runs.learning_rates, rates)
+    # Restarts change the rates of the run, and not those that were given.
+    given = 1e4 * rates
+    wild = train_dense(X, Y, relu(), max_steps=50, learning_rate=given, threshold=0.0, restarts=4)
+    assert np.all(wild.learning_rates < given)
+    np.testing.assert_array_equal(given, 1e4 * rates)
+
+
+RATES = "learning rates are one positive number, or one for each of 2 runs; got "
+REMEDY = "; pass 0.1, say, or an array of as many as there are runs"
+
+
+@pytest.mark.parametrize(
+    ("given", "got"),
+    [
+        ([0.1, -0.5], "numbers from -0.5 to 0.1"),
+        ([0.1, np.nan], "numbers from nan to nan"),
+        ([0.1] * 3, "shape (3,)"),
+    ],
+)
+def test_learning_rates_that_are_none(given, got):
+    with pytest.raises(InputError) as caught:
+        train_dense(X, Y, relu(), max_steps=3, learning_rate=np.array(given))
+    assert str(caught.value) == RATES + got + REMEDY
+
+
+SPAN = "lowest and highest are positive numbers, the lower one first; got "
+ENDS = "; pass 1e-6 and 1, say"
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"lowest": 0}, SPAN + "0 and 1" + ENDS),
+        ({"steps": 9}, "steps is a whole number of at least 10; got 9; pass 100, say"),
+        ({"at_most": 0.0}, "at_most is a positive number; got 0.0; leave it out for no bound"),
+        (
+            {"smoothing": 1.0},
+            "smoothing is a share from 0 to below 1; got 1.0; pass 0.8, say, or 0 for none",
+        ),
+        ({"seed": -1}, "seed is a whole number of at least 0; got -1; pass 0, say"),
+        (
+            {"images": np.ones((22, 3, 3, 1), np.float32)},
+            "images for this network have shape (n, 2, 3, 1); got shape (22, 3, 3, 1); draw a "
+            "network for their shape",
+        ),
+    ],
+)
+def test_errors_say_rule_got_remedy(change, sentence):
+    dense = {"inputs": X, "targets": Y, "initial": relu(), "highest": 1}
+    x, y = pictures()
+    told = {"network": linear_image(), "images": x, "recipe": Recipe(loss="squared"), "targets": y}
+    of_images = change.keys() & {"smoothing", "seed", "images"}
+    look = unwrap(image_learning_rate if of_images else dense_learning_rate)
+    with pytest.raises(InputError) as caught:
+        look(**((told | {"seed": 0} if of_images else dense) | change))
+    assert str(caught.value) == sentence
