@@ -68,6 +68,14 @@ def test_with_many_hands_the_prediction_is_too_hopeful(capsys):
     assert f"{found.predicted_error:.3f}" in capsys.readouterr().out
 
 
+def test_a_network_on_composed_digits_leaks_more_than_its_saliences_say(capsys):
+    # Three epochs are enough to see it; the example trains for thirty.
+    found = example("composed_digits").main(epochs=3)
+    assert found.found["slope"].mean < found.foreseen["slope"].mean - 0.1
+    assert found.found["additivity"].mean > 0.9
+    assert f"slope: {found.found['slope'].mean:.3f}, theory" in capsys.readouterr().out
+
+
 def test_the_gate_fails_with_the_findings(tmp_path, monkeypatch):
     module = example("test_split")
     table = pd.DataFrame([(s, c, s + c) for s in range(4) for c in range(4)])

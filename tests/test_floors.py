@@ -24,6 +24,7 @@ FLOORS = {
     "limits": 2,
     "measures": 2,
     "audit": 2.5,  # stands on floors 0 to 2
+    "comparison": 2.5,
     "flows": 3,
     "networks": 3,
     "training": 4,

@@ -8,15 +8,17 @@ features
 limits
     Where learning ends: `interpolate`, `max_margin`, `solvability`, `least_cost`, closed forms.
 measures
-    Arrays in, numbers out: `salience`, `additivity`, `accuracy`, `slope`, `swing`, `extrema`, ...
+    Arrays in, numbers out: `salience`, `additivity`, `contrasts`, `slope`, `swing`, `extrema`, ...
 flows
     How learning gets there: `forecast`, `tied_flow`, `learning_clocks`, `swing_diagram`, ...
 networks
-    What is trained: `Architecture`, `MLP`.
+    What is trained: `Architecture`, `MLP`, `image_network`.
 training
-    Many small networks at once: `train_identity`, `train_diagonal`.
+    Many small networks at once: `train_identity`, `train_dense`; image networks: `train_images`.
 recommendation
     Single-task, multi-task, linear probing or finetuning? `recommend`, `predict_losses`.
+comparison
+    What learners did, beside what their saliences say: `compare_with_kernel`.
 audit
     Will a training split support its test? `audit_split`, also ``partwhole audit``.
 studies
@@ -42,6 +44,7 @@ if TYPE_CHECKING:
         training,
     )
     from partwhole.audit import audit_split
+    from partwhole.comparison import compare_with_kernel
     from partwhole.recommendation import recommend
 
 __version__ = "0.1.0"
@@ -49,6 +52,7 @@ __all__ = [
     "__version__",
     "audit",
     "audit_split",
+    "compare_with_kernel",
     "features",
     "flows",
     "limits",
@@ -61,7 +65,11 @@ __all__ = [
     "training",
 ]
 # Functions of the public face, and the rooms they live in.
-_HOMES = {"audit_split": "audit", "recommend": "recommendation"}
+_HOMES = {
+    "audit_split": "audit",
+    "compare_with_kernel": "comparison",
+    "recommend": "recommendation",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -26,6 +26,12 @@ WORDS = {
     "dependence: pairs are more salient in Rep. 1, single parts in Rep. 2.",
     "lazy": "Said of a network whose features hardly move in training, so that it behaves as a "
     "kernel does.",
+    "rich": "Said of a network that begins with small weights and learns its features.",
+    "initial scale": "How large the first weights are; at 1 a layer keeps the size of its inputs.",
+    "composite, distance": "Images of digits laid together, each in channels of its own, and how "
+    "many pixels apart; at 0 they lie on each other.",
+    "auxiliary classes, c": "What a network has learned before the classes it is to learn now, and "
+    "the number that all its weights are multiplied by in between.",
     "tangent kernel": "The kernel of a wide network of which every layer is trained, each weight "
     "a little.",
     "concept": "One thing an input can have more or less of; here an axis, along which one cluster "

@@ -38,7 +38,7 @@ CAPTION = (
     "origin's pairs; dots: the exact solution from the same initial weights."
 )
 REVISION = 1
-BUDGET = 3.0
+BUDGET = 2.5
 
 MEANS = (1.0, 2.0, 3.0, 4.0)
 DIMENSION = 64

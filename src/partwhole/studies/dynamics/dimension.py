@@ -37,7 +37,7 @@ CAPTION = (
     "which only the strong concept is known."
 )
 REVISION = 2
-BUDGET = 5.5
+BUDGET = 5.0
 
 
 class Setting(NamedTuple):

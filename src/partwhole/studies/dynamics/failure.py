@@ -47,7 +47,7 @@ CAPTION = (
     "steps with which it gets a negative eigenvalue."
 )
 REVISION = 1
-BUDGET = 2.0
+BUDGET = 1.5
 
 ENDINGS = {
     "the flow": Progress.LEARNED,

@@ -36,7 +36,7 @@ CAPTION = (
     "initial entries were tiny."
 )
 REVISION = 1
-BUDGET = 3.0
+BUDGET = 2.5
 
 FIGURE = {"triple": "figure 8", "quadruple": "figure 9"}
 WITH = {2: "with the square of the second moment", 1: "with the second moment as defined"}

@@ -6,7 +6,7 @@ import numpy as np
 import xarray as xr
 
 from partwhole.studies import Claim
-from partwhole.studies.gated._estimates import estimate, known
+from partwhole.studies._estimates import estimate, known
 
 HERE = "derived here"
 PUBLISHED = "Lippl, Abbott & Chung (2022), published runs on MNIST"

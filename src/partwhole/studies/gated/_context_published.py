@@ -5,8 +5,8 @@ from __future__ import annotations
 import xarray as xr
 
 from partwhole.studies import Claim
+from partwhole.studies._estimates import estimate_by_seed, known
 from partwhole.studies.gated._context_claims import BEST, LARGEST, TIED, UNSEEN
-from partwhole.studies.gated._estimates import estimate_by_seed, known
 
 HERE = "derived here"
 PAPER = "Lippl, Abbott & Chung (2022), published runs of shallow networks"

@@ -8,8 +8,8 @@ import numpy as np
 import xarray as xr
 
 from partwhole.studies import Claim
+from partwhole.studies._estimates import by_seed, estimate, estimate_by_seed, known
 from partwhole.studies.gated import _relu_published as published
-from partwhole.studies.gated._estimates import by_seed, estimate, estimate_by_seed, known
 from partwhole.studies.gated._relu_runs import (
     ENDS,
     GATES,

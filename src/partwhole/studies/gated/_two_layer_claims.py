@@ -7,7 +7,7 @@ import xarray as xr
 from jaxtyping import Float
 
 from partwhole.studies import Claim
-from partwhole.studies.gated._estimates import estimate, known
+from partwhole.studies._estimates import estimate, known
 from partwhole.studies.gated._two_layer_runs import (
     CODED,
     CODED_GROUPS,

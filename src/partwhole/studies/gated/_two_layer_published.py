@@ -6,7 +6,7 @@ import numpy as np
 import xarray as xr
 
 from partwhole.studies import Claim
-from partwhole.studies.gated._estimates import estimate, estimate_by_seed, known
+from partwhole.studies._estimates import estimate, estimate_by_seed, known
 from partwhole.studies.gated._two_layer_claims import by_selection
 from partwhole.studies.gated._two_layer_runs import FUNCTION, GROUP, LINEAR, NETWORK, UNITS
 

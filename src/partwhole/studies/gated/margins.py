@@ -52,7 +52,7 @@ CAPTION = (
     "with."
 )
 REVISION = 2
-BUDGET = 3.0
+BUDGET = 2.5
 
 SCALES = {"far": 0.3, "chains": 0.3, "both": 0.3, "relu": 0.3}  # of starts; .05 for others
 TINY = 1e-4  # of its largest possible size: a sum that small is 0, at a gate's edge

@@ -22,8 +22,8 @@ from matplotlib.lines import Line2D
 
 from partwhole.studies import Arrays, Cells, Config
 from partwhole.studies import _plots as plots
+from partwhole.studies._estimates import by_seed
 from partwhole.studies.gated._digits import digits
-from partwhole.studies.gated._estimates import by_seed
 from partwhole.studies.gated._mnist import SPLIT, VALIDATION, mnist, require_files, require_same
 from partwhole.studies.gated._relu_claims import claims as claims
 from partwhole.studies.gated._relu_published import AGREEMENT, SIZES, WIDTHS
@@ -60,7 +60,7 @@ CAPTION = (
     "momentum 0.9."
 )
 REVISION = 2
-BUDGET = 3.5
+BUDGET = 2.5
 
 FLOW = 4000
 

@@ -50,7 +50,7 @@ CAPTION = (
     "distance of .2 from the rule's boundary, or none."
 )
 REVISION = 2
-BUDGET = 1.5
+BUDGET = 1.0
 
 NORMS = ("group", "l2", "function l2", "joint contexts")
 COSTS = (GroupNorm(), Quadratic(), FunctionSpaceL2(), Quadratic())

@@ -10,6 +10,7 @@ from partwhole.features import OverlapKernel
 from partwhole.limits import max_margin
 from partwhole.measures import conjunction_coefficients
 from partwhole.studies import Arrays, Cells, Claim, Config
+from partwhole.studies._conjunctions import KINDS, kind_of
 from partwhole.studies._plots import QUIET, look, panels
 from partwhole.studies.overlap._context import REPRESENTATIONS
 from partwhole.tasks import Task, context_dependence
@@ -30,9 +31,8 @@ CAPTION = (
     "(Rep. 2) the published memorization is made by taking labels."
 )
 REVISION = 1
-BUDGET = 1.0
+BUDGET = 0.5
 
-KINDS = ("right pair", "wrong pair", "features only", "context", "memorization")
 PANELS = (("Rep. 1", 3), ("Rep. 1", 2), ("Rep. 2", 3))
 WAYS = ("labels", "decision values", "exact", "exact, by duals")
 PUBLISHED = np.array(
@@ -52,20 +52,6 @@ FROM_VALUES = np.array(
 )
 _CELLS: list[Config] = [{"representation": name, "left_out": r} for name, r in PANELS]
 PRESETS: dict[str, list[Config]] = {"quick": _CELLS, "laptop": _CELLS, "paper": _CELLS}
-
-
-def kind_of(chosen: tuple[int, ...], values: np.ndarray) -> np.ndarray:
-    """Return the kind of each conjunction of one set of components (context, features 1 and 2)."""
-    if len(chosen) == 3:
-        kind = "memorization"
-    elif 0 not in chosen:
-        kind = "features only"
-    elif chosen == (0,):
-        kind = "context"
-    else:
-        relevant = values[:, 0] == chosen[1] - 1
-        return np.where(relevant, KINDS.index("right pair"), KINDS.index("wrong pair"))
-    return np.full(len(values), KINDS.index(kind))
 
 
 def cell(config: Config) -> Arrays:

@@ -36,7 +36,7 @@ CAPTION = (
     "of 1/4."
 )
 REVISION = 1
-BUDGET = 1.0
+BUDGET = 0.5
 
 TASKS = {"invariance": invariance, "partial exposure": partial_exposure}
 VERBS = {"interpolation": interpolate, "hard margin": max_margin}

@@ -29,7 +29,7 @@ CAPTION = (
     "markers: solved."
 )
 REVISION = 1
-BUDGET = 1.0
+BUDGET = 0.5
 
 VALUES = tuple(range(-4, 5))
 LAYOUTS = {"extrapolation": (0,), "interpolation": (-4, 4), "both": (-2, 2)}

@@ -30,7 +30,7 @@ CAPTION = (
     "(bars) and solved (markers)."
 )
 REVISION = 1
-BUDGET = 1.0
+BUDGET = 0.5
 
 VALUES = tuple(range(-4, 5))
 ANCHORS = {1: (0,), 2: (-2, 2), 3: (-3, 0, 3), 4: (-4, -1, 1, 4), 5: (-4, -2, 0, 2, 4)}

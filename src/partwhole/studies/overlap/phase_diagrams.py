@@ -43,7 +43,7 @@ CAPTION = (
     "layers. Below: the margin on CD-3 against depth, closed form as lines, solved as markers."
 )
 REVISION = 1
-BUDGET = 1.5
+BUDGET = 1.0
 
 LAYERS = 20
 # Behind a name that stands on lines or shades.

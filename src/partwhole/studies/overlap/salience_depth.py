@@ -33,7 +33,7 @@ CAPTION = (
     "takes over, except for the Gaussian nonlinearity, which reaches a plateau."
 )
 REVISION = 1
-BUDGET = 3.0
+BUDGET = 2.0
 
 SIZES = (2, 3, 4)
 FIRST = (0.1, 0.3, 0.4, 0.5)

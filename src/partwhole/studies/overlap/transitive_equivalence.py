@@ -31,7 +31,7 @@ CAPTION = (
     "closed form, markers what is solved, and the four margins always add up to 0 (stars)."
 )
 REVISION = 2
-BUDGET = 1.5
+BUDGET = 1.0
 
 EQUAL = (((2, 2), (1, 1)), ((3, 3), (2, 2)), ((5, 5), (4, 4)), ((5, 5), (1, 1)))
 UNEQUAL = (((3, 3), (2, 1)), ((4, 4), (3, 1)), ((5, 5), (1, 3)))

@@ -28,7 +28,7 @@ CAPTION = (
     "ridge on the path of neighbours, in closed form. Markers: the solved interpolant."
 )
 REVISION = 1
-BUDGET = 1.0
+BUDGET = 0.5
 
 SIZES = (7, 5)
 # Mean margins by distance, from an independent computation.

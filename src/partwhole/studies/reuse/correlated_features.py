@@ -41,7 +41,7 @@ CAPTION = (
     "laptop version, where 1,000 were published."
 )
 REVISION = 1
-BUDGET = 5.5
+BUDGET = 5.0
 
 ONE = tuned(1.0)
 CORRELATIONS = (1.0, 0.9, 0.8)

@@ -21,6 +21,16 @@ def by_seed(values: xr.DataArray) -> Float[np.ndarray, " S"]:
     return np.array([np.nanmean(each) for each in kept if np.isfinite(each).any()])
 
 
+def average(samples: np.ndarray) -> float:
+    """Return the mean, or NaN of nothing."""
+    return float(np.mean(samples)) if len(samples) else float("nan")
+
+
+def rms(samples: np.ndarray) -> float:
+    """Return the root mean square, or NaN of nothing."""
+    return float(np.sqrt(average(samples**2)))
+
+
 def estimate(samples: Float[np.ndarray, " n"]) -> tuple[float, tuple[float, float] | None]:
     """Return the mean with its 95 % interval, which takes two samples; NaN of none."""
     if len(samples) < 2:

@@ -1,0 +1,1 @@
+"""Dense networks beside the kernel theory, from rich to lazy (Lippl & Stachenfeld)."""

@@ -1,0 +1,1 @@
+"""Networks that see composed images, trained beside the kernel theory (Lippl & Stachenfeld)."""
