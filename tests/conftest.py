@@ -10,8 +10,10 @@ os.environ["JAX_NUMPY_RANK_PROMOTION"] = "raise"
 # Test processes that each do linear algebra on every core wait for one another.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
+import nested_checks
 from hypothesis import HealthCheck, settings
 
+nested_checks.install()
 settings.register_profile(
     "house",
     deadline=None,

@@ -102,7 +102,7 @@ def as_frame(columns, twice, dtypes):
             dtype = dtypes.get(name)
             given = frame[name]
             frame[name] = given.infer_objects() if dtype is None else given.astype(dtype)
-        except (TypeError, ValueError, ArithmeticError, RuntimeWarning):
+        except (TypeError, ValueError, ArithmeticError, RuntimeWarning, DeprecationWarning):
             pass  # pandas itself does not hold these cells so
     return frame if twice is None else pd.concat([frame, frame[[twice]]], axis=1)
 

@@ -13,12 +13,15 @@ from itertools import pairwise
 
 import audit_samples
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
+from partwhole import audit_split
 from partwhole import page as shell
+from partwhole.audit import HoldOut
 from partwhole.audit.outputs.machine import MOST_ITEMS
 from partwhole.audit.page import charts, to_html, words
 from partwhole.audit.page.cells import grids, states
@@ -656,3 +659,14 @@ def test_many_splits_stay_small_and_are_all_named():
     assert len(made) < 1_500_000
     assert "The JSON output has the main facts of the other 30." in page.text
     assert len(page.tables["Further test splits in short"]) == 31
+
+
+def test_held_out_combinations_of_two_labels_have_no_accuracy():
+    table = pd.DataFrame({
+        "a": list("qqqqrrqprpqr"), "b": [2, 1, 1, 2, 1, 0, 2, 0, 1, 2, 2, 0],
+        "c": list("vuuvvuvuvuvv"), "y": ["no", "yes"] + ["no"] * 10,
+    })  # fmt: skip
+    split = HoldOut("combinations", 0.2, 0)
+    report = audit_split(table, ["a", "b", "c"], target="y", split=split, add=1)
+    told = "No accuracy is predicted: no held-out combination has one label of its own."
+    assert told in str(report.to_html())

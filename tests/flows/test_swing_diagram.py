@@ -82,7 +82,8 @@ def test_the_formula_sees_signals_still_further_apart():
 
 
 def test_without_a_common_direction_nothing_swings():
-    found = swing_diagram(RATIOS, SCALES, np.array([-0.9, -0.5, 0.0]))
+    # As many as in the diagram, for which the flow is compiled.
+    found = swing_diagram(RATIOS, SCALES, np.array([-0.9, -0.5, -0.2, 0.0]))
     np.testing.assert_array_equal(found.amplitude, 0.0)
     assert found.minimum_time.isnull().all()
     assert found.maximum_time.isnull().all()

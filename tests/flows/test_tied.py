@@ -377,7 +377,7 @@ def test_gradient_descent_of_automatic_differentiation_is_the_descent():
 
 def test_small_steps_approach_the_flow():
     w0, a, _ = drawn(2)
-    flow = tied_flow(w0, a, np.array([4.0])).states[-1]
+    flow = tied_flow(w0, a, SHORT).states[-1]  # to time 4
     apart = [
         np.abs(tied_descent(w0, a, steps=n, step_size=4.0 / n).states[-1] - flow).max()
         for n in (400, 800)

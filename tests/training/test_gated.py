@@ -191,7 +191,10 @@ CORNERS = (
 
 
 @pytest.mark.parametrize("upper", [[], [1], [2, 1], [2, 2, 1]])
-@pytest.mark.parametrize("given", [TWO, CORNERS], ids=["two", "corners"])
+# Two inputs, each twice, are of the same shape as four: the flow is compiled once for both.
+@pytest.mark.parametrize(
+    "given", [tuple(np.repeat(each, 2, axis=0) for each in TWO), CORNERS], ids=["two", "corners"]
+)
 def test_inputs_that_all_pull_one_way_are_followed_to_the_limit(given, upper):
     """Nothing bends the path there, and no step is too long for the loss."""
     gates = HalfspaceGates.random(2, n_units=3, seed=1)

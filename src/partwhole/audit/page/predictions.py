@@ -51,6 +51,8 @@ def _summary(case: Case, found: Prediction) -> str:
     at = found.points[found.reference]
     if case.has_labels:
         scores = np.array([each.balanced_accuracy for each in found.points])
+        if np.isnan(scores).all():  # rows of one combination that have as many of either label
+            return "No accuracy is predicted: no held-out combination has one label of its own."
         return (
             f"Predicted balanced accuracy: {_span(scores, True)} over the range, "
             f"{share(at.balanced_accuracy)} at {_where(case, at)}. Guessing among the labels "
