@@ -1,10 +1,10 @@
 """Train a network on composed digits, and lay it beside what its saliences say.
 
-Two digits side by side stand for two numbers from -4 to 4; the network learns their sum from pairs
-in which one of the two is a 0. How much of an unseen sum is left in its answers? Theory says so
-from the saliences of its layers, measured before training: for a representation that stays as it
-is, and for images that do not differ within a class. Both are wrong here, and the network leaks
-more than it says.
+Two digits, half over each other but in channels of their own, stand for two numbers from -4 to 4;
+the network learns their sum from pairs in which one of the two numbers is 0. How much of an unseen
+sum is left in its answers? Theory says so from the saliences of its layers, measured before
+training: for a representation that stays as it is, and for images that do not differ within a
+class. Both are wrong here, and the network leaks more than it says.
 """
 
 from __future__ import annotations

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import comb
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -41,11 +42,12 @@ class Comparison:
         What kernel machines of their saliences answer.
     found, foreseen : dict from str to RunInterval
         Readings of either, over the runs that count: of labels "accuracy" and "margin" (mean of
-        held-out rows, of the least of a training row), of numbers "slope", "intercept" and
-        "error" (mean square of held-out rows, of the variance of all targets), and "additivity".
+        held-out rows; with the fit "margin" in units of the least margin of a training row), of
+        numbers "slope", "intercept" and "error" (mean square on held-out rows, as a share of the
+        variance of all targets); and "additivity".
     gap : RunInterval
-        Root mean square difference of answered and predicted on held-out rows, of the standard
-        deviation of all targets; for labels after both are in units of their margins.
+        Root mean square difference of answered and predicted on held-out rows, as a share of the
+        standard deviation of all targets; with the fit "margin" both are in such units before.
     """
 
     task: Task
@@ -109,14 +111,16 @@ def compare_with_kernel(
         With targets of shape (n,).
     predictions : float array, shape (n,) or (runs, n)
         For every row of the task: a learner's mean answers, or those of several runs.
-    salience : Salience, OverlapKernel, or floats S(1; C) to S(C; C); or a sequence, one a run
-        As `measures.salience` or `networks.layer_saliences` find it; the full conjunction's may
-        be left out of floats.
+    salience : Salience, OverlapKernel or floats; or a sequence with one for each run
+        As `measures.salience` or `networks.layer_saliences` find it. Floats are S(1; C) to
+        S(C; C), the last of which follows from the others and may be left out; of several runs,
+        shape (runs, C) or (runs, C - 1).
     fit : {"regression", "margin"}, keyword-only, default None
         What training comes to: interpolation (squared loss) or the largest margin (logistic
         loss). None is "margin" for labels -1 and +1 and "regression" for numbers.
     has_learned : sequence of bool, keyword-only, default None
-        Which runs have learned their training set, so that they count; None for all.
+        Which runs have learned their training set, so that they count. None for all; with the fit
+        "margin" those with a training label wrong never do, since they have no margin.
 
     Returns
     -------
@@ -185,6 +189,9 @@ def compare_with_kernel(
         "pass has_learned to leave those runs out",
     )
     chosen: Fit = fit or ("margin" if task.is_classification else "regression")
+    if chosen == "margin":
+        with np.errstate(invalid="ignore"):
+            counts = counts & np.all((answered * task.targets)[:, task.is_train] > 0, axis=1)
     solved = max_margin if chosen == "margin" else interpolate
     kernels = _kernels(task, salience, runs)
     # A salience for all runs is solved for once.
@@ -235,6 +242,14 @@ def _kernel(task: Task, salience: object) -> OverlapKernel:
             f"{numbers.tolist()}",
             "pass them in this order; the last may be left out",
         )
+        if len(numbers) == size:
+            total = sum(comb(size, k) * numbers[k - 1] for k in range(1, size + 1))
+            require(
+                abs(total - 1.0) < 1e-6,
+                "saliences of all orders, each times the number of its sets, add up to 1",
+                f"{numbers.tolist()}, which add up to {total:g}",
+                "leave out the last; floats for several runs have a row for each",
+            )
         orders = np.array([mask.bit_count() for mask in range(1 << size)])
         sigma = np.append(0.0, np.append(numbers[: size - 1], 0.0))[orders]
         sigma[-1] = 1.0 - sigma.sum()
@@ -288,8 +303,7 @@ def _in_margins(task: Task, fit: Fit, row: Float[np.ndarray, " n"]) -> Float[np.
     """Return answers in units of the least margin of a training row, where all are right."""
     if fit == "regression":
         return row
-    least = float(np.min((row * task.targets)[task.is_train]))
-    return row / least if least > 0 else row * np.nan
+    return row / float(np.min((row * task.targets)[task.is_train]))
 
 
 def _gaps(

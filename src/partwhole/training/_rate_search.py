@@ -43,6 +43,10 @@ class RateOutcome(Enum):
         "found a learning rate, but the loss did not grow up to the highest; raise `highest` to "
         "see whether larger ones are better"
     )
+    UNSTABLE = (
+        "found no rate that stays within bounds from the start; lower `lowest`, scale the inputs "
+        "down, or take smaller first weights"
+    )
     NEVER_FELL = (
         "found no rate that makes the loss fall; lower `lowest` if it grew at once, raise "
         "`highest` if it stayed as it was, or see whether the network has learned already"
@@ -81,7 +85,7 @@ class LearningRateSearch:
     steepest : float array, shape (runs,)
         r*, before it is tried; NaN where the loss never fell.
     suggestions : float array, shape (runs,)
-        NaN where no rate made the loss fall.
+        NaN where no rate made the loss fall and stayed within bounds.
     outcomes : tuple of RateOutcome
         What was found for each network.
 
@@ -122,7 +126,7 @@ class LearningRateSearch:
             "read suggestions, which has one for each",
         )
         require(
-            self.outcomes[0] is not RateOutcome.NEVER_FELL,
+            bool(np.isfinite(self.suggestions[0])),
             "a suggestion is a rate that makes the loss fall",
             "none",
             "lower `lowest` or raise `highest`, as messages and losses tell",
@@ -229,12 +233,15 @@ def search(
     outcome = RateOutcome.NEVER_FELL
     if place is not None:
         top = float(rates[place])
-        rate = top if at_most is None else min(top, float(at_most))
+        first = rate = top if at_most is None else min(top, float(at_most))
+        outcome = RateOutcome.UNSTABLE
         for _ in range(HALVINGS + 1):
             tried = walk(np.full(steps, MARGIN * rate))
             if _learns(_relative(tried, untrained, float(smoothing))):
                 suggestion = rate
-                outcome = _outcome(place, diverged, rate == at_most)
+                # A rate that was halved diverged at twice its size, whatever the range.
+                bounded = rate < first or rate == at_most
+                outcome = _outcome(place, diverged, bounded)
                 break
             rate /= 2.0
     return Found(raw[1:], untrained[1:], losses[1:], top, suggestion, outcome)
@@ -268,8 +275,8 @@ def _learns(losses: Float[np.ndarray, " losses"]) -> bool:
     return bool(np.all(losses <= DIVERGED) and losses[-1] < 1.0)
 
 
-def _outcome(place: int, diverged: bool, capped: bool) -> RateOutcome:
-    if capped:
+def _outcome(place: int, diverged: bool, bounded: bool) -> RateOutcome:
+    if bounded:
         return RateOutcome.FOUND
     if place == 0:
         return RateOutcome.AT_LOWEST

@@ -59,7 +59,7 @@ def test_kernel_machines_do_as_their_salience_says(preset, any_images):
     cells = [(config, made_up(config, saliences[config["distance"]])) for config in configs]
     data = study.gather(cells)
     found = {c.statement: c for c in study.claims(data)}
-    said = [c for s, c in found.items() if s.startswith("Slopes of networks are what the salience")]
+    said = [c for s, c in found.items() if "are what the salience" in s]
     assert len(said) == 3
     # The slope relative to seen sums is the same, since seen sums are answered right.
     assert {c.verdict.value for c in said} == {"holds"}
@@ -68,7 +68,7 @@ def test_kernel_machines_do_as_their_salience_says(preset, any_images):
     assert all(c.verdict.value == "holds" for s, c in found.items() if "One salience" in s)
     assert all(c.verdict.value == "holds" for s, c in found.items() if "leak less" in s)
     published = [c for s, c in found.items() if "comes out again" in s]
-    assert len(published) == (15 if preset == "paper" else 0)
+    assert len(published) == (17 if preset == "paper" else 0)
     drawn = study.figure(data)
     assert len(drawn.axes) == data.sizes["distance"] + 4
 
@@ -84,10 +84,10 @@ def test_slopes_that_shrink_with_distance_are_noticed():
 
 
 def test_answers_that_are_not_additive_are_noticed():
-    cells = [(config, made_up(config, noise=2.0)) for config in study.PRESETS["quick"]]
+    cells = [(config, made_up(config, noise=2.0)) for config in study.PRESETS["laptop"]]
     claims = study.claims(study.gather(cells))
     found = [c.verdict.value for c in claims if "additively" in c.statement]
-    assert found == ["does not hold"]
+    assert found == ["does not hold"] * 3
 
 
 def test_networks_that_did_not_learn_are_left_out_and_shown():

@@ -6,7 +6,7 @@ import numpy as np
 import xarray as xr
 
 from partwhole.studies import Claim
-from partwhole.studies._estimates import average, estimate, known, rms
+from partwhole.studies._estimates import average, by_seed, estimate, known, rms
 from partwhole.studies.dense import _tables as tables
 
 PAPER = "Lippl & Stachenfeld (ICLR 2025)"
@@ -170,7 +170,7 @@ def _deep(data: xr.Dataset) -> list[Claim]:
                     note="Six networks of 100 units a layer, as published.",
                 )
             )
-        shares = known(data.deep_additivity.sel(layout=layout))
+        shares = by_seed(data.deep_additivity.sel(layout=layout))
         pooled, interval = estimate((1.0 + shares) / 2.0)
         found.append(
             Claim(

@@ -113,8 +113,9 @@ def _deep(data: xr.Dataset, task: str) -> list[Claim]:
     shown = [float(data["size"].sel(kind=kind).mean()) for kind in ("context", "right pair")]
     return [
         Claim(
-            f"Networks of several layers lean on the {'context' if leans else 'right pairs'} "
-            f"most: log ratio of the size of context terms to that of right pairs, {task}.",
+            f"Networks of several layers lean more on {'the context' if leans else 'right pairs'} "
+            f"than on {'right pairs' if leans else 'the context'}: log ratio of the mean size of "
+            f"context terms to that of right pairs, {task}.",
             f"{PAPER}, appendix, context dependence in deep dense networks",
             0.0,
             mean,
@@ -122,7 +123,6 @@ def _deep(data: xr.Dataset, task: str) -> list[Claim]:
             ends,
             relation="at least" if leans else "at most",
             note=f"Sizes {shown[0]:.2f} and {shown[1]:.2f}; published "
-            + ("2.3 to 2.7, and .4 to .65." if leans else "below .25, and 2.3 to 2.9.")
-            + " Published sizes are about half of these, in the same ratios.",
+            + ("2.3 to 2.7, and .4 to .65." if leans else "below .25, and 2.3 to 2.9."),
         )
     ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import xarray as xr
 
 from partwhole.studies import Claim
-from partwhole.studies._estimates import estimate, known
+from partwhole.studies._estimates import estimate, estimate_by_seed, known
 from partwhole.studies.images import _tables as tables
 from partwhole.studies.images._claims import all_learned, title
 
@@ -33,7 +33,7 @@ def claims(data: xr.Dataset) -> list[Claim]:
                 f"pairs of new images {float(part.seen.sel(task=task, distance=far).mean()):.2f}.",
             )
         )
-    mean, ends = estimate(known(part.contrast))
+    mean, ends = estimate_by_seed(part.contrast)
     found.append(
         Claim(
             f"{title(network)}s answer what no overlap kernel can: contrast of contradictory "
@@ -59,7 +59,7 @@ def _published(data: xr.Dataset) -> list[Claim]:
         ("seen", tables.EQUIVALENCE_SEEN),
     ):
         for distance, wanted in zip(tables.DISTANCES, published, strict=True):
-            pooled = data[name].sel(distance=distance).mean("task")
+            pooled = data[name].sel(distance=distance).mean("task", skipna=False)
             mean, ends = estimate(known(pooled))
             found.append(
                 Claim(

@@ -18,7 +18,9 @@ SETS = ("trained", "seen", "unseen")
 Read = Callable[[Config, Arrays], dict[str, Any]]
 
 
-def lay(cells: Cells, read: Read, axes: dict[str, Sequence[Any]], words: dict[str, str]) -> Any:
+def lay(
+    cells: Cells, read: Read, axes: dict[str, Sequence[Any]], words: dict[str, str]
+) -> xr.Dataset:
     """Return a dataset; NaN where no network has learned.
 
     `axes` names the axes of arrays that `read` returns, and `words` says what is what and, where
@@ -66,17 +68,23 @@ def lay(cells: Cells, read: Read, axes: dict[str, Sequence[Any]], words: dict[st
 
 def _examples(cells: Cells, distances: Sequence[int]) -> np.ndarray:
     """Return one composite at each distance, the brightest of its channels in each pixel."""
-    config = cells[0][0]
-    images, classes = runs.pictures(config["images"])
-    task = runs.make_task(config["task"])
-    shown = [
-        compose_images(task, images, classes, distance=distance, seed=1).draw(1)[:1][0]
-        for distance in distances
-    ]
-    wide = max(each.shape[1] for each in shown)
-    pages = [each.max(axis=-1) for each in shown]
+    shown = []
+    for distance in distances:
+        config, found = next(each for each in cells if each[0]["distance"] == distance)
+        if "example" in found:
+            shown.append(found["example"])
+            continue
+        composed = compose_images(
+            runs.make_task(config["task"]), *runs.pictures(config["images"]), distance=distance,
+            seed=1,
+        )  # fmt: skip
+        shown.append(composed.draw(1)[:1][0].max(axis=-1))
+    high, wide = (max(each.shape[axis] for each in shown) for axis in (0, 1))
     return np.stack([
-        np.pad(page, ((0, 0), (0, wide - page.shape[1])), constant_values=np.nan) for page in pages
+        np.pad(
+            page, ((0, high - page.shape[0]), (0, wide - page.shape[1])), constant_values=np.nan
+        )
+        for page in shown
     ])  # fmt: skip
 
 

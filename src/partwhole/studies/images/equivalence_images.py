@@ -29,7 +29,7 @@ ANSWER = (
 CAPTION = (
     "Top: composites at each distance. Below: share of composites that is right, of unseen pairs "
     "and of seen ones shown by new images; mean (line) and single networks (dots). Grey is "
-    "chance, and what every overlap kernel comes to on contradictory pairs."
+    "chance."
 )
 REVISION = 1
 BUDGET = 4.0

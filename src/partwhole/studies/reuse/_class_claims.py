@@ -81,12 +81,16 @@ def _rescaling(data: xr.Dataset, network: str) -> list[Claim]:
         if c == 1.0:
             continue
         helps = network.startswith("resnet") and c in (0.125, 0.25)
-        mean, ends = _paired(data, tuned(c), tuned(1.0))
+        few = network.startswith("resnet") and c == 0.5
+        # The published ResNet does worse at c = .5 up to 50 images, and better from 200.
+        part = data.sel(n=data.n[data.n <= 50]) if few else data
+        mean, ends = _paired(part, tuned(c), tuned(1.0))
         found.append(
             Claim(
                 f"Multiplying all weights by {c:g} before finetuning "
                 f"{'helps' if helps else 'hurts'}"
-                f": test accuracy less that of c = 1, {network}.",
+                f": test accuracy less that of c = 1, {network}"
+                f"{', up to 50 images' if few else ''}.",
                 f"{PAPER}b and e",
                 0.0,
                 mean,
@@ -96,16 +100,16 @@ def _rescaling(data: xr.Dataset, network: str) -> list[Claim]:
                 note=_shown(data, tuned(c), tuned(1.0)),
             )
         )
-    if {0.25, 1.0} <= set(data.attrs["rescalings"]):
+    if 0.125 in data.attrs["rescalings"]:
         pre, post, shared = (
-            data.dimensions.sel(c=0.25, reading=name) for name in ("before", "after", "shared")
+            data.dimensions.sel(c=0.125, reading=name) for name in ("before", "after", "shared")
         )
         kept = (shared / post).mean("layer").values
         mean, ends = estimate(kept[np.isfinite(kept)])
         nested = network.startswith("resnet")
         found.append(
             Claim(
-                f"After c = .25 the dimensions left in the last layers are "
+                f"After c = .125 the dimensions left in the last layers are "
                 f"{'among those pretrained' if nested else 'new ones'}: shared dimensions over "
                 f"those after finetuning, {network}.",
                 f"{PAPER}c and f",
@@ -124,25 +128,27 @@ def _rescaling(data: xr.Dataset, network: str) -> list[Claim]:
 def _together(data: xr.Dataset, network: str) -> list[Claim]:
     crushed = data.auxiliary.sel(way=PUBLISHED).mean("n").values
     whole = data.auxiliary.sel(way=MULTI).mean("n").values
-    mean, ends = estimate((whole - crushed)[np.isfinite(whole - crushed)])
+    mean, ends = estimate(crushed[np.isfinite(crushed)])
+    guess = 1.0 / data.attrs["others"]
     gain, between = _paired(data, MULTI, PUBLISHED)
     beside, around = _paired(data, tuned(1.0), MULTI)
     return [
         Claim(
-            "Multi-task learning as published hardly learns its auxiliary task: accuracy on it "
-            f"with equal weights less that with the published one, {network}.",
-            "derived here",
-            0.0,
+            "Multi-task learning as published hardly learns its auxiliary task: accuracy on it, "
+            f"{network}.",
+            "derived here; published .01 to .31 of 98 classes",
+            0.5,
             mean,
             0.0,
             ends,
-            relation="at least",
-            note=f"{np.nanmean(whole):.2f} and {np.nanmean(crushed):.2f}; guessing gives .125 of "
-            "eight classes.",
+            relation="at most",
+            note=f"With the corrected protocol {np.nanmean(whole):.2f}; guessing gives "
+            f"{guess:.3f}.",
         ),
         Claim(
-            "With equal weights multi-task learning does better on the main task: test accuracy "
-            f"less that of the published way, {network}.",
+            "With the corrected protocol (both tasks in each step, equal weights, a stop by both "
+            "losses) multi-task learning does better on the main task: test accuracy less that of "
+            f"the published one, {network}.",
             "derived here",
             0.0,
             gain,
@@ -152,7 +158,7 @@ def _together(data: xr.Dataset, network: str) -> list[Claim]:
             note=_shown(data, MULTI, PUBLISHED),
         ),
         Claim(
-            f"Finetuning does better than multi-task learning with equal weights: {network}.",
+            f"Finetuning does better than corrected multi-task learning: {network}.",
             f"{PAPER}a and d, of its own multi-task learning",
             0.0,
             beside,

@@ -15,14 +15,15 @@ from partwhole._types import Real
 from partwhole.networks import image_network, layer_dimensions
 from partwhole.studies import Arrays, Cells, Config
 from partwhole.studies import _plots as plots
+from partwhole.studies.reuse import _class_tables as tables
 from partwhole.studies.reuse._class_claims import MULTI, PUBLISHED, SINGLE, tuned
 from partwhole.studies.reuse._class_claims import claims as claims
 from partwhole.tasks import cifar_images, digit_images, split_classes
 from partwhole.training import Recipe, train_transfer
 
 QUESTION = (
-    "An image network has learned eight classes and is to learn two more from few images. Does it "
-    "help to make its weights smaller first, and to learn all at once?"
+    "An image network has learned many classes and is to learn two more from few images. Does it "
+    "help to make its weights smaller first, or to learn all at once?"
 )
 SOURCE = "Lippl & Lindsey (NeurIPS 2024), figure 5 and its published accuracies"
 ANSWER = "To be measured. To be measured. To be measured."
@@ -58,10 +59,17 @@ def _cells(
 
 READINGS = ("before", "after", "shared")
 ALL = (SINGLE, MULTI, PUBLISHED)
-C = (0.125, 0.25, 0.5, 1.0, 2.0)
+C = tables.RESCALINGS
+# Two layers of each whose features differ: of the ResNet-18 the last stage is what is flattened.
+LAST = {
+    "resnet-small": ("stage 2, block 1", "flat"),
+    "vit-small": ("block 2", "first token"),
+    "resnet-18": ("stage 3, block 2", "flat"),
+    "vit-finetuning": ("block 7", "first token"),
+}
 CIFAR: Config = {"images": "cifar-100", "n_test": 200, "fewer": {}}
 PRESETS = {
-    "quick": _cells("resnet-small", (20,), (0.25, 1.0), 2, (SINGLE,), fewer={"pretraining": 12}),
+    "quick": _cells("resnet-small", (20,), (0.125, 1.0), 2, (SINGLE,), fewer={"pretraining": 12}),
     "laptop": _cells("resnet-small", (10, 20, 50, 100), C, 5, ALL)
     + _cells("vit-small", (10, 20, 50, 100), C, 3, ALL),
     "paper": _cells("resnet-18", (10, 20, 50, 100, 200, 500, 1000), C, 20, ALL, **CIFAR)
@@ -72,24 +80,15 @@ PRESETS = {
 def cell(config: Config) -> Arrays:
     """Pretrain one network, finetune it in every way, and compare with learning from scratch."""
     network, seed = config["network"], config["seed"]
-    if config["images"] == "digits":
-        images, labels = digit_images()
-        recipe = Recipe(**config["recipe"])
-        images = np.asarray(images / images.max(), np.float32)[..., None]
-    else:
-        images, labels = cifar_images(100)
-        recipe = Recipe.published_transfer(network)
-    splits = {
-        n: split_classes(2.0 * images - 1.0, labels, n_main=n, n_test=config["n_test"], seed=seed)
-        for n in config["sizes"]
-    }
+    recipe, told = _setting(config)
+    splits = {n: split_classes(n_main=n, seed=seed, **told) for n in config["sizes"]}
     some = splits[config["sizes"][-1]]
     start = image_network(network, some.shape, outputs=some.n_outputs, seed=seed)
 
     def train(net: Any, n: int, mode: Any, **options: Any) -> Any:
         fewer = config["fewer"].get(mode)
-        told = recipe if fewer is None else replace(recipe, epochs=fewer)
-        return train_transfer(net, splits[n], told, mode=mode, seed=seed, progress=False, **options)
+        how = recipe if fewer is None else replace(recipe, epochs=fewer)
+        return train_transfer(net, splits[n], how, mode=mode, seed=seed, progress=False, **options)
 
     pretrained = train(start, config["sizes"][-1], "pretraining")
     ways = _ways(config)
@@ -108,7 +107,9 @@ def cell(config: Config) -> Arrays:
                 run = train(pretrained.network, n, "finetuning", rescale=c)
                 if n == config["sizes"][-1]:
                     shown = some.samples("main")[0]
-                    found = layer_dimensions(run.start, run.network, shown, layers=_last(start))
+                    found = layer_dimensions(
+                        run.start, run.network, shown, layers=LAST[network], statistics="batch"
+                    )
                     dimensions[c] = np.array([found.before, found.after, found.shared])
             auxiliary = (
                 run.scores["auxiliary"].task_accuracy[-1] if "auxiliary" in run.scores else np.nan
@@ -129,9 +130,17 @@ def _ways(config: Config) -> list[str]:
     return [*config["ways"], *map(tuned, config["rescalings"])]
 
 
-def _last(network: Any) -> tuple[str, ...]:
-    """Return the layers between the input and the readout's input, two of them."""
-    return network.names[-3], network.names[-2]
+def _setting(config: Config) -> tuple[Recipe, dict[str, Any]]:
+    """Return the recipe, and what is split: pixels from -1 to 1, and test images if any."""
+    if config["images"] == "digits":
+        images, labels = digit_images()
+        scaled = np.asarray(2.0 * images / images.max() - 1.0, np.float32)[..., None]
+        told: dict[str, Any] = {"images": scaled, "labels": labels}
+        return Recipe(**config["recipe"]), told | {"n_test": config["n_test"]}
+    (images, labels), (others, theirs) = (cifar_images(100, split=s) for s in ("train", "test"))
+    told = {"images": 2.0 * images - 1.0, "labels": labels, "n_test": config["n_test"]}
+    told |= {"test_images": 2.0 * others - 1.0, "test_labels": theirs}
+    return Recipe.published_transfer(config["network"]), told
 
 
 def gather(cells: Cells) -> xr.Dataset:
@@ -171,7 +180,10 @@ def gather(cells: Cells) -> xr.Dataset:
             "network": networks, "seed": seeds, "way": ways, "n": sizes, "c": c,
             "reading": list(READINGS), "layer": ["last but one", "last"],
         },
-        attrs={"images": first["images"], "rescalings": c},
+        attrs={
+            "images": first["images"], "rescalings": list(c),
+            "others": 8 if first["images"] == "digits" else 98,
+        },
     )  # fmt: skip
 
 
@@ -195,7 +207,7 @@ def _draw(ax: Axes, data: xr.Dataset, ways: Sequence[str]) -> None:
     for i, way in enumerate(ways):
         style = plots.look(i, line=False) | {"linestyle": plots.DASHES[i % 5], "linewidth": 1}
         each = data.test.sel(way=way)
-        error = each.std("seed", ddof=1) / np.sqrt(data.sizes["seed"])
+        error = each.std("seed", ddof=1) / np.sqrt(each.notnull().sum("seed"))
         ax.errorbar(
             data.n * 1.03 ** (i - len(ways) / 2), each.mean("seed"), yerr=error, label=way, **style
         )
