@@ -149,7 +149,8 @@ def test_any_table_is_read_or_refused_in_a_sentence(tmp_path):
                 # What the csv module writes, and it writes None as an empty cell.
                 assert [values[i] for i in column] == [str(cell) for cell in cells]
 
-    @settings(max_examples=300)
+    # About a third of the tables are accepted; draws depend on which modules are loaded.
+    @settings(max_examples=400)
     @given(tables(), st.booleans())
     def run(drawn, in_a_file):
         ends_well(lambda: one(drawn, in_a_file), count)

@@ -58,7 +58,7 @@ CAPTION = (
     "every unit of time."
 )
 REVISION = 1
-BUDGET = 3.0
+BUDGET = 2.5
 
 POWERS = (2, 1)
 ROUTES = ("flow", "matrix", "factor")

@@ -36,7 +36,7 @@ CAPTION = (
     "one's initial entry; markers: flow, lines: clocks, upright line: where the order turns."
 )
 REVISION = 3
-BUDGET = 4.0
+BUDGET = 3.5
 
 SETTINGS = {
     setting.name: setting

@@ -39,7 +39,7 @@ CAPTION = (
     ".05."
 )
 REVISION = 2
-BUDGET = 4.0
+BUDGET = 2.5
 
 NETWORKS = {
     "means 1 and 2": Network(3, 3, 3, (1.0, 2.0), 0.01),

@@ -48,7 +48,7 @@ CAPTION = (
     "the published captions have it."
 )
 REVISION = 2
-BUDGET = 4.5
+BUDGET = 4.0
 
 SPREAD = "means 1 and 2, variance 2"
 OTHER = "means 3 and 2, variance 0.05"

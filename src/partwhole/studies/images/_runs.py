@@ -74,14 +74,17 @@ def cells_of(
     seeds: int,
     **recipe: Any,
 ) -> list[Config]:
-    """Return a cell for each task, distance and seed."""
+    """Return a cell for each task, seed and distance.
+
+    Distances vary fastest, so that of two processes each mostly compiles one network.
+    """
     trained = {"loss": loss} | RECIPES[network] | recipe
     return [
         images
         | {"network": network, "recipe": trained, "task": task, "distance": distance, "seed": seed}
         for task in tasks
-        for distance in distances
         for seed in range(seeds)
+        for distance in distances
     ]
 
 

@@ -23,8 +23,9 @@ QUESTION = (
 )
 SOURCE = "Lippl & Stachenfeld, first arXiv version, figures 4d and 5f"
 ANSWER = (
-    "For most of them: networks rise well above chance on pairs they have not seen, as no learner "
-    "with a fixed kernel of overlaps can."
+    "Where images lie apart, for most pairs: networks rise well above chance on pairs they have "
+    "not seen, as no learner with a fixed kernel of overlaps can. Where they lie on each other, "
+    "not."
 )
 CAPTION = (
     "Top: composites at each distance. Below: share of composites that is right, of unseen pairs "
@@ -32,7 +33,7 @@ CAPTION = (
     "chance."
 )
 REVISION = 1
-BUDGET = 4.0
+BUDGET = 7.5
 
 PRESETS = {
     # Of 20 images a class, since networks take long to tell all of them apart.

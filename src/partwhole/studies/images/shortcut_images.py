@@ -35,9 +35,9 @@ QUESTION = (
 )
 SOURCE = "Lippl & Stachenfeld (ICLR 2025), figure 5e and appendix on vision networks"
 ANSWER = (
-    "On the hardest task they take the shortcut, more so the farther apart the digits, while they "
-    "learn the easier ones. Saliences measured before training put them on that side of the "
-    "boundary."
+    "ConvNets learn the easier tasks and take the shortcut on the hardest, the more the farther "
+    "digits lie apart; vision transformers hardly do. By saliences before training all would take "
+    "it."
 )
 CAPTION = (
     "Top: composites at each distance. Middle: share of unseen composites that is right, mean "
@@ -50,7 +50,7 @@ BUDGET = 6.0
 
 ENDS = ("CD-1", "CD-3")
 PRESETS = {
-    "quick": cells_of(FEW, "convnet-small", "logistic", CONTEXTS[2:], (0, 8), 2, epochs=10),
+    "quick": cells_of(FEW, "convnet-small", "logistic", CONTEXTS[2:], (0,), 2, epochs=10),
     "laptop": cells_of(DIGITS, "convnet-small", "logistic", CONTEXTS, (0, 4, 8), 3, epochs=20)
     + cells_of(DIGITS, "resnet-small", "logistic", ENDS, (0, 4, 8), 3, epochs=40)
     + cells_of(DIGITS, "vit-small", "logistic", ENDS[1:], (0, 4, 8), 3),

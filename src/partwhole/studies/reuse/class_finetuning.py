@@ -29,7 +29,7 @@ SOURCE = "Lippl & Lindsey (NeurIPS 2024), figure 5 and its published accuracies"
 ANSWER = "To be measured. To be measured. To be measured."
 CAPTION = "To be measured."
 REVISION = 1
-BUDGET = 8.0
+BUDGET = 10.0
 
 SMALL: Config = {
     "images": "digits",

@@ -45,7 +45,7 @@ CAPTION = (
     "right: distance of solutions that penalties predict from those of gradient flow."
 )
 REVISION = 2
-BUDGET = 4.0
+BUDGET = 2.5
 
 SIZES = (1e-3, 1.0, 1e3)
 READOUT = 1e-3

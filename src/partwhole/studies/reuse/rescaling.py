@@ -41,7 +41,7 @@ CAPTION = (
     "task lacks, or that are learned without it, than 5 that are reused."
 )
 REVISION = 1
-BUDGET = 6.0
+BUDGET = 5.5
 
 INIT = READOUT = 1e-3
 DIMENSION, ACTIVE_AUX = 1000, 40
