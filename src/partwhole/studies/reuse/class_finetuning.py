@@ -26,8 +26,17 @@ QUESTION = (
     "help to make its weights smaller first, or to learn all at once?"
 )
 SOURCE = "Lippl & Lindsey (NeurIPS 2024), figure 5 and its published accuracies"
-ANSWER = "To be measured. To be measured. To be measured."
-CAPTION = "To be measured."
+ANSWER = (
+    "On small digits it hardly shows: two new ones are told apart from ten images whatever the "
+    "way. What smaller weights leave in the last layers is mostly what pretraining had put there."
+)
+CAPTION = (
+    "Test accuracy on two classes against the images they are learned from, mean and standard "
+    "error over networks. Top: finetuning of a network that has learned the other classes, "
+    "learning from scratch, and learning both at once, corrected (both in each step, equal "
+    "weights) and as published. Bottom: finetuning after all weights were multiplied by c. Grey "
+    "is chance."
+)
 REVISION = 1
 BUDGET = 10.0
 
@@ -215,4 +224,4 @@ def _draw(ax: Axes, data: xr.Dataset, ways: Sequence[str]) -> None:
     ax.set(xscale="log", ylim=(0.45, 1.02))
     ax.set_xticks(data.n.values, labels=[str(n) for n in data.n.values])
     ax.xaxis.set_ticks([], minor=True)
-    ax.legend(fontsize=6.5, frameon=False, loc="lower right")
+    ax.legend(fontsize=6.5, frameon=False, loc="center right")
