@@ -23,6 +23,7 @@ def lazy(anchors: list[int], seeds: int = 12) -> tuple[np.ndarray, np.ndarray]:
         x[seen], task.train_targets, start, max_steps=20_000, learning_rate=1e-3, probes=x,
         record=20_000,
     )  # fmt: skip
+    assert runs.answers is not None
     slopes, own = [], []
     for seed, answers in enumerate(runs.answers[:, -1, :, 0]):
         network = jax.tree.map(lambda leaf, s=seed: leaf[s], start)
