@@ -111,6 +111,15 @@ def test_networks_that_did_not_learn_are_left_out_and_counted():
     assert study.claims(study.gather(cells))[0].verdict.value == "does not hold"
 
 
+def test_networks_that_stopped_early_are_counted_as_they_are_left_out():
+    cells = [(config, made_up(config, NNGP)) for config in study.PRESETS["quick"]]
+    for _, found in cells:
+        found["loss"][0] = 2 * study.KEPT
+    data = study.gather(cells)
+    assert data.attrs["not_learned"] == 4
+    assert np.isnan(data.slope.sel(seed=0)).all()
+
+
 @pytest.mark.parametrize(
     ("name", "share", "learned"),
     [("extrapolation", 0.2, True), ("extrapolation", 0.25, False), ("CD-1", None, True)],

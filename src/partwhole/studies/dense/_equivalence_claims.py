@@ -6,6 +6,7 @@ import xarray as xr
 
 from partwhole.studies import Claim
 from partwhole.studies._estimates import average, estimate, known
+from partwhole.studies._trained import all_learned
 from partwhole.studies.dense import _tables as tables
 
 PAPER = "Lippl & Stachenfeld, first arXiv version, figure 4"
@@ -13,23 +14,11 @@ RICH, LAZY = 1e-6, 1.0
 
 
 def claims(data: xr.Dataset) -> list[Claim]:
-    found = [_all_learned(data)]
+    found = [all_learned(data, "a label wrong")]
     for loss in map(str, data.loss.values):
         found += _solved(data, loss) + _units(data, loss)
     found += [_deep(data, int(depth)) for depth in data.depth.values]
     return found
-
-
-def _all_learned(data: xr.Dataset) -> Claim:
-    return Claim(
-        "Networks learn their training pairs: share that does not, and is left out below.",
-        "derived here",
-        0.1,
-        data.attrs["not_learned"] / data.attrs["networks"],
-        0.0,
-        relation="at most",
-        note=f"{data.attrs['not_learned']} of {data.attrs['networks']}.",
-    )
 
 
 def _solved(data: xr.Dataset, loss: str) -> list[Claim]:

@@ -7,6 +7,7 @@ import xarray as xr
 
 from partwhole.studies import Claim
 from partwhole.studies._estimates import average, by_seed, estimate, known, rms
+from partwhole.studies._trained import all_learned
 from partwhole.studies.dense import _tables as tables
 
 PAPER = "Lippl & Stachenfeld (ICLR 2025)"
@@ -17,26 +18,17 @@ LAZY, RICH = 1.0, 1e-3
 
 
 def claims(data: xr.Dataset) -> list[Claim]:
-    found = [_all_learned(data)]
+    found = [
+        all_learned(
+            data, "a squared error above .05 of the variance, or a training loss above a thousandth"
+        )
+    ]
     for layout in map(str, data.layout.values):
         found += _lazy(data, layout) + _rich(data, layout)
     found += _beyond_kernels(data)
     if data.sizes["depth"]:
         found += _deep(data)
     return found
-
-
-def _all_learned(data: xr.Dataset) -> Claim:
-    return Claim(
-        "Networks learn their training sums: share that does not, and is left out below.",
-        "derived here",
-        0.1,
-        data.attrs["not_learned"] / data.attrs["networks"],
-        0.0,
-        relation="at most",
-        note=f"{data.attrs['not_learned']} of {data.attrs['networks']} networks have a squared "
-        "error above .05 of the variance.",
-    )
 
 
 def _lazy(data: xr.Dataset, layout: str) -> list[Claim]:

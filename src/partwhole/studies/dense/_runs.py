@@ -16,17 +16,10 @@ from jaxtyping import Float
 from partwhole.measures import kernel_drift, salience
 from partwhole.networks import MLP, Architecture, activations, outputs, tangent_kernel
 from partwhole.studies import Arrays, Config
+from partwhole.studies._trained import CONTEXTS, LAYOUTS
 from partwhole.tasks import Task, context_dependence, symbolic_addition, transitive_equivalence
 from partwhole.training import kernel_regime, train_dense
 
-# Anchors of the published layouts of symbolic addition, -4..4.
-LAYOUTS = {
-    "extrapolation": (0,),
-    "interpolation": (-4, 4),
-    "both": (-2, 2),
-    "asymmetric": (-4,),
-}
-CONTEXTS = ("CD-1", "CD-2", "CD-3")
 EQUIVALENCE = "equivalence"
 # Training has succeeded when every label has its sign, or errors are this share of the variance.
 EXPLAINED = 0.05

@@ -8,13 +8,14 @@ import xarray as xr
 from partwhole.studies import Claim
 from partwhole.studies._claim import Relation
 from partwhole.studies._estimates import estimate, known, rms
+from partwhole.studies._trained import all_learned
 
 PAPER = "Lippl & Stachenfeld (ICLR 2025)"
 LAZY, RICH = 1.0, 1e-3
 
 
 def claims(data: xr.Dataset) -> list[Claim]:
-    found = [_all_learned(data)]
+    found = [all_learned(data, "a label wrong")]
     for task in map(str, data.task.values):
         for loss in map(str, data.loss.values):
             found += _lazy(data, task, loss)
@@ -24,18 +25,6 @@ def claims(data: xr.Dataset) -> list[Claim]:
         for task in map(str, data.task.values):
             found += _deep(data.sel(task=task), task)
     return found
-
-
-def _all_learned(data: xr.Dataset) -> Claim:
-    return Claim(
-        "Networks learn their training set: share that does not, and is left out below.",
-        "derived here",
-        0.1,
-        data.attrs["not_learned"] / data.attrs["networks"],
-        0.0,
-        relation="at most",
-        note=f"{data.attrs['not_learned']} of {data.attrs['networks']} have a label wrong.",
-    )
 
 
 def _lazy(data: xr.Dataset, task: str, loss: str) -> list[Claim]:

@@ -112,7 +112,7 @@ def gather(cells: Cells) -> xr.Dataset:
     items, values = _item_curves(wide, layouts)
     data["item"] = ("item", items, {"long_name": "item"})
     data["value"] = (("layout", "scale", "item"), values, {"long_name": "value of an item"})
-    counted = [found["learned"] for _, found in cells]
+    counted = [_counts(found) for _, found in cells]
     return data.assign_attrs(
         networks=int(sum(map(len, counted))),
         not_learned=int(sum(np.sum(~each) for each in counted)),
@@ -133,9 +133,13 @@ def _read(config: Config, found: Arrays) -> dict[str, np.ndarray]:
     if "regime" in found:
         read["regime"] = [slope(task, each).value for each in found["regime"]]
         read["drift"] = list(found["drift"])
-    # As in the published figures: runs whose training loss came down to a thousandth.
-    kept = found["learned"] & (found["loss"] <= KEPT)
+    kept = _counts(found)
     return {name: np.where(kept[: len(each)], each, np.nan) for name, each in read.items()}
+
+
+def _counts(found: Arrays) -> np.ndarray:
+    """Return which networks count; as published, their training loss came down to a thousandth."""
+    return found["learned"] & (found["loss"] <= KEPT)
 
 
 def _leak(salience: float, anchors: int) -> float:

@@ -6,14 +6,15 @@ import xarray as xr
 
 from partwhole.studies import Claim
 from partwhole.studies._estimates import estimate, estimate_by_seed, known
+from partwhole.studies._trained import all_learned
 from partwhole.studies.images import _tables as tables
-from partwhole.studies.images._claims import all_learned, title
+from partwhole.studies.images._claims import NOT_LEARNED, title
 
 PAPER = "Lippl & Stachenfeld, first arXiv version, figures 4d and 5f"
 
 
 def claims(data: xr.Dataset) -> list[Claim]:
-    found = [all_learned(data)]
+    found = [all_learned(data, NOT_LEARNED)]
     network = str(data.network.values[0])
     part = data.isel(network=0)
     far = int(data.distance.max())

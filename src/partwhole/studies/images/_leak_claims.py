@@ -8,8 +8,9 @@ import xarray as xr
 from partwhole.limits import effective_salience
 from partwhole.studies import Claim
 from partwhole.studies._estimates import average, estimate, estimate_by_seed, known
+from partwhole.studies._trained import all_learned
 from partwhole.studies.images import _tables as tables
-from partwhole.studies.images._claims import PAPER, all_learned, title
+from partwhole.studies.images._claims import NOT_LEARNED, PAPER, title
 
 VISION = f"{PAPER}, figure 5"
 SOURCES = {
@@ -20,7 +21,7 @@ SOURCES = {
 
 
 def claims(data: xr.Dataset) -> list[Claim]:
-    found = [all_learned(data)]
+    found = [all_learned(data, NOT_LEARNED)]
     for network in map(str, data.network.values):
         found += _by_network(data.sel(network=network), network)
     found += _predicted(data)

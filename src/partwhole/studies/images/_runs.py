@@ -15,6 +15,7 @@ from jaxtyping import Float
 from partwhole.measures import salience
 from partwhole.networks import ImageNetwork, activations, image_network
 from partwhole.studies import Arrays, Config
+from partwhole.studies._trained import CONTEXTS, LAYOUTS
 from partwhole.tasks import (
     Composites,
     Task,
@@ -28,8 +29,6 @@ from partwhole.tasks import (
 )
 from partwhole.training import Recipe, train_images
 
-LAYOUTS = {"extrapolation": (0,), "interpolation": (-4, 4), "both": (-2, 2), "asymmetric": (-4,)}
-CONTEXTS = ("CD-1", "CD-2", "CD-3")
 EQUIVALENCES = {"1 anchor": (1, 1), "4 anchors": (4, 4)}
 # What networks of each kind are read at: the pixels, two layers between (of the ConvNet the
 # published one is the later), and what the readout reads.

@@ -8,12 +8,13 @@ import xarray as xr
 from partwhole.studies import Claim
 from partwhole.studies._claim import Relation
 from partwhole.studies._estimates import estimate, estimate_by_seed, known
+from partwhole.studies._trained import all_learned
 from partwhole.studies.images import _tables as tables
-from partwhole.studies.images._claims import PAPER, all_learned, title
+from partwhole.studies.images._claims import NOT_LEARNED, PAPER, title
 
 
 def claims(data: xr.Dataset) -> list[Claim]:
-    found = [all_learned(data)]
+    found = [all_learned(data, NOT_LEARNED)]
     for network in map(str, data.network.values):
         part = data.sel(network=network)
         for task in map(str, data.task.values):
