@@ -18,7 +18,7 @@ from partwhole.networks import (
     resnet,
     vision_transformer,
 )
-from partwhole.networks.images.layers import trained
+from partwhole.networks.images.layers import Pass, trained
 from partwhole.networks.images.presets import NETWORKS
 
 
@@ -103,9 +103,15 @@ def test_small_networks_take_digits_side_by_side(name):
         assert found["dense 1"] == (2, 64)
 
 
-@pytest.mark.parametrize("name", ["convnet-small", "resnet-small", "vit-small"])
+def tiny_vit():
+    return vision_transformer(
+        (8, 8, 2), patch=4, width=8, depth=2, heads=2, head_width=4, hidden=16, dropout=0.1, seed=0
+    )
+
+
+@pytest.mark.parametrize("name", ["convnet-small", "resnet-small", "with dropout"])
 def test_passes(name):
-    network = image_network(name, (8, 8, 2), seed=0)
+    network = tiny_vit() if name == "with dropout" else image_network(name, (8, 8, 2), seed=0)
     x = np.random.default_rng(0).random((6, 8, 8, 2), dtype=np.float32)
     still = eqx.filter_jit(ImageNetwork.__call__)(network, x)
     # In inference an example's answer does not depend on its batch; 1e-5 is single precision.
@@ -118,7 +124,7 @@ def test_passes(name):
     again, _ = run(network, x, jax.random.key(0))
     np.testing.assert_array_equal(outputs, again)
     other, _ = run(network, x, jax.random.key(1))
-    assert np.array_equal(outputs, other) == (name != "vit-small")  # which alone drops entries
+    assert np.array_equal(outputs, other) == (name != "with dropout")
     # Training changes running statistics and nothing else; what it trains is the rest.
     parts = [eqx.partition(each, trained(network)) for each in (network, after)]
     for before, now in zip(*(jax.tree.leaves(part[0]) for part in parts), strict=True):
@@ -127,7 +133,7 @@ def test_passes(name):
         not np.array_equal(before, now)
         for before, now in zip(*(jax.tree.leaves(part[1]) for part in parts), strict=True)
     ]
-    assert moved == [True] * {"convnet-small": 8, "resnet-small": 12, "vit-small": 0}[name]
+    assert moved == [True] * {"convnet-small": 8, "resnet-small": 12, "with dropout": 0}[name]
 
 
 @pytest.mark.parametrize("name", ["convnet-small", "resnet-small", "vit-small"])
@@ -143,6 +149,17 @@ def test_every_parameter_has_a_slope(name):
     slopes = jax.tree.leaves(jax.jit(jax.grad(loss))(kept))
     assert len(slopes) == len(jax.tree.leaves(kept))
     assert all(np.abs(slope).max() > 0 for slope in slopes)
+
+
+@pytest.mark.parametrize("kind", [np.float16, np.float64])
+@pytest.mark.parametrize("name", ["convnet-small", "vit-small"])
+def test_images_of_any_precision(name, kind):
+    network = image_network(name, (8, 8, 2), seed=0)
+    # Multiples of 1/16, as digits are, have the same value in every precision.
+    x = np.random.default_rng(0).integers(0, 17, (2, 8, 8, 2)) / 16.0
+    found = network(x.astype(kind))
+    assert found.dtype == jnp.float32
+    np.testing.assert_array_equal(found, network(x.astype(np.float32)))
 
 
 def test_seeds():
@@ -181,6 +198,69 @@ def test_seeds():
             lambda: image_network("convnet-small", (8, 8, 1), seed=0)(np.zeros((2, 8, 9, 1))),
             "images for this network have shape (n, 8, 8, 1); got shape (2, 8, 9, 1); draw a "
             "network for their shape",
+        ),
+        (
+            lambda: image_network("vit-small", (8, 8, 1), seed=0)(
+                np.zeros((0, 8, 8, 1), np.float32)
+            ),
+            "images for this network have shape (n, 8, 8, 1); got shape (0, 8, 8, 1); pass some "
+            "images",
+        ),
+        (
+            lambda: unwrap(ImageNetwork._pass)(
+                image_network("vit-small", (8, 8, 1), seed=0),
+                np.zeros((2, 8, 8, 1), np.uint8),
+                Pass(),
+            ),
+            "images are floating-point; got uint8; divide grey levels by their largest, say",
+        ),
+        (
+            lambda: image_network("convnet-small", (8, 8, 1), outputs=0, seed=0),
+            "outputs is a whole number of at least 1; got 0; pass 1 or more",
+        ),
+        (
+            lambda: image_network("resnet-small", (8, 8, 1), outputs=0, seed=0),
+            "outputs is a whole number of at least 1; got 0; pass 1 or more",
+        ),
+        (
+            lambda: image_network("vit-small", (8, 8, 1), outputs=0, seed=0),
+            "outputs is a whole number of at least 1; got 0; pass 1 or more",
+        ),
+        (
+            lambda: convnet((28, 28, 1), channels=(8, 0), seed=0),
+            "channels is a whole number of at least 1; got 0; pass 1 or more",
+        ),
+        (
+            lambda: resnet((32, 32, 1), pool=0, seed=0),
+            "pool is a whole number of at least 1; got 0; pass 1 or more",
+        ),
+        (
+            lambda: vision_transformer((8, 8, 1), patch=-2, seed=0),
+            "patch is a whole number of at least 1; got -2; pass 1 or more",
+        ),
+        (
+            lambda: unwrap(convnet)((28, 28, 1), padding="same", seed=0),
+            'padding is "VALID" or "SAME"; got \'same\'; choose one of them',
+        ),
+        (
+            lambda: unwrap(resnet)((32, 32, 1), stem="imagenet", seed=0),
+            'stem is "small images" or "ImageNet"; got \'imagenet\'; choose one of them',
+        ),
+        (
+            lambda: unwrap(vision_transformer)((8, 8, 1), initial="xavier", seed=0),
+            'initial is "framework" or "he"; got \'xavier\'; choose one of them',
+        ),
+        (
+            lambda: convnet((28, 28, 1), seed=-1),
+            "seed is a whole number of at least 0; got -1; pass a whole number",
+        ),
+        (
+            lambda: resnet((32, 32, 1), seed=-1),
+            "seed is a whole number of at least 0; got -1; pass a whole number",
+        ),
+        (
+            lambda: vision_transformer((8, 8, 1), seed=-1),
+            "seed is a whole number of at least 0; got -1; pass a whole number",
         ),
         (
             lambda: vision_transformer((8, 8, 1), dropout=1.0, seed=0),

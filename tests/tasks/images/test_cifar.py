@@ -17,10 +17,11 @@ from partwhole.tasks.images._files import VARIABLE
 
 TEN = (
     "CIFAR-10 is read from files data_batch_1.bin to data_batch_5.bin (30,730,000 bytes each) or "
-    "data_batch_1 to data_batch_5, plain or packed as .gz"
+    "data_batch_1 to data_batch_5 (about 31.0 million bytes each), plain or packed as .gz"
 )
 HUNDRED = (
-    "CIFAR-100 is read from files train.bin (153,700,000 bytes) or train, plain or packed as .gz"
+    "CIFAR-100 is read from files train.bin (153,700,000 bytes) or train (about 155 million "
+    "bytes), plain or packed as .gz"
 )
 
 
@@ -120,7 +121,9 @@ def test_test_images(tmp_path):
     whole = np.column_stack([labels, pixels]).astype(np.uint8)
     (tmp_path / "test_batch.bin").write_bytes(whole.tobytes())
     np.testing.assert_array_equal(cifar_images(10, tmp_path, split="test")[1], labels)
-    with pytest.raises(InputError, match=r"test\.bin \(30,740,000 bytes\) or test, plain or packe"):
+    with pytest.raises(
+        InputError, match=r"test\.bin \(30,740,000 bytes\) or test \(about 31\.0 mil"
+    ):
         cifar_images(100, tmp_path, split="test")
 
 
@@ -155,7 +158,8 @@ def test_nothing_that_a_pickle_names_is_executed(protocol, tmp_path):
         cifar_images(100, tmp_path)
     assert str(caught.value) == (
         "train is a pickled dictionary of images, data, and of labels, fine_labels; got the name "
-        f"{module}.mkdir in {tmp_path / 'train'}; fetch it anew"
+        f"{module}.mkdir in {tmp_path / 'train'}; fetch it anew: unpacked it has about 155 million "
+        "bytes"
     )
     assert not made.exists()
     # The same file does make it when it is executed: the test can fail.
@@ -211,7 +215,7 @@ def damage(kind, folder):
         batch.write_bytes(held[:-1])
         return 10, (
             f"data_batch_2.bin holds whole records of 3073 bytes; got 6,145 bytes in {batch}; fetch"
-            " it anew"
+            " it anew: unpacked it has 30,730,000 bytes"
         )
     if kind == "a record short":
         batch.write_bytes(batch.read_bytes()[:3073])
@@ -222,7 +226,8 @@ def damage(kind, folder):
     if kind == "empty":
         train.write_bytes(b"")
         return 100, (
-            f"train.bin holds whole records of 3074 bytes; got 0 bytes in {train}; fetch it anew"
+            f"train.bin holds whole records of 3074 bytes; got 0 bytes in {train}; fetch it anew: "
+            "unpacked it has 153,700,000 bytes"
         )
     assert kind == "labels"
     train.write_bytes(bytes([0, 100]) + bytes(3072))
@@ -248,6 +253,7 @@ def test_damage_is_told_in_a_sentence(kind, tmp_path):
         ({"data": np.zeros((2, 3072)), "fine_labels": [1]}, "fine_labels 1 long for 2 images"),
         ({"data": np.zeros((1, 3072))}, "fine_labels of type NoneType for 1 images"),
         ({"data": np.zeros((1, 3072)), "fine_labels": ["a"]}, "fine_labels 1 long for 1 images"),
+        ({"data": np.zeros((1, 3072)), "fine_labels": [256]}, "fine_labels 1 long for 1 images"),
     ],
 )
 def test_pickles_of_something_else_are_told(entries, told, tmp_path):
@@ -256,12 +262,38 @@ def test_pickles_of_something_else_are_told(entries, told, tmp_path):
         cifar_images(100, tmp_path)
 
 
+@pytest.mark.parametrize("label", [2**63, 10**30])
+def test_labels_beyond_all_integers_are_told(label, tmp_path):
+    held = pickle.dumps({"data": np.zeros((1, 3072), np.uint8), "fine_labels": [label]}, protocol=2)
+    (tmp_path / "train").write_bytes(held)
+    with pytest.raises(InputError, match="got fine_labels 1 long for 1 images in"):
+        cifar_images(100, tmp_path)
+
+
+def test_names_over_several_lines_are_told_in_one(tmp_path):
+    (tmp_path / "train").write_bytes(b"\x80\x04\x8c\x08nu\n\n mpy\x8c\x03o\nk\x93.")
+    with pytest.raises(InputError, match=r"fine_labels; got the name nu mpy\.o k in .*; fetch it"):
+        cifar_images(100, tmp_path)
+
+
+def test_a_damaged_package_is_told(tmp_path):
+    write(tmp_path, 10, "binary", packed=True)
+    file = tmp_path / "data_batch_4.bin.gz"
+    file.write_bytes(file.read_bytes()[:-30])
+    with pytest.raises(InputError) as caught:
+        cifar_images(10, tmp_path)
+    assert str(caught.value).startswith(f"data_batch_4.bin.gz is a whole gzip file; got {file}: ")
+    assert str(caught.value).endswith("; fetch it anew: unpacked it has 30,730,000 bytes")
+
+
 @pytest.mark.parametrize("cut", [0, 1, 20, 200, 4000])
 def test_damaged_pickles_are_told(cut, tmp_path):
     write(tmp_path, 100, "pickled")
     held = (tmp_path / "train").read_bytes()
     (tmp_path / "train").write_bytes(held[:cut])
-    with pytest.raises(InputError, match=r"train is a pickled dictionary .* fetch it anew"):
+    with pytest.raises(
+        InputError, match=r"train is a pickled .* fetch it anew: unpacked it has ab"
+    ):
         cifar_images(100, tmp_path)
     (tmp_path / "train").write_bytes(b"[1, 2, 3]")
     with pytest.raises(InputError, match="train is a pickled dictionary"):

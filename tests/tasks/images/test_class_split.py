@@ -111,6 +111,10 @@ IMAGES, LABELS = numbered()
             "channels); got shape (60, 1, 1) of int64; divide grey levels by their largest, say",
         ),
         (
+            {"images": np.where(IMAGES > 3, IMAGES, np.inf)},
+            "grey levels of images are finite; got NaN or infinity; leave those images out",
+        ),
+        (
             {"labels": LABELS.astype(float)},
             "labels are a whole number for each image; got shape (60,) of float64 for 60 images; "
             "number the classes",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from inspect import unwrap
 
@@ -104,12 +105,41 @@ def test_composites_have_the_type_of_their_images(kind):
     assert found[:].dtype == kind
 
 
+def test_one_composite_at_a_time():
+    found = composed(tasks.symbolic_addition(range(-1, 2), [0]), distance=2).draw(2)
+    everything = found[:]
+    np.testing.assert_array_equal(found[3], everything[3])
+    np.testing.assert_array_equal(found[np.int64(-1)], everything[-1])
+    # Loops and NumPy take them one by one, to the last.
+    np.testing.assert_array_equal(list(found), everything)
+    np.testing.assert_array_equal(np.asarray(found), everything)
+
+
 def test_neither_images_nor_composites_change_one_another():
     images, labels = pictures()
     kept = images.copy()
     found = compose_images(single(), images, labels, distance=0, combine="maximum", seed=0).draw(2)
     found[:][...] = -1.0
     np.testing.assert_array_equal(images, kept)
+
+
+def test_lists_serve_as_arrays():
+    images, labels = pictures()
+    compose: Callable = unwrap(compose_images)
+    listed = compose(single(), images.tolist(), labels.tolist(), distance=0, seed=2).draw(3)
+    np.testing.assert_array_equal(listed[:], composed(seed=2).draw(3)[:])
+
+
+@pytest.mark.parametrize(("share", "each"), [(0.29, 29), (0.58, 58), (0.999, 99), (5000, 100)])
+def test_how_many_images_train(share, each):
+    # .29 * 100 and .58 * 100 are below 29 and 58 in binary.
+    whole = compose_images(
+        single(), np.zeros((400, 2, 2)), np.arange(400) % 4, distance=0, training_images=share,
+        seed=0,
+    )  # fmt: skip
+    assert whole.training_images.tolist() == [each] * 4
+    assert len(whole.pool("training")) == 4 * each
+    assert len(whole.pool("held out")) == 400 - 4 * each
 
 
 @pytest.mark.parametrize(("training_images", "each"), [(0.5, 3), (0.4, 2), (4, 4)])
@@ -152,6 +182,9 @@ def test_draws_of_a_row_do_not_depend_on_others():
     whole = composed(seed=3)
     everything, two = which(whole.draw(9)), which(whole.draw(9, rows=np.array([3, 1])))
     np.testing.assert_array_equal(two, everything.reshape(4, 9)[[3, 1]].ravel())
+    last = which(whole.draw(9, rows=np.array([-1])))
+    np.testing.assert_array_equal(last, everything.reshape(4, 9)[3])
+    assert len(whole.draw(9, rows=np.array([], dtype=int))) == 0
 
 
 def test_seeds_and_draws():
@@ -239,8 +272,28 @@ def test_components_can_share_their_classes():
         ),
         (
             {"labels": np.arange(3)},
-            "every image needs a class from 0; got 24 images and 3 labels; pass arrays of equal "
-            "length",
+            "labels are a whole number for each image; got shape (3,) of int64 for 24 images; "
+            "number the classes",
+        ),
+        (
+            {"labels": np.arange(24.0)},
+            "labels are a whole number for each image; got shape (24,) of float64 for 24 images; "
+            "number the classes",
+        ),
+        (
+            {"labels": np.arange(24) - 1},
+            "classes are numbered from 0; got label -1; number them without gaps",
+        ),
+        ({"seed": -1}, "seed is a whole number of at least 0; got -1; pass a whole number"),
+        ({"seed": True}, "seed is a whole number of at least 0; got True; pass a whole number"),
+        (
+            {"images": np.full((24, 3, 4), np.nan)},
+            "grey levels of images are finite; got NaN or infinity; leave those images out",
+        ),
+        (
+            {"images": np.ones((24, 3, 0))},
+            "images are floating-point, of shape (k, height, width) or (k, height, width, "
+            "channels); got shape (24, 3, 0) of float64; divide grey levels by their largest, say",
         ),
         (
             {"images": np.ones((24, 3, 4), dtype=np.uint8)},
@@ -256,6 +309,51 @@ def test_errors_say_rule_got_remedy(change, sentence):
     with pytest.raises(InputError) as caught:
         compose(single(), **(arguments | change))
     assert str(caught.value) == sentence
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (
+            {"rows": np.ones(3, dtype=bool)},
+            "rows are numbers below 4, the rows of the task, or a bool for each; got shape (3,) of "
+            "bool; pass task.is_train, say",
+        ),
+        (
+            {"rows": np.array([0, 4])},
+            "rows are numbers below 4, the rows of the task, or a bool for each; got 0 to 4; pass "
+            "task.is_train, say",
+        ),
+        ({"draw": -1}, "draw is a whole number of at least 0; got -1; pass a whole number"),
+        ({"balanced": "no"}, "balanced is True or False; got 'no'; choose one of them"),
+    ],
+)
+def test_errors_of_draws(options, sentence):
+    with pytest.raises(InputError) as caught:
+        unwrap(ComposedImages.draw)(composed(), 2, **options)
+    assert str(caught.value) == sentence
+
+
+def test_errors_of_class_assignment():
+    with pytest.raises(InputError) as caught:
+        class_assignment(single(), 0, seed=0)
+    assert str(caught.value) == (
+        "n_classes is a whole number of at least 1; got 0; count the classes of the images"
+    )
+    with pytest.raises(InputError, match="seed is a whole number of at least 0; got -3; pass a"):
+        class_assignment(single(), 4, seed=-3)
+
+
+def test_permutations_of_classes_are_even():
+    # Of 3 values and 4 classes, each of 24 assignments is drawn 2400 / 24 = 100 times, give or
+    # take 9.8; the two components are drawn apart, so that they agree in a 24th: 100 times.
+    task = tasks.symbolic_addition(range(-1, 2), [0])
+    drawn = [class_assignment(task, 4, seed=seed) for seed in range(2400)]
+    for component in range(2):
+        counts = Counter(tuple(each[component].tolist()) for each in drawn)
+        assert len(counts) == 24
+        assert max(abs(count - 100) for count in counts.values()) < 45
+    assert abs(sum(np.array_equal(*each) for each in drawn) - 100) < 45
 
 
 def test_a_pool_without_images_is_told():

@@ -18,6 +18,8 @@ FILES = (
     "packed as .gz"
 )
 
+ANEW = "fetch it anew: unpacked it has"
+
 
 def idx(values, packed=False):
     """Return the bytes of an IDX file."""
@@ -104,25 +106,25 @@ def damage(kind, folder, images, labels):
         pixels.write_bytes(idx(images)[:-10])
         return (
             f"{IMAGES} holds as many entries as its head says, 5488; got 5478 in {pixels}; "
-            "fetch it anew"
+            f"{ANEW} 47,040,016 bytes"
         )
     if kind == "other file":
         pixels.write_bytes(b"<html>")
         return (
             f"{IMAGES} begins as an IDX file of bytes in 3 dimensions; got 3c 68 74 6d in "
-            f"{pixels}; fetch it anew"
+            f"{pixels}; {ANEW} 47,040,016 bytes"
         )
     if kind == "empty":
         classes.write_bytes(b"")
         return (
             f"{LABELS} begins as an IDX file of bytes in 1 dimension; got nothing in {classes}; "
-            "fetch it anew"
+            f"{ANEW} 60,008 bytes"
         )
     if kind == "only a head":
         pixels.write_bytes(idx(images)[:9])
         return (
             f"{IMAGES} begins as an IDX file of bytes in 3 dimensions; got 00 00 08 03 in "
-            f"{pixels}; fetch it anew"
+            f"{pixels}; {ANEW} 47,040,016 bytes"
         )
     if kind == "fewer labels":
         classes.write_bytes(idx(labels[:-1]))
@@ -132,7 +134,7 @@ def damage(kind, folder, images, labels):
         )
     if kind == "labels":
         classes.write_bytes(idx(labels + 20))
-        return f"labels are the digits 0 to 9; got 29 in {classes}; fetch it anew"
+        return f"labels are the digits 0 to 9; got 29 in {classes}; {ANEW} 60,008 bytes"
     assert kind == "pixels"
     pixels.write_bytes(idx(images[:, :20]))
     return (
@@ -161,7 +163,7 @@ def test_a_damaged_package_is_told_too(spoil, drawn, tmp_path):
     with pytest.raises(InputError) as caught:
         mnist_images(tmp_path)
     assert str(caught.value).startswith(f"{IMAGES}.gz is a whole gzip file; got {file}: ")
-    assert str(caught.value).endswith("; fetch it anew")
+    assert str(caught.value).endswith(f"; {ANEW} 47,040,016 bytes")
 
 
 def test_a_garbled_package_is_told_too(drawn, tmp_path):

@@ -7,9 +7,15 @@ from typing import Literal
 
 import numpy as np
 
-from partwhole._checks import require
+from partwhole._checks import require, whole
 from partwhole.networks.images.layers import Drawn, Flatten, MaxPool, ReLU
-from partwhole.networks.images.network import ImageNetwork, Layer, require_shape
+from partwhole.networks.images.network import (
+    ImageNetwork,
+    Layer,
+    require_one_of,
+    require_shape,
+    require_sizes,
+)
 
 
 def convnet(
@@ -50,7 +56,8 @@ def convnet(
     Raises
     ------
     InputError
-        For images too small for the convolutions.
+        For images too small for the convolutions, numbers below 1 (below 0 for the seed), or
+        another padding.
 
     Notes
     -----
@@ -58,6 +65,9 @@ def convnet(
     there, counted from the pixels, is "relu 4".
     """
     height, width, depth = seen = require_shape(shape)
+    require_sizes(outputs=outputs, channels=channels, kernel=kernel, dense=dense)
+    require_one_of("padding", padding, ("VALID", "SAME"))
+    whole("seed", seed, 0, "pass a whole number")
     drawn = Drawn(np.random.default_rng([seed, 103]), "he")
     parts: list[Layer] = []
     names: list[str] = []

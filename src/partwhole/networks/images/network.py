@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from partwhole._checks import require
+from partwhole._checks import require, whole
 from partwhole.networks.images.layers import Pass, trained, with_statistics
 
 Layer = Callable[[Array, Pass], Array]
@@ -69,17 +69,37 @@ class ImageNetwork(eqx.Module):
 
     def _pass(self, images: Float[Array | np.ndarray, "n h w c"], at: Pass) -> tuple[Array, ...]:
         require(
-            images.shape[1:] == self.shape,
+            images.shape[1:] == self.shape and len(images) > 0,
             f"images for this network have shape (n, {', '.join(map(str, self.shape))})",
             f"shape {images.shape}",
-            "draw a network for their shape",
+            "draw a network for their shape" if len(images) else "pass some images",
+        )
+        require(
+            jnp.issubdtype(images.dtype, jnp.floating),
+            "images are floating-point",
+            f"{images.dtype}",
+            "divide grey levels by their largest, say",
         )
         found = []
-        x = jnp.asarray(images)
+        own = jax.tree.leaves(eqx.filter(self, eqx.is_inexact_array))[0].dtype
+        x = jnp.asarray(images, own)
         for part in self.parts:
             x = part(x, at)
             found.append(x)
         return tuple(found)
+
+
+def require_sizes(**sizes: int | Sequence[int]) -> None:
+    """Require whole numbers of at least 1, each alone or in a sequence."""
+    for name, given in sizes.items():
+        for size in given if isinstance(given, Sequence) else (given,):
+            whole(name, size, 1, "pass 1 or more")
+
+
+def require_one_of(name: str, given: object, options: tuple[str, ...]) -> None:
+    """Require one of some options."""
+    told = " or ".join(f'"{option}"' for option in options)
+    require(given in options, f"{name} is {told}", repr(given), "choose one of them")
 
 
 def require_shape(shape: Sequence[int]) -> tuple[int, int, int]:

@@ -20,7 +20,8 @@ NETWORKS: dict[str, Callable[..., ImageNetwork]] = {
     ),
     "resnet-small": partial(resnet, channels=(16, 32), blocks=(1, 1)),
     "vit-small": partial(
-        vision_transformer, patch=2, width=64, depth=2, heads=4, head_width=16, hidden=128
+        vision_transformer, patch=2, width=64, depth=2, heads=2, head_width=32, hidden=128,
+        dropout=0.0,
     ),
     "resnet-18": partial(resnet, channels=(64, 128, 256, 512), stem="ImageNet", pool=None),
     "vit-finetuning": partial(
@@ -39,7 +40,7 @@ def image_network(name: str, shape: Sequence[int], *, outputs: int = 1, seed: in
         Of Lippl & Stachenfeld (ICLR 2025): "convnet" (MNIST), "resnet" (16 to 128 channels) and
         "vit" (256 wide, 4 deep; CIFAR). Of Lippl & Lindsey (NeurIPS 2024): "resnet-18" (64 to 512
         channels) and "vit-finetuning" (384 wide, 7 deep; CIFAR-100). For 8 x 8 digits:
-        "convnet-small", "resnet-small" and "vit-small".
+        "convnet-small", "resnet-small" and "vit-small", the last without dropout.
     shape : sequence of int
         Height, width and channels of an image.
     outputs : int, keyword-only, default 1
@@ -53,7 +54,7 @@ def image_network(name: str, shape: Sequence[int], *, outputs: int = 1, seed: in
     Raises
     ------
     InputError
-        For an unknown name, or images too small for the network.
+        For an unknown name, images too small for the network, outputs below 1, or a seed below 0.
 
     Examples
     --------

@@ -10,7 +10,7 @@ import jax
 import numpy as np
 from jaxtyping import Array, Float
 
-from partwhole._checks import require
+from partwhole._checks import require, whole
 from partwhole.networks.images.layers import (
     BatchNorm,
     Conv,
@@ -21,7 +21,13 @@ from partwhole.networks.images.layers import (
     Pass,
     ReLU,
 )
-from partwhole.networks.images.network import ImageNetwork, Layer, require_shape
+from partwhole.networks.images.network import (
+    ImageNetwork,
+    Layer,
+    require_one_of,
+    require_shape,
+    require_sizes,
+)
 
 ONE = ((1, 1), (1, 1))  # padding as frameworks count it, which differs from "SAME" for stride 2
 
@@ -72,7 +78,8 @@ def resnet(
     stem : {"small images", "ImageNet"}, keyword-only, default "small images"
         One 3 x 3 convolution; or a 7 x 7 one of stride 2 and a 3 x 3 max-pool of stride 2.
     pool : int or None, keyword-only, default 4
-        Side of the windows that are averaged before the readout; None for all places at once.
+        Side of the windows that are averaged before the readout, which leave out what fills none at
+        the right and below; None for all places at once.
     seed : int, keyword-only
 
     Returns
@@ -84,7 +91,8 @@ def resnet(
     Raises
     ------
     InputError
-        For images too small for the stages, or stages without channels.
+        For images too small for the stages, stages without channels, numbers below 1 (below 0 for
+        the seed), or another stem.
 
     Notes
     -----
@@ -100,6 +108,11 @@ def resnet(
         f"{len(channels)} and {len(blocks)}",
         "pass as many of both",
     )
+    require_sizes(
+        outputs=outputs, channels=channels, blocks=blocks, pool=1 if pool is None else pool
+    )
+    require_one_of("stem", stem, ("small images", "ImageNet"))
+    whole("seed", seed, 0, "pass a whole number")
     drawn = Drawn(
         np.random.default_rng([seed, 104]), "framework" if stem == "small images" else "he, fan out"
     )

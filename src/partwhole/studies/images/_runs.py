@@ -57,7 +57,7 @@ CIFAR: Config = MNIST | {"images": "cifar-10", "training_images": 4000, "samples
 RECIPES: dict[str, Config] = {
     "convnet-small": {"epochs": 30},
     "resnet-small": {"epochs": 60},
-    "vit-small": {"epochs": 40},
+    "vit-small": {"epochs": 45},
     "convnet": {"optimizer": "sgd", "learning_rate": 1e-4, "momentum": 0.9},
     "resnet": {"crop": 4, "flip": True},
     "vit": {"learning_rate": 1e-4, "epochs": 200, "crop": 4, "flip": True},

@@ -32,7 +32,7 @@ CAPTION = (
     "and of seen ones shown by new images; mean (line) and single networks (dots). Grey is "
     "chance."
 )
-REVISION = 1
+REVISION = 2
 BUDGET = 7.5
 
 PRESETS = {

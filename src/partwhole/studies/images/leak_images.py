@@ -45,7 +45,7 @@ CAPTION = (
     "right over its slope of seen sums shown by new images, which would be 1 if images of a digit "
     "were alike."
 )
-REVISION = 1
+REVISION = 2
 BUDGET = 9.0
 
 TWO = ("extrapolation", "both")
@@ -57,7 +57,7 @@ PRESETS = {
     ),
     "laptop": cells_of(DIGITS, "convnet-small", "squared", EVERY, (0, 4, 8), 3)
     + cells_of(DIGITS, "resnet-small", "squared", TWO[:1], (0, 4, 8), 3)
-    + cells_of(FEWER, "vit-small", "squared", TWO[:1], (0, 4, 8), 3, epochs=120),
+    + cells_of(FEWER, "vit-small", "squared", TWO[:1], (0, 4, 8), 3, epochs=60),
     "paper": cells_of(MNIST, "convnet", "squared", EVERY, (0, 5, 10, 15, 20), 10)
     + cells_of(CIFAR, "resnet", "squared", EVERY, (0,), 10)
     + cells_of(CIFAR, "vit", "squared", EVERY, (0,), 10),

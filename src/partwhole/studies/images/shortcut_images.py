@@ -45,7 +45,7 @@ CAPTION = (
     "layer before training, and the boundary above which the largest margin solves CD-3. Bottom "
     "right: how large each kind of term is in what networks answer."
 )
-REVISION = 1
+REVISION = 2
 BUDGET = 6.0
 
 ENDS = ("CD-1", "CD-3")

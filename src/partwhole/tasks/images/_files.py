@@ -57,8 +57,14 @@ def find_files(
     raise AssertionError
 
 
-def read_whole(path: Path) -> bytes:
+def read_whole(path: Path, remedy: str) -> bytes:
     """Return the bytes of a file, unpacked if it is a gzip file.
+
+    Parameters
+    ----------
+    path : Path
+    remedy : str
+        What to do about a damaged one.
 
     Raises
     ------
@@ -71,5 +77,5 @@ def read_whole(path: Path) -> bytes:
     try:
         return gzip.decompress(held)
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        require(False, f"{path.name} is a whole gzip file", f"{path}: {error}", "fetch it anew")
+        require(False, f"{path.name} is a whole gzip file", f"{path}: {error}", remedy)
         raise AssertionError from error

@@ -23,7 +23,15 @@ PICKLED = {
     10: ("cifar-10-batches-py", BATCHES, ("test_batch",)),
     100: ("cifar-100-python", ("train",), ("test",)),
 }
-REMEDY = "fetch it anew"
+# What users are told of how large a file is, unpacked: of pickles names of images differ in length.
+SIZES = {
+    **dict.fromkeys([*BINARY[10][1], *BINARY[10][2]], "30,730,000 bytes"),
+    **dict.fromkeys([*PICKLED[10][1], *PICKLED[10][2]], "about 31.0 million bytes"),
+    "train.bin": "153,700,000 bytes",
+    "test.bin": "30,740,000 bytes",
+    "train": "about 155 million bytes",
+    "test": "about 31.0 million bytes",
+}
 
 
 def cifar_images(
@@ -122,30 +130,33 @@ def _rule(n_classes: int, split: str) -> str:
     place = 1 if split == "train" else 2
 
     def told(names: tuple[str, ...]) -> str:
-        return names[0] if len(names) == 1 else f"{names[0]} to {names[-1]}"
+        size = SIZES[names[0]]
+        several = f"{names[0]} to {names[-1]} ({size} each)"
+        return f"{names[0]} ({size})" if len(names) == 1 else several
 
-    binary = BINARY[n_classes][place]
-    images = (50_000 if split == "train" else 10_000) // len(binary)
-    size = f"{images * (PIXELS + (1 if n_classes == 10 else 2)):,} bytes"
     return (
-        f"CIFAR-{n_classes} is read from files {told(binary)} ({size}"
-        f"{' each' if len(binary) > 1 else ''}) or {told(PICKLED[n_classes][place])}, plain or "
-        "packed as .gz"
+        f"CIFAR-{n_classes} is read from files {told(BINARY[n_classes][place])} or "
+        f"{told(PICKLED[n_classes][place])}, plain or packed as .gz"
     )
+
+
+def _anew(path: Path) -> str:
+    """Say what to do about a damaged file, and how large a whole one is."""
+    return f"fetch it anew: unpacked it has {SIZES[path.name.removesuffix('.gz')]}"
 
 
 def _binary(
     path: Path, n_classes: int, coarse: bool
 ) -> tuple[UInt8[np.ndarray, "n 3072"], Integer[np.ndarray, " n"]]:
     """Read records of one label, or two in CIFAR-100, and 3,072 pixels."""
-    held = np.frombuffer(read_whole(path), dtype=np.uint8)
+    held = np.frombuffer(read_whole(path, _anew(path)), dtype=np.uint8)
     label_bytes = 1 if n_classes == 10 else 2
     record = label_bytes + PIXELS
     require(
         len(held) > 0 and len(held) % record == 0,
         f"{path.name} holds whole records of {record} bytes",
         f"{len(held):,} bytes in {path}",
-        REMEDY,
+        _anew(path),
     )
     rows = held.reshape(-1, record)
     return rows[:, label_bytes:], rows[:, 0 if coarse else label_bytes - 1]
@@ -158,9 +169,10 @@ def _pickled(
     key = "labels" if n_classes == 10 else "coarse_labels" if coarse else "fine_labels"
     rule = f"{path.name} is a pickled dictionary of images, data, and of labels, {key}"
     try:
-        found = read_pickle(read_whole(path))
+        found = read_pickle(read_whole(path, _anew(path)))
     except PickleRefusedError as error:
-        require(False, rule, f"{error} in {path}", REMEDY)
+        # A damaged pickle may name what runs over several lines.
+        require(False, rule, f"{' '.join(str(error).split())} in {path}", _anew(path))
         raise AssertionError from error
     pixels: Any = found.get("data")
     labels = found.get(key)
@@ -168,15 +180,15 @@ def _pickled(
         isinstance(pixels, np.ndarray) and pixels.ndim == 2 and pixels.shape[1] == PIXELS,
         rule,
         f"data {_told(pixels)} in {path}",
-        REMEDY,
+        _anew(path),
     )
     require(
         isinstance(labels, list)
         and len(labels) == len(pixels) > 0
-        and all(type(label) is int and label >= 0 for label in labels),
+        and all(type(label) is int and 0 <= label < 256 for label in labels),
         rule,
         f"{key} {_told(labels)} for {len(pixels)} images in {path}",
-        REMEDY,
+        _anew(path),
     )
     return pixels, np.asarray(labels)
 

@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from partwhole._checks import require, whole
+from partwhole.tasks.images._pictures import known_pictures
 
 CLASSES, MAIN, TEST = 3, 4, 5  # keep what is drawn apart from one another
 Part = Literal["main", "test", "auxiliary"]
@@ -51,8 +52,8 @@ def split_classes(
     Raises
     ------
     InputError
-        For labels that are not one whole number for each image, too few classes, and more images
-        asked for than there are.
+        For images that are not finite, labels that are not one whole number for each image, too few
+        classes, and more images asked for than there are.
 
     Notes
     -----
@@ -67,7 +68,7 @@ def split_classes(
     >>> split.classes.tolist(), [len(split.samples(part)[0]) for part in split.parts]
     ([2, 7, 8, 3, 4, 9, 1, 6, 5, 0], [50, 200, 1441])
     """
-    images, labels = _known("images", images, "labels", labels)
+    images, labels = known_pictures("images", images, "labels", labels)
     found = np.unique(labels)
     whole("main_classes", main_classes, 2, "pass 2, say")
     require(
@@ -94,7 +95,7 @@ def split_classes(
         tested, answers = images, column
         test, main = drawn[:n_test], drawn[n_test : n_test + n_main]
     else:
-        tested, others = _known("test_images", test_images, "test_labels", test_labels)
+        tested, others = known_pictures("test_images", test_images, "test_labels", test_labels)
         require(
             tested.shape[1:] == images.shape[1:],
             f"test images have the shape of the others, {images.shape[1:]}",
@@ -212,25 +213,6 @@ class ClassSplit:
         if part == "test":
             return self.test_images, self.test_columns, self.test
         return self.images, self.columns, self.main if part == "main" else self.auxiliary
-
-
-def _known(
-    name: str, images: np.ndarray, labels_name: str, labels: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return images with channels, and their labels, once they are seen to be such."""
-    require(
-        images.ndim in (3, 4) and np.issubdtype(images.dtype, np.floating) and len(images) > 0,
-        f"{name} are floating-point, of shape (k, height, width) or (k, height, width, channels)",
-        f"shape {images.shape} of {images.dtype}",
-        "divide grey levels by their largest, say",
-    )
-    require(
-        labels.shape == (len(images),) and np.issubdtype(labels.dtype, np.integer),
-        f"{labels_name} are a whole number for each image",
-        f"shape {labels.shape} of {labels.dtype} for {len(images)} images",
-        "number the classes",
-    )
-    return (images if images.ndim == 4 else images[..., None]), labels
 
 
 def _require_images(asked: int, there: int, told: str, what: str = "images") -> None:

@@ -9,12 +9,16 @@ from typing import Literal, get_args
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from partwhole._checks import is_finite, is_whole, require, whole
+from partwhole._checks import is_finite, is_whole, require, switch, whole
 from partwhole._types import Real
 from partwhole.tasks._task import Task
+from partwhole.tasks.images._pictures import known_pictures
 from partwhole.tasks.images.composites import Combine, Composites
 
 Assignment = Literal["every", "first", "same"]
+# Keeps the stream apart from those of pools and draws; with 0 it would be that of the seed alone,
+# by which tasks are drawn.
+ASSIGNED = 6
 Pool = Literal["every", "training", "held out"]
 
 
@@ -29,6 +33,7 @@ def class_assignment(
     n_classes : int
         Available classes.
     seed : int, keyword-only
+        At least 0.
     assign : {"every", "first", "same"}, keyword-only, default "every"
         "every" permutes all classes and takes as many as there are values; "first", as
         published, permutes only the first of them, as many as there are values; "same" lets a
@@ -42,18 +47,21 @@ def class_assignment(
     Raises
     ------
     InputError
-        When a component has more values than there are classes, or `assign` is unknown.
+        When a component has more values than there are classes, `assign` is unknown, or the seed is
+        below 0.
 
     Examples
     --------
     >>> from partwhole import tasks
     >>> task = tasks.partial_exposure()
     >>> [classes.tolist() for classes in class_assignment(task, 10, seed=0)]
-    [[4, 6], [2, 9]]
+    [[7, 4], [4, 0]]
     >>> [classes.tolist() for classes in class_assignment(task, 10, seed=0, assign="first")]
-    [[0, 1], [0, 1]]
+    [[1, 0], [0, 1]]
     """
     _require_one_of("assign", assign, get_args(Assignment))
+    whole("n_classes", n_classes, 1, "count the classes of the images")
+    whole("seed", seed, 0, "pass a whole number")
     most = max(task.n_values)
     require(
         most <= n_classes,
@@ -61,7 +69,7 @@ def class_assignment(
         f"{most} values and {n_classes} classes",
         "pass images of more classes",
     )
-    rng = np.random.default_rng([seed, 0])
+    rng = np.random.default_rng([seed, ASSIGNED])
     if assign == "first":
         return tuple(rng.permutation(n) for n in task.n_values)
     drawn = [rng.permutation(n_classes) for _ in task.n_values]
@@ -109,7 +117,7 @@ def compose_images(
         them, or a share between 0 and 1 of each class, rounded down. Published are 200 of MNIST and
         4000 of CIFAR.
     seed : int, keyword-only
-        Fixes classes, pools and draws.
+        Fixes classes, pools and draws; at least 0.
 
     Returns
     -------
@@ -118,8 +126,8 @@ def compose_images(
     Raises
     ------
     InputError
-        For labels that don't match, a class without images, more values than classes, a negative
-        distance, or an unknown option.
+        For images that are not finite, labels that don't match, a class without images, more values
+        than classes, a distance or seed below 0, or an unknown option.
 
     Notes
     -----
@@ -136,17 +144,12 @@ def compose_images(
     >>> [len(part) for part in (composed.training(50), composed.compositional(10))]
     [850, 640]
     """
+    images, labels = known_pictures("images", images, "labels", labels)
     require(
-        images.ndim in (3, 4) and np.issubdtype(images.dtype, np.floating),
-        "images are floating-point, of shape (k, height, width) or (k, height, width, channels)",
-        f"shape {images.shape} of {images.dtype}",
-        "divide grey levels by their largest, say",
-    )
-    require(
-        len(images) == len(labels) and len(labels) > 0 and labels.min() >= 0,
-        "every image needs a class from 0",
-        f"{len(images)} images and {len(labels)} labels",
-        "pass arrays of equal length",
+        labels.min() >= 0,
+        "classes are numbered from 0",
+        f"label {labels.min()}",
+        "number them without gaps",
     )
     require(
         is_whole(distance) and distance >= 0,
@@ -171,10 +174,12 @@ def compose_images(
         f"none of class {int(np.argmin(size))}",
         "number the classes without gaps",
     )
-    training = np.full(n_classes, training_images) if counted else (size * training_images)
+    # A share such as .29 of 100 comes out below 29 by rounding.
+    share = np.floor(size * float(training_images) + 1e-9)
+    training = np.minimum(size, training_images) if counted else share
     return ComposedImages(
         task,
-        images if images.ndim == 4 else images[..., None],
+        images,
         labels,
         class_assignment(task, n_classes, seed=seed, assign=assign),
         int(distance),
@@ -194,7 +199,7 @@ class ComposedImages:
     method               tuples          images
     ===================  ==============  =================================
     `training`           seen            for training
-    `recombined`         seen            for training, in new combinations
+    `recombined`         seen            for training, drawn anew
     `in_distribution`    seen            held out
     `compositional`      held out        held out
     ===================  ==============  =================================
@@ -262,12 +267,12 @@ class ComposedImages:
         per_tuple : int
             Composites for each row of the task.
         rows : bool or int array, keyword-only, default None
-            Which rows of the task; None for all of them. What is drawn for a row does not
-            depend on the others.
+            Which rows of the task, by one bool for each or by their numbers; None for all of them.
+            What is drawn for a row does not depend on the others.
         pool : {"every", "training", "held out"}, keyword-only, default "every"
             Which images of each class.
         draw : int, keyword-only, default 0
-            Another number draws other images.
+            Another number, at least 0, draws other images.
         balanced : bool, keyword-only, default False
             Spread a tuple's draws evenly over the images at hand, so that means over its
             composites come close to those over all of them; single draws are then no longer
@@ -281,9 +286,12 @@ class ComposedImages:
         Raises
         ------
         InputError
-            For `per_tuple` below 1, or a class without images in the pool.
+            For `per_tuple` below 1, `draw` below 0, rows that the task does not have, or a class
+            without images in the pool.
         """
         whole("per_tuple", per_tuple, 1, "ask for some")
+        whole("draw", draw, 0, "pass a whole number")
+        switch("balanced", balanced)
         order, start, size = self._sorted
         low, high = self._ends(pool, size)
         used = np.unique(np.concatenate(self.classes))
@@ -298,7 +306,7 @@ class ComposedImages:
             "pass more images, or change training_images",
         )
         n = len(self.task.components)
-        kept = np.arange(n)[slice(None) if rows is None else rows]
+        kept = np.arange(n) if rows is None else _rows(np.asarray(rows), n)
         shown = np.empty((len(kept), per_tuple, self.task.n_components), dtype=np.intp)
         rng = np.random.default_rng([self.seed, 2, draw])
         for c, assigned in enumerate(self.classes):
@@ -319,7 +327,7 @@ class ComposedImages:
         return self.draw(per_tuple, rows=self.task.is_train, pool="training")
 
     def recombined(self, per_tuple: int) -> Composites:
-        """Draw seen tuples, of training images in other combinations."""
+        """Draw seen tuples, of training images once more: other combinations of them."""
         return self.draw(per_tuple, rows=self.task.is_train, pool="training", draw=1)
 
     def in_distribution(self, per_tuple: int) -> Composites:
@@ -333,12 +341,27 @@ class ComposedImages:
     def _ends(self, pool: Pool, size: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return where a pool begins and ends within each class."""
         _require_one_of("pool", pool, get_args(Pool))
-        split = np.minimum(self.training_images, size)
+        split = self.training_images
         low = split if pool == "held out" else np.zeros_like(size)
         return low, split if pool == "training" else size
 
 
 _TOLD = {"every": "there", "training": "for training", "held out": "held out"}
+
+
+def _rows(rows: np.ndarray, n: int) -> np.ndarray:
+    """Return the numbers of rows of a task, once they are seen to be such."""
+    marks = rows.dtype == bool
+    numbers = np.issubdtype(rows.dtype, np.integer) and bool(np.all((rows >= -n) & (rows < n)))
+    require(
+        rows.ndim == 1 and (len(rows) == n if marks else numbers or len(rows) == 0),
+        f"rows are numbers below {n}, the rows of the task, or a bool for each",
+        f"shape {rows.shape} of {rows.dtype}"
+        if marks or rows.ndim != 1 or not rows.size
+        else f"{rows.min()} to {rows.max()}",
+        "pass task.is_train, say",
+    )
+    return np.arange(n)[rows if marks else rows.astype(int)]
 
 
 def _require_one_of(name: str, given: object, options: tuple[str, ...]) -> None:

@@ -20,7 +20,8 @@ class Composites:
     """Hold composite images of a task's tuples as indices, and assemble those asked for.
 
     Index it as an array of shape (n, height, wide, channels): ``composites[:64]`` assembles the
-    first 64, ``composites[order]`` those of an index array, ``composites[:]`` all of them.
+    first 64, ``composites[order]`` those of an index array, ``composites[:]`` all of them, and
+    ``composites[3]`` a single one, without the first axis.
 
     Parameters
     ----------
@@ -79,9 +80,17 @@ class Composites:
         return replace(self, shown=self.shown[which], rows=self.rows[which])
 
     def __getitem__(
-        self, which: slice | list[int] | Int[np.ndarray, " m"] | Bool[np.ndarray, " n"]
-    ) -> Float[np.ndarray, "m height wide channels"]:
-        """Assemble some of them."""
+        self,
+        which: int
+        | np.integer
+        | slice
+        | list[int]
+        | Int[np.ndarray, " m"]
+        | Bool[np.ndarray, " n"],
+    ) -> Float[np.ndarray, "*m height wide channels"]:
+        """Assemble some of them, or one."""
+        if isinstance(which, int | np.integer):
+            return self[[int(which)]][0]
         shown = self.shown[which]
         channels, width = self.images.shape[3], self.images.shape[2]
         meet = MEETING.get(self.combine)

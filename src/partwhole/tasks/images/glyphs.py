@@ -42,7 +42,7 @@ def glyph_images(
         slants of .1, shifts of .06 and control points of .06 of half the side, each the standard
         deviation of a normal law; at 0 they are all the same.
     seed : int, keyword-only
-        Fixes classes and images; a class does not depend on how many others there are.
+        At least 0. Fixes classes and images; a class does not depend on how many others there are.
 
     Returns
     -------
@@ -54,7 +54,7 @@ def glyph_images(
     Raises
     ------
     InputError
-        For counts below 1, too small a size, too many strokes, or a variation below 0.
+        For counts below 1, too small a size, too many strokes, or a variation or seed below 0.
 
     Examples
     --------
@@ -73,6 +73,7 @@ def glyph_images(
         repr(variation),
         "pass 0 for images that are all the same",
     )
+    whole("seed", seed, 0, "pass a whole number")
     images = np.empty((per_class, n_classes, size, size))
     for k in range(n_classes):
         rng = np.random.default_rng([seed, 3, k])

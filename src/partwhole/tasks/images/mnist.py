@@ -12,8 +12,9 @@ from partwhole._checks import require
 from partwhole.tasks.images._files import find_files, read_whole
 
 IMAGES, LABELS = "train-images-idx3-ubyte", "train-labels-idx1-ubyte"
+SIZES = {IMAGES: "47,040,016 bytes", LABELS: "60,008 bytes"}
 RULE = (
-    f"MNIST is read from files {IMAGES} (47,040,016 bytes) and {LABELS} (60,008 bytes), plain or "
+    f"MNIST is read from files {IMAGES} ({SIZES[IMAGES]}) and {LABELS} ({SIZES[LABELS]}), plain or "
     "packed as .gz"
 )
 SIDE = 28
@@ -75,14 +76,19 @@ def mnist_images(
         "fetch both files anew",
     )
     most = int(labels.max())
-    require(most <= 9, "labels are the digits 0 to 9", f"{most} in {classes}", "fetch it anew")
+    require(most <= 9, "labels are the digits 0 to 9", f"{most} in {classes}", _anew(classes))
     return images / 255.0, labels.astype(int)
+
+
+def _anew(path: Path) -> str:
+    """Say what to do about a damaged file, and how large a whole one is."""
+    return f"fetch it anew: unpacked it has {SIZES[path.name.removesuffix('.gz')]}"
 
 
 def _read(path: Path, n_axes: int) -> np.ndarray:
     """Return the bytes of an IDX file in their shape."""
-    remedy = "fetch it anew"
-    held = read_whole(path)
+    remedy = _anew(path)
+    held = read_whole(path, remedy)
     head = 4 + 4 * n_axes
     require(
         held[:4] == bytes([0, 0, 8, n_axes]) and len(held) >= head,
