@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from inspect import unwrap
 
 import numpy as np
@@ -13,7 +14,7 @@ from partwhole._checks import InputError
 from partwhole.comparison import compare_with_kernel
 from partwhole.features import OverlapKernel
 from partwhole.limits import interpolate, max_margin, memorization_leak, shortcut_margin
-from partwhole.measures import salience, slope
+from partwhole.measures import contrasts, salience, slope
 
 ADDITION = tasks.symbolic_addition(range(-4, 5), [-2, 2])
 CONTEXT = tasks.context_dependence(3)
@@ -42,6 +43,26 @@ def test_saliences_measured_in_features_of_any_framework():
     measured = salience(features, ADDITION.components, self_pairs=True)
     found = compare_with_kernel(ADDITION, x @ weights, measured)
     assert found.gap.mean < 1e-6
+
+
+def test_components_of_unequal_salience_have_theories_of_their_own():
+    # G-7: slopes of .705882 and .782609, which no mean salience has.
+    kernel = OverlapKernel.from_salience({(0,): 0.3, (1,): 0.45})
+    size, basis = np.linalg.eigh(kernel.gram(ADDITION.components))
+    features = basis * np.sqrt(np.maximum(size, 0.0))
+    measured = salience(features, ADDITION.components, self_pairs=True)
+    answers = interpolate(ADDITION, kernel, intercept="free").predictions
+    found = compare_with_kernel(ADDITION, answers, measured)
+    assert found.gap.mean < 1e-6
+    slopes = contrasts(ADDITION, found.predicted[0]).slope
+    assert list(slopes.values()) == pytest.approx([0.705882, 0.782609], abs=1e-6)
+    # Without pairs that share the second component alone there are saliences by size.
+    rows = np.array([[0, 0], [0, 1], [1, 2], [1, 3]])
+    partly = salience(kernel.gram(rows), rows, self_pairs=True)
+    assert np.isnan(partly.kappa).any()
+    by_size = compare_with_kernel(ADDITION, answers, partly.count_kernel).predicted
+    found = compare_with_kernel(ADDITION, answers, partly)
+    np.testing.assert_allclose(found.predicted, by_size, atol=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -113,12 +134,30 @@ def test_the_table_and_the_public_name():
     assert frame.loc["slope", "theory"] == pytest.approx(0.6)
     assert np.isnan(frame.loc["slope", "low"])
     assert "(" not in found.describe()
+    one = pw.compare_with_kernel(tasks.partial_exposure(), np.array([-1.0, -1, 1, 1]), [0.3])
+    assert one.describe().startswith("1 unseen combination, 1 run; theory: ")
 
 
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"predictions": np.zeros(80)}, "one for each of the task's 81 rows.*got shape .80,."),
+        (
+            {"predictions": np.zeros((81, 1))},
+            r"the task's 81 rows, of one run or several; got shape .81, 1.; pass shape .81,. or",
+        ),
+        ({"predictions": np.zeros((0, 81))}, r"of one run or several; got shape .0, 81."),
+        (
+            {"task": replace(ADDITION, targets=np.stack([ADDITION.targets] * 2, axis=1))},
+            r"compared in one output; got targets of shape \(81, 2\); take one at a time, datac",
+        ),
+        (
+            {"task": replace(ADDITION, is_train=np.ones(81, dtype=bool))},
+            r"whose targets differ; got 0 held out, targets in -8..8; hold rows out by is_train",
+        ),
+        (
+            {"task": replace(ADDITION, targets=np.ones(81))},
+            r"whose targets differ; got 49 held out, targets in 1..1; hold",
+        ),
         ({"salience": [0.1, 0.2, 0.3]}, r"S\(1;2\) to S\(2;2\); got \[0.1, 0.2, 0.3\]"),
         ({"salience": [np.nan]}, r"S\(1;2\) to S\(2;2\); got \[nan\]"),
         ({"salience": OverlapKernel.from_salience([0.1, 0.1])}, "as the task; got 3 for 2"),

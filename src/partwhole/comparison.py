@@ -72,11 +72,11 @@ class Comparison:
 
     def describe(self) -> str:
         """Say in a few lines what was found beside what theory says."""
-        counted = self.gap.n
+        counted, unseen = self.gap.n, self.task.n_test
         dropped = f", {self.gap.n_dropped} left out" if self.gap.n_dropped else ""
         machine = "the largest margin" if self.fit == "margin" else "interpolation"
         lines = [
-            f"{self.task.n_test} unseen combinations, {counted} run{'s' * (counted != 1)}"
+            f"{unseen} unseen combination{'s' * (unseen != 1)}, {counted} run{'s' * (counted != 1)}"
             f"{dropped}; theory: {machine} at the measured saliences"
         ]
         for name, each in self.found.items():
@@ -112,9 +112,10 @@ def compare_with_kernel(
     predictions : float array, shape (n,) or (runs, n)
         For every row of the task: a learner's mean answers, or those of several runs.
     salience : Salience, OverlapKernel or floats; or a sequence with one for each run
-        As `measures.salience` or `networks.layer_saliences` find it. Floats are S(1; C) to
-        S(C; C), the last of which follows from the others and may be left out; of several runs,
-        shape (runs, C) or (runs, C - 1).
+        As `measures.salience` or `networks.layer_saliences` find it, with a salience for every set
+        of components; where no two tuples have some overlap, with one for every size of sets.
+        Floats are S(1; C) to S(C; C), the last of which follows from the others and may be left
+        out; of several runs, shape (runs, C) or (runs, C - 1).
     fit : {"regression", "margin"}, keyword-only, default None
         What training comes to: interpolation (squared loss) or the largest margin (logistic
         loss). None is "margin" for labels -1 and +1 and "regression" for numbers.
@@ -129,7 +130,8 @@ def compare_with_kernel(
     Raises
     ------
     InputError
-        For predictions, saliences and runs that do not fit the task or one another.
+        For predictions, saliences and runs that do not fit the task or one another, and tasks of
+        several outputs, without held-out rows or with one target for all.
 
     Notes
     -----
@@ -152,14 +154,22 @@ def compare_with_kernel(
     answered = np.atleast_2d(np.asarray(predictions, dtype=float))
     n = len(task.components)
     require(
-        task.targets.ndim == 1
-        and answered.ndim == 2
-        and answered.shape[1] == n
-        and task.n_test > 0,
-        f"predictions are one for each of the task's {n} rows, some held out, for each run",
-        f"shape {np.shape(predictions)} for targets of shape {task.targets.shape}, "
-        f"{task.n_test} held out",
-        "average a learner's answers over what shows one row",
+        task.targets.ndim == 1,
+        "learners are compared in one output",
+        f"targets of shape {task.targets.shape}",
+        "take one at a time, dataclasses.replace(task, targets=task.targets[:, 0])",
+    )
+    require(
+        task.n_test > 0 and np.ptp(task.targets) > 0,
+        "learners are compared on held-out rows of a task whose targets differ",
+        f"{task.n_test} held out, targets in {task.targets.min():g}..{task.targets.max():g}",
+        "hold rows out by is_train, and take targets that differ",
+    )
+    require(
+        answered.ndim == 2 and answered.shape[1] == n and len(answered) > 0,
+        f"predictions are one for each of the task's {n} rows, of one run or several",
+        f"shape {np.shape(predictions)}",
+        f"pass shape ({n},) or (runs, {n}), the mean of a learner's answers to what shows one row",
     )
     require(
         fit in (None, "regression", "margin"),
@@ -229,7 +239,8 @@ def _kernels(task: Task, salience: Saliences, runs: int) -> list[OverlapKernel]:
 def _kernel(task: Task, salience: object) -> OverlapKernel:
     size = task.n_components
     if isinstance(salience, Salience):
-        kernel = salience.count_kernel
+        met = not np.isnan(salience.kappa).any()
+        kernel = salience.kernel if met else salience.count_kernel
     elif isinstance(salience, OverlapKernel):
         kernel = salience
     else:

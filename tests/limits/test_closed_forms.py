@@ -187,6 +187,14 @@ def test_published_slopes_read_backwards():
         assert abs(effective_salience(m, p) - salience) <= 0.00051
 
 
+def test_runs_that_did_not_learn_have_no_salience():
+    found = effective_salience(np.array([0.553, np.nan, 0.775]), 1)
+    assert np.isnan(found).tolist() == [False, True, False]
+    assert found[[0, 2]].round(3).tolist() == [0.356, 0.437]
+    with pytest.raises(InputError, match=r"got 0.5..1.2; look at networks"):
+        effective_salience(np.array([0.5, np.nan, 1.2]), 1)
+
+
 def test_no_slopes_and_no_saliences():
     assert effective_salience(np.array([]), 1).shape == (0,)
     assert memorization_leak(np.array([]), 2).shape == (0,)

@@ -206,8 +206,8 @@ def test_errors_say_rule_got_remedy(verb):
     with pytest.raises(InputError) as caught:
         verb(task, np.ones(3))
     assert str(caught.value) == (
-        "predictions must have one entry for each row of the task; got 3 for 4 rows; "
-        "pass limit.predictions"
+        "predictions must be one number for each row of the task; got 3 for 4 rows; "
+        "pass limit.predictions, one output at a time"
     )
     with pytest.raises(InputError, match="predictions must be finite; got 1 that are not"):
         verb(task, np.array([np.nan, 1.0, 1.0, 1.0]))
@@ -215,8 +215,23 @@ def test_errors_say_rule_got_remedy(verb):
         verb(task, np.ones((4, 2)))
     assert str(caught.value) == (
         "predictions must be one number for each row of the task; got an array of shape (4, 2); "
-        "take one output at a time, predictions[:, k]"
+        "pass limit.predictions, one output at a time"
     )
+
+
+@pytest.mark.parametrize("kind", [np.float16, np.float32])
+def test_answers_of_low_precision_are_read_in_double(kind):
+    # Distances are whole numbers, exact in any precision; a tenth is constant in each.
+    task = tasks.symbolic_addition(range(-4, 5), [0])
+    far = distance(task)
+    assert measures.additivity(task, far.astype(kind)) == measures.additivity(task, far)
+    found, exact = (
+        measures.conjunction_coefficients(task, answers) for answers in (far.astype(kind), far)
+    )
+    assert found.mean_size == exact.mean_size
+    constant = measures.additivity(task, np.full(len(far), 0.1, dtype=kind))
+    assert np.isnan(constant.value)
+    assert constant.notes[0].startswith("held-out predictions are constant")
 
 
 @pytest.mark.parametrize("order", [0, 3])

@@ -331,12 +331,13 @@ def test_errors_say_rule_got_remedy():
     )
     with pytest.raises(InputError, match=r"got an array of shape \(4, 2\); pass limit"):
         contrasts(task, np.ones((4, 2)))
-    with pytest.raises(InputError, match="predictions must be finite; got 1 that are not; check"):
+    with pytest.raises(InputError, match="predictions must be finite; got 1 that are not; leave"):
         contrasts(task, np.array([np.nan, 1.0, 1.0, 1.0]))
     with pytest.raises(InputError) as caught:
         contrasts(with_targets(task, np.ones((4, 2))), np.ones((4, 2)))
     assert str(caught.value) == (
-        "contrasts are read for one output; got targets of shape (4, 2); take one output at a time"
+        "contrasts are read for one output; got targets of shape (4, 2); take one at a time, "
+        "dataclasses.replace(task, targets=task.targets[:, 0])"
     )
     for order in (0, 3):
         with pytest.raises(InputError) as caught:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -64,13 +67,44 @@ def test_targets_that_do_not_vary_have_no_slope():
     assert found.n == 1
 
 
-def test_errors_say_rule_got_remedy():
-    task = tasks.partial_exposure()
-    for verb in (measures.slope, measures.item_values):
-        with pytest.raises(InputError, match="predictions must have one entry for each row"):
-            verb(task, np.ones(3))
-        with pytest.raises(InputError, match=r"got an array of shape \(4, 1\); pass limit"):
-            verb(task, np.ones((4, 1)))
-    twofold = tasks.Task(task.components, np.ones((4, 2)), task.is_train, task.names, task.values)
-    with pytest.raises(InputError, match=r"slopes are read for one output; got targets of shape"):
-        measures.slope(twofold, np.ones(4))
+@pytest.mark.parametrize("verb", [measures.slope, measures.item_values])
+@pytest.mark.parametrize(
+    ("predictions", "said"),
+    [
+        (np.ones(3), "predictions must be one number for each row of the task; got 3 for 4 rows"),
+        (np.ones((4, 1)), "each row of the task; got an array of shape (4, 1); pass limit"),
+        (np.array([0.0, 0.0, 0.0, np.nan]), "predictions must be finite; got 1 that are not"),
+    ],
+)
+def test_errors_say_rule_got_remedy(verb, predictions, said):
+    with pytest.raises(InputError, match=re.escape(said)):
+        verb(tasks.partial_exposure(), predictions)
+
+
+def test_several_outputs_are_read_one_at_a_time():
+    task = tasks.symbolic_addition(range(-4, 5), [0])
+    both = np.stack([task.targets, -task.targets], axis=1)
+    twofold = replace(task, targets=both)
+    with pytest.raises(InputError) as caught:
+        measures.slope(twofold, task.targets)
+    assert str(caught.value) == (
+        "slopes are read for one output; got targets of shape (81, 2); take one at a time, "
+        "dataclasses.replace(task, targets=task.targets[:, 0])"
+    )
+    # As the remedy says.
+    second = replace(twofold, targets=twofold.targets[:, 1])
+    assert measures.slope(second, task.targets).value == pytest.approx(-1.0)
+
+
+@pytest.mark.parametrize("kind", [np.float16, np.float32])
+def test_answers_of_low_precision_are_read_in_double(kind):
+    # Halves of -8..8 are exact in any precision; 1e-30 squared is 0 in single precision.
+    task = tasks.symbolic_addition(range(-4, 5), [0])
+    answers = (0.5 * task.targets).astype(kind)
+    assert measures.slope(task, answers) == measures.slope(task, 0.5 * task.targets)
+    for found, items in zip(measures.item_values(task, answers), task.values, strict=True):
+        np.testing.assert_allclose(
+            found, np.where(np.array(items) == 0, np.nan, 0.5 * np.array(items)), atol=1e-12
+        )
+    wave = np.where(task.components[:, 0] % 2, 1e-30, -1e-30).astype(np.float32)
+    assert 0.0 < measures.slope(task, wave).residual < 2e-30

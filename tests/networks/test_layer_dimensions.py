@@ -13,7 +13,7 @@ import pytest
 from partwhole import tasks
 from partwhole._checks import InputError
 from partwhole.measures import participation_ratio, shared_dimensions
-from partwhole.networks import activations, image_network
+from partwhole.networks import Architecture, activations, image_network
 from partwhole.networks.images.layers import BatchNorm, Pass, trained
 from partwhole.networks.layer_dimensions import layer_dimensions
 
@@ -33,6 +33,9 @@ def moved(network, seed=1):
 
 BEFORE = moved(image_network("resnet-small", (8, 8, 1), outputs=4, seed=0), seed=0)
 AFTER = moved(BEFORE)
+MANY = Architecture(3, 9, "relu").networks(5, seeds=[0, 1], outputs=2)
+DENSE = jax.tree.map(lambda leaf: leaf[0], MANY)
+ROWS = np.random.default_rng(0).normal(size=(20, 5))
 
 
 def counted(before, after, center=False):
@@ -127,6 +130,29 @@ def test_layers_in_the_order_asked_for_and_composites():
     np.testing.assert_array_equal(frame.after, found.after)
 
 
+@pytest.mark.parametrize("center", [False, True])
+def test_dense_networks_by_their_second_moments(center):
+    after = moved(DENSE)
+    found = layer_dimensions(DENSE, after, ROWS, center=center)
+    assert found.layers == ("layer 1", "layer 2", "output")
+    a = b = ROWS
+    for place in range(3):
+        pair = []
+        for network, x in ((DENSE, a), (after, b)):
+            w, c = np.asarray(network.weights[place], float), network.biases[place]
+            x = x @ w.T + np.asarray(c, float)
+            pair.append(np.maximum(x, 0.0) if place < 2 else x)
+        a, b = pair
+        one, other = (each - each.mean(axis=0) if center else each for each in pair)
+        one, other = (each.T @ each / np.sum(each**2) for each in (one, other))
+        before, now = 1 / np.trace(one @ one), 1 / np.trace(other @ other)
+        expected = [before, now, before * now * np.trace(one @ other)]
+        table = [found.before[place], found.after[place], found.shared[place]]
+        np.testing.assert_allclose(table, expected, rtol=1e-4)
+    chosen = layer_dimensions(DENSE, after, ROWS, layers=["output", "layer 1"], center=center)
+    np.testing.assert_array_equal(chosen.shared, found.shared[[2, 0]])
+
+
 def silent():
     return eqx.tree_at(lambda net: net.parts[0].kernel, BEFORE, np.zeros((3, 3, 1, 16), np.float32))
 
@@ -150,13 +176,27 @@ def silent():
             "1, mean, flat, out; got none; choose from them",
         ),
         (
-            {"images": IMAGES[:, 1:]},
+            {"inputs": IMAGES[:, 1:]},
             "images for this network have height, width and channels (8, 8, 1); got (7, 8, 1); "
             "draw a network for their shape",
         ),
         (
             {"statistics": "running"},
             'statistics are "inference" or "batch"; got \'running\'; choose one of them',
+        ),
+        (
+            {"before": DENSE, "after": BEFORE},
+            "before and after are one network at two times; got networks of different layers or "
+            "sizes; pass a network and what training made of it",
+        ),
+        (
+            {"before": DENSE, "after": DENSE, "inputs": ROWS, "layers": ["layer 3"]},
+            "a layer of this network is one of layer 1, layer 2, output; got 'layer 3'; choose "
+            "from them",
+        ),
+        (
+            {"before": MANY, "after": MANY, "inputs": ROWS},
+            "layers are those of one network; got networks along a leading axis; take one of them",
         ),
         ({"center": "no"}, "center is True or False; got 'no'; choose one of them"),
         (
@@ -167,7 +207,7 @@ def silent():
     ],
 )
 def test_errors_say_rule_got_remedy(change, sentence):
-    given = {"before": BEFORE, "after": AFTER, "images": IMAGES} | change
+    given = {"before": BEFORE, "after": AFTER, "inputs": IMAGES} | change
     with pytest.raises(InputError) as caught:
         unwrap(layer_dimensions)(**given)
     assert str(caught.value) == sentence

@@ -127,7 +127,7 @@ def test_errors_say_rule_got_remedy(composites):
     with pytest.raises(InputError) as caught:
         layer_saliences(many, ONE_HOT, ROWS)
     assert str(caught.value) == (
-        "saliences are those of one network; got networks along a leading axis; take one of them"
+        "layers are those of one network; got networks along a leading axis; take one of them"
     )
     one = jax.tree.map(lambda w: w[1], many)
     assert layer_saliences(one, ONE_HOT, ROWS, self_pairs=True).layers[-1] == "output"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from inspect import unwrap
 
 import equinox as eqx
@@ -87,7 +88,7 @@ def test_blocks_of_any_size_and_a_second_set_give_the_same(monkeypatch):
     np.testing.assert_array_equal(whole, whole.T)
     row = 4 * sum(leaf.size for leaf in jax.tree.leaves(network))
     for rows in (1, 2, 3, 6):
-        memory = (8 * 49 + 2 * rows * row + 1) / 2**30
+        memory = (8 * 49 + 8 * rows**2 + 2 * rows * row + 1) / 2**30
         found = tangent_kernel(network, X, memory_gib=memory)
         np.testing.assert_allclose(found, whole, rtol=1e-5, atol=1e-6)
         found = tangent_kernel(network, X, other, memory_gib=memory)
@@ -104,6 +105,24 @@ def test_memory_is_estimated_before_it_is_taken(monkeypatch):
     )
     with pytest.raises(InputError, match=r"of 200000 and 200000 inputs .* they take 3e\+02; pass"):
         tangent_kernel(dense(), np.zeros((200_000, 4)))
+
+
+def test_no_more_memory_is_taken_than_allowed():
+    # Slopes of images lie in NumPy's memory, which is counted.
+    network = image_network("convnet-small", (8, 8, 1), outputs=1, seed=0)
+    images = np.random.default_rng(0).normal(size=(12, 8, 8, 1))
+    row = 4 * sum(leaf.size for leaf in jax.tree.leaves(eqx.filter(network, trained(network))))
+    allowed = 8 * 12**2 + 8 * 3**2 + 2 * 3 * row + 1
+    found = tangent_kernel(network, images, memory_gib=allowed / 2**30)
+    tracemalloc.start()
+    try:
+        again = tangent_kernel(network, images, memory_gib=allowed / 2**30)
+        taken = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    np.testing.assert_array_equal(found, again)
+    # Two blocks of three rows; Python's own objects take less than one more row.
+    assert 6 * row < taken < allowed + row
 
 
 @pytest.mark.parametrize("name", ["convnet-small", "resnet-small"])
@@ -184,7 +203,7 @@ def test_drift():
         ({"parametrisation": "mup"}, 'parametrisation is "standard" or "ntk"; got \'mup\'; choo'),
         (
             {"network": Architecture(2, 3, "relu").networks(4, seeds=[0, 1])},
-            "a tangent kernel is that of one network; got networks along a leading axis; take one",
+            "a kernel is that of one network; got networks along a leading axis; take one",
         ),
         (
             {

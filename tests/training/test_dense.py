@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import contextmanager
+from importlib import import_module
 from inspect import unwrap
 
 import jax
@@ -194,6 +196,35 @@ def test_lazy_networks_do_what_their_kernel_does(anchors, parametrisation, kind)
     assert slopes.mean() == pytest.approx(theory, abs=0.03)
 
 
+@pytest.mark.parametrize("rate", [0.05, 30.0], ids=["early ends", "restarts"])
+def test_a_bar_of_steps_with_a_loss(rate, monkeypatch):
+    module, bars = import_module("partwhole.training.dense"), []
+
+    @contextmanager
+    def counted(what, total, *, shown):
+        bars.append([what, total, 0, shown])
+
+        def advance(done, note):
+            bars[-1][2] += done
+            notes.append(note)
+
+        yield advance
+
+    notes = []
+    monkeypatch.setattr(module, "bar", counted)
+    monkeypatch.setattr(module, "TOLD_EVERY", -1.0)
+    monkeypatch.setattr(module, "cores", lambda: 1)
+    runs = train_dense(
+        X, Y, start(), max_steps=1000, learning_rate=rate, threshold=0.5, restarts=3
+    )  # fmt: skip
+    assert bars[0] == ["training 2 networks", 2000, 2000, True]
+    assert all(done == total for _, total, done, _ in bars)
+    if rate == 0.05:
+        assert len(bars) == 1
+        assert np.all(runs.end_steps < 1000)
+    assert f"loss {runs.training_loss[-1, -1]:.3g}" in notes
+
+
 GOOD = {"inputs": X, "targets": Y, "initial": start(), "max_steps": 3}
 
 
@@ -220,6 +251,10 @@ GOOD = {"inputs": X, "targets": Y, "initial": start(), "max_steps": 3}
         (
             {"loss": "logistic"},
             "the loss 'logistic' is of labels -1 and .1; got targets from -1.* to .*; take the lo",
+        ),
+        (
+            {"inputs": X * 1e20},
+            r"inputs of training in single precision are of size 1e\+18 at most; got .*e\+20; pas",
         ),
         ({"loss": "hinge"}, 'loss is "squared" or "logistic"; got \'hinge\'; choose one of them'),
         (

@@ -12,7 +12,7 @@ import pytest
 
 from partwhole import tasks
 from partwhole._checks import InputError
-from partwhole.features import OverlapKernel
+from partwhole.features import OverlapKernel, dense_kernel
 from partwhole.limits import Outcome, interpolate
 from partwhole.networks import Architecture, activations, image_network, outputs
 from partwhole.training import kernel_regime, train_dense
@@ -99,6 +99,38 @@ def test_one_hot_inputs_as_the_overlap_theory():
     np.testing.assert_allclose(told.predictions, law, atol=0.15)
 
 
+def test_wide_networks_like_this_one():
+    # One draw of 20,000 units varies by 1 / sqrt(20,000), .7 %; answers are of size 1.
+    built = Architecture(2, 20_000, "relu", initial="he", scale=1.0, initial_bias="spread")
+    network = built.network(8, seed=2, outputs=1)
+    for kind, finite, options in (
+        ("ntk", "tangent", {"parametrisation": "ntk"}),
+        ("nngp", "readout", {}),
+    ):
+        told = kernel_regime(network, X, Y, SEEN, kind=kind)
+        np.testing.assert_allclose(told.predictions[SEEN], Y[SEEN], atol=1e-9)
+        # Wide networks begin at 0 in the mean: beside them, what this one learns of such targets.
+        drawn = kernel_regime(network, X, Y, SEEN, kind=finite, **options)
+        # Their kernels are one up to its size, which interpolation does not see.
+        one, other = (each.kernel / np.trace(each.kernel) for each in (told, drawn))
+        np.testing.assert_allclose(one, other, atol=0.03 * one.max())
+        learned = drawn.kernel[:, SEEN] @ np.linalg.solve(drawn.kernel[SEEN][:, SEEN], Y[SEEN])
+        np.testing.assert_allclose(told.predictions, learned, atol=0.06)
+
+
+def test_deep_wide_networks_with_biases_of_every_layer():
+    # The law of each layer is its own: U(-1/sqrt n, 1/sqrt n) has 1 / (3 n), of weights 1 / 3.
+    built = Architecture(3, 6000, "relu", initial="framework")
+    network = built.network(8, seed=0, outputs=1)
+    law = {"weight_variance": 1 / 3, "bias_variance": (1 / 24, 1 / 18_000, 1 / 18_000)}
+    for kind in ("nngp", "ntk"):
+        told = kernel_regime(network, X, Y, SEEN, kind=kind).kernel
+        # The readout's 6,000 squares are known to 1 / sqrt(6000), 1.3 %.
+        np.testing.assert_allclose(told, dense_kernel(X, 2, kind, **law), rtol=0.06)
+    margins = kernel_regime(network, X, np.sign(Y), SEEN, kind="nngp", loss="logistic")
+    assert (np.sign(Y) * margins.predictions)[SEEN].min() == pytest.approx(1.0, abs=1e-6)
+
+
 def test_images():
     images, labels = tasks.digit_images()
     task = tasks.symbolic_addition(range(-1, 2), [0])
@@ -124,7 +156,32 @@ def test_images():
             "targets and is_train have one entry for each input, and some input is trained on; got "
             "12 and 12 for 12, 0 of them trained on; pass arrays of equal length",
         ),
-        ({"kind": "nngp"}, 'kind is "tangent" or "readout"; got \'nngp\'; choose one of them'),
+        (
+            {"kind": "lazy"},
+            'kind is "tangent", "readout", "nngp" or "ntk"; got \'lazy\'; choose one of them',
+        ),
+        (
+            {"kind": "nngp"},
+            "kernels of wide networks are those of dense ReLU networks; got linear; take "
+            'kind="tangent"',
+        ),
+        (
+            {
+                "kind": "ntk",
+                "network": image_network("convnet-small", (8, 8, 1), seed=0),
+                "inputs": np.zeros((12, 8, 8, 1)),
+            },
+            "kernels of wide networks are those of dense ReLU networks; got ImageNetwork; take "
+            'kind="tangent"',
+        ),
+        (
+            {"kind": "readout", "output": 1},
+            "output is one of the network's 1, from 0; got 1; pass 0",
+        ),
+        (
+            {"kind": "readout", "network": one_layer()},
+            "a kernel is that of one network; got networks along a leading axis; take one of them",
+        ),
         ({"loss": "hinge"}, 'loss is "squared" or "logistic"; got \'hinge\'; choose one of them'),
         (
             {"kind": "readout"},

@@ -84,12 +84,22 @@ def ruled(walk, rates, beta=0.0, at_most=np.inf):
                 break
             if before - best > steepest:
                 steepest, place = before - best, t
-        rate = 2.0 * min(rates[place - 1], at_most)
-        tried = np.array([np.inf])
-        while not (tried.max() <= 4.0 and tried[-1] < 1.0):
+
+        def end(rate):
+            tried = smoothed(walk(0.0 * rates + rate), beta) / untrained
+            return tried[-1] if tried.max() <= 4.0 and tried[-1] < 1.0 else np.inf
+
+        most = min(rates[-1], at_most)
+        rate = min(rates[place - 1], most)
+        sound = np.isfinite(end(2.0 * rate))
+        while not np.isfinite(end(2.0 * rate)):
             rate /= 2.0
-            tried = smoothed(walk(0.0 * rates + 2.0 * rate), beta) / untrained
-    return curve[1:], rates[place - 1], rate
+        # Without `at_most` or `highest` in the way, doubles of doubles.
+        larger = [rate]
+        while sound and larger[-1] < most and np.isfinite(end(2.0 * min(2.0 * larger[-1], most))):
+            larger.append(min(2.0 * larger[-1], most))
+        ends = [end(each) for each in larger] if len(larger) > 1 else [0.0]
+    return curve[1:], rates[place - 1], larger[int(np.argmin(ends))]
 
 
 @pytest.mark.parametrize(
@@ -133,7 +143,7 @@ def test_the_rule_in_numpy(options):
         np.testing.assert_allclose(found.raw_losses[run] / first, found.losses[run])
 
 
-def by_hand(curve, tried):
+def by_hand(curve, tried, at_most=None):
     """Search where losses along the growing rate, and at a constant one, are these."""
     rates = np.geomspace(1.0, 512.0, 10)
 
@@ -142,11 +152,11 @@ def by_hand(curve, tried):
             return np.full(11, 2.0)
         return 2.0 * np.array(curve if steps[0] < steps[-1] else tried(steps[0]), dtype=float)
 
-    return search(walk, rates, None, 0.0)
+    return search(walk, rates, at_most, 0.0)
 
 
 def test_what_counts_as_divergence_and_as_a_trial_that_learns():
-    swing = [1.0, 0.9, 0.7, 0.6, 2.3, 0.55, 0.5, 2.1, 0.01, 0.01, 0.01]
+    swing = list(SWING)
     fine, late = [0.5] * 11, [0.5] * 10 + [1.5]
     # Up to fourfold is a swing; after more, nothing counts.
     found = by_hand(swing, lambda _: fine)
@@ -161,6 +171,59 @@ def test_what_counts_as_divergence_and_as_a_trial_that_learns():
         # It was halved because larger rates go astray: no reason to look for them.
         assert found.outcome is RateOutcome.FOUND
         assert by_hand(swing, lambda _, bad=bad: bad).outcome is RateOutcome.UNSTABLE
+    # The steepest fall at the lowest rate: better ones may lie below, unless larger ones are.
+    steep = [1.0, 0.3, *swing[2:]]
+    found = by_hand(steep, lambda _: fine)
+    assert (round(found.suggestion), found.outcome) == (1, RateOutcome.AT_LOWEST)
+    found = by_hand(steep, lambda rate: fine if rate < 2.0 else [0.4] * 11)
+    assert (round(found.suggestion), found.outcome) == (2, RateOutcome.FOUND)
+
+
+SWING = [1.0, 0.9, 0.7, 0.6, 2.3, 0.55, 0.5, 2.1, 0.01, 0.01, 0.01]
+
+
+@pytest.mark.parametrize(
+    ("ends", "at_most", "expected"),
+    [
+        # At 2 the loss falls most steeply; the double of 16 is the last to be sound.
+        ({2: 0.9, 4: 0.5, 8: 0.4, 16: 0.3, 32: 0.2}, None, 16.0),
+        ({2: 0.9, 4: 0.5, 8: 0.2, 16: 0.3, 32: 0.1}, None, 8.0),
+        ({2: 0.9, 4: 0.95, 8: 0.4, 16: 0.5}, None, 8.0),
+        ({2: 0.3, 4: 0.3, 8: 0.3}, None, 2.0),
+        ({2: 0.9, 4: 0.5, 8: 0.4, 11: 0.3, 16: 0.2, 22: 0.1}, 11.0, 11.0),
+        ({2: 0.9, 4: 0.5, 8: 0.4, 11: 0.3, 16: 0.2}, 11.0, 8.0),
+        ({2 * 2**k: 0.9 - 0.1 * k for k in range(10)}, None, 512.0),
+        ({1: 0.5, 2: 0.7}, None, 1.0),
+    ],
+)
+def test_larger_rates_are_tried_as_far_as_they_are_sound(ends, at_most, expected):
+    def tried(rate):
+        return [1.0] * 10 + [ends.get(round(rate), 1.5)]
+
+    found = by_hand(SWING, tried, at_most)
+    assert round(found.steepest) == 2
+    assert found.suggestion == pytest.approx(expected)
+    assert found.outcome is RateOutcome.FOUND
+
+
+def test_an_offset_does_not_hold_the_suggestion_back():
+    """Most of the loss is an offset, whose curvature is nine times that of all else."""
+    rng = np.random.default_rng(3)
+    rest = np.linalg.qr(rng.normal(size=(40, 3)))[0] * 40**0.5
+    x = np.column_stack([np.full(40, 3.0), rest - rest.mean(axis=0)])
+    y = x @ np.array([3.0, 0.3, -0.3, 0.3])
+    start = jax.tree.map(jnp.zeros_like, linear(1, 4, bias=False))
+    found = dense_learning_rate(x, y, start, precision="float64")
+    curvature = np.linalg.eigvalsh(2.0 * x.T @ x / 40)[-1]
+    assert found.steepest[0] < found.suggestion < 2.0 / curvature
+    slow, fast = (
+        train_dense(
+            x, y, start, max_steps=100, learning_rate=float(rate), threshold=0.0, record=100,
+            precision="float64",
+        ).training_loss[0, -1]
+        for rate in (found.steepest[0], found.suggestion)
+    )  # fmt: skip
+    assert fast < 1e-3 * slow
 
 
 def problems(seed, runs=4, n=9, d=4):
@@ -247,9 +310,6 @@ def test_outcomes_and_their_sentences():
     low = outcome({"highest": float(good.steepest[0]) / 3.0})
     assert low.outcomes == (RateOutcome.NEVER_DIVERGED,)
     assert low.steepest[0] == pytest.approx(low.rates[-1])
-    high = outcome({"lowest": float(good.steepest[0]) * 3.0})
-    assert high.outcomes == (RateOutcome.AT_LOWEST,)
-    assert high.suggestion <= high.rates[0]
     capped = outcome({"at_most": 1e-9})
     assert (capped.outcomes, capped.suggestion) == ((RateOutcome.FOUND,), 1e-9)
     # Nothing to be seen; too much at once; nothing to be learned.
@@ -486,8 +546,8 @@ ENDS = "; pass 1e-6 and 1, say"
         ({"seed": -1}, "seed is a whole number of at least 0; got -1; pass 0, say"),
         (
             {"images": np.ones((22, 3, 3, 1), np.float32)},
-            "images for this network have shape (n, 2, 3, 1); got shape (22, 3, 3, 1); draw a "
-            "network for their shape",
+            "images for this network have height, width and channels (2, 3, 1); got (3, 3, 1); "
+            "draw a network for their shape",
         ),
     ],
 )

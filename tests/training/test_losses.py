@@ -36,3 +36,14 @@ def test_cross_entropy():
     expected = -log_softmax(outputs, axis=1)[np.arange(5), classes].mean()
     found = LOSSES["cross entropy"](jnp.asarray(outputs), jnp.asarray(classes, dtype=jnp.int32))
     assert float(found) == pytest.approx(expected, rel=1e-6)
+
+
+def test_cross_entropy_of_several_questions_is_the_sum_over_them():
+    outputs = np.random.default_rng(0).normal(size=(5, 6))
+    classes = np.array([[0, 2], [1, 1], [2, 0], [0, 0], [1, 2]])
+    expected = 0.0
+    for q in range(2):
+        logs = log_softmax(outputs[:, 3 * q : 3 * q + 3], axis=1)
+        expected -= logs[np.arange(5), classes[:, q]].mean()
+    found = LOSSES["cross entropy"](jnp.asarray(outputs), jnp.asarray(classes, dtype=jnp.int32))
+    assert float(found) == pytest.approx(expected, rel=1e-6)

@@ -2,6 +2,7 @@ r"""Kernels of wide dense ReLU networks at any inputs: their random function, an
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
@@ -17,8 +18,8 @@ def dense_kernel(
     kind: Literal["nngp", "ntk"] = "nngp",
     *,
     other: Float[np.ndarray, "m d"] | None = None,
-    weight_variance: Real = 2.0,
-    bias_variance: Real = 0.0,
+    weight_variance: Real | Sequence[Real] = 2.0,
+    bias_variance: Real | Sequence[Real] = 0.0,
 ) -> Float[np.ndarray, "n m"]:
     r"""Compute the kernel of an infinitely wide dense ReLU network.
 
@@ -41,8 +42,8 @@ def dense_kernel(
         learns; or the tangent kernel in the tangent parametrisation.
     other : float array, shape (m, d), keyword-only, default None
         The second argument of the kernel; None for the inputs themselves.
-    weight_variance, bias_variance : float, keyword-only, defaults 2 and 0
-        v, above 0, and b, at least 0.
+    weight_variance, bias_variance : float, or depth + 1, keyword-only, defaults 2 and 0
+        v, above 0, and b, at least 0: of all layers, or of each from the first to the output.
 
     Returns
     -------
@@ -68,15 +69,16 @@ def dense_kernel(
     """
     whole("depth", depth, 0, "pass 1 for one hidden layer")
     require(kind in ("nngp", "ntk"), "kind is 'nngp' or 'ntk'", repr(kind), "choose one of them")
+    v, b = (_of_layers(given, depth) for given in (weight_variance, bias_variance))
     require(
-        is_finite(weight_variance) and weight_variance > 0,
-        "weight_variance is above 0",
+        len(v) == depth + 1 and all(is_finite(each) and each > 0 for each in v),
+        f"weight_variance is above 0, one number or {depth + 1}",
         repr(weight_variance),
         "pass 2, which keeps the size of ReLU units",
     )
     require(
-        is_finite(bias_variance) and bias_variance >= 0,
-        "bias_variance is at least 0",
+        len(b) == depth + 1 and all(is_finite(each) and each >= 0 for each in b),
+        f"bias_variance is at least 0, one number or {depth + 1}",
         repr(bias_variance),
         "pass 0 for no biases",
     )
@@ -94,11 +96,11 @@ def dense_kernel(
         "NaN or infinity",
         "replace them",
     )
-    v, b, d = float(weight_variance), float(bias_variance), x.shape[1]
-    covariance = v / d * (x @ z.T) + b
-    left, right = (v / d * np.sum(rows**2, axis=1) + b for rows in (x, z))
+    scale = v[0] / x.shape[1]
+    covariance = scale * (x @ z.T) + b[0]
+    left, right = (scale * np.sum(rows**2, axis=1) + b[0] for rows in (x, z))
     tangent = covariance
-    for _ in range(depth):
+    for layer in range(1, depth + 1):
         norms = np.sqrt(np.outer(left, right))
         cosine = np.divide(covariance, norms, out=np.zeros_like(norms), where=norms > 0).clip(
             -1.0, 1.0
@@ -107,7 +109,12 @@ def dense_kernel(
             np.fill_diagonal(cosine, 1.0)  # exact, whatever rounding says
         angle = np.arccos(cosine)
         active = (np.pi - angle) / (2.0 * np.pi)
-        covariance = v * norms * (np.sin(angle) / (2.0 * np.pi) + active * cosine) + b
-        tangent = covariance + v * active * tangent
-        left, right = 0.5 * v * left + b, 0.5 * v * right + b
+        bent = np.sin(angle) / (2.0 * np.pi) + active * cosine
+        covariance = v[layer] * norms * bent + b[layer]
+        tangent = covariance + v[layer] * active * tangent
+        left, right = (0.5 * v[layer] * each + b[layer] for each in (left, right))
     return covariance if kind == "nngp" else tangent
+
+
+def _of_layers(given: Real | Sequence[Real], depth: int) -> tuple[Real, ...]:
+    return tuple(given) if isinstance(given, Sequence) else (given,) * (depth + 1)

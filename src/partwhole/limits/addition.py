@@ -91,7 +91,7 @@ def effective_salience(slope: Number, n_anchors: int) -> Number:
     Parameters
     ----------
     slope : float or float array
-        m, 0..1.
+        m, 0..1; NaN, of runs that did not learn, stays NaN.
     n_anchors : int
         p, at least 1.
 
@@ -103,6 +103,10 @@ def effective_salience(slope: Number, n_anchors: int) -> Number:
     ------
     InputError
         When `n_anchors` is below 1 or a slope is outside 0..1, which no salience explains.
+
+    See Also
+    --------
+    partwhole.measures.runs.over_runs : mean and interval over runs that differ in their seed.
 
     Notes
     -----
@@ -116,9 +120,9 @@ def effective_salience(slope: Number, n_anchors: int) -> Number:
     require(n_anchors >= 1, "n_anchors must be at least 1", n_anchors, "name an anchor")
     m = np.asarray(slope, dtype=float)
     require(
-        bool(np.all((m >= 0) & (m <= 1))),
+        not np.any((m < 0) | (m > 1)),
         "a leak slope lies in 0..1; a fixed representation only compresses",
-        _span(m),
+        _span(m[~np.isnan(m)]),
         "look at networks that learn their features",
     )
     salience = m / (n_anchors + 2.0 * m - n_anchors * m)

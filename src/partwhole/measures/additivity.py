@@ -13,6 +13,7 @@ from scipy.sparse.linalg import lsqr
 
 from partwhole._checks import require
 from partwhole.features import ConjunctionDesign, conjunction_sets
+from partwhole.measures._predictions import one_for_each_row
 from partwhole.tasks import Task
 
 if TYPE_CHECKING:
@@ -102,7 +103,7 @@ def additivity(
     >>> round(additivity(task, distance).value, 6)
     0.125373
     """
-    _require_predictions(task, predictions)
+    answers = one_for_each_row(task, predictions)
     order = task.n_components if max_order is None else max_order
     require(
         1 <= order <= task.n_components,
@@ -112,11 +113,11 @@ def additivity(
     )
     notes: list[str] = []
     n_held_out = len(np.unique(task.test_components, axis=0))
-    value, rank = _fit_share(task, predictions[~task.is_train], order, n_held_out, notes)
+    value, rank = _fit_share(task, answers[~task.is_train], order, n_held_out, notes)
     rectangles, n_rectangles = np.nan, 0
     if task.n_components == 2:
-        contrasts, squares, n_rectangles = _rectangles(task, predictions)
-        scale = max(n_rectangles, 1) * float(np.max(np.abs(predictions), initial=0.0)) ** 2
+        contrasts, squares, n_rectangles = _rectangles(task, answers)
+        scale = max(n_rectangles, 1) * float(np.max(np.abs(answers), initial=0.0)) ** 2
         if n_rectangles == 0:
             notes.append("no rectangle of held-out cells")
         elif squares <= 1e-24 * scale:
@@ -301,13 +302,13 @@ def conjunction_coefficients(
     >>> round(float(found.coefficients[(0,)][0]), 6)
     -2.0
     """
-    _require_predictions(task, predictions)
+    answers = one_for_each_row(task, predictions)
     sets = conjunction_sets(task.n_components, task.n_components)[1:]
     design = ConjunctionDesign.seen(task.train_components, sets, task.n_values)
     matrix = design.at(task.components).toarray()
     means = matrix.mean(axis=0)
-    middle = predictions.mean()
-    weights = np.linalg.lstsq(matrix - means, predictions - middle, rcond=None)[0]
+    middle = answers.mean()
+    weights = np.linalg.lstsq(matrix - means, answers - middle, rcond=None)[0]
     pairs = list(zip(design.blocks, design.dictionaries, strict=True))
     return ConjunctionCoefficients(
         task.names,
@@ -316,20 +317,3 @@ def conjunction_coefficients(
         {dictionary.components: weights[block.columns] for block, dictionary in pairs},
         float(middle - means @ weights),
     )
-
-
-def _require_predictions(task: Task, predictions: np.ndarray) -> None:
-    require(
-        predictions.ndim == 1,
-        "predictions must be one number for each row of the task",
-        f"an array of shape {predictions.shape}",
-        "take one output at a time, predictions[:, k]",
-    )
-    require(
-        len(predictions) == len(task.components),
-        "predictions must have one entry for each row of the task",
-        f"{len(predictions)} for {len(task.components)} rows",
-        "pass limit.predictions",
-    )
-    missing = int(np.sum(~np.isfinite(predictions)))
-    require(missing == 0, "predictions must be finite", f"{missing} that are not", "check them")

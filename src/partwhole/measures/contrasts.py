@@ -10,6 +10,7 @@ from jaxtyping import Float, Int
 
 from partwhole._checks import require
 from partwhole.features import ConjunctionDesign, conjunction_sets
+from partwhole.measures._predictions import one_for_each_row, require_one_output
 from partwhole.tasks import Task
 
 if TYPE_CHECKING:
@@ -142,7 +143,14 @@ def contrasts(
     >>> round(found.remainder, 6), found.remainder_dof
     (0.75, 49)
     """
-    _require_one_output(task, predictions)
+    require_one_output(task, "contrasts")
+    answers = one_for_each_row(task, predictions)
+    require(
+        task.n_test > 0,
+        "contrasts are read on held-out rows",
+        "none",
+        "mark them False in is_train",
+    )
     order = task.n_components if max_order is None else max_order
     require(
         1 <= order <= task.n_components,
@@ -151,7 +159,7 @@ def contrasts(
         "use 1 for single items",
     )
     held_out = ~task.is_train
-    both = np.stack([_centred(predictions[held_out]), _centred(task.targets[held_out])], axis=1)
+    both = np.stack([_centred(answers[held_out]), _centred(task.targets[held_out])], axis=1)
     rows, which, counts = np.unique(
         task.test_components, axis=0, return_inverse=True, return_counts=True
     )
@@ -230,28 +238,3 @@ def _centred(values: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
     spread = values - values.mean()
     constant = np.abs(spread).max() <= 1e-12 * np.abs(values).max()
     return np.zeros_like(spread) if constant else spread
-
-
-def _require_one_output(task: Task, predictions: np.ndarray) -> None:
-    require(
-        task.targets.ndim == 1,
-        "contrasts are read for one output",
-        f"targets of shape {task.targets.shape}",
-        "take one output at a time",
-    )
-    require(
-        predictions.shape == task.targets.shape,
-        "predictions must be one number for each row of the task",
-        f"{len(predictions)} for {len(task.targets)} rows"
-        if predictions.ndim == 1
-        else f"an array of shape {predictions.shape}",
-        "pass limit.predictions, one output at a time",
-    )
-    missing = int(np.sum(~np.isfinite(predictions)))
-    require(missing == 0, "predictions must be finite", f"{missing} that are not", "check them")
-    require(
-        task.n_test > 0,
-        "contrasts are read on held-out rows",
-        "none",
-        "mark them False in is_train",
-    )

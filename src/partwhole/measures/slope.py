@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from partwhole._checks import require
 from partwhole.features import ConjunctionDesign
+from partwhole.measures._predictions import one_for_each_row, require_one_output
 from partwhole.tasks import Task
 
 
@@ -52,7 +52,7 @@ def slope(task: Task, predictions: Float[np.ndarray, "n *k"]) -> Slope:
     Raises
     ------
     InputError
-        When the task has several outputs or predictions are not one for each row.
+        When the task has several outputs or predictions are not one finite number for each row.
 
     Notes
     -----
@@ -111,6 +111,11 @@ def item_values(
         For each component the values of its items, in the order of its indices; NaN for items
         that no held-out row has.
 
+    Raises
+    ------
+    InputError
+        As `slope`.
+
     Notes
     -----
     Lippl & Stachenfeld (ICLR 2025), item-value curves, where the intercept is shared out in
@@ -151,18 +156,5 @@ def item_values(
 
 
 def _held_out(task: Task, predictions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    require(
-        task.targets.ndim == 1,
-        "slopes are read for one output",
-        f"targets of shape {task.targets.shape}",
-        "take one output at a time",
-    )
-    require(
-        predictions.shape == task.targets.shape,
-        "predictions must have one entry for each row of the task",
-        f"{len(predictions)} for {len(task.targets)} rows"
-        if predictions.ndim == 1
-        else f"an array of shape {predictions.shape}",
-        "pass limit.predictions",
-    )
-    return task.test_targets, predictions[~task.is_train]
+    require_one_output(task, "slopes")
+    return task.test_targets, one_for_each_row(task, predictions)[~task.is_train]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -16,6 +16,9 @@ from partwhole._checks import InputError, require, switch
 from partwhole.measures import shared_dimensions
 from partwhole.networks.images.layers import Dropout, Pass
 from partwhole.networks.images.network import ImageNetwork, Layer
+from partwhole.networks.layer_salience import layer_names
+from partwhole.networks.mlp import MLP
+from partwhole.networks.reading import Inputs, activations
 from partwhole.tasks import Composites
 
 if TYPE_CHECKING:
@@ -23,6 +26,7 @@ if TYPE_CHECKING:
 
 AT_ONCE = 256  # images read in one call, in inference
 Statistics = Literal["inference", "batch"]
+Pair = tuple[Float[np.ndarray, "n *_"], Float[np.ndarray, "n *_"]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,9 +59,9 @@ class LayerDimensions:
 
 
 def layer_dimensions(
-    before: ImageNetwork,
-    after: ImageNetwork,
-    images: Composites | Float[np.ndarray, "n h w c"],
+    before: MLP | ImageNetwork,
+    after: MLP | ImageNetwork,
+    inputs: Inputs,
     *,
     layers: Sequence[str] | None = None,
     center: bool = False,
@@ -65,21 +69,22 @@ def layer_dimensions(
 ) -> LayerDimensions:
     """Count the dimensions of each layer before and after training, and those shared.
 
-    All places of a layer are features of their own. Layers are computed one after another, so
-    that two of either network are held at a time.
+    All places of a layer of images are features of their own. Such layers are computed one after
+    another, so that two of either network are held at a time.
 
     Parameters
     ----------
-    before, after : ImageNetwork
+    before, after : MLP or ImageNetwork
         One network at two times, whose units correspond. Dropout is off.
-    images : float array, shape (n, h, w, c); or Composites
+    inputs : float array, shape (n, d), or (n, h, w, c) for images; or Composites
     layers : sequence of str, keyword-only, default None
-        Which layers, by `names`, in this order; None for all.
+        Which layers, in this order; None for all. Those of an ImageNetwork have its `names`, those
+        of an MLP, after the nonlinearity, are "layer 1", "layer 2", ... and "output".
     center : bool, keyword-only, default False
-        Subtract every feature's mean over the images first.
+        Subtract every feature's mean over the inputs first.
     statistics : {"inference", "batch"}, keyword-only, default "inference"
         What batch normalisation normalises by: its running statistics, or those of all these
-        images, which then pass through each layer in one call.
+        images, which then pass through each layer in one call. The same for other networks.
 
     Returns
     -------
@@ -88,8 +93,8 @@ def layer_dimensions(
     Raises
     ------
     InputError
-        For networks that are not alike, images of another shape, layers that are not the
-        network's, and a layer that is 0 for all images.
+        For networks that are not alike or many at once, inputs of another shape, layers that are
+        not the network's, and a layer that is 0 for all inputs.
 
     See Also
     --------
@@ -126,14 +131,30 @@ def layer_dimensions(
         "networks of different layers or sizes",
         "pass a network and what training made of it",
     )
-    chosen = before.names if layers is None else tuple(layers)
-    missing = [name for name in chosen if name not in before.names]
+    names = layer_names(before)
+    chosen = names if layers is None else tuple(layers)
+    missing = [name for name in chosen if name not in names]
     require(
         chosen and not missing,
-        f"a layer of this network is one of {', '.join(before.names)}",
+        f"a layer of this network is one of {', '.join(names)}",
         ", ".join(map(repr, missing)) or "none",
         "choose from them",
     )
+    if isinstance(before, ImageNetwork) and isinstance(after, ImageNetwork):
+        pairs = _of_images(before, after, inputs, statistics)
+    else:
+        pairs = iter(zip(activations(before, inputs), activations(after, inputs), strict=True))
+    # Names first, so that no layer is computed beyond the last that is asked for.
+    last = max(names.index(name) for name in chosen)
+    each = zip(names[: last + 1], pairs, strict=False)
+    found = {name: _counted(name, *pair, center) for name, pair in each if name in chosen}
+    table = np.array([found[name] for name in chosen])
+    return LayerDimensions(chosen, table[:, 0], table[:, 1], table[:, 2])
+
+
+def _of_images(
+    before: ImageNetwork, after: ImageNetwork, images: Inputs, statistics: Statistics
+) -> Iterator[Pair]:
     shape = images.shape if isinstance(images, Composites) else images.shape[1:]
     require(
         tuple(shape) == before.shape and len(images) > 0,
@@ -141,19 +162,11 @@ def layer_dimensions(
         f"{tuple(shape)}" if len(images) else "no images",
         "draw a network for their shape",
     )
-    pair = [_without_dropout(each) for each in (before, after)]
-    now = [np.asarray(images[:], np.float32)] * 2
-    last = max(before.names.index(name) for name in chosen)
-    found: dict[str, tuple[float, float, float]] = {}
-    for place, name in enumerate(before.names[: last + 1]):
-        now = [
-            _through(network.parts[place], x, statistics)
-            for network, x in zip(pair, now, strict=True)
-        ]
-        if name in chosen:
-            found[name] = _counted(name, now[0], now[1], center)
-    table = np.array([found[name] for name in chosen])
-    return LayerDimensions(chosen, table[:, 0], table[:, 1], table[:, 2])
+    one, other = (_without_dropout(each) for each in (before, after))
+    a = b = np.asarray(images[:], np.float32)
+    for part, changed in zip(one.parts, other.parts, strict=True):
+        a, b = _through(part, a, statistics), _through(changed, b, statistics)
+        yield a, b
 
 
 def _counted(
@@ -194,6 +207,6 @@ def _without_dropout(network: ImageNetwork) -> ImageNetwork:
     return jax.tree.map(off, network, is_leaf=lambda node: isinstance(node, Dropout))
 
 
-def _kind(network: ImageNetwork) -> object:
+def _kind(network: MLP | ImageNetwork) -> object:
     leaves, form = jax.tree.flatten(network)
     return form, [leaf.shape for leaf in leaves]

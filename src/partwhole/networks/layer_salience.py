@@ -136,7 +136,7 @@ def layer_saliences(
     >>> found["input"].salience.round(1).tolist(), found["layer 1"].salience.round(1).tolist()
     ([0.5, 0.0], [0.4, 0.1])
     """
-    known = (INPUT, *_names(network))
+    known = (INPUT, *layer_names(network))
     chosen = known if layers is None else tuple(layers)
     missing = [name for name in chosen if name not in known]
     require(
@@ -169,12 +169,13 @@ def layer_saliences(
     return LayerSaliences(found)
 
 
-def _names(network: MLP | ImageNetwork) -> tuple[str, ...]:
+def layer_names(network: MLP | ImageNetwork) -> tuple[str, ...]:
+    """Return what the layers of one network are called, from the first to the output."""
     if isinstance(network, ImageNetwork):
         return network.names
     require(
         network.weights[0].ndim == 2,
-        "saliences are those of one network",
+        "layers are those of one network",
         "networks along a leading axis",
         "take one of them",
     )
@@ -187,7 +188,7 @@ def _activations(
     """Read the layers one at a time: image networks anew for each, dense ones together."""
     dense = {}
     if isinstance(network, MLP):
-        dense = dict(zip(_names(network), activations(network, inputs), strict=True))
+        dense = dict(zip(layer_names(network), activations(network, inputs), strict=True))
     for name in chosen:
         if name == INPUT:
             yield name, inputs[:] if isinstance(inputs, Composites) else np.asarray(inputs)

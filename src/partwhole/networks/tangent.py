@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from math import sqrt
 from typing import Literal
 
 import equinox as eqx
@@ -54,8 +55,9 @@ def tangent_kernel(
         "ntk", of an MLP, weighs slopes as `training.train_dense` does: 2 / n for weights of a
         layer with n inputs, 1 / (3 n) for biases.
     memory_gib : float, keyword-only, default 2
-        GiB that slopes and kernel may take together. Slopes of all inputs at once where that
-        is enough, else in blocks of rows, each computed anew for every other block.
+        GiB that slopes and kernel may take together, estimated before any is taken. Slopes of
+        all inputs at once where that is enough, else in blocks of rows, each computed anew for
+        every other block.
     progress : bool, keyword-only, default True
         Whether to show a bar on the error stream once this takes over two seconds.
 
@@ -98,9 +100,9 @@ def tangent_kernel(
         is_finite(memory_gib) and memory_gib > 0, "memory_gib is above 0", repr(memory_gib),
         "pass 2, say",
     )  # fmt: skip
-    slopes, parameters = _slopes_of(network, output, parametrisation)
     for given in (inputs,) if other is None else (inputs, other):
-        _require_fit(network, given)
+        require_fit(network, given, output)
+    slopes, parameters = _slopes_of(network, output, parametrisation)
     n, m = len(inputs), len(inputs if other is None else other)
     itemsize = _itemsize(network)
     block = _block(n, m, parameters * itemsize, float(memory_gib))
@@ -118,21 +120,27 @@ def tangent_kernel(
                 right = (
                     left if same and i == j else slopes(inputs if other is None else other, c, d)
                 )
-                part = sum(
-                    np.asarray(x @ y.T, dtype=float) for x, y in zip(left, right, strict=True)
-                )
-                found[a:b, c:d] = part
-                if same and j > i:
-                    found[c:d, a:b] = found[a:b, c:d].T
+                part = found[a:b, c:d]
+                for x, y in zip(left, right, strict=True):
+                    part += x @ y.T
+                if same and i == j:
+                    part += part.T
+                    part *= 0.5
+                elif same:
+                    found[c:d, a:b] = part.T
+                # The next block of slopes is made when this one has gone.
+                del right
                 advance(1)
-    return 0.5 * (found + found.T) if same else found
+            del left
+    return found
 
 
 def _block(n: int, m: int, row: int, memory_gib: float) -> int:
-    """Return how many rows of slopes to hold at a time, two blocks of them."""
-    budget = memory_gib * 2**30 - 8.0 * n * m
-    block = int(budget // (2 * row)) if budget > 0 else 0
-    least = (8.0 * n * m + 2.0 * row) / 2**30
+    """Return how many rows of slopes to hold at a time, two blocks of them and their product."""
+    budget = max(memory_gib * 2**30 - 8.0 * n * m, 0.0)
+    # The largest whole number with 2 row block + 8 block**2 in the budget.
+    block = int(2.0 * budget / (2.0 * row + sqrt(4.0 * row**2 + 32.0 * budget)))
+    least = (8.0 * n * m + 2.0 * row + 8.0) / 2**30
     require(
         block >= 1,
         f"the tangent kernel of {n} and {m} inputs and two rows of slopes fit into memory_gib",
@@ -147,11 +155,12 @@ def _itemsize(network: MLP | ImageNetwork) -> int:
     return int(leaves[0].dtype.itemsize)
 
 
-def _require_fit(network: MLP | ImageNetwork, inputs: Inputs) -> None:
+def require_fit(network: MLP | ImageNetwork, inputs: Inputs, output: int) -> None:
+    """Require one network, inputs of its shape, and one of its outputs."""
     shape = network.shape if isinstance(network, ImageNetwork) else (network.weights[0].shape[-1],)
     single = isinstance(network, ImageNetwork) or network.weights[0].ndim == 2
     require(
-        single, "a tangent kernel is that of one network", "networks along a leading axis",
+        single, "a kernel is that of one network", "networks along a leading axis",
         "take one of them",
     )  # fmt: skip
     given = inputs.shape if isinstance(inputs, Composites) else inputs.shape[1:]
@@ -161,33 +170,36 @@ def _require_fit(network: MLP | ImageNetwork, inputs: Inputs) -> None:
         f"{len(inputs)} of shape {tuple(given)}",
         "pass one row for each",
     )
+    n_outputs = _outputs_of(network)
+    whole("output", output, 0, "pass 0 for the first")
+    require(
+        output < n_outputs, f"output is one of the network's {n_outputs}, from 0", output, "pass 0"
+    )
 
 
 def _slopes_of(
     network: MLP | ImageNetwork, output: int, parametrisation: str
 ) -> tuple[Callable[[Inputs, int, int], list[np.ndarray]], int]:
     """Return what computes slopes of some inputs, a matrix for each array of parameters."""
-    n_outputs = _outputs_of(network)
-    whole("output", output, 0, "pass 0 for the first")
-    require(
-        output < n_outputs, f"output is one of the network's {n_outputs}, from 0", output, "pass 0"
-    )
-    roots = _roots(network, parametrisation)
-    read = _of_dense(network, output) if isinstance(network, MLP) else _of_images(network, output)
-    kept = eqx.filter(network, trained(network))
-    leaves = jax.tree.leaves(kept)
+    if isinstance(network, MLP):
+        read = _of_dense(network, output, parametrisation)
+    else:
+        read = _of_images(network, output)
+    leaves = jax.tree.leaves(eqx.filter(network, trained(network)))
 
     def slopes(inputs: Inputs, start: int, stop: int) -> list[np.ndarray]:
-        rows = jnp.asarray(inputs[start:stop], leaves[0].dtype)
-        parts = zip(read(rows), roots, strict=True)
-        return [part * np.asarray(root, part.dtype) for part, root in parts]
+        return read(jnp.asarray(inputs[start:stop], leaves[0].dtype))
 
     return slopes, sum(leaf.size for leaf in leaves)
 
 
-def _of_dense(network: MLP, output: int) -> Callable[[Array], list[np.ndarray]]:
+def _of_dense(
+    network: MLP, output: int, parametrisation: str
+) -> Callable[[Array], list[np.ndarray]]:
+    roots = _roots(network, parametrisation)
+
     def read(rows: Array) -> list[np.ndarray]:
-        found = jax.tree.leaves(_dense_slopes(network, rows, output))
+        found = _dense_slopes(network, rows, roots, output)
         return [np.asarray(leaf).reshape(len(rows), -1) for leaf in found]
 
     return read
@@ -197,10 +209,14 @@ def _of_images(network: ImageNetwork, output: int) -> Callable[[Array], list[np.
     kept, rest = eqx.partition(network, trained(network))
 
     def read(rows: Array) -> list[np.ndarray]:
+        leaves = jax.tree.leaves(kept)
+        found = [np.empty((len(rows), leaf.size), leaf.dtype) for leaf in leaves]
         # One by one: together they are convolutions in groups, which are slow on a CPU.
-        found = [jax.tree.leaves(_image_slopes(kept, rest, row[None], output)) for row in rows]
-        each = [[np.asarray(leaf).ravel() for leaf in slopes] for slopes in found]
-        return [np.stack(leaf) for leaf in zip(*each, strict=True)]
+        for place, row in enumerate(rows):
+            slopes = jax.tree.leaves(_image_slopes(kept, rest, row[None], output))
+            for array, part in zip(found, slopes, strict=True):
+                array[place] = np.asarray(part).ravel()
+        return found
 
     return read
 
@@ -212,19 +228,20 @@ def _outputs_of(network: MLP | ImageNetwork) -> int:
     return int(jax.eval_shape(ImageNetwork.__call__, network, shape).shape[1])
 
 
-def _roots(network: MLP | ImageNetwork, parametrisation: str) -> list[float]:
+def _roots(network: MLP, parametrisation: str) -> tuple[float, ...]:
     """Return the square root of each array's share of the rate, in the order of its leaves."""
-    leaves = len(jax.tree.leaves(eqx.filter(network, trained(network))))
-    if parametrisation == "standard" or not isinstance(network, MLP):
-        return [1.0] * leaves
     fan_in = [weight.shape[-1] for weight in network.weights]
-    biases = [(3.0 * n) ** -0.5 for n in fan_in] if network.biases is not None else []
-    return [(2.0 / n) ** 0.5 for n in fan_in] + biases
+    weights, biases = ([(2.0 / n) ** 0.5 for n in fan_in], [(3.0 * n) ** -0.5 for n in fan_in])
+    found = weights + (biases if network.biases is not None else [])
+    return tuple(found) if parametrisation == "ntk" else (1.0,) * len(found)
 
 
-@partial(jax.jit, static_argnames="output")
-def _dense_slopes(network: MLP, rows: Float[Array, "b d"], output: int) -> MLP:
-    return jax.vmap(jax.grad(lambda net, x: net(x)[output]), in_axes=(None, 0))(network, rows)
+@partial(jax.jit, static_argnames=("roots", "output"))
+def _dense_slopes(
+    network: MLP, rows: Float[Array, "b d"], roots: tuple[float, ...], output: int
+) -> list[Array]:
+    slopes = jax.vmap(jax.grad(lambda net, x: net(x)[output]), in_axes=(None, 0))(network, rows)
+    return [leaf * root for leaf, root in zip(jax.tree.leaves(slopes), roots, strict=True)]
 
 
 @eqx.filter_jit

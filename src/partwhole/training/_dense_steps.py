@@ -8,6 +8,7 @@ threshold.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -89,8 +90,12 @@ def descend(
     optimizer: str,
     momentum: float,
     probes: Float[np.ndarray, "m d"] | None,
+    told: Callable[[int, float], None],
 ) -> Trace:
-    """Train one run, in the precision of its samples."""
+    """Train one run, in the precision of its samples.
+
+    `told` is called at every record, with the number of steps since the last one and the loss.
+    """
     kind = {
         "loss": loss,
         "optimizer": optimizer,
@@ -102,10 +107,11 @@ def descend(
     state = begin(Layers.of(network), rows, wanted, **kind)
     most = DIVERGED * max(float(state.loss), settings.scale)
     losses, answers = [], []
-    for stop in stops:
+    for before, stop in zip([0, *stops], stops, strict=False):
         last = jnp.asarray(stop, jnp.int32)
         state = advance(state, rows, wanted, settings, most, last, **kind)
         losses.append(float(state.loss))
+        told(int(stop - before), losses[-1])
         if at is not None:
             answers.append(np.asarray(_answers(state.layers, at, network.nonlinearity)))
     return Trace(

@@ -3,7 +3,7 @@
 One run in which the rate grows remembers its past: what grows at a rate has been brought to nothing
 by all the smaller ones. On a quadratic, with a hundred steps over seven decades, a direction that
 diverges has regained what it had at the start only at six times the rate at which it begins to. So
-what such a run suggests is tried from the start.
+what such a run suggests is tried from the start, and so are larger rates.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
+from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -68,9 +69,12 @@ class LearningRateSearch:
         \qquad
         r^* = \arg\max_{r_t,\ t < T} \frac{M_{t-1} - M_t}{\log r_t - \log r_{t-1}} ,
 
-    where T is the first t with :math:`L_t > 4 M_t`. The suggestion is the first of
-    :math:`r, r/2, r/4, \dots` with :math:`r = \min(r^*, \text{at most})` at twice which L, in as
-    many steps from the start, is never above 4 and ends below 1.
+    where T is the first t with :math:`L_t > 4 M_t`. A rate is sound if at twice that rate L, in as
+    many steps from the start, is never above 4 and ends below 1. With
+    :math:`r = \min(r^*, \text{at most})`, where r is not sound, the suggestion is the first of
+    :math:`r/2, r/4, \dots` that is. Where it is, the suggestion is that one of
+    :math:`r, 2r, 4r, \dots` at which L, in as many steps from the start, ends lowest; these go as
+    far as they are sound, the last of them, if need be, at the highest rate or `at_most`.
 
     Parameters
     ----------
@@ -83,7 +87,7 @@ class LearningRateSearch:
     losses : float array, shape (runs, S)
         L, smoothed: 1 where nothing is learned yet.
     steepest : float array, shape (runs,)
-        r*, before it is tried; NaN where the loss never fell.
+        r*, before any trial; NaN where the loss never fell.
     suggestions : float array, shape (runs,)
         NaN where no rate made the loss fall and stayed within bounds.
     outcomes : tuple of RateOutcome
@@ -92,14 +96,13 @@ class LearningRateSearch:
     Notes
     -----
     The range test is that of Smith (WACV 2017). The division by the untrained network's losses
-    and the trials at twice the rate are added here: the first so that hard batches are no rise,
-    the second since the test alone suggests rates at which training diverges, wherever the largest
-    curvature has a small share in the loss. Gradient descent on a quadratic of largest curvature
-    c diverges above 2 / c, and at twice that within few steps. Where the loss swings, as under
-    "adam", its return is no fall: hence M.
-
-    The steepest fall is that of the greater part of the loss. Where that is an offset of the
-    outputs, learned long before all else, larger rates than the suggestion learn faster.
+    and the trials from the start are added here: the first so that hard batches are no rise. At
+    twice the rate, since the test alone suggests rates at which training diverges, wherever the
+    largest curvature has a small share in the loss. Gradient descent on a quadratic of largest
+    curvature c diverges above 2 / c, and at twice that within few steps. At larger rates, since the
+    steepest fall is that of the greater part of the loss: an offset of the outputs, say, which much
+    smaller rates learn than all else. Where the loss swings, as under "adam", its return is no
+    fall: hence M.
     """
 
     rates: Float[np.ndarray, " S"]
@@ -231,20 +234,41 @@ def search(
     place, diverged = _steepest(losses)
     top, suggestion = float("nan"), float("nan")
     outcome = RateOutcome.NEVER_FELL
+
+    @cache
+    def end(rate: float) -> float:
+        """Return the last loss of a trial; infinity where it learns nothing or goes astray."""
+        tried = _relative(walk(np.full(steps, rate)), untrained, float(smoothing))
+        return float(tried[-1]) if _learns(tried) else float("inf")
+
     if place is not None:
         top = float(rates[place])
-        first = rate = top if at_most is None else min(top, float(at_most))
+        largest = float(rates[-1]) if at_most is None else min(float(rates[-1]), float(at_most))
+        first = min(top, largest)
+        suggestion = _tried(end, first, largest)
         outcome = RateOutcome.UNSTABLE
-        for _ in range(HALVINGS + 1):
-            tried = walk(np.full(steps, MARGIN * rate))
-            if _learns(_relative(tried, untrained, float(smoothing))):
-                suggestion = rate
-                # A rate that was halved diverged at twice its size, whatever the range.
-                bounded = rate < first or rate == at_most
-                outcome = _outcome(place, diverged, bounded)
-                break
-            rate /= 2.0
+        if np.isfinite(suggestion):
+            # A rate that was halved diverged at twice its size, whatever the range.
+            bounded = suggestion < first or suggestion == at_most
+            outcome = _outcome(place, diverged, bounded, suggestion > first)
     return Found(raw[1:], untrained[1:], losses[1:], top, suggestion, outcome)
+
+
+def _tried(end: Callable[[float], float], first: float, largest: float) -> float:
+    """Return the rate to suggest, by trials that begin at a first one; NaN if none is sound."""
+
+    def is_sound(rate: float) -> bool:
+        return end(MARGIN * rate) < float("inf")
+
+    if not is_sound(first):
+        smaller = (first / 2.0**halvings for halvings in range(1, HALVINGS + 1))
+        return next(filter(is_sound, smaller), float("nan"))
+    best = rate = first
+    while rate < largest and is_sound(min(2.0 * rate, largest)):
+        rate = min(2.0 * rate, largest)
+        if end(rate) < end(best):
+            best = rate
+    return best
 
 
 def _relative(
@@ -275,9 +299,9 @@ def _learns(losses: Float[np.ndarray, " losses"]) -> bool:
     return bool(np.all(losses <= DIVERGED) and losses[-1] < 1.0)
 
 
-def _outcome(place: int, diverged: bool, bounded: bool) -> RateOutcome:
+def _outcome(place: int, diverged: bool, bounded: bool, raised: bool) -> RateOutcome:
     if bounded:
         return RateOutcome.FOUND
-    if place == 0:
+    if place == 0 and not raised:
         return RateOutcome.AT_LOWEST
     return RateOutcome.FOUND if diverged else RateOutcome.NEVER_DIVERGED

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from threading import Lock
 from typing import Literal
 
 import jax
@@ -10,13 +14,24 @@ import numpy as np
 from jaxtyping import Float
 
 from partwhole._checks import is_finite, require
+from partwhole._progress import bar
 from partwhole._threads import cores, in_threads
 from partwhole._types import Real
 from partwhole.networks import MLP
 from partwhole.training._dense_steps import Layers, Settings, Trace, descend
-from partwhole.training._learning_inputs import Options, Precision, Record, recorded
+from partwhole.training._learning_inputs import (
+    SINGLE_LIMIT,
+    Options,
+    Precision,
+    Record,
+    recorded,
+)
 from partwhole.training._learning_record import TrainingOutcome
 from partwhole.training.dense_runs import DenseRuns
+
+TOLD_EVERY = 0.25  # seconds
+
+Told = Callable[[int, float], None]  # of steps that were taken, and a loss
 
 
 def train_dense(
@@ -75,7 +90,8 @@ def train_dense(
         How often a run that diverges is started anew at a tenth of its learning rate.
     precision : {"float32", "float64"}, keyword-only, default "float32"
     progress : bool, keyword-only, default True
-        Whether to show a bar on the error stream once this takes over two seconds.
+        Whether to show a bar with a loss and the time left on the error stream once this takes
+        over two seconds.
 
     Returns
     -------
@@ -122,12 +138,12 @@ def train_dense(
         f"{momentum!r} for {optimizer!r}",
         "leave it out",
     )
-    x, y, at = _samples(inputs, targets, initial, loss, probes)
+    x, y, at = checked_samples(inputs, targets, initial, loss, probes, precision)
     runs, kept = initial.weights[0].shape[0], recorded(record, max_steps)
     dtype = np.dtype(precision)
     rates = _rates(learning_rate, runs)
 
-    def one(run: int) -> Trace:
+    def one(run: int, told: Told) -> Trace:
         wanted = y[min(run, len(y) - 1)]
         scale = 1.0 if loss == "logistic" else float(np.mean(np.sum(wanted**2, axis=1)))
         with jax.enable_x64(dtype == np.float64):
@@ -139,14 +155,20 @@ def train_dense(
             return descend(
                 network, x[min(run, len(x) - 1)].astype(dtype), wanted.astype(dtype), settings,
                 kept, loss=loss, optimizer=optimizer, momentum=float(momentum),
-                probes=None if at is None else at.astype(dtype),
+                probes=None if at is None else at.astype(dtype), told=told,
             )  # fmt: skip
 
-    found = in_threads(one, range(runs), min(runs, cores()), progress)
+    def each(which: Sequence[int]) -> dict[int, Trace]:
+        with _told(len(which), max_steps, progress) as told:
+            return in_threads(lambda run: one(run, told), which, min(runs, cores()), False)
+
+    found = each(range(runs))
     for _ in range(restarts):
         again = [run for run in range(runs) if found[run].diverged]
+        if not again:
+            break
         rates[again] /= 10.0
-        found |= in_threads(one, again, min(runs, cores()), progress)
+        found |= each(again)
     traces = [found[run] for run in range(runs)]
     losses = np.stack([trace.losses for trace in traces])
     answers = [trace.answers for trace in traces if trace.answers is not None]
@@ -164,6 +186,23 @@ def train_dense(
         networks=networks,
         answers=np.stack(answers) if answers else None,
     )
+
+
+@contextmanager
+def _told(runs: int, steps: int, shown: bool) -> Iterator[Told]:
+    """Show how far runs in threads are, with the loss of the one that told last."""
+    lock, waiting, last = Lock(), 0, time.monotonic()
+    with bar(f"training {runs} networks", runs * steps, shown=shown) as advance:
+
+        def told(done: int, loss: float) -> None:
+            nonlocal waiting, last
+            with lock:
+                waiting += done
+                if time.monotonic() - last > TOLD_EVERY:
+                    advance(waiting, f"loss {loss:.3g}")
+                    waiting, last = 0, time.monotonic()
+
+        yield told
 
 
 def _rates(given: Real | np.ndarray, runs: int) -> Float[np.ndarray, " runs"]:
@@ -190,12 +229,13 @@ def rate_shares(network: MLP, parametrisation: str) -> Layers:
     )
 
 
-def _samples(
+def checked_samples(
     inputs: np.ndarray,
     targets: np.ndarray,
     initial: MLP,
     loss: str,
     probes: np.ndarray | None,
+    precision: str,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
     """Return inputs (r, n, d), targets (r, n, k) and probes that fit the networks; r may be 1."""
     require(
@@ -224,6 +264,13 @@ def _samples(
             f"{name} are finite numbers",
             "NaN or infinity",
             "replace them",
+        )
+        largest = 0.0 if given is None or given.size == 0 else float(np.abs(given).max())
+        require(
+            precision != "float32" or largest <= SINGLE_LIMIT,
+            f"{name} of training in single precision are of size {SINGLE_LIMIT:g} at most",
+            f"{largest:.3g}",
+            'pass precision="float64", or rescale them to order 1',
         )
     require(
         loss != "logistic" or bool(np.all(np.abs(y) == 1)),

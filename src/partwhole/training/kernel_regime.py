@@ -6,13 +6,17 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Array, Bool, Float
 
-from partwhole._checks import require
+from partwhole._checks import InputError, require
 from partwhole._types import Real
+from partwhole.features import dense_kernel
 from partwhole.limits import Equal, Limit, Margin, gram_limit
 from partwhole.networks import MLP, ImageNetwork, activations, outputs, tangent_kernel
-from partwhole.networks.tangent import Inputs, Parametrisation
+from partwhole.networks.tangent import Inputs, Parametrisation, require_fit
+from partwhole.tasks import Composites
+
+Kind = Literal["tangent", "readout", "nngp", "ntk"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,8 +26,9 @@ class KernelRegime:
     Parameters
     ----------
     predictions : float array, shape (n,)
-        For every input. After a squared loss the network's own first answers are in them; with
-        a margin they are those of the largest margin, scaled so that the least is 1.
+        For every input. After a squared loss the network's own first answers are in them, which
+        are 0 in the mean over wide networks; with a margin they are those of the largest margin,
+        scaled so that the least is 1.
     kernel : float array, shape (n, n)
     limit : Limit
         Of the training inputs, with its certificate.
@@ -40,7 +45,7 @@ def kernel_regime(
     targets: Float[np.ndarray, " n"],
     is_train: Bool[np.ndarray, " n"],
     *,
-    kind: Literal["tangent", "readout"] = "tangent",
+    kind: Kind = "tangent",
     loss: Literal["squared", "logistic"] = "squared",
     output: int = 0,
     parametrisation: Parametrisation = "standard",
@@ -61,12 +66,15 @@ def kernel_regime(
         Only those of training inputs are used; labels -1 and +1 for the logistic loss.
     is_train : bool array, shape (n,)
         Which inputs are trained on.
-    kind : {"tangent", "readout"}, keyword-only, default "tangent"
-        All parameters move, or those of the last layer only.
+    kind : {"tangent", "readout", "nngp", "ntk"}, keyword-only, default "tangent"
+        "tangent" lets all parameters move, "readout" those of the last layer only. The other two
+        are of infinitely wide networks whose weights and biases have the mean squares of this
+        one's in each layer, of a dense ReLU network: "nngp" lets the readout learn, "ntk" all
+        parameters in the tangent parametrisation; as `dense_kernel` has them.
     loss : {"squared", "logistic"}, keyword-only, default "squared"
     output : int, keyword-only, default 0
     parametrisation, memory_gib : keyword-only
-        As in `tangent_kernel`; with "readout" the former is not used.
+        As in `tangent_kernel`, of the kind "tangent".
 
     Returns
     -------
@@ -75,7 +83,8 @@ def kernel_regime(
     Raises
     ------
     InputError
-        As `tangent_kernel`, and for arrays that don't fit together.
+        As `tangent_kernel`, for arrays that don't fit together, and for kinds that the network
+        has not: a readout without a layer below it, wide networks of images.
 
     Notes
     -----
@@ -89,6 +98,17 @@ def kernel_regime(
     >>> x, seen = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]), np.array([True, True, False])
     >>> kernel_regime(network, x, np.array([1.0, 2.0, 0.0]), seen).predictions.round(4).tolist()
     [1.0, 2.0, 3.0]
+
+    Wide networks like one with 20 units leak as the theory of random features says:
+
+    >>> from partwhole import measures, tasks
+    >>> from partwhole.networks import Architecture
+    >>> task = tasks.symbolic_addition(range(-4, 5), [0])
+    >>> built = Architecture(2, 20, "relu", bias=False, initial="he", scale=1.0)
+    >>> start, rows = built.network(18, seed=0, outputs=1), task.one_hot()
+    >>> wide = kernel_regime(start, rows, task.targets, task.is_train, kind="nngp")
+    >>> round(measures.slope(task, wide.predictions).value, 3)
+    0.743
     """
     n = len(inputs)
     require(
@@ -98,12 +118,17 @@ def kernel_regime(
         "pass arrays of equal length",
     )
     for name, given, known in (
-        ("kind", kind, ("tangent", "readout")),
+        ("kind", kind, ("tangent", "readout", "nngp", "ntk")),
         ("loss", loss, ("squared", "logistic")),
     ):
-        rule = f'{name} is "{known[0]}" or "{known[1]}"'
+        quoted = [f'"{each}"' for each in known]
+        rule = f"{name} is {', '.join(quoted[:-1])} or {quoted[-1]}"
         require(given in known, rule, repr(given), "choose one of them")
-    if kind == "tangent":
+    require_fit(network, inputs, output)
+    wide = kind in ("nngp", "ntk")
+    if wide:
+        kernel = _wide_kernel(network, inputs, kind)
+    elif kind == "tangent":
         kernel = tangent_kernel(
             network, inputs, output=output, parametrisation=parametrisation, memory_gib=memory_gib
         )
@@ -111,12 +136,33 @@ def kernel_regime(
         features = _last_features(network, inputs)
         kernel = features @ features.T
     start = np.zeros(n)
-    if loss == "squared":
+    if loss == "squared" and not wide:
         start = outputs(network, inputs)[:, output].astype(float)
     fit = Equal() if loss == "squared" else Margin()
     # What is below rounding of single precision is no direction that a network could learn.
-    found = gram_limit(kernel, targets - start, is_train, fit, rounding=1e-7)
+    rounding = 1e-12 if wide else 1e-7
+    found = gram_limit(kernel, targets - start, is_train, fit, rounding=rounding)
     return KernelRegime(start + found.predictions, kernel, found.limit)
+
+
+def _wide_kernel(
+    network: MLP | ImageNetwork, inputs: Inputs, kind: Literal["nngp", "ntk"]
+) -> Float[np.ndarray, "n n"]:
+    """Return the kernel of wide networks with weights and biases of this one's mean squares."""
+    rule = "kernels of wide networks are those of dense ReLU networks"
+    if not isinstance(network, MLP) or isinstance(inputs, Composites):
+        raise InputError(f'{rule}; got {type(network).__name__}; take kind="tangent"')
+    require(network.nonlinearity == "relu", rule, network.nonlinearity, 'take kind="tangent"')
+    weights = [w.shape[1] * _mean_square(w) for w in network.weights]
+    biases = [0.0] * len(weights) if network.biases is None else map(_mean_square, network.biases)
+    return dense_kernel(
+        np.asarray(inputs, dtype=float), network.n_layers - 1, kind,
+        weight_variance=weights, bias_variance=list(biases),
+    )  # fmt: skip
+
+
+def _mean_square(parameters: Array) -> float:
+    return float(np.mean(np.square(np.asarray(parameters, dtype=float))))
 
 
 def _last_features(network: MLP | ImageNetwork, inputs: Inputs) -> Float[np.ndarray, "n p"]:

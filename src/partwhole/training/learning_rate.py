@@ -19,10 +19,11 @@ from partwhole.networks import MLP, ImageNetwork
 from partwhole.training._dense_steps import Layers, Settings, advance, begin
 from partwhole.training._learning_inputs import Precision
 from partwhole.training._rate_search import Found, LearningRateSearch, gathered, grid, search
-from partwhole.training.dense import rate_shares, train_dense
+from partwhole.training.dense import checked_samples, rate_shares, train_dense
 from partwhole.training.images.assembly import Images, Layout, Samples
+from partwhole.training.images.goals import checked_targets, n_outputs, require_images
 from partwhole.training.images.recipe import Recipe
-from partwhole.training.images.train import Loop, State, Targets, checked_targets, take_step
+from partwhole.training.images.train import Loop, State, Targets, take_step
 
 
 def dense_learning_rate(
@@ -57,7 +58,7 @@ def dense_learning_rate(
         Rates are tried from the one to the other.
     steps : int, keyword-only, default 100
         How many, at least 10. A search takes three times as many steps, and again as many
-        whenever its suggestion is halved.
+        whenever a rate is halved or doubled to be tried.
     at_most : float, keyword-only, default None
         The largest rate to be suggested.
     progress : bool, keyword-only, default True
@@ -99,7 +100,8 @@ def dense_learning_rate(
         momentum=momentum, parametrisation=parametrisation, weight_decay=weight_decay,
         precision=precision, progress=False,
     )  # fmt: skip
-    own, dtype = inputs.ndim == 3, np.dtype(precision)
+    dtype = np.dtype(precision)
+    samples, wants, _ = checked_samples(inputs, targets, initial, loss, None, precision)
     kind = {
         "loss": loss,
         "optimizer": optimizer,
@@ -111,7 +113,7 @@ def dense_learning_rate(
     )
 
     def one(run: int) -> Found:
-        x, y = (inputs[run], targets[run]) if own else (inputs, targets)
+        x, y = samples[min(run, len(samples) - 1)], wants[min(run, len(wants) - 1)]
 
         def walk(rates: Float[np.ndarray, " S"]) -> Float[np.ndarray, " losses"]:
             # Steps give the memory of what they are given away.
@@ -127,7 +129,7 @@ def dense_learning_rate(
 
         with jax.enable_x64(dtype == np.float64):
             rows = jnp.asarray(x, dtype)
-            wanted = jnp.asarray(y.reshape(len(x), -1), dtype)
+            wanted = jnp.asarray(y, dtype)
             return search(walk, rates, at_most, smoothing=0.0)
 
     runs = range(initial.weights[0].shape[0])
@@ -169,7 +171,7 @@ def image_learning_rate(
         Rates are tried from the one to the other.
     steps : int, keyword-only, default 100
         How many, at least 10. A search takes three times as many steps, and again as many
-        whenever its suggestion is halved.
+        whenever a rate is halved or doubled to be tried.
     at_most : float, keyword-only, default None
         The largest rate to be suggested.
     smoothing : float, keyword-only, default 0.8
@@ -211,7 +213,8 @@ def image_learning_rate(
         "pass 0.8, say, or 0 for none",
     )
     whole("seed", seed, 0, "pass 0, say")
-    goal = checked_targets(images, targets, recipe, "targets")
+    require_images(images, network, "images")
+    goal = checked_targets(images, targets, recipe, n_outputs(network), "targets")
     samples, layout = Samples.of(images)
     layout = layout._replace(crop=recipe.crop, flip=recipe.flip)
     unit = replace(recipe, learning_rate=1.0)

@@ -26,9 +26,15 @@ def logistic(outputs: Float[Array, "n k"], targets: Float[Array, "n *k"]) -> Flo
     return jnp.mean(jnp.sum(jax.nn.softplus(-outputs * targets.reshape(outputs.shape)), axis=-1))
 
 
-def cross_entropy(outputs: Float[Array, "n k"], targets: Int[Array, " n"]) -> Float[Array, ""]:
-    r"""Return :math:`-\frac1n \sum_i \log p_{y_i}(x_i)` for classes numbered from 0."""
-    return jnp.mean(optax.softmax_cross_entropy_with_integer_labels(outputs, targets))
+def cross_entropy(outputs: Float[Array, "n k"], targets: Int[Array, "n *q"]) -> Float[Array, ""]:
+    r"""Return :math:`-\frac1n \sum_i \sum_q \log p_{q, y_{iq}}(x_i)` for classes numbered from 0.
+
+    One question, targets of shape (n,), or several, of shape (n, q), which share the outputs
+    evenly, one after another.
+    """
+    answers = outputs.reshape(*targets.shape, -1)
+    missed = optax.softmax_cross_entropy_with_integer_labels(answers, targets)
+    return jnp.mean(jnp.sum(missed.reshape(len(missed), -1), axis=1))
 
 
 LOSSES: dict[str, Callable[..., Float[Array, ""]]] = {

@@ -246,7 +246,7 @@ def test_a_killed_process_resumes_bit_by_bit(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "kind", ["truncated", "text", "another network file", "seed", "recipe", "data"]
+    "kind", ["truncated", "text", "another network file", "seed", "recipe", "data", "sets"]
 )
 def test_checkpoints_of_something_else_are_refused(kind, tmp_path, monkeypatch):
     network, images, recipe, rest = small()
@@ -265,6 +265,8 @@ def test_checkpoints_of_something_else_are_refused(kind, tmp_path, monkeypatch):
             rest = rest | {"seed": 9}
         elif kind == "recipe":
             recipe = replace(recipe, learning_rate=0.5)
+        elif kind == "sets":
+            rest = rest | {"evaluate": {"others": rest["evaluate"]["unseen"]}}
         else:
             images = images.take(np.arange(len(images))[::-1].copy())
     kept = file.read_bytes()
@@ -358,6 +360,21 @@ def test_notes_beside_the_bar(monkeypatch):
     recipe = Recipe(loss="squared", epochs=5)
     run = train_images(linear(), x, recipe, targets=y, seed=0)
     assert notes[-1] == f"loss {run.training_loss[-1]:.3g}"
+    # Within an epoch, the mean of its batches so far.
+    notes.clear()
+    still = Recipe(loss="squared", optimizer="sgd", learning_rate=1e-9, epochs=2, batch=8)
+    run = train_images(linear(), x, still, targets=y, seed=0)
+    loop = module.Loop(linear(), *Samples.of(x), y.astype(np.float32), still, 0)
+    rows = np.column_stack([x.reshape(20, -1), np.ones(20)])
+    gaps = rows @ np.append(np.asarray(linear().parts[1].weight), 0.1) - y
+    expected = []
+    for epoch in range(2):
+        first, second = (
+            np.mean(gaps[which] ** 2) for which in np.reshape(loop._order(epoch), (2, 8))
+        )
+        expected += [first, (first + second) / 2.0]
+    found = [float(note.removeprefix("loss ")) for note in notes]
+    np.testing.assert_allclose(found, expected, rtol=6e-3)  # three digits are shown
 
 
 @pytest.mark.parametrize(
@@ -385,6 +402,40 @@ def test_notes_beside_the_bar(monkeypatch):
             {"recipe": Recipe(loss="cross entropy")},
             "with the loss 'cross entropy' targets are classes numbered from 0; got shape (20,) of "
             "float64; take the loss 'squared' for numbers, or 'logistic' for labels -1 and +1",
+        ),
+        (
+            {"recipe": Recipe(loss="cross entropy"), "targets": np.arange(20)},
+            "targets are classes below 1, the number of the network's outputs; got class 19; draw "
+            "a network with an output for each class",
+        ),
+        (
+            {"targets": np.ones((20, 2))},
+            "targets have a number for each image and each of 1 outputs of the network; got shape "
+            "(20, 2); draw a network with outputs for them",
+        ),
+        (
+            {"network": linear(2)},
+            "targets have a number for each image and each of 2 outputs of the network; got shape "
+            "(20,); draw a network with outputs for them",
+        ),
+        (
+            {"images": np.full((20, 2, 3, 1), np.inf, np.float32)},
+            "images are finite; got NaN or infinity; drop those rows",
+        ),
+        (
+            {"evaluate": {"new": (np.full((1, 2, 3, 1), np.nan, np.float32), np.ones(1))}},
+            "images of new are finite; got NaN or infinity; drop those rows",
+        ),
+        (
+            {"evaluate": {"training": (problem()[0], np.ones(20))}},
+            "the samples that are trained on are scored under the name 'training', others under "
+            "names of their own; got 'training' in evaluate; name the set otherwise",
+        ),
+        ({"seed": -1}, "seed is a whole number of at least 0; got -1; pass 0, say"),
+        (
+            {"checkpoint": "no such folder/run.npz"},
+            "a checkpoint is written in a folder that is there; got no such folder/run.npz; make "
+            "the folder first",
         ),
         (
             {"images": np.ones((20, 3, 3, 1), np.float32)},

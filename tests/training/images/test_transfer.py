@@ -456,6 +456,11 @@ def test_published_recipes():
             {"every": 0},
             "every is a whole number of at least 1; got 0; leave it out to score at the end only",
         ),
+        ({"seed": 0.5}, "seed is a whole number of at least 0; got 0.5; pass 0, say"),
+        (
+            {"split": replace(SPLIT, test_images=np.nan * SPLIT.images)},
+            "test images are finite; got NaN or infinity; drop those rows",
+        ),
     ],
 )
 def test_errors_say_rule_got_remedy(change, sentence):

@@ -24,7 +24,8 @@ class Layout(NamedTuple):
 Images = Composites | Float[np.ndarray, "n h w c"]
 
 
-def _pictures(images: Images) -> np.ndarray:
+def pictures_of(images: Images) -> np.ndarray:
+    """Return the pictures that samples are made of, or images as they are."""
     return images.images if isinstance(images, Composites) else images
 
 
@@ -46,8 +47,8 @@ class Samples(NamedTuple):
         layout = (
             Layout(images.distance, images.combine) if isinstance(images, Composites) else Layout()
         )
-        source = _pictures(images)
-        shared = beside is not None and _pictures(beside[0]) is source
+        source = pictures_of(images)
+        shared = beside is not None and pictures_of(beside[0]) is source
         pictures = beside[1].pictures if beside and shared else jnp.asarray(source, jnp.float32)
         return cls(pictures, jnp.asarray(shown, jnp.int32)), layout
 

@@ -21,7 +21,8 @@ class Recipe:
     Parameters
     ----------
     loss : {"squared", "logistic", "cross entropy"}
-        For numbers, for labels -1 and +1, and for classes numbered from 0.
+        For numbers, for labels -1 and +1, and for classes numbered from 0, of one question or
+        several.
     optimizer : {"sgd", "adam"}, default "adam"
     learning_rate : float, default 1e-3
     momentum : float, default 0

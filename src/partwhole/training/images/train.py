@@ -26,17 +26,23 @@ from partwhole._progress import bar
 from partwhole.networks import ImageNetwork
 from partwhole.networks.images.layers import trained
 from partwhole.tasks import Composites
+from partwhole.training.checkpoints import fingerprint, load_checkpoint, save_checkpoint
 from partwhole.training.images.assembly import Images, Layout, Samples, assemble
-from partwhole.training.images.checkpoints import fingerprint, load_checkpoint, save_checkpoint
+from partwhole.training.images.goals import (
+    checked_targets,
+    judged,
+    n_outputs,
+    require_images,
+)
 from partwhole.training.images.image_run import ImageOutcome, ImageRun, Scores
 from partwhole.training.images.recipe import Recipe
-from partwhole.training.losses import LOSSES, Loss
+from partwhole.training.losses import LOSSES
 
 ORDER = 107  # keeps the stream of the order apart from those of weights and samples
 READ_AT_ONCE = 512
 TOLD_EVERY, SAVED_EVERY = 0.25, 60.0  # seconds
 
-Targets = Float[np.ndarray, "n *k"] | Int[np.ndarray, " n"]
+Targets = Float[np.ndarray, "n *k"] | Int[np.ndarray, "n *q"]
 
 
 class State(NamedTuple):
@@ -176,8 +182,9 @@ def train_images(
     images : Composites, or float array of shape (n, h, w, c)
         What it is trained on; see `tasks.compose_images`.
     recipe : Recipe
-    targets : float array, shape (n,) or (n, k), or int array, shape (n,); keyword-only
-        Of images; composites bring their own.
+    targets : float array, shape (n,) or (n, k), or int array, shape (n,) or (n, q); keyword-only
+        Of images; composites bring their own. Classes of several questions, a column for each,
+        share the outputs evenly.
     seed : int, keyword-only
         Fixes the order of the samples and all noise; weights are the network's.
     evaluate : mapping of str to Composites or to (images, targets), keyword-only, default None
@@ -198,8 +205,9 @@ def train_images(
     Raises
     ------
     InputError
-        For images of another shape than the network is for, targets that don't fit the loss, and
-        a checkpoint that is damaged or of another run.
+        For images that aren't finite or of another shape than the network is for, targets that
+        don't fit the loss or the network, a set to be scored that is called "training", and a
+        checkpoint in a folder that isn't there, damaged, or of another run.
 
     Examples
     --------
@@ -213,25 +221,27 @@ def train_images(
     >>> run.training_loss.shape, run.outputs["training"].shape
     ((2,), (50, 1))
     """
-    goal = checked_targets(images, targets, recipe, "targets")
-    shape = images.shape if isinstance(images, Composites) else images.shape[1:]
-    require(
-        tuple(shape) == network.shape,
-        f"images for this network have height, width and channels {network.shape}",
-        f"{tuple(shape)}",
-        "draw a network for their shape",
-    )
+    require_images(images, network, "images")
+    goal = checked_targets(images, targets, recipe, n_outputs(network), "targets")
+    whole("seed", seed, 0, "pass 0, say")
     if every is not None:
         whole("every", every, 1, "leave it out to score at the end only")
     samples, layout = Samples.of(images)
     layout = layout._replace(crop=recipe.crop, flip=recipe.flip)
     sets = {"training": Judged(samples, layout, goal)}
     for name, given in (evaluate or {}).items():
-        some, wanted = given if isinstance(given, tuple) else (given, None)
-        theirs, laid = Samples.of(some, (images, samples))
-        sets[name] = Judged(
-            theirs, laid, checked_targets(some, wanted, recipe, f"targets of {name}")
+        require(
+            name != "training",
+            "the samples that are trained on are scored under the name 'training', others under "
+            "names of their own",
+            "'training' in evaluate",
+            "name the set otherwise",
         )
+        some, wanted = given if isinstance(given, tuple) else (given, None)
+        require_images(some, network, f"images of {name}")
+        aimed = checked_targets(some, wanted, recipe, n_outputs(network), f"targets of {name}")
+        theirs, laid = Samples.of(some, (images, samples))
+        sets[name] = Judged(theirs, laid, aimed)
     return Loop(network, samples, layout, goal, recipe, seed).run(
         sets, every, None if checkpoint is None else Path(checkpoint), progress
     )
@@ -269,9 +279,17 @@ class Loop:
         self, sets: dict[str, Judged], every: int | None,
         checkpoint: Path | None, progress: bool,
     ) -> ImageRun:  # fmt: skip
-        mark = self._mark() if checkpoint is not None else ""
-        if checkpoint is not None and checkpoint.exists():
-            self._go_on(checkpoint, mark)
+        mark = ""
+        if checkpoint is not None:
+            require(
+                checkpoint.parent.is_dir(),
+                "a checkpoint is written in a folder that is there",
+                f"{checkpoint}",
+                "make the folder first",
+            )
+            mark = self._mark(sets)
+            if checkpoint.exists():
+                self._go_on(checkpoint, mark)
         outcome, ended = ImageOutcome.RAN_ALL_EPOCHS, False
         place, last = int(self.state.step), self.recipe.epochs * self.per_epoch
         saved = told = time.monotonic()
@@ -289,7 +307,7 @@ class Loop:
                     order = self._order(epoch)
                 now = time.monotonic()
                 if now - told > TOLD_EVERY:
-                    advance(place - shown, self._note())
+                    advance(place - shown, self._note(place))
                     shown, told = place, now
                 if checkpoint is not None and now - saved >= SAVED_EVERY and place < last:
                     self._save(checkpoint, mark)
@@ -335,16 +353,22 @@ class Loop:
             return ImageOutcome.REACHED_STOP_LOSS
         return ImageOutcome.RAN_ALL_EPOCHS
 
-    def _note(self) -> str:
-        last = self.losses[-1] if self.losses else []
-        return f"loss {' and '.join(f'{loss:.3g}' for loss in last)}" if last else ""
+    def _note(self, place: int) -> str:
+        """Return the mean losses of the epoch so far, or of the last one."""
+        turn = place % self.per_epoch
+        # Where tasks come one after another, they have no common number of batches so far.
+        if turn and set(self.batches) == {self.per_epoch}:
+            losses = (np.asarray(self.state.total, dtype=float) / turn).tolist()
+        else:
+            losses = self.losses[-1] if self.losses else []
+        return f"loss {' and '.join(f'{loss:.3g}' for loss in losses)}" if losses else ""
 
     def _score(self, sets: dict[str, Judged]) -> dict[str, Float[np.ndarray, "_ k"]]:
         """Note how well each set is answered now, and return the answers."""
         network, outputs, found = self.network, {}, {}
         for name, (samples, layout, goal, columns) in sets.items():
             outputs[name] = _answers(network, samples, layout)
-            found[name] = _judged(outputs[name], goal, self.recipe, columns)
+            found[name] = judged(outputs[name], goal, self.recipe, columns)
         self.marks.append((len(self.losses), found))
         return outputs
 
@@ -358,9 +382,13 @@ class Loop:
         assert loss is not None
         return Scores(loss, self.path(name, "accuracy"), self.path(name, "error"))
 
-    def _mark(self) -> str:
-        told = {"recipe": asdict(self.recipe), "seed": self.seed, "layout": self.layout}
-        arrays = (self.state, self.samples, self.goal)
+    def _mark(self, sets: dict[str, Judged]) -> str:
+        told = {
+            "recipe": asdict(self.recipe), "seed": self.seed, "layout": self.layout,
+            "sets": {name: (each.layout, str(each.columns)) for name, each in sets.items()},
+        }  # fmt: skip
+        scored = [(each.samples, each.goal) for each in sets.values()]
+        arrays = (self.state, self.samples, self.goal, scored)
         if self.course is None:
             return fingerprint(told, arrays)
         return fingerprint(told | self.course.told, (arrays, self.course.arrays))
@@ -373,71 +401,3 @@ class Loop:
         self.state, told = load_checkpoint(checkpoint, self.state, mark)
         self.losses = list(told["losses"])
         self.marks = [(epoch, found) for epoch, found in told["marks"]]
-
-
-@partial(jax.jit, static_argnames=("loss",))
-def _loss(outputs: Float[Array, "n k"], wanted: Array, *, loss: Loss) -> Float[Array, ""]:
-    return LOSSES[loss](outputs, wanted)
-
-
-def _judged(
-    outputs: Float[np.ndarray, "n k"],
-    goal: np.ndarray,
-    recipe: Recipe,
-    columns: slice | None = None,
-) -> dict[str, float]:
-    """Score outputs: the loss, and the share that is right or the error beside the variance."""
-    with np.errstate(all="ignore"):  # of runs that diverged
-        loss = float(_loss(jnp.asarray(outputs), jnp.asarray(goal), loss=recipe.loss))
-        if recipe.loss == "cross entropy":
-            found = {"loss": loss, "accuracy": float(np.mean(outputs.argmax(axis=1) == goal))}
-            if columns is not None:
-                best = outputs[:, columns].argmax(axis=1) + columns.start
-                found["task accuracy"] = float(np.mean(best == goal))
-            return found
-        answers = outputs.astype(float)
-        wanted = goal.reshape(answers.shape).astype(float)
-        if np.all(np.abs(wanted) == 1.0):
-            right = (1.0 + np.sign(answers) * wanted) / 2.0
-            return {"loss": loss, "accuracy": float(np.mean(right))}
-        spread = np.mean((wanted - wanted.mean(axis=0)) ** 2)
-        return {"loss": loss, "error": float(np.mean((answers - wanted) ** 2) / spread)}
-
-
-def checked_targets(
-    images: Images, given: np.ndarray | None, recipe: Recipe, name: str
-) -> np.ndarray:
-    """Return targets that are seen to fit the images and the loss."""
-    if isinstance(images, Composites):
-        require(
-            given is None,
-            "composites bring their own targets",
-            f"{name} beside them",
-            "leave them out",
-        )
-        given = images.targets
-    require(
-        given is not None and len(given) == len(images) > 0,
-        f"{name} are one for each of some images",
-        "none" if given is None else f"{len(given)} for {len(images)} images",
-        "pass arrays of equal length",
-    )
-    found = np.asarray(given)
-    if recipe.loss == "cross entropy":
-        require(
-            found.ndim == 1 and np.issubdtype(found.dtype, np.integer) and found.min() >= 0,
-            f"with the loss 'cross entropy' {name} are classes numbered from 0",
-            f"shape {found.shape} of {found.dtype}",
-            "take the loss 'squared' for numbers, or 'logistic' for labels -1 and +1",
-        )
-        return found.astype(np.int32)
-    require(
-        bool(np.all(np.isfinite(found))), f"{name} are finite", "NaN or infinity", "drop those rows"
-    )
-    require(
-        recipe.loss != "logistic" or bool(np.all(np.abs(found) == 1)),
-        f"with the loss 'logistic' {name} are labels -1 and +1",
-        f"{found.min():g} to {found.max():g}",
-        "take the loss 'squared' for numbers",
-    )
-    return found.astype(np.float32)

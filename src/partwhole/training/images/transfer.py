@@ -23,6 +23,7 @@ from partwhole.networks import ImageNetwork
 from partwhole.networks.images.layers import trained
 from partwhole.tasks.images.class_split import ClassSplit, Part
 from partwhole.training.images.assembly import Layout, Samples
+from partwhole.training.images.goals import n_outputs, require_finite
 from partwhole.training.images.image_run import ACCURATE, ImageOutcome
 from partwhole.training.images.recipe import Recipe
 from partwhole.training.images.train import Judged, Loop
@@ -250,6 +251,7 @@ def train_transfer(
         f"{auxiliary_weight!r} for {mode!r}, {protocol}",
         "leave it out",
     )
+    whole("seed", seed, 0, "pass 0, say")
     if every is not None:
         whole("every", every, 1, "leave it out to score at the end only")
     start = _rescaled(network, rescale) if mode == "finetuning" else network
@@ -294,14 +296,15 @@ def _require_fit(network: ImageNetwork, split: ClassSplit, recipe: Recipe) -> No
         f"{split.shape}",
         "draw a network for their shape",
     )
-    seen = jax.ShapeDtypeStruct((1, *network.shape), jnp.float32)
-    outputs = jax.eval_shape(ImageNetwork.__call__, network, seen).shape[-1]
+    outputs = n_outputs(network)
     require(
         outputs == split.n_outputs,
         f"the network has an output for each of {split.n_outputs} classes",
         f"{outputs}",
         "draw one with outputs=split.n_outputs",
     )
+    require_finite(split.images, "images")
+    require_finite(split.test_images, "test images")
 
 
 def _rescaled(network: ImageNetwork, c: Real) -> ImageNetwork:

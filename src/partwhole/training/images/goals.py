@@ -1,0 +1,130 @@
+"""What an image network is to answer: targets that fit, and how well they are met."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from partwhole._checks import require
+from partwhole.networks import ImageNetwork
+from partwhole.tasks import Composites
+from partwhole.training.images.assembly import Images, pictures_of
+from partwhole.training.images.recipe import Recipe
+from partwhole.training.losses import LOSSES, Loss
+
+
+@partial(jax.jit, static_argnames=("loss",))
+def _loss(outputs: Float[Array, "n k"], wanted: Array, *, loss: Loss) -> Float[Array, ""]:
+    return LOSSES[loss](outputs, wanted)
+
+
+def judged(
+    outputs: Float[np.ndarray, "n k"],
+    goal: np.ndarray,
+    recipe: Recipe,
+    columns: slice | None = None,
+) -> dict[str, float]:
+    """Score outputs: the loss, and the share that is right or the error beside the variance."""
+    with np.errstate(all="ignore"):  # of runs that diverged
+        loss = float(_loss(jnp.asarray(outputs), jnp.asarray(goal), loss=recipe.loss))
+        if recipe.loss == "cross entropy":
+            best = outputs.reshape(*goal.shape, -1).argmax(axis=-1)
+            found = {"loss": loss, "accuracy": float(np.mean(best == goal))}
+            if columns is not None:
+                best = outputs[:, columns].argmax(axis=1) + columns.start
+                found["task accuracy"] = float(np.mean(best == goal))
+            return found
+        answers = outputs.astype(float)
+        wanted = goal.reshape(answers.shape).astype(float)
+        if np.all(np.abs(wanted) == 1.0):
+            right = (1.0 + np.sign(answers) * wanted) / 2.0
+            return {"loss": loss, "accuracy": float(np.mean(right))}
+        spread = np.mean((wanted - wanted.mean(axis=0)) ** 2)
+        return {"loss": loss, "error": float(np.mean((answers - wanted) ** 2) / spread)}
+
+
+def n_outputs(network: ImageNetwork) -> int:
+    """Return how many outputs a network has."""
+    seen = jax.ShapeDtypeStruct((1, *network.shape), jnp.float32)
+    return jax.eval_shape(ImageNetwork.__call__, network, seen).shape[-1]
+
+
+def require_images(images: Images, network: ImageNetwork, name: str) -> None:
+    """Require images that are finite, and of the shape that a network is for."""
+    shape = tuple(images.shape if isinstance(images, Composites) else images.shape[1:])
+    require(
+        shape == network.shape,
+        f"{name} for this network have height, width and channels {network.shape}",
+        f"{shape}",
+        "draw a network for their shape",
+    )
+    require_finite(pictures_of(images), name)
+
+
+def require_finite(given: np.ndarray, name: str) -> None:
+    """Require numbers that training can make something of."""
+    require(
+        bool(np.all(np.isfinite(given))), f"{name} are finite", "NaN or infinity", "drop those rows"
+    )
+
+
+def checked_targets(
+    images: Images, given: np.ndarray | None, recipe: Recipe, outputs: int, name: str
+) -> np.ndarray:
+    """Return targets that are seen to fit the images, the loss and a network's outputs."""
+    if isinstance(images, Composites):
+        require(
+            given is None,
+            "composites bring their own targets",
+            f"{name} beside them",
+            "leave them out",
+        )
+        given = images.targets
+    require(
+        given is not None and len(given) == len(images) > 0,
+        f"{name} are one for each of some images",
+        "none" if given is None else f"{len(given)} for {len(images)} images",
+        "pass arrays of equal length",
+    )
+    found = np.asarray(given)
+    if recipe.loss == "cross entropy":
+        require(
+            found.ndim in (1, 2) and np.issubdtype(found.dtype, np.integer) and found.min() >= 0,
+            f"with the loss 'cross entropy' {name} are classes numbered from 0",
+            f"shape {found.shape} of {found.dtype}",
+            "take the loss 'squared' for numbers, or 'logistic' for labels -1 and +1",
+        )
+        questions = found.shape[1] if found.ndim == 2 else 1
+        require(
+            outputs % questions == 0,
+            f"{questions} questions share the network's outputs evenly",
+            f"{outputs} outputs",
+            "draw a network with as many outputs for each question",
+        )
+        require(
+            int(found.max()) < outputs // questions,
+            f"{name} are classes below {outputs // questions}, the number of the network's outputs"
+            f"{' for each question' if questions > 1 else ''}",
+            f"class {found.max()}",
+            "draw a network with an output for each class",
+        )
+        return found.astype(np.int32)
+    shapes = (len(found), outputs), (len(found),)
+    require(
+        found.shape in shapes[: 2 if outputs == 1 else 1],
+        f"{name} have a number for each image and each of {outputs} outputs of the network",
+        f"shape {found.shape}",
+        "draw a network with outputs for them",
+    )
+    require_finite(found, name)
+    require(
+        recipe.loss != "logistic" or bool(np.all(np.abs(found) == 1)),
+        f"with the loss 'logistic' {name} are labels -1 and +1",
+        f"{found.min():g} to {found.max():g}",
+        "take the loss 'squared' for numbers",
+    )
+    return found.astype(np.float32)
