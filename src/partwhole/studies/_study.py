@@ -6,7 +6,7 @@ import hashlib
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Executor, ProcessPoolExecutor, as_completed
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import partial
@@ -14,7 +14,7 @@ from importlib import import_module
 from multiprocessing import get_context
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Protocol, cast
+from typing import Any, NamedTuple, Protocol, cast
 
 import matplotlib.figure
 import numpy as np
@@ -227,26 +227,101 @@ def run(
     InputError
         If the study or the preset does not exist.
     """
+    return begin(study, preset, executor=executor, store=store, progress=progress).result()
+
+
+def begin(
+    study: str | ModuleType,
+    preset: str = "quick",
+    *,
+    executor: Executor | None = None,
+    store: Path | None = None,
+    progress: bool = True,
+) -> Begun:
+    """Give a study's cells to an executor, which can go on with them while others are gathered.
+
+    The arguments are those of `run`. Without an executor cells are computed once they are asked
+    for.
+    """
     module = find(study) if isinstance(study, str) else load(study.__name__)
-    name = short_name(module)
     configs = configurations(module, preset)
-    start = time.perf_counter()
-    work = partial(_work, module.__name__, name, root=_root(store))
-    results = _all(work, configs, executor, name if progress else None)
-    cells = [(config, arrays) for config, (arrays, _) in zip(configs, results, strict=True)]
-    computed = sum(fresh for _, fresh in results)
-    data = module.gather(cells).assign_attrs(_attributes(module, preset, configs))
-    claims = tuple(module.claims(data))
-    return Result(
-        name,
-        module,
-        preset,
-        data,
-        claims,
-        time.perf_counter() - start,
-        computed,
-        len(cells) - computed,
-    )
+    work = partial(_work, module.__name__, short_name(module), root=_root(store))
+    futures = None if executor is None else [executor.submit(work, each) for each in configs]
+    return Begun(module, preset, configs, work, futures, time.perf_counter(), progress)
+
+
+class Begun(NamedTuple):
+    """Hold a study whose cells are on their way."""
+
+    module: ModuleType
+    preset: str
+    configs: list[Config]
+    work: Callable[[Config], tuple[Arrays, bool]]
+    futures: list[Future[tuple[Arrays, bool]]] | None
+    start: float
+    progress: bool
+
+    def result(self) -> Result:
+        """Wait for the cells, gather them and weigh the claims."""
+        name = short_name(self.module)
+        results = self._cells(name if self.progress else None)
+        cells = [
+            (config, arrays) for config, (arrays, _) in zip(self.configs, results, strict=True)
+        ]
+        computed = sum(fresh for _, fresh in results)
+        told = _attributes(self.module, self.preset, self.configs)
+        data = self.module.gather(cells).assign_attrs(told)
+        claims = tuple(self.module.claims(data))
+        return Result(
+            name,
+            self.module,
+            self.preset,
+            data,
+            claims,
+            time.perf_counter() - self.start,
+            computed,
+            len(cells) - computed,
+        )
+
+    def _cells(self, title: str | None) -> list[tuple[Arrays, bool]]:
+        from rich.console import Console
+        from rich.progress import (
+            MofNCompleteColumn,
+            Progress,
+            TextColumn,
+            TimeElapsedColumn,
+            TimeRemainingColumn,
+        )
+
+        columns = (
+            *Progress.get_default_columns()[:2],
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            TextColumn("elapsed,"),
+            TimeRemainingColumn(),
+            TextColumn("left"),
+        )
+        with Progress(*columns, console=Console(stderr=True), disable=title is None) as bar:
+            told = bar.add_task(title or "", total=len(self.configs))
+            if self.futures is None:
+                results = []
+                for config in self.configs:
+                    results.append(self.work(config))
+                    bar.advance(told)
+                return results
+            try:
+                for future in as_completed(self.futures):
+                    future.result()
+                    bar.advance(told)
+            except BaseException:
+                self.cancel()
+                raise
+            return [future.result() for future in self.futures]
+
+    def cancel(self) -> None:
+        """Give up the cells that have not been begun."""
+        for future in self.futures or ():
+            future.cancel()
 
 
 def spawned(workers: int) -> ProcessPoolExecutor:
@@ -289,49 +364,6 @@ def _work(module: str, name: str, config: Config, *, root: Path) -> tuple[Arrays
 
     arrays = store.cell(name, config, compute, revision=study.REVISION, root=root)
     return arrays, fresh
-
-
-def _all(
-    work: Callable[[Config], tuple[Arrays, bool]],
-    configs: list[Config],
-    executor: Executor | None,
-    title: str | None,
-) -> list[tuple[Arrays, bool]]:
-    from rich.console import Console
-    from rich.progress import (
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
-
-    columns = (
-        *Progress.get_default_columns()[:2],
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TextColumn("elapsed,"),
-        TimeRemainingColumn(),
-        TextColumn("left"),
-    )
-    with Progress(*columns, console=Console(stderr=True), disable=title is None) as bar:
-        told = bar.add_task(title or "", total=len(configs))
-        if executor is None:
-            results = []
-            for config in configs:
-                results.append(work(config))
-                bar.advance(told)
-            return results
-        futures = [executor.submit(work, config) for config in configs]
-        try:
-            for future in as_completed(futures):
-                future.result()
-                bar.advance(told)
-        except BaseException:
-            for future in futures:
-                future.cancel()
-            raise
-        return [future.result() for future in futures]
 
 
 def _attributes(study: ModuleType, preset: str, configs: list[Config]) -> dict[str, str | int]:

@@ -21,7 +21,7 @@ from partwhole import __version__, store
 from partwhole.page import Html, join, page, picture, prose, table, tag
 from partwhole.studies._claim import Claim, Verdict, tally
 from partwhole.studies._figure import render
-from partwhole.studies._study import Result, run, short_name
+from partwhole.studies._study import Begun, Result, begin, short_name
 from partwhole.studies._words import glossary
 
 # Seconds on two cores that the quick preset of all studies may take together.
@@ -78,7 +78,7 @@ def write_report(
     progress: bool = True,
     limit: float = QUICK_LIMIT,
 ) -> Report:
-    """Run studies one after another and write `index.html`.
+    """Run studies in their order and write `index.html`.
 
     With the preset "quick" a study runs only if its declared budget, on top of those of the
     studies before it, stays within the limit, and if the clock agrees. A study that is left out,
@@ -107,27 +107,37 @@ def write_report(
     """
     start = time.perf_counter()
     entries: list[Result | NotRun] = []
+    ahead: Begun | NotRun | None = None
     declared = 0.0
-    for study in studies:
-        name = short_name(study)
-        spent = max(declared, time.perf_counter() - start)
-        if preset not in study.PRESETS:
-            entries.append(NotRun(name, study, f"It has no {preset} preset."))
-        elif preset == "quick" and spent + study.BUDGET > limit:
-            why = (
-                f"It needs {study.BUDGET:g} seconds, and this page takes at most {limit:g} "
-                f"in all, of which {spent:.0f} are spent."
-            )
-            entries.append(NotRun(name, study, why))
-        else:
-            declared += study.BUDGET
-            try:
-                found = run(study, preset, executor=executor, store=store, progress=progress)
-                entries.append(found)
-            except Exception as error:
-                # One broken study must not cost the reader all the others.
-                why = f"It was stopped by an error: {type(error).__name__}: {error}"
-                entries.append(NotRun(name, study, why, failed=True))
+    try:
+        # One study ahead, so that processes have work while the cells before are gathered.
+        for study in studies:
+            name = short_name(study)
+            spent = max(declared, time.perf_counter() - start)
+            after: Begun | NotRun
+            if preset not in study.PRESETS:
+                after = NotRun(name, study, f"It has no {preset} preset.")
+            elif preset == "quick" and spent + study.BUDGET > limit:
+                why = (
+                    f"It needs {study.BUDGET:g} seconds, and this page takes at most {limit:g} "
+                    f"in all, of which {spent:.0f} are spent."
+                )
+                after = NotRun(name, study, why)
+            else:
+                declared += study.BUDGET
+                try:
+                    after = begin(study, preset, executor=executor, store=store, progress=progress)
+                except Exception as error:
+                    after = _stopped(study, error)
+            if ahead is not None:
+                entries.append(_ended(ahead))
+            ahead = after
+        if ahead is not None:
+            entries.append(_ended(ahead))
+    except BaseException:
+        if isinstance(ahead, Begun):
+            ahead.cancel()
+        raise
     seconds = time.perf_counter() - start
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / "index.html"
@@ -135,6 +145,21 @@ def write_report(
     fresh.write_text(compose(entries, preset=preset, seconds=seconds), "utf-8")
     fresh.replace(path)
     return Report(path, tuple(entries), seconds)
+
+
+def _ended(entry: Begun | NotRun) -> Result | NotRun:
+    """Wait for a study; one broken study must not cost the reader all the others."""
+    if isinstance(entry, NotRun):
+        return entry
+    try:
+        return entry.result()
+    except Exception as error:
+        return _stopped(entry.module, error)
+
+
+def _stopped(study: ModuleType, error: Exception) -> NotRun:
+    why = f"It was stopped by an error: {type(error).__name__}: {error}"
+    return NotRun(short_name(study), study, why, failed=True)
 
 
 def compose(entries: Sequence[Result | NotRun], *, preset: str, seconds: float) -> str:
