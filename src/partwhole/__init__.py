@@ -12,9 +12,10 @@ measures
 flows
     How learning gets there: `forecast`, `tied_flow`, `learning_clocks`, `swing_diagram`, ...
 networks
-    What is trained: `Architecture`, `MLP`, `image_network`.
+    What is trained: `Architecture`, `MLP`, `image_network`; `networks.diffusion`.
 training
-    Many small networks at once: `train_identity`, `train_dense`; image networks: `train_images`.
+    Many small networks at once: `train_identity`, `train_dense`; image networks: `train_images`;
+    diffusion models: `train_diffusion`.
 recommendation
     Single-task, multi-task, linear probing or finetuning? `recommend`, `predict_losses`.
 comparison

@@ -20,6 +20,8 @@ from partwhole.flows.field import field_parts as field_parts
 from partwhole.flows.field import tied_field as tied_field
 from partwhole.flows.forecast import Forecast as Forecast
 from partwhole.flows.forecast import forecast as forecast
+from partwhole.flows.gaussian_diffusion import gaussian_diffusion_loss as gaussian_diffusion_loss
+from partwhole.flows.gaussian_diffusion import sampled_variance as sampled_variance
 from partwhole.flows.last_stretch import TangentEnd as TangentEnd
 from partwhole.flows.last_stretch import tangent_end as tangent_end
 from partwhole.flows.multitask import multitask_flow as multitask_flow
@@ -71,6 +73,7 @@ __all__ = [
     "diagonal_flow",
     "field_parts",
     "forecast",
+    "gaussian_diffusion_loss",
     "learning_clocks",
     "minor_peak",
     "multitask_flow",
@@ -78,6 +81,7 @@ __all__ = [
     "one_sided_field",
     "one_sided_flow",
     "relaxation_time",
+    "sampled_variance",
     "stability_limit",
     "stages",
     "swing_diagram",

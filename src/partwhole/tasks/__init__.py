@@ -26,6 +26,18 @@ from partwhole.tasks.relu_teachers import ReLUTeacherPair as ReLUTeacherPair
 from partwhole.tasks.relu_teachers import ReLUTeachers as ReLUTeachers
 from partwhole.tasks.relu_teachers import ReLUTeacherSample as ReLUTeacherSample
 from partwhole.tasks.relu_teachers import relu_products as relu_products
+from partwhole.tasks.shapes import Concept as Concept
+from partwhole.tasks.shapes import ConceptSpace as ConceptSpace
+from partwhole.tasks.shapes import LabelledShapes as LabelledShapes
+from partwhole.tasks.shapes import ShapeAttributes as ShapeAttributes
+from partwhole.tasks.shapes import adversarial_split as adversarial_split
+from partwhole.tasks.shapes import circles as circles
+from partwhole.tasks.shapes import concept_graph as concept_graph
+from partwhole.tasks.shapes import concept_signal as concept_signal
+from partwhole.tasks.shapes import distance_one as distance_one
+from partwhole.tasks.shapes import leave_out as leave_out
+from partwhole.tasks.shapes import pixel_distances as pixel_distances
+from partwhole.tasks.shapes import render_shapes as render_shapes
 from partwhole.tasks.sparse_teachers import SparseTeachers as SparseTeachers
 from partwhole.tasks.sparse_teachers import TeacherPair as TeacherPair
 from partwhole.tasks.sparse_teachers import TeacherSample as TeacherSample
@@ -39,30 +51,42 @@ __all__ = [
     "Combinations",
     "ComposedImages",
     "Composites",
+    "Concept",
+    "ConceptSpace",
     "IdentitySample",
+    "LabelledShapes",
     "ReLUTeacher",
     "ReLUTeacherPair",
     "ReLUTeacherSample",
     "ReLUTeachers",
+    "ShapeAttributes",
     "SparseTeachers",
     "StructuredIdentity",
     "Task",
     "TeacherPair",
     "TeacherSample",
+    "adversarial_split",
     "associative_inference",
     "cifar_images",
+    "circles",
     "class_assignment",
     "compose_images",
+    "concept_graph",
+    "concept_signal",
     "context_dependence",
     "context_substitution",
     "digit_images",
     "dispersed_addition",
+    "distance_one",
     "from_frame",
     "glyph_images",
     "invariance",
+    "leave_out",
     "mnist_images",
     "partial_exposure",
+    "pixel_distances",
     "relu_products",
+    "render_shapes",
     "split_classes",
     "stimulus_composition",
     "symbolic_addition",

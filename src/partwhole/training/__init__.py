@@ -5,11 +5,22 @@ from partwhole.training._rate_search import LearningRateSearch as LearningRateSe
 from partwhole.training._rate_search import RateOutcome as RateOutcome
 from partwhole.training.beside_theory import BesideTheory as BesideTheory
 from partwhole.training.beside_theory import beside_theory as beside_theory
+from partwhole.training.concept_classifier import ConceptClassifier as ConceptClassifier
+from partwhole.training.concept_classifier import (
+    train_concept_classifier as train_concept_classifier,
+)
 from partwhole.training.dense import train_dense as train_dense
 from partwhole.training.dense_runs import DenseRuns as DenseRuns
 from partwhole.training.diagonal import train_diagonal as train_diagonal
 from partwhole.training.diagonal import train_multitask as train_multitask
 from partwhole.training.diagonal_runs import DiagonalRuns as DiagonalRuns
+from partwhole.training.diffusion.bits import BitsPerDimension as BitsPerDimension
+from partwhole.training.diffusion.bits import bits_per_dimension as bits_per_dimension
+from partwhole.training.diffusion.diffusion_run import DiffusionOutcome as DiffusionOutcome
+from partwhole.training.diffusion.diffusion_run import DiffusionRun as DiffusionRun
+from partwhole.training.diffusion.prompt import Prompt as Prompt
+from partwhole.training.diffusion.recipe import DiffusionRecipe as DiffusionRecipe
+from partwhole.training.diffusion.train import train_diffusion as train_diffusion
 from partwhole.training.gated import normalised_flow as normalised_flow
 from partwhole.training.gated import train_gated as train_gated
 from partwhole.training.gated_limits import ReachedLimit as ReachedLimit
@@ -45,9 +56,14 @@ from partwhole.training.stationarity import stationarity as stationarity
 
 __all__ = [
     "BesideTheory",
+    "BitsPerDimension",
     "ClassScores",
+    "ConceptClassifier",
     "DenseRuns",
     "DiagonalRuns",
+    "DiffusionOutcome",
+    "DiffusionRecipe",
+    "DiffusionRun",
     "GatedOutcome",
     "GatedRuns",
     "IdentityRuns",
@@ -56,6 +72,7 @@ __all__ = [
     "KernelRegime",
     "LearningRateSearch",
     "ProbingRuns",
+    "Prompt",
     "Protocol",
     "RateOutcome",
     "ReLURuns",
@@ -68,6 +85,7 @@ __all__ = [
     "TransferRun",
     "ascend_margin",
     "beside_theory",
+    "bits_per_dimension",
     "dense_learning_rate",
     "distinct_limits",
     "for_finetuning",
@@ -77,8 +95,10 @@ __all__ = [
     "relu_probing",
     "rescale_after_pretraining",
     "stationarity",
+    "train_concept_classifier",
     "train_dense",
     "train_diagonal",
+    "train_diffusion",
     "train_gated",
     "train_identity",
     "train_images",

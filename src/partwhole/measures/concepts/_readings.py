@@ -1,0 +1,162 @@
+"""What the readers of concept space share: their checks, smoothing, and the bootstrap."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from jaxtyping import Float
+from scipy.ndimage import gaussian_filter1d
+
+from partwhole._checks import is_finite, is_whole, require, whole
+from partwhole._types import Real
+from partwhole.measures.learning import learning_times
+
+# Probabilities in single precision may be this far outside 0..1.
+ROUNDING = 1e-6
+
+
+def unit_readings(coordinates: np.ndarray, what: str = "coordinates") -> np.ndarray:
+    """Check readings in 0..1 and return them in double precision."""
+    given = np.asarray(coordinates, dtype=float)
+    require(
+        given.size > 0,
+        f"{what} hold a reading or more",
+        f"shape {given.shape}",
+        "pass one checkpoint or more",
+    )
+    lost = int((~np.isfinite(given)).sum())
+    require(
+        not lost,
+        f"{what} are finite numbers",
+        f"{lost} that are not",
+        "give 0.5 to an image on which the decoder abstains",
+    )
+    least, most = given.min(), given.max()
+    require(
+        least >= -ROUNDING and most <= 1 + ROUNDING,
+        f"{what} are in 0..1",
+        f"{least:g}..{most:g}",
+        "pass probabilities, or places between the means of a concept's two values",
+    )
+    return np.clip(given, 0.0, 1.0)
+
+
+def corner(target: np.ndarray | None, n_concepts: int) -> Float[np.ndarray, " C"]:
+    """Check the target's coordinates and return them; all 1 by default."""
+    if target is None:
+        return np.ones(n_concepts)
+    given = np.asarray(target, dtype=float)
+    require(
+        given.shape == (n_concepts,),
+        "target has one coordinate for each concept",
+        f"shape {given.shape} for {n_concepts} concepts",
+        "pass 0 or 1 for each",
+    )
+    require(
+        bool(((given >= 0) & (given <= 1)).all()),
+        "target is in 0..1",
+        given.tolist(),
+        "pass 0 or 1 for each concept",
+    )
+    return given
+
+
+def smooth(curve: np.ndarray, deviation: Real, truncate: Real = 6.0, axis: int = 0) -> np.ndarray:
+    """Return a curve smoothed by a Gaussian over its records, mirrored at the ends."""
+    if not deviation:
+        return np.asarray(curve, dtype=float)
+    return gaussian_filter1d(curve, float(deviation), axis=axis, truncate=float(truncate))
+
+
+def deviation_of(name: str, given: Real) -> float:
+    """Check a width of smoothing, in records."""
+    require(is_finite(given) and given >= 0, f"{name} is at least 0", given, "pass 0 for none")
+    return float(given)
+
+
+def emergence_rule(threshold: Real, consecutive: int, n_checkpoints: int) -> None:
+    """Check a rule of so many consecutive values above a threshold."""
+    require(
+        is_finite(threshold) and 0 <= threshold < 1,
+        "threshold is at least 0 and below 1",
+        threshold,
+        "use 0.8 or 0.9",
+    )
+    require(
+        is_whole(consecutive) and 1 <= consecutive <= n_checkpoints,
+        f"consecutive is a number of checkpoints among 1..{n_checkpoints}",
+        consecutive,
+        "use 3, and record more often if there are fewer",
+    )
+
+
+def bootstrap_options(resamples: int, confidence: Real, seed: int) -> None:
+    """Check what every bootstrap is asked for."""
+    whole("resamples", resamples, 100, "take 1000")
+    whole("seed", seed, 0, "pass 0 or more")
+    require(
+        is_finite(confidence) and 0 < confidence < 1,
+        "confidence is between 0 and 1",
+        confidence,
+        "use 0.95",
+    )
+
+
+def resampled_means(
+    readings: Float[np.ndarray, "R T I C"],
+    resamples: int,
+    rng: np.random.Generator,
+    *,
+    runs: bool,
+) -> Iterator[Float[np.ndarray, "R T C"]]:
+    """Yield each run's mean over images drawn again, of runs drawn again if asked.
+
+    An image is drawn with its readings at all checkpoints, so that images which share their noise
+    from checkpoint to checkpoint keep what they have in common.
+    """
+    n_runs, _, n_images, _ = readings.shape
+    for _ in range(resamples):
+        chosen = rng.integers(n_runs, size=n_runs) if runs else np.arange(n_runs)
+        share = rng.multinomial(n_images, np.full(n_images, 1 / n_images), size=n_runs) / n_images
+        yield np.einsum("ri,rtic->rtc", share, readings[chosen])
+
+
+def product_of(means: Float[np.ndarray, "*batch C"], target: Float[np.ndarray, " C"]) -> np.ndarray:
+    """Return the product over concepts of 1 less the distance from the target."""
+    return np.prod(1.0 - np.abs(means - target), axis=-1)
+
+
+def first_steps(
+    steps: Float[np.ndarray, " T"],
+    accuracy: Float[np.ndarray, "*batch T"],
+    threshold: Real,
+    consecutive: int,
+) -> np.ndarray:
+    """Return the first step that opens so many values above the threshold, infinite if none."""
+    # The published rule is strict where `learning_times` counts a value at the threshold.
+    above = float(np.nextafter(float(threshold), np.inf))
+    return learning_times(steps, accuracy[..., None], above, hold=consecutive, interpolate=False)[
+        ..., 0
+    ]
+
+
+def quantile(values: np.ndarray, q: float) -> float:
+    """Return a quantile of values that may be infinite: always one of them; NaN of none."""
+    if not len(values):
+        return float("nan")
+    # Not by interpolation, which between infinite values is no number.
+    place = int(np.ceil(q * len(values))) - 1
+    return float(np.sort(values)[max(place, 0)])
+
+
+def number(value: float, digits: int = 3) -> str:
+    """Return a number as it should be read."""
+    if np.isnan(value):
+        return "unknown"
+    return "never" if np.isinf(value) else f"{value:.{digits}f}"
+
+
+def step_text(value: float) -> str:
+    """Return a step as it should be read."""
+    return "unknown" if np.isnan(value) else "never" if np.isinf(value) else f"{value:g}"

@@ -1,0 +1,123 @@
+"""The later rise of the error in concept space, and whether it is more than noise."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from jaxtyping import Float
+from scipy.optimize import isotonic_regression
+
+from partwhole._types import Real
+from partwhole.measures.concepts._readings import (
+    bootstrap_options,
+    number,
+    resampled_means,
+    smooth,
+    step_text,
+)
+from partwhole.measures.swing import Swing, swing, swing_amplitude
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True, eq=False)
+class Bump:
+    """Hold the largest later rise of an error, and what images alone would give.
+
+    Parameters
+    ----------
+    swing : Swing
+        Its amplitude, and between which checkpoints it lies.
+    low, high : float
+        Bootstrap interval of the rise between those two checkpoints; NaN where each checkpoint
+        has a single reading.
+    noise : float
+        The amplitude that an error which never rises would reach, from the choice of images
+        alone, with probability 1 - confidence; NaN for single readings.
+    clear : bool
+        Whether the amplitude is above the noise; False where the noise is not known.
+    confidence : float
+    """
+
+    swing: Swing
+    low: float
+    high: float
+    noise: float
+    clear: bool
+    confidence: float
+
+    @property
+    def amplitude(self) -> float:
+        """Return the rise."""
+        return self.swing.amplitude
+
+    def describe(self) -> str:
+        """Return what was found, in a sentence."""
+        found = self.swing
+        if not found.occurs:
+            return "The error never rises."
+        where = f"from {found.minimum:.3f} at step {step_text(found.minimum_time)}"
+        where += f" to {found.maximum:.3f} at step {step_text(found.maximum_time)}"
+        text = f"The error rises by {found.amplitude:.3f}, {where}"
+        if np.isnan(self.noise):
+            return f"{text}; single readings don't tell whether that is noise."
+        side = "above" if self.clear else "within"
+        ends = f"{number(self.low)} to {number(self.high)}"
+        return f"{text} ({ends}): {side} the {self.noise:.3f} that images alone would give."
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a table of one row: the swing's fields, low, high, noise and clear."""
+        table = self.swing.to_frame()
+        ends = {"low": self.low, "high": self.high, "noise": self.noise, "clear": self.clear}
+        return table.assign(**ends)
+
+
+def find_bump(
+    steps: Float[np.ndarray, " T"],
+    readings: Float[np.ndarray, "R T I C"],
+    target: Float[np.ndarray, " C"],
+    *,
+    smoothing: Real,
+    truncate: Real,
+    resamples: int = 1000,
+    confidence: Real = 0.95,
+    seed: int = 0,
+) -> Bump:
+    r"""Find the largest later rise of the error of the mean, and weigh it against its noise.
+
+    A maximum over pairs of checkpoints is never negative, so a path without a bump has one too.
+    It is compared with a quantile of what the falling curve nearest to the error gives (its
+    isotonic regression) once the deviations by images drawn again are added to it.
+    """
+    bootstrap_options(resamples, confidence, seed)
+
+    def error(path: np.ndarray) -> np.ndarray:
+        return ((path - target) ** 2).mean(axis=-1)
+
+    path = smooth(readings.mean(axis=(0, 2)), smoothing, truncate)
+    curve = error(path)
+    found = swing(steps, curve, threshold=1e-12)
+    n_images = readings.shape[2]
+    unknown = float("nan")
+    if n_images < 2:
+        return Bump(found, unknown, unknown, unknown, False, float(confidence))
+    falling = isotonic_regression(curve, increasing=False).x
+    drawn = resampled_means(readings, resamples, np.random.default_rng(seed), runs=False)
+    paths = np.stack([means.mean(axis=0) for means in drawn])
+    # Means of images drawn again vary less than those of new images do.
+    widen = np.sqrt(n_images / (n_images - 1))
+    curves = error(path + widen * (smooth(paths, smoothing, truncate, axis=1) - path))
+    alone = np.asarray(swing_amplitude(falling + curves - curve))
+    noise = float(np.quantile(alone, confidence))
+    low = high = unknown
+    if found.occurs:
+        start, end = (
+            int(np.flatnonzero(steps == at)[0]) for at in (found.minimum_time, found.maximum_time)
+        )
+        rises = curves[:, end] - curves[:, start]
+        tail = 0.5 * (1.0 - float(confidence))
+        low, high = (float(each) for each in np.quantile(rises, (tail, 1.0 - tail)))
+    return Bump(found, low, high, noise, bool(found.amplitude > noise), float(confidence))

@@ -1,0 +1,304 @@
+"""What a model can make with the best prompt, beside what it makes when simply asked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from partwhole._checks import is_whole, require
+from partwhole._types import Real
+from partwhole.measures.concepts._readings import (
+    bootstrap_options,
+    corner,
+    emergence_rule,
+    number,
+    product_of,
+    quantile,
+    resampled_means,
+    step_text,
+    unit_readings,
+)
+from partwhole.measures.concepts.emergence import Emergence, emergence_of
+from partwhole.measures.extrema import increasing
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True, eq=False)
+class EmergenceGap:
+    """Hold how many steps later the naive prompt succeeds than the best one.
+
+    Parameters
+    ----------
+    steps : float
+        Naive less best; infinite where only the best succeeds within the run, NaN where neither.
+    median, low, high : float
+        Of the resamples in which one of the two succeeds; NaN without any.
+    neither : float
+        The share of the resamples in which none does.
+    """
+
+    steps: float
+    median: float
+    low: float
+    high: float
+    neither: float
+
+
+@dataclass(frozen=True, eq=False)
+class Capability:
+    """Hold what is elicited by the best prompt and by the naive one, at each checkpoint.
+
+    Parameters
+    ----------
+    steps : float array, shape (T,)
+    best, naive : float arrays, shape (T,)
+        Multiplicative accuracies, means over runs and both halves of the images.
+    best_by_run, naive_by_run : float arrays, shape (runs, T)
+    gap, low, high : float arrays, shape (T,)
+        Best less naive, and its bootstrap interval.
+    by_prompt : float array, shape (runs, T, prompts)
+        Of every prompt, on all images.
+    chosen : int array, shape (runs, T, 2)
+        The prompt chosen on the first half of the images, and on the second.
+    emergence, naive_emergence : Emergence
+    emergence_gap : EmergenceGap
+    prompts : tuple of str
+    naive_prompt : int
+    """
+
+    steps: Float[np.ndarray, " T"]
+    best: Float[np.ndarray, " T"]
+    naive: Float[np.ndarray, " T"]
+    best_by_run: Float[np.ndarray, "R T"]
+    naive_by_run: Float[np.ndarray, "R T"]
+    gap: Float[np.ndarray, " T"]
+    low: Float[np.ndarray, " T"]
+    high: Float[np.ndarray, " T"]
+    by_prompt: Float[np.ndarray, "R T P"]
+    chosen: Int[np.ndarray, "R T 2"]
+    emergence: Emergence
+    naive_emergence: Emergence
+    emergence_gap: EmergenceGap
+    prompts: tuple[str, ...]
+    naive_prompt: int
+
+    @cached_property
+    def published(self) -> Float[np.ndarray, " T"]:
+        """Return the maximum over prompts of their accuracy on all images, averaged over runs.
+
+        It is chosen and scored on the same images, so it is too high: prompts that differ in
+        nothing but chance have a maximum above their common mean.
+        """
+        return self.by_prompt.max(axis=2).mean(axis=0)
+
+    @property
+    def hidden(self) -> Bool[np.ndarray, " T"]:
+        """Return where the whole interval of the gap is above 0: the model can, and does not."""
+        return self.low > 0
+
+    def describe(self) -> str:
+        """Return what was found, in a few lines."""
+        k = int(self.gap.argmax())
+        lines = [
+            f"{len(self.prompts)} prompts, the naive one is {self.prompts[self.naive_prompt]!r}.",
+            f"Largest gap {self.gap[k]:.3f} ({number(self.low[k])} to {number(self.high[k])}) at "
+            f"step {step_text(self.steps[k])}: best {self.best[k]:.3f}, naive {self.naive[k]:.3f}.",
+            f"Best prompt: {self.emergence.describe()}",
+            f"Naive prompt: {self.naive_emergence.describe()}",
+        ]
+        return "\n".join(lines)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a table with a row for each checkpoint, and the prompt chosen most often."""
+        import pandas as pd
+
+        n_prompts = len(self.prompts)
+        votes = [
+            np.bincount(each.ravel(), minlength=n_prompts) for each in self.chosen.swapaxes(0, 1)
+        ]
+        return pd.DataFrame(
+            {
+                "step": self.steps,
+                "naive": self.naive,
+                "best": self.best,
+                "published": self.published,
+                "gap": self.gap,
+                "low": self.low,
+                "high": self.high,
+                "chosen": [self.prompts[int(each.argmax())] for each in votes],
+            }
+        )
+
+
+def capability(
+    steps: Float[np.ndarray, " T"] | Int[np.ndarray, " T"],
+    coordinates: Float[np.ndarray, "*axes P I C"],
+    *,
+    target: Float[np.ndarray, " C"] | None = None,
+    naive: int = 0,
+    prompts: tuple[str, ...] | None = None,
+    threshold: Real = 0.8,
+    consecutive: int = 3,
+    resamples: int = 1000,
+    confidence: Real = 0.95,
+    seed: int,
+) -> Capability:
+    r"""Compare the best of several elicitations with the naive prompt, without selection bias.
+
+    A prompt's accuracy is the multiplicative one, :math:`\prod_i (1 - |g_i - \bar C_i|)` with the
+    mean over its images. In each run and at each checkpoint, the prompt that is best on one half
+    of the images, drawn at random, is scored on the other half; then the halves change roles, and
+    the two scores are averaged. The naive prompt's score is the average over the same halves.
+
+    Parameters
+    ----------
+    steps : float array, shape (T,)
+        Of the checkpoints, increasing.
+    coordinates : float array, shape (T, prompts, images, C) or (runs, T, prompts, images, C)
+        In 0..1, of every image: 4 or more for each prompt. Over-prompts, interventions on the
+        condition and guidance scales all count as prompts.
+    target : float array, shape (C,), keyword-only, default None
+        The combination's coordinates; all 1 by default.
+    naive : int, keyword-only, default 0
+        The prompt that simply asks for the combination.
+    prompts : tuple of str, keyword-only, default None
+        Their names; by default "prompt 0", ...
+    threshold, consecutive : float, int, keyword-only
+        Of the emergence, as in `emergence`.
+    resamples, confidence : int, float, keyword-only
+        Of the bootstrap over images within each half, and over runs where there are several, in
+        which prompts are chosen anew.
+    seed : int, keyword-only
+        Of the halves and the bootstrap.
+
+    Returns
+    -------
+    Capability
+
+    Raises
+    ------
+    InputError
+        For coordinates that are not finite or outside 0..1, fewer than 4 images, steps, target or
+        names that don't fit, a naive prompt that is not among them, or options out of range.
+
+    Notes
+    -----
+    Park et al. (NeurIPS 2024) take the maximum over prompts on all images, here `published`. The
+    split is derived here. Where prompts differ in nothing but chance, the expected gap is 0;
+    where one is better, the score falls short of it by the cases in which half of the images
+    choose another. Intervals of 0.95 for a single run of 16 to 128 binary readings covered
+    the true gap in 0.93 to 0.94 of 400 cases where one prompt is best, and in 0.98 and more where
+    several are, which are then too wide.
+
+    Examples
+    --------
+    A prompt that works from step 500 on, a naive one that works from step 1500 on:
+
+    >>> steps = np.arange(25.0) * 100
+    >>> level = [1 / (1 + np.exp(-(steps - at) / 100)) for at in (1500, 500)]
+    >>> chance = np.random.default_rng(0).uniform(size=(25, 2, 64, 2))
+    >>> images = (chance < np.stack(level, axis=1)[..., None, None]).astype(float)
+    >>> found = capability(steps, images, prompts=("naive", "over"), seed=0)
+    >>> found.emergence.step, found.naive_emergence.step, found.emergence_gap.steps
+    (800.0, 1800.0, 1000.0)
+    """
+    given = unit_readings(coordinates)
+    bootstrap_options(resamples, confidence, seed)
+    require(
+        given.ndim in (4, 5),
+        "coordinates are of checkpoints, prompts, images and concepts, with runs in front",
+        f"{given.ndim} axes",
+        "reshape them to (runs, T, prompts, images, C)",
+    )
+    readings = given[None] if given.ndim == 4 else given
+    n_runs, n_steps, n_prompts, n_images, n_concepts = readings.shape
+    times = increasing(steps, n_steps)
+    goal = corner(target, n_concepts)
+    emergence_rule(threshold, consecutive, n_steps)
+    require(n_images >= 4, "each prompt has 4 images or more, to be halved", n_images, "make more")
+    require(
+        is_whole(naive) and 0 <= naive < n_prompts,
+        f"the naive prompt is among 0..{n_prompts - 1}",
+        naive,
+        "pass its index",
+    )
+    names = tuple(f"prompt {i}" for i in range(n_prompts)) if prompts is None else prompts
+    require(
+        len(names) == n_prompts,
+        "there is a name for each prompt",
+        f"{len(names)} for {n_prompts}",
+        "leave the names out to number the prompts",
+    )
+    rng = np.random.default_rng(seed)
+    flat = readings.reshape(n_runs, n_steps * n_prompts, n_images, n_concepts)
+    shape = (n_runs, n_steps, n_prompts, n_concepts)
+    halves = [flat[:, :, half] for half in np.array_split(rng.permutation(n_images), 2)]
+
+    def scored(means: list[np.ndarray]) -> list[np.ndarray]:
+        return [product_of(each.reshape(shape), goal) for each in means]
+
+    best, plain, chosen = _elicit(scored([half.mean(axis=2) for half in halves]), naive)
+    drawn = np.empty((2, resamples, n_steps))
+    for b in range(resamples):
+        # A run is drawn with both of its halves, and its prompts are chosen anew.
+        runs = rng.integers(n_runs, size=n_runs)
+        means = [next(resampled_means(half[runs], 1, rng, runs=False)) for half in halves]
+        found, asked, _ = _elicit(scored(means), naive)
+        drawn[:, b] = found.mean(axis=0), asked.mean(axis=0)
+    tail = 0.5 * (1.0 - float(confidence))
+    low, high = np.quantile(drawn[0] - drawn[1], (tail, 1.0 - tail), axis=0)
+    rule = (threshold, consecutive, confidence)
+    found = emergence_of(times, best, drawn[0], *rule)
+    asked = emergence_of(times, plain, drawn[1], *rule)
+    return Capability(
+        steps=times,
+        best=best.mean(axis=0),
+        naive=plain.mean(axis=0),
+        best_by_run=best,
+        naive_by_run=plain,
+        gap=(best - plain).mean(axis=0),
+        low=low,
+        high=high,
+        by_prompt=product_of(readings.mean(axis=3), goal),
+        chosen=chosen,
+        emergence=found,
+        naive_emergence=asked,
+        emergence_gap=_later(found, asked),
+        prompts=names,
+        naive_prompt=int(naive),
+    )
+
+
+def _elicit(scores: list[np.ndarray], naive: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return best and naive accuracy over both halves, and each half's chosen prompt."""
+    chosen = np.stack([score.argmax(axis=2) for score in scores], axis=2)
+    best = [
+        np.take_along_axis(score, chosen[:, :, 1 - h, None], axis=2)[..., 0]
+        for h, score in enumerate(scores)
+    ]
+    plain = [score[..., naive] for score in scores]
+    return 0.5 * (best[0] + best[1]), 0.5 * (plain[0] + plain[1]), chosen
+
+
+def _later(found: Emergence, asked: Emergence) -> EmergenceGap:
+    def apart(first: np.ndarray, then: np.ndarray) -> np.ndarray:
+        # Neither within the run: nothing is known of what lies between.
+        known = np.isfinite(first) | np.isfinite(then)
+        return then[known] - first[known]
+
+    steps = apart(np.array([found.step]), np.array([asked.step]))
+    drawn = apart(found.drawn, asked.drawn)
+    tail = 0.5 * (1.0 - found.confidence)
+    return EmergenceGap(
+        float(steps[0]) if len(steps) else float("nan"),
+        quantile(drawn, 0.5),
+        quantile(drawn, tail),
+        quantile(drawn, 1.0 - tail),
+        1.0 - len(drawn) / len(found.drawn),
+    )

@@ -1,0 +1,299 @@
+"""Colour, size, place and background of one shape, read off its pixels by least squares."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from partwhole._checks import is_finite, require
+from partwhole._types import Real
+from partwhole.measures.concepts._fit import fit_discs, white_noise
+from partwhole.measures.concepts.coordinates import Mean, between
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+CHUNK = 2**15  # pixels at once: 32 images of 32 x 32, in about 70 MB
+FIELDS = ("colour", "size", "background", "position")
+LEAST_SIDE = 8
+# Measured on white noise: the mean square of N values less that read off their second
+# differences' median has a deviation of 3.5 / sqrt(N) of itself at side 32, and 4.4 at side 8.
+MEDIAN = 4.0
+
+
+@dataclass(frozen=True, eq=False)
+class Decoded:
+    """Hold what was read off each image.
+
+    Parameters
+    ----------
+    position : float array, shape (..., 2)
+        Of the centre, first along the rows of pixels, then along the columns; -1 is the first
+        pixel's middle and 1 the last one's.
+    size : float array, shape (...)
+        Radius, in the same units.
+    colour, background : float arrays, shape (..., 3)
+        Of the shape, within 0..1, and of what surrounds it.
+    noise : float array, shape (...)
+        Deviation of the pixels' noise: as given, or as read off the residual.
+    explained : float array, shape (...)
+        The share of an image's variance beyond its noise that one disc explains, 0 to 1.
+    detection : float array, shape (...)
+        How far the disc stands out, in deviations of its contrast.
+    is_shape : bool array, shape (...)
+        Whether the image is taken for one shape; where it is not, the decoder abstains.
+    """
+
+    position: Float[np.ndarray, "*batch 2"]
+    size: Float[np.ndarray, "*batch"]
+    colour: Float[np.ndarray, "*batch 3"]
+    background: Float[np.ndarray, "*batch 3"]
+    noise: Float[np.ndarray, "*batch"]
+    explained: Float[np.ndarray, "*batch"]
+    detection: Float[np.ndarray, "*batch"]
+    is_shape: Bool[np.ndarray, "*batch"]
+
+    @property
+    def area(self) -> Float[np.ndarray, "*batch"]:
+        """Return the disc's area, as a share of the square from -1 to 1; it may reach beyond."""
+        return np.pi * self.size**2 / 4.0
+
+    @property
+    def confidence(self) -> Float[np.ndarray, "*batch"]:
+        """Return the explained share, and 0 where the decoder abstains."""
+        return np.where(self.is_shape, self.explained, 0.0)
+
+    @property
+    def abstained(self) -> float:
+        """Return the share of the images that are not taken for one shape."""
+        return float(1.0 - self.is_shape.mean())
+
+    def coordinates(
+        self,
+        values: Mapping[str, tuple[Mean, Mean]],
+        *,
+        law: Literal["linear", "logistic"] = "linear",
+        spread: Real = 0.15,
+        unsure: Real = 0.5,
+    ) -> Float[np.ndarray, "*batch C"]:
+        """Return each image's place between two values of each concept.
+
+        Parameters
+        ----------
+        values : mapping of a field to two means
+            ``{"colour": (red, blue), "size": (0.65, 0.25)}``: what the coordinate 0 and the
+            coordinate 1 stand for, with fields colour, size, background and position.
+        law, spread : keyword-only
+            As in `between`.
+        unsure : float, keyword-only, default 0.5
+            The coordinates of an image on which the decoder abstains; NaN to leave it to
+            `calibration` to count them.
+
+        Returns
+        -------
+        float array, shape (..., C)
+            In 0..1, in the order of `values`.
+
+        Raises
+        ------
+        InputError
+            For no concept, a field that is not decoded, means that are equal or don't fit it, and
+            options out of range.
+
+        Examples
+        --------
+        A red disc and noise, seen from concepts whose second values are blue and small:
+
+        >>> grid = np.linspace(-1.0, 1.0, 16)
+        >>> inside = (np.add.outer(grid**2, grid**2) < 0.45**2)[..., None]
+        >>> noise = np.random.default_rng(0).standard_normal((16, 16, 3))
+        >>> images = np.stack([np.where(inside, [0.7, 0.3, 0.3], 0.9), 0.5 + 0.1 * noise])
+        >>> found = decode_shapes(images)
+        >>> values = {"colour": ((0.7, 0.3, 0.3), (0.3, 0.3, 0.7)), "size": (0.65, 0.25)}
+        >>> found.is_shape.tolist(), found.coordinates(values).round(1).tolist()
+        ([True, False], [[0.0, 0.6], [0.5, 0.5]])
+        """
+        require(len(values) > 0, "values name one concept or more", "none", 'pass {"size": (1, 0)}')
+        unknown = [name for name in values if name not in FIELDS]
+        require(
+            not unknown, f"concepts are among {', '.join(FIELDS)}", unknown, "rename or leave out"
+        )
+        require(np.isnan(unsure) or 0 <= unsure <= 1, "unsure is NaN or in 0..1", unsure, "use 0.5")
+        columns = []
+        for name, (first, second) in values.items():
+            read = getattr(self, name)
+            read = read[..., None] if name == "size" else read
+            columns.append(between(read, first, second, law=law, spread=spread))
+        return np.where(self.is_shape[..., None], np.stack(columns, axis=-1), float(unsure))
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a table with a row for each image, in the order of the leading axes."""
+        import pandas as pd
+
+        columns: dict[str, np.ndarray] = {}
+        for name, parts in (
+            ("position", ("row", "column")),
+            ("colour", ("red", "green", "blue")),
+            ("background", ("red", "green", "blue")),
+        ):
+            flat = getattr(self, name).reshape(-1, len(parts))
+            columns |= {f"{name} {part}": flat[:, i] for i, part in enumerate(parts)}
+        for name in ("size", "noise", "explained", "detection", "is_shape"):
+            columns[name.replace("_", " ")] = getattr(self, name).ravel()
+        return pd.DataFrame(columns)
+
+
+def decode_shapes(
+    images: Float[np.ndarray, "*batch side side 3"],
+    *,
+    blur: Real | None = None,
+    noise: Real | None = None,
+    sizes: tuple[Real, Real] = (0.05, 1.2),
+    least_explained: Real = 0.85,
+    least_detection: Real = 8.0,
+) -> Decoded:
+    r"""Read colour, size, place and background off images of one shape, without any training.
+
+    An image is taken for :math:`m c + (1 - m) b` and noise, with the mask m of a disc of radius
+    r, centred at x and blurred. The estimate is that of least squares,
+
+    .. math::
+        \min_{x, r, b, c \in [0, 1]^3} \sum_{\text{pixels } p}
+        \big\| I_p - m_p(x, r) \, c - (1 - m_p(x, r)) \, b \big\|^2,
+
+    which for normal noise is the most likely one. Colours follow from the mask by a line for each
+    channel, so a search over discs half a radius apart,
+    :math:`\max_{x, r} \sum_{\text{channels}} \langle \tilde m, I \rangle^2 / \|\tilde m\|^2` with
+    the centred mask :math:`\tilde m`, finds where to start, and damped Gauss-Newton steps in x
+    and r, with the colours eliminated, end at the minimum.
+
+    With the residual's mean square e², the noise σ and the image's variance v, the disc explains
+    :math:`1 - (e^2 - (1 + \delta) \sigma^2)_+ / (v - \sigma^2)` of what is not noise, and stands
+    out by :math:`\|c - b\| \, \|\tilde m\| / \max(\sigma, e)`. Noise is white, so its size is
+    read off the second differences of the residual, in which unexplained shapes hardly show; δ is
+    three deviations of :math:`e^2 / \sigma^2` in white noise. An image is taken for one shape where
+    both are large enough, and the disc is not of the largest radius.
+
+    Parameters
+    ----------
+    images : float array, shape (..., side, side, 3)
+        In 0..1, with noise possibly beyond; sides of 8 or more.
+    blur : float, keyword-only, default None
+        Deviation of the Gaussian blur, in pixels; None for side / 32, as in the published images.
+    noise : float, keyword-only, default None
+        Deviation of the pixels' noise, where it is known; None to read it off each image.
+    sizes : pair of floats, keyword-only, default (0.05, 1.2)
+        The least and the largest radius.
+    least_explained : float, keyword-only, default 0.85
+        The share that one disc must explain.
+    least_detection : float, keyword-only, default 8.0
+        How far it must stand out; the best disc in white noise stands out by 5 or so.
+
+    Returns
+    -------
+    Decoded
+
+    Raises
+    ------
+    InputError
+        For no images, values that are not finite, sides below 8, and options out of range.
+
+    Notes
+    -----
+    The estimator is derived here, for the images of Park et al. (NeurIPS 2024), whose generated
+    ones keep noise of deviation 0.08. With that noise, radii 0.65 and 0.25 and colours 0.137 and
+    more apart, all of 600 images of exact class means were told apart in colour and size at sides
+    16 and 32, and none was abstained on; with the published jitter, colours 0.137 apart were right
+    in 0.994 and 0.998, with 0.013 and 0 of the images abstained on.
+
+    A disc of less than about two pixels' area has no size and colour of its own, only their
+    product, as published sizes have at sides below 16. Other compact shapes are decoded as the
+    disc that fits best, with about their area. Of two discs where the second is much smaller or
+    fainter, or which touch, the larger may be taken for the only one.
+
+    Examples
+    --------
+    >>> grid = np.linspace(-1.0, 1.0, 32)
+    >>> inside = np.add.outer((grid - 0.2) ** 2, grid**2)[..., None] < 0.5**2
+    >>> noise = 0.08 * np.random.default_rng(0).standard_normal((32, 32, 3))
+    >>> found = decode_shapes(np.where(inside, [0.3, 0.3, 0.7], 0.9) + noise)
+    >>> found.position.round(2).tolist(), found.size.round(2).item(), found.noise.round(2).item()
+    ([0.2, 0.0], 0.5, 0.08)
+    >>> found.colour.round(1).tolist(), bool(found.is_shape)
+    ([0.3, 0.3, 0.7], True)
+    """
+    given = np.asarray(images)
+    require(
+        given.ndim >= 3 and given.shape[-1] == 3 and given.shape[-2] == given.shape[-3],
+        "images have a height, an equal width and 3 channels on their last axes",
+        f"shape {given.shape}",
+        "move the channels last, and repeat a single one three times",
+    )
+    side, batch = given.shape[-2], given.shape[:-3]
+    require(side >= LEAST_SIDE, f"sides are of {LEAST_SIDE} pixels or more", side, "render larger")
+    require(given.size > 0, "there is an image to decode", f"shape {given.shape}", "pass some")
+    lost = int((~np.isfinite(given)).sum())
+    require(not lost, "pixels are finite numbers", f"{lost} that are not", "leave out those images")
+    least, most = sizes
+    require(
+        is_finite(least) and is_finite(most) and 0 < least < most,
+        "sizes are a least radius above 0 and a larger one",
+        sizes,
+        "use (0.05, 1.2)",
+    )
+    for name, value in (("blur", blur), ("noise", noise)):
+        require(
+            value is None or (is_finite(value) and value > 0),
+            f"{name} is None or a deviation above 0",
+            value,
+            "leave it out",
+        )
+    require(
+        0 <= least_explained <= 1 and least_detection >= 0,
+        "least_explained is a share and least_detection at least 0",
+        f"{least_explained} and {least_detection}",
+        "use 0.85 and 8",
+    )
+    pixel = 2.0 / (side - 1)
+    # Below half a pixel a mask is a step between two pixels, whatever its blur.
+    width = max(side / 32.0 if blur is None else float(blur), 0.25)
+    flat = given.reshape(-1, side, side, 3)
+    parts = []
+    count = max(1, CHUNK // side**2)
+    for start in range(0, len(flat), count):
+        chunk = flat[start : start + count].astype(float)
+        found = fit_discs(chunk, width, (least / pixel, most / pixel))
+        residual = found.residual.reshape(chunk.shape)
+        sigma = white_noise(residual) if noise is None else np.full(len(chunk), float(noise))
+        square = (residual**2).mean(axis=(1, 2, 3))
+        total = chunk.var(axis=(1, 2)).mean(axis=1)
+        doubt = 3.0 * (MEDIAN if noise is None else 2**0.5) / np.sqrt(residual[0].size)
+        left = np.maximum(square - (1.0 + doubt) * sigma**2, 0.0)
+        beyond = np.maximum(total - sigma**2, np.finfo(float).tiny)
+        explained = np.clip(1.0 - left / beyond, 0.0, 1.0)
+        contrast = np.sqrt(((found.colour - found.background) ** 2).sum(axis=1) * found.mass)
+        # An image of one colour leaves neither contrast nor residual.
+        error = np.maximum(np.maximum(sigma, np.sqrt(square)), 1e-12)
+        parts.append(
+            (
+                found.discs[:, :2] * pixel - 1.0,
+                found.discs[:, 2] * pixel,
+                found.colour,
+                found.background,
+                sigma,
+                explained,
+                contrast / error,
+            )
+        )
+    position, size, colour, background, sigma, explained, detection = (
+        np.concatenate(each).reshape(batch + each[0].shape[1:]) for each in zip(*parts, strict=True)
+    )
+    # At the largest radius the disc is an edge, of which no more is seen.
+    is_shape = (explained >= least_explained) & (detection >= least_detection) & (size < most)
+    return Decoded(
+        position, size, colour, background, sigma, explained, detection, np.asarray(is_shape)
+    )

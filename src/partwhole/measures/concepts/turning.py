@@ -1,0 +1,193 @@
+"""Where a path through concept space turns, and which way it set out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from partwhole._checks import is_finite, require, whole
+from partwhole._types import Real
+from partwhole.measures.extrema import together
+
+
+@dataclass(frozen=True, eq=False)
+class TurningPoint:
+    """Hold the sharpest turn of a path.
+
+    Parameters
+    ----------
+    index, step : int, float
+        The checkpoint at which it turns; -1 and NaN on a path too short to tell or at rest.
+    angle : float
+        Between the ways to it and from it, in degrees.
+    score : float
+        The angle in radians times the shorter of both ways.
+    scores : float array, shape (T,)
+        Of every checkpoint; NaN where a way would reach beyond the path.
+    point : float array, shape (C,)
+        Where the path is then.
+    """
+
+    index: int
+    step: float
+    angle: float
+    score: float
+    scores: Float[np.ndarray, " T"]
+    point: Float[np.ndarray, " C"]
+
+
+def turning_point(
+    steps: Float[np.ndarray, " T"] | Int[np.ndarray, " T"],
+    path: Float[np.ndarray, "T C"],
+    *,
+    window: int = 3,
+) -> TurningPoint:
+    r"""Find where a path turns most.
+
+    With the ways :math:`u_k = C_k - C_{k-w}` and :math:`v_k = C_{k+w} - C_k` over a window of w
+    checkpoints, it is at
+
+    .. math:: \arg\max_k \; \theta_k \min(\|u_k\|, \|v_k\|), \qquad
+              \cos \theta_k = \frac{\langle u_k, v_k \rangle}{\|u_k\| \|v_k\|}.
+
+    Parameters
+    ----------
+    steps : float array, shape (T,)
+        Increasing.
+    path : float array, shape (T, C)
+        Smoothed, where it has noise: the angle of ways as short as the noise is any angle.
+    window : int, keyword-only, default 3
+
+    Returns
+    -------
+    TurningPoint
+
+    Raises
+    ------
+    InputError
+        For numbers that are not finite, steps that don't increase, or a window below 1.
+
+    Notes
+    -----
+    Derived here, for the turn that Park et al. (NeurIPS 2024) see where a hidden capability
+    appears. Every path that is not straight has a sharpest turn: read the score along.
+
+    Examples
+    --------
+    >>> path = np.array([[0, 0], [0, 0.3], [0, 0.6], [0.1, 0.9], [0.4, 1], [0.7, 1], [1, 1]])
+    >>> found = turning_point(np.arange(7.0), path, window=2)
+    >>> found.step, round(found.angle, 1)
+    (3.0, 71.1)
+    """
+    t, c = together(steps, path)
+    whole("window", window, 1, "use 3")
+    n = len(t)
+    scores, angles = np.full(n, np.nan), np.full(n, np.nan)
+    if n > 2 * window:
+        before, after = c[window:-window] - c[: -2 * window], c[2 * window :] - c[window:-window]
+        long, further = np.linalg.norm(before, axis=1), np.linalg.norm(after, axis=1)
+        # A way of no length has no direction; its score is 0 in any case.
+        lengths = np.where(long * further > 0, long * further, 1.0)
+        cosine = np.einsum("kc,kc->k", before, after) / lengths
+        inner = slice(window, n - window)
+        angles[inner] = np.arccos(np.clip(cosine, -1.0, 1.0))
+        scores[inner] = angles[inner] * np.minimum(long, further)
+    if not np.any(scores > 0):
+        nowhere = np.full(c.shape[1], np.nan)
+        return TurningPoint(-1, float("nan"), float("nan"), float("nan"), scores, nowhere)
+    k = int(np.nanargmax(scores))
+    return TurningPoint(
+        k, float(t[k]), float(np.degrees(angles[k])), float(scores[k]), scores, c[k].copy()
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Heading:
+    """Hold which way a path set out.
+
+    Parameters
+    ----------
+    step : float
+        The first at which it is further from its start than the radius; infinite if it never is.
+    displacement : float array, shape (C,)
+        From the start to there, or to the end of the path.
+    first : int
+        The concept whose coordinate has moved most by then.
+    corner : int array, shape (C,)
+        The combination towards which it moves: 0 or 1 for each concept.
+    cosine : float
+        Of the angle between the displacement and the way from the start to that corner.
+    """
+
+    step: float
+    displacement: Float[np.ndarray, " C"]
+    first: int
+    corner: Int[np.ndarray, " C"]
+    cosine: float
+
+
+def initial_heading(
+    steps: Float[np.ndarray, " T"] | Int[np.ndarray, " T"],
+    path: Float[np.ndarray, "T C"],
+    *,
+    radius: Real = 0.2,
+) -> Heading:
+    """Return towards which combination a path sets out, and which concept moves first.
+
+    It is read off where the path leaves a ball around its start, so that noise smaller than the
+    ball doesn't decide it: a low signal first moves towards the seen combination that shares the
+    concept of strong signal.
+
+    Parameters
+    ----------
+    steps : float array, shape (T,)
+        Increasing.
+    path : float array, shape (T, C)
+        In 0..1, with at most 16 concepts.
+    radius : float, keyword-only, default 0.2
+        Of the ball.
+
+    Returns
+    -------
+    Heading
+
+    Raises
+    ------
+    InputError
+        For numbers that are not finite, steps that don't increase, more than 16 concepts, or a
+        radius that is not above 0.
+
+    Notes
+    -----
+    Derived here, for figure 6 of Yang et al. (ICLR 2025).
+
+    Examples
+    --------
+    >>> path = np.array([[0.5, 0.5], [0.45, 0.6], [0.3, 0.8], [0.2, 0.95], [0.9, 1.0]])
+    >>> found = initial_heading(np.arange(5.0), path)
+    >>> found.step, found.corner.tolist(), found.first
+    (2.0, [0, 1], 1)
+    """
+    t, c = together(steps, path)
+    require(
+        1 <= c.shape[1] <= 16,
+        "a heading is among the corners of 1 to 16 concepts",
+        c.shape[1],
+        "pass path[:, :16]",
+    )
+    require(is_finite(radius) and radius > 0, "radius is above 0", radius, "use 0.2")
+    far = np.linalg.norm(c - c[0], axis=1) > radius
+    at = int(far.argmax()) if far.any() else len(c) - 1
+    moved = c[at] - c[0]
+    corners = np.array(list(product((0, 1), repeat=c.shape[1])))
+    ways = corners - c[0]
+    lengths = np.linalg.norm(ways, axis=1) * np.linalg.norm(moved)
+    # From a corner there is no way to itself.
+    cosine = np.where(lengths > 0, ways @ moved / np.where(lengths > 0, lengths, 1.0), -np.inf)
+    best = int(cosine.argmax())
+    step = float(t[at]) if far.any() else float("inf")
+    told = float(cosine[best]) if np.isfinite(cosine[best]) else float("nan")
+    return Heading(step, moved, int(np.abs(moved).argmax()), corners[best], told)

@@ -1,0 +1,206 @@
+"""Layers of noise predictors, on batches of shape (n, height, width, channels)."""
+
+from __future__ import annotations
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from partwhole._types import Real
+from partwhole.networks.images.layers import EPSILON, Conv, Dense, Drawn, Dropout, Pass
+
+SINUSOID = 64  # waves that tell the time
+LONGEST, FINEST = 10_000.0, 1_000.0  # of the sinusoids' periods, and times go from 0 to FINEST
+
+
+class GroupNorm(eqx.Module):
+    """Normalise groups of channels of each example over all places, then scale and shift.
+
+    Wu & He (ECCV 2018). On rows (n, c) a group is normalised over its own entries.
+    """
+
+    scale: Float[Array, " c"]
+    shift: Float[Array, " c"]
+    groups: int = eqx.field(static=True)
+
+    def __call__(self, x: Float[Array, "n *places c"], at: Pass) -> Float[Array, "n *places c"]:
+        """Return the normalised batch."""
+        apart = x.reshape(len(x), -1, self.groups, x.shape[-1] // self.groups)
+        centred = apart - jnp.mean(apart, axis=(1, 3), keepdims=True)
+        spread = jnp.mean(centred**2, axis=(1, 3), keepdims=True)
+        found = (centred * jax.lax.rsqrt(spread + EPSILON)).reshape(x.shape)
+        shape = (1,) * (x.ndim - 1) + (-1,)
+        return found * self.scale.reshape(shape) + self.shift.reshape(shape)
+
+
+class Upsample(eqx.Module):
+    """Double height and width by a transposed 2 x 2 convolution of stride 2.
+
+    Its windows don't overlap, so it is one matrix, which gives every place the four it becomes.
+    """
+
+    dense: Dense  # (4 o, i)
+    bias: Float[Array, " o"]
+
+    def __call__(self, x: Float[Array, "n h w i"], at: Pass) -> Float[Array, "n k l o"]:
+        """Return the larger batch."""
+        n, h, w, _ = x.shape
+        apart = self.dense(x, at).reshape(n, h, w, 2, 2, -1)
+        laid = jnp.transpose(apart, (0, 1, 3, 2, 4, 5)).reshape(n, 2 * h, 2 * w, -1)
+        return laid + self.bias[None, None, None]
+
+
+class Attention(eqx.Module):
+    """Let every place of an image look at all others, and add what it finds.
+
+    Scaled dot products of several heads (Vaswani et al., NeurIPS 2017), without biases.
+    """
+
+    gathered: Dense  # queries, keys and values: (3 c, c)
+    out: Dense
+    heads: int = eqx.field(static=True)
+
+    def __call__(self, x: Float[Array, "n h w c"], at: Pass) -> Float[Array, "n h w c"]:
+        """Return the batch and what was found."""
+        n, h, w, c = x.shape
+        apart = self.gathered(x, at).reshape(n, h * w, 3, self.heads, c // self.heads)
+        query, key, value = (apart[:, :, each] for each in range(3))
+        likeness = jnp.einsum("nqhd,nkhd->nhqk", query, key) * (c // self.heads) ** -0.5
+        seen = jnp.einsum("nhqk,nkhd->nqhd", jax.nn.softmax(likeness, axis=-1), value)
+        return x + self.out(seen.reshape(x.shape), at)
+
+
+class Clock(eqx.Module):
+    """Tell the time: sines and cosines of it, through two layers."""
+
+    first: Dense
+    second: Dense
+
+    def __call__(self, told: Float[Array, " n"], at: Pass) -> Float[Array, "n t"]:
+        """Return what is told at times from 0 to 1."""
+        periods = LONGEST ** (jnp.arange(SINUSOID // 2) / (SINUSOID // 2))
+        angles = FINEST * told[:, None] / periods[None, :].astype(told.dtype)
+        waves = jnp.concatenate([jnp.sin(angles), jnp.cos(angles)], axis=1)
+        return self.second(jax.nn.gelu(self.first(waves, at)), at)
+
+
+class Two(eqx.Module):
+    """Map rows through two layers with a GELU between them."""
+
+    first: Dense
+    second: Dense
+
+    def __call__(self, rows: Float[Array, "n i"], at: Pass) -> Float[Array, "n o"]:
+        """Return the mapped rows."""
+        return self.second(jax.nn.gelu(self.first(rows, at)), at)
+
+
+class Block(eqx.Module):
+    r"""Add to a batch what two convolutions make of it, of the time and of the condition.
+
+    .. math:: s(x) + C_2\, \phi\!\left(C_1 \phi(x) + m_t(\text{time}) + m_c(\text{condition})\right)
+
+    :math:`\phi` normalises groups of channels and applies a GELU, dropout comes before the second
+    convolution, which is 0 at first; the skip s is the identity, or a 1 x 1 convolution where the
+    number of channels changes. What is made of the condition, :math:`m_c`, is given: it is the same
+    at all times (`embed`).
+    """
+
+    norm_1: GroupNorm
+    conv_1: Conv
+    time: Two
+    condition: Two
+    norm_2: GroupNorm
+    dropout: Dropout
+    conv_2: Conv
+    skip: Conv | None
+
+    def embed(self, conditions: Float[Array, "n d"]) -> Float[Array, "n o"]:
+        """Return what is made of conditions."""
+        return self.condition(conditions, Pass())
+
+    def __call__(
+        self, x: Float[Array, "n h w i"], told: Float[Array, "n t"], made: Float[Array, "n o"],
+        at: Pass,
+    ) -> Float[Array, "n h w o"]:  # fmt: skip
+        """Return the sum."""
+        hidden = self.conv_1(jax.nn.gelu(self.norm_1(x, at)), at)
+        hidden = hidden + (self.time(told, at) + made)[:, None, None, :]
+        hidden = self.dropout(jax.nn.gelu(self.norm_2(hidden, at)), at)
+        return self.conv_2(hidden, at) + (x if self.skip is None else self.skip(x, at))
+
+
+class Builder:
+    """Draw layers of a noise predictor one after another.
+
+    Parameters
+    ----------
+    seed : int
+    groups : int
+        Of channels that are normalised together.
+    dropout : float
+        Share of entries that each block drops in training.
+    condition : int
+        Length of what says what is asked for.
+    clock : int
+        Units that tell the time.
+    """
+
+    def __init__(self, seed: int, groups: int, dropout: Real, condition: int, clock: int) -> None:
+        self.drawn = Drawn(np.random.default_rng([seed, 108]), "framework")
+        self.groups, self.dropout = groups, float(dropout)
+        self.condition, self.told = condition, clock
+
+    def norm(self, channels: int) -> GroupNorm:
+        """Return a layer that only normalises yet."""
+        ones, zeros = (jnp.full(channels, value, jnp.float32) for value in (1.0, 0.0))
+        return GroupNorm(ones, zeros, self.groups)
+
+    def two(self, inputs: int, hidden: int, outputs: int) -> Two:
+        """Draw two dense layers."""
+        return Two(self.drawn.dense(inputs, hidden), self.drawn.dense(hidden, outputs))
+
+    def of_time(self, units: int) -> Two:
+        """Draw what a block makes of the time."""
+        return self.two(self.told, units, units)
+
+    def of_condition(self, units: int) -> Two:
+        """Draw what a block makes of a condition."""
+        return self.two(self.condition, units, units)
+
+    def clock(self) -> Clock:
+        """Draw what tells the time."""
+        return Clock(self.drawn.dense(SINUSOID, self.told), self.drawn.dense(self.told, self.told))
+
+    def block(self, before: int, channels: int) -> Block:
+        """Draw a block."""
+        return Block(
+            norm_1=self.norm(before),
+            conv_1=self.drawn.conv(3, before, channels),
+            time=self.of_time(channels),
+            condition=self.of_condition(channels),
+            norm_2=self.norm(channels),
+            dropout=Dropout(self.dropout),
+            conv_2=self.silent(channels, channels),
+            skip=None if before == channels else self.drawn.conv(1, before, channels),
+        )
+
+    def silent(self, before: int, channels: int) -> Conv:
+        """Return a 3 x 3 convolution that gives 0 yet."""
+        kernel = jnp.zeros((3, 3, before, channels), jnp.float32)
+        return Conv(kernel, jnp.zeros(channels, jnp.float32))
+
+    def upsample(self, before: int, channels: int) -> Upsample:
+        """Draw a transposed convolution."""
+        dense = self.drawn.dense(before, 4 * channels, bias=False)
+        return Upsample(dense, jnp.zeros(channels, jnp.float32))
+
+    def attention(self, channels: int, heads: int) -> Attention:
+        """Draw the heads."""
+        return Attention(
+            self.drawn.dense(channels, 3 * channels, bias=False),
+            self.drawn.dense(channels, channels, bias=False),
+            heads,
+        )

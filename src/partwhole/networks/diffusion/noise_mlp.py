@@ -1,0 +1,84 @@
+"""A plain network that predicts noise in vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from partwhole._checks import whole
+from partwhole.networks.diffusion.layers import Builder, Clock, Two
+from partwhole.networks.images.layers import Dense, Pass
+
+
+class NoiseMLP(eqx.Module):
+    r"""Predict the noise in vectors from them, the time, and what was asked for.
+
+    .. math:: h_l = \phi\!\left(W_l h_{l-1} + b_l + m_{t,l}(\text{time})
+        + m_{c,l}(\text{condition})\right), \quad \hat\varepsilon = z + W_L h_{L-1} + b_L
+
+    with :math:`h_0 = z`, a GELU for :math:`\phi`, and :math:`W_L = 0` at first.
+
+    Parameters
+    ----------
+    clock : Clock
+    maps : tuple of Dense
+    times, conditions : tuples of Two
+        One for each map but the last.
+    """
+
+    clock: Clock
+    maps: tuple[Dense, ...]
+    times: tuple[Two, ...]
+    conditions: tuple[Two, ...]
+
+    def embed(self, conditions: Float[Array, "n d"]) -> tuple[Float[Array, "n _"], ...]:
+        """Return what each layer makes of conditions."""
+        return tuple(each(conditions, Pass()) for each in self.conditions)
+
+    def __call__(
+        self, z: Float[Array, "n d"], told: Float[Array, " n"],
+        made: Sequence[Float[Array, "n _"]], at: Pass,
+    ) -> Float[Array, "n d"]:  # fmt: skip
+        """Return the noise; see `UNet`."""
+        time = self.clock(told, at)
+        x = z
+        for layer, clock, part in zip(self.maps[:-1], self.times, made, strict=True):
+            x = jax.nn.gelu(layer(x, at) + clock(time, at) + part)
+        return z + self.maps[-1](x, at)
+
+
+def noise_mlp(
+    size: int, condition: int, *, layers: int = 4, width: int = 64, seed: int
+) -> NoiseMLP:
+    """Draw a plain network.
+
+    Parameters
+    ----------
+    size : int
+        Length of a vector.
+    condition : int
+        Length of the vector that says what is asked for.
+    layers : int, keyword-only, default 4
+        Maps from one layer to the next.
+    width : int, keyword-only, default 64
+    seed : int, keyword-only
+    """
+    for name, value, least in (
+        ("size", size, 1), ("condition", condition, 1), ("layers", layers, 2), ("width", width, 1),
+        ("seed", seed, 0),
+    ):  # fmt: skip
+        whole(name, value, least, "pass a whole number")
+    build = Builder(seed, 1, 0.0, condition, width)
+    inner = range(layers - 1)
+    sizes = (size, *(width for _ in inner))
+    last = Dense(jnp.zeros((size, width), jnp.float32), jnp.zeros(size, jnp.float32))
+    return NoiseMLP(
+        clock=build.clock(),
+        maps=(*(build.drawn.dense(sizes[i], width) for i in inner), last),
+        times=tuple(build.of_time(width) for _ in inner),
+        conditions=tuple(build.of_condition(width) for _ in inner),
+    )

@@ -1,0 +1,168 @@
+r"""Samples of a diffusion model: from noise, step by step, to what was asked for.
+
+With :math:`c = 1 - e^{\gamma_s - \gamma_t}`, a step from time t to an earlier one s is
+
+.. math:: z_s = \frac{\alpha_s}{\alpha_t}(z_t - c\, \sigma_t \hat\varepsilon)
+    + \sigma_s \sqrt{c}\, \varepsilon'
+
+in ancestral sampling (Kingma et al., NeurIPS 2021), with new noise in every step, and
+:math:`z_s = \alpha_s \hat x + \sigma_s \hat\varepsilon` with
+:math:`\hat x = (z_t - \sigma_t \hat\varepsilon) / \alpha_t` without any (DDIM; Song, Meng & Ermon,
+ICLR 2021).
+"""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int, PRNGKeyArray
+
+from partwhole._checks import is_finite, require, whole
+from partwhole._progress import bar
+from partwhole._types import Real
+from partwhole.networks.diffusion.model import ConditionEmbedding, Conditions, DiffusionModel
+from partwhole.networks.diffusion.schedule import noise, signal
+
+Method = Literal["ancestral", "ddim"]
+AT_ONCE = 256 * 16 * 16 * 3  # entries of the samples in one call
+
+
+def sample(
+    model: DiffusionModel,
+    conditions: Conditions | ConditionEmbedding,
+    *,
+    steps: int = 50,
+    method: Method = "ancestral",
+    guidance: Real = 1.0,
+    denoise: bool = False,
+    seed: int,
+    progress: bool = True,
+) -> Float[np.ndarray, "n *shape"]:
+    r"""Ask a diffusion model for a sample of each condition.
+
+    Parameters
+    ----------
+    model : DiffusionModel
+    conditions : float array, shape (n, condition), int array, shape (n, words), or embedding
+        What is asked for; `model.embed` makes embeddings, which can be moved about.
+    steps : int, keyword-only, default 50
+        From noise to sample, of equal length in time.
+    method : {"ancestral", "ddim"}, keyword-only, default "ancestral"
+    guidance : float, keyword-only, default 1
+        Classifier-free guidance w: noise is predicted as
+        :math:`\hat\varepsilon_\emptyset + w (\hat\varepsilon_c - \hat\varepsilon_\emptyset)`, with
+        what the model predicts without condition and with it. Of use where conditions were dropped
+        in training; 0 asks for nothing.
+    denoise : bool, keyword-only, default False
+        Whether to return the estimate of x at the end. By default, as published, what is returned
+        is z at time 0, on which some noise (a standard deviation of .082 at first) is left.
+    seed : int, keyword-only
+        Fixes all noise. Sample i gets the same noise whatever the conditions and however many
+        samples there are.
+    progress : bool, keyword-only, default True
+        Whether to show a bar once this takes over two seconds.
+
+    Returns
+    -------
+    float32 array, shape (n, \*shape)
+
+    Raises
+    ------
+    InputError
+        For conditions that don't fit the model, and options out of range.
+
+    Examples
+    --------
+    >>> from partwhole.networks.diffusion import diffusion_model
+    >>> model = diffusion_model("vector", condition=2, seed=0)
+    >>> sample(model, np.zeros((5, 2), np.float32), steps=10, seed=0).shape
+    (5, 2)
+    """
+    whole("steps", steps, 1, "pass 50, say")
+    whole("seed", seed, 0, "pass a whole number")
+    require(
+        method in get_args(Method),
+        "a sampler is ancestral or ddim",
+        repr(method),
+        "choose one of them",
+    )
+    require(is_finite(guidance), "guidance is a number", repr(guidance), "pass 1 for none")
+    made = conditions if isinstance(conditions, ConditionEmbedding) else model.embed(conditions)
+    require(len(made) > 0, "samples are of at least one condition", "none", "pass one row, say")
+    without = None if guidance == 1.0 else model.embed(model.nothing).parts
+    n = len(made)
+    size = min(n, max(1, AT_ONCE // int(np.prod(model.shape))))
+    key, found = jax.random.key(seed), []
+    with bar("Sampling", -(-n // size) * steps, shown=progress) as advance:
+        for first in range(0, n, size):
+            which = np.minimum(np.arange(first, first + size), n - 1)
+            parts = tuple(part[which] for part in made.parts)
+            each = jnp.asarray(np.arange(first, first + size, dtype=np.int32))
+            z = _drawn(key, each, jnp.int32(0), model.shape)
+            for step in range(steps, 0, -1):
+                z = _step(
+                    model, z, parts, without, key, each, jnp.int32(step), jnp.int32(steps),
+                    jnp.float32(guidance), method,
+                )  # fmt: skip
+                advance(1)
+            if denoise:
+                z = _denoised(model, z, parts, without, jnp.float32(guidance))
+            found.append(np.asarray(z))
+    return np.concatenate(found)[:n]
+
+
+@eqx.filter_jit
+def _step(
+    model: DiffusionModel, z: Float[Array, "n *shape"], parts: tuple[Array, ...],
+    without: tuple[Array, ...] | None, key: PRNGKeyArray, each: Int[Array, " n"],
+    step: Int[Array, ""], steps: Int[Array, ""], guidance: Float[Array, ""], method: Method,
+) -> Float[Array, "n *shape"]:  # fmt: skip
+    """Go from time step / steps to (step - 1) / steps."""
+    late, early = (model.schedule((step - less) / steps) for less in (0, 1))
+    predicted = _predicted(model, z, late, parts, without, guidance)
+    if method == "ddim":
+        estimate = (z - noise(late) * predicted) / signal(late)
+        return signal(early) * estimate + noise(early) * predicted
+    gone = -jnp.expm1(early - late)
+    mean = signal(early) / signal(late) * (z - gone * noise(late) * predicted)
+    return mean + noise(early) * jnp.sqrt(gone) * _drawn(key, each, step, model.shape)
+
+
+@eqx.filter_jit
+def _denoised(
+    model: DiffusionModel, z: Float[Array, "n *shape"], parts: tuple[Array, ...],
+    without: tuple[Array, ...] | None, guidance: Float[Array, ""],
+) -> Float[Array, "n *shape"]:  # fmt: skip
+    """Return the estimate of x at time 0."""
+    gamma = model.schedule(jnp.float32(0.0))
+    predicted = _predicted(model, z, gamma, parts, without, guidance)
+    return (z - noise(gamma) * predicted) / signal(gamma)
+
+
+def _predicted(
+    model: DiffusionModel, z: Float[Array, "n *shape"], gamma: Float[Array, ""],
+    parts: tuple[Array, ...], without: tuple[Array, ...] | None, guidance: Float[Array, ""],
+) -> Float[Array, "n *shape"]:  # fmt: skip
+    """Predict the noise, guided where there is something to compare with."""
+    if without is None:
+        return model.noise(z, jnp.full(len(z), gamma), parts)
+    both = tuple(
+        jnp.concatenate([jnp.broadcast_to(none, part.shape), part])
+        for none, part in zip(without, parts, strict=True)
+    )
+    found = model.noise(jnp.concatenate([z, z]), jnp.full(2 * len(z), gamma), both)
+    free, asked = jnp.split(found, 2)
+    return free + guidance * (asked - free)
+
+
+@eqx.filter_jit
+def _drawn(
+    key: PRNGKeyArray, each: Int[Array, " n"], step: Int[Array, ""], shape: tuple[int, ...]
+) -> Float[Array, "n *shape"]:
+    """Draw noise of a step, for each sample by its number."""
+    here = jax.random.fold_in(key, step)
+    return jax.vmap(lambda i: jax.random.normal(jax.random.fold_in(here, i), shape))(each)

@@ -1,0 +1,110 @@
+r"""How much noise there is at a time of diffusion, from 0 (none to speak of) to 1 (all of it).
+
+With the log of noise over signal :math:`\gamma(t) = \gamma_0 + |w| t`,
+
+.. math:: z_t = \alpha x + \sigma \varepsilon, \quad
+    \alpha^2 = \frac{1}{1 + e^\gamma}, \quad \sigma^2 = \frac{1}{1 + e^{-\gamma}} = 1 - \alpha^2
+
+(Kingma, Salimans, Poole & Ho, NeurIPS 2021). The endpoints are learned with the network or fixed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from partwhole._checks import is_finite, require
+from partwhole._types import Real
+
+ENDS = (-5.0, 10.0)
+
+
+def signal(gamma: Float[Array, "*n"]) -> Float[Array, "*n"]:
+    r"""Return :math:`\alpha = (1 + e^\gamma)^{-1/2}`, the scale of what is left of a sample."""
+    return jnp.sqrt(jax.nn.sigmoid(-gamma))
+
+
+def noise(gamma: Float[Array, "*n"]) -> Float[Array, "*n"]:
+    r"""Return :math:`\sigma = (1 + e^{-\gamma})^{-1/2}`, the standard deviation of the noise."""
+    return jnp.sqrt(jax.nn.sigmoid(gamma))
+
+
+class LinearSchedule(eqx.Module):
+    r"""Let the log of noise over signal grow linearly, :math:`\gamma(t) = \gamma_0 + |w| t`.
+
+    Parameters
+    ----------
+    ends : pair of float
+        :math:`\gamma(0)` and :math:`\gamma(1)` before training. A network is told the time in
+        their units, also when the endpoints have moved since.
+    learned : _Endpoints or None
+        The endpoints as they are now; None for those of `ends`, for good.
+
+    Examples
+    --------
+    >>> schedule = linear_schedule()
+    >>> gamma = schedule(jnp.array([0.0, 0.25, 0.5, 1.0]))
+    >>> [round(float(each), 4) for each in signal(gamma)]
+    [0.9966, 0.8816, 0.2754, 0.0067]
+    """
+
+    ends: tuple[float, float] = eqx.field(static=True)
+    learned: _Endpoints | None
+
+    def __call__(self, t: Float[Array, "*n"]) -> Float[Array, "*n"]:
+        """Return the log of noise over signal at times from 0 to 1."""
+        return self.first + self.slope * t
+
+    @property
+    def first(self) -> Float[Array, ""]:
+        r"""Return :math:`\gamma(0)`."""
+        return jnp.float32(self.ends[0]) if self.learned is None else self.learned.first
+
+    @property
+    def slope(self) -> Float[Array, ""]:
+        r"""Return :math:`\gamma'`, which is the same at all times."""
+        if self.learned is None:
+            return jnp.float32(self.ends[1] - self.ends[0])
+        return jnp.abs(self.learned.slope)
+
+    def told(self, gamma: Float[Array, "*n"]) -> Float[Array, "*n"]:
+        """Return the time that a network is told, 0 and 1 at the endpoints before training."""
+        return (gamma - self.ends[0]) / (self.ends[1] - self.ends[0])
+
+
+class _Endpoints(NamedTuple):
+    """Hold the endpoints that are learned: of the first, and the way from it to the last."""
+
+    first: Float[Array, ""]
+    slope: Float[Array, ""]
+
+
+def linear_schedule(ends: Sequence[Real] = ENDS, *, learned: bool = False) -> LinearSchedule:
+    """Return a linear schedule.
+
+    Parameters
+    ----------
+    ends : pair of float, default (-5, 10)
+        The log of noise over signal at times 0 and 1.
+    learned : bool, keyword-only, default False
+        Whether training moves the endpoints, as published.
+
+    Raises
+    ------
+    InputError
+        For ends that are not two growing numbers.
+    """
+    require(
+        len(ends) == 2 and all(is_finite(end) for end in ends) and ends[0] < ends[1],
+        "a schedule goes from less noise to more, ends[0] < ends[1]",
+        repr(tuple(ends)),
+        "pass (-5, 10), say",
+    )
+    first, last = float(ends[0]), float(ends[1])
+    moving = _Endpoints(jnp.float32(first), jnp.float32(last - first)) if learned else None
+    return LinearSchedule((first, last), moving)

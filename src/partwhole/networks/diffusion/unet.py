@@ -1,0 +1,210 @@
+"""The U-Net that predicts noise in images."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from partwhole._checks import require, whole
+from partwhole._types import Real
+from partwhole.networks.diffusion.layers import (
+    Attention,
+    Block,
+    Builder,
+    Clock,
+    GroupNorm,
+    Upsample,
+)
+from partwhole.networks.images.layers import Conv, Pass
+from partwhole.networks.images.network import require_shape
+
+
+class UNet(eqx.Module):
+    """Predict the noise in images from them, the time, and what was asked for.
+
+    Levels of blocks go down, each but the last ending in a convolution that halves height and
+    width; a block, attention and a block lie at the bottom; and the same levels go up again, each
+    but the lowest beginning with what its way down ended with. The last convolution is 0 at first,
+    and its images are added to those that came in.
+
+    Parameters
+    ----------
+    stem : Conv
+    clock : Clock
+    down, up : tuple of tuples of Block
+        Of the levels, the finest first in both.
+    halve : tuple of Conv
+    double : tuple of Upsample
+        Those that lead to each level but the lowest, the finest first.
+    bottom : (Block, Attention, Block)
+    norm, head
+        What ends it.
+
+    Notes
+    -----
+    Ho, Jain & Abbeel (NeurIPS 2020). As Yang et al. (ICLR 2025) have it: time and condition enter
+    every block.
+    """
+
+    stem: Conv
+    clock: Clock
+    down: tuple[tuple[Block, ...], ...]
+    halve: tuple[Conv, ...]
+    bottom: tuple[Block, Attention, Block]
+    double: tuple[Upsample, ...]
+    up: tuple[tuple[Block, ...], ...]
+    norm: GroupNorm
+    head: Conv
+
+    @property
+    def blocks(self) -> tuple[Block, ...]:
+        """Return all blocks in the order in which they are passed."""
+        return (
+            *(block for level in self.down for block in level),
+            *(self.bottom[0], self.bottom[2]),
+            *(block for level in reversed(self.up) for block in level),
+        )
+
+    def embed(self, conditions: Float[Array, "n d"]) -> tuple[Float[Array, "n _"], ...]:
+        """Return what each block makes of conditions."""
+        return tuple(block.embed(conditions) for block in self.blocks)
+
+    def __call__(
+        self, z: Float[Array, "n h w c"], told: Float[Array, " n"],
+        made: Sequence[Float[Array, "n _"]], at: Pass,
+    ) -> Float[Array, "n h w c"]:  # fmt: skip
+        """Return the noise.
+
+        Parameters
+        ----------
+        z : float array, shape (n, h, w, c)
+        told : float array, shape (n,)
+            Times as the schedule tells them, 0 to 1.
+        made : sequence of float arrays, shapes (n, units of the block)
+            What `embed` made of the conditions.
+        at : Pass
+        """
+        time = self.clock(told, at)
+        each = iter(made)
+        x, kept = self.stem(z, at), []
+        for place, level in enumerate(self.down):
+            for block in level:
+                x = block(x, time, next(each), at)
+            if place < len(self.halve):
+                kept.append(x)
+                x = self.halve[place](x, at)
+        first, attention, second = self.bottom
+        x = attention(first(x, time, next(each), at), at)
+        x = second(x, time, next(each), at)
+        for place in reversed(range(len(self.up))):
+            if place < len(self.double):
+                x = jnp.concatenate([self.double[place](x, at), kept.pop()], axis=-1)
+            for block in self.up[place]:
+                x = block(x, time, next(each), at)
+        return z + self.head(jax.nn.gelu(self.norm(x, at)), at)
+
+
+def unet(
+    shape: Sequence[int],
+    condition: int,
+    *,
+    channels: Sequence[int] = (64, 128, 256),
+    blocks: int = 2,
+    groups: int = 8,
+    heads: int = 4,
+    dropout: Real = 0.1,
+    clock: int = 256,
+    seed: int,
+) -> UNet:
+    """Draw a U-Net; the defaults are the published one.
+
+    Parameters
+    ----------
+    shape : sequence of int
+        Height, width and channels of an image.
+    condition : int
+        Length of the vector that says what is asked for.
+    channels : sequence of int, keyword-only, default (64, 128, 256)
+        Of each level; all but the first halve height and width.
+    blocks : int, keyword-only, default 2
+        Of two convolutions each, in each level, on the way down and up.
+    groups : int, keyword-only, default 8
+        In which channels are normalised.
+    heads : int, keyword-only, default 4
+        Of the attention at the bottom.
+    dropout : float, keyword-only, default 0.1
+    clock : int, keyword-only, default 256
+        Units that tell the time.
+    seed : int, keyword-only
+
+    Raises
+    ------
+    InputError
+        For images that can't be halved so often, and channels that groups or heads don't divide.
+    """
+    height, width, depth = require_shape(shape)
+    whole("condition", condition, 1, "pass the number of entries of a condition")
+    whole("blocks", blocks, 1, "pass 2, say")
+    whole("seed", seed, 0, "pass a whole number")
+    require(
+        len(channels) > 0 and all(each % groups == 0 for each in channels),
+        f"each level has channels, in {groups} groups of one size",
+        repr(tuple(channels)),
+        "pass multiples of groups",
+    )
+    require(
+        channels[-1] % heads == 0,
+        f"the lowest level's channels are shared by {heads} heads",
+        f"{channels[-1]}",
+        "pass a multiple of heads",
+    )
+    factor = 2 ** (len(channels) - 1)
+    require(
+        height % factor == 0 and width % factor == 0,
+        f"{len(channels)} levels are for images of a height and width divisible by {factor}",
+        f"{height} x {width}",
+        "pass fewer channels, or pad the images",
+    )
+    build = Builder(seed, groups, dropout, condition, clock)
+    stem, before = build.drawn.conv(3, depth, channels[0]), channels[0]
+    down, halve, double, up = [], [], [], []
+    for place, units in enumerate(channels):
+        level = [
+            build.block(before, units),
+            *(build.block(units, units) for _ in range(blocks - 1)),
+        ]
+        down.append(tuple(level))
+        if place + 1 < len(channels):
+            halve.append(build.drawn.conv(3, units, units, stride=2, padding=((1, 1), (1, 1))))
+        before = units
+    bottom = (
+        build.block(before, before),
+        build.attention(before, heads),
+        build.block(before, before),
+    )
+    for place in reversed(range(len(channels))):
+        units, joined = channels[place], before
+        if place + 1 < len(channels):
+            double.append(build.upsample(before, units))
+            joined = 2 * units
+        level = [
+            build.block(joined, units),
+            *(build.block(units, units) for _ in range(blocks - 1)),
+        ]
+        up.append(tuple(level))
+        before = units
+    return UNet(
+        stem=stem,
+        clock=build.clock(),
+        down=tuple(down),
+        halve=tuple(halve),
+        bottom=bottom,
+        double=tuple(reversed(double)),
+        up=tuple(reversed(up)),
+        norm=build.norm(before),
+        head=build.silent(before, depth),
+    )

@@ -1,0 +1,254 @@
+"""Conditions that say less than a picture shows, and conditions that overstate."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal, get_args
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from partwhole._checks import is_finite, require, whole
+from partwhole._types import Real
+from partwhole.tasks.shapes.attributes import BOUNDS, ENCODED, N_ENCODED
+from partwhole.tasks.shapes.conditions import NO_WORD, Combination, Layout, Prompted, require_layout
+
+Amounts = Literal["further", "from the middle", "multiples"]
+MASK = 5  # a random stream of its own
+
+
+class Altered(Prompted):
+    """Hide concepts in conditions, and overstate them; `ConceptSpace` is the one that does."""
+
+    def mask_conditions(
+        self,
+        conditions: Float[np.ndarray, "n width"] | Int[np.ndarray, "n C"],
+        concept: str | Sequence[str],
+        *,
+        rows: Bool[np.ndarray, " n"] | Int[np.ndarray, " m"] | Sequence[int] | None = None,
+        share: Real = 1.0,
+        value: Real = 0.0,
+        seed: int | None = None,
+    ) -> Float[np.ndarray, "n width"] | Int[np.ndarray, "n C"]:
+        """Hide a concept in some conditions, so that they say less than the picture shows.
+
+        Parameters
+        ----------
+        conditions : float array, shape (n, width), or int array, shape (n, C)
+            Of either layout, or tokens. It is not changed.
+        concept : str or sequence of str
+            Names of what to hide.
+        rows : bool array, int array or sequence of int, keyword-only, default None
+            Where it may be hidden: in the samples of one class, say. None for all.
+        share : float, keyword-only, default 1
+            How much of those rows loses it, rounded to whole rows. With the same seed the rows
+            of a smaller share are among those of a larger one.
+        value : float, keyword-only, default 0
+            What takes its place; the published code has 0 for what is not told and -1 for a
+            condition that is dropped. Tokens have 0, no word, and no other.
+        seed : int, keyword-only, default None
+            Chooses the rows, needed for a share between 0 and 1.
+
+        Returns
+        -------
+        array as conditions
+
+        Raises
+        ------
+        InputError
+            For conditions of another width, an unknown concept, a share outside 0..1, or a share
+            without a seed.
+
+        Notes
+        -----
+        Park et al. (NeurIPS 2024), underspecified prompts: colour is hidden for a share of the
+        red samples, and with all of them a blue one can't be asked for.
+
+        Examples
+        --------
+        >>> from partwhole.tasks.shapes import circles
+        >>> space = circles(0.8)
+        >>> space.mask_conditions(space.class_conditions(), "colour", rows=space.select("red"))[1:3]
+        array([[0.  , 0.  , 0.  , 0.25],
+               [0.1 , 0.1 , 0.9 , 0.65]])
+        >>> space.mask_conditions(space.tokens(range(4)), "colour", rows=[0]).tolist()[:2]
+        [[0, 3], [1, 4]]
+        """
+        given = np.asarray(conditions)
+        hidden = [concept] if isinstance(concept, str) else list(concept)
+        columns = self._columns_of(given, [self.position(name) for name in hidden])
+        told = np.issubdtype(given.dtype, np.integer)
+        require(
+            is_finite(value) and (not told or value == NO_WORD),
+            "what takes a concept's place is a finite number, for tokens 0",
+            repr(value),
+            "pass 0, or -1 for a dropped condition in numbers",
+        )
+        require(
+            is_finite(share) and 0.0 <= share <= 1.0,
+            "share is a part of the rows, in 0..1",
+            repr(share),
+            "pass 0.5 for half of them",
+        )
+        open_rows = np.arange(len(given))[slice(None) if rows is None else np.asarray(rows)]
+        if 0.0 < share < 1.0:
+            require(
+                seed is not None,
+                "rows are chosen by a seed",
+                f"share {share} without one",
+                "pass seed",
+            )
+            whole("seed", seed, 0, "pass a whole number")
+            open_rows = np.random.default_rng([seed or 0, MASK]).permutation(open_rows)
+        open_rows = open_rows[: int(np.floor(share * len(open_rows) + 0.5))]
+        masked = given.copy()
+        masked[open_rows[:, None], columns] = value
+        return masked
+
+    def _columns_of(self, conditions: np.ndarray, concepts: list[int]) -> list[int]:
+        """Return the columns of concepts in conditions of a layout that their width tells."""
+        width = conditions.shape[1] if conditions.ndim == 2 else 0
+        told = self.told_columns
+        if np.issubdtype(conditions.dtype, np.integer):
+            require(
+                width == len(self.concepts),
+                f"tokens have {len(self.concepts)} columns, one for each concept",
+                f"shape {conditions.shape}",
+                "pass what tokens returns",
+            )
+            return concepts
+        require(
+            width in (len(told), N_ENCODED),
+            f"conditions have {len(told)} columns, or {N_ENCODED} in the published layout",
+            f"shape {conditions.shape}",
+            "pass what conditions returns",
+        )
+        columns = [
+            column for c in concepts for column in range(N_ENCODED)[ENCODED[self.concepts[c].field]]
+        ]
+        if width == N_ENCODED:
+            return columns
+        return [int(np.flatnonzero(told == column)[0]) for column in columns]
+
+    def over_prompts(
+        self,
+        combination: Combination,
+        amounts: Sequence[Real] | np.ndarray,
+        *,
+        concept: str = "colour",
+        amounts_are: Amounts = "further",
+        layout: Layout = "vector",
+    ) -> Float[np.ndarray, "m width"]:
+        r"""Return a class's condition with one concept overstated, by several amounts.
+
+        With the concept's mean :math:`\mu` in this class, the middle m, grey of .5 for colours and
+        the mean of all values for other fields, and :math:`u = (\mu - m) / \max|\mu - m|`:
+
+        ===================  ==================================================
+        amounts_are          the concept's place for an amount a
+        ===================  ==================================================
+        "further"            :math:`\mu + a u`, moved on
+        "from the middle"    :math:`m + a u`, wherever the mean is
+        "multiples"          :math:`\mu + a (\mu - \bar\mu)`, from the mean of the other values
+        ===================  ==================================================
+
+        and is cut off at the ends of what the field may be, 0 and 1 for colours.
+
+        Parameters
+        ----------
+        combination : int, str or sequence of str
+            A class, as in `index`.
+        amounts : sequence of float
+            In units of the field; "multiples" have none.
+        concept : str, keyword-only, default "colour"
+            Which to overstate.
+        amounts_are : {"further", "from the middle", "multiples"}, keyword-only, default "further"
+        layout : {"vector", "published"}, keyword-only, default "vector"
+            As in `conditions`.
+
+        Returns
+        -------
+        float array, shape (m, width)
+
+        Raises
+        ------
+        InputError
+            For a concept that is a kind, a value in the middle, from which nothing points, or
+            amounts that are not finite.
+
+        Notes
+        -----
+        Park et al. (NeurIPS 2024), overprompting; their list of prompts is
+        `published_over_prompts`.
+
+        Examples
+        --------
+        >>> from partwhole.tasks.shapes import circles
+        >>> circles(0.2).over_prompts("small blue", [0.0, 0.25, 0.5]).round(2).tolist()
+        [[0.4, 0.4, 0.6, 0.25], [0.15, 0.15, 0.85, 0.25], [0.0, 0.0, 1.0, 0.25]]
+        """
+        require_layout(layout)
+        require(
+            amounts_are in get_args(Amounts),
+            f"amounts_are is one of {', '.join(map(repr, get_args(Amounts)))}",
+            repr(amounts_are),
+            "choose one of them",
+        )
+        moves = np.asarray(amounts, dtype=float)
+        require(
+            moves.ndim == 1 and bool(np.isfinite(moves).all()),
+            "amounts are a list of finite numbers",
+            f"{amounts!r}",
+            "pass [0.05, 0.15, 0.25], say",
+        )
+        c = self.position(concept)
+        name = self.fields[c]
+        require(
+            name != "kind",
+            "a kind can't be overstated",
+            repr(concept),
+            "choose a concept in numbers",
+        )
+        chosen = self.index(combination)
+        means = np.array([law.mean for law in self.concepts[c].laws])
+        value = int(self.classes[chosen, c])
+        middle = np.full(3, 0.5) if means.shape[1] == 3 else means.mean(axis=0)
+        others = np.delete(means, value, axis=0).mean(axis=0)
+        away = means[value] - (others if amounts_are == "multiples" else middle)
+        size = np.abs(away).max()
+        require(
+            size > 1e-9,
+            f"a value of {concept} that is overstated differs from the middle",
+            f"{self.concepts[c].words[value]!r}, which is there",
+            "choose another class or concept",
+        )
+        start = middle if amounts_are == "from the middle" else means[value]
+        step = away if amounts_are == "multiples" else away / size
+        base = self.class_conditions([chosen], layout="published")
+        prompts = np.repeat(base, len(moves), axis=0)
+        prompts[:, ENCODED[name]] = np.clip(start + moves[:, None] * step, *BOUNDS[name])
+        return prompts if layout == "published" else prompts[:, self.told_columns]
+
+
+def published_over_prompts() -> Float[np.ndarray, "5 4"]:
+    """Return the published prompts for a blue small circle, made for a colour separation of .2.
+
+    Returns
+    -------
+    float array, shape (5, 4)
+        Colour, 0 to .35 beyond the mean of that separation, and the size .3, which is nearer to
+        the middle than the mean, .25.
+
+    Notes
+    -----
+    Park et al. (NeurIPS 2024), capability as the best of five prompts.
+
+    Examples
+    --------
+    >>> from partwhole.tasks.shapes import circles, published_over_prompts
+    >>> further = circles(0.2).over_prompts("small blue", [0.0, 0.05, 0.15, 0.25, 0.35])
+    >>> bool(abs(further - published_over_prompts())[:, :3].max() < 1e-12)
+    True
+    """
+    low = np.array([0.4, 0.35, 0.25, 0.15, 0.05])
+    return np.stack([low, low, 1.0 - low, np.full(5, 0.3)], axis=1)

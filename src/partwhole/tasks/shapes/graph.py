@@ -1,0 +1,162 @@
+"""The concept graph: classes that differ in one concept are neighbours."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from jaxtyping import Bool, Int
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+
+from partwhole._checks import require
+
+if TYPE_CHECKING:
+    from partwhole.tasks.shapes.space import ConceptSpace
+
+
+def hamming_distance(
+    classes: Int[np.ndarray, "n C"], others: Int[np.ndarray, "m C"]
+) -> Int[np.ndarray, "n m"]:
+    """Return in how many concepts each class differs from each of the others.
+
+    Parameters
+    ----------
+    classes, others : int arrays, shapes (n, C) and (m, C)
+        The index of each concept's value.
+
+    Raises
+    ------
+    InputError
+        For classes of different numbers of concepts.
+
+    Examples
+    --------
+    >>> from partwhole.tasks.shapes import circles, hamming_distance
+    >>> classes = circles().classes
+    >>> hamming_distance(classes[:1], classes).tolist()
+    [[0, 1, 1, 2]]
+    """
+    require(
+        classes.ndim == others.ndim == 2 and classes.shape[1] == others.shape[1],
+        "classes that are compared have the same concepts",
+        f"shapes {classes.shape} and {others.shape}",
+        "pass a row for each class, a column for each concept",
+    )
+    return (classes[:, None, :] != others[None, :, :]).sum(axis=-1)
+
+
+@dataclass(frozen=True, eq=False)
+class ConceptGraph:
+    """Hold which classes differ in one concept, and how far all of them are apart.
+
+    Made by `concept_graph`.
+
+    Parameters
+    ----------
+    edges : int array, shape (E, 2)
+        Pairs of classes that differ in one concept, the lower number first.
+    concepts : int array, shape (E,)
+        Which concept that is.
+    distances : int array, shape (k, k)
+        In how many concepts classes differ: also the length of the shortest path between them.
+    """
+
+    edges: Int[np.ndarray, "E 2"]
+    concepts: Int[np.ndarray, " E"]
+    distances: Int[np.ndarray, "k k"]
+
+    def distances_from(self, is_train: Bool[np.ndarray, " k"]) -> Int[np.ndarray, " k"]:
+        """Return how far each class is from the nearest that is seen, 0 for those that are.
+
+        Parameters
+        ----------
+        is_train : bool array, shape (k,)
+
+        Raises
+        ------
+        InputError
+            If none is seen.
+
+        Notes
+        -----
+        Okawa et al. (NeurIPS 2023): classes further away are learned later.
+
+        Examples
+        --------
+        >>> from partwhole.tasks.shapes import circles, concept_graph, distance_one
+        >>> space = circles(background_separation=0.6)
+        >>> concept_graph(space).distances_from(distance_one(space, 0)).tolist()
+        [0, 0, 0, 1, 0, 1, 1, 2]
+        """
+        self._require_seen(is_train)
+        return self.distances[:, is_train].min(axis=1)
+
+    def pieces(self, is_train: Bool[np.ndarray, " k"]) -> Int[np.ndarray, " k"]:
+        """Return which seen classes are joined by paths of seen ones.
+
+        Along such a path one concept changes at a time, and every step is seen.
+
+        Parameters
+        ----------
+        is_train : bool array, shape (k,)
+
+        Returns
+        -------
+        int array, shape (k,)
+            Classes of one piece share a number from 0; -1 for those that are not seen.
+
+        Raises
+        ------
+        InputError
+            If none is seen.
+
+        Examples
+        --------
+        >>> from partwhole.tasks.shapes import adversarial_split, circles, concept_graph
+        >>> space = circles(background_separation=0.6)
+        >>> concept_graph(space).pieces(adversarial_split(space, 0)).tolist()
+        [-1, 0, 1, -1, 2, -1, -1, 3]
+        """
+        self._require_seen(is_train)
+        k = len(self.distances)
+        kept = self.edges[is_train[self.edges].all(axis=1)]
+        joined = coo_array((np.ones(len(kept)), (kept[:, 0], kept[:, 1])), shape=(k, k))
+        _, labels = connected_components(joined, directed=False)
+        found = np.full(k, -1)
+        found[is_train] = np.unique(labels[is_train], return_inverse=True)[1]
+        return found
+
+    def _require_seen(self, is_train: np.ndarray) -> None:
+        k = len(self.distances)
+        require(
+            is_train.shape == (k,) and is_train.dtype == np.bool_ and bool(is_train.any()),
+            f"is_train marks at least one of {k} classes",
+            f"{int(is_train.sum())} of {is_train.size}",
+            "pass what leave_out returns, say",
+        )
+
+
+def concept_graph(space: ConceptSpace) -> ConceptGraph:
+    """Return the concept graph of a space.
+
+    Parameters
+    ----------
+    space : ConceptSpace
+
+    Returns
+    -------
+    ConceptGraph
+
+    Examples
+    --------
+    >>> from partwhole.tasks.shapes import circles, concept_graph
+    >>> concept_graph(circles()).edges.tolist()
+    [[0, 1], [0, 2], [1, 3], [2, 3]]
+    """
+    classes = space.classes
+    distances = hamming_distance(classes, classes)
+    edges = np.argwhere(np.triu(distances == 1))
+    differing = classes[edges[:, 0]] != classes[edges[:, 1]]
+    return ConceptGraph(edges, differing.argmax(axis=1), distances)

@@ -1,0 +1,135 @@
+"""Pictures with labels: what was drawn for each, its class, and what a model is told of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from partwhole._checks import is_finite, require, whole
+from partwhole._types import Real
+from partwhole.tasks.shapes.attributes import ShapeAttributes
+from partwhole.tasks.shapes.conditions import Combination, Layout
+from partwhole.tasks.shapes.pictures import image_grid
+
+if TYPE_CHECKING:
+    from partwhole.tasks.shapes.space import ConceptSpace
+
+HELD = 4  # a random stream of its own
+
+
+@dataclass(frozen=True, eq=False)
+class LabelledShapes:
+    """Hold pictures of a concept space, and what each shows.
+
+    Parameters
+    ----------
+    images : float32 array, shape (n, side, side, 3)
+        Red, green and blue in 0..1.
+    classes : int array, shape (n,)
+        Numbers of classes in the space.
+    attributes : ShapeAttributes
+        What was drawn for each.
+    space : ConceptSpace
+    """
+
+    images: Float[np.ndarray, "n side side 3"]
+    classes: Int[np.ndarray, " n"]
+    attributes: ShapeAttributes
+    space: ConceptSpace
+
+    def __len__(self) -> int:
+        """Return the number of pictures n."""
+        return len(self.classes)
+
+    @property
+    def components(self) -> Int[np.ndarray, "n C"]:
+        """Return each picture's value of each concept."""
+        return self.space.classes[self.classes]
+
+    def conditions(self, *, layout: Layout = "vector") -> Float[np.ndarray, "n width"]:
+        """Return what a model is told of each, as `ConceptSpace.conditions`: jitter included."""
+        return self.space.conditions(self.attributes, layout=layout)
+
+    def tokens(self) -> Int[np.ndarray, "n C"]:
+        """Return what a model is told of each in words, as `ConceptSpace.tokens`."""
+        return self.space.tokens(self.classes)
+
+    def has(self, words: Combination) -> Bool[np.ndarray, " n"]:
+        """Return which pictures words are true of, as `ConceptSpace.select`.
+
+        Examples
+        --------
+        >>> from partwhole.tasks.shapes import circles
+        >>> circles().sample(1, seed=0).has("blue").tolist()
+        [False, False, True, True]
+        """
+        return self.space.select(words)[self.classes]
+
+    def take(self, which: slice | Int[np.ndarray, " m"] | Bool[np.ndarray, " n"]) -> LabelledShapes:
+        """Return some of them, in this order."""
+        return replace(
+            self,
+            images=self.images[which],
+            classes=self.classes[which],
+            attributes=self.attributes.take(which),
+        )
+
+    def split(self, share: Real = 0.15, *, seed: int) -> tuple[LabelledShapes, LabelledShapes]:
+        """Hold out a share of each class for validation.
+
+        Parameters
+        ----------
+        share : float, default 0.15
+            Of each class, rounded down; the published one by default.
+        seed : int, keyword-only
+
+        Returns
+        -------
+        training, validation : LabelledShapes
+            In the order they had.
+
+        Raises
+        ------
+        InputError
+            For a share that is not between 0 and 1.
+
+        Examples
+        --------
+        >>> from partwhole.tasks.shapes import circles
+        >>> [len(part) for part in circles().sample(100, seed=0, side=8).split(seed=0)]
+        [340, 60]
+        """
+        require(
+            is_finite(share) and 0.0 < share < 1.0,
+            "share is a part of each class, between 0 and 1",
+            repr(share),
+            "pass 0.15, say",
+        )
+        whole("seed", seed, 0, "pass a whole number")
+        rng = np.random.default_rng([seed, HELD])
+        held = np.zeros(len(self), dtype=bool)
+        for c in np.unique(self.classes):
+            own = rng.permutation(np.flatnonzero(self.classes == c))
+            held[own[: int(share * len(own) + 1e-9)]] = True
+        return self.take(~held), self.take(held)
+
+    def picture(self, per_class: int = 8, *, gap: int = 1) -> Float[np.ndarray, "height width 3"]:
+        """Return one picture of some of them: a row for each class that is here.
+
+        Parameters
+        ----------
+        per_class : int, default 8
+            The first of each class; places of classes that have fewer stay white.
+        gap : int, keyword-only, default 1
+            Pixels between them.
+        """
+        whole("per_class", per_class, 1, "ask for some")
+        rows = []
+        for c in np.unique(self.classes):
+            shown = self.images[np.flatnonzero(self.classes == c)[:per_class]]
+            short = per_class - len(shown)
+            rows.append(np.pad(shown, ((0, short), (0, 0), (0, 0), (0, 0)), constant_values=1.0))
+        return image_grid(np.concatenate(rows), per_class, gap=gap)

@@ -1,0 +1,118 @@
+"""The published concept spaces, and the strengths at which they were trained."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from partwhole._checks import is_finite, require
+from partwhole._types import Real
+from partwhole.tasks.shapes.attributes import KINDS
+from partwhole.tasks.shapes.concept import Concept, Law
+from partwhole.tasks.shapes.space import ConceptSpace
+
+# Twenty even steps from .1 to .8, rounded to three decimals.
+CONCEPT_SIGNALS = tuple(round(0.1 + 0.7 * i / 19, 3) for i in range(20))
+# Those whose paths are drawn by Yang et al. (ICLR 2025), figure 6.
+CONCEPT_SIGNALS_SHOWN = CONCEPT_SIGNALS[1:17:3]
+
+
+def circles(
+    colour_separation: Real = 0.4,
+    size_separation: Real = 0.4,
+    *,
+    background_separation: Real | None = None,
+    shapes: Sequence[str] = ("circle",),
+) -> ConceptSpace:
+    """Make the published concept space: red or blue, big or small, and more if asked.
+
+    With separations d for colour and s for size, red is .5 + d/2 in its channel and .5 - d/2 in
+    the others, blue likewise; radii are .45 + s/2 and .45 - s/2 of half a side. Within a class
+    each channel is uniform within d/8 of its mean and the radius within 3s/8, though at least .1.
+    Centres are uniform in -0.5..0.5 and background channels in 0.8..1.
+
+    Parameters
+    ----------
+    colour_separation : float, default 0.4
+        In 0..0.8, above 0: the strength of the colour concept; `CONCEPT_SIGNALS` are those of the
+        published sweep.
+    size_separation : float, default 0.4
+        In 0..0.4, above 0.
+    background_separation : float, keyword-only, default None
+        Makes a third concept, background light or dark, all channels .5 + b/2 or .5 - b/2 with a
+        jitter of b/8; in 0..0.8, above 0. None for no such concept.
+    shapes : sequence of str, keyword-only, default ("circle",)
+        "circle", "triangle" or both, which makes a concept of them, the first one.
+
+    Returns
+    -------
+    ConceptSpace
+        Concepts in the order shape, colour, size, background, those there are: class
+        2 * colour + size for two.
+
+    Raises
+    ------
+    InputError
+        For a separation out of range, or other shapes.
+
+    Notes
+    -----
+    Park et al. (NeurIPS 2024), 2 x 2 (a colour separation of .4 is one of many there) and
+    2 x 2 x 2; Okawa et al. (NeurIPS 2023) have shape, colour and size, with other images.
+
+    Examples
+    --------
+    >>> space = circles(0.8, background_separation=0.8, shapes=("circle", "triangle"))
+    >>> space.names, space.n_classes, space.label(13)
+    (('shape', 'colour', 'size', 'background'), 16, 'triangle blue big dark')
+    """
+    for name, given, most in (
+        ("colour_separation", colour_separation, 0.8),
+        ("size_separation", size_separation, 0.4),
+        ("background_separation", background_separation, 0.8),
+    ):
+        require(
+            (given is None and name == "background_separation")
+            or (is_finite(given) and 0.0 < given <= most),
+            f"{name} lies in 0..{most:g}, above 0",
+            repr(given),
+            "values further apart would leave the picture's range",
+        )
+    require(
+        tuple(shapes) in ((KINDS[0],), (KINDS[1],), KINDS),
+        "shapes are 'circle', 'triangle' or both, in this order",
+        repr(shapes),
+        'pass ("circle", "triangle")',
+    )
+    concepts = []
+    if len(shapes) == 2:
+        kinds = {word: KINDS.index(word) for word in shapes}
+        concepts.append(Concept.around("shape", kinds, field="kind"))
+    low, high = 0.5 - colour_separation / 2, 0.5 + colour_separation / 2
+    concepts += [
+        Concept.around(
+            "colour",
+            {"red": (high, low, low), "blue": (low, low, high)},
+            jitter=colour_separation / 8,
+        ),
+        Concept.around(
+            "size",
+            {"big": 0.45 + size_separation / 2, "small": 0.45 - size_separation / 2},
+            jitter=3 * size_separation / 8,
+            least=0.1,
+        ),
+    ]
+    if background_separation is not None:
+        low, high = 0.5 - background_separation / 2, 0.5 + background_separation / 2
+        concepts.append(
+            Concept.around(
+                "background",
+                {"light": (high,) * 3, "dark": (low,) * 3},
+                jitter=background_separation / 8,
+            )
+        )
+    one = len(shapes) == 1
+    return ConceptSpace(
+        tuple(concepts),
+        {"kind": Law.about(KINDS.index(shapes[0]))} if one else {},
+        shapes[0] if one else "",
+    )

@@ -1,0 +1,214 @@
+"""Drawing pictures of classes, as many of each as are wanted."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from jaxtyping import Bool, Int
+
+from partwhole._checks import is_whole, require, switch, whole
+from partwhole._types import Real
+from partwhole.tasks.shapes.attributes import ShapeAttributes, from_columns
+from partwhole.tasks.shapes.conditions import Combination
+from partwhole.tasks.shapes.labelled import LabelledShapes
+from partwhole.tasks.shapes.renderer import render, spread
+
+# Random streams: what is drawn for one purpose doesn't move what is drawn for another.
+DRAW, NOISE = 2, 3
+
+
+class Sampled(ABC):
+    """Draw pictures of classes; `ConceptSpace` is the one that does."""
+
+    @property
+    @abstractmethod
+    def n_classes(self) -> int: ...
+
+    @property
+    @abstractmethod
+    def laws(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]: ...
+
+    @abstractmethod
+    def select(self, combination: Combination) -> Bool[np.ndarray, " k"]: ...
+
+    def counts(
+        self,
+        per_class: int,
+        rare: Mapping[str, int] | None = None,
+        *,
+        is_train: Bool[np.ndarray, " k"] | None = None,
+    ) -> Int[np.ndarray, " k"]:
+        """Return how many pictures of each class there are when some values are rare.
+
+        Parameters
+        ----------
+        per_class : int
+            Of each class without a rare value.
+        rare : mapping of str to int, default None
+            Words and how many pictures of each there are altogether, shared evenly by the classes
+            that have it, the first ones taking what is left over. Where two words meet, the
+            smaller share holds.
+        is_train : bool array, shape (k,), keyword-only, default None
+            Which classes there are pictures of; None for all.
+
+        Returns
+        -------
+        int array, shape (k,)
+
+        Raises
+        ------
+        InputError
+            For an unknown word, or more of a rare value than there would be anyway.
+
+        Notes
+        -----
+        Okawa et al. (NeurIPS 2023), frequency sweep: one value is subsampled to k pictures.
+
+        Examples
+        --------
+        >>> from partwhole.tasks.shapes import circles, distance_one
+        >>> space = circles()
+        >>> space.counts(2048, {"blue": 100}, is_train=distance_one(space, "red big")).tolist()
+        [2048, 2048, 100, 0]
+        """
+        whole("per_class", per_class, 1, "ask for some")
+        seen = self._flags(is_train)
+        found = np.where(seen, per_class, 0)
+        for word, most in (rare or {}).items():
+            whole(f"the number of pictures that are {word}", most, 0, "pass 100, say")
+            holds = np.flatnonzero(self.select(word) & seen)
+            require(
+                most <= per_class * len(holds),
+                "a rare value has fewer pictures than the others",
+                f"{most} that are {word}, of {per_class} in each of {len(holds)} classes",
+                "pass fewer, or leave the word out",
+            )
+            each, rest = divmod(int(most), max(1, len(holds)))
+            share = each + (np.arange(len(holds)) < rest)
+            found[holds] = np.minimum(found[holds], share)
+        return found
+
+    def draw(
+        self,
+        counts: int | np.integer | Int[np.ndarray, " k"] | Sequence[int],
+        *,
+        seed: int,
+        is_train: Bool[np.ndarray, " k"] | None = None,
+        jitter: bool = True,
+    ) -> tuple[ShapeAttributes, Int[np.ndarray, " n"]]:
+        """Draw what pictures are made from, class after class, without drawing the pictures.
+
+        Parameters
+        ----------
+        counts : int, or int array, shape (k,)
+            How many of each class.
+        seed : int, keyword-only
+            Each class has a random stream of its own, from which more pictures begin with the
+            fewer.
+        is_train : bool array, shape (k,), keyword-only, default None
+            Which classes to draw; None for all.
+        jitter : bool, keyword-only, default True
+            Whether attributes vary within a class, by the laws of the space; if not, all of
+            them are the means, as in `mean_attributes`.
+
+        Returns
+        -------
+        attributes : ShapeAttributes
+        classes : int array, shape (n,)
+
+        Raises
+        ------
+        InputError
+            For counts that are not one whole number for each class, or nothing to draw.
+        """
+        whole("seed", seed, 0, "pass a whole number")
+        switch("jitter", jitter)
+        numbers = self._numbers(counts, self._flags(is_train))
+        mean, low, high = self.laws
+        rows = []
+        for c in np.flatnonzero(numbers):
+            rng = np.random.default_rng([seed, DRAW, int(c)])
+            chance = rng.random((int(numbers[c]), mean.shape[1]))
+            varied = low[c] + (high[c] - low[c]) * chance
+            rows.append(varied if jitter else np.broadcast_to(mean[c], chance.shape))
+        return from_columns(np.concatenate(rows)), np.repeat(np.arange(self.n_classes), numbers)
+
+    def sample(
+        self,
+        counts: int | np.integer | Int[np.ndarray, " k"] | Sequence[int],
+        *,
+        seed: int,
+        side: int = 32,
+        is_train: Bool[np.ndarray, " k"] | None = None,
+        jitter: bool = True,
+        blur: Real | None = None,
+        noise: Real = 1e-3,
+    ) -> LabelledShapes:
+        """Draw pictures of classes, class after class.
+
+        Parameters
+        ----------
+        counts, seed, is_train, jitter
+            As in `draw`; the noise of a class has a random stream of its own too.
+        side : int, keyword-only, default 32
+            Pixels to a side.
+        blur, noise : float, keyword-only
+            As in `render_shapes`.
+
+        Returns
+        -------
+        LabelledShapes
+            Class after class, so shuffle before taking batches.
+
+        Notes
+        -----
+        Park et al. (NeurIPS 2024): 2048 of each of three classes, of which 15 % validate
+        (`LabelledShapes.split`), and 32 of the held-out one.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from partwhole.tasks.shapes import circles, leave_out
+        >>> space = circles(colour_separation=0.4)
+        >>> seen = space.sample(64, seed=0, side=16, is_train=leave_out(space, "blue small"))
+        >>> seen.images.shape, seen.conditions().shape, np.bincount(seen.classes).tolist()
+        ((192, 16, 16, 3), (192, 4), [64, 64, 64])
+        """
+        spread(side, blur)
+        attributes, classes = self.draw(counts, seed=seed, is_train=is_train, jitter=jitter)
+        images = np.empty((len(classes), side, side, 3), dtype=np.float32)
+        for c in np.unique(classes):
+            first, last = np.searchsorted(classes, [c, c + 1])
+            own = slice(int(first), int(last))
+            stream = (seed, NOISE, int(c))
+            render(attributes.take(own), side, blur, noise, stream, images[own])
+        return LabelledShapes(images, classes, attributes, self)  # pyright: ignore[reportArgumentType]
+
+    def _flags(self, is_train: np.ndarray | None) -> Bool[np.ndarray, " k"]:
+        if is_train is None:
+            return np.ones(self.n_classes, dtype=bool)
+        found = np.asarray(is_train)
+        require(
+            found.dtype == np.bool_ and found.shape == (self.n_classes,),
+            f"is_train says of each of the {self.n_classes} classes whether it is seen",
+            f"shape {found.shape} of {found.dtype}",
+            "pass what leave_out returns, say",
+        )
+        return found
+
+    def _numbers(self, counts: object, seen: np.ndarray) -> Int[np.ndarray, " k"]:
+        """Return how many of each class, from one number or one for each."""
+        given = np.full(self.n_classes, counts) if is_whole(counts) else np.asarray(counts)
+        require(
+            given.shape == (self.n_classes,)
+            and np.issubdtype(given.dtype, np.integer)
+            and bool((given >= 0).all()),
+            f"counts are a whole number, or one for each of the {self.n_classes} classes",
+            f"{given.tolist() if given.size < 9 else f'shape {given.shape}'}",
+            "pass 64, or what counts returns",
+        )
+        found = np.where(seen, given, 0)
+        require(bool(found.any()), "there is at least one picture to draw", "none", "ask for some")
+        return found

@@ -1,0 +1,356 @@
+"""Concept spaces: what pictures of shapes may be, in words, and every combination of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from partwhole._checks import is_whole, require
+from partwhole.tasks._build import full_grid
+from partwhole.tasks._task import Task
+from partwhole.tasks.shapes.altered import Altered
+from partwhole.tasks.shapes.attributes import (
+    COLUMNS,
+    FIELDS,
+    N_COLUMNS,
+    Field,
+    ShapeAttributes,
+    from_columns,
+)
+from partwhole.tasks.shapes.concept import Concept, Law, require_law, told
+from partwhole.tasks.shapes.conditions import Combination
+from partwhole.tasks.shapes.sampling import Sampled
+
+# How fields vary that no concept decides.
+FREE: dict[Field, Law] = {
+    "kind": Law.about(0),
+    "x": Law.about(0.0, 0.5),
+    "y": Law.about(0.0, 0.5),
+    "colour": Law.about((0.5, 0.5, 0.5)),
+    "size": Law.about(0.45),
+    "background": Law.about((0.9, 0.9, 0.9), 0.1),
+}
+
+
+@dataclass(frozen=True)
+class ConceptSpace(Altered, Sampled):
+    """State which concepts pictures of shapes have, and how they vary within a class.
+
+    A class is a combination of values, one of each concept. Classes are numbered in
+    lexicographic order, the first concept slowest: with colours red and blue and sizes big and
+    small, class 2 * colour + size.
+
+    Parameters
+    ----------
+    concepts : tuple of Concept
+        With different names, fields and words.
+    free : mapping of field to Law, default {}
+        How fields vary that no concept decides, where it is not the published way: circles,
+        centres uniform in -0.5..0.5, background channels in 0.8..1; beside these a grey of 0.5 and
+        size 0.45.
+    noun : str, default "shape"
+        What all of them are, a word that prompts may hold without meaning.
+
+    Raises
+    ------
+    InputError
+        For no concept, names, fields or words that come twice, a free field that is a concept's,
+        or a law that does not fit its field.
+
+    Examples
+    --------
+    >>> from partwhole.tasks.shapes import Concept, ConceptSpace
+    >>> space = ConceptSpace((
+    ...     Concept.around("size", {"small": 0.2, "medium": 0.4, "big": 0.6}, jitter=0.05),
+    ...     Concept.around("place", {"left": -0.4, "right": 0.4}, field="y"),
+    ... ))
+    >>> print(space.describe())
+    shapes: 2 concepts, 6 classes
+    size: small 0.2 in 0.15..0.25, medium 0.4 in 0.35..0.45, big 0.6 in 0.55..0.65
+    place: left -0.4, right 0.4
+    else: circle, x 0 in -0.5..0.5, colour (0.5, 0.5, 0.5), background (0.9, 0.9, 0.9)
+    in (0.8, 0.8, 0.8)..(1, 1, 1)
+    """
+
+    concepts: tuple[Concept, ...]
+    free: Mapping[Field, Law] = field(default_factory=dict, hash=False)
+    noun: str = "shape"
+
+    def __post_init__(self) -> None:
+        require(
+            len(self.concepts) > 0,
+            "a space has at least one concept",
+            "none",
+            "make one by Concept.around",
+        )
+        for what, all_of_them in (
+            ("name", self.names),
+            ("field", tuple(concept.field for concept in self.concepts)),
+            ("word", (*sum(self.words, ()), *([self.noun] if self.noun else []))),
+        ):
+            twice = [each for each in all_of_them if all_of_them.count(each) > 1]
+            require(
+                not twice,
+                f"every {what} of a space belongs to one concept",
+                f"{twice[0]!r} more than once" if twice else "",
+                "rename one of them, or leave it out",
+            )
+        for name, law in self.free.items():
+            require(
+                name in FIELDS and name not in self.fields,
+                "a free field is one that no concept decides",
+                repr(name),
+                f"choose from {', '.join(each for each in FIELDS if each not in self.fields)}",
+            )
+            require_law(law, name, f"the free field {name!r}")
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Return the concepts' names."""
+        return tuple(concept.name for concept in self.concepts)
+
+    @property
+    def words(self) -> tuple[tuple[str, ...], ...]:
+        """Return the words of each concept's values, in the order of their indices."""
+        return tuple(concept.words for concept in self.concepts)
+
+    @property
+    def fields(self) -> tuple[Field, ...]:
+        """Return what each concept is in a picture."""
+        return tuple(concept.field for concept in self.concepts)
+
+    @property
+    def n_values(self) -> tuple[int, ...]:
+        """Return how many values each concept has."""
+        return tuple(concept.n_values for concept in self.concepts)
+
+    @property
+    def n_classes(self) -> int:
+        """Return the number of classes k, the product of the numbers of values."""
+        return int(np.prod(self.n_values))
+
+    @property
+    def classes(self) -> Int[np.ndarray, "k C"]:
+        """Return every combination in lexicographic order: the index of each concept's value."""
+        return self._grid
+
+    @cached_property
+    def _grid(self) -> Int[np.ndarray, "k C"]:
+        found = full_grid(self.n_values)
+        found.flags.writeable = False
+        return found
+
+    def concept(self, name: str) -> Concept:
+        """Return the concept of a name.
+
+        Raises
+        ------
+        InputError
+            If there is none.
+        """
+        return self.concepts[self.position(name)]
+
+    def position(self, name: str) -> int:
+        """Return which of the concepts has a name."""
+        require(
+            name in self.names,
+            f"the concepts are {', '.join(self.names)}",
+            repr(name),
+            "name one of them",
+        )
+        return self.names.index(name)
+
+    def label(self, index: int | np.integer) -> str:
+        """Return the words of a class, as in "blue small circle"."""
+        row = self.classes[self.index(index)]
+        words = [concept.words[value] for concept, value in zip(self.concepts, row, strict=True)]
+        return " ".join([*words, *([self.noun] if self.noun else [])])
+
+    def index(self, combination: Combination) -> int:
+        """Return the number of a class.
+
+        Parameters
+        ----------
+        combination : int, str or sequence of str
+            The number itself, or a word of each concept in any order: "small blue circle".
+
+        Raises
+        ------
+        InputError
+            For an unknown word or number, or when a concept is not named.
+
+        Examples
+        --------
+        >>> from partwhole.tasks.shapes import circles
+        >>> circles().index("small blue circle"), circles().index(("blue", "small"))
+        (3, 3)
+        """
+        chosen = np.flatnonzero(self.select(combination))
+        require(
+            len(chosen) == 1,
+            f"a class is told by a value of each concept, {', '.join(self.names)}",
+            f"{combination!r}, which {len(chosen)} classes are",
+            "name one value of each",
+        )
+        return int(chosen[0])
+
+    def select(self, combination: Combination) -> Bool[np.ndarray, " k"]:
+        """Return which classes a combination of words is true of.
+
+        Parameters
+        ----------
+        combination : int, str or sequence of str
+            The number of a class, or words of different concepts in any order; concepts that are
+            not named may be anything, so that "blue" is true of all blue classes.
+
+        Raises
+        ------
+        InputError
+            For an unknown number or word, or two words of one concept.
+
+        Examples
+        --------
+        >>> from partwhole.tasks.shapes import circles
+        >>> circles().select("blue").tolist()
+        [False, False, True, True]
+        """
+        if is_whole(combination):
+            require(
+                0 <= combination < self.n_classes,
+                f"classes are numbered 0..{self.n_classes - 1}",
+                combination,
+                "or tell the class by its words",
+            )
+            return np.arange(self.n_classes) == combination
+        slots = self.slots(combination)  # pyright: ignore[reportArgumentType]
+        found = np.ones(self.n_classes, dtype=bool)
+        for c, value in enumerate(slots):
+            if value is not None:
+                found &= self.classes[:, c] == value
+        return found
+
+    def mean_attributes(self, classes: Sequence[int] | np.ndarray | None = None) -> ShapeAttributes:
+        """Return the means of classes: the published test conditions, centred.
+
+        Parameters
+        ----------
+        classes : sequence of int, default None
+            Numbers of classes; None for all of them in order.
+
+        Returns
+        -------
+        ShapeAttributes
+            One for each, with the means of all fields: background .9 and centre 0 where no
+            concept decides them.
+        """
+        return from_columns(self.laws[0][self.known(classes)])
+
+    def known(self, classes: Sequence[int] | np.ndarray | None) -> Int[np.ndarray, " n"]:
+        """Return numbers of classes as an array, once they are seen to be such."""
+        if classes is None:
+            return np.arange(self.n_classes)
+        found = np.asarray(classes)
+        good = found.ndim == 1 and (np.issubdtype(found.dtype, np.integer) or found.size == 0)
+        require(
+            good and bool(((found >= 0) & (found < self.n_classes)).all()),
+            f"classes are whole numbers in 0..{self.n_classes - 1}",
+            f"{found.tolist()}",
+            "pass a list of them",
+        )
+        return found.astype(int)
+
+    @property
+    def laws(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return means, lower and upper ends of each class, a column for each number drawn."""
+        mean, low, high = self._table
+        return mean, low, high
+
+    @cached_property
+    def _table(self) -> Float[np.ndarray, "3 k 10"]:
+        table = np.empty((3, self.n_classes, N_COLUMNS))
+        for name in FIELDS:
+            law = self.free.get(name, FREE[name])
+            table[:, :, COLUMNS[name]] = np.array([law.mean, law.low, law.high])[:, None]
+        for c, concept in enumerate(self.concepts):
+            ends = np.array([[law.mean, law.low, law.high] for law in concept.laws])
+            table[:, :, COLUMNS[concept.field]] = ends[self.classes[:, c]].swapaxes(0, 1)
+        table.flags.writeable = False
+        return table
+
+    def task(self, is_train: Bool[np.ndarray, " k"]) -> Task:
+        """Return the classes as a task: a row for each, a component for each concept.
+
+        Targets are the mean attributes that the concepts decide, `class_conditions()`: each rests
+        on one concept alone, so that a learner which adds up what it knows of the concepts gives
+        all of them.
+
+        Parameters
+        ----------
+        is_train : bool array, shape (k,)
+            Which classes are seen, as `leave_out` and others say.
+
+        Returns
+        -------
+        Task
+
+        Raises
+        ------
+        InputError
+            As `Task`, when none is seen, say.
+
+        Examples
+        --------
+        >>> from partwhole.tasks.shapes import circles, leave_out
+        >>> space = circles()
+        >>> print(space.task(leave_out(space, "blue small")).describe())
+        circle: 2 components, 3 combinations seen, 1 held out
+        colour \\ size  (# seen, . held out)
+                big small
+          red     #     #
+         blue     #     .
+        """
+        return Task(
+            self.classes,
+            self.class_conditions(),
+            is_train,
+            self.names,
+            self.words,
+            self.noun or "shapes",
+        )
+
+    def describe(self) -> str:
+        """Say which values there are, by their means and the ends of their laws.
+
+        Examples
+        --------
+        >>> from partwhole.tasks.shapes import circles
+        >>> print(circles(0.2).describe())
+        circles: 2 concepts, 4 classes
+        colour: red (0.6, 0.4, 0.4) in (0.575, 0.375, 0.375)..(0.625, 0.425, 0.425), blue
+        (0.4, 0.4, 0.6) in (0.375, 0.375, 0.575)..(0.425, 0.425, 0.625)
+        size: big 0.65 in 0.5..0.8, small 0.25 in 0.1..0.4
+        else: circle, x 0 in -0.5..0.5, y 0 in -0.5..0.5, background (0.9, 0.9, 0.9)
+        in (0.8, 0.8, 0.8)..(1, 1, 1)
+        """
+        n = len(self.concepts)
+        lines = [
+            f"{concept.name}: "
+            + ", ".join(
+                f"{word} {told(law, concept.field)}".removesuffix(f" {word}")
+                for word, law in zip(concept.words, concept.laws, strict=True)
+            )
+            for concept in self.concepts
+        ]
+        others = [
+            f"{name} {told(self.free.get(name, FREE[name]), name)}".removeprefix("kind ")
+            for name in FIELDS
+            if name not in self.fields
+        ]
+        heading = (
+            f"{self.noun or 'shape'}s: {n} concept{'s' if n > 1 else ''}, {self.n_classes} classes"
+        )
+        return "\n".join([heading, *lines, *([f"else: {', '.join(others)}"] if others else [])])

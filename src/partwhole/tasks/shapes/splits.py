@@ -1,0 +1,204 @@
+"""Splits of classes into those that are seen and those that are held out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from jaxtyping import Bool
+
+from partwhole._checks import is_whole, require, whole
+from partwhole.tasks.shapes.conditions import Combination
+from partwhole.tasks.shapes.graph import hamming_distance
+
+if TYPE_CHECKING:
+    from partwhole.tasks.shapes.space import ConceptSpace
+
+
+def leave_out(
+    space: ConceptSpace, combinations: Combination | Sequence[Combination]
+) -> Bool[np.ndarray, " k"]:
+    """Hold out combinations, and see all others.
+
+    Parameters
+    ----------
+    space : ConceptSpace
+    combinations : int, str, or sequence of them or of sequences of str
+        Classes by number or by words; words of some of the concepts hold out every class they
+        are true of. Words alone in a list are one combination: ``["blue", "small"]`` is
+        ``"blue small"``, and ``[["blue"], ["small"]]`` two.
+
+    Returns
+    -------
+    bool array, shape (k,)
+        True for the classes that are seen.
+
+    Raises
+    ------
+    InputError
+        For unknown words or numbers, and when nothing or everything is held out.
+
+    Examples
+    --------
+    >>> from partwhole.tasks.shapes import circles, leave_out
+    >>> leave_out(circles(), "blue small").tolist()
+    [True, True, True, False]
+    >>> leave_out(circles(), [0, 3]).tolist()
+    [False, True, True, False]
+    """
+    if isinstance(combinations, str) or is_whole(combinations):
+        listed = [combinations]
+    else:
+        given = list(combinations)  # pyright: ignore[reportArgumentType]
+        single = len(given) > 0 and all(isinstance(each, str) and " " not in each for each in given)
+        listed = [given] if single else given
+    held = np.zeros(space.n_classes, dtype=bool)
+    for combination in listed:
+        held |= space.select(combination)  # pyright: ignore[reportArgumentType]
+    require(
+        0 < held.sum() < len(held),
+        "some classes are held out and some are seen",
+        f"{int(held.sum())} of {len(held)} held out",
+        "name combinations that leave some",
+    )
+    return ~held
+
+
+def distance_one(space: ConceptSpace, centre: Combination) -> Bool[np.ndarray, " k"]:
+    """See one class and those that differ from it in one concept, and hold out all others.
+
+    Parameters
+    ----------
+    space : ConceptSpace
+    centre : int, str or sequence of str
+        A class, by number or by a word of each concept.
+
+    Returns
+    -------
+    bool array, shape (k,)
+        True where at most one concept differs from the centre.
+
+    Raises
+    ------
+    InputError
+        For an unknown class.
+
+    Notes
+    -----
+    Okawa et al. (NeurIPS 2023), around 000 of three concepts; Park et al. (NeurIPS 2024).
+
+    Examples
+    --------
+    >>> from partwhole.tasks.shapes import circles, distance_one
+    >>> distance_one(circles(background_separation=0.6), "red big light").tolist()
+    [True, True, True, False, True, False, False, False]
+    """
+    chosen = space.index(centre)
+    return hamming_distance(space.classes, space.classes[chosen : chosen + 1])[:, 0] <= 1
+
+
+def adversarial_split(
+    space: ConceptSpace, target: Combination, *, n_train: int | None = None
+) -> Bool[np.ndarray, " k"]:
+    r"""See classes that all differ in two concepts or more, and hold out a target among others.
+
+    The seen classes are chosen among those whose value indices :math:`v_c` have
+    :math:`\sum_c v_c \equiv r` modulo the largest number of values, for a remainder r that is not
+    the target's. Then
+
+    - no two seen classes are neighbours in the concept graph: nothing that is seen shows what
+      changing one concept alone does, and no seen path leads from one seen class to another;
+    - the target is held out, though each of its values is seen;
+    - there are as many as `distance_one` sees, or fewer where there are not so many.
+
+    Among the remainders the smallest is taken that shows the target's values; among its classes
+    those first that show most values not yet shown, the target's before others, then in order.
+
+    Parameters
+    ----------
+    space : ConceptSpace
+        With at least two concepts.
+    target : int, str or sequence of str
+        The class that a learner will be asked for.
+    n_train : int, keyword-only, default None
+        How many classes are seen; None for the number that `distance_one` sees, or all there are
+        when that is less. With two concepts of two values it is 2 where `distance_one` sees 3.
+
+    Returns
+    -------
+    bool array, shape (k,)
+        True for the classes that are seen.
+
+    Raises
+    ------
+    InputError
+        For one concept alone, an unknown class, and more classes than there are, or too few to
+        show the target's values.
+
+    Notes
+    -----
+    Okawa et al. (NeurIPS 2023) train on classes that are not all at distance one, which fails.
+    This set is a definition of our own that has the property for every pair.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from partwhole.tasks.shapes import adversarial_split, circles
+    >>> space = circles(background_separation=0.6)
+    >>> [space.label(i) for i in np.flatnonzero(adversarial_split(space, "red big light"))]
+    ['red big dark circle', 'red small light circle', 'blue big light circle',
+    'blue small dark circle']
+    """
+    require(
+        len(space.concepts) >= 2,
+        "an adversarial split needs two concepts",
+        "1",
+        "add a concept",
+    )
+    classes, wanted = space.classes, space.classes[space.index(target)]
+    modulus = max(space.n_values)
+    remainders = classes.sum(axis=1) % modulus
+    # The target's values are all seen for some remainder: another concept makes up for each.
+    members = next(
+        found
+        for r in range(modulus)
+        if r != wanted.sum() % modulus
+        and (classes[found := np.flatnonzero(remainders == r)] == wanted).any(axis=0).all()
+    )
+    usual = 1 + sum(n - 1 for n in space.n_values)
+    n = min(usual, len(members)) if n_train is None else n_train
+    whole("n_train", n, 1, "leave it None for as many as distance_one sees")
+    require(
+        n <= len(members),
+        f"{len(members)} classes differ pairwise in two concepts here",
+        f"n_train={n}",
+        "ask for fewer",
+    )
+    chosen = _covering(classes[members], wanted, n)
+    require(
+        bool((classes[members[chosen]] == wanted).any(axis=0).all()),
+        "each value of the target is seen",
+        f"n_train={n}, too few to show them",
+        "ask for more",
+    )
+    is_train = np.zeros(space.n_classes, dtype=bool)
+    is_train[members[chosen]] = True
+    return is_train
+
+
+def _covering(classes: np.ndarray, wanted: np.ndarray, n: int) -> list[int]:
+    """Return n rows, each time the one that shows most values not yet shown, `wanted` first."""
+    shown: set[tuple[int, int]] = set()
+    left, chosen = list(range(len(classes))), []
+
+    def gain(row: int) -> tuple[int, int, int]:
+        new = [(c, int(v)) for c, v in enumerate(classes[row]) if (c, int(v)) not in shown]
+        return sum(v == int(wanted[c]) for c, v in new), len(new), -row
+
+    while len(chosen) < n:
+        best = max(left, key=gain)
+        left.remove(best)
+        chosen.append(best)
+        shown |= {(c, int(v)) for c, v in enumerate(classes[best])}
+    return chosen

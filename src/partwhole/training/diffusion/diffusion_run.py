@@ -1,0 +1,75 @@
+"""What training a diffusion model gives."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float, Int
+
+from partwhole.networks.diffusion import DiffusionModel
+from partwhole.training.diffusion.recipe import DiffusionRecipe
+
+
+class DiffusionOutcome(Enum):
+    """Say how training ended."""
+
+    RAN_ALL_STEPS = "ran all steps"
+    DIVERGED = "the loss is not a number any more; lower learning_rate, or clip slopes"
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class DiffusionRun:
+    """Hold a trained diffusion model, and what it was asked for on the way.
+
+    Parameters
+    ----------
+    model : DiffusionModel
+        As it is after the last step.
+    averaged : DiffusionModel
+        With averaged weights, which samples are asked of; `model` unless the recipe averages.
+    recipe : DiffusionRecipe
+    outcome : DiffusionOutcome
+    steps : int array, shape (T,)
+        At which samples were asked for.
+    coordinates : dict of str to float array, shape (T, n, C)
+        Of each prompt, what its samples were read as; NaN after a run that diverged.
+    samples : dict of str to float16 array, shape (T, n, *shape)
+        The samples themselves, if they were to be kept.
+    bits : float array, shape (L, 3)
+        Mean diffusion, latent and reconstruction term over each hundred steps, in bits per
+        dimension.
+    bits_steps : int array, shape (L,)
+        At which each hundred ends.
+    """
+
+    model: DiffusionModel
+    averaged: DiffusionModel
+    recipe: DiffusionRecipe
+    outcome: DiffusionOutcome
+    steps: Int[np.ndarray, " T"]
+    coordinates: dict[str, Float[np.ndarray, "_ _ _"]]
+    samples: dict[str, np.ndarray]
+    bits: Float[np.ndarray, "L 3"]
+    bits_steps: Int[np.ndarray, " L"]
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return what every sample was read as.
+
+        Returns
+        -------
+        DataFrame
+            Columns prompt, step, sample, concept (numbered from 0) and coordinate.
+        """
+        parts = []
+        for name, found in self.coordinates.items():
+            index = pd.MultiIndex.from_product(
+                [[name], self.steps, range(found.shape[1]), range(found.shape[2])],
+                names=["prompt", "step", "sample", "concept"],
+            )
+            parts.append(pd.DataFrame({"coordinate": found.reshape(-1)}, index=index))
+        if not parts:
+            return pd.DataFrame(columns=["prompt", "step", "sample", "concept", "coordinate"])
+        return pd.concat(parts).reset_index()

@@ -1,0 +1,74 @@
+"""What a diffusion model is asked for while it is trained, and how."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from partwhole._checks import is_finite, require
+from partwhole._types import Real
+from partwhole.networks.diffusion import ConditionEmbedding, DiffusionModel
+from partwhole.networks.diffusion.model import Conditions
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Prompt:
+    r"""State what a model is asked for: conditions, moved within the model, and with guidance.
+
+    .. math:: e(c) + a \left(\overline{e(c_+)} - \overline{e(c_-)}\right)
+
+    is what the blocks of the model get, e being its embedding and a bar the mean over conditions:
+    with :math:`c_\pm` that differ in one concept, a step along that concept's direction.
+
+    Parameters
+    ----------
+    conditions : float array, shape (n, condition), or int array, shape (n, words)
+        One for each sample.
+    toward, away : arrays as conditions, any number of rows, default None
+        The ends of a direction; both or neither.
+    amount : float, default 1
+        How far along it.
+    guidance : float, default 1
+        Of classifier-free guidance; 1 for none. See `networks.diffusion.sample`.
+
+    Raises
+    ------
+    InputError
+        For a direction with one end only, and numbers that are not finite.
+    """
+
+    conditions: Conditions
+    toward: Conditions | None = None
+    away: Conditions | None = None
+    amount: Real = 1.0
+    guidance: Real = 1.0
+
+    def __post_init__(self) -> None:
+        require(
+            (self.toward is None) == (self.away is None),
+            "a direction has two ends",
+            "one of toward and away",
+            "pass both, or neither",
+        )
+        for name in ("amount", "guidance"):
+            given = getattr(self, name)
+            require(is_finite(given), f"{name} is a number", repr(given), "pass 1, say")
+
+    def __len__(self) -> int:
+        return len(self.conditions)
+
+    def embed(self, model: DiffusionModel) -> ConditionEmbedding:
+        """Return what a model makes of it."""
+        here = model.embed(self.conditions)
+        if self.toward is None or self.away is None:
+            return here
+        way = model.embed(self.toward).mean() - model.embed(self.away).mean()
+        return here + self.amount * way
+
+    @property
+    def arrays(self) -> tuple[np.ndarray, ...]:
+        """Return what it is made of."""
+        given = (self.conditions, self.toward, self.away)
+        numbers = np.array([self.amount, self.guidance], float)
+        return (*(np.asarray(each) for each in given if each is not None), numbers)

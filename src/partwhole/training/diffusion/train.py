@@ -1,0 +1,366 @@
+"""Training of one diffusion model: a compiled step in a plain loop.
+
+As for image networks, the loop is Python's: a convolution within a loop of the compiler is some 25
+times slower on a CPU. Nothing in it waits for a step but what is read of samples.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
+from functools import partial
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, NamedTuple, cast
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from jaxtyping import Array, Float, Int, PRNGKeyArray
+
+from partwhole._checks import require, whole
+from partwhole._progress import bar
+from partwhole.networks.diffusion import ConditionEmbedding, DiffusionModel, sample
+from partwhole.networks.diffusion.model import Conditions
+from partwhole.networks.images.layers import Pass
+from partwhole.tasks.shapes import image_grid, save_picture
+from partwhole.training.checkpoints import fingerprint, load_checkpoint, save_checkpoint
+from partwhole.training.diffusion.bits import checked_samples, terms
+from partwhole.training.diffusion.diffusion_run import DiffusionOutcome, DiffusionRun
+from partwhole.training.diffusion.prompt import Prompt
+from partwhole.training.diffusion.recipe import DiffusionRecipe
+
+ORDER, SAMPLING = 110, 111  # keep the streams of order and samples apart
+TOLD_EVERY, SAVED_EVERY = 0.25, 60.0  # seconds
+COUNTED = 100  # steps over which the loss is averaged
+SHOWN = 8  # samples of each prompt in a picture
+
+Read = Callable[[Float[np.ndarray, "n *shape"]], Float[np.ndarray, "n C"]]
+
+
+class State(NamedTuple):
+    """Hold what a step changes: weights, their average, the optimizer, the step, and losses."""
+
+    kept: DiffusionModel
+    rest: DiffusionModel
+    average: DiffusionModel | None
+    optimizer: optax.OptState
+    step: Int[Array, ""]
+    total: Float[Array, " 3"]  # of the steps since the last count
+
+
+class Records(NamedTuple):
+    """Hold what has been read so far; places that are yet to come are NaN."""
+
+    coordinates: dict[str, np.ndarray]
+    samples: dict[str, np.ndarray]
+    bits: np.ndarray
+
+
+@partial(jax.jit, static_argnames="recipe", donate_argnames="state")
+def take_step(
+    state: State,
+    samples: Float[Array, "n *shape"],
+    conditions: Array,
+    nothing: Array,
+    order: Int[Array, " m"],
+    key: PRNGKeyArray,
+    *,
+    recipe: DiffusionRecipe,
+) -> State:
+    """Take one step on the batch whose turn it is."""
+    batch = min(recipe.batch, len(order))
+    turn = state.step % (len(order) // batch)
+    which = jax.lax.dynamic_slice(order, (turn * batch,), (batch,))
+    x, given = samples[which], conditions[which]
+    for_noise, for_network, for_dropping = jax.random.split(jax.random.fold_in(key, state.step), 3)
+    if recipe.drop_condition > 0:
+        dropped = jax.random.bernoulli(for_dropping, recipe.drop_condition, (batch, 1))
+        given = jnp.where(dropped, nothing, given)
+
+    def loss(kept: DiffusionModel) -> tuple[Array, Array]:
+        model = eqx.combine(kept, state.rest)
+        found = jnp.stack(
+            [jnp.mean(each) for each in terms(model, x, given, for_noise, Pass(for_network))]
+        )
+        return jnp.sum(found), found
+
+    (_, found), slopes = jax.value_and_grad(loss, has_aux=True)(state.kept)
+    with jax.numpy_dtype_promotion("standard"):  # which optimizers count on
+        moves, optimizer = recipe.transformation().update(
+            slopes, state.optimizer, cast(Any, state.kept)
+        )
+    kept = eqx.apply_updates(state.kept, moves)
+    average = state.average
+    if average is not None and recipe.average is not None:
+        share = float(recipe.average)
+        average = jax.tree.map(lambda old, new: share * old + (1.0 - share) * new, average, kept)
+    return State(kept, state.rest, average, optimizer, state.step + 1, state.total + found)
+
+
+def train_diffusion(
+    model: DiffusionModel,
+    samples: Float[np.ndarray, "n *shape"],
+    conditions: Conditions,
+    recipe: DiffusionRecipe,
+    *,
+    seed: int,
+    at: Sequence[int] = (),
+    prompts: Mapping[str, Prompt] | None = None,
+    read: Read | None = None,
+    keep_samples: bool = False,
+    pictures: Path | str | None = None,
+    checkpoint: Path | str | None = None,
+    progress: bool = True,
+) -> DiffusionRun:
+    """Train a diffusion model, and ask it for samples on the way.
+
+    Parameters
+    ----------
+    model : DiffusionModel
+        It is left as it is.
+    samples : float array, shape (n, height, width, channels) or (n, length)
+        Images from 0 to 1.
+    conditions : float array, shape (n, condition), or int array, shape (n, words)
+        What is said of each sample.
+    recipe : DiffusionRecipe
+    seed : int, keyword-only
+        Fixes the order of the samples and all noise; weights are the model's.
+    at : sequence of int, keyword-only, default ()
+        Steps after which samples are asked for, growing; 0 is before training.
+    prompts : mapping of str to Prompt, keyword-only, default None
+        What is asked for, each under its name.
+    read : callable, keyword-only, default None
+        From samples, shape (n, *shape), to coordinates, shape (n, C): a decoder or a classifier.
+    keep_samples : bool, keyword-only, default False
+        Whether to keep the samples too, as float16.
+    pictures : Path or str, keyword-only, default None
+        A folder; pictures of eight samples of each prompt are put there as training goes on.
+    checkpoint : Path or str, keyword-only, default None
+        A file that is written about once a minute. If it is there, training goes on from it: the
+        weights, samples and coordinates in the end are those of a run that was not interrupted, bit
+        by bit, on the same machine with as many threads. At the end it is removed.
+    progress : bool, keyword-only, default True
+        Whether to show a bar with the loss on the error stream once this takes over two seconds.
+
+    Returns
+    -------
+    DiffusionRun
+
+    Raises
+    ------
+    InputError
+        For samples, conditions or prompts that don't fit the model, steps that don't grow or lie
+        outside training, and a checkpoint that is damaged or of another run.
+
+    Examples
+    --------
+    >>> from partwhole.networks.diffusion import diffusion_model
+    >>> points = np.random.default_rng(0).normal(size=(100, 2)).astype(np.float32)
+    >>> model = diffusion_model("vector", condition=2, seed=0)
+    >>> run = train_diffusion(
+    ...     model, points, points, DiffusionRecipe(steps=20, sampling_steps=5), seed=0,
+    ...     at=[0, 20], prompts={"far": Prompt(conditions=np.full((4, 2), 3.0))}, read=lambda x: x,
+    ... )
+    >>> run.coordinates["far"].shape, run.steps.tolist()
+    ((2, 4, 2), [0, 20])
+    """
+    x, given = checked_samples(model, samples, conditions)
+    whole("seed", seed, 0, "pass a whole number")
+    asked = dict(prompts or {})
+    times = [int(step) for step in at]
+    require(
+        all(early < late for early, late in pairwise(times))
+        and all(0 <= step <= recipe.steps for step in times),
+        f"samples are asked for at growing steps from 0 to {recipe.steps}",
+        repr(list(at)),
+        "sort them, and leave out those that are later than training",
+    )
+    require(
+        (not times) == (not asked),
+        "samples are asked for at steps, by prompts",
+        f"{len(times)} steps and {len(asked)} prompts",
+        "pass both, or neither",
+    )
+    for prompt in asked.values():
+        prompt.embed(model)  # says what does not fit before hours of training do
+    loop = _Loop(model, x, given, recipe, seed, times, asked, read, keep_samples)
+    folder = None if pictures is None else Path(pictures)
+    if folder is not None:
+        require(
+            len(model.shape) == 3, "pictures are of images", f"samples of {model.shape}", "drop it"
+        )
+        folder.mkdir(parents=True, exist_ok=True)
+    return loop.run(None if checkpoint is None else Path(checkpoint), folder, progress)
+
+
+class _Loop:
+    """Go through the steps of one run."""
+
+    def __init__(
+        self, model: DiffusionModel, samples: np.ndarray, conditions: np.ndarray,
+        recipe: DiffusionRecipe, seed: int, at: list[int], prompts: dict[str, Prompt],
+        read: Read | None, keep_samples: bool,
+    ) -> None:  # fmt: skip
+        self.recipe, self.seed, self.at, self.prompts, self.read = recipe, seed, at, prompts, read
+        self.samples, self.conditions = jnp.asarray(samples), jnp.asarray(conditions)
+        self.nothing = jnp.asarray(model.nothing)
+        self.batch = min(recipe.batch, len(samples))
+        self.per_epoch = len(samples) // self.batch
+        self.key = jax.random.key(seed)
+        kept, rest = eqx.partition(model, eqx.is_inexact_array)
+        average = kept if recipe.average is not None else None
+        first = State(
+            kept, rest, average, recipe.transformation().init(cast(Any, kept)),
+            jnp.zeros((), jnp.int32), jnp.zeros(3, jnp.float32),
+        )  # fmt: skip
+        # Steps give the memory of what they are given away; the model stays the caller's.
+        self.state: State = jax.tree.map(lambda leaf: jnp.array(leaf, copy=True), first)
+        n, shape = len(at), model.shape
+        coordinates = {}
+        if read is not None and prompts:
+            some = next(iter(prompts.values()))
+            concepts = self._read(np.zeros((1, *shape), np.float32)).shape[1] if some else 0
+            coordinates = {
+                name: np.full((n, len(prompt), concepts), np.nan, np.float32)
+                for name, prompt in prompts.items()
+            }
+        samples_of = {
+            name: np.full((n, len(prompt), *shape), np.nan, np.float16)
+            for name, prompt in prompts.items()
+            if keep_samples
+        }
+        counted = -(-recipe.steps // COUNTED)
+        self.records = Records(coordinates, samples_of, np.full((counted, 3), np.nan, np.float32))
+
+    @property
+    def model(self) -> DiffusionModel:
+        return eqx.combine(self.state.kept, self.state.rest)
+
+    @property
+    def averaged(self) -> DiffusionModel:
+        average = self.state.average
+        return self.model if average is None else eqx.combine(average, self.state.rest)
+
+    def run(self, checkpoint: Path | None, pictures: Path | None, progress: bool) -> DiffusionRun:
+        mark = "" if checkpoint is None else self._mark()
+        if checkpoint is not None and checkpoint.exists():
+            (self.state, found), _ = load_checkpoint(checkpoint, (self.state, self.records), mark)
+            self.records = jax.tree.map(np.array, found)
+        place, last = int(self.state.step), self.recipe.steps
+        outcome = DiffusionOutcome.RAN_ALL_STEPS
+        if place == 0:
+            self._ask(place, pictures)
+        saved = told = time.monotonic()
+        order = self._order(place // self.per_epoch)
+        with bar("Training", last, shown=progress) as advance:
+            shown = 0
+            while place < last and outcome is DiffusionOutcome.RAN_ALL_STEPS:
+                self.state = take_step(
+                    self.state, self.samples, self.conditions, self.nothing, order, self.key,
+                    recipe=self.recipe,
+                )  # fmt: skip
+                place += 1
+                if place % COUNTED == 0 or place == last:
+                    outcome = self._count(place)
+                if place % self.per_epoch == 0:
+                    order = self._order(place // self.per_epoch)
+                if outcome is DiffusionOutcome.RAN_ALL_STEPS:
+                    self._ask(place, pictures)
+                now = time.monotonic()
+                if now - told > TOLD_EVERY:
+                    advance(place - shown, self._note(place))
+                    shown, told = place, now
+                if checkpoint is not None and now - saved >= SAVED_EVERY and place < last:
+                    save_checkpoint(checkpoint, (self.state, self.records), {"mark": mark})
+                    saved = time.monotonic()
+        if checkpoint is not None:
+            checkpoint.unlink(missing_ok=True)
+        counted = -(-place // COUNTED)
+        ends = np.minimum(COUNTED * np.arange(1, counted + 1), place)
+        return DiffusionRun(
+            model=self.model,
+            averaged=self.averaged,
+            recipe=self.recipe,
+            outcome=outcome,
+            steps=np.array(self.at, int),
+            coordinates=self.records.coordinates,
+            samples=self.records.samples,
+            bits=self.records.bits[:counted],
+            bits_steps=ends,
+        )
+
+    def _order(self, epoch: int) -> Int[Array, " m"]:
+        rng = np.random.default_rng([self.seed, ORDER, epoch])
+        order = rng.permutation(len(self.samples))[: self.per_epoch * self.batch]
+        return jnp.asarray(order.astype(np.int32))
+
+    def _count(self, place: int) -> DiffusionOutcome:
+        """Note the mean loss of the last steps, and say whether it is a number still."""
+        steps = place - COUNTED * ((place - 1) // COUNTED)
+        found = np.asarray(self.state.total) / steps
+        self.records.bits[(place - 1) // COUNTED] = found
+        self.state = self.state._replace(total=jnp.zeros_like(self.state.total))
+        whole = bool(np.isfinite(found).all())
+        return DiffusionOutcome.RAN_ALL_STEPS if whole else DiffusionOutcome.DIVERGED
+
+    def _ask(self, place: int, pictures: Path | None) -> None:
+        """Ask for samples, read them and keep what they were read as, if it is time."""
+        if place not in self.at:
+            return
+        turn = self.at.index(place)
+        found = self._sampled(turn)
+        for name, samples in found.items():
+            if self.read is not None:
+                self.records.coordinates[name][turn] = self._read(samples)
+            if self.records.samples:
+                self.records.samples[name][turn] = samples
+        if pictures is not None:
+            shown = [np.clip(each[:SHOWN], 0.0, 1.0) for each in found.values()]
+            rows = [
+                np.pad(each, [(0, SHOWN - len(each))] + [(0, 0)] * 3, constant_values=1.0)
+                for each in shown
+            ]
+            save_picture(
+                pictures / f"step_{place:06d}.png", image_grid(np.concatenate(rows), SHOWN)
+            )
+
+    def _sampled(self, turn: int) -> dict[str, np.ndarray]:
+        """Return samples of each prompt, those of one guidance together."""
+        model, found = self.averaged, {}
+        for number, guidance in enumerate(dict.fromkeys(p.guidance for p in self.prompts.values())):
+            alike = {name: p for name, p in self.prompts.items() if p.guidance == guidance}
+            made = [prompt.embed(model).parts for prompt in alike.values()]
+            together = ConditionEmbedding(tuple(map(jnp.concatenate, zip(*made, strict=True))))
+            drawn = np.random.SeedSequence([self.seed, SAMPLING, turn, number])
+            samples = sample(
+                model, together, steps=self.recipe.sampling_steps, guidance=guidance,
+                denoise=self.recipe.denoise, seed=int(drawn.generate_state(1)[0]), progress=False,
+            )  # fmt: skip
+            ends = np.cumsum([len(prompt) for prompt in alike.values()])
+            found |= dict(zip(alike, np.split(samples, ends[:-1]), strict=True))
+        return {name: found[name] for name in self.prompts}
+
+    def _read(self, samples: np.ndarray) -> np.ndarray:
+        assert self.read is not None
+        found = np.asarray(self.read(samples), np.float32)
+        require(
+            found.ndim == 2 and len(found) == len(samples),
+            "what reads samples returns a row of coordinates for each",
+            f"shape {found.shape} for {len(samples)} samples",
+            "return an array of shape (n, concepts)",
+        )
+        return found
+
+    def _note(self, place: int) -> str:
+        known = place // COUNTED
+        return f"{self.records.bits[known - 1, 0]:.3g} bits of diffusion" if known else ""
+
+    def _mark(self) -> str:
+        told = {"recipe": asdict(self.recipe), "seed": self.seed, "at": self.at}
+        told |= {"prompts": list(self.prompts), "samples": bool(self.records.samples)}
+        held = (self.state, self.samples, self.conditions)
+        return fingerprint(told, (held, [prompt.arrays for prompt in self.prompts.values()]))
