@@ -61,6 +61,8 @@ STUDIES: tuple[str, ...] = (
     "partwhole.studies.dynamics.low_dimension",
     "partwhole.studies.dynamics.swing_fractions",
     "partwhole.studies.dynamics.cube_order",
+    "partwhole.studies.diffusion.vector_diffusion",
+    "partwhole.studies.diffusion.concept_diffusion",
     "partwhole.studies.reuse.penalties",
     "partwhole.studies.reuse.multitask_bias",
     "partwhole.studies.reuse.shared_features",

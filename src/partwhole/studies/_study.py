@@ -131,12 +131,15 @@ def short_name(study: ModuleType) -> str:
 def full_name(name: str) -> str:
     """Return the name of a registered study, given that name or its last part if that is unique.
 
+    Hyphens stand for underscores.
+
     Raises
     ------
     InputError
         If no study, or more than one, has this name.
     """
     known = list(registered())
+    name = name.replace("-", "_")
     ends = [each for each in known if name in (each, each.rpartition(".")[2])]
     found = [name] if name in known else ends
     if not known:

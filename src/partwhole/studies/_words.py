@@ -67,6 +67,11 @@ WORDS = {
     "chain": "Units in a row, each fed by the one below it alone.",
     "tie": "An answer of 0, which decides nothing: half right.",
     "swing-by": "The error on an unseen combination falls, rises, and falls again.",
+    "diffusion model": "A network that learns to take noise away, and so to draw what it is asked "
+    "for.",
+    "concept space": "A square or cube whose axes say how far each concept of a sample is at the "
+    "value asked for; its corners are the combinations.",
+    "over-prompt": "A prompt that asks for more of a concept than any sample has.",
     "retreat": "One coordinate of the answer goes back, whether or not the error rises.",
     "paper time, gradient time": "Time of the published equation of a network whose two layers are "
     "tied, and of gradient flow on its loss, in which the same takes half as long.",

@@ -299,7 +299,7 @@ def test_divergence_is_told_and_ends_training():
 def test_images_are_asked_for_in_words_and_shown(tmp_path):
     rng = np.random.default_rng(0)
     images, tokens = rng.random((20, 8, 8, 3)).astype(np.float32), rng.integers(1, 5, (20, 3))
-    network = unet((8, 8, 3), 4, channels=(8, 16), blocks=1, groups=4, heads=2, seed=0)
+    network = unet((8, 8, 3), 4, channels=(8,), blocks=1, groups=4, heads=2, seed=0)
     words = Words(jnp.asarray(rng.normal(size=(5, 4)), jnp.float32))
     model = DiffusionModel(network, linear_schedule(), words, (8, 8, 3), 4)
     run = train_diffusion(

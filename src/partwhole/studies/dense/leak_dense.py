@@ -41,7 +41,7 @@ CAPTION = (
     "Bottom, where it was run: networks of one to four hidden layers of 100 units."
 )
 REVISION = 1
-BUDGET = 6.0
+BUDGET = 5.0
 
 WIDE: Config = {"depth": 1, "width": 1000, "optimizer": "sgd", "rate": 1e-3, "stop": 1e-4}
 DEEP: Config = {"width": 100, "scale": 0.1, "optimizer": "adam", "rate": 1e-4, "stop": 1e-4}

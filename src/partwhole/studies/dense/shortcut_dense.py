@@ -38,7 +38,7 @@ CAPTION = (
     "easiest and the hardest task."
 )
 REVISION = 1
-BUDGET = 4.0
+BUDGET = 5.0
 
 LOSSES = ("squared", "logistic")
 

@@ -37,7 +37,7 @@ CAPTION = (
     "which only the strong concept is known."
 )
 REVISION = 2
-BUDGET = 5.0
+BUDGET = 3.5
 
 
 class Setting(NamedTuple):

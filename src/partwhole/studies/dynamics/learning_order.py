@@ -56,7 +56,7 @@ CAPTION = (
     "bias, theory (lines) and the mean of the networks (markers)."
 )
 REVISION = 2
-BUDGET = 4.0
+BUDGET = 3.5
 
 SWEEP = [name for name, known in AS_RUN.items() if known.means == (1.0, 2.0)]
 CAPTIONED_SWEEP = [name for name, known in AS_CAPTIONED.items() if known.means == (1.0, 2.0)]

@@ -58,7 +58,7 @@ CAPTION = (
     "digit it stands beneath in brackets, on orange."
 )
 REVISION = 3
-BUDGET = 2.5
+BUDGET = 3.5
 
 SEEN = 1e-3  # of the plateau: swings above it are shown as swings
 MAPPED = (0.1, 0.001)  # the initial scales of the two maps

@@ -46,7 +46,7 @@ CAPTION = (
     "all images in the largest context, which would be 2 to the minus k were contexts alike."
 )
 REVISION = 1
-BUDGET = 3.5
+BUDGET = 2.0
 
 SIZES = (200, 800)
 THRESHOLDS = ("median", "zero")

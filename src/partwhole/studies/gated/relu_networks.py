@@ -60,7 +60,7 @@ CAPTION = (
     "momentum 0.9."
 )
 REVISION = 2
-BUDGET = 2.5
+BUDGET = 2.0
 
 FLOW = 4000
 

@@ -55,7 +55,7 @@ CAPTION = (
     "any, thresholds at the median."
 )
 REVISION = 2
-BUDGET = 4.5
+BUDGET = 2.5
 
 UNITS_TRIED, HYPERPLANES = (10, 20, 50), (1, 2)
 PARTS = ("all", "report", "selection")

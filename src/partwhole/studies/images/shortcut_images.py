@@ -46,11 +46,11 @@ CAPTION = (
     "right: how large each kind of term is in what networks answer."
 )
 REVISION = 2
-BUDGET = 6.0
+BUDGET = 3.5
 
 ENDS = ("CD-1", "CD-3")
 PRESETS = {
-    "quick": cells_of(FEW, "convnet-small", "logistic", CONTEXTS[2:], (0,), 2, epochs=10),
+    "quick": cells_of(FEW, "convnet-small", "logistic", CONTEXTS[2:], (0,), 1, epochs=10),
     "laptop": cells_of(DIGITS, "convnet-small", "logistic", CONTEXTS, (0, 4, 8), 3, epochs=20)
     + cells_of(DIGITS, "resnet-small", "logistic", ENDS, (0, 4, 8), 3, epochs=40)
     + cells_of(DIGITS, "vit-small", "logistic", ENDS[1:], (0, 4, 8), 3),

@@ -64,7 +64,7 @@ CAPTION = (
     "one class differ in the same directions as classes do."
 )
 REVISION = 3
-BUDGET = 7.0
+BUDGET = 6.5
 
 HELD = {"p = 1": "one anchor", "p = 2": "two anchors", "CD-3": "CD-3"}
 LOOK = {"pixels": "pixels", "ReLU": "ReLU features"}

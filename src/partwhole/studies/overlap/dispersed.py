@@ -31,7 +31,7 @@ CAPTION = (
     "more salient the parts."
 )
 REVISION = 1
-BUDGET = 1.0
+BUDGET = 0.5
 
 VALUES = tuple(range(-4, 5))
 SALIENCES = tuple(step / 100 for step in range(51))

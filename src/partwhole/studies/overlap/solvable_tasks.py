@@ -43,7 +43,7 @@ CAPTION = (
     "does not yet mean solved."
 )
 REVISION = 2
-BUDGET = 1.0
+BUDGET = 0.5
 
 VALUES = range(-4, 5)
 

@@ -36,7 +36,7 @@ CAPTION = (
     "from the smallest weights, and with the least weight decay."
 )
 REVISION = 2
-BUDGET = 5.5
+BUDGET = 4.5
 
 MAIN_OVERLAP = 4  # of 8 active features
 TIMES = [1e4, 1e5, 1e6]  # of 1e5 and 1e6 published steps, and of ten times as many

@@ -50,7 +50,7 @@ CAPTION = (
     "errors, black there, lie on these and not on the lines."
 )
 REVISION = 2
-BUDGET = 5.0
+BUDGET = 4.0
 
 EXACT = [SINGLE, FINETUNING, PROBING, SCRATCH]
 DRAWN = (SINGLE, MULTI, FINETUNING, PROBING)

@@ -1,0 +1,1 @@
+"""Conditional diffusion models, watched in concept space."""
