@@ -93,13 +93,14 @@ class DiffusionRecipe:
     @classmethod
     def published(cls, **changes: Any) -> DiffusionRecipe:
         """Return how the authors' code trains: 20,000 steps of 64, slopes clipped at .01."""
-        return cls(**({"steps": 20_000, "clip": 0.01} | changes))
+        told: dict[str, Any] = {"steps": 20_000, "clip": 0.01}
+        return cls(**(told | changes))
 
     @classmethod
     def as_written(cls, **changes: Any) -> DiffusionRecipe:
         """Return how the papers say it: 20,000 steps of 128, 100 steps of sampling, no limit."""
-        told: dict[str, Any] = {"batch": 128, "clip": None, "sampling_steps": 100}
-        return cls(**({"steps": 20_000} | told | changes))
+        told: dict[str, Any] = {"steps": 20_000, "batch": 128, "clip": None, "sampling_steps": 100}
+        return cls(**(told | changes))
 
     def transformation(self) -> optax.GradientTransformation:
         """Return what turns slopes into moves."""
