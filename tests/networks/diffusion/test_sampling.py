@@ -53,13 +53,13 @@ def test_one_step_of_each_kind_against_numpy():
         jnp.arange(200, dtype=jnp.int32), jnp.int32(50), jnp.int32(100), jnp.float32(1.0),
     )  # fmt: skip
     mean = kept[0.49] / kept[0.5] * (z - gone * added[0.5] * predicted)
-    rest = (np.asarray(_step(*given, "ancestral")) - mean) / (added[0.49] * np.sqrt(gone))
+    rest = (np.asarray(_step(*given, method="ancestral")) - mean) / (added[0.49] * np.sqrt(gone))
     # What is left is noise: 600 draws of mean 0 and variance 1, within four standard errors.
     assert abs(rest.mean()) < 4.0 / np.sqrt(600)
     assert abs(rest.var() - 1.0) < 4.0 * np.sqrt(2.0 / 600)
     estimate = (z - added[0.5] * predicted) / kept[0.5]
     expected = kept[0.49] * estimate + added[0.49] * predicted
-    np.testing.assert_allclose(_step(*given, "ddim"), expected, atol=2e-6)
+    np.testing.assert_allclose(_step(*given, method="ddim"), expected, atol=2e-6)
 
 
 def test_ddim_maps_gaussians_as_the_flow_does():
@@ -96,12 +96,12 @@ def test_guidance_goes_from_nothing_through_what_is_asked_and_beyond():
         jax.random.key(0), jnp.arange(4, dtype=jnp.int32), jnp.int32(10), jnp.int32(20),
     )  # fmt: skip
     step = {
-        w: np.asarray(_step(model, z, asked, without, *rest, jnp.float32(w), "ddim"))
+        w: np.asarray(_step(model, z, asked, without, *rest, jnp.float32(w), method="ddim"))
         for w in (0, 1, 3)
     }
-    plain = _step(model, z, asked, None, *rest, jnp.float32(1.0), "ddim")
+    plain = _step(model, z, asked, None, *rest, jnp.float32(1.0), method="ddim")
     empty = tuple(jnp.broadcast_to(part, (4, part.shape[1])) for part in without)
-    nothing = _step(model, z, empty, None, *rest, jnp.float32(1.0), "ddim")
+    nothing = _step(model, z, empty, None, *rest, jnp.float32(1.0), method="ddim")
     np.testing.assert_allclose(step[1], plain, atol=1e-5)
     np.testing.assert_allclose(step[0], nothing, atol=1e-5)
     # A step is linear in the prediction.
@@ -126,7 +126,7 @@ def test_no_convolution_runs_inside_a_loop():
     def step(z):
         return _step(
             model, z, made, None, jax.random.key(0), jnp.arange(2, dtype=jnp.int32),
-            jnp.int32(5), jnp.int32(10), jnp.float32(1.0), "ancestral",
+            jnp.int32(5), jnp.int32(10), jnp.float32(1.0), method="ancestral",
         )  # fmt: skip
 
     assert not looped(step, jnp.zeros((2, 16, 16, 3)))

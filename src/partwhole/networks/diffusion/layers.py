@@ -122,7 +122,7 @@ class Block(eqx.Module):
         return self.condition(conditions, Pass())
 
     def __call__(
-        self, x: Float[Array, "n h w i"], told: Float[Array, "n t"], made: Float[Array, "n o"],
+        self, x: Float[Array, "n h w i"], told: Float[Array, "m t"], made: Float[Array, "n o"],
         at: Pass,
     ) -> Float[Array, "n h w o"]:  # fmt: skip
         """Return the sum."""

@@ -32,9 +32,9 @@ class NoisePredictor(Protocol):
         ...
 
     def __call__(
-        self, z: Float[Array, "n *shape"], told: Float[Array, " n"], made: Sequence[Any], at: Pass
+        self, z: Float[Array, "n *shape"], told: Float[Array, " t"], made: Sequence[Any], at: Pass
     ) -> Float[Array, "n *shape"]:
-        """Return the noise in z at the times told."""
+        """Return the noise in z at the times told, one for each row or one for all."""
         ...
 
 
@@ -182,10 +182,10 @@ class DiffusionModel(eqx.Module):
         return np.full((1, 1), NO_WORD, np.int32)
 
     def noise(
-        self, z: Float[Array, "n *shape"], gamma: Float[Array, " n"],
+        self, z: Float[Array, "n *shape"], gamma: Float[Array, " t"],
         made: Sequence[Array], at: Pass | None = None,
     ) -> Float[Array, "n *shape"]:  # fmt: skip
-        """Return the noise in z at these logs of noise over signal."""
+        """Return the noise in z at logs of noise over signal, one for each row or one for all."""
         return self.predictor(z, self.schedule.told(gamma), made, Pass() if at is None else at)
 
     @property
@@ -195,6 +195,6 @@ class DiffusionModel(eqx.Module):
         return sum(leaf.size for leaf in held)
 
 
-@eqx.filter_jit
+@jax.jit
 def _embed(model: DiffusionModel, conditions: Array) -> ConditionEmbedding:
     return ConditionEmbedding(model.made(conditions))

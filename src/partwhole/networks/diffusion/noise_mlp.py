@@ -40,7 +40,7 @@ class NoiseMLP(eqx.Module):
         return tuple(each(conditions, Pass()) for each in self.conditions)
 
     def __call__(
-        self, z: Float[Array, "n d"], told: Float[Array, " n"],
+        self, z: Float[Array, "n d"], told: Float[Array, " t"],
         made: Sequence[Float[Array, "n _"]], at: Pass,
     ) -> Float[Array, "n d"]:  # fmt: skip
         """Return the noise; see `UNet`."""

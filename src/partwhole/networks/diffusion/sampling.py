@@ -13,9 +13,9 @@ ICLR 2021).
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Literal, get_args
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -103,23 +103,26 @@ def sample(
             parts = tuple(part[which] for part in made.parts)
             each = jnp.asarray(np.arange(first, first + size, dtype=np.int32))
             z = _drawn(key, each, jnp.int32(0), model.shape)
-            for step in range(steps, 0, -1):
-                z = _step(
-                    model, z, parts, without, key, each, jnp.int32(step), jnp.int32(steps),
-                    jnp.float32(guidance), method,
-                )  # fmt: skip
-                advance(1)
+            told = (parts, without, key, each)
+            ends = (jnp.int32(steps), jnp.float32(guidance))
+            if len(model.shape) == 1:
+                z = _chain(model, z, *told, *ends, method=method)
+                advance(steps)
+            else:  # a convolution in a loop of the compiler is slow on a CPU
+                for step in range(steps, 0, -1):
+                    z = _step(model, z, *told, jnp.int32(step), *ends, method=method)
+                    advance(1)
             if denoise:
                 z = _denoised(model, z, parts, without, jnp.float32(guidance))
             found.append(np.asarray(z))
     return np.concatenate(found)[:n]
 
 
-@eqx.filter_jit
+@partial(jax.jit, static_argnames="method")
 def _step(
     model: DiffusionModel, z: Float[Array, "n *shape"], parts: tuple[Array, ...],
     without: tuple[Array, ...] | None, key: PRNGKeyArray, each: Int[Array, " n"],
-    step: Int[Array, ""], steps: Int[Array, ""], guidance: Float[Array, ""], method: Method,
+    step: Int[Array, ""], steps: Int[Array, ""], guidance: Float[Array, ""], *, method: Method,
 ) -> Float[Array, "n *shape"]:  # fmt: skip
     """Go from time step / steps to (step - 1) / steps."""
     late, early = (model.schedule((step - less) / steps) for less in (0, 1))
@@ -132,7 +135,22 @@ def _step(
     return mean + noise(early) * jnp.sqrt(gone) * _drawn(key, each, step, model.shape)
 
 
-@eqx.filter_jit
+@partial(jax.jit, static_argnames="method")
+def _chain(
+    model: DiffusionModel, z: Float[Array, "n d"], parts: tuple[Array, ...],
+    without: tuple[Array, ...] | None, key: PRNGKeyArray, each: Int[Array, " n"],
+    steps: Int[Array, ""], guidance: Float[Array, ""], *, method: Method,
+) -> Float[Array, "n d"]:  # fmt: skip
+    """Go all steps at once, where none of them convolves."""
+
+    def follow(done: Int[Array, ""], z: Array) -> Array:
+        step = steps - done
+        return _step(model, z, parts, without, key, each, step, steps, guidance, method=method)
+
+    return jax.lax.fori_loop(jnp.int32(0), steps, follow, z)
+
+
+@jax.jit
 def _denoised(
     model: DiffusionModel, z: Float[Array, "n *shape"], parts: tuple[Array, ...],
     without: tuple[Array, ...] | None, guidance: Float[Array, ""],
@@ -149,17 +167,17 @@ def _predicted(
 ) -> Float[Array, "n *shape"]:  # fmt: skip
     """Predict the noise, guided where there is something to compare with."""
     if without is None:
-        return model.noise(z, jnp.full(len(z), gamma), parts)
+        return model.noise(z, gamma[None], parts)
     both = tuple(
         jnp.concatenate([jnp.broadcast_to(none, part.shape), part])
         for none, part in zip(without, parts, strict=True)
     )
-    found = model.noise(jnp.concatenate([z, z]), jnp.full(2 * len(z), gamma), both)
+    found = model.noise(jnp.concatenate([z, z]), gamma[None], both)
     free, asked = jnp.split(found, 2)
     return free + guidance * (asked - free)
 
 
-@eqx.filter_jit
+@partial(jax.jit, static_argnames="shape")
 def _drawn(
     key: PRNGKeyArray, each: Int[Array, " n"], step: Int[Array, ""], shape: tuple[int, ...]
 ) -> Float[Array, "n *shape"]:

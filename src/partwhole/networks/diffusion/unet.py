@@ -74,7 +74,7 @@ class UNet(eqx.Module):
         return tuple(block.embed(conditions) for block in self.blocks)
 
     def __call__(
-        self, z: Float[Array, "n h w c"], told: Float[Array, " n"],
+        self, z: Float[Array, "n h w c"], told: Float[Array, " t"],
         made: Sequence[Float[Array, "n _"]], at: Pass,
     ) -> Float[Array, "n h w c"]:  # fmt: skip
         """Return the noise.
@@ -82,7 +82,7 @@ class UNet(eqx.Module):
         Parameters
         ----------
         z : float array, shape (n, h, w, c)
-        told : float array, shape (n,)
+        told : float array, shape (n,) or (1,)
             Times as the schedule tells them, 0 to 1.
         made : sequence of float arrays, shapes (n, units of the block)
             What `embed` made of the conditions.

@@ -36,7 +36,7 @@ CAPTION = (
     "preset draws points in place of images."
 )
 REVISION = 1
-BUDGET = 6.0
+BUDGET = 4.5
 
 OVER = 0.25
 IMAGES: Config = {

@@ -35,12 +35,12 @@ CAPTION = (
     "concepts over steps, mean of the models."
 )
 REVISION = 1
-BUDGET = 8.0
+BUDGET = 6.0
 
 SECOND, SPREAD = 2.0, 0.05
 MEANS = (0.5, 1.0, 2.0)
 HALF, MOST = 0.5, 0.9
-SMALL: Config = {"n": 500, "batch": 128, "samples": 400, "sampling_steps": 50, "checkpoints": 32}
+SMALL: Config = {"n": 500, "batch": 128, "samples": 200, "sampling_steps": 50, "checkpoints": 32}
 
 
 def _cells(seeds: int, steps: int, means: Sequence[float] = MEANS) -> list[Config]:
@@ -52,7 +52,7 @@ def _cells(seeds: int, steps: int, means: Sequence[float] = MEANS) -> list[Confi
 
 
 PRESETS: dict[str, list[Config]] = {
-    "quick": _cells(2, 1500),
+    "quick": _cells(2, 1000, MEANS[::2]),
     "laptop": _cells(5, 4000),
     "paper": _cells(20, 4000),
 }

@@ -46,14 +46,14 @@ CAPTION = (
     "were alike."
 )
 REVISION = 2
-BUDGET = 12.0
+BUDGET = 9.0
 
 TWO = ("extrapolation", "both")
 FEWER = DIGITS | {"samples": FEW["samples"]}
 EVERY = tuple(LAYOUTS)
 PRESETS = {
     "quick": cells_of(
-        FEW | {"samples": 1020}, "convnet-small", "squared", TWO[:1], (0, 8), 2, epochs=18
+        FEW | {"samples": 1020}, "convnet-small", "squared", TWO[:1], (0, 8), 1, epochs=18
     ),
     "laptop": cells_of(DIGITS, "convnet-small", "squared", EVERY, (0, 4, 8), 3)
     + cells_of(DIGITS, "resnet-small", "squared", TWO[:1], (0, 4, 8), 3)

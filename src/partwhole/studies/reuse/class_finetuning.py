@@ -208,6 +208,8 @@ def figure(data: xr.Dataset) -> Figure:
         plain = [way for way in map(str, data.way.values) if not way.startswith("finetuning")]
         _draw(axes[0, j], part, [tuned(1.0), *plain])
         _draw(axes[1, j], part, [tuned(c) for c in data.attrs["rescalings"]])
+        for ax in axes[:, j] if j == 0 else ():
+            ax.legend(fontsize=6.5, frameon=False, loc="lower right", bbox_to_anchor=(1.0, 0.08))
         axes[0, j].set_title(network.removesuffix("-small"))
         axes[1, j].set_xlabel("main images")
     for row in axes:
@@ -228,4 +230,3 @@ def _draw(ax: Axes, data: xr.Dataset, ways: Sequence[str]) -> None:
     ax.set(xscale="log", ylim=(chance - 0.05, 1.02))
     ax.set_xticks(data.n.values, labels=[str(n) for n in data.n.values])
     ax.xaxis.set_ticks([], minor=True)
-    ax.legend(fontsize=6.5, frameon=False, loc="center right")
