@@ -61,12 +61,13 @@ def test_images_are_read_as_what_they_are_asked_for():
 def test_a_model_of_images_is_trained_and_asked():
     config = study.PRESETS["laptop"][0] | {
         "per_class": 8, "samples": 2, "checkpoints": 2, "first": 1, "steps": 2, "over": [0.1],
-        "directions": [1.0], "guidance": [2.0], "recipe": {"sampling_steps": 2, "batch": 4},
+        "directions": [1.0], "guidance": [], "recipe": {"sampling_steps": 2, "batch": 4},
     }  # fmt: skip
     found = study.cell(config)
     assert found["steps"].tolist() == [1, 2]
-    assert found["coordinates"].shape == (2, 7, 2, 2)
+    assert found["coordinates"].shape == (2, 6, 2, 2)
     assert found["pictures"].shape == (2, 2, 16, 16, 3)
+    config["guidance"] = [2.0]
     assert runs.names_of(config)[4:] == ["over 0.1", "direction 1", "guidance 2"]
     assert list(runs.prompts_of(config, runs.images(config))) == runs.names_of(config)
 

@@ -32,7 +32,7 @@ CAPTION = (
     "and of seen ones shown by new images; mean (line) and single networks (dots). Grey is "
     "chance."
 )
-REVISION = 2
+REVISION = 3
 BUDGET = 5.0
 
 PRESETS = {

@@ -45,7 +45,7 @@ CAPTION = (
     "right over its slope of seen sums shown by new images, which would be 1 if images of a digit "
     "were alike."
 )
-REVISION = 2
+REVISION = 3
 BUDGET = 9.0
 
 TWO = ("extrapolation", "both")

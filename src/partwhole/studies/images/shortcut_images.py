@@ -45,7 +45,7 @@ CAPTION = (
     "layer before training, and the boundary above which the largest margin solves CD-3. Bottom "
     "right: how large each kind of term is in what networks answer."
 )
-REVISION = 2
+REVISION = 3
 BUDGET = 3.5
 
 ENDS = ("CD-1", "CD-3")

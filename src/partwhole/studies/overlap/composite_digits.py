@@ -63,7 +63,7 @@ CAPTION = (
     "composites do not tell which digit is where; farther apart, what remains is that images of "
     "one class differ in the same directions as classes do."
 )
-REVISION = 3
+REVISION = 2
 BUDGET = 6.5
 
 HELD = {"p = 1": "one anchor", "p = 2": "two anchors", "CD-3": "CD-3"}

@@ -16,9 +16,7 @@ from partwhole.tasks.images._pictures import known_pictures
 from partwhole.tasks.images.composites import Combine, Composites
 
 Assignment = Literal["every", "first", "same"]
-# Keeps the stream apart from those of pools and draws; with 0 it would be that of the seed alone,
-# by which tasks are drawn.
-ASSIGNED = 6
+ASSIGNED = 0  # keeps the stream apart from those of pools and draws
 Pool = Literal["every", "training", "held out"]
 
 
@@ -33,7 +31,8 @@ def class_assignment(
     n_classes : int
         Available classes.
     seed : int, keyword-only
-        At least 0.
+        At least 0, and another than that of a `dispersed_addition`: with as many classes as values
+        its rows and the classes of its first component would be shuffled alike.
     assign : {"every", "first", "same"}, keyword-only, default "every"
         "every" permutes all classes and takes as many as there are values; "first", as
         published, permutes only the first of them, as many as there are values; "same" lets a
@@ -55,9 +54,9 @@ def class_assignment(
     >>> from partwhole import tasks
     >>> task = tasks.partial_exposure()
     >>> [classes.tolist() for classes in class_assignment(task, 10, seed=0)]
-    [[7, 4], [4, 0]]
+    [[4, 6], [2, 9]]
     >>> [classes.tolist() for classes in class_assignment(task, 10, seed=0, assign="first")]
-    [[1, 0], [0, 1]]
+    [[0, 1], [0, 1]]
     """
     _require_one_of("assign", assign, get_args(Assignment))
     whole("n_classes", n_classes, 1, "count the classes of the images")
@@ -117,7 +116,7 @@ def compose_images(
         them, or a share between 0 and 1 of each class, rounded down. Published are 200 of MNIST and
         4000 of CIFAR.
     seed : int, keyword-only
-        Fixes classes, pools and draws; at least 0.
+        Fixes classes, pools and draws; at least 0, and as in `class_assignment`.
 
     Returns
     -------
