@@ -17,6 +17,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from programs import looped
 
 from partwhole import tasks
 from partwhole._checks import InputError
@@ -290,24 +291,6 @@ def test_divergence_and_a_stop_are_told():
     assert run.outcome is ImageOutcome.REACHED_STOP_LOSS
     assert run.training_loss[-1] < 1e-3 <= run.training_loss[-2]
     assert run.has_learned
-
-
-def primitives(jaxpr, inside=False):
-    """Yield each primitive of a program, and whether it is inside a loop."""
-    for equation in jaxpr.eqns:
-        yield equation.primitive.name, inside
-        loop = inside or equation.primitive.name in ("scan", "while")
-        for value in equation.params.values():
-            for each in value if isinstance(value, tuple | list) else (value,):
-                inner = getattr(each, "jaxpr", each)
-                if hasattr(inner, "eqns"):
-                    yield from primitives(inner, loop)
-
-
-def looped(function, *given):
-    found = list(primitives(jax.make_jaxpr(function)(*given).jaxpr))
-    assert any(name == "conv_general_dilated" for name, _ in found)
-    return any(name == "conv_general_dilated" and inside for name, inside in found)
 
 
 def test_no_convolution_runs_inside_a_loop():

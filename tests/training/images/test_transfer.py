@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 import pytest
+from programs import primitives
 
 from partwhole import tasks
 from partwhole._checks import InputError
@@ -252,18 +253,6 @@ def test_finetuning_begins_with_the_rescaled_network():
     kept, began = (eqx.filter(each, trained(each)) for each in (run.network, run.start))
     close(kept, began)
     assert run.rescale == 0.25
-
-
-def primitives(jaxpr, inside=False):
-    """Yield each primitive of a program, and whether it is inside a loop."""
-    for equation in jaxpr.eqns:
-        yield equation.primitive.name, inside
-        loop = inside or equation.primitive.name in ("scan", "while")
-        for value in equation.params.values():
-            for each in value if isinstance(value, tuple | list) else (value,):
-                inner = getattr(each, "jaxpr", each)
-                if hasattr(inner, "eqns"):
-                    yield from primitives(inner, loop)
 
 
 def test_no_convolution_runs_inside_a_loop():
