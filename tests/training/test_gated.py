@@ -177,7 +177,7 @@ def test_small_outputs_are_followed_too(loss):
     assert small.outcomes == (GatedOutcome.SEPARATED,)
     # The flow is within a twentieth of the limit after so many steps.
     assert small.margins[0, -1] > 0.95 * 1e-8 * LARGEST
-    deep = GatedNetwork.draw(7, [GATES, 5, 5, 1], seed=0, initial="normal", scale=1e-3)
+    deep = drawn([GATES, 5, 1], 0, 1e-4)
     told = normalised_flow([deep], X, Y, loss=loss, max_steps=3000)
     assert told.outcomes == (GatedOutcome.SEPARATED,)
     assert told.margins[0, -1] > 0.9 * LARGEST
@@ -190,7 +190,7 @@ CORNERS = (
 )
 
 
-@pytest.mark.parametrize("upper", [[], [1], [2, 1], [2, 2, 1]])
+@pytest.mark.parametrize("upper", [[], [1], [2, 2, 1]])
 # Two inputs, each twice, are of the same shape as four: the flow is compiled once for both.
 @pytest.mark.parametrize(
     "given", [tuple(np.repeat(each, 2, axis=0) for each in TWO), CORNERS], ids=["two", "corners"]
@@ -351,10 +351,13 @@ def test_records():
 
 
 def test_outcomes():
-    far = train_gated([drawn([GATES, 1], 0)], X, Y, max_steps=1, record=[1])
+    # As many steps as in the records above: the order of batches is of one shape, and compiled.
+    far = train_gated(
+        [drawn([GATES, 1], 0)], X, Y, max_steps=50, learning_rate=1e-6, record=[50]
+    )
     assert far.outcomes == (GatedOutcome.NOT_SEPARATED,)
     assert distinct_limits(far) == ()
-    wild = train_gated([drawn([GATES, 5, 1], 0, 3.0)], X, Y, max_steps=200, learning_rate=1e3)
+    wild = train_gated([drawn([GATES, 1], 0, 3.0)], X, Y, max_steps=50, learning_rate=1e9)
     assert wild.outcomes == (GatedOutcome.DIVERGED,)
     biased = GatedNetwork.draw(7, [GATES, 1], seed=0, bias=True)
     ended = train_gated([biased], X, Y, max_steps=2000, learning_rate=0.3)

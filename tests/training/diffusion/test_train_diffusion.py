@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
-import subprocess
-import sys
-import time
 from dataclasses import replace
 from importlib import import_module
 from inspect import unwrap
@@ -17,6 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 import pytest
+from killed import killed_beside
 from programs import looped
 
 from partwhole._checks import InputError
@@ -221,41 +218,29 @@ def test_a_run_that_stops_at_any_step_resumes_bit_by_bit(steps, whole, tmp_path,
 KILLED = """
 import sys
 sys.path[:0] = [{folder!r}, {fixtures!r}]
+import time
 from importlib import import_module
-import numpy as np
 module = import_module("partwhole.training.diffusion.train")
 module.SAVED_EVERY = 0.0
-from test_train_diffusion import leaves, small
-model, x, c, recipe, rest = small(steps=120)
-run = module.train_diffusion(model, x, c, recipe, checkpoint={file!r}, **rest)
-np.savez({out!r}, *leaves(run.model), *run.samples.values(), *run.coordinates.values())
+from test_train_diffusion import small
+step = module.take_step
+def slowly(*given, **named):
+    time.sleep(0.05)
+    return step(*given, **named)
+module.take_step = slowly
+model, x, c, recipe, rest = small()
+module.train_diffusion(model, x, c, recipe, checkpoint={file!r}, **rest)
 """
 
 
-def test_a_killed_process_resumes_bit_by_bit(tmp_path):
-    file, out = tmp_path / "run.npz", tmp_path / "out.npz"
-    here = os.path.dirname(__file__)
+def test_a_killed_process_resumes_bit_by_bit(whole, tmp_path):
+    file, here = tmp_path / "run.npz", os.path.dirname(__file__)
     text = KILLED.format(
-        folder=here, fixtures=os.path.join(here, "..", "..", "fixtures"), file=str(file),
-        out=str(out),
-    )  # fmt: skip
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
-    running = subprocess.Popen([sys.executable, "-c", text], env=environment)
-    give_up = time.monotonic() + 120.0
-    while not file.exists() and running.poll() is None and time.monotonic() < give_up:
-        time.sleep(0.01)
-    time.sleep(0.1 * np.random.default_rng().random())
-    running.send_signal(signal.SIGKILL)
-    running.wait()
-    assert file.exists()
-    assert not out.exists()
-    subprocess.run([sys.executable, "-c", text], env=environment, check=True)
-    model, x, c, recipe, rest = small(steps=120)
-    run = train_diffusion(model, x, c, recipe, **rest)
-    expected = [*leaves(run.model), *run.samples.values(), *run.coordinates.values()]
-    with np.load(out) as found:
-        for i, leaf in enumerate(expected):
-            np.testing.assert_array_equal(found[f"arr_{i}"], leaf)
+        folder=here, fixtures=os.path.join(here, "..", "..", "fixtures"), file=str(file)
+    )
+    killed_beside(text, file)
+    model, x, c, recipe, rest = small()
+    assert same(train_diffusion(model, x, c, recipe, checkpoint=file, **rest), whole)
 
 
 @pytest.mark.parametrize("kind", ["truncated", "text", "seed", "recipe", "data", "prompts", "at"])
@@ -321,8 +306,8 @@ def test_no_convolution_runs_inside_a_loop():
 
     def step(state):
         return module.take_step(
-            state, loop.samples, loop.conditions, loop.nothing, loop._order(0), loop.key,
-            recipe=loop.recipe,
+            state, loop.rest, loop.samples, loop.conditions, loop.nothing, loop.key,
+            recipe=loop.recipe, layout=loop.layout,
         )  # fmt: skip
 
     assert not looped(step, loop.state)

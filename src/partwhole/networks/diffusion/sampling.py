@@ -96,6 +96,8 @@ def sample(
     without = None if guidance == 1.0 else model.embed(model.nothing).parts
     n = len(made)
     size = min(n, max(1, AT_ONCE // int(np.prod(model.shape))))
+    if len(model.shape) == 1:  # cheap enough to be drawn in numbers that are compiled for once
+        size = 1 << (size - 1).bit_length()
     key, found = jax.random.key(seed), []
     with bar("Sampling", -(-n // size) * steps, shown=progress) as advance:
         for first in range(0, n, size):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -41,12 +41,41 @@ SHOWN = 8  # samples of each prompt in a picture
 Read = Callable[[Float[np.ndarray, "n *shape"]], Float[np.ndarray, "n C"]]
 
 
-class State(NamedTuple):
-    """Hold what a step changes: weights, their average, the optimizer, the step, and losses."""
+class Layout(NamedTuple):
+    """Say where in a row of numbers each array of a model lies.
 
-    kept: DiffusionModel
-    rest: DiffusionModel
-    average: DiffusionModel | None
+    A step moves all parameters as one row: that is one pass through memory for an optimizer, where
+    a tree of small arrays would be hundreds of them.
+    """
+
+    tree: Any
+    shapes: tuple[tuple[int, ...], ...]
+
+    @classmethod
+    def of(cls, kept: DiffusionModel) -> Layout:
+        """Return the layout of what is left of a model without all but its parameters."""
+        leaves, tree = jax.tree.flatten(kept)
+        return cls(tree, tuple(leaf.shape for leaf in leaves))
+
+    def model(self, row: Float[Array, " w"], rest: DiffusionModel) -> DiffusionModel:
+        """Return the model with the parameters of a row."""
+        ends = np.cumsum([int(np.prod(shape)) for shape in self.shapes])[:-1]
+        parts = zip(jnp.split(row, ends), self.shapes, strict=True)
+        kept = jax.tree.unflatten(self.tree, [part.reshape(shape) for part, shape in parts])
+        return eqx.combine(kept, rest)
+
+
+@partial(jax.jit, static_argnames="layout")
+def laid_out(row: Float[Array, " w"], rest: DiffusionModel, *, layout: Layout) -> DiffusionModel:
+    """Return the model with the parameters of a row, as arrays of its own."""
+    return layout.model(row, rest)
+
+
+class State(NamedTuple):
+    """Hold what a step changes: parameters, their average, the optimizer, the step, and losses."""
+
+    row: Float[Array, " w"]
+    average: Float[Array, " w"] | None
     optimizer: optax.OptState
     step: Int[Array, ""]
     total: Float[Array, " 3"]  # of the steps since the last count
@@ -60,45 +89,37 @@ class Records(NamedTuple):
     bits: np.ndarray
 
 
-@partial(jax.jit, static_argnames="recipe", donate_argnames="state")
+@partial(jax.jit, static_argnames=("recipe", "layout"), donate_argnames="state")
 def take_step(
     state: State,
-    samples: Float[Array, "n *shape"],
-    conditions: Array,
+    rest: DiffusionModel,
+    x: Float[Array, "batch *shape"],
+    given: Array,
     nothing: Array,
-    order: Int[Array, " m"],
     key: PRNGKeyArray,
     *,
     recipe: DiffusionRecipe,
+    layout: Layout,
 ) -> State:
-    """Take one step on the batch whose turn it is."""
-    batch = min(recipe.batch, len(order))
-    turn = state.step % (len(order) // batch)
-    which = jax.lax.dynamic_slice(order, (turn * batch,), (batch,))
-    x, given = samples[which], conditions[which]
+    """Take one step on a batch of samples and what is said of them."""
     for_noise, for_network, for_dropping = jax.random.split(jax.random.fold_in(key, state.step), 3)
     if recipe.drop_condition > 0:
-        dropped = jax.random.bernoulli(for_dropping, recipe.drop_condition, (batch, 1))
+        dropped = jax.random.bernoulli(for_dropping, recipe.drop_condition, (len(x), 1))
         given = jnp.where(dropped, nothing, given)
 
-    def loss(kept: DiffusionModel) -> tuple[Array, Array]:
-        model = eqx.combine(kept, state.rest)
-        found = jnp.stack(
-            [jnp.mean(each) for each in terms(model, x, given, for_noise, Pass(for_network))]
-        )
-        return jnp.sum(found), found
+    def loss(row: Array) -> tuple[Array, Array]:
+        found = terms(layout.model(row, rest), x, given, for_noise, Pass(for_network))
+        means = jnp.stack([jnp.mean(each) for each in found])
+        return jnp.sum(means), means
 
-    (_, found), slopes = jax.value_and_grad(loss, has_aux=True)(state.kept)
+    (_, found), slope = jax.value_and_grad(loss, has_aux=True)(state.row)
     with jax.numpy_dtype_promotion("standard"):  # which optimizers count on
-        moves, optimizer = recipe.transformation().update(
-            slopes, state.optimizer, cast(Any, state.kept)
-        )
-    kept = eqx.apply_updates(state.kept, moves)
-    average = state.average
+        move, optimizer = recipe.transformation().update(slope, state.optimizer, state.row)
+    row, average = state.row + cast(Array, move), state.average
     if average is not None and recipe.average is not None:
         share = float(recipe.average)
-        average = jax.tree.map(lambda old, new: share * old + (1.0 - share) * new, average, kept)
-    return State(kept, state.rest, average, optimizer, state.step + 1, state.total + found)
+        average = share * average + (1.0 - share) * row
+    return State(row, average, optimizer, state.step + 1, state.total + found)
 
 
 def train_diffusion(
@@ -206,19 +227,23 @@ class _Loop:
         read: Read | None, keep_samples: bool,
     ) -> None:  # fmt: skip
         self.recipe, self.seed, self.at, self.prompts, self.read = recipe, seed, at, prompts, read
-        self.samples, self.conditions = jnp.asarray(samples), jnp.asarray(conditions)
+        # What a step goes by: it is compiled once for all runs that differ in the rest.
+        self.rule = replace(recipe, steps=1, sampling_steps=1, denoise=False)
+        self.samples, self.conditions = samples, conditions
         self.nothing = jnp.asarray(model.nothing)
         self.batch = min(recipe.batch, len(samples))
         self.per_epoch = len(samples) // self.batch
         self.key = jax.random.key(seed)
-        kept, rest = eqx.partition(model, eqx.is_inexact_array)
-        average = kept if recipe.average is not None else None
-        first = State(
-            kept, rest, average, recipe.transformation().init(cast(Any, kept)),
+        kept, self.rest = eqx.partition(model, eqx.is_inexact_array)
+        self.layout = Layout.of(kept)
+
+        def row() -> Array:  # a new one each time, as steps take the memory of what they get
+            return jnp.concatenate([leaf.ravel() for leaf in jax.tree.leaves(kept)])
+
+        self.state = State(
+            row(), None if recipe.average is None else row(), recipe.transformation().init(row()),
             jnp.zeros((), jnp.int32), jnp.zeros(3, jnp.float32),
         )  # fmt: skip
-        # Steps give the memory of what they are given away; the model stays the caller's.
-        self.state: State = jax.tree.map(lambda leaf: jnp.array(leaf, copy=True), first)
         n, shape = len(at), model.shape
         coordinates = {}
         if read is not None and prompts:
@@ -238,12 +263,12 @@ class _Loop:
 
     @property
     def model(self) -> DiffusionModel:
-        return eqx.combine(self.state.kept, self.state.rest)
+        return laid_out(self.state.row, self.rest, layout=self.layout)
 
     @property
     def averaged(self) -> DiffusionModel:
         average = self.state.average
-        return self.model if average is None else eqx.combine(average, self.state.rest)
+        return self.model if average is None else laid_out(average, self.rest, layout=self.layout)
 
     def run(self, checkpoint: Path | None, pictures: Path | None, progress: bool) -> DiffusionRun:
         mark = "" if checkpoint is None else self._mark()
@@ -259,9 +284,12 @@ class _Loop:
         with bar("Training", last, shown=progress) as advance:
             shown = 0
             while place < last and outcome is DiffusionOutcome.RAN_ALL_STEPS:
+                turn = place % self.per_epoch
+                which = order[turn * self.batch : (turn + 1) * self.batch]
                 self.state = take_step(
-                    self.state, self.samples, self.conditions, self.nothing, order, self.key,
-                    recipe=self.recipe,
+                    self.state, self.rest, jnp.asarray(self.samples[which]),
+                    jnp.asarray(self.conditions[which]), self.nothing, self.key,
+                    recipe=self.rule, layout=self.layout,
                 )  # fmt: skip
                 place += 1
                 if place % COUNTED == 0 or place == last:
@@ -293,10 +321,9 @@ class _Loop:
             bits_steps=ends,
         )
 
-    def _order(self, epoch: int) -> Int[Array, " m"]:
+    def _order(self, epoch: int) -> Int[np.ndarray, " m"]:
         rng = np.random.default_rng([self.seed, ORDER, epoch])
-        order = rng.permutation(len(self.samples))[: self.per_epoch * self.batch]
-        return jnp.asarray(order.astype(np.int32))
+        return rng.permutation(len(self.samples))[: self.per_epoch * self.batch]
 
     def _count(self, place: int) -> DiffusionOutcome:
         """Note the mean loss of the last steps, and say whether it is a number still."""
@@ -362,5 +389,6 @@ class _Loop:
     def _mark(self) -> str:
         told = {"recipe": asdict(self.recipe), "seed": self.seed, "at": self.at}
         told |= {"prompts": list(self.prompts), "samples": bool(self.records.samples)}
-        held = (self.state, self.samples, self.conditions)
+        told["shapes"] = [list(shape) for shape in self.layout.shapes]
+        held = (self.state, self.rest, self.samples, self.conditions)
         return fingerprint(told, (held, [prompt.arrays for prompt in self.prompts.values()]))
