@@ -62,15 +62,18 @@ def sample_loss(layers, x):
     return 0.5 * ((now - x.T) ** 2).sum() / x.shape[0]
 
 
+ours_at, slope_at = jax.jit(deep_linear._gradients), jax.jit(jax.grad(sample_loss))
+
+
 @pytest.mark.parametrize("biased", [False, True])
 def test_gradients_are_those_of_the_loss_on_points(biased):
     weights, biases = drawn(1)
     moment = np.block([[MOMENT, MEAN[:, None]], [MEAN[None], np.ones((1, 1))]])
     with jax.enable_x64(True):
         layers, x = layers_of(weights, biases if biased else None), jnp.asarray(sampled())
-        ours = deep_linear._gradients(layers, jnp.asarray(moment if biased else MOMENT))
+        ours = ours_at(layers, jnp.asarray(moment if biased else MOMENT))
         for one, other in zip(
-            jax.tree.leaves(ours), jax.tree.leaves(jax.grad(sample_loss)(layers, x)), strict=True
+            jax.tree.leaves(ours), jax.tree.leaves(slope_at(layers, x)), strict=True
         ):
             np.testing.assert_allclose(np.asarray(one), np.asarray(other), rtol=0, atol=1e-12)
 
@@ -78,7 +81,7 @@ def test_gradients_are_those_of_the_loss_on_points(biased):
 def test_gradients_are_finite_differences():
     weights, _ = drawn(2)
     with jax.enable_x64(True):
-        ours = deep_linear._gradients(layers_of(weights), jnp.asarray(MOMENT))
+        ours = ours_at(layers_of(weights), jnp.asarray(MOMENT))
         ours = [np.asarray(each[0]) for each in ours]
 
     def loss(w):
@@ -98,11 +101,11 @@ def test_gradients_are_finite_differences():
 @settings(max_examples=10)
 def test_one_layer_relaxes_as_the_closed_form(seed):
     rng = np.random.default_rng(seed)
-    w0, u = rng.normal(size=(2, 2)), rng.normal(size=(2, 2))
+    w0, u = rng.normal(size=(3, 3)), rng.normal(size=(3, 3))
     a = u @ u.T
     path = deep_linear_flow([w0], a, TIMES)
     for t, state in zip(TIMES, path.states, strict=True):
-        expected = np.eye(2) - (np.eye(2) - w0) @ scipy.linalg.expm(-a * t)
+        expected = np.eye(3) - (np.eye(3) - w0) @ scipy.linalg.expm(-a * t)
         np.testing.assert_allclose(state, expected, rtol=0, atol=1e-7)
     assert (np.diff(path.training_loss(a)) <= 1e-9).all()
 
@@ -122,18 +125,19 @@ def test_recorded_one_layer():
 
 def test_recorded_slowing_by_a_bias():
     # An epoch is 118 steps of 0.1 on the mean over 64 coordinates.
-    times, probe = 2 * 0.1 * 118 / 64 * np.arange(10.0, 45.0, 5.0), np.array([1.0, 2.0])
-    nothing = [np.zeros((2, 2))]
-    without = deep_linear_flow(nothing, MOMENT, times)
+    times, probe = 2 * 0.1 * 118 / 64 * np.arange(10.0, 45.0, 5.0), np.array([1.0, 2.0, 0.0])
+    # A third input that is always zero changes nothing: the network is as large as those above.
+    nothing, moment, mean = [np.zeros((3, 3))], np.pad(MOMENT, (0, 1)), np.pad(MEAN, (0, 1))
+    without = deep_linear_flow(nothing, moment, times)
     assert without.offsets is None
-    told = [(0.7567, 1.9878), (0.9965, 2.0)]
+    told = [(0.7567, 1.9878, 0.0), (0.9965, 2.0, 0.0)]
     np.testing.assert_allclose(without.outputs(probe)[[0, -1]], told, rtol=0, atol=1e-4)
-    path = deep_linear_flow(nothing, MOMENT, times, biases=[np.zeros(2)], mean=MEAN)
-    told = [(0.6252, 1.8621), (0.9323, 1.9747)]
+    path = deep_linear_flow(nothing, moment, times, biases=[np.zeros(3)], mean=mean)
+    told = [(0.6252, 1.8621, 0.0), (0.9323, 1.9747, 0.0)]
     np.testing.assert_allclose(path.outputs(probe)[[0, -1]], told, rtol=0, atol=1e-4)
     assert path.offsets is not None
-    joint = np.block([[MOMENT, MEAN[:, None]], [MEAN[None], np.ones((1, 1))]])
-    target = np.eye(2, 3)
+    joint = np.block([[moment, mean[:, None]], [mean[None], np.ones((1, 1))]])
+    target = np.diag([1.0, 1.0, 0.0, 0.0])[:3]
     for t, w, b in zip(times, path.states, path.offsets, strict=True):
         expected = target - target @ scipy.linalg.expm(-joint * t)
         np.testing.assert_allclose(np.column_stack([w, b]), expected, rtol=0, atol=1e-7)
@@ -188,13 +192,13 @@ def test_small_steps_approach_the_flow(biased):
 def test_descent_is_training_on_points():
     weights, biases = drawn(5)
     path = deep_linear_descent(
-        weights, MOMENT, steps=30, step_size=0.05, biases=biases, mean=MEAN, record=[0, 30]
+        weights, MOMENT, steps=30, step_size=0.05, biases=biases, mean=MEAN, record=[30]
     )
     with jax.enable_x64(True):
         layers, x = layers_of(weights, biases), jnp.asarray(sampled())
-        slope = jax.jit(jax.grad(sample_loss))
         for _ in range(30):
-            layers = jax.tree.map(lambda w, g: w - 0.05 * g, layers, slope(layers, x))
+            slope = jax.tree.map(np.asarray, slope_at(layers, x))
+            layers = jax.tree.map(lambda w, g: np.asarray(w) - 0.05 * g, layers, slope)
         (w1, b1), (w2, b2), (w3, b3) = (tuple(map(np.asarray, each)) for each in layers)
     np.testing.assert_allclose(path.states[-1], w3 @ w2 @ w1, rtol=0, atol=1e-12)
     np.testing.assert_allclose(path.offsets[-1], w3 @ (w2 @ b1 + b2) + b3, rtol=0, atol=1e-12)
@@ -219,6 +223,7 @@ def test_many_networks_at_once_are_each_alone():
         weights, MOMENT, steps=40, step_size=0.05, biases=biases, mean=MEAN, record=[40]
     )
     assert flow.states.shape == (2, 2, len(TIMES), 2, 2)
+    assert not any("ran out" in note for note in flow.notes)
     assert steps.offsets.shape == (2, 2, 1, 2)
     for at, (w, b) in zip(np.ndindex(2, 2), many, strict=True):
         alone = deep_linear_flow(w, MOMENT, TIMES, biases=b, mean=MEAN)
@@ -303,39 +308,39 @@ def test_the_limit_is_where_descent_leaves_the_flattest_identity(share, settles)
     assert (np.abs(w[1] @ w[0] - np.eye(2)).max() < 1e-4) == settles
 
 
-def test_outcomes():
-    weights, _ = drawn(7)
-    path = deep_linear_flow(weights, MOMENT, TIMES, max_steps=3)
-    assert path.outcome is Outcome.MAX_STEPS
-    assert np.isnan(path.states[-1]).all()
-    far = [30 * w for w in weights]
+def test_descent_that_diverges_says_so():
+    far = [30 * w for w in drawn(7)[0]]
     steps = deep_linear_descent(far, MOMENT, steps=60, step_size=0.4, record=[0, 60])
     assert steps.outcome is Outcome.DIVERGED
+    assert steps.notes == ()
 
 
 def test_networks_of_a_batch_that_failed_are_named():
     one, other = drawn(7)[0], [0.0 * w for w in drawn(7)[0]]  # at rest: it needs few steps
-    weights = [np.stack([a, b]) for a, b in zip(one, other, strict=True)]
+    weights = [np.stack([a] + 8 * [b]) for a, b in zip(one, other, strict=True)]
     path = deep_linear_flow(weights, MOMENT, TIMES, max_steps=12)
     assert path.outcome is Outcome.MAX_STEPS
     failed = np.isnan(path.states).any(axis=(1, 2, 3))
-    assert failed.tolist() == [True, False]
-    assert path.notes[-1] == "1 of 2 networks ran out of steps: 0 (counted from 0)"
+    assert failed.tolist() == [True] + 8 * [False]
+    assert np.isnan(path.states[0, -1]).all()
+    assert path.notes[-1] == "1 of 9 networks ran out of steps: 0 (counted from 0)"
     grid = [np.stack([[b, a], [b, 60 * a]]) for a, b in zip(one, other, strict=True)]
     steps = deep_linear_descent(grid, MOMENT, steps=60, step_size=0.4, record=[60])
     assert steps.outcome is Outcome.DIVERGED
     assert steps.notes[-1] == "1 of 4 networks diverged: (1, 1) (counted from 0)"
     many = [np.broadcast_to(w, (9, *w.shape)).copy() for w in one]
-    (note,) = deep_linear_flow(many, MOMENT, TIMES, max_steps=3).notes
+    (note,) = deep_linear_flow(many, MOMENT, TIMES, max_steps=12).notes
     assert note.endswith("0, 1, 2, 3, 4, 5, 6, 7 and 1 more (counted from 0)")
-    assert not any("ran out" in note for note in deep_linear_flow(weights, MOMENT, TIMES).notes)
+
+
+NARROW = [(2, 3), (1, 2), (3, 1)]
 
 
 @pytest.mark.parametrize("biased", [False, True])
 def test_a_narrow_layer_is_told_and_leaves_directions_unlearned(biased):
     u = np.random.default_rng(1).normal(size=(3, 3))
     a, mean = u @ u.T + 0.2 * np.eye(3) + np.ones((3, 3)), np.ones(3)
-    weights, biases = drawn(1, [(2, 3), (1, 2), (3, 1)])
+    weights, biases = drawn(1, NARROW)
     more = {"biases": biases, "mean": mean} if biased else {}
     path = deep_linear_flow(weights, a, np.array([0.0, 1e3]), **more)
     assert path.notes == (
@@ -353,13 +358,13 @@ def test_a_narrow_layer_is_told_and_leaves_directions_unlearned(biased):
 
 
 def test_a_narrow_layer_is_no_matter_where_the_inputs_are_narrow_too():
-    weights, biases = drawn(1, [(1, 2), (2, 1)])
-    flat = np.diag([1.0, 0.0])
-    assert deep_linear_flow(weights, flat, TIMES).notes == ()
+    weights, biases = drawn(1, NARROW)
+    flat, mean, times = np.diag([1.0, 0.0, 0.0]), np.pad(MEAN, (0, 1)), np.array([0.0, 6.0])
+    assert deep_linear_flow(weights, flat, times).notes == ()
     # With the mean apart, one direction is left.
-    moment = np.diag([1.0, 0.0]) + np.outer(MEAN, MEAN)
-    assert deep_linear_flow(weights, moment, TIMES, biases=biases, mean=MEAN).notes == ()
-    assert deep_linear_flow(weights, moment, TIMES).notes != ()
+    moment = flat + np.outer(mean, mean)
+    assert deep_linear_flow(weights, moment, times, biases=biases, mean=mean).notes == ()
+    assert deep_linear_flow(weights, moment, times).notes != ()
 
 
 def test_arguments_are_left_alone_and_so_is_the_setting_of_jax():

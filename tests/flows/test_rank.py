@@ -39,8 +39,9 @@ def test_without_rank_the_stronger_signal_takes_over():
     told = learning_clocks(np.outer(u, u), np.diag([1.0, 0.5]))
     assert told.order.tolist() == [0, 1]
     assert np.isinf(told.times[1])
-    path = tied_flow(np.outer(u, u), np.diag([1.0, 0.5]), np.array([0.0, 5.0, 200.0]))
-    np.testing.assert_allclose(path.states[-1], np.diag([1.0, 0.0]), atol=1e-6)
+    # With an axis on which nothing is, a flow of the size of those above.
+    path = tied_flow(np.pad(np.outer(u, u), (0, 1)), np.diag([1.0, 0.5, 0.0]), np.array([0.0, 200]))
+    np.testing.assert_allclose(path.states[-1], np.diag([1.0, 0.0, 0.0]), atol=1e-6)
 
 
 def test_notes_of_many_flows_name_the_members():
@@ -80,10 +81,10 @@ def test_notes_of_many_deep_networks_name_the_first():
         "1 of 2 lack rank: 1 direction(s) of the inputs are never learned, for the first of "
         "them, at index 1",
     )
-    zeros = [np.zeros((2, 2))] * 2
-    path = deep_linear_flow(zeros, np.diag([2.0, 1.0]), np.array([0.0, 9.0]))
-    assert "2 direction(s) of the inputs are never learned" in path.notes[0]
-    assert deep_linear_flow(zeros[:1], np.eye(2), np.array([0.0, 9.0])).notes == ()
+    zeros = [np.zeros((3, 3))] * 2
+    path = deep_linear_flow(zeros, np.diag([2.0, 1.5, 1.0]), np.array([0.0, 9.0]))
+    assert "3 direction(s) of the inputs are never learned" in path.notes[0]
+    assert deep_linear_descent(zeros[:1], np.eye(3), steps=1, step_size=0.01).notes == ()
 
 
 def test_descent_that_overflows_says_so():

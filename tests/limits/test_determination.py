@@ -33,15 +33,15 @@ def all_indicators(task, order):
 
 
 def null_rows(task, order):
-    """Restrict held-out rows to the design's null space, by a dense factorisation.
+    """Project held-out rows on the design's null space, by a dense factorisation.
 
     Singular values of these small tables of 0 and 1 are 0 (to 1e-13) or above 1e-3, so any
     cut between tells them apart.
     """
     dense = all_indicators(task, order)
-    _, size, right = np.linalg.svd(dense[task.is_train], full_matrices=True)
-    rank = int(np.sum(size > 1e-8 * size[0]))
-    return dense, dense[~task.is_train] @ right[rank:].T
+    _, size, right = np.linalg.svd(dense[task.is_train], full_matrices=False)
+    right, held_out = right[: int(np.sum(size > 1e-8 * size[0]))], dense[~task.is_train]
+    return dense, held_out - held_out @ right.T @ right
 
 
 def methods(task, order):

@@ -385,7 +385,7 @@ def test_a_hundred_thousand_rows_need_no_matrix_of_pairs():
     # 10^5 samples of 24,000 tuples: a tuples x tuples matrix alone would take 4.6 GB.
     rng = np.random.default_rng(9)
     rows = rng.integers(0, 30, (100_000, 3))
-    data = rng.normal(size=(100_000, 100))
+    data = rng.normal(size=(100_000, 10))
     tracemalloc.start()
     found = salience(data, rows)
     peak = tracemalloc.get_traced_memory()[1]

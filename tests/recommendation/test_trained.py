@@ -1,5 +1,6 @@
 """Trained networks beside what theory predicts for them."""
 
+from dataclasses import replace
 from inspect import unwrap
 
 import numpy as np
@@ -27,8 +28,11 @@ def test_training_ends_where_theory_says(told):
     exact = [m.name != "multi-task" for m in told.methods]
     gap = np.abs(trained.final - told.losses)[exact]
     assert (gap <= 0.1 * told.losses[exact] + 1e-6).all()
-    smaller = train_beside(told, progress=False, learning_rate=0.02, max_steps=300_000)
-    nearer = np.abs(smaller.final - told.losses)[exact]
+    # As many records as of 60,000 steps, for which training is compiled.
+    methods = tuple(m for m in told.methods if m.name != "multi-task")
+    apart = replace(told, methods=methods, losses=told.losses[exact])
+    smaller = train_beside(apart, progress=False, learning_rate=0.02, max_steps=330_000)
+    nearer = np.abs(smaller.final - apart.losses)
     assert nearer.sum() < 0.35 * gap.sum()
     # Multi-task learning sees a sample of the auxiliary task here, its prediction all of it.
     both = trained.final[~np.array(exact)] / told.losses[~np.array(exact)]
@@ -36,7 +40,7 @@ def test_training_ends_where_theory_says(told):
 
 
 def test_the_best_on_the_way_is_no_worse_than_the_end_and_than_the_start(told):
-    trained = train_beside(told, progress=False, max_steps=3000)
+    trained = train_beside(told, progress=False, max_steps=5000)
     assert (trained.best <= trained.final + 1e-12).all()
     single = [m.name for m in told.methods].index("single-task")
     # It starts from coefficients of zero, in single precision.
@@ -137,7 +141,9 @@ def test_small_targets_of_which_nothing_was_learned_are_not_fitted():
     task = SparseTeachers(60, 6, 6, 4, main_scale=1e-6, aux_scale=1e-6)
     told = predict_losses(task, [8], rescalings=[1], n_aux=80, seeds=[0, 1], progress=False)
     for kind in ("perfect", "trained"):
-        trained = train_beside(told, pretraining=kind, max_steps=2, progress=False)
+        trained = train_beside(
+            told, pretraining=kind, max_steps=300, learning_rate=1e-9, progress=False
+        )
         assert not trained.fitted.any()
         assert trained.pretrained is None or not trained.pretrained.any()
 

@@ -32,7 +32,7 @@ def start(runs=2, layers=3, outputs=2, scale=0.8, d=4, width=6, **options):
 def numbers(network, run):
     """Return weights and biases of one run in double precision."""
     held = (network.weights, network.biases)
-    return tuple([np.asarray(each[run], dtype=float) for each in kind] for kind in held)
+    return tuple([np.asarray(each, dtype=float)[run] for each in kind] for kind in held)
 
 
 def gradient(weights, biases, x, y, loss):

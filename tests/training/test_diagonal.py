@@ -29,6 +29,10 @@ def problem(runs: int, n: int, d: int = D, seed: int = 0, noise: float = 0.0):
     return inputs, targets + noise * rng.standard_normal((runs, n)), teachers
 
 
+# Two records and the end, as many as there are in most tests: training is compiled once for them.
+FEW = [0, 2]
+
+
 def start(runs: int, seed: int = 1, lead: tuple[int, ...] = ()) -> DiagonalWeights:
     rng = np.random.default_rng(seed)
     sizes = ((), lead, (), lead)
@@ -58,10 +62,17 @@ def plain(samples, weights, steps, rate, *, decay=0.0, readout_only=False, batch
     return hp * rp - hm * rm
 
 
-@pytest.mark.parametrize(("precision", "tolerance"), [("float64", 1e-12), ("float32", 2e-6)])
 @pytest.mark.parametrize("n", [4, 20])
 @pytest.mark.parametrize(
-    "options", [{}, {"train": "readout"}, {"weight_decay": 0.05}], ids=["all", "readout", "decay"]
+    ("options", "precision", "tolerance"),
+    [
+        ({}, "float64", 1e-12),
+        ({}, "float32", 2e-6),
+        ({"train": "readout"}, "float64", 1e-12),
+        ({"weight_decay": 0.05}, "float64", 1e-12),
+        ({"weight_decay": 0.05}, "float32", 2e-6),
+    ],
+    ids=["all", "all, single", "readout", "decay", "decay, single"],
 )
 def test_steps_are_those_of_a_plain_loop(options, n, precision, tolerance):
     # 20 samples of 6 features over 24 steps are read from their second moment, 4 are not.
@@ -70,9 +81,9 @@ def test_steps_are_those_of_a_plain_loop(options, n, precision, tolerance):
     assert isinstance(prepare(x[0], y[0], 24, DOUBLE), kind)
     runs = train_diagonal(
         x, y, weights, max_steps=24, learning_rate=0.02, threshold=0.0, teachers=b,
-        precision=precision, record=[0, 7], **options,
+        precision=precision, record=FEW, **options,
     )  # fmt: skip
-    assert runs.steps.tolist() == [0, 7, 24]
+    assert runs.steps.tolist() == [0, 2, 24]
     for run in range(3):
         own = DiagonalWeights(*(each[run] for each in weights))
         for place, step in enumerate(runs.steps):
@@ -139,8 +150,11 @@ def test_batches_are_drawn_anew_for_each_epoch_from_the_seed():
 
 
 def test_a_batch_of_all_samples_is_plain_descent():
-    x, y, _ = problem(2, 7)
-    given = {"max_steps": 20, "learning_rate": 0.02, "precision": "float64", "threshold": 0.0}
+    x, y, _ = problem(2, 4)
+    given = {
+        "max_steps": 20, "learning_rate": 0.02, "precision": "float64", "threshold": 0.0,
+        "record": FEW,
+    }  # fmt: skip
     whole = train_diagonal(x, y, start(2), **given)
     batches = train_diagonal(x, y, start(2), batch=100, seeds=range(2), **given)
     np.testing.assert_allclose(whole.coefficients, batches.coefficients, rtol=0, atol=1e-12)
@@ -150,7 +164,7 @@ def test_a_batch_of_all_samples_is_plain_descent():
 @pytest.mark.parametrize("n", [4, 20])
 def test_a_run_alone_is_the_run_among_others(n):
     (x, y, b), weights = problem(5, n), start(5)
-    given = {"max_steps": 300, "learning_rate": 0.02, "threshold": 1e-4}
+    given = {"max_steps": 300, "learning_rate": 0.02, "threshold": 1e-4, "record": FEW}
     many = train_diagonal(x, y, weights, teachers=b, **given)
     assert len({*many.end_steps}) > 1  # each ends at its own step
     for run in (3, 0):
@@ -180,7 +194,7 @@ def test_what_flow_conserves_drifts_in_proportion_to_the_learning_rate():
     for halvings in range(4):
         runs = train_diagonal(
             x, y, weights, max_steps=2000 * 2**halvings, learning_rate=0.02 / 2**halvings,
-            threshold=0.0, precision="float64",
+            threshold=0.0, precision="float64", record=FEW,
         )  # fmt: skip
         for hidden, readout in (("hidden_plus", "readout_plus"), ("hidden_minus", "readout_minus")):
             kept = [
@@ -326,7 +340,7 @@ def test_a_run_ends_at_its_first_step_below_the_threshold():
 
 def test_outcomes_say_how_far_a_run_came_and_what_to_do():
     x, y, b = problem(2, 4)
-    runs = train_diagonal(x, y, start(2), max_steps=3, learning_rate=0.02)
+    runs = train_diagonal(x, y, start(2), max_steps=3, learning_rate=0.02, record=FEW)
     assert runs.outcomes == (TrainingOutcome.REACHED_MAX_STEPS,) * 2
     assert runs.messages[1].startswith("run 1 reached max_steps above the threshold; raise max_s")
     assert (
@@ -337,7 +351,7 @@ def test_outcomes_say_how_far_a_run_came_and_what_to_do():
         _ = runs.final_loss
     assert "final_loss" not in runs.to_frame()
     ahead = DiagonalWeights.pretrained(b, 1e-3)
-    done = train_diagonal(x, y, ahead, max_steps=3, threshold=1e-3, teachers=b)
+    done = train_diagonal(x, y, ahead, max_steps=3, threshold=1e-3, teachers=b, record=FEW)
     assert done.outcomes == (TrainingOutcome.REACHED_THRESHOLD,) * 2
     assert done.end_steps.tolist() == [0, 0]
     assert done.to_frame().outcome.tolist() == ["reached_threshold"] * 2
@@ -348,7 +362,7 @@ def test_a_run_that_diverges_is_told_and_started_anew_if_asked(batches):
     x, y, b = problem(2, 4)
     x[1] *= 0.01
     y[1] *= 0.01  # stable at a rate at which the other is not
-    given = {"max_steps": 400, "learning_rate": 2.0, "teachers": b, **batches}
+    given = {"max_steps": 400, "learning_rate": 2.0, "teachers": b, "record": FEW, **batches}
     runs = train_diagonal(x, y, start(2), **given)
     assert runs.outcomes[0] is TrainingOutcome.DIVERGED
     assert runs.outcomes[1] is TrainingOutcome.REACHED_MAX_STEPS
@@ -369,7 +383,7 @@ def test_inputs_are_left_as_they_were():
     x, y, b = problem(2, 20)
     weights = start(2)
     before = [each.copy() for each in (x, y, b, *weights)]
-    train_diagonal(x, y, weights, max_steps=50, learning_rate=0.02, teachers=b)
+    train_diagonal(x, y, weights, max_steps=50, learning_rate=0.02, teachers=b, record=FEW)
     for now, then in zip((x, y, b, *weights), before, strict=True):
         np.testing.assert_array_equal(now, then)
 
@@ -469,15 +483,16 @@ def test_records_beyond_memory_are_refused_at_once(monkeypatch):
         raise AssertionError("training began")
 
     monkeypatch.setattr(_diagonal_steps, "_all_samples", never)
-    x, y = np.ones((1, 1, 1000), dtype=np.float32), np.ones((1, 1), dtype=np.float32)
+    x, y = np.ones((1, 1, 100_000), dtype=np.float32), np.ones((1, 1), dtype=np.float32)
     message = "training and its records may take 8 GiB beside the samples; got about .*; record few"
     with pytest.raises(InputError, match=message):
-        train_diagonal(x, y, DiagonalWeights.constant(1000, 0.1), max_steps=10**6, record=1)
+        train_diagonal(x, y, DiagonalWeights.constant(100_000, 0.1), max_steps=10**5, record=1)
 
 
 @pytest.mark.parametrize("name", ["inputs", "targets"])
 def test_samples_that_overflow_in_single_precision_are_refused(name):
-    large = {**GOOD, name: 1e19 * GOOD[name]}
+    good = {**GOOD, "inputs": np.ones((2, 4, D)), "targets": np.ones((2, 4)), "record": FEW}
+    large = {**good, name: 1e19 * good[name]}
     message = (
         rf"{name} of training in single precision are of size 1e\+18 at most; got 1e\+19; pass "
         'precision="float64", or rescale inputs and targets to order 1'

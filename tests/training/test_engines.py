@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -38,7 +39,13 @@ def paper(network: MLP, batch: jax.Array) -> jax.Array:
     return 0.5 * ((jax.vmap(network)(batch) - batch) ** 2).sum(axis=1).mean()
 
 
-SLOPES = {"element mean": jax.jit(jax.grad(element_mean)), "paper": jax.jit(jax.grad(paper))}
+LOSSES = {"element mean": element_mean, "paper": paper}
+
+
+@partial(jax.jit, static_argnames="loss")
+def stepped(network: MLP, batch: jax.Array, rate: float, loss: str) -> MLP:
+    gradient = jax.grad(LOSSES[loss])(network, batch)
+    return jax.tree.map(lambda w, g: w - rate * g, network, gradient)
 
 
 def plain(network: MLP, inputs: np.ndarray, protocol: Protocol, seed: int) -> dict[int, MLP]:
@@ -55,8 +62,9 @@ def plain(network: MLP, inputs: np.ndarray, protocol: Protocol, seed: int) -> di
             batch = inputs[order[start : start + protocol.batch]]
             if len(batch) < protocol.batch and protocol.last_batch == "dropped":
                 continue
-            gradient = SLOPES[protocol.loss](network, jnp.asarray(batch, dtype))
-            network = jax.tree.map(lambda w, g: w - protocol.learning_rate * g, network, gradient)
+            network = stepped(
+                network, jnp.asarray(batch, dtype), protocol.learning_rate, protocol.loss
+            )
             step += 1
             found[step] = network
     return found
@@ -76,8 +84,6 @@ def engines(architecture: Architecture) -> list:
         (64, Architecture(2, 4, bias=False), {"shuffle": "every epoch"}),
         (64, Architecture(1), {"last_batch": "dropped", "epochs": 5}),
         (64, Architecture(3, 4, "relu"), {"loss": "paper", "learning_rate": 0.02}),
-        (32, Architecture(3, 4, "relu"), {"loss": "paper", "learning_rate": 0.02}),
-        (64, Architecture(2, 4, "relu", bias=False), {"shuffle": "every epoch"}),
     ],
 )
 def test_engines_take_the_steps_of_plain_descent(architecture, options, bits):
@@ -87,10 +93,14 @@ def test_engines_take_the_steps_of_plain_descent(architecture, options, bits):
     inputs = [TASK.sample(seed).inputs for seed in seeds]
     with precision(bits):
         dtype = jnp.float64 if bits == 64 else jnp.float32
+        # By NumPy, which compiles nothing.
         networks = jax.tree.map(
-            lambda w: jnp.asarray(w, dtype), architecture.networks(3, seeds=seeds)
+            lambda w: jnp.asarray(np.asarray(w), dtype), architecture.networks(3, seeds=seeds)
         )
-        alone = [jax.tree.map(lambda w, run=run: w[run], networks) for run in range(2)]
+        alone = [
+            jax.tree.map(lambda w, run=run: jnp.asarray(np.asarray(w)[run]), networks)
+            for run in range(2)
+        ]
         paths = [plain(*each, protocol, s) for *each, s in zip(alone, inputs, seeds, strict=True)]
         for engine in engines(architecture):
             data = [
@@ -126,7 +136,8 @@ def test_a_rotated_network_learns_the_rotated_task_alike():
     r, engine = TASK.rotation_matrix, Moments(lanes=False, bias=True)
     with precision(64):
         network = jax.tree.map(
-            lambda w: jnp.asarray(w, jnp.float64), Architecture(1).networks(3, seeds=[0])
+            lambda w: jnp.asarray(np.asarray(w), jnp.float64),
+            Architecture(1).networks(3, seeds=[0]),
         )
         assert network.biases is not None
         turned = MLP(

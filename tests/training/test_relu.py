@@ -44,7 +44,7 @@ def start(runs: int, k: int = 1, scale: float = 0.7) -> MLP:
 
 
 def of(network: MLP, run: int) -> tuple[np.ndarray, np.ndarray]:
-    return tuple(np.asarray(each[run], dtype=float) for each in network.weights)
+    return tuple(np.asarray(each, dtype=float)[run] for each in network.weights)
 
 
 def plain(samples, weights, steps, rate, *, decay=0.0, readout_only=False, batches=None):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations
 
 import numpy as np
@@ -184,7 +185,7 @@ class ConjunctionDesign:
         index = np.zeros(self.n_rows, dtype=np.int32)
         return ConjunctionDesign((constant, *self.dictionaries), (index, *self.index), self.n_rows)
 
-    @property
+    @cached_property
     def blocks(self) -> tuple[Block, ...]:
         """Return a block for each conjunction set, labelled by it."""
         stops = np.cumsum([dictionary.size for dictionary in self.dictionaries]).tolist()
@@ -193,7 +194,7 @@ class ConjunctionDesign:
             for dictionary, stop in zip(self.dictionaries, stops, strict=True)
         )
 
-    @property
+    @cached_property
     def shape(self) -> tuple[int, int]:
         """Return (n, p)."""
         return self.n_rows, sum(dictionary.size for dictionary in self.dictionaries)

@@ -6,9 +6,11 @@ from collections.abc import Callable
 
 import diffrax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float
+import numpy as np
+from jaxtyping import Array, Bool, Float, Shaped
 
 FIRST_STEP = 1e-2
+FEWEST = 16  # records for which a path is compiled
 
 
 def integrate(
@@ -45,6 +47,18 @@ def integrate(
     reached = jnp.asarray(found.ys)  # infinite where the steps ran out
     states = jnp.where(jnp.isfinite(reached), reached, jnp.nan)
     return states, found.result == diffrax.RESULTS.successful
+
+
+def padded(records: Shaped[np.ndarray, " T"]) -> Shaped[np.ndarray, " P"]:
+    """Return times or steps with zeros before them, up to a power of two.
+
+    A path is compiled, for seconds, for each number of records; so few numbers are ever asked
+    for. What was asked for are the last T of what is found. (Records at the end would be as good,
+    but many flows at once, which end after different numbers of steps, would wait for one
+    another.)
+    """
+    size = max(FEWEST, 1 << (len(records) - 1).bit_length())
+    return np.pad(records, (size - len(records), 0))
 
 
 def _size(error: Array) -> Array:

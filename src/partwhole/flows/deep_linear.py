@@ -23,7 +23,7 @@ from jaxtyping import Array, Float, Int
 from partwhole._checks import require, whole
 from partwhole._types import Real
 from partwhole.flows._inputs import SYMMETRY, grid, moment, numbers, recorded_steps
-from partwhole.flows._integrate import integrate
+from partwhole.flows._integrate import integrate, padded
 from partwhole.flows._path import Outcome, Path
 from partwhole.flows._precision import in_float64
 from partwhole.flows.one_layer import moment_with_constant
@@ -102,7 +102,7 @@ def deep_linear_flow(
     asked = grid(times)
     layers, m, batch = _door(weights, second_moment, biases, mean)
     found, done = _flows(
-        layers, m, jnp.asarray(asked), jnp.asarray([rtol, atol], dtype=float), max_steps
+        layers, m, jnp.asarray(padded(asked)), jnp.asarray([rtol, atol], dtype=float), max_steps
     )
     ended = np.asarray(done)
     outcome = Outcome.REACHED if ended.all() else Outcome.MAX_STEPS
@@ -172,9 +172,9 @@ def deep_linear_descent(
         "take a smaller step",
     )
     kept = recorded_steps(range(steps + 1) if record is None else record, steps)
-    gaps = jnp.asarray(np.diff(kept, prepend=0))
+    gaps = jnp.asarray(np.diff(padded(kept), prepend=0))
     found = _descents(layers, m, gaps, jnp.asarray(float(step_size)))
-    states = [np.asarray(each) for each in found]
+    states = [np.asarray(each)[:, -len(kept) :] for each in found]
     finite = np.all([np.isfinite(s).reshape(len(s), -1).all(axis=1) for s in states], axis=0)
     outcome = Outcome.REACHED if finite.all() else Outcome.DIVERGED
     notes = _bottleneck(layers, m) + _members(finite, batch, "diverged")
@@ -365,8 +365,10 @@ def _path(
     outcome: Outcome,
     notes: tuple[str, ...],
 ) -> Path:
+    """Return the path of networks found along one axis, at more times than were asked for."""
     states, *offsets = (
-        np.asarray(each).reshape(*batch, len(times), *each.shape[2:]) for each in found
+        np.asarray(each)[:, -len(times) :].reshape(*batch, len(times), *each.shape[2:])
+        for each in found
     )
     return Path(times, states, "gradient", outcome, offsets[0] if offsets else None, notes)
 

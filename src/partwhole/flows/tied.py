@@ -18,7 +18,7 @@ from jaxtyping import Array, Float
 from partwhole._checks import require, whole
 from partwhole._types import Real
 from partwhole.flows._inputs import factor, grid, moment
-from partwhole.flows._integrate import integrate
+from partwhole.flows._integrate import integrate, padded
 from partwhole.flows._path import PACE, Outcome, Path
 from partwhole.flows._precision import in_float64
 from partwhole.flows.clocks import never_learned
@@ -103,11 +103,11 @@ def tied_flow(
     found, done = _solve(
         jnp.asarray(u0.reshape(-1, d, d)),
         jnp.asarray(a),
-        jnp.asarray(PACE[clock] * asked),
+        jnp.asarray(PACE[clock] * padded(asked)),
         jnp.asarray([rtol, atol], dtype=float),
         max_steps,
     )
-    states = np.asarray(found).reshape(*batch, len(asked), d, d)
+    states = np.asarray(found)[:, -len(asked) :].reshape(*batch, len(asked), d, d)
     outcome = Outcome.REACHED if bool(np.asarray(done).all()) else Outcome.MAX_STEPS
     return Path(asked, states, clock, outcome, notes=_notes(u0, a, np.asarray(done)))
 

@@ -132,7 +132,7 @@ class Architecture:
             For a dimension or outputs below 1, or a seed below 0.
         """
         drawn = self.networks(dimension, seeds=[seed], outputs=outputs)
-        return jax.tree.map(lambda w: w[0], drawn)
+        return jax.tree.map(lambda w: jnp.asarray(np.asarray(w)[0]), drawn)
 
     def networks(
         self,

@@ -34,11 +34,13 @@ class Layers(NamedTuple):
     @classmethod
     def of(cls, network: MLP) -> Layers:
         """Return a network's layers, weights as (in, out)."""
-        return Layers(tuple(w.T for w in network.weights), network.biases or ())
+        # Turned by NumPy: JAX would compile that for each shape.
+        weights = tuple(jnp.array(np.asarray(w).T) for w in network.weights)
+        return Layers(weights, network.biases or ())
 
     def network(self, like: MLP) -> MLP:
         """Return the network whose layers these are."""
-        weights = tuple(jnp.asarray(w).T for w in self.weights)
+        weights = tuple(jnp.array(np.asarray(w).T) for w in self.weights)
         return MLP(weights, self.biases or None, like.nonlinearity)
 
 

@@ -166,7 +166,7 @@ def beside_theory(runs: IdentityRuns) -> BesideTheory:
     >>> from partwhole.training import Protocol, train_identity
     >>> task = StructuredIdentity([2, 4], [0.2, 0.2], origin=True)
     >>> runs = train_identity(
-    ...     task, Architecture(layers=4, width=4), Protocol(0.01), seeds=range(4)
+    ...     task, Architecture(layers=2, width=4), Protocol(0.01), seeds=range(2)
     ... )
     >>> found = beside_theory(runs)
     >>> gap = np.abs(found.outputs - found.trained).max()

@@ -128,11 +128,16 @@ def train_concept_classifier(
 
     Examples
     --------
-    >>> from partwhole import tasks
+    >>> from partwhole import networks, tasks
     >>> space = tasks.circles(0.8)
     >>> shown = space.sample(60, side=8, seed=0)
+    >>> network = networks.convnet(
+    ...     (8, 8, 3), outputs=4, channels=(4,), kernel=3, dense=(), seed=0
+    ... )
     >>> recipe = Recipe(loss="cross entropy", epochs=2, batch=32)
-    >>> classifier = train_concept_classifier(shown.images, shown.components, recipe=recipe, seed=0)
+    >>> classifier = train_concept_classifier(
+    ...     shown.images, shown.components, network=network, recipe=recipe, seed=0
+    ... )
     >>> classifier.coordinates(shown.images, space.classes[3]).shape
     (240, 2)
     """

@@ -147,7 +147,8 @@ def train_dense(
         wanted = y[min(run, len(y) - 1)]
         scale = 1.0 if loss == "logistic" else float(np.mean(np.sum(wanted**2, axis=1)))
         with jax.enable_x64(dtype == np.float64):
-            network: MLP = jax.tree.map(lambda w: jnp.array(w[run], dtype), initial)
+            # By NumPy: JAX would compile the choice of a run for each shape.
+            network: MLP = jax.tree.map(lambda w: jnp.array(np.asarray(w)[run], dtype), initial)
             settings = Settings(
                 rates[run], float(weight_decay), float(threshold), scale,
                 rate_shares(network, parametrisation),
@@ -173,7 +174,9 @@ def train_dense(
     losses = np.stack([trace.losses for trace in traces])
     answers = [trace.answers for trace in traces if trace.answers is not None]
     with jax.enable_x64(dtype == np.float64):
-        networks = jax.tree.map(lambda *each: jnp.stack(each), *(trace.network for trace in traces))
+        networks = jax.tree.map(
+            lambda *each: jnp.asarray(np.stack(each)), *(trace.network for trace in traces)
+        )
     return DenseRuns(
         steps=kept,
         training_loss=losses,

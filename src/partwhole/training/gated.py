@@ -219,7 +219,8 @@ def normalised_flow(
     )
 
     def start(run: int, network: GatedNetwork, data: Data) -> Callable[[int, int], Any]:
-        first = jnp.asarray(FIRST_STEP)
+        # With its type told: one that may take another's has the flow compiled once more.
+        first = jnp.asarray(FIRST_STEP, jnp.float64)
         state = [FlowState(network.weights, first, jnp.zeros_like(first))]
 
         def onward(begin: int, end: int) -> tuple[GatedNetwork, float]:

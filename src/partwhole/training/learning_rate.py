@@ -117,7 +117,9 @@ def dense_learning_rate(
 
         def walk(rates: Float[np.ndarray, " S"]) -> Float[np.ndarray, " losses"]:
             # Steps give the memory of what they are given away.
-            layers = Layers.of(jax.tree.map(lambda w: jnp.array(w[run], dtype), initial))
+            layers = Layers.of(
+                jax.tree.map(lambda w: jnp.array(np.asarray(w)[run], dtype), initial)
+            )
             state = begin(layers, rows, wanted, **kind)
             losses = [float(state.loss)]
             # Rates are of the type that training has, so that one compiled step serves both.
@@ -195,11 +197,11 @@ def image_learning_rate(
     Examples
     --------
     >>> from partwhole import tasks
-    >>> from partwhole.networks import image_network
+    >>> from partwhole.networks import convnet
     >>> digits, labels = tasks.digit_images()
     >>> task = tasks.symbolic_addition(range(-1, 2), [0])
     >>> composed = tasks.compose_images(task, digits, labels, distance=8, seed=0)
-    >>> network = image_network("convnet-small", (8, 16, 2), seed=0)
+    >>> network = convnet((8, 16, 2), channels=(4,), kernel=3, dense=(), seed=0)
     >>> recipe = Recipe(loss="squared", optimizer="sgd", batch=16)
     >>> found = image_learning_rate(network, composed.training(10), recipe, at_most=1e-5, seed=0)
     >>> replace(recipe, learning_rate=found.suggestion).learning_rate

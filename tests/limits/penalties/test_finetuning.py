@@ -65,6 +65,9 @@ def by_weights(logs, signs, c, formula):
     return 4 * (phi(beta) - phi(begin))
 
 
+value_and_slopes = jax.jit(jax.value_and_grad(by_weights), static_argnums=3)
+
+
 @pytest.mark.parametrize("formula", FORMULAS)
 @given(beta=sizes, b=sizes, sign=st.tuples(signs, signs), start=starts)
 def test_value_and_powers_by_automatic_differentiation(formula, beta, b, sign, start):
@@ -75,7 +78,7 @@ def test_value_and_powers_by_automatic_differentiation(formula, beta, b, sign, s
     found = finetuning_penalty(sign[0] * beta, sign[1] * b, **start, formula=formula)
     with jax.enable_x64(True):
         arguments = (jnp.asarray(logs), jnp.asarray(sign), jnp.asarray(c))
-        value, slopes = jax.value_and_grad(by_weights)(*arguments, formula)
+        value, slopes = value_and_slopes(*arguments, formula)
         value, slopes = float(value), np.asarray(slopes)
     k, delta = widths(sign[1] * b, **start, formula=formula)
     terms = beta * (1 + abs(np.arcsinh(2 * beta / k)) + abs(delta)) + k * np.cosh(delta)

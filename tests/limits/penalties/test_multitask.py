@@ -25,16 +25,19 @@ def test_stated_orders():
     np.testing.assert_allclose(found.feature_dependence, 1 - found.order, atol=1e-15)
 
 
+@jax.jit
+@jax.value_and_grad
+def log_penalty(logs):
+    """Return the group norm less |b|, over the sum so that it does not cancel."""
+    beta, b = jnp.exp(logs)
+    return 2 * logs[0] - jnp.log(jnp.sqrt(beta**2 + b**2) + b)
+
+
 @given(beta=sizes, b=sizes)
 def test_powers_by_automatic_differentiation(beta, b):
-    """In logarithms; the group norm less |b|, over the sum so that it does not cancel."""
-
-    def log_penalty(logs):
-        beta, b = jnp.exp(logs)
-        return 2 * logs[0] - jnp.log(jnp.sqrt(beta**2 + b**2) + b)
-
+    """In logarithms."""
     with jax.enable_x64(True):
-        value, slopes = jax.value_and_grad(log_penalty)(jnp.log(jnp.asarray([beta, b])))
+        value, slopes = log_penalty(jnp.asarray(np.log([beta, b])))
         value, slopes = float(value), np.asarray(slopes)
     found = multitask_penalty(beta, -b)
     assert abs(np.log(found.penalty) - value) < 1e-13

@@ -76,23 +76,26 @@ def test_conservation_law(beta, b, cosine, readout):
     np.testing.assert_allclose(scaled.penalty, 1e5 * found.penalty, rtol=1e-13 * power)
 
 
+@jax.jit
+@jax.grad
+def slopes_of_the_way(logs, m, cosine):
+    """Return the slopes of the way's logarithm; logs of beta, b and the squared readout."""
+    beta, b, square = jnp.exp(logs)
+    before = jnp.sqrt(b)
+    away = m**2 + b - 2 * m * before * cosine
+    return jnp.log((beta / m - jnp.sqrt(square)) ** 2 + away)
+
+
 @given(beta=st.floats(0.1, 10), b=st.floats(0.1, 10), cosine=cosines, readout=st.floats(0.01, 0.2))
 def test_powers_by_automatic_differentiation(beta, b, cosine, readout):
     """Slopes of the way at the numerical minimum: envelope theorem. The minimum is known to the
     root of rounding, 1e-8, and its slopes are that wrong, over R."""
     _, m = least(beta, b, cosine, readout)
-
-    def log_way(logs, m, cosine):
-        beta, b, square = jnp.exp(logs)
-        before = jnp.sqrt(b)
-        away = m**2 + b - 2 * m * before * cosine
-        return jnp.log((beta / m - jnp.sqrt(square)) ** 2 + away)
-
     found = relu_penalty(beta, b, cosine, readout_scale=readout)
     assume(found.penalty > 1e-3)
     with jax.enable_x64(True):
-        logs = jnp.log(jnp.asarray([beta, b, readout**2]))
-        slopes = np.asarray(jax.grad(log_way)(logs, jnp.asarray(m), jnp.asarray(cosine)))
+        logs = jnp.asarray(np.log([beta, b, readout**2]))
+        slopes = np.asarray(slopes_of_the_way(logs, jnp.asarray(m), jnp.asarray(cosine)))
     powers = (found.order, found.feature_dependence, found.readout_dependence)
     np.testing.assert_allclose(powers, slopes, atol=1e-6 / float(found.penalty))
 

@@ -103,9 +103,14 @@ def test_small_networks_take_digits_side_by_side(name):
         assert found["dense 1"] == (2, 64)
 
 
+def key(seed):
+    """Return a key of the kind whose bits are the quickest to compile."""
+    return jax.random.key(seed, impl="unsafe_rbg")
+
+
 def tiny_vit():
     return vision_transformer(
-        (8, 8, 2), patch=4, width=8, depth=2, heads=2, head_width=4, hidden=16, dropout=0.1, seed=0
+        (8, 8, 2), patch=4, width=8, depth=1, heads=2, head_width=4, hidden=16, dropout=0.1, seed=0
     )
 
 
@@ -120,10 +125,10 @@ def test_passes(name):
     )
     np.testing.assert_allclose(still, alone, atol=1e-5)
     run = eqx.filter_jit(ImageNetwork.in_training)
-    outputs, after = run(network, x, jax.random.key(0))
-    again, _ = run(network, x, jax.random.key(0))
+    outputs, after = run(network, x, key(0))
+    again, _ = run(network, x, key(0))
     np.testing.assert_array_equal(outputs, again)
-    other, _ = run(network, x, jax.random.key(1))
+    other, _ = run(network, x, key(1))
     assert np.array_equal(outputs, other) == (name != "with dropout")
     # Training changes running statistics and nothing else; what it trains is the rest.
     parts = [eqx.partition(each, trained(network)) for each in (network, after)]
@@ -143,7 +148,7 @@ def test_every_parameter_has_a_slope(name):
     kept, rest = eqx.partition(network, trained(network))
 
     def loss(kept):
-        outputs, _ = eqx.combine(kept, rest).in_training(x, jax.random.key(0))
+        outputs, _ = eqx.combine(kept, rest).in_training(x, key(0))
         return jnp.mean(outputs**2) + jnp.mean(outputs[:, 0])
 
     slopes = jax.tree.leaves(jax.jit(jax.grad(loss))(kept))
@@ -152,9 +157,14 @@ def test_every_parameter_has_a_slope(name):
 
 
 @pytest.mark.parametrize("kind", [np.float16, np.float64])
-@pytest.mark.parametrize("name", ["convnet-small", "vit-small"])
+@pytest.mark.parametrize("name", ["convnet", "vit"])
 def test_images_of_any_precision(name, kind):
-    network = image_network(name, (8, 8, 2), seed=0)
+    # Small, since each kind of layer is compiled by itself, for every shape.
+    network = (
+        tiny_vit()
+        if name == "vit"
+        else convnet((8, 8, 2), channels=(4,), kernel=3, dense=(), seed=0)
+    )
     # Multiples of 1/16, as digits are, have the same value in every precision.
     x = np.random.default_rng(0).integers(0, 17, (2, 8, 8, 2)) / 16.0
     found = network(x.astype(kind))

@@ -10,6 +10,9 @@ import pytest
 from partwhole import tasks
 from partwhole.training.images.assembly import Layout, Samples, assemble
 
+# One program for each layout: what it is made of would be compiled piece by piece.
+laid = jax.jit(assemble, static_argnames="layout")
+
 
 def composites(combine="channels", distance=2, channels=1):
     rng = np.random.default_rng(0)
@@ -27,7 +30,7 @@ def test_as_composites_are(combine, distance, channels):
     drawn = composites(combine, distance, channels)
     samples, layout = Samples.of(drawn)
     which = np.array([5, 0, 17, 5], dtype=np.int32)
-    found = assemble(samples, jnp.asarray(which), layout)
+    found = laid(samples, jnp.asarray(which), layout)
     # Sums of three numbers may be added in another order.
     np.testing.assert_allclose(found, drawn[which], rtol=3e-7)
 
@@ -35,7 +38,7 @@ def test_as_composites_are(combine, distance, channels):
 def test_images_as_they_are():
     images = np.random.default_rng(1).random((6, 4, 3, 2), dtype=np.float32)
     samples, layout = Samples.of(images)
-    found = assemble(samples, jnp.asarray([4, 1], dtype=jnp.int32), layout)
+    found = laid(samples, jnp.asarray([4, 1], dtype=jnp.int32), layout)
     np.testing.assert_array_equal(found, images[[4, 1]])
 
 
@@ -52,7 +55,7 @@ def test_moved_pictures():
     image = np.arange(1.0, 21.0, dtype=np.float32).reshape(1, 4, 5, 1)
     samples, layout = Samples.of(np.repeat(image, 2000, axis=0))
     which = jnp.arange(2000, dtype=jnp.int32)
-    found = np.asarray(assemble(samples, which, layout._replace(crop=2), jax.random.key(0)))
+    found = np.asarray(laid(samples, which, layout._replace(crop=2), jax.random.key(0)))
     wide = np.pad(image[0, :, :, 0], 2)
     places = {wide[i : i + 4, j : j + 5].tobytes(): (i, j) for i in range(5) for j in range(5)}
     counts = np.zeros((5, 5))
@@ -67,7 +70,7 @@ def test_mirrored_pictures():
     samples, layout = Samples.of(drawn)
     which = np.arange(len(drawn), dtype=np.int32)
     key = jax.random.key(0)
-    found = np.asarray(assemble(samples, jnp.asarray(which), layout._replace(flip=True), key))
+    found = np.asarray(laid(samples, jnp.asarray(which), layout._replace(flip=True), key))
     plain = drawn[which]
     same = (found == plain).all(axis=(1, 2))
     turned = (found == plain[:, :, ::-1]).all(axis=(1, 2))
@@ -76,6 +79,6 @@ def test_mirrored_pictures():
     assert 55 < turned.sum() < 107
     assert np.any(turned.any(axis=1) & same.any(axis=1))
     np.testing.assert_array_equal(
-        assemble(samples, jnp.asarray(which), Layout(distance=0)),
-        assemble(samples, jnp.asarray(which), Layout(distance=0, flip=True)),
+        laid(samples, jnp.asarray(which), Layout(distance=0)),
+        laid(samples, jnp.asarray(which), Layout(distance=0, flip=True)),
     )  # without a key nothing is random

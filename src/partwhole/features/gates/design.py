@@ -86,7 +86,7 @@ class GatedDesign:
         n, d = self.inputs.shape
         return n, self.n_units * self.n_contexts * d
 
-    @property
+    @cached_property
     def blocks(self) -> tuple[Block, ...]:
         """Return a block for each unit, labelled 0 to H - 1."""
         size = self.n_contexts * self.inputs.shape[1]

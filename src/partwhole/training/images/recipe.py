@@ -182,3 +182,17 @@ class Recipe:
         if not self.weight_decay:
             return steps
         return optax.chain(optax.add_decayed_weights(float(self.weight_decay)), steps)
+
+
+def of_a_step(recipe: Recipe) -> Recipe:
+    """Return what of a recipe is part of a step, so that steps are compiled for no more than that.
+
+    How long training goes on is not, nor what is told to a step besides: batch, crop and flip.
+    """
+    return Recipe(
+        loss=recipe.loss,
+        optimizer=recipe.optimizer,
+        learning_rate=recipe.learning_rate,
+        momentum=recipe.momentum,
+        weight_decay=recipe.weight_decay,
+    )

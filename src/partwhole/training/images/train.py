@@ -35,7 +35,7 @@ from partwhole.training.images.goals import (
     require_images,
 )
 from partwhole.training.images.image_run import ImageOutcome, ImageRun, Scores
-from partwhole.training.images.recipe import Recipe
+from partwhole.training.images.recipe import Recipe, of_a_step
 from partwhole.training.losses import LOSSES
 
 ORDER = 107  # keeps the stream of the order apart from those of weights and samples
@@ -212,11 +212,11 @@ def train_images(
     Examples
     --------
     >>> from partwhole import tasks
-    >>> from partwhole.networks import image_network
+    >>> from partwhole.networks import convnet
     >>> digits, labels = tasks.digit_images()
     >>> task = tasks.symbolic_addition(range(-1, 2), [0])
     >>> composed = tasks.compose_images(task, digits, labels, distance=8, seed=0)
-    >>> network = image_network("convnet-small", (8, 16, 2), seed=0)
+    >>> network = convnet((8, 16, 2), channels=(4,), kernel=3, dense=(), seed=0)
     >>> run = train_images(network, composed.training(10), Recipe(loss="squared", epochs=2), seed=0)
     >>> run.training_loss.shape, run.outputs["training"].shape
     ((2,), (50, 1))
@@ -331,7 +331,7 @@ class Loop:
             return self.course.step(self.state, order, self.key, place)
         return take_step(
             self.state, self.samples, self.goal, order, self.key,
-            recipe=self.recipe, layout=self.layout, batch=self.batch,
+            recipe=of_a_step(self.recipe), layout=self.layout, batch=self.batch,
         )  # fmt: skip
 
     def _order(self, epoch: int) -> Any:

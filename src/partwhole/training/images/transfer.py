@@ -209,9 +209,11 @@ def train_transfer(
     Examples
     --------
     >>> from partwhole import tasks
-    >>> from partwhole.networks import image_network
+    >>> from partwhole.networks import convnet
     >>> split = tasks.split_classes(*tasks.digit_images(), n_main=20, seed=0)
-    >>> network = image_network("convnet-small", split.shape, outputs=split.n_outputs, seed=0)
+    >>> network = convnet(
+    ...     split.shape, outputs=split.n_outputs, channels=(4,), kernel=3, dense=(), seed=0
+    ... )
     >>> recipe = Recipe(loss="cross entropy", epochs=2)
     >>> before = train_transfer(network, split, recipe, mode="pretraining", seed=0)
     >>> run = train_transfer(

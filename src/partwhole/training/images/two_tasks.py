@@ -15,7 +15,7 @@ from jaxtyping import Array, Int, PRNGKeyArray
 from partwhole.networks import ImageNetwork
 from partwhole.networks.images.layers import trained
 from partwhole.training.images.assembly import Layout, Samples, assemble
-from partwhole.training.images.recipe import Recipe
+from partwhole.training.images.recipe import Recipe, of_a_step
 from partwhole.training.images.train import ORDER, State, descend
 from partwhole.training.losses import LOSSES
 
@@ -173,7 +173,8 @@ class TwoTasks:
         stretch = [each for each in self.stretches if each.start <= place][-1]
         return take_joint_step(
             state, self.halves, order, key,
-            stretch=stretch, per_epoch=self.per_epoch, recipe=self.recipe, layout=self.layout,
+            stretch=stretch, per_epoch=self.per_epoch, recipe=of_a_step(self.recipe),
+            layout=self.layout,
         )  # fmt: skip
 
     def _turns(self, task: int, epoch: int) -> Int[Array, " m"]:
