@@ -185,16 +185,20 @@ class ConjunctionDesign:
         index = np.zeros(self.n_rows, dtype=np.int32)
         return ConjunctionDesign((constant, *self.dictionaries), (index, *self.index), self.n_rows)
 
-    @cached_property
+    @property
     def blocks(self) -> tuple[Block, ...]:
         """Return a block for each conjunction set, labelled by it."""
+        return self._blocks
+
+    @cached_property  # asked for whenever types are checked
+    def _blocks(self) -> tuple[Block, ...]:
         stops = np.cumsum([dictionary.size for dictionary in self.dictionaries]).tolist()
         return tuple(
             Block(dictionary.components, stop - dictionary.size, stop)
             for dictionary, stop in zip(self.dictionaries, stops, strict=True)
         )
 
-    @cached_property
+    @property
     def shape(self) -> tuple[int, int]:
         """Return (n, p)."""
         return self.n_rows, sum(dictionary.size for dictionary in self.dictionaries)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from concept_cells import made_up, steps_of
 from study_cells import computed
 
+from partwhole.studies.diffusion import _reading as reading
 from partwhole.studies.diffusion import _runs as runs
 from partwhole.studies.diffusion import concept_diffusion as study
 
@@ -16,7 +18,7 @@ def data():
 
 
 def test_models_reach_what_they_were_shown(data):
-    assert float(study.reached(data).max()) < study.NEAR
+    assert float(reading.reached(data).max()) < reading.NEAR
     assert float(data.coordinates.min()) >= 0.0
     assert float(data.coordinates.max()) <= 1.0
     assert study.claims(data)[0].verdict.value == "holds"
@@ -24,8 +26,9 @@ def test_models_reach_what_they_were_shown(data):
 
 def test_figures(data):
     assert len(study.figure(data).axes) == 2
-    cells = [(c, made_up(c, pictures=True)) for c in study.PRESETS["laptop"]]
-    assert len(study.figure(study.gather(cells)).axes) == 3
+    told = study.gather(cells())
+    assert len(study.figure(told).axes) == 3
+    assert told.to_netcdf(engine="scipy")  # which has fewer types of numbers
 
 
 def test_checkpoints_are_the_published_ones():
@@ -35,19 +38,66 @@ def test_checkpoints_are_the_published_ones():
     assert found[-3:] == [18874, 19433, 20000]
 
 
+def test_classes_and_their_corners():
+    assert list(runs.classes()) == ["red big", "red small", "blue big", "blue small"]
+    assert runs.shown() == ["red big", "red small", "blue big"]
+    three = runs.classes(3)
+    assert three["blue small dark"] == (1, 1, 1)
+    assert runs.shown(3) == [name for name, corner in three.items() if sum(corner) < 2]
+
+
 def test_points_leave_one_corner_out():
     config = study.PRESETS["quick"][0]
     given = runs.points(config)
     apart = 2.0 * np.array([config["colour"], config["size"]])
     corners, counts = np.unique(np.rint(given.samples / apart), axis=0, return_counts=True)
-    np.testing.assert_array_equal(np.abs(corners), runs.CORNERS[:3])
+    np.testing.assert_array_equal(np.abs(corners), [[0, 0], [0, 1], [1, 0]])
     assert counts.tolist() == [config["per_class"]] * 3
-    np.testing.assert_allclose(given.unseen, np.tile(apart, (config["samples"], 1)), rtol=1e-6)
-    np.testing.assert_allclose(given.over(0.1) - given.unseen, [[0.1, 0.0]] * 200, atol=1e-6)
+    unseen = given.asked[runs.UNSEEN]
+    np.testing.assert_allclose(unseen, np.tile(apart, (config["samples"], 1)), rtol=1e-6)
+    np.testing.assert_allclose(given.over(0.1) - unseen, [[0.1, 0.0]] * 200, atol=1e-6)
+
+
+@pytest.mark.parametrize("model", ["vector", "small16"])
+def test_a_rare_value_and_one_that_is_not_told(model):
+    kind = runs.POINTS if model == "vector" else runs.IMAGES
+    config = kind | {
+        "colour": 0.6, "seed": 1, "per_class": 40, "samples": 3, "rare": 7, "masked": 0.25,
+        "classifier": False,
+    }  # fmt: skip
+    given = runs.points(config) if model == "vector" else runs.images(config)
+    assert len(given.samples) == 87
+    hidden = given.conditions[:, 0] == runs.NOTHING
+    # A quarter of the 80 red ones; of images all three channels are not told.
+    assert hidden[:80].sum() == 20
+    assert not hidden[80:].any()
+    width = 1 if model == "vector" else 3
+    np.testing.assert_array_equal(given.conditions[hidden, :width], runs.NOTHING)
+    assert (given.conditions[:, -1] > -0.2).all()
+
+
+def test_three_concepts_and_words():
+    config = runs.IMAGES | {
+        "colour": 0.6, "background": 0.5, "seed": 0, "per_class": 4, "samples": 2, "words": True,
+        "classifier": False,
+    }  # fmt: skip
+    given = runs.images(config)
+    assert given.samples.shape == (16, 16, 16, 3)
+    assert given.conditions.shape == (16, 3)
+    assert [rows.tolist()[0] for rows in given.asked.values()][-1] == [2, 4, 6]
+    assert given.read(given.samples).shape == (16, 3)
+    np.testing.assert_array_equal(
+        given.read(given.samples)[:, 2] > 0.5, [False] * 4 + [True] * 4 + [False] * 8
+    )
+    points = runs.points(runs.POINTS | {k: config[k] for k in ("colour", "background", "seed")})
+    assert points.samples.shape == (2000, 3)
+    assert len(points.asked) == 8
 
 
 def test_images_are_read_as_what_they_are_asked_for():
-    config = study.PRESETS["laptop"][0] | {"samples": 8, "per_class": 4, "colour": 0.689}
+    config = study.PRESETS["laptop"][0] | {
+        "samples": 8, "per_class": 4, "colour": 0.689, "classifier": False,
+    }  # fmt: skip
     given = runs.images(config)
     assert given.samples.shape == (12, 16, 16, 3)
     found = given.read(given.samples)
@@ -55,48 +105,51 @@ def test_images_are_read_as_what_they_are_asked_for():
     # Sizes vary by three quarters of the way to the other within a class.
     np.testing.assert_array_equal(found[:, 0] > 0.5, blue)
     assert np.mean((found[:, 1] > 0.5) == small) > 0.8
-    np.testing.assert_allclose(given.over(0.25)[0] - given.unseen[0], [-0.1555, -0.1555, 0.1555, 0])
+    step = given.over(0.25)[0] - given.asked[runs.UNSEEN][0]
+    np.testing.assert_allclose(step, [-0.1555, -0.1555, 0.1555, 0])
+    assert given.judged is not None
+    assert given.judged.shape == (1, 4, 2)
+    assert given.judged[0, 0].min() > 0.95  # a large share of the images is told
 
 
 def test_a_model_of_images_is_trained_and_asked():
     config = study.PRESETS["laptop"][0] | {
         "per_class": 8, "samples": 2, "checkpoints": 2, "first": 1, "steps": 2, "over": [0.1],
-        "directions": [1.0], "guidance": [], "recipe": {"sampling_steps": 2, "batch": 4},
+        "directions": [1.0], "recipe": {"sampling_steps": 2, "batch": 4},
     }  # fmt: skip
     found = study.cell(config)
     assert found["steps"].tolist() == [1, 2]
-    assert found["coordinates"].shape == (2, 6, 2, 2)
+    assert found["coordinates"].shape == found["classified"].shape == (2, 6, 2, 2)
+    assert found["judged"].shape == (2, 4, 2)
     assert found["pictures"].shape == (2, 2, 16, 16, 3)
     config["guidance"] = [2.0]
     assert runs.names_of(config)[4:] == ["over 0.1", "direction 1", "guidance 2"]
-    assert list(runs.prompts_of(config, runs.images(config))) == runs.names_of(config)
+    given = runs.images(config | {"classifier": False})
+    assert list(runs.prompts_of(config, given)) == runs.names_of(config)
 
 
-def made_up(config, *, blue=None, over=0.1, bump=0.3, still=False, pictures=False):
-    """Return readings of a run that goes by way of red and small."""
-    rng = np.random.default_rng(config["seed"])
-    steps = np.array(runs.checkpoints(config["first"], config["steps"], config["checkpoints"]))
-    part = np.linspace(0.0, 1.0, len(steps))
-    strength = config["colour"] if blue is None else blue(config["colour"])
-    small = 1.0 - np.exp(-12.0 * part)
-    there = np.clip(strength * (0.4 + part) - bump * np.exp(-(((part - 0.4) / 0.1) ** 2)), 0, 1)
-    paths = [np.tile(corner, (len(steps), 1)) for corner in runs.CORNERS[:3]]
-    if still:
-        paths[2] = np.full((len(steps), 2), 0.5)
-    plain = np.stack([there, small], axis=1)
-    names = runs.names_of(config)
-    paths += [plain] + [np.clip(plain + np.array([over, 0.0]), 0.0, 1.0)] * (len(names) - 4)
-    spread = 0.05 * rng.normal(size=(len(steps), len(names), config["samples"], 2))
-    readings = np.clip(np.stack(paths, axis=1)[:, :, None] + spread, 0.0, 1.0)
-    found = {"steps": steps, "coordinates": readings, "bits": np.zeros((1, 3))}
-    if pictures:
-        found["pictures"] = np.full((len(steps), 2, 16, 16, 3), 200, np.uint8)
+def cells(*, blue=None, over=0.1, bump=0.3, still=False, apart=0.0, empty=0.0):
+    """Return runs that go by way of red and small."""
+    found = []
+    for config in study.PRESETS["laptop"]:
+        part = np.linspace(0.0, 1.0, len(steps_of(config)))
+        strength = config["colour"] if blue is None else blue(config["colour"])
+        there = np.clip(strength * (0.4 + part) - bump * np.exp(-(((part - 0.4) / 0.1) ** 2)), 0, 1)
+        plain = np.stack([there, 1.0 - np.exp(-12.0 * part)], axis=1)
+        paths = {
+            runs.UNSEEN: plain, study.OVERSTATED: np.clip(plain + np.array([over, 0.0]), 0.0, 1.0),
+        }  # fmt: skip
+        if still:
+            paths["blue big"] = np.full((len(part), 2), 0.5)
+        cell = made_up(config, paths)
+        cell["coordinates"] = np.clip(cell["coordinates"] + apart, 0.0, 1.0)
+        cell["coordinates"][:, :, : int(empty * config["samples"])] = 0.5
+        found.append((config, cell))
     return found
 
 
 def verdicts(**how):
-    cells = [(config, made_up(config, **how)) for config in study.PRESETS["laptop"]]
-    return [claim.verdict.value for claim in study.claims(study.gather(cells))]
+    return [claim.verdict.value for claim in study.claims(study.gather(cells(**how)))]
 
 
 def test_the_published_path_holds_what_is_claimed():
@@ -104,8 +157,11 @@ def test_the_published_path_holds_what_is_claimed():
 
 
 def test_what_differs_is_noticed():
-    learned, order, signal, over, *bumps, _ = range(7)
+    learned, order, signal, over, *bumps, _, _, agree, drawn = range(10)
     assert verdicts(still=True)[learned] == "does not hold"
+    assert verdicts(apart=0.4)[agree] == "does not hold"
+    assert verdicts(empty=0.5)[drawn] == "does not hold"
+    assert verdicts(empty=0.5)[agree] == "holds"
     assert verdicts(blue=lambda _: 1.6, bump=-0.5)[order] == "does not hold"
     assert verdicts(blue=lambda colour: 0.8 - colour)[signal] == "does not hold"
     assert verdicts(over=-0.2)[over] == "does not hold"

@@ -86,9 +86,13 @@ class GatedDesign:
         n, d = self.inputs.shape
         return n, self.n_units * self.n_contexts * d
 
-    @cached_property
+    @property
     def blocks(self) -> tuple[Block, ...]:
         """Return a block for each unit, labelled 0 to H - 1."""
+        return self._blocks
+
+    @cached_property  # asked for whenever types are checked
+    def _blocks(self) -> tuple[Block, ...]:
         size = self.n_contexts * self.inputs.shape[1]
         return tuple(Block(h, h * size, (h + 1) * size) for h in range(self.n_units))
 

@@ -35,7 +35,7 @@ CAPTION = (
     "concepts over steps, mean of the models."
 )
 REVISION = 1
-BUDGET = 6.0
+BUDGET = 5.0
 
 SECOND, SPREAD = 2.0, 0.05
 MEANS = (0.5, 1.0, 2.0)

@@ -39,7 +39,7 @@ CAPTION = (
     "is chance."
 )
 REVISION = 2
-BUDGET = 10.0
+BUDGET = 6.0
 
 SMALL: Config = {
     "images": "digits",
@@ -80,7 +80,7 @@ LAST = {
 }
 CIFAR: Config = {"images": "cifar-100", "main_classes": 2, "n_test": 200, "fewer": {}}
 PRESETS = {
-    "quick": _cells("resnet-small", (20,), (0.125, 1.0), 2, (SINGLE,), fewer={"pretraining": 12}),
+    "quick": _cells("resnet-small", (20,), (0.125, 1.0), 1, (SINGLE,), fewer={"pretraining": 12}),
     "laptop": _cells("resnet-small", (10, 20, 50, 100), C, 5, ALL)
     + _cells("vit-small", (10, 20, 50, 100), C, 3, ALL),
     "paper": _cells("resnet-18", (10, 20, 50, 100, 200, 500, 1000), C, 20, ALL, **CIFAR)
