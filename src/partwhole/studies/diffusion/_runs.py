@@ -47,7 +47,7 @@ IMAGES: Config = BASE | {
 SHORT: Config = IMAGES | {"first": 50, "steps": 900, "checkpoints": 9, "samples": 32}
 POINTS: Config = BASE | {
     "model": "vector", "per_class": 500, "samples": 200, "checkpoints": 12, "first": 5,
-    "steps": 400, "recipe": {"sampling_steps": 50, "denoise": True, "batch": 128},
+    "steps": 400, "recipe": {"sampling_steps": 25, "denoise": True, "batch": 128},
 }  # fmt: skip
 PAPER: Config = BASE | {
     "model": "paper", "per_class": 2048, "samples": 32, "checkpoints": 60, "first": 500,
