@@ -55,7 +55,7 @@ def test_points_leave_one_corner_out():
     assert counts.tolist() == [config["per_class"]] * 3
     unseen = given.asked[runs.UNSEEN]
     np.testing.assert_allclose(unseen, np.tile(apart, (config["samples"], 1)), rtol=1e-6)
-    np.testing.assert_allclose(given.over(0.1) - unseen, [[0.1, 0.0]] * 200, atol=1e-6)
+    np.testing.assert_allclose(given.over(0.1) - unseen, [[0.1, 0.0]] * 100, atol=1e-6)
 
 
 @pytest.mark.parametrize("model", ["vector", "small16"])

@@ -46,7 +46,7 @@ IMAGES: Config = BASE | {
 # For sweeps of several settings, within a few minutes.
 SHORT: Config = IMAGES | {"first": 50, "steps": 900, "checkpoints": 9, "samples": 32}
 POINTS: Config = BASE | {
-    "model": "vector", "per_class": 500, "samples": 200, "checkpoints": 12, "first": 5,
+    "model": "vector", "per_class": 500, "samples": 100, "checkpoints": 12, "first": 5,
     "steps": 400, "recipe": {"sampling_steps": 25, "denoise": True, "batch": 128},
 }  # fmt: skip
 PAPER: Config = BASE | {

@@ -40,6 +40,7 @@ REVISION = 3
 BUDGET = 1.5
 
 OVER = 0.25
+STILL = 1e-3  # a move from checkpoint to checkpoint that is as good as none
 OVERSTATED = f"over {OVER:g}"
 LEVELS = (0.137, 0.247, 0.358, 0.468, 0.579, 0.689)
 
@@ -149,7 +150,8 @@ def _bumps(kept: xr.Dataset) -> list[Claim]:
 
 def _slows(kept: xr.Dataset) -> Claim:
     each = means(kept, UNSEEN)
-    pace = np.sqrt((each.diff("step") ** 2).sum("concept", skipna=False)) / np.diff(kept.step)
+    moves = ((each.diff("step") ** 2).sum("concept", skipna=False) ** 0.5).clip(min=STILL)
+    pace = moves / np.diff(kept.step)
     n = max(1, kept.sizes["step"] // 4)
     ratio = np.log10(pace.isel(step=slice(-n, None)).mean("step")) - np.log10(
         pace.isel(step=slice(None, n)).mean("step")
