@@ -41,8 +41,8 @@ PAIRS = {"small": "colour, small circles", "big": "colour, big circles", "size":
 SIDE = 32
 
 PRESETS: dict[str, list[Config]] = {
-    name: [{"side": side, "colour": c} for c in CONCEPT_SIGNALS]
-    for name, side in (("quick", SIDE), ("laptop", SIDE), ("paper", SIDE))
+    name: [{"side": SIDE, "colour": c} for c in CONCEPT_SIGNALS]
+    for name in ("quick", "laptop", "paper")
 }
 
 

@@ -154,8 +154,8 @@ def claims(data: xr.Dataset) -> list[Claim]:
 def figure(data: xr.Dataset) -> Figure:
     """Draw learning times over the signal."""
     kept, _ = reading.trained(data, of=SHOWN)
-    drawn, axes = plots.panels(1, 1, 3.2)
-    _draw(axes.ravel()[0] if isinstance(axes, np.ndarray) else axes, times(kept))
+    drawn, axes = plots.mosaic("A", 3.2)
+    _draw(axes["A"], times(kept))
     return drawn
 
 
