@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import xarray as xr
 from jaxtyping import Float
+from scipy.stats import binomtest
 
 from partwhole.studies import _plots as plots
 
@@ -42,3 +43,11 @@ def estimate(samples: Float[np.ndarray, " n"]) -> tuple[float, tuple[float, floa
 def estimate_by_seed(values: xr.DataArray) -> tuple[float, tuple[float, float] | None]:
     """Return the mean of the seeds' means with its interval."""
     return estimate(by_seed(values))
+
+
+def share(hits: int, n: int) -> tuple[float, tuple[float, float] | None]:
+    """Return the share of n that hit, with Wilson's 95 % interval; NaN of none."""
+    if n == 0:
+        return float("nan"), None
+    ends = binomtest(hits, n).proportion_ci(0.95, method="wilson")
+    return hits / n, (float(ends.low), float(ends.high))

@@ -128,7 +128,7 @@ def test_a_model_of_images_is_trained_and_asked():
     assert list(runs.prompts_of(config, given)) == runs.names_of(config)
 
 
-def cells(*, blue=None, over=0.1, bump=0.3, still=False, apart=0.0, empty=0.0):
+def cells(*, blue=None, over=0.1, bump=0.3, still=(), apart=0.0, empty=0.0, even=False, told=0.99):
     """Return runs that go by way of red and small."""
     found = []
     for config in study.PRESETS["laptop"]:
@@ -136,14 +136,18 @@ def cells(*, blue=None, over=0.1, bump=0.3, still=False, apart=0.0, empty=0.0):
         strength = config["colour"] if blue is None else blue(config["colour"])
         there = np.clip(strength * (0.4 + part) - bump * np.exp(-(((part - 0.4) / 0.1) ** 2)), 0, 1)
         plain = np.stack([there, 1.0 - np.exp(-12.0 * part)], axis=1)
+        if even:
+            plain = np.stack([part, part], axis=1)
         paths = {
             runs.UNSEEN: plain, study.OVERSTATED: np.clip(plain + np.array([over, 0.0]), 0.0, 1.0),
         }  # fmt: skip
-        if still:
+        if config["seed"] in still:
             paths["blue big"] = np.full((len(part), 2), 0.5)
         cell = made_up(config, paths)
         cell["coordinates"] = np.clip(cell["coordinates"] + apart, 0.0, 1.0)
         cell["coordinates"][:, :, : int(empty * config["samples"])] = 0.5
+        cell["judged"][-1, 0] = told
+        cell["pictures"][:] = config["seed"]
         found.append((config, cell))
     return found
 
@@ -157,12 +161,34 @@ def test_the_published_path_holds_what_is_claimed():
 
 
 def test_what_differs_is_noticed():
-    learned, order, signal, over, *bumps, _, _, agree, drawn = range(10)
-    assert verdicts(still=True)[learned] == "does not hold"
+    learned, order, signal, over, bump, slows, readers, agree, drawn = range(9)
+    assert verdicts(still=(0, 1, 2))[learned] == "does not hold"
     assert verdicts(apart=0.4)[agree] == "does not hold"
     assert verdicts(empty=0.5)[drawn] == "does not hold"
     assert verdicts(empty=0.5)[agree] == "holds"
     assert verdicts(blue=lambda _: 1.6, bump=-0.5)[order] == "does not hold"
     assert verdicts(blue=lambda colour: 0.8 - colour)[signal] == "does not hold"
     assert verdicts(over=-0.2)[over] == "does not hold"
-    assert [verdicts(bump=0.0)[k] for k in bumps] == ["does not hold"] * 2
+    assert verdicts(bump=0.0)[bump] == "does not hold"
+    # Checkpoints are evenly spaced in the root of steps: even moves slow down a little.
+    assert verdicts(even=True)[slows] == "does not hold"
+    assert verdicts(told=0.85)[readers] == "does not hold"
+
+
+def test_the_share_of_models_with_a_bump_has_an_interval():
+    claim = study.claims(study.gather(cells(still=(1,))))[4]
+    assert claim.found == 1.0
+    # Wilson's interval of 4 of 4: n / (n + 1.96^2).
+    assert claim.interval == pytest.approx((4.0 / (4.0 + 1.959964**2), 1.0), abs=1e-6)
+    assert claim.note.startswith("2 of 2 models at 0.137, by ")
+
+
+def test_samples_are_those_of_a_model_that_learned():
+    def strip(still):
+        ax = study.figure(study.gather(cells(still=still))).axes[2]
+        names = [label.get_text() for label in ax.get_yticklabels()]
+        return names, set(np.unique(ax.get_images()[0].get_array()))
+
+    assert strip(()) == (["0.137\nseed 0", "0.689\nseed 0"], {0})
+    assert strip((0,)) == (["0.137\nseed 1", "0.689\nseed 1"], {1})
+    assert strip((0, 1, 2)) == (["0.137\nnone learned", "0.689\nnone learned"], {255})

@@ -27,12 +27,18 @@ class GroupNorm(eqx.Module):
 
     def __call__(self, x: Float[Array, "n *places c"], at: Pass) -> Float[Array, "n *places c"]:
         """Return the normalised batch."""
-        apart = x.reshape(len(x), -1, self.groups, x.shape[-1] // self.groups)
-        centred = apart - jnp.mean(apart, axis=(1, 3), keepdims=True)
-        spread = jnp.mean(centred**2, axis=(1, 3), keepdims=True)
-        found = (centred * jax.lax.rsqrt(spread + EPSILON)).reshape(x.shape)
-        shape = (1,) * (x.ndim - 1) + (-1,)
-        return found * self.scale.reshape(shape) + self.shift.reshape(shape)
+        n, c = len(x), x.shape[-1]
+
+        def over_group(each: Float[Array, "n p c"]) -> Float[Array, "n 1 c"]:
+            # Places first, then channels: a mean over both axes at once is slow on CPU.
+            apart = jnp.mean(each, axis=1).reshape(n, self.groups, c // self.groups)
+            found = jnp.mean(apart, axis=2, keepdims=True)
+            return jnp.broadcast_to(found, apart.shape).reshape(n, 1, c)
+
+        laid = x.reshape(n, -1, c)
+        centred = laid - over_group(laid)
+        gain = self.scale[None, None] * jax.lax.rsqrt(over_group(centred**2) + EPSILON)
+        return (centred * gain + self.shift[None, None]).reshape(x.shape)
 
 
 class Upsample(eqx.Module):
@@ -65,10 +71,15 @@ class Attention(eqx.Module):
     def __call__(self, x: Float[Array, "n h w c"], at: Pass) -> Float[Array, "n h w c"]:
         """Return the batch and what was found."""
         n, h, w, c = x.shape
-        apart = self.gathered(x, at).reshape(n, h * w, 3, self.heads, c // self.heads)
-        query, key, value = (apart[:, :, each] for each in range(3))
-        likeness = jnp.einsum("nqhd,nkhd->nhqk", query, key) * (c // self.heads) ** -0.5
-        seen = jnp.einsum("nhqk,nkhd->nqhd", jax.nn.softmax(likeness, axis=-1), value)
+        size = c // self.heads
+        apart = self.gathered(x, at).reshape(n, h * w, 3, self.heads, size)
+        query, key, value = jnp.transpose(apart, (2, 0, 3, 1, 4))
+        likeness = (query * size**-0.5) @ jnp.swapaxes(key, -1, -2)
+        top = jax.lax.stop_gradient(jnp.max(likeness, axis=-1, keepdims=True))
+        # Weights and what they add up to in one product; shares are taken of the few it leaves.
+        ones = jnp.ones_like(value[..., :1])
+        both = jnp.exp(likeness - top) @ jnp.concatenate([value, ones], axis=-1)
+        seen = jnp.transpose(both[..., :-1] / both[..., -1:], (0, 2, 1, 3))
         return x + self.out(seen.reshape(x.shape), at)
 
 
