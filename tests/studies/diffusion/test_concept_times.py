@@ -35,7 +35,7 @@ def test_times_are_those_of_the_paths():
     found = study.times(study.gather(cells(power=-1.0, later=1.5)))
     expected = 600.0 / (found.colour / study.CONCEPT_SIGNALS[1])
     # Between two checkpoints, some 40 % apart, paths are taken for straight lines.
-    np.testing.assert_allclose(found.sel(kind="unseen"), np.tile(expected, (2, 1)).T, rtol=0.1)
+    np.testing.assert_allclose(found.sel(kind="unseen"), np.tile(expected, (3, 1)).T, rtol=0.1)
 
 
 def test_what_is_claimed_holds_and_other_paths_do_not():
@@ -56,23 +56,24 @@ def test_concepts_that_are_never_learned_count_as_last():
     data = study.gather(cells(power=-1.0, never=(weakest,)))
     found = study.times(data).sel(kind="unseen")
     assert np.isinf(found.sel(colour=weakest)).all()
-    assert study.falls(found).values.tolist() == [-1.0, -1.0]
-    assert "2 of 6 models never learn it" in study.claims(data)[1].note
+    assert study.falls(found).values.tolist() == [-1.0] * 3
+    assert "3 of 9 models never learn it" in study.claims(data)[1].note
     assert len(study.figure(data).axes) == 1
 
 
 def test_models_that_did_not_learn_are_left_out():
     made = cells(power=-1.0)
-    made[0][1]["classified"] = made[0][1]["classified"].copy()
-    made[0][1]["classified"][:, 0] = 0.5
+    for k in (0, 3):  # two of the three at the weakest signal
+        made[k][1]["classified"] = made[k][1]["classified"].copy()
+        made[k][1]["classified"][:, 0] = 0.5
     data = study.gather(made)
     told, falls, _, _, weakest, *_ = study.claims(data)
-    assert told.found == pytest.approx(1 / 6)
+    assert told.found == pytest.approx(2 / 9)
     assert np.isfinite(falls.found)
     # At the weakest signal one model is left, which decides nothing.
     assert weakest.verdict.value == "inconclusive"
     assert weakest.note.startswith("1 seed. ")
-    assert np.isnan(study.times(reading.trained(data, of=study.SHOWN)[0])).sum() == 3
+    assert np.isnan(study.times(reading.trained(data, of=study.SHOWN)[0])).sum() == 6
     assert len(study.figure(data).axes) == 1
 
 

@@ -19,7 +19,13 @@ from partwhole.measures import calibration, decode_shapes
 from partwhole.networks.diffusion import DiffusionModel, diffusion_model
 from partwhole.studies import Arrays, Config
 from partwhole.tasks import ConceptSpace, circles
-from partwhole.training import DiffusionRecipe, Prompt, train_concept_classifier, train_diffusion
+from partwhole.training import (
+    DiffusionRecipe,
+    Prompt,
+    Recipe,
+    train_concept_classifier,
+    train_diffusion,
+)
 
 WORDS = {"colour": ("red", "blue"), "size": ("big", "small"), "background": ("light", "dark")}
 SIDES = {"small16": 16, "small32": 32, "paper": 32}
@@ -30,6 +36,7 @@ UNSURE = 0.5  # the coordinates of an image on which the decoder abstains
 LEFT = 0.08  # noise that is left on samples at the end of the published schedule
 NOTHING = -1.0  # takes the place of what is not told
 PER_JUDGED = 100  # images of each class on which readers are calibrated
+CLASSIFIER = Recipe(loss="cross entropy", batch=64, epochs=6)  # enough to tell all but a few
 
 Rows = np.ndarray
 
@@ -44,7 +51,7 @@ IMAGES: Config = BASE | {
     "recipe": {"sampling_steps": 25, "denoise": True},
 }  # fmt: skip
 # For sweeps of several settings, within a few minutes.
-SHORT: Config = IMAGES | {"first": 50, "steps": 900, "checkpoints": 9, "samples": 32}
+SHORT: Config = IMAGES | {"first": 50, "steps": 800, "checkpoints": 9, "samples": 32}
 POINTS: Config = BASE | {
     "model": "vector", "per_class": 500, "samples": 100, "checkpoints": 12, "first": 5,
     "steps": 400, "recipe": {"sampling_steps": 25, "denoise": True, "batch": 128},
@@ -149,7 +156,11 @@ def _readers(
             config["per_class"], side=side, noise=noise, seed=config["seed"] + JUDGED
         )
         classifier = train_concept_classifier(
-            known.images, known.components, seed=config["seed"], progress=False
+            known.images,
+            known.components,
+            recipe=CLASSIFIER,
+            seed=config["seed"],
+            progress=False,
         )
         goal = space.classes[-1]
         readers.append(lambda found: classifier.coordinates(found, goal))

@@ -33,12 +33,12 @@ CAPTION = (
     "independent concepts with one rate (thin). Means of the models that learned what they were "
     "shown."
 )
-REVISION = 1
+REVISION = 2
 BUDGET = 3.0
 
 CONCEPTS = 3
 CHANCE, LATER = 0.5, float(np.log(1.1))
-COLOUR, BACKGROUND = 0.6, 0.5
+COLOUR, BACKGROUND = 0.6, 0.25
 
 
 def _cells(kind: Config, seeds: int) -> list[Config]:
@@ -48,7 +48,7 @@ def _cells(kind: Config, seeds: int) -> list[Config]:
 
 PRESETS: dict[str, list[Config]] = {
     "quick": _cells(POINTS, 3),
-    "laptop": _cells(IMAGES | {"words": True, "samples": 32, "steps": 2000, "checkpoints": 10}, 2),
+    "laptop": _cells(IMAGES | {"words": True, "samples": 32, "steps": 1800, "checkpoints": 10}, 2),
     "paper": _cells(PAPER | {"words": True}, 5),
 }
 cell = train

@@ -37,7 +37,7 @@ CAPTION = (
     "of the first such model of each below, where there are images. The quick preset draws points "
     "instead."
 )
-REVISION = 3
+REVISION = 4
 BUDGET = 1.5
 
 OVER = 0.25

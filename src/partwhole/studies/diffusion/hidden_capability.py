@@ -30,7 +30,7 @@ CAPTION = (
     "of the models that learned what they were shown, with 95 % intervals of the gap. Right: plain "
     "prompts, and of each other kind the amount that did best, scored on the same samples."
 )
-REVISION = 1
+REVISION = 2
 BUDGET = 5.0
 
 THRESHOLD, CONSECUTIVE = 0.8, 2

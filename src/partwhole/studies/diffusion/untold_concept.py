@@ -30,7 +30,7 @@ CAPTION = (
     "of red samples that are not told to be red. Solid: plain prompts; dashed: an overstated one. "
     "Means of the models."
 )
-REVISION = 1
+REVISION = 2
 BUDGET = 2.0
 
 OVER = 0.25
@@ -46,7 +46,7 @@ def _cells(kind: Config, shares: Sequence[float], seeds: int) -> list[Config]:
 
 PRESETS: dict[str, list[Config]] = {
     "quick": _cells(POINTS, (0.0, 0.5, 1.0), 2),
-    "laptop": _cells(SHORT, (0.0, 0.5, 1.0), 2),
+    "laptop": _cells(SHORT, (0.0, 1.0), 3),
     "paper": _cells(PAPER, (0.0, 0.2, 0.4, 0.6, 0.8, 1.0), 5),
 }
 cell = train
