@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -31,8 +32,9 @@ def questions_and_path(request, tmp_path_factory) -> tuple[list[str], Path]:
     return [tiny_study.QUESTION], made.path
 
 
-@pytest.fixture
-def visit(browser, questions_and_path) -> Iterator:
+@contextmanager
+def visiting(browser, path: Path) -> Iterator[Callable[..., Page]]:
+    """Give what opens the page, which must ask for nothing outside itself."""
     contexts, requests = [], []
 
     def visit(viewport, scheme: str = "light") -> Page:
@@ -42,43 +44,57 @@ def visit(browser, questions_and_path) -> Iterator:
         contexts.append(context)
         context.on("request", lambda request: requests.append(request.url))
         page = context.new_page()
-        page.goto(questions_and_path[1].as_uri())
+        page.goto(path.as_uri())
         return page
 
     yield visit
     for context in contexts:
         context.close()
-    here = questions_and_path[1].as_uri()
-    elsewhere = [url for url in requests if url != here and not url.startswith("data:")]
+    elsewhere = [url for url in requests if url != path.as_uri() and not url.startswith("data:")]
     assert elsewhere == [], "the page asked for something outside itself"
 
 
-def test_it_shows_every_study_under_one_heading(visit, questions_and_path):
-    page = visit(DESK)
-    assert page.get_by_role("heading", level=1).count() == 1
-    shown = page.get_by_role("heading", level=2).all_inner_texts()
+@pytest.fixture
+def visit(browser, questions_and_path) -> Iterator[Callable[..., Page]]:
+    with visiting(browser, questions_and_path[1]) as visit:
+        yield visit
+
+
+@pytest.fixture(scope="module")
+def opened(browser, questions_and_path) -> Iterator[Page]:
+    """Give the page at a desk to all who only read it: opening it takes seconds."""
+    with visiting(browser, questions_and_path[1]) as visit:
+        yield visit(DESK)
+
+
+def test_it_shows_every_study_under_one_heading(opened, questions_and_path):
+    assert opened.get_by_role("heading", level=1).count() == 1
+    shown = opened.get_by_role("heading", level=2).all_inner_texts()
     ends = "What was claimed, and what was found", "All verdicts, study by study"
     assert shown == [ends[0], *questions_and_path[0], ends[1]]
     for landmark in ("banner", "navigation", "main", "contentinfo"):
-        assert page.get_by_role(landmark).count() == 1, landmark
+        assert opened.get_by_role(landmark).count() == 1, landmark
 
 
-def test_every_claim_has_a_verdict_in_words(visit, questions_and_path):
-    page = visit(DESK)
-    tables = page.locator("table").filter(has=page.locator("caption", has_text="Claims of"))
+def test_every_claim_has_a_verdict_in_words(opened, questions_and_path):
+    tables = opened.locator("table").filter(has=opened.locator("caption", has_text="Claims of"))
     assert tables.count() <= len(questions_and_path[0])
     rows = tables.locator("tbody tr")
     # In one call: a page has a thousand claims.
     verdicts = rows.evaluate_all("rows => rows.map(r => r.querySelector('.verdict').textContent)")
     assert {each.split(" ", 1)[1] for each in verdicts} <= set(VERDICTS)
-    told = [int(text) for text in page.locator(".tiles strong").all_inner_texts()]
+    told = [int(text) for text in opened.locator(".tiles strong").all_inner_texts()]
     assert sum(told) == rows.count()
 
 
-def test_pictures_are_drawn_and_described(visit):
-    for picture in visit(DESK).locator("figure img").all():
-        assert picture.evaluate("image => image.decode().then(() => image.naturalWidth)") > 200
-        assert picture.get_attribute("alt")
+def test_pictures_are_drawn_and_described(opened):
+    pictures = opened.locator("figure img").evaluate_all(
+        "all => Promise.all(all.map(async i => (await i.decode(), [i.naturalWidth, i.alt])))"
+    )
+    assert pictures
+    for width, told in pictures:
+        assert width > 200
+        assert told
 
 
 def test_the_index_leads_to_each_study(visit):
@@ -141,8 +157,8 @@ def test_claims_unfold_by_keyboard_and_in_print(visit):
         assert inner.evaluate("each => each.checkVisibility()")
 
 
-def test_the_first_figure_comes_early(visit, questions_and_path):
-    figure = visit(DESK).locator("figure").first.bounding_box()
+def test_the_first_figure_comes_early(opened):
+    figure = opened.locator("figure").first.bounding_box()
     assert figure
     assert figure["y"] < 2.6 * DESK["height"]
 
