@@ -12,12 +12,14 @@ from partwhole.studies.diffusion import _reading as reading
 from partwhole.studies.diffusion import concept_times as study
 from partwhole.studies.diffusion._runs import UNSEEN
 
+WEAKEST = min(config["colour"] for config in study.PRESETS["laptop"])
+
 
 def cells(power=-2.0, later=2.0, size=0.2, never=(), first=400.0):
     """Return runs that learn colour at a power of the signal, and later where it is not shown."""
     found = []
     for config in study.PRESETS["laptop"]:
-        strength = config["colour"] / study.CONCEPT_SIGNALS[1]
+        strength = config["colour"] / WEAKEST
         seen = first * strength**power
         unseen = np.stack([rising(config, seen * later), rising(config, seen * size)], axis=1)
         if config["colour"] in never:
@@ -33,7 +35,7 @@ def verdicts(**how):
 
 def test_times_are_those_of_the_paths():
     found = study.times(study.gather(cells(power=-1.0, later=1.5)))
-    expected = 600.0 / (found.colour / study.CONCEPT_SIGNALS[1])
+    expected = 600.0 / (found.colour / WEAKEST)
     # Between two checkpoints, some 40 % apart, paths are taken for straight lines.
     np.testing.assert_allclose(found.sel(kind="unseen"), np.tile(expected, (3, 1)).T, rtol=0.1)
 
@@ -52,10 +54,9 @@ def test_what_is_claimed_holds_and_other_paths_do_not():
 
 
 def test_concepts_that_are_never_learned_count_as_last():
-    weakest = study.CONCEPT_SIGNALS[1]
-    data = study.gather(cells(power=-1.0, never=(weakest,)))
+    data = study.gather(cells(power=-1.0, never=(WEAKEST,)))
     found = study.times(data).sel(kind="unseen")
-    assert np.isinf(found.sel(colour=weakest)).all()
+    assert np.isinf(found.sel(colour=WEAKEST)).all()
     assert study.falls(found).values.tolist() == [-1.0] * 3
     assert "3 of 9 models never learn it" in study.claims(data)[1].note
     assert len(study.figure(data).axes) == 1

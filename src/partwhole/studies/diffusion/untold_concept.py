@@ -22,8 +22,9 @@ QUESTION = (
 )
 SOURCE = "Park et al. (NeurIPS 2024), underspecified prompts"
 ANSWER = (
-    "No, not here: models that were never told of red draw what is asked to be blue at least as "
-    "blue as others do. An overstated prompt draws blue out of all of them."
+    "No, not here: what is asked to be blue comes out at least as blue. A model that was never "
+    "told of red takes any colour that it is told for blue: asked for red, it tends to blue as "
+    "well."
 )
 CAPTION = (
     "How blue a model draws what it is asked to draw small and blue, over training, for the share "
@@ -36,6 +37,7 @@ BUDGET = 2.0
 OVER = 0.25
 OVERSTATED = f"over {OVER:g}"
 COLOUR = 0.358
+RED = "red big"
 TOLD_RIGHT = ("blue big",)  # the one class shown whose conditions always say all
 
 
@@ -66,8 +68,8 @@ def claims(data: xr.Dataset) -> list[Claim]:
     """Weigh what is lost by what is not told, and what an overstated prompt brings back."""
     kept, trained = reading.trained(data, of=TOLD_RIGHT)
     late = {"step": reading.late(kept)}
-    plain, over = (
-        blue(kept, name).isel(late).mean("step", skipna=False) for name in (UNSEEN, OVERSTATED)
+    plain, over, red = (
+        blue(kept, name).isel(late).mean("step", skipna=False) for name in (UNSEEN, OVERSTATED, RED)
     )
     table = "; ".join(
         f"{float(share):g}: {float(a):.2f} and {float(b):.2f}"
@@ -102,6 +104,20 @@ def claims(data: xr.Dataset) -> list[Claim]:
             0.5,
             over.isel(masked=-1),
             f"By a plain one {float(plain.isel(masked=-1).mean()):.2f}.",
+        ),
+        reading.at_least(
+            "Where one colour only is ever told, any colour that is told means that one: late "
+            "share of blue in what is asked to be red and big, if red is never told, less that if "
+            "it always is.",
+            "derived here",
+            0.25,
+            red.isel(masked=-1) - red.isel(masked=0),
+            "By share "
+            + ", ".join(
+                f"{float(k):g}: {float(v):.2f}"
+                for k, v in zip(kept.masked, red.mean("seed"), strict=True)
+            )
+            + ".",
         ),
         *reading.readers(data),
     ]

@@ -1,0 +1,87 @@
+"""Draw the README's picture of a diffusion model on its way: python docs/diffusion.py (minutes)"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+import partwhole as pw
+from partwhole.measures.concepts import RAW
+from partwhole.networks.diffusion import diffusion_model
+from partwhole.studies import COLOURS, STYLE
+from partwhole.tasks.shapes import circles, leave_out
+
+SIDE, SEED = 16, 0
+AT = (100, 200, 400, 700, 1000, 1400, 1900, 2500)
+UNSEEN = "blue small"
+ASKED = ("red small", "blue big", UNSEEN)
+
+
+def train() -> pw.training.DiffusionRun:
+    """Train a model on three of four classes of circles, and ask it for the fourth on the way."""
+    space = circles(0.689)
+    shown = space.sample(1024, is_train=leave_out(space, UNSEEN), side=SIDE, seed=SEED)
+    told = shown.conditions().astype(np.float32)
+    mean = space.class_conditions().astype(np.float32)
+    prompts = {
+        name: pw.training.Prompt(conditions=np.repeat(mean[[space.index(name)]], 64, axis=0))
+        for name in ASKED
+    }
+    all_classes = space.sample(1024, side=SIDE, seed=SEED + 1)
+    classifier = pw.training.train_concept_classifier(
+        all_classes.images, all_classes.components, seed=SEED
+    )
+    goal = np.array([1, 1])
+    return pw.training.train_diffusion(
+        diffusion_model("small16", condition=told.shape[1], seed=SEED),
+        shown.images,
+        told,
+        pw.training.DiffusionRecipe(steps=AT[-1], sampling_steps=25, denoise=True),
+        seed=SEED,
+        at=AT,
+        prompts=prompts,
+        read=lambda images: classifier.coordinates(images, goal),
+        keep_samples=True,
+    )
+
+
+def draw(run: pw.training.DiffusionRun) -> Figure:
+    """Return samples along training beside the path of those of the combination not shown."""
+    with mpl.rc_context(STYLE):
+        figure = Figure(figsize=(10, 3.2), layout="constrained")
+        left, right = figure.subplots(1, 2, width_ratios=[2.2, 1])
+        _draw_samples(left, run)
+        path = pw.measures.concept_path(run.steps, run.coordinates[UNSEEN], smoothing=RAW)
+        right.plot(*path.mean.T, "o-", color=COLOURS[0], mfc="white", ms=4)
+        for step, place in zip(AT, path.mean, strict=True):
+            right.annotate(str(step), place, xytext=(5, 3), textcoords="offset points", fontsize=7)
+        for name, place in {"red small": (0, 1), "blue big": (1, 0), UNSEEN: (1, 1)}.items():
+            right.plot(*place, "*" if name == UNSEEN else ".", color="black", ms=9, zorder=0)
+        right.set(xlabel="blue", ylabel="small", xlim=(-0.08, 1.12), ylim=(-0.08, 1.12))
+        right.set_title("The mean of 64 such pictures")
+    return figure
+
+
+def _draw_samples(ax: Axes, run: pw.training.DiffusionRun) -> None:
+    rows = []
+    for name in ASKED:
+        for each in range(2):
+            drawn = np.clip(run.samples[name][:, each].astype(float), 0.0, 1.0)
+            rows.append(np.concatenate(list(drawn), axis=1))
+    ax.imshow(np.concatenate(rows, axis=0), interpolation="nearest", aspect="equal")
+    ax.set_xticks((np.arange(len(AT)) + 0.5) * SIDE, labels=map(str, AT))
+    names = [name + ("\nnot shown" if name == UNSEEN else "") for name in ASKED]
+    ax.set_yticks((2 * np.arange(len(ASKED)) + 1) * SIDE, labels=names)
+    ax.tick_params(length=0)
+    ax.spines[:].set_visible(False)
+    ax.set(xlabel="steps", title="What it draws when it is asked for")
+
+
+if __name__ == "__main__":
+    with mpl.rc_context({"svg.hashsalt": "partwhole"}):
+        path = Path(__file__).with_suffix(".svg")
+        draw(train()).savefig(path, bbox_inches="tight", metadata={"Date": None})
