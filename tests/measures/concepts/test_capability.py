@@ -114,6 +114,21 @@ def test_the_order_of_prompts_and_the_values_of_concepts_do_not_matter():
     np.testing.assert_allclose(turned.published, found.published, atol=1e-14)
 
 
+def test_prompts_may_be_given_by_name():
+    x, _ = hidden(images=16)
+    told = dict(zip("abc", np.moveaxis(x, 1, 0), strict=True))
+    found = capability(STEPS, told, resamples=100, seed=1)
+    same = capability(STEPS, x, prompts=("a", "b", "c"), resamples=100, seed=1)
+    assert found.prompts == same.prompts
+    np.testing.assert_array_equal(found.gap, same.gap)
+    of_runs = {name: np.stack([each, each]) for name, each in told.items()}
+    assert capability(STEPS, of_runs, resamples=100, seed=1).best_by_run.shape == (2, len(STEPS))
+    with pytest.raises(InputError, match=r"one shape, .*; got \(2, 16, 2\), \(.*; ask for as many"):
+        capability(STEPS, told | {"b": told["b"][:2]}, resamples=100, seed=1)
+    with pytest.raises(InputError, match=r"one shape, .*; got no prompt; ask"):
+        capability(STEPS, {}, resamples=100, seed=1)
+
+
 def test_an_interval_of_the_gap_holds_it():
     level = np.array([0.6, 0.9, 0.7])[:, None, None]
     held = []
@@ -138,7 +153,10 @@ def test_refusals_say_rule_got_and_remedy():
     cases = [
         (lambda: capability(steps, x[0], seed=0), "with runs in front; got 3 axes; reshape them"),
         (lambda: capability(steps, 3 * x, seed=0), "coordinates are in 0..1; got 1.5..1.5; pass"),
-        (lambda: bare(steps[:2], x, seed=0), "one time for each record; got times of shape"),
+        (
+            lambda: bare(steps[:2], x, seed=0),
+            "one step for each of the T checkpoints of",
+        ),
         (lambda: capability(steps, x[:, :, :3], seed=0), "4 images or more, to be halved; got 3"),
         (lambda: capability(steps, x, naive=2, seed=0), "naive prompt is among 0..1; got 2; pass"),
         (lambda: capability(steps, x, prompts=("a",), seed=0), "name for each prompt; got 1 for 2"),

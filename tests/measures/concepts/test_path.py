@@ -132,7 +132,12 @@ def test_learning_times_are_of_the_third_rule():
     assert path.learning_times().tolist() == [np.inf, 30.0]
     assert path.learning_times(consecutive=2).tolist() == [30.0, 30.0]
     assert path.learning_times(consecutive=1).tolist() == [0.0, 30.0]
-    assert "never" in path.describe()
+    assert "Learned, right for 3 checkpoints in a row: concept 0 not by the end, 1 at step 30." in (
+        path.describe()
+    )
+    smoothed = concept_path(steps, np.array([blue, small]).T).describe()
+    assert smoothed.startswith("1 run, 7 checkpoints, 1 image, 2 concepts, smoothed over neighb")
+    assert path.describe().startswith("1 run, 7 checkpoints, 1 image, 2 concepts.")
     lost = concept_path(steps, 1 - np.array([blue, small]).T, target=np.zeros(2), smoothing=RAW)
     assert lost.learning_times().tolist() == [np.inf, 30.0]
 
@@ -255,14 +260,18 @@ def test_refusals_say_rule_got_and_remedy():
         (lambda: concept_path(steps, x * np.nan), "finite numbers; got 8 that are not; give 0.5"),
         (lambda: concept_path(steps[:0], x[:0]), r"a reading or more; got shape \(0, 2\); pass"),
         (lambda: concept_path(steps, x[:, 0]), "with images between them .*; got 1 axes; reshape"),
-        (lambda: concept_path(steps[:3], x), r"one time for each record; got times of shape \(3"),
+        (lambda: concept_path(steps[:3], x), r"one step for each of the T .*got 3 steps for"),
         (lambda: concept_path(-steps, x), "times increase from record to record; got -0 before"),
         (lambda: bare(steps, x, target=np.ones(3)), r"target has one .*; got shape \(3,\) for 2"),
         (lambda: concept_path(steps, x, target=np.array([2.0, 0])), r"target is in 0..1; got \[2"),
+        (lambda: bare(steps, x, smoothing=0), "smoothing is a Smoothing; got 0; pass RAW for none"),
         (lambda: Smoothing(path=-1), "path is at least 0; got -1; pass 0 for none"),
         (lambda: Smoothing(truncate=0), "truncate is above 0; got 0; use 6"),
         (lambda: path.learning_times(1.5), "at least 0 and below 1; got 1.5; use 0.8 or 0.9"),
-        (lambda: path.learning_times(consecutive=5), "among 1..4; got 5; use 3, and record more"),
+        (
+            lambda: path.learning_times(consecutive=5),
+            "among 1..4; got 5; pass consecutive=4 or le",
+        ),
         (lambda: path.turning_point(window=0), "window is a whole number of at least 1; got 0; u"),
         (lambda: path.initial_heading(radius=0), "radius is above 0; got 0; use 0.2"),
         (lambda: initial_heading(steps, np.zeros((4, 17))), "1 to 16 concepts; got 17; pass path"),

@@ -321,6 +321,8 @@ def test_no_convolution_runs_inside_a_loop():
         ({"at": []}, "samples are asked for at steps, by prompts; got 0 steps and 2 prompts"),
         ({"read": lambda x: x[:, 0]}, "what reads samples returns a row of coordinates for each"),
         ({"prompts": {"p": Prompt(conditions=np.zeros((2, 3)))}}, "rows of 2 numbers; got"),
+        ({"prompts": {"p": np.zeros((2, 2))}}, "is a Prompt; got 'p': ndarray; pass Prompt(con"),
+        ({"read": None, "keep_samples": False}, "read, kept or drawn; got none of read, keep_sam"),
         ({"pictures": "somewhere"}, "pictures are of images; got samples of (2,)"),
         ({"samples": np.zeros((3, 5), np.float32)}, "samples of this model have shape (n, 2); got"),
         ({"samples": np.full((60, 2), np.nan, np.float32)}, "samples are finite"),

@@ -10,6 +10,7 @@ from scipy.ndimage import gaussian_filter1d
 
 from partwhole._checks import is_finite, is_whole, require, whole
 from partwhole._types import Real
+from partwhole.measures.extrema import increasing
 from partwhole.measures.learning import learning_times
 
 # Probabilities in single precision may be this far outside 0..1.
@@ -40,6 +41,17 @@ def unit_readings(coordinates: np.ndarray, what: str = "coordinates") -> np.ndar
         "pass probabilities, or places between the means of a concept's two values",
     )
     return np.clip(given, 0.0, 1.0)
+
+
+def steps_of(steps: np.ndarray, n_checkpoints: int, shapes: str) -> Float[np.ndarray, " T"]:
+    """Check the steps of checkpoints, T in what shapes coordinates may have, and return them."""
+    require(
+        np.shape(steps) == (n_checkpoints,),
+        f"there is one step for each of the T checkpoints of coordinates, {shapes}",
+        f"{np.size(steps)} steps for {n_checkpoints} checkpoints",
+        "pass the steps of all checkpoints, or move the axis of coordinates",
+    )
+    return increasing(steps, n_checkpoints)
 
 
 def corner(target: np.ndarray | None, n_concepts: int) -> Float[np.ndarray, " C"]:
@@ -87,7 +99,7 @@ def emergence_rule(threshold: Real, consecutive: int, n_checkpoints: int) -> Non
         is_whole(consecutive) and 1 <= consecutive <= n_checkpoints,
         f"consecutive is a number of checkpoints among 1..{n_checkpoints}",
         consecutive,
-        "use 3, and record more often if there are fewer",
+        f"pass consecutive={max(n_checkpoints, 1)} or less, or record more often",
     )
 
 

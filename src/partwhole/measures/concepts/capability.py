@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -20,10 +21,10 @@ from partwhole.measures.concepts._readings import (
     quantile,
     resampled_means,
     step_text,
+    steps_of,
     unit_readings,
 )
 from partwhole.measures.concepts.emergence import Emergence, emergence_of
-from partwhole.measures.extrema import increasing
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -104,9 +105,10 @@ class Capability:
 
     def describe(self) -> str:
         """Return what was found, in a few lines."""
-        k = int(self.gap.argmax())
+        k, many = int(self.gap.argmax()), "s" * (len(self.prompts) > 1)
         lines = [
-            f"{len(self.prompts)} prompts, the naive one is {self.prompts[self.naive_prompt]!r}.",
+            f"{len(self.prompts)} prompt{many}, the naive one is "
+            f"{self.prompts[self.naive_prompt]!r}.",
             f"Largest gap {self.gap[k]:.3f} ({number(self.low[k])} to {number(self.high[k])}) at "
             f"step {step_text(self.steps[k])}: best {self.best[k]:.3f}, naive {self.naive[k]:.3f}.",
             f"Best prompt: {self.emergence.describe()}",
@@ -138,7 +140,7 @@ class Capability:
 
 def capability(
     steps: Float[np.ndarray, " T"] | Int[np.ndarray, " T"],
-    coordinates: Float[np.ndarray, "*axes P I C"],
+    coordinates: Float[np.ndarray, "*axes P I C"] | Mapping[str, Float[np.ndarray, "*axes I C"]],
     *,
     target: Float[np.ndarray, " C"] | None = None,
     naive: int = 0,
@@ -162,16 +164,17 @@ def capability(
         Of the checkpoints, increasing.
     coordinates : float array, shape (T, prompts, images, C) or (runs, T, prompts, images, C)
         In 0..1, of every image: 4 or more for each prompt. Over-prompts, interventions on the
-        condition and guidance scales all count as prompts.
+        condition and guidance scales all count as prompts. Or a mapping of prompts' names to
+        arrays without their axis, such as the coordinates of a `training.DiffusionRun`.
     target : float array, shape (C,), keyword-only, default None
         The combination's coordinates; all 1 by default.
     naive : int, keyword-only, default 0
         The prompt that simply asks for the combination.
     prompts : tuple of str, keyword-only, default None
-        Their names; by default "prompt 0", ...
-    threshold, consecutive : float, int, keyword-only
+        Their names; by default those of the mapping, or "prompt 0", ...
+    threshold, consecutive : float, int, keyword-only, defaults 0.8 and 3
         Of the emergence, as in `emergence`.
-    resamples, confidence : int, float, keyword-only
+    resamples, confidence : int, float, keyword-only, defaults 1000 and 0.95
         Of the bootstrap over images within each half, and over runs where there are several, in
         which prompts are chosen anew.
     seed : int, keyword-only
@@ -207,7 +210,20 @@ def capability(
     >>> found = capability(steps, images, prompts=("naive", "over"), seed=0)
     >>> found.emergence.step, found.naive_emergence.step, found.emergence_gap.steps
     (800.0, 1800.0, 1000.0)
+    >>> both = {"naive": images[:, 0], "over": images[:, 1]}
+    >>> capability(steps, both, seed=0).emergence.step
+    800.0
     """
+    if isinstance(coordinates, Mapping):
+        prompts = tuple(coordinates) if prompts is None else prompts
+        shapes = {np.shape(each) for each in coordinates.values()}
+        require(
+            len(shapes) == 1,
+            "all prompts have coordinates of one shape, (T, images, C) or (runs, T, images, C)",
+            ", ".join(map(str, sorted(shapes))) or "no prompt",
+            "ask for as many images by each",
+        )
+        coordinates = np.stack([np.asarray(each) for each in coordinates.values()], axis=-3)
     given = unit_readings(coordinates)
     bootstrap_options(resamples, confidence, seed)
     require(
@@ -218,7 +234,7 @@ def capability(
     )
     readings = given[None] if given.ndim == 4 else given
     n_runs, n_steps, n_prompts, n_images, n_concepts = readings.shape
-    times = increasing(steps, n_steps)
+    times = steps_of(steps, n_steps, "(T, prompts, images, C) or (runs, T, prompts, images, C)")
     goal = corner(target, n_concepts)
     emergence_rule(threshold, consecutive, n_steps)
     require(n_images >= 4, "each prompt has 4 images or more, to be halved", n_images, "make more")
@@ -230,7 +246,7 @@ def capability(
     )
     names = tuple(f"prompt {i}" for i in range(n_prompts)) if prompts is None else prompts
     require(
-        len(names) == n_prompts,
+        not isinstance(names, str) and len(names) == n_prompts,
         "there is a name for each prompt",
         f"{len(names)} for {n_prompts}",
         "leave the names out to number the prompts",

@@ -86,12 +86,13 @@ class Decoded:
         ----------
         values : mapping of a field to two means
             ``{"colour": (red, blue), "size": (0.65, 0.25)}``: what the coordinate 0 and the
-            coordinate 1 stand for, with fields colour, size, background and position.
-        law, spread : keyword-only
+            coordinate 1 stand for, with fields colour, size, background and position; of a
+            `tasks.ConceptSpace` its `ends()`.
+        law, spread : keyword-only, defaults "linear" and 0.15
             As in `between`.
         unsure : float, keyword-only, default 0.5
             The coordinates of an image on which the decoder abstains; NaN to leave it to
-            `calibration` to count them.
+            `calibration` to count them, though not to `concept_path`, which takes numbers only.
 
         Returns
         -------
@@ -181,7 +182,8 @@ def decode_shapes(
     Parameters
     ----------
     images : float array, shape (..., side, side, 3)
-        In 0..1, with noise possibly beyond; sides of 8 or more.
+        In 0..1, with noise possibly beyond; sides of 8 or more. On images in -1..1 it abstains
+        (`Decoded.abstained`): halve them and add .5.
     blur : float, keyword-only, default None
         Deviation of the Gaussian blur, in pixels; None for side / 32, as in the published images.
     noise : float, keyword-only, default None
@@ -200,7 +202,8 @@ def decode_shapes(
     Raises
     ------
     InputError
-        For no images, values that are not finite, sides below 8, and options out of range.
+        For no images, whole numbers, values that are not finite, sides below 8, and options out
+        of range.
 
     Notes
     -----
@@ -232,6 +235,12 @@ def decode_shapes(
         "images have a height, an equal width and 3 channels on their last axes",
         f"shape {given.shape}",
         "move the channels last, and repeat a single one three times",
+    )
+    require(
+        np.issubdtype(given.dtype, np.floating),
+        "pixels are fractions of 0..1",
+        f"{given.dtype}",
+        "divide levels of 0..255 by 255",
     )
     side, batch = given.shape[-2], given.shape[:-3]
     require(side >= LEAST_SIDE, f"sides are of {LEAST_SIDE} pixels or more", side, "render larger")

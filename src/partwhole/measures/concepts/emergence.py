@@ -21,9 +21,9 @@ from partwhole.measures.concepts._readings import (
     resampled_means,
     smooth,
     step_text,
+    steps_of,
     unit_readings,
 )
-from partwhole.measures.extrema import increasing
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -168,7 +168,7 @@ def emergence(
     )
     readings = given[:, None, None] if given.ndim == 1 else given
     readings = readings[None] if readings.ndim == 3 else readings
-    times = increasing(steps, readings.shape[1])
+    times = steps_of(steps, readings.shape[1], "(T,), (T, images, C) or (runs, T, images, C)")
     emergence_rule(threshold, consecutive, len(times))
     goal = corner(target, readings.shape[3])
     by_run = smooth(product_of(readings.mean(axis=2), goal), width, axis=1)

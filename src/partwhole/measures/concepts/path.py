@@ -19,6 +19,7 @@ from partwhole.measures.concepts._readings import (
     product_of,
     smooth,
     step_text,
+    steps_of,
     unit_readings,
 )
 from partwhole.measures.concepts.bump import Bump, find_bump
@@ -28,7 +29,6 @@ from partwhole.measures.concepts.turning import (
     initial_heading,
     turning_point,
 )
-from partwhole.measures.extrema import increasing
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -47,6 +47,7 @@ class Smoothing:
     accuracy : float, default 1.0
         Of product and additive accuracies.
     speed : float, default 1.5
+        Of the mean coordinates, before the path's speed is taken.
     learning : float, default 1.5
         Of each concept's accuracy, before its learning time is read off.
     truncate : float, default 6.0
@@ -169,7 +170,7 @@ class ConceptPath:
     def learning_times(
         self, threshold: Real = 0.9, *, consecutive: int = 3
     ) -> Float[np.ndarray, " C"]:
-        """Return when each concept is learned: where its accuracy opens enough values above.
+        """Return when each concept is learned: the first of enough checkpoints above a threshold.
 
         Parameters
         ----------
@@ -180,7 +181,7 @@ class ConceptPath:
         Returns
         -------
         float array, shape (C,)
-            A step, or infinity for a concept that never gets there within the run.
+            A step, or infinity for a concept that is not above for so many checkpoints in a row.
 
         Raises
         ------
@@ -267,8 +268,9 @@ class ConceptPath:
         if np.isfinite(heading.step):
             towards = ", ".join(str(each) for each in heading.corner.tolist())
             sets_out = f"It sets out towards ({towards}), concept {heading.first} first."
+        smoothed = self.smoothing != RAW
         lines = [
-            ", ".join(counts) + ".",
+            ", ".join(counts) + (", smoothed over neighbours." if smoothed else "."),
             sets_out,
             f"Error of the mean {self.error_of_mean[0]:.3f} to {self.error_of_mean[-1]:.3f}, "
             f"least {self.error_of_mean.min():.3f}; mean error at the end "
@@ -278,8 +280,12 @@ class ConceptPath:
         if turn.index >= 0 and np.isfinite(heading.step):
             lines.append(f"It turns by {turn.angle:.0f} degrees at step {step_text(turn.step)}.")
         if n_steps >= 3:
-            times = ", ".join(step_text(each) for each in self.learning_times())
-            lines.append(f"Concepts are learned at steps {times}.")
+            times = self.learning_times()
+            told = ", ".join(
+                f"{i} at step {step_text(each)}" if np.isfinite(each) else f"{i} not by the end"
+                for i, each in enumerate(times)
+            )
+            lines.append(f"Learned, right for 3 checkpoints in a row: concept {told}.")
         return "\n".join(lines)
 
     def _error(self, places: np.ndarray) -> np.ndarray:
@@ -308,7 +314,8 @@ def concept_path(
     target : float array, shape (C,), keyword-only, default None
         The coordinates of that combination; all 1 by default.
     smoothing : Smoothing, keyword-only, default PUBLISHED
-        Over checkpoints; RAW for none.
+        Over checkpoints, as for the published 60; with about 20 or fewer pass RAW, for none, as
+        smoothing by two checkpoints hides what rises and falls within a few.
 
     Returns
     -------
@@ -353,6 +360,12 @@ def concept_path(
         given = given[:, None]
     if given.ndim == 3:
         given = given[None]
-    times = increasing(steps, given.shape[1])
+    require(
+        isinstance(smoothing, Smoothing),
+        "smoothing is a Smoothing",
+        repr(smoothing),
+        "pass RAW for none",
+    )
+    times = steps_of(steps, given.shape[1], "(T, C), (T, images, C) or (runs, T, images, C)")
     goal = corner(target, given.shape[3])
     return ConceptPath(times, given, goal, smoothing)

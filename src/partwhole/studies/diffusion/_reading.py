@@ -193,6 +193,28 @@ def at_least(statement: str, source: str, floor: float, found: xr.DataArray, not
     )  # fmt: skip
 
 
+def slows(moves: xr.DataArray, spaced: str) -> Claim:
+    """Weigh whether moves through concept space, (..., seed, step), become smaller."""
+    n = max(1, (moves.sizes["step"] + 1) // 4)
+    last, first = (
+        moves.isel(step=part).mean("step", skipna=False)
+        for part in (slice(-n, None), slice(None, n))
+    )
+    centre, ends = estimate(by_seed(np.log10(last / first)))
+    return Claim(
+        "Learning slows down, even from checkpoint to checkpoint, which lie further and further "
+        "apart: log10 of the mean move through concept space in the last quarter over that in the "
+        "first.",
+        "Yang et al. (ICLR 2025), figure 6",
+        -0.1,
+        centre,
+        0.0,
+        ends,
+        relation="at most",
+        note=f"Checkpoints are spaced evenly in {spaced}.",
+    )
+
+
 def legend(ax: Axes, **how: Any) -> None:
     """Put a legend into a panel, or say that there is nothing to show."""
     if ax.get_legend_handles_labels()[0]:
@@ -218,8 +240,8 @@ def readers(data: xr.Dataset) -> list[Claim]:
     )
     found = [
         Claim(
-            "Images are read rightly: least share of new images whose concept is told, over "
-            "readers, concepts and settings.",
+            "Images are read rightly: least share of new images whose concept is told rightly, "
+            "over readers, concepts and settings.",
             "derived here",
             0.9,
             float(told.sel(score="accuracy").min()),

@@ -50,6 +50,8 @@ IMAGES: Config = BASE | {
     "steps": 3000, "classifier": True,
     "recipe": {"sampling_steps": 25, "denoise": True},
 }  # fmt: skip
+# Drawn by weights averaged over steps: what swings from checkpoint to checkpoint is steadied.
+STEADY: Config = {"recipe": IMAGES["recipe"] | {"average": 0.98}}
 # For sweeps of several settings, within a few minutes.
 SHORT: Config = IMAGES | {"first": 50, "steps": 800, "checkpoints": 9, "samples": 32}
 POINTS: Config = BASE | {
@@ -142,12 +144,7 @@ def _readers(
     Of each reader and concept: accuracy, Brier score, calibration error and share abstained, on
     images that neither has seen.
     """
-    mean = space.mean_attributes()
-    values = {name: getattr(mean, name) for name in concepts(config)}
-    ends = {
-        name: (each[0], each[2 ** (len(values) - 1 - place)])
-        for place, (name, each) in enumerate(values.items())
-    }
+    ends = space.ends()
     # Samples keep some noise unless they are freed of it in the end.
     noise = 1e-3 if config["recipe"].get("denoise", False) else LEFT
     readers = [lambda found: decode_shapes(found).coordinates(ends, unsure=UNSURE)]

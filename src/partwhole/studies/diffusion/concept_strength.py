@@ -30,9 +30,9 @@ ANSWER = (
     "ones never."
 )
 CAPTION = (
-    "Left: mean square between pictures of class means, in colour for big and small circles and "
-    "in size, over how far colours are apart. Right: the four class means at six separations; the "
-    "last row is not shown to models."
+    "Left: mean squared difference between pictures of class means, in colour for big and "
+    "small circles and in size, over how far colours are apart. Right: the four "
+    "class means at six separations; the last row is not shown to models."
 )
 REVISION = 1
 BUDGET = 0.5

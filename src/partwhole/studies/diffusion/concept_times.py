@@ -26,8 +26,8 @@ ANSWER = (
     "that shows more comes first."
 )
 CAPTION = (
-    "Steps until half of the way is gone for good, over how far colours are apart: the colour of "
-    "the combination that was not shown, of a class that was, and the unseen one's size; "
+    "Steps until half of the way is covered for good, over how far colours are apart: the colour "
+    "of the combination that was not shown, of a class that was, and the unseen one's size; "
     "geometric mean of the models that learn it. Numbers at the top: models that do not."
 )
 REVISION = 2
@@ -80,7 +80,7 @@ def _kendall(one: np.ndarray, other: np.ndarray) -> float:
 def slopes(found: xr.DataArray, last: float) -> xr.DataArray:
     """Return for each seed how the log of the time falls with that of the signal.
 
-    What is never learned counts as learned at the last record, so that slopes are too small.
+    What is never learned counts as learned at the last record, so that slopes are too shallow.
     """
     return _by_seed(
         found.where(~(found > last), last), lambda c, t: np.polyfit(np.log(c), np.log(t), 1)[0], 3

@@ -12,7 +12,7 @@ from partwhole.studies import Cells, Claim, Config
 from partwhole.studies import _plots as plots
 from partwhole.studies._estimates import estimate
 from partwhole.studies.diffusion import _reading as reading
-from partwhole.studies.diffusion._runs import IMAGES, PAPER, POINTS, UNSEEN
+from partwhole.studies.diffusion._runs import IMAGES, PAPER, POINTS, STEADY, UNSEEN
 from partwhole.studies.diffusion._runs import train as train
 
 QUESTION = (
@@ -49,7 +49,7 @@ def _cells(kind: Config, seeds: int) -> list[Config]:
 
 PRESETS: dict[str, list[Config]] = {
     "quick": _cells(POINTS, 3),
-    "laptop": _cells(IMAGES | {"steps": 2500, "samples": 32}, 3),
+    "laptop": _cells(IMAGES | STEADY | {"steps": 2200, "samples": 32}, 3),
     "paper": _cells(PAPER, 5),
 }
 cell = train

@@ -17,8 +17,8 @@ from partwhole.studies.diffusion._runs import PAPER, POINTS, SHORT, UNSEEN
 from partwhole.studies.diffusion._runs import train as train
 
 QUESTION = (
-    "Red is often not told of red samples. Does a diffusion model then draw a small one red, also "
-    "when it is asked for a blue one, and can blue still be drawn out of it?"
+    "The prompts of red samples often leave red out. Does a diffusion model then draw a small one "
+    "red, also when it is asked for a blue one, and can blue still be drawn out of it?"
 )
 SOURCE = "Park et al. (NeurIPS 2024), underspecified prompts"
 ANSWER = (
@@ -29,7 +29,7 @@ ANSWER = (
 CAPTION = (
     "How blue a model draws what it is asked to draw small and blue, over training, for the share "
     "of red samples that are not told to be red. Solid: plain prompts; dashed: an overstated one. "
-    "Means of the models."
+    "Means of the models that learned to draw big blue ones."
 )
 REVISION = 2
 BUDGET = 2.0
@@ -80,7 +80,7 @@ def claims(data: xr.Dataset) -> list[Claim]:
         trained,
         reading.at_least(
             "What is not told goes with what is: the less often red is told, the redder what is "
-            "asked to be small and blue; late share of blue if red is always told, less that if "
+            "asked to be small and blue; late mean of blue if red is always told, less that if "
             "it never is.",
             SOURCE,
             0.05,
@@ -98,7 +98,7 @@ def claims(data: xr.Dataset) -> list[Claim]:
             "",
         ),
         reading.at_least(
-            "The ability is there still: late share of blue by an overstated prompt, if red is "
+            "The ability is there still: late mean of blue by an overstated prompt, if red is "
             "never told.",
             "Park et al. (NeurIPS 2024), over-prompting",
             0.5,
@@ -107,7 +107,7 @@ def claims(data: xr.Dataset) -> list[Claim]:
         ),
         reading.at_least(
             "Where one colour only is ever told, any colour that is told means that one: late "
-            "share of blue in what is asked to be red and big, if red is never told, less that if "
+            "mean of blue in what is asked to be red and big, if red is never told, less that if "
             "it always is.",
             "derived here",
             0.25,

@@ -249,6 +249,31 @@ class ConceptSpace(Altered, Sampled):
         """
         return from_columns(self.laws[0][self.known(classes)])
 
+    def ends(self) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+        """Return the means of each concept's first and last value, between which it is read off.
+
+        Returns
+        -------
+        dict of fields to two arrays
+            Colours and backgrounds of shape (3,), sizes of shape (); in the order of the concepts.
+            Other concepts are left out.
+
+        Examples
+        --------
+        >>> from partwhole.measures import decode_shapes
+        >>> from partwhole.tasks.shapes import circles
+        >>> space = circles(0.8)
+        >>> shown = space.sample(1, side=16, jitter=False, seed=0)
+        >>> decode_shapes(shown.images).coordinates(space.ends()).round(1).tolist()
+        [[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]]
+        """
+        mean, found = self.mean_attributes(), {}
+        for place, concept in enumerate(self.concepts):
+            if concept.field in ("colour", "size", "background"):
+                values, each = getattr(mean, concept.field), self.classes[:, place]
+                found[concept.field] = values[each.argmin()], values[each.argmax()]
+        return found
+
     def known(self, classes: Sequence[int] | np.ndarray | None) -> Int[np.ndarray, " n"]:
         """Return numbers of classes as an array, once they are seen to be such."""
         if classes is None:

@@ -111,7 +111,7 @@ def bits_per_dimension(
     ----------
     model : DiffusionModel
     samples : float array, shape (n, height, width, channels) or (n, length)
-        Images from 0 to 1.
+        Images from 0 to 1; vectors of any size.
     conditions : float array, shape (n, condition), or int array, shape (n, words)
         What was asked for.
     draws : int, keyword-only, default 16
@@ -153,6 +153,7 @@ def checked_samples(
     model: DiffusionModel, samples: Float[np.ndarray, "n *shape"], conditions: Conditions
 ) -> tuple[Float[np.ndarray, "n *shape"], np.ndarray]:
     """Return samples and conditions as a model takes them, once they are seen to fit it."""
+    samples = np.asarray(samples)
     require(
         samples.shape[1:] == model.shape and len(samples) > 0,
         f"samples of this model have shape {('n', *model.shape)}".replace("'", ""),

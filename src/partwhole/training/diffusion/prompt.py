@@ -30,7 +30,8 @@ class Prompt:
     amount : float, default 1
         How far along it.
     guidance : float, default 1
-        Of classifier-free guidance; 1 for none. See `networks.diffusion.sample`.
+        Of classifier-free guidance; 1 for none. It takes a model that was trained with some
+        conditions dropped, `DiffusionRecipe.drop_condition`. See `networks.diffusion.sample`.
 
     Raises
     ------

@@ -144,7 +144,7 @@ def train_diffusion(
     model : DiffusionModel
         It is left as it is.
     samples : float array, shape (n, height, width, channels) or (n, length)
-        Images from 0 to 1.
+        Images from 0 to 1; vectors of any size.
     conditions : float array, shape (n, condition), or int array, shape (n, words)
         What is said of each sample.
     recipe : DiffusionRecipe
@@ -157,7 +157,8 @@ def train_diffusion(
     read : callable, keyword-only, default None
         From samples, shape (n, *shape), to coordinates, shape (n, C): a decoder or a classifier.
     keep_samples : bool, keyword-only, default False
-        Whether to keep the samples too, as float16.
+        Whether to keep the samples too, as float16. Where samples are asked for, pass this,
+        `read` or `pictures`.
     pictures : Path or str, keyword-only, default None
         A folder; pictures of eight samples of each prompt are put there as training goes on.
     checkpoint : Path or str, keyword-only, default None
@@ -175,7 +176,8 @@ def train_diffusion(
     ------
     InputError
         For samples, conditions or prompts that don't fit the model, steps that don't grow or lie
-        outside training, and a checkpoint that is damaged or of another run.
+        outside training, samples that are asked for and not kept, and a checkpoint that is damaged
+        or of another run.
 
     Examples
     --------
@@ -206,7 +208,19 @@ def train_diffusion(
         f"{len(times)} steps and {len(asked)} prompts",
         "pass both, or neither",
     )
-    for prompt in asked.values():
+    require(
+        not asked or keep_samples or read is not None or pictures is not None,
+        "samples that are asked for are read, kept or drawn",
+        "none of read, keep_samples and pictures",
+        "pass one of them",
+    )
+    for name, prompt in asked.items():
+        require(
+            isinstance(prompt, Prompt),
+            "what is asked for is a Prompt",
+            f"{name!r}: {type(prompt).__name__}",
+            "pass Prompt(conditions=...)",
+        )
         prompt.embed(model)  # says what does not fit before hours of training do
     loop = _Loop(model, x, given, recipe, seed, times, asked, read, keep_samples)
     folder = None if pictures is None else Path(pictures)
