@@ -200,7 +200,7 @@ def slows(moves: xr.DataArray, spaced: str) -> Claim:
         moves.isel(step=part).mean("step", skipna=False)
         for part in (slice(-n, None), slice(None, n))
     )
-    centre, ends = estimate(by_seed(np.log10(last / first)))
+    centre, ends = estimate(by_seed((last / first).pipe(np.log10)))
     return Claim(
         "Learning slows down, even from checkpoint to checkpoint, which lie further and further "
         "apart: log10 of the mean move through concept space in the last quarter over that in the "

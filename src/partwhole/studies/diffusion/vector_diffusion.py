@@ -15,6 +15,7 @@ from partwhole.networks.diffusion import diffusion_model
 from partwhole.studies import Arrays, Cells, Claim, Config
 from partwhole.studies import _plots as plots
 from partwhole.studies._estimates import estimate, known
+from partwhole.studies.diffusion import _reading as reading
 from partwhole.tasks import StructuredIdentity
 from partwhole.training import DiffusionRecipe, Prompt, train_diffusion
 
