@@ -18,6 +18,7 @@ from partwhole.tasks.shapes import circles, leave_out
 SIDE, SEED = 16, 0
 AT = (100, 200, 400, 700, 1000, 1400, 1900, 2500)
 UNSEEN = "blue small"
+NEAR = 0.06  # in concept space: what is named together
 ASKED = ("red small", "blue big", UNSEEN)
 
 
@@ -52,18 +53,39 @@ def train() -> pw.training.DiffusionRun:
 def draw(run: pw.training.DiffusionRun) -> Figure:
     """Return samples along training beside the path of those of the combination not shown."""
     with mpl.rc_context(STYLE):
-        figure = Figure(figsize=(10, 3.2), layout="constrained")
-        left, right = figure.subplots(1, 2, width_ratios=[2.2, 1])
+        figure = Figure(figsize=(8.4, 3.3), layout="constrained")
+        left, right = figure.subplots(1, 2, width_ratios=[1.45, 1])
         _draw_samples(left, run)
         path = pw.measures.concept_path(run.steps, run.coordinates[UNSEEN], smoothing=RAW)
-        right.plot(*path.mean.T, "o-", color=COLOURS[0], mfc="white", ms=4)
-        for step, place in zip(AT, path.mean, strict=True):
-            right.annotate(str(step), place, xytext=(5, 3), textcoords="offset points", fontsize=7)
-        for name, place in {"red small": (0, 1), "blue big": (1, 0), UNSEEN: (1, 1)}.items():
-            right.plot(*place, "*" if name == UNSEEN else ".", color="black", ms=9, zorder=0)
-        right.set(xlabel="blue", ylabel="small", xlim=(-0.08, 1.12), ylim=(-0.08, 1.12))
-        right.set_title("The mean of 64 such pictures")
+        _draw_path(right, path.mean)
     return figure
+
+
+def _draw_path(ax: Axes, path: np.ndarray) -> None:
+    ax.plot(*path.T, "o-", color=COLOURS[0], mfc="white", ms=4)
+    named: list[tuple[np.ndarray, list[int]]] = []
+    for step, place in zip(AT, path, strict=True):
+        near = [steps for other, steps in named if np.linalg.norm(other - place) < NEAR]
+        if near:
+            near[0].append(step)
+        else:
+            named.append((place, [step]))
+    for place, steps in named:
+        left = place[0] > 0.5
+        ax.annotate(
+            ", ".join(map(str, steps)), (float(place[0]), float(place[1])), fontsize=7.5,
+            xytext=(-6, -9) if left else (6, 4), textcoords="offset points",
+            ha="right" if left else "left",
+        )  # fmt: skip
+    corners = {"red small": (0, 1), "blue big": (1, 0), UNSEEN: (1, 1)}
+    for name, place in corners.items():
+        ax.plot(*place, "*" if name == UNSEEN else ".", color="black", ms=9, zorder=0)
+        ax.annotate(
+            name, place, xytext=(0, 7 if place[1] else -7), textcoords="offset points",
+            ha="center", va="bottom" if place[1] else "top", fontsize=8,
+        )  # fmt: skip
+    ax.set(xlabel="blue", ylabel="small", xlim=(-0.2, 1.2), ylim=(-0.2, 1.2))
+    ax.set(xticks=[0, 0.5, 1], yticks=[0, 0.5, 1], title="The mean of 64 small blue ones")
 
 
 def _draw_samples(ax: Axes, run: pw.training.DiffusionRun) -> None:

@@ -22,8 +22,8 @@ QUESTION = "How much sooner does a diffusion model learn a concept that shows mo
 SOURCE = "Park et al. (NeurIPS 2024), learning times over the concept signal"
 ANSWER = (
     "Less than in a linear network: the further colours are apart the sooner they are learned, "
-    "but far less steeply than with the square of their separation. Of colour and size the one "
-    "that shows more comes first."
+    "but far less steeply than with the square of their separation. Where colours are weak, size "
+    "comes first."
 )
 CAPTION = (
     "Steps until half of the way is covered for good, over how far colours are apart: the colour "

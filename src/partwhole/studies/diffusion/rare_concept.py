@@ -22,7 +22,7 @@ QUESTION = (
 SOURCE = "Okawa et al. (NeurIPS 2023), frequency of a concept value"
 ANSWER = (
     "A few do for points, whose conditions say where they lie. Of circles 8 among 2,000 teach "
-    "nothing, 64 most of what was shown, and 512 all of that but only half of what was not."
+    "nothing, 64 a little, and 512 most of what was shown and less of what was not."
 )
 CAPTION = (
     "How right both concepts are late in training (product), over how many samples are blue, all "
