@@ -38,18 +38,20 @@ ASKED: Config = {
     "over": [0.1, 0.25, 0.4], "directions": [1.0, 2.0, 3.0], "guidance": [2.0, 4.0],
 }  # fmt: skip
 COLOUR = 0.247
+# Weaker colours are not learned in so few steps by each of these models.
+LAPTOP: Config = IMAGES | STEADY | {"colour": 0.358, "steps": 1900, "samples": 32}
 FREE = {"drop_condition": 0.1}
 
 
 def _cells(kind: Config, seeds: int) -> list[Config]:
     recipe = kind["recipe"] | FREE
-    told = kind | ASKED | {"colour": COLOUR, "recipe": recipe}
+    told = {"colour": COLOUR} | kind | ASKED | {"recipe": recipe}
     return [told | {"seed": seed} for seed in range(seeds)]
 
 
 PRESETS: dict[str, list[Config]] = {
     "quick": _cells(POINTS, 3),
-    "laptop": _cells(IMAGES | STEADY | {"steps": 2200, "samples": 32}, 3),
+    "laptop": _cells(LAPTOP, 3),
     "paper": _cells(PAPER, 5),
 }
 cell = train
