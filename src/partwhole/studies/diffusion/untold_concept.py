@@ -28,8 +28,9 @@ ANSWER = (
 )
 CAPTION = (
     "How blue a model draws what it is asked to draw small and blue, over training, for the share "
-    "of red samples that are not told to be red. Solid: plain prompts; dashed: an overstated one. "
-    "Means of the models that learned to draw big blue ones."
+    "of red samples that are not told to be red. Solid: plain prompts; dashed: an overstated one; "
+    "dotted: how blue it draws what it is asked to draw red and big. Means of the models that "
+    "learned to draw big blue ones."
 )
 REVISION = 2
 BUDGET = 2.0
@@ -133,9 +134,10 @@ def figure(data: xr.Dataset) -> Figure:
 
 def _draw(ax: Axes, data: xr.Dataset) -> None:
     for k, share in enumerate(map(float, data.masked.values)):
-        for name, dashed in ((UNSEEN, False), (OVERSTATED, True)):
+        for name, line in ((UNSEEN, "-"), (OVERSTATED, "--"), (RED, ":")):
             found = blue(data, name).isel(masked=k).mean("seed")
-            style: dict[str, Any] = plots.look(k) | {"linestyle": "--" if dashed else "-"}
-            ax.plot(data.step, found, label=None if dashed else f"{share:g} not told", **style)
+            style: dict[str, Any] = plots.look(k) | {"linestyle": line}
+            label = f"{100 * share:g} % not told" if name == UNSEEN else None
+            ax.plot(data.step, found, label=label, **style)
     ax.set(xlabel="steps", ylabel="blue", ylim=(-0.03, 1.03))
     reading.legend(ax)
