@@ -21,9 +21,9 @@ from partwhole.tasks.shapes import CONCEPT_SIGNALS
 QUESTION = "How much sooner does a diffusion model learn a concept that shows more in its data?"
 SOURCE = "Park et al. (NeurIPS 2024), learning times over the concept signal"
 ANSWER = (
-    "Less than in a linear network: the further colours are apart the sooner they are learned, "
-    "but far less steeply than with the square of their separation. Where colours are weak, size "
-    "comes first."
+    "Of points, the sooner the further colours are apart, far less steeply than with the square of "
+    "their separation as in a linear network; size comes first where colours are weak. Small "
+    "models of images do so in the mean, not one by one."
 )
 CAPTION = (
     "Steps until half of the way is covered for good, over how far colours are apart: the colour "
