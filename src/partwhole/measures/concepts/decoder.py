@@ -182,8 +182,8 @@ def decode_shapes(
     Parameters
     ----------
     images : float array, shape (..., side, side, 3)
-        In 0..1, with noise possibly beyond; sides of 8 or more. On images in -1..1 it abstains
-        (`Decoded.abstained`): halve them and add .5.
+        In 0..1, with noise possibly beyond; sides of 8 or more. On most images in -1..1 it
+        abstains (`Decoded.abstained`): halve them and add .5.
     blur : float, keyword-only, default None
         Deviation of the Gaussian blur, in pixels; None for side / 32, as in the published images.
     noise : float, keyword-only, default None
