@@ -183,8 +183,9 @@ def _draw_paths(ax: Axes, data: xr.Dataset) -> None:
         ax.plot(*corner, "*" if name == UNSEEN else ".", color="black")
     ax.set(xlim=(-0.25, 1.25), ylim=(-0.2, 1.2), xlabel="blue", ylabel="small")
     reading.legend(
-        ax, title="colour signal", title_fontsize=7, loc="lower center", bbox_to_anchor=(0.5, 0.1)
-    )
+        ax, title="colour signal", title_fontsize=7, ncols=3, loc="lower center",
+        bbox_to_anchor=(0.5, 0.98),
+    )  # fmt: skip
 
 
 def _draw_prompts(ax: Axes, data: xr.Dataset) -> None:
