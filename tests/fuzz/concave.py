@@ -1,0 +1,97 @@
+r"""Whether a point is stationary for a cost that is not convex.
+
+With p = 2 / L below 1, :math:`x^p` lies below its tangent in x, so that at c the cost lies below
+:math:`\sum_g p \|c_g\|^{p-1} \|c'_g\|` and a constant, for blocks that are not 0; and the sum of
+:math:`\sigma_i^p` below :math:`\tfrac{p}{2} \mathrm{tr}(M_g C' C'^T)` and a constant,
+:math:`M_g = (C_g C_g^T)^{p/2 - 1}`. Both touch it at c. A point is stationary if and only if it
+minimises what touches there; and a step to that minimum lowers the cost.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from conic import least
+from formulas import LONG, block_norms, misfits, total
+from problems import Problem
+
+NOTHING = 1e-7  # of the largest norm: a block that is 0 stays 0
+
+
+def descent(problem: Problem, c: np.ndarray, b: float, rounds: int = 3) -> float | None:
+    """Return the least objective that some rounds of descent from a point reach."""
+    lowest = float(total(problem, c, b))
+    here = c
+    for _ in range(rounds):
+        if not np.any(here):
+            break
+        touched = _touching(problem, here)
+        if touched is None:
+            break
+        reduced, back = touched
+        found = least(reduced)
+        moved = back(found.coefficients)
+        missed = np.abs(misfits(problem, moved, found.intercept)).astype(float)
+        missed = np.where(problem.slack > 0, 0.0, missed)
+        value = total(problem, moved, found.intercept)
+        value += (np.abs(found.multipliers).astype(LONG) * missed).sum()
+        if float(value) >= lowest:
+            break
+        lowest, here = float(value), moved
+    return lowest
+
+
+def _touching(problem: Problem, c: np.ndarray):
+    """Return the convex problem that touches at c, in the blocks in use, and the way back."""
+    power = 2.0 / problem.layers
+    p = len(c)
+    if problem.cost == "chain":
+        norms = block_norms(problem, c)
+        used = norms > NOTHING * norms.max()
+        columns = used[problem.labels]
+        reduced = replace(
+            problem,
+            cost="weighted group",
+            matrix=problem.matrix[:, columns],
+            sizes=tuple(np.array(problem.sizes)[used].tolist()),
+            weights=power * norms[used] ** (power - 1.0),
+            gates=None,
+            tuples=None,
+        )
+
+        def back(found: np.ndarray) -> np.ndarray:
+            out = np.zeros(p)
+            out[columns] = found
+            return out
+
+        return reduced, back
+    # C = U B with U the left singular vectors in use: a quadratic cost in rows of B.
+    blocks = c.reshape(len(problem.sizes), problem.rows, -1)
+    largest = np.linalg.svd(blocks, compute_uv=False).max()
+    maps, weights = [], []
+    width = blocks.shape[2]
+    for block in blocks:
+        left, sizes, _ = np.linalg.svd(block, full_matrices=False)
+        used = sizes > NOTHING * largest
+        maps.append(np.kron(left[:, : len(sizes)][:, used], np.eye(width)))
+        # p / 2 sigma^(p-2) |B_i|^2 = |B_i|^2 / (2 weight)
+        weights.append(np.repeat(sizes[used] ** (2.0 - power) / power, width))
+    turned = np.zeros((p, sum(one.shape[1] for one in maps)))
+    row = column = 0
+    for one in maps:
+        turned[row : row + one.shape[0], column : column + one.shape[1]] = one
+        row, column = row + one.shape[0], column + one.shape[1]
+    if not turned.shape[1]:
+        return None
+    flat = np.concatenate(weights)
+    reduced = replace(
+        problem,
+        cost="quadratic",
+        matrix=problem.matrix @ turned,
+        sizes=(1,) * len(flat),
+        weights=flat,
+        gates=None,
+        tuples=None,
+    )
+    return reduced, lambda found: turned @ found

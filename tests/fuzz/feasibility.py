@@ -1,0 +1,92 @@
+"""Whether rows without slack can be met, with the distance from the edge at which that changes."""
+
+from __future__ import annotations
+
+import numpy as np
+from problems import Problem
+from scipy.optimize import linprog, nnls
+
+EDGE = 1e-9  # of numbers of size 1: nearer the edge either answer is right
+ROUNDING = 1e-12
+
+
+def equilibrated(matrix: np.ndarray, rounds: int = 20) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return E A D with largest entries of 1 in every row and column, and E and D."""
+    rows, columns = np.ones(matrix.shape[0]), np.ones(matrix.shape[1])
+    now = np.abs(matrix).astype(float)
+    for _ in range(rounds):
+        for axis, factors in ((1, rows), (0, columns)):
+            largest = now.max(axis=axis, initial=0.0)
+            step = np.where(largest > 0, 1 / np.sqrt(np.where(largest > 0, largest, 1.0)), 1.0)
+            factors *= step
+            now = now * (step[:, None] if axis == 1 else step)
+    return matrix * rows[:, None] * columns, rows, columns
+
+
+def feasible(problem: Problem) -> bool | None:
+    """Return whether some function meets all rows without slack; None within `EDGE` of the edge."""
+    hard = problem.slack == 0
+    if not hard.any():
+        return True
+    matrix = problem.matrix[hard]
+    if problem.intercept != "none":
+        matrix = np.hstack([matrix, np.ones((len(matrix), 1))])
+    low, high = (side[hard] for side in problem.bounds())
+    scaled, rows, _ = equilibrated(matrix)
+    if problem.fit == "margin":
+        return _separable(scaled * problem.targets[hard, None])
+    low, high = low * rows, high * rows
+    empty = np.abs(scaled).max(axis=1, initial=0.0) == 0
+    if np.any(empty & ((low > 0) | (high < 0))):
+        return False
+    scaled, low, high = scaled[~empty], low[~empty], high[~empty]
+    if not len(scaled):
+        return True
+    size = np.abs(low + high).max() / 2
+    if problem.tube == 0:
+        return _solvable(scaled, low / size if size > 0 else low)
+    return _reachable(scaled, low, high)
+
+
+def _separable(signed: np.ndarray) -> bool | None:
+    """Return whether B c > 0 has a solution: no convex combination of rows of B is 0."""
+    lengths = np.linalg.norm(signed, axis=1)
+    if np.any(lengths == 0):
+        return False
+    unit = signed / lengths[:, None]
+    system = np.vstack([unit.T, np.ones(len(unit))])
+    distance = nnls(system, np.append(np.zeros(unit.shape[1]), 1.0), maxiter=10_000)[1]
+    return False if distance < ROUNDING else True if distance > EDGE else None
+
+
+def _solvable(matrix: np.ndarray, wanted: np.ndarray) -> bool | None:
+    """Return whether A c = y, by what is left of y outside the span of A's columns."""
+    basis, sizes, _ = np.linalg.svd(matrix, full_matrices=True)
+    sizes = np.append(sizes, np.zeros(len(matrix) - len(sizes))) / sizes[0]
+    inside = basis.T @ wanted
+    if np.linalg.norm(inside[sizes < EDGE]) < ROUNDING:
+        return True
+    return False if np.linalg.norm(inside[sizes < 1e-14 * len(matrix)]) > EDGE else None
+
+
+def _reachable(matrix: np.ndarray, low: np.ndarray, high: np.ndarray) -> bool | None:
+    """Return whether l <= A c <= u, by the least t with which l - t <= A c <= u + t."""
+    size = max(np.abs(low).max(), np.abs(high).max())
+    p = matrix.shape[1]
+    column = np.ones((len(matrix), 1))
+    system = np.vstack([np.hstack([matrix, -column]), np.hstack([-matrix, -column])])
+    bounds = np.concatenate([high, -low]) / size
+    width = float(np.min(high - low)) / size
+    for reach, answer in ((1e6, True), (None, False)):
+        solved = linprog(
+            np.append(np.zeros(p), 1.0),
+            A_ub=system,
+            b_ub=bounds,
+            bounds=[(None if reach is None else -reach, reach)] * p + [(-width, None)],
+            options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
+        )
+        if solved.status == 0 and answer and solved.fun < -EDGE:
+            return True
+        if solved.status == 0 and not answer and solved.fun > EDGE:
+            return False
+    return None

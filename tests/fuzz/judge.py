@@ -1,0 +1,158 @@
+"""Whether what `least_cost` returns is right, by oracles that share nothing with it."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from dataclasses import dataclass, replace
+from enum import Enum
+
+import numpy as np
+from concave import descent
+from conic import Optimum, least
+from feasibility import feasible
+from formulas import misfits, row_sizes, total, unit_of_cost
+from problems import CONCAVE, Problem
+
+from partwhole._checks import InputError
+from partwhole.limits import Limit, Outcome, least_cost
+
+VALUE = 1e-6  # relative, between the value and the least cost
+RECOMPUTED = 1e-8  # relative, between the value and the objective at the coefficients
+VIOLATION = 1e-6  # of the largest number that is added in a row without slack
+ROUNDING = 1e-11  # of the unit of cost
+CONDITION = 1e-14  # of each row's numbers: to move them by so much moves the cost by v times it
+DECIDED = 1e-7  # relative distance of the oracle's bounds
+
+
+class Verdict(Enum):
+    """What is said of one result, the failures first."""
+
+    WRONG = "wrong"
+    FALSE_INFEASIBLE = "false infeasible"
+    RAW = "raw error"
+    REFUSED = "refused"
+    GAVE_UP = "gave up"
+    UNDECIDED = "oracle undecided"
+    RIGHT = "right"
+
+
+FAILURES = (Verdict.WRONG, Verdict.FALSE_INFEASIBLE, Verdict.RAW)
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """A verdict with its reason and the time the library took."""
+
+    name: str
+    verdict: Verdict
+    reason: str = ""
+    seconds: float = 0.0
+
+
+def solve(problem: Problem) -> Limit:
+    """Give the problem to the library; warnings are errors."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        return least_cost(
+            problem.design(),
+            problem.targets.copy(),
+            problem.library_cost(),
+            problem.library_fit(),
+            intercept=problem.intercept,
+        )
+
+
+def judge(problem: Problem) -> Judgement:
+    """Solve a problem and judge the result."""
+    begin = time.perf_counter()
+    try:
+        limit = solve(problem)
+    except InputError as error:
+        spent = time.perf_counter() - begin
+        sentence = str(error)
+        one = "\n" not in sentence and sentence.count(";") >= 2
+        verdict = Verdict.REFUSED if one else Verdict.RAW
+        return Judgement(problem.name, verdict, f"InputError: {sentence}", spent)
+    except Exception as error:
+        spent = time.perf_counter() - begin
+        return Judgement(problem.name, Verdict.RAW, f"{type(error).__name__}: {error}", spent)
+    spent = time.perf_counter() - begin
+    return replace(judge_limit(problem, limit), seconds=spent)
+
+
+def judge_limit(problem: Problem, limit: Limit) -> Judgement:
+    """Judge a limit of a problem."""
+
+    def say(verdict: Verdict, reason: str = "") -> Judgement:
+        return Judgement(problem.name, verdict, reason)
+
+    if limit.outcome in (Outcome.INACCURATE, Outcome.MAX_STEPS):
+        return say(Verdict.GAVE_UP, limit.outcome.name)
+    fits = feasible(problem)
+    if limit.outcome is Outcome.INFEASIBLE:
+        return (
+            say(Verdict.FALSE_INFEASIBLE, "INFEASIBLE, but a function fits")
+            if fits
+            else say(Verdict.RIGHT, "infeasible" if fits is False else "at the edge")
+        )
+    concave = problem.cost in CONCAVE
+    if (limit.outcome is Outcome.STATIONARY) is not concave:
+        return say(Verdict.WRONG, f"outcome {limit.outcome.name} for the cost {problem.cost}")
+    numbers = [limit.coefficients, limit.intercept, limit.value, limit.gap, limit.violation]
+    if not all(np.all(np.isfinite(number)) for number in numbers):
+        return say(Verdict.WRONG, "numbers that are not finite")
+    c, b = np.asarray(limit.coefficients, dtype=float), float(limit.intercept)
+    missed = np.where(problem.slack > 0, 0.0, np.abs(misfits(problem, c, b)).astype(float))
+    sizes = row_sizes(problem, c, b)
+    bound = row_sizes(problem, 0 * c, 0.0)
+    row = np.abs(problem.matrix).max(axis=1, initial=0.0)
+    largest = np.max(bound / np.where(row > 0, row, np.inf), initial=0.0)
+    allowed = VIOLATION * np.maximum(bound, largest * row) + 1e-13 * sizes
+    if np.any(missed > allowed):
+        worst = int(np.argmax(missed - allowed))
+        return say(
+            Verdict.WRONG,
+            f"{limit.outcome.name}, but row {worst} is missed by {missed[worst]:.1e} "
+            f"where {allowed[worst]:.1e} is allowed",
+        )
+    if fits is False:
+        return say(Verdict.WRONG, f"{limit.outcome.name}, but nothing fits")
+    unit = unit_of_cost(problem)
+    floor = max(ROUNDING * unit, 1e-200)
+    here = float(total(problem, c, b))
+    if not abs(limit.value - here) <= RECOMPUTED * abs(here) + floor:
+        return say(Verdict.WRONG, f"value {limit.value:.9g}, at its coefficients {here:.9g}")
+    if concave:
+        lower = descent(problem, c, b)
+        if lower is not None and here - lower > VALUE * here + floor:
+            return say(Verdict.WRONG, f"STATIONARY at {here:.9g}, descent reaches {lower:.9g}")
+        return say(Verdict.RIGHT if lower is not None else Verdict.UNDECIDED)
+    return _against(problem, limit, least(problem, floor), floor)
+
+
+def _against(problem: Problem, limit: Limit, best: Optimum, floor: float) -> Judgement:
+    """Judge a solution beside the least cost."""
+
+    def say(verdict: Verdict, reason: str = "") -> Judgement:
+        return Judgement(problem.name, verdict, reason)
+
+    c, b = np.asarray(limit.coefficients, dtype=float), float(limit.intercept)
+    v = np.abs(best.multipliers)
+    condition = CONDITION * float((v * row_sizes(problem, best.coefficients, best.intercept)).sum())
+    condition += CONDITION * float((v * row_sizes(problem, c, b)).sum())
+    decided = best.width < DECIDED or best.above - best.below < floor
+    close = VALUE * abs(best.above) + floor + condition
+    shown = f"value {limit.value:.9g}, least cost {best.below:.9g}..{best.above:.9g}"
+    if limit.value > best.above + close and limit.value > best.below:
+        return say(Verdict.WRONG, f"{shown}, gap {limit.gap:.1e}")
+    if not decided:
+        return say(Verdict.UNDECIDED, shown)
+    if limit.value < best.below - close:
+        return say(Verdict.WRONG, f"{shown}, gap {limit.gap:.1e}")
+    fine = 1e-9 * abs(best.above) + floor + condition + (best.above - best.below)
+    if limit.value - best.above > limit.gap + fine:
+        return say(Verdict.WRONG, f"{shown}, but the gap is {limit.gap:.1e}")
+    if limit.gap < -fine:
+        return say(Verdict.WRONG, f"{shown}, negative gap {limit.gap:.1e}")
+    return say(Verdict.RIGHT)
