@@ -13,7 +13,7 @@ from dataclasses import replace
 
 import numpy as np
 from conic import least
-from formulas import LONG, block_norms, misfits, total
+from formulas import block_norms, total
 from problems import Problem
 
 NOTHING = 1e-7  # of the largest norm: a block that is 0 stays 0
@@ -30,15 +30,12 @@ def descent(problem: Problem, c: np.ndarray, b: float, rounds: int = 3) -> float
         if touched is None:
             break
         reduced, back = touched
-        found = least(reduced)
+        found = least(reduced, 1e-9 * lowest)
         moved = back(found.coefficients)
-        missed = np.abs(misfits(problem, moved, found.intercept)).astype(float)
-        missed = np.where(problem.slack > 0, 0.0, missed)
         value = total(problem, moved, found.intercept)
-        value += (np.abs(found.multipliers).astype(LONG) * missed).sum()
-        if float(value) >= lowest:
+        if not np.isfinite(found.above) or float(value) >= lowest:
             break
-        lowest, here = float(value), moved
+        lowest, here = float(value), moved.astype(float)
     return lowest
 
 
@@ -61,7 +58,7 @@ def _touching(problem: Problem, c: np.ndarray):
         )
 
         def back(found: np.ndarray) -> np.ndarray:
-            out = np.zeros(p)
+            out = np.zeros(p, dtype=found.dtype)
             out[columns] = found
             return out
 

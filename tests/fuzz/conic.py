@@ -9,14 +9,16 @@ coefficients from above, `formulas.lower_bound` at its multipliers from below.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
 import clarabel
 import numpy as np
+from exact import orthonormal, repaired
 from feasibility import equilibrated
-from formulas import LONG, joint_weights, lower_bound, misfits, total
+from formulas import LONG, joint_weights, lower_bound, row_sizes, total
 from problems import Problem
 from scipy import sparse
 
@@ -36,7 +38,17 @@ class Optimum:
     @property
     def width(self) -> float:
         """Return the relative distance of the bounds."""
+        if not np.isfinite(self.above):
+            return np.inf
         return abs(self.above - self.below) / max(abs(self.above), abs(self.below), 1e-300)
+
+    def tightened(self, other: Optimum) -> Optimum:
+        """Return the tighter of both bounds, each with its point."""
+        upper = min((self, other), key=lambda found: found.above)
+        lower = max((self, other), key=lambda found: found.below)
+        return Optimum(
+            lower.below, upper.above, upper.coefficients, upper.intercept, lower.multipliers
+        )
 
 
 class Program:
@@ -97,23 +109,90 @@ class Program:
 def least(problem: Problem, floor: float = 0.0) -> Optimum:
     """Return the least cost of a feasible problem, by the tightest of several attempts."""
     best = constant(problem)
-    objective = 1.0
-    for attempt in range(8 if best is None else 0):
-        one = _attempt(problem, objective, columns_by_cost=attempt % 2 == 1, reach=attempt // 4)
-        if best is None:
-            best = one
-        else:
-            upper = min((best, one), key=lambda found: found.above)
-            lower = max((best, one), key=lambda found: found.below)
-            best = Optimum(
-                lower.below, upper.above, upper.coefficients, upper.intercept, lower.multipliers
-            )
-        if best.width < GOOD or best.above - best.below < 0.1 * floor:
-            break
-        if np.isfinite(best.above) and best.above > 0:
-            objective = float(best.above)
+    if best is not None:
+        return best
+    for road in (_scalings, _newton, _on_bounds):
+        for one in road(problem, best):
+            best = one if best is None else best.tightened(one)
+            if best.width < GOOD or best.above - best.below < 0.1 * floor:
+                return best
     assert best is not None
     return best
+
+
+def _scalings(problem: Problem, _: Optimum | None) -> Iterator[Optimum]:
+    """Attempt it with rows, columns and the objective in several units."""
+    objective = 1.0
+    for attempt in range(8):
+        one = _attempt(problem, objective, columns_by_cost=attempt % 2 == 1, reach=attempt // 4)
+        yield one
+        size = one.above if np.isfinite(one.above) and one.above > 0 else one.below
+        objective = size if size > 0 else objective
+
+
+def _newton(problem: Problem, best: Optimum | None) -> Iterator[Optimum]:
+    r"""Minimise a hyperbolic entropy by the quadratic costs that agree with it at a point.
+
+    With :math:`\sinh a = 2 c / k`, :math:`R' = \tfrac12 (a - \delta)` and
+    :math:`R'' = 1 / (k \cosh a)`.
+    """
+    if problem.cost != "entropy" or best is None:
+        return
+    k, tilt = problem.width, problem.tilt
+    quadratic = replace(problem, cost="quadratic", sizes=(1,) * len(k))
+    for c, b in ((0.5 * k * np.sinh(tilt), None), (best.coefficients, best.intercept)):
+        here, constant, objective = c.astype(LONG), b, 1.0
+        for _step in range(40):
+            a = np.arcsinh(2 * here / k)
+            curve = (k * np.cosh(a)).astype(float)
+            # (c - m)^2 / (2 k cosh a), with its middle m where the slope is that of R.
+            middle = here - curve * (a - tilt) / 2
+            shift = problem.matrix.astype(LONG) @ middle
+            moved = replace(quadratic, weights=curve)
+            found = _attempt(moved, objective, columns_by_cost=False, reach=0, shift=shift)
+            if not np.isfinite(found.above):
+                break
+            objective = found.above if found.above > 0 else objective
+            there, level = found.coefficients + middle, found.intercept
+            one = Optimum(
+                float(max(LONG(0), lower_bound(problem, found.multipliers))),
+                float(total(problem, there, level)),
+                there,
+                level,
+                found.multipliers,
+            )
+            yield one
+            if constant is None:
+                here, constant = there, level
+                continue
+            now = total(problem, here, float(constant))
+            share = 1.0
+            while share > 1e-6:
+                mixed = (1 - share) * here + share * there
+                mixed_level = (1 - share) * constant + share * level
+                if total(problem, mixed, float(mixed_level)) < now:
+                    break
+                share /= 2
+            if share <= 1e-6:
+                break
+            here, constant = mixed, mixed_level
+
+
+def _on_bounds(problem: Problem, best: Optimum | None) -> Iterator[Optimum]:
+    """Take rows without slack that seem to be on their bounds as equalities, and drop the others.
+
+    Where multipliers and rows agree with the guess, bounds from both sides meet.
+    """
+    if best is None:
+        return
+    hard = problem.slack == 0
+    strength = np.abs(best.multipliers) * row_sizes(problem, best.coefficients, best.intercept)
+    for share in (1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-9):
+        on = hard & (strength > share * strength.max(initial=0.0))
+        tied = np.where(on, np.sign(best.multipliers), 0.0)
+        for by_cost in (False, True):
+            objective = best.below if best.below > 0 else 1.0
+            yield _attempt(problem, objective, columns_by_cost=by_cost, reach=0, tied=tied)
 
 
 def constant(problem: Problem) -> Optimum | None:
@@ -131,88 +210,136 @@ def constant(problem: Problem) -> Optimum | None:
     return Optimum(0.0, 0.0, c, b, np.zeros(len(low)))
 
 
-def _attempt(problem: Problem, objective: float, *, columns_by_cost: bool, reach: int) -> Optimum:
+def _attempt(
+    problem: Problem,
+    objective: float,
+    *,
+    columns_by_cost: bool,
+    reach: int,
+    tied: np.ndarray | None = None,
+    shift: np.ndarray | None = None,
+) -> Optimum:
+    """Solve a problem once; rows may be tied to a bound, and bounds be moved by a shift."""
     n, p = problem.matrix.shape
     whole = problem.matrix
     if problem.intercept != "none":
         whole = np.hstack([whole, np.ones((n, 1))])
-    scaled, rows, columns = equilibrated(whole, 20 if reach == 0 else 1)
+    rounds = 20 if reach == 0 else 1
+    columns = equilibrated(whole, rounds)[2]
     if columns_by_cost:
         columns = np.ones(whole.shape[1])
-        largest = np.abs(whole).max(initial=0.0) or 1.0
-        rows = np.full(n, 1.0 / largest)
         if problem.cost in ("quadratic", "entropy"):
-            columns[:p] = np.sqrt(
-                problem.weights[problem.labels] if problem.cost == "quadratic" else problem.width
-            )
-        scaled = whole * rows[:, None] * columns
-        largest = np.abs(scaled).max(axis=1, initial=0.0)
-        more = np.where(largest > 0, 1 / np.where(largest > 0, largest, 1.0), 1.0)
-        rows, scaled = rows * more, scaled * more[:, None]
-    low, high = (side * rows for side in problem.bounds())
+            by_block = problem.weights[problem.labels] if problem.cost == "quadratic" else None
+            columns[:p] = np.sqrt(problem.width if by_block is None else by_block)
+    given = _rows(problem, whole, columns, tied, shift)
+    scaled, low, high = given.matrix, given.low, given.high
     finite = np.concatenate([low[np.isfinite(low)], high[np.isfinite(high)]])
     size = float(np.abs(finite).max(initial=0.0)) or 1.0
     program = Program()
     c = program.variables(p)
-    xi_unit = np.ones(n)
     lists: list[tuple[list[int], list[float]]] = []
-    for i in range(n):
-        used = np.flatnonzero(scaled[i, :p])
-        lists.append((used.tolist(), scaled[i, used].tolist()))
+    for row in scaled:
+        used = np.flatnonzero(row[:p])
+        lists.append((used.tolist(), row[used].tolist()))
     if problem.intercept != "none":
         b = int(program.variables(1)[0])
-        for i in range(n):
+        for i, row in enumerate(scaled):
             lists[i][0].append(b)
-            lists[i][1].append(scaled[i, p])
+            lists[i][1].append(row[p])
         if problem.intercept != "free":
             curve = float(problem.intercept) * (size * columns[p]) ** 2 / objective
             program.square.append((np.array([b]), np.array([[curve]])))
-    for i in np.flatnonzero(problem.slack):
-        curve = size**2 / (rows[i] ** 2 * problem.slack[i] * objective)
-        xi_unit[i] = 1 / np.sqrt(curve) if curve > 1 else 1.0
+    for i in np.flatnonzero(given.slack):
+        curve = size**2 / (given.slack[i] * objective)
         xi = int(program.variables(1)[0])
         lists[i][0].append(xi)
-        lists[i][1].append(xi_unit[i])
+        lists[i][1].append(1 / np.sqrt(curve) if curve > 1 else 1.0)
         program.square.append((np.array([xi]), np.array([[min(curve, 1.0)]])))
     _add_cost(program, problem, c, columns[:p], size, objective)
-    equal = [i for i in range(n) if problem.fit != "margin" and problem.tube == 0]
-    sides: list[tuple[int, list[int], float]] = []
-    if equal:
-        where = program.cone(clarabel.ZeroConeT(n), lists, low / size)
-        sides.append((where, equal, -1.0))
-    else:
-        below, above = np.flatnonzero(np.isfinite(low)), np.flatnonzero(np.isfinite(high))
-        if len(below):
-            minus = [(lists[i][0], [-entry for entry in lists[i][1]]) for i in below]
-            where = program.cone(clarabel.NonnegativeConeT(len(below)), minus, -low[below] / size)
-            sides.append((where, below.tolist(), 1.0))
-        if len(above):
-            plus = [lists[i] for i in above]
-            where = program.cone(clarabel.NonnegativeConeT(len(above)), plus, high[above] / size)
-            sides.append((where, above.tolist(), -1.0))
+    sides: list[tuple[int, np.ndarray, float]] = []
+    equal = low == high
+    if equal.any():
+        rows = [lists[i] for i in np.flatnonzero(equal)]
+        where = program.cone(clarabel.ZeroConeT(len(rows)), rows, low[equal] / size)
+        sides.append((where, np.flatnonzero(equal), -1.0))
+    for side, sign in ((low, 1.0), (high, -1.0)):
+        which = np.flatnonzero(np.isfinite(side) & ~equal)
+        if len(which):
+            rows = [(lists[i][0], [-sign * entry for entry in lists[i][1]]) for i in which]
+            right = -sign * side[which] / size
+            where = program.cone(clarabel.NonnegativeConeT(len(which)), rows, right)
+            sides.append((where, which, sign))
     x, duals = program.solve()
-    coefficients = size * columns[:p] * x[c]
     intercept = float(size * columns[p] * x[p]) if problem.intercept != "none" else 0.0
-    v = np.zeros(n)
+    v = np.zeros(len(scaled))
     for where, which, sign in sides:
         v[which] += sign * duals[where]
-    v = v * rows * (objective / size)
-    return bounded(problem, coefficients, intercept, v)
+    v = given.turn.T @ (v * (objective / size))
+    return bounded(problem, size * columns[:p] * x[c], intercept, v.astype(float), columns, shift)
 
 
-def bounded(problem: Problem, coefficients: np.ndarray, intercept: float, v: np.ndarray) -> Optimum:
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Rows of size 1 that say what those given say: they are `turn` times these."""
+
+    matrix: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    slack: np.ndarray
+    turn: np.ndarray
+
+
+def _rows(
+    problem: Problem,
+    whole: np.ndarray,
+    columns: np.ndarray,
+    sides: np.ndarray | None,
+    shift: np.ndarray | None,
+) -> Rows:
+    """Return equalities without slack as orthonormal rows, all others divided by their size."""
+    matrix = whole.astype(LONG) * columns
+    low, high = (side.astype(LONG) for side in problem.bounds())
+    if shift is not None:
+        low, high = low - shift, high - shift
+    if sides is not None:
+        low, high = np.where(sides < 0, high, low), np.where(sides > 0, low, high)
+    tied = (low == high) & (problem.slack == 0)
+    largest = np.abs(matrix).max(axis=1, initial=0)
+    unit = 1 / np.where(largest > 0, largest, 1)
+    turn = np.diag(unit)[~tied]
+    rows, lows, highs = turn @ matrix, (low * unit)[~tied], (high * unit)[~tied]
+    slack = (problem.slack * unit**2)[~tied]
+    if tied.any():
+        basis, mixed = orthonormal(matrix[tied])
+        spread = np.zeros((len(basis), len(low)), dtype=LONG)
+        spread[:, tied] = mixed
+        wanted = mixed @ low[tied]
+        rows, turn = np.vstack([rows, basis]), np.vstack([turn, spread])
+        lows, highs = np.append(lows, wanted), np.append(highs, wanted)
+        slack = np.append(slack, np.zeros(len(basis)))
+    return Rows(*(one.astype(float) for one in (rows, lows, highs, slack)), turn)
+
+
+def bounded(
+    problem: Problem,
+    coefficients: np.ndarray,
+    intercept: float,
+    v: np.ndarray,
+    columns: np.ndarray,
+    shift: np.ndarray | None,
+) -> Optimum:
     """Return what a primal and a dual point say about the least cost.
 
-    A row without slack that is missed by d could be met at a cost of about v d.
+    The primal point is first moved, in the units of the columns, until it meets all rows.
     """
     if not (np.all(np.isfinite(coefficients)) and np.isfinite(intercept)):
         coefficients, intercept = np.zeros(len(coefficients)), 0.0
     if not np.all(np.isfinite(v)):
         v = np.zeros(len(v))
-    missed = np.where(problem.slack > 0, 0, np.abs(misfits(problem, coefficients, intercept)))
-    above = total(problem, coefficients, intercept) + (np.abs(v) * missed).sum()
+    c, b, meets = repaired(problem, coefficients, intercept, columns, shift)
+    above = total(problem, c, float(b), shift) if meets else LONG(np.inf)
     below = max(LONG(0), lower_bound(problem, v))
-    return Optimum(float(below), float(above), coefficients, intercept, v)
+    return Optimum(float(below), float(above), c, float(b), v)
 
 
 @cache

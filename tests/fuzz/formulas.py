@@ -97,16 +97,20 @@ def outputs(problem: Problem, c: np.ndarray, b: float) -> np.ndarray:
     return problem.matrix.astype(LONG) @ c.astype(LONG) + LONG(b)
 
 
-def misfits(problem: Problem, c: np.ndarray, b: float) -> np.ndarray:
-    """Return by how much each row misses its bounds."""
+def misfits(
+    problem: Problem, c: np.ndarray, b: float, shift: np.ndarray | None = None
+) -> np.ndarray:
+    """Return by how much each row misses its bounds, which a shift lowers."""
     low, high = problem.bounds()
-    out = outputs(problem, c, b)
+    out = outputs(problem, c, b) + (0 if shift is None else shift)
     return np.maximum(0, low - out) - np.maximum(0, out - high)
 
 
-def total(problem: Problem, c: np.ndarray, b: float) -> np.longdouble:
+def total(
+    problem: Problem, c: np.ndarray, b: float, shift: np.ndarray | None = None
+) -> np.longdouble:
     """Return the whole objective: cost, slack used and a penalised intercept."""
-    missed, soft = misfits(problem, c, b), problem.slack > 0
+    missed, soft = misfits(problem, c, b, shift), problem.slack > 0
     value = price(problem, c) + (missed[soft] ** 2 / (2 * problem.slack[soft].astype(LONG))).sum()
     if not isinstance(problem.intercept, str):
         value += LONG(problem.intercept) * LONG(b) ** 2 / 2
@@ -118,7 +122,7 @@ def row_sizes(problem: Problem, c: np.ndarray, b: float) -> np.ndarray:
     low, high = problem.bounds()
     bound = np.maximum(np.where(np.isfinite(low), np.abs(low), 0),
                        np.where(np.isfinite(high), np.abs(high), 0))  # fmt: skip
-    return bound + np.abs(problem.matrix) @ np.abs(c) + abs(b)
+    return (bound + np.abs(problem.matrix) @ np.abs(c) + abs(b)).astype(float)
 
 
 def lower_bound(problem: Problem, multipliers: np.ndarray) -> np.longdouble:

@@ -78,7 +78,13 @@ def judge(problem: Problem) -> Judgement:
         spent = time.perf_counter() - begin
         return Judgement(problem.name, Verdict.RAW, f"{type(error).__name__}: {error}", spent)
     spent = time.perf_counter() - begin
-    return replace(judge_limit(problem, limit), seconds=spent)
+    try:
+        said = judge_limit(problem, limit)
+    except Exception as error:  # one problem must not end a long run
+        said = Judgement(
+            problem.name, Verdict.UNDECIDED, f"oracle: {type(error).__name__}: {error}"
+        )
+    return replace(said, seconds=spent)
 
 
 def judge_limit(problem: Problem, limit: Limit) -> Judgement:

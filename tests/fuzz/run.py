@@ -79,11 +79,11 @@ def main() -> int:
     for name in chosen:
         if time.monotonic() - begin > 60 * given.minutes:
             break
-        judgements.append(judge(problem(name)))
-    for one in judgements:
+        one = judge(problem(name))
+        judgements.append(one)
         failed = one.verdict in (*FAILURES, Verdict.REFUSED)
         if given.only or given.show == "all" or (failed and given.show == "failures"):
-            print(f'{one.verdict.value}: --only "{one.name}"  {one.reason}')
+            print(f'{one.verdict.value}: --only "{one.name}"  {one.reason}', flush=True)
     print(table(judgements))
     return int(any(one.verdict in FAILURES for one in judgements))
 
