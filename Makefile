@@ -8,13 +8,13 @@ CORE := $(VENV)/.core
 TEST := $(VENV)/.test
 PYTEST := $(BIN)/python -m pytest
 
-.PHONY: report test test-all test-browser check bench clean
+.PHONY: report test test-all test-browser fuzz check bench clean
 
 report: $(CORE)
 	$(BIN)/partwhole report --workers 2
 
 # Test processes that each do linear algebra on every core wait for one another.
-test test-all test-browser: export OMP_NUM_THREADS = 1
+test test-all test-browser fuzz: export OMP_NUM_THREADS = 1
 
 test: $(TEST)
 	$(PYTEST)
@@ -28,6 +28,12 @@ report/index.html: $(CORE) $(shell find src -name '*.py')
 
 test-browser: $(TEST) report/index.html
 	$(PYTEST) -m browser tests/browser
+
+# Awkward problems for the core beside independent oracles, for an hour; SEED names others.
+SEED ?= 1
+MINUTES ?= 60
+fuzz: $(TEST)
+	$(BIN)/python tests/fuzz/run.py --problems 1000000 --minutes $(MINUTES) --seed $(SEED)
 
 check: $(TEST)
 	$(BIN)/ruff format --check

@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 from enum import Enum
 
 import numpy as np
-from concave import descent
+from concave import descent, from_the_convex
 from conic import Optimum, least
 from feasibility import feasible
 from formulas import misfits, row_sizes, total, unit_of_cost
-from problems import CONCAVE, Problem
+from problems import CONCAVE, ORDINARY, Problem
 
 from partwhole._checks import InputError
 from partwhole.limits import Limit, Outcome, least_cost
@@ -131,9 +131,13 @@ def judge_limit(problem: Problem, limit: Limit) -> Judgement:
         return say(Verdict.WRONG, f"value {limit.value:.9g}, at its coefficients {here:.9g}")
     if concave:
         lower = descent(problem, c, b)
-        if lower is not None and here - lower > VALUE * here + floor:
+        if here - lower > VALUE * here + floor:
             return say(Verdict.WRONG, f"STATIONARY at {here:.9g}, descent reaches {lower:.9g}")
-        return say(Verdict.RIGHT if lower is not None else Verdict.UNDECIDED)
+        if problem.name.split(" / ")[-2] in ORDINARY:
+            start = from_the_convex(problem)
+            if here > start * (1 + VALUE) + floor:
+                return say(Verdict.WRONG, f"STATIONARY at {here:.9g}, began at {start:.9g}")
+        return say(Verdict.RIGHT)
     return _against(problem, limit, least(problem, floor), floor)
 
 

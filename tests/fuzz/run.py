@@ -81,7 +81,7 @@ def main() -> int:
             break
         one = judge(problem(name))
         judgements.append(one)
-        failed = one.verdict in (*FAILURES, Verdict.REFUSED)
+        failed = one.verdict in (*FAILURES, Verdict.REFUSED, Verdict.UNDECIDED)
         if given.only or given.show == "all" or (failed and given.show == "failures"):
             print(f'{one.verdict.value}: --only "{one.name}"  {one.reason}', flush=True)
     print(table(judgements))

@@ -1,0 +1,88 @@
+"""A minute of the fuzz of the core; `make fuzz` judges more problems, for an hour.
+
+The problems are those of `run.py` with other seeds, so that a failure is reproduced by
+``python tests/fuzz/run.py --only NAME``.
+"""
+
+from __future__ import annotations
+
+import zlib
+
+import numpy as np
+import pytest
+from feasibility import feasible
+from formulas import unit_of_cost
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from judge import FAILURES, Judgement, Verdict, judge, solve
+from problems import CONCAVE, CONVEX, COSTS, FITS, INTERCEPTS, ORDINARY, names, problem
+from run import is_ordinary, table
+from units import CHANGES, change
+
+from partwhole.limits import Outcome
+
+PROBLEMS = 810  # 90 of each cost
+SAME = 1e-9  # relative, between the values of a problem said in two ways
+
+
+@pytest.fixture(scope="module")
+def judgements() -> list[Judgement]:
+    """Return verdicts on problems of every cost and fit."""
+    return [judge(problem(name)) for name in names(PROBLEMS, seed=7)]
+
+
+@pytest.mark.parametrize("cost", COSTS)
+def test_no_answer_is_wrong_and_no_error_is_raw(judgements, cost):
+    failed = [
+        f"{one.verdict.value}: {one.name}: {one.reason}"
+        for one in judgements
+        if one.name.startswith(f"{cost} / ") and one.verdict in (*FAILURES, Verdict.REFUSED)
+    ]
+    assert not failed, "\n".join(failed)
+
+
+def test_few_problems_are_given_up(judgements):
+    """Under 1 % of ordinary data and under 5 % of awkward."""
+    for ordinary, share in ((True, 0.01), (False, 0.05)):
+        some = [one for one in judgements if is_ordinary(one.name) is ordinary]
+        lost = [one for one in some if one.verdict is Verdict.GAVE_UP]
+        assert len(lost) < share * len(some), "\n".join(one.name for one in lost)
+
+
+def test_the_oracle_decides_nearly_all(judgements):
+    undecided = [one for one in judgements if one.verdict is Verdict.UNDECIDED]
+    assert len(undecided) <= 0.01 * len(judgements), "\n".join(one.reason for one in undecided)
+    assert "gave up on awkward data" in table(judgements)
+
+
+@given(
+    st.sampled_from(COSTS),
+    st.sampled_from(FITS),
+    st.sampled_from(INTERCEPTS),
+    st.sampled_from(ORDINARY),
+    st.sampled_from(CHANGES),
+    st.integers(0, 10**6),
+)
+@settings(max_examples=300)
+def test_a_problem_said_otherwise_has_the_same_answer(cost, fit, intercept, kind, way, seed):
+    one = problem(f"{cost} / {fit} / {intercept} / {kind} / {seed}")
+    changed = change(one, way, np.random.default_rng(zlib.crc32(f"{way} {seed}".encode())))
+    if changed is None or feasible(one) is None:
+        return
+    plain, limit = solve(one), solve(changed.problem)
+    assert limit.outcome is plain.outcome
+    if plain.outcome not in (Outcome.SOLVED, Outcome.STATIONARY):
+        return
+    floor = 1e-11 * unit_of_cost(one) * changed.value
+    # Descents that begin a rounding apart may part: they are compared by what they cost.
+    same = SAME if cost in CONVEX else 1e-6
+    assert abs(limit.value - changed.value * plain.value) <= same * abs(limit.value) + floor
+    if cost in ("quadratic", "entropy") and changed.coefficients is not None:
+        there = changed.coefficients(plain.coefficients)
+        size = np.abs(there).max(initial=0.0)
+        if way not in ("blocks", "rows") and limit.value > floor:
+            np.testing.assert_allclose(limit.coefficients, there, atol=1e-5 * size)
+
+
+def test_every_cost_is_judged():
+    assert set(CONVEX) | set(CONCAVE) == {name.split(" / ")[0] for name in names(9, 0)}
