@@ -63,8 +63,11 @@ def repaired(
     whole = whole * columns.astype(LONG)
     used, p = hard & (low == high), len(c)
     spare = np.zeros(len(hard), dtype=bool)
+    widest = np.abs(whole).max(axis=1, initial=0)
     for _ in range(2 * len(hard) + 3):
-        sizes, missed = row_sizes(problem, c, b), misfits(problem, c, b, shift)
+        coefficients = np.append(c, b)[: len(columns)] / columns
+        sizes = row_sizes(problem, c, b) + widest * np.abs(coefficients).max(initial=0)
+        missed = misfits(problem, c, b, shift)
         # Rows that depend on others may be missed by the rounding of the numbers given.
         left = np.where(
             hard, np.abs(missed) / np.where(spare, 1e-13, 1e-17) / sizes.clip(1e-300), 0

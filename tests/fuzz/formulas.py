@@ -36,6 +36,24 @@ def joint_weights(problem: Problem) -> np.ndarray:
     return np.array(rows)
 
 
+def left_out(problem: Problem) -> np.ndarray:
+    """Return the columns whose coefficients must be 0."""
+    if problem.cost == "quadratic":
+        return (problem.weights == 0)[problem.labels]
+    if problem.cost == "weighted group":
+        return np.isinf(problem.weights)[problem.labels]
+    return np.zeros(problem.matrix.shape[1], dtype=bool)
+
+
+def without_left_out(problem: Problem) -> Problem:
+    """Return the problem whose columns that must have coefficients of 0 are 0 themselves."""
+    out = left_out(problem)
+    if not out.any():
+        return problem
+    weights = np.where(np.isfinite(problem.weights) & (problem.weights > 0), problem.weights, 1.0)
+    return replace(problem, matrix=np.where(out, 0.0, problem.matrix), weights=weights)
+
+
 def block_norms(problem: Problem, vector: np.ndarray) -> np.ndarray:
     """Return the Euclidean norm of each block, in the vector's precision."""
     largest = np.abs(vector).max(initial=0.0)
@@ -52,6 +70,12 @@ def singular_values(problem: Problem, vector: np.ndarray) -> np.ndarray:
 def price(problem: Problem, coefficients: np.ndarray) -> np.longdouble:
     """Return R(c)."""
     c = coefficients.astype(LONG)
+    out = left_out(problem)
+    if out.any():
+        if np.any(c[out]):
+            return LONG(np.inf)
+        weights = np.where(np.isfinite(problem.weights) & (problem.weights > 0), problem.weights, 1)
+        problem = replace(problem, weights=weights)
     match problem.cost:
         case "quadratic":
             return (c**2 / (2 * problem.weights.astype(LONG)[problem.labels])).sum()

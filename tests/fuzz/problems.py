@@ -60,6 +60,7 @@ AWKWARD = (
     "small width",
     "large width",
     "conjunctions",
+    "block left out",
 )
 KINDS = (*ORDINARY, *AWKWARD)
 
@@ -405,6 +406,13 @@ def _mixed_slack(rng: np.random.Generator, made: Problem) -> Problem:
     return replace(made, slack=slack, one_slack=False)
 
 
+def _left_out(rng: np.random.Generator, made: Problem) -> Problem:
+    """Ask that a block be 0: sigma of 0, or an infinite w."""
+    weights = made.weights.copy()
+    weights[rng.integers(len(weights))] = 0.0 if made.cost == "quadratic" else np.inf
+    return replace(made, weights=weights)
+
+
 def _penalty(exponent: float):
     def build(rng: np.random.Generator, made: Problem) -> Problem:
         return replace(made, intercept=float(10.0 ** (exponent * rng.uniform(0.5, 1.0))))
@@ -446,4 +454,5 @@ _ROADS = {
     "small penalty": _penalty(-8),
     "small width": _width(-9),
     "large width": _width(9),
+    "block left out": _left_out,
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import sys
 import time
@@ -72,6 +73,7 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=float("inf"), help="stop after so long")
     parser.add_argument("--costs", nargs="*", choices=COSTS, default=list(COSTS))
     parser.add_argument("--only", help="judge the problem of this name alone")
+    parser.add_argument("--record", help="write the judgements to this file, a line each")
     parser.add_argument("--show", default="failures", choices=["failures", "all", "none"])
     given = parser.parse_args()
     chosen = [given.only] if given.only else names(given.problems, given.seed, tuple(given.costs))
@@ -85,6 +87,12 @@ def main() -> int:
         if given.only or given.show == "all" or (failed and given.show == "failures"):
             print(f'{one.verdict.value}: --only "{one.name}"  {one.reason}', flush=True)
     print(table(judgements))
+    if given.record:
+        with open(given.record, "w", encoding="utf-8") as file:
+            file.writelines(
+                json.dumps([one.name, one.verdict.name, one.reason, one.seconds]) + "\n"
+                for one in judgements
+            )
     return int(any(one.verdict in FAILURES for one in judgements))
 
 
