@@ -11,7 +11,7 @@ import pytest
 from conic import least
 from exact import orthonormal
 from feasibility import feasible
-from formulas import lower_bound, total, unit_of_cost
+from formulas import lower_bound, total, unit_of_cost, without_left_out
 from judge import Verdict, judge_limit
 from linear import least_squares, newton_dual
 from problems import CONVEX, FITS, INTERCEPTS, KINDS, problem
@@ -31,7 +31,8 @@ def test_clarabel_agrees_with_linear_algebra_and_with_newton(cost, fit):
     for number, kind in enumerate(2 * KINDS):
         if cost == "entropy" and "unit" in kind:
             continue
-        one = problem(f"{cost} / {fit} / {INTERCEPTS[number % 3]} / {kind} / {number}")
+        name = f"{cost} / {fit} / {INTERCEPTS[number % 3]} / {kind} / {number}"
+        one = without_left_out(problem(name))
         if feasible(one) is not True:
             continue
         floor = 1e-11 * unit_of_cost(one)
