@@ -136,10 +136,10 @@ def test_a_negative_salience_knows_no_unit_of_the_kernel(unit):
     plain = features.OverlapKernel.from_salience([-0.02])
     train = task.components[task.is_train]
     truth = explicit_interpolant(
-        plain, train, task.targets[task.is_train, 0], task.components, "free"
+        plain, train, np.ravel(task.targets[task.is_train]), task.components, "free"
     )
     limit = interpolate(task, features.OverlapKernel(2, unit * plain.sigma), intercept="free")
-    assert limit.outcome is Outcome.SOLVED
+    assert limit.limit.outcome is Outcome.SOLVED
     np.testing.assert_allclose(np.ravel(limit.predictions), truth, atol=1e-8)
 
 
