@@ -8,6 +8,7 @@ from fractions import Fraction
 import cvxpy as cp
 import numpy as np
 import pytest
+from concave import descent
 from conic import least
 from exact import orthonormal
 from feasibility import feasible
@@ -16,6 +17,7 @@ from judge import Verdict, judge_limit
 from linear import least_squares, newton_dual
 from problems import CONVEX, FITS, INTERCEPTS, KINDS, problem
 from scipy.integrate import quad
+from scipy.optimize import minimize
 from units import CHANGES, change
 
 from partwhole.limits import Limit, Outcome
@@ -201,3 +203,35 @@ def test_the_judge_finds_what_is_wrong(name, spoil, verdict):
             value = float(total(one, limit.coefficients, limit.intercept))
             limit = replace(limit, value=value)
     assert judge_limit(one, limit).verdict is verdict
+
+
+@pytest.mark.parametrize("number", range(6))
+def test_descent_ends_where_gradient_descent_on_weights_ends(number):
+    r"""With :math:`c_g = \|w_g\|^{L-1} w_g` the cost is :math:`\sum \|w_g\|^2`, which is smooth."""
+    one = problem(f"chain / equal slack / none / plain / {number}")
+    matrix, targets, slack, labels = one.matrix, one.targets, one.slack, one.labels
+    layers = one.layers
+
+    def coefficients(w):
+        return w * np.sqrt(np.bincount(labels, w**2))[labels] ** (layers - 1)
+
+    def objective(w):
+        misfit = targets - matrix @ coefficients(w)
+        pull = matrix.T @ (misfit / slack)
+        norms = np.sqrt(np.bincount(labels, w**2))[labels]
+        along = np.bincount(labels, w * pull)[labels]
+        back = norms ** (layers - 1) * pull
+        back += (layers - 1) * norms ** (layers - 3.0) * w * along
+        return np.sum(w**2) + np.sum(misfit**2 / slack) / 2, 2 * w - back
+
+    start = 1.0 + np.random.default_rng(number).random(len(labels))
+    options = {"maxiter": 100_000, "maxfun": 100_000, "gtol": 1e-10, "ftol": 1e-15}
+    ended = minimize(objective, start, jac=True, method="L-BFGS-B", options=options)
+    c = coefficients(ended.x)
+    here = float(total(one, c, 0.0))
+    assert here == pytest.approx(ended.fun, rel=1e-9)
+    assert here - descent(one, c, 0.0) <= 1e-6 * here
+    if np.any(np.abs(c) > 1e-6):
+        away = 1.05 * c
+        there = float(total(one, away, 0.0))
+        assert there - descent(one, away, 0.0) >= 0.5 * (there - here) > 0
