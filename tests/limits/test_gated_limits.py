@@ -317,11 +317,12 @@ def test_the_margin_told_is_the_one_reached():
 
 
 def test_a_path_that_stalls_does_not_ask_for_more_steps(monkeypatch):
-    module = import_module("partwhole.limits.solvers.primal_dual")
+    module = import_module("partwhole.limits._dual")
     whole = module.primal_dual
 
     def stalled(*given, **named):
-        return replace(whole(*given, **named), solved=np.zeros(1, dtype=bool), steps=15)
+        solution = whole(*given, **named)
+        return replace(solution, multipliers=0.5 * solution.multipliers, steps=15)
 
     monkeypatch.setattr(module, "primal_dual", stalled)
     assert gated_limit(GATES, X, Y, max_steps=15).outcome is Outcome.MAX_STEPS

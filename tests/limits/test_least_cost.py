@@ -27,9 +27,9 @@ from partwhole.limits import (
     Outcome,
     Quadratic,
     Tube,
+    _quadratic,
     least_cost,
 )
-from partwhole.limits.solvers import minimum_norm
 from partwhole.limits.solvers.sparse_primal import solve_ridge
 
 
@@ -399,7 +399,8 @@ def test_an_unfinished_fit_says_its_violation():
     matrix, _, labels = problem(11)
     limit = least_cost(matrix, labels, Quadratic(), Margin(), intercept="free", max_steps=2)
     short = np.maximum(0.0, 1.0 - labels * limit.predict(DenseDesign(matrix))).max()
-    assert short > 1e-6
+    assert limit.outcome is Outcome.MAX_STEPS
+    assert limit.gap > 1e-6 * limit.value
     assert abs(limit.violation - short) < 1e-12
 
 
@@ -468,17 +469,19 @@ def test_the_primal_solvers_error_is_in_the_unit_of_the_targets():
 
 @pytest.mark.parametrize("intercept", ["none", "free"])
 def test_large_exact_fits_equal_small_ones(monkeypatch, intercept):
-    """Past 4 million entries LSMR stands in for singular values."""
+    """Past 4 million entries LSMR stands in for orthonormal rows."""
     rng = np.random.default_rng(3)
     rows = np.unique(rng.integers(0, 6, size=(25, 2)), axis=0)
     design = ConjunctionDesign.seen(rows, [(0,), (1,)], (6, 6))
     targets = design @ rng.normal(size=design.shape[1]) + (intercept == "free")
     cost = Quadratic({(0,): 0.3, (1,): 0.7})
     small = least_cost(design, targets, cost, Equal(), intercept=intercept)
-    monkeypatch.setattr(minimum_norm, "DENSE_ENTRIES", 0)
+    monkeypatch.setattr(_quadratic, "ENTRIES", 0)
     large = least_cost(design, targets, cost, Equal(), intercept=intercept)
     np.testing.assert_allclose(large.coefficients, small.coefficients, atol=1e-8)
-    np.testing.assert_allclose(large.multipliers, small.multipliers, atol=1e-7)
+    # Rows depend on each other: their multipliers are one choice of many, what they pull at is not.
+    pulls = [design.adjoint(limit.multipliers) for limit in (large, small)]
+    np.testing.assert_allclose(*pulls, atol=1e-7)
     assert abs(large.gap) < 1e-8
 
 

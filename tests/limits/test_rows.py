@@ -70,4 +70,5 @@ def test_rows_said_twice(cost):
     assert limit.multipliers.shape == (13,)
     contradicted = solved(twice, targets + 0.1 * (np.arange(13) > 9), cost)
     assert contradicted.outcome is Outcome.INFEASIBLE
-    assert contradicted.violation == pytest.approx(0.1)
+    # Least squares leaves half of the difference to each of two copies.
+    assert contradicted.violation == pytest.approx(0.05)

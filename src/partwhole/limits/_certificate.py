@@ -1,19 +1,33 @@
-"""What certifies a solution: its value, the duality gap, and what rows miss."""
+"""What certifies a limit: its value, a bound on how far that is from the least, and misfits.
+
+A solver's word counts for nothing here. A limit is solved if its duality gap and the misfits of
+its exact rows are small, and infeasible if multipliers prove that nothing fits.
+"""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import numpy as np
 
 from partwhole._types import Real
-from partwhole.features.design import Design
-from partwhole.limits.costs import Cost, Quadratic
-from partwhole.limits.fits import Equal, Fit
+from partwhole.features.conjunctions import ConjunctionDesign
+from partwhole.features.design import DenseDesign, Design
+from partwhole.features.gates.design import GatedDesign
+from partwhole.features.scaled import ScaledDesign
+from partwhole.limits.costs import Cost, Squares
+from partwhole.limits.costs._matrices import dense_features
+from partwhole.limits.fits import Equal, Fit, Margin, Tube
 from partwhole.limits.limit import Limit, Outcome
 
 Intercept = str | Real
-# Where the two sides of the duality gap agree less than this, something has lost its digits.
-ACCURACY = 1e-6
-MISSED = 1e-5  # of the largest target, by a row that is to be met
+EPS = float(np.finfo(float).eps)
+ACCURACY = 1e-6  # of the value, by the duality gap of a limit that is solved
+MISFIT = 1e-12  # of a row's target, by a row without slack that is met
+ROUNDING = 256.0 * EPS  # of the terms that are added up to an output
+BLUR = 4.0 * EPS  # of the same terms, as it is felt in a value
+# A proof that nothing fits sums to zero in every feature, to this share of what is summed.
+VANISHING = 1e-11
 _INTERCEPT_NOTES = {"free": "intercept free of cost", "none": "no intercept"}
 
 
@@ -22,26 +36,15 @@ def slack_of(fit: Fit, n: int) -> np.ndarray:
     return np.broadcast_to(np.asarray(fit.slack, dtype=float), (n,))
 
 
-def _dual_value(
-    cost: Cost, design: Design, targets: np.ndarray, fit: Fit, intercept: Intercept, v: np.ndarray
-) -> float:
-    """Return the dual objective; quadratic costs are summed over outputs without a Gram matrix."""
-    if isinstance(cost, Quadratic):
-        pulled = design.adjoint(v)
-        conjugate = sum(
-            0.5 * cost.weight(block.label) * float(np.sum(pulled[block.columns] ** 2))
-            for block in design.blocks
-        )
-    else:
-        conjugate = cost.dual(design, v).value
-    slack = slack_of(fit, len(targets))
-    square = 0.5 * float(np.sum(slack @ v**2))
-    penalty = (
-        0.5 * float(np.sum(v.sum(axis=0) ** 2)) / float(intercept)
-        if not isinstance(intercept, str)
-        else 0.0
-    )
-    return fit.gain(targets, v) - conjugate - square - penalty
+def magnitudes(design: Design) -> Design:
+    """Return the design of absolute features, by which rounding is estimated."""
+    if isinstance(design, ConjunctionDesign):
+        return design
+    if isinstance(design, GatedDesign):
+        return replace(design, inputs=np.abs(design.inputs))
+    if isinstance(design, ScaledDesign):
+        return ScaledDesign(magnitudes(design.design), np.abs(design.factors))
+    return DenseDesign(np.abs(dense_features(design)), design.blocks)
 
 
 def certified(
@@ -54,48 +57,199 @@ def certified(
     constant: np.ndarray | float,
     multipliers: np.ndarray,
     steps: int,
-    outcome: Outcome,
+    *,
+    exhausted: bool = False,
+    bound: float | None = None,
 ) -> Limit:
-    """Compute the value reached, the duality gap and the violation, and put the limit together."""
+    """Compute value, gap and misfits of a candidate, and say whether it is solved.
+
+    Parameters
+    ----------
+    coefficients, constant, multipliers
+        The candidate: features' coefficients, intercept and dual variables.
+    exhausted : bool, keyword-only, default False
+        The solver used up its steps; a candidate that is not solved ends as MAX_STEPS then, and
+        otherwise as INACCURATE.
+    bound : float, keyword-only, optional
+        A lower bound on the cost that was computed otherwise; by default that of the multipliers.
+    """
     notes = [_INTERCEPT_NOTES.get(str(intercept), f"intercept at cost {intercept} b^2 / 2")]
-    if outcome is Outcome.INFEASIBLE:
-        nothing = np.full_like(coefficients, np.nan)
-        lost = np.nan if targets.ndim == 1 else np.full(targets.shape[1:], np.nan)
-        # Of equalities the certificate is what least squares leaves.
-        missed = float(np.abs(multipliers).max()) if isinstance(fit, Equal) else np.inf
+    unsolved = Outcome.MAX_STEPS if exhausted else Outcome.INACCURATE
+    n, outputs_axes = len(targets), [1] * (targets.ndim - 1)
+    constant_out = float(constant) if np.ndim(constant) == 0 else np.asarray(constant)
+    finite = all(np.isfinite(part).all() for part in (coefficients, constant, multipliers))
+    if not finite:
+        nothing = np.zeros_like(coefficients)
         return Limit(
-            nothing, multipliers, lost, np.inf, np.inf, missed, steps, outcome, tuple(notes)
-        )
+            np.where(np.isfinite(coefficients), coefficients, nothing), np.zeros_like(targets),
+            constant_out if np.all(np.isfinite(constant)) else 0.0 * np.zeros(targets.shape[1:]),
+            np.inf, np.inf, np.inf, steps, unsolved, tuple(notes),
+        )  # fmt: skip
     misfit = fit.misfit(targets, design @ coefficients + constant)
-    slack = slack_of(fit, len(targets)).reshape(-1, *[1] * (targets.ndim - 1))
+    slack = slack_of(fit, n).reshape(-1, *outputs_axes)
     soft = np.broadcast_to(slack > 0, misfit.shape)
-    value = cost.value(design, coefficients) + 0.5 * float(
-        np.sum(np.divide(misfit**2, slack, out=np.zeros_like(misfit), where=soft))
-    )
-    if not isinstance(intercept, str):
-        value += 0.5 * float(intercept) * float(np.sum(np.square(constant)))
-    gap = value - _dual_value(cost, design, targets, fit, intercept, multipliers)
-    violation = float(np.abs(np.where(soft, 0.0, misfit)).max(initial=0.0))
-    size = abs(value) + float(np.sum(np.abs(targets * multipliers)))
-    largest = float(np.abs(targets).max(initial=0.0))
-    squares = isinstance(cost, Quadratic) or not isinstance(fit, Equal)
-    floor = 1e-8 * largest**2 if squares else 0.0
-    rounding = 1e-12 * abs(value)
-    missable = max(MISSED * largest, 1e-9 * float(np.abs(coefficients).max(initial=0.0)))
-    well = abs(gap) <= max(ACCURACY * size, floor, rounding) and violation <= missable
-    if outcome is Outcome.SOLVED and size > 0 and not well:
-        outcome = Outcome.INACCURATE
+    value = cost.value(design, coefficients) + beside(fit, intercept, misfit, constant)
+    v, hard = multipliers, np.abs(np.where(soft, 0.0, misfit))
+    if bound is None:
+        v = _admissible(design, targets, cost, fit, intercept, multipliers)
+        missed = float(np.sum(np.abs(v) * hard))
+        charge = _charge(cost, design, slack_of(fit, n), intercept, v)
+        bound = fit.gain(targets, v) - charge - missed
+    gap = value - bound
+    sizes = magnitudes(design)
+    summed = sizes @ np.abs(coefficients) + np.abs(constant)
+    asked = np.ones_like(targets) if isinstance(fit, Margin) else np.abs(targets)
+    allowed = MISFIT * asked + ROUNDING * (summed + _usual(sizes, asked))
+    blur = BLUR * (summed + asked)
+    rounding = float(np.sum(np.abs(v) * blur)) + BLUR * abs(value) + beside(fit, "none", blur, 0.0)
+    met = bool((hard <= allowed).all())
+    # A value of rounding alone is 0; any other must stand out of it.
+    exact = abs(value) <= rounding and gap <= rounding
+    close = max(gap, rounding) <= ACCURACY * abs(value)
+    outcome = Outcome.SOLVED if met and (exact or close) else unsolved
     if not np.all(slack > 0):
         notes.append("rows without slack are fitted to the violation stated")
-    intercept_out = float(constant) if np.ndim(constant) == 0 else np.asarray(constant)
     return Limit(
-        coefficients,
-        multipliers,
-        intercept_out,
-        value,
-        gap,
-        violation,
-        steps,
-        outcome,
-        tuple(notes),
+        coefficients, multipliers, constant_out, value, gap, float(hard.max(initial=0.0)), steps,
+        outcome, tuple(notes),
+    )  # fmt: skip
+
+
+def _usual(sizes: Design, asked: np.ndarray) -> np.ndarray:
+    """Return what each row would usually be asked for: its length, times the median of quotients.
+
+    A row with a target of 0 can be met no better than the coefficients' rounding allows.
+    """
+    lengths = sizes @ np.ones((sizes.shape[1], *asked.shape[1:]))
+    quotients = np.divide(asked, lengths, out=np.zeros_like(asked), where=lengths > 0)
+    return lengths * np.median(quotients, axis=0)
+
+
+def beside(
+    fit: Fit, intercept: Intercept, misfit: np.ndarray, constant: np.ndarray | float
+) -> float:
+    """Return what is paid beside the coefficients: for slack, and for a penalised intercept."""
+    slack = slack_of(fit, len(misfit)).reshape(-1, *[1] * (misfit.ndim - 1))
+    shares = np.divide(misfit**2, slack, out=np.zeros_like(misfit), where=slack > 0)
+    penalty = 0.0 if isinstance(intercept, str) else float(intercept)
+    return 0.5 * float(np.sum(shares)) + 0.5 * penalty * float(np.sum(np.square(constant)))
+
+
+def dual_bound(
+    design: Design,
+    targets: np.ndarray,
+    cost: Cost,
+    slack: np.ndarray,
+    coefficients: np.ndarray,
+    multipliers: np.ndarray,
+) -> float:
+    """Return the lower bound of multipliers on the cost of equalities without an intercept.
+
+    What exact rows miss at the coefficients is taken off, as if it had lowered the cost.
+    """
+    v = multipliers
+    if not isinstance(cost, Squares) and len(v):
+        bounds = cost.dual(design, np.zeros(len(v))).bounds
+        v = v if bounds is None else v * min(1.0, bounds.reach(v))
+    misfit = np.where(slack > 0, 0.0, targets - design @ coefficients)
+    missed = float(np.sum(np.abs(v) * np.abs(misfit)))
+    return float(np.sum(targets * v)) - missed - _charge(cost, design, slack, "none", v)
+
+
+def _admissible(
+    design: Design,
+    targets: np.ndarray,
+    cost: Cost,
+    fit: Fit,
+    intercept: Intercept,
+    multipliers: np.ndarray,
+) -> np.ndarray:
+    """Return multipliers as near to these that the dual allows: signs, sums and bounds hold."""
+    v = np.array(multipliers)
+    if isinstance(fit, Margin):
+        v = np.where(targets * v > 0, v, 0.0)
+    if intercept == "free":
+        # What the larger side has too much of is taken from it in proportion: signs stay.
+        up, down = np.maximum(v, 0.0), np.maximum(-v, 0.0)
+        above, below = np.asarray(up.sum(axis=0)), np.asarray(down.sum(axis=0))
+        both = np.asarray(np.minimum(above, below))
+        v = up * _ratio(both, above) - down * _ratio(both, below)
+    if not isinstance(cost, Squares):
+        bounds = cost.dual(design, np.zeros(len(v))).bounds
+        if bounds is not None:
+            v = v * min(1.0, bounds.reach(v))
+    return v
+
+
+def _ratio(part: np.ndarray, whole: np.ndarray) -> np.ndarray:
+    return np.asarray(np.divide(part, whole, out=np.zeros_like(whole), where=whole > 0))
+
+
+def _charge(
+    cost: Cost, design: Design, slack: np.ndarray, intercept: Intercept, v: np.ndarray
+) -> float:
+    """Return what the dual takes off: the conjugates of cost, slack and penalty.
+
+    A quadratic conjugate is computed without the rounding of a Gram matrix.
+    """
+    if isinstance(cost, Squares):
+        conjugate = 0.5 * float(np.sum(cost.primal(design, v, None) * design.adjoint(v)))
+    else:
+        term = cost.dual(design, v)
+        conjugate = 0.0 if term.bounds is not None else term.value
+    square = 0.5 * float(np.sum(slack @ v**2))
+    penalty = (
+        0.5 * float(np.sum(v.sum(axis=0) ** 2)) / float(intercept)
+        if not isinstance(intercept, str)
+        else 0.0
+    )
+    return conjugate + square + penalty
+
+
+def infeasible(
+    design: Design,
+    targets: np.ndarray,
+    fit: Fit,
+    intercept: Intercept,
+    proof: np.ndarray,
+    steps: int,
+) -> Limit | None:
+    r"""Return the outcome INFEASIBLE with its proof, or None where the proof does not hold.
+
+    The proof are multipliers v of the exact rows with :math:`A^T v = 0` (and :math:`\sum v = 0`
+    beside an intercept) that the fit would reward: no function of the features sees them, and
+    one that fits would have to. It holds if every feature's sum vanishes to 1e-11 of what is
+    summed, so features of any units count alike. With several outputs one of them is enough.
+    """
+    proof = np.where(
+        slack_of(fit, len(targets)).reshape(-1, *[1] * (targets.ndim - 1)) > 0, 0.0, proof
+    )
+    if isinstance(fit, Margin):
+        proof = np.where(targets * proof > 0, proof, 0.0)
+    largest = np.abs(proof).max(axis=0, initial=0.0)
+    if not np.isfinite(largest).all() or not largest.any():
+        return None
+    proof = np.divide(proof, largest, out=np.zeros_like(proof), where=largest > 0)
+    size = np.abs(proof)
+    vanishes = (np.abs(design.adjoint(proof)) <= VANISHING * magnitudes(design).adjoint(size)).all(
+        axis=0
+    )
+    if intercept != "none":
+        vanishes &= np.abs(proof.sum(axis=0)) <= VANISHING * size.sum(axis=0)
+    columns, asked = proof.reshape(len(proof), -1), targets.reshape(len(proof), -1)
+    width = float(fit.width) if isinstance(fit, Tube) else 0.0
+    gains = (asked * columns).sum(axis=0) - width * np.abs(columns).sum(axis=0)
+    rewarded = gains > 1e-9 * (
+        np.abs(asked * columns).sum(axis=0) + width * np.abs(columns).sum(axis=0)
+    )
+    if not (np.atleast_1d(vanishes) & rewarded).any():
+        return None
+    # Of equalities the proof is what least squares leaves, scaled to its largest misfit.
+    certificate = proof * largest
+    missed = float(np.abs(certificate).max()) if isinstance(fit, Equal) else np.inf
+    lost = np.nan if targets.ndim == 1 else np.full(targets.shape[1:], np.nan)
+    note = _INTERCEPT_NOTES.get(str(intercept), f"intercept at cost {intercept} b^2 / 2")
+    nothing = np.full((design.shape[1], *targets.shape[1:]), np.nan)
+    return Limit(
+        nothing, certificate, lost, np.inf, np.inf, missed, steps, Outcome.INFEASIBLE, (note,)
     )

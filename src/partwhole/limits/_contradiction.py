@@ -1,33 +1,78 @@
-"""Whether inequalities contradict one another, told apart from features of very unlike size."""
+"""Whether inequalities contradict one another: a linear program, whose multipliers prove it."""
 
 from __future__ import annotations
 
 import numpy as np
+from scipy import sparse
 
 from partwhole.features.design import Design
-from partwhole.limits.costs import Cost
-from partwhole.limits.fits import OneSided
-from partwhole.limits.solvers import active_set
-from partwhole.limits.solvers.dual_newton import Border
-
-ENTRIES = 1_000_000  # of a design that is written out as a matrix
-ROUNDING = 1e-13
+from partwhole.limits._certificate import Intercept, infeasible, slack_of
+from partwhole.limits._quadratic import ENTRIES
+from partwhole.limits.costs._matrices import dense_features
+from partwhole.limits.fits import Margin, Tube
+from partwhole.limits.limit import Limit
 
 
-def contradicts(design: Design, cost: Cost, one_sided: OneSided, border: Border) -> bool:
-    """Decide whether inequalities that a solver gave up really contradict one another.
+def separated(
+    design: Design, targets: np.ndarray, fit: Margin | Tube, intercept: Intercept
+) -> Limit | None:
+    r"""Return a proof that no function of the features fits the exact rows, if there is one.
 
-    In the kernel features are squared, and a direction 1e-8 as large as others counts as nothing.
-    So they are solved again with orthonormal features that span the same functions; a design too
-    large for that is taken at the solver's word.
+    The least :math:`t \ge 0` by which all bounds must be moved is sought, in rows and columns of
+    size 1. Where it is not 0 the rows' multipliers have :math:`A^T v = 0`; `infeasible` then
+    checks them in the units as given.
     """
+    from scipy.optimize import linprog
+
     n, p = design.shape
     if n * p > ENTRIES:
-        return True
-    matrix = np.stack([cost.primal(design, row, None) for row in np.eye(n)])
-    largest = np.abs(matrix).max(axis=0, initial=0.0)
-    used = largest > 0
-    basis, size, _ = np.linalg.svd(matrix[:, used] / largest[used], full_matrices=False)
-    basis = basis[:, size > ROUNDING * size.max(initial=0.0)]
-    kernel = basis @ basis.T * (n / max(basis.shape[1], 1))
-    return bool(active_set.solve_one_sided(kernel[None], one_sided, border).infeasible[0])
+        return None
+    hard = np.flatnonzero(slack_of(fit, n) == 0)
+    columns = dense_features(design)[hard]
+    largest = np.abs(columns).max(axis=1, initial=0.0)
+    rows = 1.0 / np.where(largest > 0, largest, 1.0)
+    scaled = rows[:, None] * columns
+    tops = np.abs(scaled).max(axis=0, initial=0.0)
+    scaled = scaled[:, tops > 0] / tops[tops > 0]
+    if intercept != "none":
+        scaled = np.hstack([scaled, rows[:, None] / rows.max(initial=1.0)])
+    sides = fit.one_sided(targets[hard])
+    bounds = rows[sides.rows] * sides.bounds
+    unit = float(np.abs(bounds).max(initial=0.0)) or 1.0
+    q = scaled.shape[1]
+    seen = sides.signs[:, None] * scaled[sides.rows]
+    program = linprog(
+        np.append(np.zeros(q), 1.0),
+        A_ub=sparse.csr_array(np.hstack([-seen, -np.ones((len(bounds), 1))])),
+        b_ub=-bounds / unit,
+        bounds=[(None, None)] * q + [(0.0, None)],
+        method="highs",
+    )
+    if program.status != 0:
+        return None
+    shares = np.maximum(0.0, -program.ineqlin.marginals) * rows[sides.rows]
+    proof = np.zeros(n)
+    np.add.at(proof, hard[sides.rows], sides.signs * shares)
+    return infeasible(design, targets, fit, intercept, _exact(proof, columns, intercept, hard), 0)
+
+
+def _exact(
+    proof: np.ndarray, columns: np.ndarray, intercept: Intercept, hard: np.ndarray
+) -> np.ndarray:
+    """Return the proof with its support's null vector to the last digit."""
+    support = hard[proof[hard] != 0]
+    if not len(support):
+        return proof
+    place = np.searchsorted(hard, support)
+    part = columns[place]
+    if intercept != "none":
+        part = np.hstack([part, np.ones((len(place), 1))])
+    tops = np.abs(part * proof[support][:, None]).max(axis=0, initial=0.0)
+    weighted = (part * proof[support][:, None])[:, tops > 0] / tops[tops > 0]
+    # The nearest shares, as factors about 1, that every column's sum gives 0.
+    factors = np.ones(len(support))
+    for _ in range(2):
+        factors = factors - np.linalg.lstsq(weighted.T, weighted.T @ factors, rcond=1e-12)[0]
+    out = np.array(proof)
+    out[support] = proof[support] * factors
+    return out

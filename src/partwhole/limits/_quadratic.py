@@ -1,36 +1,41 @@
-"""The quadratic cost with the fit Equal: linear systems, in the columns or through the kernel."""
+"""Quadratic costs with the fit Equal: linear systems, in columns, kernel or orthonormal rows."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
+from scipy.linalg import cho_factor, cho_solve, qr
 
-from partwhole.features.design import DenseDesign, Design
-from partwhole.limits._certificate import Intercept, certified, slack_of
-from partwhole.limits.costs import Cost
+from partwhole.features.conjunctions import ConjunctionDesign
+from partwhole.features.design import Design
+from partwhole.limits._certificate import EPS, Intercept, certified, infeasible, slack_of
+from partwhole.limits._reduction import reduced
+from partwhole.limits.costs import Cost, Squares
+from partwhole.limits.costs._matrices import dense_features
 from partwhole.limits.fits import Fit
 from partwhole.limits.limit import Limit, Outcome
 from partwhole.limits.solvers import sparse_primal
 from partwhole.limits.solvers.dual_newton import Border
 from partwhole.limits.solvers.minimum_norm import solve_minimum_norm
 
+# Entries of a design that is written out as a matrix, to be turned or to prove what is infeasible.
+ENTRIES = 4_000_000
+# Pivots of a kernel with ones on its diagonal: above this a Cholesky factor keeps ten digits.
+APART = 1e-6
+# Eigenvalues of such a kernel that are no larger, as a share of the largest, are rounding.
+CARRIED = 1e-13
+
 
 def border_of(intercept: Intercept, n: int) -> Border:
+    """Return the columns beside the features: a column of ones for an intercept, or none."""
     if intercept == "none":
         return Border(np.zeros((n, 0)))
     return Border(np.ones((n, 1)), 0.0 if intercept == "free" else float(intercept))
 
 
-def out_of_reach(rest: np.ndarray, targets: np.ndarray, intercept: Intercept) -> bool:
-    """Decide whether what is left of the targets is more than rounding."""
-    free = targets - targets.mean(axis=0) if intercept == "free" else targets
-    rounding = 64.0 * np.finfo(float).eps * float(np.abs(targets).max(initial=0.0))
-    return bool(np.abs(rest).max(initial=0.0) > 1e-8 * np.abs(free).max(initial=0.0) + rounding)
-
-
 def through_columns(
-    design: Any,
+    design: ConjunctionDesign,
     targets: np.ndarray,
     cost: Any,
     fit: Fit,
@@ -40,7 +45,12 @@ def through_columns(
 ) -> Limit:
     """Solve the quadratic cost with equality in the columns, never forming an n x n matrix."""
     cost.require_nonnegative(design)
-    n = len(targets)
+    n, p = design.shape
+    if n * p <= ENTRIES and not np.any(slack_of(fit, n) > 0):
+        limit = _through_rows(design, cost.features(design), targets, cost, fit, intercept)
+        if limit.outcome is Outcome.SOLVED:
+            return limit
+        return contradiction(design, targets, fit, intercept) or limit
     weights = [cost.weight(block.label) for block in design.blocks]
     free, penalised = intercept == "free", not isinstance(intercept, str)
     if penalised and 1e13 * float(intercept) * (sum(weights) + np.mean(slack_of(fit, n))) < 1.0:
@@ -53,9 +63,9 @@ def through_columns(
         wide = design.with_constant()
     used = [i for i, weight in enumerate(weights) if weight > 0]
     sizes = [block.stop - block.start for block in wide.blocks]
-    steps, outcome = 0, Outcome.SOLVED
+    steps, exhausted, proof = 0, False, None
     if np.all(slack_of(fit, n) > 0):
-        found = sparse_primal.solve_ridge(
+        ridge = sparse_primal.solve_ridge(
             [wide.index[i] for i in used],
             [sizes[i] for i in used],
             [weights[i] for i in used],
@@ -65,69 +75,229 @@ def through_columns(
             tolerance=max(tolerance, 1e-13),
             max_steps=100 * max_steps,
         )
-        packed, constant, v, steps = (
-            found.coefficients, found.intercept, found.multipliers, found.steps,
-        )  # fmt: skip
-        outcome = Outcome.SOLVED if found.converged else Outcome.MAX_STEPS
+        constant, v, steps = ridge.intercept, ridge.multipliers, ridge.steps
+        exhausted = not ridge.converged
         keep = np.repeat(np.asarray(weights) > 0, sizes)
         coefficients = np.zeros((len(keep), *targets.shape[1:]))
-        coefficients[keep] = packed
+        coefficients[keep] = ridge.coefficients
     else:
         root = np.repeat(np.sqrt(np.asarray(weights, dtype=float)), sizes)
         columns = targets.reshape(n, -1)
         exact = solve_minimum_norm(wide, root, columns, free_intercept=free)
-        v = exact.multipliers
-        if out_of_reach(exact.rest, columns, intercept):
-            outcome, v = Outcome.INFEASIBLE, exact.rest
         shape = targets.shape[1:]
-        coefficients, constant = (
-            exact.coefficients.reshape(-1, *shape),
-            exact.intercept.reshape(shape),
-        )
-        v = v.reshape(targets.shape)
+        coefficients = exact.coefficients.reshape(-1, *shape)
+        constant = exact.intercept.reshape(shape)
+        v, proof = exact.multipliers.reshape(targets.shape), exact.rest.reshape(targets.shape)
     if penalised:
         constant, coefficients = coefficients[0], coefficients[1:]
-    return certified(
-        design, targets, cost, fit, intercept, coefficients, constant, v, steps, outcome
-    )
+    limit = certified(
+        design, targets, cost, fit, intercept, coefficients, constant, v, steps,
+        exhausted=exhausted,
+    )  # fmt: skip
+    if limit.outcome is not Outcome.SOLVED and proof is not None:
+        return infeasible(design, targets, fit, intercept, proof, steps) or limit
+    return limit
 
 
 def through_kernel(
     design: Design, targets: np.ndarray, cost: Cost, fit: Fit, intercept: Intercept
 ) -> Limit:
-    """Solve the quadratic cost with equality through the kernel: one Newton step, exact."""
-    n = design.shape[0]
-    border = border_of(intercept, n)
-    q = border.columns.shape[1]
-    system = np.zeros((n + q, n + q))
-    system[:n, :n] = cost.dual(design, np.zeros(n)).hessian() + np.diag(slack_of(fit, n))
-    system[:n, n:], system[n:, :n] = border.columns, border.columns.T
-    system[n:, n:] = -border.penalty * np.eye(q)
-    right = np.concatenate([targets, np.zeros((q, *targets.shape[1:]))])
-    size, basis = np.linalg.eigh(system)
-    keep = np.abs(size) > 1e-13 * np.abs(size).max() * np.sqrt(n)
-    if keep.all():
-        solved = np.linalg.solve(system, right)
+    """Solve a quadratic cost with equality: by a Cholesky factor, or in orthonormal rows.
+
+    The kernel squares the features and loses half of their digits where inputs are nearly alike.
+    Its pivots show when; then the features are turned instead, where they can be written out.
+    """
+    n, slack = len(targets), slack_of(fit, len(targets))
+    kernel = cost.dual(design, np.zeros(n)).hessian()
+    sums = np.diagonal(kernel) + slack
+    solution = None
+    if (sums > 0).all():
+        size = 1.0 / np.sqrt(sums)
+        unit = size[:, None] * kernel * size
+        unit[np.diag_indices(n)] = 1.0
+        solution = _factored(unit, size, targets, intercept)
+    if solution is not None:
+        v, constant = solution
+        limit = certified(
+            design, targets, cost, fit, intercept, cost.primal(design, v, None), constant, v, 1
+        )
+        if limit.outcome is Outcome.SOLVED:
+            return limit
+    features = _features(design, cost)
+    if features is not None and isinstance(cost, Squares):
+        limit = _through_rows(design, features, targets, cost, fit, intercept)
     else:
-        shares = basis[:, keep].T @ right
-        solved = basis[:, keep] @ (shares / size[keep].reshape(-1, *[1] * (targets.ndim - 1)))
-    v, rest = solved[:n], right - system @ solved
-    outcome = Outcome.SOLVED
-    if out_of_reach(rest, targets, intercept):
-        # Squared in the kernel, small features can fall below its rounding.
-        missed = left_over(design, targets, border)
-        if missed is None or out_of_reach(missed, targets, intercept):
-            outcome, v = Outcome.INFEASIBLE, rest[:n] if missed is None else missed
-        else:
-            outcome = Outcome.INACCURATE
-    constant = solved[n] if q else np.zeros(targets.shape[1:])
-    coefficients = cost.primal(design, v, None)
-    return certified(design, targets, cost, fit, intercept, coefficients, constant, v, 1, outcome)
+        limit = _through_eigenvectors(design, kernel, targets, cost, fit, intercept)
+    if limit.outcome is Outcome.SOLVED or np.all(slack > 0):
+        return limit
+    return contradiction(design, targets, fit, intercept) or limit
 
 
-def left_over(design: Design, targets: np.ndarray, border: Border) -> np.ndarray | None:
-    """Return what least squares over all features leaves of the targets, for dense designs."""
-    if not isinstance(design, DenseDesign):
+def _factored(
+    unit: np.ndarray, size: np.ndarray, targets: np.ndarray, intercept: Intercept
+) -> tuple[np.ndarray, np.ndarray | float] | None:
+    """Solve by a Cholesky factor and one refinement; None where its pivots are small."""
+    try:
+        factor = cho_factor(unit, lower=True, check_finite=False)
+    except np.linalg.LinAlgError:
         return None
-    columns = np.hstack([design.matrix, border.columns])
-    return targets - columns @ np.linalg.lstsq(columns, targets, rcond=None)[0]
+    if float(np.diagonal(factor[0]).min()) ** 2 < APART:
+        return None
+    column = size if intercept != "none" else None
+    through = None if column is None else cho_solve(factor, column, check_finite=False)
+    penalty = 0.0 if isinstance(intercept, str) else float(intercept)
+
+    def solved(wanted: np.ndarray, missing: np.ndarray | float) -> tuple[np.ndarray, Any]:
+        plain = cho_solve(factor, wanted, check_finite=False)
+        if through is None or column is None:
+            return plain, 0.0 * plain[0]
+        constant = (column @ plain - missing) / (column @ through + penalty)
+        return plain - np.multiply.outer(through, constant), constant
+
+    wanted = (targets.T * size).T
+    w, constant = solved(wanted, 0.0)
+    rest = wanted - unit @ w
+    missing: np.ndarray | float = 0.0
+    if column is not None:
+        rest = rest - np.multiply.outer(column, constant)
+        missing = penalty * constant - column @ w
+    more, shift = solved(rest, missing)
+    v = ((w + more).T * size).T
+    constant = constant + shift
+    return v, float(constant) if targets.ndim == 1 else constant
+
+
+def _features(design: Design, cost: Cost) -> np.ndarray | None:
+    """Return features B whose inner products are the kernel, unless there are too many."""
+    n, p = design.shape
+    return cost.features(design) if n * p <= ENTRIES and isinstance(cost, Squares) else None
+
+
+def _through_rows(
+    design: Design,
+    features: np.ndarray,
+    targets: np.ndarray,
+    cost: Squares,
+    fit: Fit,
+    intercept: Intercept,
+) -> Limit:
+    """Solve in orthonormal rows, and once more for what rounding left."""
+    used, slack = features.any(axis=0), slack_of(fit, len(targets))
+    x, v, constant, bound = _in_rows(features[:, used], targets, slack, intercept)
+    limit = None
+    for _ in range(2):
+        whole = np.zeros((features.shape[1], *targets.shape[1:]))
+        whole[used] = x
+        coefficients = cost.from_features(design, whole)
+        limit = certified(
+            design, targets, cost, fit, intercept, coefficients, constant, v, 1, bound=bound
+        )
+        if limit.outcome is Outcome.SOLVED:
+            break
+        rest = targets - design @ coefficients - constant - (slack * v.T).T
+        more = _in_rows(features[:, used], rest, slack, intercept)
+        x, v, constant = x + more[0], v + more[1], constant + more[2]
+    assert limit is not None
+    return limit
+
+
+def _in_rows(
+    features: np.ndarray, targets: np.ndarray, slack: np.ndarray, intercept: Intercept
+) -> tuple[np.ndarray, np.ndarray, np.ndarray | float, float]:
+    """Return coefficients of the features, multipliers, intercept and the least cost."""
+    rows = reduced(features, targets, slack, intercept)
+    soft = np.flatnonzero(rows.slack > 0)
+    # A row's slack is one more feature, of its own.
+    private = np.zeros((len(rows.slack), len(soft)))
+    private[soft, np.arange(len(soft))] = 1.0
+    exact = reduced(
+        np.hstack([rows.rows, private]), rows.targets, np.zeros(len(rows.slack)), "none"
+    )
+    x = (exact.rows.T @ exact.targets)[: features.shape[1]]
+    # Orthonormal rows are their own multipliers.
+    v = rows.multipliers(exact.multipliers(exact.targets))
+    return x, v, rows.intercept(x), 0.5 * float(np.sum(exact.targets**2)) + rows.rest
+
+
+def _through_eigenvectors(
+    design: Design,
+    kernel: np.ndarray,
+    targets: np.ndarray,
+    cost: Cost,
+    fit: Fit,
+    intercept: Intercept,
+) -> Limit:
+    """Solve on the directions that the kernel carries, where nothing but the kernel is known."""
+    n, slack = len(targets), slack_of(fit, len(targets))
+    full = kernel + np.diag(slack)
+    penalty = 0.0
+    if not isinstance(intercept, str):
+        full, penalty = full + 1.0 / float(intercept), 1.0
+    sums = np.diagonal(full)
+    size = 1.0 / np.sqrt(np.where(sums > 0, sums, 1.0))
+    wanted = (targets.T * size).T
+    basis = np.eye(n)
+    if intercept == "free":
+        # Multipliers orthogonal to the intercept's column.
+        basis = np.asarray(qr(size[:, None])[0])[:, 1:]
+    inner = basis.T @ (size[:, None] * full * size) @ basis
+    values, vectors = np.linalg.eigh(0.5 * (inner + inner.T))
+    carried = values > CARRIED * n * max(float(values[-1]), 0.0)
+    vectors = basis @ vectors[:, carried]
+
+    def solved(right: np.ndarray) -> np.ndarray:
+        return vectors @ ((vectors.T @ right).T / values[carried]).T
+
+    w = solved(wanted)
+    w = w + solved(wanted - (size[:, None] * full * size) @ w)
+    v = (w.T * size).T
+    constant: Any = np.zeros(targets.shape[1:])
+    if penalty:
+        constant = v.sum(axis=0) / float(intercept)
+    elif intercept == "free":
+        constant = size @ (wanted - (size[:, None] * full * size) @ w) / float(size @ size)
+    constant = float(constant) if targets.ndim == 1 else constant
+    coefficients = cost.primal(design, v, None)
+    limit = certified(design, targets, cost, fit, intercept, coefficients, constant, v, 1)
+    if limit.outcome is not Outcome.SOLVED:
+        rest = wanted - (size[:, None] * full * size) @ w - np.multiply.outer(size, constant)
+        return infeasible(design, targets, fit, intercept, (rest.T / size).T, 1) or limit
+    return limit
+
+
+def contradiction(
+    design: Design, targets: np.ndarray, fit: Fit, intercept: Intercept
+) -> Limit | None:
+    """Return a proof that no function of the features meets the exact rows, if there is one.
+
+    It is what least squares leaves of the targets, with rows and columns of length 1 where they
+    are of very unlike size. A design too large to be written out is not looked at.
+    """
+    n, p = design.shape
+    if n * p > ENTRIES:
+        return None
+    hard = np.flatnonzero(slack_of(fit, n) == 0)
+    columns = dense_features(design)[hard]
+    if intercept != "none":
+        columns = np.hstack([columns, np.ones((len(hard), 1))])
+    wanted = targets[hard]
+    for evenly in (False, True):
+        rows = np.ones(len(hard))
+        if evenly:
+            largest = np.abs(columns[:, : p or None]).max(axis=1, initial=0.0)
+            rows = 1.0 / np.where(largest > 0, largest, 1.0)
+        scaled = rows[:, None] * columns
+        tops = np.abs(scaled).max(axis=0, initial=0.0)
+        scaled = scaled[:, tops > 0] / tops[tops > 0]
+        basis, values, _ = np.linalg.svd(scaled, full_matrices=False)
+        basis = basis[:, values > 64.0 * EPS * max(scaled.shape) * values.max(initial=0.0)]
+        rest = (wanted.T * rows).T
+        for _ in range(3):
+            rest = rest - basis @ (basis.T @ rest)
+        proof = np.zeros_like(targets)
+        rest = np.where(np.abs(rest) > 1e-13 * np.abs(rest).max(initial=0.0), rest, 0.0)
+        proof[hard] = (rest.T * rows).T
+        limit = infeasible(design, targets, fit, intercept, proof, 0)
+        if limit is not None:
+            return limit
+    return None

@@ -33,7 +33,7 @@ def _require_slack(slack: Slack) -> None:
     require(
         bool(np.all(np.asarray(slack) >= 0)) and bool(np.all(np.isfinite(slack))),
         "slack must be nonnegative and finite",
-        f"{np.min(slack):g}..{np.max(slack):g}",
+        f"{np.min(slack, initial=np.inf):g}..{np.max(slack, initial=-np.inf):g}",
         "0 means that the fit is exact",
     )
 
@@ -63,10 +63,6 @@ class Equal:
     ) -> float:
         """Return the dual's linear part, the targets times their multipliers."""
         return float(np.sum(targets * multipliers))
-
-    def constant(self, targets: Float[np.ndarray, " n"]) -> float | None:
-        """Return the constant that fits all by itself, if one does."""
-        return float(targets[0]) if np.ptp(targets) == 0 else None
 
     def misfit(
         self, targets: Float[np.ndarray, "n *k"], outputs: Float[np.ndarray, "n *k"]
@@ -106,9 +102,14 @@ class Margin:
         """Return the dual's linear part: every multiplier, in its label's direction."""
         return float(np.sum(targets * multipliers))
 
-    def constant(self, targets: Float[np.ndarray, " n"]) -> float | None:
-        """Return the smallest constant that separates all by itself: the label, if there is one."""
-        return float(targets[0]) if np.ptp(targets) == 0 else None
+    def constant(
+        self, targets: Float[np.ndarray, " n"], outputs: Float[np.ndarray, " n"]
+    ) -> float | None:
+        """Return the constant nearest to 0 that, added to outputs, has all margins, if any has."""
+        short = targets - outputs
+        low = float(short[targets > 0].max(initial=-np.inf))
+        high = float(short[targets < 0].min(initial=np.inf))
+        return min(max(0.0, low), high) if low <= high else None
 
     def misfit(
         self, targets: Float[np.ndarray, "n *k"], outputs: Float[np.ndarray, "n *k"]
@@ -152,9 +153,11 @@ class Tube:
         price = float(self.width) * float(np.sum(np.abs(multipliers)))
         return float(np.sum(targets * multipliers)) - price
 
-    def constant(self, targets: Float[np.ndarray, " n"]) -> float | None:
-        """Return the middle of the constants that fit all by themselves, if any does."""
-        low, high = float(targets.min()), float(targets.max())
+    def constant(
+        self, targets: Float[np.ndarray, " n"], outputs: Float[np.ndarray, " n"]
+    ) -> float | None:
+        """Return the middle of the constants that, added to outputs, fit all, if any does."""
+        low, high = float((targets - outputs).min()), float((targets - outputs).max())
         return 0.5 * (low + high) if high - low <= 2.0 * float(self.width) else None
 
     def misfit(

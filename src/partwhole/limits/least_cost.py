@@ -8,7 +8,6 @@ Only three things differ between learners: the features A, the cost R, and the f
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from numbers import Real as Number
 
 import numpy as np
@@ -18,21 +17,12 @@ from partwhole._checks import require
 from partwhole._types import Real
 from partwhole.features.conjunctions import ConjunctionDesign
 from partwhole.features.design import Design, as_design
-from partwhole.limits._certificate import Intercept, certified, slack_of
-from partwhole.limits._contradiction import contradicts
-from partwhole.limits._quadratic import (
-    border_of,
-    left_over,
-    out_of_reach,
-    through_columns,
-    through_kernel,
-)
-from partwhole.limits._rows import orthonormal_rows
-from partwhole.limits.costs import Concave, Cost, DualTerm, Quadratic
-from partwhole.limits.fits import Equal, Fit
-from partwhole.limits.limit import Limit, Outcome
-from partwhole.limits.solvers import active_set, dual_newton, primal_dual
-from partwhole.limits.solvers.dual_newton import Border, DualSolution
+from partwhole.limits._certificate import Intercept, beside, slack_of
+from partwhole.limits._dual import equalities, inequalities
+from partwhole.limits._quadratic import through_columns, through_kernel
+from partwhole.limits.costs import Concave, Cost, Quadratic
+from partwhole.limits.fits import Equal, Fit, Tube
+from partwhole.limits.limit import Limit
 from partwhole.limits.solvers.majorised import majorised
 
 MEMORY_GIB = 8.0
@@ -171,13 +161,11 @@ def least_cost(
         f"{int(np.sum(slack == 0))} of {n} rows without",
         "leave solver out",
     )
-    if solver is None and mixed:
-        solver = "dual"
     if solver is None:
         solver = next(
             name
             for name, kinds in SOLVERS.items()
-            if all(map(isinstance, (cost, fit, design), kinds))
+            if all(map(isinstance, (cost, fit, design), kinds)) and not (name == "primal" and mixed)
         )
     require(
         all(map(isinstance, (cost, fit, design), SOLVERS[solver])),
@@ -188,6 +176,7 @@ def least_cost(
     rule, got = "a start is for costs that are not convex", type(cost).__name__
     require(start is None or isinstance(cost, Concave), rule, got, "leave start out")
     if solver == "primal":
+        assert isinstance(design, ConjunctionDesign)
         return through_columns(design, targets, cost, fit, intercept, max_steps, tolerance)
     if isinstance(cost, Concave):
         _require_start(start, design)
@@ -195,7 +184,13 @@ def least_cost(
         def solve(touching: Cost) -> Limit:
             return least_cost(design, targets, touching, fit, intercept=intercept)
 
-        return majorised(solve, design, cost, start, max_steps=max_steps, tolerance=STILL)
+        def value(limit: Limit) -> float:
+            misfit = fit.misfit(targets, limit.predict(design))
+            paid = beside(fit, intercept, misfit, limit.intercept)
+            return cost.value(design, limit.coefficients) + paid
+
+        limits = {"max_steps": max_steps, "tolerance": STILL}
+        return majorised(solve, value, design, cost, start, **limits)
     gibibytes = 4.0 * 8.0 * n * n / 2**30
     require(
         gibibytes <= MEMORY_GIB,
@@ -203,9 +198,15 @@ def least_cost(
         f"{n} rows, which need about {gibibytes:.0f}",
         "take fewer rows; interpolation with nonnegative saliences has no such limit",
     )
+    if isinstance(fit, Tube) and fit.width == 0:
+        fit = Equal(fit.slack)
     if targets.ndim > 1 or (isinstance(cost, Quadratic) and isinstance(fit, Equal)):
         return through_kernel(design, targets, cost, fit, intercept)
-    return _newton(design, targets, cost, fit, intercept, max_steps, tolerance)
+    if isinstance(fit, Equal):
+        if cost.dual(design, np.zeros(n)).is_quadratic:
+            return through_kernel(design, targets, cost, fit, intercept)
+        return equalities(design, targets, cost, fit, intercept, max_steps, tolerance)
+    return inequalities(design, targets, cost, fit, intercept, max_steps, tolerance)
 
 
 def require_intercept(intercept: Intercept) -> None:
@@ -227,184 +228,3 @@ def _require_start(start: np.ndarray | None, design: Design) -> None:
     rule = f"a start is {design.shape[1]} finite coefficients, not all of them 0"
     got = "none" if start is None else f"shape {start.shape}, {int((start != 0).sum())} not 0"
     require(good and (start is None or start.any()), rule, got, "or leave it out")
-
-
-def _newton(
-    design: Design,
-    targets: np.ndarray,
-    cost: Cost,
-    fit: Fit,
-    intercept: Intercept,
-    max_steps: int,
-    tolerance: float,
-) -> Limit:
-    """Solve any convex cost and fit in the dual."""
-    n = design.shape[0]
-    first = cost.dual(design, np.zeros(n))
-    slack = slack_of(fit, n)
-    border = border_of(intercept, n)
-    one_sided = fit.one_sided(targets)
-    if one_sided is not None and intercept == "free":
-        level = fit.constant(targets)
-        if level is not None:
-            nothing = np.zeros(design.shape[1])
-            return certified(
-                design, targets, cost, fit, intercept, nothing, level, np.zeros(n), 0,
-                Outcome.SOLVED,
-            )  # fmt: skip
-    if first.is_quadratic and one_sided is not None:
-        hessian = (first.hessian() + np.diag(slack))[None]
-        scale = float(np.trace(hessian[0])) / n or 1.0
-        unit = float(np.abs(one_sided.bounds).max()) or 1.0
-        solution = active_set.solve_one_sided(
-            hessian / scale,
-            replace(one_sided, bounds=one_sided.bounds / unit),
-            replace(border, penalty=border.penalty * scale),
-            max_steps=max_steps,
-            tolerance=tolerance,
-        )
-        solution = replace(
-            solution,
-            multipliers=solution.multipliers * (unit / scale),
-            border_coefficients=solution.border_coefficients * unit,
-        )
-        found = _from_dual(design, targets, cost, fit, intercept, solution)
-        lost = found.outcome is Outcome.INFEASIBLE and not np.any(slack > 0)
-        if lost and not contradicts(design, cost, one_sided, border):
-            # Features of very unlike size, of which the kernel lost the smaller.
-            solution = replace(solution, infeasible=np.zeros(1, dtype=bool))
-            found = _from_dual(design, targets, cost, fit, intercept, solution)
-            return replace(found, outcome=Outcome.INACCURATE)
-        return found
-
-    hard = not np.any(slack > 0)
-    if one_sided is None and hard:
-        found = _equalities(design, targets, cost, fit, intercept, border, max_steps, tolerance)
-    else:
-        term = _with_slack(cost, design, slack)
-        if first.bounds is not None:
-            solution = primal_dual.primal_dual(
-                term, targets, one_sided, border, max_steps=max_steps, tolerance=tolerance
-            )
-        elif one_sided is None:
-            solution = dual_newton.smooth_newton(
-                term, targets, border, max_steps=max_steps, tolerance=tolerance
-            )
-        else:
-            # Nearer its boundary a barrier's distance to it, and with it coefficients, lose digits.
-            solution = dual_newton.one_sided_newton(
-                term, one_sided, border, max_steps=max_steps, tolerance=max(tolerance, 1e-8)
-            )
-        found = _from_dual(design, targets, cost, fit, intercept, solution)
-    if hard and found.outcome is Outcome.MAX_STEPS:
-        # Multipliers run off where no coefficients fit; the quadratic cost tells it exactly.
-        given = (design, targets, Quadratic(), fit, intercept)
-        told = (
-            through_kernel(*given) if one_sided is None else _newton(*given, max_steps, tolerance)
-        )
-        if told.outcome is Outcome.INFEASIBLE:
-            return replace(told, steps=found.steps)
-    if found.outcome is Outcome.MAX_STEPS and found.steps < max_steps:
-        # More steps would not help one that lost its digits.
-        return replace(found, outcome=Outcome.INACCURATE)
-    return found
-
-
-def _equalities(
-    design: Design,
-    targets: np.ndarray,
-    cost: Cost,
-    fit: Fit,
-    intercept: Intercept,
-    border: Border,
-    max_steps: int,
-    tolerance: float,
-) -> Limit:
-    """Solve equalities, in orthonormal rows where the design is a matrix."""
-    n = len(targets)
-    if n > design.shape[1]:
-        missed = left_over(design, targets, border)
-        if missed is not None and out_of_reach(missed, targets, intercept):
-            return _infeasible(design, targets, cost, fit, intercept, missed, 0)
-    rows = orthonormal_rows(design, targets, border)
-    used, wanted, columns = (
-        (design, targets, border) if rows is None else (rows.design, rows.targets, rows.border)
-    )
-    term = _with_slack(cost, used, np.zeros(len(wanted)))
-    limits = {"max_steps": max_steps, "tolerance": tolerance}
-    if cost.dual(used, np.zeros(len(wanted))).bounds is not None:
-        solution = primal_dual.primal_dual(term, wanted, None, columns, **limits)
-    else:
-        solution = dual_newton.smooth_newton(term, wanted, columns, **limits)
-    if rows is None:
-        return _from_dual(design, targets, cost, fit, intercept, solution)
-    # The rows as solved certify more closely than those given, where these are nearly alike.
-    found = _from_dual(used, wanted, cost, fit, "none", solution)
-    if columns.columns.size:
-        v = rows.multipliers(solution.multipliers[0], n)
-        constant = float(solution.border_coefficients[0].sum())
-        outcome = Outcome.SOLVED if solution.solved[0] else Outcome.MAX_STEPS
-        return certified(
-            design, targets, cost, fit, intercept, found.coefficients, constant, v,
-            solution.steps, outcome,
-        )  # fmt: skip
-    missed = targets - design @ found.coefficients - found.intercept
-    if len(wanted) < n and out_of_reach(missed, targets, intercept):
-        # What was left out as a copy of other rows asks for something else.
-        return _infeasible(design, targets, cost, fit, intercept, missed, found.steps)
-    return replace(
-        found,
-        multipliers=rows.multipliers(found.multipliers, n),
-        violation=float(np.abs(missed).max()),
-    )
-
-
-def _with_slack(cost: Cost, design: Design, slack: np.ndarray) -> dual_newton.Term:
-    """Return the cost's conjugate with the slack's part, as a function of the multipliers."""
-
-    def term(v: np.ndarray) -> DualTerm:
-        at = cost.dual(design, v)
-        if not slack.any():
-            return at
-        return replace(
-            at,
-            value=at.value + 0.5 * float(slack @ v**2),
-            gradient=at.gradient + slack * v,
-            hessian=lambda: at.hessian() + np.diag(slack),
-        )
-
-    return term
-
-
-def _infeasible(
-    design: Design,
-    targets: np.ndarray,
-    cost: Cost,
-    fit: Fit,
-    intercept: Intercept,
-    rest: np.ndarray,
-    steps: int,
-) -> Limit:
-    nothing = np.zeros(design.shape[1])
-    return certified(
-        design, targets, cost, fit, intercept, nothing, 0.0, rest, steps, Outcome.INFEASIBLE
-    )
-
-
-def _from_dual(
-    design: Design,
-    targets: np.ndarray,
-    cost: Cost,
-    fit: Fit,
-    intercept: Intercept,
-    solution: DualSolution,
-) -> Limit:
-    v = solution.multipliers[0]
-    constant = float(solution.border_coefficients[0].sum())
-    outcome = Outcome.SOLVED if solution.solved[0] else Outcome.MAX_STEPS
-    if solution.infeasible[0]:
-        outcome = Outcome.INFEASIBLE
-    coefficients = cost.primal(design, v, solution.prices)
-    return certified(
-        design, targets, cost, fit, intercept, coefficients, constant, v, solution.steps, outcome
-    )

@@ -13,42 +13,46 @@ from partwhole.features.design import Design, as_design
 
 
 class Outcome(Enum):
-    """Say why a solve stopped; the value is a sentence with the remedy."""
+    """The reason a solve stopped; the value is a sentence with the remedy."""
 
-    SOLVED = "solved to the stated gap"
+    SOLVED = "solved: the duality gap is at most 1e-6 of the value, and exact rows are met"
     STATIONARY = (
         "a stationary point of a cost that is not convex; others may cost less: pass other starts"
     )
     INFEASIBLE = (
-        "no function of these features fits the training set; the multipliers certify it; "
+        "no function of these features fits the training set; the multipliers prove it; "
         "allow slack, add features, or look at solvability(task)"
     )
     INACCURATE = (
-        "the duality gap stayed above 1e-6 of the value: numbers of very different size meet; "
-        "rescale targets or features, or use intercept='free' instead of a tiny penalty"
+        "not decided: the duality gap stayed above 1e-6 of the value, or exact rows were missed, "
+        "because numbers of very different size meet; rescale features or targets, drop rows that "
+        "are nearly alike, or allow slack"
     )
-    MAX_STEPS = "reached max_steps before the stated gap; raise max_steps or allow slack"
+    MAX_STEPS = "not decided: reached max_steps; raise max_steps or allow slack"
 
 
 @dataclass(frozen=True, eq=False)
 class Limit:
-    r"""Hold the least-cost function that fits the training set.
+    r"""The least-cost function that fits the training set, with its certificate.
 
     Parameters
     ----------
     coefficients : float array, shape (p,) or (p, k)
         One for each feature; NaN when infeasible.
     multipliers : float array, shape (n,) or (n, k)
-        Dual variables v of the training rows. When infeasible, a direction that certifies it:
-        no feature sees it, and the fit would have to.
+        Dual variables v of the training rows. When infeasible, a proof: of every feature the
+        sum over rows, times v, vanishes to 1e-11 of what is summed, and the fit would reward v.
     intercept : float or float array (k,)
     value : float
-        The cost reached: that of the coefficients, the slack used and a penalised intercept.
+        The cost of the coefficients, the slack used and a penalised intercept; infinite when
+        infeasible.
     gap : float
-        Value minus the dual value, a bound on how far `value` is from the least one. At a
+        Value minus a lower bound on the least cost, by multipliers that the dual allows, with
+        what exact rows miss counted against it; rounding may leave it slightly below 0. At a
         stationary point, the same of the convex cost that touches there.
     violation : float
-        Largest misfit of a row without slack; 0 when every row has some.
+        Largest misfit of a row without slack; 0 when every row has some. When infeasible, of
+        equalities the largest misfit that least squares leaves.
     steps : int
         Solver steps taken.
     outcome : Outcome

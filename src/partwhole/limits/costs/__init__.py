@@ -3,6 +3,7 @@
 from partwhole.limits.costs._cost import Concave as Concave
 from partwhole.limits.costs._cost import Cost as Cost
 from partwhole.limits.costs._cost import DualTerm as DualTerm
+from partwhole.limits.costs._cost import Squares as Squares
 from partwhole.limits.costs.chain_norm import ChainNorm as ChainNorm
 from partwhole.limits.costs.function_space import FunctionSpaceL2 as FunctionSpaceL2
 from partwhole.limits.costs.group_norm import GroupNorm as GroupNorm

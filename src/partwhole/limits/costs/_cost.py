@@ -110,6 +110,23 @@ class Cost(Protocol):
 
 
 @runtime_checkable
+class Squares(Cost, Protocol):
+    r"""A quadratic cost as half the squared length of other coefficients.
+
+    With features B and coefficients x of them, :math:`B x` are the outputs and the cost is
+    :math:`\tfrac12 \|x\|^2`.
+    """
+
+    def features(self, design: Design) -> Float[np.ndarray, "n q"] | None:
+        """Return B, or None where the cost is no such square."""
+        ...
+
+    def from_features(self, design: Design, x: np.ndarray) -> np.ndarray:
+        """Return the coefficients of the design that belong to x."""
+        ...
+
+
+@runtime_checkable
 class Concave(Protocol):
     """Say what the learner prefers where that is not convex: a concave function of norms.
 

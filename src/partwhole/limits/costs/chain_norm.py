@@ -11,7 +11,7 @@ from partwhole._checks import whole
 from partwhole.features.design import Design
 from partwhole.limits.costs.group_norm import GroupNorm, Groups
 
-# Of the largest block: a smaller one is none, and stays so.
+# Of the largest block's outputs: a block that does less is none, and stays so.
 NOTHING = 1e-9
 
 
@@ -67,8 +67,10 @@ class ChainNorm:
         if coefficients is None:
             return GroupNorm()
         power = 2.0 / self.n_layers
-        norms = np.sqrt(Groups.of(design).sums(coefficients**2))
-        there = norms > NOTHING * norms.max(initial=0.0)
+        groups = Groups.of(design)
+        norms = np.sqrt(groups.sums(coefficients**2))
+        outputs = np.abs(groups.outputs(design, coefficients)).max(axis=0, initial=0.0)
+        there = (norms > 0.0) & (outputs > NOTHING * outputs.max(initial=0.0))
         weights = np.full(len(norms), np.inf)
         weights[there] = power * norms[there] ** (power - 1.0)
         return GroupNorm(weights)

@@ -69,6 +69,29 @@ class FunctionSpaceL2:
         shared = contexts * gated.agreement() - units + 1.0
         return shared * gated.products * float(contexts) ** -units
 
+    def features(self, design: Design) -> Float[np.ndarray, "n p"]:
+        r"""Return features of this kernel: :math:`A T`, with T a multiple of :math:`I - a P`.
+
+        P averages over all contexts of all units, and :math:`a = 1 - 1 / \sqrt H`.
+        """
+        gated = _gated(design)
+        parts = gated.dense().matrix.reshape(len(gated.inputs), -1, gated.inputs.shape[1])
+        return self._turned(gated, parts).reshape(design.shape)
+
+    def from_features(self, design: Design, x: Float[np.ndarray, " p"]) -> Float[np.ndarray, " p"]:
+        """Return coefficients of the design from those of `features`."""
+        gated = _gated(design)
+        parts = x.reshape(1, gated.n_units * gated.n_contexts, -1)
+        return self._turned(gated, parts).ravel()
+
+    def _turned(
+        self, gated: GatedDesign, parts: Float[np.ndarray, "n g d"]
+    ) -> Float[np.ndarray, "n g d"]:
+        units, contexts = gated.n_units, gated.n_contexts
+        share = 1.0 - 1.0 / np.sqrt(units)
+        mean = parts.mean(axis=1, keepdims=True)
+        return (parts - share * mean) * float(contexts) ** (0.5 * (1 - units))
+
     def dual(self, design: Design, multipliers: Float[np.ndarray, " n"]) -> DualTerm:
         """Return half the kernel's quadratic form."""
         return DualTerm.of_kernel(self.kernel(design), multipliers)

@@ -190,11 +190,11 @@ class HyperbolicEntropy:
     def value(self, design: Design, coefficients: Float[np.ndarray, " p"]) -> float:
         """Return the cost of coefficients."""
         k, tilt = self._of(design)
-        half = 0.5 * k
-        # Without the cancellation of sqrt(beta^2 + half^2) - half.
-        curved = coefficients**2 / (np.hypot(coefficients, half) + half)
-        bent = coefficients * (np.arcsinh(coefficients / half) - tilt) - curved
-        return float(np.sum(0.5 * bent + half * np.sinh(0.5 * tilt) ** 2))
+        a = np.arcsinh(2.0 * coefficients / k)
+        moved = a - tilt
+        # Half of c (a - tilt) - k/2 (cosh a - cosh tilt), without its cancellation near the start.
+        risen = k * np.sinh(0.5 * (a + tilt)) * np.sinh(0.5 * moved)
+        return float(np.sum(0.5 * (coefficients * moved - risen)))
 
     def dual(self, design: Design, multipliers: Float[np.ndarray, " n"]) -> DualTerm:
         """Return the conjugate; beyond the largest exponentials it counts as infinite."""

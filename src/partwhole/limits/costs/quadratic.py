@@ -11,6 +11,7 @@ from jaxtyping import Float
 from partwhole._checks import require
 from partwhole.features.design import Design
 from partwhole.limits.costs._cost import DualTerm
+from partwhole.limits.costs._matrices import dense_features
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,6 +74,25 @@ class Quadratic:
         for block in design.blocks:
             coefficients[block.columns] *= self.weight(block.label)
         return coefficients
+
+    def features(self, design: Design) -> Float[np.ndarray, "n p"] | None:
+        r"""Return :math:`A\,\mathrm{diag}(\sqrt\sigma)`; None where a weight is negative."""
+        roots = self._roots(design)
+        return None if roots is None else dense_features(design) * roots
+
+    def from_features(
+        self, design: Design, x: Float[np.ndarray, "p *k"]
+    ) -> Float[np.ndarray, "p *k"]:
+        """Return coefficients of the design from those of `features`."""
+        roots = self._roots(design)
+        assert roots is not None
+        return (x.T * roots).T
+
+    def _roots(self, design: Design) -> Float[np.ndarray, " p"] | None:
+        weights = np.array([self.weight(block.label) for block in design.blocks])
+        if (weights < 0).any():
+            return None
+        return np.repeat(np.sqrt(weights), [b.stop - b.start for b in design.blocks])
 
     def require_nonnegative(self, design: Design) -> None:
         """Refuse negative weights."""

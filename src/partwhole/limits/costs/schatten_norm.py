@@ -13,6 +13,7 @@ from partwhole.limits.costs._cost import DualTerm
 from partwhole.limits.costs._matrices import dense_features, matrices
 from partwhole.limits.costs.nuclear_norm import NuclearNorm
 
+ROUNDED = 1e-9  # of the largest singular value
 NOTHING = 1e-12  # of the largest eigenvalue: directions that are not in use
 
 
@@ -79,8 +80,10 @@ class SchattenNorm:
         if coefficients is None or self.n_layers == 2:
             return NuclearNorm(self.rows)
         blocks = matrices(design, coefficients, self.rows)
-        size, basis = np.linalg.eigh(blocks @ blocks.swapaxes(-1, -2))
-        size = np.maximum(size, 0.0) ** (1.0 - 1.0 / self.n_layers) * self.n_layers / 2.0
+        basis, size, _ = np.linalg.svd(blocks, full_matrices=False)
+        # What is rounding would cost as much as its root: it is none, and stays so.
+        size = np.where(size > ROUNDED * size.max(initial=0.0), size, 0.0)
+        size = size ** (2.0 - 2.0 / self.n_layers) * self.n_layers / 2.0
         return RowMetric((basis * size[:, None, :]) @ basis.swapaxes(-1, -2))
 
 
@@ -121,6 +124,21 @@ class RowMetric:
     ) -> Float[np.ndarray, " p"]:
         """Return the coefficients of the kernel machine."""
         return (self.inverses @ self._matrices(design, design.adjoint(multipliers))).ravel()
+
+    def features(self, design: Design) -> Float[np.ndarray, "n p"]:
+        r"""Return the features times :math:`S_g^{1/2}`, block by block."""
+        parts = dense_features(design).reshape(design.shape[0], *self.inverses.shape[:2], -1)
+        return (self._roots @ parts).reshape(design.shape)
+
+    def from_features(self, design: Design, x: Float[np.ndarray, " p"]) -> Float[np.ndarray, " p"]:
+        """Return coefficients of the design from those of `features`."""
+        return (self._roots @ self._matrices(design, x)).ravel()
+
+    @property
+    def _roots(self) -> Float[np.ndarray, "G R R"]:
+        size, basis = np.linalg.eigh(self.inverses)
+        roots = np.sqrt(np.maximum(size, 0.0))
+        return (basis * roots[:, None, :]) @ basis.swapaxes(-1, -2)
 
     def _matrices(self, design: Design, columns: np.ndarray) -> Float[np.ndarray, "G R K"]:
         return matrices(design, columns, self.inverses.shape[1])

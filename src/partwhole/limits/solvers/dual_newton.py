@@ -15,7 +15,7 @@ once.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -27,8 +27,8 @@ EPS = float(np.finfo(float).eps)
 
 # From multipliers (n,): the conjugate, the slack's part included.
 Term = Callable[[np.ndarray], DualTerm]
-# The same with a barrier's weight.
-Weighted = Callable[[np.ndarray, float], DualTerm]
+# Of the largest pivot: what is smaller belongs to a direction that the Hessian does not see.
+LOST = 1e-7
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,166 +110,84 @@ def smooth_newton(
     max_steps: int,
     tolerance: float,
 ) -> DualSolution:
-    """Minimise ``term(v) - targets v`` for a smooth term: `damped_newton` without a barrier."""
+    """Minimise ``term(v) - targets v`` beside the border's columns: Newton's method, damped.
 
-    def alone(v: np.ndarray, weight: float) -> DualTerm:
-        return term(v)
-
-    limits = {"max_steps": max_steps, "tolerance": tolerance}
-    return damped_newton(alone, targets, border, has_barrier=False, **limits)
-
-
-def damped_newton(
-    term: Weighted,
-    targets: Float[np.ndarray, " n"],
-    border: Border,
-    *,
-    start: Float[np.ndarray, " n"] | None = None,
-    has_barrier: bool,
-    max_steps: int,
-    tolerance: float,
-) -> DualSolution:
-    """Minimise ``term(v) - targets v`` beside the border's columns.
-
-    Newton steps are cut to where the term's quadratic model may be trusted, and then halved
-    until the objective falls; a barrier's weight falls from 1 each time its minimum is near,
-    and the last minimum is found closely.
+    Steps are cut to where the term's quadratic model may be trusted, and then halved until the
+    objective falls. Where the Hessian loses rank, as it does where a conjugate is flat, it is
+    regularised in proportion to the misfit, so that the last steps are Newton's (Li, Sun & Toh
+    2018 do so for the lasso).
 
     Parameters
     ----------
     term : callable
         The convex part, infinite outside its domain.
     targets : float array, shape (n,)
+        Of a size of about 1.
     border : Border
-    start : float array, shape (n,), keyword-only, optional
-        A point of the domain; 0 by default.
-    has_barrier : bool, keyword-only
-        Whether the term depends on the barrier weight.
     max_steps : int, keyword-only
     tolerance : float, keyword-only
-        On the misfit relative to the targets; with a barrier, on its share of the gap.
+        On the misfit relative to the targets.
 
     Returns
     -------
     DualSolution
         For a batch of one.
     """
-    n, weight = len(targets), 1.0 if has_barrier else 0.0
-    v = np.zeros(n) if start is None else np.array(start)
-    b = np.zeros(border.columns.shape[1])
-    here, solved, steps, before, last_decrement = term(v, weight), False, 0, np.inf, np.inf
+    n = len(targets)
+    v, b = np.zeros(n), np.zeros(border.columns.shape[1])
+    here, solved, steps, before = term(v), False, 0, np.inf
     wanted = float(np.abs(targets).max(initial=0.0))
     size = max(wanted, float(np.abs(here.gradient).max(initial=0.0)))
-    while steps < max_steps:
-        steps += 1
+
+    def objective(at: DualTerm, v: np.ndarray) -> float:
+        return at.value + float(border.cost(v[None])[0]) - float(targets @ v)
+
+    while True:
         residual = here.gradient + border.columns @ b - targets
         missing = border.missing(v[None], b[None])[0]
-        misfit = max(np.abs(each).max(initial=0.0) for each in (residual, missing))
+        misfit = max(np.abs(part).max(initial=0.0) for part in (residual, missing))
         # What a full step no longer lowers is rounding.
-        rounding = misfit <= 1e-9 * size and misfit > 0.5 * before
-        if not has_barrier and (misfit <= tolerance * wanted or rounding):
-            solved = True
+        rounding = misfit <= 1e-11 * size and misfit > 0.5 * before
+        solved = misfit <= tolerance * wanted or rounding
+        if solved or steps >= max_steps:
             break
+        steps += 1
         before = misfit
-        hessian = here.hessian()
-        hessian = hessian + 1e-15 * np.trace(hessian) * np.eye(n)
+        hessian = _regular(here.hessian(), misfit)
         try:
             moved, shifted = border.solve(hessian[None], -residual[None], -missing[None])
         except np.linalg.LinAlgError:
             break
         direction, shift = moved[0], shifted[0]
+        if not np.isfinite(direction).all():
+            break
         decrement = float(direction @ hessian @ direction) + 2.0 * float(border.cost(moved)[0])
-
-        def objective(at: DualTerm, v: np.ndarray) -> float:
-            return at.value + float(border.cost(v[None])[0]) - float(targets @ v)
-
         now = objective(here, v)
         noise = 1e-13 * (abs(here.value) + abs(float(targets @ v)))
         length = min(1.0, here.reach(direction))
         for _ in range(60):
-            there = term(v + length * direction, weight)
+            there = term(v + length * direction)
             if objective(there, v + length * direction) <= now - 0.1 * length * decrement + noise:
                 break
             length *= 0.5
         else:
             break
         v, b, here = v + length * direction, b + length * shift, there
-        if has_barrier:
-            last = weight * n <= tolerance
-            still = decrement > 0.5 * last_decrement
-            near = 1e-9 if still else 1e-14
-            centred = decrement <= (near if last else 1e-3) * weight
-            last_decrement = decrement
-            solved = centred and last
-            if solved:
-                break
-            if centred:
-                weight *= 0.2
-                here = term(v, weight)
     return DualSolution(v[None], b[None], steps, np.array([solved]), np.zeros(1, dtype=bool))
 
 
-def one_sided_newton(
-    term: Term,
-    constraints: OneSided,
-    border: Border,
-    *,
-    max_steps: int,
-    tolerance: float,
-) -> DualSolution:
-    """Solve one-sided fits for any convex cost: signs become a logarithmic barrier.
-
-    Parameters
-    ----------
-    term : callable
-        The smooth part in v.
-    constraints : OneSided
-    border : Border
-    max_steps, tolerance : keyword-only
-        As in `damped_newton`.
-
-    Returns
-    -------
-    DualSolution
-        For a batch of one.
-    """
-    rows, signs, bounds = constraints.rows, constraints.signs, constraints.bounds
-    n, m = len(border.columns), len(rows)
-
-    def signed(x: np.ndarray, weight: float) -> DualTerm:
-        if not np.all(x > 0):
-            return DualTerm(np.inf, np.zeros(m), lambda: np.zeros((m, m)))
-        at = term(spread(x[None], rows, signs, n)[0])
-
-        def hessian() -> np.ndarray:
-            curved = signs[:, None] * at.hessian()[rows][:, rows] * signs
-            curved[np.arange(m), np.arange(m)] += weight / x**2
-            return curved
-
-        def reach(direction: np.ndarray) -> float:
-            edge = float(longest_step(x[None], direction[None])[0, 0])
-            whole = 1.0 if edge == 1.0 else 0.99 * edge
-            return min(whole, at.reach(spread(direction[None], rows, signs, n)[0]))
-
-        value = at.value - weight * float(np.log(x).sum())
-        return DualTerm(value, signs * at.gradient[rows] - weight / x, hessian, reach)
-
-    # Equal shares of both signs are orthogonal to an intercept.
-    share = np.where(signs > 0, max(int(np.sum(signs > 0)), 1), max(int(np.sum(signs < 0)), 1))
-    start = (1.0 + np.abs(bounds).max()) / share
-    # v = 0 lies in every domain, so a small enough start does too.
-    while not np.isfinite(signed(start, 1.0).value):
-        start = 0.5 * start
-    found = damped_newton(
-        signed,
-        bounds,
-        border.signed(constraints),
-        start=start,
-        has_barrier=True,
-        max_steps=max_steps,
-        tolerance=tolerance,
-    )
-    return replace(found, multipliers=spread(found.multipliers, rows, signs, n))
+def _regular(hessian: Float[np.ndarray, "n n"], misfit: float) -> Float[np.ndarray, "n n"]:
+    """Return the Hessian, with a multiple of the identity where it has lost its rank."""
+    n = len(hessian)
+    mean = float(np.trace(hessian)) / n
+    hessian = hessian + 1e-15 * n * mean * np.eye(n)
+    try:
+        heights = np.diagonal(np.linalg.cholesky(hessian))
+        if heights.min() > LOST * heights.max():
+            return hessian
+    except np.linalg.LinAlgError:
+        pass
+    return hessian + min(1.0, misfit) * (mean or 1.0) * np.eye(n)
 
 
 def interior_point(

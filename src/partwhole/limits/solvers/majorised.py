@@ -23,6 +23,7 @@ NOTE = "the cost is not convex: other starts may end elsewhere"
 
 def majorised(
     solve: Callable[[Cost], Limit],
+    cost_of: Callable[[Limit], float],
     design: Design,
     cost: Concave,
     start: Float[np.ndarray, " p"] | None,
@@ -36,6 +37,8 @@ def majorised(
     ----------
     solve : callable
         Solves the problem with a convex cost.
+    cost_of : callable
+        Of a limit: its whole cost, by the cost that is not convex.
     design : Design
     cost : Concave
     start : float array, shape (p,), or None
@@ -51,23 +54,24 @@ def majorised(
         counts rounds.
     """
     whole("max_steps", max_steps, 1, "allow more rounds")
-    found, before, last = solve(cost.touching(design, start)), start, np.inf
+    touching, before, last = cost.touching(design, start), start, np.inf
     for step in range(1, max_steps + 1):
-        if found.outcome not in (Outcome.SOLVED, Outcome.INACCURATE):
-            return replace(found, steps=step)
-        now = found.coefficients
-        value = cost.value(design, now)
+        limit = solve(touching)
+        if limit.outcome is not Outcome.SOLVED:
+            return replace(limit, steps=step)
+        now = limit.coefficients
+        value = cost_of(limit)
         still = before is not None and _close(before, now, tolerance)
         still = still or last - value <= FALLS * value
         if still or step == max_steps:
             return replace(
-                found,
+                limit,
                 value=value,
                 steps=step,
                 outcome=Outcome.STATIONARY if still else Outcome.MAX_STEPS,
-                assumptions=(*found.assumptions, NOTE),
+                assumptions=(*limit.assumptions, NOTE),
             )
-        before, last, found = now, value, solve(cost.touching(design, now))
+        before, last, touching = now, value, cost.touching(design, now)
     raise AssertionError  # unreachable: the last round returns
 
 

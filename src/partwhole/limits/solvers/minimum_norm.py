@@ -11,8 +11,6 @@ from scipy.sparse.linalg import LinearOperator, lsmr
 
 from partwhole.features.conjunctions import ConjunctionDesign
 
-DENSE_ENTRIES = 4_000_000
-
 
 @dataclass(frozen=True, eq=False)
 class MinimumNorm:
@@ -57,7 +55,7 @@ def solve_minimum_norm(
 
     Notes
     -----
-    By singular values up to 4 million entries, by LSMR beyond (to about 1e-10).
+    By LSMR, to about 1e-10, for designs too large to be written out.
     """
     n, p = design.shape
 
@@ -65,27 +63,23 @@ def solve_minimum_norm(
         return q - q.mean(axis=0) if free_intercept else q
 
     wanted = centre(targets)
-    if n * p <= DENSE_ENTRIES:
-        inverse = np.linalg.pinv(centre(design.toarray() * root_weights), rcond=1e-13)
-        u, v = inverse @ wanted, inverse.T @ (inverse @ wanted)
-    else:
-        # The class is a factory, which its stubs do not say.
-        forward = cast("Any", LinearOperator)(
-            (n, p),
-            matvec=lambda u: centre(design @ (root_weights * u.ravel())),
-            rmatvec=lambda v: root_weights * design.adjoint(centre(v.ravel())),
-            dtype=float,
+    # The class is a factory, which its stubs do not say.
+    forward = cast("Any", LinearOperator)(
+        (n, p),
+        matvec=lambda u: centre(design @ (root_weights * u.ravel())),
+        rmatvec=lambda v: root_weights * design.adjoint(centre(v.ravel())),
+        dtype=float,
+    )
+
+    def pseudo(operator: LinearOperator, right: np.ndarray) -> np.ndarray:
+        limit = 20 * max(n, p)
+        return np.stack(
+            [lsmr(operator, y, atol=1e-14, btol=1e-14, maxiter=limit)[0] for y in right.T],
+            axis=1,
         )
 
-        def pseudo(operator: LinearOperator, right: np.ndarray) -> np.ndarray:
-            limit = 20 * max(n, p)
-            return np.stack(
-                [lsmr(operator, y, atol=1e-14, btol=1e-14, maxiter=limit)[0] for y in right.T],
-                axis=1,
-            )
-
-        u = pseudo(forward, wanted)
-        v = pseudo(forward.T, u)
+    u = pseudo(forward, wanted)
+    v = pseudo(forward.T, u)
     coefficients = root_weights[:, None] * u
     outputs = design @ coefficients
     intercept = (targets - outputs).mean(axis=0) if free_intercept else np.zeros(targets.shape[1])

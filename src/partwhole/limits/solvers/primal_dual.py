@@ -20,8 +20,8 @@ from jaxtyping import Float
 
 from partwhole.limits.costs._cost import Bounds, DualTerm
 from partwhole.limits.fits import OneSided
+from partwhole.limits.solvers.barrier import barrier
 from partwhole.limits.solvers.dual_newton import Border, DualSolution, spread
-from partwhole.limits.solvers.reweighting import reweighted
 
 # Multipliers that have grown so far beyond the first that the bounds allowed have no end.
 HOPELESS = 1e10
@@ -32,7 +32,6 @@ LEAST = 1e-11  # tolerance
 NOTHING = 1e-18  # of a room of 1/2
 # Below this a gap or misfit that steps no longer lower is rounding.
 NEAR = 1e-7
-CERTIFIABLE = 1e-6
 PATIENCE = 12  # steps that lower nothing
 
 
@@ -119,12 +118,30 @@ def primal_dual(
     rows = constraints or OneSided(np.arange(n), np.ones(n), targets)
     problem = _Problem(term, n, rows, border.signed(rows), one_sided)
     found = _followed(problem, max_steps=max_steps, tolerance=max(tolerance, LEAST))
-    if one_sided and not found.solved[0] and found.steps < max_steps:
-        # Where coefficients must be large beside the bounds, as with inputs that can hardly be
-        # separated, the path may stall.
-        again = reweighted(term, rows, border, max_rounds=5 * max_steps)
-        return again if again.solved[0] else found
-    return found
+    if found.solved[0]:
+        return found
+    start = _start(problem)
+    if start is None:
+        return found
+    again = barrier(
+        term, rows, problem.border, n, _balanced(start.x, problem), one_sided=one_sided,
+        max_steps=max_steps,
+    )  # fmt: skip
+    return again if again.solved[0] else found
+
+
+def _balanced(x: np.ndarray, problem: _Problem) -> np.ndarray:
+    """Return multipliers of which a free intercept sees nothing, no longer than these."""
+    columns = problem.border.columns
+    if columns.shape[1] == 0 or problem.border.penalty > 0:
+        return x
+    sees = columns[:, 0]
+    if not problem.one_sided:
+        y = x - sees * float(sees @ x) / float(sees @ sees)
+        return y * min(1.0, 0.5 * problem.at(np.zeros_like(x))[1].reach(problem.multipliers(y)))
+    up, down = float(x[sees > 0] @ sees[sees > 0]), -float(x[sees < 0] @ sees[sees < 0])
+    y = x * np.where(sees > 0, min(up, down) / up, min(up, down) / down)
+    return y * min(1.0, 0.5 * problem.at(np.zeros_like(x))[1].reach(problem.multipliers(y)))
 
 
 def _followed(problem: _Problem, *, max_steps: int, tolerance: float) -> DualSolution:
@@ -155,8 +172,7 @@ def _followed(problem: _Problem, *, max_steps: int, tolerance: float) -> DualSol
         except np.linalg.LinAlgError:
             break
         point = newton.along(step)
-    # The certificate decides whether what rounding left is near enough.
-    return _solution(problem, kept, steps, solved=solved or best <= CERTIFIABLE)
+    return _solution(problem, kept, steps, solved=solved or best <= NEAR)
 
 
 def _start(problem: _Problem) -> _Point | None:

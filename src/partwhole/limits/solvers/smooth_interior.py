@@ -1,0 +1,129 @@
+"""One-sided fits of smooth convex costs: a primal-dual interior point on the dual."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from partwhole.limits.costs._cost import DualTerm
+from partwhole.limits.fits import OneSided
+from partwhole.limits.solvers.dual_newton import Border, DualSolution, Term, longest_step, spread
+
+
+def smooth_interior_point(
+    term: Term,
+    constraints: OneSided,
+    border: Border,
+    *,
+    max_steps: int,
+    tolerance: float,
+) -> DualSolution:
+    r"""Solve one-sided fits of any smooth convex cost: a primal-dual interior point.
+
+    With multipliers x and excesses s of the constraints, Newton steps lower
+
+    .. math:: \nabla f(x) + Z b - bounds - s, \qquad Z^T x - \lambda b, \qquad x s - \mu
+
+    together, halved until their norm falls (Boyd & Vandenberghe 2004, section 11.7), while
+    :math:`\mu` goes to 0.
+
+    Parameters
+    ----------
+    term : callable
+        The smooth part in v.
+    constraints : OneSided
+        With bounds of a size of about 1.
+    border : Border
+    max_steps : int, keyword-only
+    tolerance : float, keyword-only
+        On the products of multipliers and excesses, relative to the objective, and on misfits.
+
+    Returns
+    -------
+    DualSolution
+        For a batch of one.
+    """
+    rows, signs, bounds = constraints.rows, constraints.signs, constraints.bounds
+    n, m = len(border.columns), len(rows)
+    columns = border.signed(constraints)
+    still = term(np.zeros(n)).gradient
+    size = max(float(np.abs(bounds).max(initial=0.0)), float(np.abs(still).max())) or 1.0
+
+    def at(x: np.ndarray) -> DualTerm:
+        return term(spread(x[None], rows, signs, n)[0])
+
+    # Equal shares of both signs are orthogonal to an intercept.
+    x = 1.0 / np.where(signs > 0, max(int(np.sum(signs > 0)), 1), max(int(np.sum(signs < 0)), 1))
+    here = at(x)
+    for _ in range(200):
+        if np.isfinite(here.value) and np.abs(here.gradient - still).max() <= 10.0 * size:
+            break
+        x, here = 0.5 * x, at(0.5 * x)
+    s, b = np.full(m, size), np.zeros(columns.columns.shape[1])
+    solved, steps, stalled = False, 0, 0
+
+    def residuals(at: DualTerm, x: np.ndarray, s: np.ndarray, b: np.ndarray, mu: float):
+        misfit = signs * at.gradient[rows] + columns.columns @ b - bounds - s
+        return misfit, columns.missing(x[None], b[None])[0], x * s - mu
+
+    mu = float(x @ s) / m
+    best = np.inf
+    while True:
+        misfit, missing, product = residuals(here, x, s, b, 0.0)
+        scale = max(1e-300, abs(float(bounds @ x)), abs(here.value))
+        worst = max(
+            float(x @ s) / scale,
+            float(np.abs(misfit).max()) / size,
+            float(np.abs(missing).max(initial=0.0)) / max(float(x.sum()), 1e-300),
+        )
+        stalled = 0 if worst < 0.9 * best else stalled + 1
+        best = min(best, worst)
+        solved = worst <= tolerance or (worst <= 1e-9 and stalled > 3)
+        if solved or steps >= max_steps or stalled > 60:
+            break
+        steps += 1
+        curved = signs[:, None] * here.hessian()[rows][:, rows] * signs
+        curved[np.arange(m), np.arange(m)] += s / x + 1e-15 * np.trace(curved) / m
+        mean = float(x @ s) / m
+        # Far from the path the products are evened out, near it they are lowered at once.
+        even = float((x * s).min()) / mean
+        lag = float(np.abs(misfit).max()) / size / max(mean * m / scale, 1e-300)
+        mu = (
+            mean
+            * (0.5 if even < 1e-3 else max(1e-3, min(0.1, worst)))
+            * max(1.0, min(lag, 2.0) / 2.0)
+        )
+        misfit, missing, product = residuals(here, x, s, b, mu)
+        try:
+            moved, shifted = columns.solve(
+                curved[None], (-misfit - product / x)[None], -missing[None]
+            )
+        except np.linalg.LinAlgError:
+            break
+        dx, db = moved[0], shifted[0]
+        ds = -(product + s * dx) / x
+        if not (np.isfinite(dx).all() and np.isfinite(ds).all()):
+            break
+        length = float(
+            min(longest_step(x[None], dx[None])[0, 0], longest_step(s[None], ds[None])[0, 0])
+        )
+        length = 1.0 if length == 1.0 else 0.99 * length
+        length = min(length, here.reach(spread(dx[None], rows, signs, n)[0]))
+        norm = _norm(misfit / size, missing, product)
+        for _ in range(50):
+            there = at(x + length * dx)
+            if np.isfinite(there.value):
+                after = residuals(there, x + length * dx, s + length * ds, b + length * db, mu)
+                if _norm(after[0] / size, *after[1:]) <= (1.0 - 0.01 * length) * norm + 1e-15:
+                    break
+            length *= 0.5
+        else:
+            break
+        x, s, b, here = x + length * dx, s + length * ds, b + length * db, there
+    v = spread(x[None], rows, signs, n)
+    return DualSolution(
+        v, b[None], steps, np.array([solved]), np.zeros(1, dtype=bool), (x > s)[None]
+    )
+
+
+def _norm(*parts: np.ndarray) -> float:
+    return float(np.sqrt(sum(float(part @ part) for part in parts)))
