@@ -18,6 +18,7 @@ FLOORS = {
     "_progress": 0,
     "_reading": 0,
     "_threads": 0,
+    "_writing": 0,
     "page": 0,
     "store": 0,
     "tasks": 1,
@@ -37,7 +38,7 @@ FLOORS = {
 JAX_LINE = 3
 BELOW_THE_LINE = {"jax", "jaxlib", "equinox", "optax", "diffrax"}
 # What every room may use, whatever its floor.
-EVERYWHERE = {"_checks", "_types", "_progress", "_reading", "_threads"}
+EVERYWHERE = {"_checks", "_types", "_progress", "_reading", "_threads", "_writing"}
 
 
 def imports(path: Path) -> Iterator[str]:
