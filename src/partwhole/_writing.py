@@ -16,6 +16,7 @@ from typing import BinaryIO
 import numpy as np
 
 _REMEDIES = {
+    errno.ENOENT: "make its folder",
     errno.ENOSPC: "free space on its disk",
     errno.EDQUOT: "free space, or ask for more",
     errno.EACCES: "name a folder that may be written to",

@@ -419,7 +419,8 @@ def _lock(path: Path, *, wait: bool = True) -> Iterator[None]:
     try:
         yield
     finally:
-        path.unlink(missing_ok=True)
+        with suppress(OSError):  # a lock that stays harms nobody
+            path.unlink()
         os.close(descriptor)
 
 

@@ -100,7 +100,8 @@ def save_figure(result: Result, folder: Path, format: str = "svg") -> Path:
 def _footer(result: Result) -> str:
     at = result.data.attrs
     seeds = "no seeds" if at["seeds"] == "none" else f"seeds {at['seeds']}"
+    later = "" if at["gathered"] == at["version"] else f", drawn by {at['gathered']}"
     return (
-        f"partwhole {at['version']} · {at['study']} · {at['preset']} · "
+        f"partwhole {at['version']}{later} · {at['study']} · {at['preset']} · "
         f"configuration {at['configuration']} · {seeds}"
     )
