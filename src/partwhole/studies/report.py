@@ -10,8 +10,7 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Executor
-from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from importlib import import_module
 from itertools import groupby
@@ -59,13 +58,7 @@ class NotRun:
 class Report:
     """The page that was written, and what is on it, in order.
 
-    Parameters
-    ----------
-    path : Path
-        `index.html`; where more studies failed than on the page that is there already, that page
-        stays and this one is `incomplete.html`.
-    entries : tuple of Result and NotRun
-    seconds : float
+    `path` is `index.html`, or `incomplete.html` where a page with fewer failures was there.
     """
 
     path: Path
@@ -95,8 +88,7 @@ def write_report(
 
     With the preset "quick" a study runs only if its declared budget, on top of those of the
     studies before it, stays within the limit, and if the clock agrees. A study that is left out,
-    or that an error stops, is named on the page with its command. A page that is there is replaced
-    unless more studies failed now than on it.
+    or that an error stops, is named on the page with its command.
 
     Parameters
     ----------
@@ -114,10 +106,6 @@ def write_report(
         Whether to show progress bars.
     limit : float, default 150
         Seconds that the quick preset may take.
-
-    Returns
-    -------
-    Report
     """
     start = time.perf_counter()
     entries: list[Result | NotRun] = []
@@ -154,25 +142,23 @@ def write_report(
         raise
     seconds = time.perf_counter() - start
     path, beside = folder / "index.html", folder / "incomplete.html"
+    report = Report(path, tuple(entries), seconds)
+    if len(report.failures) > _failed(path):
+        report = replace(report, path=beside)
     with naming(folder):
         folder.mkdir(parents=True, exist_ok=True)
-        failed = sum(isinstance(each, NotRun) and each.failed for each in entries)
-        worse = failed > _failed(path)
-    text = compose(entries, preset=preset, seconds=seconds).encode()
-    write_all({beside if worse else path: text})
-    if not worse:
-        with suppress(OSError):
+        write_all({report.path: compose(entries, preset=preset, seconds=seconds).encode()})
+        if report.path == path:
             beside.unlink(missing_ok=True)
-    return Report(beside if worse else path, tuple(entries), seconds)
+    return report
 
 
 def _failed(path: Path) -> int | float:
     """Return how many studies failed on a page that is there; infinity without one."""
     try:
-        text = path.read_text("utf-8")
+        return path.read_text("utf-8").count(str(tag("strong", FAILED)))
     except (OSError, ValueError):
         return math.inf
-    return text.count(str(tag("strong", FAILED)))
 
 
 def _ended(entry: Begun | NotRun) -> Result | NotRun:
