@@ -51,11 +51,11 @@ $(CORE): requirements/core.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "partwhole needs Python 3.11 or newer; got %s; name another with make PYTHON=python3.11" % sys.version.split()[0])'
 	@echo "Setting up $(VENV) (half a minute, once)"
 	$(PYTHON) -m venv $(VENV)
-	$(PIP) -r requirements/core.lock
+	$(PIP) --require-hashes -r requirements/core.lock
 	$(PIP) --no-build-isolation --no-deps --editable .
 	@touch $@
 
 $(TEST): $(CORE) requirements/test.lock
 	@echo "Adding what the tests need"
-	$(PIP) -r requirements/test.lock
+	$(PIP) --require-hashes -r requirements/core.lock -r requirements/test.lock
 	@touch $@

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import subprocess
 import sys
 
 import pytest
 import tiny_study
+from faults import failing
 
 from partwhole import studies
 from partwhole._checks import InputError
+from partwhole.cli import command as commands
 from partwhole.cli import main
 from partwhole.tasks.images._files import VARIABLE
 
@@ -100,6 +103,81 @@ def test_a_failing_study_ends_the_report_with_one(registered, capsys, monkeypatc
     assert "partwhole: broken_study failed. It was stopped by an error: ZeroDiv" in told.err
     assert "; 1 study without a result; " in told.out
     assert tiny_study.QUESTION in (registered / "report" / "index.html").read_text()
+
+
+def test_a_worse_page_replaces_no_better_one(registered, capsys, monkeypatch):
+    main(["report"])
+    good = (registered / "report" / "index.html").read_bytes()
+    monkeypatch.setattr(studies, "STUDIES", ("broken_study", "tiny_study"))
+    with pytest.raises(SystemExit) as left:
+        main(["report"])
+    assert left.value.code == 1
+    out = capsys.readouterr().out
+    assert "report/incomplete.html: 5 claims" in out
+    assert "report/index.html is as it was: fewer studies had failed on it." in out
+    assert (registered / "report" / "index.html").read_bytes() == good
+    assert "ZeroDivisionError" in (registered / "report" / "incomplete.html").read_text()
+    monkeypatch.setattr(studies, "STUDIES", ("tiny_study",))
+    main(["report"])
+    assert os.listdir(registered / "report") == ["index.html"]
+
+
+def test_a_page_replaces_one_that_is_no_better(registered, capsys, monkeypatch):
+    monkeypatch.setattr(studies, "STUDIES", ("broken_study", "tiny_study"))
+    for _ in range(2):
+        with pytest.raises(SystemExit):
+            main(["report"])
+        assert "report/index.html: 5 claims" in capsys.readouterr().out
+    assert os.listdir(registered / "report") == ["index.html"]
+
+
+def test_a_store_that_is_only_read_serves_what_it_has(registered, capsys, monkeypatch):
+    main(["run", "tiny_study"])
+    home = registered / "store"
+    folder = commands.TemporaryFile
+
+    def refusing(dir):
+        if home in (dir, *dir.parents):
+            raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+        return folder(dir=dir)
+
+    monkeypatch.setattr(commands, "TemporaryFile", refusing)
+    capsys.readouterr()
+    with failing(home, 0, errno.EROFS, stays=True, descriptors=False) as disk:
+        main(["run", "tiny_study"])
+        main(["report"])
+        main(["store", "list"])
+    out = capsys.readouterr().out
+    assert disk.done == []
+    assert "0 cells computed, 12 read" in out
+    assert "report/index.html: 5 claims" in out
+    assert "tiny_study: 12 cells" in out
+    sentence = f"partwhole: the store must be writable; got {home}; name another with --store\n"
+    for argv in (["run", "tiny_study", "--preset", "laptop"], ["store", "clear"]):
+        assert refused(capsys, *argv) == (2, sentence)
+    next(home.rglob("arrays.npz")).unlink()
+    assert refused(capsys, "run", "tiny_study") == (2, sentence)
+
+
+def test_a_cell_that_kills_its_process_is_named_and_costs_no_other_study(
+    registered, capsys, monkeypatch
+):
+    monkeypatch.setattr(studies, "STUDIES", ("slow_study", "tiny_study"))
+    monkeypatch.setenv("DEADLY", "101")
+    with pytest.raises(SystemExit) as left:
+        main(["report", "--workers", "2"])
+    assert left.value.code == 1
+    told = capsys.readouterr()
+    assert (
+        'a cell leaves its process running; got {"seed": 1, "throws": 100}, for which its process '
+        "ended: SIGKILL, then SIGKILL; give it more memory, by fewer workers say"
+    ) in told.err
+    assert "report/index.html: 5 claims" in told.out
+    assert "; 1 study without a result; " in told.out
+    # What was finished is kept, and the next run goes on from there.
+    monkeypatch.delenv("DEADLY")
+    main(["report", "--workers", "2"])
+    assert "report/index.html: 10 claims" in capsys.readouterr().out
 
 
 @pytest.fixture

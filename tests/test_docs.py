@@ -56,8 +56,16 @@ def test_versions_agree():
     assert f"\nversion: {__version__}\n" in (ROOT / "CITATION.cff").read_text("utf-8")
 
 
-def test_the_locks_pin_every_line_and_name_no_index():
+def test_the_locks_pin_every_package_with_its_hashes_and_name_no_index():
     for path in (ROOT / "requirements").glob("*.lock"):
-        lines = [line for line in path.read_text("utf-8").splitlines() if line[:1] != "#"]
-        assert lines
-        assert all(re.fullmatch(r"[A-Za-z0-9._-]+==[A-Za-z0-9.!+]+", line) for line in lines), path
+        held = re.sub(r"^#.*\n", "", path.read_text("utf-8"), flags=re.MULTILINE)
+        pinned = r"[A-Za-z0-9._-]+==[A-Za-z0-9.!+]+( \\\n    --hash=sha256:[0-9a-f]{64})+\n"
+        assert len(re.findall(pinned, held)) > 20
+        assert re.sub(pinned, "", held) == "", path
+
+
+def test_set_up_compares_the_hashes_of_the_locks():
+    lines = (ROOT / "Makefile").read_text("utf-8").splitlines()
+    installs = [line for line in lines if "$(PIP)" in line and ".lock" in line]
+    assert len(installs) == 2
+    assert all("--require-hashes" in line for line in installs)

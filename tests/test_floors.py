@@ -16,7 +16,10 @@ FLOORS = {
     "_checks": 0,
     "_types": 0,
     "_progress": 0,
+    "_reading": 0,
     "_threads": 0,
+    "_workers": 0,
+    "_writing": 0,
     "page": 0,
     "store": 0,
     "tasks": 1,
@@ -36,7 +39,7 @@ FLOORS = {
 JAX_LINE = 3
 BELOW_THE_LINE = {"jax", "jaxlib", "equinox", "optax", "diffrax"}
 # What every room may use, whatever its floor.
-EVERYWHERE = {"_checks", "_types", "_progress", "_threads"}
+EVERYWHERE = {"_checks", "_types", "_progress", "_reading", "_threads", "_workers", "_writing"}
 
 
 def imports(path: Path) -> Iterator[str]:

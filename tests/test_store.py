@@ -18,7 +18,7 @@ import store_worker
 from hypothesis import given
 from hypothesis import strategies as st
 
-from partwhole import store
+from partwhole import __version__, store
 from partwhole._checks import InputError
 
 WORKER = str(Path(store_worker.__file__))
@@ -147,6 +147,9 @@ def test_names_and_arrays_are_checked(tmp_path):
         store.cell("../up", {}, lambda: {}, revision=1, root=tmp_path)
     with pytest.raises(InputError, match="got Python objects in 'y'; convert them"):
         store.cell("s", {}, lambda: {"y": np.array([{}])}, revision=1, root=tmp_path)
+    for other in (np.zeros(1, "M8[s]"), np.zeros(1, [("a", "i4")])):
+        with pytest.raises(InputError, match=r"numbers, truth values or text; got .* in 'y'"):
+            store.cell("s", {}, lambda other=other: {"y": other}, revision=1, root=tmp_path)
     with pytest.raises(InputError, match=r"identifiers; got '\.\./y'; rename the array"):
         store.cell("s", {}, lambda: {"../y": np.zeros(1)}, revision=1, root=tmp_path)
     assert store.kept(tmp_path) == []
@@ -197,7 +200,36 @@ def lose_meta(folder: Path) -> None:
     (folder / "cell.json").unlink()
 
 
-@pytest.mark.parametrize("damage", [truncate, flip, garble, unexpected, lose_arrays, lose_meta])
+def saying(**changes):
+    """Return the damage of a cell that says otherwise, its checksum still that of its arrays."""
+
+    def edit(folder: Path) -> None:
+        meta = json.loads((folder / "cell.json").read_text())
+        (folder / "cell.json").write_text(json.dumps(meta | changes))
+
+    return edit
+
+
+def deep(folder: Path) -> None:
+    (folder / "cell.json").write_text("[" * 10**5)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        truncate,
+        flip,
+        garble,
+        unexpected,
+        deep,
+        lose_arrays,
+        lose_meta,
+        saying(study="t"),
+        saying(revision=2),
+        saying(revision=True),
+        saying(config={"a": 1.0}),
+    ],
+)
 def test_a_damaged_cell_is_set_aside_and_computed_again(tmp_path, damage):
     store.cell("s", {"a": 1}, counting(1.0)[0], revision=1, root=tmp_path)
     (home,) = (tmp_path / "s").iterdir()
@@ -211,6 +243,40 @@ def test_a_damaged_cell_is_set_aside_and_computed_again(tmp_path, damage):
     assert len(store.kept(tmp_path)) == 1
     assert store.clear(tmp_path) == 1
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_cell_says_which_version_made_it(tmp_path):
+    first = store.obtain("s", {"a": 1}, counting()[0], revision=1, root=tmp_path)
+    assert (first.version, first.commit) == (__version__, store.commit() or "none")
+    assert first.computed
+    (home,) = (tmp_path / "s").iterdir()
+    saying(version="0.0.7", commit=None)(home)
+    again = store.obtain("s", {"a": 1}, pytest.fail, revision=1, root=tmp_path)
+    assert (again.version, again.commit, again.computed) == ("0.0.7", "none", False)
+
+
+def test_a_cell_is_held_once_it_is_whole(tmp_path):
+    assert not store.holds("s", {"a": 1}, revision=1, root=tmp_path)
+    store.cell("s", {"a": 1}, counting()[0], revision=1, root=tmp_path)
+    assert store.holds("s", {"a": 1}, revision=1, root=tmp_path)
+    assert not store.holds("s", {"a": 1}, revision=2, root=tmp_path)
+    (home,) = (tmp_path / "s").iterdir()
+    flip(home)
+    assert not store.holds("s", {"a": 1}, revision=1, root=tmp_path)
+
+
+def test_what_killed_processes_left_is_swept(tmp_path):
+    store.cell("s", {"a": 1}, counting()[0], revision=1, root=tmp_path)
+    (home,) = (tmp_path / "s").iterdir()
+    for number in range(3):
+        (tmp_path / "s" / f"{number:020x}.lock").touch()
+        (tmp_path / "s" / f"{number:020x}.partial").mkdir()
+    (tmp_path / "s" / "notes.lock").touch()
+    with store._lock(tmp_path / "s" / f"{2:020x}.lock"):
+        store.sweep("s", tmp_path)
+        left = {path.name for path in (tmp_path / "s").iterdir()}
+    assert left == {home.name, "notes.lock", f"{2:020x}.lock", f"{2:020x}.partial"}
+    store.sweep("nothing", tmp_path)
 
 
 def test_listing_and_clearing_one_study(tmp_path):

@@ -18,10 +18,9 @@ import re
 import shutil
 import subprocess
 import time
-import zipfile
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
@@ -31,6 +30,8 @@ import numpy as np
 
 from partwhole import __version__
 from partwhole._checks import InputError, require
+from partwhole._reading import KINDS, read_npz
+from partwhole._writing import naming, npz, sync
 
 ARRAYS, META = "arrays.npz", "cell.json"
 _OURS = re.compile(r"[0-9a-f]{20}(\.(partial|lock|damaged\d*))?").fullmatch
@@ -46,6 +47,26 @@ class Kept:
     config: dict[str, Any]
     time: str
     size: int
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A cell's arrays and their origin.
+
+    Parameters
+    ----------
+    arrays : dict of str to numpy.ndarray
+        As read back from disk.
+    version, commit : str
+        The version and the commit of the package that computed them; "none" outside a checkout.
+    computed : bool
+        Whether they were computed just now.
+    """
+
+    arrays: dict[str, np.ndarray]
+    version: str
+    commit: str
+    computed: bool = False
 
 
 def default_root() -> Path:
@@ -105,7 +126,8 @@ def cell(
     """Return a cell's arrays, computing and keeping them if they are not on disk whole.
 
     Of several processes that want the same cell one computes and the others wait and read. A cell
-    found damaged is renamed to `*.damaged` and computed again.
+    found damaged, or that says it is another than its place, is renamed to `*.damaged` and computed
+    again. A cell that is there is read without anything being written.
 
     Parameters
     ----------
@@ -129,6 +151,8 @@ def cell(
     ------
     InputError
         If the name, the configuration or the arrays cannot be kept.
+    WriteError
+        If the disk is full, or the store can't be written to.
 
     Examples
     --------
@@ -141,36 +165,62 @@ def cell(
     >>> found["y"]
     array([0, 1, 4])
     """
+    return obtain(study, config, compute, revision=revision, root=root).arrays
+
+
+def obtain(
+    study: str,
+    config: Mapping[str, Any],
+    compute: Callable[[], Mapping[str, Any]],
+    *,
+    revision: int,
+    root: Path | None = None,
+) -> Cell:
+    """Return a cell with its origin; the arguments are those of `cell`."""
     _require_name(study)
-    key = digest(study, config, revision=revision)
-    home = (default_root() if root is None else root) / study / key
-    arrays = _read(home, config)
-    if arrays is not None:
-        return arrays
-    home.parent.mkdir(parents=True, exist_ok=True)
-    with _lock(home.with_name(f"{key}.lock")):
-        arrays = _read(home, config)
-        if arrays is not None:
-            return arrays
-        if home.exists():
-            _set_aside(home)
+    home = _home(study, config, revision, root)
+    asked = {"study": study, "revision": revision, "config": json.loads(canonical(config))}
+    found = _read(home, asked)
+    if found is not None:
+        return found
+    with ExitStack() as stack:
+        # What computing raises is its own.
+        with naming(home):
+            home.parent.mkdir(parents=True, exist_ok=True)
+            stack.enter_context(_lock(home.with_name(f"{home.name}.lock")))
+            found = _read(home, asked)
+            if found is not None:
+                return found
+            if home.exists():
+                _set_aside(home)
         start = time.perf_counter()
-        made = _checked(compute())
-        meta = {
-            "study": study,
-            "revision": revision,
-            "config": json.loads(canonical(config)),
+        arrays = _checked(compute())
+        meta = asked | {
             "seed": config.get("seed"),
             "version": __version__,
             "commit": commit(),
             "time": datetime.now(UTC).isoformat(timespec="seconds"),
             "seconds": round(time.perf_counter() - start, 3),
         }
-        _write(home, made, meta)
-        arrays = _read(home, config)
-    if arrays is None:
+        with naming(home):
+            _write(home, arrays, meta)
+        found = _read(home, asked)
+    if found is None:
         raise OSError(f"the cell {home} was written but reads back damaged; check the disk")
-    return arrays
+    return replace(found, computed=True)
+
+
+def holds(
+    study: str, config: Mapping[str, Any], *, revision: int, root: Path | None = None
+) -> bool:
+    """Return whether a cell is on disk whole."""
+    asked = {"study": study, "revision": revision, "config": json.loads(canonical(config))}
+    return _read(_home(study, config, revision, root), asked) is not None
+
+
+def _home(study: str, config: Mapping[str, Any], revision: int, root: Path | None) -> Path:
+    root = default_root() if root is None else root
+    return root / study / digest(study, config, revision=revision)
 
 
 def _require_name(study: str) -> None:
@@ -215,16 +265,26 @@ def clear(root: Path | None = None, study: str | None = None) -> int:
     removed = 0
     for folder in root.glob(f"{study or '*'}/"):
         for key in sorted({path.name[:20] for path in folder.iterdir() if _OURS(path.name)}):
-            try:
-                with _lock(folder / f"{key}.lock", wait=False):
-                    removed += (folder / key).exists()
-                    for path in folder.glob(f"{key}*/"):
-                        shutil.rmtree(path)
-            except BlockingIOError:
-                continue
-        if not any(folder.iterdir()):
-            folder.rmdir()
+            lock = _lock(folder / f"{key}.lock", wait=False)
+            with naming(folder / key), suppress(BlockingIOError), lock:
+                removed += (folder / key).exists()
+                for path in folder.glob(f"{key}*/"):
+                    shutil.rmtree(path)
+        with naming(folder):
+            if not any(folder.iterdir()):
+                folder.rmdir()
     return removed
+
+
+def sweep(study: str, root: Path | None = None) -> None:
+    """Remove what killed processes left of a study: locks that nobody holds, and parts of cells."""
+    folder = (default_root() if root is None else root) / study
+    # What can't be removed, in a store that is only read say, harms nobody.
+    with suppress(OSError):
+        for name in [*os.listdir(folder)]:
+            if _OURS(name) and name.endswith((".partial", ".lock")):
+                with suppress(OSError), _lock(folder / f"{name[:20]}.lock", wait=False):
+                    shutil.rmtree(folder / f"{name[:20]}.partial", ignore_errors=True)
 
 
 @cache
@@ -289,59 +349,51 @@ def _checked(made: Mapping[str, Any]) -> dict[str, np.ndarray]:
             "rename the array",
         )
         arrays[name] = np.asarray(value)
+        dtype = arrays[name].dtype
         require(
-            not arrays[name].dtype.hasobject,
+            dtype.kind in KINDS,
             "arrays hold numbers, truth values or text",
-            f"Python objects in {name!r}",
+            f"{'Python objects' if dtype.hasobject else dtype} in {name!r}",
             "convert them to a NumPy type first",
         )
     return arrays
 
 
-def _read(home: Path, config: Mapping[str, Any]) -> dict[str, np.ndarray] | None:
-    """Return the arrays of a whole cell; None if it is absent or damaged in any way."""
+def _read(home: Path, asked: dict[str, Any]) -> Cell | None:
+    """Return a whole cell that says it is the one asked for; None if it is not there."""
     try:
         meta = json.loads((home / META).read_text("utf-8"))
-        payload = (home / ARRAYS).read_bytes()
-        if meta["checksum"] != hashlib.sha256(payload).hexdigest():
+        if any(canonical({"": meta[name]}) != canonical({"": asked[name]}) for name in asked):
             return None
-        if canonical(meta["config"]) != canonical(config):
-            return None
-        with np.load(home / ARRAYS, allow_pickle=False) as archive:
-            return {name: archive[name] for name in archive.files}
-    except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile):
+        with (home / ARRAYS).open("rb") as file:
+            if meta["checksum"] != hashlib.file_digest(file, "sha256").hexdigest():
+                return None
+            arrays = read_npz(file)
+        return Cell(arrays, str(meta["version"]), str(meta["commit"] or "none"))
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None
 
 
 def _write(home: Path, arrays: dict[str, np.ndarray], meta: dict[str, Any]) -> None:
     partial = home.with_name(f"{home.name}.partial")
     shutil.rmtree(partial, ignore_errors=True)
-    partial.mkdir()
-    with (partial / ARRAYS).open("w+b") as file:
-        with zipfile.ZipFile(file, "w") as archive:
-            for name, array in arrays.items():
-                with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
-                    np.lib.format.write_array(member, array, allow_pickle=False)
-        file.flush()
-        os.fsync(file.fileno())
-        file.seek(0)
-        meta["checksum"] = hashlib.file_digest(file, "sha256").hexdigest()
-    with (partial / META).open("w", encoding="utf-8") as file:
-        json.dump(meta, file, indent=2, allow_nan=False)
-        file.flush()
-        os.fsync(file.fileno())
-    _sync(partial)
-    partial.rename(home)
-    _sync(home.parent)
-
-
-def _sync(folder: Path) -> None:
-    """Make the names in a folder survive a loss of power."""
-    descriptor = os.open(folder, os.O_RDONLY)
     try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+        partial.mkdir()
+        held = npz(arrays)
+        meta["checksum"] = hashlib.sha256(held).hexdigest()
+        told = json.dumps(meta, indent=2, allow_nan=False).encode()
+        for name, data in ((ARRAYS, held), (META, told)):
+            with (partial / name).open("wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+        sync(partial)
+        partial.rename(home)
+    except BaseException:
+        # A full disk needs the room.
+        shutil.rmtree(partial, ignore_errors=True)
+        raise
+    sync(home.parent)
 
 
 def _set_aside(home: Path) -> None:
@@ -367,7 +419,8 @@ def _lock(path: Path, *, wait: bool = True) -> Iterator[None]:
     try:
         yield
     finally:
-        path.unlink(missing_ok=True)
+        with suppress(OSError):  # a lock that stays harms nobody
+            path.unlink()
         os.close(descriptor)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import types
 from concurrent.futures import ThreadPoolExecutor
 
@@ -12,7 +13,7 @@ import xarray as xr
 
 from partwhole import __version__, studies
 from partwhole._checks import InputError
-from partwhole.studies import _study
+from partwhole.studies import _figure, _study
 
 
 @pytest.fixture(scope="module")
@@ -60,9 +61,24 @@ def test_the_data_say_what_made_them(result):
     assert result.data.attrs["preset"] == "quick"
 
 
+def test_a_figure_names_the_versions_that_computed_its_cells(tmp_path):
+    studies.run(tiny_study, store=tmp_path, progress=False)
+    for number, path in enumerate(sorted(tmp_path.rglob("cell.json"))):
+        meta = json.loads(path.read_text()) | {"version": f"0.0.{number % 2}", "commit": "abc"}
+        path.write_text(json.dumps(meta))
+    again = studies.run(tiny_study, store=tmp_path, progress=False)
+    assert again.read == 12
+    assert again.data.attrs["version"] == "0.0.0, 0.0.1"
+    assert again.data.attrs["commit"] == "abc"
+    assert again.data.attrs["gathered"] == __version__
+    assert "version: 0.0.0, 0.0.1; commit: abc;" in studies.render(again).decode()
+    assert f"partwhole 0.0.0, 0.0.1, drawn by {__version__} · tiny" in _figure._footer(again)
+    assert _study._all(str(number) for number in range(9)) == "0 and 8 others"
+
+
 def test_seeds_may_come_as_lists():
     configs = [{"throws": 1, "seed": 9}, {"throws": 2, "seeds": [0, 1, 2]}]
-    found = _study._attributes(variant(PRESETS={"quick": configs}), "quick", configs)
+    found = _study._attributes(variant(PRESETS={"quick": configs}), "quick", configs, [])
     assert found["seeds"] == "0-2, 9"
 
 

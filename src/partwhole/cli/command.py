@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryFile
+from types import ModuleType
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import tyro
@@ -126,7 +127,7 @@ def run(
     module = studies.find(study)
     studies.configurations(module, preset)
     _writable(out, "the folder for the figure", "name another with --out")
-    _check_store(store)
+    _check_store(store, [module], preset)
     with _named(data), _executor(workers) as executor:
         result = studies.run(module, preset, executor=executor, store=store)
     path = studies.save_figure(result, out, format)
@@ -167,7 +168,7 @@ def report(
 
     modules = [studies.find(name) for name in studies.registered()]
     _writable(out, "the folder for the page", "name another with --out")
-    _check_store(store)
+    _check_store(store, modules, preset)
     with _named(data), _executor(workers) as executor:
         made = studies.write_report(modules, out, preset=preset, executor=executor, store=store)
     for entry in made.failures:
@@ -177,6 +178,8 @@ def report(
     if left:
         told += f"; {left} {'study' if left == 1 else 'studies'} without a result"
     print(f"{made.path}: {told}; {made.seconds:.0f} s. Open it in a browser.")
+    if made.path.name != "index.html":
+        print(f"{out / 'index.html'} is as it was: fewer studies had failed on it.")
     if made.failures:
         raise SystemExit(1)
 
@@ -195,7 +198,7 @@ def store_(
     """
     from partwhole import store as keeper
 
-    root = _check_store(store)
+    root = _check_store(store, writes=action == "clear")
     if study is not None:
         from partwhole import studies
 
@@ -265,14 +268,38 @@ def _writable(folder: Path, what: str, remedy: str) -> None:
     require(fit, f"{what} must be writable", folder, remedy)
 
 
-def _check_store(store: Path | None) -> Path:
+def _check_store(
+    store: Path | None,
+    studies: Sequence[ModuleType] = (),
+    preset: str = "",
+    *,
+    writes: bool = True,
+) -> Path:
+    """Refuse a store that can't be written to, unless it has every cell that is wanted."""
     from partwhole.store import default_root
 
     root = default_root() if store is None else store
     remedy = "name another with --store"
     require(not root.is_file(), "a store is a folder", f"the file {root}", remedy)
-    _writable(root, "the store", remedy)
+    try:
+        if writes:
+            _writable(root, "the store", remedy)
+    except InputError:
+        if not (studies and _has_all(root, studies, preset)):
+            raise
     return root
+
+
+def _has_all(root: Path, modules: Sequence[ModuleType], preset: str) -> bool:
+    from partwhole import studies
+    from partwhole.store import holds
+
+    return all(
+        holds(studies.short_name(module), config, revision=module.REVISION, root=root)
+        for module in modules
+        if preset in module.PRESETS
+        for config in studies.configurations(module, preset)
+    )
 
 
 @contextmanager

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import zipfile
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -14,6 +12,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from partwhole._checks import InputError, require
+from partwhole._reading import read_npz
+from partwhole._writing import npz, write_all
 from partwhole.features import HalfspaceGates, JointGates, ReLUGates
 from partwhole.networks._gates_as_pytrees import FIELDS
 from partwhole.networks.gated import GatedNetwork, LearnedGates
@@ -97,13 +97,7 @@ def save_network(network: Network, path: str | Path) -> None:
     )
     arrays: dict[str, np.ndarray] = {}
     told = {"format": FORMAT, "network": _described(network, arrays)}
-    partial = place.with_name(f"{place.name}.{os.getpid()}.partial")
-    try:
-        with partial.open("wb") as file:
-            np.savez(file, allow_pickle=False, described=np.array(json.dumps(told)), **arrays)
-        partial.replace(place)
-    finally:
-        partial.unlink(missing_ok=True)
+    write_all({place: npz({"described": np.array(json.dumps(told)), **arrays})})
 
 
 def load_network(path: str | Path) -> Network:
@@ -126,11 +120,11 @@ def load_network(path: str | Path) -> Network:
     rule, remedy = "a network is read from a file of save_network", "pass the path of one"
     require(place.is_file(), rule, f"no file {place}", remedy)
     try:
-        with np.load(place, allow_pickle=False) as file:
-            told = json.loads(str(file["described"]))
-            if told["format"] == FORMAT:
-                return _rebuilt(told["network"], file)
-    except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile) as error:
+        arrays = read_npz(place)
+        told = json.loads(str(arrays["described"]))
+        if told["format"] == FORMAT:
+            return _rebuilt(told["network"], arrays)
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise InputError(f"{rule}; got {place.name}, which is none; {remedy}") from error
     raise InputError(f"{rule}; got one of format {told['format']}; read it by the version it is of")
 

@@ -11,6 +11,7 @@ import matplotlib.figure
 from cycler import cycler
 
 from partwhole._checks import require
+from partwhole._writing import naming, write_all
 from partwhole.studies._study import Result
 
 # Okabe and Ito's palette: told apart by people with any kind of colour vision.
@@ -84,19 +85,23 @@ def save_figure(result: Result, folder: Path, format: str = "svg") -> Path:
     ------
     InputError
         If the format is another.
+    WriteError
+        If they can't be written; what was there is then left as it was.
     """
     picture = render(result, format)
-    folder.mkdir(parents=True, exist_ok=True)
+    with naming(folder):
+        folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{result.name}.{format}"
-    path.write_bytes(picture)
-    result.data.to_netcdf(folder / f"{result.name}.nc", engine="scipy")
+    data = bytes(result.data.to_netcdf(engine="scipy"))
+    write_all({path: picture, path.with_name(f"{result.name}.nc"): data})
     return path
 
 
 def _footer(result: Result) -> str:
     at = result.data.attrs
     seeds = "no seeds" if at["seeds"] == "none" else f"seeds {at['seeds']}"
+    later = "" if at["gathered"] == at["version"] else f", drawn by {at['gathered']}"
     return (
-        f"partwhole {at['version']} · {at['study']} · {at['preset']} · "
+        f"partwhole {at['version']}{later} · {at['study']} · {at['preset']} · "
         f"configuration {at['configuration']} · {seeds}"
     )

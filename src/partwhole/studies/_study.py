@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import time
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Executor, Future, ProcessPoolExecutor, as_completed
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Executor, Future, as_completed
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import partial
 from importlib import import_module
-from multiprocessing import get_context
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple, Protocol, cast
@@ -23,7 +21,8 @@ import xarray as xr
 
 from partwhole import __version__, store
 from partwhole._checks import require
-from partwhole._threads import cores
+from partwhole._workers import WorkerLostError, Workers
+from partwhole.store import sweep
 from partwhole.studies._claim import Claim
 
 Config = dict[str, Any]
@@ -78,7 +77,8 @@ class Result:
         Which of its presets was run.
     data : xarray.Dataset
         What `gather` built; its attributes carry the study, its revision, the preset, the
-        configuration hash, the version, the commit and the seeds.
+        configuration hash, the versions and commits that computed the cells, the version that
+        gathered them, and the seeds.
     claims : tuple of Claim
         The claims weighed on the data.
     seconds : float
@@ -248,7 +248,9 @@ def begin(
     """
     module = find(study) if isinstance(study, str) else load(study.__name__)
     configs = configurations(module, preset)
-    work = partial(_work, module.__name__, short_name(module), root=_root(store))
+    root = _root(store)
+    sweep(short_name(module), root)
+    work = partial(_work, module.__name__, short_name(module), root=root)
     futures = None if executor is None else [executor.submit(work, each) for each in configs]
     return Begun(module, preset, configs, work, futures, time.perf_counter(), progress)
 
@@ -259,20 +261,18 @@ class Begun(NamedTuple):
     module: ModuleType
     preset: str
     configs: list[Config]
-    work: Callable[[Config], tuple[Arrays, bool]]
-    futures: list[Future[tuple[Arrays, bool]]] | None
+    work: Callable[[Config], store.Cell]
+    futures: list[Future[store.Cell]] | None
     start: float
     progress: bool
 
     def result(self) -> Result:
         """Wait for the cells, gather them and weigh the claims."""
         name = short_name(self.module)
-        results = self._cells(name if self.progress else None)
-        cells = [
-            (config, arrays) for config, (arrays, _) in zip(self.configs, results, strict=True)
-        ]
-        computed = sum(fresh for _, fresh in results)
-        told = _attributes(self.module, self.preset, self.configs)
+        found = self._cells(name if self.progress else None)
+        cells = [(config, each.arrays) for config, each in zip(self.configs, found, strict=True)]
+        computed = sum(each.computed for each in found)
+        told = _attributes(self.module, self.preset, self.configs, found)
         data = self.module.gather(cells).assign_attrs(told)
         claims = tuple(self.module.claims(data))
         return Result(
@@ -286,7 +286,7 @@ class Begun(NamedTuple):
             len(cells) - computed,
         )
 
-    def _cells(self, title: str | None) -> list[tuple[Arrays, bool]]:
+    def _cells(self, title: str | None) -> list[store.Cell]:
         from rich.console import Console
         from rich.progress import (
             MofNCompleteColumn,
@@ -307,19 +307,29 @@ class Begun(NamedTuple):
         with Progress(*columns, console=Console(stderr=True), disable=title is None) as bar:
             told = bar.add_task(title or "", total=len(self.configs))
             if self.futures is None:
-                results = []
+                found = []
                 for config in self.configs:
-                    results.append(self.work(config))
+                    found.append(self.work(config))
                     bar.advance(told)
-                return results
+                return found
+            names = dict(zip(self.futures, self.configs, strict=True))
             try:
                 for future in as_completed(self.futures):
-                    future.result()
+                    self._result(future, names[future])
                     bar.advance(told)
             except BaseException:
                 self.cancel()
                 raise
             return [future.result() for future in self.futures]
+
+    def _result(self, future: Future[store.Cell], config: Config) -> None:
+        try:
+            future.result()
+        except WorkerLostError as error:
+            raise WorkerLostError(
+                f"a cell leaves its process running; got {store.canonical(config)}, for which "
+                f"{error}; give it more memory, by fewer workers say"
+            ) from error
 
     def cancel(self) -> None:
         """Give up the cells that have not been begun."""
@@ -327,27 +337,12 @@ class Begun(NamedTuple):
             future.cancel()
 
 
-def spawned(workers: int) -> ProcessPoolExecutor:
+def spawned(workers: int) -> Workers:
     """Return an executor of spawned (never forked) processes, which share the cores.
 
-    Each does linear algebra on its share of them, or on as many as OMP_NUM_THREADS says if that
-    is fewer.
+    See `partwhole._workers.Workers`: a process that dies is replaced and its cell tried again.
     """
-    require(workers >= 1, "the number of workers is at least 1", workers, "ask for one or more")
-    share, told = max(1, cores() // workers), os.environ.get("OMP_NUM_THREADS", "")
-    share = min(share, int(told)) if told.isdecimal() and int(told) > 0 else share
-    return ProcessPoolExecutor(
-        workers, mp_context=get_context("spawn"), initializer=_use_threads, initargs=(share,)
-    )
-
-
-def _use_threads(most: int) -> None:
-    """Bound the threads of linear algebra: processes that each use every core take far longer."""
-    from threadpoolctl import threadpool_limits
-
-    # Read by libraries that are loaded later; the limit is for those that are here.
-    os.environ["OMP_NUM_THREADS"] = str(most)
-    threadpool_limits(most)
+    return Workers(workers)
 
 
 def _root(root: Path | None) -> Path:
@@ -355,21 +350,17 @@ def _root(root: Path | None) -> Path:
     return (store.default_root() if root is None else root).absolute()
 
 
-def _work(module: str, name: str, config: Config, *, root: Path) -> tuple[Arrays, bool]:
+def _work(module: str, name: str, config: Config, *, root: Path) -> store.Cell:
     """Compute or read one cell; top-level and of plain data, so that any process can run it."""
     study = cast(Study, import_module(module))
-    fresh = False
-
-    def compute() -> Arrays:
-        nonlocal fresh
-        fresh = True
-        return study.cell(dict(config))
-
-    arrays = store.cell(name, config, compute, revision=study.REVISION, root=root)
-    return arrays, fresh
+    return store.obtain(
+        name, config, lambda: study.cell(dict(config)), revision=study.REVISION, root=root
+    )
 
 
-def _attributes(study: ModuleType, preset: str, configs: list[Config]) -> dict[str, str | int]:
+def _attributes(
+    study: ModuleType, preset: str, configs: list[Config], cells: Sequence[store.Cell]
+) -> dict[str, str | int]:
     one = {each["seed"] for each in configs if each.get("seed") is not None}
     seeds = sorted(one.union(*(each.get("seeds", ()) for each in configs)))
     return {
@@ -377,10 +368,17 @@ def _attributes(study: ModuleType, preset: str, configs: list[Config]) -> dict[s
         "revision": int(study.REVISION),
         "preset": preset,
         "configuration": configuration_hash(study, preset),
-        "version": __version__,
-        "commit": store.commit() or "none",
+        "version": _all(cell.version for cell in cells),
+        "commit": _all(cell.commit for cell in cells),
+        "gathered": __version__,
         "seeds": _spans(seeds) or "none",
     }
+
+
+def _all(origins: Iterable[str]) -> str:
+    """Name the versions or commits that cells come from; of very many, how many they are."""
+    names = sorted(set(origins))
+    return ", ".join(names) if len(names) <= 4 else f"{names[0]} and {len(names) - 1} others"
 
 
 def _spans(seeds: list[int]) -> str:

@@ -10,7 +10,7 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from importlib import import_module
 from itertools import groupby
@@ -18,6 +18,7 @@ from pathlib import Path
 from types import ModuleType
 
 from partwhole import __version__, store
+from partwhole._writing import naming, write_all
 from partwhole.page import Html, join, page, picture, prose, table, tag
 from partwhole.studies._claim import Claim, Verdict, tally
 from partwhole.studies._figure import render
@@ -26,6 +27,8 @@ from partwhole.studies._words import glossary
 
 # Seconds on two cores that the quick preset of all studies may take together.
 QUICK_LIMIT = 150.0
+
+FAILED = "Failed. "
 
 _SIGNS = {
     Verdict.HOLDS: ("holds", "✓"),
@@ -53,7 +56,10 @@ class NotRun:
 
 @dataclass(frozen=True)
 class Report:
-    """The page that was written, and what is on it, in order."""
+    """The page that was written, and what is on it, in order.
+
+    `path` is `index.html`, or `incomplete.html` where a page with fewer failures was there.
+    """
 
     path: Path
     entries: tuple[Result | NotRun, ...]
@@ -78,7 +84,7 @@ def write_report(
     progress: bool = True,
     limit: float = QUICK_LIMIT,
 ) -> Report:
-    """Run studies in their order and write `index.html`.
+    """Run studies in their order and write `index.html`, or `incomplete.html` beside a better one.
 
     With the preset "quick" a study runs only if its declared budget, on top of those of the
     studies before it, stays within the limit, and if the clock agrees. A study that is left out,
@@ -100,10 +106,6 @@ def write_report(
         Whether to show progress bars.
     limit : float, default 150
         Seconds that the quick preset may take.
-
-    Returns
-    -------
-    Report
     """
     start = time.perf_counter()
     entries: list[Result | NotRun] = []
@@ -139,12 +141,24 @@ def write_report(
             ahead.cancel()
         raise
     seconds = time.perf_counter() - start
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / "index.html"
-    fresh = path.with_suffix(".partial")
-    fresh.write_text(compose(entries, preset=preset, seconds=seconds), "utf-8")
-    fresh.replace(path)
-    return Report(path, tuple(entries), seconds)
+    path, beside = folder / "index.html", folder / "incomplete.html"
+    report = Report(path, tuple(entries), seconds)
+    if len(report.failures) > _failed(path):
+        report = replace(report, path=beside)
+    with naming(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        write_all({report.path: compose(entries, preset=preset, seconds=seconds).encode()})
+        if report.path == path:
+            beside.unlink(missing_ok=True)
+    return report
+
+
+def _failed(path: Path) -> int | float:
+    """Return how many studies failed on a page that is there; infinity without one."""
+    try:
+        return path.read_text("utf-8").count(str(tag("strong", FAILED)))
+    except (OSError, ValueError):
+        return math.inf
 
 
 def _ended(entry: Begun | NotRun) -> Result | NotRun:
@@ -158,7 +172,7 @@ def _ended(entry: Begun | NotRun) -> Result | NotRun:
 
 
 def _stopped(study: ModuleType, error: Exception) -> NotRun:
-    why = f"It was stopped by an error: {type(error).__name__}: {error}"
+    why = f"It was stopped by an error: {type(error).__name__}: {' '.join(str(error).split())}"
     return NotRun(short_name(study), study, why, failed=True)
 
 
@@ -441,7 +455,7 @@ def _missing(entry: NotRun, preset: str) -> Html:
         tag("p", entry.study.SOURCE, class_="source"),
         tag(
             "div",
-            tag("p", tag("strong", "Failed. " if entry.failed else "Not run. "), entry.why),
+            tag("p", tag("strong", FAILED if entry.failed else "Not run. "), entry.why),
             tag("p", "To run it: ", tag("code", _command(entry.name, shown))),
             class_="notice",
         ),

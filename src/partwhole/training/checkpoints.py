@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import zipfile
 import zlib
 from pathlib import Path
 from typing import Any
@@ -16,6 +14,8 @@ import numpy as np
 from jaxtyping import PyTree
 
 from partwhole._checks import InputError, require
+from partwhole._reading import UnreadableError, read_npz
+from partwhole._writing import npz, write_all
 
 FORMAT = 1
 
@@ -33,16 +33,7 @@ def fingerprint(told: dict[str, Any], arrays: PyTree) -> str:
 def save_checkpoint(path: Path, state: PyTree, told: dict[str, Any]) -> None:
     """Write a state and what is told beside it; the file is whole or not there."""
     leaves = {f"leaf_{i}": np.asarray(leaf) for i, leaf in enumerate(jax.tree.leaves(state))}
-    partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
-    try:
-        with partial.open("wb") as file:
-            head = json.dumps(told | {"format": FORMAT})
-            np.savez(file, allow_pickle=False, told=np.array(head), **leaves)
-            file.flush()
-            os.fsync(file.fileno())
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)
+    write_all({path: npz({"told": np.array(json.dumps(told | {"format": FORMAT})), **leaves})})
 
 
 def load_checkpoint(path: Path, like: PyTree, mark: str) -> tuple[PyTree, dict[str, Any]]:
@@ -55,12 +46,12 @@ def load_checkpoint(path: Path, like: PyTree, mark: str) -> tuple[PyTree, dict[s
     """
     remedy = "remove it to begin anew, or name another file"
     try:
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as held:
-            arrays = {name: held[name] for name in held.files}
+        arrays = read_npz(path)
         told = json.loads(str(arrays.pop("told")))
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+    except (ValueError, KeyError, RecursionError) as error:
+        what = error if isinstance(error, UnreadableError) else "one without its head"
         raise InputError(
-            f"a checkpoint is a whole file that training wrote; got {path}, {error}; {remedy}"
+            f"a checkpoint is a whole file that training wrote; got {path}, {what}; {remedy}"
         ) from error
     require(
         isinstance(told, dict) and told.get("format") == FORMAT,
@@ -73,7 +64,10 @@ def load_checkpoint(path: Path, like: PyTree, mark: str) -> tuple[PyTree, dict[s
     require(
         told.get("mark") == mark
         and set(arrays) == set(names)
-        and all(arrays[name].shape == leaf.shape for name, leaf in zip(names, leaves, strict=True)),
+        and all(
+            (arrays[name].shape, arrays[name].dtype) == (leaf.shape, leaf.dtype)
+            for name, leaf in zip(names, leaves, strict=True)
+        ),
         "a run goes on from a checkpoint of the same network, recipe, seed and samples",
         f"{path} of another run",
         remedy,

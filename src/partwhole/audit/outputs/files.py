@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
-from tempfile import NamedTemporaryFile, TemporaryFile
+from tempfile import TemporaryFile
 
+from partwhole import _writing
 from partwhole._checks import require
 
 
@@ -56,7 +56,7 @@ def check_outputs(outputs: Sequence[tuple[str, Path]], inputs: Sequence[tuple[st
 
 
 def write_all(texts: Mapping[Path, str]) -> None:
-    """Write files whole: all under temporary names first, which are then given up.
+    """Write texts whole, as `partwhole._writing.write_all` does.
 
     Parameters
     ----------
@@ -65,31 +65,9 @@ def write_all(texts: Mapping[Path, str]) -> None:
 
     Raises
     ------
-    OSError
-        When one can't be written; then none is.
+    WriteError
+        When one can't be written; before the first is replaced, none is.
     """
-    waiting: list[tuple[Path, Path]] = []
-    try:
-        for path, text in texts.items():
-            place = path.resolve()
-            with NamedTemporaryFile(
-                dir=place.parent, prefix=f".{place.name[:40]}.", delete=False
-            ) as file:
-                waiting.append((Path(file.name), place))
-                file.write(text.encode("utf-8", "backslashreplace"))
-            mode = place.stat().st_mode & 0o777 if place.exists() else 0o666 & ~_umask()
-            os.chmod(file.name, mode)
-        while waiting:
-            temporary, place = waiting[0]
-            os.replace(temporary, place)
-            waiting.pop(0)
-    finally:
-        for temporary, _ in waiting:
-            with suppress(OSError):
-                temporary.unlink()
-
-
-def _umask() -> int:
-    mask = os.umask(0o022)
-    os.umask(mask)
-    return mask
+    _writing.write_all(
+        {path: text.encode("utf-8", "backslashreplace") for path, text in texts.items()}
+    )

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import gzip
 import os
-import zlib
 from collections.abc import Sequence
 from pathlib import Path
 
-from partwhole._checks import require
+from partwhole import _reading
+from partwhole._checks import InputError, require
 
 VARIABLE = "PARTWHOLE_DATA"
+# The largest file of images, the training set of CIFAR-100, has 155 million bytes.
+MOST = 2**28
 
 
 def find_files(
@@ -69,13 +70,11 @@ def read_whole(path: Path, remedy: str) -> bytes:
     Raises
     ------
     InputError
-        For a damaged gzip file.
+        For a damaged file, and one of more than 256 MiB unpacked.
     """
-    held = path.read_bytes()
-    if path.suffix != ".gz":
-        return held
     try:
-        return gzip.decompress(held)
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        require(False, f"{path.name} is a whole gzip file", f"{path}: {error}", remedy)
-        raise AssertionError from error
+        return _reading.read_whole(path, most=MOST)
+    except _reading.UnreadableError as error:
+        kind = "gzip file" if path.suffix == ".gz" else "file"
+        rule = f"{path.name} is a whole {kind} of at most {MOST:,} bytes unpacked"
+        raise InputError(f"{rule}; got {path}: {error}; {remedy}") from error

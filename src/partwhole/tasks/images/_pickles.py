@@ -1,69 +1,72 @@
 """Reading a pickle of plain data and arrays without executing anything that it names.
 
-A pickle may name any function and have it called. Here the names that arrays need
-stand for inert classes of our own, which keep what they are given; any other is refused.
+Python's own reader calls what a pickle names, and hashes whatever it takes for a key, which nested
+tuples can make endless. Here the operations that plain data and arrays of bytes need are carried
+out one by one; keys are text, and any other name or operation is refused.
 """
 
 from __future__ import annotations
 
 import io
-import pickle
+import pickletools
+from collections.abc import Callable
 from math import prod
 from typing import Any
 
 import numpy as np
+
+# Constants: what they stand for is their argument.
+_VALUES = {
+    "INT", "BININT", "BININT1", "BININT2", "LONG", "LONG1", "LONG4", "FLOAT", "BINFLOAT",
+    "UNICODE", "BINUNICODE", "SHORT_BINUNICODE", "BINUNICODE8",
+    "BINBYTES", "SHORT_BINBYTES", "BINBYTES8",
+}  # fmt: skip
+# Text of Python 2, which may be bytes.
+_TEXTS = {"STRING", "BINSTRING", "SHORT_BINSTRING"}
+_NOTHING = {"PROTO", "FRAME"}
+_MAKERS: dict[str, Callable[[], Any]] = {
+    "NONE": lambda: None,
+    "NEWTRUE": lambda: True,
+    "NEWFALSE": lambda: False,
+    "EMPTY_LIST": list,
+    "EMPTY_DICT": dict,
+    "EMPTY_TUPLE": tuple,
+}
+_TUPLES = {"TUPLE1": 1, "TUPLE2": 2, "TUPLE3": 3}
+_MARK = object()
 
 
 class PickleRefusedError(Exception):
     """A pickle that is damaged, or names what is not plain data."""
 
 
+class _Name:
+    """Stand for a function or a class that arrays need."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+
 class _Type:
     """Stand for an array's type."""
 
-    def __init__(self, name: Any = None, *_: object) -> None:
+    def __init__(self, name: Any) -> None:
         self.name = name
-
-    def __setstate__(self, state: object) -> None:
-        """Byte order and the like say nothing of single bytes."""
 
 
 class _Array:
     """Stand for an array, until its state is here."""
 
-    values: np.ndarray
-
-    def __setstate__(self, state: tuple) -> None:
-        _, shape, kind, by_columns, held = state
-        if not isinstance(kind, _Type) or kind.name not in ("u1", b"u1", "uint8", b"uint8"):
-            raise PickleRefusedError("an array that is not of bytes")
-        if not isinstance(held, bytes) or len(held) != prod(shape):
-            raise PickleRefusedError("an array whose entries are not as many as its shape says")
-        self.values = np.frombuffer(held, dtype=np.uint8).reshape(
-            shape, order="F" if by_columns else "C"
-        )
+    values: np.ndarray | None = None
 
 
-def _bytes(text: str, encoding: str = "latin1") -> bytes:
-    """Return bytes that an old protocol wrote as text."""
-    if encoding not in ("latin1", "latin-1"):
-        raise PickleRefusedError(f"text in {encoding}")
-    return text.encode("latin1")
-
-
-class _Reader(pickle.Unpickler):
-    def find_class(self, module_name: str, global_name: str) -> Any:
-        match module_name, global_name:
-            # Functions are made anew each time, since a pickle may set attributes of what it names.
-            case (("numpy.core.multiarray" | "numpy._core.multiarray"), "_reconstruct"):
-                return lambda *_: _Array()
-            case "_codecs", "encode":
-                return lambda text, encoding="latin1": _bytes(text, encoding)
-            case "numpy", "ndarray":
-                return _Array
-            case "numpy", "dtype":
-                return _Type
-        raise PickleRefusedError(f"the name {module_name}.{global_name}")
+_NAMES = {
+    ("numpy.core.multiarray", "_reconstruct"): "array",
+    ("numpy._core.multiarray", "_reconstruct"): "array",
+    ("_codecs", "encode"): "bytes",
+    ("numpy", "ndarray"): "ndarray",
+    ("numpy", "dtype"): "type",
+}
 
 
 def read_pickle(held: bytes) -> dict[str, Any]:
@@ -75,16 +78,128 @@ def read_pickle(held: bytes) -> dict[str, Any]:
         For anything else, with what it is.
     """
     try:
-        found = _Reader(io.BytesIO(held), encoding="bytes").load()
+        found = _carried_out(held)
     except PickleRefusedError:
         raise
-    except Exception as error:  # a damaged pickle raises whatever its bytes lead to
-        raise PickleRefusedError(f"{type(error).__name__}: {error}") from error
+    except Exception as error:  # a damaged pickle leads to whatever its bytes make of it
+        raise PickleRefusedError("a damaged pickle") from error
     if not isinstance(found, dict):
         raise PickleRefusedError(f"a {type(found).__name__}")
     return {
-        (key.decode("latin1") if isinstance(key, bytes) else str(key)): (
-            value.values if isinstance(value, _Array) and hasattr(value, "values") else value
-        )
-        for key, value in found.items()
+        key: value.values if isinstance(value, _Array) else value for key, value in found.items()
     }
+
+
+def _carried_out(held: bytes) -> Any:
+    stack: list[Any] = []
+    memo: dict[int, Any] = {}
+
+    def marked() -> list[Any]:
+        """Take what lies above the last mark."""
+        at = len(stack) - 1
+        while stack[at] is not _MARK:
+            at -= 1
+            if at < 0:
+                raise PickleRefusedError("a damaged pickle")
+        taken = stack[at + 1 :]
+        del stack[at:]
+        return taken
+
+    operation: Any
+    given: Any
+    for operation, given, _ in pickletools.genops(io.BytesIO(held)):
+        name = operation.name
+        if name in _VALUES:
+            stack.append(given)
+        elif name in _TEXTS:
+            stack.append(given.encode("latin1"))
+        elif name in _MAKERS:
+            stack.append(_MAKERS[name]())
+        elif name in ("PUT", "BINPUT", "LONG_BINPUT"):
+            memo[given] = stack[-1]
+        elif name == "MEMOIZE":
+            memo[len(memo)] = stack[-1]
+        elif name in ("GET", "BINGET", "LONG_BINGET"):
+            stack.append(memo[given])
+        elif name == "MARK":
+            stack.append(_MARK)
+        elif name == "POP":
+            stack.pop()
+        elif name in _TUPLES:
+            at = len(stack) - _TUPLES[name]
+            stack[at:] = [tuple(stack[at:])]
+        elif name == "TUPLE":
+            stack.append(tuple(marked()))
+        elif name == "LIST":
+            stack.append(marked())
+        elif name in ("APPEND", "APPENDS"):
+            taken = [stack.pop()] if name == "APPEND" else marked()
+            _of(stack[-1], list).extend(taken)
+        elif name == "DICT":
+            stack.append(_entries(marked()))
+        elif name in ("SETITEM", "SETITEMS"):
+            taken = [stack.pop(-2), stack.pop()] if name == "SETITEM" else marked()
+            _of(stack[-1], dict).update(_entries(taken))
+        elif name in ("GLOBAL", "STACK_GLOBAL"):
+            if name == "GLOBAL":
+                named = tuple(given.split(" ", 1))
+            else:
+                named = _of(stack.pop(-2), str), _of(stack.pop(), str)
+            if named not in _NAMES:
+                raise PickleRefusedError(f"the name {'.'.join(named)}")
+            stack.append(_Name(_NAMES[named]))
+        elif name == "REDUCE":
+            arguments = stack.pop()
+            stack.append(_called(_of(stack.pop(), _Name).name, _of(arguments, tuple)))
+        elif name == "BUILD":
+            state = stack.pop()
+            _built(stack[-1], _of(state, tuple))
+        elif name == "STOP":
+            return stack.pop()
+        elif name not in _NOTHING:
+            raise PickleRefusedError(f"the operation {name}")
+    raise PickleRefusedError("a damaged pickle")
+
+
+def _of(value: Any, kind: type) -> Any:
+    """Return a value that is of a kind, and of no other."""
+    if type(value) is not kind:
+        raise PickleRefusedError(f"a {type(value).__name__} in place of a {kind.__name__}")
+    return value
+
+
+def _entries(taken: list[Any]) -> dict[str, Any]:
+    entries = {}
+    for key, value in zip(taken[::2], taken[1::2], strict=True):
+        entries[key.decode("latin1") if type(key) is bytes else _of(key, str)] = value
+    return entries
+
+
+def _called(name: str, arguments: tuple[Any, ...]) -> Any:
+    if name == "array":
+        return _Array()
+    if name == "type":
+        return _Type(arguments[0])
+    if name == "bytes":
+        text, encoding = arguments if len(arguments) == 2 else (*arguments, "latin1")
+        encoding = encoding.decode("latin1") if type(encoding) is bytes else encoding
+        if encoding not in ("latin1", "latin-1"):
+            raise PickleRefusedError("text in another encoding than Latin-1")
+        return _of(text, str).encode("latin1")
+    raise PickleRefusedError(f"a call of {name}")
+
+
+def _built(target: Any, state: tuple[Any, ...]) -> None:
+    if type(target) is _Type:
+        return  # byte order and the like say nothing of single bytes
+    _, shape, kind, by_columns, held = state
+    if type(kind) is not _Type or kind.name not in ("u1", b"u1", "uint8", b"uint8"):
+        raise PickleRefusedError("an array that is not of bytes")
+    sizes = [_of(size, int) for size in _of(shape, tuple)]
+    if len(sizes) > 4 or not all(0 <= size <= len(held) for size in sizes):
+        raise PickleRefusedError("an array whose entries are not as many as its shape says")
+    if type(held) is not bytes or len(held) != prod(sizes):
+        raise PickleRefusedError("an array whose entries are not as many as its shape says")
+    _of(target, _Array).values = np.frombuffer(held, dtype=np.uint8).reshape(
+        sizes, order="F" if by_columns else "C"
+    )

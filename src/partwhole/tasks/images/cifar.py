@@ -66,7 +66,8 @@ def cifar_images(
     Raises
     ------
     InputError
-        When the files are not there, or hold something else than images and labels.
+        When the files are not there, or hold something else than images and labels,
+        or one has more than 256 MiB unpacked.
 
     Notes
     -----

@@ -42,7 +42,8 @@ def mnist_images(
     Raises
     ------
     InputError
-        When the files are not there, or hold something else than they say.
+        When the files are not there, or hold something else than they say,
+        or one has more than 256 MiB unpacked.
 
     Notes
     -----

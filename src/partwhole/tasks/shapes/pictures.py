@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import struct
 import zlib
 from pathlib import Path
@@ -11,6 +10,7 @@ import numpy as np
 from jaxtyping import Float
 
 from partwhole._checks import require, whole
+from partwhole._writing import write_all
 
 
 def image_grid(
@@ -161,10 +161,5 @@ def save_picture(
         "make the folder first",
     )
     file = picture_png(image, scale=scale)
-    partial = place.with_name(f"{place.name}.{os.getpid()}.partial")
-    try:
-        partial.write_bytes(file)
-        partial.replace(place)
-    finally:
-        partial.unlink(missing_ok=True)
+    write_all({place: file})
     return place
