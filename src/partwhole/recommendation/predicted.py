@@ -213,7 +213,8 @@ def predict_losses(
     seeds : iterable of int, keyword-only, default range(6)
         Each draws teachers and inputs; samples of different size are nested.
     max_gradients : int, keyword-only, default 100,000
-        Evaluations of the gradient that each multi-task flow may take: some seconds. Where it takes
+        Evaluations of the gradient that each multi-task flow may take; 1,000 features and as many
+        auxiliary samples take some ten seconds for each seed and size. Where it takes
         more, a note says how far it got; tasks whose coefficients differ by orders do.
     progress : bool, keyword-only, default True
         Whether to show a bar on the error stream once this takes over two seconds.
