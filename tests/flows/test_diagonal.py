@@ -339,3 +339,27 @@ def test_what_is_refused(change, text):
     given = {"weights": weights, "inputs": x, "targets": y, "times": np.array([0.0, 1.0])}
     with pytest.raises(InputError, match=re.escape(text)):
         unwrap(diagonal_flow)(**(given | change))
+
+
+@pytest.mark.parametrize("scale", [1e-8, 1e-12, 1e-16, 1e-30, 1e-100])
+@pytest.mark.parametrize("seed", [0, 1, 3, 5])
+def test_weights_as_small_as_numbers_are_followed_to_the_fit(scale, seed):
+    """No step tries weights beyond all numbers, and no solver warns.
+
+    The end costs no more than the fit of least l1 norm, and has no smaller one.
+    """
+    rng = np.random.default_rng(seed)
+    x, y = rng.normal(size=(3 + seed % 4, 12)), rng.normal(size=3 + seed % 4)
+    path = diagonal_flow(DiagonalWeights.constant(12, scale), x, y, until=1e-16)
+    assert path.outcome is Ending.FITTED
+    end = path.coefficients[-1]
+    np.testing.assert_allclose(x @ end, y, atol=1e-7)
+    found = linprog(np.ones(24), A_eq=np.hstack([x, -x]), b_eq=y).x
+    sparse = found[:12] - found[12:]
+
+    def cost(beta):
+        z = beta / scale**2
+        return scale**2 / 4 * np.sum(2 - np.hypot(2, z) + z * np.arcsinh(z / 2))
+
+    assert cost(end) <= cost(sparse) * (1 + 1e-6)
+    assert np.abs(end).sum() >= np.abs(sparse).sum() * (1 - 1e-6)

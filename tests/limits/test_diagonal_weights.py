@@ -59,3 +59,44 @@ def test_rescalings_whose_powers_are_no_numbers_are_refused(rescale):
         DiagonalWeights.pretrained([1.0], 1e-3).for_finetuning(rescale=rescale, readout_scale=0.0)
     with pytest.raises(InputError, match=re.escape(text)):
         require_rescale(rescale)
+
+
+def test_fields_stand_in_the_order_that_is_documented():
+    """Of both pathways: what the network computes is its first layer times its readout."""
+    named = DiagonalWeights(
+        hidden_plus=np.array([2.0]), readout_plus=np.array([5.0]),
+        hidden_minus=np.array([3.0]), readout_minus=np.array([5.0]),
+    )  # fmt: skip
+    assert named.coefficients.tolist() == [-5.0]
+    documented = re.findall(r"[a-z]+_(?:plus|minus)(?=[ ,])", DiagonalWeights.__doc__ or "")
+    assert tuple(dict.fromkeys(documented)) == DiagonalWeights._fields
+    assert DiagonalWeights(*(each.tolist() for each in named)).coefficients.tolist() == [-5.0]
+
+
+def test_each_network_has_a_readout_for_each_task():
+    """As many networks as tasks: the axes are not taken for each other."""
+    rng = np.random.default_rng(0)
+    w, x = rng.normal(size=(2, 3, 4))
+    v, y = rng.normal(size=(2, 3, 3, 4))
+    found = DiagonalWeights(w, v, x, y).coefficients
+    for run in range(3):
+        alone = DiagonalWeights(w[run], v[run], x[run], y[run]).coefficients
+        np.testing.assert_array_equal(found[run], alone)
+
+
+@pytest.mark.parametrize("use", ["coefficients", "for_finetuning"])
+def test_layers_that_do_not_fit_are_refused(use):
+    """As where both first layers are passed before both readouts of two tasks."""
+    one, two = np.ones(3), np.ones((2, 3))
+    text = (
+        "both pathways have a hidden layer of shape (..., d) and a readout of that shape, or of "
+        "shape (..., k, d) for k tasks; got hidden_plus (3,), readout_plus (3,), hidden_minus "
+        "(2, 3), readout_minus (2, 3); name the fields, or pass them in that order"
+    )
+    weights = DiagonalWeights(one, one, two, two)
+    with pytest.raises(InputError, match=re.escape(text)):
+        _ = (
+            weights.coefficients
+            if use == "coefficients"
+            else weights.for_finetuning(readout_scale=0)
+        )

@@ -68,15 +68,19 @@ def test_multi_task_learning_is_followed_until_its_loss_is_known():
     """Against an integration of all weights to a late time; stopped at 1e-8 it is 87 % above."""
     task = SparseTeachers(dimension=40, active_aux=4, active_main=4, overlap=4)
     told = predict_losses(task, [10], methods=["multi-task"], n_aux=60, seeds=[0], progress=False)
-    end = flowed(task.sample(0, 10), 10 / 70)
+    end = flowed(task.sample(0, 10, 60), 10 / 70)
     assert told.resolution < end < 1e-6
     # What is left of the training loss at the end, 1e-12, and the steps' errors.
     assert told.losses.item() == pytest.approx(end, rel=0.02)
 
 
 def flowed(sample, share):
-    """Flow in all weights; both pathways have readouts for the population and for the sample."""
-    x, y, d = sample.inputs, sample.targets, len(sample.main)
+    """Flow in all weights; both pathways have readouts for the samples of both tasks."""
+    d = len(sample.main)
+    tasks = (
+        (sample.aux_inputs, sample.aux_targets, 1 - share),
+        (sample.inputs, sample.targets, share),
+    )
 
     def beta(flat):
         w, m, v, u = flat[0], flat[1], flat[2:4], flat[4:6]
@@ -84,9 +88,11 @@ def flowed(sample, share):
 
     def velocity(_, flat):
         flat = flat.reshape(6, d)
-        aux, main = beta(flat)
-        push = -2 * np.array(
-            [(1 - share) * (aux - sample.auxiliary), share / len(y) * x.T @ (x @ main - y)]
+        push = np.array(
+            [
+                -2 * weight / len(y) * x.T @ (x @ b - y)
+                for (x, y, weight), b in zip(tasks, beta(flat), strict=True)
+            ]
         )
         w, m, v, u = flat[0], flat[1], flat[2:4], flat[4:6]
         slopes = [(push * v).sum(0), -(push * u).sum(0), *(push * w), *(-push * m)]

@@ -8,7 +8,7 @@ import pytest
 
 from partwhole._checks import InputError
 from partwhole.limits import Equal, HyperbolicEntropy, least_cost
-from partwhole.recommendation import predict_losses, train_beside
+from partwhole.recommendation import predict_losses, recommend, train_beside
 from partwhole.tasks import SparseTeachers
 
 TASK = SparseTeachers(dimension=60, active_aux=6, active_main=6, overlap=4)
@@ -34,9 +34,35 @@ def test_training_ends_where_theory_says(told):
     smaller = train_beside(apart, progress=False, learning_rate=0.02, max_steps=330_000)
     nearer = np.abs(smaller.final - apart.losses)
     assert nearer.sum() < 0.35 * gap.sum()
-    # Multi-task learning sees a sample of the auxiliary task here, its prediction all of it.
     both = trained.final[~np.array(exact)] / told.losses[~np.array(exact)]
-    assert np.abs(np.log(both)).mean() < 0.5
+    assert np.abs(both - 1).max() < 0.1
+
+
+@pytest.mark.parametrize("n_aux", [19, 20, 21, 40])
+def test_multi_task_learning_follows_the_auxiliary_sample(n_aux):
+    """From as many samples as features on they determine the task, but not the way to it.
+
+    In units of the targets' variance; steps of .02 end within a quarter of that from the flow. At
+    20 samples the population in the sample's place ends .2 away.
+    """
+    task = SparseTeachers(dimension=20, active_aux=5, active_main=5, overlap=3)
+    predicted = predict_losses(
+        task, [8], methods=["multi-task"], n_aux=n_aux, seeds=range(3), progress=False
+    )
+    trained = train_beside(predicted, learning_rate=0.02, max_steps=300_000, progress=False)
+    np.testing.assert_allclose(predicted.losses, trained.final, atol=0.005, rtol=0)
+
+
+def test_the_choice_follows_the_auxiliary_sample():
+    """With all of the auxiliary task multi-task learning would err least here, at .017."""
+    advice = recommend(
+        overlap=5, n_main=40, active_main=10, active_aux=10, dimension=200, n_aux=205,
+        methods=["multi-task", "finetuning"], rescalings=[1], seeds=[1], progress=False,
+    )  # fmt: skip
+    trained = train_beside(advice.predicted, progress=False)
+    assert advice.choice.name == "finetuning"
+    assert trained.final[1] < 0.5 * trained.final[0]
+    np.testing.assert_allclose(advice.predicted.losses, trained.final, rtol=0.1)
 
 
 def test_the_best_on_the_way_is_no_worse_than_the_end_and_than_the_start(told):

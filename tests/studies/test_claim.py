@@ -37,6 +37,14 @@ def test_a_number(relation, found, verdict):
 
 
 @pytest.mark.parametrize(
+    ("relation", "holding"), [("equal", [3]), ("at least", [3, 4]), ("at most", [2, 3])]
+)
+def test_without_a_tolerance_the_reference_is_the_bound(relation, holding):
+    found = [Claim("A count.", "counting", 3, n, relation=relation).verdict for n in (2, 3, 4)]
+    assert [n for n, verdict in zip((2, 3, 4), found, strict=True) if verdict == "holds"] == holding
+
+
+@pytest.mark.parametrize(
     ("relation", "interval", "verdict"),
     [
         ("equal", (0.95, 1.05), "holds"),

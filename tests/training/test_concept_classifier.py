@@ -86,3 +86,19 @@ def test_corners_that_are_none_are_refused(classifier):
     for corner in ([0], [0, 3], [-1, 0]):
         with pytest.raises(InputError, match="a corner has a value from 0 to 2 of each of 2"):
             classifier.coordinates(np.zeros((1, 8, 8, 3), np.float32), np.array(corner))
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_images_without_numbers_are_refused(classifier, value):
+    images = np.zeros((3, 8, 8, 3), np.float32)
+    images[1:, 2, 3, 1] = value
+    for read in (
+        classifier.probabilities,
+        lambda each: classifier.coordinates(each, np.zeros(2, int)),
+    ):
+        with pytest.raises(InputError) as caught:
+            read(images)
+        assert str(caught.value) == (
+            "images have finite numbers as pixels; got 2 of 3 images with NaN or infinity; leave "
+            "these out"
+        )

@@ -26,6 +26,8 @@ from partwhole.flows.diagonal_path import DiagonalPath, check_weights
 from partwhole.flows.quadratic_loss import QuadraticLoss
 from partwhole.limits.diagonal import DiagonalWeights
 
+FURTHEST = 2.0  # that a step stretches the logarithm of a weight, where that has a size
+
 
 def diagonal_flow(
     weights: DiagonalWeights,
@@ -111,9 +113,21 @@ def diagonal_flow(
     def jacobian(_: float, nu: np.ndarray) -> np.ndarray:
         return -2.0 * (x * growth.slope(nu @ x)) @ x.T
 
+    usual = np.abs(task.targets).max() / max(np.abs(x).max(), 1e-300)
+
+    def longest(nu: np.ndarray) -> float:
+        """Return the longest step that tries no weights beyond all numbers."""
+        rate, s = velocity(0.0, nu) @ x, nu @ x
+        rising = np.where(rate > 0, growth.rising, growth.falling)
+        # From tiny weights it is long until they have a size, and the gradient is constant so long.
+        until_usual = 0.5 * (np.log(usual) - np.log(rising)) - np.sign(rate) * s
+        return float(np.min((FURTHEST + np.maximum(until_usual, 0.0)) / np.abs(rate)))
+
     # A trial step may go far beyond where the loss is small; it is then refused.
     with np.errstate(all="ignore"):
-        steps = _implicit_steps(velocity, jacobian, len(x), stops.last, float(rtol), float(atol))
+        steps = _implicit_steps(
+            velocity, jacobian, longest, len(x), stops.last, rtol=float(rtol), atol=float(atol)
+        )
         found, states, ending = follow(
             np.zeros(len(x)), steps, stops, lambda nu: task(growth.coefficients(nu @ x))
         )
@@ -208,18 +222,22 @@ def _stretched(weight: np.ndarray, exponent: np.ndarray) -> np.ndarray:
 def _implicit_steps(
     velocity: Callable[[float, np.ndarray], np.ndarray],
     jacobian: Callable[[float, np.ndarray], np.ndarray],
+    longest: Callable[[np.ndarray], float],
     n: int,
     last: float,
+    *,
     rtol: float,
     atol: float,
 ) -> Iterator[Step]:
     """Yield the steps of backward differentiation formulas from 0, until they can't go on."""
+    nu = np.zeros(n)
     try:
         solver = BDF(
-            velocity, 0.0, np.zeros(n), last, rtol=max(rtol, 1e-13), atol=atol, jac=jacobian
-        )
+            velocity, 0.0, nu, last, max_step=longest(nu), rtol=max(rtol, 1e-13), atol=atol,
+            jac=jacobian,
+        )  # fmt: skip
         while solver.status == "running":
-            start = solver.t
+            start, solver.max_step = solver.t, longest(solver.y)
             solver.step()
             if solver.status != "failed":
                 yield Step(start, solver.t, solver.y.copy(), solver.dense_output())

@@ -43,7 +43,7 @@ class DiagonalPath:
     @property
     def coefficients(self) -> np.ndarray:
         r"""Return what the network computes, :math:`\beta`; shape (T, d), or (T, k, d)."""
-        return _in_line(self.weights).coefficients
+        return self.weights.coefficients
 
     @property
     def end(self) -> DiagonalWeights:
@@ -155,9 +155,3 @@ def check_weights(weights: DiagonalWeights, *, many_tasks: bool) -> DiagonalWeig
         "replace them",
     )
     return DiagonalWeights(*found)
-
-
-def _in_line(weights: DiagonalWeights) -> DiagonalWeights:
-    """Give the hidden weights of many times the axis of tasks that their readouts have."""
-    w, v, x, y = weights
-    return weights if v.ndim == w.ndim else DiagonalWeights(w[:, None], v, x[:, None], y)

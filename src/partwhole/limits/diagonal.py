@@ -21,12 +21,17 @@ from partwhole._types import Real
 class DiagonalWeights(NamedTuple):
     """Hold the weights of a diagonal linear network, or of many along leading axes.
 
+    The pathways stand one after the other, each from its first layer to its readout; name the
+    fields to be sure of their order.
+
     Parameters
     ----------
-    hidden_plus, hidden_minus : float arrays, shape (..., d)
-        The first layer.
-    readout_plus, readout_minus : float arrays, shape (..., d)
-        The second layer; (k, d) where k tasks share one first layer.
+    hidden_plus : float array, shape (..., d)
+        First layer of the positive pathway.
+    readout_plus : float array, shape (..., d) or (..., k, d)
+        Its second layer; with an axis of k tasks where these share one first layer.
+    hidden_minus, readout_minus : float arrays
+        Those of the negative pathway, of the same shapes.
 
     Examples
     --------
@@ -42,8 +47,39 @@ class DiagonalWeights(NamedTuple):
 
     @property
     def coefficients(self) -> np.ndarray:
-        """Return what the network computes, beta; shape (..., d), or (..., k, d)."""
-        return self.hidden_plus * self.readout_plus - self.hidden_minus * self.readout_minus
+        """Return what the network computes, beta; shape (..., d), or (..., k, d).
+
+        Raises
+        ------
+        InputError
+            For layers whose shapes don't fit each other.
+        """
+        w, v, x, y = self.checked()
+        if v.ndim > w.ndim:
+            w, x = w[..., None, :], x[..., None, :]
+        return w * v - x * y
+
+    def checked(self) -> DiagonalWeights:
+        """Return the weights as arrays of floats.
+
+        Raises
+        ------
+        InputError
+            For layers whose shapes don't fit each other.
+        """
+        w, v, x, y = found = DiagonalWeights(*(np.asarray(each, dtype=float) for each in self))
+        before, d = v.shape[:-2], v.shape[-1:]
+        require(
+            w.ndim > 0
+            and w.shape == x.shape
+            and v.shape == y.shape
+            and w.shape in (v.shape, before + d, (*before, 1, *d)),
+            "both pathways have a hidden layer of shape (..., d) and a readout of that shape, or "
+            "of shape (..., k, d) for k tasks",
+            ", ".join(f"{name} {each.shape}" for name, each in found._asdict().items()),
+            "name the fields, or pass them in that order",
+        )
+        return found
 
     @classmethod
     def constant(
@@ -147,8 +183,8 @@ class DiagonalWeights(NamedTuple):
         Raises
         ------
         InputError
-            For a rescaling that is not above 0 or beyond 1e-60 to 1e60, and a readout scale below
-            0.
+            For a rescaling that is not above 0 or beyond 1e-60 to 1e60, a readout scale below 0,
+            and layers whose shapes don't fit each other.
         """
         require_rescale(rescale)
         require(
@@ -157,9 +193,9 @@ class DiagonalWeights(NamedTuple):
             repr(readout_scale),
             "take a small one, such as 0.001",
         )
-        readout = np.full_like(self.hidden_plus, float(readout_scale))
-        c = float(rescale)
-        return DiagonalWeights(c * self.hidden_plus, readout, c * self.hidden_minus, readout.copy())
+        w, _, x, _ = self.checked()
+        readout, c = np.full_like(w, float(readout_scale)), float(rescale)
+        return DiagonalWeights(c * w, readout, c * x, readout.copy())
 
 
 def require_rescale(rescale: Real) -> None:

@@ -76,7 +76,7 @@ def linear_probing(
     )
     x = features.matrix  # pyright: ignore[reportAttributeAccessIssue]
     wanted = np.asarray(targets, dtype=float)
-    weights = DiagonalWeights(*(np.asarray(each, dtype=float) for each in weights))
+    weights = weights.checked()
     hidden, begun = (weights.hidden_plus, weights.hidden_minus), weights.coefficients
     n, d = x.shape
     require(

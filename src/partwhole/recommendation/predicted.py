@@ -203,7 +203,8 @@ def predict_losses(
     rescalings : sequence of float, keyword-only, default (1, 0.1, 0.01)
         c: finetuning is predicted once for each.
     n_aux : int, keyword-only, default 1024
-        Samples of the auxiliary task. From the number of features on, they determine it.
+        Samples of the auxiliary task. From the number of features on, pretraining ends at its
+        teacher; multi-task learning still depends on the sample.
     init_scale, readout_scale : float, keyword-only, default 0.001
         Alpha, where all weights start; gamma, to which finetuning resets the readout.
     rescaled : {"all", "hidden"}, keyword-only, default "all"
@@ -212,7 +213,8 @@ def predict_losses(
     seeds : iterable of int, keyword-only, default range(6)
         Each draws teachers and inputs; samples of different size are nested.
     max_gradients : int, keyword-only, default 100,000
-        Evaluations of the gradient that each multi-task flow may take: some seconds. Where it takes
+        Evaluations of the gradient that each multi-task flow may take; 1,000 features and as many
+        auxiliary samples take some ten seconds for each seed and size. Where it takes
         more, a note says how far it got; tasks whose coefficients differ by orders do.
     progress : bool, keyword-only, default True
         Whether to show a bar on the error stream once this takes over two seconds.
@@ -231,9 +233,10 @@ def predict_losses(
     -----
     Single-task learning, finetuning and linear probing are where gradient flow ends, exactly
     (`HyperbolicEntropy`, `linear_probing`). Multi-task learning has no such closed form; its flow
-    is integrated (`multitask_flow`) until the training loss is 1e-8 of the main targets' variance
-    times the main task's share of the samples, and ended by its tangent (`tangent_end`); where
-    that may miss the error by a percent it is followed to 1e-10 or 1e-12.
+    on the samples of both tasks is integrated (`multitask_flow`) until the training loss is 1e-8
+    of the main targets' variance times the main task's share of the samples, and ended by its
+    tangent (`tangent_end`); where that may miss the error by a percent it is followed to 1e-10 or
+    1e-12.
     The tasks and protocols are those of Lippl & Lindsey (NeurIPS 2024), whose published losses
     are the least along training and so lower wherever transfer is negative.
 
@@ -284,7 +287,7 @@ def predict_losses(
         bar(f"predicting {total} losses", total, shown=progress) as advance,
     ):
         for seed_at, seed in enumerate(drawn):
-            case = _Case.drawn(task, seed, max(counts), n_aux, scales)
+            case = _Case.drawn(task, seed, max(counts), n_aux, scales, chosen)
             if case.note:
                 notes.append(f"pretraining, seed {seed}: {case.note}")
             # The largest first, so that no core waits for one at the end.
@@ -315,23 +318,32 @@ class _Case(NamedTuple):
     targets: Float[np.ndarray, " n"]
     main: Float[np.ndarray, " d"]
     pretrained: Float[np.ndarray, " d"]
-    auxiliary: QuadraticLoss
+    auxiliary: QuadraticLoss | None  # of the sample; None where no method learns both tasks at once
     n_aux: int
     scales: Scales
     note: str  # on pretraining that stopped early
 
     @classmethod
-    def drawn(cls, task: SparseTeachers, seed: int, n: int, n_aux: int, scales: Scales) -> _Case:
+    def drawn(
+        cls,
+        task: SparseTeachers,
+        seed: int,
+        n: int,
+        n_aux: int,
+        scales: Scales,
+        methods: tuple[Method, ...],
+    ) -> _Case:
+        # As many samples as features fit one map only, so that pretraining ends at the teacher.
         determined = n_aux >= task.dimension
-        sample = task.sample(seed, n, 0 if determined else n_aux)
-        if determined:
-            # Inputs point in all directions alike: the sample's loss is near the population's.
-            known, note = sample.auxiliary, ""
-            loss = QuadraticLoss.from_population(sample.auxiliary)
-        else:
-            given = sample.aux_inputs, sample.aux_targets
+        together = any(method.name == MULTI for method in methods)
+        sample = task.sample(seed, n, n_aux if together or not determined else 0)
+        given = sample.aux_inputs, sample.aux_targets
+        known, note = sample.auxiliary, ""
+        if not determined:
             known, note = pretrained_coefficients(*given, scales)
-            loss = QuadraticLoss.from_sample(*given)
+        # What is learned on the way is not the same: directions that the sample hardly has come
+        # late, however many samples there are.
+        loss = QuadraticLoss.from_sample(*given) if together else None
         main = sample.inputs, sample.targets, sample.main
         return cls(*main, known, loss, n_aux, scales, note)
 
@@ -346,6 +358,7 @@ class _Case(NamedTuple):
     def _together(
         self, inputs: np.ndarray, targets: np.ndarray, max_gradients: int
     ) -> tuple[float, str]:
+        assert self.auxiliary is not None  # drawn where a method needs it
         found = multitask_end(
             self.auxiliary,
             QuadraticLoss.from_sample(inputs, targets),

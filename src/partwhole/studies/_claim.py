@@ -43,7 +43,7 @@ class Claim:
         The number claimed.
     found : float
         The number found; computed by another route than the reference.
-    tolerance : float
+    tolerance : float, default 0
         How far from the reference still agrees with it, in the unit of both; at least 0.
     interval : tuple of two floats, default None
         95 % interval of the number found, for statistical claims, low end first.
@@ -63,15 +63,15 @@ class Claim:
     --------
     >>> Claim("The slope is 2/3.", "derived here", 2 / 3, 0.6667, 1e-3).verdict.value
     'holds'
-    >>> Claim("It helps.", "figure 1", 0, 0.1, 0, (-0.1, 0.3), relation="at least").verdict.value
-    'inconclusive'
+    >>> Claim("It helps.", "figure 1", 0, 0.1, relation="at least").verdict.value
+    'holds'
     """
 
     statement: str
     source: str
     reference: float | int
     found: float | int
-    tolerance: float | int
+    tolerance: float | int = 0
     interval: tuple[float | int, float | int] | None = None
     applies: bool = True
     relation: Relation = "equal"

@@ -51,7 +51,19 @@ class ConceptClassifier:
         Returns
         -------
         float array, shape (n, C, n_values)
+
+        Raises
+        ------
+        InputError
+            For images with a pixel that is no finite number.
         """
+        finite = np.isfinite(np.asarray(images)).reshape(len(images), -1).all(axis=1)
+        require(
+            bool(finite.all()),
+            "images have finite numbers as pixels",
+            f"{int((~finite).sum())} of {len(images)} images with NaN or infinity",
+            "leave these out",
+        )
         return _probabilities(self.network, images, self.n_values)
 
     def coordinates(
@@ -68,7 +80,7 @@ class ConceptClassifier:
         Raises
         ------
         InputError
-            For values that there are not.
+            For values that there are not, and images with a pixel that is no finite number.
         """
         found = self.probabilities(images)
         wanted, concepts = np.asarray(target), found.shape[1]

@@ -5,6 +5,8 @@ from __future__ import annotations
 from io import BytesIO
 
 import idx_files
+import jax
+import jax.numpy as jnp
 import mnist_runs
 import numpy as np
 import pytest
@@ -43,11 +45,39 @@ def test_verdicts(data):
     assert len(found) == len(study.claims(data)) == 27
     beside = [words for words, verdict in found.items() if verdict == "outside its assumptions"]
     assert len(beside) == 6  # numbers published for MNIST
-    others = {w: v for w, v in found.items() if v not in ("holds", "outside its assumptions")}
-    assert set(others.values()) <= {"inconclusive"}
-    baseline, recovered = others
-    assert baseline.startswith("The network agrees more with the limit of random gates than with")
-    assert recovered.startswith("The limit of random gates recovers most")
+    assert set(found.values()) <= {"holds", "inconclusive", "outside its assumptions"}
+    # Differences between limits have wide intervals with four networks. What each network must
+    # meet has none: convex programs are solved, no margin is above theirs, and four networks of
+    # four agree more than independent errors would.
+    without_interval = {each.statement for each in study.claims(data) if each.interval is None}
+    assert len(without_interval) == 11
+    assert {found[words] for words in without_interval} == {"holds"}
+    assert found[next(w for w in found if "limit of hidden layer than with" in w)] == "holds"
+    assert found[next(w for w in found if "less than 0.9 of the largest margin" in w)] == "holds"
+
+
+def test_networks_decide_their_gates_beyond_rounding():
+    """Train again from weights moved by some units of the last place of double precision.
+
+    As another processor or number of threads moves them. Single precision moves 2 to 14 of the
+    4,000 gates, and with them the limit.
+    """
+    split = digits(0, n_selection=400)
+    start = GatedNetwork.draw(65, [LearnedGates(20), 1], seed=0, initial="he")
+    rng, weights = np.random.default_rng(0), [np.asarray(each, float) for each in start.weights]
+    moved = [each * (1 + 2e-15 * rng.choice([-1, 1], size=each.shape)) for each in weights]
+    with jax.enable_x64(True):
+        start, moved = (
+            GatedNetwork(tuple(jnp.asarray(each) for each in layers), start.gates)
+            for layers in (weights, moved)
+        )
+    one, other = train_gated(
+        [start, moved], split.inputs, split.labels, momentum=0.9, seeds=[0, 0], record=[3200],
+        precision="float64", progress=False,
+    ).networks  # fmt: skip
+    sums = [split.inputs @ np.asarray(each.weights[0])[:, 0].T for each in (one, other)]
+    assert (np.abs(sums[0] - sums[1]) < 1e-12).all()
+    assert (np.sign(sums[0]) == np.sign(sums[1])).all()
 
 
 def test_cells_are_plain_data(cells):
@@ -66,7 +96,7 @@ def test_readouts_are_those_of_another_solver(cells):
     start = GatedNetwork.draw(65, [LearnedGates(config["units"]), 1], seed=seed, initial="he")
     network = train_gated(
         [start], split.inputs, split.labels, momentum=0.9, seeds=[seed], record=[3200],
-        progress=False,
+        precision="float64", progress=False,
     ).networks[0]  # fmt: skip
     weights = np.asarray(network.weights[0], dtype=float)[:, 0]
     hidden = [np.maximum(x @ weights.T, 0.0) for x in (split.inputs, split.test_inputs)]
@@ -89,8 +119,7 @@ def test_readouts_are_those_of_another_solver(cells):
     assert found["agreement"][at] == pytest.approx(told, abs=1e-12)
     before = np.asarray(start.weights[0], dtype=float)[:, 0]
     moved = (split.inputs @ before.T >= 0) != (split.inputs @ weights.T >= 0)
-    # A gate whose sum is 0 up to single precision may fall on either side.
-    assert found["flipped"] == pytest.approx(moved.mean(), abs=2 / moved.size)
+    assert found["flipped"] == pytest.approx(moved.mean(), abs=1e-12)
 
 
 def test_training_on_comes_nearer_to_the_limit():

@@ -8,6 +8,7 @@ from study_cells import computed
 
 from partwhole.features import OverlapKernel
 from partwhole.features.random_networks import NONLINEARITIES
+from partwhole.studies.overlap import _sampling as sampling
 from partwhole.studies.overlap import salience_depth as study
 
 THEORY = [c for c in study.PRESETS["quick"] if c["part"] == "theory"]
@@ -40,6 +41,24 @@ def test_verdicts(cells):
     assert len(failing) == 1
     assert failing[0].startswith("The saliences of deep Gaussian networks concentrate")
     assert found[failing[0]] == "does not hold"
+
+
+def test_what_is_drawn_is_not_chosen_by_rounding(monkeypatch):
+    """Turn the eigenvectors of equal size, as another processor's rounding does."""
+    eigh = np.linalg.eigh
+
+    def turned(gram):
+        size, basis = eigh(gram)
+        for value in np.unique(size.round(9)):
+            (equal,) = np.nonzero(size.round(9) == value)
+            turn = np.linalg.qr(np.random.default_rng(1).normal(size=2 * (len(equal),)))[0]
+            basis[:, equal] = basis[:, equal] @ turn
+        return size, basis
+
+    drawn = sampling.layers("relu", 500, 3, np.random.default_rng(0))
+    monkeypatch.setattr(np.linalg, "eigh", turned)
+    again = sampling.layers("relu", 500, 3, np.random.default_rng(0))
+    np.testing.assert_allclose(again, drawn, atol=1e-6)
 
 
 # Facts computed independently of this package, to six digits.

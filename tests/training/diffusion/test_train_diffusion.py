@@ -272,6 +272,43 @@ def test_checkpoints_of_something_else_are_refused(kind, tmp_path, monkeypatch):
     assert file.read_bytes() == kept
 
 
+def test_coordinates_of_two_readers_are_not_mixed(tmp_path, monkeypatch):
+    model, x, c, recipe, rest = small()
+    file = tmp_path / "run.npz"
+    interrupt(monkeypatch, 7, file, model, x, c, recipe, rest)
+    kept = file.read_bytes()
+    with pytest.raises(InputError) as caught:
+        train_diffusion(model, x, c, recipe, checkpoint=file, **rest | {"read": lambda x: x * 3.0})
+    assert str(caught.value) == (
+        "coordinates that were kept go on with the `read` that they began with; got "
+        f"{file}, where another one reads the training samples otherwise; pass the same `read`, "
+        "remove the file to begin anew, or name another file"
+    )
+    assert file.read_bytes() == kept
+
+
+def test_samples_that_are_no_numbers_have_no_coordinates(monkeypatch):
+    """A model that has just diverged draws some; a reader that refuses them doesn't see them."""
+    model, x, c, recipe, rest = small()
+    drawn = module.sample
+
+    def spoiled(*given, **named):
+        samples = drawn(*given, **named)
+        samples[1] = np.nan
+        return samples
+
+    def reader(samples):
+        assert np.isfinite(samples).all()
+        return samples * 2.0
+
+    monkeypatch.setattr(module, "sample", spoiled)
+    found = train_diffusion(model, x, c, recipe, **rest | {"read": reader})
+    for each in found.coordinates.values():
+        np.testing.assert_array_equal(
+            np.isnan(each).all(axis=(0, 2)), np.arange(each.shape[1]) == 1
+        )
+
+
 def test_divergence_is_told_and_ends_training():
     model, x, c, recipe, rest = small(learning_rate=1e18, clip=None, steps=450, weight_decay=0.0)
     run = train_diffusion(model, x, c, recipe, **(rest | {"at": [0, 400]}))

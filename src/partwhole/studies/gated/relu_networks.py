@@ -59,7 +59,7 @@ CAPTION = (
     "Where programs have no solution, the number of those that have one is told. a, b and d: "
     "momentum 0.9."
 )
-REVISION = 2
+REVISION = 3
 BUDGET = 2.0
 
 FLOW = 4000

@@ -56,7 +56,9 @@ def layers(
     found = [measured(gram, components)]
     for _ in range(depth):
         size, basis = np.linalg.eigh(gram)
-        root = basis * np.sqrt(np.maximum(size, 0.0))
+        # The symmetric root is the only one, where eigenvectors of equal size are any: with them a
+        # processor's rounding would choose what is drawn.
+        root = (basis * np.sqrt(np.maximum(size, 0.0))) @ basis.T
         units = ACTIVATIONS[nonlinearity](root @ rng.standard_normal((len(gram), width)))
         gram = units @ units.T
         norm = np.sqrt(np.diag(gram))

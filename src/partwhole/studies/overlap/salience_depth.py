@@ -32,7 +32,7 @@ CAPTION = (
     "mean over seeds. Dotted: the largest salience possible. With depth the full conjunction "
     "takes over, except for the Gaussian nonlinearity, which reaches a plateau."
 )
-REVISION = 1
+REVISION = 2
 BUDGET = 2.0
 
 SIZES = (2, 3, 4)

@@ -37,6 +37,7 @@ ORDER, SAMPLING = 110, 111  # keep the streams of order and samples apart
 TOLD_EVERY, SAVED_EVERY = 0.25, 60.0  # seconds
 COUNTED = 100  # steps over which the loss is averaged
 SHOWN = 8  # samples of each prompt in a picture
+PROBED = 64  # training samples by which `read` is known again
 
 Read = Callable[[Float[np.ndarray, "n *shape"]], Float[np.ndarray, "n C"]]
 
@@ -164,7 +165,8 @@ def train_diffusion(
     checkpoint : Path or str, keyword-only, default None
         A file that is written about once a minute. If it is there, training goes on from it: the
         weights, samples and coordinates in the end are those of a run that was not interrupted, bit
-        by bit, on the same machine with as many threads. At the end it is removed.
+        by bit, on the same machine with as many threads. `read` is known by what it makes of some
+        training samples. At the end it is removed.
     progress : bool, keyword-only, default True
         Whether to show a bar with the loss on the error stream once this takes over two seconds.
 
@@ -176,8 +178,8 @@ def train_diffusion(
     ------
     InputError
         For samples, conditions or prompts that don't fit the model, steps that don't grow or lie
-        outside training, samples that are asked for and not kept, and a checkpoint that is damaged
-        or of another run.
+        outside training, samples that are asked for and not kept, and a checkpoint that is damaged,
+        of another run or of another `read`.
 
     Examples
     --------
@@ -285,9 +287,17 @@ class _Loop:
         return self.model if average is None else laid_out(average, self.rest, layout=self.layout)
 
     def run(self, checkpoint: Path | None, pictures: Path | None, progress: bool) -> DiffusionRun:
-        mark = "" if checkpoint is None else self._mark()
+        mark, reader = ("", "") if checkpoint is None else (self._mark(), self._reader())
         if checkpoint is not None and checkpoint.exists():
-            (self.state, found), _ = load_checkpoint(checkpoint, (self.state, self.records), mark)
+            (self.state, found), told = load_checkpoint(
+                checkpoint, (self.state, self.records), mark
+            )
+            require(
+                told.get("reader") == reader,
+                "coordinates that were kept go on with the `read` that they began with",
+                f"{checkpoint}, where another one reads the training samples otherwise",
+                "pass the same `read`, remove the file to begin anew, or name another file",
+            )
             self.records = jax.tree.map(np.array, found)
         place, last = int(self.state.step), self.recipe.steps
         outcome = DiffusionOutcome.RAN_ALL_STEPS
@@ -317,7 +327,9 @@ class _Loop:
                     advance(place - shown, self._note(place))
                     shown, told = place, now
                 if checkpoint is not None and now - saved >= SAVED_EVERY and place < last:
-                    save_checkpoint(checkpoint, (self.state, self.records), {"mark": mark})
+                    save_checkpoint(
+                        checkpoint, (self.state, self.records), {"mark": mark, "reader": reader}
+                    )
                     saved = time.monotonic()
         if checkpoint is not None:
             checkpoint.unlink(missing_ok=True)
@@ -356,7 +368,10 @@ class _Loop:
         found = self._sampled(turn)
         for name, samples in found.items():
             if self.read is not None:
-                self.records.coordinates[name][turn] = self._read(samples)
+                # Of a model that has just diverged there may be none to read.
+                known = np.isfinite(samples).reshape(len(samples), -1).all(axis=1)
+                if known.any():
+                    self.records.coordinates[name][turn, known] = self._read(samples[known])
             if self.records.samples:
                 self.records.samples[name][turn] = samples
         if pictures is not None:
@@ -399,6 +414,11 @@ class _Loop:
     def _note(self, place: int) -> str:
         known = place // COUNTED
         return f"{self.records.bits[known - 1, 0]:.3g} bits of diffusion" if known else ""
+
+    def _reader(self) -> str:
+        """Return a mark of `read` by what it makes of some training samples."""
+        seen = self._read(self.samples[:PROBED]) if self.records.coordinates else ()
+        return fingerprint({}, seen)
 
     def _mark(self) -> str:
         told = {"recipe": asdict(self.recipe), "seed": self.seed, "at": self.at}
