@@ -13,11 +13,11 @@ from partwhole.limits.proofs.boxes import find_box
 from partwhole.limits.proofs.certificates import (
     TOLERANCE,
     Certificate,
-    find_rectangle,
     from_weights,
     signed,
     tidy,
 )
+from partwhole.limits.proofs.rectangle_search import find_rectangle
 from partwhole.limits.proofs.separation import PROGRAM_WORK, hinge, separate
 from partwhole.tasks import Task
 
