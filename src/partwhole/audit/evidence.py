@@ -372,7 +372,7 @@ class Evidence:
                 case.task.names, case.task.values, case.task.components[rows].T, strict=True
             )
         }
-        targets = case.task.targets[rows].reshape(len(rows), -1)
+        targets = case.task.targets.reshape(len(case.weights), -1)[rows]
         outputs = np.full(targets.shape, np.nan)
         if self.prediction is not None:
             point = self.prediction.points[self.prediction.reference]
