@@ -343,6 +343,14 @@ class Evidence:
     additions: Additions | None
     seconds: float
 
+    @property
+    def undecided(self) -> bool:
+        """Return whether solvability, or what training determines, is in part not known."""
+        solved, found = self.solvability, self.determination
+        return (solved is not None and solved.solvable is None) or (
+            found is not None and bool(found.undecided.any())
+        )
+
     def __repr__(self) -> str:
         """Return the main facts."""
         solved = None if self.solvability is None else self.solvability.solvable
@@ -387,5 +395,9 @@ class Evidence:
             columns["predicted label"] = [labels[i] for i in best]
         columns["weight"] = case.weights[rows]
         if self.determination is not None:
-            columns["determined"] = self.determination.determined
+            found = self.determination
+            unknown = found.undecided
+            columns["determined"] = (
+                np.where(unknown, None, found.determined) if unknown.any() else found.determined
+            )
         return pd.DataFrame(columns)
