@@ -396,8 +396,7 @@ class Evidence:
         columns["weight"] = case.weights[rows]
         if self.determination is not None:
             found = self.determination
-            unknown = found.undecided
-            columns["determined"] = (
-                np.where(unknown, None, found.determined) if unknown.any() else found.determined
-            )
+            known = found.determined.astype(object)
+            known[found.undecided] = None
+            columns["determined"] = known if found.undecided.any() else found.determined
         return pd.DataFrame(columns)
