@@ -83,8 +83,9 @@ def read_table(
         A measured representation with a row for each row of the table: a .npy file, an array of
         shape (n, d), or columns of the table.
     target_kind : str, keyword-only, default "auto"
-        "numbers" or "labels"; "auto" takes text, booleans and categories as labels and numbers as
-        numbers. Cells of a CSV file are numbers where all of them read as one.
+        "numbers" or "labels" (at most 1,000, and rows times labels at most 16,777,216); "auto"
+        takes text, booleans and categories as labels and numbers as numbers. Cells of a CSV file
+        are numbers where all of them read as one.
     duplicates : str, keyword-only, default "average"
         What to do with a combination whose rows, within training or within one test split, have
         different targets: "average" them, or "refuse" the table.
