@@ -167,7 +167,7 @@ def test_a_lone_surrogate_does_not_stop_the_page():
     report = audit_samples.sums()
     finding = replace(report.findings[0], message="a \ud800 b")
     made = to_html(replace(report, findings=(finding,)))
-    assert "a ? b" in made
+    assert "a \\ud800 b" in made
 
 
 @pytest.mark.parametrize("name", ["faulty", "sums", "scenes", "votes"])
