@@ -6,6 +6,7 @@ import base64
 import hashlib
 import html
 import json
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from io import BytesIO
@@ -16,6 +17,12 @@ from partwhole._checks import require
 
 _VOID = {"br", "col", "hr", "img", "input", "link", "meta", "wbr"}
 _KINDS = {"svg": "image/svg+xml", "png": "image/png"}
+# Controls, line and paragraph separators, marks that turn the direction of what follows, halves
+# of surrogate pairs: what changes how other text reads, or is no text at all.
+_UNSEEN = re.compile(
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069"
+    "\ud800-\udfff\ufeff\ufffe\uffff]"
+)
 
 
 @dataclass(frozen=True)
@@ -28,10 +35,21 @@ class Html:
         return self.text
 
 
+def visible(text: str) -> str:
+    r"""Write signs that nobody sees, and that turn or break what others read, as their escapes.
+
+    Examples
+    --------
+    >>> visible("red\u202eder")
+    'red\\u202eder'
+    """
+    return _UNSEEN.sub(lambda sign: sign[0].encode("unicode_escape").decode(), text)
+
+
 def join(*children: Any) -> Html:
     """Join children into markup: `Html` as it is, iterables by their members, the rest escaped.
 
-    None and False are nothing.
+    None and False are nothing; signs that cannot be seen become their escapes (`visible`).
 
     Examples
     --------
@@ -47,7 +65,7 @@ def join(*children: Any) -> Html:
         elif isinstance(child, Iterable) and not isinstance(child, str | bytes):
             parts.append(join(*child).text)
         else:
-            parts.append(html.escape(str(child)))
+            parts.append(html.escape(visible(str(child))))
     return Html("".join(parts))
 
 
@@ -67,7 +85,7 @@ def tag(element: str, /, *children: Any, **attributes: Any) -> Html:
         if value is None or value is False:
             continue
         key = key.rstrip("_").replace("_", "-")
-        words.append(key if value is True else f'{key}="{html.escape(str(value))}"')
+        words.append(key if value is True else f'{key}="{html.escape(visible(str(value)))}"')
     opening = f"<{' '.join(words)}>"
     if element in _VOID:
         require(not children, "an empty element has no children", element, "leave them out")
@@ -213,12 +231,23 @@ def data(value: Any, **attributes: Any) -> Html:
     >>> print(data(["</script>"]))
     <script type="application/json">["\\u003c/script\\u003e"]</script>
     """
-    text = json.dumps(value, separators=(",", ":"), allow_nan=False)
+    text = json.dumps(_visible(value), separators=(",", ":"), allow_nan=False)
     # json.dumps has written everything beyond ASCII, U+2028 too, as escapes already.
     for sign in "<>&":
         text = text.replace(sign, f"\\u{ord(sign):04x}")
     opening = str(tag("script", type="application/json", **attributes)).removesuffix("</script>")
     return Html(f"{opening}{text}</script>")
+
+
+def _visible(value: Any) -> Any:
+    """Return data with every text in it made visible."""
+    if isinstance(value, str):
+        return visible(value)
+    if isinstance(value, dict):
+        return {_visible(key): _visible(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [_visible(entry) for entry in value]
+    return value
 
 
 def page(

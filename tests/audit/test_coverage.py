@@ -7,7 +7,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from partwhole.audit.case import AuditTable
+from partwhole.audit.case import AuditTable, Case
 from partwhole.audit.coverage import coverage
 
 
@@ -123,3 +123,37 @@ def test_two_blocks_are_two_graph_components():
     assert found.n_graph_components == 2
     assert [v.graph_component for v in found.values] == [0, 0, 1, 0, 0, 1]
     assert [v.partners for v in found.values] == [2, 1, 1, 1, 2, 1]
+
+
+def test_many_unseen_values_are_looked_up_at_once(monkeypatch):
+    # 2,000 values that training lacks: rows are searched once a component, not once a value.
+    n = 4000
+    components = np.stack([np.arange(n), np.arange(n)[::-1]], axis=1)
+    split = (np.arange(n) % 2).astype(int)
+    values = (tuple(range(n)),) * 2
+    told = AuditTable(
+        components,
+        np.zeros((n, 1)),
+        None,
+        split,
+        np.ones(n),
+        ("a", "b"),
+        values,
+        ("y",),
+        None,
+        ("train", "test"),
+    )
+    searches = []
+    plain = Case.rows_of
+
+    def counted(self, combinations):
+        searches.append(len(combinations))
+        return plain(self, combinations)
+
+    monkeypatch.setattr(Case, "rows_of", counted)
+    found = coverage(told.case(1, 1))
+    assert searches == [2000, 2000]
+    assert len(found.unseen_values) == 4000
+    for one in found.unseen_values[::97]:
+        assert components[one.rows, one.component].tolist() == [one.value]
+        assert split[one.rows].tolist() == [1]

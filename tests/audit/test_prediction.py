@@ -199,6 +199,30 @@ def test_many_margins_thin_the_range(monkeypatch, n_values, sentence):
         np.testing.assert_array_equal(point.outputs, whole[point.label].outputs)
 
 
+@pytest.mark.parametrize(
+    ("n_values", "sentence"),
+    [
+        ((4, 5), "so only S = 0, 0.425 and 0.5 were computed"),
+        ((3, 3, 3), "so only depths 1, 4 and 20 were computed"),
+    ],
+)
+def test_many_outputs_thin_the_range(monkeypatch, n_values, sentence):
+    case = table_of(np.random.default_rng(17), n_values, 25, labels=4).case(1, 1)
+    whole = {point.label: point for point in predict(case).points}
+    many = case.task.targets.size
+    assert case.task.targets.shape[1] == 4
+    monkeypatch.setattr(prediction, "MANY_OUTPUTS", many - 1)
+    found = predict(case)
+    assert len(found.points) == 3
+    told = f"combinations times outputs are {many} (more than {many - 1}), {sentence}"
+    assert told == found.remarks[0]
+    assert found.points[found.reference].label in ("S = 0.425", "depth 1")
+    for point in found.points:
+        np.testing.assert_allclose(point.outputs, whole[point.label].outputs, rtol=0, atol=1e-7)
+    monkeypatch.setattr(prediction, "MANY_OUTPUTS", many)
+    assert len(predict(case).points) == len(whole)
+
+
 def test_margins_of_more_components_than_sets_can_be_listed():
     table = table_of(np.random.default_rng(12), (2,) * 17, 40, labels=2)
     case = table.case(1, 1)

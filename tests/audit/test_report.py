@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import sys
 from dataclasses import replace
+from importlib import import_module
 from time import sleep
 
 import numpy as np
@@ -418,3 +419,25 @@ def test_noise_between_rows_of_a_combination_is_measured():
     prediction = report.evidence[0].prediction
     assert prediction is not None
     np.testing.assert_allclose(prediction.points[-1].salience, [1 / 3, 0.0], atol=0.01)
+
+
+def test_what_was_not_decided_is_told_as_such(monkeypatch):
+    module = import_module("partwhole.limits.proofs.null_functions")
+    monkeypatch.setattr(module, "CG_STEPS", 1)
+    monkeypatch.setattr(import_module("partwhole.limits.proofs.determination"), "DENSE_COLUMNS", 0)
+    rows = [(a, b, c) for a in range(3) for b in range(3) for c in range(3)]
+    frame = pd.DataFrame(rows, columns=["a", "b", "c"])
+    frame["y"] = frame["a"] + frame["b"] + frame["c"]
+    frame["split"] = ["test" if sum(row) % 3 == 0 else "train" for row in rows]
+    report = audit_split(frame, ["a", "b", "c"], "y", "split", order=1, add=0)
+    rules = [one.rule for one in report.findings]
+    assert "not-decided" in rules
+    assert "not-determined" not in rules
+    assert report.headline == "Supported at order 1 as far as decided"
+    (split,) = report.to_dict()["splits"]
+    assert split["determination"]["undecided_count"] == 9
+    assert split["determination"]["undetermined_count"] == 0
+    assert {one["determined"] for one in split["prediction"]["held_out"]} == {None}
+    assert "(0 of 9; 9 not decided)" in report.to_text()
+    assert "9 of 9 held-out combinations may be or not" in report.to_html()
+    assert report.evidence[0].to_frame()["determined"].tolist() == [None] * 9

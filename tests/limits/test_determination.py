@@ -300,11 +300,46 @@ def test_large_tables_need_no_enumeration():
     assert found.derivation(0) is not None
 
 
-def test_stopping_early_is_said(monkeypatch):
-    monkeypatch.setattr(import_module("partwhole.limits.proofs.null_functions"), "CG_STEPS", 1)
+@pytest.mark.parametrize(("name", "value"), [("CG_STEPS", 1), ("CG_WORK", 1.0)])
+def test_what_stopped_early_is_not_decided(monkeypatch, name, value):
     task = tasks.dispersed_addition(seed=1)
+    whole = determination(task, max_order=1, method="probes")
+    assert whole.determined.any()
+    assert not whole.undecided.any()
+    assert whole.remarks == ()
+    monkeypatch.setattr(import_module("partwhole.limits.proofs.null_functions"), name, value)
     found = determination(task, max_order=1, method="probes")
-    assert "stopped at" in found.remarks[0]
+    assert found.undecided.all()
+    assert not found.determined.any()
+    assert repr(found).endswith(f"determined at order 1, {task.n_test} not decided)")
+    (remark,) = found.remarks
+    assert remark.startswith("Conjugate gradients stopped at ")
+    assert remark.endswith(
+        f"; whether {task.n_test} of the held-out combinations are determined is not decided."
+    )
+
+
+def test_an_unseen_value_is_decided_without_any_step(monkeypatch):
+    monkeypatch.setattr(import_module("partwhole.limits.proofs.null_functions"), "CG_STEPS", 1)
+    rows = np.array([[0, 0], [0, 1], [1, 0], [1, 1], [2, 0]])
+    task = Task(rows, np.zeros(5), np.arange(5) < 3, ("a", "b"), ((0, 1, 2), (0, 1)))
+    found = determination(task, max_order=1, method="probes")
+    assert found.unseen.tolist() == [False, True]
+    assert found.undecided.tolist()[1] is False
+    assert found.determined.tolist()[1] is False
+
+
+def test_a_busy_machine_gives_the_same_answer(monkeypatch):
+    """No clock decides: where every look at one is an hour later, nothing changes."""
+    task = tasks.dispersed_addition(seed=2)
+    before = determination(task, max_order=1, method="probes")
+    clock = iter(range(0, 10**9, 3600))
+    monkeypatch.setattr("time.monotonic", lambda: float(next(clock)))
+    module = import_module("partwhole.limits.proofs.determination")
+    monkeypatch.setattr(module, "monotonic", lambda: float(next(clock)))
+    after = determination(task, max_order=1, method="probes")
+    np.testing.assert_array_equal(after.determined, before.determined)
+    np.testing.assert_array_equal(after.probes, before.probes)
 
 
 def test_repeats_of_training_rows_change_nothing():

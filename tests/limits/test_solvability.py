@@ -467,8 +467,9 @@ def check_label_certificate(task, labels, order, certificate):
     np.testing.assert_allclose(phi.T @ weights, 0.0, atol=1e-7 * certificate.total)
 
 
-@pytest.mark.parametrize("work", [0.0, 3e5])
-def test_many_labels_agree_with_an_independent_program(monkeypatch, work):
+@pytest.mark.parametrize(("work", "rivals"), [(0.0, 16), (3e5, 16), (0.0, 1)])
+def test_many_labels_agree_with_an_independent_program(monkeypatch, work, rivals):
+    monkeypatch.setattr(LABEL_PROOFS, "RIVALS", rivals)
     monkeypatch.setattr(SEPARATION, "PROGRAM_WORK", work)
     monkeypatch.setattr(LABEL_PROOFS, "PROGRAM_WORK", work)
     verdicts = []
@@ -489,6 +490,41 @@ def test_many_labels_agree_with_an_independent_program(monkeypatch, work):
 
     agree()
     assert set(verdicts) == {True, False}
+
+
+def test_many_labels_take_little_work(monkeypatch):
+    """600 labels have 179,700 pairs; only those that two rows have are looked at, in the time."""
+    rng = np.random.default_rng(0)
+    components = np.stack(np.unravel_index(np.arange(1200), (40, 30)), axis=1)
+    labels = rng.permutation(np.concatenate([np.arange(599), np.full(601, 599)]))
+    task = tasks.Task(
+        components,
+        2.0 * (labels[:, None] == np.arange(600)) - 1.0,
+        rng.random(1200) < 0.3,
+        ("a", "b"),
+        (tuple(range(40)), tuple(range(30))),
+    )
+    assert LABEL_PROOFS._by_label(labels, np.arange(1200))[0][0] == 599
+    calls, sizes = [], []
+
+    def counted(task, rows, *given, **facts):
+        calls.append(len(rows))
+
+    plain = LABEL_PROOFS._contrasts
+
+    def sized(phi, row, own, rival, k):
+        sizes.append(len(row))
+        return plain(phi, row, own, rival, k)
+
+    monkeypatch.setattr(LABEL_PROOFS, "find_rectangle", counted)
+    monkeypatch.setattr(LABEL_PROOFS, "_contrasts", sized)
+    monkeypatch.setattr(LABEL_PROOFS, "PROGRAM_WORK", 0.0)
+    solvability(task, max_order=1, time_limit=0.5)
+    # One label alone has two rows or more, so there is no pair of such.
+    assert calls == []
+    # Each row has 599 rivals; 16 of them and the nearest are the most that enter at first.
+    assert sizes
+    assert sizes[0] <= 17 * task.n_test
 
 
 def block_of_labels(labels):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import combinations, pairwise
 
 import numpy as np
@@ -61,9 +62,9 @@ def coverage(case: Case) -> Coverage:
     orders[n_components] = len(train), len(held_out), len(held_out)
     partners, graph, n_graph = _graph(train, n_values)
     unseen = tuple(
-        UnseenValue(c, int(value), case.rows_of(_with(case, c, int(value))))
+        UnseenValue(c, value, rows)
         for c, (seen, asked) in enumerate(counts)
-        for value in np.flatnonzero((asked > 0) & (seen == 0))
+        for value, rows in _rows_with(case, c, np.flatnonzero((asked > 0) & (seen == 0)))
     )
     values = tuple(
         ValueCoverage(c, value, int(n_train), int(n_test), int(met), int(place))
@@ -80,9 +81,22 @@ def coverage(case: Case) -> Coverage:
     )
 
 
-def _with(case: Case, component: int, value: int) -> Int[np.ndarray, " c"]:
-    """Return the held-out combinations that have this value."""
-    return case.held_out[case.task.components[case.held_out, component] == value]
+def _rows_with(
+    case: Case, component: int, values: Int[np.ndarray, " v"]
+) -> Iterator[tuple[int, Int[np.ndarray, " r"]]]:
+    """Yield each of these values with the rows of held-out combinations that have it."""
+    rows = case.rows_of(case.held_out) if len(values) else np.zeros(0, dtype=np.int64)
+    # Sorted once: to look through all rows for each value would take rows times values.
+    column = case.table.components[rows, component]
+    rows = rows[np.argsort(column, kind="stable")]
+    column = np.sort(column)
+    ends = zip(
+        np.searchsorted(column, values).tolist(),
+        np.searchsorted(column, values, side="right").tolist(),
+        strict=True,
+    )
+    for value, (first, last) in zip(values.tolist(), ends, strict=True):
+        yield value, rows[first:last]
 
 
 def _present(

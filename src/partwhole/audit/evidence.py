@@ -343,6 +343,14 @@ class Evidence:
     additions: Additions | None
     seconds: float
 
+    @property
+    def undecided(self) -> bool:
+        """Return whether solvability, or what training determines, is in part not known."""
+        solved, found = self.solvability, self.determination
+        return (solved is not None and solved.solvable is None) or (
+            found is not None and bool(found.undecided.any())
+        )
+
     def __repr__(self) -> str:
         """Return the main facts."""
         solved = None if self.solvability is None else self.solvability.solvable
@@ -372,7 +380,7 @@ class Evidence:
                 case.task.names, case.task.values, case.task.components[rows].T, strict=True
             )
         }
-        targets = case.task.targets[rows].reshape(len(rows), -1)
+        targets = case.task.targets.reshape(len(case.weights), -1)[rows]
         outputs = np.full(targets.shape, np.nan)
         if self.prediction is not None:
             point = self.prediction.points[self.prediction.reference]
@@ -387,5 +395,8 @@ class Evidence:
             columns["predicted label"] = [labels[i] for i in best]
         columns["weight"] = case.weights[rows]
         if self.determination is not None:
-            columns["determined"] = self.determination.determined
+            found = self.determination
+            known = found.determined.astype(object)
+            known[found.undecided] = None
+            columns["determined"] = known if found.undecided.any() else found.determined
         return pd.DataFrame(columns)

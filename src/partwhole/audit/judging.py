@@ -75,6 +75,7 @@ def _judge_split(evidence: Evidence, settings: Settings) -> Iterator[Finding]:
     yield from _unseen_labels(evidence.case)
     yield from _solvable(evidence)
     yield from _determined(evidence, settings)
+    yield from _not_decided(evidence)
     yield from _predicted(evidence, settings)
     yield from _shortcuts(evidence)
     yield from _not_held_out(evidence.case)
@@ -198,9 +199,10 @@ def _elsewhere(case: Case) -> str:
 
 def _determined(evidence: Evidence, settings: Settings) -> Iterator[Finding]:
     case, found = evidence.case, evidence.determination
-    if found is None or found.share >= settings.determined:
+    # What was not decided may be determined, so it is no reason for an error.
+    if found is None or float((found.determined | found.undecided).mean()) >= settings.determined:
         return
-    open_ = ~found.determined
+    open_ = ~found.determined & ~found.undecided
     unseen = open_ & found.unseen
     plain = np.flatnonzero(open_ & ~found.unseen)
     example = int(plain[0]) if len(plain) else int(np.flatnonzero(open_)[0])
@@ -237,6 +239,22 @@ def _determined(evidence: Evidence, settings: Settings) -> Iterator[Finding]:
     else:
         message += " Add more combinations to training."
     yield _finding("not-determined", case, message, case.rows_of(case.held_out[open_]))
+
+
+def _not_decided(evidence: Evidence) -> Iterator[Finding]:
+    case, found = evidence.case, evidence.determination
+    if found is None or not found.undecided.any():
+        return
+    rows = case.held_out[found.undecided]
+    yield _finding(
+        "not-decided",
+        case,
+        f"Whether training determines {len(rows):,} of "
+        f"{count(len(case.held_out), 'held-out combination')} of {shown(case.name)} for "
+        f"{_who(case)} was not decided in the steps allowed, such as "
+        f"{combination(case, int(rows[0]))}. Ask about a smaller order, or about fewer rows.",
+        case.rows_of(rows),
+    )
 
 
 def _every(case: Case, many: int) -> str:

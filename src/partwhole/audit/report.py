@@ -89,7 +89,7 @@ class AuditReport:
             one.severity == "error" and one.silenced is not None for one in self.findings
         )
         told = f"{count(silenced, 'error')} silenced"
-        if any(one.solvability and one.solvability.solvable is None for one in self.evidence):
+        if any(one.undecided for one in self.evidence):
             return f"Supported {at} as far as decided" + (f", with {told}" if silenced else "")
         return f"Supported {at}" + (f", with {told}" if silenced else f": {errors}, {warnings}")
 

@@ -210,11 +210,12 @@ _TABLE = (
     Rule(
         "not-decided",
         "warning",
-        "Whether the held-out targets can be answered at all is not known.",
+        "Whether the held-out targets can be answered at all, or whether training determines "
+        "them, is not known.",
         "The search for an answer and for a proof that there is none was stopped by the time "
-        "limit.",
+        "limit; or the computation of what training determines by its number of steps.",
         "",
-        "Allow more time.",
+        "Allow more time; or ask about a smaller order.",
     ),
 )
 

@@ -6,12 +6,11 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
-from math import isfinite
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from partwhole._checks import require
+from partwhole._checks import InputError, require
 from partwhole._types import Real
 from partwhole.audit.rules import RULES
 
@@ -25,6 +24,7 @@ SILENCED_LINES = (
     "write a line [silence], and below it for each rule a line such as shortcut = "
     '"why it does not apply"'
 )
+LARGEST = 1e100
 # What the command asks for, and some might look for in a configuration.
 OPTIONS = (
     "table",
@@ -147,6 +147,11 @@ class Settings:
         except tomllib.TOMLDecodeError as error:
             require(False, f"{path} must be TOML", str(error).rstrip("."), "mend that line")
             raise
+        except (ValueError, RecursionError) as error:
+            many = "brackets in brackets" if isinstance(error, RecursionError) else "digits"
+            raise InputError(
+                f"settings are short numbers and texts; got too many {many} in {path}; {remedy}"
+            ) from error
         return _from_tables(data)
 
 
@@ -163,7 +168,7 @@ def _from_tables(data: Mapping[str, Any]) -> Settings:
         require(
             isinstance(content, Mapping),
             f"{name} is a table of settings",
-            repr(content),
+            "" if isinstance(content, Mapping) else _told(content),
             SILENCED_LINES
             if name == "silence"
             else f"write a line [{name}] and its entries below it",
@@ -209,34 +214,44 @@ def _check(thresholds: Mapping[str, Any], silence: Mapping[str, Any]) -> None:
         require(
             isinstance(reason, str) and reason.strip(),
             "a rule is silenced with a reason in words",
-            f"{reason!r} for {rule}",
+            f"{_told(reason)} for {rule}",
             f'write {rule} = "why it does not apply"',
         )
 
 
 def _check_threshold(name: str, value: object) -> None:
-    number = isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value)
+    # Compared, not converted: whole numbers of any length are; NaN is in no range.
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    number = number and -LARGEST <= value <= LARGEST  # pyright: ignore
     if name == "coverage":
         require(
             number and value == int(value) and value >= 0,  # pyright: ignore
             "coverage is a whole number of combinations, 0 or more",
-            repr(value),
+            _told(value),
             "write such as coverage = 3",
         )
     elif name in ("shortcut_effect_sd", "leak_slope"):
         require(
             number and value >= 0,  # pyright: ignore
             f"{name} is a number, 0 or more",
-            repr(value),
+            _told(value),
             f"write such as {name} = 0.5",
         )
     else:
         require(
             number and 0 <= value <= 1,  # pyright: ignore
             f"{name} is a share from 0 to 1",
-            repr(value),
+            _told(value),
             f"write such as {name} = {getattr(Settings, name):g}",
         )
+
+
+def _told(value: object) -> str:
+    try:
+        text = repr(value)
+    except ValueError:
+        return "a whole number of over 4,300 digits"
+    return text if len(text) <= 60 else f"{text[:60]}…"
 
 
 def _nearest(name: str, known: list[str]) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from tyro.conf import Positional, arg
 
 from partwhole._checks import require
+from partwhole.cli.streams import tell
 
 if TYPE_CHECKING:
     from partwhole.audit import AuditReport, HoldOut
@@ -67,13 +67,16 @@ def audit(
     time_limit: float = 10.0,
     rules: Annotated[bool, arg(help_behavior_hint=NONE)] = False,
 ) -> None:
-    """Audit a training split; ends with 0 when it is supported, 1 when not, 2 on bad input.
+    """Audit a training split.
+
+    Ends with 0 when it is supported, 1 when not, 2 on bad input, 3 when partwhole itself failed.
 
     For example: partwhole audit table.csv --components shape colour --target label --split split
     --html audit.html
 
     Args:
-        table: A .csv, .tsv, .csv.gz, .tsv.gz or .parquet file.
+        table: A .csv, .tsv, .csv.gz, .tsv.gz or .parquet file; at most 512 MiB, unpacked, and
+            5,000,000 rows.
         components: The columns that are combined, two or more.
         target: The column of the answer: numbers or labels.
         split: The column that says which rows are for training.
@@ -89,7 +92,7 @@ def audit(
         fit: What is predicted: least-norm regression, or the largest margin of two labels.
         target_kind: Whether the target is numbers or labels; auto takes text as labels.
         duplicates: What to do with a combination whose rows differ in their target.
-        add: Recommend at most so many combinations to add to training.
+        add: Recommend at most so many combinations to add to training, found in about 10 seconds.
         json: Write the report as JSON.
         html: Write the report as a page.
         sarif: Write the findings as SARIF 2.1.0, for build servers.
@@ -158,12 +161,8 @@ def audit(
     except KeyboardInterrupt:
         print("partwhole: interrupted; nothing was written", file=sys.stderr)
         raise SystemExit(130) from None
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        # A terminal may lack signs that a table has.
-        sys.stdout.reconfigure(errors="backslashreplace")
-    print(report.to_text(), end="")
-    for what, path in files.items():
-        print(f"{what.removeprefix('--').upper()}: {path}")
+    written = [f"{what.removeprefix('--').upper()}: {path}\n" for what, path in files.items()]
+    tell(report.to_text() + "".join(written))
     if report.verdict == "unsupported":
         raise SystemExit(1)
 

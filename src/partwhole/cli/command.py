@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryFile
+from traceback import extract_tb
 from types import ModuleType
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -17,6 +18,7 @@ from tyro.conf import Positional, arg
 from partwhole import __version__
 from partwhole._checks import InputError, require
 from partwhole.cli.audit import audit
+from partwhole.cli.streams import inert, let_go
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -38,6 +40,8 @@ Store = Annotated[
     ),
 ]
 Workers = Annotated[int, arg(help="Processes that compute cells; 1 is this one.")]
+
+BAD_INPUT, OWN_FAILURE, READER_LEFT = 2, 3, 141
 
 app = tyro.extras.SubcommandApp()
 app.command(audit)
@@ -221,8 +225,17 @@ def cite() -> None:
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Run the command; bad input is told in one sentence and ends with exit status 2."""
+    """Run the command.
+
+    The process ends with 0 when all is well; 1 when an audited split is unsupported, or a study
+    of a report failed; 2 on bad input, told in one sentence; 3 when partwhole itself failed, so
+    that nothing can be concluded; 130 after an interrupt. A reader of the output that leaves
+    early changes no verdict: an audit keeps its status, other commands end with 141.
+    """
     args = list(sys.argv[1:] if argv is None else argv)
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed by whoever started us
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
     if args == ["--version"]:
         print(f"partwhole {__version__}")
         return
@@ -233,20 +246,43 @@ def main(argv: Sequence[str] | None = None) -> None:
             args=args or ["--help"],
             config=(tyro.conf.FlagCreatePairsOff,),
         )
+        sys.stdout.flush()
     except InputError as error:
-        _leave(str(error), 2)
+        _leave(str(error), BAD_INPUT)
     except BrokenPipeError:
         # The reader of our output went away, as `head` does: leave without a word.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        raise SystemExit(1) from None
+        let_go()
+        raise SystemExit(READER_LEFT) from None
     except OSError as error:
-        _leave(f"{error.strerror or error}: {error.filename}" if error.filename else str(error), 2)
+        told = error.strerror or str(error)
+        _leave(f"{told}: {error.filename}" if error.filename else told, BAD_INPUT)
     except KeyboardInterrupt:
         _leave("interrupted; what was finished is kept, and the next run goes on from there", 130)
+    except Exception as error:
+        _leave(_own_failure(error), OWN_FAILURE)
+
+
+def _own_failure(error: Exception) -> str:
+    """Say that partwhole failed, with what whoever mends it has to know."""
+    if isinstance(error, MemoryError):
+        return (
+            "the memory of this machine did not suffice, so nothing can be concluded; give fewer "
+            "rows, columns or labels"
+        )
+    place = extract_tb(error.__traceback__)[-1]
+    what = " ".join(f"{type(error).__name__}: {error}".split())
+    return (
+        f"a fault of partwhole, so nothing can be concluded: {what[:300]} "
+        f"({Path(place.filename).name}, line {place.lineno}); report it, with the command and "
+        "its input"
+    )
 
 
 def _leave(sentence: str, status: int) -> None:
-    print(f"partwhole: {sentence}", file=sys.stderr)
+    with suppress(OSError, ValueError):  # where nobody listens the status says it
+        print(inert(f"partwhole: {sentence}"), file=sys.stderr, flush=True)
+    with suppress(OSError, ValueError):
+        sys.stdout.flush()
     raise SystemExit(status)
 
 

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
+from urllib.parse import quote_from_bytes
 from xml.etree import ElementTree
 
 from partwhole import __version__
 from partwhole.audit.rules import RULES, Finding
 from partwhole.audit.wording import count, one_line
+from partwhole.page import visible
 
 if TYPE_CHECKING:
     from partwhole.audit.report import AuditReport
@@ -20,6 +22,8 @@ MOST_LOCATIONS = 1_000
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 # XML 1.0 has no other control characters, and no halves of surrogate pairs.
 NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+# In a message of SARIF, what stands for a link or a placeholder.
+LINK = re.compile(r"[\[\]\\]")
 
 
 def to_sarif(report: AuditReport) -> str:
@@ -66,7 +70,7 @@ def _result(report: AuditReport, one: Finding, index: int) -> dict[str, Any]:
         "ruleId": one.rule,
         "ruleIndex": index,
         "level": one.severity,
-        "message": {"text": one.message},
+        "message": {"text": _message(one.message)},
         "properties": {
             "split": one.split,
             "order": report.order,
@@ -89,12 +93,19 @@ def _result(report: AuditReport, one: Finding, index: int) -> dict[str, Any]:
     return result
 
 
+def _message(text: str) -> str:
+    """Escape what SARIF reads as a placeholder (section 3.11.5) or as a link (3.11.6)."""
+    text = text.replace("{", "{{").replace("}", "}}")
+    # Without such a pair there is no link, and a backslash is only itself.
+    return LINK.sub(lambda sign: f"\\{sign[0]}", text) if "](" in text else text
+
+
 def _uri(path: str) -> str:
     """Write a path as a URI: relative inside the working directory, where servers look for it."""
     place, here = Path(path), Path.cwd()
     if place.is_relative_to(here):
         place = place.relative_to(here)
-    return place.as_uri() if place.is_absolute() else quote(place.as_posix())
+    return place.as_uri() if place.is_absolute() else quote_from_bytes(os.fsencode(place))
 
 
 def to_junit(report: AuditReport) -> str:
@@ -164,4 +175,4 @@ def _outcome(case: ElementTree.Element, findings: list[Finding]) -> None:
 
 
 def _xml(text: str) -> str:
-    return NOT_IN_XML.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
+    return NOT_IN_XML.sub(lambda match: match[0].encode("unicode_escape").decode(), visible(text))

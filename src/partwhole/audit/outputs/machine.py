@@ -220,11 +220,12 @@ def _target(case: Case, row: int) -> Any:
 
 
 def _determination(case: Case, found: Determination) -> dict[str, Any]:
-    left = np.flatnonzero(~found.determined)
+    left = np.flatnonzero(~found.determined & ~found.undecided)
     return {
         "share": _number(found.share),
         "method": found.method,
         "free_dimensions": found.free_dimensions,
+        "undecided_count": int(found.undecided.sum()),
         "undetermined_count": len(left),
         "undetermined": [
             {
@@ -270,7 +271,9 @@ def _prediction(evidence: Evidence, found: Prediction) -> dict[str, Any]:
                 "target": _target(case, int(row)),
                 "output": here.outputs[i].tolist(),
                 "weight": float(case.weights[row]),
-                "determined": None if settled is None else bool(settled.determined[i]),
+                "determined": None
+                if settled is None or settled.undecided[i]
+                else bool(settled.determined[i]),
             }
             for i, row in enumerate(case.held_out[:MOST_ITEMS])
         ],

@@ -161,7 +161,8 @@ def _split(evidence: Evidence) -> Iterator[str]:
     if found is not None:
         yield from _wrapped(
             f"Determined: {percent(found.share)} ({int(found.determined.sum()):,} of "
-            f"{len(found.determined):,})."
+            f"{len(found.determined):,}"
+            + (f"; {int(found.undecided.sum()):,} not decided)." if found.undecided.any() else ").")
         )
         yield from _remarks(found.remarks)
     if evidence.solvability is not None:

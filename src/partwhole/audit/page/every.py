@@ -135,4 +135,6 @@ def _label(case: Case, row: int) -> str:
 def _settled(evidence: Evidence, i: int) -> str:
     if evidence.determination is None:
         return "–"
+    if evidence.determination.undecided[i]:
+        return "not decided"
     return "yes" if evidence.determination.determined[i] else "no"

@@ -25,13 +25,21 @@ def settled(evidence: Evidence) -> Html:
     found, case = evidence.determination, evidence.case
     if found is None:
         return tag("p", "Nothing is held out, so there is nothing to settle.")
-    h, yes = len(found.determined), int(found.determined.sum())
-    if yes == h:
+    h = len(found.determined)
+    open_ = ~found.determined & ~found.undecided
+    no = int(open_.sum())
+    if found.undecided.any() and not no:
+        verdict = mark("open", "?", "Not decided")
+        told = (
+            f"{int(found.undecided.sum()):,} of {count(h, 'held-out combination')} may be or not; "
+            "the others are determined."
+        )
+    elif not no:
         verdict = mark("holds", "✓", "Determined")
         told = f"All {h:,} held-out combinations are." if h > 1 else "The held-out combination is."
     else:
         verdict = mark("fails", "✗", "Not determined")
-        unseen, rest = int(found.unseen.sum()), int((~found.determined & ~found.unseen).sum())
+        unseen, rest = int(found.unseen.sum()), int((open_ & ~found.unseen).sum())
         why = []
         if unseen:
             of = "value" if found.order == 1 else f"conjunction of at most {found.order} components"
@@ -39,17 +47,19 @@ def settled(evidence: Evidence) -> Html:
         if rest:
             why.append(f"{rest:,} though all that they are made of was seen")
         told = (
-            f"{h - yes:,} of {count(h, 'held-out combination')} ({share((h - yes) / h)}) "
-            f"{'is' if h - yes == 1 else 'are'} not: {' and '.join(why)}."
+            f"{no:,} of {count(h, 'held-out combination')} ({share(no / h)}) "
+            f"{'is' if no == 1 else 'are'} not: {' and '.join(why)}."
         )
+        if found.undecided.any():
+            told += f" {int(found.undecided.sum()):,} more are not decided."
         if found.free_dimensions:
             told += (
                 f" It takes at least {count(found.free_dimensions, 'further combination')} in "
                 "training to settle them all."
             )
     parts: list[Html | None] = []
-    undecided = np.flatnonzero(~found.determined & ~found.unseen)
-    for which in (undecided[:1], np.flatnonzero(found.unseen)[:1]):
+    plain = np.flatnonzero(open_ & ~found.unseen)
+    for which in (plain[:1], np.flatnonzero(found.unseen)[:1]):
         for i in which.tolist():
             ambiguity = found.ambiguity(i)
             parts.append(None if ambiguity is None else _ambiguity(case, i, ambiguity))

@@ -21,6 +21,10 @@ from partwhole.limits.solvers.sparse_primal import COARSE_COLUMNS
 SALIENCES = tuple(step / 40 for step in range(21))
 DEPTHS = tuple(range(1, 21))
 FEWER_DEPTHS = (1, 2, 3, 4, 6, 8, 12, 16, 20)
+# Where all outputs of all combinations are more numbers than this, only so many are computed.
+MANY_OUTPUTS = 1 << 22
+FEWEST_DEPTHS = (1, 4, 20)
+FEWEST_SALIENCES = (0.0, 0.425, 0.5)
 FEWER_SALIENCES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.425, 0.5)
 REFERENCE_SALIENCE = 0.425
 REFERENCE_DEPTH = 1
@@ -50,7 +54,8 @@ def predict(
 
     Two components: salience S(1; 2) from 0 to 1/2 in steps of 1/40. More: random ReLU networks
     of 1 to 20 hidden layers. Where training has more than 1,500 conjunctions, or a margin more
-    than 400 combinations, there are fewer steps, and a remark names them. Each kernel is cut
+    than 400 combinations, or combinations times labels are over 4,194,304, there are fewer
+    steps, and a remark names them. Each kernel is cut
     off at the audit's order K (`OrderKernel`), so that what lies above it is memory.
     "regression" interpolates the training combinations with least norm (mean targets where
     rows disagree), "margin" separates their labels with the largest margin; both have a free
@@ -193,16 +198,24 @@ def _range(
     if fit == "margin":
         fewer = task.n_train > MARGIN_MANY
         why = f"training has {task.n_train:,} combinations (more than {MARGIN_MANY:,} for margins)"
+    outputs = task.targets.size
+    fewest = outputs > MANY_OUTPUTS
+    if fewest:
+        why = f"combinations times outputs are {outputs:,} (more than {MANY_OUTPUTS:,})"
     if task.n_components == 2:
         saliences = FEWER_SALIENCES if fewer and fit == "margin" else SALIENCES
+        saliences = FEWEST_SALIENCES if fewest else saliences
         places = [_Place(f"S = {S:g}", S, OrderKernel.from_salience(S)) for S in saliences]
         if many and fit == "regression":
-            remarks.append(f"{why}, so S = 0.5 was computed with a memory of 1e-9, not none")
+            remarks.append(
+                f"training has {problem.n_columns:,} conjunctions (more than {COARSE_COLUMNS:,}), "
+                "so S = 0.5 was computed with a memory of 1e-9, not none"
+            )
         if len(saliences) < len(SALIENCES):
             remarks.append(f"{why}, so only S = {_listed(saliences)} were computed")
         return "salience S(1; 2)", places, remarks
-    depths = FEWER_DEPTHS if fewer else DEPTHS
-    if fewer:
+    depths = FEWEST_DEPTHS if fewest else FEWER_DEPTHS if fewer else DEPTHS
+    if depths is not DEPTHS:
         remarks.append(f"{why}, so only depths {_listed(depths)} were computed")
     places = []
     for depth in depths:

@@ -71,6 +71,12 @@ def read_features(
         "save them with numpy.save",
     )
     require(
+        not isinstance(found, np.ma.MaskedArray),
+        "features are known in every row",
+        "a masked array, whose mask would be lost",
+        "fill it, or drop those rows",
+    )
+    require(
         (
             np.issubdtype(found.dtype, np.number)
             and not np.issubdtype(found.dtype, np.complexfloating)
@@ -130,10 +136,16 @@ def _loaded(features: str | Path) -> Any:
         "save it with numpy.save, or give a list to name columns",
     )
     try:
-        return np.load(path, allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
-        why = "pickled objects" if "pickle" in str(error).lower() else "something else"
+        # Mapped, so that no more is allocated than the file has, whatever its header says.
+        found = np.load(path, mmap_mode="r", allow_pickle=False)
+    except Exception as error:  # a damaged header is read as Python, and fails in a dozen ways
+        objects = any(word in str(error).lower() for word in ("pickle", "python objects"))
+        why = "pickled objects" if objects else "something else"
         raise InputError(
             f"a .npy file holds an array of numbers; got {why} in {path.name!r}; save it with "
             "numpy.save"
         ) from error
+    if isinstance(found, np.lib.npyio.NpzFile):
+        found.close()
+        require(False, "a .npy file holds one array", f"several in {path.name!r}", "save one")
+    return found

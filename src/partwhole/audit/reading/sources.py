@@ -21,6 +21,12 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
+# Of a table's file, unpacked: so much is held in memory some times over.
+MOST_BYTES = 1 << 29
+MOST_ROWS = 5_000_000
+CHUNK = 1 << 20
+BATCH = 1 << 13
+SMALLER = "audit a part of it, or give a DataFrame"
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,22 +102,51 @@ def _open_file(path: Path) -> Source:
     )
     if kind[0] == ".parquet":
         return _open_parquet(path)
+    raw = _bounded(path, zipped)
+    source = _open_csv(raw, path.name, DELIMITERS[kind[0]])
+    # Lines can't be pointed at in a file that is compressed.
+    return replace(source, first_line=None) if zipped else source
+
+
+def _bounded(path: Path, zipped: bool) -> bytes:
+    """Return a file's bytes, unpacked; refuse it as soon as there are too many."""
+    chunks, size = [], 0
     try:
-        raw = path.read_bytes()
-    except OSError as error:
-        raise InputError(
-            f"the table is readable; got {error.strerror} for {path.name!r}; check its permissions"
-        ) from error
-    try:
-        raw = gzip.decompress(raw) if zipped else raw
-    except (OSError, EOFError, zlib.error) as error:
+        with path.open("rb") as packed, gzip.open(packed) if zipped else packed as file:
+            while chunk := file.read(CHUNK):
+                chunks.append(chunk)
+                size += len(chunk)
+                if size > MOST_BYTES:
+                    break
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise InputError(
             f"a .gz file is whole and compressed by gzip; got another in {path.name!r}; compress "
             "it again"
         ) from error
-    source = _open_csv(raw, path.name, DELIMITERS[kind[0]])
-    # Lines can't be pointed at in a file that is compressed.
-    return replace(source, first_line=None) if zipped else source
+    except OSError as error:
+        raise InputError(
+            f"the table is readable; got {error.strerror} for {path.name!r}; check its permissions"
+        ) from error
+    _require_size(size, path.name)
+    return b"".join(chunks)
+
+
+def _require_size(size: int, name: str) -> None:
+    require(
+        size <= MOST_BYTES,
+        f"a table's file has at most {MOST_BYTES >> 20} MiB, unpacked",
+        f"more in {name!r}",
+        SMALLER,
+    )
+
+
+def _require_rows(rows: int, what: str, name: str) -> None:
+    require(
+        rows <= MOST_ROWS,
+        f"a table's file has at most {MOST_ROWS:,} {what}",
+        f"{rows:,} in {name!r}",
+        SMALLER,
+    )
 
 
 def _open_csv(raw: bytes, name: str, delimiter: str) -> Source:
@@ -144,6 +179,7 @@ def _open_csv(raw: bytes, name: str, delimiter: str) -> Source:
     blank = b"\n\n" in body or b"\n\r\n" in body
     remarks = ("Blank lines of the file were skipped; rows count the others.",) if blank else ()
     lines = _line_ends(raw.rstrip(b"\r\n")) + 1 - skipped
+    _require_rows(lines, "lines", name)
     return Source(name, tuple(header), read, remarks, skipped + 1, lines)
 
 
@@ -283,14 +319,23 @@ def _open_parquet(path: Path) -> Source:
         names = tuple(file.schema_arrow.names)
     except (pa.ArrowException, OSError) as error:
         raise unreadable(error) from error
+    _require_rows(file.metadata.num_rows, "rows", path.name)
 
     def read(coded: Sequence[int], numeric: Sequence[int]) -> dict[int, Column]:
         places = [*coded, *numeric]
         try:
             with file:
-                frame = file.read(columns=[names[place] for place in places]).to_pandas(
-                    ignore_metadata=True
-                )
+                columns = [names[place] for place in places]
+                schema = pa.schema([file.schema_arrow.field(place) for place in places])
+                batches, size = [], 0
+                for batch in file.iter_batches(BATCH, columns=columns):
+                    batches.append(batch.select(columns))
+                    size += batch.nbytes
+                    _require_size(size, path.name)
+                frame = pa.Table.from_batches(batches, batches[0].schema if batches else schema)
+                frame = frame.to_pandas(ignore_metadata=True)
+        except InputError:
+            raise
         except (pa.ArrowException, OSError, ValueError, NotImplementedError) as error:
             raise unreadable(error) from error
         return {place: frame[names[place]] for place in places}

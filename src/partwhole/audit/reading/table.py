@@ -64,6 +64,7 @@ def read_table(
         A .csv, .tsv (or either with .gz) or .parquet file, or a table, which is not modified.
         In a CSV file component values are text exactly as written: ``01`` and ``1`` differ and
         ``NA`` is a value. Only an empty cell is missing; a quoted empty one is the empty text.
+        A file has at most 512 MiB, unpacked, and 5,000,000 rows.
         Row i is line i + 2 of a file without blank lines and line breaks in cells.
     components : column names
         Two or more.
@@ -82,8 +83,9 @@ def read_table(
         A measured representation with a row for each row of the table: a .npy file, an array of
         shape (n, d), or columns of the table.
     target_kind : str, keyword-only, default "auto"
-        "numbers" or "labels"; "auto" takes text, booleans and categories as labels and numbers as
-        numbers. Cells of a CSV file are numbers where all of them read as one.
+        "numbers" or "labels" (at most 1,000, and rows times labels at most 16,777,216); "auto"
+        takes text, booleans and categories as labels and numbers as numbers. Cells of a CSV file
+        are numbers where all of them read as one.
     duplicates : str, keyword-only, default "average"
         What to do with a combination whose rows, within training or within one test split, have
         different targets: "average" them, or "refuse" the table.

@@ -14,7 +14,7 @@ from partwhole.audit.reading.numeric import is_numbers, numbers, unfit
 from partwhole.features.conjunctions import Dictionary
 
 MOST_LABELS = 1_000
-MOST_SIGNS = 1 << 26  # half a gigabyte of one-vs-rest targets
+MOST_SIGNS = 1 << 24  # each is solved for, at every representation
 SMALLEST_SPREAD = 1e-100
 EXACT_INTEGERS = 2.0**53
 AS_LABELS = "name labels with target_kind 'labels', or mend the cell"

@@ -13,7 +13,6 @@ from jaxtyping import Float, Int
 from scipy import sparse
 
 from partwhole._checks import require
-from partwhole.features.conjunctions import Dictionary
 from partwhole.limits.proofs._indicators import whole_multiples
 from partwhole.tasks import Task
 
@@ -106,71 +105,6 @@ def label_name(index: int, labels: Sequence[Hashable] | None) -> str:
 def annihilated(phi: sparse.csr_array, weights: np.ndarray) -> bool:
     """Return whether every column adds up to 0, to 1e-9 of the total weight."""
     return bool(np.abs(phi.T @ weights).max() <= 1e-9 * np.abs(weights).sum())
-
-
-def find_rectangle(
-    task: Task,
-    rows: np.ndarray,
-    y: np.ndarray,
-    phi: sparse.csr_array,
-    signs: bool,
-    deadline: float,
-    **facts: Any,
-) -> Certificate | None:
-    """Search two settings of some components crossed with two settings of the others."""
-    components = task.components[rows]
-    n_components = task.n_components
-    for k in range(1, n_components // 2 + 1):
-        for one in combinations(range(n_components), k):
-            other = tuple(c for c in range(n_components) if c not in one)
-            if 2 * k == n_components and 0 not in one:
-                continue
-            _, a = Dictionary.of(components, one, task.n_values)
-            _, b = Dictionary.of(components, other, task.n_values)
-            found = _rectangle_in_grid(a, b, y, phi, signs, deadline)
-            if found is not None:
-                weights = np.array([1.0, -1.0, -1.0, 1.0])
-                return signed(rows, y, found, weights, groups=(one, other), **facts)
-    return None
-
-
-def _rectangle_in_grid(
-    a: np.ndarray,
-    b: np.ndarray,
-    y: np.ndarray,
-    phi: sparse.csr_array,
-    signs: bool,
-    deadline: float,
-    tries: int = 200,
-) -> np.ndarray | None:
-    """Return the rows of a rectangle whose contrast the seen conjunctions can't make."""
-    n_a, n_b = int(a.max()) + 1, int(b.max()) + 1
-    if n_a < 2 or n_b < 2 or n_a * n_b > 4_000_000:
-        return None
-    place = np.full((n_a, n_b), -1)
-    place[a, b] = np.arange(len(y))
-    target = np.where(place >= 0, y[place], np.nan)
-    least = TOLERANCE * np.ptp(y) + 64.0 * np.finfo(float).eps * np.abs(y).max()
-    for i in range(n_a):
-        if monotonic() > deadline or tries <= 0:
-            return None
-        difference = target[i] - target[i + 1 :]
-        known = ~np.isnan(difference)
-        low = np.where(known, difference, np.inf).argmin(axis=1)
-        high = np.where(known, difference, -np.inf).argmax(axis=1)
-        each = np.arange(len(difference))
-        gap = np.where(known.any(axis=1), difference[each, high] - difference[each, low], 0.0)
-        wanted = gap == 4.0 if signs else gap > least
-        for j in np.flatnonzero(wanted):
-            corners = place[[i, i, i + 1 + j, i + 1 + j], [high[j], low[j], high[j], low[j]]]
-            weights = np.zeros(len(y))
-            weights[corners] = [1.0, -1.0, -1.0, 1.0]
-            if annihilated(phi, weights):
-                return corners
-            tries -= 1
-            if tries <= 0:
-                break
-    return None
 
 
 def signed(

@@ -24,6 +24,7 @@ from partwhole.features.conjunctions import ConjunctionDesign, conjunction_sets
 from partwhole.limits.proofs.ambiguity import Ambiguity, find_ambiguity
 from partwhole.limits.proofs.derivation import Derivation, find_derivation
 from partwhole.limits.proofs.null_functions import (
+    CG_ENOUGH,
     CG_PROBES,
     TOLERANCE,
     NullFunctions,
@@ -49,6 +50,8 @@ class Determination:
         K: conjunctions of at most so many components.
     determined : bool array, shape (h,)
         For each held-out row of the task.
+    undecided : bool array, shape (h,)
+        Whether the computation ended before it knew. Such a row does not count as determined.
     unseen : bool array, shape (h,)
         Whether it has a conjunction of at most K components that training lacks.
     probes : float array, shape (h, m)
@@ -70,6 +73,7 @@ class Determination:
     task: Task
     order: int
     determined: Bool[np.ndarray, " h"]
+    undecided: Bool[np.ndarray, " h"]
     unseen: Bool[np.ndarray, " h"]
     probes: Float[np.ndarray, "h m"]
     method: str
@@ -87,8 +91,12 @@ class Determination:
         """Return the counts in words."""
         return (
             f"Determination({int(self.determined.sum())} of {len(self.determined)} held-out "
-            f"combinations determined at order {self.order})"
+            f"combinations determined at order {self.order}{self._rest()})"
         )
+
+    def _rest(self) -> str:
+        many = int(self.undecided.sum())
+        return f", {many} not decided" if many else ""
 
     def values(self, components: Int[np.ndarray, "n C"]) -> Float[np.ndarray, "n m"]:
         """Return the random null functions' values at any combinations.
@@ -218,24 +226,32 @@ def determination(
         ]
     ).astype(float)
 
-    remarks: tuple[str, ...] = ()
-    basis = None
+    basis, left = None, 0.0
     if method == "graph":
         coefficients = on_graph(design, m, rng)
     elif method == "dense":
         basis = null_basis(design, sizes)
         coefficients = (basis @ rng.normal(size=(basis.shape[1], m))) / np.sqrt(sizes)[:, None]
     else:
-        coefficients, remarks = projected(design, sizes, m, rng)
+        coefficients, left = projected(design, sizes, m, rng)
     functions = NullFunctions(design, coefficients, sizes, seed)
     probes, length, unseen = functions(held_out)
     determined = vanishing(probes, length) & ~unseen
     probes[determined] = 0.0
+    # Of a function that is not yet 0 on training its values elsewhere prove nothing.
+    undecided = ~determined & ~unseen & (left > CG_ENOUGH)
+    remarks: tuple[str, ...] = ()
+    if undecided.any():
+        remarks = (
+            f"Conjugate gradients stopped at {left:.0e} after their last step; whether "
+            f"{int(undecided.sum()):,} of the held-out combinations are determined is not decided.",
+        )
     free = _free_dimensions(task, functions, basis, probes, determined, method)
     return Determination(
         task,
         order,
         determined,
+        undecided,
         unseen,
         probes,
         method,

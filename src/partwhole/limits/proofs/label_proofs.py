@@ -6,24 +6,26 @@ from itertools import combinations
 from time import monotonic
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from scipy import sparse
 
 from partwhole.limits.proofs.boxes import find_box
 from partwhole.limits.proofs.certificates import (
     TOLERANCE,
     Certificate,
-    find_rectangle,
     from_weights,
     signed,
     tidy,
 )
+from partwhole.limits.proofs.rectangle_search import find_rectangle
 from partwhole.limits.proofs.separation import PROGRAM_WORK, hinge, separate
 from partwhole.tasks import Task
 
 RECTANGLE_SHARE = 0.2
 BOX_SHARE = 0.2
 ROUNDS = 50
+# A row of a thousand labels has as many rivals; those that matter are few.
+RIVALS = 16
 
 Decision = tuple[bool | None, Certificate | None, tuple[str, ...]]
 
@@ -147,14 +149,14 @@ def _small_proof(
     """Search rectangles, then boxes, with one label at even corners and another at odd ones."""
     left = deadline - monotonic()
     until = monotonic() + RECTANGLE_SHARE * left
-    pairs = combinations(np.unique(label).tolist(), 2)
-    for a, b in [(0, 1)] if two else [(b, a) for a, b in pairs]:
-        own = among[(label[among] == a) | (label[among] == b)]
-        if len(own) < 4 or monotonic() > until:
-            continue
-        # f is output b minus output a; for two labels it is the output itself.
-        facts = {} if two else {"labels": (b, a)}
-        sign = np.where(label[own] == b, 1.0, -1.0)
+    for low, high in combinations(_by_label(label, among), 2):
+        if monotonic() > until:
+            break
+        # f is the output of one label minus the other's; for two labels it is the output itself.
+        above, below = (high, low) if two else (low, high)
+        facts = {} if two else {"labels": (above[0], below[0])}
+        own = np.sort(np.concatenate([above[1], below[1]]))
+        sign = np.where(label[own] == above[0], 1.0, -1.0)
         found = find_rectangle(task, rows[own], sign, phi[own], True, until, **facts)
         if found is not None:
             return found
@@ -170,6 +172,17 @@ def _small_proof(
         facts = {"labels": (even, odd)}
         sign = np.where(label == even, 1.0, -1.0)
     return signed(rows, sign, used, signs, groups=groups, **facts)
+
+
+def _by_label(
+    label: Int[np.ndarray, " n"], among: Int[np.ndarray, " q"]
+) -> list[tuple[int, Int[np.ndarray, " r"]]]:
+    """List the labels that two of these rows have, or more, as a rectangle needs, with the rows."""
+    # Sorted once, for a thousand labels have half a million pairs.
+    arranged = among[np.argsort(label[among], kind="stable")]
+    present, first, count = np.unique(label[arranged], return_index=True, return_counts=True)
+    ends = zip(present.tolist(), first.tolist(), count.tolist(), strict=True)
+    return [(name, arranged[start : start + many]) for name, start, many in ends if many > 1]
 
 
 def _pair(
@@ -196,7 +209,7 @@ def _many(
     """Decide about more than two labels: single pairs first, then all together.
 
     Together, each row's own output must exceed those of its rivals; rivals enter as they are
-    broken.
+    broken, in each round at most 16 of a row.
     """
     n, p = phi.shape  # pyright: ignore[reportGeneralTypeIssues]
     k = best.shape[1]
@@ -206,6 +219,8 @@ def _many(
     until = monotonic() + 0.4 * (deadline - monotonic())
     small = float(n) * p <= PROGRAM_WORK
     for a, b in pairs if small else pairs[:1]:
+        if monotonic() > until:
+            break
         solvable, certificate = _pair(rows, label, phi, a, b, until)
         if solvable is False:
             return False, certificate
@@ -214,7 +229,7 @@ def _many(
     gaps[:, counts == 0] = np.inf
     active = np.zeros((n, k), dtype=bool)
     active[np.arange(n), gaps.argmin(axis=1)] = True
-    active |= gaps <= 0
+    active |= _broken(gaps, active, 0.0)
     if small:
         active = np.isfinite(gaps)
     w = None
@@ -239,8 +254,21 @@ def _many(
         if gaps.min() > TOLERANCE * np.abs(w).max():
             return True, None
         # Those nearly broken too, so that few rounds are needed.
-        active |= gaps <= 0.1 * np.median(gaps[active])
+        active |= _broken(gaps, active, 0.1 * float(np.median(gaps[active])))
     return None, None
+
+
+def _broken(
+    gaps: Float[np.ndarray, "n k"], active: np.ndarray, most: float
+) -> Bool[np.ndarray, "n k"]:
+    """Return which rivals are that close and not yet active, at most 16 nearest of each row."""
+    gaps = np.where(active, np.inf, gaps)
+    if gaps.shape[1] <= RIVALS:
+        return gaps <= most
+    nearest = np.argpartition(gaps, RIVALS, axis=1)[:, :RIVALS]
+    found = np.zeros(gaps.shape, dtype=bool)
+    np.put_along_axis(found, nearest, np.take_along_axis(gaps, nearest, axis=1) <= most, axis=1)
+    return found
 
 
 def _contrasts(

@@ -26,12 +26,12 @@ from partwhole.limits.proofs.boxes import find_box
 from partwhole.limits.proofs.certificates import (
     TOLERANCE,
     Certificate,
-    find_rectangle,
     from_residual,
     label_name,
     signed,
 )
 from partwhole.limits.proofs.label_proofs import decide_labels
+from partwhole.limits.proofs.rectangle_search import find_rectangle
 from partwhole.tasks import Task
 
 TERMS_IN_WORDS = 16

@@ -1,0 +1,146 @@
+"""Rectangles: four held-out combinations whose signed sum no sum of seen conjunctions has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import combinations, islice
+from time import monotonic
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float, Int
+from scipy import sparse
+
+from partwhole.features.conjunctions import Dictionary
+from partwhole.limits.proofs.certificates import TOLERANCE, Certificate, annihilated, signed
+from partwhole.tasks import Task
+
+# Of the corners (a, c), (a, d), (b, c), (b, d).
+RECTANGLE = np.array([1.0, -1.0, -1.0, 1.0])
+DIVISIONS = 400
+PAIRS = 200_000
+# Rectangles whose sum over seen conjunctions is looked at.
+TRIES = 200
+
+
+def find_rectangle(
+    task: Task,
+    rows: np.ndarray,
+    y: np.ndarray,
+    phi: sparse.csr_array,
+    signs: bool,
+    deadline: float,
+    **facts: Any,
+) -> Certificate | None:
+    """Search two settings of some components crossed with two settings of the others.
+
+    There are 2**(C - 1) - 1 ways to divide C components in two. All are tried where they are at
+    most 400. Where they are more, up to 632 rows are searched in all of them at once, as pairs;
+    more rows in the first 400, those that set the fewest components against the others.
+    """
+    components = task.components[rows]
+    n_components, n = task.n_components, len(rows)
+    if 1 << (n_components - 1) > DIVISIONS + 1 and n * (n - 1) // 2 <= PAIRS:
+        crossed = _rectangle_by_pairs(components, y, phi, signs)
+        if crossed is None:
+            return None
+        found, sides = crossed
+        return signed(rows, y, found, RECTANGLE, groups=sides, **facts)
+    for one, other in islice(_divisions(n_components), DIVISIONS):
+        if monotonic() > deadline:
+            return None
+        _, a = Dictionary.of(components, one, task.n_values)
+        _, b = Dictionary.of(components, other, task.n_values)
+        found = _rectangle_in_grid(a, b, y, phi, signs, deadline)
+        if found is not None:
+            return signed(rows, y, found, RECTANGLE, groups=(one, other), **facts)
+    return None
+
+
+def _divisions(n_components: int) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
+    """Yield every way to divide components in two, the most uneven first."""
+    for k in range(1, n_components // 2 + 1):
+        for one in combinations(range(n_components), k):
+            if 2 * k < n_components or 0 in one:
+                yield one, tuple(c for c in range(n_components) if c not in one)
+
+
+def _rectangle_by_pairs(
+    components: Int[np.ndarray, "n C"],
+    y: Float[np.ndarray, " n"],
+    phi: sparse.csr_array,
+    signs: bool,
+) -> tuple[Int[np.ndarray, " c"], tuple[tuple[int, ...], tuple[int, ...]]] | None:
+    """Return the rows of a rectangle, however it divides the components, and its two sides.
+
+    The opposite corners of a rectangle are two pairs of rows with the same two values in every
+    component. So pairs are sorted by these values, and the two of each kind whose targets have
+    the largest and the smallest sum are tried.
+    """
+    one, other = np.triu_indices(len(y), 1)
+    values = np.sort(np.stack([components[one], components[other]]), axis=0)
+    size = components.max(axis=0).astype(np.int64) + 1
+    _, kind = Dictionary.of(
+        values[0] * size + values[1], tuple(range(components.shape[1])), (size**2).tolist()
+    )
+    total = y[one] + y[other]
+    arranged = np.lexsort((total, kind))
+    ends = np.append(np.flatnonzero(np.diff(kind[arranged])), len(arranged) - 1)
+    low, high = arranged[np.append(0, ends[:-1] + 1)], arranged[ends]
+    gap = total[high] - total[low]
+    for place in np.flatnonzero(gap == 4.0 if signs else gap > _least_contrast(y))[:TRIES]:
+        i, j = one[high[place]], other[high[place]]
+        k, m = one[low[place]], other[low[place]]
+        corners = np.array([i, k, m, j])
+        weights = np.zeros(len(y))
+        weights[corners] = RECTANGLE
+        if annihilated(phi, weights):
+            differs = components[i] != components[j]
+            along = differs & (components[i] == components[k])
+            sides = (np.flatnonzero(q).tolist() for q in (along, differs & ~along))
+            first, second = map(tuple, sides)
+            return corners, (first, second)
+    return None
+
+
+def _least_contrast(y: Float[np.ndarray, " n"]) -> float:
+    """Return the smallest contrast of targets that is not rounding."""
+    return float(TOLERANCE * np.ptp(y) + 64.0 * np.finfo(float).eps * np.abs(y).max())
+
+
+def _rectangle_in_grid(
+    a: np.ndarray,
+    b: np.ndarray,
+    y: np.ndarray,
+    phi: sparse.csr_array,
+    signs: bool,
+    deadline: float,
+) -> np.ndarray | None:
+    """Return the rows of a rectangle whose contrast the seen conjunctions can't make."""
+    n_a, n_b = int(a.max()) + 1, int(b.max()) + 1
+    if n_a < 2 or n_b < 2 or n_a * n_b > 4_000_000:
+        return None
+    place = np.full((n_a, n_b), -1)
+    place[a, b] = np.arange(len(y))
+    target = np.where(place >= 0, y[place], np.nan)
+    least, tries = _least_contrast(y), TRIES
+    for i in range(n_a):
+        if monotonic() > deadline or tries <= 0:
+            return None
+        difference = target[i] - target[i + 1 :]
+        known = ~np.isnan(difference)
+        low = np.where(known, difference, np.inf).argmin(axis=1)
+        high = np.where(known, difference, -np.inf).argmax(axis=1)
+        each = np.arange(len(difference))
+        gap = np.where(known.any(axis=1), difference[each, high] - difference[each, low], 0.0)
+        wanted = gap == 4.0 if signs else gap > least
+        for j in np.flatnonzero(wanted):
+            corners = place[[i, i, i + 1 + j, i + 1 + j], [high[j], low[j], high[j], low[j]]]
+            weights = np.zeros(len(y))
+            weights[corners] = RECTANGLE
+            if annihilated(phi, weights):
+                return corners
+            tries -= 1
+            if tries <= 0:
+                break
+    return None

@@ -1,0 +1,98 @@
+"""Rectangles among many components: found however they divide them, with bounded work."""
+
+from __future__ import annotations
+
+from time import monotonic
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from partwhole.limits import solvability
+from partwhole.limits.proofs import rectangle_search
+from partwhole.tasks import Task
+
+
+def planted(n_components: int, n: int, seed: int) -> tuple[Task, np.ndarray]:
+    """Return held-out rows of binary components with one rectangle among the first four."""
+    rng = np.random.default_rng(seed)
+    side = rng.permutation(n_components) < n_components // 2
+    one = rng.integers(0, 2, n_components)
+    corners = [one, np.where(side, one, 1 - one), np.where(side, 1 - one, one), 1 - one]
+    others = rng.integers(0, 2, (n - 4, n_components))
+    held_out = np.unique(np.concatenate([corners, others]), axis=0)
+    train = np.stack([np.zeros(n_components, int), np.ones(n_components, int)])
+    held_out = held_out[~(held_out[:, None] == train).all(axis=2).any(axis=1)]
+    components = np.concatenate([train, held_out])
+    is_train = np.arange(len(components)) < 2
+    names = tuple(f"c{i}" for i in range(n_components))
+    targets = np.zeros(len(components))
+    targets[(components == corners[0]).all(axis=1)] = 1.0
+    return Task(components, targets, is_train, names, ((0, 1),) * n_components), side
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_rectangle_is_found_however_it_divides_many_components(seed):
+    # The halves of 16 components are the last of 32,767 divisions.
+    task, side = planted(16, 24, seed)
+    found = solvability(task, max_order=1)
+    proof = found.certificate
+    assert found.solvable is False
+    assert proof is not None
+    assert proof.is_rectangle
+    assert sorted(map(set, proof.groups), key=min) == sorted(
+        [set(np.flatnonzero(side).tolist()), set(np.flatnonzero(~side).tolist())], key=min
+    )
+    # By hand: every value of every component has weights that add up to 0; the targets' do not.
+    corners = task.components[proof.rows]
+    assert not (proof.weights @ corners).any()
+    assert proof.weights.sum() == 0
+    assert proof.weights @ task.targets[proof.rows] == proof.total == 1.0
+
+
+def test_labels_have_such_rectangles_too():
+    task, side = planted(14, 30, 3)
+    one = task.components[task.targets == 1.0][0]
+    corners = [one, np.where(side, one, 1 - one), np.where(side, 1 - one, one), 1 - one]
+    signs = np.where(np.random.default_rng(0).random(len(task.targets)) < 0.5, -1.0, 1.0)
+    for corner, sign in zip(corners, (1.0, -1.0, -1.0, 1.0), strict=True):
+        signs[(task.components == corner).all(axis=1)] = sign
+    labelled = Task(task.components, signs, task.is_train, task.names, task.values)
+    proof = solvability(labelled, max_order=1).certificate
+    assert proof is not None
+    assert proof.is_rectangle
+    assert proof.total == 4.0
+    assert not (proof.weights @ task.components[proof.rows]).any()
+
+
+@pytest.mark.parametrize("n", [120, 700])
+def test_the_divisions_tried_are_counted(monkeypatch, n):
+    rng = np.random.default_rng(0)
+    rows = np.unique(rng.integers(0, 2, (n + 20, 20)), axis=0)[:n]
+    calls = []
+    plain = rectangle_search.Dictionary.of
+
+    def counted(*given):
+        calls.append(len(given[0]))
+        return plain(*given)
+
+    monkeypatch.setattr(rectangle_search.Dictionary, "of", counted)
+    names = tuple(f"c{i}" for i in range(20))
+    task = Task(rows, rng.normal(size=n), np.arange(n) < 1, names, ((0, 1),) * 20)
+    # No column, so that every contrast would be a proof, and equal targets, so that there is none.
+    phi = sparse.csr_array((n, 1))
+    assert (
+        rectangle_search.find_rectangle(
+            task, np.arange(n), np.ones(n), phi, False, monotonic() + 600
+        )
+        is None
+    )
+    # All pairs at once, or two dictionaries for each of the first 400 divisions of 524,287.
+    assert calls == ([120 * 119 // 2] if n == 120 else [700] * 800)
+    assert (
+        rectangle_search.find_rectangle(
+            task, np.arange(n), np.ones(n), phi, n > 632, monotonic() - 1
+        )
+        is None
+    )
+    assert len(calls) == (2 if n == 120 else 800)
