@@ -15,6 +15,8 @@ SRC = Path(partwhole.__file__).parent
 FLOORS = {
     "_checks": 0,
     "_types": 0,
+    "_arguments": 0.5,
+    "_door": 0.7,
     "_progress": 0,
     "_threads": 0,
     "page": 0,
@@ -36,7 +38,7 @@ FLOORS = {
 JAX_LINE = 3
 BELOW_THE_LINE = {"jax", "jaxlib", "equinox", "optax", "diffrax"}
 # What every room may use, whatever its floor.
-EVERYWHERE = {"_checks", "_types", "_progress", "_threads"}
+EVERYWHERE = {"_checks", "_types", "_progress", "_threads", "_door"}
 
 
 def imports(path: Path) -> Iterator[str]:

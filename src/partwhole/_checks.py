@@ -82,6 +82,9 @@ def is_whole(number: object) -> TypeGuard[int]:
 
 def is_finite(number: object) -> TypeGuard[float]:
     """Return whether this is a finite number, NumPy's included."""
-    return (
-        isinstance(number, Real) and not isinstance(number, bool) and math.isfinite(float(number))
-    )
+    if not isinstance(number, Real) or isinstance(number, bool):
+        return False
+    try:
+        return math.isfinite(float(number))
+    except OverflowError:  # a whole number above the largest float
+        return False
