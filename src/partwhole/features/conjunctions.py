@@ -10,6 +10,7 @@ from itertools import combinations
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from partwhole._door import door
 from partwhole.features.design import Block
 
 # A table of all codes is quicker than sorting where it is not much longer than the rows.
@@ -17,6 +18,7 @@ TABLE_LEAST, TABLE_SHARE = 1 << 14, 16
 CODE_LIMIT = 1 << 62
 
 
+@door
 def conjunction_sets(n_components: int, max_order: int) -> tuple[tuple[int, ...], ...]:
     """List the sets of 0..max_order components, smaller ones first.
 
@@ -119,6 +121,7 @@ def _places(
     return place, known[place] != coded
 
 
+@door
 @dataclass(frozen=True, eq=False)
 class ConjunctionDesign:
     """Hold indicators of seen conjunctions, one column index for each row and block.
@@ -150,6 +153,7 @@ class ConjunctionDesign:
     n_rows: int
 
     @classmethod
+    @door
     def seen(
         cls,
         components: Int[np.ndarray, "n C"],
@@ -174,6 +178,7 @@ class ConjunctionDesign:
             len(components),
         )
 
+    @door
     def at(self, components: Int[np.ndarray, "n C"]) -> ConjunctionDesign:
         """Describe other tuples in the same columns."""
         index = tuple(dictionary.columns(components) for dictionary in self.dictionaries)
@@ -210,6 +215,7 @@ class ConjunctionDesign:
             out += self.part(block, index, coefficients)
         return out
 
+    @door
     def part(
         self, block: Block, index: Int[np.ndarray, " n"], coefficients: Float[np.ndarray, "p *k"]
     ) -> Float[np.ndarray, "n *k"]:
@@ -218,6 +224,7 @@ class ConjunctionDesign:
         tail = np.zeros((1, *coefficients.shape[1:]))
         return np.concatenate([coefficients[block.columns], tail])[index]
 
+    @door(missing=("multipliers",), empty=("multipliers",))
     def adjoint(self, multipliers: Float[np.ndarray, "n *k"]) -> Float[np.ndarray, "p *k"]:
         """Return for each conjunction the sum of its rows' multipliers."""
         flat = multipliers.reshape(self.n_rows, -1)
@@ -229,6 +236,7 @@ class ConjunctionDesign:
                 out[block.columns, k] = sums[1:]
         return out.reshape(self.shape[1], *multipliers.shape[1:])
 
+    @door(missing=("weights",), empty=("weights",))
     def gram(
         self, block: Block, weights: Float[np.ndarray, " b"] | None = None
     ) -> Float[np.ndarray, "n n"]:

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from jaxtyping import Float, Int
 
+from partwhole._door import door
+
 MAX_COMPONENTS = 16
 
 
@@ -45,6 +47,7 @@ def overlap_sets(a: Int[np.ndarray, "n C"], b: Int[np.ndarray, "m C"]) -> Int[np
     return overlap
 
 
+@door
 def zeta(sigma: Float[np.ndarray, "*batch sets"]) -> Float[np.ndarray, "*batch sets"]:
     r"""Sum over subsets: :math:`\kappa(O) = \sum_{S \subseteq O} \sigma_S`.
 
@@ -65,6 +68,7 @@ def zeta(sigma: Float[np.ndarray, "*batch sets"]) -> Float[np.ndarray, "*batch s
     return _over_subsets(sigma, 1.0)
 
 
+@door
 def moebius(kappa: Float[np.ndarray, "*batch sets"]) -> Float[np.ndarray, "*batch sets"]:
     r"""Invert the sum over subsets.
 
@@ -96,6 +100,7 @@ def _over_subsets(numbers: np.ndarray, sign: float) -> np.ndarray:
     return out
 
 
+@door
 def kernel_spectrum(
     sigma: Float[np.ndarray, "*batch sets"], n_values: Sequence[int]
 ) -> Float[np.ndarray, "*batch sets"]:

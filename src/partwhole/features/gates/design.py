@@ -10,12 +10,14 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from partwhole._checks import require, whole
+from partwhole._door import door
 from partwhole.features.design import Block, DenseDesign
 
 # Columns of a product that is made at once: inputs stay in the cache, memory within bounds.
 WIDTH = 1024
 
 
+@door(empty=("inputs", "contexts"))
 @dataclass(frozen=True, eq=False)
 class GatedDesign:
     r"""Describe inputs by the weights that gated units would apply to them.
@@ -56,10 +58,6 @@ class GatedDesign:
     n_contexts: int
 
     def __post_init__(self) -> None:
-        # Products of narrower numbers lose digits, or wrap round.
-        object.__setattr__(self, "inputs", np.asarray(self.inputs, dtype=float))
-        lost = int((~np.isfinite(self.inputs)).sum())
-        require(not lost, "inputs are finite", f"{lost} that are not", "drop or fill those rows")
         whole("n_contexts", self.n_contexts, 1, "pass the number of weight vectors of each unit")
         require(
             self.contexts.ndim == 2 and len(self.contexts) == len(self.inputs),
@@ -107,6 +105,7 @@ class GatedDesign:
         found = np.stack([self.block_outputs(each).sum(axis=1) for each in columns.T], axis=1)
         return found.reshape(len(self.inputs), *coefficients.shape[1:])
 
+    @door
     def block_outputs(self, coefficients: Float[np.ndarray, " p"]) -> Float[np.ndarray, "n H"]:
         """Return each unit's share of the outputs."""
         n, d = self.inputs.shape
@@ -120,6 +119,7 @@ class GatedDesign:
             found[:, units] = np.where(part >= 0, picked, 0.0)
         return found
 
+    @door(missing=("multipliers",), empty=("multipliers",))
     def adjoint(self, multipliers: Float[np.ndarray, "n *k"]) -> Float[np.ndarray, "p *k"]:
         """Return the transposed features times the multipliers."""
         columns = multipliers.reshape(len(multipliers), int(np.prod(multipliers.shape[1:])))
@@ -132,6 +132,7 @@ class GatedDesign:
                 found[at, k] = (membership.T @ (each[:, None] * self.inputs)).ravel()
         return found.reshape(-1, *multipliers.shape[1:])
 
+    @door(missing=("weights",), empty=("weights",))
     def gram(
         self, block: Block, weights: Float[np.ndarray, " b"] | None = None
     ) -> Float[np.ndarray, "n n"]:
@@ -146,6 +147,7 @@ class GatedDesign:
             found[np.ix_(rows, rows)] = (part * weight) @ part.T
         return found
 
+    @door(missing=("weights",), empty=("weights",))
     def weighted_gram(self, weights: Float[np.ndarray, " p"]) -> Float[np.ndarray, "n n"]:
         """Return the inner products of all features, their columns weighted."""
         each = weights.reshape(self.n_units, self.n_contexts, -1)
@@ -154,6 +156,7 @@ class GatedDesign:
         parts = (self.gram(block, weights[block.columns]) for block in self.blocks)
         return sum(parts, np.zeros((len(self.inputs),) * 2))
 
+    @door
     def agreement(
         self, weights: Float[np.ndarray, "H C"] | None = None
     ) -> Float[np.ndarray, "n n"]:
