@@ -110,9 +110,9 @@ def test_an_array_of_64_bits_arrives_as_it_is():
 @pytest.mark.parametrize(
     ("given", "got"),
     [
-        (TABLE * np.nan, "6 that are NaN; drop or fill missing numbers first"),
-        ([[1, np.nan]], "1 that is NaN; drop or fill missing numbers first"),
-        ([[1, np.inf]], "1 that is infinite; drop or limit infinite numbers first"),
+        (TABLE * np.nan, "6 that are NaN, the first at (0, 0); drop or fill missing numbers first"),
+        ([[1, np.nan]], "1 that is NaN, at (0, 1); drop or fill missing numbers first"),
+        ([[1, np.inf]], "1 that is infinite, at (0, 1); drop or limit infinite numbers first"),
         (TABLE + 0j, "complex numbers; pass the real part or the absolute values"),
         (TABLE > 1, "True and False; pass numbers, such as mask.astype(float)"),
         ([["1", "2"]], "text; convert the text to numbers first"),
@@ -228,9 +228,9 @@ def test_missing_infinite_and_empty_values_where_they_are_marked():
         ("name", 3, "text; got 3; pass text"),
         ("ends", (1,), "2 items (a finite number, a finite number); got 1 items; pass 2"),
         ("seeds", 3, "a sequence, each item a whole number; got 3; pass a list or a tuple"),
-        ("seeds", "12", "a sequence, each item a whole number; got '12'; pass a list or a tuple"),
+        ("seeds", "12", "a sequence, each item a whole number; got '12'; pass ['12']"),
         ("rows", [1.5], "an array of whole numbers of shape (m,); got 1 that is not whole; "),
-        ("curve", [np.nan], "an array of finite numbers; got 1 that is NaN; drop or fill"),
+        ("curve", [np.nan], "an array of finite numbers; got 1 that is NaN, at 0; drop or"),
         (
             "parts",
             3,
@@ -281,6 +281,14 @@ def test_numbers_of_32_bits_where_they_are_annotated():
         return pixels
 
     assert image([1.0, 2.0]).dtype == np.float32
+
+    @door(single=("pixels",))
+    def either(pixels: Float[np.ndarray, " n"] | Int[np.ndarray, "n 2"]):
+        return pixels
+
+    assert either(np.ones(2, np.float32)).dtype == np.float32
+    assert either([1.0, 2.0]).dtype == np.float64
+    assert either([[1, 2]]).dtype == np.int64
 
 
 @door

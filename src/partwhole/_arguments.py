@@ -128,6 +128,7 @@ class Array:
     dtype: np.dtype = field(default_factory=lambda: np.dtype(float))
     nan: bool = False
     infinite: bool = False
+    single: bool = False
 
     @property
     def noun(self) -> str:
@@ -143,26 +144,23 @@ class Array:
         return isinstance(value, (list, tuple)) or hasattr(value, "__array__")
 
     def __call__(self, name: str, value: Any, sizes: Sizes) -> np.ndarray:
-        if type(value) is not np.ndarray or value.dtype != self.dtype:
+        if type(value) is not np.ndarray or (
+            value.dtype != self.dtype and not (self.single and value.dtype == np.float32)
+        ):
             value = self._converted(name, value)
-        if self.kind == "float" and not np.isfinite(value).all():
+        if value.dtype.kind == "f" and not np.isfinite(value).all():
             self._refuse_nonfinite(name, value)
         self.axes.check(name, self, value.shape, sizes)
         return value
 
     def _refuse_nonfinite(self, name: str, array: np.ndarray) -> None:
-        nan, infinite = int(np.isnan(array).sum()), int(np.isinf(array).sum())
-        rule = f"{name} is {self.noun}"
-        one = array.ndim == 0
-        require(
-            nan == 0 or self.nan, rule, "NaN" if one else f"{nan} that {_are(nan)} NaN",
-            "drop or fill missing numbers first",
-        )  # fmt: skip
-        require(
-            infinite == 0 or self.infinite, rule,
-            "infinity" if one else f"{infinite} that {_are(infinite)} infinite",
-            "drop or limit infinite numbers first",
-        )  # fmt: skip
+        for word, remedy, wrong, allowed in (
+            ("NaN", "drop or fill missing numbers first", np.isnan(array), self.nan),
+            ("infinite", "drop or limit infinite numbers first", np.isinf(array), self.infinite),
+        ):
+            if wrong.any() and not allowed:
+                got = _counted(wrong, word) if array.ndim else array.item()
+                raise InputError(f"{name} is {self.noun}; got {got}; {remedy}")
 
     def _converted(self, name: str, value: Any) -> np.ndarray:
         """Return the array in the type of its kind, once its entries are of that kind."""
@@ -194,7 +192,10 @@ class Array:
             require(array.dtype.kind == "b", rule, got, remedy)
             return array
         if (kind := array.dtype.kind) in NO_NUMBERS:
-            raise InputError(f"{rule}; got {NO_NUMBERS[kind][0]}; {NO_NUMBERS[kind][1]}")
+            what, remedy = NO_NUMBERS[kind]
+            if self.kind == "whole" and what == "text":
+                remedy = "number its values from 0 first"
+            raise InputError(f"{rule}; got {what}; {remedy}")
         if self.kind == "either" and kind in "iu":
             return array
         return self._whole(rule, array) if self.kind == "whole" else self._floating(array)
@@ -238,6 +239,13 @@ class Array:
             raise InputError(
                 f"{rule}; got a number too large for 64 bits; pass the numbers in a larger unit"
             ) from None
+
+
+def _counted(wrong: np.ndarray, what: str) -> str:
+    count = int(wrong.sum())
+    place = tuple(np.argwhere(wrong)[0].tolist())
+    first = "" if count == 1 else "the first "
+    return f"{count} that {_are(count)} {what}, {first}at {place[0] if len(place) == 1 else place}"
 
 
 def _are(count: int) -> str:
@@ -404,7 +412,8 @@ class Several:
         rule, n = f"{name} is {self.noun}", len(self.items)
         listed = isinstance(value, (list, tuple, range)) or hasattr(value, "__array__")
         lazy = self.lazy and isinstance(value, Iterable) and not isinstance(value, (str, bytes))
-        require(listed or lazy, rule, as_read(value), "pass a list or a tuple")
+        remedy = f"pass [{value!r}]" if isinstance(value, str) else "pass a list or a tuple"
+        require(listed or lazy, rule, as_read(value), remedy)
         if hasattr(value, "__array__"):
             value = np.asarray(value)
             require(value.ndim > 0, rule, as_read(value), "pass a list or a tuple")
@@ -441,6 +450,15 @@ class Named:
         return {key: values(f"{name}[{key!r}]", each, sizes) for key, each in value.items()}
 
 
+def _letter(value: object) -> str | None:
+    """Return which kind of array the value is, if it is one of whole numbers or booleans."""
+    try:
+        letter = np.asarray(value).dtype.kind
+    except (ValueError, OverflowError, TypeError):
+        return None
+    return {"i": "whole", "u": "whole", "b": "mask", "f": "float"}.get(letter)
+
+
 @dataclass(frozen=True)
 class Either:
     """What keeps one of several rules; what none of them is meant for passes if it is open."""
@@ -464,6 +482,8 @@ class Either:
             require(self.open, rule, as_read(value), "pass one of these")
             return value
         errors = []
+        if len(meant) > 1 and (letter := _letter(value)):
+            meant.sort(key=lambda rule: getattr(rule, "kind", "") != letter)
         for rule in meant:
             before = dict(sizes)
             try:

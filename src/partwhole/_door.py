@@ -26,7 +26,11 @@ Plan = tuple[list[tuple[str, Rule | None]], dict[str, Rule]]
 def door(target: T, /) -> T: ...
 @overload
 def door(
-    *, missing: Collection[str] = (), infinite: Collection[str] = (), empty: Collection[str] = ()
+    *,
+    missing: Collection[str] = (),
+    infinite: Collection[str] = (),
+    empty: Collection[str] = (),
+    single: Collection[str] = (),
 ) -> Callable[[T], T]: ...
 
 
@@ -37,6 +41,7 @@ def door(
     missing: Collection[str] = (),
     infinite: Collection[str] = (),
     empty: Collection[str] = (),
+    single: Collection[str] = (),
 ) -> Any:
     """Check and convert the arguments of a function or dataclass by its annotations.
 
@@ -55,6 +60,8 @@ def door(
         Arguments in which infinity is a value, and NaN is not.
     empty : names, keyword-only, default ()
         Arguments whose named axes may have length 0.
+    single : names, keyword-only, default ()
+        Arguments, such as many images, of which an array in 32 bits stays as it is.
 
     Returns
     -------
@@ -72,9 +79,9 @@ def door(
     >>> total([1, np.nan], [0.5, 0.5])
     Traceback (most recent call last):
     ...
-    partwhole._checks.InputError: values is an array of finite numbers of shape (n,); got 1 that is NaN; drop or fill missing numbers first
+    partwhole._checks.InputError: values is an array of finite numbers of shape (n,); got 1 that is NaN, at 1; drop or fill missing numbers first
     """  # noqa: E501
-    options = _Options(frozenset(missing), frozenset(infinite), frozenset(empty))
+    options = _Options(frozenset(missing), frozenset(infinite), frozenset(empty), frozenset(single))
     if target is None:
         return lambda function: _with_door(function, options)
     return _with_door(target, options)
@@ -85,6 +92,7 @@ class _Options:
     missing: frozenset[str]
     infinite: frozenset[str]
     empty: frozenset[str]
+    single: frozenset[str]
 
 
 def _with_door(target: Any, options: _Options) -> Any:
@@ -116,6 +124,7 @@ def _entered(function: Callable[..., Any], options: _Options, space: dict[str, A
         # Tests put their checks of types behind the door, in the place of the function.
         return entered.__wrapped__(*passed, **named)
 
+    entered.__door__ = options  # type: ignore[attr-defined]
     return entered
 
 
@@ -125,7 +134,7 @@ def _plan(function: Callable[..., Any], options: _Options, space: dict[str, Any]
     parameters = inspect.signature(raw).parameters.values()
     hints = typing.get_type_hints(raw, space, _Names(space))
     known = {each.name for each in parameters}
-    unknown = (options.missing | options.infinite | options.empty) - known
+    unknown = set().union(*vars(options).values()) - known
     if unknown:
         raise TypeError(f"{raw.__qualname__} has no arguments {sorted(unknown)}")
     in_order: list[tuple[str, Rule | None]] = []
@@ -248,6 +257,7 @@ def _array(hint: Any, name: str, options: _Options, kind: str | None = None) -> 
     return arguments.Array(
         arguments.Axes(hint.dim_str, name in options.empty), kind, dtype,
         name in options.missing, name in options.missing | options.infinite,
+        name in options.single,
     )  # fmt: skip
 
 

@@ -91,7 +91,7 @@ def test_a_second_set_size_and_inputs_of_zero():
         ({"other": X[:, :2]}, "inputs and other have equal length along d; got 4 and 2; pass both"),
         (
             {"inputs": X * np.nan},
-            "inputs is an array of finite numbers .* 24 that are NaN; drop",
+            "inputs is an array of finite numbers .* 24 that are NaN, the",
         ),
     ],
 )

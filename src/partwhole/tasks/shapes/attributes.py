@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from partwhole._checks import require
+from partwhole._door import door
 
 Field = Literal["kind", "x", "y", "colour", "size", "background"]
 FIELDS: tuple[Field, ...] = get_args(Field)
@@ -42,6 +43,7 @@ BOUNDS: dict[Field, tuple[float, float]] = {
 }
 
 
+@door
 @dataclass(frozen=True, eq=False)
 class ShapeAttributes:
     """Hold what pictures of one shape each are drawn from.
@@ -120,6 +122,7 @@ class ShapeAttributes:
         """Return the number of shapes n."""
         return len(self.kind)
 
+    @door
     def take(
         self, which: slice | Int[np.ndarray, " m"] | Bool[np.ndarray, " n"]
     ) -> ShapeAttributes:
