@@ -37,6 +37,8 @@ def test_what_counts_as_a_number():
     assert [is_whole(each) for each in given] == [True, True, *[False] * 7]
     assert [is_finite(each) for each in given] == [*[True] * 5, *[False] * 4]
     assert is_whole(10**400)
+    assert not is_whole(np.timedelta64(1, "ns"))
+    assert not is_finite(np.timedelta64(1, "ns"))
     assert not is_finite(10**400)
 
 

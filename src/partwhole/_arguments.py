@@ -254,9 +254,10 @@ def _are(count: int) -> str:
 
 def _scalar(value: Any) -> Any:
     """Return the one number of an array without axes, and anything else as it is."""
-    if getattr(value, "shape", None) == () and hasattr(value, "item"):
-        return value if isinstance(value, np.ma.MaskedArray) else value.item()
-    return value
+    if getattr(value, "shape", None) != () or not hasattr(value, "item"):
+        return value
+    timed = getattr(value, "dtype", None) is not None and value.dtype.kind in "mM"
+    return value if timed or isinstance(value, np.ma.MaskedArray) else value.item()
 
 
 @dataclass(frozen=True)
@@ -278,12 +279,12 @@ class Number:
     def __call__(self, name: str, value: Any, sizes: Sizes) -> int | float:
         if type(value) is not float and type(value) is not int:
             value = _scalar(value)
-            good = isinstance(value, Real) and not isinstance(value, bool)
+            good = isinstance(value, Real) and not isinstance(value, (bool, np.timedelta64))
             require(good, f"{name} is {self.noun}", as_read(value), self.default)
         try:
             number = float(value)
         except OverflowError:
-            number = math.inf if self.infinite else None
+            number = None
         good = number is not None and (
             math.isfinite(number) or (self.nan if math.isnan(number) else self.infinite)
         )
@@ -306,7 +307,7 @@ class Whole:
     def __call__(self, name: str, value: Any, sizes: Sizes) -> int:
         if type(value) is not int:
             value = _scalar(value)
-            good = isinstance(value, Integral) and not isinstance(value, bool)
+            good = isinstance(value, Integral) and not isinstance(value, (bool, np.timedelta64))
             require(good, f"{name} is {self.noun}", as_read(value), self.default)
             value = int(value)
         if not -WHOLE_LIMIT <= value < WHOLE_LIMIT:
@@ -353,6 +354,10 @@ class Choice:
         return value
 
 
+def _article(name: str) -> str:
+    return f"{'an' if name[0] in 'AEIOU' else 'a'} {name}"
+
+
 @dataclass(frozen=True)
 class Kind:
     """An object of a class, text among them, or None."""
@@ -363,7 +368,7 @@ class Kind:
     def noun(self) -> str:
         name = self.kind.__name__
         plain = {"str": "text", "NoneType": "None", "Path": "a path", "Callable": "a function"}
-        return plain.get(name, f"{'an' if name[0] in 'AEIOU' else 'a'} {name}")
+        return plain.get(name) or _article(name)
 
     def claims(self, value: object) -> bool:
         return isinstance(value, self.kind)
@@ -383,6 +388,26 @@ class Whatever:
         return True
 
     def __call__(self, name: str, value: Any, sizes: Sizes) -> Any:
+        return value
+
+
+@dataclass(frozen=True)
+class Like:
+    """An object with the public attributes of a protocol."""
+
+    title: str
+    names: tuple[str, ...]
+
+    @property
+    def noun(self) -> str:
+        return f"{_article(self.title)}, with the attributes {', '.join(self.names)}"
+
+    def claims(self, value: object) -> bool:
+        return all(hasattr(value, name) for name in self.names)
+
+    def __call__(self, name: str, value: Any, sizes: Sizes) -> Any:
+        remedy = f"pass {_article(self.title)}"
+        require(self.claims(value), f"{name} is {self.noun}", as_read(value), remedy)
         return value
 
 
@@ -431,8 +456,9 @@ class Several:
 
 @dataclass(frozen=True)
 class Named:
-    """A mapping, with what its values must be."""
+    """A mapping, with what its keys and values must be."""
 
+    keys: Rule | None
     values: Rule | None
 
     @property
@@ -444,10 +470,22 @@ class Named:
 
     def __call__(self, name: str, value: Any, sizes: Sizes) -> Any:
         require(self.claims(value), f"{name} is {self.noun}", as_read(value), "pass a dictionary")
-        if self.values is None:
+        if self.keys is None and self.values is None:
             return value
-        values = self.values
-        return {key: values(f"{name}[{key!r}]", each, sizes) for key, each in value.items()}
+        keys, values = self.keys or Whatever(), self.values or Whatever()
+        return {
+            keys(f"a key of {name}", key, {}): values(f"{name}[{key!r}]", each, sizes)
+            for key, each in value.items()
+        }
+
+
+def _refuse_doubtful(name: str, array: np.ndarray) -> None:
+    """Refuse 0 and 1 over and over, which as indices would choose the first two rows."""
+    doubtful = array.size > 2 and array.min() >= 0 and array.max() <= 1
+    require(
+        not doubtful, f"{name} is a boolean mask, or indices of rows", "0 and 1 over and over",
+        f"pass a boolean mask, such as {name} == 1",
+    )  # fmt: skip
 
 
 def _letter(value: object) -> str | None:
@@ -483,6 +521,9 @@ class Either:
             return value
         errors = []
         if len(meant) > 1 and (letter := _letter(value)):
+            kinds = {getattr(rule, "kind", "") for rule in meant}
+            if letter == "whole" and kinds >= {"whole", "mask"}:
+                _refuse_doubtful(name, np.asarray(value))
             meant.sort(key=lambda rule: getattr(rule, "kind", "") != letter)
         for rule in meant:
             before = dict(sizes)

@@ -7,7 +7,7 @@ import inspect
 import sys
 import types
 import typing
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import wraps
 from typing import Any, Literal, TypeVar, Union, overload
@@ -31,6 +31,7 @@ def door(
     infinite: Collection[str] = (),
     empty: Collection[str] = (),
     single: Collection[str] = (),
+    shape: str = "",
 ) -> Callable[[T], T]: ...
 
 
@@ -42,6 +43,7 @@ def door(
     infinite: Collection[str] = (),
     empty: Collection[str] = (),
     single: Collection[str] = (),
+    shape: str = "",
 ) -> Any:
     """Check and convert the arguments of a function or dataclass by its annotations.
 
@@ -62,6 +64,8 @@ def door(
         Arguments whose named axes may have length 0.
     single : names, keyword-only, default ()
         Arguments, such as many images, of which an array in 32 bits stays as it is.
+    shape : str, keyword-only, default ""
+        Of a method: the names of the axes of `self.shape`, with which its arguments agree.
 
     Returns
     -------
@@ -81,7 +85,13 @@ def door(
     ...
     partwhole._checks.InputError: values is an array of finite numbers of shape (n,); got 1 that is NaN, at 1; drop or fill missing numbers first
     """  # noqa: E501
-    options = _Options(frozenset(missing), frozenset(infinite), frozenset(empty), frozenset(single))
+    options = _Options(
+        frozenset(missing),
+        frozenset(infinite),
+        frozenset(empty),
+        frozenset(single),
+        tuple(shape.split()),
+    )
     if target is None:
         return lambda function: _with_door(function, options)
     return _with_door(target, options)
@@ -93,6 +103,7 @@ class _Options:
     infinite: frozenset[str]
     empty: frozenset[str]
     single: frozenset[str]
+    shape: tuple[str, ...]
 
 
 def _with_door(target: Any, options: _Options) -> Any:
@@ -113,6 +124,10 @@ def _entered(function: Callable[..., Any], options: _Options, space: dict[str, A
             plan = _plan(function, options, space)
         in_order, by_name = plan
         sizes: arguments.Sizes = {}
+        for axis, length in zip(
+            options.shape, given[0].shape if options.shape else (), strict=True
+        ):
+            sizes[axis] = length, f"the {type(given[0]).__name__}"
         passed = list(given)
         for i, (value, (name, rule)) in enumerate(zip(given, in_order, strict=False)):
             if rule is not None:
@@ -134,14 +149,15 @@ def _plan(function: Callable[..., Any], options: _Options, space: dict[str, Any]
     parameters = inspect.signature(raw).parameters.values()
     hints = typing.get_type_hints(raw, space, _Names(space))
     known = {each.name for each in parameters}
-    unknown = set().union(*vars(options).values()) - known
+    marked = options.missing | options.infinite | options.empty | options.single
+    unknown = marked - known
     if unknown:
         raise TypeError(f"{raw.__qualname__} has no arguments {sorted(unknown)}")
     in_order: list[tuple[str, Rule | None]] = []
     by_name: dict[str, Rule] = {}
     for each in parameters:
         if each.kind in (each.VAR_POSITIONAL, each.VAR_KEYWORD):
-            continue
+            continue  # left alone
         hint = hints.get(each.name, Any)
         rule = _rule(hint, each.name, each.default, options)
         if each.default is None and rule is not None and not rule.claims(None):
@@ -170,14 +186,23 @@ class _AnyOf(metaclass=_Unknown):
 
 
 class _Names(dict[str, Any]):
-    """The names of a module, and `_AnyOf` for those that it lacks."""
+    """The names of a module; for those that it lacks, the class of its package or `_AnyOf`."""
 
     def __init__(self, space: dict[str, Any]) -> None:
         super().__init__()
         self.space = space
 
     def __missing__(self, name: str) -> Any:
-        return self.space.get(name, vars(builtins).get(name, _AnyOf))
+        for names in (self.space, vars(builtins)):
+            if name in names:
+                return names[name]
+        # What only type checkers import has been imported by whoever has an object of it.
+        package = self.space["__name__"].partition(".")[0] + "."
+        for title, module in [*sys.modules.items()]:
+            found = vars(module).get(name) if title.startswith(package) else None
+            if isinstance(found, type) or typing.get_origin(found) is not None:
+                return found
+        return _AnyOf
 
 
 def _rule(hint: Any, name: str, default: object, options: _Options) -> Rule | None:
@@ -197,11 +222,21 @@ def _rule(hint: Any, name: str, default: object, options: _Options) -> Rule | No
         return _array(hint, name, options)
     if hint is bool:
         return arguments.Switch()
-    if hint in (int, float):
-        return _number({hint}, name, default, options)
-    if getattr(hint, "_is_protocol", False) or typing.is_typeddict(hint):
+    if hint in (int, float, np.integer):
+        return _number({float if hint is float else int}, name, default, options)
+    if getattr(hint, "_is_protocol", False):
+        return _like(hint)
+    if typing.is_typeddict(hint):
         return None
     return arguments.Kind(hint)
+
+
+def _like(protocol: type) -> Rule | None:
+    """Return the rule of a protocol: an object that has its public attributes."""
+    bases = [base for base in protocol.__mro__ if getattr(base, "_is_protocol", False)]
+    names = {each for base in bases for each in (*vars(base), *inspect.get_annotations(base))}
+    public = tuple(sorted(name for name in names if not name.startswith("_")))
+    return arguments.Like(protocol.__name__, public) if public else None
 
 
 def _either(parts: tuple[Any, ...], name: str, default: object, options: _Options) -> Rule | None:
@@ -213,6 +248,9 @@ def _either(parts: tuple[Any, ...], name: str, default: object, options: _Option
     if floats and wholes and floats[0].dim_str == wholes[0].dim_str:
         others = [p for p in others if p is not wholes[0] and p is not floats[0]]
         rules.append(_array(floats[0], name, options, "either"))
+    # A sequence may come as an array anyway.
+    if any(typing.get_origin(part) is Sequence for part in others):
+        others = [part for part in others if part is not np.ndarray]
     rules += [_rule(part, name, default, options) for part in others]
     known = tuple(rule for rule in rules if rule is not None)
     if len(known) == 1 == len(rules):
@@ -265,10 +303,8 @@ def _container(origin: Any, parts: tuple[Any, ...], name: str, options: _Options
     if not isinstance(origin, type):
         return None
     if issubclass(origin, Mapping):
-        values = (
-            _rule(parts[1], name, inspect.Parameter.empty, options) if len(parts) == 2 else None
-        )
-        return arguments.Named(values)
+        rules = [_rule(part, name, inspect.Parameter.empty, options) for part in parts]
+        return arguments.Named(*rules) if len(rules) == 2 else arguments.Named(None, None)
     lists = {"tuple", "list", "Sequence", "Iterable", "Collection"}
     if origin.__name__ in lists and parts:
         fixed = origin is tuple and parts[-1] is not ...

@@ -208,8 +208,8 @@ def test_angles_of_inputs_that_are_nearly_alike():
         ),
         (
             lambda: HalfspaceGates(np.full((2, 1, 3), np.nan), np.zeros((2, 1))),
-            "normals is an array of finite numbers of shape (H, k, d); got 6 that a"
-            "re NaN; drop or fill missing numbers first",
+            "normals is an array of finite numbers of shape (H, k, d); got 6 that are "
+            "NaN, the first at (0, 0, 0); drop or fill missing numbers first",
         ),
         (
             lambda: HalfspaceGates(np.zeros((1, 17, 3)), np.zeros((1, 17))),
@@ -257,7 +257,7 @@ def test_angles_of_inputs_that_are_nearly_alike():
         (
             lambda: HalfspaceGates.random(3, n_units=2).contexts(np.full((4, 3), np.nan)),
             "inputs is an array of finite numbers of shape (n, d); got 12 that are "
-            "NaN; drop or fill missing numbers first",
+            "NaN, the first at (0, 0); drop or fill missing numbers first",
         ),
         (
             lambda: JointGates(HalfspaceGates.random(3, n_units=2), np.zeros((1, 3), dtype=int)),
@@ -275,8 +275,8 @@ def test_angles_of_inputs_that_are_nearly_alike():
         ),
         (
             lambda: expected_agreement(np.full((2, 3), np.nan)),
-            "inputs is an array of finite numbers of shape (n, d); got 6 that are N"
-            "aN; drop or fill missing numbers first",
+            "inputs is an array of finite numbers of shape (n, d); got 6 that are "
+            "NaN, the first at (0, 0); drop or fill missing numbers first",
         ),
         (
             lambda: GatedDesign(np.ones((2, 3)), np.array([[0, 2], [1, 0]]), 2),
@@ -285,8 +285,8 @@ def test_angles_of_inputs_that_are_nearly_alike():
         ),
         (
             lambda: GatedDesign(np.full((2, 3), np.inf), np.zeros((2, 1), dtype=int), 1),
-            "inputs is an array of finite numbers of shape (n, d); got 6 that are i"
-            "nfinite; drop or limit infinite numbers first",
+            "inputs is an array of finite numbers of shape (n, d); got 6 that are "
+            "infinite, the first at (0, 0); drop or limit infinite numbers first",
         ),
         (
             lambda: expected_agreement(np.array([[0.0, 0.0], [1.0, 0.0]])),

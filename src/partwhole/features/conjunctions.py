@@ -10,8 +10,9 @@ from itertools import combinations
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from partwhole._checks import require
 from partwhole._door import door
-from partwhole.features.design import Block
+from partwhole.features.design import Block, require_block_weights
 
 # A table of all codes is quicker than sorting where it is not much longer than the rows.
 TABLE_LEAST, TABLE_SHARE = 1 << 14, 16
@@ -171,6 +172,12 @@ class ConjunctionDesign:
         n_values : sequence of int, length C
             Values of each component.
         """
+        require(
+            len(n_values) == components.shape[1],
+            "n_values has a count for each column of components",
+            f"{len(n_values)} for {components.shape[1]}",
+            "pass how many values each component has",
+        )
         pairs = [Dictionary.of(components, tuple(chosen), n_values) for chosen in sets]
         return cls(
             tuple(dictionary for dictionary, _ in pairs),
@@ -224,7 +231,7 @@ class ConjunctionDesign:
         tail = np.zeros((1, *coefficients.shape[1:]))
         return np.concatenate([coefficients[block.columns], tail])[index]
 
-    @door(missing=("multipliers",), empty=("multipliers",))
+    @door(missing=("multipliers",), empty=("multipliers",), shape="n p")
     def adjoint(self, multipliers: Float[np.ndarray, "n *k"]) -> Float[np.ndarray, "p *k"]:
         """Return for each conjunction the sum of its rows' multipliers."""
         flat = multipliers.reshape(self.n_rows, -1)
@@ -241,6 +248,7 @@ class ConjunctionDesign:
         self, block: Block, weights: Float[np.ndarray, " b"] | None = None
     ) -> Float[np.ndarray, "n n"]:
         """Return 1, or the conjunction's weight, where two rows share one of this block."""
+        require_block_weights(block, weights)
         index = self.index[self.blocks.index(block)]
         shared = ((index[:, None] == index[None, :]) & (index[:, None] >= 0)).astype(float)
         if weights is None:

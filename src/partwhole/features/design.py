@@ -111,7 +111,7 @@ class DenseDesign:
         """Return the outputs."""
         return self.matrix @ coefficients
 
-    @door(missing=("multipliers",), empty=("multipliers",))
+    @door(missing=("multipliers",), empty=("multipliers",), shape="n p")
     def adjoint(self, multipliers: Float[np.ndarray, "n *k"]) -> Float[np.ndarray, "p *k"]:
         """Return the transposed matrix times the multipliers."""
         return self.matrix.T @ multipliers
@@ -121,6 +121,7 @@ class DenseDesign:
         self, block: Block, weights: Float[np.ndarray, " b"] | None = None
     ) -> Float[np.ndarray, "n n"]:
         """Return the inner products of one block's features, their columns weighted."""
+        require_block_weights(block, weights)
         part = self.matrix[:, block.columns]
         if weights is None:
             return part @ part.T
@@ -129,6 +130,17 @@ class DenseDesign:
             part = part * np.sqrt(weights)
             return part @ part.T
         return (part * weights) @ part.T
+
+
+def require_block_weights(block: Block, weights: np.ndarray | None) -> None:
+    """Require a weight for each column of a block."""
+    size = block.stop - block.start
+    require(
+        weights is None or len(weights) == size,
+        "weights are one number for each column of the block",
+        f"{0 if weights is None else len(weights)} for {size}",
+        "pass weights[block.columns]",
+    )
 
 
 @door(empty=("features",))

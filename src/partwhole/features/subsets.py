@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from jaxtyping import Float, Int
 
+from partwhole._checks import require
 from partwhole._door import door
 
 MAX_COMPONENTS = 16
@@ -65,7 +66,7 @@ def zeta(sigma: Float[np.ndarray, "*batch sets"]) -> Float[np.ndarray, "*batch s
     >>> zeta(np.array([0.1, 0.27, 0.27, 0.36])).round(2).tolist()
     [0.1, 0.37, 0.37, 1.0]
     """
-    return _over_subsets(sigma, 1.0)
+    return _over_subsets("sigma", sigma, 1.0)
 
 
 @door
@@ -88,10 +89,21 @@ def moebius(kappa: Float[np.ndarray, "*batch sets"]) -> Float[np.ndarray, "*batc
     >>> moebius(np.array([0.1, 0.37, 0.37, 1.0])).round(2).tolist()
     [0.1, 0.27, 0.27, 0.36]
     """
-    return _over_subsets(kappa, -1.0)
+    return _over_subsets("kappa", kappa, -1.0)
 
 
-def _over_subsets(numbers: np.ndarray, sign: float) -> np.ndarray:
+def require_sets(count: int, name: str) -> None:
+    """Require a number for every set of components."""
+    require(
+        count > 0 and count & (count - 1) == 0,
+        f"{name} has a number for every set of components, 2^C in all",
+        count,
+        "order the sets by bitmask, the empty one first",
+    )
+
+
+def _over_subsets(name: str, numbers: np.ndarray, sign: float) -> np.ndarray:
+    require_sets(numbers.shape[-1], name)
     out = np.array(numbers, dtype=float)
     n_components = out.shape[-1].bit_length() - 1
     for c in range(n_components):
@@ -127,6 +139,13 @@ def kernel_spectrum(
     >>> kernel_spectrum(np.array([0.1, 0.27, 0.27, 0.36]), (3, 4)).round(2).tolist()
     [3.45, 1.44, 1.17, 0.36]
     """
+    n_sets = sigma.shape[-1]
+    require(
+        n_sets == 1 << len(n_values),
+        "sigma has a number for every set of the components in n_values",
+        f"{n_sets} for {len(n_values)} components",
+        "pass 2^C numbers, the empty set first, and C counts",
+    )
     out = np.array(sigma, dtype=float)
     for c, n in enumerate(n_values):
         cube = out.reshape(*out.shape[:-1], out.shape[-1] >> (c + 1), 2, 1 << c)

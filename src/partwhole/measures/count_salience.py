@@ -92,6 +92,7 @@ def count_salience(
     >>> count_salience(clean, rows, self_pairs=True).similarity.tolist()
     [0.0, 1.0, 2.0]
     """
+    require(most >= 2, "most is a number of tuples, 2 or more", most, "pass 2000")
     rows, index, counts = np.unique(components, axis=0, return_inverse=True, return_counts=True)
     index = index.ravel()
     require(len(rows) >= 2, "pairs need two tuples", len(rows), "add others")

@@ -79,6 +79,7 @@ class Probed(ABC):
         """Return the probe times a finite factor: beyond the means for one above 1."""
         return factor * self.probe
 
+    @door
     def negative_probe(self, *concepts: int) -> Float[np.ndarray, " d"]:
         """Return the probe with the sign of some concepts flipped.
 

@@ -11,7 +11,7 @@ from jaxtyping import Float, Int
 
 from partwhole._checks import require, whole
 from partwhole._door import door
-from partwhole.features.design import Block, DenseDesign
+from partwhole.features.design import Block, DenseDesign, require_block_weights
 
 # Columns of a product that is made at once: inputs stay in the cache, memory within bounds.
 WIDTH = 1024
@@ -105,7 +105,7 @@ class GatedDesign:
         found = np.stack([self.block_outputs(each).sum(axis=1) for each in columns.T], axis=1)
         return found.reshape(len(self.inputs), *coefficients.shape[1:])
 
-    @door
+    @door(shape="n p")
     def block_outputs(self, coefficients: Float[np.ndarray, " p"]) -> Float[np.ndarray, "n H"]:
         """Return each unit's share of the outputs."""
         n, d = self.inputs.shape
@@ -119,7 +119,7 @@ class GatedDesign:
             found[:, units] = np.where(part >= 0, picked, 0.0)
         return found
 
-    @door(missing=("multipliers",), empty=("multipliers",))
+    @door(missing=("multipliers",), empty=("multipliers",), shape="n p")
     def adjoint(self, multipliers: Float[np.ndarray, "n *k"]) -> Float[np.ndarray, "p *k"]:
         """Return the transposed features times the multipliers."""
         columns = multipliers.reshape(len(multipliers), int(np.prod(multipliers.shape[1:])))
@@ -137,6 +137,7 @@ class GatedDesign:
         self, block: Block, weights: Float[np.ndarray, " b"] | None = None
     ) -> Float[np.ndarray, "n n"]:
         """Return the inner products of one unit's features, their columns weighted."""
+        require_block_weights(block, weights)
         own = self.contexts[:, block.start // (self.n_contexts * self.inputs.shape[1])]
         if weights is None:
             return np.where((own[:, None] == own) & (own >= 0), self.products, 0.0)
@@ -147,7 +148,7 @@ class GatedDesign:
             found[np.ix_(rows, rows)] = (part * weight) @ part.T
         return found
 
-    @door(missing=("weights",), empty=("weights",))
+    @door(missing=("weights",), empty=("weights",), shape="n p")
     def weighted_gram(self, weights: Float[np.ndarray, " p"]) -> Float[np.ndarray, "n n"]:
         """Return the inner products of all features, their columns weighted."""
         each = weights.reshape(self.n_units, self.n_contexts, -1)
@@ -161,6 +162,10 @@ class GatedDesign:
         self, weights: Float[np.ndarray, "H C"] | None = None
     ) -> Float[np.ndarray, "n n"]:
         """Return how many units have two inputs in the same context, each weighted."""
+        shape = (self.n_units, self.n_contexts)
+        given = shape if weights is None else weights.shape
+        rule = "weights are one number for each context of each unit"
+        require(given == shape, rule, f"shape {given}", f"pass shape {shape}")
         found = np.zeros((len(self.inputs),) * 2)
         for units in self._chunks():
             membership = self._membership(units)

@@ -65,7 +65,12 @@ def emergence_law(
     """
     _parameters(rate, n, chance)
     time = np.asarray(t, dtype=float)
-    require(bool((time >= 0).all()), "steps are at least 0", f"{time.min():g}", "count from 0")
+    require(
+        bool((time >= 0).all()),
+        "steps are at least 0",
+        f"{time.min(initial=0.0):g}",
+        "count from 0",
+    )
     each = chance + (1.0 - chance) * -np.expm1(time * np.log1p(-float(rate)))
     found = each ** np.asarray(n, dtype=float)
     return float(found) if np.ndim(found) == 0 else found

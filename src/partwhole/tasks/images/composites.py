@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from partwhole._door import door
+from partwhole.tasks._rows import require_rows
 from partwhole.tasks._task import Task
 
 Combine = Literal["channels", "maximum", "sum"]
@@ -80,6 +81,7 @@ class Composites:
     @door
     def take(self, which: slice | Int[np.ndarray, " m"] | Bool[np.ndarray, " n"]) -> Composites:
         """Return some of them, in this order, still as indices."""
+        require_rows(which, len(self.rows))
         return replace(self, shown=self.shown[which], rows=self.rows[which])
 
     def __getitem__(

@@ -10,6 +10,7 @@ from jaxtyping import Bool, Float, Int
 
 from partwhole._checks import require
 from partwhole._door import door
+from partwhole.tasks._rows import require_rows
 
 Field = Literal["kind", "x", "y", "colour", "size", "background"]
 FIELDS: tuple[Field, ...] = get_args(Field)
@@ -127,6 +128,7 @@ class ShapeAttributes:
         self, which: slice | Int[np.ndarray, " m"] | Bool[np.ndarray, " n"]
     ) -> ShapeAttributes:
         """Return some of them, in this order."""
+        require_rows(which, len(self.kind))
         return ShapeAttributes(
             self.kind[which], self.position[which], self.colour[which], self.size[which],
             self.background[which],

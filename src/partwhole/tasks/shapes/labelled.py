@@ -11,6 +11,7 @@ from jaxtyping import Bool, Float, Int
 from partwhole._checks import is_finite, require, whole
 from partwhole._door import door
 from partwhole._types import Real
+from partwhole.tasks._rows import require_rows
 from partwhole.tasks.shapes.attributes import ShapeAttributes
 from partwhole.tasks.shapes.conditions import Combination, Layout
 from partwhole.tasks.shapes.pictures import image_grid
@@ -75,6 +76,7 @@ class LabelledShapes:
     @door
     def take(self, which: slice | Int[np.ndarray, " m"] | Bool[np.ndarray, " n"]) -> LabelledShapes:
         """Return some of them, in this order."""
+        require_rows(which, len(self.classes))
         return replace(
             self,
             images=self.images[which],
