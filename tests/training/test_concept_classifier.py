@@ -86,3 +86,11 @@ def test_corners_that_are_none_are_refused(classifier):
     for corner in ([0], [0, 3], [-1, 0]):
         with pytest.raises(InputError, match="a corner has a value from 0 to 2 of each of 2"):
             classifier.coordinates(np.zeros((1, 8, 8, 3), np.float32), np.array(corner))
+
+
+def test_images_without_numbers_have_no_coordinates(classifier):
+    """Units that are off hide NaN, so that an answer would look like any other."""
+    with pytest.raises(
+        InputError, match=r"images is an array of finite numbers .* 192 that are NaN"
+    ):
+        classifier.coordinates(np.full((1, 8, 8, 3), np.nan, np.float32), np.array([0, 1]))

@@ -62,7 +62,7 @@ class Design(Protocol):
         ...
 
 
-@door
+@door(empty=("matrix",))
 @dataclass(frozen=True, eq=False)
 class DenseDesign:
     """Keep features as a matrix.
