@@ -124,10 +124,10 @@ def _entered(function: Callable[..., Any], options: _Options, space: dict[str, A
             plan = _plan(function, options, space)
         in_order, by_name = plan
         sizes: arguments.Sizes = {}
-        for axis, length in zip(
-            options.shape, given[0].shape if options.shape else (), strict=True
-        ):
-            sizes[axis] = length, f"the {type(given[0]).__name__}"
+        if options.shape:
+            owner = f"the {type(given[0]).__name__}"
+            lengths = zip(options.shape, given[0].shape, strict=True)
+            sizes = {axis: (length, owner) for axis, length in lengths}
         passed = list(given)
         for i, (value, (name, rule)) in enumerate(zip(given, in_order, strict=False)):
             if rule is not None:
