@@ -36,6 +36,10 @@ def test_what_counts_as_a_number():
     given = [3, np.uint8(3), 2.5, np.float32(2.5), Fraction(1, 2), math.nan, -math.inf, True, "3"]
     assert [is_whole(each) for each in given] == [True, True, *[False] * 7]
     assert [is_finite(each) for each in given] == [*[True] * 5, *[False] * 4]
+    assert is_whole(10**400)
+    assert not is_whole(np.timedelta64(1, "ns"))
+    assert not is_finite(np.timedelta64(1, "ns"))
+    assert not is_finite(10**400)
 
 
 @pytest.mark.parametrize("given", [[0, 7], (0, 7), np.array([0, 7]), iter([0, 7])])

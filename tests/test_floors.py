@@ -15,6 +15,8 @@ SRC = Path(partwhole.__file__).parent
 FLOORS = {
     "_checks": 0,
     "_types": 0,
+    "_arguments": 0.5,
+    "_door": 0.7,
     "_progress": 0,
     "_reading": 0,
     "_threads": 0,
@@ -39,7 +41,16 @@ FLOORS = {
 JAX_LINE = 3
 BELOW_THE_LINE = {"jax", "jaxlib", "equinox", "optax", "diffrax"}
 # What every room may use, whatever its floor.
-EVERYWHERE = {"_checks", "_types", "_progress", "_reading", "_threads", "_workers", "_writing"}
+EVERYWHERE = {
+    "_checks",
+    "_door",
+    "_progress",
+    "_reading",
+    "_threads",
+    "_types",
+    "_workers",
+    "_writing",
+}
 
 
 def imports(path: Path) -> Iterator[str]:

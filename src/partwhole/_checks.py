@@ -76,12 +76,18 @@ def seed_list(
 
 def is_whole(number: object) -> TypeGuard[int]:
     """Return whether this is a whole number, NumPy's included."""
-    # A bool is an int too, but seed=True is no seed.
-    return isinstance(number, Integral) and not isinstance(number, bool)
+    # A bool is an int too, but seed=True is no seed; durations of NumPy are counted as integers.
+    strange = isinstance(number, bool) or type(number).__name__ == "timedelta64"
+    return isinstance(number, Integral) and not strange
 
 
 def is_finite(number: object) -> TypeGuard[float]:
     """Return whether this is a finite number, NumPy's included."""
-    return (
-        isinstance(number, Real) and not isinstance(number, bool) and math.isfinite(float(number))
-    )
+    if not isinstance(number, Real) or isinstance(number, bool):
+        return False
+    if type(number).__name__ == "timedelta64":
+        return False
+    try:
+        return math.isfinite(float(number))
+    except OverflowError:  # a whole number above the largest float
+        return False

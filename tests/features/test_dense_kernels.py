@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from inspect import unwrap
-
 import numpy as np
 import pytest
 
@@ -86,14 +84,17 @@ def test_a_second_set_size_and_inputs_of_zero():
     ("change", "sentence"),
     [
         ({"depth": -1}, "depth is a whole number of at least 0; got -1; pass 1 for one hidden lay"),
-        ({"kind": "gp"}, "kind is 'nngp' or 'ntk'; got 'gp'; choose one of them"),
+        ({"kind": "gp"}, 'kind is "nngp" or "ntk"; got .gp.; choose one of them'),
         ({"weight_variance": 0}, "above 0, one number or 2; got 0; pass 2, which keeps the size"),
         ({"weight_variance": (1.0, 2.0, 1.0)}, r"one number or 2; got \(1.0, 2.0, 1.0\); pass 2"),
         ({"bias_variance": (0.0, -1)}, r"is at least 0, one number or 2; got \(0.0, -1\); pass 0"),
-        ({"other": X[:, :2]}, r"inputs are rows of one dimension; got shapes \(6, 4\) and \(6, 2"),
-        ({"inputs": X * np.nan}, "inputs are finite numbers; got NaN or infinity; replace them"),
+        ({"other": X[:, :2]}, "inputs and other have equal length along d; got 4 and 2; pass both"),
+        (
+            {"inputs": X * np.nan},
+            "inputs is an array of finite numbers .* 24 that are NaN, the",
+        ),
     ],
 )
 def test_errors_say_rule_got_remedy(change, sentence):
     with pytest.raises(InputError, match=sentence):
-        unwrap(dense_kernel)(**({"inputs": X, "depth": 1} | change))
+        dense_kernel(**({"inputs": X, "depth": 1} | change))

@@ -1,7 +1,5 @@
 """Gates: contexts by hand, their features against a matrix, and their averages over draws."""
 
-from inspect import unwrap
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -154,10 +152,7 @@ def test_narrow_numbers_and_no_inputs_at_all():
         found = gates.design(narrow)
         assert found.products.dtype == float
         np.testing.assert_array_equal(found.products, bright @ bright.T)
-    contexts = np.zeros((2, 1), dtype=int)
-    whole = unwrap(GatedDesign.__init__)
-    design = object.__new__(GatedDesign)
-    whole(design, bright.astype(np.uint8), contexts, 1)
+    design = GatedDesign(bright.astype(np.uint8), np.zeros((2, 1), dtype=int), 1)
     np.testing.assert_array_equal(design.products, bright @ bright.T)
     none = gates.design(np.zeros((0, 3)))
     assert (none @ np.ones(none.shape[1])).shape == (0,)
@@ -213,7 +208,8 @@ def test_angles_of_inputs_that_are_nearly_alike():
         ),
         (
             lambda: HalfspaceGates(np.full((2, 1, 3), np.nan), np.zeros((2, 1))),
-            "normals and thresholds are finite; got NaN or infinity; draw them again",
+            "normals is an array of finite numbers of shape (H, k, d); got 6 that are "
+            "NaN, the first at (0, 0, 0); drop or fill missing numbers first",
         ),
         (
             lambda: HalfspaceGates(np.zeros((1, 17, 3)), np.zeros((1, 17))),
@@ -233,23 +229,17 @@ def test_angles_of_inputs_that_are_nearly_alike():
             "thresholds at a share of the inputs need these; got none; pass inputs=",
         ),
         (
-            lambda: unwrap(HalfspaceGates.random.__func__)(
-                HalfspaceGates, 3, n_units=2, thresholds=1.5
-            ),
+            lambda: HalfspaceGates.random(3, n_units=2, thresholds=1.5),
             'thresholds are "zero", "median" or a share between 0 and 1; got 1.5; choose one of '
             "them",
         ),
         (
-            lambda: unwrap(HalfspaceGates.random.__func__)(
-                HalfspaceGates, 3, n_units=2, thresholds=[0.5]
-            ),
-            'thresholds are "zero", "median" or a share between 0 and 1; got [0.5]; choose one of '
-            "them",
+            lambda: HalfspaceGates.random(3, n_units=2, thresholds=[0.5]),
+            'thresholds is a finite number or "zero" or "median"; got a list of 1; pass one of '
+            "these",
         ),
         (
-            lambda: unwrap(HalfspaceGates.random.__func__)(
-                HalfspaceGates, 3, n_units=2, shared="no"
-            ),
+            lambda: HalfspaceGates.random(3, n_units=2, shared="no"),
             "shared is True or False; got 'no'; choose one of them",
         ),
         (
@@ -261,12 +251,13 @@ def test_angles_of_inputs_that_are_nearly_alike():
             "a unit has at most 16 hyperplanes; got 1000000000; take fewer, more units",
         ),
         (
-            lambda: unwrap(ReLUGates.random.__func__)(ReLUGates, 3, n_units=2, always_on="no"),
+            lambda: ReLUGates.random(3, n_units=2, always_on="no"),
             "always_on is True or False; got 'no'; choose one of them",
         ),
         (
             lambda: HalfspaceGates.random(3, n_units=2).contexts(np.full((4, 3), np.nan)),
-            "inputs are finite; got 12 that are not; drop or fill those rows",
+            "inputs is an array of finite numbers of shape (n, d); got 12 that are "
+            "NaN, the first at (0, 0); drop or fill missing numbers first",
         ),
         (
             lambda: JointGates(HalfspaceGates.random(3, n_units=2), np.zeros((1, 3), dtype=int)),
@@ -279,13 +270,13 @@ def test_angles_of_inputs_that_are_nearly_alike():
             "JointGates.of(gates, inputs)",
         ),
         (
-            lambda: unwrap(expected_agreement)(np.ones((2, 3)), np.ones((2, 4))),
-            "inputs and others are rows of the same number of columns; got shapes (2, 3) and "
-            "(2, 4); pass arrays (n, d) and (m, d)",
+            lambda: expected_agreement(np.ones((2, 3)), np.ones((2, 4))),
+            "inputs and others have equal length along d; got 3 and 4; pass both for the same d",
         ),
         (
             lambda: expected_agreement(np.full((2, 3), np.nan)),
-            "inputs are finite; got 6 that are not; drop or fill those rows",
+            "inputs is an array of finite numbers of shape (n, d); got 6 that are "
+            "NaN, the first at (0, 0); drop or fill missing numbers first",
         ),
         (
             lambda: GatedDesign(np.ones((2, 3)), np.array([[0, 2], [1, 0]]), 2),
@@ -294,7 +285,8 @@ def test_angles_of_inputs_that_are_nearly_alike():
         ),
         (
             lambda: GatedDesign(np.full((2, 3), np.inf), np.zeros((2, 1), dtype=int), 1),
-            "inputs are finite; got 6 that are not; drop or fill those rows",
+            "inputs is an array of finite numbers of shape (n, d); got 6 that are "
+            "infinite, the first at (0, 0); drop or limit infinite numbers first",
         ),
         (
             lambda: expected_agreement(np.array([[0.0, 0.0], [1.0, 0.0]])),

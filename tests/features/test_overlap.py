@@ -133,8 +133,8 @@ def test_gram_counts_overlap():
         ),
         (
             lambda: OverlapKernel(2, np.zeros(3)),
-            "sigma needs 4 finite numbers, one for each set of components; got 3, 0 of them not "
-            "finite; build the kernel with from_salience or from_similarity",
+            "sigma needs 4 numbers, one for each set of components; got 3; "
+            "build the kernel with from_salience or from_similarity",
         ),
         (
             lambda: OverlapKernel(17, np.zeros(3)),

@@ -31,7 +31,8 @@ def test_features_are_finite(cost):
     with pytest.raises(InputError) as raised:
         least_cost(broken, Y, cost, Equal(), intercept="none")
     assert str(raised.value) == (
-        "features are finite; got 1 that are not; drop or fill those rows first"
+        "features is an array of finite numbers of shape (n, p); got 1 that is NaN, at (0, 0); "
+        "drop or fill missing numbers first"
     )
     with pytest.raises(InputError):
         least_cost(X, Y, cost, Equal(), intercept="none").predict(broken)

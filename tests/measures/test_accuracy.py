@@ -42,11 +42,14 @@ def test_no_rows_have_no_accuracy():
     ("arguments", "sentence"),
     [
         (([2.0], [1.0]), "targets are labels -1 and +1; got [2.0]; take their signs"),
-        (([1.0], [np.nan]), "predictions must be numbers; got 1 NaN; drop those rows"),
+        (
+            ([1.0], [np.nan]),
+            "predictions is an array of numbers of shape (n,); got 1 "
+            "that is NaN, at 0; drop or fill missing numbers first",
+        ),
         (
             ([1.0, 1.0], [[1.0], [1.0]]),
-            "targets and predictions must have one entry for each row; got arrays of shape (2,) "
-            "and (2, 1); pass one output, and arrays of equal length",
+            "predictions is an array of numbers of shape (n,); got shape (2, 1); pass shape (n,)",
         ),
     ],
 )

@@ -209,7 +209,7 @@ def test_errors_say_rule_got_remedy(verb):
         "predictions must be one number for each row of the task; got 3 for 4 rows; "
         "pass limit.predictions, one output at a time"
     )
-    with pytest.raises(InputError, match="predictions must be finite; got 1 that are not"):
+    with pytest.raises(InputError, match="got 1 that is NaN, at 0; drop or fill missing"):
         verb(task, np.array([np.nan, 1.0, 1.0, 1.0]))
     with pytest.raises(InputError) as caught:
         verb(task, np.ones((4, 2)))

@@ -121,7 +121,7 @@ def test_what_is_chosen_on_one_split_is_reported_on_another():
         ),
         (
             lambda: decision_agreement(NETWORK, np.nan * LIMIT, LABELS, linear=LINEAR),
-            "limit are numbers; got 300 NaN; leave out what was not solved",
+            "limit is an array of numbers of shape (n,); got 300 that are NaN, the first at 0",
         ),
         (
             lambda: decision_agreement(NETWORK, LIMIT, LABELS, linear=LINEAR, resamples=10),

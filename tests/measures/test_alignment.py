@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from inspect import unwrap
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -111,8 +109,7 @@ def test_units_without_direction():
         (
             (np.ones((4, 3)), np.ones((2, 4))),
             {},
-            "references have a weight for each input, and in match='own' a row for each unit; got "
-            "shape (2, 4) for hidden weights of shape (4, 3); pass a row for each unit, transposed",
+            "hidden and references have equal length along d; got 3 and 4; pass both",
         ),
         (
             (np.ones((4, 3)), np.ones((2, 3))),
@@ -135,19 +132,19 @@ def test_units_without_direction():
         (
             (np.array([[1.0, np.nan]]), np.ones((1, 2))),
             {},
-            "hidden weights are a table of finite numbers, with a row for each unit; got 1 others; "
-            "pass one layer of one network",
+            "hidden is an array of finite numbers of shape (h, d); got 1 that is NaN, "
+            "at (0, 1); drop or fill missing numbers first",
         ),
         (
             (np.ones((1, 2)), np.ones(2)),
             {},
-            "references are a table of finite numbers, with a row for each unit; got shape (2,)",
+            "references is an array of finite numbers of shape (k, d); got shape (2,); "
+            "pass shape (k, d)",
         ),
         (
             (np.ones((4, 3)), np.ones((1, 3))),
             {"readout": np.ones((2, 4))},
-            "a readout is finite and has a row for each hidden unit; got shape (2, 4) for 4 units; "
-            "transpose it, or leave it out",
+            "hidden and readout have equal length along h; got 4 and 2; pass both for the same h",
         ),
         (
             (np.ones((4, 3)), np.ones((1, 3))),
@@ -163,5 +160,5 @@ def test_units_without_direction():
 )
 def test_errors_say_rule_got_remedy(arguments, options, sentence):
     with pytest.raises(InputError) as caught:
-        unwrap(alignment)(*arguments, **options)
+        alignment(*arguments, **options)
     assert str(caught.value).startswith(sentence)

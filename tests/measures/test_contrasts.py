@@ -331,7 +331,7 @@ def test_errors_say_rule_got_remedy():
     )
     with pytest.raises(InputError, match=r"got an array of shape \(4, 2\); pass limit"):
         contrasts(task, np.ones((4, 2)))
-    with pytest.raises(InputError, match="predictions must be finite; got 1 that are not; leave"):
+    with pytest.raises(InputError, match="got 1 that is NaN, at 0; drop or fill missing"):
         contrasts(task, np.array([np.nan, 1.0, 1.0, 1.0]))
     with pytest.raises(InputError) as caught:
         contrasts(with_targets(task, np.ones((4, 2))), np.ones((4, 2)))

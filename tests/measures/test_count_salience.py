@@ -56,7 +56,7 @@ def test_twenty_components_are_sampled():
 @pytest.mark.parametrize(
     ("features", "rows", "sentence"),
     [
-        (np.ones((2, 1)), np.zeros((3, 2), int), "must have one row for each sample; got 2 and 3"),
+        (np.ones((2, 1)), np.zeros((3, 2), int), "equal length along n; got 2 and 3; pass both"),
         (np.ones((2, 1)), np.zeros((2, 2), int), "pairs need two tuples; got 1; add others"),
         (np.ones((2, 1)), np.eye(2, dtype=int), "needs a tuple with two samples; got one sample"),
     ],

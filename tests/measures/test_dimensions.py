@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tracemalloc
-from inspect import unwrap
 
 import numpy as np
 import pytest
@@ -188,14 +187,14 @@ def test_wide_features_need_no_matrix_of_their_own_size(space, p):
             A,
             np.where(B == 3, np.nan, B),
             {},
-            "features are finite; got 1 in b that are not; leave them out",
+            "b is an array of finite numbers of shape (m, q); got 1 that is NaN, "
+            "at (3, 2); drop or fill missing numbers first",
         ),
         (
             A,
             B[0],
             {},
-            "features are a table with a row for each input; got b of shape (3,); flatten what a "
-            "layer says of one input",
+            "b is an array of finite numbers of shape (m, q); got shape (3,); pass shape (m, q)",
         ),
         (
             A,
@@ -210,12 +209,12 @@ def test_wide_features_need_no_matrix_of_their_own_size(space, p):
 )
 def test_errors_say_rule_got_remedy(a, b, options, sentence):
     with pytest.raises(InputError) as caught:
-        unwrap(shared_dimensions)(a, b, **options)
+        shared_dimensions(a, b, **options)
     assert str(caught.value).startswith(sentence)
 
 
 def test_errors_of_participation():
     with pytest.raises(InputError, match=r"not all zero; got features of shape \(2, 3\) without"):
         participation_ratio(np.zeros((2, 3)))
-    with pytest.raises(InputError, match="features are finite; got 2 in features that are not;"):
+    with pytest.raises(InputError, match=r"got 1 that is NaN, at \(0, 1\); drop or fill"):
         participation_ratio(np.array([[1.0, np.nan, np.inf]]))

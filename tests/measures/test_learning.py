@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from inspect import unwrap
-
 import dynamics_oracles as published
 import numpy as np
 import pytest
@@ -166,38 +164,41 @@ def test_pace_at_the_edges():
 
 def test_refusals_say_rule_got_and_remedy():
     t, f = np.arange(4.0), np.zeros((4, 2))
-    order, pace, ending = unwrap(learning_order), unwrap(slowing), unwrap(diagnose)
-    bare = unwrap(learning_times)
     loss = np.zeros(4)
     cases = [
         (lambda: learning_times(t[::-1], f), "times increase from record to record; got 3 before"),
-        (lambda: bare(t[:3], f), r"there is one time for each record; got times of shape \(3,\)"),
-        (lambda: bare(t, t), r"a column for each coordinate; got shape \(4,\); take one run at"),
-        (lambda: learning_times(t, f * np.nan), r"finite numbers; got 8 that are not, the first"),
-        (lambda: learning_times(t, f, np.nan), "threshold is a finite number; got nan; use 0.5"),
+        (lambda: learning_times(t[:3], f), "times and fractions have equal length along T; got 3"),
+        (lambda: learning_times(t, t), r"of shape \(\.\.\., T, s\); got shape \(4,\); pass shape"),
+        (lambda: learning_times(t, f * np.nan), r"got 8 that are NaN, the first at \(0, 0\); drop"),
+        (lambda: learning_times(t, f, np.nan), "threshold is a finite number; got nan; pass one"),
         (lambda: learning_times(t, f, hold=5), r"consecutive records among 1\.\.4; got 5; use 1"),
-        (lambda: bare(t, f, hold=1.5), r"consecutive records among 1\.\.4; got 1\.5; use 1"),
-        (lambda: bare(t, f, hold=True), r"consecutive records among 1\.\.4; got True; use 1"),
-        (lambda: order(t, f[None]), r"got shape \(1, 4, 2\); take one run at a time"),
-        (lambda: learning_order(t, f, tolerance=-1), "tolerance is a finite time, at least 0; g"),
-        (lambda: pace(t[:2], f[:2]), "a speed is read off at least 3 records; got 2; record mor"),
+        (lambda: learning_times(t, f, hold=1.5), "hold is a whole number; got 1.5; pass one"),
+        (lambda: learning_times(t, f, hold=True), "hold is a whole number; got True; pass one"),
+        (lambda: learning_order(t, f[None]), r"got shape \(1, 4, 2\); pass shape \(T, s\)"),
+        (lambda: learning_order(t, f, tolerance=-1), "tolerance is a time, at least 0; g"),
+        (
+            lambda: slowing(t[:2], f[:2]),
+            "a speed is read off at least 3 records; got 2; record",
+        ),
         (lambda: slowing(t - 1, f), "times count from the start of learning; got -1; start at 0"),
         (lambda: slowing(t, f, share=0), "share is above 0 and at most 1; got 0; use 0.5"),
-        (lambda: ending(t, loss[:3], f), r"training losses are one number for each record; got s"),
-        (lambda: ending(t, loss, f, least_eigenvalue=f), "least eigenvalues are one number for e"),
-        (lambda: ending(t, loss, f[0]), r"a column for each concept; got shape \(2,\); take one"),
+        (lambda: diagnose(t, loss[:3], f), "times and training_loss have equal length along T;"),
+        (
+            lambda: diagnose(t, loss, f, least_eigenvalue=f),
+            r"got shape \(4, 2\); pass shape \(T,\)",
+        ),
+        (lambda: diagnose(t, loss, f[0]), r"got shape \(2,\); pass shape \(T, s\)"),
         *(
             (
-                lambda clocks=clocks: ending(t, loss, f, clocks=clocks),
-                r"one clock for each concept; got shape .* for 2 concepts; pass learning_clocks\("
-                r"\.\.\.\)\.by_concept\(\), cut to the concepts of the fractions",
+                lambda clocks=clocks: diagnose(t, loss, f, clocks=clocks),
+                "fractions and clocks have equal length along s; got 2 and .; pass both",
             )
-            for clocks in (np.ones(3), np.ones(1), np.ones((2, 1)))
+            for clocks in (np.ones(3), np.ones(1))
         ),
         (lambda: diagnose(t[:1], loss[:1], f[:1]), "needs at least 2 records; got 1; record mor"),
         (lambda: diagnose(t, loss, f, threshold=1), "threshold is between 0 and 1; got 1; use 0"),
         (lambda: diagnose(t, loss, f, noise=-1), "noise is at least 0; got -1; use 1e-6 for a f"),
-        (lambda: diagnose(t, loss, f, rise=np.nan), "rise is at least 0; got nan; use 1e-6 for "),
+        (lambda: diagnose(t, loss, f, rise=np.nan), "rise is a number; got nan; pass one number"),
     ]
     for refused, sentence in cases:
         with pytest.raises(InputError, match=sentence):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -97,14 +95,12 @@ def test_frame_has_a_row_for_each_number():
 
 
 def test_errors_say_rule_got_remedy():
-    over = inspect.unwrap(over_runs)
     with pytest.raises(InputError) as caught:
-        over(np.array(1.0))
+        over_runs(np.array(1.0))
     assert str(caught.value) == (
-        "values have a run for each entry of their first axis; got shape (); stack the runs with "
-        "np.stack"
+        "values is an array of numbers of shape (runs, ...); got shape (); pass shape (runs, ...)"
     )
-    with pytest.raises(InputError, match=r"first axis; got shape \(0, 2\); stack"):
+    with pytest.raises(InputError, match=r"not empty; got shape \(0, 2\); pass at"):
         over_runs(np.zeros((0, 2)))
     with pytest.raises(InputError) as caught:
         over_runs(np.array([[1.0, np.nan], [1.0, 2.0], [np.nan, np.nan]]))
@@ -117,6 +113,6 @@ def test_errors_say_rule_got_remedy():
     assert str(caught.value) == (
         "values are finite, or NaN in runs that do not count; got 1 infinite; set those runs to NaN"
     )
-    for confidence in (0.0, 1.0, float("nan")):
+    for confidence in (0.0, 1.0):
         with pytest.raises(InputError, match=r"confidence is between 0 and 1; got .*; use 0.95"):
             over_runs(np.array([1.0, 2.0]), confidence=confidence)

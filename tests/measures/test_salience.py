@@ -207,7 +207,10 @@ def test_salience_of_a_representation_that_separates_nothing_is_nan():
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        ((np.full((2, 2), np.nan), np.array([[0], [1]])), "features must be finite; got 4 that"),
+        (
+            (np.full((2, 2), np.nan), np.array([[0], [1]])),
+            "got 4 that are NaN, the first at (0",
+        ),
         ((np.ones((3, 2)), np.zeros((3, 2), int)), "saliences compare at least two tuples; got 1"),
         ((np.ones((2, 2)), np.array([[-1], [1]])), "components are value indices from 0; got -1"),
         (
@@ -224,28 +227,22 @@ def test_errors_say_rule_got_remedy(arguments, sentence):
 
 
 ROWS = np.repeat(list(product(range(3), range(3))), 2, axis=0)
-NOT_INTEGERS = (
-    "components must be integer value indices, one column for each component; got {}; pass "
-    "tasks.from_frame(...).components"
-)
-NOT_A_TABLE = (
-    "features must be numbers, one row for each sample and one column for each feature; got {}; "
-    "pass a numeric array, features.reshape(len(features), -1)"
-)
+NOT_INTEGERS = "components is an array of whole numbers of shape (n, C); got {}"
+NOT_A_TABLE = "features is an array of finite numbers of shape (n, p)"
 
 
 @pytest.mark.parametrize(
     ("components", "got"),
     [
-        (pd.DataFrame({"a": list("pq") * 9}), "DataFrame of shape (18, 1) and type object"),
-        (np.array([["p", "q"]] * 18), "an array of shape (18, 2) and type <U1"),
-        ([["p", "q"]] * 18, "list of shape (18, 2) and type <U1"),
-        ([[0], [1, 2]], "list of shape () and type object"),
-        (ROWS[:, 0], "an array of shape (18,) and type int64"),
-        (ROWS / 1.0, "an array of shape (18, 2) and type float64"),
-        ("ab", "str of shape () and type <U2"),
+        (pd.DataFrame({"a": list("pq") * 9}), "entries of type str; pass numbers alone"),
+        (np.array([["p", "q"]] * 18), "text; number its values from 0 first"),
+        ([["p", "q"]] * 18, "text; number its values from 0 first"),
+        ([[0], [1, 2]], "rows of different lengths, or numbers too large; pass rows of one length"),
+        (ROWS[:, 0], "shape (18,); pass shape (n, C)"),
+        (ROWS / 2.0, "12 that are not whole; round, drop or fill them first"),
+        ("ab", "'ab'; pass an array or a list"),
     ],
-    ids=["frame", "strings", "list", "uneven", "flat", "floats", "text"],
+    ids=["frame", "strings", "list", "uneven", "flat", "halves", "text"],
 )
 def test_components_that_are_not_integers_are_refused(components, got):
     if isinstance(components, pd.DataFrame):
@@ -258,18 +255,18 @@ def test_components_that_are_not_integers_are_refused(components, got):
 @pytest.mark.parametrize(
     ("data", "got"),
     [
-        (np.ones(18), "an array of shape (18,) and type float64"),
-        (np.ones((18, 0)), "an array of shape (18, 0) and type float64"),
-        (np.ones((18, 2, 2)), "an array of shape (18, 2, 2) and type float64"),
-        (np.ones((18, 2)) * 1j, "an array of shape (18, 2) and type complex128"),
-        ([["x", "y"]] * 18, "list of shape (18, 2) and type <U1"),
+        (np.ones(18), "; got shape (18,); pass shape (n, p)"),
+        (np.ones((18, 0)), ", and is not empty; got shape (18, 0); pass at least one"),
+        (np.ones((18, 2, 2)), "; got shape (18, 2, 2); pass shape (n, p)"),
+        (np.ones((18, 2)) * 1j, "; got complex numbers; pass the real part or the absolute values"),
+        ([["x", "y"]] * 18, "; got text; convert the text to numbers first"),
     ],
     ids=["flat", "empty", "images", "complex", "text"],
 )
 def test_features_that_are_no_table_of_numbers_are_refused(data, got):
     with pytest.raises(InputError) as caught:
         salience(data, ROWS)
-    assert str(caught.value) == NOT_A_TABLE.format(got)
+    assert str(caught.value) == NOT_A_TABLE + got
 
 
 @pytest.mark.parametrize("kind", ["uint8", "int8", "int32", "uint64", "list", "frame"])

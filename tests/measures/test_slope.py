@@ -73,7 +73,7 @@ def test_targets_that_do_not_vary_have_no_slope():
     [
         (np.ones(3), "predictions must be one number for each row of the task; got 3 for 4 rows"),
         (np.ones((4, 1)), "each row of the task; got an array of shape (4, 1); pass limit"),
-        (np.array([0.0, 0.0, 0.0, np.nan]), "predictions must be finite; got 1 that are not"),
+        (np.array([0.0, 0.0, 0.0, np.nan]), "got 1 that is NaN, at 3; drop or fill missing"),
     ],
 )
 def test_errors_say_rule_got_remedy(verb, predictions, said):

@@ -439,7 +439,7 @@ def test_tasks_that_make_no_sense_are_refused(change, sentence):
         (lambda task: task.second_moment(clusters=0), "clusters is a whole number of at least 1"),
         (lambda task: task.to_inputs(np.ones(3)), r"points lie in the task's 2 dimensions; got sh"),
         (lambda task: task.to_concepts(np.ones((2, 1))), r"got shape \(2, 1\); pass one point, or"),
-        (lambda task: task.scaled_probe(math.inf), "the factor is a finite number; got inf; pass"),
+        (lambda task: task.scaled_probe(math.inf), "factor is a finite number; got inf; pass"),
         (lambda task: task.negative_probe(), r"are among 0\.\.1, each named once; got none; name"),
         (lambda task: task.negative_probe(0, 0), "each named once; got 0, 0; name at least one"),
         (

@@ -111,7 +111,7 @@ def test_targets_that_are_neither_numbers_nor_labels_are_refused(target, got):
         ),
         (
             lambda: tasks.from_frame(table(), "ab", "y", "s"),
-            "components is a list of column names; got 'ab'; write ['ab']",
+            "components is a sequence, each item text; got 'ab'; pass ['ab']",
         ),
         (
             lambda: tasks.from_frame(table(), ["a"], [], "s"),

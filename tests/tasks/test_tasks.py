@@ -282,7 +282,8 @@ FRAME = pd.DataFrame(
             lambda: tasks.Task(
                 np.array([[0], [1]]), np.array([0.0, np.nan]), np.ones(2, bool), ("a",), ((0, 1),)
             ),
-            "targets must be finite; got 1 that are not; drop or fill those rows first",
+            "targets is an array of finite numbers of shape (n, ...); got 1 that is NaN, at 1; "
+            "drop or fill missing numbers first",
         ),
         (
             lambda: tasks.Task(ROWS, np.zeros(2), np.ones(2, bool), ("a", "b"), ((0, 1),)),

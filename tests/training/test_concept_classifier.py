@@ -88,17 +88,9 @@ def test_corners_that_are_none_are_refused(classifier):
             classifier.coordinates(np.zeros((1, 8, 8, 3), np.float32), np.array(corner))
 
 
-@pytest.mark.parametrize("value", [np.nan, np.inf])
-def test_images_without_numbers_are_refused(classifier, value):
-    images = np.zeros((3, 8, 8, 3), np.float32)
-    images[1:, 2, 3, 1] = value
-    for read in (
-        classifier.probabilities,
-        lambda each: classifier.coordinates(each, np.zeros(2, int)),
+def test_images_without_numbers_have_no_coordinates(classifier):
+    """Units that are off hide NaN, so that an answer would look like any other."""
+    with pytest.raises(
+        InputError, match=r"images is an array of finite numbers .* 192 that are NaN"
     ):
-        with pytest.raises(InputError) as caught:
-            read(images)
-        assert str(caught.value) == (
-            "images have finite numbers as pixels; got 2 of 3 images with NaN or infinity; leave "
-            "these out"
-        )
+        classifier.coordinates(np.full((1, 8, 8, 3), np.nan, np.float32), np.array([0, 1]))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from inspect import unwrap
 
 import cvxpy as cp
 import jax
@@ -150,8 +149,7 @@ def test_images():
     [
         (
             {"targets": Y[:5]},
-            "targets and is_train have one entry for each input, and some input is trained on; got "
-            "5 and 12 for 12, 6 of them trained on; pass arrays of equal length",
+            "inputs and targets have equal length along n; got 12 and 5; pass both for the same n",
         ),
         (
             {"is_train": np.zeros(12, dtype=bool)},
@@ -184,6 +182,15 @@ def test_images():
             {"kind": "readout", "network": one_layer()},
             "a kernel is that of one network; got networks along a leading axis; take one of them",
         ),
+        (
+            {"is_train": SEEN.astype(int)},
+            "is_train is an array of booleans of shape (n,); got numbers; pass a boolean mask, "
+            "such as is_train == 1",
+        ),
+        (
+            {"targets": np.where(SEEN, np.nan, Y)},
+            "training targets are finite; got 6 that are not; hold those rows out",
+        ),
         ({"loss": "hinge"}, 'loss is "squared" or "logistic"; got \'hinge\'; choose one of them'),
         (
             {"kind": "readout"},
@@ -194,5 +201,5 @@ def test_images():
 def test_errors_say_rule_got_remedy(change, sentence):
     given = {"network": first(one_layer()), "inputs": X, "targets": Y, "is_train": SEEN}
     with pytest.raises(InputError) as caught:
-        unwrap(kernel_regime)(**(given | change))
+        kernel_regime(**(given | change))
     assert str(caught.value) == sentence

@@ -10,13 +10,16 @@ from itertools import combinations
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from partwhole.features.design import Block
+from partwhole._checks import require
+from partwhole._door import door
+from partwhole.features.design import Block, require_block_weights
 
 # A table of all codes is quicker than sorting where it is not much longer than the rows.
 TABLE_LEAST, TABLE_SHARE = 1 << 14, 16
 CODE_LIMIT = 1 << 62
 
 
+@door
 def conjunction_sets(n_components: int, max_order: int) -> tuple[tuple[int, ...], ...]:
     """List the sets of 0..max_order components, smaller ones first.
 
@@ -119,6 +122,7 @@ def _places(
     return place, known[place] != coded
 
 
+@door
 @dataclass(frozen=True, eq=False)
 class ConjunctionDesign:
     """Hold indicators of seen conjunctions, one column index for each row and block.
@@ -150,6 +154,7 @@ class ConjunctionDesign:
     n_rows: int
 
     @classmethod
+    @door
     def seen(
         cls,
         components: Int[np.ndarray, "n C"],
@@ -167,6 +172,12 @@ class ConjunctionDesign:
         n_values : sequence of int, length C
             Values of each component.
         """
+        require(
+            len(n_values) == components.shape[1],
+            "n_values has a count for each column of components",
+            f"{len(n_values)} for {components.shape[1]}",
+            "pass how many values each component has",
+        )
         pairs = [Dictionary.of(components, tuple(chosen), n_values) for chosen in sets]
         return cls(
             tuple(dictionary for dictionary, _ in pairs),
@@ -174,6 +185,7 @@ class ConjunctionDesign:
             len(components),
         )
 
+    @door
     def at(self, components: Int[np.ndarray, "n C"]) -> ConjunctionDesign:
         """Describe other tuples in the same columns."""
         index = tuple(dictionary.columns(components) for dictionary in self.dictionaries)
@@ -210,6 +222,7 @@ class ConjunctionDesign:
             out += self.part(block, index, coefficients)
         return out
 
+    @door
     def part(
         self, block: Block, index: Int[np.ndarray, " n"], coefficients: Float[np.ndarray, "p *k"]
     ) -> Float[np.ndarray, "n *k"]:
@@ -218,6 +231,7 @@ class ConjunctionDesign:
         tail = np.zeros((1, *coefficients.shape[1:]))
         return np.concatenate([coefficients[block.columns], tail])[index]
 
+    @door(missing=("multipliers",), empty=("multipliers",), shape="n p")
     def adjoint(self, multipliers: Float[np.ndarray, "n *k"]) -> Float[np.ndarray, "p *k"]:
         """Return for each conjunction the sum of its rows' multipliers."""
         flat = multipliers.reshape(self.n_rows, -1)
@@ -229,10 +243,12 @@ class ConjunctionDesign:
                 out[block.columns, k] = sums[1:]
         return out.reshape(self.shape[1], *multipliers.shape[1:])
 
+    @door(missing=("weights",), empty=("weights",))
     def gram(
         self, block: Block, weights: Float[np.ndarray, " b"] | None = None
     ) -> Float[np.ndarray, "n n"]:
         """Return 1, or the conjunction's weight, where two rows share one of this block."""
+        require_block_weights(block, weights)
         index = self.index[self.blocks.index(block)]
         shared = ((index[:, None] == index[None, :]) & (index[:, None] >= 0)).astype(float)
         if weights is None:

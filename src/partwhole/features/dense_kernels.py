@@ -9,9 +9,11 @@ import numpy as np
 from jaxtyping import Float
 
 from partwhole._checks import is_finite, require, whole
+from partwhole._door import door
 from partwhole._types import Real
 
 
+@door
 def dense_kernel(
     inputs: Float[np.ndarray, "n d"],
     depth: int,
@@ -68,7 +70,6 @@ def dense_kernel(
     0.426422
     """
     whole("depth", depth, 0, "pass 1 for one hidden layer")
-    require(kind in ("nngp", "ntk"), "kind is 'nngp' or 'ntk'", repr(kind), "choose one of them")
     v, b = (_of_layers(given, depth) for given in (weight_variance, bias_variance))
     require(
         len(v) == depth + 1 and all(is_finite(each) and each > 0 for each in v),
@@ -82,20 +83,7 @@ def dense_kernel(
         repr(bias_variance),
         "pass 0 for no biases",
     )
-    x = np.asarray(inputs, dtype=float)
-    z = x if other is None else np.asarray(other, dtype=float)
-    require(
-        x.ndim == z.ndim == 2 and x.shape[1] == z.shape[1] > 0,
-        "inputs are rows of one dimension",
-        f"shapes {x.shape} and {z.shape}",
-        "pass one row for each",
-    )
-    require(
-        bool(np.isfinite(x).all() and np.isfinite(z).all()),
-        "inputs are finite numbers",
-        "NaN or infinity",
-        "replace them",
-    )
+    x, z = inputs, inputs if other is None else other
     scale = v[0] / x.shape[1]
     covariance = scale * (x @ z.T) + b[0]
     left, right = (scale * np.sum(rows**2, axis=1) + b[0] for rows in (x, z))

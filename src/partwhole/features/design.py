@@ -10,8 +10,10 @@ import numpy as np
 from jaxtyping import Float
 
 from partwhole._checks import require
+from partwhole._door import door
 
 
+@door
 @dataclass(frozen=True)
 class Block:
     """Name a run of columns: a conjunction set, a unit, all inputs.
@@ -60,6 +62,7 @@ class Design(Protocol):
         ...
 
 
+@door(empty=("matrix",))
 @dataclass(frozen=True, eq=False)
 class DenseDesign:
     """Keep features as a matrix.
@@ -86,13 +89,6 @@ class DenseDesign:
     blocks: tuple[Block, ...] = ()
 
     def __post_init__(self) -> None:
-        finite = np.isfinite(self.matrix)
-        require(
-            bool(finite.all()),
-            "features are finite",
-            f"{int(np.sum(~finite))} that are not",
-            "drop or fill those rows first",
-        )
         if not self.blocks:
             object.__setattr__(self, "blocks", (Block("inputs", 0, self.matrix.shape[1]),))
         edges = [0, *(block.stop for block in self.blocks)]
@@ -115,14 +111,17 @@ class DenseDesign:
         """Return the outputs."""
         return self.matrix @ coefficients
 
+    @door(missing=("multipliers",), empty=("multipliers",), shape="n p")
     def adjoint(self, multipliers: Float[np.ndarray, "n *k"]) -> Float[np.ndarray, "p *k"]:
         """Return the transposed matrix times the multipliers."""
         return self.matrix.T @ multipliers
 
+    @door(missing=("weights",), empty=("weights",))
     def gram(
         self, block: Block, weights: Float[np.ndarray, " b"] | None = None
     ) -> Float[np.ndarray, "n n"]:
         """Return the inner products of one block's features, their columns weighted."""
+        require_block_weights(block, weights)
         part = self.matrix[:, block.columns]
         if weights is None:
             return part @ part.T
@@ -133,13 +132,34 @@ class DenseDesign:
         return (part * weights) @ part.T
 
 
-def as_design(features: Design | np.ndarray | Sequence[Sequence[float]]) -> Design:
+def require_block_weights(block: Block, weights: np.ndarray | None) -> None:
+    """Require a weight for each column of a block."""
+    size = block.stop - block.start
+    require(
+        weights is None or len(weights) == size,
+        "weights are one number for each column of the block",
+        f"{0 if weights is None else len(weights)} for {size}",
+        "pass weights[block.columns]",
+    )
+
+
+@door(empty=("features",))
+def as_design(
+    features: Float[np.ndarray, "n p"] | Design | Sequence[Sequence[float]],
+) -> Design:
     """Return a design as it is, and a matrix as a dense design."""
-    if isinstance(features, np.ndarray) or not hasattr(features, "adjoint"):
-        return DenseDesign(np.atleast_2d(np.asarray(features, dtype=float)))
+    if isinstance(features, np.ndarray):
+        return DenseDesign(features)
+    require(
+        hasattr(features, "adjoint"),
+        "features are a table of numbers or a design",
+        f"one of type {type(features).__name__}",
+        "pass an array of shape (n, p)",
+    )
     return features  # type: ignore[return-value]
 
 
+@door(missing=("weights",), empty=("weights",))
 def weighted_gram(design: Design, weights: Float[np.ndarray, " p"]) -> Float[np.ndarray, "n n"]:
     r"""Return :math:`A\,\mathrm{diag}(w) A^T`, the inner products of all features, weighted.
 

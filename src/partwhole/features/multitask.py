@@ -8,9 +8,11 @@ import numpy as np
 from jaxtyping import Float
 
 from partwhole._checks import require
+from partwhole._door import door
 from partwhole.features.design import Block, DenseDesign
 
 
+@door
 def multitask_design(inputs: Sequence[Float[np.ndarray, "_ _"]]) -> DenseDesign:
     """Lay several tasks' inputs out so that a feature's coefficients in all tasks are one block.
 

@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Float
 
 from partwhole._checks import require
+from partwhole._door import door
 from partwhole._types import Real
 from partwhole.features.conjunctions import conjunction_sets
 from partwhole.features.overlap import OverlapKernel
@@ -20,6 +21,7 @@ from partwhole.features.subsets import MAX_COMPONENTS, mask_of, set_of, set_size
 ROUNDING = 1e-14
 
 
+@door
 @dataclass(frozen=True, eq=False)
 class OrderKernel:
     r"""Hold an overlap kernel up to order K, and all that lies above as *memory*.
@@ -109,6 +111,7 @@ class OrderKernel:
         )
 
     @classmethod
+    @door
     def from_salience(cls, salience: Real) -> OrderKernel:
         """Build the kernel of two components with S(1; 2) = S, of order 1.
 
@@ -140,6 +143,7 @@ class OrderKernel:
         return cls(2, 1, {(0,): salience, (1,): salience}, 1.0 - 2.0 * salience)
 
     @classmethod
+    @door
     def random_network(
         cls,
         n_components: int,
@@ -204,6 +208,7 @@ class OrderKernel:
         return cls(n_components, order, weights, memory if memory > ROUNDING else 0.0)
 
     @classmethod
+    @door
     def truncate(cls, kernel: OverlapKernel, order: int) -> OrderKernel:
         """Cut an overlap kernel off; saliences below 0, as measured ones may be, become 0.
 
@@ -236,6 +241,7 @@ class OrderKernel:
         return cls(kernel.n_components, order, weights, float(shares[sizes > order].sum()))
 
     @classmethod
+    @door(missing=("similarity",))
     def from_similarity(cls, similarity: Sequence[Real], order: int) -> OrderKernel:
         r"""Build it from the similarity of inputs that share 0..K components, and of equal ones.
 

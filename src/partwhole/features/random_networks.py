@@ -18,6 +18,7 @@ import numpy as np
 from jaxtyping import Float
 
 from partwhole._checks import require
+from partwhole._door import door
 from partwhole._types import Real
 from partwhole.features.subsets import moebius
 
@@ -30,6 +31,7 @@ KOENIGS_DISTANCE = 1e-18
 KOENIGS_LAYERS = 100_000
 
 
+@door
 @dataclass(frozen=True)
 class DualActivation:
     r"""Hold a nonlinearity's dual map, normalised to k(1) = 1, in :math:`\delta = 1 - x`.
@@ -60,6 +62,7 @@ class DualActivation:
         """
         return float(self.slope(np.zeros(1))[0])
 
+    @door
     def flattening(self, delta: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
         """Return how much less steep the map is at this distance than at identity."""
         return self.chi - self.slope(delta) if self.slope_fall is None else self.slope_fall(delta)

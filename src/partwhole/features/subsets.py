@@ -7,6 +7,9 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from jaxtyping import Float, Int
 
+from partwhole._checks import require
+from partwhole._door import door
+
 MAX_COMPONENTS = 16
 
 
@@ -45,6 +48,7 @@ def overlap_sets(a: Int[np.ndarray, "n C"], b: Int[np.ndarray, "m C"]) -> Int[np
     return overlap
 
 
+@door
 def zeta(sigma: Float[np.ndarray, "*batch sets"]) -> Float[np.ndarray, "*batch sets"]:
     r"""Sum over subsets: :math:`\kappa(O) = \sum_{S \subseteq O} \sigma_S`.
 
@@ -62,9 +66,10 @@ def zeta(sigma: Float[np.ndarray, "*batch sets"]) -> Float[np.ndarray, "*batch s
     >>> zeta(np.array([0.1, 0.27, 0.27, 0.36])).round(2).tolist()
     [0.1, 0.37, 0.37, 1.0]
     """
-    return _over_subsets(sigma, 1.0)
+    return _over_subsets("sigma", sigma, 1.0)
 
 
+@door
 def moebius(kappa: Float[np.ndarray, "*batch sets"]) -> Float[np.ndarray, "*batch sets"]:
     r"""Invert the sum over subsets.
 
@@ -84,10 +89,21 @@ def moebius(kappa: Float[np.ndarray, "*batch sets"]) -> Float[np.ndarray, "*batc
     >>> moebius(np.array([0.1, 0.37, 0.37, 1.0])).round(2).tolist()
     [0.1, 0.27, 0.27, 0.36]
     """
-    return _over_subsets(kappa, -1.0)
+    return _over_subsets("kappa", kappa, -1.0)
 
 
-def _over_subsets(numbers: np.ndarray, sign: float) -> np.ndarray:
+def require_sets(count: int, name: str) -> None:
+    """Require a number for every set of components."""
+    require(
+        count > 0 and count & (count - 1) == 0,
+        f"{name} has a number for every set of components, 2^C in all",
+        count,
+        "order the sets by bitmask, the empty one first",
+    )
+
+
+def _over_subsets(name: str, numbers: np.ndarray, sign: float) -> np.ndarray:
+    require_sets(numbers.shape[-1], name)
     out = np.array(numbers, dtype=float)
     n_components = out.shape[-1].bit_length() - 1
     for c in range(n_components):
@@ -96,6 +112,7 @@ def _over_subsets(numbers: np.ndarray, sign: float) -> np.ndarray:
     return out
 
 
+@door
 def kernel_spectrum(
     sigma: Float[np.ndarray, "*batch sets"], n_values: Sequence[int]
 ) -> Float[np.ndarray, "*batch sets"]:
@@ -122,6 +139,13 @@ def kernel_spectrum(
     >>> kernel_spectrum(np.array([0.1, 0.27, 0.27, 0.36]), (3, 4)).round(2).tolist()
     [3.45, 1.44, 1.17, 0.36]
     """
+    n_sets = sigma.shape[-1]
+    require(
+        n_sets == 1 << len(n_values),
+        "sigma has a number for every set of the components in n_values",
+        f"{n_sets} for {len(n_values)} components",
+        "pass 2^C numbers, the empty set first, and C counts",
+    )
     out = np.array(sigma, dtype=float)
     for c, n in enumerate(n_values):
         cube = out.reshape(*out.shape[:-1], out.shape[-1] >> (c + 1), 2, 1 << c)

@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
+from jaxtyping import Float
 
-from partwhole._checks import require
+from partwhole._checks import InputError, require
+from partwhole._door import door
+from partwhole._types import Real
 from partwhole.tasks import Task
 
 TIE = 1e-9  # outputs no larger have no sign
@@ -40,7 +42,13 @@ class Accuracy:
         return self.right / total if total else np.nan
 
 
-def accuracy(targets: ArrayLike | Task, predictions: ArrayLike, *, tie: float = TIE) -> Accuracy:
+@door(infinite=("predictions",), empty=("targets", "predictions"))
+def accuracy(
+    targets: Float[np.ndarray, " n"] | Task,
+    predictions: Float[np.ndarray, " n"],
+    *,
+    tie: Real = TIE,
+) -> Accuracy:
     """Compare the signs of predictions with labels.
 
     Parameters
@@ -70,25 +78,13 @@ def accuracy(targets: ArrayLike | Task, predictions: ArrayLike, *, tie: float = 
     >>> found.value, round(found.strict, 4), found.ties
     (0.5, 0.3333, 1)
     """
-    require(
-        not isinstance(targets, Task),
-        "targets are an array",
-        "a Task",
-        "pass task.test_targets and limit.test_predictions",
-    )
-    targets, predictions = np.asarray(targets), np.asarray(predictions)
-    require(
-        targets.ndim == 1 and targets.shape == predictions.shape,
-        "targets and predictions must have one entry for each row",
-        f"arrays of shape {targets.shape} and {predictions.shape}",
-        "pass one output, and arrays of equal length",
-    )
+    if isinstance(targets, Task):
+        remedy = "pass task.test_targets and limit.test_predictions"
+        raise InputError(f"targets are an array; got a Task; {remedy}")
     strange = targets[np.abs(targets) != 1.0]
     require(
         not len(strange), "targets are labels -1 and +1", strange[:1].tolist(), "take their signs"
     )
-    missing = int(np.sum(np.isnan(predictions)))
-    require(missing == 0, "predictions must be numbers", f"{missing} NaN", "drop those rows")
     require(tie >= 0, "tie is a size of at least 0", tie, "use 0 for exact zeros only")
     tied = np.abs(predictions) <= tie
     right = ~tied & (targets * predictions > 0)

@@ -12,6 +12,7 @@ from scipy import sparse
 from scipy.sparse.linalg import lsqr
 
 from partwhole._checks import require
+from partwhole._door import door
 from partwhole.features import ConjunctionDesign, conjunction_sets
 from partwhole.measures._predictions import one_for_each_row
 from partwhole.tasks import Task
@@ -55,6 +56,7 @@ class Additivity:
     notes: tuple[str, ...] = ()
 
 
+@door
 def additivity(
     task: Task, predictions: Float[np.ndarray, "n *k"], max_order: int | None = None
 ) -> Additivity:
@@ -263,6 +265,7 @@ class ConjunctionCoefficients:
         return pd.concat(parts, ignore_index=True)
 
 
+@door
 def conjunction_coefficients(
     task: Task, predictions: Float[np.ndarray, "n *k"]
 ) -> ConjunctionCoefficients:

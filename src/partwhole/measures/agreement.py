@@ -9,12 +9,14 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from partwhole._checks import require, whole
+from partwhole._door import door
 from partwhole.measures.accuracy import TIE
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
+@door(infinite=("outputs", "others"))
 def inconsistency(outputs: Float[np.ndarray, " n"], others: Float[np.ndarray, " n"]) -> float:
     """Return how often two learners decide differently; a tie of either counts as half.
 
@@ -116,6 +118,7 @@ class Agreement:
         )
 
 
+@door(infinite=("network", "limit", "linear"))
 def decision_agreement(
     network: Float[np.ndarray, " n"],
     limit: Float[np.ndarray, " n"],

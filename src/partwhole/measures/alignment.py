@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from partwhole._checks import require
+from partwhole._door import door
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -48,6 +49,7 @@ class Alignment:
         )
 
 
+@door
 def alignment(
     hidden: Float[np.ndarray, "h d"],
     references: Float[np.ndarray, "k d"],
@@ -98,33 +100,16 @@ def alignment(
     >>> found.values.tolist(), found.matches.tolist(), found.magnitudes.tolist()
     ([0.8, 0.0], [1, 0], [5.0, 2.0])
     """
-    w, u = _weights("hidden weights", hidden), _weights("references", references)
-    for name, given, options in (
-        ("match", match, ("best", "own")),
-        ("measure", measure, ("cosine", "correlation")),
-    ):
-        require(
-            given in options,
-            f'{name} is "{options[0]}" or "{options[1]}"',
-            repr(given),
-            "choose one of them",
-        )
+    w, u = hidden, references
     require(
-        len(u) > 0 and w.shape[1] == u.shape[1] and (match == "best" or len(w) == len(u)),
+        (match == "best" or len(w) == len(u)),
         "references have a weight for each input, and in match='own' a row for each unit",
         f"shape {u.shape} for hidden weights of shape {w.shape}",
         "pass a row for each unit, transposed if need be",
     )
     size = np.linalg.norm(w, axis=1)
     if readout is not None:
-        v = np.asarray(readout, dtype=float)
-        require(
-            v.ndim in (1, 2) and len(v) == len(w) and bool(np.isfinite(v).all()),
-            "a readout is finite and has a row for each hidden unit",
-            f"shape {v.shape} for {len(w)} units",
-            "transpose it, or leave it out",
-        )
-        size = size * np.linalg.norm(v.reshape(len(v), -1), axis=1)
+        size = size * np.linalg.norm(readout.reshape(len(readout), -1), axis=1)
     if measure == "correlation":
         w, u = _centred(w), _centred(u)
     w_norms, u_norms = np.linalg.norm(w, axis=1), np.linalg.norm(u, axis=1)
@@ -147,17 +132,6 @@ def alignment(
     # Rounding alone goes beyond 1.
     found = np.where(known, np.clip(found, -1.0, 1.0), np.nan)
     return Alignment(found, np.where(known, where, -1), size)
-
-
-def _weights(name: str, given: np.ndarray) -> np.ndarray:
-    found = np.asarray(given, dtype=float)
-    require(
-        found.ndim == 2 and bool(np.isfinite(found).all()),
-        f"{name} are a table of finite numbers, with a row for each unit",
-        f"shape {found.shape}" if found.ndim != 2 else f"{int((~np.isfinite(found)).sum())} others",
-        "pass one layer of one network",
-    )
-    return found
 
 
 def _centred(units: np.ndarray) -> np.ndarray:

@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from partwhole._checks import require
+from partwhole._door import door
 from partwhole.features import ConjunctionDesign, conjunction_sets
 from partwhole.measures._predictions import one_for_each_row, require_one_output
 from partwhole.tasks import Task
@@ -82,6 +83,7 @@ class Contrasts:
         return pd.DataFrame(columns)
 
 
+@door
 def contrasts(
     task: Task, predictions: Float[np.ndarray, "n *k"], *, max_order: int | None = None
 ) -> Contrasts:

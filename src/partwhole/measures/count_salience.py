@@ -8,6 +8,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from partwhole._checks import require
+from partwhole._door import door
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,9 +41,10 @@ class CountSalience:
     of: int
 
 
+@door
 def count_salience(
     features: Float[np.ndarray, "n p"],
-    components: Int[np.ndarray, "m C"],
+    components: Int[np.ndarray, "n C"],
     *,
     self_pairs: bool = False,
     most: int = 2000,
@@ -90,12 +92,7 @@ def count_salience(
     >>> count_salience(clean, rows, self_pairs=True).similarity.tolist()
     [0.0, 1.0, 2.0]
     """
-    require(
-        len(features) == len(components),
-        "features and components must have one row for each sample",
-        f"{len(features)} and {len(components)}",
-        "pass arrays of equal length",
-    )
+    require(most >= 2, "most is a number of tuples, 2 or more", most, "pass 2000")
     rows, index, counts = np.unique(components, axis=0, return_inverse=True, return_counts=True)
     index = index.ravel()
     require(len(rows) >= 2, "pairs need two tuples", len(rows), "add others")

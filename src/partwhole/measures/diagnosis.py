@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Float
 
 from partwhole._checks import require
+from partwhole._door import door
 from partwhole._types import Real
 from partwhole.measures.extrema import increasing
 
@@ -68,6 +69,10 @@ class Diagnosis:
         return pd.DataFrame({"progress": names, "remaining": self.remaining})
 
 
+@door(
+    missing=("training_loss", "fractions", "least_eigenvalue"),
+    infinite=("clocks", "rise"),
+)
 def diagnose(
     times: Float[np.ndarray, " T"],
     training_loss: Float[np.ndarray, " T"],
@@ -145,27 +150,10 @@ def diagnose(
     >>> [each.name for each in found.concepts], found.remaining.round(3).tolist()
     (['LEARNED', 'SLOW', 'FAILED'], [0.0, 13.026, inf])
     """
-    f = np.asarray(fractions, dtype=float)
-    rule = "fractions have a row for each record and a column for each concept"
-    require(f.ndim == 2, rule, f"shape {f.shape}", "take one run at a time")
-    t = increasing(times, len(f))
-    loss, least = np.asarray(training_loss, dtype=float), np.zeros(len(t))
-    if least_eigenvalue is not None:
-        least = np.asarray(least_eigenvalue, dtype=float)
-    for what, curve in (("training losses", loss), ("least eigenvalues", least)):
-        require(
-            curve.shape == (len(t),),
-            f"{what} are one number for each record",
-            f"shape {curve.shape} for {len(t)} records",
-            "put time on the curve's first axis",
-        )
-    expected = np.full(f.shape[1], np.nan) if clocks is None else np.asarray(clocks, dtype=float)
-    require(
-        expected.shape == f.shape[1:],
-        "there is one clock for each concept",
-        f"shape {expected.shape} for {f.shape[1]} concepts",
-        "pass learning_clocks(...).by_concept(), cut to the concepts of the fractions",
-    )
+    f, loss = fractions, training_loss
+    t = increasing(times)
+    least = np.zeros(len(t)) if least_eigenvalue is None else least_eigenvalue
+    expected = np.full(f.shape[1], np.nan) if clocks is None else clocks
     require(len(t) >= 2, "a diagnosis needs at least 2 records", len(t), "record more often")
     require(0 < threshold < 1, "threshold is between 0 and 1", threshold, "use 0.9")
     for what, value in (("noise", noise), ("rise", rise)):

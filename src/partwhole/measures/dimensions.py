@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Float
 
 from partwhole._checks import require, switch
+from partwhole._door import door
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -59,6 +60,7 @@ class SharedDimensions:
         return pd.DataFrame([row])
 
 
+@door
 def participation_ratio(features: Float[np.ndarray, "n p"], *, center: bool = False) -> float:
     r"""Count the dimensions that features use, by the spread of their second moment.
 
@@ -96,6 +98,7 @@ def participation_ratio(features: Float[np.ndarray, "n p"], *, center: bool = Fa
     return 1.0 / _square(a.T @ a if p <= n else a @ a.T)
 
 
+@door
 def shared_dimensions(
     a: Float[np.ndarray, "n p"],
     b: Float[np.ndarray, "m q"],
@@ -193,17 +196,8 @@ def _square(matrix: np.ndarray) -> float:
     return float(np.sum(matrix**2))
 
 
-def _features(name: str, given: np.ndarray, center: bool) -> np.ndarray:
+def _features(name: str, found: np.ndarray, center: bool) -> np.ndarray:
     """Return features with squares that sum to one, so that both second moments have trace one."""
-    found = np.asarray(given, dtype=float)
-    require(
-        found.ndim == 2,
-        "features are a table with a row for each input",
-        f"{name} of shape {found.shape}",
-        "flatten what a layer says of one input",
-    )
-    lost = int((~np.isfinite(found)).sum())
-    require(not lost, "features are finite", f"{lost} in {name} that are not", "leave them out")
     size = np.abs(found).max(initial=0.0)
     require(
         size > 0,

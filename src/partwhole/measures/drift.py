@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 from jaxtyping import Float
 
-from partwhole._checks import require
+from partwhole._door import door
 
 
+@door
 def kernel_drift(before: Float[np.ndarray, "n m"], after: Float[np.ndarray, "n m"]) -> float:
     r"""Measure how far a kernel has turned, whatever its size.
 
@@ -40,18 +41,6 @@ def kernel_drift(before: Float[np.ndarray, "n m"], after: Float[np.ndarray, "n m
     >>> round(kernel_drift(before, 3.0 * before), 12), round(kernel_drift(before, np.eye(2)), 6)
     (0.0, 0.105573)
     """
-    require(
-        before.shape == after.shape and before.ndim == 2,
-        "kernels before and after are matrices of one shape",
-        f"shapes {before.shape} and {after.shape}",
-        "compute both at the same inputs",
-    )
-    require(
-        bool(np.isfinite(before).all() and np.isfinite(after).all()),
-        "entries of kernels are finite",
-        "NaN or infinity",
-        "leave out networks that diverged",
-    )
     sizes = [float(np.abs(each).max(initial=0.0)) for each in (before, after)]
     if min(sizes) == 0.0:
         return float("nan")

@@ -10,6 +10,7 @@ from jaxtyping import Float, Int
 from scipy.special import stdtrit
 
 from partwhole._checks import require
+from partwhole._door import door
 from partwhole._types import Real
 
 if TYPE_CHECKING:
@@ -60,6 +61,7 @@ class Extrema:
         )
 
 
+@door
 def extrema(
     values: Float[np.ndarray, " T"],
     times: Float[np.ndarray, " T"] | None = None,
@@ -121,8 +123,8 @@ def extrema(
     >>> found.kinds, found.times.round(4).tolist(), found.values.round(4).tolist()
     (('minimum',), [3.1416], [-1.0])
     """
-    y = finite(values)
-    t = np.arange(len(y), dtype=float) if times is None else increasing(times, len(y))
+    y = values
+    t = np.arange(len(y), dtype=float) if times is None else increasing(times)
     turns, direction = _turns(y, _least(threshold, relative, floor))
     smooth = threshold is None and relative == 0
     refined = smooth if refine is None else refine
@@ -133,6 +135,7 @@ def extrema(
     return Extrema(where, found_t, found_y, kinds, refined)
 
 
+@door
 def descents(
     values: Float[np.ndarray, " T"],
     *,
@@ -170,13 +173,14 @@ def descents(
     >>> descents(loss), descents(loss, threshold=0.15)
     (3, 2)
     """
-    y = finite(values)
+    y = values
     turns, direction = _turns(y, _least(threshold, relative, floor))
     # Every move is followed by one the other way.
     moves = len(turns) + 1
     return moves // 2 if direction > 0 else (moves + 1) // 2 if direction < 0 else 0
 
 
+@door
 def noise_threshold(values: Float[np.ndarray, " T"], *, rate: Real = 0.05) -> float:
     r"""Return the reversal that noise on a curve without turns rarely reaches.
 
@@ -229,7 +233,7 @@ def noise_threshold(values: Float[np.ndarray, " T"], *, rate: Real = 0.05) -> fl
     >>> round(noise_threshold(noise), 2), len(extrema(noise, threshold=noise_threshold(noise)))
     (0.78, 0)
     """
-    y = finite(values)
+    y = values
     require(len(y) >= 8, "noise is read off at least 8 records", len(y), "record more often")
     require(0 < rate < 1, "rate is between 0 and 1", rate, "use 0.05")
     bends = np.diff(y, 2)
@@ -248,74 +252,26 @@ def noise_threshold(values: Float[np.ndarray, " T"], *, rate: Real = 0.05) -> fl
     return float(np.sqrt(2.0) * deviation * quantile)
 
 
-def finite(values: np.ndarray, what: str = "values") -> Float[np.ndarray, " T"]:
-    """Check one curve and return it."""
-    y = np.asarray(values, dtype=float)
-    require(
-        y.ndim == 1 and y.size > 0,
-        f"{what} are one curve, a number for each record",
-        f"shape {y.shape}",
-        "take one curve at a time",
-    )
-    _all_finite(y, what)
-    return y
-
-
-def increasing(times: np.ndarray, n: int) -> Float[np.ndarray, " T"]:
-    """Check the times of n records and return them."""
-    t = np.asarray(times, dtype=float)
-    require(
-        t.shape == (n,),
-        "there is one time for each record",
-        f"times of shape {t.shape} for {n} records",
-        "put time on the curve's first axis",
-    )
-    _all_finite(t, "times")
-    steps = np.diff(t)
+def increasing(
+    times: Float[np.ndarray, " T"] | Int[np.ndarray, " T"],
+) -> Float[np.ndarray, " T"]:
+    """Check that the times of records increase and return them."""
+    steps = np.diff(times)
     require(
         bool((steps > 0).all()),
         "times increase from record to record",
-        f"{t[steps.argmin()]:g} before {t[steps.argmin() + 1]:g}" if steps.size else "",
+        f"{times[steps.argmin()]:g} before {times[steps.argmin() + 1]:g}" if steps.size else "",
         "sort the records by time and leave out repeated ones",
     )
-    return t
-
-
-def together(
-    times: np.ndarray, curves: np.ndarray, *, runs: bool = False
-) -> tuple[Float[np.ndarray, " T"], Float[np.ndarray, "*batch T s"]]:
-    """Check the curves of a run, or of many, and their times; return both."""
-    f = np.asarray(curves, dtype=float)
-    require(
-        f.ndim >= 2 and (runs or f.ndim == 2) and f.shape[-2] > 0,
-        "curves have a row for each record and a column for each coordinate",
-        f"shape {f.shape}",
-        "take one run at a time, and fractions[:, None] of a single coordinate",
-    )
-    _all_finite(f, "fractions and outputs")
-    return increasing(times, f.shape[-2]), f
-
-
-def _all_finite(values: np.ndarray, what: str) -> None:
-    lost = np.argwhere(~np.isfinite(values))
-    require(
-        not len(lost),
-        f"{what} are finite numbers",
-        f"{len(lost)} that are not, the first at {_place(lost[0])}" if len(lost) else "",
-        "leave out the times that were not reached",
-    )
-
-
-def _place(index: np.ndarray) -> str:
-    return f"record {index[0]}" if len(index) == 1 else f"index {tuple(index.tolist())}"
+    return times.astype(float, copy=False)
 
 
 def _least(threshold: Real | None, relative: Real, floor: Real) -> tuple[float, float]:
     """Return the move that counts: as a number, and as a share of the larger value."""
     asked = 0.0 if threshold is None else threshold
     require(
-        np.isfinite([asked, floor]).all() and asked >= 0 and floor >= 0,
-        "threshold and floor are finite and at least 0",
+        asked >= 0 and floor >= 0,
+        "threshold and floor are at least 0",
         f"{threshold} and {floor}",
         "pass threshold=None for a smooth curve",
     )

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from partwhole._checks import is_whole, require
+from partwhole._checks import require
+from partwhole._door import door
 from partwhole._types import Real
 
 if TYPE_CHECKING:
@@ -87,6 +88,7 @@ class OrderViolations:
         return table.sort_values("excess", ascending=False, kind="stable", ignore_index=True)
 
 
+@door(empty=("pairs",))
 def order_violations(
     losses: Float[np.ndarray, "*batch n"],
     pairs: Int[np.ndarray, "P 2"],
@@ -135,22 +137,7 @@ def order_violations(
     >>> found.count, found.rate, found.without_origin.count
     (2, 0.4, 0)
     """
-    losses, pairs = np.asarray(losses, dtype=float), np.asarray(pairs)
-    require(
-        losses.ndim >= 1 and bool(np.isfinite(losses).all()),
-        "losses are finite numbers, one for each combination",
-        f"shape {losses.shape}"
-        if losses.ndim < 1
-        else f"{(~np.isfinite(losses)).sum()} not finite",
-        "leave out the times that were not reached",
-    )
     n = losses.shape[-1]
-    require(
-        pairs.ndim == 2 and pairs.shape[1] == 2 and np.issubdtype(pairs.dtype, np.integer),
-        "pairs are rows of two indices",
-        f"shape {pairs.shape} of {pairs.dtype}",
-        "pass combinations().pairs of the task",
-    )
     require(
         pairs.size == 0 or (pairs.min() >= 0 and pairs.max() < n),
         "pairs are among the combinations on the last axis of the losses",
@@ -164,14 +151,14 @@ def order_violations(
         "leave it out",
     )
     require(
-        is_whole(origin) and 0 <= origin < n,
+        0 <= origin < n,
         "the origin is one of the combinations",
         f"{origin} for {n} losses",
         "pass its index, 0 in a task's list",
     )
     require(
-        np.isfinite(tolerance) and tolerance >= 0,
-        "tolerance is a finite number, at least 0",
+        tolerance >= 0,
+        "tolerance is at least 0",
         tolerance,
         "pass 0 for none",
     )

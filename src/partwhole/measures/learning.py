@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from jaxtyping import Float
 
-from partwhole._checks import is_whole, require
+from partwhole._checks import require
+from partwhole._door import door
 from partwhole._types import Real
-from partwhole.measures.extrema import together
+from partwhole.measures.extrema import increasing
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 CONVERGED = 1e-9
 
 
+@door
 def learning_times(
     times: Float[np.ndarray, " T"],
     fractions: Float[np.ndarray, "*batch T s"],
@@ -65,10 +67,9 @@ def learning_times(
     >>> learning_times(np.arange(4.0), fractions, hold=2).tolist()
     [1.5, inf]
     """
-    t, f = together(times, fractions, runs=True)
-    require(np.isfinite(threshold), "threshold is a finite number", threshold, "use 0.5")
+    t, f = increasing(times), fractions
     require(
-        is_whole(hold) and 1 <= hold <= len(t),
+        1 <= hold <= len(t),
         f"hold is a number of consecutive records among 1..{len(t)}",
         hold,
         "use 1, or 3 for noisy runs",
@@ -130,6 +131,7 @@ class LearningOrder:
         return pd.DataFrame({"concept": concepts, "time": self.times, "place": placed})
 
 
+@door
 def learning_order(
     times: Float[np.ndarray, " T"],
     fractions: Float[np.ndarray, "T s"],
@@ -174,12 +176,12 @@ def learning_order(
     ((1, 0, 2), ((0, 2),), (3,))
     """
     require(
-        np.isfinite(tolerance) and tolerance >= 0,
-        "tolerance is a finite time, at least 0",
+        tolerance >= 0,
+        "tolerance is a time, at least 0",
         tolerance,
         "pass the time between two records",
     )
-    t, f = together(times, fractions)
+    t, f = increasing(times), fractions
     found = learning_times(t, f, threshold, hold=hold)
     learned = [int(k) for k in np.argsort(found, kind="stable") if np.isfinite(found[k])]
     groups: list[tuple[int, ...]] = []
@@ -228,6 +230,7 @@ class Slowing:
         return pd.DataFrame({"time": self.times, "speed": self.speed, "fitted": fitted})
 
 
+@door
 def slowing(
     times: Float[np.ndarray, " T"], outputs: Float[np.ndarray, "T s"], *, share: Real = 0.5
 ) -> Slowing:
@@ -276,7 +279,7 @@ def slowing(
     >>> round(found.rate, 3), round(found.ratio, 1), found.rate_r2 > found.exponent_r2
     (0.5, 576.4, True)
     """
-    t, f = together(times, outputs)
+    t, f = increasing(times), outputs
     require(len(t) >= 3, "a speed is read off at least 3 records", len(t), "record more often")
     require(t[0] >= 0, "times count from the start of learning", f"{t[0]:g}", "start at 0")
     require(0 < share <= 1, "share is above 0 and at most 1", share, "use 0.5")

@@ -9,7 +9,8 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import stdtrit
 
-from partwhole._checks import is_finite, require
+from partwhole._checks import require
+from partwhole._door import door
 from partwhole._types import Number, Real
 
 if TYPE_CHECKING:
@@ -53,6 +54,7 @@ class RunInterval:
         return pd.DataFrame(columns | {"n": self.n, "n_dropped": self.n_dropped})
 
 
+@door(missing=("values",))
 def over_runs(values: Float[np.ndarray, "runs *rest"], *, confidence: Real = 0.95) -> RunInterval:
     r"""Take the mean over runs, with Student's interval.
 
@@ -97,15 +99,9 @@ def over_runs(values: Float[np.ndarray, "runs *rest"], *, confidence: Real = 0.9
     >>> round(found.mean, 3), round(found.low, 3), round(found.high, 3), found.n, found.n_dropped
     (0.73, 0.655, 0.805, 3, 1)
     """
-    array = np.asarray(values, dtype=float)
+    array = values
     require(
-        array.ndim > 0 and len(array) > 0,
-        "values have a run for each entry of their first axis",
-        f"shape {array.shape}",
-        "stack the runs with np.stack",
-    )
-    require(
-        is_finite(confidence) and 0 < confidence < 1,
+        0 < confidence < 1,
         "confidence is between 0 and 1",
         repr(confidence),
         "use 0.95",

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from jaxtyping import Float, Int
-from numpy.typing import ArrayLike
 
 from partwhole._checks import require
+from partwhole._door import door
 from partwhole.features import OverlapKernel, moebius
 from partwhole.features.subsets import MAX_COMPONENTS, set_of, set_sizes
 from partwhole.measures._groups import TupleGroups, structure_score
@@ -215,9 +215,10 @@ def _shares(kappa: np.ndarray) -> np.ndarray:
     return np.divide(sigma, total, out=np.full_like(sigma, np.nan), where=total > 0)
 
 
+@door
 def salience(
-    features: ArrayLike,
-    components: ArrayLike,
+    features: Float[np.ndarray, "n p"],
+    components: Int[np.ndarray, "n C"],
     *,
     centre: bool = False,
     self_pairs: bool = False,
@@ -292,8 +293,8 @@ def salience(
     >>> round(float(salience(noisy, rows).salience[0]), 2)
     0.5
     """
-    data, rows = _features(features), _components(components)
-    _require_consistent(data, rows, bootstrap, confidence)
+    data, rows = features, components
+    _require_consistent(rows, bootstrap, confidence)
     n, n_components = rows.shape
     # Features beyond the samples' own span add nothing to inner products.
     if data.shape[1] > 2 * n:
@@ -341,54 +342,7 @@ def salience(
     )
 
 
-def _array(given: ArrayLike) -> np.ndarray:
-    """Make an array of what was given; one of objects, which nobody accepts, of uneven lists."""
-    try:
-        return np.asarray(given)
-    except ValueError:
-        return np.asarray(0, dtype=object)
-
-
-def _shown(given: ArrayLike, array: np.ndarray) -> str:
-    kind = type(given).__name__
-    if isinstance(given, np.ndarray):
-        kind = "an array"
-    return f"{kind} of shape {array.shape} and type {array.dtype}"
-
-
-def _features(given: ArrayLike) -> np.ndarray:
-    array = _array(given)
-    require(
-        array.dtype.kind in "fiub" and array.ndim == 2 and array.shape[1] > 0,
-        "features must be numbers, one row for each sample and one column for each feature",
-        _shown(given, array),
-        "pass a numeric array, features.reshape(len(features), -1)",
-    )
-    return array.astype(float, copy=False)
-
-
-def _components(given: ArrayLike) -> np.ndarray:
-    array = _array(given)
-    require(
-        array.dtype.kind in "iu" and array.ndim == 2,
-        "components must be integer value indices, one column for each component",
-        _shown(given, array),
-        "pass tasks.from_frame(...).components",
-    )
-    return array.astype(np.int64, copy=False)
-
-
-def _require_consistent(
-    features: np.ndarray, components: np.ndarray, bootstrap: int, confidence: float
-) -> None:
-    require(
-        len(features) == len(components),
-        "features and components must have one row for each sample",
-        f"{len(features)} and {len(components)} rows",
-        "pass arrays of equal length",
-    )
-    unfinished = int(np.sum(~np.isfinite(features)))
-    require(unfinished == 0, "features must be finite", f"{unfinished} that are not", "clean them")
+def _require_consistent(components: np.ndarray, bootstrap: int, confidence: float) -> None:
     require(
         1 <= components.shape[1] <= MAX_COMPONENTS,
         f"samples have 1 to {MAX_COMPONENTS} components",

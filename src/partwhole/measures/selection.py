@@ -8,6 +8,7 @@ import numpy as np
 from jaxtyping import Float
 
 from partwhole._checks import require
+from partwhole._door import door
 
 
 class Selected(NamedTuple):
@@ -37,6 +38,7 @@ class Selected(NamedTuple):
         return self.report - self.best
 
 
+@door(missing=("selection", "report"))
 def select(
     selection: Float[np.ndarray, " settings"], report: Float[np.ndarray, " settings"]
 ) -> Selected:
@@ -64,13 +66,7 @@ def select(
     >>> found.setting, found.report, round(found.optimism, 6)
     (1, 0.125, 0.015)
     """
-    one, other = np.asarray(selection, dtype=float), np.asarray(report, dtype=float)
-    require(
-        one.ndim == 1 and one.shape == other.shape,
-        "errors are one for each setting on either split",
-        f"shapes {one.shape} and {other.shape}",
-        "list the settings in one order",
-    )
+    one, other = selection, report
     known = np.isfinite(one) & np.isfinite(other)
     require(bool(known.any()), "some setting was solved", "none", "take others")
     index = int(np.where(known, one, np.inf).argmin())

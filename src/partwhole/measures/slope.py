@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
+from partwhole._door import door
 from partwhole.features import ConjunctionDesign
 from partwhole.measures._predictions import one_for_each_row, require_one_output
 from partwhole.tasks import Task
@@ -33,6 +34,7 @@ class Slope:
     n: int
 
 
+@door
 def slope(task: Task, predictions: Float[np.ndarray, "n *k"]) -> Slope:
     """Fit held-out predictions by a line in their targets, by least squares.
 
@@ -89,6 +91,7 @@ def slope(task: Task, predictions: Float[np.ndarray, "n *k"]) -> Slope:
     return Slope(value, intercept, residual, len(x))
 
 
+@door
 def item_values(
     task: Task, predictions: Float[np.ndarray, "n *k"]
 ) -> tuple[Float[np.ndarray, " items"], ...]:

@@ -9,8 +9,9 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from partwhole._checks import require
+from partwhole._door import door
 from partwhole._types import Real
-from partwhole.measures.extrema import FLOOR, finite, increasing, together
+from partwhole.measures.extrema import FLOOR, increasing
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -49,6 +50,7 @@ class Swing:
         return pd.DataFrame([asdict(self)])
 
 
+@door
 def swing(
     times: Float[np.ndarray, " T"],
     loss: Float[np.ndarray, " T"],
@@ -79,7 +81,7 @@ def swing(
     Raises
     ------
     InputError
-        For losses or times that are not finite, times that don't increase or are not one for
+        For losses or times that are not times that don't increase or are not one for
         each loss, a plateau that is not positive, or a negative threshold.
 
     Notes
@@ -94,11 +96,11 @@ def swing(
     >>> found.occurs, found.relative, found.minimum_time, found.maximum_time
     (True, 0.4, 1.0, 2.0)
     """
-    y = finite(loss, "losses")
-    t = increasing(times, len(y))
+    y = loss
+    t = increasing(times)
     _above(threshold)
     require(
-        plateau is None or (np.isfinite(plateau) and plateau > 0),
+        plateau is None or plateau > 0,
         "the plateau is a positive loss",
         plateau,
         "pass half the sum of the squared means of the concepts not yet learned",
@@ -110,6 +112,7 @@ def swing(
     return Swing(amplitude, float(relative), occurs, *(float(each) for each in where))
 
 
+@door
 def swing_amplitude(loss: Float[np.ndarray, "*batch T"]) -> float | Float[np.ndarray, "*batch"]:
     r"""Return the largest rise over an earlier value, :math:`\max_{t_2 \ge t_1} [\ell_2 - \ell_1]`.
 
@@ -126,7 +129,7 @@ def swing_amplitude(loss: Float[np.ndarray, "*batch T"]) -> float | Float[np.nda
     Raises
     ------
     InputError
-        For losses that are not finite, or without a record.
+        For losses that are not or without a record.
 
     Notes
     -----
@@ -137,17 +140,8 @@ def swing_amplitude(loss: Float[np.ndarray, "*batch T"]) -> float | Float[np.nda
     >>> swing_amplitude(np.array([[3.0, 1.0, 1.5, 0.5], [3.0, 2.0, 1.0, 0.5]])).tolist()
     [0.5, 0.0]
     """
-    y = np.asarray(loss, dtype=float)
-    require(
-        y.ndim >= 1 and y.shape[-1] > 0,
-        "losses have time on their last axis",
-        f"shape {y.shape}",
-        "pass one record or more",
-    )
-    lost = int((~np.isfinite(y)).sum())
-    require(not lost, "losses are finite numbers", f"{lost} that are not", "leave out those runs")
-    found, _, _ = _largest_rise(y)
-    return float(found) if y.ndim == 1 else found
+    found, _, _ = _largest_rise(loss)
+    return float(found) if loss.ndim == 1 else found
 
 
 @dataclass(frozen=True, eq=False)
@@ -183,6 +177,7 @@ class Retreat:
         )
 
 
+@door
 def retreat(
     times: Float[np.ndarray, " T"],
     outputs: Float[np.ndarray, "T s"],
@@ -215,7 +210,7 @@ def retreat(
     Raises
     ------
     InputError
-        For numbers that are not finite, shapes that don't agree, a target of 0, times that don't
+        For numbers that are not shapes that don't agree, a target of 0, times that don't
         increase, or a negative threshold.
 
     Notes
@@ -230,14 +225,8 @@ def retreat(
     >>> found.amounts.round(3).tolist(), found.starts.tolist()
     ([0.1, 0.0], [1.0, nan])
     """
-    t, f = together(times, outputs)
-    mu = finite(targets, "targets")
-    require(
-        mu.shape == f.shape[1:],
-        "there is one target for each coordinate of the outputs",
-        f"{len(mu)} for {f.shape[1]}",
-        "pass path.outputs(probe)[:, :s] and the s means",
-    )
+    t, f = increasing(times), outputs
+    mu = targets
     require(
         bool((mu != 0).all()),
         "a retreat is told in units of the target, which is not 0",
@@ -253,8 +242,8 @@ def retreat(
 
 def _above(threshold: Real) -> None:
     require(
-        np.isfinite(threshold) and threshold >= 0,
-        "threshold is a finite number, at least 0",
+        threshold >= 0,
+        "threshold is at least 0",
         threshold,
         "pass 0 to count every rise",
     )

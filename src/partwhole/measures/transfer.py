@@ -10,7 +10,8 @@ from jaxtyping import Float
 from scipy.special import stdtrit
 from scipy.stats import binomtest
 
-from partwhole._checks import InputError, is_finite, require
+from partwhole._checks import require
+from partwhole._door import door
 from partwhole._types import Real
 
 if TYPE_CHECKING:
@@ -53,6 +54,7 @@ class NegativeTransfer:
         return pd.DataFrame([asdict(self)])
 
 
+@door
 def negative_transfer(
     loss: Float[np.ndarray, " n"],
     single_task_loss: Float[np.ndarray, " n"],
@@ -100,28 +102,18 @@ def negative_transfer(
     >>> round(found.ratio, 3), round(found.share, 3), round(found.share_low, 3)
     (1.533, 0.667, 0.208)
     """
-    try:
-        y, single = (np.asarray(each, dtype=float) for each in (loss, single_task_loss))
-    except (TypeError, ValueError):
-        rule, remedy = "losses are one number for each seed", "pass two arrays of floats"
-        raise InputError(f"{rule}; got other things; {remedy}") from None
-    require(
-        y.ndim == 1 and y.shape == single.shape,
-        "losses are paired, one of each for every seed",
-        f"shapes {y.shape} and {single.shape}",
-        "run both with the same seeds",
-    )
+    y, single = loss, single_task_loss
     n = len(y)
     require(n >= 2, "an interval needs at least 2 seeds", n, "run more seeds")
-    wrong = [each for each in np.concatenate([y, single]) if not (is_finite(each) and each > 0)]
+    wrong = int((y <= 0).sum() + (single <= 0).sum())
     require(
-        not wrong,
-        "losses are finite and above 0",
-        f"{len(wrong)} that are not",
+        wrong == 0,
+        "losses are above 0",
+        f"{wrong} that are not",
         "add the smallest loss that you can tell from 0 to all of them",
     )
     require(
-        is_finite(confidence) and 0 < confidence < 1,
+        0 < confidence < 1,
         "confidence is between 0 and 1",
         repr(confidence),
         "use 0.95",

@@ -10,6 +10,7 @@ import numpy as np
 from scipy import stats
 
 from partwhole._checks import require
+from partwhole._door import door
 from partwhole._types import Real
 from partwhole.recommendation.methods import METHODS, SINGLE, Method
 from partwhole.recommendation.predicted import PredictedLosses, predict_losses
@@ -161,6 +162,7 @@ def _line(
     return f"  {label}: test error {loss:.3g} ± {standard_error:.1g}{beside}"
 
 
+@door
 def recommend(
     *,
     overlap: int,

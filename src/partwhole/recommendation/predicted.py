@@ -14,6 +14,7 @@ from scipy import stats
 from threadpoolctl import threadpool_limits
 
 from partwhole._checks import is_finite, require, seed_list, whole
+from partwhole._door import door
 from partwhole._progress import bar
 from partwhole._threads import cores
 from partwhole._types import Real
@@ -116,6 +117,7 @@ class PredictedLosses:
         """
         return RESOLUTION * self.task.active_main * self.task.main_amplitude**2
 
+    @door
     def samples_needed(self, error: Real) -> tuple[SamplesNeeded, ...]:
         """Return for each method the number of samples at which its mean error falls to a level.
 
@@ -176,6 +178,7 @@ class PredictedLosses:
         return pd.DataFrame(rows)
 
 
+@door
 def predict_losses(
     task: SparseTeachers,
     sizes: Sequence[int] | int,

@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Float
 
 from partwhole._checks import is_finite, require
+from partwhole._door import door
 from partwhole._progress import bar
 from partwhole._types import Real
 from partwhole.limits import DiagonalWeights
@@ -77,6 +78,7 @@ class TrainedLosses:
         return "\n".join(lines)
 
 
+@door
 def train_beside(
     predicted: PredictedLosses,
     *,

@@ -8,10 +8,12 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from partwhole._checks import require
+from partwhole._door import door
 
 CONCEPTS_AT_MOST = 12  # 3^12 comparable pairs take 8 MB
 
 
+@door
 @dataclass(frozen=True, eq=False)
 class Combinations:
     """Hold every combination of the concepts of a task, and which contains which.

@@ -8,7 +8,8 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Float
 
-from partwhole._checks import is_finite, is_whole, require, whole
+from partwhole._checks import is_whole, require, whole
+from partwhole._door import door
 from partwhole._types import Real
 from partwhole.tasks._combinations import Combinations, combine
 from partwhole.tasks._identity_checks import Numbers, numbers
@@ -73,11 +74,12 @@ class Probed(ABC):
         """
         return combine(np.array(self.means), self.n_dimensions)
 
+    @door
     def scaled_probe(self, factor: Real) -> Float[np.ndarray, " d"]:
         """Return the probe times a finite factor: beyond the means for one above 1."""
-        require(is_finite(factor), "the factor is a finite number", repr(factor), "pass 2, say")
         return factor * self.probe
 
+    @door
     def negative_probe(self, *concepts: int) -> Float[np.ndarray, " d"]:
         """Return the probe with the sign of some concepts flipped.
 
@@ -108,6 +110,7 @@ class Probed(ABC):
         signs[list(concepts)] = -1.0
         return signs * self.probe
 
+    @door
     def random_probes(self, n: int, seed: int) -> Float[np.ndarray, "n d"]:
         """Draw points as far out as the probe, in uniform directions of the concepts' span.
 
@@ -134,6 +137,7 @@ class Probed(ABC):
         probes[:, : self.n_concepts] = z / np.linalg.norm(z, axis=1, keepdims=True)
         return probes * np.linalg.norm(self.probe)
 
+    @door
     def test_cluster(
         self, n: int, seed: int, *, scales: Numbers | None = None
     ) -> Float[np.ndarray, "n d"]:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from jaxtyping import Float, Int
 
+from partwhole._door import door
+
 if TYPE_CHECKING:
     from partwhole.tasks.structured_identity import StructuredIdentity
 
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
 SAMPLE, TEST, DIRECTIONS, ROTATION, CHECK = range(5)
 
 
+@door
 @dataclass(frozen=True, eq=False)
 class IdentitySample:
     """Hold a training set of a structured identity task; the targets are the inputs.

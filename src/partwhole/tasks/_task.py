@@ -11,11 +11,13 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from partwhole._checks import require
+from partwhole._door import door
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
+@door
 @dataclass(frozen=True, eq=False)
 class Task:
     """State what is learned, from which combinations, and which are held out.
@@ -56,39 +58,13 @@ class Task:
     title: str = ""
 
     def __post_init__(self) -> None:
-        components, is_train = np.asarray(self.components), np.asarray(self.is_train)
         require(
-            components.ndim == 2 and np.issubdtype(components.dtype, np.integer),
-            "components must be integer value indices, one column for each component",
-            f"shape {components.shape} of {components.dtype}",
-            "for a table of labels use from_frame",
+            self.targets.ndim in (1, 2),
+            "targets are one number for each combination, or one row of numbers",
+            f"shape {self.targets.shape}",
+            "pass shape (n,) or (n, k)",
         )
-        require(
-            is_train.dtype == np.bool_,
-            "is_train must be booleans",
-            f"{is_train.dtype}",
-            "compare with what marks training rows",
-        )
-        try:
-            targets = np.asarray(self.targets, dtype=float)
-        except (TypeError, ValueError):
-            targets = None
-        require(
-            targets is not None and targets.ndim in (1, 2),
-            "targets must be numbers, one row for each combination",
-            f"{type(self.targets).__name__}",
-            "recode labels as -1 and +1",
-        )
-        object.__setattr__(self, "components", components)
-        object.__setattr__(self, "is_train", is_train)
-        object.__setattr__(self, "targets", targets)
-        n, n_components = self.components.shape
-        require(
-            len(self.targets) == n and len(self.is_train) == n,
-            "targets and is_train must have one entry for each combination",
-            f"{n} combinations, {len(self.targets)} targets and {len(self.is_train)} flags",
-            "pass arrays of equal length",
-        )
+        n_components = self.n_components
         require(
             len(self.names) == n_components and len(self.values) == n_components,
             "every component needs a name and its values",
@@ -97,19 +73,11 @@ class Task:
         )
         for name, column, values in zip(self.names, self.components.T, self.values, strict=True):
             require(
-                n == 0 or (column.min() >= 0 and column.max() < len(values)),
+                column.min() >= 0 and column.max() < len(values),
                 f"components must hold indices into the values of {name!r}",
-                f"indices {column.min()}..{column.max()} for {len(values)} values"
-                if n
-                else "no rows",
+                f"indices {column.min()}..{column.max()} for {len(values)} values",
                 "number the values from 0",
             )
-        require(
-            bool(np.all(np.isfinite(self.targets))),
-            "targets must be finite",
-            f"{int(np.sum(~np.isfinite(self.targets)))} that are not",
-            "drop or fill those rows first",
-        )
         require(
             bool(self.is_train.any()),
             "a task needs at least one training combination",

@@ -8,6 +8,7 @@ from typing import Any, cast
 import numpy as np
 
 from partwhole._checks import require
+from partwhole._door import door
 from partwhole._types import Real
 from partwhole.tasks._build import full_grid, positions, require_distinct
 from partwhole.tasks._task import Task
@@ -37,6 +38,7 @@ def _for_each_component(entries: Sequence[Any], n_components: int, what: str) ->
     return [list(entry) for entry in entries]
 
 
+@door
 def symbolic_addition(
     values: Sequence[Real] | Sequence[Sequence[Real]] = range(-4, 5),
     anchors: Sequence[Real] | Sequence[Sequence[Real]] = (0,),
@@ -99,6 +101,7 @@ def symbolic_addition(
     )
 
 
+@door
 def dispersed_addition(
     values: Sequence[Real] = range(-4, 5), per_row: int = 2, *, seed: int = 0
 ) -> Task:

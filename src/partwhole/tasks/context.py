@@ -7,10 +7,12 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from partwhole._checks import require
+from partwhole._door import door
 from partwhole.tasks._build import full_grid, matches
 from partwhole.tasks._task import Task
 
 
+@door
 def context_dependence(
     left_out: int | Sequence[Mapping[int, Sequence[int]]] = 3,
     values_per_half: int = 3,
@@ -92,6 +94,7 @@ def context_dependence(
     )
 
 
+@door
 def stimulus_composition(n_contexts: int = 2) -> Task:
     """Make stimulus composition: known stimuli, an unseen pair of them.
 
@@ -133,6 +136,7 @@ def stimulus_composition(n_contexts: int = 2) -> Task:
     )
 
 
+@door
 def context_substitution(values_per_half: int = 3) -> Task:
     """Make context substitution: two contexts mean the same; in one of them values are new.
 

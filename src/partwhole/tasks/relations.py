@@ -7,10 +7,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from partwhole._checks import require
+from partwhole._door import door
 from partwhole.tasks._build import full_grid
 from partwhole.tasks._task import Task
 
 
+@door
 def transitive_equivalence(
     class_sizes: Sequence[int] = (2, 2), anchors: Sequence[int] = (1, 1)
 ) -> Task:
@@ -110,6 +112,7 @@ def associative_inference() -> Task:
     )
 
 
+@door
 def transitive_ordering(
     n_items: int = 7,
     train_distances: Sequence[int] = (1,),

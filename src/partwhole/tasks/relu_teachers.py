@@ -16,12 +16,14 @@ from jaxtyping import Float
 from scipy.stats import ortho_group
 
 from partwhole._checks import is_finite, require, whole
+from partwhole._door import door
 from partwhole._types import Real
 
 # Random streams: what is drawn for one purpose doesn't move what is drawn for another.
 UNITS, AUX_SIGNS, MAIN_SIGNS, MAIN, AUXILIARY, TEST = range(6)
 
 
+@door
 @dataclass(frozen=True, eq=False)
 class ReLUTeacher:
     r"""Compute :math:`f(x) = \sum_h v_h \max(0, w_h^\top x)`.
@@ -37,6 +39,7 @@ class ReLUTeacher:
     hidden: Float[np.ndarray, "h d"]
     readout: Float[np.ndarray, " h"]
 
+    @door
     def __call__(self, inputs: Float[np.ndarray, "*n d"]) -> Float[np.ndarray, "*n"]:
         """Return the outputs, shape (...), for inputs of shape (..., d)."""
         return np.asarray(np.maximum(inputs @ self.hidden.T, 0.0) @ self.readout)
@@ -65,6 +68,7 @@ class ReLUTeacher:
         """
         return self.second_moment() - self.mean() ** 2
 
+    @door
     def test_error(
         self, hidden: Float[np.ndarray, "m d"], readout: Float[np.ndarray, " m"]
     ) -> float:
@@ -115,6 +119,7 @@ class ReLUTeacher:
         return max(0.0, float(signed @ relu_products(units, units) @ signed))
 
 
+@door
 def relu_products(
     a: Float[np.ndarray, "m d"], b: Float[np.ndarray, "k d"]
 ) -> Float[np.ndarray, "m k"]:
@@ -152,6 +157,7 @@ def relu_products(
     return norms / (2 * pi) * (np.sin(angle) + (pi - angle) * np.cos(angle))
 
 
+@door
 @dataclass(frozen=True, eq=False)
 class ReLUTeacherPair:
     """Hold two ReLU teachers.
@@ -188,6 +194,7 @@ class ReLUTeacherSample:
     main: ReLUTeacher
 
 
+@door
 @dataclass(frozen=True)
 class ReLUTeachers:
     r"""State two ReLU tasks, an auxiliary and a main one, with related hidden units.
@@ -271,6 +278,7 @@ class ReLUTeachers:
         """Return the number of the main teacher's units."""
         return len(self.correlations)
 
+    @door
     def teachers(self, seed: int) -> ReLUTeacherPair:
         """Draw both teachers; correlations and magnitude leave the auxiliary one as it is.
 
@@ -298,6 +306,7 @@ class ReLUTeachers:
             ReLUTeacher(main, scale * _signs(seed, MAIN_SIGNS, len(a))),
         )
 
+    @door
     def sample(self, seed: int, n_main: int, n_aux: int = 0, n_test: int = 0) -> ReLUTeacherSample:
         """Draw both teachers and data from them.
 

@@ -15,6 +15,7 @@ import numpy as np
 from jaxtyping import Float
 
 from partwhole._checks import is_finite, require, seed_list, whole
+from partwhole._door import door
 from partwhole._types import Real
 
 Scale = Literal["1/sqrt(a)", "1/a"] | Real
@@ -23,6 +24,7 @@ Scale = Literal["1/sqrt(a)", "1/a"] | Real
 AUXILIARY, TEST, SIGNS = 1, 2, 3
 
 
+@door
 @dataclass(frozen=True, eq=False)
 class TeacherPair:
     """Hold the coefficients of two linear teachers.
@@ -59,6 +61,7 @@ class TeacherSample:
     auxiliary: Float[np.ndarray, "*seeds d"]
     main: Float[np.ndarray, "*seeds d"]
 
+    @door
     def test_error(self, coefficients: Float[np.ndarray, "*b d"]) -> float | np.ndarray:
         r"""Return the expected squared error of a linear learner on new inputs of the main task.
 
@@ -100,6 +103,7 @@ class TeacherSample:
         return float(error) if error.ndim == 0 else error
 
 
+@door
 @dataclass(frozen=True)
 class SparseTeachers:
     r"""State two sparse linear tasks, an auxiliary and a main one, with features in common.
@@ -195,6 +199,7 @@ class SparseTeachers:
         """Return the size of the auxiliary teacher's entries."""
         return _amplitude(self.aux_scale, self.active_aux)
 
+    @door
     def teachers(self, seed: int) -> TeacherPair:
         """Draw both teachers.
 
@@ -213,6 +218,7 @@ class SparseTeachers:
         """
         return self._teachers(seed)[0]
 
+    @door
     def sample(self, seed: int, n_main: int, n_aux: int = 0, n_test: int = 0) -> TeacherSample:
         """Draw both teachers and data from them.
 
@@ -263,6 +269,7 @@ class SparseTeachers:
             pair.main,
         )
 
+    @door
     def samples(
         self, seeds: Iterable[int], n_main: int, n_aux: int = 0, n_test: int = 0
     ) -> TeacherSample:

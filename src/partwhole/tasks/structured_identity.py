@@ -15,6 +15,7 @@ import numpy as np
 from jaxtyping import Float
 
 from partwhole._checks import require, whole
+from partwhole._door import door
 from partwhole._types import Real
 from partwhole.tasks._identity_checks import Numbers, check, coordinates, numbers
 from partwhole.tasks._identity_probes import Probed
@@ -23,6 +24,7 @@ from partwhole.tasks._identity_sample import CHECK, ROTATION, SAMPLE, IdentitySa
 CHECKED_DRAWS, LEAST_SHARE = 1000, 0.01
 
 
+@door
 @dataclass(frozen=True)
 class StructuredIdentity(Probed):
     r"""State a structured identity task: reproduce the input, having seen each concept alone.
@@ -152,6 +154,7 @@ class StructuredIdentity(Probed):
         r"""Return :math:`a_p = \sigma_p^2 + \mu_p^2/m`, the diagonal of the second moment."""
         return np.diagonal(self.second_moment()).copy()
 
+    @door
     def second_moment(self, *, clusters: int | None = None) -> Float[np.ndarray, "d d"]:
         r"""Return the population's :math:`A = E[x x^\top]`, the mean not subtracted.
 
@@ -203,6 +206,7 @@ class StructuredIdentity(Probed):
             f"use task.sample(seed).{name}()",
         )
 
+    @door
     def sample(self, seed: int) -> IdentitySample:
         """Draw a training set, cluster after cluster.
 
@@ -282,6 +286,7 @@ class StructuredIdentity(Probed):
         matrix.flags.writeable = False
         return matrix
 
+    @door
     def to_inputs(self, points: Float[np.ndarray, "*k d"]) -> Float[np.ndarray, "*k d"]:
         """Return points of the concept frame as the learner sees them.
 
@@ -296,6 +301,7 @@ class StructuredIdentity(Probed):
         """
         return self._turned(points, self.rotation_matrix)
 
+    @door
     def to_concepts(self, outputs: Float[np.ndarray, "*k d"]) -> Float[np.ndarray, "*k d"]:
         """Return what the learner sees or answers in the concept frame, the rotation undone.
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from partwhole._checks import require
+from partwhole._door import door
 from partwhole.tasks._task import Task
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 TIMES = ("date", "datetime", "datetime64", "timedelta", "timedelta64", "period", "time", "interval")
 
 
+@door
 def from_frame(
     frame: pd.DataFrame,
     components: Sequence[str],
@@ -80,12 +82,6 @@ def from_frame(
         "frame is a pandas table",
         type(frame).__name__,
         "read it with pandas.read_csv first",
-    )
-    require(
-        not isinstance(components, str),
-        "components is a list of column names",
-        repr(components),
-        f"write [{components!r}]",
     )
     targets = [target] if isinstance(target, str) else list(target)
     components = list(components)

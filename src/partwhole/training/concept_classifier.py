@@ -9,6 +9,7 @@ from jaxtyping import Float, Int
 from scipy.special import softmax
 
 from partwhole._checks import is_finite, require, whole
+from partwhole._door import door
 from partwhole._types import Real
 from partwhole.measures import Calibration, calibration
 from partwhole.networks import ImageNetwork, convnet, outputs
@@ -41,6 +42,7 @@ class ConceptClassifier:
     n_values: int
     calibration: Calibration
 
+    @door(single=("images",))
     def probabilities(self, images: Float[np.ndarray, "n h w c"]) -> Float[np.ndarray, "n C V"]:
         """Return the probability of each value of each concept.
 
@@ -57,15 +59,9 @@ class ConceptClassifier:
         InputError
             For images with a pixel that is no finite number.
         """
-        finite = np.isfinite(np.asarray(images)).reshape(len(images), -1).all(axis=1)
-        require(
-            bool(finite.all()),
-            "images have finite numbers as pixels",
-            f"{int((~finite).sum())} of {len(images)} images with NaN or infinity",
-            "leave these out",
-        )
         return _probabilities(self.network, images, self.n_values)
 
+    @door(single=("images",))
     def coordinates(
         self, images: Float[np.ndarray, "n h w c"], target: Int[np.ndarray, " C"]
     ) -> Float[np.ndarray, "n C"]:

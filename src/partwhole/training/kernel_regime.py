@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float
 
 from partwhole._checks import InputError, require
+from partwhole._door import door
 from partwhole._types import Real
 from partwhole.features import dense_kernel
 from partwhole.limits import Equal, Limit, Margin, gram_limit
@@ -39,6 +40,7 @@ class KernelRegime:
     limit: Limit
 
 
+@door(missing=("targets",), single=("inputs",))
 def kernel_regime(
     network: MLP | ImageNetwork,
     inputs: Inputs,
@@ -117,13 +119,8 @@ def kernel_regime(
         f"{len(targets)} and {len(is_train)} for {n}, {int(is_train.sum())} of them trained on",
         "pass arrays of equal length",
     )
-    for name, given, known in (
-        ("kind", kind, ("tangent", "readout", "nngp", "ntk")),
-        ("loss", loss, ("squared", "logistic")),
-    ):
-        quoted = [f'"{each}"' for each in known]
-        rule = f"{name} is {', '.join(quoted[:-1])} or {quoted[-1]}"
-        require(given in known, rule, repr(given), "choose one of them")
+    lost = int((~np.isfinite(targets[is_train])).sum())
+    require(lost == 0, "training targets are finite", f"{lost} that are not", "hold those rows out")
     require_fit(network, inputs, output)
     wide = kind in ("nngp", "ntk")
     if wide:

@@ -221,7 +221,7 @@ def test_refusals_say_rule_got_and_remedy():
         (lambda: bare(np.zeros((16, 16, 1))), r"3 channels .*; got shape \(16, 16, 1\); move"),
         (lambda: decode_shapes(np.zeros((4, 4, 3))), "sides are of 8 pixels or more; got 4; ren"),
         (lambda: decode_shapes(np.zeros((0, 8, 8, 3))), r"there is an image to decode; got shape"),
-        (lambda: decode_shapes(np.full((8, 8, 3), np.nan)), "finite numbers; got 192 that are no"),
+        (lambda: decode_shapes(np.full((8, 8, 3), np.nan)), "got 192 that are NaN, the first at "),
         (lambda: bare(np.ones((8, 8, 3), np.uint8)), "fractions of 0..1; got uint8; divide levels"),
         (lambda: decode_shapes(image, sizes=(0.5, 0.1)), r"least radius above 0 and a larger one"),
         (lambda: decode_shapes(image, blur=0), "blur is None or a deviation above 0; got 0; leav"),

@@ -149,7 +149,7 @@ def test_task_targets_rest_on_one_concept_each():
     [
         (lambda: circles(0.9), r"colour_separation lies in 0\.\.0\.8, above 0; got 0\.9; values"),
         (lambda: circles(0.4, 0.0), r"size_separation lies in 0\.\.0\.4, above 0; got 0\.0"),
-        (lambda: circles(background_separation=np.nan), "background_separation lies in"),
+        (lambda: circles(background_separation=np.nan), "background_separation is a finite"),
         (lambda: circles(shapes=("square",)), r"shapes are 'circle', 'triangle' or both"),
         (lambda: ConceptSpace(()), "a space has at least one concept; got none; make one by"),
         (lambda: ConceptSpace((SIZE, SIZE)), "every name of a space belongs to one concept; got"),

@@ -15,5 +15,3 @@ def require_inputs(inputs: np.ndarray, dimension: int) -> None:
         f"shape {np.shape(inputs)}",
         "pass an array (n, d) with the columns for which the gates were made",
     )
-    lost = int((~np.isfinite(inputs)).sum())
-    require(not lost, "inputs are finite", f"{lost} that are not", "drop or fill those rows")

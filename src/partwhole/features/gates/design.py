@@ -10,12 +10,14 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from partwhole._checks import require, whole
-from partwhole.features.design import Block, DenseDesign
+from partwhole._door import door
+from partwhole.features.design import Block, DenseDesign, require_block_weights
 
 # Columns of a product that is made at once: inputs stay in the cache, memory within bounds.
 WIDTH = 1024
 
 
+@door(empty=("inputs", "contexts"))
 @dataclass(frozen=True, eq=False)
 class GatedDesign:
     r"""Describe inputs by the weights that gated units would apply to them.
@@ -56,10 +58,6 @@ class GatedDesign:
     n_contexts: int
 
     def __post_init__(self) -> None:
-        # Products of narrower numbers lose digits, or wrap round.
-        object.__setattr__(self, "inputs", np.asarray(self.inputs, dtype=float))
-        lost = int((~np.isfinite(self.inputs)).sum())
-        require(not lost, "inputs are finite", f"{lost} that are not", "drop or fill those rows")
         whole("n_contexts", self.n_contexts, 1, "pass the number of weight vectors of each unit")
         require(
             self.contexts.ndim == 2 and len(self.contexts) == len(self.inputs),
@@ -107,6 +105,7 @@ class GatedDesign:
         found = np.stack([self.block_outputs(each).sum(axis=1) for each in columns.T], axis=1)
         return found.reshape(len(self.inputs), *coefficients.shape[1:])
 
+    @door(shape="n p")
     def block_outputs(self, coefficients: Float[np.ndarray, " p"]) -> Float[np.ndarray, "n H"]:
         """Return each unit's share of the outputs."""
         n, d = self.inputs.shape
@@ -120,6 +119,7 @@ class GatedDesign:
             found[:, units] = np.where(part >= 0, picked, 0.0)
         return found
 
+    @door(missing=("multipliers",), empty=("multipliers",), shape="n p")
     def adjoint(self, multipliers: Float[np.ndarray, "n *k"]) -> Float[np.ndarray, "p *k"]:
         """Return the transposed features times the multipliers."""
         columns = multipliers.reshape(len(multipliers), int(np.prod(multipliers.shape[1:])))
@@ -132,10 +132,12 @@ class GatedDesign:
                 found[at, k] = (membership.T @ (each[:, None] * self.inputs)).ravel()
         return found.reshape(-1, *multipliers.shape[1:])
 
+    @door(missing=("weights",), empty=("weights",))
     def gram(
         self, block: Block, weights: Float[np.ndarray, " b"] | None = None
     ) -> Float[np.ndarray, "n n"]:
         """Return the inner products of one unit's features, their columns weighted."""
+        require_block_weights(block, weights)
         own = self.contexts[:, block.start // (self.n_contexts * self.inputs.shape[1])]
         if weights is None:
             return np.where((own[:, None] == own) & (own >= 0), self.products, 0.0)
@@ -146,6 +148,7 @@ class GatedDesign:
             found[np.ix_(rows, rows)] = (part * weight) @ part.T
         return found
 
+    @door(missing=("weights",), empty=("weights",), shape="n p")
     def weighted_gram(self, weights: Float[np.ndarray, " p"]) -> Float[np.ndarray, "n n"]:
         """Return the inner products of all features, their columns weighted."""
         each = weights.reshape(self.n_units, self.n_contexts, -1)
@@ -154,10 +157,15 @@ class GatedDesign:
         parts = (self.gram(block, weights[block.columns]) for block in self.blocks)
         return sum(parts, np.zeros((len(self.inputs),) * 2))
 
+    @door
     def agreement(
         self, weights: Float[np.ndarray, "H C"] | None = None
     ) -> Float[np.ndarray, "n n"]:
         """Return how many units have two inputs in the same context, each weighted."""
+        shape = (self.n_units, self.n_contexts)
+        given = shape if weights is None else weights.shape
+        rule = "weights are one number for each context of each unit"
+        require(given == shape, rule, f"shape {given}", f"pass shape {shape}")
         found = np.zeros((len(self.inputs),) * 2)
         for units in self._chunks():
             membership = self._membership(units)

@@ -7,8 +7,10 @@ from jaxtyping import Float
 from scipy.spatial.distance import cdist
 
 from partwhole._checks import require, whole
+from partwhole._door import door
 
 
+@door
 def expected_agreement(
     inputs: Float[np.ndarray, "n d"],
     others: Float[np.ndarray, "m d"] | None = None,
@@ -55,6 +57,7 @@ def expected_agreement(
     return (1.0 - _angles(inputs, others) / np.pi) ** n_hyperplanes
 
 
+@door
 def expected_relu_agreement(
     inputs: Float[np.ndarray, "n d"], others: Float[np.ndarray, "m d"] | None = None
 ) -> Float[np.ndarray, "n m"]:
@@ -90,12 +93,6 @@ def expected_relu_agreement(
 def _angles(inputs: np.ndarray, others: np.ndarray | None) -> np.ndarray:
     directions = []
     for each in (inputs, inputs if others is None else others):
-        fit = np.ndim(each) == 2 and np.shape(each)[1] == np.shape(inputs)[-1]
-        rule = "inputs and others are rows of the same number of columns"
-        got = f"shapes {np.shape(inputs)} and {np.shape(each)}"
-        require(fit, rule, got, "pass arrays (n, d) and (m, d)")
-        lost = int((~np.isfinite(each)).sum())
-        require(not lost, "inputs are finite", f"{lost} that are not", "drop or fill those rows")
         # Squares of the very large and very small are no numbers.
         each = each / np.maximum(np.abs(each).max(axis=1, keepdims=True, initial=0.0), 1e-300)
         length = np.linalg.norm(each, axis=1, keepdims=True)

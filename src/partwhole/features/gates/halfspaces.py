@@ -8,7 +8,8 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Float, Int
 
-from partwhole._checks import is_finite, require, switch, whole
+from partwhole._checks import is_finite, require, whole
+from partwhole._door import door
 from partwhole._types import Real
 from partwhole.features.gates._inputs import require_inputs
 from partwhole.features.gates.design import GatedDesign
@@ -17,6 +18,7 @@ ROUNDING = 1e-12  # of the largest projection
 MOST = 16  # hyperplanes of a unit; its contexts double with each
 
 
+@door(empty=("normals", "thresholds"))
 @dataclass(frozen=True, eq=False)
 class HalfspaceGates:
     r"""Choose among C = 2^k contexts by k hyperplanes.
@@ -62,15 +64,10 @@ class HalfspaceGates:
             f"{self.normals.shape} and {self.thresholds.shape}",
             "pass zeros as thresholds for hyperplanes through the origin",
         )
-        require(
-            bool(np.isfinite(self.normals).all() and np.isfinite(self.thresholds).all()),
-            "normals and thresholds are finite",
-            "NaN or infinity",
-            "draw them again",
-        )
         _require_few(self.normals.shape[1])
 
     @classmethod
+    @door
     def random(
         cls,
         dimension: int,
@@ -125,7 +122,6 @@ class HalfspaceGates:
         whole("n_units", n_units, 1, "pass the number of gated units")
         whole("n_hyperplanes", n_hyperplanes, 0, "0 is for units without a gate")
         _require_few(n_hyperplanes)
-        switch("shared", shared)
         whole("seed", seed, 0, "pass a whole number")
         named = {"zero": None, "median": 0.5}
         share = named.get(thresholds) if isinstance(thresholds, str) else thresholds
@@ -152,6 +148,7 @@ class HalfspaceGates:
         return cls.at_quantile(normals, inputs, float(share))
 
     @classmethod
+    @door
     def at_quantile(
         cls,
         normals: Float[np.ndarray, "H k d"],
@@ -213,6 +210,7 @@ class HalfspaceGates:
         """Return C."""
         return 2 ** self.normals.shape[1]
 
+    @door(empty=("inputs",))
     def contexts(self, inputs: Float[np.ndarray, "n d"]) -> Int[np.ndarray, "n H"]:
         """Return each unit's context for each input."""
         require_inputs(inputs, self.normals.shape[2])
@@ -221,6 +219,7 @@ class HalfspaceGates:
         sides = seen.reshape(len(inputs), units, k) > self.thresholds
         return sides.astype(int) @ 2 ** np.arange(k)[::-1]
 
+    @door(empty=("inputs",))
     def design(self, inputs: Float[np.ndarray, "n d"]) -> GatedDesign:
         """Return the features of inputs."""
         return GatedDesign(inputs, self.contexts(inputs), self.n_contexts)

@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from partwhole._checks import require
+from partwhole._door import door
 from partwhole.features.gates.design import GatedDesign
 
 
@@ -35,6 +36,7 @@ class Gates(Protocol):
         ...
 
 
+@door
 @dataclass(frozen=True, eq=False)
 class JointGates:
     """Give every combination of the units' contexts weights of its own.
@@ -78,6 +80,7 @@ class JointGates:
         )
 
     @classmethod
+    @door
     def of(cls, gates: Gates, inputs: Float[np.ndarray, "n d"]) -> JointGates:
         """Take the joint contexts that inputs are in, those of the training set.
 
@@ -102,6 +105,7 @@ class JointGates:
         """Return J."""
         return len(self.occupied)
 
+    @door
     def contexts(self, inputs: Float[np.ndarray, "n d"]) -> Int[np.ndarray, "n 1"]:
         """Return the joint context of each input, -1 in those without weights."""
         both = np.concatenate([self.occupied, self.gates.contexts(inputs)])
@@ -111,6 +115,7 @@ class JointGates:
         place[same[: len(self.occupied)]] = np.arange(len(self.occupied))
         return place[same[len(self.occupied) :]][:, None]
 
+    @door
     def design(self, inputs: Float[np.ndarray, "n d"]) -> GatedDesign:
         """Return the features of inputs."""
         return GatedDesign(inputs, self.contexts(inputs), self.n_contexts)

@@ -8,13 +8,15 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Float, Int
 
-from partwhole._checks import require, switch
+from partwhole._checks import require
+from partwhole._door import door
 from partwhole._types import Real
 from partwhole.features.gates._inputs import require_inputs
 from partwhole.features.gates.design import GatedDesign
 from partwhole.features.gates.halfspaces import HalfspaceGates
 
 
+@door
 @dataclass(frozen=True, eq=False)
 class ReLUGates:
     r"""Let a unit answer where :math:`\langle u_h, x \rangle \ge b_h`, and be off elsewhere.
@@ -55,14 +57,9 @@ class ReLUGates:
             f"{self.normals.shape} and {self.thresholds.shape}",
             "leave thresholds out for hyperplanes through the origin",
         )
-        require(
-            bool(np.isfinite(self.normals).all() and np.isfinite(self.thresholds).all()),
-            "normals and thresholds are finite",
-            "NaN or infinity",
-            "pass the weights of a run that did not diverge",
-        )
 
     @classmethod
+    @door
     def random(
         cls,
         dimension: int,
@@ -102,7 +99,6 @@ class ReLUGates:
         >>> gates.n_units, int(gates.contexts(np.ones((1, 3)))[0, -1])
         (5, 0)
         """
-        switch("always_on", always_on)
         drawn = HalfspaceGates.random(
             dimension, n_units=n_units, thresholds=thresholds, inputs=inputs, seed=seed
         )
@@ -121,11 +117,13 @@ class ReLUGates:
         """Return 1: a unit that is on has one weight vector."""
         return 1
 
+    @door(empty=("inputs",))
     def contexts(self, inputs: Float[np.ndarray, "n d"]) -> Int[np.ndarray, "n H"]:
         """Return 0 where a unit is on and -1 where it is off."""
         require_inputs(inputs, self.normals.shape[1])
         return np.where(inputs @ self.normals.T >= self.thresholds, 0, -1)
 
+    @door(empty=("inputs",))
     def design(self, inputs: Float[np.ndarray, "n d"]) -> GatedDesign:
         """Return the features of inputs."""
         return GatedDesign(inputs, self.contexts(inputs), 1)

@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy.ndimage import gaussian_filter1d
 
-from partwhole._checks import is_finite, is_whole, require, whole
+from partwhole._checks import require, whole
 from partwhole._types import Real
 from partwhole.measures.extrema import increasing
 from partwhole.measures.learning import learning_times
@@ -25,13 +25,6 @@ def unit_readings(coordinates: np.ndarray, what: str = "coordinates") -> np.ndar
         f"{what} hold a reading or more",
         f"shape {given.shape}",
         "pass one checkpoint or more",
-    )
-    lost = int((~np.isfinite(given)).sum())
-    require(
-        not lost,
-        f"{what} are finite numbers",
-        f"{lost} that are not",
-        "give 0.5 to an image on which the decoder abstains",
     )
     least, most = given.min(), given.max()
     require(
@@ -51,7 +44,7 @@ def steps_of(steps: np.ndarray, n_checkpoints: int, shapes: str) -> Float[np.nda
         f"{np.size(steps)} steps for {n_checkpoints} checkpoints",
         "pass the steps of all checkpoints, or move the axis of coordinates",
     )
-    return increasing(steps, n_checkpoints)
+    return increasing(steps)
 
 
 def corner(target: np.ndarray | None, n_concepts: int) -> Float[np.ndarray, " C"]:
@@ -83,20 +76,20 @@ def smooth(curve: np.ndarray, deviation: Real, truncate: Real = 6.0, axis: int =
 
 def deviation_of(name: str, given: Real) -> float:
     """Check a width of smoothing, in records."""
-    require(is_finite(given) and given >= 0, f"{name} is at least 0", given, "pass 0 for none")
+    require(given >= 0, f"{name} is at least 0", given, "pass 0 for none")
     return float(given)
 
 
 def emergence_rule(threshold: Real, consecutive: int, n_checkpoints: int) -> None:
     """Check a rule of so many consecutive values above a threshold."""
     require(
-        is_finite(threshold) and 0 <= threshold < 1,
+        0 <= threshold < 1,
         "threshold is at least 0 and below 1",
         threshold,
         "use 0.8 or 0.9",
     )
     require(
-        is_whole(consecutive) and 1 <= consecutive <= n_checkpoints,
+        1 <= consecutive <= n_checkpoints,
         f"consecutive is a number of checkpoints among 1..{n_checkpoints}",
         consecutive,
         f"pass consecutive={max(n_checkpoints, 1)} or less, or record more often",
@@ -108,7 +101,7 @@ def bootstrap_options(resamples: int, confidence: Real, seed: int) -> None:
     whole("resamples", resamples, 100, "take 1000")
     whole("seed", seed, 0, "pass 0 or more")
     require(
-        is_finite(confidence) and 0 < confidence < 1,
+        0 < confidence < 1,
         "confidence is between 0 and 1",
         confidence,
         "use 0.95",

@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from partwhole._checks import require, whole
+from partwhole._door import door
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -74,6 +75,7 @@ class Calibration:
         )
 
 
+@door(missing=("coordinates",))
 def calibration(
     coordinates: Float[np.ndarray, "n C"],
     truth: Float[np.ndarray, "n C"] | Int[np.ndarray, "n C"],

@@ -11,6 +11,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from partwhole._checks import is_whole, require
+from partwhole._door import door
 from partwhole._types import Real
 from partwhole.measures.concepts._readings import (
     bootstrap_options,
@@ -138,6 +139,7 @@ class Capability:
         )
 
 
+@door
 def capability(
     steps: Float[np.ndarray, " T"] | Int[np.ndarray, " T"],
     coordinates: Float[np.ndarray, "*axes P I C"] | Mapping[str, Float[np.ndarray, "*axes I C"]],

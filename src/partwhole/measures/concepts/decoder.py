@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from jaxtyping import Bool, Float
 
-from partwhole._checks import is_finite, require
+from partwhole._checks import require
+from partwhole._door import door
 from partwhole._types import Real
 from partwhole.measures.concepts._fit import fit_discs, white_noise
 from partwhole.measures.concepts.coordinates import Mean, between
@@ -72,6 +73,7 @@ class Decoded:
         """Return the share of the images that are not taken for one shape."""
         return float(1.0 - self.is_shape.mean())
 
+    @door(missing=("unsure",))
     def coordinates(
         self,
         values: Mapping[str, tuple[Mean, Mean]],
@@ -148,6 +150,7 @@ class Decoded:
         return pd.DataFrame(columns)
 
 
+@door
 def decode_shapes(
     images: Float[np.ndarray, "*batch side side 3"],
     *,
@@ -245,18 +248,16 @@ def decode_shapes(
     side, batch = given.shape[-2], given.shape[:-3]
     require(side >= LEAST_SIDE, f"sides are of {LEAST_SIDE} pixels or more", side, "render larger")
     require(given.size > 0, "there is an image to decode", f"shape {given.shape}", "pass some")
-    lost = int((~np.isfinite(given)).sum())
-    require(not lost, "pixels are finite numbers", f"{lost} that are not", "leave out those images")
     least, most = sizes
     require(
-        is_finite(least) and is_finite(most) and 0 < least < most,
+        0 < least < most,
         "sizes are a least radius above 0 and a larger one",
         sizes,
         "use (0.05, 1.2)",
     )
     for name, value in (("blur", blur), ("noise", noise)):
         require(
-            value is None or (is_finite(value) and value > 0),
+            value is None or value > 0,
             f"{name} is None or a deviation above 0",
             value,
             "leave it out",

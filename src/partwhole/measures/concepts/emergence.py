@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from partwhole._checks import require
+from partwhole._door import door
 from partwhole._types import Real
 from partwhole.measures.concepts._readings import (
     bootstrap_options,
@@ -86,6 +87,7 @@ class Emergence:
         return pd.DataFrame([{name: getattr(self, name) for name in names}])
 
 
+@door
 def emergence(
     steps: Float[np.ndarray, " T"] | Int[np.ndarray, " T"],
     accuracy: Float[np.ndarray, "*axes"],

@@ -9,7 +9,8 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 from scipy.optimize import least_squares
 
-from partwhole._checks import is_finite, require
+from partwhole._checks import require
+from partwhole._door import door
 from partwhole._types import Real
 from partwhole.measures.concepts._readings import unit_readings
 from partwhole.measures.extrema import increasing
@@ -22,6 +23,7 @@ MOST_CONCEPTS = 1e3
 FLAT = 1e-8  # of a squared accuracy: less is no reason for one rate rather than another
 
 
+@door
 def emergence_law(
     t: Number, rate: Real, n: Number, *, chance: Real = 0.0
 ) -> float | Float[np.ndarray, "..."]:
@@ -63,12 +65,18 @@ def emergence_law(
     """
     _parameters(rate, n, chance)
     time = np.asarray(t, dtype=float)
-    require(bool((time >= 0).all()), "steps are at least 0", f"{time.min():g}", "count from 0")
+    require(
+        bool((time >= 0).all()),
+        "steps are at least 0",
+        f"{time.min(initial=0.0):g}",
+        "count from 0",
+    )
     each = chance + (1.0 - chance) * -np.expm1(time * np.log1p(-float(rate)))
     found = each ** np.asarray(n, dtype=float)
     return float(found) if np.ndim(found) == 0 else found
 
 
+@door
 def emergence_time(
     rate: Real, n: Number, threshold: Real, *, chance: Real = 0.0
 ) -> float | Float[np.ndarray, "..."]:
@@ -107,7 +115,7 @@ def emergence_time(
     """
     _parameters(rate, n, chance)
     require(
-        is_finite(threshold) and 0 < threshold < 1,
+        0 < threshold < 1,
         "threshold is between 0 and 1",
         threshold,
         "use 0.8",
@@ -150,6 +158,7 @@ class EmergenceFit:
     r2: Float[np.ndarray, " D"]
     at_bound: Bool[np.ndarray, " D1"]
 
+    @door
     def emergence_times(self, threshold: Real = 0.8) -> Float[np.ndarray, " D"]:
         """Return when each curve reaches an accuracy by the law."""
         return np.asarray(emergence_time(self.rate, self.n, threshold, chance=self.chance))
@@ -161,6 +170,7 @@ class EmergenceFit:
         return pd.DataFrame({"n": self.n, "rate": self.rate, "error": self.error, "r2": self.r2})
 
 
+@door
 def fit_emergence(
     steps: Float[np.ndarray, " T"] | Int[np.ndarray, " T"],
     accuracies: Float[np.ndarray, "D T"],
@@ -215,7 +225,7 @@ def fit_emergence(
         f"shape {y.shape}",
         "pass accuracies[None] of a single curve",
     )
-    t = increasing(steps, y.shape[1])
+    t = increasing(steps)
     require(t[0] >= 0, "steps count from the start of training", f"{t[0]:g}", "start at 0")
     require(t[-1] > 0, "there is a step above 0", f"{t[-1]:g}", "pass later checkpoints")
     counts = np.ones(len(y)) if n is None else np.asarray(n, dtype=float)
@@ -270,16 +280,16 @@ def fit_emergence(
 
 
 def _parameters(rate: Real, n: Number, chance: Real) -> None:
-    require(is_finite(rate) and 0 < rate < 1, "rate is between 0 and 1", rate, "use 0.01")
+    require(0 < rate < 1, "rate is between 0 and 1", rate, "use 0.01")
     numbers = np.asarray(n, dtype=float)
     require(
-        numbers.size > 0 and bool((np.isfinite(numbers) & (numbers > 0)).all()),
+        numbers.size > 0 and bool((numbers > 0).all()),
         "n is a number of concepts above 0",
         numbers.tolist(),
         "pass 1 or more",
     )
     require(
-        is_finite(chance) and 0 <= chance < 1,
+        0 <= chance < 1,
         "chance is at least 0 and below 1",
         chance,
         "use 0, or 0.5 for concepts of two values",

@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from partwhole._checks import is_finite, require
+from partwhole._door import door
 from partwhole._types import Real
 from partwhole.measures.concepts._readings import (
     corner,
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+@door
 @dataclass(frozen=True)
 class Smoothing:
     """Say how far curves are smoothed: deviations of a Gaussian, in checkpoints; 0 for not at all.
@@ -167,6 +169,7 @@ class ConceptPath:
         each = (1.0 - np.abs(self.means - self.target)).mean(axis=0)
         return self._smooth(each, self.smoothing.learning)
 
+    @door
     def learning_times(
         self, threshold: Real = 0.9, *, consecutive: int = 3
     ) -> Float[np.ndarray, " C"]:
@@ -191,14 +194,17 @@ class ConceptPath:
         emergence_rule(threshold, consecutive, len(self.steps))
         return first_steps(self.steps, self.concept_accuracy.T, threshold, consecutive)
 
+    @door
     def turning_point(self, *, window: int = 3) -> TurningPoint:
         """Return where the smoothed path turns most; see `turning_point`."""
         return turning_point(self.steps, self.mean, window=window)
 
+    @door
     def initial_heading(self, *, radius: Real = 0.2) -> Heading:
         """Return which way the smoothed path sets out; see `initial_heading`."""
         return initial_heading(self.steps, self.mean, radius=radius)
 
+    @door
     def bump(self, *, resamples: int = 1000, confidence: Real = 0.95, seed: int = 0) -> Bump:
         """Return the later rise of the error of the mean, and whether it is more than noise.
 
@@ -295,6 +301,7 @@ class ConceptPath:
         return smooth(curve, deviation, self.smoothing.truncate, axis)
 
 
+@door
 def concept_path(
     steps: Float[np.ndarray, " T"] | Int[np.ndarray, " T"],
     coordinates: Float[np.ndarray, "*axes C"],

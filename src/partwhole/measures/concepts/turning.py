@@ -8,9 +8,10 @@ from itertools import product
 import numpy as np
 from jaxtyping import Float, Int
 
-from partwhole._checks import is_finite, require, whole
+from partwhole._checks import require, whole
+from partwhole._door import door
 from partwhole._types import Real
-from partwhole.measures.extrema import together
+from partwhole.measures.extrema import increasing
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,6 +40,7 @@ class TurningPoint:
     point: Float[np.ndarray, " C"]
 
 
+@door
 def turning_point(
     steps: Float[np.ndarray, " T"] | Int[np.ndarray, " T"],
     path: Float[np.ndarray, "T C"],
@@ -82,7 +84,7 @@ def turning_point(
     >>> found.step, round(found.angle, 1)
     (3.0, 71.1)
     """
-    t, c = together(steps, path)
+    t, c = increasing(steps), path
     whole("window", window, 1, "use 3")
     n = len(t)
     scores, angles = np.full(n, np.nan), np.full(n, np.nan)
@@ -129,6 +131,7 @@ class Heading:
     cosine: float
 
 
+@door
 def initial_heading(
     steps: Float[np.ndarray, " T"] | Int[np.ndarray, " T"],
     path: Float[np.ndarray, "T C"],
@@ -171,14 +174,14 @@ def initial_heading(
     >>> found.step, found.corner.tolist(), found.first
     (2.0, [0, 1], 1)
     """
-    t, c = together(steps, path)
+    t, c = increasing(steps), path
     require(
         1 <= c.shape[1] <= 16,
         "a heading is among the corners of 1 to 16 concepts",
         c.shape[1],
         "pass path[:, :16]",
     )
-    require(is_finite(radius) and radius > 0, "radius is above 0", radius, "use 0.2")
+    require(radius > 0, "radius is above 0", radius, "use 0.2")
     far = np.linalg.norm(c - c[0], axis=1) > radius
     at = int(far.argmax()) if far.any() else len(c) - 1
     moved = c[at] - c[0]

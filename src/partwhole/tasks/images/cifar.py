@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Float, Int, Integer, UInt8
 
 from partwhole._checks import require
+from partwhole._door import door
 from partwhole.tasks.images._files import find_files, read_whole
 from partwhole.tasks.images._pickles import PickleRefusedError, read_pickle
 
@@ -34,6 +35,7 @@ SIZES = {
 }
 
 
+@door
 def cifar_images(
     n_classes: Literal[10, 100] = 10,
     folder: Path | str | None = None,

@@ -9,12 +9,19 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from partwhole._checks import require, whole
+from partwhole._door import door
 from partwhole.tasks.images._pictures import known_pictures
 
 CLASSES, MAIN, TEST = 3, 4, 5  # keep what is drawn apart from one another
 Part = Literal["main", "test", "auxiliary"]
 
 
+@door(
+    single=(
+        "images",
+        "test_images",
+    )
+)
 def split_classes(
     images: Float[np.ndarray, "k height width *channels"],
     labels: Int[np.ndarray, " k"],
@@ -181,6 +188,7 @@ class ClassSplit:
         _, height, width, channels = self.images.shape
         return height, width, channels
 
+    @door
     def samples(
         self, part: Part
     ) -> tuple[Float[np.ndarray, "n height width channels"], Int[np.ndarray, " n"]]:
@@ -198,6 +206,7 @@ class ClassSplit:
         images, columns, which = self.source(part)
         return images[which], columns[which]
 
+    @door
     def source(
         self, part: Part
     ) -> tuple[

@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from partwhole._checks import is_finite, is_whole, require, switch, whole
+from partwhole._door import door
 from partwhole._types import Real
 from partwhole.tasks._task import Task
 from partwhole.tasks.images._pictures import known_pictures
@@ -20,6 +21,7 @@ ASSIGNED = 0  # keeps the stream apart from those of pools and draws
 Pool = Literal["every", "training", "held out"]
 
 
+@door
 def class_assignment(
     task: Task, n_classes: int, *, seed: int, assign: Assignment = "every"
 ) -> tuple[Int[np.ndarray, " _"], ...]:
@@ -78,6 +80,7 @@ def class_assignment(
     )
 
 
+@door(single=("images",))
 def compose_images(
     task: Task,
     images: Float[np.ndarray, "k height width *channels"],
@@ -237,6 +240,7 @@ class ComposedImages:
         size = np.bincount(self.labels, minlength=len(self.training_images))
         return order, np.cumsum(size) - size, size
 
+    @door
     def pool(self, pool: Pool) -> Int[np.ndarray, " m"]:
         """Return which images, of all classes, are in a pool.
 
@@ -250,6 +254,7 @@ class ComposedImages:
             order[a + i : a + j] for a, i, j in zip(start, low, high, strict=True)
         ])  # fmt: skip
 
+    @door
     def draw(
         self,
         per_tuple: int,
@@ -321,18 +326,22 @@ class ComposedImages:
             self.distance, self.combine,
         )  # fmt: skip
 
+    @door
     def training(self, per_tuple: int) -> Composites:
         """Draw seen tuples, of training images."""
         return self.draw(per_tuple, rows=self.task.is_train, pool="training")
 
+    @door
     def recombined(self, per_tuple: int) -> Composites:
         """Draw seen tuples, of training images once more: other combinations of them."""
         return self.draw(per_tuple, rows=self.task.is_train, pool="training", draw=1)
 
+    @door
     def in_distribution(self, per_tuple: int) -> Composites:
         """Draw seen tuples, of held-out images."""
         return self.draw(per_tuple, rows=self.task.is_train, pool="held out", draw=2)
 
+    @door
     def compositional(self, per_tuple: int) -> Composites:
         """Draw held-out tuples, of held-out images."""
         return self.draw(per_tuple, rows=~self.task.is_train, pool="held out", draw=2)

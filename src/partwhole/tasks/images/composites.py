@@ -9,12 +9,15 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from partwhole._door import door
+from partwhole.tasks._rows import require_rows
 from partwhole.tasks._task import Task
 
 Combine = Literal["channels", "maximum", "sum"]
 MEETING: dict[str, Callable[..., np.ndarray]] = {"maximum": np.maximum, "sum": np.add}
 
 
+@door(single=("images",))
 @dataclass(frozen=True, eq=False)
 class Composites:
     """Hold composite images of a task's tuples as indices, and assemble those asked for.
@@ -75,8 +78,10 @@ class Composites:
         """Return what is to be learned of each composite."""
         return self.task.targets[self.rows]
 
+    @door
     def take(self, which: slice | Int[np.ndarray, " m"] | Bool[np.ndarray, " n"]) -> Composites:
         """Return some of them, in this order, still as indices."""
+        require_rows(which, len(self.rows))
         return replace(self, shown=self.shown[which], rows=self.rows[which])
 
     def __getitem__(

@@ -6,6 +6,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from partwhole._checks import is_finite, require, whole
+from partwhole._door import door
 from partwhole._types import Real
 
 POINTS = 9  # along a stroke, joined by straight lines
@@ -13,6 +14,7 @@ PEN = 0.12  # half the width of a stroke, where the image is 2 wide
 AT_ONCE = 2**21  # distances of pixels to lines
 
 
+@door
 def glyph_images(
     n_classes: int = 10,
     per_class: int = 100,

@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from partwhole._checks import require
+from partwhole._door import door
 from partwhole.tasks.images._files import find_files, read_whole
 
 IMAGES, LABELS = "train-images-idx3-ubyte", "train-labels-idx1-ubyte"
@@ -20,6 +21,7 @@ RULE = (
 SIDE = 28
 
 
+@door
 def mnist_images(
     folder: Path | str | None = None,
 ) -> tuple[Float[np.ndarray, "n 28 28"], Int[np.ndarray, " n"]]:

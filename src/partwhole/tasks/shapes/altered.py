@@ -8,7 +8,8 @@ from typing import Literal, get_args
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from partwhole._checks import is_finite, require, whole
+from partwhole._checks import require, whole
+from partwhole._door import door
 from partwhole._types import Real
 from partwhole.tasks.shapes.attributes import BOUNDS, ENCODED, N_ENCODED
 from partwhole.tasks.shapes.conditions import NO_WORD, Combination, Layout, Prompted, require_layout
@@ -20,6 +21,7 @@ MASK = 5  # a random stream of its own
 class Altered(Prompted):
     """Hide concepts in conditions, and overstate them; `ConceptSpace` is the one that does."""
 
+    @door
     def mask_conditions(
         self,
         conditions: Float[np.ndarray, "n width"] | Int[np.ndarray, "n C"],
@@ -79,13 +81,13 @@ class Altered(Prompted):
         columns = self._columns_of(given, [self.position(name) for name in hidden])
         told = np.issubdtype(given.dtype, np.integer)
         require(
-            is_finite(value) and (not told or value == NO_WORD),
-            "what takes a concept's place is a finite number, for tokens 0",
+            not told or value == NO_WORD,
+            "what takes a concept's place is 0 for tokens",
             repr(value),
             "pass 0, or -1 for a dropped condition in numbers",
         )
         require(
-            is_finite(share) and 0.0 <= share <= 1.0,
+            0.0 <= share <= 1.0,
             "share is a part of the rows, in 0..1",
             repr(share),
             "pass 0.5 for half of them",
@@ -130,6 +132,7 @@ class Altered(Prompted):
             return columns
         return [int(np.flatnonzero(told == column)[0]) for column in columns]
 
+    @door
     def over_prompts(
         self,
         combination: Combination,
@@ -195,12 +198,6 @@ class Altered(Prompted):
             "choose one of them",
         )
         moves = np.asarray(amounts, dtype=float)
-        require(
-            moves.ndim == 1 and bool(np.isfinite(moves).all()),
-            "amounts are a list of finite numbers",
-            f"{amounts!r}",
-            "pass [0.05, 0.15, 0.25], say",
-        )
         c = self.position(concept)
         name = self.fields[c]
         require(

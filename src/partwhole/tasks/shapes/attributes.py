@@ -9,6 +9,8 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from partwhole._checks import require
+from partwhole._door import door
+from partwhole.tasks._rows import require_rows
 
 Field = Literal["kind", "x", "y", "colour", "size", "background"]
 FIELDS: tuple[Field, ...] = get_args(Field)
@@ -42,6 +44,7 @@ BOUNDS: dict[Field, tuple[float, float]] = {
 }
 
 
+@door
 @dataclass(frozen=True, eq=False)
 class ShapeAttributes:
     """Hold what pictures of one shape each are drawn from.
@@ -120,10 +123,12 @@ class ShapeAttributes:
         """Return the number of shapes n."""
         return len(self.kind)
 
+    @door
     def take(
         self, which: slice | Int[np.ndarray, " m"] | Bool[np.ndarray, " n"]
     ) -> ShapeAttributes:
         """Return some of them, in this order."""
+        require_rows(which, len(self.kind))
         return ShapeAttributes(
             self.kind[which], self.position[which], self.colour[which], self.size[which],
             self.background[which],

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from partwhole._checks import is_finite, require
+from partwhole._door import door
 from partwhole._types import Real
 from partwhole.tasks.shapes.attributes import BOUNDS, COLUMNS, FIELDS, KINDS, Field
 
@@ -54,6 +55,7 @@ class Law:
         return cls(*(tuple(float(number) for number in each) for each in (centre, low, high)))
 
 
+@door
 @dataclass(frozen=True)
 class Concept:
     """Name an attribute of pictures, and what it may be.
@@ -86,6 +88,7 @@ class Concept:
     field: Field
 
     @classmethod
+    @door
     def around(
         cls,
         name: str,

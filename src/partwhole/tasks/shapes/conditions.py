@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from partwhole._checks import is_whole, require
+from partwhole._door import door
 from partwhole.tasks.shapes.attributes import ENCODED, FIELDS, N_ENCODED, Field
 
 if TYPE_CHECKING:
@@ -44,19 +45,24 @@ class Prompted(ABC):
     def classes(self) -> Int[np.ndarray, "k C"]: ...
 
     @abstractmethod
+    @door
     def mean_attributes(
         self, classes: Sequence[int] | np.ndarray | None = None
     ) -> ShapeAttributes: ...
 
     @abstractmethod
+    @door
     def known(self, classes: Sequence[int] | np.ndarray | None) -> Int[np.ndarray, " n"]: ...
 
     @abstractmethod
+    @door
     def index(self, combination: Combination) -> int: ...
 
     @abstractmethod
+    @door
     def position(self, name: str) -> int: ...
 
+    @door
     def conditions(
         self, attributes: ShapeAttributes, *, layout: Layout = "vector"
     ) -> Float[np.ndarray, "n width"]:
@@ -101,6 +107,7 @@ class Prompted(ABC):
         told[:, self.told_columns] = whole_row[:, self.told_columns]
         return told
 
+    @door
     def class_conditions(
         self, classes: Sequence[int] | np.ndarray | None = None, *, layout: Layout = "vector"
     ) -> Float[np.ndarray, "n width"]:
@@ -142,6 +149,7 @@ class Prompted(ABC):
         words = [word for concept in self.concepts for word in concept.words]
         return {word: i for i, word in enumerate(words, NO_WORD + 1)}
 
+    @door
     def slots(self, prompt: str | Sequence[str]) -> tuple[int | None, ...]:
         """Return which value of each concept a prompt names, None where it names none.
 
@@ -178,6 +186,7 @@ class Prompted(ABC):
             found[c] = value
         return tuple(found)
 
+    @door
     def tokens(
         self, prompts: int | np.integer | str | Sequence[str] | Sequence[int] | np.ndarray
     ) -> Int[np.ndarray, "n C"]:

@@ -11,6 +11,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from partwhole._checks import require
+from partwhole._door import door
 
 if TYPE_CHECKING:
     from partwhole.tasks.shapes.space import ConceptSpace
@@ -138,6 +139,7 @@ class ConceptGraph:
         )
 
 
+@door
 def concept_graph(space: ConceptSpace) -> ConceptGraph:
     """Return the concept graph of a space.
 

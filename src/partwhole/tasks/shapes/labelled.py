@@ -9,7 +9,9 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from partwhole._checks import is_finite, require, whole
+from partwhole._door import door
 from partwhole._types import Real
+from partwhole.tasks._rows import require_rows
 from partwhole.tasks.shapes.attributes import ShapeAttributes
 from partwhole.tasks.shapes.conditions import Combination, Layout
 from partwhole.tasks.shapes.pictures import image_grid
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
 HELD = 4  # a random stream of its own
 
 
+@door(single=("images",))
 @dataclass(frozen=True, eq=False)
 class LabelledShapes:
     """Hold pictures of a concept space, and what each shows.
@@ -49,6 +52,7 @@ class LabelledShapes:
         """Return each picture's value of each concept."""
         return self.space.classes[self.classes]
 
+    @door
     def conditions(self, *, layout: Layout = "vector") -> Float[np.ndarray, "n width"]:
         """Return what a model is told of each, as `ConceptSpace.conditions`: jitter included."""
         return self.space.conditions(self.attributes, layout=layout)
@@ -57,6 +61,7 @@ class LabelledShapes:
         """Return what a model is told of each in words, as `ConceptSpace.tokens`."""
         return self.space.tokens(self.classes)
 
+    @door
     def has(self, words: Combination) -> Bool[np.ndarray, " n"]:
         """Return which pictures words are true of, as `ConceptSpace.select`.
 
@@ -68,8 +73,10 @@ class LabelledShapes:
         """
         return self.space.select(words)[self.classes]
 
+    @door
     def take(self, which: slice | Int[np.ndarray, " m"] | Bool[np.ndarray, " n"]) -> LabelledShapes:
         """Return some of them, in this order."""
+        require_rows(which, len(self.classes))
         return replace(
             self,
             images=self.images[which],
@@ -77,6 +84,7 @@ class LabelledShapes:
             attributes=self.attributes.take(which),
         )
 
+    @door
     def split(self, share: Real = 0.15, *, seed: int) -> tuple[LabelledShapes, LabelledShapes]:
         """Hold out a share of each class for validation.
 
@@ -116,6 +124,7 @@ class LabelledShapes:
             held[own[: int(share * len(own) + 1e-9)]] = True
         return self.take(~held), self.take(held)
 
+    @door
     def picture(self, per_class: int = 8, *, gap: int = 1) -> Float[np.ndarray, "height width 3"]:
         """Return one picture of some of them: a row for each class that is here.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from partwhole._checks import is_finite, require
+from partwhole._door import door
 from partwhole._types import Real
 from partwhole.tasks.shapes.attributes import KINDS
 from partwhole.tasks.shapes.concept import Concept, Law
@@ -16,6 +17,7 @@ CONCEPT_SIGNALS = tuple(round(0.1 + 0.7 * i / 19, 3) for i in range(20))
 CONCEPT_SIGNALS_SHOWN = CONCEPT_SIGNALS[1:17:3]
 
 
+@door
 def circles(
     colour_separation: Real = 0.4,
     size_separation: Real = 0.4,

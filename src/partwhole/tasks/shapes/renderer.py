@@ -10,6 +10,7 @@ from jaxtyping import Float
 from scipy.ndimage import gaussian_filter1d
 
 from partwhole._checks import is_finite, require, whole
+from partwhole._door import door
 from partwhole._types import Real
 from partwhole.tasks.shapes.attributes import ShapeAttributes
 
@@ -18,6 +19,7 @@ AT_ONCE = 2**16  # pixels, which stay in the cache; larger sets are drawn in tur
 INRADIUS = float(np.sqrt(np.pi / (3.0 * np.sqrt(3.0))))
 
 
+@door
 def render_shapes(
     attributes: ShapeAttributes,
     side: int,

@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Bool, Int
 
 from partwhole._checks import is_whole, require, switch, whole
+from partwhole._door import door
 from partwhole._types import Real
 from partwhole.tasks.shapes.attributes import ShapeAttributes, from_columns
 from partwhole.tasks.shapes.conditions import Combination
@@ -31,8 +32,10 @@ class Sampled(ABC):
     def laws(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]: ...
 
     @abstractmethod
+    @door
     def select(self, combination: Combination) -> Bool[np.ndarray, " k"]: ...
 
+    @door
     def counts(
         self,
         per_class: int,
@@ -90,6 +93,7 @@ class Sampled(ABC):
             found[holds] = np.minimum(found[holds], share)
         return found
 
+    @door
     def draw(
         self,
         counts: int | np.integer | Int[np.ndarray, " k"] | Sequence[int],
@@ -135,6 +139,7 @@ class Sampled(ABC):
             rows.append(varied if jitter else np.broadcast_to(mean[c], chance.shape))
         return from_columns(np.concatenate(rows)), np.repeat(np.arange(self.n_classes), numbers)
 
+    @door
     def sample(
         self,
         counts: int | np.integer | Int[np.ndarray, " k"] | Sequence[int],

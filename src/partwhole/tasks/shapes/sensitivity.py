@@ -9,6 +9,7 @@ from jaxtyping import Float
 from scipy.special import ndtr
 
 from partwhole._checks import is_finite, require
+from partwhole._door import door
 from partwhole._types import Real
 from partwhole.tasks.shapes.attributes import (
     COLUMNS,
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 NODES, NODES_PER_BLUR = 48, 10  # of the quadrature: more where the blur is finer
 
 
+@door
 def concept_signal(
     space: ConceptSpace, side: int = 32, *, blur: Real | None = None, step: Real = 1e-3
 ) -> pd.DataFrame:
@@ -201,6 +203,7 @@ def smooth_masks(
     return masks
 
 
+@door
 def pixel_distances(
     space: ConceptSpace, side: int = 32, *, blur: Real | None = None
 ) -> pd.DataFrame:

@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from partwhole._checks import is_whole, require
+from partwhole._door import door
 from partwhole.tasks._build import full_grid
 from partwhole.tasks._task import Task
 from partwhole.tasks.shapes.altered import Altered
@@ -36,6 +37,7 @@ FREE: dict[Field, Law] = {
 }
 
 
+@door
 @dataclass(frozen=True)
 class ConceptSpace(Altered, Sampled):
     """State which concepts pictures of shapes have, and how they vary within a class.
@@ -144,6 +146,7 @@ class ConceptSpace(Altered, Sampled):
         found.flags.writeable = False
         return found
 
+    @door
     def concept(self, name: str) -> Concept:
         """Return the concept of a name.
 
@@ -154,6 +157,7 @@ class ConceptSpace(Altered, Sampled):
         """
         return self.concepts[self.position(name)]
 
+    @door
     def position(self, name: str) -> int:
         """Return which of the concepts has a name."""
         require(
@@ -164,12 +168,14 @@ class ConceptSpace(Altered, Sampled):
         )
         return self.names.index(name)
 
+    @door
     def label(self, index: int | np.integer) -> str:
         """Return the words of a class, as in "blue small circle"."""
         row = self.classes[self.index(index)]
         words = [concept.words[value] for concept, value in zip(self.concepts, row, strict=True)]
         return " ".join([*words, *([self.noun] if self.noun else [])])
 
+    @door
     def index(self, combination: Combination) -> int:
         """Return the number of a class.
 
@@ -198,6 +204,7 @@ class ConceptSpace(Altered, Sampled):
         )
         return int(chosen[0])
 
+    @door
     def select(self, combination: Combination) -> Bool[np.ndarray, " k"]:
         """Return which classes a combination of words is true of.
 
@@ -233,6 +240,7 @@ class ConceptSpace(Altered, Sampled):
                 found &= self.classes[:, c] == value
         return found
 
+    @door
     def mean_attributes(self, classes: Sequence[int] | np.ndarray | None = None) -> ShapeAttributes:
         """Return the means of classes: the published test conditions, centred.
 
@@ -274,6 +282,7 @@ class ConceptSpace(Altered, Sampled):
                 found[concept.field] = values[each.argmin()], values[each.argmax()]
         return found
 
+    @door
     def known(self, classes: Sequence[int] | np.ndarray | None) -> Int[np.ndarray, " n"]:
         """Return numbers of classes as an array, once they are seen to be such."""
         if classes is None:
@@ -306,6 +315,7 @@ class ConceptSpace(Altered, Sampled):
         table.flags.writeable = False
         return table
 
+    @door
     def task(self, is_train: Bool[np.ndarray, " k"]) -> Task:
         """Return the classes as a task: a row for each, a component for each concept.
 

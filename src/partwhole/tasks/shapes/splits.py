@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Bool
 
 from partwhole._checks import is_whole, require, whole
+from partwhole._door import door
 from partwhole.tasks.shapes.conditions import Combination
 from partwhole.tasks.shapes.graph import hamming_distance
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from partwhole.tasks.shapes.space import ConceptSpace
 
 
+@door
 def leave_out(
     space: ConceptSpace, combinations: Combination | Sequence[Combination]
 ) -> Bool[np.ndarray, " k"]:
@@ -65,6 +67,7 @@ def leave_out(
     return ~held
 
 
+@door
 def distance_one(space: ConceptSpace, centre: Combination) -> Bool[np.ndarray, " k"]:
     """See one class and those that differ from it in one concept, and hold out all others.
 
@@ -98,6 +101,7 @@ def distance_one(space: ConceptSpace, centre: Combination) -> Bool[np.ndarray, "
     return hamming_distance(space.classes, space.classes[chosen : chosen + 1])[:, 0] <= 1
 
 
+@door
 def adversarial_split(
     space: ConceptSpace, target: Combination, *, n_train: int | None = None
 ) -> Bool[np.ndarray, " k"]:

@@ -1,0 +1,317 @@
+"""One door for the arguments of a public function: they are checked and converted on entry."""
+
+from __future__ import annotations
+
+import builtins
+import inspect
+import sys
+import types
+import typing
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from functools import wraps
+from typing import Any, Literal, TypeVar, Union, overload
+
+import numpy as np
+from jaxtyping import AbstractArray
+
+from partwhole import _arguments as arguments
+from partwhole._arguments import Rule
+
+T = TypeVar("T")
+Plan = tuple[list[tuple[str, Rule | None]], dict[str, Rule]]
+
+
+@overload
+def door(target: T, /) -> T: ...
+@overload
+def door(
+    *,
+    missing: Collection[str] = (),
+    infinite: Collection[str] = (),
+    empty: Collection[str] = (),
+    single: Collection[str] = (),
+    shape: str = "",
+) -> Callable[[T], T]: ...
+
+
+def door(
+    target: Any = None,
+    /,
+    *,
+    missing: Collection[str] = (),
+    infinite: Collection[str] = (),
+    empty: Collection[str] = (),
+    single: Collection[str] = (),
+    shape: str = "",
+) -> Any:
+    """Check and convert the arguments of a function or dataclass by its annotations.
+
+    Arrays come as lists, tuples, frames, series or arrays of any type of number, and arrive as
+    NumPy arrays in 64 bits with the annotated axes; axes of one name are equally long in all
+    arguments. Numbers are finite. A mask holds True and False, not 0 and 1; a switch is True or
+    False. Annotations that name none of these are left alone.
+
+    Parameters
+    ----------
+    target : function or dataclass
+        Its annotations are read at the first call.
+    missing : names, keyword-only, default ()
+        Arguments in which NaN and infinity are values.
+    infinite : names, keyword-only, default ()
+        Arguments in which infinity is a value, and NaN is not.
+    empty : names, keyword-only, default ()
+        Arguments whose named axes may have length 0.
+    single : names, keyword-only, default ()
+        Arguments, such as many images, of which an array in 32 bits stays as it is.
+    shape : str, keyword-only, default ""
+        Of a method: the names of the axes of `self.shape`, with which its arguments agree.
+
+    Returns
+    -------
+    function or dataclass
+        As it was, with its signature and docstring.
+
+    Examples
+    --------
+    >>> from jaxtyping import Float
+    >>> @door
+    ... def total(values: Float[np.ndarray, " n"], weights: Float[np.ndarray, " n"]) -> float:
+    ...     return float(values @ weights)
+    >>> total([1, 2], (0.5, 0.5))
+    1.5
+    >>> total([1, np.nan], [0.5, 0.5])
+    Traceback (most recent call last):
+    ...
+    partwhole._checks.InputError: values is an array of finite numbers of shape (n,); got 1 that is NaN, at 1; drop or fill missing numbers first
+    """  # noqa: E501
+    options = _Options(
+        frozenset(missing),
+        frozenset(infinite),
+        frozenset(empty),
+        frozenset(single),
+        tuple(shape.split()),
+    )
+    if target is None:
+        return lambda function: _with_door(function, options)
+    return _with_door(target, options)
+
+
+@dataclass(frozen=True)
+class _Options:
+    missing: frozenset[str]
+    infinite: frozenset[str]
+    empty: frozenset[str]
+    single: frozenset[str]
+    shape: tuple[str, ...]
+
+
+def _with_door(target: Any, options: _Options) -> Any:
+    if isinstance(target, type):
+        space = vars(sys.modules[target.__module__])
+        target.__init__ = _entered(target.__init__, options, space)  # type: ignore[misc]
+        return target
+    return _entered(target, options, inspect.unwrap(target).__globals__)
+
+
+def _entered(function: Callable[..., Any], options: _Options, space: dict[str, Any]) -> Any:
+    plan: Plan | None = None
+
+    @wraps(function)
+    def entered(*given: Any, **named: Any) -> Any:
+        nonlocal plan
+        if plan is None:
+            plan = _plan(function, options, space)
+        in_order, by_name = plan
+        sizes: arguments.Sizes = {}
+        if options.shape:
+            owner = f"the {type(given[0]).__name__}"
+            lengths = zip(options.shape, given[0].shape, strict=True)
+            sizes = {axis: (length, owner) for axis, length in lengths}
+        passed = list(given)
+        for i, (value, (name, rule)) in enumerate(zip(given, in_order, strict=False)):
+            if rule is not None:
+                passed[i] = rule(name, value, sizes)
+        for name, value in named.items():
+            rule = by_name.get(name)
+            if rule is not None:
+                named[name] = rule(name, value, sizes)
+        # Tests put their checks of types behind the door, in the place of the function.
+        return entered.__wrapped__(*passed, **named)
+
+    entered.__door__ = options  # type: ignore[attr-defined]
+    return entered
+
+
+def _plan(function: Callable[..., Any], options: _Options, space: dict[str, Any]) -> Plan:
+    """Read the rules of all parameters from their annotations."""
+    raw = inspect.unwrap(function)
+    parameters = inspect.signature(raw).parameters.values()
+    hints = typing.get_type_hints(raw, space, _Names(space))
+    known = {each.name for each in parameters}
+    marked = options.missing | options.infinite | options.empty | options.single
+    unknown = marked - known
+    if unknown:
+        raise TypeError(f"{raw.__qualname__} has no arguments {sorted(unknown)}")
+    in_order: list[tuple[str, Rule | None]] = []
+    by_name: dict[str, Rule] = {}
+    for each in parameters:
+        if each.kind in (each.VAR_POSITIONAL, each.VAR_KEYWORD):
+            continue  # left alone
+        hint = hints.get(each.name, Any)
+        rule = _rule(hint, each.name, each.default, options)
+        if each.default is None and rule is not None and not rule.claims(None):
+            rule = arguments.Either((rule, arguments.Kind(type(None))))
+        if each.kind is not each.KEYWORD_ONLY:
+            in_order.append((each.name, rule))
+        if rule is not None:
+            by_name[each.name] = rule
+    return in_order, by_name
+
+
+class _Unknown(type):
+    """What stands for names that are imported for type checkers alone."""
+
+    def __getattr__(cls, name: str) -> type:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return cls
+
+    def __getitem__(cls, item: object) -> type:
+        return cls
+
+
+class _AnyOf(metaclass=_Unknown):
+    pass
+
+
+class _Names(dict[str, Any]):
+    """The names of a module; for those that it lacks, the class of its package or `_AnyOf`."""
+
+    def __init__(self, space: dict[str, Any]) -> None:
+        super().__init__()
+        self.space = space
+
+    def __missing__(self, name: str) -> Any:
+        for names in (self.space, vars(builtins)):
+            if name in names:
+                return names[name]
+        # What only type checkers import has been imported by whoever has an object of it.
+        package = self.space["__name__"].partition(".")[0] + "."
+        for title, module in [*sys.modules.items()]:
+            found = vars(module).get(name) if title.startswith(package) else None
+            if isinstance(found, type) or typing.get_origin(found) is not None:
+                return found
+        return _AnyOf
+
+
+def _rule(hint: Any, name: str, default: object, options: _Options) -> Rule | None:
+    """Return the rule of an annotation, or None for what is left alone."""
+    origin, parts = typing.get_origin(hint), typing.get_args(hint)
+    if origin in (Union, types.UnionType):
+        return _either(parts, name, default, options)
+    if origin is Literal:
+        return arguments.Choice(parts)
+    if origin is not None:
+        return _container(origin, parts, name, options)
+    if hint is None or hint is type(None):
+        return arguments.Kind(type(None))
+    if not isinstance(hint, type) or hint in (Any, object, np.ndarray, _AnyOf):
+        return None
+    if issubclass(hint, AbstractArray):
+        return _array(hint, name, options)
+    if hint is bool:
+        return arguments.Switch()
+    if hint in (int, float, np.integer):
+        return _number({float if hint is float else int}, name, default, options)
+    if getattr(hint, "_is_protocol", False):
+        return _like(hint)
+    if typing.is_typeddict(hint):
+        return None
+    return arguments.Kind(hint)
+
+
+def _like(protocol: type) -> Rule | None:
+    """Return the rule of a protocol: an object that has its public attributes."""
+    bases = [base for base in protocol.__mro__ if getattr(base, "_is_protocol", False)]
+    names = {each for base in bases for each in (*vars(base), *inspect.get_annotations(base))}
+    public = tuple(sorted(name for name in names if not name.startswith("_")))
+    return arguments.Like(protocol.__name__, public) if public else None
+
+
+def _either(parts: tuple[Any, ...], name: str, default: object, options: _Options) -> Rule | None:
+    numbers = {part for part in parts if part in (int, float)}
+    others = [part for part in parts if part not in (int, float)]
+    rules: list[Rule | None] = [_number(numbers, name, default, options)] if numbers else []
+    floats = [p for p in others if _kind(p) == "float"]
+    wholes = [p for p in others if _kind(p) == "whole"]
+    if floats and wholes and floats[0].dim_str == wholes[0].dim_str:
+        others = [p for p in others if p is not wholes[0] and p is not floats[0]]
+        rules.append(_array(floats[0], name, options, "either"))
+    # A sequence may come as an array anyway.
+    if any(typing.get_origin(part) is Sequence for part in others):
+        others = [part for part in others if part is not np.ndarray]
+    rules += [_rule(part, name, default, options) for part in others]
+    known = tuple(rule for rule in rules if rule is not None)
+    if len(known) == 1 == len(rules):
+        return known[0]
+    return arguments.Either(known, open=len(known) < len(rules)) if known else None
+
+
+def _number(kinds: set[type], name: str, default: object, options: _Options) -> Rule:
+    plain = isinstance(default, (int, float))
+    if kinds == {int}:
+        whole = "pass one whole number"
+        return arguments.Whole(f"{whole}, or leave it out for {default}" if plain else whole)
+    remedy = f"pass one number, or leave it out for {default:g}" if plain else "pass one number"
+    return arguments.Number(
+        remedy, kinds == {float}, name in options.missing,
+        name in options.missing | options.infinite,
+    )  # fmt: skip
+
+
+def _kind(hint: Any) -> str | None:
+    """Return what an annotated array holds; None for arrays of JAX and what is no array."""
+    if not (isinstance(hint, type) and issubclass(hint, AbstractArray)):
+        return None
+    if hint.array_type is not np.ndarray:
+        return None
+    name = hint.dtype.__name__
+    starts = {"Float": "float", "Int": "whole", "UInt": "whole", "Bool": "mask", "Real": "either"}
+    return next((kind for start, kind in starts.items() if name.startswith(start)), None)
+
+
+def _array(hint: Any, name: str, options: _Options, kind: str | None = None) -> Rule | None:
+    kind = kind or _kind(hint)
+    if kind is None:
+        return None
+    exact = hint.dtype.__name__.lower()
+    if kind == "mask":
+        dtype = np.dtype(bool)
+    elif exact[-1].isdigit():
+        dtype = np.dtype(exact)
+    else:
+        dtype = np.dtype(np.int64 if kind == "whole" else np.float64)
+    return arguments.Array(
+        arguments.Axes(hint.dim_str, name in options.empty), kind, dtype,
+        name in options.missing, name in options.missing | options.infinite,
+        name in options.single,
+    )  # fmt: skip
+
+
+def _container(origin: Any, parts: tuple[Any, ...], name: str, options: _Options) -> Rule | None:
+    if not isinstance(origin, type):
+        return None
+    if issubclass(origin, Mapping):
+        rules = [_rule(part, name, inspect.Parameter.empty, options) for part in parts]
+        return arguments.Named(*rules) if len(rules) == 2 else arguments.Named(None, None)
+    lists = {"tuple", "list", "Sequence", "Iterable", "Collection"}
+    if origin.__name__ in lists and parts:
+        fixed = origin is tuple and parts[-1] is not ...
+        hints = parts if fixed else parts[:1]
+        rules = [_rule(part, name, inspect.Parameter.empty, options) for part in hints]
+        items = tuple(rule or arguments.Whatever() for rule in rules)
+        return arguments.Several(items, fixed, origin is tuple, origin.__name__ == "Iterable")
+    if origin.__name__ == "Callable":
+        return arguments.Kind(origin)
+    return None

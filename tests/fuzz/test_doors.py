@@ -1,0 +1,68 @@
+"""Awkward arguments of public functions: a right answer or one sentence, as users run them.
+
+Every argument of a good call is given in other forms that mean the same, in forms that must be
+refused, and in unusual ones. `python tests/fixtures/doors.py ROOM` prints the whole table.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from enum import Enum
+from pathlib import Path
+
+import good_calls
+import pytest
+
+PROGRAM = Path(good_calls.__file__).parent / "doors.py"
+
+
+@pytest.mark.parametrize("room", good_calls.ROOMS)
+def test_every_outcome_is_right_or_one_sentence(room):
+    """In a process of its own, without the tests' checks of types."""
+    done = subprocess.run(
+        [sys.executable, PROGRAM, room], capture_output=True, text=True, timeout=300,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-2000:]
+    table = [json.loads(line) for line in done.stdout.splitlines()]
+    assert len(table) > 200
+    assert [row for row in table if row[-1] not in ("right", "refused")] == []
+
+
+def public(room: str) -> Iterator[tuple[str, object]]:
+    """Yield the name of every function, class and method of a room that takes arguments."""
+    module = importlib.import_module(f"partwhole.{room}")
+    for name in module.__all__:
+        found = getattr(module, name)
+        if inspect.isfunction(found) and inspect.signature(found).parameters:
+            yield name, found
+        if inspect.isclass(found) and not issubclass(found, Enum):
+            if hasattr(found.__init__, "__door__"):
+                yield name, found.__init__
+            if getattr(found, "_is_protocol", False):
+                continue
+            bases = [base for base in found.__mro__ if base.__module__.startswith("partwhole")]
+            members = {title: each for base in bases[::-1] for title, each in vars(base).items()}
+            for title, member in members.items():
+                method = getattr(member, "__func__", member)
+                if not inspect.isfunction(method) or title.startswith("_"):
+                    continue
+                if len(inspect.signature(method).parameters) > 1:
+                    yield f"{name}.{title}", method
+
+
+@pytest.mark.parametrize("room", good_calls.ROOMS)
+def test_every_public_function_has_a_door(room):
+    assert [name for name, found in public(room) if not hasattr(found, "__door__")] == []
+
+
+@pytest.mark.parametrize("room", good_calls.ROOMS)
+def test_every_public_function_has_a_good_call(room):
+    missing = {name for name, _ in public(room)} - set(good_calls.ROOMS[room]())
+    assert missing == set(good_calls.WITHOUT[room])
