@@ -72,7 +72,8 @@ def test_the_oracle_decides_nearly_all(judgements):
 
 
 @given(
-    st.sampled_from(COSTS),
+    # Of several stationary points near each other rounding may choose.
+    st.sampled_from(CONVEX),
     st.sampled_from(FITS),
     st.sampled_from(INTERCEPTS),
     st.sampled_from(ORDINARY),

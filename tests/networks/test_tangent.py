@@ -215,9 +215,9 @@ def test_drift():
     turned = kernel + 1e-8 * np.eye(5)
     assert kernel_drift(kernel, turned) > 0
     assert np.isnan(kernel_drift(kernel, 0 * kernel))
-    with pytest.raises(InputError, match=r"matrices of one shape; got shapes \(5, 5\) and \(4, 5"):
-        unwrap(kernel_drift)(kernel, kernel[:4])
-    with pytest.raises(InputError, match="entries of kernels are finite; got NaN or infinity"):
+    with pytest.raises(InputError, match=r"shape \(4, 5\)|equal length"):
+        kernel_drift(kernel, kernel[:4])
+    with pytest.raises(InputError, match="after is an array of finite numbers"):
         kernel_drift(kernel, kernel * np.nan)
 
 

@@ -173,7 +173,7 @@ def test_a_solve_that_stops_early_is_told(monkeypatch):
     found = quietly(SMALL, [10], methods=["single-task"], seeds=[0])
     assert np.isfinite(found.losses).all()
     (note,) = found.notes
-    assert note.startswith("single-task, n = 10, seed 0: reached max_steps")
+    assert note.startswith("single-task, n = 10, seed 0: not decided: reached max_steps")
     assert "a row is missed by" in note
 
 

@@ -122,7 +122,7 @@ def _places(
     return place, known[place] != coded
 
 
-@door
+@door(empty=("index",))
 @dataclass(frozen=True, eq=False)
 class ConjunctionDesign:
     """Hold indicators of seen conjunctions, one column index for each row and block.
@@ -185,7 +185,7 @@ class ConjunctionDesign:
             len(components),
         )
 
-    @door
+    @door(empty=("components",))
     def at(self, components: Int[np.ndarray, "n C"]) -> ConjunctionDesign:
         """Describe other tuples in the same columns."""
         index = tuple(dictionary.columns(components) for dictionary in self.dictionaries)
@@ -222,7 +222,7 @@ class ConjunctionDesign:
             out += self.part(block, index, coefficients)
         return out
 
-    @door
+    @door(missing=("coefficients",))
     def part(
         self, block: Block, index: Int[np.ndarray, " n"], coefficients: Float[np.ndarray, "p *k"]
     ) -> Float[np.ndarray, "n *k"]:

@@ -301,7 +301,7 @@ class StructuredIdentity(Probed):
         """
         return self._turned(points, self.rotation_matrix)
 
-    @door
+    @door(missing=("outputs",))
     def to_concepts(self, outputs: Float[np.ndarray, "*k d"]) -> Float[np.ndarray, "*k d"]:
         """Return what the learner sees or answers in the concept frame, the rotation undone.
 

@@ -105,7 +105,7 @@ class GatedDesign:
         found = np.stack([self.block_outputs(each).sum(axis=1) for each in columns.T], axis=1)
         return found.reshape(len(self.inputs), *coefficients.shape[1:])
 
-    @door(shape="n p")
+    @door(missing=("coefficients",), shape="n p")
     def block_outputs(self, coefficients: Float[np.ndarray, " p"]) -> Float[np.ndarray, "n H"]:
         """Return each unit's share of the outputs."""
         n, d = self.inputs.shape

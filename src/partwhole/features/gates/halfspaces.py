@@ -148,7 +148,7 @@ class HalfspaceGates:
         return cls.at_quantile(normals, inputs, float(share))
 
     @classmethod
-    @door
+    @door(empty=("normals",))
     def at_quantile(
         cls,
         normals: Float[np.ndarray, "H k d"],

@@ -80,7 +80,7 @@ class JointGates:
         )
 
     @classmethod
-    @door
+    @door(empty=("inputs",))
     def of(cls, gates: Gates, inputs: Float[np.ndarray, "n d"]) -> JointGates:
         """Take the joint contexts that inputs are in, those of the training set.
 
@@ -105,7 +105,7 @@ class JointGates:
         """Return J."""
         return len(self.occupied)
 
-    @door
+    @door(empty=("inputs",))
     def contexts(self, inputs: Float[np.ndarray, "n d"]) -> Int[np.ndarray, "n 1"]:
         """Return the joint context of each input, -1 in those without weights."""
         both = np.concatenate([self.occupied, self.gates.contexts(inputs)])
@@ -115,7 +115,7 @@ class JointGates:
         place[same[: len(self.occupied)]] = np.arange(len(self.occupied))
         return place[same[len(self.occupied) :]][:, None]
 
-    @door
+    @door(empty=("inputs",))
     def design(self, inputs: Float[np.ndarray, "n d"]) -> GatedDesign:
         """Return the features of inputs."""
         return GatedDesign(inputs, self.contexts(inputs), self.n_contexts)

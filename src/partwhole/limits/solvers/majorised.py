@@ -55,12 +55,18 @@ def majorised(
     """
     whole("max_steps", max_steps, 1, "allow more rounds")
     touching, before, last = cost.touching(design, start), start, np.inf
+    best = None
     for step in range(1, max_steps + 1):
         limit = solve(touching)
         if limit.outcome is not Outcome.SOLVED:
             return replace(limit, steps=step)
-        now = limit.coefficients
         value = cost_of(limit)
+        if best is None or value <= best[0]:
+            best = value, limit
+        else:
+            # What rounding adds to directions that were at 0 is not kept.
+            value, limit = best
+        now = limit.coefficients
         still = before is not None and _close(before, now, tolerance)
         still = still or last - value <= FALLS * value
         if still or step == max_steps:

@@ -254,7 +254,7 @@ class ComposedImages:
             order[a + i : a + j] for a, i, j in zip(start, low, high, strict=True)
         ])  # fmt: skip
 
-    @door
+    @door(empty=("rows",))
     def draw(
         self,
         per_tuple: int,
