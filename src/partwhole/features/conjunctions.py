@@ -222,7 +222,7 @@ class ConjunctionDesign:
             out += self.part(block, index, coefficients)
         return out
 
-    @door(missing=("coefficients",))
+    @door(missing=("coefficients",), empty=("index",))
     def part(
         self, block: Block, index: Int[np.ndarray, " n"], coefficients: Float[np.ndarray, "p *k"]
     ) -> Float[np.ndarray, "n *k"]:

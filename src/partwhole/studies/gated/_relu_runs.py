@@ -20,7 +20,7 @@ PARTS = ("selection", "report")
 ENDS = ("descent", "frozen flow")
 STEPS = 3200
 RESAMPLES = 400
-UNSOLVED = (Outcome.INFEASIBLE, Outcome.MAX_STEPS)
+UNSOLVED = (Outcome.INFEASIBLE, Outcome.INACCURATE, Outcome.MAX_STEPS)
 
 
 def weigh(data: Digits, n_units: int, momentum: float, seed: int, flow_steps: int = 0) -> Arrays:
