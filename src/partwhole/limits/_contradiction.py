@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 from scipy import sparse
+from scipy.linalg import qr
 
 from partwhole.features.design import Design
 from partwhole.limits._certificate import Intercept, infeasible, slack_of
-from partwhole.limits._quadratic import ENTRIES
 from partwhole.limits.costs._matrices import dense_features
 from partwhole.limits.fits import Margin, Tube
 from partwhole.limits.limit import Limit
+
+LARGEST = 50_000_000  # entries of a design that is written out, in memory of 400 MB
 
 
 def separated(
@@ -25,7 +27,7 @@ def separated(
     from scipy.optimize import linprog
 
     n, p = design.shape
-    if n * p > ENTRIES:
+    if n * p > LARGEST:
         return None
     hard = np.flatnonzero(slack_of(fit, n) == 0)
     columns = dense_features(design)[hard]
@@ -34,6 +36,9 @@ def separated(
     scaled = rows[:, None] * columns
     tops = np.abs(scaled).max(axis=0, initial=0.0)
     scaled = scaled[:, tops > 0] / tops[tops > 0]
+    if scaled.shape[1] > len(hard):
+        # As many orthonormal features as there are rows span the same functions.
+        scaled = np.asarray(qr(scaled.T, mode="r")[0])[: len(hard)].T
     if intercept != "none":
         scaled = np.hstack([scaled, rows[:, None] / rows.max(initial=1.0)])
     sides = fit.one_sided(targets[hard])

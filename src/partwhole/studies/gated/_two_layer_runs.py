@@ -105,7 +105,8 @@ def _limits(
     costs = {GROUP: GroupNorm(), UNITS: Quadratic(), FUNCTION: FunctionSpaceL2()}
     found = {name: gated_limit(gates, data.inputs, data.labels, c) for name, c in costs.items()}
     for name, each in found.items():
-        told[name] = each.predict(tests)
+        solved = each.outcome is Outcome.SOLVED
+        told[name] = each.predict(tests) if solved else np.full(len(tests), np.nan)
     scale = 2.0 * float(gates.n_contexts) ** (3 - gates.n_units)
     numbers |= {
         "group_value": found[GROUP].limit.value,
