@@ -15,6 +15,7 @@ SRC = Path(partwhole.__file__).parent
 FLOORS = {
     "_checks": 0,
     "_types": 0,
+    "_arrays": 0.3,
     "_arguments": 0.5,
     "_door": 0.7,
     "_progress": 0,

@@ -17,6 +17,7 @@ from jaxtyping import AbstractArray
 
 from partwhole import _arguments as arguments
 from partwhole._arguments import Rule
+from partwhole._arrays import Array, Axes, Sizes
 
 T = TypeVar("T")
 Plan = tuple[list[tuple[str, Rule | None]], dict[str, Rule]]
@@ -123,7 +124,7 @@ def _entered(function: Callable[..., Any], options: _Options, space: dict[str, A
         if plan is None:
             plan = _plan(function, options, space)
         in_order, by_name = plan
-        sizes: arguments.Sizes = {}
+        sizes: Sizes = {}
         if options.shape:
             owner = f"the {type(given[0]).__name__}"
             lengths = zip(options.shape, given[0].shape, strict=True)
@@ -292,8 +293,8 @@ def _array(hint: Any, name: str, options: _Options, kind: str | None = None) -> 
         dtype = np.dtype(exact)
     else:
         dtype = np.dtype(np.int64 if kind == "whole" else np.float64)
-    return arguments.Array(
-        arguments.Axes(hint.dim_str, name in options.empty), kind, dtype,
+    return Array(
+        Axes(hint.dim_str, name in options.empty), kind, dtype,
         name in options.missing, name in options.missing | options.infinite,
         name in options.single,
     )  # fmt: skip

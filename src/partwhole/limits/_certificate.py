@@ -98,9 +98,9 @@ def certified(
     gap = value - bound
     sizes = magnitudes(design)
     summed = sizes @ np.abs(coefficients) + np.abs(constant)
-    asked = np.ones_like(targets) if isinstance(fit, Margin) else np.abs(targets)
-    allowed = MISFIT * asked + ROUNDING * (summed + _usual(sizes, asked))
-    blur = BLUR * (summed + asked)
+    wanted = np.ones_like(targets) if isinstance(fit, Margin) else np.abs(targets)
+    allowed = MISFIT * wanted + ROUNDING * (summed + _usual(sizes, wanted))
+    blur = BLUR * (summed + wanted)
     rounding = float(np.sum(np.abs(v) * blur)) + BLUR * abs(value) + beside(fit, "none", blur, 0.0)
     met = bool((hard <= allowed).all())
     # A value of rounding alone is 0; any other must stand out of it.
@@ -115,13 +115,13 @@ def certified(
     )  # fmt: skip
 
 
-def _usual(sizes: Design, asked: np.ndarray) -> np.ndarray:
+def _usual(sizes: Design, wanted: np.ndarray) -> np.ndarray:
     """Return what each row would usually be asked for: its length, times the median of quotients.
 
     A row with a target of 0 can be met no better than the coefficients' rounding allows.
     """
-    lengths = sizes @ np.ones((sizes.shape[1], *asked.shape[1:]))
-    quotients = np.divide(asked, lengths, out=np.zeros_like(asked), where=lengths > 0)
+    lengths = sizes @ np.ones((sizes.shape[1], *wanted.shape[1:]))
+    quotients = np.divide(wanted, lengths, out=np.zeros_like(wanted), where=lengths > 0)
     return lengths * np.median(quotients, axis=0)
 
 
@@ -236,11 +236,11 @@ def infeasible(
     )
     if intercept != "none":
         vanishes &= np.abs(proof.sum(axis=0)) <= VANISHING * size.sum(axis=0)
-    columns, asked = proof.reshape(len(proof), -1), targets.reshape(len(proof), -1)
+    columns, wanted = proof.reshape(len(proof), -1), targets.reshape(len(proof), -1)
     width = float(fit.width) if isinstance(fit, Tube) else 0.0
-    gains = (asked * columns).sum(axis=0) - width * np.abs(columns).sum(axis=0)
+    gains = (wanted * columns).sum(axis=0) - width * np.abs(columns).sum(axis=0)
     rewarded = gains > 1e-9 * (
-        np.abs(asked * columns).sum(axis=0) + width * np.abs(columns).sum(axis=0)
+        np.abs(wanted * columns).sum(axis=0) + width * np.abs(columns).sum(axis=0)
     )
     if not (np.atleast_1d(vanishes) & rewarded).any():
         return None

@@ -1,0 +1,236 @@
+"""What an array as an argument must be: its axes, its entries, and its conversion."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from numbers import Integral, Real
+from typing import Any, NoReturn
+
+import numpy as np
+
+from partwhole._checks import InputError, require
+
+Sizes = dict[str, tuple[object, str]]
+WHOLE_LIMIT = 1 << 63
+# What an array holds instead of numbers, and the remedy, by NumPy's letter of its kind of entries.
+NO_NUMBERS = {
+    "c": ("complex numbers", "pass the real part or the absolute values"),
+    "b": ("True and False", "pass numbers, such as mask.astype(float)"),
+    "m": ("durations", "divide by a unit first, such as np.timedelta64(1, 's')"),
+    "M": ("dates", "subtract a date and divide by a unit first"),
+    "U": ("text", "convert the text to numbers first"),
+    "S": ("text", "convert the text to numbers first"),
+    "V": ("records of several fields", "pass one field as numbers"),
+}
+
+
+def as_read(value: object) -> str:
+    """Return what was given on one short line."""
+    if isinstance(value, int) and abs(value) >= 1 << 128:
+        digits = int(value.bit_length() * math.log10(2)) + 1
+        return f"a whole number of about {digits} digits"
+    if isinstance(value, (str, int, float, complex, np.generic)) or value is None:
+        text = " ".join(repr(value).split())
+        return text if len(text) < 80 else f"{text[:70]}..."
+    shape = getattr(value, "shape", None)
+    if isinstance(shape, tuple):
+        return f"an array of shape {shape}"
+    kind = type(value).__name__
+    if isinstance(value, (list, tuple, set, dict)):
+        return f"a {kind} of {len(value)}"
+    return f"{value.__name__}, a class" if isinstance(value, type) else f"one of type {kind}"
+
+
+class Axes:
+    """The axes of an array: named, of fixed length, free, or any number of them."""
+
+    def __init__(self, text: str, empty: bool) -> None:
+        words = [word.partition("=")[2] or word for word in text.split()]
+        variadic = [i for i, word in enumerate(words) if word == "..." or word.startswith("*")]
+        self.spread = variadic[0] if variadic else None
+        self.least = len(words) - len(variadic)
+        self.empty = empty
+        # Fixed lengths are numbers, names are agreed on; "_", "#n" and "n+1" are free.
+        self.words: list[int | str | None] = [
+            int(word)
+            if word.isdigit()
+            else word
+            if word.isidentifier() and word[0] != "_"
+            else None
+            for word in (word.removeprefix("*") for word in words)
+        ]
+        if self.spread is not None and (name := self.words[self.spread]) is not None:
+            self.words[self.spread] = f"*{name}"
+        named = ["..." if i == self.spread else w for i, w in enumerate(words)]
+        self.text = f"({', '.join(named)}{',' * (len(named) == 1)})"
+
+    def lengths(self, shape: tuple[int, ...]) -> tuple[Any, ...] | None:
+        """Return the length of each axis, or None if there are too few or too many."""
+        n, at = len(shape), self.spread
+        if at is None:
+            return shape if n == self.least else None
+        after = n - self.least + at
+        return (*shape[:at], shape[at:after], *shape[after:]) if n >= self.least else None
+
+    def check(self, name: str, array: Array, shape: tuple[int, ...], sizes: Sizes) -> None:
+        """Require these axes, as long as those of the same names in other arguments."""
+        lengths = self.lengths(shape)
+        if lengths is None:
+            _refuse_shape(name, array, shape)
+        for word, length in zip(self.words, lengths, strict=True):
+            if word is None:
+                continue
+            if isinstance(word, int):
+                if word != length:
+                    _refuse_shape(name, array, shape)
+                continue
+            if length == 0 and not self.empty:
+                rule = f"{name} is {array.noun}, and is not empty"
+                raise InputError(f"{rule}; got shape {shape}; pass at least one")
+            known, other = sizes.setdefault(word, (length, name))
+            if known != length:
+                axis = word.removeprefix("*")
+                raise InputError(
+                    f"{other} and {name} have equal length along {axis}; "
+                    f"got {known} and {length}; pass both for the same {axis}"
+                )
+
+
+def _refuse_shape(name: str, array: Array, shape: tuple[int, ...]) -> NoReturn:
+    text = array.axes.text
+    raise InputError(f"{name} is {array.noun}; got shape {shape}; pass shape {text}")
+
+
+@dataclass(frozen=True)
+class Array:
+    """An array of numbers (floating or whole), or of True and False."""
+
+    axes: Axes
+    kind: str
+    dtype: np.dtype = field(default_factory=lambda: np.dtype(float))
+    nan: bool = False
+    infinite: bool = False
+    single: bool = False
+
+    @property
+    def noun(self) -> str:
+        what = {"mask": "booleans", "whole": "whole numbers"}.get(self.kind, "numbers")
+        if self.kind != "mask" and not (self.nan or self.infinite):
+            what = f"finite {what}" if self.kind != "whole" else what
+        where = "" if self.axes.text == "(...,)" else f" of shape {self.axes.text}"
+        return f"an array of {what}{where}"
+
+    def claims(self, value: object) -> bool:
+        if value is None or isinstance(value, (str, bytes, Mapping)):
+            return False
+        return isinstance(value, (list, tuple)) or hasattr(value, "__array__")
+
+    def __call__(self, name: str, value: Any, sizes: Sizes) -> np.ndarray:
+        if type(value) is not np.ndarray or (
+            value.dtype != self.dtype and not (self.single and value.dtype == np.float32)
+        ):
+            value = self._converted(name, value)
+        if value.dtype.kind == "f" and not np.isfinite(value).all():
+            self._refuse_nonfinite(name, value)
+        self.axes.check(name, self, value.shape, sizes)
+        return value
+
+    def _refuse_nonfinite(self, name: str, array: np.ndarray) -> None:
+        for word, remedy, wrong, allowed in (
+            ("NaN", "drop or fill missing numbers first", np.isnan(array), self.nan),
+            ("infinite", "drop or limit infinite numbers first", np.isinf(array), self.infinite),
+        ):
+            if wrong.any() and not allowed:
+                got = counted(wrong, word) if array.ndim else array.item()
+                raise InputError(f"{name} is {self.noun}; got {got}; {remedy}")
+
+    def _converted(self, name: str, value: Any) -> np.ndarray:
+        """Return the array in the type of its kind, once its entries are of that kind."""
+        rule = f"{name} is {self.noun}"
+        several = isinstance(value, (list, tuple))
+        for part in value if several else (value,):
+            if isinstance(part, np.ma.MaskedArray):
+                hidden = int(np.ma.count_masked(part))
+                require(hidden == 0, rule, f"{hidden} masked", "drop or fill masked entries first")
+        require(
+            several or hasattr(value, "__array__") or isinstance(value, (range, Real)),
+            rule, as_read(value), "pass an array or a list",
+        )  # fmt: skip
+        try:
+            array = np.asarray(value)
+        except (ValueError, OverflowError):
+            got = "rows of different lengths, or numbers too large"
+            raise InputError(f"{rule}; got {got}; pass rows of one length") from None
+        except Exception as error:
+            got = f"{as_read(value)} that NumPy can't read ({type(error).__name__})"
+            raise InputError(f"{rule}; got {got}; pass a NumPy array") from None
+        if array.dtype == object:
+            array = self._unboxed(rule, array)
+        if array.size == 0 and array.dtype.kind in "fiu":
+            return array.astype(self.dtype)
+        if self.kind == "mask":
+            got = NO_NUMBERS[array.dtype.kind][0] if array.dtype.kind in NO_NUMBERS else "numbers"
+            remedy = f"pass a boolean mask, such as {name} == 1"
+            require(array.dtype.kind == "b", rule, got, remedy)
+            return array
+        if (kind := array.dtype.kind) in NO_NUMBERS:
+            what, remedy = NO_NUMBERS[kind]
+            if self.kind == "whole" and what == "text":
+                remedy = "number its values from 0 first"
+            raise InputError(f"{rule}; got {what}; {remedy}")
+        if self.kind == "either" and kind in "iu":
+            return array
+        return self._whole(rule, array) if self.kind == "whole" else self._floating(array)
+
+    def _floating(self, array: np.ndarray) -> np.ndarray:
+        with np.errstate(over="ignore"):
+            return array.astype(self.dtype, copy=False)
+
+    def _whole(self, rule: str, array: np.ndarray) -> np.ndarray:
+        """Return whole numbers in 64 bits."""
+        if array.dtype.kind == "f":
+            with np.errstate(invalid="ignore"):
+                wrong = int((~(array == np.round(array)) | ~np.isfinite(array)).sum())
+            got = f"{wrong} that {_are(wrong)} not whole"
+            require(wrong == 0, rule, got, "round, drop or fill them first")
+        large = array.size and bool((array >= WHOLE_LIMIT).any() or (array < -WHOLE_LIMIT).any())
+        require(not large, rule, "numbers of more than 64 bits", "number them from 0")
+        return array.astype(self.dtype)
+
+    def _unboxed(self, rule: str, array: np.ndarray) -> np.ndarray:
+        """Return an array of Python objects as one of numbers or of booleans, if they are."""
+        entries = array.ravel().tolist()
+        if entries and all(isinstance(entry, (bool, np.bool_)) for entry in entries):
+            return array.astype(bool)
+        wrong = next(
+            (e for e in entries if isinstance(e, (bool, np.bool_)) or not isinstance(e, Real)), None
+        )
+        missing = sum(entry is None or type(entry).__name__ in ("NAType", "NaTType")
+                      for entry in entries)  # fmt: skip
+        require(missing == 0, rule, f"{missing} missing", "drop or fill missing entries first")
+        require(
+            wrong is None, rule, f"entries of type {type(wrong).__name__}", "pass numbers alone"
+        )
+        if entries and all(isinstance(entry, Integral) for entry in entries):
+            low, high = min(entries), max(entries)
+            if low >= -WHOLE_LIMIT and high < WHOLE_LIMIT:
+                return array.astype(np.int64)
+        try:
+            return np.array([float(entry) for entry in entries]).reshape(array.shape)
+        except OverflowError:
+            raise InputError(
+                f"{rule}; got a number too large for 64 bits; pass the numbers in a larger unit"
+            ) from None
+
+
+def counted(wrong: np.ndarray, what: str) -> str:
+    count = int(wrong.sum())
+    place = tuple(np.argwhere(wrong)[0].tolist())
+    first = "" if count == 1 else "the first "
+    return f"{count} that {_are(count)} {what}, {first}at {place[0] if len(place) == 1 else place}"
+
+
+def _are(count: int) -> str:
+    return "is" if count == 1 else "are"
