@@ -39,13 +39,6 @@ def descent(problem: Problem, c: np.ndarray, b: float, rounds: int = 3) -> float
     return lowest
 
 
-def from_the_convex(problem: Problem) -> float:
-    """Return the objective at the solution of two layers, where the library begins its descent."""
-    convex = replace(problem, cost="group" if problem.cost == "chain" else "nuclear")
-    found = least(convex)
-    return float(total(problem, found.coefficients, found.intercept))
-
-
 def _touching(problem: Problem, c: np.ndarray):
     """Return the convex problem that touches at c, in the blocks in use, and the way back."""
     power = 2.0 / problem.layers

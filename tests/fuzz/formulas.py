@@ -92,7 +92,10 @@ def price(problem: Problem, coefficients: np.ndarray) -> np.longdouble:
         case "chain":
             return (block_norms(problem, c) ** (LONG(2) / problem.layers)).sum()
         case "schatten":
-            return (singular_values(problem, c).astype(LONG) ** (LONG(2) / problem.layers)).sum()
+            # Matrices of floating-point numbers have no singular values of 0 but rounded ones.
+            size = singular_values(problem, c).astype(LONG)
+            used = size > 1e-12 * size.max(initial=0.0)
+            return (size[used] ** (LONG(2) / problem.layers)).sum()
     # The Bregman divergence of sum b asinh(2 b / k) - sqrt(b^2 + k^2 / 4), halved, from its start:
     # k / 4 [d sinh(a) - cosh(a) + cosh(tilt)] with a = asinh(2 b / k) and d = a - tilt.
     k, tilt = problem.width.astype(LONG), problem.tilt.astype(LONG)

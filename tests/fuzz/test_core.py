@@ -72,8 +72,7 @@ def test_the_oracle_decides_nearly_all(judgements):
 
 
 @given(
-    # Of several stationary points near each other rounding may choose.
-    st.sampled_from(CONVEX),
+    st.sampled_from(COSTS),
     st.sampled_from(FITS),
     st.sampled_from(INTERCEPTS),
     st.sampled_from(ORDINARY),
@@ -82,6 +81,10 @@ def test_the_oracle_decides_nearly_all(judgements):
 )
 @settings(max_examples=100, phases=[Phase.generate])
 def test_a_problem_said_otherwise_has_the_same_answer(cost, fit, intercept, kind, way, seed):
+    if cost in CONCAVE and (intercept == "penalised" or fit.endswith("slack")):
+        # Descent begins at the least cost of two layers, which has another unit beside squares:
+        # in other units it begins elsewhere, and may end elsewhere.
+        return
     one = problem(f"{cost} / {fit} / {intercept} / {kind} / {seed}")
     changed = change(one, way, np.random.default_rng(zlib.crc32(f"{way} {seed}".encode())))
     if changed is None or feasible(one) is None:

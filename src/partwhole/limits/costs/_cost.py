@@ -137,9 +137,9 @@ class Concave(Protocol):
         """Return R(c)."""
         ...
 
-    def touching(self, design: Design, coefficients: np.ndarray | None) -> Cost:
+    def touching(self, design: Design, coefficients: np.ndarray | None, turn: int = 0) -> Cost:
         """Return a convex cost that lies above R, but for a constant, and touches it at c.
 
-        Without coefficients, the one to begin with.
+        Without coefficients, the one to begin with. A cost that has several takes turns.
         """
         ...

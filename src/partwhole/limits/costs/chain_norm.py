@@ -62,7 +62,9 @@ class ChainNorm:
         """Return the sum over blocks."""
         return float((Groups.of(design).sums(coefficients**2) ** (1.0 / self.n_layers)).sum())
 
-    def touching(self, design: Design, coefficients: Float[np.ndarray, " p"] | None) -> GroupNorm:
+    def touching(
+        self, design: Design, coefficients: Float[np.ndarray, " p"] | None, turn: int = 0
+    ) -> GroupNorm:
         """Return the weighted group norm that touches this cost from above at coefficients."""
         if coefficients is None:
             return GroupNorm()

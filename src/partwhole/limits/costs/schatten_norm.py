@@ -13,6 +13,8 @@ from partwhole.limits.costs._cost import DualTerm
 from partwhole.limits.costs._matrices import dense_features, matrices
 from partwhole.limits.costs.nuclear_norm import NuclearNorm
 
+# Of the largest singular value: a smaller one is the rounding of 0, which a root would magnify.
+RANK = 1e-12
 ROUNDED = 1e-9  # of the largest singular value
 NOTHING = 1e-12  # of the largest eigenvalue: directions that are not in use
 
@@ -24,8 +26,8 @@ class SchattenNorm:
     .. math:: R(c) = \sum_{blocks\ g} \sum_i \sigma_i(C_g)^{2/L}
 
     with each block's coefficients as a matrix of R rows and :math:`\sigma_i` its singular
-    values. With two layers it is `NuclearNorm`. `least_cost` ends at a stationary point near its
-    start.
+    values; one below 1e-12 of the largest counts as 0. With two layers it is `NuclearNorm`.
+    `least_cost` ends at a stationary point near its start.
 
     Parameters
     ----------
@@ -71,74 +73,90 @@ class SchattenNorm:
     def value(self, design: Design, coefficients: Float[np.ndarray, " p"]) -> float:
         """Return the sum over blocks and singular values."""
         blocks = matrices(design, coefficients, self.rows)
-        return float((np.linalg.svd(blocks, compute_uv=False) ** (2.0 / self.n_layers)).sum())
+        size = np.linalg.svd(blocks, compute_uv=False)
+        used = size > RANK * size.max(initial=0.0)
+        return float((size[used] ** (2.0 / self.n_layers)).sum())
 
     def touching(
-        self, design: Design, coefficients: Float[np.ndarray, " p"] | None
-    ) -> NuclearNorm | RowMetric:
-        """Return the quadratic cost that touches this one from above, but for a constant."""
+        self, design: Design, coefficients: Float[np.ndarray, " p"] | None, turn: int = 0
+    ) -> NuclearNorm | MatrixMetric:
+        """Return the quadratic cost that touches this one from above, but for a constant.
+
+        By turns it is in a metric of the rows and of the columns. Where rank is lost, a metric of
+        the rows holds the columns' space fixed, and one of the columns moves it.
+        """
         if coefficients is None or self.n_layers == 2:
             return NuclearNorm(self.rows)
         blocks = matrices(design, coefficients, self.rows)
+        of_columns = turn % 2 == 1
+        blocks = blocks.swapaxes(-1, -2) if of_columns else blocks
         basis, size, _ = np.linalg.svd(blocks, full_matrices=False)
         # What is rounding would cost as much as its root: it is none, and stays so.
         size = np.where(size > ROUNDED * size.max(initial=0.0), size, 0.0)
         size = size ** (2.0 - 2.0 / self.n_layers) * self.n_layers / 2.0
-        return RowMetric((basis * size[:, None, :]) @ basis.swapaxes(-1, -2))
+        metric = (basis * size[:, None, :]) @ basis.swapaxes(-1, -2)
+        return MatrixMetric(metric, self.rows, of_columns)
 
 
 @dataclass(frozen=True, eq=False)
-class RowMetric:
-    r"""Prefer small squares in a metric of the rows.
+class MatrixMetric:
+    r"""Prefer small squares in a metric of the rows of matrices, or of their columns.
 
     .. math:: R(c) = \tfrac12 \sum_{blocks\ g} \mathrm{tr}\,(C_g^T S_g^{-1} C_g)
+              \quad\text{or}\quad \tfrac12 \sum_g \mathrm{tr}\,(C_g S_g^{-1} C_g^T)
 
     Parameters
     ----------
-    inverses : float array, shape (G, R, R)
+    inverses : float array, shape (G, R, R) or (G, K, K)
         :math:`S_g`, positive semidefinite; coefficients outside its range cost infinitely much.
+    rows : int
+        R, of the blocks as matrices of K columns.
+    of_columns : bool, default False
+        Whether the metric is of the columns.
     """
 
-    inverses: Float[np.ndarray, "G R R"]
+    inverses: Float[np.ndarray, "G m m"]
+    rows: int
+    of_columns: bool = False
 
     def value(self, design: Design, coefficients: Float[np.ndarray, " p"]) -> float:
         """Return half the sum of squares in the metric."""
         size, basis = np.linalg.eigh(self.inverses)
-        turned = basis.swapaxes(-1, -2) @ self._matrices(design, coefficients)
+        turned = basis.swapaxes(-1, -2) @ self._turned(matrices(design, coefficients, self.rows))
         used = size > NOTHING * size.max(axis=1, keepdims=True, initial=0.0)
         squares = (turned**2).sum(axis=-1)
         return float(0.5 * np.divide(squares, size, out=np.zeros_like(squares), where=used).sum())
 
-    def kernel(self, design: Design) -> Float[np.ndarray, "n n"]:
-        """Return the inner products of the features in the inverse metric."""
-        features = dense_features(design).reshape(design.shape[0], *self.inverses.shape[:2], -1)
-        turned = (self.inverses @ features).reshape(design.shape[0], -1)
-        return turned @ features.reshape(design.shape[0], -1).T
-
     def dual(self, design: Design, multipliers: Float[np.ndarray, " n"]) -> DualTerm:
         """Return half the kernel's quadratic form."""
-        return DualTerm.of_kernel(self.kernel(design), multipliers)
+        features = self.features(design)
+        return DualTerm.of_kernel(features @ features.T, multipliers)
 
     def primal(
         self, design: Design, multipliers: Float[np.ndarray, " n"], prices: np.ndarray | None = None
     ) -> Float[np.ndarray, " p"]:
         """Return the coefficients of the kernel machine."""
-        return (self.inverses @ self._matrices(design, design.adjoint(multipliers))).ravel()
+        return self._times(self.inverses, design, design.adjoint(multipliers))
 
     def features(self, design: Design) -> Float[np.ndarray, "n p"]:
         r"""Return the features times :math:`S_g^{1/2}`, block by block."""
-        parts = dense_features(design).reshape(design.shape[0], *self.inverses.shape[:2], -1)
-        return (self._roots @ parts).reshape(design.shape)
+        parts = dense_features(design).reshape(design.shape[0], len(self.inverses), self.rows, -1)
+        return self._turned(self._roots @ self._turned(parts)).reshape(design.shape)
 
     def from_features(self, design: Design, x: Float[np.ndarray, " p"]) -> Float[np.ndarray, " p"]:
         """Return coefficients of the design from those of `features`."""
-        return (self._roots @ self._matrices(design, x)).ravel()
+        return self._times(self._roots, design, x)
 
     @property
-    def _roots(self) -> Float[np.ndarray, "G R R"]:
+    def _roots(self) -> Float[np.ndarray, "G m m"]:
         size, basis = np.linalg.eigh(self.inverses)
         roots = np.sqrt(np.maximum(size, 0.0))
         return (basis * roots[:, None, :]) @ basis.swapaxes(-1, -2)
 
-    def _matrices(self, design: Design, columns: np.ndarray) -> Float[np.ndarray, "G R K"]:
-        return matrices(design, columns, self.inverses.shape[1])
+    def _times(self, factors: np.ndarray, design: Design, columns: np.ndarray) -> np.ndarray:
+        blocks = self._turned(matrices(design, columns, self.rows))
+        return self._turned(factors @ blocks).ravel()
+
+    def _turned(self, blocks: np.ndarray) -> np.ndarray:
+        """Return matrices so that the metric is of their rows, and back."""
+        return blocks.swapaxes(-1, -2) if self.of_columns else blocks

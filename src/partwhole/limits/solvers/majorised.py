@@ -55,20 +55,24 @@ def majorised(
     """
     whole("max_steps", max_steps, 1, "allow more rounds")
     touching, before, last = cost.touching(design, start), start, np.inf
-    best = None
+    best, rests = None, 0
     for step in range(1, max_steps + 1):
         limit = solve(touching)
-        if limit.outcome is not Outcome.SOLVED:
+        solved = limit.outcome is Outcome.SOLVED
+        if not solved and (best is None or step % 2 == 1):
             return replace(limit, steps=step)
-        value = cost_of(limit)
+        value = cost_of(limit) if solved else np.inf
         if best is None or value <= best[0]:
             best = value, limit
         else:
+            # A second turn that is not decided changes nothing; the first alone must rest then.
             # What rounding adds to directions that were at 0 is not kept.
             value, limit = best
         now = limit.coefficients
         still = before is not None and _close(before, now, tolerance)
-        still = still or last - value <= FALLS * value
+        rests = rests + 1 if still or last - value <= FALLS * value else 0
+        # At rest by both turns.
+        still = rests == 2
         if still or step == max_steps:
             return replace(
                 limit,
@@ -77,7 +81,7 @@ def majorised(
                 outcome=Outcome.STATIONARY if still else Outcome.MAX_STEPS,
                 assumptions=(*limit.assumptions, NOTE),
             )
-        before, last, touching = now, value, cost.touching(design, now)
+        before, last, touching = now, value, cost.touching(design, now, step)
     raise AssertionError  # unreachable: the last round returns
 
 
