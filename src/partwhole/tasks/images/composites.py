@@ -17,7 +17,7 @@ Combine = Literal["channels", "maximum", "sum"]
 MEETING: dict[str, Callable[..., np.ndarray]] = {"maximum": np.maximum, "sum": np.add}
 
 
-@door(single=("images",), empty=("shown",))
+@door(single=("images",), empty=("shown", "rows"))
 @dataclass(frozen=True, eq=False)
 class Composites:
     """Hold composite images of a task's tuples as indices, and assemble those asked for.
