@@ -1,5 +1,7 @@
 """What a learner can express."""
 
+from partwhole.features.checking import check_design as check_design
+from partwhole.features.checking import check_kernel as check_kernel
 from partwhole.features.conjunctions import ConjunctionDesign as ConjunctionDesign
 from partwhole.features.conjunctions import conjunction_sets as conjunction_sets
 from partwhole.features.dense_kernels import dense_kernel as dense_kernel
@@ -38,6 +40,8 @@ __all__ = [
     "OverlapKernel",
     "ReLUGates",
     "as_design",
+    "check_design",
+    "check_kernel",
     "conjunction_sets",
     "deep_limit",
     "dense_kernel",

@@ -4,8 +4,11 @@ from partwhole.limits.addition import AdditionLaw as AdditionLaw
 from partwhole.limits.addition import addition_law as addition_law
 from partwhole.limits.addition import effective_salience as effective_salience
 from partwhole.limits.addition import memorization_leak as memorization_leak
+from partwhole.limits.checking import check_cost as check_cost
 from partwhole.limits.costs import ChainNorm as ChainNorm
 from partwhole.limits.costs import Concave as Concave
+from partwhole.limits.costs import Conjugate as Conjugate
+from partwhole.limits.costs import ConjugateCost as ConjugateCost
 from partwhole.limits.costs import Cost as Cost
 from partwhole.limits.costs import DualTerm as DualTerm
 from partwhole.limits.costs import FunctionSpaceL2 as FunctionSpaceL2
@@ -68,6 +71,8 @@ __all__ = [
     "Certificate",
     "ChainNorm",
     "Concave",
+    "Conjugate",
+    "ConjugateCost",
     "Cost",
     "Derivation",
     "Determination",
@@ -93,6 +98,7 @@ __all__ = [
     "TaskLimit",
     "Tube",
     "addition_law",
+    "check_cost",
     "determination",
     "effective_salience",
     "epsilon_svr",

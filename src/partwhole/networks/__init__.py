@@ -2,6 +2,7 @@
 
 from partwhole.networks.architecture import Architecture as Architecture
 from partwhole.networks.architecture import mlp as mlp
+from partwhole.networks.checking import check_network as check_network
 from partwhole.networks.gated import GatedNetwork as GatedNetwork
 from partwhole.networks.gated import LearnedGates as LearnedGates
 from partwhole.networks.gated import flipped_gates as flipped_gates
@@ -35,6 +36,7 @@ __all__ = [
     "LearnedGates",
     "activations",
     "architecture_cost",
+    "check_network",
     "conserved",
     "convnet",
     "flipped_gates",

@@ -5,6 +5,7 @@ from partwhole.tasks._identity_sample import IdentitySample as IdentitySample
 from partwhole.tasks._task import Task as Task
 from partwhole.tasks.addition import dispersed_addition as dispersed_addition
 from partwhole.tasks.addition import symbolic_addition as symbolic_addition
+from partwhole.tasks.checking import check_task as check_task
 from partwhole.tasks.context import context_dependence as context_dependence
 from partwhole.tasks.context import context_substitution as context_substitution
 from partwhole.tasks.context import stimulus_composition as stimulus_composition
@@ -67,6 +68,7 @@ __all__ = [
     "TeacherSample",
     "adversarial_split",
     "associative_inference",
+    "check_task",
     "cifar_images",
     "circles",
     "class_assignment",

@@ -174,7 +174,7 @@ def _targets(column: pd.Series) -> np.ndarray:
         "turn them into numbers, or into text to use them as labels",
     )
     if pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column):
-        return column.to_numpy(dtype=float)
+        return column.to_numpy(dtype=float, copy=True)
     if column.dtype == object and all(map(_is_number, column)):
         return np.array([float(entry) for entry in column])
     codes, values = _codes(column)

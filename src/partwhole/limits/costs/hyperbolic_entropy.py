@@ -10,19 +10,19 @@ from jaxtyping import Float
 
 from partwhole._checks import require
 from partwhole._types import Number, Real
-from partwhole.features.design import Design, weighted_gram
-from partwhole.limits.costs._cost import DualTerm
+from partwhole.features.design import Design
+from partwhole.limits.costs.conjugate_cost import Conjugate, ConjugateCost
 from partwhole.limits.diagonal import DiagonalWeights
 from partwhole.limits.penalties._widths import widths
 
-# Outputs grow with exp(a): where a step adds more than this to any a, the model says nothing.
-TRUSTED = 6.0
+# Outputs grow with exp(2 u): where a step adds more than this to any u, the model says nothing.
+TRUSTED = 3.0
 LARGEST = 700.0  # cosh stays finite
 LEAST, STEEPEST = 1e-250, 300.0
 
 
 @dataclass(frozen=True, eq=False)
-class HyperbolicEntropy:
+class HyperbolicEntropy(ConjugateCost):
     r"""Prefer what gradient flow in a two-layer diagonal linear network prefers.
 
     .. math:: R(\beta) = \sum_d \int_{\beta_d(0)}^{\beta_d}
@@ -196,34 +196,17 @@ class HyperbolicEntropy:
         risen = k * np.sinh(0.5 * (a + tilt)) * np.sinh(0.5 * moved)
         return float(np.sum(0.5 * (coefficients * moved - risen)))
 
-    def dual(self, design: Design, multipliers: Float[np.ndarray, " n"]) -> DualTerm:
+    def conjugate(self, design: Design, u: Float[np.ndarray, " p"]) -> Conjugate:
         """Return the conjugate; beyond the largest exponentials it counts as infinite."""
         k, tilt = self._of(design)
-        moved = 2.0 * design.adjoint(multipliers)
-        a = moved + tilt
-        if not np.abs(a).max(initial=0.0) <= LARGEST:
-            nowhere = np.zeros(design.shape[0])
-            return DualTerm(np.inf, nowhere, lambda: np.zeros((len(nowhere), len(nowhere))))
-        weights = k * np.cosh(a)
+        a = 2.0 * u + tilt
+        inside = np.abs(a) <= LARGEST
+        held = np.where(inside, a, 0.0)
+        gradient = np.where(inside, 0.5 * k * np.sinh(held), np.copysign(np.inf, a))
         # cosh(a) - cosh(tilt), which cancels where little has moved.
-        rise = 2.0 * np.sinh(0.5 * (a + tilt)) * np.sinh(0.5 * moved)
-
-        def hessian() -> np.ndarray:
-            return weighted_gram(design, weights)
-
-        def reach(direction: np.ndarray) -> float:
-            longest = 2.0 * float(np.abs(design.adjoint(direction)).max(initial=0.0))
-            return TRUSTED / longest if longest > 0 else np.inf
-
-        gradient = design @ (0.5 * k * np.sinh(a))
-        return DualTerm(0.25 * float(np.sum(k * rise)), gradient, hessian, reach)
-
-    def primal(
-        self, design: Design, multipliers: Float[np.ndarray, " n"], prices: np.ndarray | None = None
-    ) -> Float[np.ndarray, " p"]:
-        r"""Return :math:`\beta = \tfrac{k}{2} \sinh(2 A^T v + \delta)`."""
-        k, tilt = self._of(design)
-        return 0.5 * k * np.sinh(2.0 * design.adjoint(multipliers) + tilt)
+        rise = 2.0 * np.sinh(0.5 * (held + tilt)) * np.sinh(0.5 * (held - tilt))
+        value = 0.25 * float(np.sum(k * rise)) if inside.all() else np.inf
+        return Conjugate(value, gradient, k * np.cosh(held), TRUSTED)
 
     def _of(self, design: Design) -> tuple[np.ndarray, np.ndarray]:
         """Return width and tilt of every feature of a design."""

@@ -1,11 +1,12 @@
-r"""Norms by a logarithmic barrier: slower than the primal-dual path, and sure.
+r"""Any convex cost by a logarithmic barrier: slower than the primal-dual paths, and sure.
 
-.. math:: \max_v\; \langle y, v\rangle - \tfrac12 \sum_i s_i v_i^2
+.. math:: \max_v\; \langle y, v\rangle - f(v)
           + \mu \sum_g \log\det Q_g(v) + \mu \sum_j \log x_j \quad\text{with}\quad Z^T v = 0,
 
-for a falling :math:`\mu`. The barrier is self-concordant and every point on the way lies within
-the bounds, so that Newton's method converges from any start (Nesterov & Nemirovskii 1994). At a
-minimum the prices :math:`\mu Q_g^{-1}` give coefficients that fit, and the duality gap is
+for a falling :math:`\mu`, with f the smooth part (the slack's, or all of a smooth conjugate) and
+:math:`Q_g` the bounds of a norm. The barrier is self-concordant and every point on the way lies
+within the bounds, so that Newton's method converges from any start (Nesterov & Nemirovskii 1994).
+At a minimum the prices :math:`\mu Q_g^{-1}` give coefficients that fit, and the duality gap is
 :math:`\mu` times the number of terms.
 """
 
@@ -14,7 +15,7 @@ from __future__ import annotations
 import numpy as np
 from jaxtyping import Float
 
-from partwhole.limits.costs._cost import Bounds, DualTerm
+from partwhole.limits.costs._cost import DualTerm
 from partwhole.limits.fits import OneSided
 from partwhole.limits.solvers.dual_newton import Border, DualSolution, Term, spread
 
@@ -41,7 +42,7 @@ def barrier(
     Parameters
     ----------
     term : callable
-        The slack's part, smooth and convex, with the cost's bounds.
+        The smooth part, with the bounds of a cost that has some.
     rows : OneSided
         The rows as constraints on their outputs; of equalities the signs are free.
     border : Border
@@ -56,40 +57,47 @@ def barrier(
     Returns
     -------
     DualSolution
-        For a batch of one, with the prices; not solved where multipliers ran off.
+        For a batch of one, with the bounds' prices; not solved where multipliers ran off.
     """
     signs, bounds = rows.signs, rows.bounds
     # Within the border's columns: multipliers that an intercept does not see.
     x, b = np.array(start), np.zeros(border.columns.shape[1])
 
-    def at(x: np.ndarray) -> tuple[DualTerm, Bounds]:
-        here = term(spread(x[None], rows.rows, signs, n)[0])
-        assert here.bounds is not None
-        return here, here.bounds
+    def at(x: np.ndarray) -> DualTerm:
+        return term(spread(x[None], rows.rows, signs, n)[0])
 
     def objective(x: np.ndarray, here: DualTerm, mu: float) -> float:
-        assert here.bounds is not None
-        sign, size = np.linalg.slogdet(here.bounds.room)
-        if not np.isfinite(here.value) or (sign <= 0).any() or (one_sided and not (x > 0).all()):
+        logs = 0.0
+        if here.bounds is not None:
+            sign, size = np.linalg.slogdet(here.bounds.room)
+            if (sign <= 0).any():
+                return np.inf
+            logs += float(size.sum())
+        if not np.isfinite(here.value) or (one_sided and not (x > 0).all()):
             return np.inf
-        logs = float(size.sum()) + (float(np.log(x).sum()) if one_sided else 0.0)
+        if one_sided:
+            logs += float(np.log(x).sum())
         return here.value - float(bounds @ x) + float(border.cost(x[None])[0]) - mu * logs
 
-    here, room = at(x)
-    terms = room.room.shape[0] * room.room.shape[1] + (len(x) if one_sided else 0)
+    here = at(x)
+    terms = len(x) if one_sided else 0
+    if here.bounds is not None:
+        terms += here.bounds.room.shape[0] * here.bounds.room.shape[1]
     first = abs(float(bounds @ x)) + abs(here.value)
     mu, steps, solved, centred = max(first, 1e-300) / terms, 0, False, False
-    kept = (x, b, mu * np.linalg.inv(room.room))
+    kept = (x, b, _prices(here, mu))
     while steps < max_steps:
         steps += 1
         total = max(abs(float(bounds @ x)), abs(here.value), 1e-300)
         if not centred:
             # Multipliers may have far to go; a weight that grows with them keeps steps long.
             mu = max(mu, total / terms)
-        inverse = np.linalg.inv(room.room)
-        prices = mu * inverse
-        slope = signs * (here.gradient + room.outputs(prices))[rows.rows] - bounds
-        curved = here.hessian() + room.curvature(prices, np.sqrt(mu) * inverse)
+        prices = _prices(here, mu)
+        outputs, curved = here.gradient, here.hessian()
+        if here.bounds is not None and prices is not None:
+            outputs = outputs + here.bounds.outputs(prices)
+            curved = curved + here.bounds.curvature(prices, prices / np.sqrt(mu))
+        slope = signs * outputs[rows.rows] - bounds
         curved = signs[:, None] * curved[rows.rows][:, rows.rows] * signs
         diagonal = np.diag_indices_from(curved)
         curved[diagonal] += 1e-15 * np.trace(curved) / len(x)
@@ -109,7 +117,7 @@ def barrier(
         decrement = float(direction @ curved @ direction) + 2.0 * float(border.cost(moved)[0])
         b = b + shifted[0]
         if decrement <= CENTRED * mu:
-            kept, centred = (x, b, mu * inverse), True
+            kept, centred = (x, b, prices), True
             solved = mu * terms <= NEAR * total
             if mu * terms <= GAP * total:
                 break
@@ -117,21 +125,22 @@ def barrier(
             continue
         if centred and decrement <= ROUNDING * total:
             break  # rounding leaves no nearer minimum
-        wall = room.reach(spread(direction[None], rows.rows, signs, n)[0])
+        onward = spread(direction[None], rows.rows, signs, n)[0]
+        wall = np.inf if here.bounds is None else here.bounds.reach(onward)
         if one_sided:
             down = direction < 0
             wall = min(wall, float((-x[down] / direction[down]).min(initial=np.inf)))
-        length = min(1.0, 0.99 * wall)
+        length = min(1.0, 0.99 * wall, here.reach(onward))
         now, noise = objective(x, here, mu), 1e-14 * total
         for _ in range(60):
-            there, there_room = at(x + length * direction)
+            there = at(x + length * direction)
             after = objective(x + length * direction, there, mu)
             if after <= now - 0.1 * length * decrement + noise:
                 break
             length *= 0.5
         else:
             break
-        x, here, room = x + length * direction, there, there_room
+        x, here = x + length * direction, there
         if abs(float(bounds @ x)) > HOPELESS * max(first, 1e-300):
             break
     x, b, prices = kept
@@ -139,3 +148,8 @@ def barrier(
         spread(x[None], rows.rows, signs, n), b[None], steps, np.array([solved]),
         np.zeros(1, dtype=bool), prices=prices,
     )  # fmt: skip
+
+
+def _prices(here: DualTerm, mu: float) -> Float[np.ndarray, "G R R"] | None:
+    """Return the prices of the bounds that belong to a weight of the barrier."""
+    return None if here.bounds is None else mu * np.linalg.inv(here.bounds.room)

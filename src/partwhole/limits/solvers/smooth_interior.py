@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+from jaxtyping import Float
 
 from partwhole.limits.costs._cost import DualTerm
 from partwhole.limits.fits import OneSided
+from partwhole.limits.solvers.barrier import barrier
 from partwhole.limits.solvers.dual_newton import Border, DualSolution, Term, longest_step, spread
 
 
@@ -24,7 +26,8 @@ def smooth_interior_point(
     .. math:: \nabla f(x) + Z b - bounds - s, \qquad Z^T x - \lambda b, \qquad x s - \mu
 
     together, halved until their norm falls (Boyd & Vandenberghe 2004, section 11.7), while
-    :math:`\mu` goes to 0.
+    :math:`\mu` goes to 0. Where the norm stops falling, as it may where a conjugate is flat, the
+    barrier takes over.
 
     Parameters
     ----------
@@ -42,22 +45,53 @@ def smooth_interior_point(
     DualSolution
         For a batch of one.
     """
+    n, columns = len(border.columns), border.signed(constraints)
+    x = _start(term, constraints, n)
+    path = _followed(term, constraints, columns, n, x, max_steps=max_steps, tolerance=tolerance)
+    if path.solved[0]:
+        return path
+    again = barrier(term, constraints, columns, n, x, one_sided=True, max_steps=max_steps)
+    return again if again.solved[0] else path
+
+
+def _size(term: Term, constraints: OneSided, n: int) -> float:
+    """Return the size of the outputs: of the bounds, or of what costs nothing."""
+    still = float(np.abs(term(np.zeros(n)).gradient).max())
+    return max(float(np.abs(constraints.bounds).max(initial=0.0)), still) or 1.0
+
+
+def _start(term: Term, constraints: OneSided, n: int) -> Float[np.ndarray, " m"]:
+    """Return multipliers above 0 whose outputs are not much larger than the bounds."""
+    rows, signs = constraints.rows, constraints.signs
+    still, size = term(np.zeros(n)).gradient, _size(term, constraints, n)
+    # Equal shares of both signs are orthogonal to an intercept.
+    x = 1.0 / np.where(signs > 0, max(int(np.sum(signs > 0)), 1), max(int(np.sum(signs < 0)), 1))
+    for _ in range(200):
+        here = term(spread(x[None], rows, signs, n)[0])
+        if np.isfinite(here.value) and np.abs(here.gradient - still).max() <= 10.0 * size:
+            break
+        x = 0.5 * x
+    return x
+
+
+def _followed(
+    term: Term,
+    constraints: OneSided,
+    columns: Border,
+    n: int,
+    x: Float[np.ndarray, " m"],
+    *,
+    max_steps: int,
+    tolerance: float,
+) -> DualSolution:
+    """Follow the path to the solution, or until it stalls."""
     rows, signs, bounds = constraints.rows, constraints.signs, constraints.bounds
-    n, m = len(border.columns), len(rows)
-    columns = border.signed(constraints)
-    still = term(np.zeros(n)).gradient
-    size = max(float(np.abs(bounds).max(initial=0.0)), float(np.abs(still).max())) or 1.0
+    m, size = len(rows), _size(term, constraints, n)
 
     def at(x: np.ndarray) -> DualTerm:
         return term(spread(x[None], rows, signs, n)[0])
 
-    # Equal shares of both signs are orthogonal to an intercept.
-    x = 1.0 / np.where(signs > 0, max(int(np.sum(signs > 0)), 1), max(int(np.sum(signs < 0)), 1))
     here = at(x)
-    for _ in range(200):
-        if np.isfinite(here.value) and np.abs(here.gradient - still).max() <= 10.0 * size:
-            break
-        x, here = 0.5 * x, at(0.5 * x)
     s, b = np.full(m, size), np.zeros(columns.columns.shape[1])
     solved, steps, stalled = False, 0, 0
 
@@ -120,9 +154,7 @@ def smooth_interior_point(
             break
         x, s, b, here = x + length * dx, s + length * ds, b + length * db, there
     v = spread(x[None], rows, signs, n)
-    return DualSolution(
-        v, b[None], steps, np.array([solved]), np.zeros(1, dtype=bool), (x > s)[None]
-    )
+    return DualSolution(v, b[None], steps, np.array([solved]), np.zeros(1, dtype=bool))
 
 
 def _norm(*parts: np.ndarray) -> float:
