@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from partwhole._checks import is_finite, require
+from partwhole._checks import require
+from partwhole._door import door
 from partwhole._types import Real
 from partwhole.flows._follow import Stops, follow
 from partwhole.flows._stabilised import stabilised_steps
@@ -20,6 +21,7 @@ from partwhole.limits.diagonal import DiagonalWeights
 Sample = tuple[np.ndarray, np.ndarray]  # inputs and targets; tasks differ in their number
 
 
+@door(infinite=("max_time",))
 def multitask_flow(
     weights: DiagonalWeights,
     tasks: Sequence[QuadraticLoss | Sample],
@@ -141,7 +143,9 @@ def multitask_flow(
 
     def loss(state: np.ndarray) -> float:
         beta = (state[:, :1] * state[:, 1:]).sum(axis=0)
-        return sum(p * task(b) for p, task, b in zip(weigh, losses, beta, strict=True))
+        return sum(
+            p * float(task.losses(b)) for p, task, b in zip(weigh, losses, beta, strict=True)
+        )
 
     found, states, ending = follow(
         first,
@@ -172,9 +176,9 @@ def _shares(shares: Sequence[Any] | None, losses: list[QuadraticLoss]) -> tuple[
     if shares is None:
         return mean_shares(losses)
     require(
-        len(shares) == len(losses) and all(is_finite(p) and p > 0 for p in shares),
-        f"shares are {len(losses)} finite numbers above 0, one for each task",
-        ", ".join(f"{p:g}" if is_finite(p) else repr(p) for p in shares) or "none",
+        len(shares) == len(losses) and all(p > 0 for p in shares),
+        f"shares are {len(losses)} numbers above 0, one for each task",
+        ", ".join(f"{p:g}" for p in shares) or "none",
         "pass the fraction of samples that each task has, say",
     )
     return tuple(float(p) for p in shares)

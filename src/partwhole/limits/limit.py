@@ -9,6 +9,7 @@ from enum import Enum
 import numpy as np
 from jaxtyping import Float
 
+from partwhole._door import door
 from partwhole.features.design import Design, as_design
 
 
@@ -70,7 +71,8 @@ class Limit:
     outcome: Outcome
     assumptions: tuple[str, ...] = ()
 
-    def predict(self, design: Design | np.ndarray) -> Float[np.ndarray, "m *k"]:
+    @door(empty=("design",))
+    def predict(self, design: Float[np.ndarray, "m p"] | Design) -> Float[np.ndarray, "m *k"]:
         """Return the outputs for other inputs, described in the same columns.
 
         Parameters
@@ -85,6 +87,7 @@ class Limit:
         """
         return as_design(design) @ self.coefficients + self.intercept
 
+    @door
     def parts(self, design: Design) -> dict[Hashable, Float[np.ndarray, "m *k"]]:
         """Return each block's share of the outputs; with the intercept they sum to `predict`.
 

@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Float
 
 from partwhole._checks import require, whole
+from partwhole._door import door
 from partwhole._threads import cores
 from partwhole.features.design import Design
 from partwhole.limits.costs import Cost
@@ -18,6 +19,7 @@ from partwhole.limits.least_cost import Intercept, least_cost
 from partwhole.limits.limit import Limit
 
 
+@door
 def least_costs(
     designs: Design | Sequence[Design | np.ndarray] | Float[np.ndarray, "*m n p"],
     targets: Sequence[np.ndarray] | Float[np.ndarray, "*m n"],
