@@ -554,7 +554,7 @@ TWICE = replace(
             lambda: interpolate(TASK, OverlapKernel.from_salience([0.4]), intercept="free").predict(
                 np.zeros((2, 3), int)
             ),
-            "tuples are rows of 2 value indices; got shape (2, 3) of int64; number values as "
+            "tuples are rows of 2 value indices; got shape (2, 3); number values as "
             "task.values does",
         ),
         (

@@ -144,4 +144,10 @@ def check_weights(weights: DiagonalWeights, *, many_tasks: bool) -> DiagonalWeig
         "call it once for each network"
         + ("" if many_tasks else "; for several tasks, use multitask_flow"),
     )
+    require(
+        all(np.isfinite(each).all() for each in found),
+        "initial weights are finite",
+        "NaN or infinity",
+        "replace them",
+    )
     return found

@@ -3,7 +3,6 @@ r"""Gradient flow of a diagonal linear network that learns several tasks with on
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -18,7 +17,8 @@ from partwhole.flows.diagonal_path import DiagonalPath, check_weights
 from partwhole.flows.quadratic_loss import QuadraticLoss, mean_shares
 from partwhole.limits.diagonal import DiagonalWeights
 
-Sample = tuple[np.ndarray, np.ndarray]  # inputs and targets; tasks differ in their number
+# Inputs and targets; tasks differ in their number.
+Sample = tuple[Float[np.ndarray, "..."], Float[np.ndarray, "..."]]
 
 
 @door(infinite=("max_time",))
@@ -160,19 +160,11 @@ def multitask_flow(
     return DiagonalPath(found, reached, each @ np.array(weigh), each, ending)
 
 
-def _task(given: Any) -> QuadraticLoss:
-    if isinstance(given, QuadraticLoss):
-        return given
-    require(
-        isinstance(given, tuple | list) and len(given) == 2,
-        "a task is a QuadraticLoss or a pair of inputs and targets",
-        f"shape {np.shape(given)}" if isinstance(given, np.ndarray) else type(given).__name__,
-        "pass tasks=[(inputs_1, targets_1), (inputs_2, targets_2)]",
-    )
-    return QuadraticLoss.from_sample(*given)
+def _task(given: QuadraticLoss | Sample) -> QuadraticLoss:
+    return given if isinstance(given, QuadraticLoss) else QuadraticLoss.from_sample(*given)
 
 
-def _shares(shares: Sequence[Any] | None, losses: list[QuadraticLoss]) -> tuple[float, ...]:
+def _shares(shares: Sequence[Real] | None, losses: list[QuadraticLoss]) -> tuple[float, ...]:
     if shares is None:
         return mean_shares(losses)
     require(

@@ -130,7 +130,13 @@ class TaskLimit:
         InputError
             When the rows do not have the task's components.
         """
+        self._require_components(components)
         return self.limit.predict(self.design.at(components)) + self._memory(components)
+
+    def _require_components(self, rows: np.ndarray) -> None:
+        n, shape = self.task.n_components, rows.shape
+        rule, remedy = f"tuples are rows of {n} value indices", "number values as task.values does"
+        require(shape[1] == n, rule, f"shape {shape}", remedy)
 
     def _memory(self, components: np.ndarray) -> np.ndarray:
         tail = np.zeros((1, *self.memorized.shape[1:]))
@@ -180,6 +186,7 @@ class TaskLimit:
         Lippl & Stachenfeld (ICLR 2025), theorem 4.2 and equation 2.
         """
         rows = self.task.components if components is None else components
+        self._require_components(rows)
         shares: dict[Hashable, np.ndarray] = self.limit.parts(self.design.at(rows))
         constant = shares.pop("intercept")
         found: dict[tuple[int, ...], np.ndarray] = {
