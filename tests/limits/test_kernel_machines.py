@@ -539,8 +539,7 @@ TWICE = replace(
         ),
         (
             lambda: interpolate(TASK, OverlapKernel.from_salience([0.4]), intercept=True),
-            "intercept is 'free', 'none' or a positive penalty weight; got True; choose one of "
-            "them",
+            "intercept is a finite number; got True; pass one number",
         ),
         (
             lambda: interpolate(

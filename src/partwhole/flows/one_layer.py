@@ -150,12 +150,15 @@ def relaxation_time(signal: Number, fraction: Number) -> Number:
     """
     a, q = together(signal, fraction)
     require(
-        bool((a >= 0).all()), "a signal is at least 0", f"{a.min(initial=0.0):g}", "pass E[x_k^2]"
+        bool((a >= 0).all()),
+        "a signal is at least 0",
+        f"{a.min(initial=np.inf):g}",
+        "pass E[x_k^2]",
     )
     require(
         bool(((q >= 0) & (q < 1)).all()),
         "a fraction lies in [0, 1), since the whole is never reached",
-        f"{q.min(initial=0.0):g}..{q.max(initial=0.0):g}" if q.ndim else f"{q:g}",
+        f"{q.min(initial=np.inf):g}..{q.max(initial=-np.inf):g}" if q.ndim else f"{q:g}",
         "ask for 0.9, say",
     )
     needed = -np.log1p(-q)

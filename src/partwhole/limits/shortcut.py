@@ -152,8 +152,8 @@ def _terms(
     require(
         bool(np.all(S1 >= 0) and np.all(S2 >= 0) and np.all(s >= -1e-9)),
         "saliences S(1;3), S(2;3) are at least 0 and three times their sum at most 1",
-        f"S1 in {S1.min(initial=1.0):g}..{S1.max(initial=0.0):g}, "
-        f"S2 in {S2.min(initial=1.0):g}..{S2.max(initial=0.0):g}",
+        f"S1 in {S1.min(initial=np.inf):g}..{S1.max(initial=-np.inf):g}, "
+        f"S2 in {S2.min(initial=np.inf):g}..{S2.max(initial=-np.inf):g}",
         "lower them",
     )
     return n * n * S1, n * S2, 2.0 * n * S1 + S2, np.maximum(s, 0.0)

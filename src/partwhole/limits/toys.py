@@ -92,7 +92,7 @@ def _checked(salience: Number) -> np.ndarray:
     require(
         bool(np.all((k >= 0) & (k <= 0.5))),
         "S(1;2) lies in 0..1/2",
-        f"{k.min(initial=0.5):g}..{k.max(initial=0.0):g}",
+        f"{k.min(initial=np.inf):g}..{k.max(initial=-np.inf):g}",
         "pass the salience of a single component",
     )
     return k

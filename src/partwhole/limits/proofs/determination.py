@@ -118,6 +118,13 @@ class Determination:
         float array, shape (n, m)
             0 for those that training determines.
         """
+        n = self.task.n_components
+        require(
+            components.shape[1] == n,
+            f"combinations are rows of {n} value indices",
+            f"shape {components.shape}",
+            "pass a column for each component",
+        )
         values, length, unseen = self.null_functions(components)
         values[vanishing(values, length) & ~unseen] = 0.0
         return values
