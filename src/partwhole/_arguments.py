@@ -217,6 +217,9 @@ class Several:
         lazy = self.lazy and isinstance(value, Iterable) and not isinstance(value, (str, bytes))
         remedy = f"pass [{value!r}]" if isinstance(value, str) else "pass a list or a tuple"
         require(listed or lazy, rule, as_read(value), remedy)
+        if isinstance(value, np.ma.MaskedArray):
+            hidden = int(np.ma.count_masked(value))
+            require(hidden == 0, rule, f"{hidden} masked", "drop or fill masked entries first")
         if hasattr(value, "__array__"):
             value = np.asarray(value)
             require(value.ndim > 0, rule, as_read(value), "pass a list or a tuple")

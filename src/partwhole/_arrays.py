@@ -90,6 +90,8 @@ class Axes:
                 rule = f"{name} is {array.noun}, and is not empty"
                 raise InputError(f"{rule}; got shape {shape}; pass at least one")
             known, other = sizes.setdefault(word, (length, name))
+            if known != length and other == name:
+                _refuse_shape(name, array, shape)
             if known != length:
                 axis = word.removeprefix("*")
                 raise InputError(

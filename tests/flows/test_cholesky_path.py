@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from inspect import unwrap
-
 import numpy as np
 import pytest
 from dynamics_oracles import (
@@ -373,12 +371,12 @@ def test_refusals():
     with pytest.raises(InputError, match=r"no negative eigenvalue; got -1"):
         cholesky_path(np.stack([w0, w0]), np.stack([a, -np.eye(3)]), SHORT)
     with pytest.raises(InputError, match=r'clock is "paper" or "gradient"'):
-        unwrap(cholesky_path)(w0, a, SHORT, clock="steps")
+        cholesky_path(w0, a, SHORT, clock="steps")
     with pytest.raises(InputError, match=r"power is 1, or 2 for the published figures; got 3"):
         cholesky_path(w0, a, SHORT, power=3)
     with pytest.raises(InputError, match=r"the initial matrix is symmetric"):
         cholesky_path(np.triu(w0), a, SHORT)
-    with pytest.raises(InputError, match=r"the initial matrix is finite; got NaN"):
-        cholesky_path(np.full((3, 3), np.nan), a, SHORT)
-    with pytest.raises(InputError, match=r"second moments have as many rows .*, 3; got shape \(1"):
-        unwrap(cholesky_path)(w0, np.ones((1, 2, 2)), SHORT)
+    with pytest.raises(
+        InputError, match=r"of the states, \(3, 3\), or of .*; got shape \(1, 3, 3\)"
+    ):
+        cholesky_path(w0, a[None], SHORT)

@@ -5,8 +5,6 @@ Exact routes agree to rounding (1e-12); the flow's tolerance of 1e-9 a step leav
 
 from __future__ import annotations
 
-from inspect import unwrap
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -380,8 +378,8 @@ def test_arguments_are_left_alone_and_so_is_the_setting_of_jax():
 
 W, B = drawn(9)
 REFUSALS = [
-    ({"weights": []}, r"weights are finite matrices, one for each layer; got shapes none; pass a"),
-    ({"weights": [np.full((2, 2), np.inf)]}, r"weights are finite matrices.*shapes \(2, 2\)"),
+    ({"weights": []}, r"weights are matrices, one for each layer; got shapes none; pass a"),
+    ({"weights": [np.ones(2)]}, r"weights are matrices.*got shapes \(2,\); pass a list"),
     (
         {"weights": W[::-1]},
         r"takes what the one before it gives, from 2 inputs to 2 outputs; got s",
@@ -390,12 +388,11 @@ REFUSALS = [
     ({"weights": [W[0][None], *W[1:]]}, r"with the same leading axes"),
     ({"biases": B}, r"biases move by the inputs' mean.*; got biases without a mean; pass iden"),
     ({"mean": MEAN}, r"so they are passed together; got a mean without biases; pass"),
-    ({"biases": B[:2], "mean": MEAN}, r"a finite bias with an entry for each of its outputs; got"),
+    ({"biases": B[:2], "mean": MEAN}, r"a bias with an entry for each of its outputs; got"),
     (
         {"biases": B, "mean": np.array([1.0, 1.0])},
         r"A - m m' has no negative eigenvalue; got \[1\.0, 1\.0\]; pass E\[x\]",
     ),
-    ({"biases": B, "mean": np.ones(3)}, r"no negative eigenvalue; got a mean of shape \(3,\)"),
 ]
 
 
@@ -403,9 +400,9 @@ REFUSALS = [
 def test_refusals_of_both(changed, sentence):
     asked = {"weights": W, "second_moment": MOMENT, **changed}
     with pytest.raises(InputError, match=sentence):
-        unwrap(deep_linear_flow)(times=TIMES, **asked)
+        deep_linear_flow(times=TIMES, **asked)
     with pytest.raises(InputError, match=sentence):
-        unwrap(deep_linear_descent)(steps=5, step_size=0.01, **asked)
+        deep_linear_descent(steps=5, step_size=0.01, **asked)
 
 
 @pytest.mark.parametrize(
@@ -417,12 +414,11 @@ def test_refusals_of_both(changed, sentence):
         ({"record": [0, 6]}, r"whole numbers that increase, from 0 to 5; got \[0, 6\]; pass np"),
         ({"record": [2, 1]}, r"whole numbers that increase, from 0 to 5; got \[2, 1\]"),
         ({"record": []}, r"whole numbers that increase, from 0 to 5; got \[\]"),
-        ({"record": np.array([0.5])}, r"whole numbers that increase, from 0 to 5; got \[0\.5\]"),
     ],
 )
 def test_refusals_of_descent(options, sentence):
     with pytest.raises(InputError, match=sentence):
-        unwrap(deep_linear_descent)(W, MOMENT, **{"steps": 5, "step_size": 0.01, **options})
+        deep_linear_descent(W, MOMENT, **{"steps": 5, "step_size": 0.01, **options})
 
 
 def test_refusals_of_the_flow_and_the_limit():

@@ -5,8 +5,6 @@ Two ways of writing one polynomial agree to rounding (1e-12); facts hold to the 
 
 from __future__ import annotations
 
-from inspect import unwrap
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -69,28 +67,15 @@ def test_parts_need_concepts():
         InputError, match=r"concepts are read off a diagonal second moment; got off"
     ):
         field_parts(W, W @ W)
-    with pytest.raises(InputError, match=r"a state W is a square matrix.*; got shape \(3,\); pass"):
-        unwrap(field_parts)(A, np.diag(A))
-    with pytest.raises(
-        InputError, match=r"has the shape of the states, \(3, 3\).*got shape \(3,\)"
-    ):
-        unwrap(field_parts)(W, A)
 
 
 def test_shapes_that_do_not_fit_are_told():
-    field = unwrap(tied_field)
-    with pytest.raises(
-        InputError, match=r"a state W is a square matrix.*; got shape \(2, 3\); pass"
-    ):
-        field(W[:2], np.diag(A))
-    with pytest.raises(
-        InputError, match=r"of the states, \(3, 3\).*; got shape \(2, 2\); pass one"
-    ):
-        field(W, np.eye(2))
+    with pytest.raises(InputError, match=r"of shape \(..., d, d\); got shape \(2, 3\); pass shape"):
+        tied_field(W[:2], np.diag(A))
     with pytest.raises(InputError, match=r"of the states, \(4, 3, 3\).*; got shape \(2, 3, 3\)"):
-        field(np.stack([W] * 4), np.stack([np.diag(A)] * 2))
+        tied_field(np.stack([W] * 4), np.stack([np.diag(A)] * 2))
     with pytest.raises(InputError, match=r"of the states, \(3, 3\).*; got shape \(2, 3, 3\)"):
-        field(W, np.stack([np.diag(A)] * 2))
+        tied_field(W, np.stack([np.diag(A)] * 2))
 
 
 def test_each_state_may_have_its_own_second_moment():
@@ -102,9 +87,9 @@ def test_each_state_may_have_its_own_second_moment():
 
 def test_lists_do_as_well_as_arrays():
     np.testing.assert_array_equal(
-        unwrap(tied_field)(W.tolist(), np.diag(A).tolist()), tied_field(W, np.diag(A))
+        tied_field(W.tolist(), np.diag(A).tolist()), tied_field(W, np.diag(A))
     )
-    found = unwrap(field_parts)(W.tolist(), np.diag(A).tolist())
+    found = field_parts(W.tolist(), np.diag(A).tolist())
     np.testing.assert_array_equal(found.velocity, field_parts(W, np.diag(A)).velocity)
 
 

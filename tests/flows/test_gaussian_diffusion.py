@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from inspect import unwrap
-
 import numpy as np
 import pytest
 from scipy.integrate import quad
@@ -57,15 +55,14 @@ def test_many_steps_reach_the_variance_of_z():
     ("given", "rule"),
     [
         ((-1.0,), "scale is a standard deviation; got -1.0"),
-        ((float("nan"),), "scale is a standard deviation; got nan"),
         ((1.0, (3.0, 1.0)), "noise grows in time"),
     ],
 )
 def test_what_is_none_is_refused(given, rule):
     with pytest.raises(InputError, match=rule):
-        unwrap(gaussian_diffusion_loss)(*given)
+        gaussian_diffusion_loss(*given)
     scale, *ends = given
     with pytest.raises(InputError, match=rule):
-        unwrap(sampled_variance)(scale, 10, *ends)
+        sampled_variance(scale, 10, *ends)
     with pytest.raises(InputError, match="steps"):
-        unwrap(sampled_variance)(1.0, 0)
+        sampled_variance(1.0, 0)

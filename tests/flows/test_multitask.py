@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from inspect import unwrap
 
 import cvxpy as cp
 import numpy as np
@@ -260,25 +259,18 @@ def test_work_is_bounded_by_gradients(bound, monkeypatch):
             {"tasks": [drawn(0)[1][0], (np.ones((2, 5)), np.ones(2))]},
             "tasks have as many features as the network, 6; got 6, 5",
         ),
-        ({"shares": (1.0,)}, "shares are 2 finite numbers above 0, one for each task; got 1"),
-        ({"shares": (1.0, 0.0)}, "shares are 2 finite numbers above 0"),
-        (
-            {"shares": ("x", 0)},
-            "above 0, one for each task; got 'x', 0; pass the",
-        ),
-        ({"max_time": "x"}, "max_time is above 0; got 'x'; leave its default"),
+        ({"shares": (1.0,)}, "shares are 2 numbers above 0, one for each task; got 1"),
+        ({"shares": (1.0, 0.0)}, "shares are 2 numbers above 0"),
         ({"max_gradients": 0}, "max_gradients is a whole number of at least 1; got 0; leave its"),
         (
             {"tasks": [np.ones((3, 6)), np.ones((2, 6))]},
-            "a task is a QuadraticLoss or a pair of inputs and targets; got shape (3, 6);",
+            "tasks[0] is 2 items (an array of finite numbers, an array of finite numbers); got 3",
         ),
-        ({"tasks": [1.0, 2.0]}, "or a pair of inputs and targets; got float; pass tasks=[("),
         (
             {"tasks": [QuadraticLoss.from_population(np.ones(6)), drawn(0)[1][1]]},
             "a population has no number; got 1 of 2 tasks given by their population; pass shares=",
         ),
-        ({"rtol": -1.0}, "rtol and atol are positive and finite, and rtol is below 1; got -1.0"),
-        ({"rtol": np.inf}, "rtol is below 1; got inf, 1e-10; leave their defaults, 1e-7 and 1e-10"),
+        ({"rtol": -1.0}, "rtol and atol are positive, and rtol is below 1; got -1.0"),
         (
             {"weights": DiagonalWeights(*2 * (np.zeros(6), np.zeros((2, 6))))},
             "a flow starts at weights of which some are not 0; got zeros alone",
@@ -292,4 +284,4 @@ def test_what_is_refused(change, text):
     weights, tasks = drawn(0)
     given = {"weights": weights, "tasks": tasks, "times": np.array([0.0, 1.0])}
     with pytest.raises(InputError, match=re.escape(text)):
-        unwrap(multitask_flow)(**(given | change))
+        multitask_flow(**(given | change))

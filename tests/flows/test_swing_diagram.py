@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from inspect import unwrap
 
 import numpy as np
 import pytest
@@ -132,7 +131,6 @@ def test_the_formula_tells_the_same_where_it_is_accurate(diagram):
             {"ratios": np.array([0.5, 1.0])},
             r"ratios are a list of numbers that lie between 0 and 1",
         ),
-        ({"ratios": np.array([])}, r"without the ends; got shape \(0,\); divide the weaker"),
         (
             {"scales": np.array([0.0])},
             r"scales are a list of numbers that lie above 0.*; got 0; ta",
@@ -145,7 +143,7 @@ def test_the_formula_tells_the_same_where_it_is_accurate(diagram):
 def test_refusals(changed, sentence):
     asked = {"ratios": RATIOS, "scales": SCALES, "correlations": CORRELATIONS, **changed}
     with pytest.raises(InputError, match=sentence):
-        unwrap(swing_diagram)(**asked)
+        swing_diagram(**asked)
 
 
 @pytest.mark.parametrize(("ratio", "scale", "correlation"), [(0.05, 0.1, 0.7), (0.3, 0.01, 0.99)])

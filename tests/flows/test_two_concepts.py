@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from inspect import unwrap
-
 import numpy as np
 import pytest
 from dynamics_oracles import CENTRAL, crossing, drawup, extrema, two_concepts, two_signals
@@ -294,9 +292,7 @@ def test_drawn_starts_rise_where_it_is_told():
 
 def test_a_list_of_means_does_as_well():
     w0, a = two_concepts(1e-3, 0.5), np.diag(two_signals(3, 1))
-    assert unwrap(swing_forecast)(w0, a, [3, 1]) == forecast((3, 1), 1e-3)
-    with pytest.raises(InputError, match=r"none of a concept is 0; got \[nan, 1.0\]"):
-        swing_forecast(w0, a, np.array([np.nan, 1.0]))
+    assert swing_forecast(w0, a, [3, 1]) == forecast((3, 1), 1e-3)
 
 
 def test_a_start_above_the_turning_point():
@@ -315,9 +311,7 @@ def test_refusals():
         swing_forecast(w0, 2 * np.eye(2), means)
     with pytest.raises(InputError, match=r"initial entry lies between 0 and 1; got 2; start"):
         minor_peak(200 * w0, a)
-    with pytest.raises(InputError, match=r"none of a concept is 0; got \[3.0, 0.0\]"):
+    with pytest.raises(InputError, match=r"means of both concepts are not 0; got \[3.0, 0.0\]"):
         swing_forecast(w0, a, np.array([3.0, 0.0]))
-    with pytest.raises(InputError, match=r"each of the 2 coordinates"):
-        unwrap(swing_forecast)(w0, a, np.ones(3))
     with pytest.raises(InputError, match=r'clock is "paper" or "gradient"'):
-        unwrap(minor_peak)(w0, a, clock="steps")
+        minor_peak(w0, a, clock="steps")

@@ -57,12 +57,19 @@ def public(room: str) -> Iterator[tuple[str, object]]:
                     yield f"{name}.{title}", method
 
 
+def is_in_solvers(room: str, name: str) -> bool:
+    owner, _, method = name.partition(".")
+    return method in good_calls.IN_SOLVERS.get(room, {}).get(owner, set())
+
+
 @pytest.mark.parametrize("room", good_calls.ROOMS)
 def test_every_public_function_has_a_door(room):
-    assert [name for name, found in public(room) if not hasattr(found, "__door__")] == []
+    for name, found in public(room):
+        assert hasattr(found, "__door__") != is_in_solvers(room, name), name
 
 
 @pytest.mark.parametrize("room", good_calls.ROOMS)
 def test_every_public_function_has_a_good_call(room):
-    missing = {name for name, _ in public(room)} - set(good_calls.ROOMS[room]())
-    assert missing == set(good_calls.WITHOUT[room])
+    names = {name for name, _ in public(room) if not is_in_solvers(room, name)}
+    missing = names - set(good_calls.ROOMS[room]())
+    assert missing == good_calls.WITHOUT.get(room, set())

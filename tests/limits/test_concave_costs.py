@@ -205,7 +205,7 @@ def test_rounds_that_run_out_say_so():
         ),
         (
             lambda: least_cost(D1, Y, ChainNorm(3), Margin(), intercept="none", start=np.zeros(84)),
-            "a start is 84 finite coefficients, not all of them 0; got shape (84,), 0 not 0; or "
+            "a start is 84 coefficients, not all of them 0; got shape (84,), 0 not 0; or "
             "leave it out",
         ),
         (

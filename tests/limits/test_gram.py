@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from inspect import unwrap
-
 import cvxpy as cp
 import numpy as np
 import pytest
@@ -97,10 +95,10 @@ def test_what_no_kernel_fits_is_told():
     [
         (
             {"gram": GRAM[:, :4]},
-            r"a Gram matrix has a row and a column for each input, .*; got shape \(15, 4\)",
+            r"gram is an array of finite .* of shape \(n, n\); got shape \(15, 4\); pass shape",
         ),
-        ({"is_train": np.zeros(15, dtype=bool)}, "for 15 targets, 0 trained on; pass similarit"),
-        ({"gram": GRAM * np.nan}, "similarities are finite numbers; got NaN or infinity; leave o"),
+        ({"is_train": SEEN.astype(int)}, "is_train is an array of booleans .*; got numbers; pass"),
+        ({"is_train": np.zeros(15, dtype=bool)}, "some input is trained on; got none; mark train"),
         (
             {"gram": np.triu(GRAM)},
             "similarities are symmetric; got entries that differ by .*; pass",
@@ -114,4 +112,4 @@ def test_what_no_kernel_fits_is_told():
 def test_errors_say_rule_got_remedy(change, sentence):
     given = {"gram": GRAM, "targets": Y, "is_train": SEEN, "fit": Equal()}
     with pytest.raises(InputError, match=sentence):
-        unwrap(gram_limit)(**(given | change))
+        gram_limit(**(given | change))

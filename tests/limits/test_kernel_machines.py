@@ -539,8 +539,7 @@ TWICE = replace(
         ),
         (
             lambda: interpolate(TASK, OverlapKernel.from_salience([0.4]), intercept=True),
-            "intercept is 'free', 'none' or a positive penalty weight; got True; choose one of "
-            "them",
+            "intercept is a finite number; got True; pass one number",
         ),
         (
             lambda: interpolate(
@@ -554,7 +553,7 @@ TWICE = replace(
             lambda: interpolate(TASK, OverlapKernel.from_salience([0.4]), intercept="free").predict(
                 np.zeros((2, 3), int)
             ),
-            "tuples are rows of 2 value indices; got shape (2, 3) of int64; number values as "
+            "tuples are rows of 2 value indices; got shape (2, 3); number values as "
             "task.values does",
         ),
         (

@@ -247,12 +247,17 @@ X, Y = np.eye(2), np.ones(2)
     [
         (
             lambda: least_cost(X, np.ones(3), Quadratic(), Equal(), intercept="none"),
+            "design and targets have equal length along n; got 2 and 3; pass both for the same n",
+        ),
+        (
+            lambda: least_cost(DenseDesign(X), np.ones(3), Quadratic(), Equal(), intercept="none"),
             "targets must have one row for each row of the design; got 3 for 2 rows; pass the "
             "training rows of both",
         ),
         (
-            lambda: least_cost(X, Y * np.nan, Quadratic(), Equal(), intercept="none"),
-            "targets must be finite; got 2 that are not; drop or fill those rows first",
+            lambda: least_cost(X, Y, Quadratic(), Equal(), intercept="none").predict(X[:, :1]),
+            f"inputs are described in the same {X.shape[1]} columns as the training inputs; got 1; "
+            "pass the columns that the limit was solved with",
         ),
         (
             lambda: least_cost(X, Y, Quadratic(), Equal(), intercept="some"),
@@ -296,7 +301,7 @@ X, Y = np.eye(2), np.ones(2)
         ),
         (
             lambda: Equal(-1.0),
-            "slack must be nonnegative and finite; got -1..-1; 0 means that the fit is exact",
+            "slack must be nonnegative; got -1..-1; 0 means that the fit is exact",
         ),
         (lambda: Tube(-0.1), "a tube's width is at least 0; got -0.1; use its size"),
         (

@@ -188,6 +188,14 @@ class ConjunctionDesign:
     @door(empty=("components",))
     def at(self, components: Int[np.ndarray, "n C"]) -> ConjunctionDesign:
         """Describe other tuples in the same columns."""
+        used = [c for dictionary in self.dictionaries for c in dictionary.components]
+        least = 1 + max(used, default=-1)
+        require(
+            components.shape[1] >= least,
+            f"rows have the {least} components of the design or more",
+            f"shape {components.shape}",
+            "pass a column for each component",
+        )
         index = tuple(dictionary.columns(components) for dictionary in self.dictionaries)
         return ConjunctionDesign(self.dictionaries, index, len(components))
 

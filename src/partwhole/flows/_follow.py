@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import numbers
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
-from partwhole._checks import is_finite, require, whole
+from partwhole._checks import require, whole
 from partwhole._types import Real
 from partwhole.flows._inputs import grid
 
@@ -75,12 +73,12 @@ class Stops:
         cls,
         times: Float[np.ndarray, " T"] | None,
         until: Real | None,
-        max_time: Any,
+        max_time: Real,
         max_steps: int,
         floor: float,
         max_gradients: int | None = None,
     ) -> Stops:
-        """Check them at the door; `floor` is the least loss that there can be."""
+        """Check them; `floor` is the least loss that there can be."""
         require(
             times is not None or until is not None,
             "a flow is followed to given times, or until a training loss",
@@ -90,16 +88,10 @@ class Stops:
         whole("max_steps", max_steps, 1, "leave its default")
         if max_gradients is not None:
             whole("max_gradients", max_gradients, 1, "leave its default")
-        is_number = isinstance(max_time, numbers.Real)
-        require(
-            is_number and float(max_time) > 0,
-            "max_time is above 0",
-            f"{max_time:g}" if is_number else repr(max_time),
-            "leave its default",
-        )
+        require(max_time > 0, "max_time is above 0", f"{max_time:g}", "leave its default")
         if until is not None:
             require(
-                is_finite(until) and until > floor,
+                until > floor,
                 f"until is a training loss above the least that is possible, {floor:.3g}",
                 repr(until),
                 "ask for a larger loss, such as 1e-12; the flow comes near 0, but not to it"

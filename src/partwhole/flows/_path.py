@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Float
 
 from partwhole._checks import require
+from partwhole._door import door
 from partwhole.flows._inputs import moment
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ class Outcome(Enum):
     DIVERGED = "the numbers are no longer finite; take a smaller step"
 
 
+@door(missing=("states", "offsets"), empty=("times", "states"))
 @dataclass(frozen=True, eq=False)
 class Path:
     r"""Hold the input-output map of a learner, :math:`f(x) = W x + b`, over time.
@@ -67,6 +69,7 @@ class Path:
     notes: tuple[str, ...] = ()
     valid: bool = True
 
+    @door(empty=("probes",))
     def outputs(self, probes: Float[np.ndarray, "*k d"]) -> Float[np.ndarray, "*answers d"]:
         """Return the answers to one probe or to several, at every time.
 
@@ -83,18 +86,19 @@ class Path:
         InputError
             If the probes have another dimension than the path.
         """
-        dimension, points = self.states.shape[-1], np.asarray(probes, dtype=float)
+        dimension = self.states.shape[-1]
         require(
-            points.ndim in (1, 2) and points.shape[-1] == dimension,
+            probes.ndim <= 2 and probes.shape[-1] == dimension,
             f"probes are points in the path's {dimension} dimensions",
-            f"shape {points.shape}",
+            f"shape {probes.shape}",
             "pass one point, or one row for each",
         )
-        found = self.states @ points.T
+        found = self.states @ probes.T
         if self.offsets is not None:
-            found = found + (self.offsets if points.ndim == 1 else self.offsets[..., None])
-        return found if points.ndim == 1 else np.swapaxes(found, -1, -2)
+            found = found + (self.offsets if probes.ndim == 1 else self.offsets[..., None])
+        return found if probes.ndim == 1 else np.swapaxes(found, -1, -2)
 
+    @door(empty=("probes",))
     def loss(self, probes: Float[np.ndarray, "*k d"]) -> Float[np.ndarray, "*answers"]:
         r"""Return :math:`\frac12 \|f(z) - z\|^2` at each probe z, at every time.
 
@@ -111,9 +115,9 @@ class Path:
         InputError
             As `outputs`.
         """
-        points = np.asarray(probes, dtype=float)
-        return 0.5 * ((self.outputs(points) - points) ** 2).sum(axis=-1)
+        return 0.5 * ((self.outputs(probes) - probes) ** 2).sum(axis=-1)
 
+    @door
     def training_loss(
         self, second_moment: Float[np.ndarray, "d d"]
     ) -> Float[np.ndarray, "*batch T"]:
@@ -140,7 +144,7 @@ class Path:
             "a path with offsets",
             "compute the loss on a sample",
         )
-        a = moment(np.asarray(second_moment, dtype=float), self.states.shape[-1])
+        a = moment(second_moment, self.states.shape[-1])
         gap = self.states - np.eye(len(a))
         return 0.5 * np.einsum("...ij,jk,...ik->...", gap, a, gap)
 

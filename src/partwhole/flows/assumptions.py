@@ -12,6 +12,7 @@ import numpy as np
 from jaxtyping import Float
 
 from partwhole._checks import require
+from partwhole._door import door
 from partwhole._types import Real
 from partwhole.flows._inputs import factor, moment, signals
 
@@ -68,6 +69,7 @@ class Assumptions:
         return pd.DataFrame([vars(each) for each in self.conditions])
 
 
+@door
 def check_assumptions(
     w0: Float[np.ndarray, "d d"],
     second_moment: Float[np.ndarray, "d d"],

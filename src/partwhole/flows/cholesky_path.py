@@ -13,10 +13,11 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from partwhole._checks import require
+from partwhole._door import door
 from partwhole.flows._inputs import SYMMETRY, factor, grid, moment, signals, symmetric
 from partwhole.flows._path import PACE, Path
 from partwhole.flows.clocks import RANK, never_learned
+from partwhole.flows.field import require_stack
 
 SMALL = 0.05  # the largest initial entry at which the formula's first stage is accurate
 MINOR = 1.0 / 3.0  # the largest minor entry whose square may be neglected
@@ -24,6 +25,7 @@ NO_SIGNAL = 1e-12  # of the strongest signal
 CACHE = 1 << 13  # numbers of one entry over the flows and times that are worked on together
 
 
+@door
 def cholesky_path(
     w0: Float[np.ndarray, "*batch d d"],
     second_moment: Float[np.ndarray, "*#batch d d"],
@@ -96,7 +98,6 @@ def cholesky_path(
     >>> path.loss(np.array([3.0, 1.0])).round(4)
     array([1.5574, 0.1082])
     """
-    require(clock in PACE, 'clock is "paper" or "gradient"', repr(clock), "choose one of them")
     asked = grid(times)
     problem = _Problem.read(w0, second_moment, power)
     n, d = problem.signals.shape
@@ -108,10 +109,11 @@ def cholesky_path(
     small, low = problem.largest <= SMALL, _minor_peaks(problem) <= MINOR
     notes = _notes(small, low)
     if np.ndim(w0) == 2:
-        notes = never_learned(w0, np.asarray(second_moment, dtype=float)) + notes
+        notes = never_learned(w0, second_moment) + notes
     return Path(asked, found, clock, notes=notes, valid=bool((small & low).all()))
 
 
+@door
 def cholesky_valid(
     w0: Float[np.ndarray, "*batch d d"],
     second_moment: Float[np.ndarray, "*#batch d d"],
@@ -192,28 +194,13 @@ class _Problem:
         return cls(a, order, lower, pivots, a <= NO_SIGNAL * a[:, :1], largest)
 
 
-def _checked(
-    w0: np.ndarray, second_moment: np.ndarray, power: int
-) -> tuple[np.ndarray, np.ndarray]:
-    w, given = np.asarray(w0, dtype=float), np.asarray(second_moment, dtype=float)
-    require(
-        w.ndim >= 2 and w.shape[-1] == w.shape[-2],
-        "an initial matrix is square",
-        f"shape {w.shape}",
-        "pass U @ U.T of a factor U",
-    )
-    require(np.isfinite(w).all(), "the initial matrix is finite", "NaN or infinity", "clean it")
+def _checked(w: np.ndarray, given: np.ndarray, power: int) -> tuple[np.ndarray, np.ndarray]:
     symmetric("the initial matrix", w)
     d = w.shape[-1]
     if given.ndim == 2:
         a = signals(moment(given, d, power))
     else:
-        require(
-            given.shape[-2:] == (d, d),
-            f"second moments have as many rows and columns as the initial matrices, {d}",
-            f"shape {given.shape}",
-            "pass one of them, or one for each initial matrix",
-        )
+        require_stack(w, given)
         a = _many_signals(given.reshape(-1, d, d), power).reshape(given.shape[:-1])
     spread = np.broadcast_to(a, w.shape[:-1])
     return w.reshape(-1, d, d), np.array(spread.reshape(-1, d))

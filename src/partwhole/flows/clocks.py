@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from jaxtyping import Float, Int
 
-from partwhole._checks import require
+from partwhole._door import door
 from partwhole.flows._inputs import factor, moment, present, signals
 
 if TYPE_CHECKING:
@@ -74,6 +74,7 @@ class LearningClocks:
         return pd.DataFrame(rows)
 
 
+@door
 def learning_clocks(
     w0: Float[np.ndarray, "d d"],
     second_moment: Float[np.ndarray, "d d"],
@@ -127,7 +128,6 @@ def learning_clocks(
     >>> learning_clocks(w0, np.diag([4.5025, 0.5025])).times.round(3)
     array([0.767, 7.159])
     """
-    require(clock in ("paper", "gradient"), 'clock is "paper" or "gradient"', repr(clock), "choose")
     u = factor(w0)
     w = u @ u.T
     a = signals(moment(second_moment, len(w), power))
@@ -207,13 +207,12 @@ def never_learned(w0: np.ndarray, second_moment: np.ndarray) -> tuple[str, ...]:
     A second moment that is not diagonal has no concepts to name; then the directions are counted.
     """
     a = np.diagonal(second_moment)
-    w = np.asarray(w0, dtype=float)
     if np.abs(second_moment - np.diag(a)).max(initial=0.0) > 1e-10 * max(a.max(initial=0), 1e-300):
-        missing = len(w) - int(np.linalg.matrix_rank(w, hermitian=True))
+        missing = len(w0) - int(np.linalg.matrix_rank(w0, hermitian=True))
         if not missing:
             return ()
         return (f"the initial matrix lacks rank: {missing} direction(s) are never learned",)
-    order, pivots = _by_signal(w, a)
+    order, pivots = _by_signal(w0, a)
     gone = order[pivots == 0]
     if not len(gone):
         return ()

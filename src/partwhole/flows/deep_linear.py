@@ -21,8 +21,9 @@ from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float, Int
 
 from partwhole._checks import require, whole
+from partwhole._door import door
 from partwhole._types import Real
-from partwhole.flows._inputs import SYMMETRY, grid, moment, numbers, recorded_steps
+from partwhole.flows._inputs import SYMMETRY, grid, moment, recorded_steps
 from partwhole.flows._integrate import integrate, padded
 from partwhole.flows._path import Outcome, Path
 from partwhole.flows._precision import in_float64
@@ -33,6 +34,7 @@ Layer = tuple[Array, ...]
 Layers = tuple[Layer, ...]
 
 
+@door
 @in_float64
 def deep_linear_flow(
     weights: Sequence[Float[np.ndarray, "..."]],
@@ -100,7 +102,7 @@ def deep_linear_flow(
     require(rtol > 0 and atol > 0, "rtol and atol are positive", f"{rtol}, {atol}", "use 1e-9")
     whole("max_steps", max_steps, 1, "leave it out, or pass more")
     asked = grid(times)
-    layers, m, batch = _door(weights, second_moment, biases, mean)
+    layers, m, batch = _checked(weights, second_moment, biases, mean)
     found, done = _flows(
         layers, m, jnp.asarray(padded(asked)), jnp.asarray([rtol, atol], dtype=float), max_steps
     )
@@ -110,6 +112,7 @@ def deep_linear_flow(
     return _path(asked, found, batch, outcome, notes)
 
 
+@door
 @in_float64
 def deep_linear_descent(
     weights: Sequence[Float[np.ndarray, "..."]],
@@ -163,7 +166,7 @@ def deep_linear_descent(
     ([0.0, 4.0, 40.0], array([2.1069, 0.4027, 0.    ]))
     """
     whole("steps", steps, 1, "ask for one or more")
-    layers, m, batch = _door(weights, second_moment, biases, mean)
+    layers, m, batch = _checked(weights, second_moment, biases, mean)
     limit = deep_stability_limit(second_moment, len(layers), mean=mean)
     require(
         0 < step_size < limit,
@@ -181,6 +184,7 @@ def deep_linear_descent(
     return _path(float(step_size) * kept, found, batch, outcome, notes)
 
 
+@door
 def deep_stability_limit(
     second_moment: Float[np.ndarray, "d d"],
     n_layers: int,
@@ -231,14 +235,13 @@ def deep_stability_limit(
     require(n_layers >= 1, "a network has at least one layer", n_layers, "pass 1 or more")
     spread = moment(second_moment, len(second_moment))
     if mean is not None:
-        mean = np.asarray(mean, dtype=float)
         both = moment_with_constant(spread, mean)
         spread = both if n_layers == 1 else spread - np.outer(mean, mean)
     return float(2.0 / (n_layers * max(np.linalg.eigvalsh(spread)[-1], 1e-300)))
 
 
-def _door(
-    weights: Sequence[np.ndarray],
+def _checked(
+    w: Sequence[np.ndarray],
     second_moment: np.ndarray,
     biases: Sequence[np.ndarray] | None,
     mean: np.ndarray | None,
@@ -246,11 +249,10 @@ def _door(
     """Check networks; return them along one axis, with the moment that moves them."""
     d = len(second_moment)
     a = moment(second_moment, d)
-    w = [numbers("a layer's weights", each) for each in weights]
     shapes = ", ".join(str(each.shape) for each in w) or "none"
     require(
-        len(w) > 0 and all(each.ndim >= 2 and np.isfinite(each).all() for each in w),
-        "weights are finite matrices, one for each layer",
+        len(w) > 0 and all(each.ndim >= 2 for each in w),
+        "weights are matrices, one for each layer",
         f"shapes {shapes}",
         "pass a list of arrays (outputs, inputs), the first layer first",
     )
@@ -275,15 +277,13 @@ def _door(
     flat = [each.reshape(-1, *each.shape[-2:]) for each in w]
     if biases is None or mean is None:
         return _without_rounding(flat, None), jnp.asarray(a), batch
-    b = [np.asarray(each, dtype=float) for each in biases]
     require(
-        [each.shape for each in b] == [(*batch, size) for size in sizes[1:]]
-        and all(np.isfinite(each).all() for each in b),
-        "each layer has a finite bias with an entry for each of its outputs",
-        f"shapes {', '.join(str(each.shape) for each in b)} for weights of shapes {shapes}",
+        [each.shape for each in biases] == [(*batch, size) for size in sizes[1:]],
+        "each layer has a bias with an entry for each of its outputs",
+        f"shapes {', '.join(str(each.shape) for each in biases)} for weights of shapes {shapes}",
         "pass zeros of those shapes to start from none",
     )
-    shifts = [each.reshape(-1, each.shape[-1]) for each in b]
+    shifts = [each.reshape(-1, each.shape[-1]) for each in biases]
     layers = _without_rounding(flat, shifts)
     return layers, jnp.asarray(moment_with_constant(a, mean)), batch
 

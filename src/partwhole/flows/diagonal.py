@@ -19,7 +19,8 @@ import numpy as np
 from jaxtyping import Float
 from scipy.integrate import BDF
 
-from partwhole._checks import is_finite, require
+from partwhole._checks import require
+from partwhole._door import door
 from partwhole._types import Real
 from partwhole.flows._follow import Step, Stops, follow
 from partwhole.flows.diagonal_path import DiagonalPath, check_weights
@@ -29,6 +30,7 @@ from partwhole.limits.diagonal import DiagonalWeights
 FURTHEST = 2.0  # that a step stretches the logarithm of a weight, where that has a size
 
 
+@door(infinite=("max_time",))
 def diagonal_flow(
     weights: DiagonalWeights,
     inputs: Float[np.ndarray, "n d"],
@@ -129,7 +131,10 @@ def diagonal_flow(
             velocity, jacobian, longest, len(x), stops.last, rtol=float(rtol), atol=float(atol)
         )
         found, states, ending = follow(
-            np.zeros(len(x)), steps, stops, lambda nu: task(growth.coefficients(nu @ x))
+            np.zeros(len(x)),
+            steps,
+            stops,
+            lambda nu: float(task.losses(growth.coefficients(nu @ x))),
         )
     accumulated = states @ x
     losses = task.losses(growth.coefficients(accumulated))
@@ -207,8 +212,8 @@ def require_some_weight(weights: DiagonalWeights) -> None:
 def require_tolerances(rtol: Real, atol: Real, remedy: str) -> None:
     """Refuse tolerances that no step could meet, or that any step would."""
     require(
-        is_finite(rtol) and is_finite(atol) and 0 < rtol < 1 and atol > 0,
-        "rtol and atol are positive and finite, and rtol is below 1",
+        0 < rtol < 1 and atol > 0,
+        "rtol and atol are positive, and rtol is below 1",
         f"{rtol}, {atol}",
         remedy,
     )

@@ -135,16 +135,12 @@ def conserved(weights: DiagonalWeights, *, many_tasks: bool) -> Float[np.ndarray
 
 def check_weights(weights: DiagonalWeights, *, many_tasks: bool) -> DiagonalWeights:
     """Require the weights of one network; return them as floats."""
-    w, v, x, y = found = tuple(np.asarray(each, dtype=float) for each in weights)
+    w, v, _, _ = found = weights.checked()
     require(
-        w.ndim == 1
-        and w.shape == x.shape
-        and v.shape == y.shape
-        and v.ndim == (2 if many_tasks else 1)
-        and v.shape[-1:] == w.shape,
+        w.ndim == 1 and v.ndim == (2 if many_tasks else 1),
         "a flow starts at one network, with hidden weights of shape (d,) and readouts of shape "
         + ("(k, d)" if many_tasks else "(d,)"),
-        f"shapes {w.shape} and {v.shape}, {x.shape} and {y.shape}",
+        f"shapes {w.shape} and {v.shape}",
         "call it once for each network"
         + ("" if many_tasks else "; for several tasks, use multitask_flow"),
     )
@@ -154,4 +150,4 @@ def check_weights(weights: DiagonalWeights, *, many_tasks: bool) -> DiagonalWeig
         "NaN or infinity",
         "replace them",
     )
-    return DiagonalWeights(*found)
+    return found

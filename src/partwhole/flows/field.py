@@ -19,9 +19,9 @@ from typing import TypeVar
 import jax
 import numpy as np
 from jaxtyping import Float
-from numpy.typing import ArrayLike
 
 from partwhole._checks import require
+from partwhole._door import door
 from partwhole.flows._inputs import moment, signals
 
 Matrix = TypeVar("Matrix", np.ndarray, jax.Array)
@@ -37,26 +37,18 @@ def drive(w: Matrix, second_moment: Matrix) -> Matrix:
     return second_moment - 0.5 * (both + both.swapaxes(-1, -2))
 
 
-def stacks(w: ArrayLike, second_moment: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
-    """Check that a state and a second moment, or stacks of them, go with each other."""
-    state, a = np.asarray(w, dtype=float), np.asarray(second_moment, dtype=float)
-    require(
-        state.ndim >= 2 and state.shape[-1] == state.shape[-2],
-        "a state W is a square matrix, or a stack of them",
-        f"shape {state.shape}",
-        "pass the input-output matrix UU'",
-    )
-    fits = a.shape[-2:] == state.shape[-2:]
+def require_stack(state: np.ndarray, a: np.ndarray) -> None:
+    """Refuse second moments that are neither one nor one for each state."""
     lead = zip(a.shape[-3::-1], state.shape[-3::-1], strict=False)
     require(
-        fits and a.ndim <= state.ndim and all(own in (1, other) for own, other in lead),
+        a.ndim <= state.ndim and all(own in (1, other) for own, other in lead),
         f"the second moment has the shape of the states, {state.shape}, or of one of them",
         f"shape {a.shape}",
         "pass one of them, or one for each state",
     )
-    return state, a
 
 
+@door
 def tied_field(
     w: Float[np.ndarray, "*batch d d"], second_moment: Float[np.ndarray, "*#batch d d"]
 ) -> Float[np.ndarray, "*batch d d"]:
@@ -77,7 +69,7 @@ def tied_field(
     Raises
     ------
     InputError
-        Unless both are square matrices, or stacks of them, of one size.
+        For second moments that are neither one nor one for each state.
 
     Notes
     -----
@@ -90,8 +82,8 @@ def tied_field(
     >>> tied_field(w, a).round(4).tolist()
     [[0.193, 0.0065], [0.0065, 0.559]]
     """
-    w, a = stacks(w, second_moment)
-    push = drive(w, a) @ w
+    require_stack(w, second_moment)
+    push = drive(w, second_moment) @ w
     return push + np.swapaxes(push, -1, -2)
 
 
@@ -113,6 +105,7 @@ class FieldParts:
         return self.growth - self.suppression - self.interaction
 
 
+@door
 def field_parts(
     w: Float[np.ndarray, "*batch d d"], second_moment: Float[np.ndarray, "d d"]
 ) -> FieldParts:
@@ -152,8 +145,7 @@ def field_parts(
     >>> parts.growth[0, 1].round(4), parts.suppression[0, 1].round(4)
     (np.float64(0.17), np.float64(0.1635))
     """
-    w, full = stacks(w, second_moment)
-    a = signals(moment(full, w.shape[-1]))
+    a = signals(moment(second_moment, w.shape[-1]))
     n = len(a)
     major = np.diagonal(w, axis1=-2, axis2=-1)
     growth = (a[:, None] + a) * w

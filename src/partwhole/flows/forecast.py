@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Float
 
 from partwhole._checks import require
+from partwhole._door import door
 from partwhole._types import Real
 from partwhole.flows._path import PACE, Path
 from partwhole.flows.cholesky_path import cholesky_path
@@ -121,6 +122,7 @@ class Forecast:
         return f"{told}: {rise}, and no fall after it."
 
 
+@door
 def forecast(
     task: StructuredIdentity,
     w0: Float[np.ndarray, "d d"],
@@ -177,7 +179,7 @@ def forecast(
     The error at the unseen combination falls to 0.401 at 0.846, rises to 0.445 at 1.66, then
     falls: swing-by, a rise of 8.8 % of the plateau.
     """
-    a = task.second_moment() if second_moment is None else np.asarray(second_moment, dtype=float)
+    a = task.second_moment() if second_moment is None else second_moment
     clocks = learning_clocks(w0, a, clock=clock, power=power)
     require(
         clocks.dimension == task.n_dimensions,
@@ -198,7 +200,7 @@ def forecast(
         weakest = clocks.signals[clocks.order < task.n_concepts].min()
         horizon = float(clocks.times[mine].max() + 3.0 / (PACE[clock] * weakest))
     require(
-        0 < horizon < np.inf,
+        horizon > 0,
         "a horizon is a positive time",
         f"{horizon:g}",
         "pass the last time of interest",

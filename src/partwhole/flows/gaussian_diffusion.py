@@ -15,12 +15,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from partwhole._checks import is_finite, require, whole
+from partwhole._checks import require, whole
+from partwhole._door import door
 from partwhole._types import Real
 
 ENDS = (-5.0, 10.0)
 
 
+@door
 def gaussian_diffusion_loss(scale: Real, ends: Sequence[Real] = ENDS) -> float:
     r"""Return the least diffusion loss of Gaussian samples, per dimension.
 
@@ -52,6 +54,7 @@ def gaussian_diffusion_loss(scale: Real, ends: Sequence[Real] = ENDS) -> float:
     return float(0.5 * (np.logaddexp(0.0, log - first) - np.logaddexp(0.0, log - last)))
 
 
+@door
 def sampled_variance(scale: Real, steps: int, ends: Sequence[Real] = ENDS) -> float:
     r"""Return the variance of what ancestral sampling gives, with the best prediction of noise.
 
@@ -94,13 +97,13 @@ def sampled_variance(scale: Real, steps: int, ends: Sequence[Real] = ENDS) -> fl
 
 def _checked(scale: Real, ends: Sequence[Real]) -> tuple[float, tuple[float, float]]:
     require(
-        is_finite(scale) and scale >= 0,
+        scale >= 0,
         "scale is a standard deviation",
         repr(scale),
         "pass a number of at least 0",
     )
     require(
-        len(ends) == 2 and all(is_finite(end) for end in ends) and ends[0] < ends[1],
+        len(ends) == 2 and ends[0] < ends[1],
         "noise grows in time, ends[0] < ends[1]",
         repr(tuple(ends)),
         "pass (-5, 10), say",

@@ -10,6 +10,7 @@ import scipy.linalg
 from jaxtyping import Float
 
 from partwhole._checks import require
+from partwhole._door import door
 from partwhole.flows.quadratic_loss import QuadraticLoss
 from partwhole.limits.diagonal import DiagonalWeights
 
@@ -30,6 +31,7 @@ class TangentEnd(NamedTuple):
     growth: float
 
 
+@door
 def tangent_end(weights: DiagonalWeights, tasks: Sequence[QuadraticLoss]) -> TangentEnd:
     r"""Return where gradient flow on several tasks ends if its tangent kernel stays as it is.
 

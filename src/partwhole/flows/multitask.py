@@ -3,12 +3,12 @@ r"""Gradient flow of a diagonal linear network that learns several tasks with on
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
-from partwhole._checks import is_finite, require
+from partwhole._checks import require
+from partwhole._door import door
 from partwhole._types import Real
 from partwhole.flows._follow import Stops, follow
 from partwhole.flows._stabilised import stabilised_steps
@@ -17,9 +17,11 @@ from partwhole.flows.diagonal_path import DiagonalPath, check_weights
 from partwhole.flows.quadratic_loss import QuadraticLoss, mean_shares
 from partwhole.limits.diagonal import DiagonalWeights
 
-Sample = tuple[np.ndarray, np.ndarray]  # inputs and targets; tasks differ in their number
+# Inputs and targets; tasks differ in their number.
+Sample = tuple[Float[np.ndarray, "..."], Float[np.ndarray, "..."]]
 
 
+@door(infinite=("max_time",))
 def multitask_flow(
     weights: DiagonalWeights,
     tasks: Sequence[QuadraticLoss | Sample],
@@ -141,7 +143,9 @@ def multitask_flow(
 
     def loss(state: np.ndarray) -> float:
         beta = (state[:, :1] * state[:, 1:]).sum(axis=0)
-        return sum(p * task(b) for p, task, b in zip(weigh, losses, beta, strict=True))
+        return sum(
+            p * float(task.losses(b)) for p, task, b in zip(weigh, losses, beta, strict=True)
+        )
 
     found, states, ending = follow(
         first,
@@ -156,25 +160,17 @@ def multitask_flow(
     return DiagonalPath(found, reached, each @ np.array(weigh), each, ending)
 
 
-def _task(given: Any) -> QuadraticLoss:
-    if isinstance(given, QuadraticLoss):
-        return given
-    require(
-        isinstance(given, tuple | list) and len(given) == 2,
-        "a task is a QuadraticLoss or a pair of inputs and targets",
-        f"shape {np.shape(given)}" if isinstance(given, np.ndarray) else type(given).__name__,
-        "pass tasks=[(inputs_1, targets_1), (inputs_2, targets_2)]",
-    )
-    return QuadraticLoss.from_sample(*given)
+def _task(given: QuadraticLoss | Sample) -> QuadraticLoss:
+    return given if isinstance(given, QuadraticLoss) else QuadraticLoss.from_sample(*given)
 
 
-def _shares(shares: Sequence[Any] | None, losses: list[QuadraticLoss]) -> tuple[float, ...]:
+def _shares(shares: Sequence[Real] | None, losses: list[QuadraticLoss]) -> tuple[float, ...]:
     if shares is None:
         return mean_shares(losses)
     require(
-        len(shares) == len(losses) and all(is_finite(p) and p > 0 for p in shares),
-        f"shares are {len(losses)} finite numbers above 0, one for each task",
-        ", ".join(f"{p:g}" if is_finite(p) else repr(p) for p in shares) or "none",
+        len(shares) == len(losses) and all(p > 0 for p in shares),
+        f"shares are {len(losses)} numbers above 0, one for each task",
+        ", ".join(f"{p:g}" for p in shares) or "none",
         "pass the fraction of samples that each task has, say",
     )
     return tuple(float(p) for p in shares)

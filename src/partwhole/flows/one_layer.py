@@ -12,11 +12,14 @@ import numpy as np
 from jaxtyping import Float
 
 from partwhole._checks import require
+from partwhole._door import door
 from partwhole._types import Number, Real
 from partwhole.flows._inputs import SYMMETRY, grid, moment
 from partwhole.flows._path import Path
+from partwhole.limits.penalties._inputs import together
 
 
+@door
 def one_layer_flow(
     w0: Float[np.ndarray, "d d"],
     second_moment: Float[np.ndarray, "d d"],
@@ -72,17 +75,9 @@ def one_layer_flow(
     >>> path.outputs(np.array([1.0, 2.0])).round(4)
     array([[0.3935, 1.7293]])
     """
-    w = np.asarray(w0, dtype=float)
-    square = w.ndim == 2 and w.shape[0] == w.shape[1]
-    require(
-        square and bool(np.isfinite(w).all()),
-        "the initial weights are a square matrix of finite numbers",
-        "NaN or infinity" if square else f"shape {w.shape}",
-        "pass the input-output matrix W",
-    )
-    d = len(w)
+    d = len(w0)
     asked = grid(times)
-    a = moment(np.asarray(second_moment, dtype=float), d)
+    a = moment(second_moment, d)
     if mean is None:
         require(
             bias is None,
@@ -90,34 +85,22 @@ def one_layer_flow(
             "a bias and no mean",
             "pass mean=identity.mean()",
         )
-        return Path(asked, np.eye(d) + _decay(w - np.eye(d), a, asked), "gradient")
-    m, start = (
-        np.asarray(each, dtype=float) for each in (mean, np.zeros(d) if bias is None else bias)
-    )
-    for what, given in (("mean", m), ("bias", start)):
-        require(
-            given.shape == (d,) and bool(np.isfinite(given).all()),
-            f"the {what} has one finite number for each of the {d} coordinates",
-            f"shape {given.shape}" if given.shape != (d,) else "NaN or infinity",
-            "pass one for each",
-        )
-    gap = _decay(np.column_stack([w - np.eye(d), start]), moment_with_constant(a, m), asked)
+        return Path(asked, np.eye(d) + _decay(w0 - np.eye(d), a, asked), "gradient")
+    start = np.zeros(d) if bias is None else bias
+    gap = _decay(np.column_stack([w0 - np.eye(d), start]), moment_with_constant(a, mean), asked)
     return Path(asked, np.eye(d) + gap[..., :d], "gradient", offsets=gap[..., d])
 
 
 def moment_with_constant(a: np.ndarray, mean: np.ndarray) -> np.ndarray:
     """Return the second moment of (x, 1), once mean and second moment are seen to agree."""
-    m = np.asarray(mean, dtype=float)
-    both = None
-    if m.shape == (len(a),) and np.isfinite(m).all():
-        both = np.block([[a, m[:, None]], [m[None, :], np.ones((1, 1))]])
+    both = np.block([[a, mean[:, None]], [mean[None, :], np.ones((1, 1))]])
     require(
-        both is not None and np.linalg.eigvalsh(both)[0] >= -SYMMETRY * (1.0 + a.max()),
+        np.linalg.eigvalsh(both)[0] >= -SYMMETRY * (1.0 + a.max()),
         "the mean goes with the second moment: A - m m' has no negative eigenvalue",
-        f"a mean of shape {m.shape}" if both is None else str(m.tolist()),
+        str(mean.tolist()),
         "pass E[x] and E[x x'] of the same inputs",
     )
-    return np.asarray(both)
+    return both
 
 
 def _decay(
@@ -133,6 +116,7 @@ def _decay(
 def relaxation_time(signal: Real, fraction: Real) -> float: ...
 @overload
 def relaxation_time(signal: np.ndarray, fraction: Number) -> np.ndarray: ...
+@door
 def relaxation_time(signal: Number, fraction: Number) -> Number:
     r"""Return when a one-layer network that starts from 0 has learned a fraction of a concept.
 
@@ -164,12 +148,17 @@ def relaxation_time(signal: Number, fraction: Number) -> Number:
     >>> round(relaxation_time(0.5025, 0.9), 4)
     4.5823
     """
-    a, q = np.asarray(signal, dtype=float), np.asarray(fraction, dtype=float)
-    require(bool((a >= 0).all()), "a signal is at least 0", f"{a.min():g}", "pass E[x_k^2]")
+    a, q = together(signal, fraction)
+    require(
+        bool((a >= 0).all()),
+        "a signal is at least 0",
+        f"{a.min(initial=np.inf):g}",
+        "pass E[x_k^2]",
+    )
     require(
         bool(((q >= 0) & (q < 1)).all()),
         "a fraction lies in [0, 1), since the whole is never reached",
-        f"{q.min():g}..{q.max():g}" if q.ndim else f"{q:g}",
+        f"{q.min(initial=np.inf):g}..{q.max(initial=-np.inf):g}" if q.ndim else f"{q:g}",
         "ask for 0.9, say",
     )
     needed = -np.log1p(-q)

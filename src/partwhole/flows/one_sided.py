@@ -10,12 +10,14 @@ from __future__ import annotations
 import numpy as np
 from jaxtyping import Float
 
+from partwhole._door import door
 from partwhole.flows._inputs import factor, grid, moment
 from partwhole.flows._path import Path
 from partwhole.flows.clocks import cholesky, never_learned
-from partwhole.flows.field import stacks
+from partwhole.flows.field import require_stack
 
 
+@door
 def one_sided_field(
     w: Float[np.ndarray, "*batch d d"], second_moment: Float[np.ndarray, "*#batch d d"]
 ) -> Float[np.ndarray, "*batch d d"]:
@@ -47,11 +49,12 @@ def one_sided_field(
     >>> one_sided_field(w, a).round(4).tolist()
     [[0.186, -0.004], [-0.004, 0.566]]
     """
-    w, a = stacks(w, second_moment)
-    grown = a @ w
+    require_stack(w, second_moment)
+    grown = second_moment @ w
     return grown + np.swapaxes(grown, -1, -2) - 2.0 * w @ grown
 
 
+@door
 def one_sided_flow(
     w0: Float[np.ndarray, "d d"],
     second_moment: Float[np.ndarray, "d d"],

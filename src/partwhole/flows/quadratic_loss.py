@@ -9,9 +9,11 @@ import scipy.linalg
 from jaxtyping import Float
 
 from partwhole._checks import require, whole
+from partwhole._door import door
 from partwhole.flows._inputs import moment
 
 
+@door
 @dataclass(frozen=True, eq=False)
 class QuadraticLoss:
     r"""Hold the mean square error of a linear map with coefficients :math:`\beta`.
@@ -38,6 +40,7 @@ class QuadraticLoss:
     n_samples: int | None = None
 
     @classmethod
+    @door
     def from_sample(
         cls, inputs: Float[np.ndarray, "n d"], targets: Float[np.ndarray, " n"]
     ) -> QuadraticLoss:
@@ -58,7 +61,7 @@ class QuadraticLoss:
         Raises
         ------
         InputError
-            For inputs and targets of unequal number, none at all, or such as aren't finite.
+            For inputs and targets of unequal number, or none at all.
 
         Examples
         --------
@@ -66,14 +69,7 @@ class QuadraticLoss:
         >>> round(task(np.array([1.0])), 12), task.n_samples
         (3.0, 3)
         """
-        x, y = np.asarray(inputs, dtype=float), np.asarray(targets, dtype=float)
-        require(
-            x.ndim == 2 and y.shape == x.shape[:1] and x.size > 0,
-            "a sample has one row of inputs for each target, and at least one",
-            f"inputs of shape {x.shape}, targets of shape {y.shape}",
-            "pass one sample at a time, of one task",
-        )
-        _require_finite("inputs and targets", x, y)
+        x, y = inputs, targets
         n, d = x.shape
         floor = 0.0
         if n > d:
@@ -87,6 +83,7 @@ class QuadraticLoss:
         return cls(x / np.sqrt(n), y / np.sqrt(n), floor, n)
 
     @classmethod
+    @door
     def from_population(
         cls,
         coefficients: Float[np.ndarray, " d"],
@@ -108,26 +105,18 @@ class QuadraticLoss:
         Raises
         ------
         InputError
-            For coefficients that are no finite vector, and a second moment that is none.
+            For a second moment that is none.
 
         Examples
         --------
         >>> QuadraticLoss.from_population(np.array([1.0, 2.0]))(np.zeros(2))
         5.0
         """
-        b = np.asarray(coefficients, dtype=float)
-        require(
-            b.ndim == 1 and len(b) > 0,
-            "a population's coefficients are one vector",
-            f"shape {b.shape}",
-            "pass one number for each feature",
-        )
-        _require_finite("coefficients", b)
         if second_moment is None:
-            return cls(None, b)
-        size, basis = np.linalg.eigh(moment(second_moment, len(b)))
+            return cls(None, coefficients)
+        size, basis = np.linalg.eigh(moment(second_moment, len(coefficients)))
         rows = np.sqrt(np.maximum(size, 0.0))[:, None] * basis.T
-        return cls(rows, rows @ b)
+        return cls(rows, rows @ coefficients)
 
     @property
     def dimension(self) -> int:
@@ -146,12 +135,18 @@ class QuadraticLoss:
 
     def losses(self, coefficients: np.ndarray) -> np.ndarray:
         """Return the loss of each of many coefficients; shape (...,)."""
-        return (self.residual(coefficients) ** 2).sum(axis=-1) + self.floor
+        return np.asarray((self.residual(coefficients) ** 2).sum(axis=-1) + self.floor)
 
+    @door
     def __call__(self, coefficients: Float[np.ndarray, " d"]) -> float:
         """Return the loss of these coefficients."""
-        gap = self.residual(coefficients)
-        return float(gap @ gap) + self.floor
+        require(
+            len(coefficients) == self.dimension,
+            f"there is a coefficient for each of {self.dimension} features",
+            len(coefficients),
+            "pass those of one task",
+        )
+        return float(self.losses(coefficients))
 
 
 def mean_shares(tasks: list[QuadraticLoss]) -> tuple[float, ...]:
@@ -202,8 +197,3 @@ def _square(outside: np.ndarray, y: np.ndarray) -> float:
     """Return the square of what lies outside, 0 where that is no more than rounding."""
     rounding = 8 * np.finfo(float).eps * len(y) * np.linalg.norm(y)
     return float(outside @ outside) if np.linalg.norm(outside) > rounding else 0.0
-
-
-def _require_finite(what: str, *arrays: np.ndarray) -> None:
-    bad = sum(int(np.sum(~np.isfinite(each))) for each in arrays)
-    require(bad == 0, f"{what} are finite", f"{bad} that are not", "replace them")

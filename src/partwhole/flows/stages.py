@@ -15,6 +15,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from partwhole._checks import require
+from partwhole._door import door
 from partwhole._types import Real
 from partwhole.flows._inputs import moment, signals
 from partwhole.flows._path import Path
@@ -87,6 +88,7 @@ class Stages:
     peak_heights: Float[np.ndarray, "d d"]
     stages: tuple[Stage, ...]
 
+    @door
     def kind(self, row: int, column: int) -> Literal["major", "minor", "irrelevant"]:
         """Say what an entry is."""
         if row not in self.order and column not in self.order:
@@ -113,6 +115,7 @@ class Stages:
         )
 
 
+@door
 def stages(
     path: Path,
     second_moment: Float[np.ndarray, "d d"],

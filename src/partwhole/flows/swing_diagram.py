@@ -16,6 +16,7 @@ import xarray as xr
 from jaxtyping import Float
 
 from partwhole._checks import require
+from partwhole._door import door
 from partwhole.flows._inputs import grid
 from partwhole.flows._path import Outcome
 from partwhole.flows.cholesky_path import cholesky_path, cholesky_valid
@@ -28,6 +29,7 @@ DENSITY = 200  # times for each decade
 NOISE = 1e-7
 
 
+@door
 def swing_diagram(
     ratios: Float[np.ndarray, " r"],
     scales: Float[np.ndarray, " w"],
@@ -91,13 +93,11 @@ def swing_diagram(
     >>> found.amplitude.sel(ratio=0.05, scale=0.1).values.round(3)
     array([0.   , 0.506])
     """
-    methods = ("flow", "formula")
-    require(method in methods, 'method is "flow" or "formula"', repr(method), "choose one of them")
-    r, scale, rho = (np.asarray(each, dtype=float) for each in (ratios, scales, correlations))
-    _within(r, "ratios", 0.0, 1.0, "divide the weaker signal by the stronger")
-    _within(scale, "scales", 0.0, np.inf, "take 0.01, say")
-    _within(rho, "correlations", -1.0, 1.0, "take 0.999 for rows that are nearly the same")
-    strength, size, same = (each.ravel() for each in np.meshgrid(r, scale, rho, indexing="ij"))
+    _within(ratios, "ratios", 0.0, 1.0, "divide the weaker signal by the stronger")
+    _within(scales, "scales", 0.0, np.inf, "take 0.01, say")
+    _within(correlations, "correlations", -1.0, 1.0, "take 0.999 for rows that are nearly the same")
+    over = np.meshgrid(ratios, scales, correlations, indexing="ij")
+    strength, size, same = (each.ravel() for each in over)
     w0 = size[:, None, None] * (np.eye(2) + same[:, None, None] * (1.0 - np.eye(2)))
     if times is None:
         horizon = _horizon(strength, size, same)
@@ -114,7 +114,7 @@ def swing_diagram(
     valid = np.ones(len(strength), dtype=bool)
     if method == "formula":
         valid = cholesky_valid(w0, _moments(np.ones_like(strength), strength))
-    shape, dims = (len(r), len(scale), len(rho)), ("ratio", "scale", "correlation")
+    shape, dims = over[0].shape, ("ratio", "scale", "correlation")
     return xr.Dataset(
         {
             "amplitude": (dims, amplitude.reshape(shape)),
@@ -122,18 +122,18 @@ def swing_diagram(
             "maximum_time": (dims, highest.reshape(shape)),
             "valid": (dims, valid.reshape(shape)),
         },
-        coords={"ratio": r, "scale": scale, "correlation": rho},
+        coords={"ratio": ratios, "scale": scales, "correlation": correlations},
         attrs={"method": method, "clock": "paper"},
     )
 
 
 def _within(values: np.ndarray, what: str, low: float, high: float, remedy: str) -> None:
     reach = f"lie between {low:g} and {high:g}" if np.isfinite(high) else f"lie above {low:g}"
-    out = values[~((values > low) & (values < high) & np.isfinite(values))]
+    out = values[~((values > low) & (values < high))]
     require(
-        values.ndim == 1 and values.size > 0 and not out.size,
+        not out.size,
         f"{what} are a list of numbers that {reach}, without the ends",
-        ", ".join(f"{each:g}" for each in out[:3]) if out.size else f"shape {values.shape}",
+        ", ".join(f"{each:g}" for each in out[:3]),
         remedy,
     )
 

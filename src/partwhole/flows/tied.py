@@ -16,19 +16,21 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from partwhole._checks import require, whole
+from partwhole._door import door
 from partwhole._types import Real
 from partwhole.flows._inputs import factor, grid, moment
 from partwhole.flows._integrate import integrate, padded
 from partwhole.flows._path import PACE, Outcome, Path
 from partwhole.flows._precision import in_float64
 from partwhole.flows.clocks import never_learned
-from partwhole.flows.field import drive
+from partwhole.flows.field import drive, require_stack
 
 
 class PositivityWarning(UserWarning):
     """A matrix that a network can't have: no longer positive semidefinite."""
 
 
+@door
 @in_float64
 def tied_flow(
     w0: Float[np.ndarray, "*batch d d"],
@@ -90,16 +92,13 @@ def tied_flow(
     >>> path.loss(np.array([3.0, 1.0])).round(4)
     array([1.5678, 0.1071])
     """
-    require(clock in PACE, 'clock is "paper" or "gradient"', repr(clock), "choose one of them")
     require(rtol > 0 and atol > 0, "rtol and atol are positive", f"{rtol}, {atol}", "use 1e-9")
     whole("max_steps", max_steps, 1, "leave it out, or pass more")
     asked = grid(times)
     u0 = factor(w0)
     batch, d = u0.shape[:-2], u0.shape[-1]
-    given = np.broadcast_to(
-        np.asarray(second_moment, dtype=float), (*batch, *np.shape(second_moment)[-2:])
-    )
-    a = moment(given, d, power, many=True).reshape(-1, d, d)
+    require_stack(w0, second_moment)
+    a = np.broadcast_to(moment(second_moment, d, power), (*batch, d, d)).reshape(-1, d, d)
     found, done = _solve(
         jnp.asarray(u0.reshape(-1, d, d)),
         jnp.asarray(a),
@@ -166,6 +165,7 @@ _one = jax.jit(_flow, static_argnums=4)
 _many = jax.jit(jax.vmap(_flow, in_axes=(0, 0, None, None, None)), static_argnums=4)
 
 
+@door
 def stability_limit(second_moment: Float[np.ndarray, "d d"], power: int = 1) -> float:
     r"""Return the largest step of `tied_descent` at which the learned state is stable.
 
@@ -200,6 +200,7 @@ def stability_limit(second_moment: Float[np.ndarray, "d d"], power: int = 1) -> 
     return float(1.0 / max(np.linalg.eigvalsh(a)[-1], 1e-300))
 
 
+@door
 @in_float64
 def tied_descent(
     w0: Float[np.ndarray, "d d"],
@@ -255,7 +256,6 @@ def tied_descent(
     >>> len(path.times), path.states[-1][0, 0].round(4)
     (401, np.float64(1.0))
     """
-    require(on in ("factor", "matrix"), 'on is "factor" or "matrix"', repr(on), "choose one")
     whole("steps", steps, 1, "ask for one or more")
     u0 = factor(w0)
     a = moment(second_moment, len(u0), power)
@@ -266,7 +266,7 @@ def tied_descent(
         f"{step_size:g}",
         "take a smaller step",
     )
-    start = jnp.asarray(u0 if on == "factor" else np.asarray(w0, dtype=float))
+    start = jnp.asarray(u0 if on == "factor" else w0)
     states = np.asarray(_steps(start, jnp.asarray(a), jnp.asarray(float(step_size)), steps, on))
     times = float(step_size) * np.arange(steps + 1)
     return _watched(Path(times, states, "paper", notes=never_learned(w0, a)), on)
@@ -309,7 +309,7 @@ def _watched(path: Path, on: str) -> Path:
             f"W lost its positive semidefiniteness at update {step}, so what follows is an "
             "artefact of the step; integrate the factor with tied_flow",
             PositivityWarning,
-            stacklevel=4,
+            stacklevel=5,
         )
     if not finite.all():
         told.append(f"W is not finite from update {stop} on")

@@ -17,6 +17,7 @@ from jaxtyping import Float
 from scipy.optimize import root_scalar
 
 from partwhole._checks import require
+from partwhole._door import door
 from partwhole.flows._inputs import factor, moment, signals
 from partwhole.flows._path import PACE
 from partwhole.flows.cholesky_path import SMALL, cholesky_path
@@ -163,6 +164,7 @@ class _Pair:
         return float((self.a_s + self.a_w) * t - self.fade * grown)
 
 
+@door
 def minor_peak(
     w0: Float[np.ndarray, "d d"],
     second_moment: Float[np.ndarray, "d d"],
@@ -216,7 +218,6 @@ def minor_peak(
     >>> round(peak.time, 7), round(peak.height, 7)
     (0.8688556, 0.0146022)
     """
-    require(clock in PACE, 'clock is "paper" or "gradient"', repr(clock), "choose one of them")
     return _peak(_Pair.read(w0, second_moment, power), PACE[clock])
 
 
@@ -229,6 +230,7 @@ def _peak(pair: _Pair, pace: float) -> MinorPeak:
     return MinorPeak(float(time) / pace, pair.w_o * float(np.exp(pair.log_minor(time))), strong)
 
 
+@door
 def swing_forecast(
     w0: Float[np.ndarray, "d d"],
     second_moment: Float[np.ndarray, "d d"],
@@ -302,17 +304,14 @@ def swing_forecast(
     >>> found.occurs, round(found.maximum_time, 4), round(found.maximum_loss, 4)
     (True, 2.2479, 0.4892)
     """
-    require(clock in PACE, 'clock is "paper" or "gradient"', repr(clock), "choose one of them")
     pair = _Pair.read(w0, second_moment, power)
-    mu = np.asarray(means, dtype=float)
-    sound = mu.shape == (len(w0),) and bool(np.isfinite(mu).all())
+    mu_s, mu_w = (float(means[k]) for k in pair.where)
     require(
-        sound and bool(np.all(mu[list(pair.where)] != 0)),
-        f"means has one entry for each of the {len(w0)} coordinates, and none of a concept is 0",
-        mu.tolist(),
+        mu_s != 0 and mu_w != 0,
+        "the means of both concepts are not 0",
+        means.tolist(),
         "pass the combination in the concepts' coordinates, identity.probe",
     )
-    mu_s, mu_w = (float(mu[k]) for k in pair.where)
     pace = PACE[clock]
     t_min, t_max = _turns(pair, mu_s, mu_w)
     minimum, maximum = float("nan"), float("nan")
@@ -326,7 +325,7 @@ def swing_forecast(
     else:
         outcome = SwingOutcome.RISES if np.isfinite(t_max) else SwingOutcome.STAYS
         # Only the two concepts: what the combination has beyond them adds to every state alike.
-        probe = np.zeros(len(mu))
+        probe = np.zeros(len(means))
         probe[list(pair.where)] = mu_s, mu_w
         turns = np.array([t_min, t_max])
         path = cholesky_path(w0, second_moment, turns[np.isfinite(turns)], power=power)

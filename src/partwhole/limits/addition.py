@@ -14,9 +14,11 @@ import numpy as np
 from jaxtyping import Float
 
 from partwhole._checks import require
+from partwhole._door import door
 from partwhole._types import Number, Real
 from partwhole.features.overlap import OverlapKernel
 from partwhole.limits.least_cost import Intercept, require_intercept
+from partwhole.limits.penalties._inputs import together
 
 
 @overload
@@ -27,6 +29,7 @@ def memorization_leak(
 def memorization_leak(
     salience: np.ndarray, n_anchors: int, *, memorization: Number | None = None
 ) -> np.ndarray: ...
+@door
 def memorization_leak(
     salience: Number, n_anchors: int, *, memorization: Number | None = None
 ) -> Number:
@@ -66,14 +69,15 @@ def memorization_leak(
     0.6667
     """
     require(n_anchors >= 1, "n_anchors must be at least 1", n_anchors, "name an anchor")
-    top = 1.0 - 2.0 * np.asarray(salience) if memorization is None else np.asarray(memorization)
+    single = np.asarray(salience, dtype=float)
+    single, top = together(single, 1.0 - 2.0 * single if memorization is None else memorization)
     require(
-        bool(np.all(np.asarray(salience) >= 0)) and bool(np.all(top >= -1e-12)),
+        bool(np.all(single >= 0)) and bool(np.all(top >= -1e-12)),
         "with two components saliences are at least 0 and S(1;2) at most 1/2",
-        _span(np.asarray(salience)),
+        _span(single),
         "pass the salience of a single component",
     )
-    shown = n_anchors * np.asarray(salience)
+    shown = n_anchors * single
     below = shown + top
     slope = np.divide(shown, below, out=np.zeros_like(below), where=below > 0)
     return float(slope) if np.ndim(slope) == 0 else slope
@@ -83,6 +87,7 @@ def memorization_leak(
 def effective_salience(slope: Real, n_anchors: int) -> float: ...
 @overload
 def effective_salience(slope: np.ndarray, n_anchors: int) -> np.ndarray: ...
+@door(missing=("slope",), empty=("slope",))
 def effective_salience(slope: Number, n_anchors: int) -> Number:
     r"""Read a measured slope backwards: which salience S(1; 2) would leak so much.
 
@@ -151,11 +156,19 @@ class AdditionLaw:
     intercept: float
     anchor_slopes: Float[np.ndarray, " C"]
 
+    @door(empty=("values",))
     def __call__(self, values: Float[np.ndarray, "n C"]) -> Float[np.ndarray, " n"]:
         """Return the predictions for unseen combinations of non-anchor values."""
+        require(
+            values.shape[1] == len(self.slopes),
+            f"a row has a value of each of {len(self.slopes)} components",
+            f"shape {values.shape}",
+            "pass one column for each component",
+        )
         return values @ self.slopes + self.intercept
 
 
+@door
 def addition_law(
     values: Sequence[Sequence[Real]],
     anchors: Sequence[Sequence[Real]],

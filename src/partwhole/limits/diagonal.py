@@ -9,12 +9,14 @@ with a hidden layer w and a readout v (Lippl & Lindsey, NeurIPS 2024).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
 
-from partwhole._checks import is_finite, require, whole
+from partwhole._checks import require, whole
+from partwhole._door import door
 from partwhole._types import Real
 
 
@@ -65,9 +67,9 @@ class DiagonalWeights(NamedTuple):
         Raises
         ------
         InputError
-            For layers whose shapes don't fit each other.
+            For layers that hold no numbers, or whose shapes don't fit each other.
         """
-        w, v, x, y = found = DiagonalWeights(*(np.asarray(each, dtype=float) for each in self))
+        w, v, x, y = found = _arrays(*self)
         before, d = v.shape[:-2], v.shape[-1:]
         require(
             w.ndim > 0
@@ -82,6 +84,7 @@ class DiagonalWeights(NamedTuple):
         return found
 
     @classmethod
+    @door
     def constant(
         cls, dimension: int, scale: Real, *, n_tasks: int | None = None
     ) -> DiagonalWeights:
@@ -115,8 +118,9 @@ class DiagonalWeights(NamedTuple):
         return cls(hidden, readout, hidden.copy(), readout.copy())
 
     @classmethod
+    @door
     def pretrained(
-        cls, coefficients: Float[np.ndarray, "*b d"] | list[float], init_scale: Real
+        cls, coefficients: Float[np.ndarray, "*b d"] | Sequence[Real], init_scale: Real
     ) -> DiagonalWeights:
         r"""Return the weights that gradient flow reaches when it ends at these coefficients.
 
@@ -148,7 +152,6 @@ class DiagonalWeights(NamedTuple):
         Derived here.
         """
         beta = np.asarray(coefficients, dtype=float)
-        _require_finite("pretrained coefficients", beta)
         _require_scale("init_scale", init_scale)
         require(
             1e-150 <= init_scale <= 1e150,
@@ -165,6 +168,7 @@ class DiagonalWeights(NamedTuple):
         plus, minus = np.where(beta >= 0, (larger, smaller), (smaller, larger))
         return cls(plus, plus.copy(), minus, minus.copy())
 
+    @door
     def for_finetuning(self, *, rescale: Real = 1.0, readout_scale: Real) -> DiagonalWeights:
         """Multiply the first layer by c and reset every readout to gamma.
 
@@ -188,8 +192,8 @@ class DiagonalWeights(NamedTuple):
         """
         require_rescale(rescale)
         require(
-            is_finite(readout_scale) and readout_scale >= 0,
-            "readout_scale is a finite number of at least 0",
+            readout_scale >= 0,
+            "readout_scale is at least 0",
             repr(readout_scale),
             "take a small one, such as 0.001",
         )
@@ -198,11 +202,22 @@ class DiagonalWeights(NamedTuple):
         return DiagonalWeights(c * w, readout, c * x, readout.copy())
 
 
+@door(missing=("hidden_plus", "readout_plus", "hidden_minus", "readout_minus"))
+def _arrays(
+    hidden_plus: Float[np.ndarray, "..."],
+    readout_plus: Float[np.ndarray, "..."],
+    hidden_minus: Float[np.ndarray, "..."],
+    readout_minus: Float[np.ndarray, "..."],
+) -> DiagonalWeights:
+    """Return layers as weights; those of a training that diverged too."""
+    return DiagonalWeights(hidden_plus, readout_plus, hidden_minus, readout_minus)
+
+
 def require_rescale(rescale: Real) -> None:
     """Refuse a rescaling that forgets what was learned, turns its sign, or has no fourth power."""
     require(
-        is_finite(rescale) and rescale > 0,
-        "a rescaling is a finite number above 0",
+        rescale > 0,
+        "a rescaling is above 0",
         repr(rescale),
         "take 1 to leave weights as they are; to forget them altogether, train from scratch",
     )
@@ -216,17 +231,8 @@ def require_rescale(rescale: Real) -> None:
 
 def _require_scale(name: str, scale: Real) -> None:
     require(
-        is_finite(scale) and scale > 0,
-        f"{name} is a finite number above 0",
+        scale > 0,
+        f"{name} is above 0",
         repr(scale),
         "take a small one, such as 0.001; from weights of zero nothing is learned",
-    )
-
-
-def _require_finite(name: str, values: np.ndarray) -> None:
-    require(
-        bool(np.isfinite(values).all()),
-        f"{name} are finite",
-        f"{int(np.sum(~np.isfinite(values)))} that are not",
-        "replace them",
     )

@@ -2,7 +2,6 @@ r"""Linear probing: where learning ends when only the readout is trained."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,8 +9,7 @@ from jaxtyping import Float
 from scipy.linalg import qr, solve_triangular
 
 from partwhole._checks import require
-from partwhole._types import Real
-from partwhole.features.design import DenseDesign, as_design
+from partwhole._door import door
 from partwhole.limits.diagonal import DiagonalWeights
 from partwhole.limits.limit import Limit, Outcome
 
@@ -23,10 +21,9 @@ APART = 1e-3
 FIXED = "the first layer stays as it is"
 
 
+@door
 def linear_probing(
-    inputs: Float[np.ndarray, "n d"] | Sequence[Sequence[Real]],
-    targets: Float[np.ndarray, " n"] | Sequence[Real],
-    weights: DiagonalWeights,
+    inputs: Float[np.ndarray, "n d"], targets: Float[np.ndarray, " n"], weights: DiagonalWeights
 ) -> Limit:
     r"""Return where gradient flow ends if a diagonal network's first layer stays as it is.
 
@@ -46,7 +43,7 @@ def linear_probing(
     Raises
     ------
     InputError
-        For inputs and weights in different features, targets of another length, and numbers that
+        For inputs and weights in different features, targets of another length, and weights that
         are not finite.
 
     Notes
@@ -70,23 +67,9 @@ def linear_probing(
     >>> limit.coefficients.round(4).tolist()
     [1.0, 0.1]
     """
-    features = as_design(inputs)
-    require(
-        isinstance(features, DenseDesign), "inputs are a matrix", type(inputs).__name__, "pass X"
-    )
-    x = features.matrix  # pyright: ignore[reportAttributeAccessIssue]
-    wanted = np.asarray(targets, dtype=float)
     weights = weights.checked()
     hidden, begun = (weights.hidden_plus, weights.hidden_minus), weights.coefficients
-    n, d = x.shape
-    require(
-        wanted.shape == (n,) and bool(np.isfinite(wanted).all()),
-        "there is one finite target for each row",
-        f"shape {wanted.shape} for {n} rows"
-        if wanted.shape != (n,)
-        else f"{int(np.sum(~np.isfinite(wanted)))} that are not finite",
-        "pass the training rows of both",
-    )
+    d = inputs.shape[1]
     require(
         hidden[0].shape == hidden[1].shape == begun.shape == (d,),
         "weights are of one task in the inputs' features",
@@ -101,14 +84,14 @@ def linear_probing(
         "train with a smaller learning rate",
     )
     # In units of the hidden layer the cost is half the squared length.
-    scaled, started = x * root, x @ begun
-    missing = wanted - started
-    moved, dual = _shortest(x, root, missing)
-    size = float(np.abs(wanted).max(initial=0.0) + np.abs(started).max(initial=0.0))
+    scaled, started = inputs * root, inputs @ begun
+    missing = targets - started
+    moved, dual = _shortest(inputs, root, missing)
+    size = float(np.abs(targets).max() + np.abs(started).max())
     rest = missing - scaled @ moved
-    violation = float(np.abs(rest).max(initial=0.0))
+    violation = float(np.abs(rest).max())
     if violation > 1e-8 * size:
-        nothing, seen = np.full(d, np.nan), x[:, root > 0]
+        nothing, seen = np.full(d, np.nan), inputs[:, root > 0]
         rest = missing - seen @ np.linalg.lstsq(seen, missing)[0]
         violation = float(np.abs(rest).max())
         return Limit(nothing, rest, 0.0, np.inf, np.inf, violation, 1, Outcome.INFEASIBLE, (FIXED,))

@@ -8,6 +8,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from partwhole._checks import require
+from partwhole._door import door
 from partwhole._types import Number, Real
 
 Slack = Number
@@ -31,13 +32,14 @@ class OneSided:
 
 def _require_slack(slack: Slack) -> None:
     require(
-        bool(np.all(np.asarray(slack) >= 0)) and bool(np.all(np.isfinite(slack))),
-        "slack must be nonnegative and finite",
+        bool(np.all(np.asarray(slack) >= 0)),
+        "slack must be nonnegative",
         f"{np.min(slack, initial=np.inf):g}..{np.max(slack, initial=-np.inf):g}",
         "0 means that the fit is exact",
     )
 
 
+@door
 @dataclass(frozen=True, eq=False)
 class Equal:
     r"""Fit outputs equal to the targets.
@@ -71,6 +73,7 @@ class Equal:
         return targets - outputs
 
 
+@door
 @dataclass(frozen=True, eq=False)
 class Margin:
     r"""Fit labels -1, +1 with functional margin at least 1.
@@ -118,6 +121,7 @@ class Margin:
         return targets * np.maximum(0.0, 1.0 - targets * outputs)
 
 
+@door
 @dataclass(frozen=True, eq=False)
 class Tube:
     r"""Fit outputs within a width of the targets, as epsilon-insensitive regression does.

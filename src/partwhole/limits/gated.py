@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from partwhole._checks import require, whole
+from partwhole._door import door
 from partwhole.features.gates.design import GatedDesign
 from partwhole.features.gates.joint import Gates, JointGates
 from partwhole.limits.costs import (
@@ -116,6 +117,7 @@ class GatedLimit:
         own = self.design.contexts[:, :, None] == np.arange(self.design.n_contexts)
         return own.sum(axis=0)
 
+    @door
     def predict(self, inputs: Float[np.ndarray, "m d"]) -> Float[np.ndarray, " m"]:
         """Return the outputs for other inputs; their sign is the decision, and 0 is a tie.
 
@@ -130,6 +132,7 @@ class GatedLimit:
         """
         return self.limit.predict(self.gates.design(inputs))
 
+    @door
     def seen(self, inputs: Float[np.ndarray, "m d"]) -> Float[np.ndarray, " m"]:
         """Return the share of units whose context for an input had training inputs.
 
@@ -193,6 +196,7 @@ class GatedLimit:
         return "\n".join(lines)
 
 
+@door
 def gated_limit(
     gates: Gates,
     inputs: Float[np.ndarray, "n d"],
@@ -257,28 +261,14 @@ def gated_limit(
     >>> (found.weights.round(6) + 0.0).tolist()
     [[[0.0, -1.0, 0.0], [0.0, 1.0, 0.0]]]
     """
-    require(
-        np.asarray(labels).dtype.kind in "biuf",
-        "labels are numbers",
-        f"{np.asarray(labels).dtype}",
-        "pass -1 and +1",
-    )
-    given = np.asarray(labels, dtype=float)
-    classes = np.unique(given)
-    require(
-        given.ndim == 1,
-        "labels are one number for each input",
-        f"shape {given.shape}",
-        "ravel them",
-    )
+    classes = np.unique(labels)
     require(
         len(classes) == 2 and bool((np.abs(classes) == 1.0).all()),
         "labels are two classes, -1 and +1",
-        (", ".join(f"{each:g}" for each in classes[:4]) or "none")
-        + (", ..." if len(classes) > 4 else ""),
+        ", ".join(f"{each:g}" for each in classes[:4]) + (", ..." if len(classes) > 4 else ""),
         "recode labels 0 and 1 as 2 y - 1",
     )
-    design = gates.design(np.asarray(inputs, dtype=float))
+    design = gates.design(inputs)
     chosen = GroupNorm() if cost is None else cost
     require(
         isinstance(chosen, Cost | Concave) and not isinstance(chosen, type),
@@ -290,9 +280,9 @@ def gated_limit(
     shape = (design.n_units, design.n_contexts, design.inputs.shape[1])
     if start is not None:
         rule = f"a start has the shape (units, contexts, inputs), {shape}"
-        require(np.shape(start) == shape, rule, np.shape(start), "or leave it out")
+        require(start.shape == shape, rule, start.shape, "or leave it out")
     limit = least_cost(
-        design, given, chosen, Margin(), intercept="none", max_steps=max_steps,
-        start=None if start is None else np.asarray(start, dtype=float).reshape(-1),
+        design, labels, chosen, Margin(), intercept="none", max_steps=max_steps,
+        start=None if start is None else start.reshape(-1),
     )  # fmt: skip
     return GatedLimit(gates, design, chosen, limit)

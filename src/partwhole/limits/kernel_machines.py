@@ -15,6 +15,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from partwhole._checks import require
+from partwhole._door import door
 from partwhole._types import Real
 from partwhole.features.conjunctions import ConjunctionDesign, Dictionary
 from partwhole.features.overlap import OverlapKernel
@@ -111,6 +112,7 @@ class TaskLimit:
     memorized: Float[np.ndarray, "d *k"]
     dictionary: Dictionary
 
+    @door(empty=("components",))
     def predict(self, components: Int[np.ndarray, "n C"]) -> Float[np.ndarray, "n *k"]:
         """Return the outputs for any tuples.
 
@@ -128,16 +130,13 @@ class TaskLimit:
         InputError
             When the rows do not have the task's components.
         """
-        components = np.asarray(components)
-        require(
-            components.ndim == 2
-            and components.shape[1] == self.task.n_components
-            and np.issubdtype(components.dtype, np.integer),
-            f"tuples are rows of {self.task.n_components} value indices",
-            f"shape {components.shape} of {components.dtype}",
-            "number values as task.values does",
-        )
+        self._require_components(components)
         return self.limit.predict(self.design.at(components)) + self._memory(components)
+
+    def _require_components(self, rows: np.ndarray) -> None:
+        n, shape = self.task.n_components, rows.shape
+        rule, remedy = f"tuples are rows of {n} value indices", "number values as task.values does"
+        require(shape[1] == n, rule, f"shape {shape}", remedy)
 
     def _memory(self, components: np.ndarray) -> np.ndarray:
         tail = np.zeros((1, *self.memorized.shape[1:]))
@@ -165,6 +164,7 @@ class TaskLimit:
         """Return label times output for the held-out rows."""
         return self.task.test_targets * self.test_predictions
 
+    @door(empty=("components",))
     def parts(
         self, components: Int[np.ndarray, "n C"] | None = None
     ) -> dict[tuple[int, ...], Float[np.ndarray, "n *k"]]:
@@ -186,6 +186,7 @@ class TaskLimit:
         Lippl & Stachenfeld (ICLR 2025), theorem 4.2 and equation 2.
         """
         rows = self.task.components if components is None else components
+        self._require_components(rows)
         shares: dict[Hashable, np.ndarray] = self.limit.parts(self.design.at(rows))
         constant = shares.pop("intercept")
         found: dict[tuple[int, ...], np.ndarray] = {
@@ -217,6 +218,7 @@ class TaskLimit:
         return frame
 
 
+@door
 def interpolate(
     task: Task, kernel: OverlapKernel, *, intercept: Intercept, ridge: Real = 0.0
 ) -> TaskLimit:
@@ -276,6 +278,7 @@ def interpolate(
     return _solve(task, kernel, distinct, Equal, intercept, ridge)
 
 
+@door
 def max_margin(task: Task, kernel: OverlapKernel, *, intercept: Intercept) -> TaskLimit:
     r"""Find the hard-margin classifier, where gradient descent on logistic loss ends.
 
@@ -325,6 +328,7 @@ def max_margin(task: Task, kernel: OverlapKernel, *, intercept: Intercept) -> Ta
     return _solve(task, kernel, distinct, Margin, intercept, 0.0)
 
 
+@door
 def epsilon_svr(
     task: Task, kernel: OverlapKernel, *, epsilon: Real = 0.1, intercept: Intercept = "free"
 ) -> TaskLimit:
@@ -380,12 +384,6 @@ def _solve(
     intercept: Intercept,
     ridge: Real,
 ) -> TaskLimit:
-    require(
-        isinstance(kernel, OverlapKernel),
-        "a kernel is an OverlapKernel",
-        type(kernel).__name__,
-        "build one with OverlapKernel.from_salience; of measured saliences pass found.kernel",
-    )
     require(
         kernel.n_components == task.n_components,
         "the kernel must have as many components as the task",

@@ -8,12 +8,12 @@ Only three things differ between learners: the features A, the cost R, and the f
 from __future__ import annotations
 
 from collections.abc import Sequence
-from numbers import Real as Number
 
 import numpy as np
 from jaxtyping import Float
 
 from partwhole._checks import require
+from partwhole._door import door
 from partwhole._types import Real
 from partwhole.features.conjunctions import ConjunctionDesign
 from partwhole.features.design import Design, as_design
@@ -41,8 +41,9 @@ SERVES = {
 }
 
 
+@door(empty=("design", "targets"))
 def least_cost(
-    design: Design | np.ndarray | Sequence[Sequence[Real]],
+    design: Float[np.ndarray, "n p"] | Design | Sequence[Sequence[Real]],
     targets: Float[np.ndarray, "n *k"],
     cost: Cost | Concave,
     fit: Fit,
@@ -120,18 +121,11 @@ def least_cost(
     """
     design = as_design(design)
     n = design.shape[0]
-    targets = np.asarray(targets, dtype=float)
     require(
-        targets.ndim >= 1 and len(targets) == n,
+        len(targets) == n,
         "targets must have one row for each row of the design",
-        f"{len(targets) if targets.ndim else 0} for {n} rows",
+        f"{len(targets)} for {n} rows",
         "pass the training rows of both",
-    )
-    require(
-        bool(np.all(np.isfinite(targets))),
-        "targets must be finite",
-        f"{int(np.sum(~np.isfinite(targets)))} that are not",
-        "drop or fill those rows first",
     )
     require(n > 0, "a fit needs at least one row", "none", "pass the training rows")
     require_intercept(intercept)
@@ -210,12 +204,9 @@ def least_cost(
 
 
 def require_intercept(intercept: Intercept) -> None:
-    """Refuse what is neither 'free', 'none' nor a positive penalty weight."""
-    number = isinstance(intercept, Number) and not isinstance(intercept, bool)
+    """Refuse other texts than 'free' and 'none', and penalty weights that are not positive."""
     require(
-        intercept in ("free", "none")
-        if isinstance(intercept, str)
-        else number and 0.0 < float(intercept) < np.inf,
+        intercept in ("free", "none") if isinstance(intercept, str) else intercept > 0,
         "intercept is 'free', 'none' or a positive penalty weight",
         repr(intercept),
         "choose one of them",
@@ -224,7 +215,7 @@ def require_intercept(intercept: Intercept) -> None:
 
 def _require_start(start: np.ndarray | None, design: Design) -> None:
     """Refuse a start that is no coefficients of the design."""
-    good = start is None or (start.shape == design.shape[1:] and bool(np.isfinite(start).all()))
-    rule = f"a start is {design.shape[1]} finite coefficients, not all of them 0"
+    good = start is None or start.shape == design.shape[1:]
+    rule = f"a start is {design.shape[1]} coefficients, not all of them 0"
     got = "none" if start is None else f"shape {start.shape}, {int((start != 0).sum())} not 0"
     require(good and (start is None or start.any()), rule, got, "or leave it out")

@@ -9,6 +9,8 @@ from enum import Enum
 import numpy as np
 from jaxtyping import Float
 
+from partwhole._checks import require
+from partwhole._door import door
 from partwhole.features.design import Design, as_design
 
 
@@ -70,7 +72,8 @@ class Limit:
     outcome: Outcome
     assumptions: tuple[str, ...] = ()
 
-    def predict(self, design: Design | np.ndarray) -> Float[np.ndarray, "m *k"]:
+    @door(empty=("design",))
+    def predict(self, design: Float[np.ndarray, "m p"] | Design) -> Float[np.ndarray, "m *k"]:
         """Return the outputs for other inputs, described in the same columns.
 
         Parameters
@@ -83,8 +86,16 @@ class Limit:
         float array, shape (m,) or (m, k)
             NaN where nothing fits the training set; `outcome` then says so.
         """
-        return as_design(design) @ self.coefficients + self.intercept
+        features = as_design(design)
+        self._require_features(features)
+        return features @ self.coefficients + self.intercept
 
+    def _require_features(self, design: Design) -> None:
+        p, got = len(self.coefficients), design.shape[1]
+        rule = f"inputs are described in the same {p} columns as the training inputs"
+        require(got == p, rule, got, "pass the columns that the limit was solved with")
+
+    @door
     def parts(self, design: Design) -> dict[Hashable, Float[np.ndarray, "m *k"]]:
         """Return each block's share of the outputs; with the intercept they sum to `predict`.
 
@@ -98,6 +109,7 @@ class Limit:
         dict
             Block label to array of shape (m,) or (m, k); the intercept under "intercept".
         """
+        self._require_features(design)
         shares: dict[Hashable, np.ndarray] = {}
         for block in design.blocks:
             alone = np.zeros_like(self.coefficients)

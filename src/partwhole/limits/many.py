@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Float
 
 from partwhole._checks import require, whole
+from partwhole._door import door
 from partwhole._threads import cores
 from partwhole.features.design import Design
 from partwhole.limits.costs import Cost
@@ -18,9 +19,10 @@ from partwhole.limits.least_cost import Intercept, least_cost
 from partwhole.limits.limit import Limit
 
 
+@door
 def least_costs(
-    designs: Design | Sequence[Design | np.ndarray] | Float[np.ndarray, "*m n p"],
-    targets: Sequence[np.ndarray] | Float[np.ndarray, "*m n"],
+    designs: Design | Sequence[Design | Float[np.ndarray, "_ _"]] | Float[np.ndarray, "... n p"],
+    targets: Sequence[Float[np.ndarray, " _"]] | Float[np.ndarray, "... n"],
     costs: Cost | Sequence[Cost],
     fit: Fit,
     *,
@@ -97,22 +99,5 @@ def least_costs(
 
 def _listed(given: Any, axes: int) -> list[Any]:
     """Return several problems' parts as a list, and a single one's in a list."""
-    if _axes(given) == axes:
-        return [_array(given)]
-    try:
-        return [_array(each) for each in given]
-    except TypeError:
-        return []
-
-
-def _array(given: Any) -> Any:
-    return given if isinstance(given, Design | Cost | np.ndarray) else np.asarray(given)
-
-
-def _axes(given: Any) -> int:
-    """Count axes, of nested lists by their first entries."""
-    if isinstance(given, Design):
-        return 2
-    if isinstance(given, list | tuple):
-        return 1 + (_axes(given[0]) if given else 0)
-    return int(getattr(given, "ndim", 0))
+    single = isinstance(given, Design) or getattr(given, "ndim", 0) == axes
+    return [given] if single else list(given)

@@ -20,6 +20,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from partwhole._checks import require
+from partwhole._door import door
 from partwhole._types import Real
 from partwhole.features.conjunctions import ConjunctionDesign, Dictionary, conjunction_sets
 from partwhole.features.order_kernel import OrderKernel
@@ -185,7 +186,6 @@ class OrderProblem:
         per_row = np.asarray(ridge, dtype=float)
         require(
             per_row.shape in ((), (task.n_train,))
-            and bool(np.all(np.isfinite(per_row)))
             and bool(np.all(per_row > 0) or np.all(per_row == 0)),
             "a ridge is one penalty for all training rows or one for each, all above 0 or all 0",
             f"shape {per_row.shape}, smallest {per_row.min(initial=np.inf):g}",
@@ -214,6 +214,7 @@ class OrderProblem:
         return [float(kernel.weights.get(d.components, 0.0)) for d in self.design.dictionaries]
 
 
+@door
 def interpolate_orders(
     task: Task,
     kernels: Sequence[OrderKernel],

@@ -14,9 +14,11 @@ import numpy as np
 from jaxtyping import Float
 
 from partwhole._checks import require
+from partwhole._door import door
 from partwhole._types import Real
 
 
+@door
 def transitive_ranks(n_items: int, salience: Real) -> Float[np.ndarray, " n"]:
     r"""Return the ranks g that a kernel learner gives to items seen with their neighbours.
 

@@ -17,7 +17,9 @@ from typing import overload
 import numpy as np
 
 from partwhole._checks import require
+from partwhole._door import door
 from partwhole._types import Number, Real
+from partwhole.limits.penalties._inputs import together
 
 FITS = ("margin", "regression")
 
@@ -30,6 +32,7 @@ def shortcut_margin(
 def shortcut_margin(
     order_1: np.ndarray, order_2: np.ndarray, *, values_per_half: int = 3, fit: str = "margin"
 ) -> np.ndarray: ...
+@door
 def shortcut_margin(
     order_1: Number, order_2: Number, *, values_per_half: int = 3, fit: str = "margin"
 ) -> Number:
@@ -89,6 +92,7 @@ def shortcut_margin(
     return float(margin) if margin.ndim == 0 else margin
 
 
+@door
 def shortcut_boundary(order_1: Real, *, values_per_half: int = 3, fit: str = "margin") -> float:
     r"""Return the salience S(2; 3) above which CD-3 generalises.
 
@@ -143,12 +147,13 @@ def _terms(
 ) -> tuple[Number, Number, Number, Number]:
     require(fit in FITS, f"fit is one of {', '.join(FITS)}", repr(fit), "choose one of them")
     require(n >= 2, "values_per_half must be at least 2", n, "use 3 for the published task")
-    S1, S2 = np.asarray(order_1, dtype=float), np.asarray(order_2, dtype=float)
+    S1, S2 = together(order_1, order_2)
     s = 1.0 - 3.0 * S1 - 3.0 * S2
     require(
         bool(np.all(S1 >= 0) and np.all(S2 >= 0) and np.all(s >= -1e-9)),
         "saliences S(1;3), S(2;3) are at least 0 and three times their sum at most 1",
-        f"S1 in {S1.min():g}..{S1.max():g}, S2 in {S2.min():g}..{S2.max():g}",
+        f"S1 in {S1.min(initial=np.inf):g}..{S1.max(initial=-np.inf):g}, "
+        f"S2 in {S2.min(initial=np.inf):g}..{S2.max(initial=-np.inf):g}",
         "lower them",
     )
     return n * n * S1, n * S2, 2.0 * n * S1 + S2, np.maximum(s, 0.0)

@@ -16,6 +16,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from partwhole._checks import require
+from partwhole._door import door
 from partwhole._types import Real
 from partwhole.features.overlap import OverlapKernel
 from partwhole.features.subsets import kernel_spectrum, overlap_sets, zeta
@@ -65,7 +66,7 @@ def equitable_cells(colours: Int[np.ndarray, "n n"]) -> Int[np.ndarray, " n"]:
 def _sigmas(kernels: Sequence[OverlapKernel] | np.ndarray, n_components: int) -> np.ndarray:
     require(len(kernels) > 0, "a sweep takes at least one kernel", "none", "pass kernels")
     if isinstance(kernels, np.ndarray):
-        sigma = np.atleast_2d(np.asarray(kernels, dtype=float))
+        sigma = kernels
     else:
         sigma = np.stack([kernel.sigma for kernel in kernels])
     require(
@@ -77,6 +78,7 @@ def _sigmas(kernels: Sequence[OverlapKernel] | np.ndarray, n_components: int) ->
     return sigma
 
 
+@door
 def margin_sweep(
     task: Task, kernels: Sequence[OverlapKernel] | Float[np.ndarray, "B sets"]
 ) -> Float[np.ndarray, "B m"]:
@@ -191,6 +193,7 @@ def _cell_sums(
     return sums.reshape(n_rows, n_cells, sets)
 
 
+@door
 def interpolation_sweep(
     task: Task, salience: Float[np.ndarray, " B"], *, ridge: Real = 0.0
 ) -> Float[np.ndarray, "B m *k"]:
@@ -238,12 +241,10 @@ def interpolation_sweep(
         task.n_components,
         "call interpolate for each kernel",
     )
-    salience = np.atleast_1d(np.asarray(salience, dtype=float))
-    low, high = salience.min(initial=np.inf), salience.max(initial=-np.inf)
     require(
-        len(salience) > 0 and bool(np.all((salience >= 0) & (salience <= 0.5))) and ridge >= 0,
+        bool(np.all((salience >= 0) & (salience <= 0.5))) and ridge >= 0,
         "S(1;2) lies in 0..1/2 and ridge is at least 0",
-        f"S in {low:g}..{high:g}, ridge {ridge:g}",
+        f"S in {salience.min():g}..{salience.max():g}, ridge {ridge:g}",
         "pass the salience of a single component",
     )
     train, test = task.train_components.T, task.test_components.T

@@ -7,6 +7,7 @@ from typing import overload
 import numpy as np
 
 from partwhole._checks import require
+from partwhole._door import door
 from partwhole._types import Number, Real
 
 
@@ -14,6 +15,7 @@ from partwhole._types import Number, Real
 def invariance_margin(salience: Real) -> float: ...
 @overload
 def invariance_margin(salience: np.ndarray) -> np.ndarray: ...
+@door
 def invariance_margin(salience: Number) -> Number:
     """Return the margin k / (1 - k) at the unseen background; k = S(1; 2).
 
@@ -44,6 +46,7 @@ def invariance_margin(salience: Number) -> Number:
 def partial_exposure_margin(salience: Real, *, intercept: str = "none") -> float: ...
 @overload
 def partial_exposure_margin(salience: np.ndarray, *, intercept: str = "none") -> np.ndarray: ...
+@door
 def partial_exposure_margin(salience: Number, *, intercept: str = "none") -> Number:
     r"""Return the margin at the unseen pair of partial exposure; k = S(1; 2).
 
@@ -89,7 +92,7 @@ def _checked(salience: Number) -> np.ndarray:
     require(
         bool(np.all((k >= 0) & (k <= 0.5))),
         "S(1;2) lies in 0..1/2",
-        f"{k.min():g}..{k.max():g}",
+        f"{k.min(initial=np.inf):g}..{k.max(initial=-np.inf):g}",
         "pass the salience of a single component",
     )
     return k

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from inspect import unwrap
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -155,7 +153,7 @@ def test_rescaling_out_of_reach():
 
 
 def test_refusals():
-    for order in (1.0, 2.0, 0.5, float("nan")):
+    for order in (1.0, 2.0, 0.5):
         for ask in (
             lambda order=order: suggest_rescaling(1.0, 1.0, order),
             lambda order=order: ratio_at_order("relu", order),
@@ -173,15 +171,7 @@ def test_refusals():
         InputError, match=r"^coefficient is not 0; got 0; give the size you expect$"
     ):
         suggest_rescaling(1.0, np.array([1.0, 0.0]))
-    with pytest.raises(InputError, match=r"^reach is two finite numbers above 0.*2\.0 and 1\.0;"):
+    with pytest.raises(InputError, match=r"^reach is two numbers above 0.*2\.0 and 1\.0;"):
         suggest_rescaling(1.0, 1.0, reach=(2.0, 1.0))
     with pytest.raises(InputError, match=r"^rich_below is less than lazy_above; got 2 and 1.9;"):
         regime(1.0, 0.0, rich_below=2.0)
-    with pytest.raises(InputError, match=r"^order is finite; got nan; replace it$"):
-        regime(float("nan"), 0.0)
-
-
-@pytest.mark.parametrize("reach", [3, (1, 2, 3), ("a", "b")])
-def test_reach_is_a_pair_of_numbers(reach):
-    with pytest.raises(InputError, match=r"^reach is two finite numbers above 0, the smaller fi"):
-        unwrap(suggest_rescaling)(1.0, 1.0, reach=reach)

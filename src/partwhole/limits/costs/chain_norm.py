@@ -8,6 +8,7 @@ import numpy as np
 from jaxtyping import Float
 
 from partwhole._checks import whole
+from partwhole._door import door
 from partwhole.features.design import Design
 from partwhole.limits.costs.group_norm import GroupNorm, Groups
 
@@ -15,6 +16,7 @@ from partwhole.limits.costs.group_norm import GroupNorm, Groups
 NOTHING = 1e-9
 
 
+@door
 @dataclass(frozen=True)
 class ChainNorm:
     r"""Prefer few blocks, more so the deeper: a cost that is not convex for L > 2.

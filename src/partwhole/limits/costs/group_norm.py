@@ -8,6 +8,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from partwhole._checks import require
+from partwhole._door import door
 from partwhole.features.design import DenseDesign, Design, weighted_gram
 from partwhole.features.scaled import ScaledDesign
 from partwhole.limits.costs._cost import Bounds, DualTerm
@@ -16,6 +17,7 @@ from partwhole.limits.costs._cost import Bounds, DualTerm
 ROUNDING = 1e-9
 
 
+@door(infinite=("weights",))
 @dataclass(frozen=True, eq=False)
 class GroupNorm:
     r"""Prefer few blocks: the sum of the blocks' Euclidean norms.

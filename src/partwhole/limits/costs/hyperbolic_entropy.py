@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Float
 
 from partwhole._checks import require
+from partwhole._door import door
 from partwhole._types import Number, Real
 from partwhole.features.design import Design
 from partwhole.limits.costs.conjugate_cost import Conjugate, ConjugateCost
@@ -21,6 +22,7 @@ LARGEST = 700.0  # cosh stays finite
 LEAST, STEEPEST = 1e-250, 300.0
 
 
+@door
 @dataclass(frozen=True, eq=False)
 class HyperbolicEntropy(ConjugateCost):
     r"""Prefer what gradient flow in a two-layer diagonal linear network prefers.
@@ -44,7 +46,7 @@ class HyperbolicEntropy(ConjugateCost):
     Raises
     ------
     InputError
-        For widths that are not above 0, and for numbers that are not finite.
+        For widths that are not above 0.
 
     Notes
     -----
@@ -73,10 +75,10 @@ class HyperbolicEntropy(ConjugateCost):
 
     def __post_init__(self) -> None:
         width, tilt = np.asarray(self.width, dtype=float), np.asarray(self.tilt, dtype=float)
-        positive = np.isfinite(width) & (width > LEAST)
+        positive = width > LEAST
         require(
             width.ndim <= 1 and bool(positive.all()),
-            "widths are finite numbers above 0, one or one for each feature",
+            "widths are numbers above 0, one or one for each feature",
             f"{int(np.sum(~positive))} of {width.size} that are not, {width.ndim} axes"
             if width.ndim
             else f"{self.width}",
@@ -90,6 +92,7 @@ class HyperbolicEntropy(ConjugateCost):
         )
 
     @classmethod
+    @door
     def from_weights(cls, weights: DiagonalWeights) -> HyperbolicEntropy:
         r"""Return the cost that belongs to the initial weights of one network.
 
@@ -115,9 +118,9 @@ class HyperbolicEntropy(ConjugateCost):
         :math:`A = (w_+ + v_+)^2 + (w_- - v_-)^2` and :math:`B = (w_+ - v_+)^2 + (w_- + v_-)^2`.
         Derived here.
         """
-        w, v, m, u = (np.asarray(each, dtype=float) for each in weights)
+        w, v, m, u = weights.checked()
         require(
-            w.ndim == 1 and w.shape == v.shape == m.shape == u.shape,
+            w.ndim == 1 and w.shape == v.shape,
             "a cost belongs to the weights of one network and one task",
             f"layers of shapes {w.shape}, {v.shape}, {m.shape} and {u.shape}",
             "make one for each, and solve them by least_costs",
@@ -128,6 +131,7 @@ class HyperbolicEntropy(ConjugateCost):
         return cls(up * down, np.where(up * down > 0, tilt, 0.0))
 
     @classmethod
+    @door
     def after_finetuning(
         cls,
         pretrained: Float[np.ndarray, " d"],

@@ -8,12 +8,14 @@ import numpy as np
 from jaxtyping import Float
 
 from partwhole._checks import whole
+from partwhole._door import door
 from partwhole.features.design import Design
 from partwhole.limits.costs._cost import Bounds, DualTerm
 from partwhole.limits.costs._matrices import dense_features, matrices
 from partwhole.limits.costs.group_norm import ROUNDING
 
 
+@door
 @dataclass(frozen=True, eq=False)
 class NuclearNorm:
     r"""Prefer matrices of low rank: the sum of each block's singular values.

@@ -9,11 +9,13 @@ import numpy as np
 from jaxtyping import Float
 
 from partwhole._checks import require
+from partwhole._door import door
 from partwhole.features.design import Design
 from partwhole.limits.costs._cost import DualTerm
 from partwhole.limits.costs._matrices import dense_features
 
 
+@door
 @dataclass(frozen=True, eq=False)
 class Quadratic:
     r"""Prefer small squares, block by block.

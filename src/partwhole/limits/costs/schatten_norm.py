@@ -8,6 +8,7 @@ import numpy as np
 from jaxtyping import Float
 
 from partwhole._checks import whole
+from partwhole._door import door
 from partwhole.features.design import Design
 from partwhole.limits.costs._cost import DualTerm
 from partwhole.limits.costs._matrices import dense_features, matrices
@@ -19,6 +20,7 @@ ROUNDED = 1e-9  # of the largest singular value
 NOTHING = 1e-12  # of the largest eigenvalue: directions that are not in use
 
 
+@door
 @dataclass(frozen=True)
 class SchattenNorm:
     r"""Prefer matrices of low rank, more so the deeper: a cost that is not convex for L > 2.

@@ -1,4 +1,4 @@
-"""What penalties accept: finite numbers that broadcast, strengths and scales of at least 0."""
+"""What penalties accept: numbers that broadcast, strengths and scales of at least 0."""
 
 from __future__ import annotations
 
@@ -6,47 +6,31 @@ from collections.abc import Collection
 
 import numpy as np
 
-from partwhole._checks import InputError, require
+from partwhole._checks import require
 from partwhole._types import Number
 
 FORMULAS = ("exact", "published")
 
 
-def numbers(name: str, given: object) -> np.ndarray:
-    """Return numbers as float64."""
-    rule, remedy = f"{name} is a number or an array of them", "pass a float or a NumPy array"
-    try:
-        return np.asarray(given, dtype=float)  # pyright: ignore[reportArgumentType,reportCallIssue]
-    except (TypeError, ValueError):
-        raise InputError(f"{rule}; got {given!r:.40}; {remedy}") from None
-
-
-def finite(name: str, given: object) -> np.ndarray:
-    """Return finite numbers as float64."""
-    values = numbers(name, given)
-    bad = values[~np.isfinite(values)]
-    require(bad.size == 0, f"{name} is finite", f"{bad[:1].sum():g}", "replace it")
-    return values
-
-
 def at_least_zero(name: str, given: Number) -> np.ndarray:
-    """Return finite numbers of at least 0."""
-    values = finite(name, given)
+    """Return numbers of at least 0 as float64."""
+    values = np.asarray(given, dtype=float)
     low = values.min(initial=0.0)
     require(low >= 0, f"{name} is at least 0", f"{low:g}", "pass its magnitude")
     return values
 
 
 def above_zero(name: str, given: Number) -> np.ndarray:
-    """Return finite numbers above 0."""
-    values = finite(name, given)
+    """Return numbers above 0 as float64."""
+    values = np.asarray(given, dtype=float)
     low = values.min(initial=np.inf)
     require(low > 0, f"{name} is above 0", f"{low:g}", "pass 1 to leave weights as they are")
     return values
 
 
-def together(*arrays: np.ndarray) -> tuple[np.ndarray, ...]:
-    """Broadcast arrays against each other."""
+def together(*numbers: Number) -> tuple[np.ndarray, ...]:
+    """Broadcast numbers against each other, as float64."""
+    arrays = [np.asarray(each, dtype=float) for each in numbers]
     try:
         return np.broadcast_arrays(*arrays)
     except ValueError:

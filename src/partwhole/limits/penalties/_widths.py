@@ -11,7 +11,6 @@ from partwhole.limits.penalties._inputs import (
     FORMULAS,
     above_zero,
     at_least_zero,
-    finite,
     one_of,
     together,
 )
@@ -138,7 +137,7 @@ def start(
     """Return beta_aux, gamma, alpha and c, once they are seen to be in range."""
     one_of("formula", formula, FORMULAS)
     return together(
-        finite("pretrained", pretrained),
+        pretrained,
         at_least_zero("readout_scale", readout_scale),
         at_least_zero("init_scale", init_scale),
         above_zero("rescale", rescale),

@@ -15,13 +15,15 @@ from __future__ import annotations
 import numpy as np
 from jaxtyping import Float
 
+from partwhole._door import door
 from partwhole._types import Number
-from partwhole.limits.penalties._inputs import finite, numbers, together
+from partwhole.limits.penalties._inputs import together
 from partwhole.limits.penalties._widths import elasticities, widths
 from partwhole.limits.penalties.hyperbolic import coth_excess, hyperbolic_price, log_growth
 from partwhole.limits.penalties.profile import PenaltyProfile
 
 
+@door
 def finetuning_penalty(
     coefficient: Number,
     pretrained: Number,
@@ -88,9 +90,8 @@ def finetuning_penalty(
     >>> found.penalty.round(7).item(), found.order.round(6).item()
     (13.2018074, 1.151343)
     """
-    beta, b, gamma, alpha, c = _arguments(
-        coefficient, pretrained, readout_scale, init_scale, rescale
-    )
+    # Those of the start are checked where widths are.
+    beta, b, gamma, alpha, c = together(coefficient, pretrained, readout_scale, init_scale, rescale)
     scales = {"readout_scale": gamma, "init_scale": alpha, "rescale": c, "formula": formula}
     k, delta = widths(b, **scales)
     u = log_growth(beta, k)
@@ -118,6 +119,7 @@ def finetuning_penalty(
     )
 
 
+@door
 def finetuning_price(
     coefficient: Number,
     pretrained: Number,
@@ -157,25 +159,6 @@ def finetuning_price(
     >>> finetuning_price(0.2, np.array([0.158114, 0.0]), readout_scale=1e-3).round(4).tolist()
     [0.8266, 6.4496]
     """
-    beta, b, gamma, alpha, c = _arguments(
-        coefficient, pretrained, readout_scale, init_scale, rescale
-    )
+    beta, b, gamma, alpha, c = together(coefficient, pretrained, readout_scale, init_scale, rescale)
     k, delta = widths(b, readout_scale=gamma, init_scale=alpha, rescale=c, formula=formula)
     return hyperbolic_price(beta, k, delta)
-
-
-def _arguments(
-    coefficient: object,
-    pretrained: object,
-    readout_scale: object,
-    init_scale: object,
-    rescale: object,
-) -> tuple[np.ndarray, ...]:
-    """Broadcast all arguments; those of the start are checked where widths are."""
-    return together(
-        finite("coefficient", coefficient),
-        finite("pretrained", pretrained),
-        numbers("readout_scale", readout_scale),
-        numbers("init_scale", init_scale),
-        numbers("rescale", rescale),
-    )

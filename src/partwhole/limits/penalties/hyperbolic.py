@@ -13,10 +13,12 @@ from __future__ import annotations
 import numpy as np
 from jaxtyping import Float
 
+from partwhole._door import door
 from partwhole._types import Number
-from partwhole.limits.penalties._inputs import at_least_zero, finite, together
+from partwhole.limits.penalties._inputs import at_least_zero, together
 
 
+@door
 def hyperbolic_entropy(ratio: Number) -> Float[np.ndarray, "..."]:
     r"""Return :math:`q(z) = 2 - \sqrt{4 + z^2} + z \operatorname{asinh}(z/2)`.
 
@@ -46,11 +48,12 @@ def hyperbolic_entropy(ratio: Number) -> Float[np.ndarray, "..."]:
     >>> hyperbolic_entropy(2.0).round(8).item()
     0.93432005
     """
-    z = np.abs(finite("ratio", ratio))
+    z = np.abs(np.asarray(ratio, dtype=float))
     u = np.arcsinh(0.5 * z)
     return np.asarray(z * (u - np.tanh(0.5 * u)))
 
 
+@door
 def hyperbolic_price(
     coefficient: Number, width: Number, tilt: Number = 0.0
 ) -> Float[np.ndarray, "..."]:
@@ -87,11 +90,7 @@ def hyperbolic_price(
     >>> hyperbolic_price(0.2, np.array([0.158114, 4e-6])).round(4).tolist()
     [0.8291, 6.103]
     """
-    beta, k, delta = together(
-        finite("coefficient", coefficient),
-        at_least_zero("width", width),
-        finite("tilt", tilt),
-    )
+    beta, k, delta = together(coefficient, at_least_zero("width", width), tilt)
     return np.asarray(0.5 * (log_growth(beta, k) - delta))
 
 

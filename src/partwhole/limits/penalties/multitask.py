@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from partwhole._door import door
 from partwhole._types import Number
-from partwhole.limits.penalties._inputs import finite, together
+from partwhole.limits.penalties._inputs import together
 from partwhole.limits.penalties.profile import PenaltyProfile
 
 
+@door
 def multitask_penalty(coefficient: Number, auxiliary: Number) -> PenaltyProfile:
     r"""Return the penalty that the group norm puts on a coefficient of the main task.
 
@@ -44,7 +46,7 @@ def multitask_penalty(coefficient: Number, auxiliary: Number) -> PenaltyProfile:
     >>> found.order.round(6).item(), found.degree.round(9).item()
     (1.099504, 1.0)
     """
-    beta, b = together(finite("coefficient", coefficient), finite("auxiliary", auxiliary))
+    beta, b = together(coefficient, auxiliary)
     size, before = np.abs(beta), np.abs(b)
     norm = np.hypot(size, before)
     # Of the group norm less |b|: the difference itself would cancel.

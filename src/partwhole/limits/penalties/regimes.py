@@ -8,8 +8,9 @@ import numpy as np
 from jaxtyping import Float
 
 from partwhole._checks import require
+from partwhole._door import door
 from partwhole._types import Number, Real
-from partwhole.limits.penalties._inputs import finite, together
+from partwhole.limits.penalties._inputs import together
 
 
 @overload
@@ -30,6 +31,7 @@ def regime(
     rich_below: Real = 1.1,
     reuse_below: Real = -0.1,
 ) -> np.ndarray: ...
+@door
 def regime(
     order: Number,
     feature_dependence: Number,
@@ -75,7 +77,7 @@ def regime(
     """
     low, high = float(rich_below), float(lazy_above)
     require(low < high, "rich_below is less than lazy_above", f"{low:g} and {high:g}", "swap them")
-    powers = together(finite("order", order), finite("feature_dependence", feature_dependence))
+    powers = together(order, feature_dependence)
     fresh = (powers[0] < low) & (powers[1] > float(reuse_below))
     named = np.where(powers[0] > high, "lazy", np.where(fresh, "rich", "nested"))
     return str(named) if named.ndim == 0 else named

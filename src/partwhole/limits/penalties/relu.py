@@ -10,11 +10,13 @@ from __future__ import annotations
 import numpy as np
 
 from partwhole._checks import require
+from partwhole._door import door
 from partwhole._types import Number
-from partwhole.limits.penalties._inputs import at_least_zero, finite, together
+from partwhole.limits.penalties._inputs import at_least_zero, together
 from partwhole.limits.penalties.profile import PenaltyProfile
 
 
+@door
 def relu_penalty(
     coefficient: Number,
     pretrained: Number,
@@ -73,7 +75,7 @@ def relu_penalty(
     beta, b, theta, r = together(
         at_least_zero("coefficient", coefficient),
         at_least_zero("pretrained", pretrained),
-        finite("cosine", cosine),
+        cosine,
         at_least_zero("readout_scale", readout_scale),
     )
     steepest = np.abs(theta).max(initial=0.0)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float
 
-from partwhole._checks import is_finite, require
+from partwhole._checks import require
+from partwhole._door import door
 from partwhole._types import Number, Real
-from partwhole.limits.penalties._inputs import at_least_zero, finite, together
+from partwhole.limits.penalties._inputs import at_least_zero, together
 from partwhole.limits.penalties._widths import widths
 from partwhole.limits.penalties.hyperbolic import coth_excess, log_growth
 from partwhole.limits.penalties.transitions import growth_at_order, log_sinh
@@ -41,6 +41,7 @@ class Rescaling:
     message: str
 
 
+@door
 def suggest_rescaling(
     pretrained: Number,
     coefficient: Number,
@@ -94,10 +95,16 @@ def suggest_rescaling(
     False
     """
     growth = growth_at_order(target_order)
-    low, high = _reach(reach)
+    low, high = reach
+    require(
+        0 < low < high,
+        "reach is two numbers above 0, the smaller first",
+        f"{low!r} and {high!r}",
+        "pass (1e-4, 1e4), say",
+    )
     b, beta, gamma, alpha = together(
-        finite("pretrained", pretrained),
-        finite("coefficient", coefficient),
+        pretrained,
+        coefficient,
         at_least_zero("readout_scale", readout_scale),
         at_least_zero("init_scale", init_scale),
     )
@@ -135,23 +142,6 @@ def _order(beta: Number, width: Number) -> np.ndarray:
     h = np.where(np.isfinite(u), 0.5 * u, 1.0)
     order = 1.0 + np.tanh(h) / (h + np.tanh(h) * coth_excess(h))
     return np.asarray(np.where(np.isfinite(u), order, 1.0))
-
-
-def _reach(reach: Any) -> tuple[float, float]:
-    try:
-        low, high = reach
-    except (TypeError, ValueError):
-        low = high = math.nan
-        got = repr(reach)
-    else:
-        got = f"{low!r} and {high!r}"
-    require(
-        is_finite(low) and is_finite(high) and 0 < low < high,
-        "reach is two finite numbers above 0, the smaller first",
-        got,
-        "pass (1e-4, 1e4), say",
-    )
-    return float(low), float(high)
 
 
 def _message(

@@ -6,13 +6,15 @@ import math
 
 from scipy.optimize import root_scalar
 
-from partwhole._checks import is_finite, require
+from partwhole._checks import require
+from partwhole._door import door
 from partwhole._types import Real
 from partwhole.limits.penalties._inputs import one_of
 
 KINDS = ("multitask", "finetuning", "finetuning-published", "relu")
 
 
+@door
 def ratio_at_order(kind: str, order: Real) -> float:
     r"""Return :math:`|\beta_{aux}| / |\beta|` at which a penalty has this order.
 
@@ -49,6 +51,7 @@ def ratio_at_order(kind: str, order: Real) -> float:
     return 10.0 ** _decades(kind, order)
 
 
+@door
 def transition_width(kind: str, low: Real = 1.1, high: Real = 1.9) -> float:
     r"""Return over how many decades of :math:`|\beta_{aux}|/|\beta|` the order rises.
 
@@ -106,7 +109,7 @@ def log_sinh(u: float) -> float:
 def require_order(order: Real) -> None:
     """Refuse orders that no finite ratio has."""
     require(
-        is_finite(order) and 1 < order < 2,
+        1 < order < 2,
         "the order lies between 1 and 2, both excluded",
         repr(order),
         "ask for 1.1 for nearly rich, or 1.9 for nearly lazy",

@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Int
 from scipy import sparse
 
+from partwhole._door import door
 from partwhole.features.conjunctions import ConjunctionDesign, conjunction_sets
 from partwhole.limits.proofs._indicators import as_sparse, distinct, whole_multiples
 from partwhole.tasks import Task
@@ -36,6 +37,7 @@ class Ambiguity:
     row: tuple[int, ...]
     terms: tuple[tuple[tuple[int, ...], tuple[int, ...], float], ...]
 
+    @door
     def in_words(self, task: Task, limit: int = 12) -> str:
         """Say what to add where.
 

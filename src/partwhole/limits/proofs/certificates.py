@@ -13,6 +13,7 @@ from jaxtyping import Float, Int
 from scipy import sparse
 
 from partwhole._checks import require
+from partwhole._door import door
 from partwhole.limits.proofs._indicators import whole_multiples
 from partwhole.tasks import Task
 
@@ -61,6 +62,7 @@ class Certificate:
     rivals: tuple[tuple[int, int], ...] = ()
     groups: tuple[tuple[int, ...], ...] = ()
 
+    @door
     def sum_in_words(
         self, task: Task, *, limit: int | None = None, labels: Sequence[Hashable] | None = None
     ) -> str:
@@ -182,6 +184,7 @@ def from_residual(
     return from_weights(rows, y, residual, phi, **facts)
 
 
+@door
 def rectangles(task: Task) -> Int[np.ndarray, "q 4"]:
     """List all rectangles of held-out pairs of a two-component task.
 

@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Float, Int
 from scipy import sparse
 
+from partwhole._door import door
 from partwhole.features.conjunctions import ConjunctionDesign, Dictionary, conjunction_sets
 from partwhole.limits.proofs._indicators import as_sparse, distinct, whole_multiples
 from partwhole.limits.proofs.boxes import box_groups, corners
@@ -36,6 +37,7 @@ class Derivation:
     rows: Int[np.ndarray, " q"]
     weights: Float[np.ndarray, " q"]
 
+    @door
     def in_words(self, task: Task) -> str:
         """Write the equation, such as ``f(a, c) = f(a, d) - f(b, d) + f(b, c)``.
 

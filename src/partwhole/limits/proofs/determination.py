@@ -20,6 +20,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from partwhole._checks import require
+from partwhole._door import door
 from partwhole.features.conjunctions import ConjunctionDesign, conjunction_sets
 from partwhole.limits.proofs.ambiguity import Ambiguity, find_ambiguity
 from partwhole.limits.proofs.derivation import Derivation, find_derivation
@@ -98,6 +99,12 @@ class Determination:
         many = int(self.undecided.sum())
         return f", {many} not decided" if many else ""
 
+    def _is_determined(self, i: int) -> bool:
+        n = len(self.determined)
+        require(0 <= i < n, f"there are {n} held-out rows, from 0", i, "pass one of their places")
+        return bool(self.determined[i])
+
+    @door(empty=("components",))
     def values(self, components: Int[np.ndarray, "n C"]) -> Float[np.ndarray, "n m"]:
         """Return the random null functions' values at any combinations.
 
@@ -111,10 +118,18 @@ class Determination:
         float array, shape (n, m)
             0 for those that training determines.
         """
+        n = self.task.n_components
+        require(
+            components.shape[1] == n,
+            f"combinations are rows of {n} value indices",
+            f"shape {components.shape}",
+            "pass a column for each component",
+        )
         values, length, unseen = self.null_functions(components)
         values[vanishing(values, length) & ~unseen] = 0.0
         return values
 
+    @door
     def ambiguity(self, i: int) -> Ambiguity | None:
         """Return a null function that is 1 at the i-th held-out row, if a readable one is found.
 
@@ -128,10 +143,11 @@ class Determination:
         Ambiguity or None
             None when the row is determined, or only unwieldy null functions are known.
         """
-        if self.determined[i]:
+        if self._is_determined(i):
             return None
         return find_ambiguity(self.task, self.order, self.task.test_components[i])
 
+    @door
     def derivation(self, i: int) -> Derivation | None:
         """Return training rows that the i-th held-out row is a weighted sum of, if few suffice.
 
@@ -145,11 +161,12 @@ class Determination:
         Derivation or None
             None when the row is not determined, or the search grows too large.
         """
-        if not self.determined[i]:
+        if not self._is_determined(i):
             return None
         return find_derivation(self.task, self.order, self.task.test_components[i])
 
 
+@door
 def determination(
     task: Task,
     *,

@@ -18,6 +18,7 @@ from jaxtyping import Bool, Float, Int
 from scipy import sparse
 
 from partwhole._checks import require
+from partwhole._door import door
 from partwhole._types import Real
 from partwhole.features.conjunctions import ConjunctionDesign, conjunction_sets
 from partwhole.limits.proofs._indicators import as_sparse, distinct
@@ -97,6 +98,7 @@ class Solvability:
         """Return the verdict in words."""
         return f"Solvability({self.explain()})"
 
+    @door
     def explain(self, labels: Sequence[Hashable] | None = None) -> str:
         """Return the verdict and its evidence in words.
 
@@ -163,6 +165,7 @@ def _percent(share: float) -> str:
     return f"{100 * share:.{2 if share < 0.995 else 3}g}"
 
 
+@door
 def solvability(
     task: Task,
     *,
