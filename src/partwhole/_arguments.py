@@ -35,7 +35,12 @@ def _scalar(value: Any) -> Any:
     if getattr(value, "shape", None) != () or not hasattr(value, "item"):
         return value
     timed = getattr(value, "dtype", None) is not None and value.dtype.kind in "mM"
-    return value if timed or isinstance(value, np.ma.MaskedArray) else value.item()
+    if timed or isinstance(value, np.ma.MaskedArray):
+        return value
+    try:
+        return value.item()
+    except Exception:  # of an array that JAX traces, which has no number yet
+        return value
 
 
 @dataclass(frozen=True)

@@ -92,6 +92,8 @@ def checked_targets(
     )
     found = np.asarray(given)
     if recipe.loss == "cross entropy":
+        if found.dtype.kind == "f" and np.array_equal(found, np.round(found)):
+            found = found.astype(np.int64)
         require(
             found.ndim in (1, 2) and np.issubdtype(found.dtype, np.integer) and found.min() >= 0,
             f"with the loss 'cross entropy' {name} are classes numbered from 0",
