@@ -1,6 +1,5 @@
 """Gated networks against plain sums, against their features, and what they conserve."""
 
-
 import jax
 import numpy as np
 import pytest

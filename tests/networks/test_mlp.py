@@ -128,7 +128,7 @@ def test_fan_in_sets_the_reach_of_each_layer():
         ({"layers": 0}, "layers is a whole number of at least 1; got 0; pass 1 or more"),
         ({"layers": 2.5}, "layers is a whole number; got 2.5; pass one whole number, or leave it"),
         ({"width": 0}, "width is a whole number of at least 1; got 0; leave it None"),
-        ({"width": 2.5}, "width is a whole number or None; got 2.5"),
+        ({"width": 2.5}, "width is a whole number; got 2.5"),
         ({"bias": "no"}, "bias is True or False; got 'no'; choose one of them"),
         ({"initial": ["normal"]}, r'"uniform" or "he"; got a list of 1; choose one'),
         (

@@ -97,7 +97,8 @@ class Options:
         require(rate > 0, "a learning rate is a positive number", rate, "pass 0.1, say")
         for name in ("threshold", "weight_decay"):
             given = getattr(self, name)
-            require(given >= 0, f"{name} is at least 0", given, "pass 0 for none")
+            rule = f"{name} is a finite number of at least 0"
+            require(given >= 0, rule, given, "pass 0 for none")
 
 
 def spread(name: str, given: np.ndarray, shape: tuple[int, ...], runs: int) -> np.ndarray:
@@ -113,7 +114,7 @@ def spread(name: str, given: np.ndarray, shape: tuple[int, ...], runs: int) -> n
     return np.broadcast_to(found, (runs, *shape))
 
 
-def recorded(record: Record, max_steps: int) -> Int[np.ndarray, " T"]:
+def recorded(record: Record, max_steps: int) -> Int[np.ndarray, " R"]:
     """Return the steps to record, the last among them."""
     if isinstance(record, int):
         whole("record", record, 1, "pass 50 for every 50 steps")

@@ -270,12 +270,6 @@ def checked_samples(
         f"targets from {y.min():g} to {y.max():g}",
         "take the loss 'squared' for numbers",
     )
-    require(
-        probes is None or probes.shape[1] == d,
-        f"probes have shape (m, {d})",
-        f"shape {None if probes is None else probes.shape}",
-        "pass a row for each",
-    )
     weights = (np.isfinite(np.asarray(leaf)).all() for leaf in jax.tree.leaves(initial))
     require(all(weights), "initial weights are finite numbers", "NaN or infinity", "draw them anew")
     y = y.reshape(*lead, k)

@@ -81,7 +81,7 @@ def rescale_after_pretraining(
     >>> rescale_after_pretraining(layers, 0.5, readout=("reset", 0.001))
     [{'weight': array([1., 2.])}, {'weight': array([0.001])}]
     """
-    require(c > 0, "c is a number above 0", c, "pass 1 to leave weights as they are")
+    require(c > 0, "c is a finite number above 0", c, "pass 1 to leave weights as they are")
     custom = callable(which) or not isinstance(which, str)
     fate, gamma = _fate(readout or ("scale" if which == "all" else "keep"))
     require(
@@ -186,7 +186,7 @@ def for_finetuning(
     """
     require(
         readout_scale >= 0,
-        "readout_scale is at least 0",
+        "readout_scale is a finite number of at least 0",
         readout_scale,
         "take a small one, such as 0.001",
     )

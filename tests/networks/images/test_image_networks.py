@@ -250,7 +250,7 @@ def test_seeds():
         ),
         (
             lambda: convnet((28, 28, 1), padding="same", seed=0),
-            'padding is "VALID" or "SAME"; got \'same\'; choose one of them',
+            'padding is "SAME" or "VALID"; got \'same\'; choose one of them',
         ),
         (
             lambda: resnet((32, 32, 1), stem="imagenet", seed=0),

@@ -97,7 +97,7 @@ def checked_targets(
         require(
             found.ndim in (1, 2) and np.issubdtype(found.dtype, np.integer) and found.min() >= 0,
             f"with the loss 'cross entropy' {name} are classes numbered from 0",
-            f"shape {found.shape} of {found.dtype}",
+            f"shape {found.shape} of {np.asarray(given).dtype}",
             "take the loss 'squared' for numbers, or 'logistic' for labels -1 and +1",
         )
         questions = found.shape[1] if found.ndim == 2 else 1

@@ -239,7 +239,7 @@ def train_transfer(
     )
     require(
         auxiliary_weight > 0,
-        "auxiliary_weight is above 0",
+        "auxiliary_weight is a finite number above 0",
         auxiliary_weight,
         'pass 1, or mode="singletask" for none of it',
     )
