@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from numbers import Integral, Real
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, NoReturn, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -30,12 +30,21 @@ class Rule(Protocol):
         ...
 
 
+def _refuse(rule: Rule, name: str, value: object, remedy: str) -> NoReturn:
+    raise InputError(f"{name} is {rule.noun}; got {as_read(value)}; {remedy}")
+
+
 def _scalar(value: Any) -> Any:
     """Return the one number of an array without axes, and anything else as it is."""
     if getattr(value, "shape", None) != () or not hasattr(value, "item"):
         return value
     timed = getattr(value, "dtype", None) is not None and value.dtype.kind in "mM"
-    return value if timed or isinstance(value, np.ma.MaskedArray) else value.item()
+    if timed or isinstance(value, np.ma.MaskedArray):
+        return value
+    try:
+        return value.item()
+    except Exception:  # of an array that JAX traces, which has no number yet
+        return value
 
 
 @dataclass(frozen=True)
@@ -57,8 +66,8 @@ class Number:
     def __call__(self, name: str, value: Any, sizes: Sizes) -> int | float:
         if type(value) is not float and type(value) is not int:
             value = _scalar(value)
-            good = isinstance(value, Real) and not isinstance(value, (bool, np.timedelta64))
-            require(good, f"{name} is {self.noun}", as_read(value), self.default)
+            if not isinstance(value, Real) or isinstance(value, (bool, np.timedelta64)):
+                _refuse(self, name, value, self.default)
         try:
             number = float(value)
         except OverflowError:
@@ -66,10 +75,11 @@ class Number:
         good = number is not None and (
             math.isfinite(number) or (self.nan if math.isnan(number) else self.infinite)
         )
-        require(good, f"{name} is {self.noun}", as_read(value), self.default)
+        if number is None or not good:
+            _refuse(self, name, value, self.default)
         # Whole numbers of more than 64 bits are no numbers of NumPy's.
         whole = type(value) is int and -WHOLE_LIMIT <= value < WHOLE_LIMIT
-        return value if whole and not self.floating else number  # type: ignore[return-value]
+        return value if whole and not self.floating else number
 
 
 @dataclass(frozen=True)
@@ -85,8 +95,8 @@ class Whole:
     def __call__(self, name: str, value: Any, sizes: Sizes) -> int:
         if type(value) is not int:
             value = _scalar(value)
-            good = isinstance(value, Integral) and not isinstance(value, (bool, np.timedelta64))
-            require(good, f"{name} is {self.noun}", as_read(value), self.default)
+            if not isinstance(value, Integral) or isinstance(value, (bool, np.timedelta64)):
+                _refuse(self, name, value, self.default)
             value = int(value)
         if not -WHOLE_LIMIT <= value < WHOLE_LIMIT:
             raise InputError(
@@ -105,9 +115,8 @@ class Switch:
         return isinstance(value, (bool, np.bool_))
 
     def __call__(self, name: str, value: Any, sizes: Sizes) -> bool:
-        require(
-            self.claims(value), f"{name} is True or False", as_read(value), "choose one of them"
-        )
+        if not self.claims(value):
+            _refuse(self, name, value, "choose one of them")
         return bool(value)
 
 
@@ -127,8 +136,8 @@ class Choice:
 
     def __call__(self, name: str, value: Any, sizes: Sizes) -> object:
         value = _scalar(value)
-        good = any(type(value) is type(o) and value == o for o in self.options)
-        require(good, f"{name} is {self.noun}", as_read(value), "choose one of them")
+        if not any(type(value) is type(o) and value == o for o in self.options):
+            _refuse(self, name, value, "choose one of them")
         return value
 
 
@@ -152,7 +161,8 @@ class Kind:
         return isinstance(value, self.kind)
 
     def __call__(self, name: str, value: Any, sizes: Sizes) -> Any:
-        require(self.claims(value), f"{name} is {self.noun}", as_read(value), f"pass {self.noun}")
+        if not self.claims(value):
+            _refuse(self, name, value, f"pass {self.noun}")
         return value
 
 
@@ -184,8 +194,8 @@ class Like:
         return all(hasattr(value, name) for name in self.names)
 
     def __call__(self, name: str, value: Any, sizes: Sizes) -> Any:
-        remedy = f"pass {_article(self.title)}"
-        require(self.claims(value), f"{name} is {self.noun}", as_read(value), remedy)
+        if not self.claims(value):
+            _refuse(self, name, value, f"pass {_article(self.title)}")
         return value
 
 
@@ -212,23 +222,26 @@ class Several:
         return self.lazy and isinstance(value, Iterable) and not isinstance(value, (str, bytes))
 
     def __call__(self, name: str, value: Any, sizes: Sizes) -> Any:
-        rule, n = f"{name} is {self.noun}", len(self.items)
         listed = isinstance(value, (list, tuple, range)) or hasattr(value, "__array__")
         lazy = self.lazy and isinstance(value, Iterable) and not isinstance(value, (str, bytes))
-        remedy = f"pass [{value!r}]" if isinstance(value, str) else "pass a list or a tuple"
-        require(listed or lazy, rule, as_read(value), remedy)
-        if isinstance(value, np.ma.MaskedArray):
-            hidden = int(np.ma.count_masked(value))
-            require(hidden == 0, rule, f"{hidden} masked", "drop or fill masked entries first")
+        if not listed and not lazy:
+            text = isinstance(value, str)
+            _refuse(self, name, value, f"pass [{value!r}]" if text else "pass a list or a tuple")
+        if isinstance(value, np.ma.MaskedArray) and (hidden := int(np.ma.count_masked(value))):
+            raise InputError(
+                f"{name} is {self.noun}; got {hidden} masked; drop or fill masked entries first"
+            )
         if hasattr(value, "__array__"):
             value = np.asarray(value)
-            require(value.ndim > 0, rule, as_read(value), "pass a list or a tuple")
+            if value.ndim == 0:
+                _refuse(self, name, value, "pass a list or a tuple")
             plain = value.ndim == 1 and value.dtype.kind in "fiub"
             value = value.tolist() if plain or value.dtype == object else list(value)
         if isinstance(value, range) and not self.fixed:
             return tuple(value) if self.as_tuple else value
-        given = list(value)
-        require(not self.fixed or len(given) == n, rule, f"{len(given)} items", f"pass {n}")
+        given, n = list(value), len(self.items)
+        if self.fixed and len(given) != n:
+            raise InputError(f"{name} is {self.noun}; got {len(given)} items; pass {n}")
         rules = self.items if self.fixed else self.items * len(given)
         named = [f"{name}[{i}]" for i in range(len(given))]
         found = [each(at, item, sizes) for each, at, item in zip(rules, named, given, strict=True)]
@@ -250,7 +263,8 @@ class Named:
         return isinstance(value, Mapping)
 
     def __call__(self, name: str, value: Any, sizes: Sizes) -> Any:
-        require(self.claims(value), f"{name} is {self.noun}", as_read(value), "pass a dictionary")
+        if not self.claims(value):
+            _refuse(self, name, value, "pass a dictionary")
         if self.keys is None and self.values is None:
             return value
         keys, values = self.keys or Whatever(), self.values or Whatever()

@@ -68,8 +68,9 @@ def seed_list(
         found = tuple(given)  # pyright: ignore[reportArgumentType]
     except TypeError:
         found = ()
-    shown = " ".join(repr(given).split()) if len(found) < 9 else f"{len(found)} of them"
     good = len(found) > 0 and all(is_whole(seed) and seed >= 0 for seed in found)
+    listed = getattr(given, "tolist", lambda: given)()
+    shown = " ".join(repr(listed).split()) if len(found) < 9 else f"{len(found)} of them"
     require(good, rule, shown, "pass range(24), say")
     return tuple(int(seed) for seed in found)
 

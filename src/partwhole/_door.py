@@ -219,7 +219,7 @@ def _rule(hint: Any, name: str, default: object, options: _Options) -> Rule | No
         return arguments.Kind(type(None))
     if not isinstance(hint, type) or hint in (Any, object, np.ndarray, _AnyOf):
         return None
-    if issubclass(hint, AbstractArray):
+    if _is_array(hint):
         return _array(hint, name, options)
     if hint is bool:
         return arguments.Switch()
@@ -243,6 +243,9 @@ def _like(protocol: type) -> Rule | None:
 def _either(parts: tuple[Any, ...], name: str, default: object, options: _Options) -> Rule | None:
     numbers = {part for part in parts if part in (int, float)}
     others = [part for part in parts if part not in (int, float)]
+    # Where arrays of NumPy do, those of JAX come as such.
+    if any(map(_kind, others)):
+        others = [part for part in others if _kind(part) or not _is_array(part)]
     rules: list[Rule | None] = [_number(numbers, name, default, options)] if numbers else []
     floats = [p for p in others if _kind(p) == "float"]
     wholes = [p for p in others if _kind(p) == "whole"]
@@ -271,11 +274,13 @@ def _number(kinds: set[type], name: str, default: object, options: _Options) -> 
     )  # fmt: skip
 
 
+def _is_array(hint: Any) -> bool:
+    return isinstance(hint, type) and issubclass(hint, AbstractArray)
+
+
 def _kind(hint: Any) -> str | None:
     """Return what an annotated array holds; None for arrays of JAX and what is no array."""
-    if not (isinstance(hint, type) and issubclass(hint, AbstractArray)):
-        return None
-    if hint.array_type is not np.ndarray:
+    if not _is_array(hint) or hint.array_type is not np.ndarray:
         return None
     name = hint.dtype.__name__
     starts = {"Float": "float", "Int": "whole", "UInt": "whole", "Bool": "mask", "Real": "either"}
@@ -285,7 +290,8 @@ def _kind(hint: Any) -> str | None:
 def _array(hint: Any, name: str, options: _Options, kind: str | None = None) -> Rule | None:
     kind = kind or _kind(hint)
     if kind is None:
-        return None
+        # One of JAX, or what stands for it while JAX traces a function.
+        return arguments.Like("Array", ("dtype", "shape"))
     exact = hint.dtype.__name__.lower()
     if kind == "mask":
         dtype = np.dtype(bool)

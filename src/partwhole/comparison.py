@@ -8,9 +8,10 @@ from math import comb
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 
 from partwhole._checks import require
+from partwhole._door import door
 from partwhole._types import Number, Real
 from partwhole.features import OverlapKernel
 from partwhole.limits import interpolate, max_margin
@@ -20,9 +21,15 @@ from partwhole.tasks import Task
 if TYPE_CHECKING:
     import pandas as pd
 
+__all__ = ["Comparison", "compare_with_kernel"]
+
 Fit = Literal["regression", "margin"]
 Saliences = (
-    Salience | OverlapKernel | Sequence[Real] | Sequence[Salience | OverlapKernel] | np.ndarray
+    Salience
+    | OverlapKernel
+    | Float[np.ndarray, "... orders"]
+    | Sequence[Real]
+    | Sequence[Salience | OverlapKernel]
 )
 # A full conjunction of no salience at all leaves nothing to memorize by.
 LEAST_MEMORY = 1e-6
@@ -91,13 +98,14 @@ def _shown(number: Number) -> str:
     return f"{round(float(number), 3) + 0.0:.3f}"
 
 
+@door(missing=("predictions",))
 def compare_with_kernel(
     task: Task,
     predictions: Float[np.ndarray, "*runs n"],
     salience: Saliences,
     *,
     fit: Fit | None = None,
-    has_learned: Sequence[bool] | np.ndarray | None = None,
+    has_learned: Bool[np.ndarray, " _"] | Sequence[bool] | None = None,
 ) -> Comparison:
     r"""Lay what learners answer beside what theory says from the saliences measured in them.
 
@@ -151,7 +159,7 @@ def compare_with_kernel(
     error: 0.130 (-0.064 to 0.325), theory 0.125
     additivity: 1.000 (1.000 to 1.000), theory 1.000
     """
-    answered = np.atleast_2d(np.asarray(predictions, dtype=float))
+    answered = np.atleast_2d(predictions)
     n = len(task.components)
     require(
         task.targets.ndim == 1,
@@ -172,19 +180,13 @@ def compare_with_kernel(
         f"pass shape ({n},) or (runs, {n}), the mean of a learner's answers to what shows one row",
     )
     require(
-        fit in (None, "regression", "margin"),
-        'fit is "regression" or "margin"',
-        repr(fit),
-        "leave it out to go by the targets",
-    )
-    require(
         fit != "margin" or task.is_classification,
         "margins are of labels -1 and +1",
         "other targets",
         'take fit="regression"',
     )
     runs = len(answered)
-    counts = np.ones(runs, dtype=bool) if has_learned is None else np.asarray(has_learned, bool)
+    counts = np.ones(runs, dtype=bool) if has_learned is None else np.asarray(has_learned)
     require(
         counts.shape == (runs,),
         "has_learned has one entry for each run",
@@ -246,9 +248,7 @@ def _kernel(task: Task, salience: object) -> OverlapKernel:
     else:
         numbers = np.asarray(salience, dtype=float)
         require(
-            numbers.ndim == 1
-            and len(numbers) in (size - 1, size)
-            and bool(np.all(np.isfinite(numbers))),
+            numbers.ndim == 1 and len(numbers) in (size - 1, size),
             f"saliences of {size} components are S(1;{size}) to S({size};{size})",
             f"{numbers.tolist()}",
             "pass them in this order; the last may be left out",

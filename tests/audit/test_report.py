@@ -170,7 +170,7 @@ REFUSED = {
     ),
     "endless": (
         {"time_limit": float("nan")},
-        "time_limit is a number of seconds, 0 or more; got nan; use such as 10",
+        "time_limit is a finite number; got nan; pass one number, or leave it out for 10",
     ),
     "seed": ({"seed": -1}, "a seed is a whole number from 0; got -1; use 0"),
 }

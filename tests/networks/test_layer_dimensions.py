@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from importlib import import_module
-from inspect import unwrap
 
 import equinox as eqx
 import jax
@@ -192,7 +191,7 @@ def silent():
         ),
         (
             {"statistics": "running"},
-            'statistics are "inference" or "batch"; got \'running\'; choose one of them',
+            'statistics is "inference" or "batch"; got \'running\'; choose one of them',
         ),
         (
             {"before": DENSE, "after": BEFORE},
@@ -219,5 +218,5 @@ def silent():
 def test_errors_say_rule_got_remedy(change, sentence):
     given = {"before": BEFORE, "after": AFTER, "inputs": IMAGES} | change
     with pytest.raises(InputError) as caught:
-        unwrap(layer_dimensions)(**given)
+        layer_dimensions(**given)
     assert str(caught.value) == sentence

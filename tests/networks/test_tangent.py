@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import tracemalloc
 from functools import partial
-from inspect import unwrap
 
 import equinox as eqx
 import jax
@@ -244,4 +243,4 @@ def test_drift():
 )
 def test_errors_say_rule_got_remedy(change, sentence):
     with pytest.raises(InputError, match=sentence):
-        unwrap(tangent_kernel)(**({"network": dense(), "inputs": X} | change))
+        tangent_kernel(**({"network": dense(), "inputs": X} | change))

@@ -1,7 +1,5 @@
 """Gated networks in training: against a plain loop, their limits, and what they conserve."""
 
-import inspect
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -373,15 +371,17 @@ def test_the_callers_precision_stays():
 
 NET = drawn([GATES, 1], 0)
 SENTENCES = [
-    (lambda: train_gated([], X, Y), "networks are a list of GatedNetwork; got 0 of none"),
+    (
+        lambda: train_gated([], X, Y),
+        "networks are one or more; got none; pass [GatedNetwork.draw(...)]",
+    ),
     (
         lambda: train_gated([NET], X, np.where(Y > 0, 1.0, 0.0)),
-        "labels are two classes, -1 and +1, one for each of 24 inputs; got shape (24,), 0, 1; "
-        "recode labels 0 and 1 as 2 y - 1",
+        "labels are two classes, -1 and +1; got 0, 1; recode labels 0 and 1 as 2 y - 1",
     ),
     (
         lambda: train_gated([NET], X, np.ones(24)),
-        "labels are two classes, -1 and +1, one for each of 24 inputs; got shape (24,), 1;",
+        "labels are two classes, -1 and +1; got 1; recode labels 0 and 1 as 2 y - 1",
     ),
     (
         lambda: train_gated([NET], X[:, :4], Y),
@@ -389,7 +389,7 @@ SENTENCES = [
     ),
     (
         lambda: train_gated([NET], np.where(X > 2, np.nan, X), Y),
-        "inputs are finite; got ",
+        "inputs is an array of finite numbers of shape (n, d); got ",
     ),
     (lambda: train_gated([NET], X, Y, momentum=1.0), "momentum is at least 0 and below 1; got 1.0"),
     (lambda: train_gated([NET], X, Y, learning_rate=0.0), "learning_rate is above 0; got 0.0"),
@@ -398,7 +398,7 @@ SENTENCES = [
         "the order of batches takes a seed for each of 1 runs; got 2; pass range(1)",
     ),
     (
-        lambda: inspect.unwrap(train_gated)([NET], X, Y, loss="hinge"),
+        lambda: train_gated([NET], X, Y, loss="hinge"),
         'loss is "logistic" or "exponential"; got \'hinge\'; choose one of them',
     ),
     (
@@ -411,32 +411,31 @@ SENTENCES = [
     ),
     (
         lambda: stationarity(drawn([GATES, 1], 0), X, np.where(Y > 0, 1.0, 0.0)),
-        "labels are two classes, -1 and +1, one for each of 24 inputs; got shape (24,), 0, 1; "
-        "recode labels 0 and 1 as 2 y - 1",
+        "labels are two classes, -1 and +1; got 0, 1; recode labels 0 and 1 as 2 y - 1",
     ),
     (
         lambda: stationarity(drawn([GATES, 1], 0), X, 2 * Y),
-        "labels are two classes, -1 and +1, one for each of 24 inputs; got shape (24,), -2, 2;",
+        "labels are two classes, -1 and +1; got -2, 2; recode labels 0 and 1 as 2 y - 1",
     ),
     (
-        lambda: inspect.unwrap(ascend_margin)(drawn([GATES, 1], 0), X, Y[:5]),
-        "labels are two classes, -1 and +1, one for each of 24 inputs; got shape (5,), -1, 1;",
+        lambda: ascend_margin(drawn([GATES, 1], 0), X, Y[:5]),
+        "inputs and labels have equal length along n; got 24 and 5; pass both for the same n",
     ),
     (
         lambda: ascend_margin(drawn([GATES, 1], 0), np.where(X > 2, np.nan, X), Y),
-        f"inputs are finite; got {(X > 2).sum()} that are not; drop those rows",
+        f"inputs is an array of finite numbers of shape (n, d); got {(X > 2).sum()} that are NaN",
     ),
     (
         lambda: ascend_margin(drawn([GATES, 1], 0), X, Y, tolerance=-1.0),
         "a tolerance is at least 0; got -1.0; take 1e-10",
     ),
     (
-        lambda: inspect.unwrap(normalised_flow)(NET, X, Y),
-        "networks are a list of GatedNetwork; got one alone; pass [network]",
+        lambda: normalised_flow(NET, X, Y),
+        "networks is a sequence, each item a GatedNetwork; got one of type GatedNetwork; pass",
     ),
     (
         lambda: train_gated([NET], X, Y, test_inputs=np.inf * X[:1]),
-        "test_inputs are finite; got 7 that are not; drop those rows",
+        "test_inputs is an array of finite numbers of shape (m, d); got 7 that are infinite",
     ),
     (
         lambda: ascend_margin(GatedNetwork.draw(7, [GATES, 1], seed=0, bias=True), X, Y),

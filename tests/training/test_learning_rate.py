@@ -5,7 +5,6 @@ from __future__ import annotations
 from contextlib import contextmanager
 from dataclasses import replace
 from importlib import import_module
-from inspect import unwrap
 
 import jax
 import jax.numpy as jnp
@@ -527,7 +526,6 @@ REMEDY = "; pass 0.1, say, or an array of as many as there are runs"
     ("given", "got"),
     [
         ([0.1, -0.5], "numbers from -0.5 to 0.1"),
-        ([0.1, np.nan], "numbers from nan to nan"),
         ([0.1] * 3, "shape (3,)"),
     ],
 )
@@ -564,7 +562,7 @@ def test_errors_say_rule_got_remedy(change, sentence):
     x, y = pictures()
     told = {"network": linear_image(), "images": x, "recipe": Recipe(loss="squared"), "targets": y}
     of_images = change.keys() & {"smoothing", "seed", "images"}
-    look = unwrap(image_learning_rate if of_images else dense_learning_rate)
+    look = image_learning_rate if of_images else dense_learning_rate
     with pytest.raises(InputError) as caught:
         look(**((told | {"seed": 0} if of_images else dense) | change))
     assert str(caught.value) == sentence

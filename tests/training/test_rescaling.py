@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from inspect import unwrap
 
 import equinox as eqx
 import jax
@@ -149,7 +148,7 @@ def test_finetuning_starts_from_rescaled_units_and_a_small_new_readout():
 
 @pytest.mark.parametrize("c", [np.array(0.5), np.float32(0.5), jnp.asarray(0.5)])
 def test_c_may_be_an_array_without_axes(c):
-    free: Callable = unwrap(rescale_after_pretraining)
+    free: Callable = rescale_after_pretraining
     found = free([np.array([3.0]), np.array([5.0])], c)
     assert [each.tolist() for each in found] == [[1.5], [5.0]]
 
@@ -200,20 +199,23 @@ def test_weights_beyond_their_precision_are_refused(kind, options, dtype, messag
     ("change", "message"),
     [
         ({"c": 0}, "c is a finite number above 0; got 0; pass 1 to leave weights as they are"),
-        ({"c": np.nan}, "c is a finite number above 0; got nan"),
-        ({"which": "most"}, 'which is "hidden", "all", a list of paths or a function of them; got'),
+        ({"c": np.nan}, "c is a finite number; got nan"),
+        ({"which": "most"}, 'which is "hidden" or "all"; got .most.; choose one of them'),
         (
             {"which": ["tail"]},
             r"which names leaves of the tree; got \['tail'\]; the paths are",
         ),
         ({"which": []}, r"which names leaves of the tree; got \[\]; the paths are"),
         ({"which": lambda path: False}, "which picks some leaf; got none; the paths are body.0.we"),
-        ({"readout": "drop"}, 'readout is "keep", "scale" or \\("reset", gamma\\) with gamma of'),
-        ({"readout": ("reset", -1)}, r"with gamma of at least 0; got \('reset', -1\); pass"),
+        ({"readout": "drop"}, 'readout is "keep" or "scale"; got .drop.; choose one of them'),
+        (
+            {"readout": ("reset", -1)},
+            r'"reset", gamma\) is at least 0; got -1; pass \("reset", 0.001',
+        ),
         ({}, "the last layer is named where layers don't lie in one list; got body.0"),
         (
             {"last_layer": "head"},
-            "last_layer is a list of paths, or a function of them; got 'head'",
+            "last_layer is a sequence, each item text or a function or None; got 'head'; pass",
         ),
         ({"which": "all", "seed": 1}, 'a seed draws a readout that is reset; got readout="scale"'),
         (
@@ -234,7 +236,7 @@ def test_weights_beyond_their_precision_are_refused(kind, options, dtype, messag
     ],
 )
 def test_bad_rescaling_is_refused(change, message):
-    rescale: Callable = unwrap(rescale_after_pretraining)  # as where types are not checked
+    rescale: Callable = rescale_after_pretraining  # as where types are not checked
     with pytest.raises(InputError, match=message):
         rescale(**{"parameters": tree(), "c": 2.0, **change})
 
@@ -252,7 +254,7 @@ def test_bad_rescaling_is_refused(change, message):
     ],
 )
 def test_bad_finetuning_is_refused(change, message):
-    begin: Callable = unwrap(for_finetuning)
+    begin: Callable = for_finetuning
     networks = Architecture(2, 4, "relu", bias=False).networks(3, seeds=[0, 1], outputs=1)
     with pytest.raises(InputError, match=message):
         begin(**{"networks": networks, "seeds": [0, 1], **change})

@@ -9,9 +9,12 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
+import numpy as np
+from jaxtyping import Float
 from threadpoolctl import threadpool_limits
 
 from partwhole._checks import require
+from partwhole._door import door
 from partwhole._types import Real
 from partwhole.audit.additions.search import additions
 from partwhole.audit.case import AuditTable, Case, default_order
@@ -36,6 +39,7 @@ SEARCH, SEARCH_OF_ALL = 2.0, 10.0
 STEPS = ("coverage", "predictions", "determined", "additions", "shortcuts", "solvable")
 
 
+@door
 def audit_split(
     table: Any,
     components: Sequence[Hashable],
@@ -46,7 +50,7 @@ def audit_split(
     test: Hashable | Sequence[Hashable] | None = None,
     order: int | None = None,
     weights: Hashable | None = None,
-    features: Any = None,
+    features: str | Path | Float[np.ndarray, "n d"] | Sequence[Hashable] | None = None,
     fit: str = "regression",
     target_kind: str = "auto",
     duplicates: str = "average",

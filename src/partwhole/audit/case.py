@@ -9,6 +9,8 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from partwhole._checks import require
+from partwhole._door import door
 from partwhole.features.conjunctions import Dictionary
 from partwhole.tasks import Task
 
@@ -195,17 +197,27 @@ class Case:
         top = scores.max(axis=1, keepdims=True)
         return np.where((scores >= top - 1e-12).sum(axis=1) == 1, best, -1)
 
+    @door(empty=("combinations",))
     def rows_of(self, combinations: Int[np.ndarray, " c"]) -> Int[np.ndarray, " r"]:
         """Return the table's rows of the test split that have one of these combinations."""
+        for combination in (combinations.min(initial=0), combinations.max(initial=0)):
+            self._require_known(int(combination))
         wanted = np.zeros(len(self.weights), dtype=bool)
         wanted[combinations] = True
         test = np.flatnonzero(self.table.split == self.split)
         return test[wanted[self.row_combination[test]]]
 
+    @door
     def in_words(self, combination: int) -> str:
         """Write a combination as its values, such as ``(circle, red)``."""
+        self._require_known(combination)
         values = zip(self.task.values, self.task.components[combination], strict=True)
         return f"({', '.join(str(names[i]) for names, i in values)})"
+
+    def _require_known(self, combination: int) -> None:
+        last = len(self.weights) - 1
+        rule = f"combinations are numbered from 0 to {last}"
+        require(0 <= combination <= last, rule, combination, "pass rows of case.task")
 
 
 def default_order(n_components: int) -> int:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from partwhole._door import door
 from partwhole.audit.case import AuditTable
 from partwhole.audit.evidence import Evidence
 from partwhole.audit.rules import Finding
@@ -153,24 +154,28 @@ class AuditReport:
 
         return to_dict(self)
 
+    @door
     def to_json(self, path: str | Path | None = None) -> str:
         """Return the report as JSON, and write it to a file if one is named."""
         from partwhole.audit.outputs.machine import to_json
 
         return _kept(to_json(self), path)
 
+    @door
     def to_html(self, path: str | Path | None = None) -> str:
         """Return the report as a page that needs nothing else, and write it if a file is named."""
         from partwhole.audit.page import to_html
 
         return _kept(to_html(self), path)
 
+    @door
     def to_sarif(self, path: str | Path | None = None) -> str:
         """Return the findings as SARIF 2.1.0, and write them to a file if one is named."""
         from partwhole.audit.outputs.build_servers import to_sarif
 
         return _kept(to_sarif(self), path)
 
+    @door
     def to_junit(self, path: str | Path | None = None) -> str:
         """Return the rules as JUnit test cases in XML, and write them if a file is named."""
         from partwhole.audit.outputs.build_servers import to_junit

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from jaxtyping import Int
 
+from partwhole._door import door
+
 if TYPE_CHECKING:
     from partwhole.audit.settings import Settings
 
@@ -46,6 +48,7 @@ class Rule:
     remedy: str
     also: tuple[str, ...] = ()
 
+    @door
     def in_force(self, settings: Settings) -> str:
         """Write the thresholds that it compares with.
 

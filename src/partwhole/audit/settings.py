@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import Any
 
 from partwhole._checks import InputError, require
+from partwhole._door import door
 from partwhole._types import Real
 from partwhole.audit.rules import RULES
 
@@ -48,6 +49,7 @@ OPTIONS = (
 )
 
 
+@door
 @dataclass(frozen=True)
 class Settings:
     """Set thresholds, and silence rules with a reason.
@@ -109,6 +111,7 @@ class Settings:
         return {name: getattr(self, name) for name in _names()}
 
     @classmethod
+    @door
     def load(cls, path: str | Path) -> Settings:
         """Read settings from a TOML file with the tables ``[thresholds]`` and ``[silence]``.
 

@@ -12,7 +12,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Int
 
-from partwhole._checks import is_finite, require, seed_list, switch, whole
+from partwhole._checks import require, seed_list, whole
+from partwhole._door import door
 from partwhole._types import Real
 from partwhole.networks.initial import LAWS, SCALELESS, framework
 from partwhole.networks.mlp import MLP
@@ -20,6 +21,7 @@ from partwhole.networks.mlp import MLP
 WEIGHTS = 102  # keeps the stream of the weights apart from those of samples and their order
 
 
+@door
 @dataclass(frozen=True)
 class Architecture:
     r"""State how a multilayer network is built and begins, from d numbers to d unless said.
@@ -67,25 +69,6 @@ class Architecture:
         whole("layers", self.layers, 1, "pass 1 or more")
         if self.width is not None:
             whole("width", self.width, 1, "leave it None for as many units as inputs")
-        switch("bias", self.bias)
-        require(
-            self.nonlinearity in ("linear", "relu"),
-            'nonlinearity is "linear" or "relu"',
-            repr(self.nonlinearity),
-            "choose one of them",
-        )
-        require(
-            self.initial in tuple(LAWS),
-            'initial is "framework", "normal", "uniform" or "he"',
-            repr(self.initial),
-            "choose one of them",
-        )
-        require(
-            self.initial_bias in ("zero", "spread"),
-            'initial_bias is "zero" or "spread"',
-            repr(self.initial_bias),
-            "choose one of them",
-        )
         drawn = self.initial_bias == "zero" or (self.bias and self.initial not in SCALELESS)
         require(
             drawn,
@@ -102,18 +85,20 @@ class Architecture:
             )
         else:
             require(
-                is_finite(self.scale) and self.scale > 0,
+                self.scale is not None and self.scale > 0,
                 f'the initial law "{self.initial}" needs a scale above 0',
                 f"scale {self.scale!r}",
                 "pass scale=0.1, say",
             )
 
+    @door
     def sizes(self, dimension: int, outputs: int | None = None) -> tuple[int, ...]:
         """Return the numbers of units from input to output."""
         between = dimension if self.width is None else self.width
         last = dimension if outputs is None else outputs
         return (dimension, *[between] * (self.layers - 1), last)
 
+    @door
     def network(self, dimension: int, *, seed: int, outputs: int | None = None) -> MLP:
         """Draw one network.
 
@@ -134,6 +119,7 @@ class Architecture:
         drawn = self.networks(dimension, seeds=[seed], outputs=outputs)
         return jax.tree.map(lambda w: jnp.asarray(np.asarray(w)[0]), drawn)
 
+    @door
     def networks(
         self,
         dimension: int,
@@ -177,7 +163,7 @@ class Architecture:
     def _draw(
         self, rng: np.random.Generator, sizes: tuple[int, ...]
     ) -> tuple[list[np.ndarray], list[np.ndarray]]:
-        law, scale = LAWS[self.initial], 0.0 if self.scale is None else float(self.scale)
+        law, scale = LAWS[self.initial], 0.0 if self.scale is None else self.scale
         weights, biases = [], []
         for n, m in pairwise(sizes):
             weights.append(law(rng, (m, n), n, scale))
@@ -190,6 +176,7 @@ class Architecture:
         return weights, biases
 
 
+@door
 def mlp(
     dimension: int,
     layers: int = 1,

@@ -12,7 +12,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from partwhole._checks import is_finite, is_whole, require, switch, whole
+from partwhole._checks import require, whole
+from partwhole._door import door
 from partwhole._types import Real
 from partwhole.features import Gates, ReLUGates
 from partwhole.networks import _gates_as_pytrees as _gates_as_pytrees
@@ -23,11 +24,7 @@ LAWS = {"orthogonal": orthogonal, "normal": normal, "he": he}
 AT_ONCE = 2**24  # numbers in a layer's answers that are made at once
 
 
-def _plain(number: Any) -> Any:
-    """Return a whole number as Python's own, NumPy's included: files of words know no other."""
-    return int(number) if is_whole(number) else number
-
-
+@door
 class LearnedGates(eqx.Module):
     """Let units answer where their own sum is at least 0: ReLU, whose gates move with training.
 
@@ -42,12 +39,13 @@ class LearnedGates(eqx.Module):
         For no units.
     """
 
-    n_units: int = eqx.field(static=True, converter=_plain)
+    n_units: int = eqx.field(static=True)
 
     def __check_init__(self) -> None:
         whole("n_units", self.n_units, 1, "pass the number of hidden units")
 
 
+@door
 class GatedNetwork(eqx.Module):
     r"""Map an input through layers of units that choose their weights by its context.
 
@@ -91,11 +89,20 @@ class GatedNetwork(eqx.Module):
     bias: Float[Array, ""] | None = None
     parallel: bool = eqx.field(static=True, default=False)
 
+    def __check_init__(self) -> None:
+        require(
+            len(self.weights) == len(self.gates) > 0,
+            "a network has at least one layer, and gates or None for each",
+            f"{len(self.weights)} weights and {len(self.gates)} gates",
+            "pass as many of both",
+        )
+
     @classmethod
+    @door
     def draw(
         cls,
         dimension: int,
-        layers: Sequence[Any],
+        layers: Sequence[Gates | LearnedGates | int],
         *,
         seed: int,
         initial: Literal["orthogonal", "normal", "he"] = "orthogonal",
@@ -142,17 +149,8 @@ class GatedNetwork(eqx.Module):
         """
         whole("dimension", dimension, 1, "pass the number of inputs")
         whole("seed", seed, 0, "pass 0 or more")
-        require(
-            initial in LAWS,
-            'initial is "orthogonal", "normal" or "he"',
-            repr(initial),
-            "choose one of them",
-        )
-        require(is_finite(scale) and scale > 0, "a scale is above 0", repr(scale), "pass 1, say")
-        switch("bias", bias)
-        switch("parallel", parallel)
+        require(scale > 0, "a scale is above 0", repr(scale), "pass 1, say")
         gates = tuple(_checked(each, dimension) for each in layers)
-        require(len(gates) > 0, "a network has at least one layer", "none", "pass [gates, 1]")
         units = [_units(given) for given in layers]
         if parallel:
             chained = len(units) >= 2 and units[-1] == 1 and len({*units[:-1]}) == 1
@@ -187,6 +185,7 @@ class GatedNetwork(eqx.Module):
         """Return the sum of all squared weights, the bias left out."""
         return float(sum(np.sum(np.asarray(each, dtype=float) ** 2) for each in self.weights))
 
+    @door(empty=("inputs",))
     def contexts(
         self, inputs: Float[np.ndarray, "n d"]
     ) -> tuple[Int[np.ndarray, "n _"] | None, ...]:
@@ -206,7 +205,7 @@ class GatedNetwork(eqx.Module):
         InputError
             For inputs of another dimension, or that are not finite.
         """
-        inputs = require_inputs(inputs, self.dimension)
+        require_inputs(inputs, self.dimension)
         return tuple(
             None if each is None or isinstance(each, LearnedGates) else each.contexts(inputs)
             for each in self.gates
@@ -255,6 +254,7 @@ class GatedNetwork(eqx.Module):
         """Return the outputs for n inputs and their contexts; see `layers`."""
         return self.layers(inputs, contexts)[-1].sum(axis=1)
 
+    @door(empty=("inputs",))
     def predict(self, inputs: Float[np.ndarray, "n d"]) -> Float[np.ndarray, " n"]:
         """Return the outputs; their sign is the decision, and 0 is a tie.
 
@@ -271,7 +271,7 @@ class GatedNetwork(eqx.Module):
         InputError
             For inputs of another dimension, or that are not finite.
         """
-        inputs = require_inputs(inputs, self.dimension)
+        require_inputs(inputs, self.dimension)
         widest = max(prod(each.shape[:2]) for each in self.weights)
         rows = max(1, AT_ONCE // widest)
         parts = []
@@ -283,6 +283,7 @@ class GatedNetwork(eqx.Module):
                 parts.append(np.asarray(answers, dtype=float))
         return np.concatenate(parts) if parts else np.zeros(0)
 
+    @door(empty=("inputs",))
     def open_gates(self, inputs: Float[np.ndarray, "n d"]) -> tuple[Int[np.ndarray, "n _"], ...]:
         """Return the contexts of all layers, those of learned gates as they are now.
 
@@ -300,7 +301,7 @@ class GatedNetwork(eqx.Module):
         InputError
             As `predict`.
         """
-        inputs = require_inputs(inputs, self.dimension)
+        require_inputs(inputs, self.dimension)
         told = self.contexts(inputs)
         if not any(isinstance(each, LearnedGates) for each in self.gates):
             found = told
@@ -352,6 +353,7 @@ class GatedNetwork(eqx.Module):
         return GatedNetwork(self.weights, frozen, self.bias, self.parallel)
 
 
+@door
 def flipped_gates(
     before: GatedNetwork, after: GatedNetwork, inputs: Float[np.ndarray, "n d"]
 ) -> tuple[float, ...]:
@@ -386,27 +388,20 @@ def flipped_gates(
         f"layers {shapes[0]} and {shapes[1]}",
         "pass a network and what it became",
     )
-    require(len(inputs) > 0, "gates are compared on some inputs", "none", "pass the training set")
     return tuple(
         float(np.mean(old != new))
         for old, new in zip(before.open_gates(inputs), after.open_gates(inputs), strict=True)
     )
 
 
-def require_inputs(
-    inputs: object, dimension: int, name: str = "inputs"
-) -> Float[np.ndarray, "n d"]:
-    """Return inputs once they are seen to be finite, and of the network's dimension."""
-    found = np.asarray(inputs, dtype=float)
+def require_inputs(inputs: Float[np.ndarray, "n d"], dimension: int, name: str = "inputs") -> None:
+    """Require inputs of the network's dimension."""
     require(
-        found.ndim == 2 and found.shape[1] == dimension,
+        inputs.shape[1] == dimension,
         f"{name} are points in the network's {dimension} dimensions",
-        f"shape {found.shape}",
+        f"shape {inputs.shape}",
         "pass one row for each; a constant coordinate is one of them",
     )
-    lost = int((~np.isfinite(found)).sum())
-    require(not lost, f"{name} are finite", f"{lost} that are not", "drop those rows")
-    return found
 
 
 @eqx.filter_jit
@@ -427,17 +422,14 @@ def _before_gates(
 
 
 def _units(layer: Any) -> int:
-    return int(layer) if is_whole(layer) else layer.n_units
+    return layer if isinstance(layer, int) else layer.n_units
 
 
 def _checked(layer: Any, dimension: int) -> Any:
     """Return a layer's gates, or None."""
-    if is_whole(layer):
+    if isinstance(layer, int):
         whole("units of a layer", layer, 1, "pass 1 for a readout")
         return None
-    rule = "layers are gates, LearnedGates or whole numbers of units"
-    known = isinstance(layer, LearnedGates | Gates)
-    require(known, rule, repr(layer), "pass [gates, 1] for a gated layer with a linear readout")
     if isinstance(layer, Gates):
         layer.contexts(np.zeros((0, dimension)))  # refuses inputs of another dimension
     return layer

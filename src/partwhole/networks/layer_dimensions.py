@@ -12,7 +12,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from partwhole._checks import InputError, require, switch
+from partwhole._checks import InputError, require
+from partwhole._door import door
 from partwhole.measures import shared_dimensions
 from partwhole.networks.images.layers import Dropout, Pass
 from partwhole.networks.images.network import ImageNetwork, Layer
@@ -58,6 +59,7 @@ class LayerDimensions:
         })  # fmt: skip
 
 
+@door(single=("inputs",))
 def layer_dimensions(
     before: MLP | ImageNetwork,
     after: MLP | ImageNetwork,
@@ -118,13 +120,6 @@ def layer_dimensions(
     >>> bool(np.allclose(found.shared, found.before))
     True
     """
-    switch("center", center)
-    require(
-        statistics in ("inference", "batch"),
-        'statistics are "inference" or "batch"',
-        repr(statistics),
-        "choose one of them",
-    )
     require(
         _kind(before) == _kind(after),
         "before and after are one network at two times",

@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from partwhole._checks import InputError, require
+from partwhole._door import door
 from partwhole._progress import bar
 from partwhole._types import Real
 from partwhole.measures import Salience, salience
@@ -67,6 +68,7 @@ class LayerSaliences:
         return pd.concat(parts, ignore_index=True)
 
 
+@door(single=("inputs",))
 def layer_saliences(
     network: MLP | ImageNetwork,
     inputs: Inputs,

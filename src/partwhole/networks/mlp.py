@@ -9,8 +9,10 @@ import jax
 from jaxtyping import Array, Float
 
 from partwhole._checks import require
+from partwhole._door import door
 
 
+@door
 class MLP(eqx.Module):
     r"""Map an input through layers, with a nonlinearity between them and none after the last.
 
@@ -26,6 +28,11 @@ class MLP(eqx.Module):
         One for each layer, or None for a network without.
     nonlinearity : {"linear", "relu"}
 
+    Raises
+    ------
+    InputError
+        For no layer, and biases that are not one for each.
+
     Examples
     --------
     >>> from partwhole.networks import mlp
@@ -37,6 +44,15 @@ class MLP(eqx.Module):
     weights: tuple[Float[Array, "..."], ...]
     biases: tuple[Float[Array, "..."], ...] | None
     nonlinearity: Literal["linear", "relu"] = eqx.field(static=True)
+
+    def __check_init__(self) -> None:
+        counts = len(self.weights), len(self.weights if self.biases is None else self.biases)
+        require(
+            counts[0] == counts[1] > 0,
+            "a network has at least one layer, and biases for each or none",
+            f"{counts[0]} weights and {counts[1]} biases",
+            "pass as many of both, or None for biases",
+        )
 
     @property
     def n_layers(self) -> int:

@@ -12,6 +12,7 @@ import numpy as np
 from jaxtyping import Float
 
 from partwhole._checks import require
+from partwhole._door import door
 from partwhole.features import Gates
 from partwhole.limits import (
     ChainNorm,
@@ -27,6 +28,7 @@ from partwhole.limits import (
 from partwhole.networks.gated import GatedNetwork, LearnedGates
 
 
+@door
 def architecture_cost(network: GatedNetwork) -> tuple[Gates, Cost | Concave]:
     r"""Return the gates and the cost by which training of such a network ends.
 
@@ -115,6 +117,7 @@ def architecture_cost(network: GatedNetwork) -> tuple[Gates, Cost | Concave]:
     raise AssertionError  # unreachable: `require` has raised
 
 
+@door
 def network_limit(
     network: GatedNetwork, inputs: Float[np.ndarray, "n d"], labels: Float[np.ndarray, " n"]
 ) -> GatedLimit:
@@ -153,6 +156,7 @@ def network_limit(
     return gated_limit(gates, inputs, labels, cost, start=start)
 
 
+@door
 def path_weights(network: GatedNetwork) -> Float[np.ndarray, "H C d"]:
     r"""Return :math:`\zeta`: what each unit of the gated layer computes in each of its contexts.
 
@@ -197,6 +201,7 @@ def path_weights(network: GatedNetwork) -> Float[np.ndarray, "H C d"]:
     return (readout @ below)[None]
 
 
+@door
 def conserved(network: GatedNetwork) -> tuple[Float[np.ndarray, " H"], ...]:
     r"""Return what gradient flow conserves: each hidden unit's squares out less squares in.
 

@@ -11,6 +11,7 @@ import numpy as np
 from jaxtyping import Float
 
 from partwhole._checks import require
+from partwhole._door import door
 from partwhole.networks.images.network import ImageNetwork
 from partwhole.networks.mlp import MLP
 from partwhole.tasks import Composites
@@ -19,6 +20,7 @@ AT_ONCE = 256  # images read in one call
 Inputs = Composites | Float[np.ndarray, "n d"] | Float[np.ndarray, "n h w c"]
 
 
+@door(single=("inputs",))
 def outputs(network: MLP | ImageNetwork, inputs: Inputs) -> Float[np.ndarray, "*many n e"]:
     """Return what a network answers.
 
@@ -51,9 +53,10 @@ def outputs(network: MLP | ImageNetwork, inputs: Inputs) -> Float[np.ndarray, "*
     return activations(network, inputs)[-1]
 
 
+@door(single=("inputs",))
 def activations(
     network: MLP | ImageNetwork, inputs: Inputs, *, layers: Sequence[str] | None = None
-) -> tuple[Float[np.ndarray, "*many n *_"], ...]:
+) -> tuple[Float[np.ndarray, "..."], ...]:
     """Return what layers of a network give: of an MLP after the nonlinearity, else in inference.
 
     Parameters
@@ -86,9 +89,9 @@ def activations(
     )
     expected, inputs = network.weights[0].shape[-1], np.asarray(inputs)
     require(
-        inputs.ndim == 2 and inputs.shape[1] == expected and np.issubdtype(inputs.dtype, np.number),
+        inputs.ndim == 2 and inputs.shape[1] == expected,
         f"inputs are points in the network's {expected} dimensions",
-        f"shape {inputs.shape} of {inputs.dtype}",
+        f"shape {inputs.shape}",
         "pass one row for each",
     )
     read: Callable = jax.vmap(MLP.layers, in_axes=(None, 0))

@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from partwhole._checks import InputError, require
+from partwhole._door import door
 from partwhole._reading import read_npz
 from partwhole._writing import npz, write_all
 from partwhole.features import HalfspaceGates, JointGates, ReLUGates
@@ -49,6 +50,7 @@ KINDS: dict[str, Any] = {
 }
 
 
+@door
 def save_network(network: Network, path: str | Path) -> None:
     """Write a network to a file: weights, biases and gates, bit by bit.
 
@@ -76,12 +78,6 @@ def save_network(network: Network, path: str | Path) -> None:
     >>> bool((again.gates[0].normals == network.gates[0].normals).all())
     True
     """
-    require(
-        isinstance(network, Network),
-        "what is saved is an MLP, a GatedNetwork or an ImageNetwork",
-        type(network).__name__,
-        "save other arrays by numpy.savez",
-    )
     place = Path(path)
     require(
         place.parent.is_dir(),
@@ -100,6 +96,7 @@ def save_network(network: Network, path: str | Path) -> None:
     write_all({place: npz({"described": np.array(json.dumps(told)), **arrays})})
 
 
+@door
 def load_network(path: str | Path) -> Network:
     """Read a network that `save_network` wrote.
 

@@ -13,7 +13,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from partwhole._checks import is_finite, require, whole
+from partwhole._checks import require, whole
+from partwhole._door import door
 from partwhole._progress import bar
 from partwhole._types import Real
 from partwhole.networks.images.layers import trained
@@ -22,13 +23,15 @@ from partwhole.networks.mlp import MLP
 from partwhole.tasks import Composites
 
 Inputs = Composites | Float[np.ndarray, "n d"] | Float[np.ndarray, "n h w c"]
+Others = Composites | Float[np.ndarray, "m d"] | Float[np.ndarray, "m h w c"]
 Parametrisation = Literal["standard", "ntk"]
 
 
+@door(single=("inputs", "other"))
 def tangent_kernel(
     network: MLP | ImageNetwork,
     inputs: Inputs,
-    other: Composites | np.ndarray | None = None,
+    other: Others | None = None,
     *,
     output: int = 0,
     parametrisation: Parametrisation = "standard",
@@ -85,27 +88,18 @@ def tangent_kernel(
     [[1.0, 3.0], [3.0, 25.0]]
     """
     require(
-        parametrisation in ("standard", "ntk"),
-        'parametrisation is "standard" or "ntk"',
-        repr(parametrisation),
-        "choose one of them",
-    )
-    require(
         parametrisation == "standard" or isinstance(network, MLP),
         "rates of the tangent parametrisation are those of dense networks",
         type(network).__name__,
         "leave parametrisation out",
     )
-    require(
-        is_finite(memory_gib) and memory_gib > 0, "memory_gib is above 0", repr(memory_gib),
-        "pass 2, say",
-    )  # fmt: skip
+    require(memory_gib > 0, "memory_gib is above 0", memory_gib, "pass 2, say")
     for given in (inputs,) if other is None else (inputs, other):
         require_fit(network, given, output)
     slopes, parameters = _slopes_of(network, output, parametrisation)
     n, m = len(inputs), len(inputs if other is None else other)
     itemsize = _itemsize(network)
-    block = _block(n, m, parameters * itemsize, float(memory_gib))
+    block = _block(n, m, parameters * itemsize, memory_gib)
     found = np.zeros((n, m))
     same = other is None
     spans = [(a, min(a + block, n)) for a in range(0, n, block)]

@@ -21,6 +21,7 @@ import xarray as xr
 
 from partwhole import __version__, store
 from partwhole._checks import require
+from partwhole._door import door
 from partwhole._workers import WorkerLostError, Workers
 from partwhole.store import sweep
 from partwhole.studies._claim import Claim
@@ -197,6 +198,7 @@ def configuration_hash(study: ModuleType, preset: str) -> str:
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:12]
 
 
+@door
 def run(
     study: str | ModuleType,
     preset: str = "quick",

@@ -18,6 +18,7 @@ from pathlib import Path
 from types import ModuleType
 
 from partwhole import __version__, store
+from partwhole._door import door
 from partwhole._writing import naming, write_all
 from partwhole.page import Html, join, page, picture, prose, table, tag
 from partwhole.studies._claim import Claim, Verdict, tally
@@ -74,6 +75,7 @@ class Report:
         return tuple(each for each in self.entries if isinstance(each, NotRun) and each.failed)
 
 
+@door
 def write_report(
     studies: Iterable[ModuleType],
     folder: Path,

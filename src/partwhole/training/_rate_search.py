@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from partwhole._checks import is_finite, require, whole
+from partwhole._checks import require, whole
 from partwhole._types import Real
 
 if TYPE_CHECKING:
@@ -199,19 +199,19 @@ def gathered(rates: Float[np.ndarray, " S"], found: list[Found]) -> LearningRate
 def grid(lowest: Real, highest: Real, steps: int, at_most: Real | None) -> Float[np.ndarray, " S"]:
     """Return the rates of a search, once they are seen to be some."""
     require(
-        is_finite(lowest) and is_finite(highest) and 0 < lowest < highest,
+        0 < lowest < highest,
         "lowest and highest are positive numbers, the lower one first",
         f"{lowest!r} and {highest!r}",
         "pass 1e-6 and 1, say",
     )
     require(
-        at_most is None or (is_finite(at_most) and at_most > 0),
+        at_most is None or at_most > 0,
         "at_most is a positive number",
         repr(at_most),
         "leave it out for no bound",
     )
     whole("steps", steps, 10, "pass 100, say")
-    return np.geomspace(float(lowest), float(highest), int(steps))
+    return np.geomspace(lowest, highest, steps)
 
 
 def search(

@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Float
 
 from partwhole._checks import require
+from partwhole._door import door
 from partwhole._types import Real
 from partwhole.flows import Outcome, deep_linear_flow
 from partwhole.measures import learning_times, swing
@@ -60,6 +61,7 @@ class BesideTheory:
         with np.errstate(all="ignore"):  # of runs that diverged
             return 0.5 * ((outputs - probes[:, None, None]) ** 2).sum(axis=-1)
 
+    @door
     def to_frame(self, *, threshold: Real = 0.02) -> pd.DataFrame:
         """Return predicted and trained quantities, a row for each of each network.
 
@@ -98,6 +100,7 @@ class BesideTheory:
                 rows += [(s, seed, name, pair[0][name], pair[1][name]) for name in pair[0]]
         return pd.DataFrame(rows, columns=["setting", "seed", "quantity", "predicted", "trained"])
 
+    @door
     def describe(self, *, threshold: Real = 0.02) -> str:
         """Say in a few lines how prediction and training compare, medians over the seeds.
 
@@ -134,6 +137,7 @@ class BesideTheory:
         return "\n".join([*lines, *(f"Note: {note}." for note in self.notes)])
 
 
+@door
 def beside_theory(runs: IdentityRuns) -> BesideTheory:
     r"""Lay beside trained networks the flow that theory foresees from their initial weights.
 

@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float, Int
 from scipy.special import softmax
 
-from partwhole._checks import is_finite, require, whole
+from partwhole._checks import require, whole
 from partwhole._door import door
 from partwhole._types import Real
 from partwhole.measures import Calibration, calibration
@@ -79,9 +79,9 @@ class ConceptClassifier:
             For values that there are not, and images with a pixel that is no finite number.
         """
         found = self.probabilities(images)
-        wanted, concepts = np.asarray(target), found.shape[1]
+        wanted, concepts = target, found.shape[1]
         require(
-            wanted.shape == (concepts,) and bool(((wanted >= 0) & (wanted < self.n_values)).all()),
+            len(wanted) == concepts and bool(((wanted >= 0) & (wanted < self.n_values)).all()),
             f"a corner has a value from 0 to {self.n_values - 1} of each of {concepts} concepts",
             f"{wanted.tolist()}",
             "pass a row of space.classes",
@@ -89,6 +89,7 @@ class ConceptClassifier:
         return found[:, np.arange(concepts), wanted]
 
 
+@door(single=("images",))
 def train_concept_classifier(
     images: Float[np.ndarray, "n h w c"],
     components: Int[np.ndarray, "n C"],
@@ -151,19 +152,19 @@ def train_concept_classifier(
     """
     whole("seed", seed, 0, "pass a whole number")
     require(
-        is_finite(held_out) and 0 < held_out < 1,
+        0 < held_out < 1,
         "held_out is a share between 0 and 1",
         repr(held_out),
         "pass 0.15, say",
     )
     require(
-        components.shape[0] == len(images) > 0 and components.size > 0 and components.min() >= 0,
-        "components are values numbered from 0, a row for each image",
-        f"shape {components.shape} for {len(images)} images",
+        components.min() >= 0,
+        "components are values numbered from 0",
+        f"a least of {components.min()}",
         "pass labelled.components",
     )
     order = np.random.default_rng([seed, SPLIT]).permutation(len(images))
-    n_kept = round(float(held_out) * len(images))
+    n_kept = round(held_out * len(images))
     require(
         0 < n_kept < len(images),
         "some images train and some calibrate",

@@ -13,7 +13,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
-from partwhole._checks import is_finite, require
+from partwhole._checks import require
+from partwhole._door import door
 from partwhole._progress import bar
 from partwhole._threads import cores, in_threads
 from partwhole._types import Real
@@ -34,6 +35,7 @@ TOLD_EVERY = 0.25  # seconds
 Told = Callable[[int, float], None]  # of steps that were taken, and a loss
 
 
+@door(single=("inputs", "targets", "probes"))
 def train_dense(
     inputs: Float[np.ndarray, "*runs n d"],
     targets: Float[np.ndarray, "..."],
@@ -125,15 +127,8 @@ def train_dense(
     options = Options(
         max_steps, same, threshold, "all", weight_decay, restarts, precision, progress
     )
-    for name, given, known in (
-        ("loss", loss, ("squared", "logistic")),
-        ("optimizer", optimizer, ("sgd", "adam")),
-        ("parametrisation", parametrisation, ("standard", "ntk")),
-    ):
-        rule = f'{name} is "{known[0]}" or "{known[1]}"'
-        require(given in known, rule, repr(given), "choose one of them")
     require(
-        is_finite(momentum) and 0 <= momentum < 1 and (momentum == 0 or optimizer == "sgd"),
+        0 <= momentum < 1 and (momentum == 0 or optimizer == "sgd"),
         'momentum is a share from 0 to below 1, of "sgd"',
         f"{momentum!r} for {optimizer!r}",
         "leave it out",
@@ -150,12 +145,12 @@ def train_dense(
             # By NumPy: JAX would compile the choice of a run for each shape.
             network: MLP = jax.tree.map(lambda w: jnp.array(np.asarray(w)[run], dtype), initial)
             settings = Settings(
-                rates[run], float(weight_decay), float(threshold), scale,
+                rates[run], weight_decay, threshold, scale,
                 rate_shares(network, parametrisation),
             )  # fmt: skip
             return descend(
                 network, x[min(run, len(x) - 1)].astype(dtype), wanted.astype(dtype), settings,
-                kept, loss=loss, optimizer=optimizer, momentum=float(momentum),
+                kept, loss=loss, optimizer=optimizer, momentum=momentum,
                 probes=None if at is None else at.astype(dtype), told=told,
             )  # fmt: skip
 
@@ -184,7 +179,7 @@ def train_dense(
         test_loss=None,
         end_steps=np.array([trace.step for trace in traces]),
         learning_rates=rates,
-        threshold=float(threshold),
+        threshold=threshold,
         outcomes=tuple(_outcome(trace, options) for trace in traces),
         networks=networks,
         answers=np.stack(answers) if answers else None,
@@ -214,7 +209,7 @@ def _rates(given: Real | np.ndarray, runs: int) -> Float[np.ndarray, " runs"]:
         return np.full(runs, float(given))
     right = given.shape == (runs,)
     require(
-        right and bool(np.all(np.isfinite(given) & (given > 0))),
+        right and bool(np.all(given > 0)),
         f"learning rates are one positive number, or one for each of {runs} runs",
         f"numbers from {given.min():g} to {given.max():g}" if right else f"shape {given.shape}",
         "pass 0.1, say, or an array of as many as there are runs",
@@ -249,7 +244,7 @@ def checked_samples(
     )
     runs, _, d = initial.weights[0].shape
     k = initial.weights[-1].shape[1]
-    x, y = np.asarray(inputs), np.asarray(targets)
+    x, y = inputs, targets
     require(
         x.ndim in (2, 3) and x.shape[-1] == d and x.size > 0 and x.shape[:-2] in ((), (runs,)),
         f"inputs have shape (n, {d}) or ({runs}, n, {d})",
@@ -262,12 +257,6 @@ def checked_samples(
     require(fits, f"targets have shape {shapes} to go with the inputs", f"shape {y.shape}",
             "pass one for each sample")  # fmt: skip
     for name, given in (("inputs", x), ("targets", y), ("probes", probes)):
-        require(
-            given is None or bool(np.isfinite(given).all()),
-            f"{name} are finite numbers",
-            "NaN or infinity",
-            "replace them",
-        )
         largest = 0.0 if given is None or given.size == 0 else float(np.abs(given).max())
         require(
             precision != "float32" or largest <= SINGLE_LIMIT,
@@ -280,12 +269,6 @@ def checked_samples(
         "the loss 'logistic' is of labels -1 and +1",
         f"targets from {y.min():g} to {y.max():g}",
         "take the loss 'squared' for numbers",
-    )
-    require(
-        probes is None or (probes.ndim == 2 and probes.shape[1] == d),
-        f"probes have shape (m, {d})",
-        f"shape {None if probes is None else probes.shape}",
-        "pass a row for each",
     )
     weights = (np.isfinite(np.asarray(leaf)).all() for leaf in jax.tree.leaves(initial))
     require(all(weights), "initial weights are finite numbers", "NaN or infinity", "draw them anew")

@@ -8,6 +8,8 @@ import jax
 import numpy as np
 from jaxtyping import Float
 
+from partwhole._checks import require
+from partwhole._door import door
 from partwhole.networks import MLP
 from partwhole.training._learning_record import LearningRecord
 
@@ -29,6 +31,15 @@ class DenseRuns(LearningRecord):
     networks: MLP
     answers: Float[np.ndarray, "runs T m k"] | None
 
+    @door
     def network(self, run: int) -> MLP:
-        """Return the network of one run."""
+        """Return the network of one run, counted from 0.
+
+        Raises
+        ------
+        InputError
+            For a run that there is not.
+        """
+        last = len(self.outcomes) - 1
+        require(0 <= run <= last, f"runs are counted from 0 to {last}", run, "pass one of them")
         return jax.tree.map(lambda each: each[run], self.networks)

@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from partwhole._checks import require, seed_list, whole
+from partwhole._door import door
 from partwhole._threads import cores, in_threads
 from partwhole._types import Real
 from partwhole.limits.diagonal import DiagonalWeights
@@ -28,6 +29,7 @@ from partwhole.training.diagonal_runs import DiagonalRuns
 from partwhole.training.protocol import Protocol, batch_order
 
 
+@door(single=("inputs", "targets", "teachers", "test_inputs", "test_targets"))
 def train_diagonal(
     inputs: Float[np.ndarray, "runs n d"],
     targets: Float[np.ndarray, "runs n"],
@@ -142,6 +144,7 @@ def train_diagonal(
     return replace(found, task_loss=found.task_loss[:, 0], test_loss=test, weights=alone)
 
 
+@door(single=("inputs", "targets", "teachers"))
 def train_multitask(
     inputs: Sequence[Float[np.ndarray, "runs _ d"]],
     targets: Sequence[Float[np.ndarray, "runs _"]],
@@ -215,14 +218,7 @@ def train_multitask(
     tasks = tuple(
         Task.checked(x, y, t, None, None) for x, y, t in zip(inputs, targets, true, strict=True)
     )
-    shapes = sorted({(len(task.inputs), task.inputs.shape[2]) for task in tasks})
-    require(
-        len(shapes) == 1,
-        "tasks that share a layer agree in runs and features",
-        " and ".join(f"{r} and {d}" for r, d in shapes),
-        "train the others in a call of their own",
-    )
-    (runs, d), *_ = shapes
+    runs, _, d = tasks[0].inputs.shape
     weights = DiagonalWeights(
         *(
             spread(name, each, (k, d) if "readout" in name else (d,), runs)

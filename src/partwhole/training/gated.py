@@ -11,7 +11,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, Int
 
-from partwhole._checks import is_finite, require, seed_list, whole
+from partwhole._checks import require, seed_list, whole
+from partwhole._door import door
 from partwhole._threads import cores, in_threads
 from partwhole._types import Real
 from partwhole.networks import GatedNetwork
@@ -29,12 +30,13 @@ from partwhole.training._gated_steps import (
     with_trained,
 )
 from partwhole.training._learning_inputs import Precision, Record, recorded
-from partwhole.training.gated_runs import GatedOutcome, GatedRuns, two_classes
+from partwhole.training.gated_runs import GatedOutcome, GatedRuns, require_two_classes
 from partwhole.training.protocol import Protocol, batch_order
 
 FIRST_STEP = 1e-3  # of the flow, which finds its own
 
 
+@door
 def train_gated(
     networks: Sequence[GatedNetwork],
     inputs: Float[np.ndarray, "n d"],
@@ -110,16 +112,16 @@ def train_gated(
     """
     given = _Given.checked(networks, inputs, labels, test_inputs, max_steps, precision, loss)
     for name, number in (("learning_rate", learning_rate), ("late_factor", late_factor)):
-        require(is_finite(number) and number > 0, f"{name} is above 0", repr(number), "take 0.04")
-    good = is_finite(momentum) and 0 <= momentum < 1
-    require(good, "momentum is at least 0 and below 1", repr(momentum), "take 0 or 0.9")
+        require(number > 0, f"{name} is above 0", number, "take 0.04")
+    good = 0 <= momentum < 1
+    require(good, "momentum is at least 0 and below 1", momentum, "take 0 or 0.9")
     if batch is not None:
         whole("batch", batch, 1, "leave it None for all inputs in each step")
     rule = f"the order of batches takes a seed for each of {len(networks)} runs"
     chosen = seed_list(range(len(networks)) if seeds is None else seeds, rule)
     require(len(chosen) == len(networks), rule, len(chosen), f"pass range({len(networks)})")
-    rate, late, n = float(learning_rate), (max_steps + 1) // 2, len(labels)
-    late_rate, slip = rate * float(late_factor), float(momentum)
+    rate, late, n = learning_rate, (max_steps + 1) // 2, len(labels)
+    late_rate, slip = rate * late_factor, momentum
 
     def start(run: int, network: GatedNetwork, data: Data) -> Callable[[int, int], Any]:
         if batch is None:
@@ -150,6 +152,7 @@ def train_gated(
     return given.run(start, recorded(record, max_steps), progress)
 
 
+@door
 def normalised_flow(
     networks: Sequence[GatedNetwork],
     inputs: Float[np.ndarray, "n d"],
@@ -246,37 +249,24 @@ class _Given:
     @classmethod
     def checked(
         cls,
-        networks: Any,
-        inputs: Any,
-        labels: Any,
-        test_inputs: Any,
+        networks: Sequence[GatedNetwork],
+        inputs: Float[np.ndarray, "n d"],
+        labels: Float[np.ndarray, " n"],
+        test_inputs: Float[np.ndarray, "m d"] | None,
         max_steps: int,
-        precision: Any,
-        loss: Any,
+        precision: Precision,
+        loss: Loss,
     ) -> _Given:
         """Refuse what does not fit together."""
-        rule = "networks are a list of GatedNetwork"
-        require(not isinstance(networks, GatedNetwork), rule, "one alone", "pass [network]")
-        found = tuple(networks)
-        require(
-            len(found) > 0 and all(isinstance(each, GatedNetwork) for each in found),
-            rule,
-            f"{len(found)} of {', '.join({type(each).__name__ for each in found}) or 'none'}",
-            "pass [GatedNetwork.draw(...)]",
-        )
+        rule = "networks are one or more"
+        require(len(networks) > 0, rule, "none", "pass [GatedNetwork.draw(...)]")
         whole("max_steps", max_steps, 1, "take 3200")
-        options = (("precision", precision, ("float32", "float64")),)
-        options += (("loss", loss, ("logistic", "exponential")),)
-        for name, given, known in options:
-            rule = f'{name} is "{known[0]}" or "{known[1]}"'
-            require(given in known, rule, repr(given), "choose one of them")
-        x = np.asarray(inputs, dtype=float)
-        tests = None if test_inputs is None else np.asarray(test_inputs, dtype=float)
-        for network in found:
-            require_inputs(x, network.dimension)
-            if tests is not None:
-                require_inputs(tests, network.dimension, "test_inputs")
-        return cls(found, x, two_classes(labels, len(x)), tests, precision, loss)
+        for network in networks:
+            require_inputs(inputs, network.dimension)
+            if test_inputs is not None:
+                require_inputs(test_inputs, network.dimension, "test_inputs")
+        require_two_classes(labels)
+        return cls(tuple(networks), inputs, labels, test_inputs, precision, loss)
 
     def run(
         self,

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from jaxtyping import Float, Int
 
-from partwhole._checks import is_finite, require, switch
+from partwhole._checks import require
+from partwhole._door import door
 from partwhole._types import Real
 from partwhole.networks import GatedNetwork
 from partwhole.training.gated_runs import GatedOutcome, GatedRuns
@@ -42,6 +43,7 @@ class ReachedLimit:
         return self.told.margin
 
 
+@door
 def distinct_limits(
     runs: GatedRuns, *, ascend: bool = True, tolerance: Real = 1e-3
 ) -> tuple[ReachedLimit, ...]:
@@ -85,9 +87,7 @@ def distinct_limits(
     >>> len(found), found[0].runs.tolist()  # a convex cost has one
     (1, [0, 1])
     """
-    switch("ascend", ascend)
-    good = is_finite(tolerance) and tolerance > 0
-    require(good, "a tolerance is above 0", repr(tolerance), "take 1e-3")
+    require(tolerance > 0, "a tolerance is above 0", tolerance, "take 1e-3")
     ended: list[ReachedLimit] = []
     for run, network in enumerate(runs.networks):
         if runs.outcomes[run] is not GatedOutcome.SEPARATED:
@@ -112,4 +112,4 @@ def distinct_limits(
 
 def _alike(one: ReachedLimit, other: ReachedLimit, tolerance: Real) -> bool:
     size = float(np.linalg.norm(other.outputs))
-    return float(np.linalg.norm(one.outputs - other.outputs)) <= float(tolerance) * size
+    return float(np.linalg.norm(one.outputs - other.outputs)) <= tolerance * size

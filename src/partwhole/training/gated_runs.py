@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from partwhole._checks import require
+from partwhole._door import door
 from partwhole.limits import GatedLimit
 from partwhole.networks import GatedNetwork, flipped_gates
 
@@ -29,17 +30,15 @@ def margin_of(limit: GatedLimit) -> float:
     return margin
 
 
-def two_classes(labels: object, n: int) -> Float[np.ndarray, " n"]:
-    """Return labels once they are seen to be -1 and +1, one for each of n inputs."""
-    found = np.asarray(labels, dtype=float)
-    classes = np.unique(found)
+def require_two_classes(labels: Float[np.ndarray, " n"]) -> None:
+    """Require labels -1 and +1, both of them."""
+    classes = np.unique(labels)
     require(
-        found.shape == (n,) and len(classes) == 2 and bool((np.abs(classes) == 1).all()),
-        f"labels are two classes, -1 and +1, one for each of {n} inputs",
-        f"shape {found.shape}, " + ", ".join(f"{each:g}" for each in classes[:4]),
+        len(classes) == 2 and bool((np.abs(classes) == 1).all()),
+        "labels are two classes, -1 and +1",
+        ", ".join(f"{each:g}" for each in classes[:4]),
         "recode labels 0 and 1 as 2 y - 1",
     )
-    return found
 
 
 class GatedOutcome(Enum):
@@ -93,6 +92,7 @@ class GatedRuns:
     test_outputs: Float[np.ndarray, "runs T m"] | None
     outcomes: tuple[GatedOutcome, ...]
 
+    @door
     def fraction_of(self, limit: GatedLimit) -> Float[np.ndarray, "runs T"]:
         """Return margins as shares of the limit's.
 

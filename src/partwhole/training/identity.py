@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, TypeVar
+from typing import Literal
 
 import jax
 import jax.numpy as jnp
@@ -11,6 +11,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from partwhole._checks import require, seed_list, whole
+from partwhole._door import door
 from partwhole._progress import bar
 from partwhole.flows.deep_linear import deep_stability_limit
 from partwhole.networks import MLP, Architecture
@@ -20,12 +21,11 @@ from partwhole.training._recorded import Recorded
 from partwhole.training.protocol import Protocol, Record, batch_order
 from partwhole.training.runs import IdentityRuns, RunOutcome
 
-T = TypeVar("T")
-
 MEMORY_GIB = 8.0
 DIVERGED = 2.0  # times the training loss at the start; less may be a batch's doing
 
 
+@door
 def train_identity(
     tasks: StructuredIdentity | Sequence[StructuredIdentity],
     architecture: Architecture,
@@ -90,7 +90,8 @@ def train_identity(
     >>> runs.outputs.shape[:2], runs.losses[0, :, -1, 0].round(2)
     ((1, 3), array([0., 0., 0.]))
     """
-    settings = _several(tasks, StructuredIdentity, "tasks")
+    settings = (tasks,) if isinstance(tasks, StructuredIdentity) else tuple(tasks)
+    require(len(settings) > 0, "there is at least one task", "none", "pass one")
     protocols = _protocols(protocol, settings)
     task, first = settings[0], protocols[0]
     rule = "seeds are different whole numbers of at least 0"
@@ -103,12 +104,6 @@ def train_identity(
     )
     if data_seed is not None:
         whole("data_seed", data_seed, 0, "leave it None for a sample of each seed")
-    require(
-        isinstance(architecture, Architecture),
-        "what is trained is an Architecture",
-        repr(architecture)[:60],
-        "pass partwhole.networks.Architecture(layers=2), say",
-    )
     d, n, runs = task.n_dimensions, task.n_samples, len(settings) * len(chosen)
     kept = first.recorded(record, n)
     points = _probes(probes, settings)
@@ -241,7 +236,9 @@ def _require_stability(
     )
 
 
-def _protocols(given: object, settings: tuple[StructuredIdentity, ...]) -> tuple[Protocol, ...]:
+def _protocols(
+    given: Protocol | Sequence[Protocol] | None, settings: tuple[StructuredIdentity, ...]
+) -> tuple[Protocol, ...]:
     """Check that settings can be trained side by side; return a protocol for each."""
     shapes = sorted({(t.n_dimensions, t.n_concepts, t.n_samples) for t in settings})
     require(
@@ -252,7 +249,7 @@ def _protocols(given: object, settings: tuple[StructuredIdentity, ...]) -> tuple
     )
     if given is None or isinstance(given, Protocol):
         return (given or Protocol(),) * len(settings)
-    found = _several(given, Protocol, "protocol")
+    found = tuple(given)
     require(
         len(found) == len(settings),
         "there is one protocol for all tasks, or one for each",
@@ -269,51 +266,22 @@ def _protocols(given: object, settings: tuple[StructuredIdentity, ...]) -> tuple
     return found
 
 
-def _several(given: object, kind: type[T], name: str) -> tuple[T, ...]:
-    """Return one or several of a kind as a tuple."""
-    try:
-        found: tuple = (given,) if isinstance(given, kind) else tuple(given)  # pyright: ignore[reportArgumentType]
-    except TypeError:
-        found = (given,)
-    require(
-        len(found) > 0 and all(isinstance(each, kind) for each in found),
-        f"{name} is a {kind.__name__} or a list with at least one",
-        repr(given)[:60],
-        "pass one",
-    )
-    return found
-
-
 def _probes(
-    given: object, settings: tuple[StructuredIdentity, ...]
+    given: Literal["combinations"] | Float[np.ndarray, "k d"] | None,
+    settings: tuple[StructuredIdentity, ...],
 ) -> Float[np.ndarray, "settings k d"]:
     if given is None:
         return np.stack([task.probe[None] for task in settings])
     if isinstance(given, str):
-        require(
-            given == "combinations",
-            'probes are points, or "combinations" for all of each task',
-            repr(given),
-            "choose one of them",
-        )
         return np.stack([task.combinations().points for task in settings])
     d = settings[0].n_dimensions
-    try:
-        points: np.ndarray = np.asarray(given, dtype=float)
-    except (TypeError, ValueError):
-        points = np.asarray(repr(given))
-    fits = points.ndim == 2 and points.shape[1] == d
     require(
-        fits and len(points) > 0 and bool(np.isfinite(points).all()),
-        f"probes are finite points in the tasks' {d} dimensions, one in each row",
-        "NaN, infinity or none"
-        if fits
-        else f"shape {points.shape}"
-        if points.ndim
-        else f"{points}",
+        given.shape[1] == d,
+        f"probes are points in the tasks' {d} dimensions, one in each row",
+        f"shape {given.shape}",
         "leave them out for the tasks' own",
     )
-    return np.broadcast_to(points, (len(settings), *points.shape)).copy()
+    return np.broadcast_to(given, (len(settings), *given.shape)).copy()
 
 
 def _require_memory(needed: float) -> None:

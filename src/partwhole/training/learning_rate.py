@@ -11,7 +11,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
-from partwhole._checks import is_finite, require, whole
+from partwhole._checks import require, whole
+from partwhole._door import door
 from partwhole._progress import bar
 from partwhole._threads import cores, in_threads
 from partwhole._types import Real
@@ -26,6 +27,7 @@ from partwhole.training.images.recipe import Recipe
 from partwhole.training.images.train import Loop, State, Targets, take_step
 
 
+@door(single=("inputs", "targets"))
 def dense_learning_rate(
     inputs: Float[np.ndarray, "*runs n d"],
     targets: Float[np.ndarray, "..."],
@@ -105,12 +107,10 @@ def dense_learning_rate(
     kind = {
         "loss": loss,
         "optimizer": optimizer,
-        "momentum": float(momentum),
+        "momentum": momentum,
         "nonlinearity": initial.nonlinearity,
     }
-    given = Settings(
-        0.0, float(weight_decay), float("-inf"), 1.0, rate_shares(initial, parametrisation)
-    )
+    given = Settings(0.0, weight_decay, float("-inf"), 1.0, rate_shares(initial, parametrisation))
 
     def one(run: int) -> Found:
         x, y = samples[min(run, len(samples) - 1)], wants[min(run, len(wants) - 1)]
@@ -139,6 +139,7 @@ def dense_learning_rate(
     return gathered(rates, [found[run] for run in runs])
 
 
+@door(single=("images", "targets"))
 def image_learning_rate(
     network: ImageNetwork,
     images: Images,
@@ -209,7 +210,7 @@ def image_learning_rate(
     """
     rates = grid(lowest, highest, steps, at_most)
     require(
-        is_finite(smoothing) and 0 <= smoothing < 1,
+        0 <= smoothing < 1,
         "smoothing is a share from 0 to below 1",
         repr(smoothing),
         "pass 0.8, say, or 0 for none",

@@ -12,14 +12,15 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from partwhole._checks import is_finite, require, whole
+from partwhole._checks import require, whole
+from partwhole._door import door
 from partwhole._types import Real
 from partwhole.limits.fits import OneSided
 from partwhole.limits.solvers.active_set import solve_one_sided
 from partwhole.limits.solvers.dual_newton import Border
 from partwhole.networks import GatedNetwork
 from partwhole.networks.gated import require_inputs
-from partwhole.training.gated_runs import two_classes
+from partwhole.training.gated_runs import require_two_classes
 
 MEMORY_GIB = 4.0
 FIRST, LONGER, SHORTER = 0.1, 2.0, 0.25  # step lengths, in units of the weights' own decay
@@ -29,6 +30,7 @@ PATIENCE = 3
 ROUNDING = 1e-14  # by which a step may raise the squared norm
 
 
+@door
 def ascend_margin(
     network: GatedNetwork,
     inputs: Float[np.ndarray, "n d"],
@@ -92,10 +94,10 @@ def ascend_margin(
     True
     """
     whole("max_steps", max_steps, 1, "take 2000")
-    good = is_finite(tolerance) and tolerance >= 0
-    require(good, "a tolerance is at least 0", repr(tolerance), "take 1e-10")
-    inputs = require_inputs(inputs, network.dimension)
-    y = two_classes(labels, len(inputs))
+    require(tolerance >= 0, "a tolerance is at least 0", tolerance, "take 1e-10")
+    require_inputs(inputs, network.dimension)
+    require_two_classes(labels)
+    y = labels
     outputs, gradients = margin_gradients(network, inputs, y)
     weights, n_layers = flat_weights(network), network.n_layers
     length, still = FIRST, 0

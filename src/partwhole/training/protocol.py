@@ -9,7 +9,8 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Float, Int
 
-from partwhole._checks import is_finite, require, whole
+from partwhole._checks import require, whole
+from partwhole._door import door
 from partwhole._types import Real
 from partwhole.flows._inputs import recorded_steps
 
@@ -18,6 +19,7 @@ RECORDS = 200  # aimed at by the geometric grid
 SHUFFLE = 101  # keeps the stream of the order apart from those of the task
 
 
+@door
 @dataclass(frozen=True)
 class Protocol:
     r"""State a protocol of stochastic gradient descent, without momentum or decay.
@@ -62,25 +64,18 @@ class Protocol:
 
     def __post_init__(self) -> None:
         require(
-            is_finite(self.learning_rate) and self.learning_rate > 0,
+            self.learning_rate > 0,
             "a learning rate is a positive number",
-            repr(self.learning_rate),
+            self.learning_rate,
             "pass 0.1, say",
         )
         for name in ("epochs", "batch"):
             whole(name, getattr(self, name), 1, "pass one or more")
-        options = {
-            "loss": ("element mean", "paper"),
-            "shuffle": ("once", "every epoch"),
-            "last_batch": ("kept", "dropped"),
-        }
-        for name, known in options.items():
-            given = getattr(self, name)
-            rule = f'{name} is "{known[0]}" or "{known[1]}"'
-            require(given in known, rule, repr(given), "choose one of them")
 
+    @door
     def batches(self, n_samples: int) -> int:
         """Return the batches, and so the steps, of one epoch; there is at least one."""
+        whole("n_samples", n_samples, 1, "pass the size of the training set")
         full, rest = divmod(n_samples, self.batch)
         count = full + (rest > 0 and self.last_batch == "kept")
         require(
@@ -91,10 +86,12 @@ class Protocol:
         )
         return count
 
+    @door
     def steps(self, n_samples: int) -> int:
         """Return the steps of the whole training."""
         return self.epochs * self.batches(n_samples)
 
+    @door
     def rate(self, dimension: int) -> float:
         r"""Return the gradient time of one step.
 
@@ -106,8 +103,10 @@ class Protocol:
         >>> 118 * Protocol().rate(64)
         0.36875
         """
+        whole("dimension", dimension, 1, "pass that of the task")
         return self.learning_rate * (2.0 / dimension if self.loss == "element mean" else 1.0)
 
+    @door
     def time(self, step: int, dimension: int) -> float:
         r"""Return how long gradient flow on :math:`\frac12 E\|f(x) - x\|^2` runs for these steps.
 
@@ -121,8 +120,10 @@ class Protocol:
         -----
         Derived here. With the element mean networks learn d/2 times slower at the same rate.
         """
+        whole("step", step, 0, "pass 0 for the start")
         return self.rate(dimension) * step
 
+    @door
     def recorded(self, record: Record, n_samples: int) -> Int[np.ndarray, " T"]:
         """Return the steps to record, after checking them.
 
@@ -145,12 +146,6 @@ class Protocol:
         """
         last = self.steps(n_samples)
         if isinstance(record, str):
-            require(
-                record in ("geometric", "epochs"),
-                'record is "geometric", "epochs" or a list of steps',
-                repr(record),
-                "choose one of them",
-            )
             if record == "epochs":
                 return np.arange(self.epochs + 1) * self.batches(n_samples)
             inner = np.unique(np.round(np.geomspace(1, last, _points(last))).astype(int))

@@ -11,6 +11,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from partwhole._checks import require, seed_list, whole
+from partwhole._door import door
 from partwhole._threads import cores, in_threads
 from partwhole._types import Real
 from partwhole.networks import MLP
@@ -31,6 +32,7 @@ from partwhole.training._relu_steps import Samples, Settings, Trace, Weights, de
 from partwhole.training.relu_runs import ReLURuns
 
 
+@door(single=("inputs", "targets", "teachers", "test_inputs", "test_targets"))
 def train_relu(
     inputs: Float[np.ndarray, "runs n d"],
     targets: Float[np.ndarray, "runs n"],
@@ -148,6 +150,7 @@ def train_relu(
     return _alone(found, tested)
 
 
+@door(single=("inputs", "targets"))
 def train_relu_multitask(
     inputs: Sequence[Float[np.ndarray, "runs _ d"]],
     targets: Sequence[Float[np.ndarray, "runs _"]],
@@ -225,13 +228,6 @@ precision, progress
     tasks = tuple(
         Task.checked(x, y, None, None, None) for x, y in zip(inputs, targets, strict=True)
     )
-    shapes = sorted({(len(task.inputs), task.inputs.shape[2]) for task in tasks})
-    require(
-        len(shapes) == 1,
-        "tasks that share a layer agree in runs and features",
-        " and ".join(f"{r} and {d}" for r, d in shapes),
-        "train the others in a call of their own",
-    )
     return _train(tasks, initial, teachers, options, recorded(record, max_steps), batch, seeds)
 
 
@@ -242,7 +238,7 @@ def _train(
     options: Options,
     kept: Int[np.ndarray, " T"],
     batch: int | None,
-    seeds: object,
+    seeds: Sequence[int] | np.ndarray | None,
 ) -> ReLURuns:
     """Train all runs; arrays of the result have an axis of tasks."""
     runs, _, d = tasks[0].inputs.shape
@@ -308,7 +304,9 @@ def _alone(found: ReLURuns, tested: np.ndarray | None) -> ReLURuns:
     return replace(found, task_loss=found.task_loss[:, 0], test_loss=tested)
 
 
-def _order_seeds(batch: int | None, seeds: object, runs: int) -> tuple[int, ...]:
+def _order_seeds(
+    batch: int | None, seeds: Sequence[int] | np.ndarray | None, runs: int
+) -> tuple[int, ...]:
     if batch is None:
         require(seeds is None, "seeds decide batches", "seeds without batch", "leave them out")
         return ()

@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from partwhole._checks import require
+from partwhole._door import door
 from partwhole._types import Real
 from partwhole.networks import MLP
 from partwhole.training._learning_inputs import MEMORY_GIB, Task
@@ -123,6 +124,7 @@ class ProbingRuns:
         return self.test_loss
 
 
+@door(single=("inputs", "targets", "test_inputs", "test_targets"))
 def relu_probing(
     networks: MLP,
     inputs: Float[np.ndarray, "runs n d"],
@@ -184,21 +186,14 @@ def relu_probing(
     >>> bool(found.best_loss[0] <= found.chosen_loss[0] < 0.01)
     True
     """
-    require(
-        features in ("hidden", "tangent"),
-        'features is "hidden" or "tangent"',
-        repr(features),
-        "choose one of them",
-    )
     task = Task.checked(inputs, targets, None, test_inputs, test_targets)
     runs, _, d = task.inputs.shape
     given = layers(networks, d, 1, runs)
-    penalties = np.asarray(RIDGES if ridges is None else ridges, dtype=float)
-    good = penalties.ndim == 1 and penalties.size > 0 and bool(np.isfinite(penalties).all())
+    penalties = RIDGES if ridges is None else np.asarray(ridges, dtype=float)
     require(
-        good and bool((penalties > 0).all()),
-        "ridges are one or more finite numbers above 0",
-        repr(ridges) if penalties.size < 9 else "others",
+        penalties.size > 0 and bool((penalties > 0).all()),
+        "ridges are one or more numbers above 0",
+        penalties.tolist() if penalties.size < 9 else f"a least of {penalties.min():g}",
         "pass np.logspace(-5, 10, 100)",
     )
     _require_memory(task, given[0].shape[1], penalties.size)

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import jax
 import numpy as np
 
+from partwhole._checks import require
+from partwhole._door import door
 from partwhole.networks import MLP
 from partwhole.training._learning_record import LearningRecord
 
@@ -26,8 +28,17 @@ class ReLURuns(LearningRecord):
 
     networks: MLP
 
+    @door
     def network(self, run: int) -> MLP:
-        """Return the network of one run."""
+        """Return the network of one run, counted from 0.
+
+        Raises
+        ------
+        InputError
+            For a run that there is not.
+        """
+        last = len(self.outcomes) - 1
+        require(0 <= run <= last, f"runs are counted from 0 to {last}", run, "pass one of them")
         return jax.tree.map(lambda each: each[run], self.networks)
 
     @property

@@ -10,7 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Int
 
-from partwhole._checks import is_finite, require, seed_list, whole
+from partwhole._checks import require, seed_list, whole
+from partwhole._door import door
 from partwhole._types import Real
 from partwhole.networks import MLP
 
@@ -19,6 +20,7 @@ Leaves = Sequence[str] | Callable[[str], bool]
 READOUT = 104  # keeps the stream of new readouts apart from those of first weights and batches
 
 
+@door
 def rescale_after_pretraining(
     parameters: T,
     c: Real,
@@ -79,21 +81,9 @@ def rescale_after_pretraining(
     >>> rescale_after_pretraining(layers, 0.5, readout=("reset", 0.001))
     [{'weight': array([1., 2.])}, {'weight': array([0.001])}]
     """
-    c = _number(c)
-    require(
-        is_finite(c) and c > 0,
-        "c is a finite number above 0",
-        repr(c),
-        "pass 1 to leave weights as they are",
-    )
+    require(c > 0, "c is a finite number above 0", c, "pass 1 to leave weights as they are")
     custom = callable(which) or not isinstance(which, str)
-    require(
-        custom or which in ("hidden", "all"),
-        'which is "hidden", "all", a list of paths or a function of them',
-        repr(which),
-        "choose one of them",
-    )
-    fate, gamma = _fate(readout, "scale" if which == "all" else "keep")
+    fate, gamma = _fate(readout or ("scale" if which == "all" else "keep"))
     require(
         seed is None or fate == "reset",
         "a seed draws a readout that is reset",
@@ -150,6 +140,7 @@ def rescale_after_pretraining(
     return jax.tree_util.tree_unflatten(form, [new(*each) for each in kinds])
 
 
+@door
 def for_finetuning(
     networks: MLP,
     *,
@@ -194,9 +185,9 @@ def for_finetuning(
     [(1, 8, 3), (1, 1, 8)]
     """
     require(
-        is_finite(readout_scale) and readout_scale >= 0,
+        readout_scale >= 0,
         "readout_scale is a finite number of at least 0",
-        repr(readout_scale),
+        readout_scale,
         "take a small one, such as 0.001",
     )
     last = networks.weights[-1]
@@ -212,37 +203,27 @@ def for_finetuning(
     chosen = seed_list(seeds, rule)
     require(len(chosen) == runs, rule, f"{len(chosen)}", f"pass seeds=range({runs})")
     scaled = rescale_after_pretraining(networks, rescale)
-    size = float(readout_scale) * np.sqrt(2.0 / h)
+    size = readout_scale * np.sqrt(2.0 / h)
     draws = [np.random.default_rng([seed, READOUT]).standard_normal((1, h)) for seed in chosen]
     with jax.enable_x64(last.dtype == np.float64):
         new = jnp.asarray(size * np.stack(draws), dtype=last.dtype)
     return MLP((*scaled.weights[:-1], new), None, networks.nonlinearity)
 
 
-def _fate(readout: object, usual: str) -> tuple[str, float]:
-    given = usual if readout is None else readout
-    if isinstance(given, str) and given in ("keep", "scale"):
-        return given, 0.0
-    reset = isinstance(given, tuple) and len(given) == 2 and given[0] == "reset"
-    require(
-        isinstance(given, tuple) and reset and is_finite(given[1]) and given[1] >= 0,
-        'readout is "keep", "scale" or ("reset", gamma) with gamma of at least 0',
-        repr(given),
-        'pass ("reset", 0.001), say',
-    )
-    assert isinstance(given, tuple)
-    return "reset", float(given[1])
+def _fate(
+    readout: Literal["keep", "scale"] | tuple[Literal["reset"], Real],
+) -> tuple[str, float]:
+    if isinstance(readout, str):
+        return readout, 0.0
+    fate, gamma = readout
+    rule = 'gamma of a readout ("reset", gamma) is at least 0'
+    require(gamma >= 0, rule, gamma, 'pass ("reset", 0.001), say')
+    return fate, float(gamma)
 
 
 def _is_float_array(leaf: Any) -> bool:
     # In terms of JAX, which knows bfloat16 to be one.
     return isinstance(leaf, np.ndarray | jax.Array) and jnp.issubdtype(leaf.dtype, jnp.floating)
-
-
-def _number(c: Any) -> Any:
-    """Return the number in an array without axes, of NumPy or JAX; anything else as it is."""
-    known = _known(c) if isinstance(c, np.ndarray | jax.Array) and c.ndim == 0 else None
-    return c if known is None else known.item()
 
 
 def _is_finite_array(leaf: Any) -> bool:
@@ -284,12 +265,6 @@ def _chosen(name: str, asked: Any, names: list[str]) -> list[bool]:
         found = [bool(asked(each)) for each in names]
         require(any(found), f"{name} picks some leaf", "none", f"the paths are {_some(names)}")
         return found
-    require(
-        not isinstance(asked, str) and all(isinstance(each, str) for each in asked),
-        f"{name} is a list of paths, or a function of them",
-        repr(asked),
-        f"the paths are {_some(names)}",
-    )
 
     def under(path: str, head: str) -> bool:
         return path == head or path.startswith(f"{head}.")

@@ -13,10 +13,11 @@ import numpy as np
 from jaxtyping import Bool, Float
 from scipy.optimize import nnls
 
+from partwhole._door import door
 from partwhole.limits import GatedLimit
 from partwhole.networks import GatedNetwork
 from partwhole.networks.gated import LearnedGates, require_inputs
-from partwhole.training.gated_runs import margin_of, two_classes
+from partwhole.training.gated_runs import margin_of, require_two_classes
 from partwhole.training.margin_ascent import flat_weights, margin_gradients
 
 PRESENT = 1e-3  # of the largest unit: smaller ones are none
@@ -106,6 +107,7 @@ class Stationarity:
         return "\n".join(lines)
 
 
+@door
 def stationarity(
     network: GatedNetwork,
     inputs: Float[np.ndarray, "n d"],
@@ -155,8 +157,9 @@ def stationarity(
     >>> after < before
     True
     """
-    inputs = require_inputs(inputs, network.dimension)
-    y = two_classes(labels, len(inputs))
+    require_inputs(inputs, network.dimension)
+    require_two_classes(labels)
+    y = labels
     outputs, gradients = margin_gradients(network, inputs, y)
     least = float((y * outputs).min())
     n_layers = network.n_layers

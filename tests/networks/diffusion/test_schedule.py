@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from inspect import unwrap
-
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -56,7 +54,7 @@ def test_the_time_that_is_told_keeps_the_first_endpoints():
     np.testing.assert_allclose(turned(jnp.array([0.0, 1.0])), [4.0, 14.0])
 
 
-@pytest.mark.parametrize("ends", [(1.0, 1.0), (2.0, -2.0), (0.0, float("nan")), (1.0,)])
+@pytest.mark.parametrize("ends", [(1.0, 1.0), (2.0, -2.0), (1.0,)])
 def test_ends_that_are_none_are_refused(ends):
     with pytest.raises(InputError, match="a schedule goes from less noise to more"):
-        unwrap(linear_schedule)(ends)
+        linear_schedule(ends)

@@ -249,15 +249,15 @@ def test_seeds():
             "patch is a whole number of at least 1; got -2; pass 1 or more",
         ),
         (
-            lambda: unwrap(convnet)((28, 28, 1), padding="same", seed=0),
-            'padding is "VALID" or "SAME"; got \'same\'; choose one of them',
+            lambda: convnet((28, 28, 1), padding="same", seed=0),
+            'padding is "SAME" or "VALID"; got \'same\'; choose one of them',
         ),
         (
-            lambda: unwrap(resnet)((32, 32, 1), stem="imagenet", seed=0),
+            lambda: resnet((32, 32, 1), stem="imagenet", seed=0),
             'stem is "small images" or "ImageNet"; got \'imagenet\'; choose one of them',
         ),
         (
-            lambda: unwrap(vision_transformer)((8, 8, 1), initial="xavier", seed=0),
+            lambda: vision_transformer((8, 8, 1), initial="xavier", seed=0),
             'initial is "framework" or "he"; got \'xavier\'; choose one of them',
         ),
         (
@@ -281,7 +281,7 @@ def test_seeds():
             "every stage has channels and a number of blocks; got 1 and 2; pass as many of both",
         ),
         (
-            lambda: unwrap(convnet)((28, 28), seed=0),
+            lambda: convnet((28, 28), seed=0),
             "the shape of an image is its height, width and channels; got (28, 28); pass "
             "composites.shape, say",
         ),

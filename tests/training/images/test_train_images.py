@@ -6,7 +6,6 @@ import os
 from dataclasses import replace
 from functools import partial
 from importlib import import_module
-from inspect import unwrap
 
 import equinox as eqx
 import jax
@@ -358,12 +357,12 @@ def test_notes_beside_the_bar(monkeypatch):
         ),
         (
             {"targets": np.ones(3)},
-            "targets are one for each of some images; got 3 for 20 images; pass arrays of equal "
-            "length",
+            "images and targets have equal length along n; got 20 and 3; pass both for the same n",
         ),
         (
             {"targets": np.full(20, np.nan)},
-            "targets are finite; got NaN or infinity; drop those rows",
+            "targets is an array of finite numbers of shape (n, ...); got 20 that are NaN, the "
+            "first at 0; drop or fill missing numbers first",
         ),
         (
             {"recipe": Recipe(loss="logistic")},
@@ -392,11 +391,13 @@ def test_notes_beside_the_bar(monkeypatch):
         ),
         (
             {"images": np.full((20, 2, 3, 1), np.inf, np.float32)},
-            "images are finite; got NaN or infinity; drop those rows",
+            "images is an array of finite numbers of shape (n, h, w, c); got 120 that are "
+            "infinite, the first at (0, 0, 0, 0); drop or limit infinite numbers first",
         ),
         (
             {"evaluate": {"new": (np.full((1, 2, 3, 1), np.nan, np.float32), np.ones(1))}},
-            "images of new are finite; got NaN or infinity; drop those rows",
+            "evaluate['new'][0] is an array of finite numbers of shape (_, h, w, c); got 6 that "
+            "are NaN, the first at (0, 0, 0, 0); drop or fill missing numbers first",
         ),
         (
             {"evaluate": {"training": (problem()[0], np.ones(20))}},
@@ -427,7 +428,7 @@ def test_errors_say_rule_got_remedy(change, sentence):
         "targets": np.tile([-2.0, 1.0], 10), "seed": 0,
     }  # fmt: skip
     with pytest.raises(InputError) as caught:
-        unwrap(train_images)(**(given | change))
+        train_images(**(given | change))
     assert str(caught.value) == sentence
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from jaxtyping import Int
 
 from partwhole._checks import require
+from partwhole._door import door
 from partwhole._types import Real
 from partwhole.audit.case import LEFT_OUT, TRAIN
 from partwhole.audit.reading.columns import Column, listing, near, numbered, shown
@@ -20,6 +21,7 @@ MOST_SPLITS = 50
 BOOLEANS = frozenset({"true", "false"})
 
 
+@door
 @dataclass(frozen=True)
 class HoldOut:
     """State a rule that holds out a random share of a table's rows or combinations.
@@ -58,18 +60,19 @@ class HoldOut:
             "choose one",
         )
         require(
-            isinstance(self.share, Real) and 0 < self.share < 1,
+            0 < self.share < 1,
             "a hold-out's share lies between 0 and 1",
-            repr(self.share),
+            self.share,
             "0.2 holds out a fifth",
         )
         require(
-            isinstance(self.seed, int) and self.seed >= 0,
+            self.seed >= 0,
             "a hold-out's seed is a whole number from 0",
-            repr(self.seed),
+            self.seed,
             "choose another",
         )
 
+    @door
     def draw(
         self, components: Int[np.ndarray, "n C"], n_values: Sequence[int]
     ) -> Int[np.ndarray, " n"]:
@@ -80,6 +83,12 @@ class HoldOut:
         InputError
             When one of the sides would be empty.
         """
+        require(
+            len(n_values) == components.shape[1] and all(n > 0 for n in n_values),
+            "n_values has the number of values of each component",
+            f"{list(n_values)} for {components.shape[1]} components",
+            "pass table.n_values",
+        )
         unit = np.arange(len(components))
         if self.unit == "combinations":
             _, coded = Dictionary.of(components, tuple(range(components.shape[1])), n_values)

@@ -12,6 +12,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from partwhole._checks import require
+from partwhole._door import door
 from partwhole._types import Real
 from partwhole.networks.diffusion.schedule import LinearSchedule
 from partwhole.networks.images.layers import Pass
@@ -55,6 +56,7 @@ class Words(eqx.Module):
         return jnp.sum(jnp.where(said, self.vectors[tokens - 1], 0.0), axis=1)
 
 
+@door
 class ConditionEmbedding(eqx.Module):
     """Hold what a model makes of conditions, to be moved about.
 
@@ -99,6 +101,7 @@ class ConditionEmbedding(eqx.Module):
         return zip(self.parts, other.parts, strict=True)
 
 
+@door
 class DiffusionModel(eqx.Module):
     r"""Predict the noise :math:`\varepsilon` in :math:`z_t = \alpha x + \sigma \varepsilon`.
 
@@ -122,6 +125,7 @@ class DiffusionModel(eqx.Module):
     shape: tuple[int, ...] = eqx.field(static=True)
     condition: int = eqx.field(static=True)
 
+    @door(single=("conditions",))
     def embed(self, conditions: Conditions) -> ConditionEmbedding:
         """Return what the model makes of conditions, which is the same at all times.
 
@@ -137,26 +141,21 @@ class DiffusionModel(eqx.Module):
         """
         return _embed(self, jnp.asarray(self.checked(conditions)))
 
+    @door(single=("conditions",))
     def checked(self, conditions: Conditions) -> np.ndarray:
         """Return conditions in the type that the model takes."""
         given = np.asarray(conditions)
         if self.words is None:
             require(
-                given.ndim == 2 and given.shape[1] == self.condition and given.dtype.kind == "f",
+                given.shape[1] == self.condition and given.dtype.kind == "f",
                 f"conditions of this model are rows of {self.condition} numbers",
                 f"an array of shape {given.shape} and type {given.dtype}",
                 "pass floats of shape (n, condition), or draw a model for other conditions",
             )
-            require(
-                bool(np.isfinite(given).all()),
-                "conditions are finite",
-                "one that is not",
-                "leave out what is unknown: masked entries are 0, and a dropped condition is -1",
-            )
             return given.astype(np.float32)
         known = len(self.words.vectors) + 1
         require(
-            given.ndim == 2 and given.dtype.kind in "iu" and given.size > 0,
+            given.dtype.kind in "iu" and given.size > 0,
             "conditions of this model are rows of tokens",
             f"an array of shape {given.shape} and type {given.dtype}",
             "pass what tokens() of the concepts gives",

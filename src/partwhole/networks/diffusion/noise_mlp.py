@@ -10,6 +10,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from partwhole._checks import whole
+from partwhole._door import door
 from partwhole.networks.diffusion.layers import Builder, Clock, Two
 from partwhole.networks.images.layers import Dense, Pass
 
@@ -51,6 +52,7 @@ class NoiseMLP(eqx.Module):
         return z + self.maps[-1](x, at)
 
 
+@door
 def noise_mlp(
     size: int, condition: int, *, layers: int = 4, width: int = 64, seed: int
 ) -> NoiseMLP:

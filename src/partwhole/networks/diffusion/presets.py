@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from partwhole._checks import require, whole
+from partwhole._door import door
 from partwhole._types import Real
 from partwhole.networks.diffusion.model import DiffusionModel, Words
 from partwhole.networks.diffusion.noise_mlp import noise_mlp
@@ -25,6 +26,7 @@ SIZES: dict[str, tuple[int, dict[str, Any]]] = {
 }
 
 
+@door
 def diffusion_model(
     name: Literal["vector", "small16", "small32", "paper"],
     *,
@@ -76,22 +78,10 @@ def diffusion_model(
     1
     """
     require(
-        name in ("vector", *SIZES),
-        f"a diffusion model is one of vector, {', '.join(SIZES)}",
-        repr(name),
-        "or put one together: DiffusionModel(unet(...), linear_schedule(...), ...)",
-    )
-    require(
         (condition is None) != (vocabulary is None),
         "conditions are either vectors or words",
         "both" if condition is not None else "neither",
         "pass condition, the length of a vector, or vocabulary, the number of tokens",
-    )
-    require(
-        schedule in (None, "fixed", "learned"),
-        "a schedule is fixed or learned",
-        repr(schedule),
-        "choose one of them",
     )
     whole("seed", seed, 0, "pass a whole number")
     words = None

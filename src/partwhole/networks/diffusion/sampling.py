@@ -14,14 +14,15 @@ ICLR 2021).
 from __future__ import annotations
 
 from functools import partial
-from typing import Literal, get_args
+from typing import Literal
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
-from partwhole._checks import is_finite, require, whole
+from partwhole._checks import require, whole
+from partwhole._door import door
 from partwhole._progress import bar
 from partwhole._types import Real
 from partwhole.networks.diffusion.model import ConditionEmbedding, Conditions, DiffusionModel
@@ -31,6 +32,7 @@ Method = Literal["ancestral", "ddim"]
 AT_ONCE = 256 * 16 * 16 * 3  # entries of the samples in one call
 
 
+@door(single=("conditions",))
 def sample(
     model: DiffusionModel,
     conditions: Conditions | ConditionEmbedding,
@@ -84,13 +86,6 @@ def sample(
     """
     whole("steps", steps, 1, "pass 50, say")
     whole("seed", seed, 0, "pass a whole number")
-    require(
-        method in get_args(Method),
-        "a sampler is ancestral or ddim",
-        repr(method),
-        "choose one of them",
-    )
-    require(is_finite(guidance), "guidance is a number", repr(guidance), "pass 1 for none")
     made = conditions if isinstance(conditions, ConditionEmbedding) else model.embed(conditions)
     require(len(made) > 0, "samples are of at least one condition", "none", "pass one row, say")
     without = None if guidance == 1.0 else model.embed(model.nothing).parts

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from partwhole._checks import require, whole
+from partwhole._door import door
 from partwhole._types import Real
 from partwhole.networks.diffusion.layers import (
     Attention,
@@ -20,7 +21,7 @@ from partwhole.networks.diffusion.layers import (
     Upsample,
 )
 from partwhole.networks.images.layers import Conv, Pass
-from partwhole.networks.images.network import require_shape
+from partwhole.networks.images.network import require_shape, require_sizes
 
 
 class UNet(eqx.Module):
@@ -108,6 +109,7 @@ class UNet(eqx.Module):
         return z + self.head(jax.nn.gelu(self.norm(x, at)), at)
 
 
+@door
 def unet(
     shape: Sequence[int],
     condition: int,
@@ -147,8 +149,11 @@ def unet(
         For images that can't be halved so often, and channels that groups or heads don't divide.
     """
     height, width, depth = require_shape(shape)
-    whole("condition", condition, 1, "pass the number of entries of a condition")
-    whole("blocks", blocks, 1, "pass 2, say")
+    require_sizes(
+        condition=condition, channels=channels, blocks=blocks, groups=groups, heads=heads,
+        clock=clock,
+    )  # fmt: skip
+    require(0.0 <= dropout < 1.0, "dropout is a share from 0 to below 1", dropout, "pass 0.1, say")
     whole("seed", seed, 0, "pass a whole number")
     require(
         len(channels) > 0 and all(each % groups == 0 for each in channels),

@@ -8,16 +8,17 @@ from typing import Literal
 import numpy as np
 
 from partwhole._checks import require, whole
+from partwhole._door import door
 from partwhole.networks.images.layers import Drawn, Flatten, MaxPool, ReLU
 from partwhole.networks.images.network import (
     ImageNetwork,
     Layer,
-    require_one_of,
     require_shape,
     require_sizes,
 )
 
 
+@door
 def convnet(
     shape: Sequence[int],
     *,
@@ -66,7 +67,6 @@ def convnet(
     """
     height, width, depth = seen = require_shape(shape)
     require_sizes(outputs=outputs, channels=channels, kernel=kernel, dense=dense)
-    require_one_of("padding", padding, ("VALID", "SAME"))
     whole("seed", seed, 0, "pass a whole number")
     drawn = Drawn(np.random.default_rng([seed, 103]), "he")
     parts: list[Layer] = []

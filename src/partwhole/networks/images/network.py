@@ -11,11 +11,13 @@ import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from partwhole._checks import require, whole
+from partwhole._door import door
 from partwhole.networks.images.layers import Pass, trained, with_statistics
 
 Layer = Callable[[Array, Pass], Array]
 
 
+@door
 class ImageNetwork(eqx.Module):
     """Map batches of images through layers, each with a name.
 
@@ -42,6 +44,14 @@ class ImageNetwork(eqx.Module):
     parts: tuple[Layer, ...]
     names: tuple[str, ...] = eqx.field(static=True)
     shape: tuple[int, int, int] = eqx.field(static=True)
+
+    def __check_init__(self) -> None:
+        require(
+            len(self.parts) == len(self.names) > 0,
+            "a network has at least one layer, and a name for each",
+            f"{len(self.parts)} layers and {len(self.names)} names",
+            "pass as many of both",
+        )
 
     def __call__(self, images: Float[Array | np.ndarray, "n h w c"]) -> Float[Array, "n k"]:
         """Return the outputs in inference: no dropout, running statistics."""
@@ -96,18 +106,9 @@ def require_sizes(**sizes: int | Sequence[int]) -> None:
             whole(name, size, 1, "pass 1 or more")
 
 
-def require_one_of(name: str, given: object, options: tuple[str, ...]) -> None:
-    """Require one of some options."""
-    told = " or ".join(f'"{option}"' for option in options)
-    require(given in options, f"{name} is {told}", repr(given), "choose one of them")
-
-
 def require_shape(shape: Sequence[int]) -> tuple[int, int, int]:
     """Return the shape of an image, once it is seen to be one."""
-    good = len(shape) == 3 and all(
-        isinstance(size, int | np.integer) and not isinstance(size, bool) and size > 0
-        for size in shape
-    )
+    good = len(shape) == 3 and all(size > 0 for size in shape)
     require(
         good,
         "the shape of an image is its height, width and channels",
@@ -115,4 +116,4 @@ def require_shape(shape: Sequence[int]) -> tuple[int, int, int]:
         "pass composites.shape, say",
     )
     height, width, channels = shape
-    return int(height), int(width), int(channels)
+    return height, width, channels

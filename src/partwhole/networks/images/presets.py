@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from partwhole._checks import require
+from partwhole._door import door
 from partwhole.networks.images.convnet import convnet
 from partwhole.networks.images.network import ImageNetwork
 from partwhole.networks.images.resnet import resnet
@@ -31,6 +32,7 @@ NETWORKS: dict[str, Callable[..., ImageNetwork]] = {
 }  # fmt: skip
 
 
+@door
 def image_network(name: str, shape: Sequence[int], *, outputs: int = 1, seed: int) -> ImageNetwork:
     """Draw an image network by its name.
 

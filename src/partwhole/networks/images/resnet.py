@@ -11,6 +11,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from partwhole._checks import require, whole
+from partwhole._door import door
 from partwhole.networks.images.layers import (
     BatchNorm,
     Conv,
@@ -24,7 +25,6 @@ from partwhole.networks.images.layers import (
 from partwhole.networks.images.network import (
     ImageNetwork,
     Layer,
-    require_one_of,
     require_shape,
     require_sizes,
 )
@@ -54,6 +54,7 @@ class Block(eqx.Module):
         return jax.nn.relu(hidden + x)
 
 
+@door
 def resnet(
     shape: Sequence[int],
     *,
@@ -111,7 +112,6 @@ def resnet(
     require_sizes(
         outputs=outputs, channels=channels, blocks=blocks, pool=1 if pool is None else pool
     )
-    require_one_of("stem", stem, ("small images", "ImageNet"))
     whole("seed", seed, 0, "pass a whole number")
     drawn = Drawn(
         np.random.default_rng([seed, 104]), "framework" if stem == "small images" else "he, fan out"

@@ -11,12 +11,12 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from partwhole._checks import is_finite, require, whole
+from partwhole._checks import require, whole
+from partwhole._door import door
 from partwhole.networks.images.layers import Dense, Drawn, Dropout, LayerNorm, Pass
 from partwhole.networks.images.network import (
     ImageNetwork,
     Layer,
-    require_one_of,
     require_shape,
     require_sizes,
 )
@@ -88,6 +88,7 @@ class FirstToken(eqx.Module):
         return self.norm(x[:, 0], at)
 
 
+@door
 def vision_transformer(
     shape: Sequence[int],
     *,
@@ -146,7 +147,6 @@ def vision_transformer(
         outputs=outputs, patch=patch, width=width, depth=depth, heads=heads,
         head_width=head_width, hidden=hidden,
     )  # fmt: skip
-    require_one_of("initial", initial, ("framework", "he"))
     whole("seed", seed, 0, "pass a whole number")
     require(
         height % patch == 0 and width_px % patch == 0,
@@ -155,14 +155,14 @@ def vision_transformer(
         "choose another distance, or another patch",
     )
     require(
-        is_finite(dropout) and 0.0 <= dropout < 1.0,
+        0.0 <= dropout < 1.0,
         "dropout is a share from 0 to below 1",
         repr(dropout),
         "pass 0.1, say",
     )
     drawn = Drawn(np.random.default_rng([seed, 106]), initial)
     n_tokens = (height // patch) * (width_px // patch)
-    drop = Dropout(float(dropout))
+    drop = Dropout(dropout)
     embedding = Embedding(
         patch,
         drawn.dense(patch * patch * depth_px, width),

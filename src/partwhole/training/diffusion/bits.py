@@ -24,6 +24,7 @@ import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from partwhole._checks import require, whole
+from partwhole._door import door
 from partwhole.networks.diffusion import DiffusionModel
 from partwhole.networks.diffusion.model import Conditions
 from partwhole.networks.diffusion.schedule import noise, signal
@@ -97,6 +98,7 @@ class BitsPerDimension:
         return self.diffusion + self.latent + self.reconstruction
 
 
+@door(single=("samples", "conditions"))
 def bits_per_dimension(
     model: DiffusionModel,
     samples: Float[np.ndarray, "n *shape"],
@@ -153,15 +155,11 @@ def checked_samples(
     model: DiffusionModel, samples: Float[np.ndarray, "n *shape"], conditions: Conditions
 ) -> tuple[Float[np.ndarray, "n *shape"], np.ndarray]:
     """Return samples and conditions as a model takes them, once they are seen to fit it."""
-    samples = np.asarray(samples)
     require(
         samples.shape[1:] == model.shape and len(samples) > 0,
         f"samples of this model have shape {('n', *model.shape)}".replace("'", ""),
         f"{samples.shape}",
         "draw a model for their shape",
-    )
-    require(
-        bool(np.isfinite(samples).all()), "samples are finite", "one that is not", "leave it out"
     )
     given = model.checked(conditions)
     require(

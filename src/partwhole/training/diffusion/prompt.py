@@ -6,12 +6,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from partwhole._checks import is_finite, require
+from partwhole._checks import require
+from partwhole._door import door
 from partwhole._types import Real
 from partwhole.networks.diffusion import ConditionEmbedding, DiffusionModel
 from partwhole.networks.diffusion.model import Conditions
 
 
+@door(single=("conditions", "toward", "away"))
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Prompt:
     r"""State what a model is asked for: conditions, moved within the model, and with guidance.
@@ -52,13 +54,11 @@ class Prompt:
             "one of toward and away",
             "pass both, or neither",
         )
-        for name in ("amount", "guidance"):
-            given = getattr(self, name)
-            require(is_finite(given), f"{name} is a number", repr(given), "pass 1, say")
 
     def __len__(self) -> int:
         return len(self.conditions)
 
+    @door
     def embed(self, model: DiffusionModel) -> ConditionEmbedding:
         """Return what a model makes of it."""
         here = model.embed(self.conditions)

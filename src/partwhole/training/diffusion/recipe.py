@@ -7,10 +7,12 @@ from typing import Any
 
 import optax
 
-from partwhole._checks import is_finite, require, switch, whole
+from partwhole._checks import require, whole
+from partwhole._door import door
 from partwhole._types import Real
 
 
+@door
 @dataclass(frozen=True, kw_only=True)
 class DiffusionRecipe:
     r"""State how a diffusion model is trained, by AdamW on its bits per dimension.
@@ -69,34 +71,35 @@ class DiffusionRecipe:
         for name in ("learning_rate", "clip"):
             given = getattr(self, name)
             require(
-                (name == "clip" and given is None) or (is_finite(given) and given > 0),
+                given is None or given > 0,
                 f"{name} is a positive number",
                 repr(given),
                 "pass 1e-3, say" if name == "learning_rate" else "pass 1, or None for no limit",
             )
         require(
-            is_finite(self.weight_decay) and self.weight_decay >= 0,
+            self.weight_decay >= 0,
             "weight_decay is at least 0",
-            repr(self.weight_decay),
+            self.weight_decay,
             "pass 0.01, say",
         )
-        switch("denoise", self.denoise)
         for name in ("drop_condition", "average"):
             given = getattr(self, name)
             require(
-                (name == "average" and given is None) or (is_finite(given) and 0 <= given < 1),
+                given is None or 0 <= given < 1,
                 f"{name} is a share from 0 to below 1",
                 repr(given),
                 "pass 0.1, say" if name == "drop_condition" else "pass 0.999, say, or None",
             )
 
     @classmethod
+    @door
     def published(cls, **changes: Any) -> DiffusionRecipe:
         """Return how the authors' code trains: 20,000 steps of 64, slopes clipped at .01."""
         told: dict[str, Any] = {"steps": 20_000, "clip": 0.01}
         return cls(**(told | changes))
 
     @classmethod
+    @door
     def as_written(cls, **changes: Any) -> DiffusionRecipe:
         """Return how the papers say it: 20,000 steps of 128, 100 steps of sampling, no limit."""
         told: dict[str, Any] = {"steps": 20_000, "batch": 128, "clip": None, "sampling_steps": 100}

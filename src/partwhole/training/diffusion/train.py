@@ -22,6 +22,7 @@ import optax
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from partwhole._checks import require, whole
+from partwhole._door import door
 from partwhole._progress import bar
 from partwhole.networks.diffusion import ConditionEmbedding, DiffusionModel, sample
 from partwhole.networks.diffusion.model import Conditions
@@ -123,6 +124,7 @@ def take_step(
     return State(row, average, optimizer, state.step + 1, state.total + found)
 
 
+@door(single=("samples", "conditions"))
 def train_diffusion(
     model: DiffusionModel,
     samples: Float[np.ndarray, "n *shape"],
@@ -196,12 +198,12 @@ def train_diffusion(
     x, given = checked_samples(model, samples, conditions)
     whole("seed", seed, 0, "pass a whole number")
     asked = dict(prompts or {})
-    times = [int(step) for step in at]
+    times = list(at)
     require(
         all(early < late for early, late in pairwise(times))
         and all(0 <= step <= recipe.steps for step in times),
         f"samples are asked for at growing steps from 0 to {recipe.steps}",
-        repr(list(at)),
+        times,
         "sort them, and leave out those that are later than training",
     )
     require(
@@ -216,13 +218,7 @@ def train_diffusion(
         "none of read, keep_samples and pictures",
         "pass one of them",
     )
-    for name, prompt in asked.items():
-        require(
-            isinstance(prompt, Prompt),
-            "what is asked for is a Prompt",
-            f"{name!r}: {type(prompt).__name__}",
-            "pass Prompt(conditions=...)",
-        )
+    for prompt in asked.values():
         prompt.embed(model)  # says what does not fit before hours of training do
     loop = _Loop(model, x, given, recipe, seed, times, asked, read, keep_samples)
     folder = None if pictures is None else Path(pictures)

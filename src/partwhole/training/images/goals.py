@@ -92,10 +92,12 @@ def checked_targets(
     )
     found = np.asarray(given)
     if recipe.loss == "cross entropy":
+        if found.dtype.kind == "f" and np.array_equal(found, np.round(found)):
+            found = found.astype(np.int64)
         require(
             found.ndim in (1, 2) and np.issubdtype(found.dtype, np.integer) and found.min() >= 0,
             f"with the loss 'cross entropy' {name} are classes numbered from 0",
-            f"shape {found.shape} of {found.dtype}",
+            f"shape {found.shape} of {np.asarray(given).dtype}",
             "take the loss 'squared' for numbers, or 'logistic' for labels -1 and +1",
         )
         questions = found.shape[1] if found.ndim == 2 else 1

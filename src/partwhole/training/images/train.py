@@ -22,6 +22,7 @@ import optax
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from partwhole._checks import require, whole
+from partwhole._door import door
 from partwhole._progress import bar
 from partwhole.networks import ImageNetwork
 from partwhole.networks.images.layers import trained
@@ -43,6 +44,9 @@ READ_AT_ONCE = 512
 TOLD_EVERY, SAVED_EVERY = 0.25, 60.0  # seconds
 
 Targets = Float[np.ndarray, "n *k"] | Int[np.ndarray, "n *q"]
+# Sets that are scored are of any size.
+Scored = Composites | Float[np.ndarray, "_ h w c"]
+Wanted = Float[np.ndarray, "_ ..."] | Int[np.ndarray, "_ ..."]
 
 
 class State(NamedTuple):
@@ -161,6 +165,7 @@ def _answers(network: ImageNetwork, samples: Samples, layout: Layout) -> Float[n
     return np.concatenate(found)[:n]
 
 
+@door(single=("images", "targets", "evaluate"))
 def train_images(
     network: ImageNetwork,
     images: Images,
@@ -168,7 +173,7 @@ def train_images(
     *,
     targets: Targets | None = None,
     seed: int,
-    evaluate: Mapping[str, Composites | tuple[Images, Targets]] | None = None,
+    evaluate: Mapping[str, Composites | tuple[Scored, Wanted]] | None = None,
     every: int | None = None,
     checkpoint: Path | str | None = None,
     progress: bool = True,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Literal
 
 import equinox as eqx
 import jax
@@ -17,7 +17,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, Int
 
-from partwhole._checks import is_finite, require, whole
+from partwhole._checks import require, whole
+from partwhole._door import door
 from partwhole._types import Real
 from partwhole.networks import ImageNetwork
 from partwhole.networks.images.layers import trained
@@ -130,6 +131,7 @@ class TransferRun:
         return pd.DataFrame(rows)
 
 
+@door
 def train_transfer(
     network: ImageNetwork,
     split: ClassSplit,
@@ -222,11 +224,6 @@ def train_transfer(
     >>> list(run.scores), run.outputs["test"].shape
     (['main', 'test'], (200, 10))
     """
-    for name, given, options in (
-        ("mode", mode, get_args(Mode)), ("protocol", protocol, get_args(Way))
-    ):  # fmt: skip
-        rule = f"{name} is one of {', '.join(map(repr, options))}"
-        require(given in options, rule, repr(given), "choose one of them")
     _require_fit(network, split, recipe)
     require(
         mode == "finetuning" or rescale == 1,
@@ -241,9 +238,9 @@ def train_transfer(
         "leave it out",
     )
     require(
-        is_finite(auxiliary_weight) and auxiliary_weight > 0,
+        auxiliary_weight > 0,
         "auxiliary_weight is a finite number above 0",
-        repr(auxiliary_weight),
+        auxiliary_weight,
         'pass 1, or mode="singletask" for none of it',
     )
     corrected = mode == "multitask" and protocol == "corrected"
