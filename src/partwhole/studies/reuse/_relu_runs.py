@@ -149,6 +149,7 @@ def _pretrain(
         batch=batch or None,
         seeds=seeds if batch else None,
         restarts=3,
+        precision="float64",
         progress=False,
     )
     return runs.networks, runs.training_loss[:, -1]
@@ -195,6 +196,7 @@ def _learn(
         record=_recorded(steps, config["records"]),
         teachers=[each.main for each in samples],
         restarts=3,
+        precision="float64",
         progress=False,
     )
     return runs.final_loss, runs.best_loss, runs.training_loss[:, -1]
@@ -217,6 +219,7 @@ def _together(config: Config, samples: list[ReLUTeacherSample]) -> ReLURuns:
         record=_recorded(steps, config["records"]),
         teachers=[[each.auxiliary for each in samples], [each.main for each in samples]],
         restarts=3,
+        precision="float64",
         progress=False,
     )
 
