@@ -40,6 +40,13 @@ def estimate(samples: Float[np.ndarray, " n"]) -> tuple[float, tuple[float, floa
     return centre, (low, high)
 
 
+def estimate_of_several(
+    samples: Float[np.ndarray, " n"],
+) -> tuple[float, tuple[float, float] | None]:
+    """Return the mean with its 95 % interval; NaN of one sample, which decides nothing."""
+    return estimate(samples) if len(samples) > 1 else (float("nan"), None)
+
+
 def estimate_by_seed(values: xr.DataArray) -> tuple[float, tuple[float, float] | None]:
     """Return the mean of the seeds' means with its interval."""
     return estimate(by_seed(values))

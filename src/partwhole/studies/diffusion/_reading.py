@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from partwhole.measures.concepts import RAW, ConceptPath, Smoothing, concept_path
 from partwhole.studies import Cells, Claim
 from partwhole.studies import _plots as plots
-from partwhole.studies._estimates import by_seed, estimate, known
+from partwhole.studies._estimates import by_seed, estimate, estimate_of_several, known
 from partwhole.studies.diffusion._runs import UNSURE, classes, concepts, names_of, shown
 
 HALF = 0.5
@@ -184,7 +184,7 @@ def later(one: xr.DataArray, other: xr.DataArray, data: xr.Dataset) -> xr.DataAr
 def at_least(statement: str, source: str, floor: float, found: xr.DataArray, note: str) -> Claim:
     """Return the claim that a mean over seeds is at least so much; one seed decides nothing."""
     seeds = by_seed(found)
-    centre, interval = estimate(seeds) if len(seeds) > 1 else (float("nan"), None)
+    centre, interval = estimate_of_several(seeds)
     if len(seeds) == 1:
         note = f"{note} What is left has {float(seeds[0]):.2f}."
     return Claim(

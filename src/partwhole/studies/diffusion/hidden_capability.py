@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from partwhole.measures.concepts import PUBLISHED, Capability, capability
 from partwhole.studies import Cells, Claim, Config
 from partwhole.studies import _plots as plots
-from partwhole.studies._estimates import estimate
+from partwhole.studies._estimates import estimate_of_several
 from partwhole.studies.diffusion import _reading as reading
 from partwhole.studies.diffusion._runs import IMAGES, PAPER, POINTS, STEADY, UNSEEN
 from partwhole.studies.diffusion._runs import train as train
@@ -158,7 +158,7 @@ def _turns(data: xr.Dataset, found: Capability) -> Claim:
         if turn.index >= 0 and np.isfinite(able):
             ratios.append(np.log(able) - np.log(turn.step))
             lines.append(f"{turn.step:g} and {able:g}")
-    centre, ends = estimate(np.array(ratios)) if len(ratios) > 1 else (float("nan"), None)
+    centre, ends = estimate_of_several(np.array(ratios))
     return Claim(
         "The capability emerges where the path through concept space turns: log of its step over "
         "that of the sharpest turn.",

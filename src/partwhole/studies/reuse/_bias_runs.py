@@ -121,11 +121,13 @@ def least_weights(
 ) -> tuple[float, Float[np.ndarray, "2 d"]]:
     r"""Minimise :math:`\frac12 MSE + \frac12 \lambda |\theta|^2` over weights, from random ones.
 
-    No norm of coefficients enters: the weights alone decide.
+    No norm of coefficients enters: the weights alone decide. The optimiser sees the objective in
+    units of the decay: it stops at a change of 1e-16 where values are below 1, which for small
+    decays is far from the least, at a place that rounding decides.
     """
     rows = sum(map(len, targets))
     (aux, main), (aux_targets, main_targets) = inputs, targets
-    shrink = float(decay)
+    weight = 1.0 / (rows * float(decay))  # of an error, beside half the squared weights
 
     def unpacked(theta: np.ndarray) -> tuple[np.ndarray, ...]:
         """Return both pathways, their hidden layer a row and their readouts two."""
@@ -138,22 +140,22 @@ def least_weights(
         missed, also = aux @ beta[0] - aux_targets, main @ beta[1] - main_targets
         pull = np.empty_like(beta)
         pull[0], pull[1] = missed @ aux, also @ main
-        pull /= rows
-        slope = shrink * theta
+        pull *= weight
+        slope = theta.copy()
         into = unpacked(slope)
         into[0][0] += pull[0] * v[0] + pull[1] * v[1]
         into[1][...] += pull * w
         into[2][0] -= pull[0] * y[0] + pull[1] * y[1]
         into[3][...] -= pull * x
-        error = 0.5 * (float(missed @ missed) + float(also @ also)) / rows
-        return error + 0.5 * shrink * float(theta @ theta), slope
+        error = 0.5 * weight * (float(missed @ missed) + float(also @ also))
+        return error + 0.5 * float(theta @ theta), slope
 
     found = minimize(
         objective,
         0.3 * np.random.default_rng(seed).normal(size=6 * DIMENSION),
         jac=True,
         method="L-BFGS-B",
-        options={"maxiter": 100_000, "maxfun": 200_000, "ftol": 1e-16, "gtol": 1e-11, "maxcor": 50},
+        options={"maxiter": 100_000, "maxfun": 200_000, "ftol": 1e-16, "gtol": 1e-9, "maxcor": 50},
     )
     w, v, x, y = unpacked(found.x)
-    return float(found.fun), w * v - x * y
+    return float(decay) * float(found.fun), w * v - x * y

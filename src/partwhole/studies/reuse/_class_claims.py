@@ -6,7 +6,7 @@ import numpy as np
 import xarray as xr
 
 from partwhole.studies import Claim
-from partwhole.studies._estimates import estimate
+from partwhole.studies._estimates import estimate, estimate_of_several
 from partwhole.studies.reuse import _class_tables as tables
 
 PAPER = "Lippl & Lindsey (NeurIPS 2024), figure 5"
@@ -31,10 +31,13 @@ def tuned(c: float) -> str:
 
 
 def _paired(data: xr.Dataset, way: str, other: str) -> tuple[float, tuple[float, float] | None]:
-    """Return the difference of test accuracies of two ways: means of seeds over sizes."""
+    """Return the difference of test accuracies of two ways: means of seeds over sizes.
+
+    Of one network it is a few images of some hundred, which rounding in its training moves.
+    """
     gap = data.test.sel(way=way) - data.test.sel(way=other)
     by_seed = gap.mean("n").values
-    return estimate(by_seed[np.isfinite(by_seed)])
+    return estimate_of_several(by_seed[np.isfinite(by_seed)])
 
 
 def _shown(data: xr.Dataset, *ways: str) -> str:
@@ -105,7 +108,7 @@ def _rescaling(data: xr.Dataset, network: str) -> list[Claim]:
             data.dimensions.sel(c=0.125, reading=name) for name in ("before", "after", "shared")
         )
         kept = (shared / post).mean("layer").values
-        mean, ends = estimate(kept[np.isfinite(kept)])
+        mean, ends = estimate_of_several(kept[np.isfinite(kept)])
         nested = network.startswith("resnet")
         found.append(
             Claim(

@@ -93,6 +93,9 @@ def learned(config: Config) -> Arrays:
     "final" is the error at the end, "best" the least along training; of regression on features
     that at the penalty chosen by samples left out, and that at the best one. "left" is the
     training loss of the main task, "pretrained" that of the auxiliary task, shape (seeds,).
+
+    Networks are trained in double precision: long training amplifies rounding some 1e5 times, so
+    that in single precision an error would depend on the processor, by up to a factor of 3.
     """
     teachers, seeds = task(config), config["seeds"]
     samples = [teachers.sample(seed, config["n"], N_AUX, N_TEST) for seed in seeds]
@@ -149,6 +152,7 @@ def _pretrain(
         batch=batch or None,
         seeds=seeds if batch else None,
         restarts=3,
+        precision="float64",
         progress=False,
     )
     return runs.networks, runs.training_loss[:, -1]
@@ -195,6 +199,7 @@ def _learn(
         record=_recorded(steps, config["records"]),
         teachers=[each.main for each in samples],
         restarts=3,
+        precision="float64",
         progress=False,
     )
     return runs.final_loss, runs.best_loss, runs.training_loss[:, -1]
@@ -217,6 +222,7 @@ def _together(config: Config, samples: list[ReLUTeacherSample]) -> ReLURuns:
         record=_recorded(steps, config["records"]),
         teachers=[[each.auxiliary for each in samples], [each.main for each in samples]],
         restarts=3,
+        precision="float64",
         progress=False,
     )
 

@@ -35,7 +35,7 @@ CAPTION = (
     "Bottom: coefficients of all tasks against those of least group norm, after gradient flow "
     "from the smallest weights, and with the least weight decay."
 )
-REVISION = 2
+REVISION = 3
 BUDGET = 4.5
 
 MAIN_OVERLAP = 4  # of 8 active features
