@@ -180,7 +180,7 @@ def predict_splits(
         outputs, unsolved = _interpolants(
             problem, places, ridge, float(deadline) if is_bounded else float("inf"), remarks
         )
-    facts = (structure, noise) if measured is not None else (float("nan"), float("nan"))
+    unknown = measured is None
     found: list[Prediction | None] = []
     for one, own in zip(cases, among, strict=True):
         scorer = Scorer(one)
@@ -204,7 +204,8 @@ def predict_splits(
                 fit,
                 scorer.worst(points[reference].outputs),
                 (*remarks, *scorer.remarks),
-                *(float(fact) for fact in facts),
+                float("nan") if unknown else float(structure),
+                float("nan") if unknown else float(noise),
                 unsolved,
             )
         )

@@ -59,7 +59,7 @@ def find_sums(phi: sparse.csr_array, label: Int[np.ndarray, " n"], budget: Budge
         wrong = int(np.sum(gap <= TOLERANCE))
         if wrong == 0:
             # From the sums themselves, as rounding adds up over the steps.
-            gap, _ = _nearest_rivals((phi @ sums).toarray(), own, rows)
+            gap, _ = _nearest_rivals(sparse.csr_array(phi @ sums).toarray(), own, rows)
             return bool(gap.min() > TOLERANCE * np.abs(sums.data).max())
         fewest, since = (wrong, 0) if wrong < fewest else (fewest, since + 1)
         short = np.flatnonzero((gap < 1.0) & (entries > 0))
@@ -71,9 +71,9 @@ def find_sums(phi: sparse.csr_array, label: Int[np.ndarray, " n"], budget: Budge
         asked.data = 1.0 / asked.data
         change = back @ sparse.csr_array((np.concatenate([move, -move]), at), shape)
         change = sparse.csr_array(change.multiply(asked))
-        difference = (phi @ change).tocoo()
+        difference = sparse.coo_array(phi @ change)
         scores[difference.coords] += difference.data
-        sums = sums + change
+        sums = sparse.csr_array(sums + change)
         budget.spend(3 * scores.size + 20 * (difference.nnz + sums.nnz))
     return False
 
