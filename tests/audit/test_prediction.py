@@ -121,6 +121,7 @@ def test_many_conjunctions_thin_the_depths(monkeypatch):
     whole = predict(case)
     for module in ("audit.prediction.prediction", "limits.order_sweep"):
         monkeypatch.setattr(f"partwhole.{module}.COARSE_COLUMNS", 10)
+    monkeypatch.setattr("partwhole.limits.order_sweep.DIRECT_COLUMNS", 10)
     found = predict(case)
     depths = [point.position for point in found.points]
     assert depths == [1, 2, 3, 4, 6, 8, 12, 16, 20]
@@ -143,6 +144,7 @@ def test_many_values_of_two_components_keep_every_salience(monkeypatch):
     whole = predict(case)
     for module in ("audit.prediction.prediction", "limits.order_sweep"):
         monkeypatch.setattr(f"partwhole.{module}.COARSE_COLUMNS", 10)
+    monkeypatch.setattr("partwhole.limits.order_sweep.DIRECT_COLUMNS", 10)
     found = predict(case)
     assert found.remarks[0] == (
         "training has 11 conjunctions (more than 10), so S = 0.5 was computed with a memory of "
@@ -334,9 +336,12 @@ def test_a_search_that_stops_early_is_told(monkeypatch):
         return replace(found, converged=done, error=np.full(len(kernels), 0.01))
 
     monkeypatch.setattr(prediction.OrderProblem, "sweep", unfinished)
-    first, *others = predict(case).remarks
-    assert first == "the search at depth 2 stopped early; outputs may be off by 0.01"
-    assert not [remark for remark in others if "stopped" in remark]
+    found = predict(case)
+    assert found.unsolved == ("depth 2",)
+    assert found.remarks[0] == (
+        "depth 2 is left out: not computed to the end in the time and the steps allowed"
+    )
+    assert [point.position for point in found.points] == [1, *range(3, 21)]
 
 
 def numbers():

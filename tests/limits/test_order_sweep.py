@@ -121,6 +121,7 @@ def test_without_memory_it_is_least_squares_of_least_norm(monkeypatch, columns, 
     and rounding by as much again.
     """
     monkeypatch.setattr(order_sweep, "COARSE_COLUMNS", columns)
+    monkeypatch.setattr(order_sweep, "DIRECT_COLUMNS", columns)
     monkeypatch.setattr(sparse_primal, "COARSE_COLUMNS", coarse)
     task = apart(random_task(np.random.default_rng(2), (9, 8), 30, 30, (2,)))
     kernel = OrderKernel(2, 1, {(0,): weights[0], (1,): weights[1]}, 0.0)
@@ -144,6 +145,7 @@ def test_little_memory_loses_no_digits(monkeypatch, columns):
     rounding error but multiply with one, keep six digits where memory is 1e-9.
     """
     monkeypatch.setattr(order_sweep, "COARSE_COLUMNS", columns)
+    monkeypatch.setattr(order_sweep, "DIRECT_COLUMNS", columns)
     task = apart(random_task(np.random.default_rng(3), (30, 25), 300, 300))
     shares = 0.5 - 10.0 ** -np.arange(2.0, 16.0)
     kernels = [OrderKernel.from_salience(share) for share in (*shares, 0.5)]
@@ -159,6 +161,7 @@ def test_long_tables_are_refined_to_the_last_digits(monkeypatch):
     kernels = [OrderKernel.random_network(5, 2, depth) for depth in (1, 4)]
     table = interpolate_orders(task, kernels).outputs
     monkeypatch.setattr(order_sweep, "COARSE_COLUMNS", 0)
+    monkeypatch.setattr(order_sweep, "DIRECT_COLUMNS", 0)
     steps = interpolate_orders(task, kernels, tolerance=1e-12).outputs
     np.testing.assert_allclose(table, steps, rtol=0, atol=1e-13)
 
@@ -177,6 +180,7 @@ def test_conjugate_gradients_equal_the_table(monkeypatch):
     kernels += [OrderKernel(3, 2, {}, 1.0)]
     table = interpolate_orders(task, kernels)
     monkeypatch.setattr(order_sweep, "COARSE_COLUMNS", 0)
+    monkeypatch.setattr(order_sweep, "DIRECT_COLUMNS", 0)
     steps = interpolate_orders(task, kernels)
     assert table.converged.all()
     assert steps.converged.all()

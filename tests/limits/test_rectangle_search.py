@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from time import monotonic
-
 import numpy as np
 import pytest
 from scipy import sparse
 
 from partwhole.limits import solvability
 from partwhole.limits.proofs import rectangle_search
+from partwhole.limits.proofs._budget import Budget
 from partwhole.tasks import Task
 
 
@@ -82,17 +81,13 @@ def test_the_divisions_tried_are_counted(monkeypatch, n):
     # No column, so that every contrast would be a proof, and equal targets, so that there is none.
     phi = sparse.csr_array((n, 1))
     assert (
-        rectangle_search.find_rectangle(
-            task, np.arange(n), np.ones(n), phi, False, monotonic() + 600
-        )
+        rectangle_search.find_rectangle(task, np.arange(n), np.ones(n), phi, False, Budget(1e12))
         is None
     )
     # All pairs at once, or two dictionaries for each of the first 400 divisions of 524,287.
     assert calls == ([120 * 119 // 2] if n == 120 else [700] * 800)
     assert (
-        rectangle_search.find_rectangle(
-            task, np.arange(n), np.ones(n), phi, n > 632, monotonic() - 1
-        )
+        rectangle_search.find_rectangle(task, np.arange(n), np.ones(n), phi, n > 632, Budget(0.0))
         is None
     )
     assert len(calls) == (2 if n == 120 else 800)

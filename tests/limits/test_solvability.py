@@ -519,6 +519,7 @@ def test_many_labels_take_little_work(monkeypatch):
     monkeypatch.setattr(LABEL_PROOFS, "find_rectangle", counted)
     monkeypatch.setattr(LABEL_PROOFS, "_contrasts", sized)
     monkeypatch.setattr(LABEL_PROOFS, "PROGRAM_WORK", 0.0)
+    monkeypatch.setattr(LABEL_PROOFS, "find_sums", lambda *_: False)
     solvability(task, max_order=1, time_limit=0.5)
     # One label alone has two rows or more, so there is no pair of such.
     assert calls == []

@@ -18,6 +18,8 @@ from partwhole.limits.proofs.solvability import Solvability
 if TYPE_CHECKING:
     import pandas as pd
 
+ROUNDING = 1e-9
+
 
 @dataclass(frozen=True, eq=False)
 class UnseenValue:
@@ -242,6 +244,9 @@ class Prediction:
     noise : float
         Of measured features: the variance of single rows beside the lead of identical
         combinations over those that share nothing.
+    unsolved : tuple of str
+        Representations of the range that are left out, as their computation did not converge in
+        the time and the steps allowed.
     """
 
     axis: str
@@ -254,6 +259,7 @@ class Prediction:
     remarks: tuple[str, ...] = ()
     structure: float = float("nan")
     noise: float = float("nan")
+    unsolved: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         """Name the range and the point of reference."""
@@ -328,7 +334,7 @@ class Evidence:
     shortcuts : tuple of Shortcut
         Candidates, strongest first.
     prediction : Prediction or None
-        None when nothing is held out.
+        None when nothing is held out, or nothing was computed in the time allowed.
     additions : Additions or None
         None when not asked for.
     seconds : float
@@ -345,11 +351,38 @@ class Evidence:
 
     @property
     def undecided(self) -> bool:
-        """Return whether solvability, or what training determines, is in part not known."""
+        """Return whether solvability, what training determines or whether predictions are better
+        than guesses is in part not known."""
         solved, found = self.solvability, self.determination
-        return (solved is not None and solved.solvable is None) or (
-            found is not None and bool(found.undecided.any())
+        return (
+            (solved is not None and solved.solvable is None)
+            or (found is not None and bool(found.undecided.any()))
+            or (len(self.case.held_out) > 0 and self.is_better_than_guesses is None)
         )
+
+    @property
+    def is_better_than_guesses(self) -> bool | None:
+        """Return whether some representation of the range is predicted to do better than guesses.
+
+        Labels are compared with guessing in balanced accuracy, numbers with the mean of training
+        in squared error. None where those that were computed do not, and others were not.
+        """
+        found = self.prediction
+        if found is None:
+            return None
+        if self.case.has_labels:
+            # What has no score, as no label is held out, is not below another.
+            worse = all(
+                point.balanced_accuracy <= found.chance + ROUNDING for point in found.points
+            )
+        else:
+            most = found.constant_error * (1.0 - ROUNDING)
+            # Where even the constant is right there is nothing to do better.
+            least = 1e-12 * float(np.mean(self.case.task.targets**2))
+            worse = all(point.error >= most and point.error > least for point in found.points)
+        if not worse:
+            return True
+        return None if found.unsolved else False
 
     def __repr__(self) -> str:
         """Return the main facts."""

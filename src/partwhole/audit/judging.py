@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Bool, Int
 
 from partwhole.audit.case import TRAIN, Case
-from partwhole.audit.evidence import Evidence, Prediction, Shortcut, UnseenValue
+from partwhole.audit.evidence import ROUNDING, Evidence, Prediction, Shortcut, UnseenValue
 from partwhole.audit.rules import RULES, Finding
 from partwhole.audit.settings import Settings
 from partwhole.audit.wording import (
@@ -31,7 +31,6 @@ MOST_UNSEEN = 5
 NAMED = 3
 # Candidates that the search returns at most.
 LISTED = 200
-ROUNDING = 1e-9
 EMPTY = np.zeros(0, dtype=np.int64)
 
 
@@ -266,34 +265,39 @@ def _every(case: Case, many: int) -> str:
 
 def _predicted(evidence: Evidence, settings: Settings) -> Iterator[Finding]:
     found, case = evidence.prediction, evidence.case
-    if found is None or not found.points:
+    if len(case.held_out) and evidence.is_better_than_guesses is None:
+        base = "guessing among the labels" if case.has_labels else "the mean of training"
+        over = "" if found is None else f" over {_range(case, found)}"
+        yield _finding(
+            "not-decided",
+            case,
+            f"Whether {_who(case)} do better on {shown(case.name)} than {base} was not "
+            f"computed to the end{over}. Allow more time.",
+        )
+    if found is None:
         return
-    if case.has_labels:
-        best = max(_known([point.balanced_accuracy for point in found.points]), default=np.inf)
-        if best <= found.chance + ROUNDING:
-            yield _finding(
-                "at-chance",
-                case,
-                f"{_who(case).capitalize()} are predicted to reach a balanced accuracy of at most "
-                f"{percent(best)} on {shown(case.name)} over {_range(case, found)}; guessing "
-                f"among the labels has {percent(found.chance)}. Add training combinations that "
-                "contradict what misleads them, or hold out others.",
-                case.rows_of(case.held_out),
-            )
-    else:
-        least = min(_known([point.error for point in found.points]), default=-np.inf)
-        scale = float(np.mean(case.task.targets**2))
-        # Where even the constant is right there is nothing to do better.
-        if least >= found.constant_error * (1.0 - ROUNDING) and least > 1e-12 * scale:
-            yield _finding(
-                "no-better-than-constant",
-                case,
-                f"{_who(case).capitalize()} are predicted to have a squared error of at least "
-                f"{number(least)} on {shown(case.name)} over {_range(case, found)}; the mean of "
-                f"training has {number(found.constant_error)}. Add training combinations with the "
-                "same values, or hold out others.",
-                case.rows_of(case.held_out),
-            )
+    if evidence.is_better_than_guesses is False and case.has_labels:
+        best = max(point.balanced_accuracy for point in found.points)
+        yield _finding(
+            "at-chance",
+            case,
+            f"{_who(case).capitalize()} are predicted to reach a balanced accuracy of at most "
+            f"{percent(best)} on {shown(case.name)} over {_range(case, found)}; guessing "
+            f"among the labels has {percent(found.chance)}. Add training combinations that "
+            "contradict what misleads them, or hold out others.",
+            case.rows_of(case.held_out),
+        )
+    elif evidence.is_better_than_guesses is False:
+        least = min(point.error for point in found.points)
+        yield _finding(
+            "no-better-than-constant",
+            case,
+            f"{_who(case).capitalize()} are predicted to have a squared error of at least "
+            f"{number(least)} on {shown(case.name)} over {_range(case, found)}; the mean of "
+            f"training has {number(found.constant_error)}. Add training combinations with the "
+            "same values, or hold out others.",
+            case.rows_of(case.held_out),
+        )
     yield from _leak(evidence, found, settings)
 
 
@@ -330,10 +334,6 @@ def _slope(case: Case, slope: float) -> str:
         f"outputs for right and wrong labels of {name} lie {number(slope)} times as far apart as "
         "in training"
     )
-
-
-def _known(values: list[float]) -> list[float]:
-    return [value for value in values if not np.isnan(value)]
 
 
 def _range(case: Case, found: Prediction) -> str:

@@ -213,10 +213,11 @@ _TABLE = (
     Rule(
         "not-decided",
         "warning",
-        "Whether the held-out targets can be answered at all, or whether training determines "
-        "them, is not known.",
-        "The search for an answer and for a proof that there is none was stopped by the time "
-        "limit; or the computation of what training determines by its number of steps.",
+        "Whether the held-out targets can be answered at all, whether training determines "
+        "them, or whether they are predicted better than by guessing, is not known.",
+        "The search for an answer and for a proof that there is none, or the predictions over the "
+        "range, were stopped by the time limit; or the computation of what training determines by "
+        "its number of steps.",
         "",
         "Allow more time; or ask about a smaller order.",
     ),

@@ -7,7 +7,8 @@ ridge :math:`\rho_i`, the minimum-norm interpolant is the ridge regression
 
 on the indicators A of seen conjunctions. Up to 1,500 of them, the table of how often two
 conjunctions meet serves every kernel: it is scaled, factored, and the solution refined on the
-rows. Beyond that, conjugate gradients start from the kernel before.
+rows; with many outputs, up to 6,000. Beyond that, conjugate gradients start from the kernel
+before.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from time import monotonic
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -28,12 +30,15 @@ from partwhole.limits.costs import Quadratic
 from partwhole.limits.fits import Margin
 from partwhole.limits.least_cost import least_cost
 from partwhole.limits.limit import Limit
-from partwhole.limits.solvers.shared_table import SharedSolution, SharedTable
+from partwhole.limits.solvers.shared_table import IDLE, SharedSolution, SharedTable
 from partwhole.limits.solvers.sparse_primal import COARSE_COLUMNS, solve_ridge
 from partwhole.tasks import Task
 
 # Stands for no memory where conjugate gradients solve.
 TINY_MEMORY = 1e-9
+# A factored table serves all outputs at once; conjugate gradients take them one after another, and
+# cost as much from about so many columns for each output.
+DIRECT_COLUMNS, COLUMNS_PER_OUTPUT = 6000, 64
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +52,8 @@ class OrderSweep:
     converged : bool array, shape (B,)
         Whether each solution reached the tolerance, or rounding.
     error : float array, shape (B,)
-        Estimated largest error of any output, in the targets' unit.
+        Estimated largest error of any output, in the targets' unit; infinite where the deadline
+        left some output without any step.
     """
 
     outputs: Float[np.ndarray, "B h *k"]
@@ -156,6 +162,7 @@ class OrderProblem:
         *,
         ridge: Real | Float[np.ndarray, " n"] = 0.0,
         tolerance: float = 1e-9,
+        deadline: float = float("inf"),
     ) -> OrderSweep:
         """Interpolate with each kernel; see `interpolate_orders`.
 
@@ -164,6 +171,10 @@ class OrderProblem:
         kernels : sequence of OrderKernel
         ridge, tolerance
             As in `interpolate_orders`.
+        deadline : float, keyword-only, default infinity
+            By `time.monotonic`. After the first kernel another is begun only where there is time
+            for one as long as the longest; those left have not converged, and their outputs are
+            NaN.
 
         Returns
         -------
@@ -192,15 +203,35 @@ class OrderProblem:
             "use 0 to interpolate",
         )
         shape = task.targets.shape[1:]
-        solver = _Direct(self) if self.n_columns <= COARSE_COLUMNS else _Iterative(self)
-        outputs = np.empty((len(kernels), task.n_test, *shape))
-        converged, error = np.ones(len(kernels), dtype=bool), np.zeros(len(kernels))
+        direct, iterative = _Direct(self), _Iterative(self)
+        outputs = np.full((len(kernels), task.n_test, *shape), np.nan)
+        converged = np.zeros(len(kernels), dtype=bool)
+        error = np.full(len(kernels), np.inf)
+        longest = 0.0
         for i, kernel in enumerate(kernels):
-            found = solver.solve(kernel, per_row, tolerance)
+            start = monotonic()
+            if i and start + longest > deadline:
+                break
+            if self._is_direct(kernel, per_row):
+                found = direct.solve(kernel, per_row, tolerance)
+            else:
+                found = iterative.solve(kernel, per_row, tolerance, deadline)
+            longest = max(longest, monotonic() - start)
             held_out = self.held_out @ found.coefficients + found.intercept
             outputs[i] = held_out.reshape(task.n_test, *shape)
             converged[i], error[i] = found.converged, found.error
         return OrderSweep(outputs, converged, error)
+
+    def _is_direct(self, kernel: OrderKernel, ridge: np.ndarray) -> bool:
+        """Return whether a factored table is the quicker way, or the more exact one."""
+        p = self.n_columns
+        if p <= COARSE_COLUMNS:
+            return True
+        # Without slack a table takes an eigendecomposition, which is slow.
+        trace = self.task.n_train * sum(kernel.weights.values())
+        slack = float(np.min(kernel.memory + ridge))
+        many = COLUMNS_PER_OUTPUT * self._targets.shape[1] >= p
+        return p <= DIRECT_COLUMNS and many and slack > IDLE * trace
 
     @property
     def _targets(self) -> np.ndarray:
@@ -295,7 +326,9 @@ class _Iterative:
         self.problem, self.y = problem, problem._targets
         self.start: np.ndarray | None = None
 
-    def solve(self, kernel: OrderKernel, ridge: np.ndarray, tolerance: float) -> SharedSolution:
+    def solve(
+        self, kernel: OrderKernel, ridge: np.ndarray, tolerance: float, deadline: float
+    ) -> SharedSolution:
         problem, sizes = self.problem, self.problem._sizes
         weights = problem._weights(kernel)
         used = [i for i, weight in enumerate(weights) if weight > 0]
@@ -311,6 +344,7 @@ class _Iterative:
             self.y,
             float(slack) if slack.ndim == 0 else slack,
             tolerance=tolerance,
+            deadline=deadline,
             start=begin,
         )
         self.start = np.zeros((problem.n_columns, self.y.shape[1]))

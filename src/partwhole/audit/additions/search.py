@@ -11,7 +11,12 @@ from jaxtyping import Bool, Float, Int
 from partwhole._checks import require
 from partwhole._types import Real
 from partwhole.audit.additions.candidates import unseen_combinations
-from partwhole.audit.additions.support import CoarseSupport, Support, Unsupported
+from partwhole.audit.additions.support import (
+    CoarseSupport,
+    Support,
+    TrainingInverse,
+    Unsupported,
+)
 from partwhole.audit.case import Case
 from partwhole.audit.evidence import Addition, Additions
 from partwhole.features.conjunctions import ConjunctionDesign, conjunction_sets
@@ -48,6 +53,7 @@ def additions(
     seed: int = 0,
     time_limit: Real = 3.0,
     kernel: OrderKernel | None = None,
+    shared: TrainingInverse | None = None,
 ) -> Additions:
     r"""Choose unseen combinations for training, one at a time, each the best for what is held out.
 
@@ -74,6 +80,8 @@ def additions(
     kernel : OrderKernel, keyword-only, optional
         Weights of conjunctions and memory; by default those of a random ReLU network with one
         hidden layer.
+    shared : TrainingInverse, keyword-only, optional
+        What other test splits of this training, kernel and order have computed.
 
     Returns
     -------
@@ -124,7 +132,9 @@ def additions(
         )
         nothing = (float("nan"), 0, of, 0, monotonic() - start, (remark,))
         return Additions((), float(determination.share), *nothing)
-    search = _Search.of(case, determination, kernel, rows, start + time_limit)
+    search = _Search.of(
+        case, determination, kernel, rows, start + time_limit, shared or TrainingInverse()
+    )
     before, steps = (search.share, search.eigenvalue), []
     if len(rows) < of:
         search.remarks.append(
@@ -196,6 +206,7 @@ class _Search:
         kernel: OrderKernel,
         rows: Int[np.ndarray, "c C"],
         deadline: float,
+        shared: TrainingInverse,
     ) -> _Search:
         """Start it."""
         task = case.task
@@ -208,7 +219,7 @@ class _Search:
             every = np.concatenate([train, held_out, rows])
             design = ConjunctionDesign.seen(every, sets, task.n_values)
             if design.shape[1] <= MOST_COLUMNS:
-                support = Support.of(kernel, design, len(train), len(held_out))
+                support = Support.of(kernel, design, len(train), len(held_out), shared)
             else:
                 coarse = CoarseSupport.of(kernel, design, len(train), len(held_out))
                 remarks.append(

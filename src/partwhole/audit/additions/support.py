@@ -49,6 +49,33 @@ def moments(
     return mean, gram * scale[:, None] * scale - len(rows) * np.outer(mean, mean)
 
 
+@dataclass(eq=False)
+class TrainingInverse:
+    """Keep the inverse of training's scatter and memory for the test splits that share it.
+
+    Parameters
+    ----------
+    matrix : float array, shape (s, s), or None
+        Over the conjunctions of training alone; None until it is computed.
+    """
+
+    matrix: Float[np.ndarray, "s s"] | None = None
+
+    def fill(self, scatter: Float[np.ndarray, "s s"], memory: float) -> None:
+        """Compute it."""
+        inverse = np.linalg.inv(scatter + memory * np.eye(len(scatter)))
+        self.matrix = (inverse + inverse.T) / 2.0
+
+    def among(self, memory: float, seen: Bool[np.ndarray, " p"]) -> Float[np.ndarray, "p p"]:
+        """Return the inverse over more conjunctions, of which training has seen these.
+
+        One that it has not seen is by itself: its entry is 1 / memory.
+        """
+        whole = np.diag(np.full(len(seen), 1.0 / memory))
+        whole[np.ix_(seen, seen)] = self.matrix
+        return whole
+
+
 @dataclass(frozen=True, eq=False)
 class Support:
     r"""Hold what training tells about sums of conjunctions, and what is asked of it.
@@ -89,7 +116,12 @@ class Support:
 
     @classmethod
     def of(
-        cls, kernel: OrderKernel, design: ConjunctionDesign, n_train: int, n_held_out: int
+        cls,
+        kernel: OrderKernel,
+        design: ConjunctionDesign,
+        n_train: int,
+        n_held_out: int,
+        shared: TrainingInverse,
     ) -> Support:
         """Build it from a design of training, held-out combinations and candidates.
 
@@ -99,13 +131,19 @@ class Support:
         design : ConjunctionDesign
             At least one column; its first rows are training's, the next the held-out ones.
         n_train, n_held_out : int
+        shared : TrainingInverse
+            Of this kernel and training; filled where it is empty.
         """
         scale = scaled_columns(kernel, design)
         memory = max(float(kernel.memory), LEAST_MEMORY)
-        mean, scatter = moments(design, scale, np.arange(n_train))
+        train = np.arange(n_train)
+        counts = design.adjoint((np.arange(design.n_rows) < n_train).astype(float))
+        seen = counts > 0
+        if shared.matrix is None:
+            shared.fill(moments(design, scale, train)[1][np.ix_(seen, seen)], memory)
+        mean = scale * counts / max(n_train, 1)
         asked = n_train + np.arange(n_held_out)
         asked_mean, asked_scatter = moments(design, scale, asked)
-        inverse = np.linalg.inv(scatter + memory * np.eye(len(scale)))
         return cls(
             design,
             scale,
@@ -113,7 +151,7 @@ class Support:
             n_train,
             mean,
             mean,
-            (inverse + inverse.T) / 2.0,
+            shared.among(memory, seen),
             asked,
             asked_mean,
             asked_scatter,

@@ -194,7 +194,8 @@ def _prediction(evidence: Evidence, found: Prediction) -> Iterator[str]:
     n_components = evidence.case.table.n_components
     if scores:
         low, high = score(float(np.min(scores))), score(float(np.max(scores)))
-        line += f" over {inside[0].label} to {inside[-1].label} of "
+        last = f" to {inside[-1].label}" if len(inside) > 1 else ""
+        line += f" over {inside[0].label}{last} of "
         line += f"{learners(evidence.case, n_components)}: "
         line += f"{low} to {high}" if low != high else f"{low} throughout"
     base = found.chance if labels else found.constant_error

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 from partwhole._checks import require
 from partwhole._types import Real
-from partwhole.audit.case import TRAIN, Case
+from partwhole.audit.case import LEFT_OUT, TRAIN, Case
 from partwhole.audit.evidence import Point, Prediction
 from partwhole.audit.prediction.scoring import Scorer
 from partwhole.features import OrderKernel
 from partwhole.limits import Outcome
-from partwhole.limits.order_sweep import OrderProblem, OrderSweep
+from partwhole.limits.order_sweep import OrderProblem
 from partwhole.limits.solvers.sparse_primal import COARSE_COLUMNS
 
 SALIENCES = tuple(step / 40 for step in range(21))
@@ -49,7 +50,8 @@ def predict(
     measured: OrderKernel | None = None,
     noise: Real = 0.0,
     structure: Real = float("nan"),
-) -> Prediction:
+    deadline: Real = float("inf"),
+) -> Prediction | None:
     r"""Predict the outputs for held-out combinations over the range of representations.
 
     Two components: salience S(1; 2) from 0 to 1/2 in steps of 1/40. More: random ReLU networks
@@ -74,11 +76,16 @@ def predict(
         unit; regression only.
     structure : float, keyword-only, default NaN
         Share of the variance of the features' similarity that overlap explains; passed on.
+    deadline : float, keyword-only, default infinity
+        By `time.monotonic`; bounds the computation where training has more than 1,500
+        conjunctions or there are fewer steps for the number of outputs. The point of reference
+        is computed first.
 
     Returns
     -------
-    Prediction
-        Errors and accuracies weigh each held-out combination by its rows' sample weights.
+    Prediction or None
+        Errors and accuracies weigh each held-out combination by its rows' sample weights. Points
+        whose computation did not converge are left out; None where none is left.
 
     Raises
     ------
@@ -106,13 +113,48 @@ def predict(
     >>> point.label, round(point.leak_slope, 6), round(found.points[16].leak_slope, 6)
     ('S = 0.425', 0.73913, 0.666667)
     """
-    task = case.task
-    require(
-        task.n_test > 0,
-        "a prediction needs held-out combinations",
-        f"none in split {case.name!r}",
-        "audit a split that holds some out",
+    (found,) = predict_splits(
+        [case], fit=fit, measured=measured, noise=noise, structure=structure, deadline=deadline
     )
+    return found
+
+
+def predict_splits(
+    cases: Sequence[Case],
+    *,
+    fit: Literal["regression", "margin"] = "regression",
+    measured: OrderKernel | None = None,
+    noise: Real = 0.0,
+    structure: Real = float("nan"),
+    deadline: Real = float("inf"),
+) -> list[Prediction | None]:
+    """Predict for several test splits of one table; training, which they share, is fitted once.
+
+    Parameters
+    ----------
+    cases : sequence of Case
+        Of one table and order, each with a held-out combination.
+    fit, measured, noise, structure, deadline
+        As in `predict`, for all splits together.
+
+    Returns
+    -------
+    list of Prediction or None
+
+    Raises
+    ------
+    InputError
+        As `predict`.
+    """
+    for one in cases:
+        require(
+            one.task.n_test > 0,
+            "a prediction needs held-out combinations",
+            f"none in split {one.name!r}",
+            "audit a split that holds some out",
+        )
+    case, among = _together(cases)
+    task = case.task
     require(
         measured is None
         or (measured.n_components, measured.order) == (task.n_components, case.order),
@@ -126,43 +168,74 @@ def predict(
     require(noise >= 0, "noise is a penalty of at least 0", noise, "use 0 to interpolate")
     order = min(case.order, task.n_components - 1)
     problem = OrderProblem.of(task, order)
-    axis, places, remarks = _range(problem, fit)
+    axis, places, remarks, is_bounded = _range(problem, fit)
     if measured is not None:
         places.append(_Place("measured", float("nan"), measured))
     ridge = _ridge(case, measured, noise) if fit == "regression" else 0.0
     if fit == "margin":
-        outputs = _margins(case, places, remarks)
+        outputs, unsolved = _margins(case, places, remarks), ()
         if measured is not None and noise > 0:
             remarks.append("a margin has no ridge, so noise in the features is left out")
     else:
-        outputs = _interpolants(problem, places, ridge, remarks)
-    scorer = Scorer(case)
-    kept = [(place, out) for place, out in zip(places, outputs, strict=True) if out is not None]
-    points = tuple(
-        _point(scorer, place, out, ridge if np.isnan(place.position) else 0.0)
-        for place, out in kept
-    )
-    reference = max(range(len(points)), key=lambda i: _preference(points[i]))
-    constant = np.broadcast_to(task.train_targets.mean(axis=0), task.test_targets.shape)
-    return Prediction(
-        axis,
-        points,
-        reference,
-        scorer.error(constant),
-        scorer.chance,
-        fit,
-        scorer.worst(points[reference].outputs),
-        (*remarks, *scorer.remarks),
-        float(structure) if measured is not None else float("nan"),
-        float(noise) if measured is not None else float("nan"),
-    )
+        outputs, unsolved = _interpolants(
+            problem, places, ridge, float(deadline) if is_bounded else float("inf"), remarks
+        )
+    unknown = measured is None
+    found: list[Prediction | None] = []
+    for one, own in zip(cases, among, strict=True):
+        scorer = Scorer(one)
+        points = tuple(
+            _point(scorer, place, out[own], ridge if np.isnan(place.position) else 0.0)
+            for place, out in zip(places, outputs, strict=True)
+            if out is not None
+        )
+        if not points:
+            found.append(None)
+            continue
+        reference = max(range(len(points)), key=lambda i, of=points: _preference(of[i].position))
+        train, test = one.task.train_targets, one.task.test_targets
+        found.append(
+            Prediction(
+                axis,
+                points,
+                reference,
+                scorer.error(np.broadcast_to(train.mean(axis=0), test.shape)),
+                scorer.chance,
+                fit,
+                scorer.worst(points[reference].outputs),
+                (*remarks, *scorer.remarks),
+                float("nan") if unknown else float(structure),
+                float("nan") if unknown else float(noise),
+                unsolved,
+            )
+        )
+    return found
 
 
-def _preference(point: Point) -> int:
+def _together(cases: Sequence[Case]) -> tuple[Case, list[Int[np.ndarray, " h"]]]:
+    """Return a case that holds out what any of these does, and where it has each one's."""
+    if len(cases) == 1:
+        return cases[0], [np.arange(cases[0].task.n_test)]
+    table = cases[0].table
+    split = np.where(np.isin(table.split, [one.split for one in cases]), 1, LEFT_OUT)
+    split[table.split == TRAIN] = TRAIN
+    names = (table.split_names[TRAIN], "all test splits")
+    whole = replace(table, split=split, split_names=names).case(1, cases[0].order)
+    among = []
+    for one in cases:
+        rows = one.rows_of(one.held_out)
+        place = np.empty(len(one.weights), dtype=np.int64)
+        # Combinations of training come first.
+        place[one.row_combination[rows]] = whole.row_combination[rows] - whole.task.n_train
+        among.append(place[one.held_out])
+    return whole, among
+
+
+def _preference(position: float) -> int:
     """Prefer the measured point to one hidden layer, and that to any other."""
-    if np.isnan(point.position):
+    if np.isnan(position):
         return 2
-    return int(point.position in (REFERENCE_SALIENCE, REFERENCE_DEPTH))
+    return int(position in (REFERENCE_SALIENCE, REFERENCE_DEPTH))
 
 
 def _point(
@@ -189,8 +262,8 @@ def _point(
 
 def _range(
     problem: OrderProblem, fit: Literal["regression", "margin"]
-) -> tuple[str, list[_Place], list[str]]:
-    """List the representations, and say which are left out."""
+) -> tuple[str, list[_Place], list[str], bool]:
+    """List the representations, say which are left out, and whether a deadline is kept."""
     task, remarks = problem.task, []
     many = problem.n_columns > COARSE_COLUMNS
     why = f"training has {problem.n_columns:,} conjunctions (more than {COARSE_COLUMNS:,})"
@@ -213,7 +286,7 @@ def _range(
             )
         if len(saliences) < len(SALIENCES):
             remarks.append(f"{why}, so only S = {_listed(saliences)} were computed")
-        return "salience S(1; 2)", places, remarks
+        return "salience S(1; 2)", places, remarks, many or fewest
     depths = FEWEST_DEPTHS if fewest else FEWER_DEPTHS if fewer else DEPTHS
     if depths is not DEPTHS:
         remarks.append(f"{why}, so only depths {_listed(depths)} were computed")
@@ -221,12 +294,16 @@ def _range(
     for depth in depths:
         kernel = OrderKernel.random_network(task.n_components, problem.order, depth)
         places.append(_Place(f"depth {depth}", float(depth), kernel))
-    return "hidden layers of a random ReLU network", places, remarks
+    return "hidden layers of a random ReLU network", places, remarks, many or fewest
 
 
 def _listed(numbers: tuple[Real, ...]) -> str:
-    *others, last = (f"{number:g}" for number in numbers)
-    return f"{', '.join(others)} and {last}"
+    return _joined([f"{number:g}" for number in numbers])
+
+
+def _joined(names: Sequence[str]) -> str:
+    *others, last = names
+    return f"{', '.join(others)} and {last}" if others else last
 
 
 def _ridge(case: Case, measured: OrderKernel | None, noise: Real) -> Float[np.ndarray, " d"] | Real:
@@ -242,26 +319,31 @@ def _interpolants(
     problem: OrderProblem,
     places: list[_Place],
     ridge: Float[np.ndarray, " d"] | Real,
+    deadline: float,
     remarks: list[str],
-) -> list[Float[np.ndarray, "h *k"] | None]:
-    """Return each place's outputs, the last with the ridge; say which are not exact."""
-    kernels = [place.kernel for place in places]
-    if isinstance(ridge, np.ndarray):
-        sweeps = [problem.sweep(kernels[:-1]), problem.sweep(kernels[-1:], ridge=ridge)]
-    else:
-        sweeps = [problem.sweep(kernels)]
-    found = OrderSweep(
-        *(
-            np.concatenate([getattr(sweep, name) for sweep in sweeps])
-            for name in ("outputs", "converged", "error")
+) -> tuple[list[Float[np.ndarray, "h *k"] | None], tuple[str, ...]]:
+    """Return each place's outputs, None where they did not converge, and the names of those.
+
+    The last place has the ridge. The point of reference comes first, lest time run out before it.
+    """
+    first = max(range(len(places)), key=lambda i: _preference(places[i].position))
+    arranged = [first, *(i for i in range(len(places)) if i != first)]
+    own = np.array([isinstance(ridge, np.ndarray) and i == len(places) - 1 for i in arranged])
+    outputs: list[np.ndarray | None] = [None] * len(places)
+    for ridged in np.unique(own)[::-1].tolist():
+        these = [i for i, other in zip(arranged, own, strict=True) if other == ridged]
+        sweep = problem.sweep(
+            [places[i].kernel for i in these], ridge=ridge if ridged else 0.0, deadline=deadline
         )
-    )
-    remarks.extend(
-        f"the search at {place.label} stopped early; outputs may be off by {error:.1g}"
-        for place, done, error in zip(places, found.converged, found.error, strict=True)
-        if not done
-    )
-    return list(found.outputs)
+        for i, found, done in zip(these, sweep.outputs, sweep.converged, strict=True):
+            outputs[i] = found if done else None
+    unsolved = tuple(place.label for place, out in zip(places, outputs, strict=True) if out is None)
+    if unsolved:
+        remarks.append(
+            f"{_joined(unsolved)} {'is' if len(unsolved) == 1 else 'are'} left out: not computed "
+            "to the end in the time and the steps allowed"
+        )
+    return outputs, unsolved
 
 
 def _margins(

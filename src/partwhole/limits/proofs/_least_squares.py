@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from time import monotonic
 
 import numpy as np
 from jaxtyping import Float
 from scipy import sparse
+
+from partwhole.limits.proofs._budget import Budget
 
 SVD_WORK = 3e7
 GRAM_SIDE = 1600
@@ -23,10 +24,10 @@ class BestSum:
     rank : int or None
         Of the indicators; None when too large.
     r_squared : float
-        Share of the variance explained; NaN for constant targets.
+        Share of the variance explained; NaN for constant targets, and where not settled.
     residual : float array, shape (n, k)
     settled : bool
-        Whether no sum leaves notably less; False when time ran out.
+        Whether no sum leaves notably less; False when the budget was spent.
     """
 
     rank: int | None
@@ -35,7 +36,7 @@ class BestSum:
     settled: bool
 
 
-def best_sum(phi: sparse.csr_array, y: Float[np.ndarray, "n k"], deadline: float) -> BestSum:
+def best_sum(phi: sparse.csr_array, y: Float[np.ndarray, "n k"], budget: Budget) -> BestSum:
     """Fit targets by least squares; the constant must be among the columns."""
     n, p = phi.shape  # pyright: ignore[reportGeneralTypeIssues]
     # Without the constant small targets keep their digits.
@@ -50,11 +51,10 @@ def best_sum(phi: sparse.csr_array, y: Float[np.ndarray, "n k"], deadline: float
     elif min(n, p) <= GRAM_SIDE:
         rank, residual = _by_gram(phi, y)
     else:
-        columns = [_by_conjugate_gradients(phi, column, deadline) for column in y.T]
-        residual = np.stack([column for column, _ in columns], axis=1)
-        settled = all(done for _, done in columns)
+        residual, settled = _by_conjugate_gradients(phi, y, budget)
     spread = float(np.sum(y**2))
-    r_squared = 1.0 - float(np.sum(residual**2)) / spread if spread > 0 else float("nan")
+    known = settled and spread > 0
+    r_squared = 1.0 - float(np.sum(residual**2)) / spread if known else float("nan")
     return BestSum(rank, r_squared, residual, settled)
 
 
@@ -86,12 +86,23 @@ def _by_gram(
 
 
 def _by_conjugate_gradients(
-    phi: sparse.csr_array, y: Float[np.ndarray, " n"], deadline: float
-) -> tuple[Float[np.ndarray, " n"], bool]:
-    """Return the residual, and whether it is 0 or orthogonal to the columns (to 1e-8, the
+    phi: sparse.csr_array, y: Float[np.ndarray, "n k"], budget: Budget
+) -> tuple[Float[np.ndarray, "n k"], bool]:
+    """Return the residuals, and whether each is 0 or orthogonal to the columns (to 1e-8, the
     smallest singular value that is told from 0)."""
     scaled = _unit_columns(phi)
     back = scaled.T.tocsr()
+    residuals = y.copy()
+    for k in range(y.shape[1]):
+        residuals[:, k], settled = _one_by_conjugate_gradients(scaled, back, y[:, k], budget)
+        if not settled:
+            return residuals, False
+    return residuals, True
+
+
+def _one_by_conjugate_gradients(
+    scaled: sparse.csr_array, back: sparse.csr_array, y: Float[np.ndarray, " n"], budget: Budget
+) -> tuple[Float[np.ndarray, " n"], bool]:
     level = float(np.abs(y).max())
     residual = y.copy()
     gradient = back @ residual
@@ -101,8 +112,9 @@ def _by_conjugate_gradients(
         # Exactly 0 in the norm that the verdict is read in, well below its tolerance.
         if np.abs(residual).max(initial=0.0) <= 1e-10 * level or np.sqrt(square) <= 1e-8 * left:
             return residual, True
-        if monotonic() > deadline:
+        if budget.over:
             return residual, False
+        budget.spend(2 * scaled.nnz)
         image = scaled @ direction
         length = square / float(image @ image)
         residual -= length * image

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import combinations, product
-from time import monotonic
 
 import numpy as np
 from jaxtyping import Float, Int
 
 from partwhole.features.conjunctions import Dictionary
+from partwhole.limits.proofs._budget import Budget
 from partwhole.limits.proofs._indicators import distinct
 from partwhole.tasks import Task
 
 Groups = tuple[tuple[int, ...], ...]
 PAIRS = 200_000
 CHOICES = 400
+# Comparisons that looking up the corners of a pair costs, for each component.
+CORNER = 16
 
 
 def groupings(members: tuple[int, ...], n_groups: int) -> Iterator[Groups]:
@@ -121,7 +123,7 @@ def find_box(
     task: Task,
     rows: Int[np.ndarray, " n"],
     order: int,
-    deadline: float,
+    budget: Budget,
     *,
     targets: Float[np.ndarray, " n"] | None = None,
     labels: Int[np.ndarray, " n"] | None = None,
@@ -139,8 +141,7 @@ def find_box(
         Distinct combinations.
     order : int
         K, from 1; below C.
-    deadline : float
-        By `time.monotonic`.
+    budget : Budget
     targets : float array, shape (n,), keyword-only, optional
         The box's signed sum of these must exceed `least`; the largest of the first ones is taken.
     labels : int array, shape (n,), keyword-only, optional
@@ -164,7 +165,7 @@ def find_box(
     n = len(first)
     everything = np.triu_indices(n, 1) if n * (n - 1) // 2 <= PAIRS else None
     for number, groups in enumerate(box_groups(task.n_components, order)):
-        if number >= CHOICES or monotonic() > deadline:
+        if number >= CHOICES or budget.over:
             return None
         rest = tuple(c for c in range(task.n_components) if not any(c in g for g in groups))
         if everything is not None:
@@ -180,6 +181,9 @@ def find_box(
             for c in group:
                 apart |= components[one, c] != components[other, c]
             one, other = one[apart], other[apart]
+        # Each component of a pair is compared, each of a corner looked up.
+        n_pairs = len(everything[0]) if everything is not None else PAIRS
+        budget.spend(task.n_components * (n_pairs + CORNER * len(one)))
         if len(one) == 0:
             continue
         found, signs = corners(components, known, one, other, groups, own)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from itertools import combinations, product
-from time import monotonic
 from typing import Any
 
 import numpy as np
@@ -14,12 +13,14 @@ from scipy import sparse
 
 from partwhole._checks import require
 from partwhole._door import door
+from partwhole.limits.proofs._budget import Budget
 from partwhole.limits.proofs._indicators import whole_multiples
 from partwhole.tasks import Task
 
 TOLERANCE = 1e-8
 PROGRAM_ROWS = 2000
-PROGRAM_SECONDS = 2.0
+# Pivots of a linear program.
+PIVOTS = 20_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,19 +150,18 @@ def from_residual(
     y: np.ndarray,
     residual: np.ndarray,
     phi: sparse.csr_array,
-    deadline: float,
+    budget: Budget,
     **facts: Any,
 ) -> Certificate | None:
     """Find few combinations whose contrast the sums can't make: least total weight.
 
-    A linear program finds it where there are at most 2,000 rows and time is left; else the
-    residual of the best sum is one, of many rows, if it is accurate enough.
+    A linear program finds it where there are at most 2,000 rows and the budget is not spent; else
+    the residual of the best sum is one, of many rows, if it is accurate enough.
     """
     from scipy.optimize import linprog
 
     n = len(rows)
-    seconds = deadline - monotonic()
-    if n <= PROGRAM_ROWS and seconds > 0:
+    if n <= PROGRAM_ROWS and not budget.over:
         _, n_columns = phi.shape  # pyright: ignore[reportGeneralTypeIssues]
         # In units in which the contrast asked for is of the size of a target's deviation.
         level = np.abs(y - y.mean()).max()
@@ -173,7 +173,7 @@ def from_residual(
             A_eq=sparse.vstack([both, contrast]),
             b_eq=np.append(np.zeros(n_columns), 1.0),
             method="highs-ds",
-            options={"time_limit": min(PROGRAM_SECONDS, seconds)},
+            options={"time_limit": budget.seconds, "maxiter": PIVOTS},
         )
         if found.status == 0:
             weights = found.x[:n] - found.x[n:]

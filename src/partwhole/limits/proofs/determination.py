@@ -13,6 +13,7 @@ zero when it is determined, and otherwise with probability 0. Derived here.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from time import monotonic
 
@@ -217,7 +218,43 @@ def determination(
     >>> determination(tasks.associative_inference(), max_order=1).share
     1.0
     """
+    return determinations([task], max_order=max_order, n_probes=n_probes, seed=seed, method=method)[
+        0
+    ]
+
+
+def determinations(
+    tasks: Sequence[Task],
+    *,
+    max_order: int,
+    n_probes: int | None = None,
+    seed: int = 0,
+    method: str = "auto",
+    deadline: float = float("inf"),
+) -> list[Determination]:
+    """Decide for several tasks that share their training rows, whose null functions serve all.
+
+    Parameters
+    ----------
+    tasks : sequence of Task
+        One or more, with the same training rows.
+    max_order, n_probes, seed, method
+        As in `determination`.
+    deadline : float, keyword-only, default infinity
+        By `time.monotonic`; ends conjugate gradients where their steps do not.
+
+    Returns
+    -------
+    list of Determination
+        The seconds of each count those of the null functions.
+
+    Raises
+    ------
+    InputError
+        As `determination`.
+    """
     start = monotonic()
+    task = tasks[0]
     require(max_order >= 0, "max_order counts components from 0", max_order, "use 1 or more")
     require(n_probes is None or n_probes >= 1, "n_probes is at least 1", n_probes, "leave it out")
     order = min(max_order, task.n_components)
@@ -235,7 +272,6 @@ def determination(
         method = "graph" if is_graph else "dense" if small else "probes"
     m = n_probes or (CG_PROBES if method == "probes" else 12)
     rng = np.random.default_rng(seed)
-    held_out = task.test_components
     sizes = np.concatenate(
         [
             np.bincount(index, minlength=block.stop - block.start)
@@ -250,9 +286,24 @@ def determination(
         basis = null_basis(design, sizes)
         coefficients = (basis @ rng.normal(size=(basis.shape[1], m))) / np.sqrt(sizes)[:, None]
     else:
-        coefficients, left = projected(design, sizes, m, rng)
+        coefficients, left = projected(design, sizes, m, rng, deadline)
     functions = NullFunctions(design, coefficients, sizes, seed)
-    probes, length, unseen = functions(held_out)
+    seconds = monotonic() - start
+    return [_determination(one, order, functions, basis, left, method, seconds) for one in tasks]
+
+
+def _determination(
+    task: Task,
+    order: int,
+    functions: NullFunctions,
+    basis: Float[np.ndarray, "p d"] | None,
+    left: float,
+    method: str,
+    seconds: float,
+) -> Determination:
+    """Read off null functions, which are `left` away from 0 on training, what they determine."""
+    start = monotonic()
+    probes, length, unseen = functions(task.test_components)
     determined = vanishing(probes, length) & ~unseen
     probes[determined] = 0.0
     # Of a function that is not yet 0 on training its values elsewhere prove nothing.
@@ -274,7 +325,7 @@ def determination(
         method,
         free,
         functions,
-        monotonic() - start,
+        seconds + monotonic() - start,
         remarks,
     )
 

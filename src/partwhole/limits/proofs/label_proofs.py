@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from itertools import combinations
-from time import monotonic
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 from scipy import sparse
 
+from partwhole.limits.proofs._budget import Budget
 from partwhole.limits.proofs.boxes import find_box
 from partwhole.limits.proofs.certificates import (
     TOLERANCE,
@@ -17,12 +17,15 @@ from partwhole.limits.proofs.certificates import (
     signed,
     tidy,
 )
+from partwhole.limits.proofs.label_sums import find_sums
 from partwhole.limits.proofs.rectangle_search import find_rectangle
 from partwhole.limits.proofs.separation import PROGRAM_WORK, hinge, separate
 from partwhole.tasks import Task
 
 RECTANGLE_SHARE = 0.2
 BOX_SHARE = 0.2
+PAIR_SHARE = 0.4
+SUMS_SHARE = 0.4
 ROUNDS = 50
 # A row of a thousand labels has as many rivals; those that matter are few.
 RIVALS = 16
@@ -38,7 +41,8 @@ def decide_labels(
     order: int,
     among: Int[np.ndarray, " q"],
     best: Float[np.ndarray, "n k"],
-    deadline: float,
+    answered: bool,
+    budget: Budget,
 ) -> Decision:
     """Decide whether some sum gives every row its label.
 
@@ -56,13 +60,14 @@ def decide_labels(
         Which rows a rectangle may have.
     best : float array, shape (n, k)
         The least-squares sum, which often separates already.
-    deadline : float
-        By `time.monotonic`.
+    answered : bool
+        Whether `has_sums` found an answer.
+    budget : Budget
 
     Returns
     -------
     bool or None
-        None when not decided by the deadline.
+        None when not decided within the budget.
     Certificate or None
     tuple of str
         Remarks.
@@ -79,26 +84,42 @@ def decide_labels(
     among = np.flatnonzero(np.isin(kept, among))
     rows, label, phi, best = rows[kept], label[kept], phi[kept], best[kept]
     present = np.unique(label)
-    if len(present) <= 1:
+    if len(present) <= 1 or answered:
         return True, None, remarks
-    if monotonic() >= deadline:
+    if budget.over:
         return None, None, remarks
     two = y.shape[1] == 1
     if _least_gap(best, label, two) > TOLERANCE:
         return True, None, remarks
-    certificate = _small_proof(task, rows, label, phi, order, among, two, deadline)
+    certificate = _small_proof(task, rows, label, phi, order, among, two, budget)
     if certificate is not None:
         return False, certificate, remarks
     if two:
         sign = 2.0 * label - 1.0
-        solvable, shares, _ = separate(_times(phi, sign), deadline)
+        solvable, shares, _ = separate(_times(phi, sign), budget)
         if shares is not None:
             certificate = from_weights(rows, sign, sign * shares, phi)
         return solvable, certificate, remarks
     if len(present) == 2:
         # Outputs of labels that no row has may be as low as they need be.
-        return *_pair(rows, label, phi, int(present[0]), int(present[1]), deadline), remarks
-    return *_many(rows, label, phi, best, deadline), remarks
+        return *_pair(rows, label, phi, int(present[0]), int(present[1]), budget), remarks
+    return *_many(rows, label, phi, best, budget), remarks
+
+
+def has_sums(y: Float[np.ndarray, "n k"], phi: sparse.csr_array, budget: Budget) -> bool:
+    """Return whether sums that give every row its label are found at little cost.
+
+    Parameters
+    ----------
+    y : float array, shape (n, k)
+        An output for each label.
+    phi : sparse array, shape (n, p)
+    budget : Budget
+        A share of it is spent at most.
+    """
+    label, divided = labels_of(y)
+    kept = np.flatnonzero(~divided)
+    return len(kept) > 0 and find_sums(phi[kept], label[kept], budget.part(SUMS_SHARE))
 
 
 def labels_of(
@@ -144,24 +165,22 @@ def _small_proof(
     order: int,
     among: np.ndarray,
     two: bool,
-    deadline: float,
+    budget: Budget,
 ) -> Certificate | None:
     """Search rectangles, then boxes, with one label at even corners and another at odd ones."""
-    left = deadline - monotonic()
-    until = monotonic() + RECTANGLE_SHARE * left
+    part = budget.part(RECTANGLE_SHARE)
     for low, high in combinations(_by_label(label, among), 2):
-        if monotonic() > until:
+        if part.over:
             break
         # f is the output of one label minus the other's; for two labels it is the output itself.
         above, below = (high, low) if two else (low, high)
         facts = {} if two else {"labels": (above[0], below[0])}
         own = np.sort(np.concatenate([above[1], below[1]]))
         sign = np.where(label[own] == above[0], 1.0, -1.0)
-        found = find_rectangle(task, rows[own], sign, phi[own], True, until, **facts)
+        found = find_rectangle(task, rows[own], sign, phi[own], True, part, **facts)
         if found is not None:
             return found
-    until = monotonic() + BOX_SHARE * left
-    box = find_box(task, rows, order, until, labels=label)
+    box = find_box(task, rows, order, budget.part(BOX_SHARE), labels=label)
     if box is None:
         return None
     used, signs, groups = box
@@ -186,14 +205,14 @@ def _by_label(
 
 
 def _pair(
-    rows: np.ndarray, label: np.ndarray, phi: sparse.csr_array, a: int, b: int, deadline: float
+    rows: np.ndarray, label: np.ndarray, phi: sparse.csr_array, a: int, b: int, budget: Budget
 ) -> tuple[bool | None, Certificate | None]:
     """Decide about the rows with either of two labels: output a minus output b."""
     own = np.flatnonzero((label == a) | (label == b))
     sign = np.where(label[own] == a, 1.0, -1.0)
     part = phi[own]
     part = sparse.csr_array(part[:, np.flatnonzero(np.diff(part.tocsc().indptr))])
-    solvable, shares, _ = separate(_times(part, sign), deadline)
+    solvable, shares, _ = separate(_times(part, sign), budget)
     if shares is None:
         return solvable, None
     return False, from_weights(rows[own], sign, sign * shares, part, labels=(a, b))
@@ -204,7 +223,7 @@ def _many(
     label: np.ndarray,
     phi: sparse.csr_array,
     best: Float[np.ndarray, "n k"],
-    deadline: float,
+    budget: Budget,
 ) -> tuple[bool | None, Certificate | None]:
     """Decide about more than two labels: single pairs first, then all together.
 
@@ -216,12 +235,12 @@ def _many(
     counts = np.bincount(label, minlength=k)
     pairs = [(a, b) for a, b in combinations(range(k), 2) if counts[a] and counts[b]]
     pairs.sort(key=lambda pair: -(counts[pair[0]] + counts[pair[1]]))
-    until = monotonic() + 0.4 * (deadline - monotonic())
+    part = budget.part(PAIR_SHARE)
     small = float(n) * p <= PROGRAM_WORK
     for a, b in pairs if small else pairs[:1]:
-        if monotonic() > until:
+        if part.over:
             break
-        solvable, certificate = _pair(rows, label, phi, a, b, until)
+        solvable, certificate = _pair(rows, label, phi, a, b, part)
         if solvable is False:
             return False, certificate
     gaps = _gaps(best, label)
@@ -236,7 +255,7 @@ def _many(
     for _ in range(ROUNDS):
         row, rival = np.nonzero(active)
         matrix = _contrasts(phi, row, label[row], rival, k)
-        solvable, shares, w = separate(matrix, deadline) if small else hinge(matrix, deadline, w)
+        solvable, shares, w = separate(matrix, budget) if small else hinge(matrix, budget, w)
         if shares is not None:
             whole = tidy(shares, matrix)
             used = np.flatnonzero(whole)

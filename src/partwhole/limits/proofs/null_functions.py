@@ -7,6 +7,7 @@ eigendecomposition, or by projection with conjugate gradients.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from time import monotonic
 
 import numpy as np
 from jaxtyping import Bool, Float, Int, UInt64
@@ -122,8 +123,8 @@ def on_graph(
 def graph_components(
     left: Int[np.ndarray, " n"], right: Int[np.ndarray, " n"], design: ConjunctionDesign
 ) -> Int[np.ndarray, " p"]:
-    p = design.shape[1]
     """Number the connected components of the graph whose edges join these columns."""
+    p = design.shape[1]
     right = right + design.blocks[1].start
     edges = sparse.coo_array((np.ones(len(left), dtype=np.int8), (left, right)), (p, p))
     return sparse.csgraph.connected_components(edges.tocsr(), directed=False)[1]
@@ -153,14 +154,19 @@ def null_basis(
 
 
 def projected(
-    design: ConjunctionDesign, sizes: Float[np.ndarray, " p"], m: int, rng: np.random.Generator
+    design: ConjunctionDesign,
+    sizes: Float[np.ndarray, " p"],
+    m: int,
+    rng: np.random.Generator,
+    deadline: float = float("inf"),
 ) -> tuple[Float[np.ndarray, "p m"], float]:
     """Project random vectors on the null space by conjugate gradients.
 
     Returns the vectors, and the largest root mean square of their values over the training rows:
     at most 1e-12 unless steps ran out. Steps are counted, not timed, so that a busy machine gives
     the same answer: at most 5,000 for each vector, and so many that all of them together take
-    2e10 multiplications (1,000 for 2,000,000 indicators).
+    2e10 multiplications (1,000 for 2,000,000 indicators). The deadline, by `time.monotonic`, is
+    for what is slower still.
     """
     n, p = design.shape
     scale = 1.0 / np.sqrt(sizes)
@@ -178,6 +184,8 @@ def projected(
         square = float(residual @ residual)
         for _ in range(steps):
             if float(np.linalg.norm(value)) <= CG_TOLERANCE * unit or square == 0:
+                break
+            if monotonic() > deadline:
                 break
             image = phi @ direction
             length = square / float(image @ image)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import combinations, islice
-from time import monotonic
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ from jaxtyping import Float, Int
 from scipy import sparse
 
 from partwhole.features.conjunctions import Dictionary
+from partwhole.limits.proofs._budget import Budget
 from partwhole.limits.proofs.certificates import TOLERANCE, Certificate, annihilated, signed
 from partwhole.tasks import Task
 
@@ -21,6 +21,8 @@ DIVISIONS = 400
 PAIRS = 200_000
 # Rectangles whose sum over seen conjunctions is looked at.
 TRIES = 200
+# What a division costs besides its rows: the calls.
+OVERHEAD = 100_000
 
 
 def find_rectangle(
@@ -29,7 +31,7 @@ def find_rectangle(
     y: np.ndarray,
     phi: sparse.csr_array,
     signs: bool,
-    deadline: float,
+    budget: Budget,
     **facts: Any,
 ) -> Certificate | None:
     """Search two settings of some components crossed with two settings of the others.
@@ -41,17 +43,19 @@ def find_rectangle(
     components = task.components[rows]
     n_components, n = task.n_components, len(rows)
     if 1 << (n_components - 1) > DIVISIONS + 1 and n * (n - 1) // 2 <= PAIRS:
+        budget.spend(8 * n * n * n_components)
         crossed = _rectangle_by_pairs(components, y, phi, signs)
         if crossed is None:
             return None
         found, sides = crossed
         return signed(rows, y, found, RECTANGLE, groups=sides, **facts)
     for one, other in islice(_divisions(n_components), DIVISIONS):
-        if monotonic() > deadline:
+        if budget.over:
             return None
+        budget.spend(OVERHEAD + 8 * n * n_components)
         _, a = Dictionary.of(components, one, task.n_values)
         _, b = Dictionary.of(components, other, task.n_values)
-        found = _rectangle_in_grid(a, b, y, phi, signs, deadline)
+        found = _rectangle_in_grid(a, b, y, phi, signs, budget)
         if found is not None:
             return signed(rows, y, found, RECTANGLE, groups=(one, other), **facts)
     return None
@@ -114,7 +118,7 @@ def _rectangle_in_grid(
     y: np.ndarray,
     phi: sparse.csr_array,
     signs: bool,
-    deadline: float,
+    budget: Budget,
 ) -> np.ndarray | None:
     """Return the rows of a rectangle whose contrast the seen conjunctions can't make."""
     n_a, n_b = int(a.max()) + 1, int(b.max()) + 1
@@ -125,8 +129,9 @@ def _rectangle_in_grid(
     target = np.where(place >= 0, y[place], np.nan)
     least, tries = _least_contrast(y), TRIES
     for i in range(n_a):
-        if monotonic() > deadline or tries <= 0:
+        if budget.over or tries <= 0:
             return None
+        budget.spend(6 * (n_a - i) * n_b)
         difference = target[i] - target[i + 1 :]
         known = ~np.isnan(difference)
         low = np.where(known, difference, np.inf).argmin(axis=1)

@@ -8,19 +8,20 @@ vanishes. Small problems go to a linear program instead, whose vertices are proo
 
 from __future__ import annotations
 
-from time import monotonic
-
 import numpy as np
 from jaxtyping import Float
 from scipy import linalg, sparse
 
+from partwhole.limits.proofs._budget import DENSE, Budget
 from partwhole.limits.proofs.certificates import TOLERANCE, annihilated
 
 PROGRAM_WORK = 3e5
 DIRECT_COLUMNS = 2500
 VERTEX_WORK = 2e6
-VERTEX_SECONDS = 2.0
+# Pivots of a linear program.
+PIVOTS = 20_000
 NEWTON_STEPS = 200
+CG_STEPS = 300
 # Keeps the directions that the loss does not see where they are; no bias, for it is proximal.
 PROXIMAL = 1e-8
 LONGEST_STEP = 64.0
@@ -28,20 +29,19 @@ LONGEST_STEP = 64.0
 Verdict = tuple[bool | None, Float[np.ndarray, " n"] | None, Float[np.ndarray, " p"] | None]
 
 
-def separate(rows: sparse.csr_array, deadline: float) -> Verdict:
+def separate(rows: sparse.csr_array, budget: Budget) -> Verdict:
     """Decide whether some w has rows @ w > 0 throughout; believe only what is proved.
 
     Parameters
     ----------
     rows : sparse array, shape (n, p)
         B: each row's features, times its sign.
-    deadline : float
-        By `time.monotonic`.
+    budget : Budget
 
     Returns
     -------
     bool or None
-        None when not decided by the deadline.
+        None when not decided within the budget.
     float array, shape (n,), or None
         When it is False, weights a >= 0 with rows.T @ a = 0, some of them positive.
     float array, shape (p,), or None
@@ -49,30 +49,29 @@ def separate(rows: sparse.csr_array, deadline: float) -> Verdict:
     """
     n, p = rows.shape  # pyright: ignore[reportGeneralTypeIssues]
     if float(n) * p <= PROGRAM_WORK:
-        verdict = program(rows, deadline)
+        verdict = program(rows, budget)
         if verdict[0] is not None:
             return verdict
     w = None
     if n > 6 * p:
         # Where there are many more rows than columns a part of them often suffices for a proof.
         part = np.sort(np.random.default_rng(0).choice(n, 3 * p, replace=False))
-        solvable, shares, w = hinge(rows[part], deadline)
+        solvable, shares, w = hinge(rows[part], budget)
         if shares is not None:
             whole = np.zeros(n)
             whole[part] = shares
             return False, whole, w
         if solvable is None:
             return None, None, w
-    return hinge(rows, deadline, w)
+    return hinge(rows, budget, w)
 
 
-def program(rows: sparse.csr_array, deadline: float) -> Verdict:
+def program(rows: sparse.csr_array, budget: Budget) -> Verdict:
     """Solve the bounded max-margin problem: max t, rows @ w >= t, abs(w) <= 1."""
     from scipy.optimize import linprog
 
     n, p = rows.shape  # pyright: ignore[reportGeneralTypeIssues]
-    seconds = deadline - monotonic()
-    if seconds <= 0:
+    if budget.over:
         return None, None, None
     found = linprog(
         np.append(np.zeros(p), -1.0),
@@ -80,8 +79,9 @@ def program(rows: sparse.csr_array, deadline: float) -> Verdict:
         b_ub=np.zeros(n),
         bounds=[(-1.0, 1.0)] * p + [(None, 1.0)],
         method="highs",
-        options={"time_limit": seconds},
+        options={"time_limit": budget.seconds, "maxiter": PIVOTS},
     )
+    budget.spend(found.nit * float(n + p))
     if found.x is None:
         return None, None, None
     w = found.x[:p]
@@ -95,10 +95,10 @@ def program(rows: sparse.csr_array, deadline: float) -> Verdict:
 
 
 def hinge(
-    rows: sparse.csr_array, deadline: float, start: Float[np.ndarray, " p"] | None = None
+    rows: sparse.csr_array, budget: Budget, start: Float[np.ndarray, " p"] | None = None
 ) -> Verdict:
     """Minimise the squared hinge loss by Newton's method with an exact line search."""
-    _, p = rows.shape  # pyright: ignore[reportGeneralTypeIssues]
+    n, p = rows.shape  # pyright: ignore[reportGeneralTypeIssues]
     sizes = np.sqrt(np.asarray(rows.multiply(rows).sum(axis=0)).ravel())
     scale = 1.0 / np.where(sizes > 0, sizes, 1.0)
     scaled = sparse.csr_array(rows.multiply(scale[None, :]))
@@ -107,23 +107,26 @@ def hinge(
     for _ in range(NEWTON_STEPS):
         if margin.min() > TOLERANCE * max(float(np.abs(w * scale).max()), 1e-300):
             return True, None, w * scale
-        if monotonic() > deadline:
+        if budget.over:
             break
         short = np.maximum(0.0, 1.0 - margin)
         if not short.any():
             break
         pull = scaled.T @ short
         if annihilated(rows, short) and np.linalg.norm(pull) <= 1e-9 * np.linalg.norm(short):
-            return False, few(rows, short, deadline), w * scale
+            return False, few(rows, short, budget), w * scale
         active = scaled[np.flatnonzero(short > 0)]
         if p <= DIRECT_COLUMNS:
+            budget.spend(p**3 / 3 / DENSE)
             direction = _direct(active, pull)
         else:
-            direction = _by_conjugate_gradients(active, pull, deadline)
+            direction = _by_conjugate_gradients(active, pull, budget)
         slope = scaled @ direction
         step = _exact_step(margin, slope)
         w = w + step * direction
         margin = scaled @ w
+        # The line search looks at each row's margin about 60 times.
+        budget.spend(4 * scaled.nnz + 60 * n)
     return None, None, w * scale
 
 
@@ -135,15 +138,16 @@ def _direct(active: sparse.csr_array, pull: Float[np.ndarray, " p"]) -> Float[np
 
 
 def _by_conjugate_gradients(
-    active: sparse.csr_array, pull: Float[np.ndarray, " p"], deadline: float, steps: int = 300
+    active: sparse.csr_array, pull: Float[np.ndarray, " p"], budget: Budget
 ) -> Float[np.ndarray, " p"]:
     back = active.T.tocsr()
     direction, residual = np.zeros_like(pull), pull.copy()
     search, square = residual.copy(), float(residual @ residual)
     enough = 1e-12 * square
-    for _ in range(steps):
-        if square <= enough or square == 0 or monotonic() > deadline:
+    for _ in range(CG_STEPS):
+        if square <= enough or square == 0 or budget.over:
             break
+        budget.spend(2 * active.nnz)
         image = back @ (active @ search) + PROXIMAL * search
         length = square / float(search @ image)
         direction += length * search
@@ -177,7 +181,7 @@ def _exact_step(margin: Float[np.ndarray, " n"], slope: Float[np.ndarray, " n"])
 
 
 def few(
-    rows: sparse.csr_array, shares: Float[np.ndarray, " n"], deadline: float
+    rows: sparse.csr_array, shares: Float[np.ndarray, " n"], budget: Budget
 ) -> Float[np.ndarray, " n"]:
     """Return a proof on few of the rows that a proof uses: a vertex, where that is affordable."""
     from scipy.optimize import linprog
@@ -185,16 +189,16 @@ def few(
     used = np.flatnonzero(shares > 1e-12 * shares.max())
     part = rows[used]
     part = part[:, np.flatnonzero(np.diff(part.tocsc().indptr))]
-    seconds = min(VERTEX_SECONDS, deadline - monotonic())
-    if float(len(used)) * part.shape[1] > VERTEX_WORK or seconds <= 0:
+    if float(len(used)) * part.shape[1] > VERTEX_WORK or budget.over:
         return shares
     found = linprog(
         np.ones(len(used)),
         A_eq=sparse.vstack([part.T, np.ones((1, len(used)))]).tocsr(),
         b_eq=np.append(np.zeros(part.shape[1]), 1.0),
         method="highs-ds",
-        options={"time_limit": seconds},
+        options={"time_limit": budget.seconds, "maxiter": PIVOTS},
     )
+    budget.spend(found.nit * float(len(used) + part.shape[1]))
     if found.status == 0:
         vertex = np.zeros(len(shares))
         vertex[used] = np.maximum(found.x, 0.0)

@@ -21,6 +21,7 @@ from partwhole._checks import require
 from partwhole._door import door
 from partwhole._types import Real
 from partwhole.features.conjunctions import ConjunctionDesign, conjunction_sets
+from partwhole.limits.proofs._budget import Budget
 from partwhole.limits.proofs._indicators import as_sparse, distinct
 from partwhole.limits.proofs._least_squares import BestSum, best_sum
 from partwhole.limits.proofs.boxes import find_box
@@ -31,7 +32,7 @@ from partwhole.limits.proofs.certificates import (
     label_name,
     signed,
 )
-from partwhole.limits.proofs.label_proofs import decide_labels
+from partwhole.limits.proofs.label_proofs import decide_labels, has_sums
 from partwhole.limits.proofs.rectangle_search import find_rectangle
 from partwhole.tasks import Task
 
@@ -39,7 +40,10 @@ TERMS_IN_WORDS = 16
 # A share of variance below this can't be told from none.
 ROUNDING = 1e-12
 MOST_ROWS = 5000
-BOX_SECONDS = 2.0
+BOX_SHARE = 0.2
+SUM_SHARE = {"regression": 0.5, "classification": 0.25}
+# Of a best sum that is reported, but no verdict waits for.
+ANSWERED_SHARE = 0.1
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,16 +59,15 @@ class Solvability:
     order : int
         Conjunctions of at most so many components are considered.
     solvable : bool or None
-        None when not decided in the time allowed.
+        None when not decided in the time, or the steps, allowed.
     rank : int or None
         Rank of the seen conjunctions on the held-out combinations; None when too large.
     r_squared : float
         Share of the held-out targets' variance that the best sum explains; NaN when they
-        are constant.
+        are constant, and where the best sum was not found or, for many labels, not needed.
     certificate : Certificate or None
         Proof when unsolvable; None also where the smallest that was found takes more than
-        5,000 rows. Small ones are searched for some seconds, so a busy machine may end with
-        another, as valid.
+        5,000 rows.
     seconds : float
         Time spent.
     tolerated : float, default 0
@@ -173,6 +176,7 @@ def solvability(
     max_order: int | None = None,
     time_limit: Real = 10.0,
     unexplained: Real = 0.0,
+    deadline: Real = float("inf"),
 ) -> Solvability:
     r"""Decide whether held-out targets are sums of seen conjunctions.
 
@@ -192,11 +196,15 @@ def solvability(
     max_order : int, keyword-only, optional
         Consider conjunctions of at most so many components; all by default.
     time_limit : float, keyword-only, default 10
-        Seconds after which the answer may be left undecided. Dense linear algebra, up to
-        1,600 conjunctions, is not interrupted.
+        Seconds after which the answer may be left undecided. Steps are counted, 3e8
+        multiplications for a second, so that the answer is the same on every machine that is as
+        fast; a slower one is stopped by the clock. Dense linear algebra, up to 1,600
+        conjunctions, is not interrupted.
     unexplained : float, keyword-only, default 0
         Largest share of the held-out variance, 0..1, that may stay unexplained while numbers
         still count as solvable.
+    deadline : float, keyword-only, default infinity
+        By `time.monotonic`: an end of the clock alone, which takes nothing from the steps.
 
     Returns
     -------
@@ -243,13 +251,14 @@ def solvability(
     )
     require(0 <= unexplained <= 1, "unexplained is a share, 0..1", unexplained, "leave it out")
     order = task.n_components if max_order is None else min(max_order, task.n_components)
-    deadline = start + float(time_limit)
+    budget = Budget.of(time_limit, deadline)
     rows, y, conflict = _distinct_test(task, kind)
     phi, unseen = _seen_indicators(task, rows, order)
     # Where the four corners differ in two components, a seen pair of them holds one corner alone.
     among = np.arange(len(rows)) if order <= 1 else np.flatnonzero(unseen)
-    share = 0.5 if kind == "regression" else 0.25
-    best = best_sum(phi, y, start + share * float(time_limit))
+    many = kind == "classification" and y.shape[1] > 1
+    answered = many and conflict is None and has_sums(y, phi, budget)
+    best = best_sum(phi, y, budget.part(ANSWERED_SHARE if answered else SUM_SHARE[kind]))
 
     certificate, tolerated = None, 0.0
     remarks: tuple[str, ...] = ()
@@ -260,11 +269,11 @@ def solvability(
     elif kind == "regression":
         tolerated = float(unexplained)
         solvable, certificate = _decide_numbers(
-            task, rows, y, phi, order, among, best, tolerated, deadline
+            task, rows, y, phi, order, among, best, tolerated, budget
         )
     else:
         solvable, certificate, remarks = decide_labels(
-            task, rows, y, phi, order, among, y - best.residual, deadline
+            task, rows, y, phi, order, among, y - best.residual, answered, budget
         )
     if certificate is not None and len(certificate.rows) > MOST_ROWS:
         remarks += (
@@ -311,7 +320,7 @@ def _decide_numbers(
     among: Int[np.ndarray, " q"],
     best: BestSum,
     tolerated: float,
-    deadline: float,
+    budget: Budget,
 ) -> tuple[bool | None, Certificate | None]:
     """Read the verdict off the best sum's residual; look for the smallest proof."""
     level = np.abs(y - y.mean(axis=0)).max()
@@ -324,12 +333,12 @@ def _decide_numbers(
     certificate = None
     if len(among):
         certificate = find_rectangle(
-            task, rows[among], own[among], phi[among], False, deadline, **facts
+            task, rows[among], own[among], phi[among], False, budget, **facts
         )
     if certificate is None:
         least = TOLERANCE * float(np.ptp(own)) + rounding
-        until = min(deadline, monotonic() + BOX_SECONDS)
-        box = find_box(task, rows, order, until, targets=own, least=least)
+        part = budget.part(BOX_SHARE)
+        box = find_box(task, rows, order, part, targets=own, least=least)
         if box is not None:
             used, signs, groups = box
             certificate = signed(rows, own, used, signs, groups=groups, **facts)
@@ -337,7 +346,7 @@ def _decide_numbers(
     if not best.settled and (certificate is None or tolerated > 0):
         return None, None
     if certificate is None:
-        certificate = from_residual(rows, own, best.residual[:, output], phi, deadline, **facts)
+        certificate = from_residual(rows, own, best.residual[:, output], phi, budget, **facts)
     return False, certificate
 
 

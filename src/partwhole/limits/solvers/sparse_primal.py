@@ -22,6 +22,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from time import monotonic
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -50,10 +51,11 @@ class RidgeSolution:
         Conjugate-gradient steps, summed over the outputs; 0 for a direct solve.
     converged : bool
         Whether the last refinement changed every prediction by less than the tolerance, or
-        refinement stalled at rounding; False when `max_steps` ended the search.
+        refinement stalled at rounding; False when `max_steps` or the deadline ended the search.
     error : float
         Estimated largest error of any prediction, in the unit of the targets: ``sqrt(2 sum sigma)``
-        times the kernel norm of the last refinement; pessimistic at its rounding floor.
+        times the kernel norm of the last refinement; pessimistic at its rounding floor. Infinite
+        where the deadline left an output without any step.
     gap : float
         Duality gap of ``P`` at ``(c, v)``, which equals ``sum_j w_j (A'v - c/w)_j^2`` (no
         cancellation); no prediction anywhere is off by more than ``sqrt(2 sum_S sigma_S gap)``.
@@ -180,7 +182,13 @@ class _System:
         return self.centre(self.fine.subtract(xf, self.coarse.subtract(xc, y)))
 
     def refine(
-        self, y: np.ndarray, xc: np.ndarray, xf: np.ndarray, target: float, limit: int
+        self,
+        y: np.ndarray,
+        xc: np.ndarray,
+        xf: np.ndarray,
+        target: float,
+        limit: int,
+        deadline: float,
     ) -> tuple[float, int]:
         """Lower the energy from ``(xc, xf)`` in place; return the drop and the steps taken."""
         coarse, fine, s0 = self.coarse, self.fine, self.s0
@@ -196,6 +204,8 @@ class _System:
         while steps < limit:
             gg, old = _dot(g, g), gg
             if gg == 0.0 or (steps >= WINDOW and sum(drops[-WINDOW:]) <= target):
+                break
+            if monotonic() > deadline:
                 break
             p *= gg / old if steps else 0.0
             p += g
@@ -223,6 +233,7 @@ def solve_ridge(
     free_intercept: bool = True,
     tolerance: float = 1e-11,
     max_steps: int = 5000,
+    deadline: float = float("inf"),
     start: Float[np.ndarray, "p *k"] | None = None,
 ) -> RidgeSolution:
     """Solve the ridge form of minimum-norm interpolation.
@@ -248,6 +259,8 @@ def solve_ridge(
         Largest error of a prediction, in units of the targets' root mean square about ``b``.
     max_steps : int, default 5000
         Conjugate-gradient steps allowed per output.
+    deadline : float, default infinity
+        By `time.monotonic`; what is not solved by then has not converged.
     start : Float, shape (p,) or (p, k), optional
         Coefficients to begin from, such as those of a similar problem; 0 by default. What they
         hold along directions that ``A`` annihilates leaves at the rate of ``s`` only.
@@ -282,14 +295,17 @@ def solve_ridge(
     roots = np.repeat(np.sqrt(np.asarray(weights, dtype=float)), sizes)
     place = np.concatenate([np.arange(ends[i], ends[i + 1]) for i in order] or [np.arange(0)])
 
-    coefficients = np.empty((int(ends[-1]), columns.shape[1]))
+    coefficients = np.zeros((int(ends[-1]), columns.shape[1]))
     begun = np.zeros_like(coefficients)
     if start is not None:
         begun += (start.reshape(begun.shape) / roots[:, None])[place]
-    multipliers = np.empty_like(columns)
+    multipliers = np.zeros_like(columns)
     intercept = np.zeros(columns.shape[1])
     all_steps, converged, error, gap = 0, True, 0.0, 0.0
     for k in range(columns.shape[1]):
+        if k and monotonic() > deadline:
+            converged, error, gap = False, float("inf"), float("inf")
+            break
         raw = columns[:, k] * d
         yk = system.centre(raw.copy())
         size = float(np.linalg.norm(yk))
@@ -300,12 +316,16 @@ def solve_ridge(
             xc += begun[: coarse.width, k]
             xf += begun[coarse.width :, k]
             last = drop = np.inf
-            while drop > goal and drop <= STALL * last and steps < max_steps:
+            late = False
+            while drop > goal and drop <= STALL * last and steps < max_steps and not late:
                 target = max(goal, (16 * EPS * size) ** 2)
                 last = drop
-                drop, used = system.refine(yk, xc, xf, target, max_steps - steps)
+                drop, used = system.refine(yk, xc, xf, target, max_steps - steps, deadline)
                 steps += used
-            converged &= steps < max_steps and drop <= max(goal, (ROUNDING * EPS * size) ** 2)
+                late = monotonic() > deadline
+            converged &= (
+                not late and steps < max_steps and drop <= max(goal, (ROUNDING * EPS * size) ** 2)
+            )
         r = system.residual(yk, xc, xf)
         g = [part.backward_exactly(r) - s0 * x for part, x in ((coarse, xc), (fine, xf))]
         coefficients[place, k] = roots[place] * np.concatenate([xc, xf])

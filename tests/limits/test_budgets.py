@@ -1,0 +1,225 @@
+"""What is not computed to the end is undecided, by counts; the clock is an outer bound alone."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from importlib import import_module
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from partwhole import tasks
+from partwhole.limits import solvability
+from partwhole.limits.proofs._budget import Budget
+from partwhole.limits.proofs.determination import determination, determinations
+from partwhole.limits.proofs.label_sums import find_sums
+
+PROOFS = {
+    name: import_module(f"partwhole.limits.proofs.{name}")
+    for name in (
+        "_budget",
+        "_least_squares",
+        "determination",
+        "label_proofs",
+        "label_sums",
+        "null_functions",
+        "separation",
+        "solvability",
+    )
+}
+
+
+def square(targets: np.ndarray) -> tasks.Task:
+    """Hold out most of a square of these targets; every value was seen with one other.
+
+    Of the whole square a single step finds the best sum.
+    """
+    n = len(targets)
+    cells = np.random.default_rng(1).permutation(n * n)[: n * n * 3 // 4]
+    inside = np.stack(np.unravel_index(np.sort(cells), (n, n)), axis=1)
+    seen = np.array([(i, n) for i in range(n)] + [(n, j) for j in range(n)])
+    held_out = targets[inside[:, 0], inside[:, 1]]
+    return tasks.Task(
+        np.concatenate([inside, seen]),
+        np.concatenate([held_out, np.repeat(held_out[:1], 2 * n, axis=0)]),
+        np.arange(len(inside) + 2 * n) >= len(inside),
+        ("a", "b"),
+        (tuple(range(n + 1)),) * 2,
+    )
+
+
+def of_kind(kind: str, solvable: bool) -> tuple[tasks.Task, str]:
+    """Return a task whose held-out targets are, or are not, a sum (of noise they are not)."""
+    rng = np.random.default_rng(0)
+    n, k = 12, {"numbers": 1, "two labels": 1, "labels": 3}[kind]
+    scores = rng.normal(size=(n, 1, k)) + rng.normal(size=(1, n, k))
+    if not solvable:
+        scores = rng.normal(size=(n, n, k))
+    if kind == "numbers":
+        return square(scores[:, :, 0]), "regression"
+    if kind == "two labels":
+        return square(np.where(scores[:, :, 0] > 0, 1.0, -1.0)), "classification"
+    label = scores.argmax(axis=2)
+    return square(2.0 * (label[:, :, None] == np.arange(3)) - 1.0), "classification"
+
+
+@pytest.fixture
+def iterate(monkeypatch):
+    """Leave the iterative ways alone: no dense algebra, no small program, no small proof."""
+    monkeypatch.setattr(PROOFS["_least_squares"], "SVD_WORK", 0.0)
+    monkeypatch.setattr(PROOFS["_least_squares"], "GRAM_SIDE", 0)
+    for name in ("separation", "label_proofs"):
+        monkeypatch.setattr(PROOFS[name], "PROGRAM_WORK", 0.0)
+    for name in ("find_rectangle", "find_box"):
+        monkeypatch.setattr(PROOFS["label_proofs"], name, lambda *_, **__: None)
+        monkeypatch.setattr(PROOFS["solvability"], name, lambda *_, **__: None)
+    # So that labels are not answered by the best sum.
+    monkeypatch.setattr(PROOFS["label_proofs"], "_least_gap", lambda *_: -np.inf)
+
+
+KINDS = pytest.mark.parametrize("kind", ["numbers", "two labels", "labels"])
+SOLVABLE = pytest.mark.parametrize("solvable", [True, False])
+
+
+@KINDS
+@SOLVABLE
+def test_one_iteration_decides_nothing(monkeypatch, iterate, kind, solvable):
+    task, ask = of_kind(kind, solvable)
+    assert solvability(task, kind=ask, max_order=1).solvable is solvable
+    monkeypatch.setattr(PROOFS["_least_squares"], "CG_STEPS", 1)
+    monkeypatch.setattr(PROOFS["separation"], "NEWTON_STEPS", 1)
+    monkeypatch.setattr(PROOFS["label_sums"], "STEPS", 1)
+    found = solvability(task, kind=ask, max_order=1)
+    assert found.solvable is None
+    assert found.certificate is None
+    assert np.isnan(found.r_squared)
+
+
+@KINDS
+@SOLVABLE
+def test_counted_work_binds_where_the_clock_stands_still(monkeypatch, iterate, kind, solvable):
+    task, ask = of_kind(kind, solvable)
+    for name in ("_budget", "solvability"):
+        monkeypatch.setattr(PROOFS[name], "monotonic", lambda: 0.0)
+    assert solvability(task, kind=ask, max_order=1).solvable is solvable
+    # 300 multiplications.
+    assert solvability(task, kind=ask, max_order=1, time_limit=1e-6).solvable is None
+
+
+@KINDS
+@SOLVABLE
+def test_the_clock_ends_what_counts_do_not(monkeypatch, iterate, kind, solvable):
+    task, ask = of_kind(kind, solvable)
+    clock = iter(range(0, 10**9, 3600))
+    monkeypatch.setattr(PROOFS["_budget"], "monotonic", lambda: float(next(clock)))
+    assert solvability(task, kind=ask, max_order=1).solvable is None
+
+
+@pytest.mark.parametrize("work", [1e3, 1e5, 1e9])
+def test_the_same_work_is_done_at_any_speed(monkeypatch, iterate, work):
+    task, ask = of_kind("labels", False)
+    limit = work / PROOFS["_budget"].RATE
+    plain = solvability(task, kind=ask, max_order=1, time_limit=limit)
+    # The clock creeps, or stands still.
+    for tick in (1e-12, 0.0):
+        now = [0.0]
+
+        def look(now=now, tick=tick):
+            now[0] += tick
+            return now[0]
+
+        monkeypatch.setattr(PROOFS["_budget"], "monotonic", look)
+        again = solvability(task, kind=ask, max_order=1, time_limit=limit)
+        assert again.solvable is plain.solvable
+
+
+@SOLVABLE
+def test_sums_for_labels_are_sums_and_never_where_there_are_none(solvable):
+    """Three labels in 108 cells: noise has no sums, by the certificate that the other way finds."""
+    task, ask = of_kind("labels", solvable)
+    rows = task.components[~task.is_train]
+    phi = sparse.csr_array(np.hstack([np.eye(13)[rows[:, c]] for c in (0, 1)]))
+    label = task.targets[~task.is_train].argmax(axis=1)
+    assert find_sums(phi, label, Budget(1e9)) is solvable
+    assert solvability(task, kind=ask, max_order=1).solvable is solvable
+    assert not find_sums(phi, label, Budget(0.0))
+
+
+def test_rows_without_a_feature_have_no_sums():
+    phi = sparse.csr_array(np.array([[1.0, 0.0], [0.0, 0.0], [0.0, 1.0]]))
+    assert not find_sums(phi, np.array([0, 1, 2]), Budget(1e9))
+    assert not find_sums(phi[[1, 1]], np.array([0, 1]), Budget(1e9))
+    assert find_sums(phi[[1, 1]], np.array([1, 1]), Budget(1e9))
+
+
+def test_a_thousand_labels_take_few_steps(monkeypatch):
+    """4,000 cells of a square of side 130, labels at random: 43 steps, not a program of 260,000."""
+    rng = np.random.default_rng(0)
+    cells = rng.choice(130 * 130, 16_000, replace=False)
+    components = np.stack(np.unravel_index(cells, (130, 130)), axis=1)
+    label = rng.integers(0, 1000, len(cells))
+    rows = np.arange(len(cells)) < 4000
+    phi = sparse.csr_array(
+        (
+            np.ones(8000),
+            (components[rows] + [0, 130]).ravel(),
+            np.arange(0, 8001, 2),
+        ),
+        shape=(4000, 260),
+    )
+    monkeypatch.setattr(PROOFS["label_sums"], "STEPS", 150)
+    assert find_sums(phi, label[rows], Budget(3e9))
+
+
+def test_a_part_is_charged_to_the_whole():
+    whole = Budget(100.0)
+    part = whole.part(0.25)
+    part.spend(30.0)
+    assert part.over
+    assert not whole.over
+    assert whole.work == 70.0
+    assert whole.part(0.5).work == 35.0
+    assert Budget(1.0, deadline=-1.0).over
+    assert Budget(1.0, deadline=-1.0).seconds == 0.0
+
+
+def test_the_clock_leaves_determination_undecided(monkeypatch):
+    monkeypatch.setattr(PROOFS["null_functions"], "monotonic", lambda: 1.0)
+    task = tasks.dispersed_addition(seed=1)
+    (found,) = determinations([task], max_order=1, method="probes", deadline=0.0)
+    assert found.undecided.all()
+    assert not found.determined.any()
+
+
+@pytest.mark.parametrize("method", ["graph", "dense", "probes"])
+def test_tasks_that_share_training_share_its_null_functions(monkeypatch, method):
+    whole = tasks.dispersed_addition(seed=1)
+    held_out = np.flatnonzero(~whole.is_train)
+    parts = []
+    for rest in (held_out[::2], held_out[::3]):
+        kept = np.union1d(np.flatnonzero(whole.is_train), rest)
+        parts.append(
+            replace(
+                whole,
+                components=whole.components[kept],
+                targets=whole.targets[kept],
+                is_train=whole.is_train[kept],
+            )
+        )
+    alone = [determination(one, max_order=1, method=method) for one in parts]
+    calls = []
+    for name in ("on_graph", "null_basis", "projected"):
+        real = getattr(PROOFS["determination"], name)
+
+        def counted(*given, real=real):
+            calls.append(1)
+            return real(*given)
+
+        monkeypatch.setattr(PROOFS["determination"], name, counted)
+    together = determinations(parts, max_order=1, method=method)
+    assert len(calls) == 1
+    for one, other in zip(alone, together, strict=True):
+        np.testing.assert_array_equal(one.determined, other.determined)
+        np.testing.assert_array_equal(one.probes, other.probes)
+        assert one.free_dimensions == other.free_dimensions
