@@ -78,8 +78,9 @@ class Number:
         if number is None or not good:
             _refuse(self, name, value, self.default)
         # Whole numbers of more than 64 bits are no numbers of NumPy's.
-        whole = type(value) is int and -WHOLE_LIMIT <= value < WHOLE_LIMIT
-        return value if whole and not self.floating else number
+        if type(value) is int and -WHOLE_LIMIT <= value < WHOLE_LIMIT and not self.floating:
+            return value
+        return number
 
 
 @dataclass(frozen=True)
