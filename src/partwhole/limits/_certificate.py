@@ -96,23 +96,34 @@ def certified(
         charge = _charge(cost, design, slack_of(fit, n), intercept, v)
         bound = fit.gain(targets, v) - charge - missed
     gap = value - bound
-    sizes = magnitudes(design)
-    summed = sizes @ np.abs(coefficients) + np.abs(constant)
     wanted = np.ones_like(targets) if isinstance(fit, Margin) else np.abs(targets)
-    allowed = MISFIT * wanted + ROUNDING * (summed + _usual(sizes, wanted))
+    allowed, summed = allowance(design, wanted, coefficients, constant)
     blur = BLUR * (summed + wanted)
     rounding = float(np.sum(np.abs(v) * blur)) + BLUR * abs(value) + beside(fit, "none", blur, 0.0)
     met = bool((hard <= allowed).all())
     # A value of rounding alone is 0; any other must stand out of it.
     exact = abs(value) <= rounding and gap <= rounding
     close = max(gap, rounding) <= ACCURACY * abs(value)
-    outcome = Outcome.SOLVED if met and (exact or close) else unsolved
+    solved = met and np.isfinite(value) and (exact or close)
+    outcome = Outcome.SOLVED if solved else unsolved
     if not np.all(slack > 0):
         notes.append("rows without slack are fitted to the violation stated")
     return Limit(
         coefficients, multipliers, constant_out, value, gap, float(hard.max(initial=0.0)), steps,
         outcome, tuple(notes),
     )  # fmt: skip
+
+
+def allowance(
+    design: Design,
+    wanted: np.ndarray,
+    coefficients: np.ndarray,
+    constant: np.ndarray | float,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return what an exact row may miss, and the sizes of what is added up to its output."""
+    sizes = magnitudes(design)
+    summed = sizes @ np.abs(coefficients) + np.abs(constant)
+    return MISFIT * wanted + ROUNDING * (summed + _usual(sizes, wanted)), summed
 
 
 def _usual(sizes: Design, wanted: np.ndarray) -> np.ndarray:

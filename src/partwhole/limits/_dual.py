@@ -10,10 +10,10 @@ from partwhole.features.design import DenseDesign, Design
 from partwhole.limits._certificate import Intercept, certified, dual_bound, slack_of
 from partwhole.limits._contradiction import separated
 from partwhole.limits._polish import met, sided
-from partwhole.limits._quadratic import ENTRIES, border_of, contradiction
+from partwhole.limits._quadratic import ENTRIES, border_of, contradiction, through_kernel
 from partwhole.limits._reduction import reduced
 from partwhole.limits._units import Units, row_lengths
-from partwhole.limits.costs import Cost, DualTerm
+from partwhole.limits.costs import Cost, DualTerm, Quadratic
 from partwhole.limits.costs._matrices import dense_features
 from partwhole.limits.fits import Equal, Margin, Tube
 from partwhole.limits.limit import Limit, Outcome
@@ -23,6 +23,22 @@ from partwhole.limits.solvers.primal_dual import primal_dual
 from partwhole.limits.solvers.smooth_interior import smooth_interior_point
 
 ROUNDED = 1e-7  # of a margin or target: what a scale or a narrower tube may take up
+
+
+def solve_equal(
+    design: Design,
+    targets: np.ndarray,
+    cost: Cost,
+    fit: Equal,
+    intercept: Intercept,
+    max_steps: int,
+    tolerance: float,
+) -> Limit:
+    """Solve any convex cost with the fit Equal: as a linear system where the cost is quadratic."""
+    several = targets.ndim > 1 or isinstance(cost, Quadratic)
+    if several or cost.dual(design, np.zeros(len(targets))).is_quadratic:
+        return through_kernel(design, targets, cost, fit, intercept)
+    return equalities(design, targets, cost, fit, intercept, max_steps, tolerance)
 
 
 def equalities(
