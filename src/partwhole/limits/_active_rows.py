@@ -20,7 +20,7 @@ from dataclasses import replace
 import numpy as np
 
 from partwhole.features.design import DenseDesign, Design
-from partwhole.limits._certificate import Intercept, allowance, certified, slack_of
+from partwhole.limits._certificate import EPS, Intercept, allowance, certified, slack_of
 from partwhole.limits._dual import solve_equal
 from partwhole.limits._quadratic import ENTRIES
 from partwhole.limits.costs import Cost, Quadratic, Squares
@@ -90,9 +90,12 @@ def through_active_rows(
             wrong = v * sides < 0
             if not (wrong | short).any():
                 whole = cost.from_features(design, c) if isinstance(cost, Squares) else c
+                # The equalities' certificate has counted the rounding of their exact rows.
+                precision = 0.0 if limit is None or limit.outcome is Outcome.SOLVED else EPS
                 return certified(
-                    design, targets, cost, fit, intercept, whole, constant, v, steps, bound=bound
-                )
+                    design, targets, cost, fit, intercept, whole, constant, v, steps,
+                    bound=bound, precision=precision,
+                )  # fmt: skip
             singly = singly or sides.tobytes() in before
             before.add(sides.tobytes())
             changed = np.flatnonzero(wrong | short)[: 1 if singly else None]

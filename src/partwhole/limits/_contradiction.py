@@ -12,6 +12,7 @@ from partwhole.limits.costs._matrices import dense_features
 from partwhole.limits.fits import Margin, Tube
 from partwhole.limits.limit import Limit
 
+CARRIED = 1e-14  # of the largest singular value: directions that the columns span
 LARGEST = 50_000_000  # entries of a design that is written out, in memory of 400 MB
 
 
@@ -58,7 +59,9 @@ def separated(
     shares = np.maximum(0.0, -program.ineqlin.marginals) * rows[sides.rows]
     proof = np.zeros(n)
     np.add.at(proof, hard[sides.rows], sides.signs * shares)
-    return infeasible(design, targets, fit, intercept, _exact(proof, columns, intercept, hard), 0)
+    return infeasible(
+        design, targets, fit, intercept, _exact(proof, columns, intercept, hard), 0
+    ) or infeasible(design, targets, fit, intercept, _unseen(proof, scaled, rows, hard), 0)
 
 
 def _exact(
@@ -80,4 +83,22 @@ def _exact(
         factors = factors - np.linalg.lstsq(weighted.T, weighted.T @ factors, rcond=1e-12)[0]
     out = np.array(proof)
     out[support] = proof[support] * factors
+    return out
+
+
+def _unseen(
+    proof: np.ndarray, scaled: np.ndarray, rows: np.ndarray, hard: np.ndarray
+) -> np.ndarray:
+    """Return the nearest proof that no column sees, of all exact rows.
+
+    Where rows are nearly alike the program takes them for equal, and leaves out what other rows
+    add to make up for their difference.
+    """
+    basis, size, _ = np.linalg.svd(scaled, full_matrices=False)
+    basis = basis[:, size > CARRIED * size.max(initial=0.0)]
+    v = proof[hard] / rows
+    for _ in range(2):
+        v = v - basis @ (basis.T @ v)
+    out = np.zeros_like(proof)
+    out[hard] = v * rows
     return out

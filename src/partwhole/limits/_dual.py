@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from partwhole.features.design import DenseDesign, Design
-from partwhole.limits._certificate import Intercept, certified, dual_bound, slack_of
+from partwhole.limits._certificate import EPS, Intercept, certified, dual_bound, slack_of
 from partwhole.limits._contradiction import separated
 from partwhole.limits._polish import met, sided
 from partwhole.limits._quadratic import ENTRIES, border_of, contradiction, through_kernel
@@ -71,9 +71,11 @@ def equalities(
             dual_bound(inner, rows.targets, cost, rows.slack, coefficients, given)
             for given in (v, solution.multipliers[0])
         )
+        turned, precision = rows.rounding(v, coefficients), rows.precision
         v, constant = rows.multipliers(v), rows.intercept(coefficients)
     else:
         bound, border = None, border_of(intercept, n)
+        turned, precision = 0.0, EPS
         solution = _solved(design, targets, cost, slack, border, max_steps, tolerance)
         v, constant = solution.multipliers[0], float(solution.border_coefficients[0].sum())
         coefficients, v, constant = met(
@@ -81,7 +83,7 @@ def equalities(
         )
     limit = certified(
         design, targets, cost, fit, intercept, coefficients, constant, v, solution.steps,
-        exhausted=solution.steps >= max_steps, bound=bound,
+        exhausted=solution.steps >= max_steps, bound=bound, precision=precision, turned=turned,
     )  # fmt: skip
     if limit.outcome is Outcome.SOLVED or np.all(slack > 0):
         return limit

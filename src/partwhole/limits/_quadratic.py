@@ -183,16 +183,20 @@ def _through_rows(
 ) -> Limit:
     """Solve in orthonormal rows, and once more for what rounding left."""
     used, slack = features.any(axis=0), slack_of(fit, len(targets))
-    x, v, constant, bound = _in_rows(features[:, used], targets, slack, intercept)
+    x, v, constant, bound, precision, turned = _in_rows(
+        features[:, used], targets, slack, intercept
+    )
     limit = None
     for _ in range(2):
         whole = np.zeros((features.shape[1], *targets.shape[1:]))
         whole[used] = x
         coefficients = cost.from_features(design, whole)
         limit = certified(
-            design, targets, cost, fit, intercept, coefficients, constant, v, 1, bound=bound
-        )
-        if limit.outcome is Outcome.SOLVED:
+            design, targets, cost, fit, intercept, coefficients, constant, v, 1,
+            bound=bound, precision=precision, turned=turned,
+        )  # fmt: skip
+        if limit.outcome is Outcome.SOLVED or precision < EPS:
+            # Beside rows that were turned in extended precision, what is left is rounding.
             break
         rest = targets - design @ coefficients - constant - (slack * v.T).T
         more = _in_rows(features[:, used], rest, slack, intercept)
@@ -203,8 +207,11 @@ def _through_rows(
 
 def _in_rows(
     features: np.ndarray, targets: np.ndarray, slack: np.ndarray, intercept: Intercept
-) -> tuple[np.ndarray, np.ndarray, np.ndarray | float, float]:
-    """Return coefficients of the features, multipliers, intercept and the least cost."""
+) -> tuple[np.ndarray, np.ndarray, np.ndarray | float, float, float, float]:
+    """Return coefficients of the features, multipliers, intercept and the least cost.
+
+    And of the latter the precision of its rows, and what their rounding is felt in it.
+    """
     rows = reduced(features, targets, slack, intercept)
     soft = np.flatnonzero(rows.slack > 0)
     # A row's slack is one more feature, of its own.
@@ -215,8 +222,10 @@ def _in_rows(
     )
     x = (exact.rows.T @ exact.targets)[: features.shape[1]]
     # Orthonormal rows are their own multipliers.
-    v = rows.multipliers(exact.multipliers(exact.targets))
-    return x, v, rows.intercept(x), 0.5 * float(np.sum(exact.targets**2)) + rows.rest
+    w = exact.multipliers(exact.targets)
+    least = 0.5 * float(np.sum(exact.targets**2)) + rows.rest
+    turned = rows.rounding(w, x)
+    return x, rows.multipliers(w), rows.intercept(x), least, rows.precision, turned
 
 
 def _through_eigenvectors(
