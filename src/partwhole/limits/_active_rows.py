@@ -22,7 +22,7 @@ import numpy as np
 from partwhole.features.design import DenseDesign, Design
 from partwhole.limits._certificate import EPS, Intercept, allowance, certified, slack_of
 from partwhole.limits._dual import solve_equal
-from partwhole.limits._quadratic import ENTRIES
+from partwhole.limits._reduction import ENTRIES
 from partwhole.limits.costs import Cost, Quadratic, Squares
 from partwhole.limits.costs._matrices import dense_features
 from partwhole.limits.fits import Equal, Margin, Tube

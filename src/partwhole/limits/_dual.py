@@ -8,10 +8,10 @@ import numpy as np
 
 from partwhole.features.design import DenseDesign, Design
 from partwhole.limits._certificate import EPS, Intercept, certified, dual_bound, slack_of
-from partwhole.limits._contradiction import separated
+from partwhole.limits._contradiction import contradiction, separated
 from partwhole.limits._polish import met, sided
-from partwhole.limits._quadratic import ENTRIES, border_of, contradiction, through_kernel
-from partwhole.limits._reduction import reduced
+from partwhole.limits._quadratic import border_of, through_kernel
+from partwhole.limits._reduction import ENTRIES, reduced
 from partwhole.limits._units import Units, row_lengths
 from partwhole.limits.costs import Cost, DualTerm, Quadratic
 from partwhole.limits.costs._matrices import dense_features
@@ -55,7 +55,7 @@ def equalities(
     slack = slack_of(fit, n)
     if n * p <= ENTRIES:
         rows = reduced(dense_features(design), targets, slack, intercept)
-        if rows.dropped and (proved := contradiction(design, targets, fit, intercept)) is not None:
+        if rows.dropped and (proved := contradiction(design, targets, cost, fit, intercept)) is not None:
             return proved
         inner = DenseDesign(rows.rows, design.blocks)
         solution = _solved(
@@ -87,7 +87,7 @@ def equalities(
     )  # fmt: skip
     if limit.outcome is Outcome.SOLVED or np.all(slack > 0):
         return limit
-    proved = contradiction(design, targets, fit, intercept)
+    proved = contradiction(design, targets, cost, fit, intercept)
     return limit if proved is None else replace(proved, steps=limit.steps)
 
 
@@ -197,7 +197,7 @@ def inequalities(
         )
     if limit.outcome is Outcome.SOLVED or np.all(slack > 0):
         return limit
-    proved = separated(design, targets, fit, intercept)
+    proved = separated(design, targets, cost, fit, intercept)
     return limit if proved is None else replace(proved, steps=limit.steps)
 
 

@@ -30,6 +30,8 @@ import numpy as np
 from jaxtyping import Float
 from scipy.linalg import qr, solve_triangular
 
+# Entries of a design that is written out as a matrix, to be turned or to prove what is infeasible.
+ENTRIES = 4_000_000
 EPS = float(np.finfo(float).eps)
 # Of a row of length 1: what stands out of the span of the others by less is rounding.
 INDEPENDENT = 64.0 * EPS

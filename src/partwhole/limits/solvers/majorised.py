@@ -84,7 +84,7 @@ def majorised(
             )
         point, ahead = best.coefficients, len(history) > 1 and limit is best and not close
         if ahead:
-            point = np.where(point == 0.0, 0.0, _ahead(history))
+            point = cost.within(design, _ahead(history), point)
 
 
 def _turns(
