@@ -126,7 +126,7 @@ def reduced(
     if intercept != "none" and len(hard):
         pivot = int(np.abs(exact).max(axis=1, initial=0.0).argmin())
         others = np.delete(np.arange(len(hard)), pivot)
-        row, level = exact[pivot], exact_targets[pivot]
+        row, level = exact[pivot], np.asarray(exact_targets[pivot])
         loose = loose - np.multiply.outer(sees_loose, row)
         loose_targets = loose_targets - np.multiply.outer(sees_loose, level)
         exact, exact_targets = exact[others], exact_targets[others]
