@@ -96,7 +96,7 @@ def _reachable(matrix: np.ndarray, low: np.ndarray, high: np.ndarray) -> bool | 
 
 
 def _contradicted(matrix: np.ndarray, low: np.ndarray, high: np.ndarray, v: np.ndarray) -> bool:
-    """Return whether multipliers that no column sees, the nearest to these, prove l <= A c <= u void.
+    """Return whether the multipliers nearest to these that no column sees prove that nothing fits.
 
     The program counts rows 1e-10 apart as equal, which coefficients of 1e10 tell apart.
     """

@@ -310,9 +310,8 @@ def test_soft_margins_of_large_features(seed, cost):
     problem = in_numbers(matrix, labels, kind, "margin", "free", 0.5)
     limit = least_cost(matrix, labels, cost, Margin(0.5), intercept="free")
     # More rows than features, and a slack 1e-16 times as large as their squares.
-    assert limit.outcome in (Outcome.SOLVED, Outcome.INACCURATE)
-    if limit.outcome is Outcome.SOLVED:
-        assert judge_limit(problem, limit).verdict is Verdict.RIGHT
+    assert limit.outcome is Outcome.SOLVED
+    assert judge_limit(problem, limit).verdict is Verdict.RIGHT
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -407,9 +406,7 @@ def test_rows_nearly_alike_are_judged_alike_by_all_costs(cost, fit, other):
     tube = 0.1 if fit == "tube" else 0.0
     problem = in_numbers(matrix, targets, cost, fit, rows=2 if cost == "nuclear" else 1, tube=tube)
     judged = judge(problem)
-    # Coefficients 1e7 times as large as the targets leave inequalities too few digits to say.
-    undecided = (Verdict.GAVE_UP,) if other and fit != "equal" else ()
-    assert judged.verdict in (Verdict.RIGHT, *undecided), judged.reason
+    assert judged.verdict is Verdict.RIGHT, judged.reason
 
 
 # 8. Costs of users.
@@ -471,8 +468,6 @@ def test_rows_that_all_have_slack_are_never_infeasible(cost, fit, unit):
             unit * matrix, targets, cost, fit, intercept, slack, tube=tube, rows=rows
         )
         judged = judge(problem)
-        # Features 1e8 times as large leave inequalities too few digits of the slack,
-        # and the oracle's interval about the least cost may be too wide to judge.
-        lost = unit > 1e6 and fit != "equal"
-        undecided = (Verdict.GAVE_UP, Verdict.UNDECIDED) if lost else ()
+        # Beside features 1e8 times as large the oracle's interval may be too wide to judge.
+        undecided = (Verdict.UNDECIDED,) if unit > 1e6 and fit != "equal" else ()
         assert judged.verdict in (Verdict.RIGHT, *undecided), judged.reason

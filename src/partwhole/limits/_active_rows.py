@@ -15,8 +15,6 @@ repeats itself (Murty 1974). Derived here.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 from partwhole.features.design import DenseDesign, Design
@@ -29,6 +27,7 @@ from partwhole.limits.fits import Equal, Margin, Tube
 from partwhole.limits.limit import Limit, Outcome
 
 BEARS = 1e-9  # of the largest multiplier: a smaller one is taken for 0 at first
+NOTHING = 1e-12  # of the largest multiplier: one of the wrong sign that is rounding
 GUESSES = 60  # of the rows that bear
 
 
@@ -87,15 +86,15 @@ def through_active_rows(
                 steps += limit.steps
             misfit = fit.misfit(targets, inner @ c + constant)
             short = (sides == 0) & (np.abs(misfit) > allowance(inner, wanted, c, constant)[0])
-            wrong = v * sides < 0
+            wrong = v * sides < -NOTHING * np.abs(v).max(initial=0.0)
             if not (wrong | short).any():
                 whole = cost.from_features(design, c) if isinstance(cost, Squares) else c
+                given = (design, targets, cost, fit, intercept, whole, constant, v, steps)
+                if (v * sides < 0).any():
+                    return certified(*given)
                 # The equalities' certificate has counted the rounding of their exact rows.
                 precision = 0.0 if limit is None or limit.outcome is Outcome.SOLVED else EPS
-                return certified(
-                    design, targets, cost, fit, intercept, whole, constant, v, steps,
-                    bound=bound, precision=precision,
-                )  # fmt: skip
+                return certified(*given, bound=bound, precision=precision)
             singly = singly or sides.tobytes() in before
             before.add(sides.tobytes())
             changed = np.flatnonzero(wrong | short)[: 1 if singly else None]

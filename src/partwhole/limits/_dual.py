@@ -55,7 +55,10 @@ def equalities(
     slack = slack_of(fit, n)
     if n * p <= ENTRIES:
         rows = reduced(dense_features(design), targets, slack, intercept)
-        if rows.dropped and (proved := contradiction(design, targets, cost, fit, intercept)) is not None:
+        if (
+            rows.dropped
+            and (proved := contradiction(design, targets, cost, fit, intercept)) is not None
+        ):
             return proved
         inner = DenseDesign(rows.rows, design.blocks)
         solution = _solved(

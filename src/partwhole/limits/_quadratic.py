@@ -13,7 +13,6 @@ from partwhole.limits._certificate import EPS, Intercept, certified, infeasible,
 from partwhole.limits._contradiction import contradiction
 from partwhole.limits._reduction import ENTRIES, reduced
 from partwhole.limits.costs import Cost, Squares
-from partwhole.limits.costs._matrices import dense_features
 from partwhole.limits.fits import Fit
 from partwhole.limits.limit import Limit, Outcome
 from partwhole.limits.solvers import sparse_primal

@@ -22,6 +22,8 @@ from partwhole.limits.limit import Limit, Outcome
 FALLS = 1e-13  # of the cost: less is rounding
 MEMORY = 5  # rounds before the last
 CARRIED = 1e-8  # of the largest singular value: differences of rounds that are not rounding
+UNEVEN = 0.01  # of the coefficients: by so much they are shaken where they rest
+LEAVES = 1e-9  # of the cost: a shaken round that lowers it by less leaves no saddle
 NOTE = "the cost is not convex: other starts may end elsewhere"
 
 
@@ -59,14 +61,15 @@ def majorised(
     """
     whole("max_steps", max_steps, 1, "allow more rounds")
     best, value, steps = None, np.inf, 0
-    point, ahead, history = start, False, []
+    point, ahead, history, shaken = start, False, [], False
     while True:
         limit, reached = _turns(solve, cost_of, design, cost, point)
         steps += 2
         if not np.isfinite(reached) and not ahead:
             return replace(limit, steps=steps)
         close = point is not None and _close(point, limit.coefficients, tolerance)
-        still = not ahead and (close or value - reached <= FALLS * reached)
+        least = LEAVES if shaken else FALLS
+        still = (shaken or not ahead) and (close or value - reached <= least * reached)
         if best is None or reached <= value:
             best, value = limit, reached
             if point is not None:
@@ -74,6 +77,11 @@ def majorised(
         # What was touched ahead counts for nothing unless it lowers the cost.
         elif ahead:
             history = history[-2:]
+        if still and not shaken and steps + 2 <= max_steps:
+            # Coefficients that share evenly what features alike could do alone rest at a saddle.
+            shaken, ahead = True, True
+            point = best.coefficients * (1.0 + UNEVEN * np.cos(np.arange(len(best.coefficients))))
+            continue
         if still or steps >= max_steps:
             return replace(
                 best,
@@ -82,7 +90,8 @@ def majorised(
                 outcome=Outcome.STATIONARY if still else Outcome.MAX_STEPS,
                 assumptions=(*best.assumptions, NOTE),
             )
-        point, ahead = best.coefficients, len(history) > 1 and limit is best and not close
+        point, shaken = best.coefficients, False
+        ahead = len(history) > 1 and limit is best and not close
         if ahead:
             point = cost.within(design, _ahead(history), point)
 
@@ -94,17 +103,20 @@ def _turns(
     cost: Concave,
     point: np.ndarray | None,
 ) -> tuple[Limit, float]:
-    """Return what one round of each turn ends at, and its cost; infinite if it is not solved."""
-    first = solve(cost.touching(design, point, 0))
-    if first.outcome is not Outcome.SOLVED:
-        return first, np.inf
-    value = cost_of(first)
-    second = solve(cost.touching(design, first.coefficients, 1))
-    # A second turn that is not decided changes nothing; the first alone must rest then.
-    # What rounding adds to directions that were at 0 is not kept.
-    if second.outcome is Outcome.SOLVED and (after := cost_of(second)) <= value:
-        return second, after
-    return first, value
+    """Return what one round of each turn ends at, and its cost; infinite if none is solved."""
+    best, value = None, np.inf
+    for turn in range(2):
+        limit = solve(cost.touching(design, point, turn))
+        # A turn that is not decided changes nothing; the other alone must rest then.
+        # What rounding adds to directions that were at 0 is not kept.
+        if limit.outcome is Outcome.SOLVED and (after := cost_of(limit)) <= value:
+            best, value, point = limit, after, limit.coefficients
+        elif best is None:
+            best = limit
+            if point is None:
+                break
+    assert best is not None
+    return best, value
 
 
 def _ahead(history: list[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
