@@ -23,6 +23,7 @@ FALLS = 1e-13  # of the cost: less is rounding
 MEMORY = 5  # rounds before the last
 CARRIED = 1e-8  # of the largest singular value: differences of rounds that are not rounding
 UNEVEN = 0.01  # of the coefficients: by so much they are shaken where they rest
+SHAKES = 3
 LEAVES = 1e-9  # of the cost: a shaken round that lowers it by less leaves no saddle
 NOTE = "the cost is not convex: other starts may end elsewhere"
 
@@ -62,6 +63,7 @@ def majorised(
     whole("max_steps", max_steps, 1, "allow more rounds")
     best, value, steps = None, np.inf, 0
     point, ahead, history, shaken = start, False, [], False
+    shakes = 0
     while True:
         limit, reached = _turns(solve, cost_of, design, cost, point)
         steps += 2
@@ -77,9 +79,9 @@ def majorised(
         # What was touched ahead counts for nothing unless it lowers the cost.
         elif ahead:
             history = history[-2:]
-        if still and not shaken and steps + 2 <= max_steps:
+        if still and not shaken and shakes < SHAKES and steps < max_steps:
             # Coefficients that share evenly what features alike could do alone rest at a saddle.
-            shaken, ahead = True, True
+            shaken, ahead, shakes = True, True, shakes + 1
             point = best.coefficients * (1.0 + UNEVEN * np.cos(np.arange(len(best.coefficients))))
             continue
         if still or steps >= max_steps:
