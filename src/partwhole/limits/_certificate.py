@@ -33,6 +33,7 @@ VANISHING = 1e-11
 REWARDED = 1e-9
 STRONGER = 100.0
 LEAST = 1e-12  # share of a reward that is not rounding
+HUGE = 1e150  # numbers whose squares overflow are no solution
 _INTERCEPT_NOTES = {"free": "intercept free of cost", "none": "no intercept"}
 
 
@@ -89,7 +90,7 @@ def certified(
     unsolved = Outcome.MAX_STEPS if exhausted else Outcome.INACCURATE
     n, outputs_axes = len(targets), [1] * (targets.ndim - 1)
     constant_out = float(constant) if np.ndim(constant) == 0 else np.asarray(constant)
-    finite = all(np.isfinite(part).all() for part in (coefficients, constant, multipliers))
+    finite = all((np.abs(part) < HUGE).all() for part in (coefficients, constant, multipliers))
     if not finite:
         nothing = np.zeros_like(coefficients)
         return Limit(
