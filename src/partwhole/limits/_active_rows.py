@@ -28,7 +28,7 @@ from partwhole.limits.limit import Limit, Outcome
 
 BEARS = 1e-9  # of the largest multiplier: a smaller one is taken for 0 at first
 NOTHING = 1e-12  # of the largest multiplier: one of the wrong sign that is rounding
-GUESSES = 60  # of the rows that bear
+STEPS = 4  # of the solver's, for which a guess of the rows that bear counts
 
 
 def through_active_rows(
@@ -72,7 +72,7 @@ def through_active_rows(
     guess = np.where(np.abs(multipliers) > BEARS * size, np.sign(multipliers), 0.0)
     for sides, last in ((guess, multipliers), (np.zeros(n), np.zeros(n))):
         before, singly, steps = set(), False, 0
-        for _ in range(GUESSES):
+        for _ in range(max_steps // STEPS):
             limit, v = solved(sides)
             if limit is None:
                 c, constant, bound = kind.primal(inner, np.zeros(n), None), 0.0, 0.0

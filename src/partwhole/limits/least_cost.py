@@ -204,7 +204,7 @@ def least_cost(
     if isinstance(fit, Equal):
         return solve_equal(design, targets, cost, fit, intercept, max_steps, tolerance)
     limit = inequalities(design, targets, cost, fit, intercept, max_steps, tolerance)
-    if limit.outcome is not Outcome.INACCURATE:
+    if limit.outcome in (Outcome.SOLVED, Outcome.INFEASIBLE):
         return limit
     other = through_active_rows(
         design, targets, cost, fit, intercept, limit.multipliers, max_steps, tolerance
