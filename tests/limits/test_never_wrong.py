@@ -489,6 +489,7 @@ def test_rows_that_all_have_slack_are_never_infeasible(cost, fit, unit):
         # Rows that inner products, and then double precision, can't tell apart.
         "quadratic / margin / penalised / rows 1e-10 apart, other targets / 11000558",
         "l1 / tube / none / rows 1e-10 apart, other targets / 11000145",
+        "group / margin / free / rows 1e-7 apart, other targets / 53001424",
         "weighted group / equal / penalised / rows 1e-10 apart / 11000543",
         "nuclear / tube / none / rows 1e-10 apart, other targets / 12000580",
         # Exact rows that polishing left short.

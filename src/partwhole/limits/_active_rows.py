@@ -70,6 +70,8 @@ def through_active_rows(
 
     size = np.abs(multipliers).max(initial=0.0)
     guess = np.where(np.abs(multipliers) > BEARS * size, np.sign(multipliers), 0.0)
+    if isinstance(fit, Margin):
+        guess = np.where(guess == targets, guess, 0.0)
     for sides, last in ((guess, multipliers), (np.zeros(n), np.zeros(n))):
         before, singly, steps = set(), False, 0
         for _ in range(max_steps // STEPS):

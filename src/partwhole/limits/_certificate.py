@@ -207,7 +207,7 @@ def _admissible(
     return v
 
 
-def _ratio(part: np.ndarray, whole: np.ndarray) -> np.ndarray:
+def _ratio(part: np.ndarray | np.floating, whole: np.ndarray | np.floating) -> np.ndarray:
     return np.asarray(np.divide(part, whole, out=np.zeros_like(whole), where=whole > 0))
 
 

@@ -25,6 +25,7 @@ CARRIED = 1e-8  # of the largest singular value: differences of rounds that are 
 UNEVEN = 0.01  # of the coefficients: by so much they are shaken where they rest
 SHAKES = 3
 LEAVES = 1e-9  # of the cost: a shaken round that lowers it by less leaves no saddle
+PROMISE = 1e-7  # of the cost: what a turn that was not decided may seem to lower it by
 NOTE = "the cost is not convex: other starts may end elsewhere"
 
 
@@ -63,10 +64,12 @@ def majorised(
     whole("max_steps", max_steps, 1, "allow more rounds")
     best, value, steps = None, np.inf, 0
     point, ahead, history, shaken = start, False, [], False
-    shakes = 0
+    shakes, promised = 0, np.inf
     while True:
-        limit, reached = _turns(solve, cost_of, design, cost, point)
+        limit, reached, undecided = _turns(solve, cost_of, design, cost, point)
         steps += 2
+        if not ahead:
+            promised = undecided
         if not np.isfinite(reached) and not ahead:
             return replace(limit, steps=steps)
         close = point is not None and _close(point, limit.coefficients, tolerance)
@@ -85,11 +88,15 @@ def majorised(
             point = best.coefficients * (1.0 + UNEVEN * np.cos(np.arange(len(best.coefficients))))
             continue
         if still or steps >= max_steps:
+            outcome = Outcome.STATIONARY if still else Outcome.MAX_STEPS
+            # Where a turn that was not decided might lower the cost, nothing is known.
+            if still and not promised >= (1.0 - PROMISE) * value:
+                outcome = Outcome.INACCURATE
             return replace(
                 best,
                 value=value,
                 steps=steps,
-                outcome=Outcome.STATIONARY if still else Outcome.MAX_STEPS,
+                outcome=outcome,
                 assumptions=(*best.assumptions, NOTE),
             )
         point, shaken = best.coefficients, False
@@ -104,21 +111,27 @@ def _turns(
     design: Design,
     cost: Concave,
     point: np.ndarray | None,
-) -> tuple[Limit, float]:
-    """Return what one round of each turn ends at, and its cost; infinite if none is solved."""
-    best, value = None, np.inf
+) -> tuple[Limit, float, float]:
+    """Return what one round of each turn ends at, and its cost; infinite if none is solved.
+
+    And the cost of a turn that was not decided, which may miss the rows.
+    """
+    best, value, undecided = None, np.inf, np.inf
     for turn in range(2):
         limit = solve(cost.touching(design, point, turn))
         # A turn that is not decided changes nothing; the other alone must rest then.
         # What rounding adds to directions that were at 0 is not kept.
         if limit.outcome is Outcome.SOLVED and (after := cost_of(limit)) <= value:
             best, value, point = limit, after, limit.coefficients
-        elif best is None:
+            continue
+        if limit.outcome is not Outcome.SOLVED and point is not None:
+            undecided = float(np.minimum(undecided, cost_of(limit)))  # keeps NaN
+        if best is None:
             best = limit
             if point is None:
                 break
     assert best is not None
-    return best, value
+    return best, value, undecided
 
 
 def _ahead(history: list[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
