@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
+from exact import orthonormal
+from formulas import LONG
 from problems import Problem
 from scipy.optimize import linprog, nnls
 
@@ -72,8 +74,8 @@ def _solvable(matrix: np.ndarray, wanted: np.ndarray) -> bool | None:
 def _reachable(matrix: np.ndarray, low: np.ndarray, high: np.ndarray) -> bool | None:
     """Return whether l <= A c <= u, by the least t with which l - t <= A c <= u + t."""
     size = max(np.abs(low).max(), np.abs(high).max())
-    p = matrix.shape[1]
-    column = np.ones((len(matrix), 1))
+    n, p = matrix.shape
+    column = np.ones((n, 1))
     system = np.vstack([np.hstack([matrix, -column]), np.hstack([-matrix, -column])])
     bounds = np.concatenate([high, -low]) / size
     width = float(np.min(high - low)) / size
@@ -88,5 +90,19 @@ def _reachable(matrix: np.ndarray, low: np.ndarray, high: np.ndarray) -> bool | 
         if solved.status == 0 and answer and solved.fun < -EDGE:
             return True
         if solved.status == 0 and not answer and solved.fun > EDGE:
-            return False
+            shares = -solved.ineqlin.marginals
+            return False if _contradicted(matrix, low, high, shares[n:] - shares[:n]) else None
     return None
+
+
+def _contradicted(matrix: np.ndarray, low: np.ndarray, high: np.ndarray, v: np.ndarray) -> bool:
+    """Return whether the multipliers nearest to these that no column sees prove that nothing fits.
+
+    The program counts rows 1e-10 apart as equal, which coefficients of 1e10 tell apart.
+    """
+    basis, _ = orthonormal(matrix.T)
+    unseen = v.astype(LONG)
+    for _ in range(2):
+        unseen = unseen - basis.T @ (basis @ unseen)
+    gain = np.where(unseen > 0, unseen * low, unseen * high).sum()
+    return bool(gain > EDGE * np.maximum(np.abs(v * low), np.abs(v * high)).sum())

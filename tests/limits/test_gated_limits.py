@@ -324,6 +324,8 @@ def test_a_path_that_stalls_does_not_ask_for_more_steps(monkeypatch):
         return replace(solution, multipliers=0.5 * solution.multipliers, steps=15)
 
     monkeypatch.setattr(module, "primal_dual", stalled)
+    outer = import_module("partwhole.limits.least_cost")
+    monkeypatch.setattr(outer, "through_active_rows", lambda *given: None)
     assert gated_limit(GATES, X, Y, max_steps=15).outcome is Outcome.MAX_STEPS
     assert gated_limit(GATES, X, Y, max_steps=16).outcome is Outcome.INACCURATE
 

@@ -19,11 +19,13 @@ from judge import Verdict, judge, judge_limit
 from linear import least_squares, newton_dual
 from oracles import explicit_interpolant
 from problems import Problem
+from problems import problem as build
 from scipy.optimize import minimize_scalar
 from sklearn.datasets import load_digits
 from sklearn.linear_model import Ridge, lars_path
 
 from partwhole import features, tasks
+from partwhole.features import Block, DenseDesign
 from partwhole.limits import (
     ChainNorm,
     DualTerm,
@@ -310,9 +312,8 @@ def test_soft_margins_of_large_features(seed, cost):
     problem = in_numbers(matrix, labels, kind, "margin", "free", 0.5)
     limit = least_cost(matrix, labels, cost, Margin(0.5), intercept="free")
     # More rows than features, and a slack 1e-16 times as large as their squares.
-    assert limit.outcome in (Outcome.SOLVED, Outcome.INACCURATE)
-    if limit.outcome is Outcome.SOLVED:
-        assert judge_limit(problem, limit).verdict is Verdict.RIGHT
+    assert limit.outcome is Outcome.SOLVED
+    assert judge_limit(problem, limit).verdict is Verdict.RIGHT
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -407,9 +408,7 @@ def test_rows_nearly_alike_are_judged_alike_by_all_costs(cost, fit, other):
     tube = 0.1 if fit == "tube" else 0.0
     problem = in_numbers(matrix, targets, cost, fit, rows=2 if cost == "nuclear" else 1, tube=tube)
     judged = judge(problem)
-    # Coefficients 1e7 times as large as the targets leave inequalities too few digits to say.
-    undecided = (Verdict.GAVE_UP,) if other and fit != "equal" else ()
-    assert judged.verdict in (Verdict.RIGHT, *undecided), judged.reason
+    assert judged.verdict is Verdict.RIGHT, judged.reason
 
 
 # 8. Costs of users.
@@ -471,8 +470,54 @@ def test_rows_that_all_have_slack_are_never_infeasible(cost, fit, unit):
             unit * matrix, targets, cost, fit, intercept, slack, tube=tube, rows=rows
         )
         judged = judge(problem)
-        # Features 1e8 times as large leave inequalities too few digits of the slack,
-        # and the oracle's interval about the least cost may be too wide to judge.
-        lost = unit > 1e6 and fit != "equal"
-        undecided = (Verdict.GAVE_UP, Verdict.UNDECIDED) if lost else ()
+        # Beside features 1e8 times as large the oracle's interval may be too wide to judge.
+        undecided = (Verdict.UNDECIDED,) if unit > 1e6 and fit != "equal" else ()
         assert judged.verdict in (Verdict.RIGHT, *undecided), judged.reason
+
+
+# 10. Problems of the fuzz that were once given up, wrong, or an error.
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        # Polishing moved a block that the cost leaves out: an infinite value was called solved.
+        "quadratic / tube / none / block left out / 11000360",
+        "weighted group / margin / none / block left out / 12003747",
+        # A system that rounding made singular.
+        "quadratic / margin slack / penalised / column unit / 12003861",
+        # Rows that inner products, and then double precision, can't tell apart.
+        "quadratic / margin / penalised / rows 1e-10 apart, other targets / 11000558",
+        "l1 / tube / none / rows 1e-10 apart, other targets / 11000145",
+        "group / margin / free / rows 1e-7 apart, other targets / 53001424",
+        "weighted group / equal / penalised / rows 1e-10 apart / 11000543",
+        "nuclear / tube / none / rows 1e-10 apart, other targets / 12000580",
+        # Exact rows that polishing left short.
+        "group / tube / penalised / column unit / 12000146",
+        # A valley that rounds of touching costs follow in steps of 1e-4, and a saddle.
+        "schatten / tube / none / plain / 12002150",
+        "chain / margin slack / none / low rank / 31000790",
+    ],
+)
+def test_problems_that_were_once_given_up(name):
+    judged = judge(build(name))
+    assert judged.verdict is Verdict.RIGHT, judged.reason
+
+
+@pytest.mark.parametrize(("apart", "outcome"), [(1e-9, "INFEASIBLE"), (1e-14, "SOLVED")])
+@pytest.mark.parametrize("cost", [Quadratic(), L1Norm(), GroupNorm()])
+def test_small_contradictions_are_proved_and_rounding_is_none(cost, apart, outcome):
+    matrix, targets = np.array([[1.0], [1.0], [2.0]]), np.array([1.0, 1.0 + apart, 2.0])
+    limit = least_cost(matrix, targets, cost, Equal(), intercept="none")
+    assert limit.outcome.name == outcome
+    if outcome == "INFEASIBLE":
+        assert abs(matrix.T @ limit.multipliers) <= 1e-11 * (matrix.T @ np.abs(limit.multipliers))
+        assert targets @ limit.multipliers > 0
+
+
+def test_columns_alike_are_not_shared_where_one_alone_costs_less():
+    """Two equal shares of 1 cost 2, one coefficient of 2 costs 2^(2/3)."""
+    design = DenseDesign(np.ones((1, 2)), (Block(0, 0, 1), Block(1, 1, 2)))
+    limit = least_cost(design, np.array([2.0]), ChainNorm(3), Equal(), intercept="none")
+    assert limit.outcome is Outcome.STATIONARY
+    assert limit.value == pytest.approx(2.0 ** (2.0 / 3.0), rel=1e-9)

@@ -26,8 +26,14 @@ ACCURACY = 1e-6  # of the value, by the duality gap of a limit that is solved
 MISFIT = 1e-12  # of a row's target, by a row without slack that is met
 ROUNDING = 256.0 * EPS  # of the terms that are added up to an output
 BLUR = 4.0 * EPS  # of the same terms, as it is felt in a value
-# A proof that nothing fits sums to zero in every feature, to this share of what is summed.
+# A proof that nothing fits sums to zero in every feature, to this share of what is summed,
 VANISHING = 1e-11
+# and is rewarded by this share of the terms it is rewarded for, or by as many times what is left of
+# the features' sums: so many times larger than usual would coefficients be that fit.
+REWARDED = 1e-9
+STRONGER = 100.0
+LEAST = 1e-12  # share of a reward that is not rounding
+HUGE = 1e150  # numbers whose squares overflow are no solution
 _INTERCEPT_NOTES = {"free": "intercept free of cost", "none": "no intercept"}
 
 
@@ -60,6 +66,8 @@ def certified(
     *,
     exhausted: bool = False,
     bound: float | None = None,
+    precision: float = EPS,
+    turned: float = 0.0,
 ) -> Limit:
     """Compute value, gap and misfits of a candidate, and say whether it is solved.
 
@@ -72,12 +80,17 @@ def certified(
         otherwise as INACCURATE.
     bound : float, keyword-only, optional
         A lower bound on the cost that was computed otherwise; by default that of the multipliers.
+    precision : float, keyword-only
+        Relative, of the arithmetic by which exact rows entered the bound; that of floats by
+        default.
+    turned : float, keyword-only, default 0
+        What rounding of the rows as they were solved is felt in the value, beside that.
     """
     notes = [_INTERCEPT_NOTES.get(str(intercept), f"intercept at cost {intercept} b^2 / 2")]
     unsolved = Outcome.MAX_STEPS if exhausted else Outcome.INACCURATE
     n, outputs_axes = len(targets), [1] * (targets.ndim - 1)
     constant_out = float(constant) if np.ndim(constant) == 0 else np.asarray(constant)
-    finite = all(np.isfinite(part).all() for part in (coefficients, constant, multipliers))
+    finite = all((np.abs(part) < HUGE).all() for part in (coefficients, constant, multipliers))
     if not finite:
         nothing = np.zeros_like(coefficients)
         return Limit(
@@ -96,23 +109,36 @@ def certified(
         charge = _charge(cost, design, slack_of(fit, n), intercept, v)
         bound = fit.gain(targets, v) - charge - missed
     gap = value - bound
-    sizes = magnitudes(design)
-    summed = sizes @ np.abs(coefficients) + np.abs(constant)
     wanted = np.ones_like(targets) if isinstance(fit, Margin) else np.abs(targets)
-    allowed = MISFIT * wanted + ROUNDING * (summed + _usual(sizes, wanted))
+    allowed, summed = allowance(design, wanted, coefficients, constant)
     blur = BLUR * (summed + wanted)
-    rounding = float(np.sum(np.abs(v) * blur)) + BLUR * abs(value) + beside(fit, "none", blur, 0.0)
+    felt = np.where(soft, blur, blur * (precision / EPS))
+    rounding = turned + float(np.sum(np.abs(v) * felt))
+    rounding += BLUR * abs(value) + beside(fit, "none", blur, 0.0)
     met = bool((hard <= allowed).all())
     # A value of rounding alone is 0; any other must stand out of it.
     exact = abs(value) <= rounding and gap <= rounding
     close = max(gap, rounding) <= ACCURACY * abs(value)
-    outcome = Outcome.SOLVED if met and (exact or close) else unsolved
+    solved = met and np.isfinite(value) and (exact or close)
+    outcome = Outcome.SOLVED if solved else unsolved
     if not np.all(slack > 0):
         notes.append("rows without slack are fitted to the violation stated")
     return Limit(
         coefficients, multipliers, constant_out, value, gap, float(hard.max(initial=0.0)), steps,
         outcome, tuple(notes),
     )  # fmt: skip
+
+
+def allowance(
+    design: Design,
+    wanted: np.ndarray,
+    coefficients: np.ndarray,
+    constant: np.ndarray | float,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return what an exact row may miss, and the sizes of what is added up to its output."""
+    sizes = magnitudes(design)
+    summed = sizes @ np.abs(coefficients) + np.abs(constant)
+    return MISFIT * wanted + ROUNDING * (summed + _usual(sizes, wanted)), summed
 
 
 def _usual(sizes: Design, wanted: np.ndarray) -> np.ndarray:
@@ -181,7 +207,7 @@ def _admissible(
     return v
 
 
-def _ratio(part: np.ndarray, whole: np.ndarray) -> np.ndarray:
+def _ratio(part: np.ndarray | np.floating, whole: np.ndarray | np.floating) -> np.ndarray:
     return np.asarray(np.divide(part, whole, out=np.zeros_like(whole), where=whole > 0))
 
 
@@ -219,7 +245,8 @@ def infeasible(
     The proof are multipliers v of the exact rows with :math:`A^T v = 0` (and :math:`\sum v = 0`
     beside an intercept) that the fit would reward: no function of the features sees them, and
     one that fits would have to. It holds if every feature's sum vanishes to 1e-11 of what is
-    summed, so features of any units count alike. With several outputs one of them is enough.
+    summed, so features of any units count alike, and the reward is 1e-9 of its terms, or 100 times
+    what is left of those sums. With several outputs one of them is enough.
     """
     proof = np.where(
         slack_of(fit, len(targets)).reshape(-1, *[1] * (targets.ndim - 1)) > 0, 0.0, proof
@@ -231,18 +258,20 @@ def infeasible(
         return None
     proof = np.divide(proof, largest, out=np.zeros_like(proof), where=largest > 0)
     size = np.abs(proof)
-    vanishes = (np.abs(design.adjoint(proof)) <= VANISHING * magnitudes(design).adjoint(size)).all(
-        axis=0
+    left = _ratio(np.abs(design.adjoint(proof)), magnitudes(design).adjoint(size)).max(
+        axis=0, initial=0.0
     )
     if intercept != "none":
-        vanishes &= np.abs(proof.sum(axis=0)) <= VANISHING * size.sum(axis=0)
+        left = np.maximum(left, _ratio(np.abs(proof.sum(axis=0)), size.sum(axis=0)))
     columns, wanted = proof.reshape(len(proof), -1), targets.reshape(len(proof), -1)
     width = float(fit.width) if isinstance(fit, Tube) else 0.0
-    gains = (wanted * columns).sum(axis=0) - width * np.abs(columns).sum(axis=0)
-    rewarded = gains > 1e-9 * (
-        np.abs(wanted * columns).sum(axis=0) + width * np.abs(columns).sum(axis=0)
+    paid = width * np.abs(columns).sum(axis=0)
+    gains = _ratio(
+        (wanted * columns).sum(axis=0) - paid, np.abs(wanted * columns).sum(axis=0) + paid
     )
-    if not (np.atleast_1d(vanishes) & rewarded).any():
+    left = np.atleast_1d(left)
+    rewarded = (gains > REWARDED) | (gains > np.maximum(LEAST, STRONGER * left))
+    if not ((left <= VANISHING) & rewarded).any():
         return None
     # Of equalities the proof is what least squares leaves, scaled to its largest misfit.
     certificate = proof * largest

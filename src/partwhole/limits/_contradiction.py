@@ -1,4 +1,4 @@
-"""Whether inequalities contradict one another: a linear program, whose multipliers prove it."""
+"""Whether exact rows contradict one another: what least squares leaves, or a linear program."""
 
 from __future__ import annotations
 
@@ -6,17 +6,62 @@ import numpy as np
 from scipy import sparse
 from scipy.linalg import qr
 
-from partwhole.features.design import Design
-from partwhole.limits._certificate import Intercept, infeasible, slack_of
-from partwhole.limits.costs._matrices import dense_features
-from partwhole.limits.fits import Margin, Tube
+from partwhole.features.design import DenseDesign, Design
+from partwhole.limits._certificate import EPS, Intercept, infeasible, slack_of
+from partwhole.limits._reduction import ENTRIES
+from partwhole.limits.costs import Cost
+from partwhole.limits.costs._matrices import dense_features, left_out
+from partwhole.limits.fits import Fit, Margin, Tube
 from partwhole.limits.limit import Limit
 
+CARRIED = 1e-14  # of the largest singular value: directions that the columns span
 LARGEST = 50_000_000  # entries of a design that is written out, in memory of 400 MB
 
 
+def contradiction(
+    design: Design, targets: np.ndarray, cost: Cost, fit: Fit, intercept: Intercept
+) -> Limit | None:
+    """Return a proof that no function of the features meets the exact rows, if there is one.
+
+    It is what least squares leaves of the targets, with rows and columns of length 1 where they
+    are of very unlike size. A design too large to be written out is not looked at.
+    """
+    n, p = design.shape
+    if n * p > ENTRIES:
+        return None
+    hard = np.flatnonzero(slack_of(fit, n) == 0)
+    design = without_left_out(design, cost)
+    given = columns = dense_features(design)[hard]
+    if intercept != "none":
+        columns = np.hstack([columns, np.ones((len(hard), 1))])
+    wanted = targets[hard]
+    for evenly in (False, True):
+        rows = np.ones(len(hard))
+        if evenly:
+            largest = np.abs(columns[:, : p or None]).max(axis=1, initial=0.0)
+            rows = 1.0 / np.where(largest > 0, largest, 1.0)
+        scaled = rows[:, None] * columns
+        tops = np.abs(scaled).max(axis=0, initial=0.0)
+        scaled = scaled[:, tops > 0] / tops[tops > 0]
+        basis, values, _ = np.linalg.svd(scaled, full_matrices=False)
+        basis = basis[:, values > 64.0 * EPS * max(scaled.shape) * values.max(initial=0.0)]
+        rest = (wanted.T * rows).T
+        for _ in range(3):
+            rest = rest - basis @ (basis.T @ rest)
+        proof = np.zeros_like(targets)
+        rest = np.where(np.abs(rest) > 1e-13 * np.abs(rest).max(initial=0.0), rest, 0.0)
+        proof[hard] = (rest.T * rows).T
+        limit = infeasible(design, targets, fit, intercept, proof, 0)
+        if limit is None and targets.ndim == 1:
+            proof = _exact(proof, given, intercept, hard)
+            limit = infeasible(design, targets, fit, intercept, proof, 0)
+        if limit is not None:
+            return limit
+    return None
+
+
 def separated(
-    design: Design, targets: np.ndarray, fit: Margin | Tube, intercept: Intercept
+    design: Design, targets: np.ndarray, cost: Cost, fit: Margin | Tube, intercept: Intercept
 ) -> Limit | None:
     r"""Return a proof that no function of the features fits the exact rows, if there is one.
 
@@ -30,6 +75,7 @@ def separated(
     if n * p > LARGEST:
         return None
     hard = np.flatnonzero(slack_of(fit, n) == 0)
+    design = without_left_out(design, cost)
     columns = dense_features(design)[hard]
     largest = np.abs(columns).max(axis=1, initial=0.0)
     rows = 1.0 / np.where(largest > 0, largest, 1.0)
@@ -58,7 +104,13 @@ def separated(
     shares = np.maximum(0.0, -program.ineqlin.marginals) * rows[sides.rows]
     proof = np.zeros(n)
     np.add.at(proof, hard[sides.rows], sides.signs * shares)
-    return infeasible(design, targets, fit, intercept, _exact(proof, columns, intercept, hard), 0)
+    unseen = _unseen(proof, scaled, rows, hard)
+    for nearest in (_exact(proof, columns, intercept, hard), unseen):
+        limit = infeasible(design, targets, fit, intercept, nearest, 0)
+        if limit is not None:
+            return limit
+    nearest = _exact(unseen, columns, intercept, hard)
+    return infeasible(design, targets, fit, intercept, nearest, 0)
 
 
 def _exact(
@@ -81,3 +133,29 @@ def _exact(
     out = np.array(proof)
     out[support] = proof[support] * factors
     return out
+
+
+def _unseen(
+    proof: np.ndarray, scaled: np.ndarray, rows: np.ndarray, hard: np.ndarray
+) -> np.ndarray:
+    """Return the nearest proof that no column sees, of all exact rows.
+
+    Where rows are nearly alike the program takes them for equal, and leaves out what other rows
+    add to make up for their difference.
+    """
+    basis, size, _ = np.linalg.svd(scaled, full_matrices=False)
+    basis = basis[:, size > CARRIED * size.max(initial=0.0)]
+    v = proof[hard] / rows
+    for _ in range(2):
+        v = v - basis @ (basis.T @ v)
+    out = np.zeros_like(proof)
+    out[hard] = v * rows
+    return out
+
+
+def without_left_out(design: Design, cost: Cost) -> Design:
+    """Return the design with features of 0 where the cost allows no coefficient."""
+    out = left_out(design, cost)
+    if not out.any():
+        return design
+    return DenseDesign(np.where(out, 0.0, dense_features(design)), design.blocks)

@@ -7,13 +7,13 @@ from dataclasses import replace
 import numpy as np
 
 from partwhole.features.design import DenseDesign, Design
-from partwhole.limits._certificate import Intercept, certified, dual_bound, slack_of
-from partwhole.limits._contradiction import separated
+from partwhole.limits._certificate import EPS, Intercept, certified, dual_bound, slack_of
+from partwhole.limits._contradiction import contradiction, separated
 from partwhole.limits._polish import met, sided
-from partwhole.limits._quadratic import ENTRIES, border_of, contradiction
-from partwhole.limits._reduction import reduced
+from partwhole.limits._quadratic import border_of, through_kernel
+from partwhole.limits._reduction import ENTRIES, reduced
 from partwhole.limits._units import Units, row_lengths
-from partwhole.limits.costs import Cost, DualTerm
+from partwhole.limits.costs import Cost, DualTerm, Quadratic
 from partwhole.limits.costs._matrices import dense_features
 from partwhole.limits.fits import Equal, Margin, Tube
 from partwhole.limits.limit import Limit, Outcome
@@ -23,6 +23,22 @@ from partwhole.limits.solvers.primal_dual import primal_dual
 from partwhole.limits.solvers.smooth_interior import smooth_interior_point
 
 ROUNDED = 1e-7  # of a margin or target: what a scale or a narrower tube may take up
+
+
+def solve_equal(
+    design: Design,
+    targets: np.ndarray,
+    cost: Cost,
+    fit: Equal,
+    intercept: Intercept,
+    max_steps: int,
+    tolerance: float,
+) -> Limit:
+    """Solve any convex cost with the fit Equal: as a linear system where the cost is quadratic."""
+    several = targets.ndim > 1 or isinstance(cost, Quadratic)
+    if several or cost.dual(design, np.zeros(len(targets))).is_quadratic:
+        return through_kernel(design, targets, cost, fit, intercept)
+    return equalities(design, targets, cost, fit, intercept, max_steps, tolerance)
 
 
 def equalities(
@@ -39,7 +55,10 @@ def equalities(
     slack = slack_of(fit, n)
     if n * p <= ENTRIES:
         rows = reduced(dense_features(design), targets, slack, intercept)
-        if rows.dropped and (proved := contradiction(design, targets, fit, intercept)) is not None:
+        if (
+            rows.dropped
+            and (proved := contradiction(design, targets, cost, fit, intercept)) is not None
+        ):
             return proved
         inner = DenseDesign(rows.rows, design.blocks)
         solution = _solved(
@@ -55,9 +74,11 @@ def equalities(
             dual_bound(inner, rows.targets, cost, rows.slack, coefficients, given)
             for given in (v, solution.multipliers[0])
         )
+        turned, precision = rows.rounding(v, coefficients), rows.precision
         v, constant = rows.multipliers(v), rows.intercept(coefficients)
     else:
         bound, border = None, border_of(intercept, n)
+        turned, precision = 0.0, EPS
         solution = _solved(design, targets, cost, slack, border, max_steps, tolerance)
         v, constant = solution.multipliers[0], float(solution.border_coefficients[0].sum())
         coefficients, v, constant = met(
@@ -65,11 +86,11 @@ def equalities(
         )
     limit = certified(
         design, targets, cost, fit, intercept, coefficients, constant, v, solution.steps,
-        exhausted=solution.steps >= max_steps, bound=bound,
+        exhausted=solution.steps >= max_steps, bound=bound, precision=precision, turned=turned,
     )  # fmt: skip
     if limit.outcome is Outcome.SOLVED or np.all(slack > 0):
         return limit
-    proved = contradiction(design, targets, fit, intercept)
+    proved = contradiction(design, targets, cost, fit, intercept)
     return limit if proved is None else replace(proved, steps=limit.steps)
 
 
@@ -179,7 +200,7 @@ def inequalities(
         )
     if limit.outcome is Outcome.SOLVED or np.all(slack > 0):
         return limit
-    proved = separated(design, targets, fit, intercept)
+    proved = separated(design, targets, cost, fit, intercept)
     return limit if proved is None else replace(proved, steps=limit.steps)
 
 

@@ -21,6 +21,7 @@ import numpy as np
 from partwhole.features.design import Design, weighted_gram
 from partwhole.limits.costs import Cost
 from partwhole.limits.costs._cost import Bounds
+from partwhole.limits.costs._matrices import left_out
 from partwhole.limits.fits import Margin, Tube
 from partwhole.limits.solvers.dual_newton import Border
 
@@ -47,9 +48,12 @@ def met(
     start = cost.primal(design, v, prices), v, constant
     bounds = cost.dual(design, v).bounds
     if bounds is None or prices is None:
-        return _smooth(design, *start, slack, missing, border)
+        return _smooth(design, cost, *start, slack, missing, border)
     states = _norm(design, cost, v, prices, slack, missing, border, constant)
-    return min(states, key=lambda state: state[0])[1]
+    most, nearest = min(states, key=lambda state: state[0])
+    if most == 0.0:
+        return nearest
+    return _smooth(design, cost, *nearest, slack, missing, border)
 
 
 def _norm(
@@ -125,6 +129,7 @@ def _solved(
 
 def _smooth(
     design: Design,
+    cost: Cost,
     coefficients: np.ndarray,
     v: np.ndarray,
     constant: float,
@@ -142,7 +147,7 @@ def _smooth(
             break
         if kernel is None or weights is None:
             size = np.abs(coefficients)
-            weights = size + EVEN * size.max(initial=0.0)
+            weights = np.where(left_out(design, cost), 0.0, size + EVEN * size.max(initial=0.0))
             kernel = weighted_gram(design, weights)
         share = float(np.diagonal(kernel).mean()) * bool(border.columns.shape[1])
         square = kernel[np.ix_(rows, rows)] + share

@@ -10,17 +10,15 @@ from scipy.linalg import cho_factor, cho_solve, qr
 from partwhole.features.conjunctions import ConjunctionDesign
 from partwhole.features.design import Design
 from partwhole.limits._certificate import EPS, Intercept, certified, infeasible, slack_of
-from partwhole.limits._reduction import reduced
+from partwhole.limits._contradiction import contradiction
+from partwhole.limits._reduction import ENTRIES, reduced
 from partwhole.limits.costs import Cost, Squares
-from partwhole.limits.costs._matrices import dense_features
 from partwhole.limits.fits import Fit
 from partwhole.limits.limit import Limit, Outcome
 from partwhole.limits.solvers import sparse_primal
 from partwhole.limits.solvers.dual_newton import Border
 from partwhole.limits.solvers.minimum_norm import solve_minimum_norm
 
-# Entries of a design that is written out as a matrix, to be turned or to prove what is infeasible.
-ENTRIES = 4_000_000
 # Pivots of a kernel with ones on its diagonal: above this a Cholesky factor keeps ten digits.
 APART = 1e-6
 # Eigenvalues of such a kernel that are no larger, as a share of the largest, are rounding.
@@ -50,7 +48,7 @@ def through_columns(
         limit = _through_rows(design, cost.features(design), targets, cost, fit, intercept)
         if limit.outcome is Outcome.SOLVED:
             return limit
-        return contradiction(design, targets, fit, intercept) or limit
+        return contradiction(design, targets, cost, fit, intercept) or limit
     weights = [cost.weight(block.label) for block in design.blocks]
     free, penalised = intercept == "free", not isinstance(intercept, str)
     if penalised and 1e13 * float(intercept) * (sum(weights) + np.mean(slack_of(fit, n))) < 1.0:
@@ -130,7 +128,7 @@ def through_kernel(
         limit = _through_eigenvectors(design, kernel, targets, cost, fit, intercept)
     if limit.outcome is Outcome.SOLVED or np.all(slack > 0):
         return limit
-    return contradiction(design, targets, fit, intercept) or limit
+    return contradiction(design, targets, cost, fit, intercept) or limit
 
 
 def _factored(
@@ -183,16 +181,20 @@ def _through_rows(
 ) -> Limit:
     """Solve in orthonormal rows, and once more for what rounding left."""
     used, slack = features.any(axis=0), slack_of(fit, len(targets))
-    x, v, constant, bound = _in_rows(features[:, used], targets, slack, intercept)
+    x, v, constant, bound, precision, turned = _in_rows(
+        features[:, used], targets, slack, intercept
+    )
     limit = None
     for _ in range(2):
         whole = np.zeros((features.shape[1], *targets.shape[1:]))
         whole[used] = x
         coefficients = cost.from_features(design, whole)
         limit = certified(
-            design, targets, cost, fit, intercept, coefficients, constant, v, 1, bound=bound
-        )
-        if limit.outcome is Outcome.SOLVED:
+            design, targets, cost, fit, intercept, coefficients, constant, v, 1,
+            bound=bound, precision=precision, turned=turned,
+        )  # fmt: skip
+        if limit.outcome is Outcome.SOLVED or precision < EPS:
+            # Beside rows that were turned in extended precision, what is left is rounding.
             break
         rest = targets - design @ coefficients - constant - (slack * v.T).T
         more = _in_rows(features[:, used], rest, slack, intercept)
@@ -203,8 +205,11 @@ def _through_rows(
 
 def _in_rows(
     features: np.ndarray, targets: np.ndarray, slack: np.ndarray, intercept: Intercept
-) -> tuple[np.ndarray, np.ndarray, np.ndarray | float, float]:
-    """Return coefficients of the features, multipliers, intercept and the least cost."""
+) -> tuple[np.ndarray, np.ndarray, np.ndarray | float, float, float, float]:
+    """Return coefficients of the features, multipliers, intercept and the least cost.
+
+    And of the latter the precision of its rows, and what their rounding is felt in it.
+    """
     rows = reduced(features, targets, slack, intercept)
     soft = np.flatnonzero(rows.slack > 0)
     # A row's slack is one more feature, of its own.
@@ -215,8 +220,10 @@ def _in_rows(
     )
     x = (exact.rows.T @ exact.targets)[: features.shape[1]]
     # Orthonormal rows are their own multipliers.
-    v = rows.multipliers(exact.multipliers(exact.targets))
-    return x, v, rows.intercept(x), 0.5 * float(np.sum(exact.targets**2)) + rows.rest
+    w = exact.multipliers(exact.targets)
+    least = 0.5 * float(np.sum(exact.targets**2)) + rows.rest
+    turned = rows.rounding(w, x)
+    return x, rows.multipliers(w), rows.intercept(x), least, rows.precision, turned
 
 
 def _through_eigenvectors(
@@ -263,41 +270,3 @@ def _through_eigenvectors(
         rest = wanted - (size[:, None] * full * size) @ w - np.multiply.outer(size, constant)
         return infeasible(design, targets, fit, intercept, (rest.T / size).T, 1) or limit
     return limit
-
-
-def contradiction(
-    design: Design, targets: np.ndarray, fit: Fit, intercept: Intercept
-) -> Limit | None:
-    """Return a proof that no function of the features meets the exact rows, if there is one.
-
-    It is what least squares leaves of the targets, with rows and columns of length 1 where they
-    are of very unlike size. A design too large to be written out is not looked at.
-    """
-    n, p = design.shape
-    if n * p > ENTRIES:
-        return None
-    hard = np.flatnonzero(slack_of(fit, n) == 0)
-    columns = dense_features(design)[hard]
-    if intercept != "none":
-        columns = np.hstack([columns, np.ones((len(hard), 1))])
-    wanted = targets[hard]
-    for evenly in (False, True):
-        rows = np.ones(len(hard))
-        if evenly:
-            largest = np.abs(columns[:, : p or None]).max(axis=1, initial=0.0)
-            rows = 1.0 / np.where(largest > 0, largest, 1.0)
-        scaled = rows[:, None] * columns
-        tops = np.abs(scaled).max(axis=0, initial=0.0)
-        scaled = scaled[:, tops > 0] / tops[tops > 0]
-        basis, values, _ = np.linalg.svd(scaled, full_matrices=False)
-        basis = basis[:, values > 64.0 * EPS * max(scaled.shape) * values.max(initial=0.0)]
-        rest = (wanted.T * rows).T
-        for _ in range(3):
-            rest = rest - basis @ (basis.T @ rest)
-        proof = np.zeros_like(targets)
-        rest = np.where(np.abs(rest) > 1e-13 * np.abs(rest).max(initial=0.0), rest, 0.0)
-        proof[hard] = (rest.T * rows).T
-        limit = infeasible(design, targets, fit, intercept, proof, 0)
-        if limit is not None:
-            return limit
-    return None

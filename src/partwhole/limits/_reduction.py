@@ -13,7 +13,9 @@ keeps its solution c for every cost R under three changes, made in this order (d
    that row is then met without cost and leaves. A penalised intercept is a free one beside the
    row :math:`b + \xi = 0` of slack :math:`1/\lambda`.
 2. Exact rows become orthonormal: with rows of length 1 and a pivoted factorisation
-   :math:`A^T = Q R`, the same is asked by :math:`Q^T c = R^{-T} y`.
+   :math:`A^T = Q R`, the same is asked by :math:`Q^T c = R^{-T} y`. Where rows are nearly alike
+   :math:`R^{-T} A` and :math:`R^{-T} y` are computed in extended precision, with R as it is: so
+   rounding alters what is asked by less.
 3. Rows with slack, divided by :math:`\sqrt{s_i}`, become the rank's number of rows of slack 1:
    with :math:`A = Q R`, the part of y outside of Q costs the same whatever c is.
 """
@@ -28,11 +30,17 @@ import numpy as np
 from jaxtyping import Float
 from scipy.linalg import qr, solve_triangular
 
+# Entries of a design that is written out as a matrix, to be turned or to prove what is infeasible.
+ENTRIES = 4_000_000
 EPS = float(np.finfo(float).eps)
 # Of a row of length 1: what stands out of the span of the others by less is rounding.
 INDEPENDENT = 64.0 * EPS
 # Of the largest target: what a row that was left out may ask for beyond what the others say.
 DISAGREES = 1e-12
+
+# Of rows of length 1, what others leave: below this they are turned in extended precision.
+APART = 1e-5
+PRODUCTS = 10**8  # in extended precision, about a second
 
 Vector = np.ndarray
 
@@ -55,6 +63,8 @@ class Reduction:
         Whether exact rows that depend on others were left out although they ask for more.
     rest : float
         What the rows with slack cost whatever the coefficients are.
+    precision : float
+        Relative, of the arithmetic by which exact rows were turned.
     """
 
     rows: Float[np.ndarray, "m p"]
@@ -64,6 +74,12 @@ class Reduction:
     multipliers: Callable[[Vector], Vector]
     dropped: bool
     rest: float
+    precision: float
+
+    def rounding(self, v: Vector, coefficients: Vector) -> float:
+        """Return what rounding of these rows is felt in a value, by their multipliers."""
+        size = np.abs(self.rows) @ np.abs(coefficients) + np.abs(self.targets)
+        return float(np.sum(np.abs(v) * size)) * EPS
 
 
 def reduced(
@@ -110,17 +126,17 @@ def reduced(
     if intercept != "none" and len(hard):
         pivot = int(np.abs(exact).max(axis=1, initial=0.0).argmin())
         others = np.delete(np.arange(len(hard)), pivot)
-        row, level = exact[pivot], exact_targets[pivot]
+        row, level = exact[pivot], np.asarray(exact_targets[pivot])
         loose = loose - np.multiply.outer(sees_loose, row)
         loose_targets = loose_targets - np.multiply.outer(sees_loose, level)
-        exact, exact_targets = exact[others] - row, exact_targets[others] - level
+        exact, exact_targets = exact[others], exact_targets[others]
     turn = None
     if intercept != "none" and not len(hard):
         turn = _Reflection(sees_loose)
         loose, loose_targets = turn(loose), turn(loose_targets)
         first, first_target = loose[0], loose_targets[0]
         loose, loose_targets = loose[1:], loose_targets[1:]
-    orthonormal = _orthonormal(exact, exact_targets)
+    orthonormal = _orthonormal(exact, exact_targets, row, level)
     compressed = _compressed(loose, loose_targets)
     m = len(orthonormal.rows)
 
@@ -153,6 +169,7 @@ def reduced(
         multipliers,
         orthonormal.dropped,
         compressed.rest,
+        orthonormal.precision,
     )
 
 
@@ -184,10 +201,12 @@ class _Rows:
     multipliers: Callable[[Vector], Vector]
     dropped: bool = False
     rest: float = 0.0
+    precision: float = EPS
 
 
-def _orthonormal(rows: np.ndarray, targets: np.ndarray) -> _Rows:
-    """Rewrite exact rows as orthonormal ones, less those that depend on others."""
+def _orthonormal(given: np.ndarray, asked: np.ndarray, row: np.ndarray, level: np.ndarray) -> _Rows:
+    """Rewrite exact rows, less one of them, as orthonormal ones without those that depend."""
+    rows, targets = given - row, asked - level
     n, p = rows.shape
     lengths = _lengths(rows)
     present = np.flatnonzero(lengths > 0.0)
@@ -199,7 +218,8 @@ def _orthonormal(rows: np.ndarray, targets: np.ndarray) -> _Rows:
     order = _by_size(rows)
     unit = (rows[present] / lengths[present, None])[:, order]
     basis, triangle, places = _pivoted(unit.T)
-    rank = int(np.sum(np.abs(np.diagonal(triangle)) > INDEPENDENT))
+    pivots = np.abs(np.diagonal(triangle))
+    rank = int(np.sum(pivots > INDEPENDENT))
     kept, square = present[places[:rank]], triangle[:rank, :rank]
     turned = np.empty((rank, p))
     turned[:, order] = basis[:, :rank].T
@@ -214,7 +234,25 @@ def _orthonormal(rows: np.ndarray, targets: np.ndarray) -> _Rows:
     if rank < n:
         missed = np.abs(targets - rows @ (turned.T @ wanted))
         dropped = bool((missed > DISAGREES * np.abs(targets).max(initial=0.0)).any())
-    return _Rows(turned, wanted, multipliers, dropped)
+    precision = EPS
+    # What is left of each row, once the row of the intercept and those before it are taken off.
+    left = pivots[:rank] * lengths[kept]
+    near = bool((left < APART * np.maximum(_lengths(given[kept]), _lengths(row[None]))).any())
+    if near and rank * rank * p <= PRODUCTS:
+        turned = _substituted(square, given[kept], row, lengths[kept])
+        wanted = _substituted(square, asked[kept], level, lengths[kept])
+        precision = float(np.finfo(np.longdouble).eps)
+    return _Rows(turned, wanted, multipliers, dropped, precision=precision)
+
+
+def _substituted(
+    triangle: np.ndarray, given: np.ndarray, less: np.ndarray, lengths: np.ndarray
+) -> np.ndarray:
+    """Solve with the triangle's transpose for rows less one of them, in extended precision."""
+    out = _divided(given.astype(np.longdouble) - less, lengths)
+    for i in range(len(out)):
+        out[i] = (out[i] - triangle[:i, i].astype(np.longdouble) @ out[:i]) / triangle[i, i]
+    return out.astype(float)
 
 
 def _compressed(rows: np.ndarray, targets: np.ndarray) -> _Rows:

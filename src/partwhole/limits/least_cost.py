@@ -17,12 +17,13 @@ from partwhole._door import door
 from partwhole._types import Real
 from partwhole.features.conjunctions import ConjunctionDesign
 from partwhole.features.design import Design, as_design
+from partwhole.limits._active_rows import through_active_rows
 from partwhole.limits._certificate import Intercept, beside, slack_of
-from partwhole.limits._dual import equalities, inequalities
-from partwhole.limits._quadratic import through_columns, through_kernel
+from partwhole.limits._dual import inequalities, solve_equal
+from partwhole.limits._quadratic import through_columns
 from partwhole.limits.costs import Concave, Cost, Quadratic
 from partwhole.limits.fits import Equal, Fit, Tube
-from partwhole.limits.limit import Limit
+from partwhole.limits.limit import Limit, Outcome
 from partwhole.limits.solvers.majorised import majorised
 
 MEMORY_GIB = 8.0
@@ -194,13 +195,15 @@ def least_cost(
     )
     if isinstance(fit, Tube) and fit.width == 0:
         fit = Equal(fit.slack)
-    if targets.ndim > 1 or (isinstance(cost, Quadratic) and isinstance(fit, Equal)):
-        return through_kernel(design, targets, cost, fit, intercept)
     if isinstance(fit, Equal):
-        if cost.dual(design, np.zeros(n)).is_quadratic:
-            return through_kernel(design, targets, cost, fit, intercept)
-        return equalities(design, targets, cost, fit, intercept, max_steps, tolerance)
-    return inequalities(design, targets, cost, fit, intercept, max_steps, tolerance)
+        return solve_equal(design, targets, cost, fit, intercept, max_steps, tolerance)
+    limit = inequalities(design, targets, cost, fit, intercept, max_steps, tolerance)
+    if limit.outcome in (Outcome.SOLVED, Outcome.INFEASIBLE):
+        return limit
+    other = through_active_rows(
+        design, targets, cost, fit, intercept, limit.multipliers, max_steps, tolerance
+    )
+    return other if other is not None and other.outcome is Outcome.SOLVED else limit
 
 
 def require_intercept(intercept: Intercept) -> None:

@@ -42,8 +42,9 @@ class Limit:
     coefficients : float array, shape (p,) or (p, k)
         One for each feature; NaN when infeasible.
     multipliers : float array, shape (n,) or (n, k)
-        Dual variables v of the training rows. When infeasible, a proof: of every feature the
-        sum over rows, times v, vanishes to 1e-11 of what is summed, and the fit would reward v.
+        Dual variables v of the training rows. When infeasible, a proof: of every feature that the
+        cost allows, the sum over rows, times v, vanishes to 1e-11 of what is summed, and the fit
+        would reward v.
     intercept : float or float array (k,)
     value : float
         The cost of the coefficients, the slack used and a penalised intercept; infinite when

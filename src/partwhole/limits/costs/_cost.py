@@ -143,3 +143,7 @@ class Concave(Protocol):
         Without coefficients, the one to begin with. A cost that has several takes turns.
         """
         ...
+
+    def within(self, design: Design, coefficients: np.ndarray, used: np.ndarray) -> np.ndarray:
+        """Return the coefficients nearest to these that leave unused what others leave unused."""
+        ...

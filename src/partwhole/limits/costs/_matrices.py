@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 
 from partwhole._checks import require
 from partwhole.features.design import DenseDesign, Design
+from partwhole.limits.costs._cost import Cost
 
 
 def matrices(
@@ -30,3 +31,16 @@ def dense_features(design: Design) -> Float[np.ndarray, "n p"]:
     if hasattr(design, "dense"):
         return design.dense().matrix  # pyright: ignore[reportAttributeAccessIssue]
     return design.adjoint(np.eye(design.shape[0])).T
+
+
+def left_out(design: Design, cost: Cost) -> Bool[np.ndarray, " p"]:
+    """Return which columns belong to blocks whose coefficients a cost wants to be 0."""
+    p = design.shape[1]
+    out = np.zeros(p, dtype=bool)
+    if np.isfinite(cost.value(design, np.ones(p))):
+        return out
+    for block in design.blocks:
+        alone = np.zeros(p)
+        alone[block.columns] = 1.0
+        out[block.columns] = not np.isfinite(cost.value(design, alone))
+    return out

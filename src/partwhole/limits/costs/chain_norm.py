@@ -71,10 +71,21 @@ class ChainNorm:
         if coefficients is None:
             return GroupNorm()
         power = 2.0 / self.n_layers
-        groups = Groups.of(design)
-        norms = np.sqrt(groups.sums(coefficients**2))
-        outputs = np.abs(groups.outputs(design, coefficients)).max(axis=0, initial=0.0)
-        there = (norms > 0.0) & (outputs > NOTHING * outputs.max(initial=0.0))
+        norms = np.sqrt(Groups.of(design).sums(coefficients**2))
+        there = _in_use(design, coefficients)
         weights = np.full(len(norms), np.inf)
         weights[there] = power * norms[there] ** (power - 1.0)
         return GroupNorm(weights)
+
+    def within(
+        self, design: Design, coefficients: Float[np.ndarray, " p"], used: Float[np.ndarray, " p"]
+    ) -> Float[np.ndarray, " p"]:
+        """Return the coefficients of the blocks that others use, and 0 elsewhere."""
+        return np.where(_in_use(design, used)[Groups.of(design).labels], coefficients, 0.0)
+
+
+def _in_use(design: Design, coefficients: np.ndarray) -> np.ndarray:
+    """Return which blocks have coefficients, and outputs that are not rounding."""
+    groups = Groups.of(design)
+    outputs = np.abs(groups.outputs(design, coefficients)).max(axis=0, initial=0.0)
+    return (groups.sums(coefficients**2) > 0.0) & (outputs > NOTHING * outputs.max(initial=0.0))

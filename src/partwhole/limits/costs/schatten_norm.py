@@ -99,6 +99,17 @@ class SchattenNorm:
         metric = (basis * size[:, None, :]) @ basis.swapaxes(-1, -2)
         return MatrixMetric(metric, self.rows, of_columns)
 
+    def within(
+        self, design: Design, coefficients: Float[np.ndarray, " p"], used: Float[np.ndarray, " p"]
+    ) -> Float[np.ndarray, " p"]:
+        """Return the coefficients nearest to these whose blocks have the ranks of others."""
+        others = np.linalg.svd(matrices(design, used, self.rows), compute_uv=False)
+        kept = others > ROUNDED * others.max(initial=0.0)
+        left, size, right = np.linalg.svd(
+            matrices(design, coefficients, self.rows), full_matrices=False
+        )
+        return ((left * np.where(kept, size, 0.0)[:, None, :]) @ right).ravel()
+
 
 @dataclass(frozen=True, eq=False)
 class MatrixMetric:

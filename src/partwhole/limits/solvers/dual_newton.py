@@ -92,7 +92,14 @@ class Border:
         """Solve [H Z; Z' -lambda] (d, e) = (right, right_border) in a batch, by its complement."""
         q = self.columns.shape[1]
         tiled = np.broadcast_to(self.columns, (len(right), *self.columns.shape))
-        solved = np.linalg.solve(hessian, np.concatenate([right[:, :, None], tiled], axis=2))
+        sides = np.concatenate([right[:, :, None], tiled], axis=2)
+        try:
+            solved = np.linalg.solve(hessian, sides)
+        except np.linalg.LinAlgError:
+            # One that rounding made singular would else end the whole batch.
+            largest = np.diagonal(hessian, axis1=1, axis2=2).max(axis=1)
+            ridge = 1e-12 * largest[:, None, None] * np.eye(hessian.shape[1])
+            solved = np.linalg.solve(hessian + ridge, sides)
         direction, through = solved[:, :, 0], solved[:, :, 1:]
         if q == 0:
             return direction, np.zeros((len(right), 0))

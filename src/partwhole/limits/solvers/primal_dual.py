@@ -295,7 +295,10 @@ class _Newton:
         rows, signs = problem.constraints.rows, problem.constraints.signs
         self.scaling = _scaling(point.prices, self.bounds.room)
         self.inverse = _inverse(self.bounds.room)
-        curved = self.term.hessian() + self.bounds.curvature(point.prices, self.scaling)
+        with np.errstate(over="ignore", invalid="ignore"):
+            curved = self.term.hessian() + self.bounds.curvature(point.prices, self.scaling)
+        if not np.isfinite(curved).all():
+            raise np.linalg.LinAlgError("a curvature that is no number")
         curved = signs[:, None] * curved[rows][:, rows] * signs
         at = np.diag_indices_from(curved)
         curved[at] += 1e-15 * np.trace(curved)
