@@ -285,9 +285,9 @@ def _check_bounds(
         bounds.curvature(0.0 * prices, scalings), products, EXACT,
     )  # fmt: skip
     end, further = bounds.reach(step), 1e-3 * float(np.abs(v).max() / np.abs(step).max())
-    inside, outside = (
-        cost.dual(design, v + t * step) for t in (max(end - further, 0.0), end + further)
-    )
+    if end <= further:
+        return  # at the bounds already
+    inside, outside = (cost.dual(design, v + t * step) for t in (end - further, end + further))
     contract.keeps(
         inside.value == 0.0 and outside.value == np.inf,
         "the domain ends where reach says: the dual is 0 before and infinite beyond",
