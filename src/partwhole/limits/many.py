@@ -99,5 +99,6 @@ def least_costs(
 
 def _listed(given: Any, axes: int) -> list[Any]:
     """Return several problems' parts as a list, and a single one's in a list."""
-    single = isinstance(given, Design) or getattr(given, "ndim", 0) == axes
-    return [given] if single else list(given)
+    if isinstance(given, Design) or getattr(given, "ndim", 0) == axes:
+        return [given]
+    return list(given)
