@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from inspect import unwrap
+
 import numpy as np
 import pytest
 from dynamics_oracles import (
@@ -379,4 +381,4 @@ def test_refusals():
     with pytest.raises(
         InputError, match=r"of the states, \(3, 3\), or of .*; got shape \(1, 3, 3\)"
     ):
-        cholesky_path(w0, a[None], SHORT)
+        unwrap(cholesky_path)(w0, a[None], SHORT)

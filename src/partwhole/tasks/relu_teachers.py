@@ -42,12 +42,9 @@ class ReLUTeacher:
     @door
     def __call__(self, inputs: Float[np.ndarray, "*n d"]) -> Float[np.ndarray, "*n"]:
         """Return the outputs, shape (...), for inputs of shape (..., d)."""
-        require(
-            inputs.shape[-1] == self.hidden.shape[1],
-            f"inputs are points in the teacher's {self.hidden.shape[1]} dimensions",
-            f"shape {inputs.shape}",
-            "pass one row for each",
-        )
+        d = self.hidden.shape[1]
+        rule = f"inputs have {d} coordinates, as the units have weights"
+        require(inputs.shape[-1] == d, rule, f"shape {inputs.shape}", "pass rows of that length")
         return np.asarray(np.maximum(inputs @ self.hidden.T, 0.0) @ self.readout)
 
     def mean(self) -> float:
