@@ -285,7 +285,7 @@ def _check_bounds(
         bounds.curvature(0.0 * prices, scalings), products, EXACT,
     )  # fmt: skip
     end, further = bounds.reach(step), 1e-3 * float(np.abs(v).max() / np.abs(step).max())
-    if end <= further:
+    if end <= further or float(np.linalg.eigvalsh(bounds.room).min()) < EXACT:
         return  # at the bounds already
     inside, outside = (cost.dual(design, v + t * step) for t in (end - further, end + further))
     contract.keeps(
