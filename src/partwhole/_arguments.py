@@ -79,7 +79,7 @@ class Number:
             _refuse(self, name, value, self.default)
         # Whole numbers of more than 64 bits are no numbers of NumPy's.
         whole = type(value) is int and -WHOLE_LIMIT <= value < WHOLE_LIMIT
-        return value if whole and not self.floating else number
+        return value if whole and not self.floating else number  # type: ignore[return-value]
 
 
 @dataclass(frozen=True)
