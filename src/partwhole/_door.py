@@ -51,7 +51,8 @@ def door(
     Arrays come as lists, tuples, frames, series or arrays of any type of number, and arrive as
     NumPy arrays in 64 bits with the annotated axes; axes of one name are equally long in all
     arguments. Numbers are finite. A mask holds True and False, not 0 and 1; a switch is True or
-    False. Annotations that name none of these are left alone.
+    False. Arrays of JAX stay as they are, traced ones too, where only these are named. Annotations
+    that name none of these are left alone.
 
     Parameters
     ----------
