@@ -61,7 +61,10 @@ COSTS = {
     "HyperbolicEntropy, tilted": (limits.HyperbolicEntropy(1e-3, 0.4), DENSE),
     "ChainNorm": (limits.ChainNorm(3), DENSE),
     "SchattenNorm": (limits.SchattenNorm(2, 4), DENSE),
-    "MatrixMetric": (MatrixMetric(np.stack([np.eye(2), np.diag([1.0, 4.0])]), 2), DENSE),
+    "MatrixMetric": (
+        MatrixMetric(np.stack([np.eye(2)] * 2), np.array([[1.0, 1.0], [4.0, 1e-4]]), 2),
+        DENSE,
+    ),
     "FunctionSpaceL2": (limits.FunctionSpaceL2(), GATED),
     "ConjugateCost": (ElasticNet(), DENSE),
     "ConjugateCost, ridge": (ElasticNet(0.1, 3.0), DENSE),

@@ -17,7 +17,6 @@ from partwhole.limits.costs.nuclear_norm import NuclearNorm
 # Of the largest singular value: a smaller one is the rounding of 0, which a root would magnify.
 RANK = 1e-12
 ROUNDED = 1e-9  # of the largest singular value
-NOTHING = 1e-12  # of the largest eigenvalue: directions that are not in use
 
 
 @door
@@ -92,12 +91,14 @@ class SchattenNorm:
         blocks = matrices(design, coefficients, self.rows)
         of_columns = turn % 2 == 1
         blocks = blocks.swapaxes(-1, -2) if of_columns else blocks
-        basis, size, _ = np.linalg.svd(blocks, full_matrices=False)
-        # What is rounding would cost as much as its root: it is none, and stays so.
-        size = np.where(size > ROUNDED * size.max(initial=0.0), size, 0.0)
+        basis, used, _ = np.linalg.svd(blocks)
+        size = np.zeros(basis.shape[:2])
+        size[:, : used.shape[1]] = used
+        # What is rounding would cost as much as its root. It may move a little, or rows could not
+        # be met at a lower rank.
+        size = np.maximum(size, ROUNDED * used.max(initial=0.0))
         size = size ** (2.0 - 2.0 / self.n_layers) * self.n_layers / 2.0
-        metric = (basis * size[:, None, :]) @ basis.swapaxes(-1, -2)
-        return MatrixMetric(metric, self.rows, of_columns)
+        return MatrixMetric(basis, size, self.rows, of_columns)
 
     def within(
         self, design: Design, coefficients: Float[np.ndarray, " p"], used: Float[np.ndarray, " p"]
@@ -120,25 +121,26 @@ class MatrixMetric:
 
     Parameters
     ----------
-    inverses : float array, shape (G, R, R) or (G, K, K)
-        :math:`S_g`, positive semidefinite; coefficients outside its range cost infinitely much.
+    axes : float array, shape (G, R, R) or (G, K, K)
+        Orthonormal eigenvectors of :math:`S_g`, as columns.
+    sizes : float array, shape (G, R) or (G, K)
+        Its eigenvalues, above 0, however small.
     rows : int
         R, of the blocks as matrices of K columns.
     of_columns : bool, default False
         Whether the metric is of the columns.
     """
 
-    inverses: Float[np.ndarray, "G m m"]
+    axes: Float[np.ndarray, "G m m"]
+    sizes: Float[np.ndarray, "G m"]
     rows: int
     of_columns: bool = False
 
     def value(self, design: Design, coefficients: Float[np.ndarray, " p"]) -> float:
         """Return half the sum of squares in the metric."""
-        size, basis = np.linalg.eigh(self.inverses)
-        turned = basis.swapaxes(-1, -2) @ self._turned(matrices(design, coefficients, self.rows))
-        used = size > NOTHING * size.max(axis=1, keepdims=True, initial=0.0)
-        squares = (turned**2).sum(axis=-1)
-        return float(0.5 * np.divide(squares, size, out=np.zeros_like(squares), where=used).sum())
+        blocks = self._turned(matrices(design, coefficients, self.rows))
+        turned = self.axes.swapaxes(-1, -2) @ blocks
+        return 0.5 * float(((turned**2).sum(axis=-1) / self.sizes).sum())
 
     def dual(self, design: Design, multipliers: Float[np.ndarray, " n"]) -> DualTerm:
         """Return half the kernel's quadratic form."""
@@ -149,26 +151,24 @@ class MatrixMetric:
         self, design: Design, multipliers: Float[np.ndarray, " n"], prices: np.ndarray | None = None
     ) -> Float[np.ndarray, " p"]:
         """Return the coefficients of the kernel machine."""
-        return self._times(self.inverses, design, design.adjoint(multipliers))
+        return self._times(self.sizes, design, design.adjoint(multipliers))
 
     def features(self, design: Design) -> Float[np.ndarray, "n p"]:
         r"""Return the features times :math:`S_g^{1/2}`, block by block."""
-        parts = dense_features(design).reshape(design.shape[0], len(self.inverses), self.rows, -1)
-        return self._turned(self._roots @ self._turned(parts)).reshape(design.shape)
+        parts = dense_features(design).reshape(design.shape[0], len(self.sizes), self.rows, -1)
+        roots = self._factors(np.sqrt(self.sizes))
+        return self._turned(roots @ self._turned(parts)).reshape(design.shape)
 
     def from_features(self, design: Design, x: Float[np.ndarray, " p"]) -> Float[np.ndarray, " p"]:
         """Return coefficients of the design from those of `features`."""
-        return self._times(self._roots, design, x)
+        return self._times(np.sqrt(self.sizes), design, x)
 
-    @property
-    def _roots(self) -> Float[np.ndarray, "G m m"]:
-        size, basis = np.linalg.eigh(self.inverses)
-        roots = np.sqrt(np.maximum(size, 0.0))
-        return (basis * roots[:, None, :]) @ basis.swapaxes(-1, -2)
+    def _factors(self, sizes: Float[np.ndarray, "G m"]) -> Float[np.ndarray, "G m m"]:
+        return (self.axes * sizes[:, None, :]) @ self.axes.swapaxes(-1, -2)
 
-    def _times(self, factors: np.ndarray, design: Design, columns: np.ndarray) -> np.ndarray:
+    def _times(self, sizes: np.ndarray, design: Design, columns: np.ndarray) -> np.ndarray:
         blocks = self._turned(matrices(design, columns, self.rows))
-        return self._turned(factors @ blocks).ravel()
+        return self._turned(self._factors(sizes) @ blocks).ravel()
 
     def _turned(self, blocks: np.ndarray) -> np.ndarray:
         """Return matrices so that the metric is of their rows, and back."""
