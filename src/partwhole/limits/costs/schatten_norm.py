@@ -124,7 +124,7 @@ class MatrixMetric:
     axes : float array, shape (G, R, R) or (G, K, K)
         Orthonormal eigenvectors of :math:`S_g`, as columns.
     sizes : float array, shape (G, R) or (G, K)
-        Its eigenvalues, above 0, however small.
+        Its eigenvalues, above 0 however small, or all of them 0.
     rows : int
         R, of the blocks as matrices of K columns.
     of_columns : bool, default False
@@ -139,8 +139,10 @@ class MatrixMetric:
     def value(self, design: Design, coefficients: Float[np.ndarray, " p"]) -> float:
         """Return half the sum of squares in the metric."""
         blocks = self._turned(matrices(design, coefficients, self.rows))
-        turned = self.axes.swapaxes(-1, -2) @ blocks
-        return 0.5 * float(((turned**2).sum(axis=-1) / self.sizes).sum())
+        squares = ((self.axes.swapaxes(-1, -2) @ blocks) ** 2).sum(axis=-1)
+        # All are 0 where all coefficients are.
+        quotients = np.divide(squares, self.sizes, out=0.0 * squares, where=self.sizes > 0.0)
+        return 0.5 * float(quotients.sum())
 
     def dual(self, design: Design, multipliers: Float[np.ndarray, " n"]) -> DualTerm:
         """Return half the kernel's quadratic form."""
