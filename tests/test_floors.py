@@ -14,6 +14,7 @@ SRC = Path(partwhole.__file__).parent
 
 FLOORS = {
     "_checks": 0,
+    "_contract": 0,
     "_types": 0,
     "_arrays": 0.3,
     "_arguments": 0.5,
@@ -44,6 +45,7 @@ BELOW_THE_LINE = {"jax", "jaxlib", "equinox", "optax", "diffrax"}
 # What every room may use, whatever its floor.
 EVERYWHERE = {
     "_checks",
+    "_contract",
     "_door",
     "_progress",
     "_reading",

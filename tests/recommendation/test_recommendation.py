@@ -192,7 +192,7 @@ def test_a_solve_that_stops_early_is_told(monkeypatch):
         ),
         (
             lambda: quietly(SMALL, [10], rescalings=[0.0]),
-            "a rescaling is a finite number above 0; got 0.0; take 1 to leave weights as they "
+            "a rescaling is above 0; got 0.0; take 1 to leave weights as they "
             "are; to forget them altogether, train from scratch",
         ),
         (

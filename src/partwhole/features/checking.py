@@ -120,7 +120,7 @@ def check_kernel(
     >>> try:
     ...     check_kernel(lambda a, b: -(a @ b.T), rng.normal(size=(10, 3)))
     ... except AssertionError as error:
-    ...     print(str(error).splitlines()[1][:61])
+    ...     print(str(error).splitlines()[1][:60])
     - the kernel is positive semidefinite on the inputs; got an
     """
     require(

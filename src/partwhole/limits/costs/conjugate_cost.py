@@ -84,7 +84,7 @@ class ConjugateCost(ABC):
         at = self.conjugate(design, np.zeros(design.shape[1]))
         find = self._separable if np.ndim(at.curvature) == 1 else self._joint
         u = find(design, coefficients)
-        return float(u @ coefficients) - self.conjugate(design, u).value
+        return float(u @ coefficients - self.conjugate(design, u).value)
 
     def dual(self, design: Design, multipliers: Float[np.ndarray, " n"]) -> DualTerm:
         """Return the conjugate as a function of the multipliers."""

@@ -16,7 +16,7 @@ from partwhole.limits.costs.nuclear_norm import NuclearNorm
 
 # Of the largest singular value: a smaller one is the rounding of 0, which a root would magnify.
 RANK = 1e-12
-ROUNDED = 1e-9  # of the largest singular value
+FLOOR = 1e-14  # of the largest singular value: so much may one of 0 move
 
 
 @door
@@ -96,7 +96,7 @@ class SchattenNorm:
         size[:, : used.shape[1]] = used
         # What is rounding would cost as much as its root. It may move a little, or rows could not
         # be met at a lower rank.
-        size = np.maximum(size, ROUNDED * used.max(initial=0.0))
+        size = np.maximum(size, FLOOR * used.max(initial=0.0))
         size = size ** (2.0 - 2.0 / self.n_layers) * self.n_layers / 2.0
         return MatrixMetric(basis, size, self.rows, of_columns)
 
@@ -105,7 +105,7 @@ class SchattenNorm:
     ) -> Float[np.ndarray, " p"]:
         """Return the coefficients nearest to these whose blocks have the ranks of others."""
         others = np.linalg.svd(matrices(design, used, self.rows), compute_uv=False)
-        kept = others > ROUNDED * others.max(initial=0.0)
+        kept = others > RANK * others.max(initial=0.0)
         left, size, right = np.linalg.svd(
             matrices(design, coefficients, self.rows), full_matrices=False
         )
