@@ -224,6 +224,15 @@ def test_broken_concave_costs():
         limits.check_cost(Low(3), DENSE)
 
 
+def test_a_broken_way_to_keep_ranks():
+    class Doubling(limits.ChainNorm):
+        def within(self, design, coefficients, used):
+            return 2.0 * coefficients
+
+    with pytest.raises(CheckFailed, match="within leaves coefficients as they are"):
+        limits.check_cost(Doubling(3), DENSE)
+
+
 def test_broken_squares():
     class Longer(limits.Quadratic):
         def features(self, design):
@@ -351,8 +360,8 @@ MAKERS = [
 
 @pytest.mark.parametrize("name", MAKERS)
 def test_tasks(name):
-    make, given = good_calls.tasks().get(name, (getattr(tasks, name), {}))
-    tasks.check_task(lambda: make(**given))
+    make, arguments = good_calls.tasks().get(name, (getattr(tasks, name), {}))
+    tasks.check_task(lambda: make(**arguments))
 
 
 TASK = tasks.symbolic_addition(range(-1, 2), [0])

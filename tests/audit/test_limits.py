@@ -46,9 +46,9 @@ def test_predictions_that_are_not_computed_are_undecided(monkeypatch, labels):
     assert evidence.prediction is None
     assert evidence.is_better_than_guesses is None
     assert evidence.undecided
-    (found,) = [one for one in report.findings if one.rule == "not-decided"]
+    (finding,) = [one for one in report.findings if one.rule == "not-decided"]
     base = "guessing among the labels" if labels else "the mean of training"
-    assert found.message == (
+    assert finding.message == (
         f"Whether learners of order 1 do better on test 0 than {base} was not computed to the "
         "end. Allow more time."
     )
@@ -62,21 +62,21 @@ def test_predictions_that_are_not_computed_are_undecided(monkeypatch, labels):
 def test_a_range_that_is_known_in_part_condemns_no_split(labels):
     report = audit_split(sums(labels=labels), ["a", "b"], "y", "split")
     evidence = report.evidence[0]
-    found = evidence.prediction
+    prediction = evidence.prediction
     rule = "at-chance" if labels else "no-better-than-constant"
     bad = tuple(
-        replace(point, error=2 * found.constant_error, balanced_accuracy=found.chance)
-        for point in found.points
+        replace(point, error=2 * prediction.constant_error, balanced_accuracy=prediction.chance)
+        for point in prediction.points
     )
     for points, unsolved, rules, known in [
-        (found.points, (), [], True),
-        (found.points, ("depth 4",), [], True),
+        (prediction.points, (), [], True),
+        (prediction.points, ("depth 4",), [], True),
         (bad, (), [rule], False),
         (bad, ("depth 4",), ["not-decided"], None),
         # One that is better decides, whatever the others would be.
-        ((*bad[:-1], found.points[-1]), ("depth 4",), [], True),
+        ((*bad[:-1], prediction.points[-1]), ("depth 4",), [], True),
     ]:
-        one = replace(evidence, prediction=replace(found, points=points, unsolved=unsolved))
+        one = replace(evidence, prediction=replace(prediction, points=points, unsolved=unsolved))
         assert one.is_better_than_guesses is known
         assert one.undecided is (known is None)
         judged = judge([one], Settings())
@@ -95,14 +95,16 @@ def test_the_point_of_reference_is_computed_first_and_the_rest_as_time_allows(mo
         return now[0]
 
     monkeypatch.setattr("partwhole.limits.order_sweep.monotonic", clock)
-    found = predict(case, deadline=7.5)
+    prediction = predict(case, deadline=7.5)
     # Each look is a second later: kernels begin at 1, 3 and 5, and one more would end at 8.
-    assert [point.label for point in found.points] == ["depth 1", "depth 2", "depth 3"]
-    assert found.unsolved == tuple(f"depth {depth}" for depth in (4, 6, 8, 12, 16, 20))
-    assert found.remarks[1].startswith("depth 4, depth 6, depth 8, depth 12, depth 16 and depth 20")
-    for point in found.points:
+    assert [point.label for point in prediction.points] == ["depth 1", "depth 2", "depth 3"]
+    assert prediction.unsolved == tuple(f"depth {depth}" for depth in (4, 6, 8, 12, 16, 20))
+    assert prediction.remarks[1].startswith(
+        "depth 4, depth 6, depth 8, depth 12, depth 16 and depth 20"
+    )
+    for point in prediction.points:
         np.testing.assert_allclose(point.outputs, whole[point.label].outputs, rtol=0, atol=1e-8)
-    assert found.points[found.reference].label == "depth 1"
+    assert prediction.points[prediction.reference].label == "depth 1"
 
 
 def test_conjugate_gradients_stop_at_the_deadline(monkeypatch):
@@ -191,6 +193,6 @@ def test_many_outputs_take_one_factor_for_each_kernel(monkeypatch):
 
     monkeypatch.setattr(shared_table, "cho_factor", counted)
     report = audit_split(frame, ["a", "b", "c"], "y", "split", add=0, time_limit=600)
-    found = report.evidence[0].prediction
-    assert len(calls) == len(found.points) == len(prediction.FEWER_DEPTHS)
-    assert found.unsolved == ()
+    forecast = report.evidence[0].prediction
+    assert len(calls) == len(forecast.points) == len(prediction.FEWER_DEPTHS)
+    assert forecast.unsolved == ()

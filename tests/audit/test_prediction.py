@@ -331,17 +331,17 @@ def test_a_search_that_stops_early_is_told(monkeypatch):
     real = prediction.OrderProblem.sweep
 
     def unfinished(self, kernels, **options):
-        found = real(self, kernels, **options)
+        forecast = real(self, kernels, **options)
         done = np.arange(len(kernels)) != 1
-        return replace(found, converged=done, error=np.full(len(kernels), 0.01))
+        return replace(forecast, converged=done, error=np.full(len(kernels), 0.01))
 
     monkeypatch.setattr(prediction.OrderProblem, "sweep", unfinished)
-    found = predict(case)
-    assert found.unsolved == ("depth 2",)
-    assert found.remarks[0] == (
+    forecast = predict(case)
+    assert forecast.unsolved == ("depth 2",)
+    assert forecast.remarks[0] == (
         "depth 2 is left out: not computed to the end in the time and the steps allowed"
     )
-    assert [point.position for point in found.points] == [1, *range(3, 21)]
+    assert [point.position for point in forecast.points] == [1, *range(3, 21)]
 
 
 def numbers():

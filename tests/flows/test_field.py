@@ -91,8 +91,8 @@ def test_lists_do_as_well_as_arrays():
     np.testing.assert_array_equal(
         tied_field(W.tolist(), np.diag(A).tolist()), tied_field(W, np.diag(A))
     )
-    found = field_parts(W.tolist(), np.diag(A).tolist())
-    np.testing.assert_array_equal(found.velocity, field_parts(W, np.diag(A)).velocity)
+    parts = field_parts(W.tolist(), np.diag(A).tolist())
+    np.testing.assert_array_equal(parts.velocity, field_parts(W, np.diag(A)).velocity)
 
 
 def loss(u: jax.Array, a: jax.Array) -> jax.Array:

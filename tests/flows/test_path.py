@@ -80,8 +80,8 @@ def test_lists_do_as_well_as_arrays():
     for path in (PLAIN, BIASED):
         np.testing.assert_array_equal(Path.outputs(path, rows), path.outputs(PROBES))
         np.testing.assert_array_equal(Path.loss(path, rows), path.loss(PROBES))
-    found = Path.training_loss(PLAIN, square)
-    np.testing.assert_array_equal(found, PLAIN.training_loss(np.array(square)))
+    losses = Path.training_loss(PLAIN, square)
+    np.testing.assert_array_equal(losses, PLAIN.training_loss(np.array(square)))
 
 
 def test_every_failure_names_a_remedy():

@@ -75,8 +75,8 @@ def parameters(function: Callable[..., object]) -> Iterable[inspect.Parameter]:
 
 @pytest.mark.parametrize("room", good_calls.ROOMS)
 def test_every_public_function_has_a_door(room):
-    for name, found in public(room):
-        assert hasattr(found, "__door__") != is_in_solvers(room, name), name
+    for name, function in public(room):
+        assert hasattr(function, "__door__") != is_in_solvers(room, name), name
 
 
 @pytest.mark.parametrize("room", good_calls.ROOMS)
@@ -94,11 +94,11 @@ OPEN = [*good_calls.ROOMS, "recommendation", "studies"]
 def test_every_switch_has_a_door(room):
     """Any text, "no" too, would count as True."""
     takes_one = {
-        name: found
-        for name, found in public(room)
-        if any("bool" in str(each.annotation).split() for each in parameters(found))
+        name: function
+        for name, function in public(room)
+        if any("bool" in str(each.annotation).split() for each in parameters(function))
     }
-    assert [name for name, found in takes_one.items() if not hasattr(found, "__door__")] == []
+    assert [name for name, function in takes_one.items() if not hasattr(function, "__door__")] == []
 
 
 def test_a_switch_without_a_door_is_found(monkeypatch):

@@ -171,10 +171,10 @@ def test_feasible_inequalities_are_those_that_clarabel_meets(fit, intercept):
 
 def test_rows_that_fractions_tell_apart_are_not_called_contradictory():
     """Three independent rows, two of them 1e-10 apart, can have any outputs."""
-    one = problem("l1 / tube / none / rows 1e-10 apart, other targets / 11000145")
-    (a, b, c), (d, e, f), (g, h, i) = ([Fraction(x) for x in row[:3]] for row in one.matrix)
+    tube = problem("l1 / tube / none / rows 1e-10 apart, other targets / 11000145")
+    (a, b, c), (d, e, f), (g, h, i) = ([Fraction(x) for x in row[:3]] for row in tube.matrix)
     assert a * (e * i - f * h) - b * (d * i - f * g) + c * (d * h - e * g) != 0
-    assert feasible(one) is not False
+    assert feasible(tube) is not False
 
 
 @pytest.mark.parametrize(

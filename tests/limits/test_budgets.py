@@ -90,10 +90,10 @@ def test_one_iteration_decides_nothing(monkeypatch, iterate, kind, solvable):
     monkeypatch.setattr(PROOFS["_least_squares"], "CG_STEPS", 1)
     monkeypatch.setattr(PROOFS["separation"], "NEWTON_STEPS", 1)
     monkeypatch.setattr(PROOFS["label_sums"], "STEPS", 1)
-    found = solvability(task, kind=ask, max_order=1)
-    assert found.solvable is None
-    assert found.certificate is None
-    assert np.isnan(found.r_squared)
+    proof = solvability(task, kind=ask, max_order=1)
+    assert proof.solvable is None
+    assert proof.certificate is None
+    assert np.isnan(proof.r_squared)
 
 
 @KINDS
@@ -187,9 +187,9 @@ def test_a_part_is_charged_to_the_whole():
 def test_the_clock_leaves_determination_undecided(monkeypatch):
     monkeypatch.setattr(PROOFS["null_functions"], "monotonic", lambda: 1.0)
     task = tasks.dispersed_addition(seed=1)
-    (found,) = determinations([task], max_order=1, method="probes", deadline=0.0)
-    assert found.undecided.all()
-    assert not found.determined.any()
+    (determined,) = determinations([task], max_order=1, method="probes", deadline=0.0)
+    assert determined.undecided.all()
+    assert not determined.determined.any()
 
 
 @pytest.mark.parametrize("method", ["graph", "dense", "probes"])

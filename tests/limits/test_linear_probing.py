@@ -120,6 +120,6 @@ def test_multipliers_are_those_of_the_coefficients(rows, scale):
 def test_weights_may_be_lists():
     given = pretrained(0.01)
     lists = DiagonalWeights(*(each.tolist() for each in given))
-    found = linear_probing(NORMAL, NORMAL @ MAIN, lists)
+    probed = linear_probing(NORMAL, NORMAL @ MAIN, lists)
     wanted = linear_probing(NORMAL, NORMAL @ MAIN, given)
-    np.testing.assert_array_equal(found.coefficients, wanted.coefficients)
+    np.testing.assert_array_equal(probed.coefficients, wanted.coefficients)

@@ -26,17 +26,17 @@ COST = HyperbolicEntropy(0.1)
 )
 def test_one_problem_in_any_dress(design, targets):
     wanted = least_cost(X, Y, COST, Equal(), intercept="none").coefficients
-    (found,) = least_costs(design, targets, COST, Equal(), intercept="none")
-    np.testing.assert_allclose(found.coefficients, wanted, rtol=1e-12)
+    (limit,) = least_costs(design, targets, COST, Equal(), intercept="none")
+    np.testing.assert_allclose(limit.coefficients, wanted, rtol=1e-12)
 
 
 @pytest.mark.parametrize("kind", [np.stack, list, tuple])
 def test_several_problems(kind):
     both = kind([X, 2 * X]), kind([Y, 3 * Y])
-    found = least_costs(*both, COST, Equal(), intercept="none")
-    assert len(found) == 2
+    limits = least_costs(*both, COST, Equal(), intercept="none")
+    assert len(limits) == 2
     wanted = least_cost(2 * X, 3 * Y, COST, Equal(), intercept="none").coefficients
-    np.testing.assert_allclose(found[1].coefficients, wanted, rtol=1e-12)
+    np.testing.assert_allclose(limits[1].coefficients, wanted, rtol=1e-12)
     lists = least_costs([X.tolist(), X.tolist()], [Y.tolist()], COST, Equal(), intercept="none")
     assert len(lists) == 2
 

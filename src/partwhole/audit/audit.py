@@ -178,7 +178,7 @@ def audit_split(
             if asked
             else []
         )
-        found = iter(zip(predicted, determined, strict=True))
+        results = iter(zip(predicted, determined, strict=True))
         shared, left = TrainingInverse(), len(asked)
         evidence = []
         for case in cases:
@@ -195,7 +195,7 @@ def audit_split(
                 seed,
                 shared,
             )
-            evidence.append(_look_at(case, *next(found), looks, step))
+            evidence.append(_look_at(case, *next(results), looks, step))
             left -= 1
     given = _with_remarks(given, measured)
     return AuditReport(

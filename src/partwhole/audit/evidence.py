@@ -367,22 +367,23 @@ class Evidence:
         Labels are compared with guessing in balanced accuracy, numbers with the mean of training
         in squared error. None where those that were computed do not, and others were not.
         """
-        found = self.prediction
-        if found is None:
+        prediction = self.prediction
+        if prediction is None:
             return None
         if self.case.has_labels:
             # What has no score, as no label is held out, is not below another.
             worse = all(
-                point.balanced_accuracy <= found.chance + ROUNDING for point in found.points
+                point.balanced_accuracy <= prediction.chance + ROUNDING
+                for point in prediction.points
             )
         else:
-            most = found.constant_error * (1.0 - ROUNDING)
+            most = prediction.constant_error * (1.0 - ROUNDING)
             # Where even the constant is right there is nothing to do better.
             least = 1e-12 * float(np.mean(self.case.task.targets**2))
-            worse = all(point.error >= most and point.error > least for point in found.points)
+            worse = all(point.error >= most and point.error > least for point in prediction.points)
         if not worse:
             return True
-        return None if found.unsolved else False
+        return None if prediction.unsolved else False
 
     def __repr__(self) -> str:
         """Return the main facts."""

@@ -72,13 +72,14 @@ def check_design(design: Design, *, seed: int = 0) -> None:
         )  # fmt: skip
         weights = rng.uniform(0.5, 2.0, size=p)
         for block in design.blocks:
-            part, given = matrix[:, block.columns], weights[block.columns]
+            part, part_weights = matrix[:, block.columns], weights[block.columns]
             contract.agrees(
                 "gram holds the inner products of a block", design.gram(block), part @ part.T, EXACT
             )
             contract.agrees(
                 "gram weights the columns of a block",
-                contract.pure("gram", design.gram, block, given), (part * given) @ part.T, EXACT,
+                contract.pure("gram", design.gram, block, part_weights),
+                (part * part_weights) @ part.T, EXACT,
             )  # fmt: skip
         contract.agrees(
             "weighted_gram adds the blocks' weighted inner products",

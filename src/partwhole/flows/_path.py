@@ -93,10 +93,10 @@ class Path:
             f"shape {probes.shape}",
             "pass one point, or one row for each",
         )
-        found = self.states @ probes.T
+        readings = self.states @ probes.T
         if self.offsets is not None:
-            found = found + (self.offsets if probes.ndim == 1 else self.offsets[..., None])
-        return found if probes.ndim == 1 else np.swapaxes(found, -1, -2)
+            readings = readings + (self.offsets if probes.ndim == 1 else self.offsets[..., None])
+        return readings if probes.ndim == 1 else np.swapaxes(readings, -1, -2)
 
     @door(empty=("probes",))
     def loss(self, probes: Float[np.ndarray, "*k d"]) -> Float[np.ndarray, "*answers"]:

@@ -135,7 +135,7 @@ def conserved(weights: DiagonalWeights, *, many_tasks: bool) -> Float[np.ndarray
 
 def check_weights(weights: DiagonalWeights, *, many_tasks: bool) -> DiagonalWeights:
     """Require the weights of one network; return them as floats."""
-    w, v, _, _ = found = weights.checked()
+    w, v, _, _ = layers = weights.checked()
     require(
         w.ndim == 1 and v.ndim == (2 if many_tasks else 1),
         "a flow starts at one network, with hidden weights of shape (d,) and readouts of shape "
@@ -145,9 +145,9 @@ def check_weights(weights: DiagonalWeights, *, many_tasks: bool) -> DiagonalWeig
         + ("" if many_tasks else "; for several tasks, use multitask_flow"),
     )
     require(
-        all(np.isfinite(each).all() for each in found),
+        all(np.isfinite(each).all() for each in layers),
         "initial weights are finite",
         "NaN or infinity",
         "replace them",
     )
-    return found
+    return layers

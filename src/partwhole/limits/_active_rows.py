@@ -19,7 +19,7 @@ import numpy as np
 
 from partwhole.features.design import DenseDesign, Design
 from partwhole.limits._certificate import EPS, Intercept, allowance, certified, slack_of
-from partwhole.limits._dual import solve_equal
+from partwhole.limits._dual import equalities
 from partwhole.limits._reduction import ENTRIES
 from partwhole.limits.costs import Cost, Quadratic, Squares
 from partwhole.limits.costs._matrices import dense_features
@@ -61,7 +61,7 @@ def through_active_rows(
         rows, v = np.flatnonzero(sides), np.zeros(n)
         if not len(rows):
             return None, v
-        limit = solve_equal(
+        limit = equalities(
             DenseDesign(inner.matrix[rows], inner.blocks), targets[rows] - sides[rows] * width,
             kind, Equal(slack[rows]), intercept, max_steps, tolerance,
         )  # fmt: skip

@@ -25,7 +25,7 @@ from partwhole.limits.solvers.smooth_interior import smooth_interior_point
 ROUNDED = 1e-7  # of a margin or target: what a scale or a narrower tube may take up
 
 
-def solve_equal(
+def equalities(
     design: Design,
     targets: np.ndarray,
     cost: Cost,
@@ -38,19 +38,6 @@ def solve_equal(
     several = targets.ndim > 1 or isinstance(cost, Quadratic)
     if several or cost.dual(design, np.zeros(len(targets))).is_quadratic:
         return through_kernel(design, targets, cost, fit, intercept)
-    return equalities(design, targets, cost, fit, intercept, max_steps, tolerance)
-
-
-def equalities(
-    design: Design,
-    targets: np.ndarray,
-    cost: Cost,
-    fit: Equal,
-    intercept: Intercept,
-    max_steps: int,
-    tolerance: float,
-) -> Limit:
-    """Solve any convex cost with the fit Equal."""
     n, p = design.shape
     slack = slack_of(fit, n)
     if n * p <= ENTRIES:

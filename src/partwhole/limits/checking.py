@@ -64,7 +64,8 @@ def check_cost(cost: Cost | Concave, design: Design | None = None, *, seed: int 
       and where these have up to 3 dimensions a search of all without derivatives ends at the same
       value.
 
-    Of a concave cost, that the touching costs lie above it, touch it, and are costs themselves.
+    Of a concave cost, that the touching costs lie above it, touch it, and are costs themselves,
+    and that `within` leaves coefficients as they are beside themselves.
 
     Examples
     --------
@@ -81,7 +82,7 @@ def check_cost(cost: Cost | Concave, design: Design | None = None, *, seed: int 
     """
     require(
         isinstance(cost, Cost | Concave),
-        "a cost has value, dual and primal, or value and touching",
+        "a cost has value, dual and primal, or value, touching and within",
         f"{type(cost).__name__} without",
         "write them, or conjugate in a subclass of ConjugateCost",
     )
@@ -155,11 +156,11 @@ def _check_convex(contract: Contract, cost: Cost, design: Design, rng: np.random
         )
     if isinstance(design, DenseDesign):
         mixed = rng.normal(size=(n, n))
-        other = DenseDesign(mixed @ design.matrix, design.blocks)
+        recombined = DenseDesign(mixed @ design.matrix, design.blocks)
         for v in multipliers:
             contract.agrees(
                 "the dual depends on rows and multipliers through their products alone",
-                cost.dual(other, v @ np.linalg.inv(mixed)).value, cost.dual(design, v).value,
+                cost.dual(recombined, v @ np.linalg.inv(mixed)).value, cost.dual(design, v).value,
                 1e3 * EXACT,
             )  # fmt: skip
     if isinstance(cost, Squares):
@@ -322,11 +323,15 @@ def _check_concave(
     for turn in range(2):
         c = rng.normal(size=p)
         touching = contract.pure("touching", cost.touching, design, c, turn)
+        contract.agrees(
+            "within leaves coefficients as they are beside themselves",
+            contract.pure("within", cost.within, design, c, c), c, EXACT,
+        )  # fmt: skip
         _check_convex(contract, touching, design, rng)
         for size in (1e-6, 0.1, 1.0, 10.0):
-            other = c + size * rng.normal(size=p)
-            rise = touching.value(design, other) - touching.value(design, c)
-            least = cost.value(design, other) - cost.value(design, c)
+            nearby = c + size * rng.normal(size=p)
+            rise = touching.value(design, nearby) - touching.value(design, c)
+            least = cost.value(design, nearby) - cost.value(design, c)
             total = abs(rise) + abs(least) + abs(cost.value(design, c))
             contract.keeps(
                 rise >= least - EXACT * total,

@@ -69,7 +69,7 @@ class DiagonalWeights(NamedTuple):
         InputError
             For layers that hold no numbers, or whose shapes don't fit each other.
         """
-        w, v, x, y = found = _arrays(*self)
+        w, v, x, y = layers = _arrays(*self)
         before, d = v.shape[:-2], v.shape[-1:]
         require(
             w.ndim > 0
@@ -78,10 +78,10 @@ class DiagonalWeights(NamedTuple):
             and w.shape in (v.shape, before + d, (*before, 1, *d)),
             "both pathways have a hidden layer of shape (..., d) and a readout of that shape, or "
             "of shape (..., k, d) for k tasks",
-            ", ".join(f"{name} {each.shape}" for name, each in found._asdict().items()),
+            ", ".join(f"{name} {each.shape}" for name, each in layers._asdict().items()),
             "name the fields, or pass them in that order",
         )
-        return found
+        return layers
 
     @classmethod
     @door

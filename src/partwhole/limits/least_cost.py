@@ -19,7 +19,7 @@ from partwhole.features.conjunctions import ConjunctionDesign
 from partwhole.features.design import Design, as_design
 from partwhole.limits._active_rows import through_active_rows
 from partwhole.limits._certificate import Intercept, beside, slack_of
-from partwhole.limits._dual import inequalities, solve_equal
+from partwhole.limits._dual import equalities, inequalities
 from partwhole.limits._quadratic import through_columns
 from partwhole.limits.costs import Concave, Cost, Quadratic
 from partwhole.limits.fits import Equal, Fit, Tube
@@ -196,7 +196,7 @@ def least_cost(
     if isinstance(fit, Tube) and fit.width == 0:
         fit = Equal(fit.slack)
     if isinstance(fit, Equal):
-        return solve_equal(design, targets, cost, fit, intercept, max_steps, tolerance)
+        return equalities(design, targets, cost, fit, intercept, max_steps, tolerance)
     limit = inequalities(design, targets, cost, fit, intercept, max_steps, tolerance)
     if limit.outcome in (Outcome.SOLVED, Outcome.INFEASIBLE):
         return limit

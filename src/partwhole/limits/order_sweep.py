@@ -213,13 +213,13 @@ class OrderProblem:
             if i and start + longest > deadline:
                 break
             if self._is_direct(kernel, per_row):
-                found = direct.solve(kernel, per_row, tolerance)
+                solution = direct.solve(kernel, per_row, tolerance)
             else:
-                found = iterative.solve(kernel, per_row, tolerance, deadline)
+                solution = iterative.solve(kernel, per_row, tolerance, deadline)
             longest = max(longest, monotonic() - start)
-            held_out = self.held_out @ found.coefficients + found.intercept
+            held_out = self.held_out @ solution.coefficients + solution.intercept
             outputs[i] = held_out.reshape(task.n_test, *shape)
-            converged[i], error[i] = found.converged, found.error
+            converged[i], error[i] = solution.converged, solution.error
         return OrderSweep(outputs, converged, error)
 
     def _is_direct(self, kernel: OrderKernel, ridge: np.ndarray) -> bool:

@@ -104,14 +104,14 @@ class Options:
 def spread(name: str, given: np.ndarray, shape: tuple[int, ...], runs: int) -> np.ndarray:
     """Return one layer's weights for each run."""
     rule = Array(Axes("...", False), "float", single=True)
-    found = rule(f"weights {name}", given, {})
+    array = rule(f"weights {name}", given, {})
     require(
-        found.shape in (shape, (runs, *shape)),
+        array.shape in (shape, (runs, *shape)),
         f"weights {name} have shape {shape} or {(runs, *shape)}",
-        f"shape {found.shape}",
+        f"shape {array.shape}",
         "start from DiagonalWeights.constant, or from weights that were trained on as many runs",
     )
-    return np.broadcast_to(found, (runs, *shape))
+    return np.broadcast_to(array, (runs, *shape))
 
 
 def recorded(record: Record, max_steps: int) -> Int[np.ndarray, " R"]:

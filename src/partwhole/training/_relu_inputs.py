@@ -55,9 +55,9 @@ def checked_teachers(
     if teachers is None:
         return None
     runs, _, d = tasks[0].inputs.shape
-    found = tuple(tuple(each) for each in teachers)
-    good = len(found) == len(tasks) and all(
-        len(each) == runs and all(one.hidden.shape[1] == d for one in each) for each in found
+    drawn = tuple(tuple(each) for each in teachers)
+    good = len(drawn) == len(tasks) and all(
+        len(each) == runs and all(one.hidden.shape[1] == d for one in each) for each in drawn
     )
     require(
         good,
@@ -65,7 +65,7 @@ def checked_teachers(
         "others",
         "collect sample.main of each run in a list",
     )
-    return found
+    return drawn
 
 
 def measure_of(

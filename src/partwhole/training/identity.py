@@ -249,21 +249,21 @@ def _protocols(
     )
     if given is None or isinstance(given, Protocol):
         return (given or Protocol(),) * len(settings)
-    found = tuple(given)
+    protocols = tuple(given)
     require(
-        len(found) == len(settings),
+        len(protocols) == len(settings),
         "there is one protocol for all tasks, or one for each",
-        f"{len(found)} for {len(settings)} tasks",
+        f"{len(protocols)} for {len(settings)} tasks",
         "pass as many as tasks",
     )
-    forms = {(each.epochs, each.batch, each.shuffle, each.last_batch) for each in found}
+    forms = {(each.epochs, each.batch, each.shuffle, each.last_batch) for each in protocols}
     require(
         len(forms) == 1,
         "protocols of one call agree in epochs, batches and shuffling",
         f"{len(forms)} kinds",
         "train the others in a call of their own",
     )
-    return found
+    return protocols
 
 
 def _probes(

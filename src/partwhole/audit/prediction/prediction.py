@@ -113,10 +113,10 @@ def predict(
     >>> point.label, round(point.leak_slope, 6), round(found.points[16].leak_slope, 6)
     ('S = 0.425', 0.73913, 0.666667)
     """
-    (found,) = predict_splits(
+    (prediction,) = predict_splits(
         [case], fit=fit, measured=measured, noise=noise, structure=structure, deadline=deadline
     )
-    return found
+    return prediction
 
 
 def predict_splits(
@@ -182,10 +182,10 @@ def predict_splits(
         )
     unknown = measured is None
     found: list[Prediction | None] = []
-    for one, own in zip(cases, among, strict=True):
+    for one, chosen in zip(cases, among, strict=True):
         scorer = Scorer(one)
         points = tuple(
-            _point(scorer, place, out[own], ridge if np.isnan(place.position) else 0.0)
+            _point(scorer, place, out[chosen], ridge if np.isnan(place.position) else 0.0)
             for place, out in zip(places, outputs, strict=True)
             if out is not None
         )
@@ -217,17 +217,17 @@ def _together(cases: Sequence[Case]) -> tuple[Case, list[Int[np.ndarray, " h"]]]
     if len(cases) == 1:
         return cases[0], [np.arange(cases[0].task.n_test)]
     table = cases[0].table
-    split = np.where(np.isin(table.split, [one.split for one in cases]), 1, LEFT_OUT)
+    split = np.where(np.isin(table.split, [case.split for case in cases]), 1, LEFT_OUT)
     split[table.split == TRAIN] = TRAIN
     names = (table.split_names[TRAIN], "all test splits")
     whole = replace(table, split=split, split_names=names).case(1, cases[0].order)
     among = []
-    for one in cases:
-        rows = one.rows_of(one.held_out)
-        place = np.empty(len(one.weights), dtype=np.int64)
+    for case in cases:
+        rows = case.rows_of(case.held_out)
+        place = np.empty(len(case.weights), dtype=np.int64)
         # Combinations of training come first.
-        place[one.row_combination[rows]] = whole.row_combination[rows] - whole.task.n_train
-        among.append(place[one.held_out])
+        place[case.row_combination[rows]] = whole.row_combination[rows] - whole.task.n_train
+        among.append(place[case.held_out])
     return whole, among
 
 
@@ -328,15 +328,15 @@ def _interpolants(
     """
     first = max(range(len(places)), key=lambda i: _preference(places[i].position))
     arranged = [first, *(i for i in range(len(places)) if i != first)]
-    own = np.array([isinstance(ridge, np.ndarray) and i == len(places) - 1 for i in arranged])
+    ridges = np.array([isinstance(ridge, np.ndarray) and i == len(places) - 1 for i in arranged])
     outputs: list[np.ndarray | None] = [None] * len(places)
-    for ridged in np.unique(own)[::-1].tolist():
-        these = [i for i, other in zip(arranged, own, strict=True) if other == ridged]
+    for ridged in np.unique(ridges)[::-1].tolist():
+        these = [i for i, other in zip(arranged, ridges, strict=True) if other == ridged]
         sweep = problem.sweep(
             [places[i].kernel for i in these], ridge=ridge if ridged else 0.0, deadline=deadline
         )
-        for i, found, done in zip(these, sweep.outputs, sweep.converged, strict=True):
-            outputs[i] = found if done else None
+        for i, predicted, done in zip(these, sweep.outputs, sweep.converged, strict=True):
+            outputs[i] = predicted if done else None
     unsolved = tuple(place.label for place, out in zip(places, outputs, strict=True) if out is None)
     if unsolved:
         remarks.append(

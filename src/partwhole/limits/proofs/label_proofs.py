@@ -175,11 +175,11 @@ def _small_proof(
         # f is the output of one label minus the other's; for two labels it is the output itself.
         above, below = (high, low) if two else (low, high)
         facts = {} if two else {"labels": (above[0], below[0])}
-        own = np.sort(np.concatenate([above[1], below[1]]))
-        sign = np.where(label[own] == above[0], 1.0, -1.0)
-        found = find_rectangle(task, rows[own], sign, phi[own], True, part, **facts)
-        if found is not None:
-            return found
+        of_label = np.sort(np.concatenate([above[1], below[1]]))
+        sign = np.where(label[of_label] == above[0], 1.0, -1.0)
+        rectangle = find_rectangle(task, rows[of_label], sign, phi[of_label], True, part, **facts)
+        if rectangle is not None:
+            return rectangle
     box = find_box(task, rows, order, budget.part(BOX_SHARE), labels=label)
     if box is None:
         return None

@@ -44,7 +44,7 @@ def find_sums(phi: sparse.csr_array, label: Int[np.ndarray, " n"], budget: Budge
     True
     """
     n, p = phi.shape  # pyright: ignore[reportGeneralTypeIssues]
-    present, own = np.unique(label, return_inverse=True)
+    present, place = np.unique(label, return_inverse=True)
     if len(present) == 1:
         return True
     shape = n, len(present)
@@ -55,18 +55,18 @@ def find_sums(phi: sparse.csr_array, label: Int[np.ndarray, " n"], budget: Budge
     for _ in range(STEPS):
         if budget.over:
             return False
-        gap, rival = _nearest_rivals(scores, own, rows)
+        gap, rival = _nearest_rivals(scores, place, rows)
         wrong = int(np.sum(gap <= TOLERANCE))
         if wrong == 0:
             # From the sums themselves, as rounding adds up over the steps.
-            gap, _ = _nearest_rivals(sparse.csr_array(phi @ sums).toarray(), own, rows)
+            gap, _ = _nearest_rivals(sparse.csr_array(phi @ sums).toarray(), place, rows)
             return bool(gap.min() > TOLERANCE * np.abs(sums.data).max())
         fewest, since = (wrong, 0) if wrong < fewest else (fewest, since + 1)
         short = np.flatnonzero((gap < 1.0) & (entries > 0))
         if since > PATIENCE or not len(short):
             return False
         move = (1.0 - gap[short]) / (2.0 * entries[short])
-        at = np.tile(short, 2), np.concatenate([own[short], rival[short]])
+        at = np.tile(short, 2), np.concatenate([place[short], rival[short]])
         asked = back @ sparse.csr_array((np.ones(2 * len(short)), at), shape)
         asked.data = 1.0 / asked.data
         change = back @ sparse.csr_array((np.concatenate([move, -move]), at), shape)

@@ -47,17 +47,17 @@ def find_rectangle(
         crossed = _rectangle_by_pairs(components, y, phi, signs)
         if crossed is None:
             return None
-        found, sides = crossed
-        return signed(rows, y, found, RECTANGLE, groups=sides, **facts)
+        rectangle, sides = crossed
+        return signed(rows, y, rectangle, RECTANGLE, groups=sides, **facts)
     for one, other in islice(_divisions(n_components), DIVISIONS):
         if budget.over:
             return None
         budget.spend(OVERHEAD + 8 * n * n_components)
         _, a = Dictionary.of(components, one, task.n_values)
         _, b = Dictionary.of(components, other, task.n_values)
-        found = _rectangle_in_grid(a, b, y, phi, signs, budget)
-        if found is not None:
-            return signed(rows, y, found, RECTANGLE, groups=(one, other), **facts)
+        rectangle = _rectangle_in_grid(a, b, y, phi, signs, budget)
+        if rectangle is not None:
+            return signed(rows, y, rectangle, RECTANGLE, groups=(one, other), **facts)
     return None
 
 

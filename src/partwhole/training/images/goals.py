@@ -90,17 +90,17 @@ def checked_targets(
         "none" if given is None else f"{len(given)} for {len(images)} images",
         "pass arrays of equal length",
     )
-    found = np.asarray(given)
+    labels = np.asarray(given)
     if recipe.loss == "cross entropy":
-        if found.dtype.kind == "f" and np.array_equal(found, np.round(found)):
-            found = found.astype(np.int64)
+        if labels.dtype.kind == "f" and np.array_equal(labels, np.round(labels)):
+            labels = labels.astype(np.int64)
         require(
-            found.ndim in (1, 2) and np.issubdtype(found.dtype, np.integer) and found.min() >= 0,
+            labels.ndim in (1, 2) and np.issubdtype(labels.dtype, np.integer) and labels.min() >= 0,
             f"with the loss 'cross entropy' {name} are classes numbered from 0",
-            f"shape {found.shape} of {np.asarray(given).dtype}",
+            f"shape {labels.shape} of {np.asarray(given).dtype}",
             "take the loss 'squared' for numbers, or 'logistic' for labels -1 and +1",
         )
-        questions = found.shape[1] if found.ndim == 2 else 1
+        questions = labels.shape[1] if labels.ndim == 2 else 1
         require(
             outputs % questions == 0,
             f"{questions} questions share the network's outputs evenly",
@@ -108,25 +108,25 @@ def checked_targets(
             "draw a network with as many outputs for each question",
         )
         require(
-            int(found.max()) < outputs // questions,
+            int(labels.max()) < outputs // questions,
             f"{name} are classes below {outputs // questions}, the number of the network's outputs"
             f"{' for each question' if questions > 1 else ''}",
-            f"class {found.max()}",
+            f"class {labels.max()}",
             "draw a network with an output for each class",
         )
-        return found.astype(np.int32)
-    shapes = (len(found), outputs), (len(found),)
+        return labels.astype(np.int32)
+    shapes = (len(labels), outputs), (len(labels),)
     require(
-        found.shape in shapes[: 2 if outputs == 1 else 1],
+        labels.shape in shapes[: 2 if outputs == 1 else 1],
         f"{name} have a number for each image and each of {outputs} outputs of the network",
-        f"shape {found.shape}",
+        f"shape {labels.shape}",
         "draw a network with outputs for them",
     )
-    require_finite(found, name)
+    require_finite(labels, name)
     require(
-        recipe.loss != "logistic" or bool(np.all(np.abs(found) == 1)),
+        recipe.loss != "logistic" or bool(np.all(np.abs(labels) == 1)),
         f"with the loss 'logistic' {name} are labels -1 and +1",
-        f"{found.min():g} to {found.max():g}",
+        f"{labels.min():g} to {labels.max():g}",
         "take the loss 'squared' for numbers",
     )
-    return found.astype(np.float32)
+    return labels.astype(np.float32)
