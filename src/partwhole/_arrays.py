@@ -14,6 +14,7 @@ from partwhole._checks import InputError, require
 
 Sizes = dict[str, tuple[object, str]]
 WHOLE_LIMIT = 1 << 63
+SINGLE_LIMIT = float(np.finfo(np.float32).max)
 # What an array holds instead of numbers, and the remedy, by NumPy's letter of its kind of entries.
 NO_NUMBERS = {
     "c": ("complex numbers", "pass the real part or the absolute values"),
@@ -136,6 +137,8 @@ class Array:
             value = self._converted(name, value)
         if value.dtype.kind == "f" and not np.isfinite(value).all():
             self._refuse_nonfinite(name, value)
+        if self.single and value.dtype.itemsize > 4 and value.size:
+            self._refuse_beyond_single(name, value)
         self.axes.check(name, self, value.shape, sizes)
         return value
 
@@ -147,6 +150,13 @@ class Array:
             if wrong.any() and not allowed:
                 got = counted(wrong, word) if array.ndim else array.item()
                 raise InputError(f"{name} is {self.noun}; got {got}; {remedy}")
+
+    def _refuse_beyond_single(self, name: str, array: np.ndarray) -> None:
+        """Refuse what would be infinite in the precision in which networks compute."""
+        largest = np.nanmax(np.abs(array))
+        if SINGLE_LIMIT < largest < np.inf:
+            rule = f"{name} is {self.noun} that single precision holds, up to {SINGLE_LIMIT:.1e}"
+            raise InputError(f"{rule}; got {largest:.3g}; divide by a unit first")
 
     def _converted(self, name: str, value: Any) -> np.ndarray:
         """Return the array in the type of its kind, once its entries are of that kind."""

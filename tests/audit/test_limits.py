@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from dataclasses import replace
 from importlib import import_module
@@ -31,6 +32,35 @@ def sums(n_splits=1, labels=False, seed=0):
     names = np.array([f"test {i}" for i in rng.integers(0, n_splits, len(frame))])
     frame["split"] = np.where(held_out, names, "train")
     return frame
+
+
+def columns_of(rows, values, columns):
+    """Return random numbers over so many columns, a third of the rows held out."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        {f"c{i}": rng.permutation(np.arange(rows) % values) for i in range(columns)}
+    )
+    frame["y"] = rng.normal(size=rows)
+    frame["split"] = np.where(np.arange(rows) % 3 == 0, "test", "train")
+    return frame
+
+
+@pytest.mark.parametrize("values", [2, 60], ids=["two values", "a value each"])
+def test_twenty_columns_take_few_steps(values):
+    """Calls are counted: both tables went through subsets of their columns, for minutes."""
+    frame, calls = columns_of(120 if values == 2 else 60, values, 20), 0
+
+    def count(_frame, event, _argument):
+        nonlocal calls
+        calls += event in ("call", "c_call")
+
+    before = sys.getprofile()
+    sys.setprofile(count)
+    try:
+        audit_split(frame, components=[*frame][:20], target="y", split="split", order=1)
+    finally:
+        sys.setprofile(before)
+    assert calls < 6e6
 
 
 @pytest.mark.parametrize("labels", [False, True])

@@ -173,7 +173,10 @@ def _against(problem: Problem, limit: Limit, best: Optimum, floor: float) -> Jud
         missed = np.where(problem.slack > 0, 0.0, np.abs(misfits(problem, c, b)).astype(float))
         if limit.value - best.below + float((v * missed).sum()) > close:
             return say(Verdict.UNDECIDED, shown)
-        best = replace(best, above=best.below)
+        # How near within that is known no better than the bounds are.
+        if limit.gap < -close:
+            return say(Verdict.WRONG, f"{shown}, negative gap {limit.gap:.1e}")
+        return say(Verdict.RIGHT)
     fine = GAP * abs(best.above) + floor + condition + (best.above - best.below)
     if limit.value - best.above > limit.gap + fine:
         return say(Verdict.WRONG, f"{shown}, but the gap is {limit.gap:.1e}")

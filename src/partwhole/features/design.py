@@ -172,7 +172,18 @@ def weighted_gram(design: Design, weights: Float[np.ndarray, " p"]) -> Float[np.
     Returns
     -------
     float array, shape (n, n)
+
+    Raises
+    ------
+    InputError
+        For weights that are not one for each feature.
     """
+    require(
+        len(weights) == design.shape[1],
+        f"each of the {design.shape[1]} features has one weight",
+        f"{len(weights)} weights",
+        "pass np.ones(design.shape[1]) for equal ones",
+    )
     if isinstance(design, DenseDesign):
         # One product, however many blocks there are.
         return DenseDesign(design.matrix).gram(Block("inputs", 0, len(weights)), weights)

@@ -59,6 +59,11 @@ class Path:
     valid : bool, default True
         False where a formula was asked outside the conditions under which it is accurate; a
         note then says which.
+
+    Raises
+    ------
+    InputError
+        For times that don't increase.
     """
 
     times: Float[np.ndarray, " T"]
@@ -68,6 +73,14 @@ class Path:
     offsets: Float[np.ndarray, "*batch T d"] | None = None
     notes: tuple[str, ...] = ()
     valid: bool = True
+
+    def __post_init__(self) -> None:
+        require(
+            bool((np.diff(self.times) > 0).all()),
+            "the times of a path increase",
+            "times that don't",
+            "sort them, and the states with them",
+        )
 
     @door(empty=("probes",))
     def outputs(self, probes: Float[np.ndarray, "*k d"]) -> Float[np.ndarray, "*answers d"]:

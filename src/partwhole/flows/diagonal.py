@@ -115,7 +115,10 @@ def diagonal_flow(
     def jacobian(_: float, nu: np.ndarray) -> np.ndarray:
         return -2.0 * (x * growth.slope(nu @ x)) @ x.T
 
-    usual = np.abs(task.targets).max() / max(np.abs(x).max(), 1e-300)
+    largest = np.abs(x).max(axis=1)
+    usual = np.abs(task.targets).max() / max(largest.max(), 1e-300)
+    # An error of nu is one of s as many times as large as an input; a row of zeros has none.
+    atol_nu = float(atol) / np.where(largest > 0, largest, 1.0)
 
     def longest(nu: np.ndarray) -> float:
         """Return the longest step that tries no weights beyond all numbers."""
@@ -128,7 +131,7 @@ def diagonal_flow(
     # A trial step may go far beyond where the loss is small; it is then refused.
     with np.errstate(all="ignore"):
         steps = _implicit_steps(
-            velocity, jacobian, longest, len(x), stops.last, rtol=float(rtol), atol=float(atol)
+            velocity, jacobian, longest, len(x), stops.last, rtol=float(rtol), atol=atol_nu
         )
         found, states, ending = follow(
             np.zeros(len(x)),
@@ -232,14 +235,14 @@ def _implicit_steps(
     last: float,
     *,
     rtol: float,
-    atol: float,
+    atol: Float[np.ndarray, " n"],
 ) -> Iterator[Step]:
     """Yield the steps of backward differentiation formulas from 0, until they can't go on."""
     nu = np.zeros(n)
     try:
         solver = BDF(
-            velocity, 0.0, nu, last, max_step=longest(nu), rtol=max(rtol, 1e-13), atol=atol,
-            jac=jacobian,
+            velocity, 0.0, nu, last, max_step=longest(nu), rtol=max(rtol, 1e-13),
+            atol=atol, jac=jacobian,  # pyright: ignore[reportArgumentType]
         )  # fmt: skip
         while solver.status == "running":
             start, solver.max_step = solver.t, longest(solver.y)

@@ -116,9 +116,10 @@ def certified(
     rounding = turned + float(np.sum(np.abs(v) * felt))
     rounding += BLUR * abs(value) + beside(fit, "none", blur, 0.0)
     met = bool((hard <= allowed).all())
-    # A value of rounding alone is 0; any other must stand out of it.
-    exact = abs(value) <= rounding and gap <= rounding
-    close = max(gap, rounding) <= ACCURACY * abs(value)
+    # A value of rounding alone is 0; any other must stand out of it. A bound that lies above the
+    # value bounds nothing: it shows how far rounding moved it.
+    exact = abs(value) <= rounding and abs(gap) <= rounding
+    close = max(abs(gap), rounding) <= ACCURACY * abs(value)
     solved = met and np.isfinite(value) and (exact or close)
     outcome = Outcome.SOLVED if solved else unsolved
     if not np.all(slack > 0):

@@ -41,7 +41,7 @@ def equalities(
     n, p = design.shape
     slack = slack_of(fit, n)
     if n * p <= ENTRIES:
-        rows = reduced(dense_features(design), targets, slack, intercept)
+        rows = reduced(dense_features(design), targets, slack, intercept, orthonormal=False)
         if (
             rows.dropped
             and (proved := contradiction(design, targets, cost, fit, intercept)) is not None

@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+from scipy.linalg import get_lapack_funcs
 
 from partwhole.features.design import Design, weighted_gram
 from partwhole.limits.costs import Cost
@@ -29,6 +30,9 @@ from partwhole.limits.solvers.dual_newton import Border
 EVEN = 1e-3
 ROUNDS = 8
 CARRIED = 1e-13  # of the largest singular value: directions that a system carries
+WELL = 1e-8  # reciprocal condition above which a system is solved as it stands
+ROUNDING = 16.0 * float(np.finfo(float).eps)  # of an output, which lacks nothing then
+STALLED = 0.5  # of what the nearest point lacks: a round that leaves more gains nothing
 
 # From outputs, slack's part included, what each row lacks; NaN where it may be as it is.
 Missing = Callable[[np.ndarray], np.ndarray]
@@ -73,11 +77,12 @@ def _norm(
         bounds = cost.dual(design, v).bounds
         assert bounds is not None
         coefficients = cost.primal(design, v, prices)
-        lacks = missing(design @ coefficients + slack * v + lift * constant)
+        lacks = _beyond_rounding(missing, design @ coefficients + slack * v + lift * constant)
         rows = np.flatnonzero(~np.isnan(lacks))
         most = float(np.abs(lacks[rows]).max(initial=0.0))
+        stalled = len(states) > 1 and most > STALLED * min(state[0] for state in states)
         states.append((most, (coefficients, v if single else first, constant)))
-        if most == 0.0:
+        if most == 0.0 or stalled:
             break
         kernel = bounds.curvature(prices, np.zeros_like(prices))[np.ix_(rows, rows)]
         kernel = kernel + np.diag(slack[rows])
@@ -117,14 +122,23 @@ def _seen(bounds: Bounds, used: np.ndarray, prices: np.ndarray) -> np.ndarray:
 def _solved(
     kernel: np.ndarray, beside: np.ndarray, corner: np.ndarray, lacks: np.ndarray, right: np.ndarray
 ) -> np.ndarray:
-    """Solve the bordered system by least squares, in units in which its columns are about 1."""
+    """Solve the bordered system in units in which its columns are about 1.
+
+    By least squares where it is nearly singular, which takes ten times as long.
+    """
     sums = np.diagonal(kernel)
     size = 1.0 / np.sqrt(np.where(sums > 0, sums, 1.0))
     lengths = np.abs(beside * size[:, None]).max(axis=0, initial=0.0)
     units = np.concatenate([size, 1.0 / np.where(lengths > 0, lengths, 1.0)])
     system = np.block([[kernel, beside], [beside.T, corner]])
     scaled = units[:, None] * system * units
-    return units * np.linalg.lstsq(scaled, units * np.concatenate([lacks, right]), rcond=CARRIED)[0]
+    wanted = units * np.concatenate([lacks, right])
+    if len(scaled) and np.isfinite(scaled).all():
+        factorise, condition, solve = get_lapack_funcs(("getrf", "gecon", "getrs"), (scaled,))
+        factor, pivots, _ = factorise(scaled)
+        if condition(factor, np.linalg.norm(scaled, 1))[0] > WELL:
+            return units * solve(factor, pivots, wanted)[0]
+    return units * np.linalg.lstsq(scaled, wanted, rcond=CARRIED)[0]
 
 
 def _smooth(
@@ -139,11 +153,16 @@ def _smooth(
 ) -> tuple[np.ndarray, np.ndarray, float]:
     """Move coefficients in proportion to their sizes, until rows without slack are met."""
     kernel = weights = None
-    lift = border.columns.sum(axis=1)
+    lift, least, nearest = border.columns.sum(axis=1), np.inf, (coefficients, constant)
     for _ in range(ROUNDS):
-        lacks = np.where(slack > 0, np.nan, missing(design @ coefficients + lift * constant))
+        lacks = _beyond_rounding(missing, design @ coefficients + lift * constant)
+        lacks = np.where(slack > 0, np.nan, lacks)
         rows = np.flatnonzero(~np.isnan(lacks))
-        if not lacks[rows].any():
+        most = float(np.abs(lacks[rows]).max(initial=0.0))
+        stalled = most > STALLED * least
+        if most < least:
+            least, nearest = most, (coefficients, constant)
+        if most == 0.0 or stalled:
             break
         if kernel is None or weights is None:
             size = np.abs(coefficients)
@@ -156,7 +175,13 @@ def _smooth(
         moved[rows] = _solved(square, nothing, np.zeros((0, 0)), lacks[rows], np.zeros(0))
         constant += share * float(moved.sum())
         coefficients = coefficients + weights * design.adjoint(moved)
-    return coefficients, v, constant
+    return nearest[0], v, nearest[1]
+
+
+def _beyond_rounding(missing: Missing, outputs: np.ndarray) -> np.ndarray:
+    """Return what rows lack; nothing where that is rounding of their outputs."""
+    lacks = missing(outputs)
+    return np.where(np.abs(lacks) <= ROUNDING * np.abs(outputs), 0.0, lacks)
 
 
 def sided(

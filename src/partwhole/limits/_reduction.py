@@ -12,10 +12,10 @@ keeps its solution c for every cost R under three changes, made in this order (d
    turns the rows with slack, divided by :math:`\sqrt{s_i}`, until one alone sees the intercept;
    that row is then met without cost and leaves. A penalised intercept is a free one beside the
    row :math:`b + \xi = 0` of slack :math:`1/\lambda`.
-2. Exact rows become orthonormal: with rows of length 1 and a pivoted factorisation
-   :math:`A^T = Q R`, the same is asked by :math:`Q^T c = R^{-T} y`. Where rows are nearly alike
-   :math:`R^{-T} A` and :math:`R^{-T} y` are computed in extended precision, with R as it is: so
-   rounding alters what is asked by less.
+2. Exact rows become orthonormal, unless they are far apart: with rows of length 1 and a pivoted
+   factorisation :math:`A^T = Q R`, the same is asked by :math:`Q^T c = R^{-T} y`. Where rows are
+   nearly alike :math:`R^{-T} A` and :math:`R^{-T} y` are computed in extended precision, with R
+   as it is: so rounding alters what is asked by less.
 3. Rows with slack, divided by :math:`\sqrt{s_i}`, become the rank's number of rows of slack 1:
    with :math:`A = Q R`, the part of y outside of Q costs the same whatever c is.
 """
@@ -28,7 +28,7 @@ from typing import cast
 
 import numpy as np
 from jaxtyping import Float
-from scipy.linalg import qr, solve_triangular
+from scipy.linalg import get_lapack_funcs, qr, solve_triangular
 
 # Entries of a design that is written out as a matrix, to be turned or to prove what is infeasible.
 ENTRIES = 4_000_000
@@ -38,6 +38,8 @@ INDEPENDENT = 64.0 * EPS
 # Of the largest target: what a row that was left out may ask for beyond what the others say.
 DISAGREES = 1e-12
 
+# Reciprocal condition of the products of rows of length 1 that loses few digits.
+WELL = 1e-4
 # Of rows of length 1, what others leave: below this they are turned in extended precision.
 APART = 1e-5
 PRODUCTS = 10**8  # in extended precision, about a second
@@ -87,6 +89,8 @@ def reduced(
     targets: Float[np.ndarray, "n *k"],
     slack: Float[np.ndarray, " n"],
     intercept: str | float,
+    *,
+    orthonormal: bool = True,
 ) -> Reduction:
     """Rewrite equalities with any slack and any intercept.
 
@@ -100,6 +104,8 @@ def reduced(
         s, 0 for rows that are to be met exactly.
     intercept : {"free", "none"} or float
         As in `least_cost`.
+    orthonormal : bool, keyword-only, default True
+        False lets exact rows be of length 1 alone where they are far apart, in a third of the time.
 
     Returns
     -------
@@ -136,9 +142,10 @@ def reduced(
         loose, loose_targets = turn(loose), turn(loose_targets)
         first, first_target = loose[0], loose_targets[0]
         loose, loose_targets = loose[1:], loose_targets[1:]
-    orthonormal = _orthonormal(exact, exact_targets, row, level)
+    turned = None if orthonormal or row.any() else _of_unit_length(exact, exact_targets)
+    turned = turned or _orthonormal(exact, exact_targets, row, level)
     compressed = _compressed(loose, loose_targets)
-    m = len(orthonormal.rows)
+    m = len(turned.rows)
 
     def constant(c: Vector) -> Vector | float:
         if pivot >= 0:
@@ -153,7 +160,7 @@ def reduced(
         if turn is not None:
             back = turn(np.concatenate([np.zeros((1, *v.shape[1:])), back]))
         out[soft] = _divided(back, root)
-        given = orthonormal.multipliers(v[:m])
+        given = turned.multipliers(v[:m])
         if pivot >= 0:
             out[hard[others]] = given
             out[hard[pivot]] = -out.sum(axis=0)
@@ -162,14 +169,14 @@ def reduced(
         return out[:n]
 
     return Reduction(
-        np.vstack([orthonormal.rows, compressed.rows]),
-        np.concatenate([orthonormal.targets, compressed.targets]),
+        np.vstack([turned.rows, compressed.rows]),
+        np.concatenate([turned.targets, compressed.targets]),
         np.repeat([0.0, 1.0], [m, len(compressed.rows)]),
         constant,
         multipliers,
-        orthonormal.dropped,
+        turned.dropped,
         compressed.rest,
-        orthonormal.precision,
+        turned.precision,
     )
 
 
@@ -215,9 +222,9 @@ def _orthonormal(given: np.ndarray, asked: np.ndarray, row: np.ndarray, level: n
         return _Rows(
             rows[:0], nothing, lambda v: np.zeros((n, *v.shape[1:])), bool(targets.any())
         )  # fmt: skip
+    unit = rows[present] / lengths[present, None]
     order = _by_size(rows)
-    unit = (rows[present] / lengths[present, None])[:, order]
-    basis, triangle, places = _pivoted(unit.T)
+    basis, triangle, places = _pivoted(unit[:, order].T)
     pivots = np.abs(np.diagonal(triangle))
     rank = int(np.sum(pivots > INDEPENDENT))
     kept, square = present[places[:rank]], triangle[:rank, :rank]
@@ -280,6 +287,21 @@ def _compressed(rows: np.ndarray, targets: np.ndarray) -> _Rows:
         return out
 
     return _Rows(turned, wanted, multipliers, rest=0.5 * float(np.sum(rest**2)))
+
+
+def _of_unit_length(rows: np.ndarray, targets: np.ndarray) -> _Rows | None:
+    """Bring rows to length 1; return None where they are not far from depending on each other."""
+    n, p = rows.shape
+    lengths = _lengths(rows)
+    if not 0 < n <= p or not lengths.all():
+        return None
+    unit = rows / lengths[:, None]
+    products = unit @ unit.T
+    factorise, condition = get_lapack_funcs(("potrf", "pocon"), (products,))
+    lower, failed = factorise(products, lower=1)
+    if failed or condition(lower, np.linalg.norm(products, 1), uplo="L")[0] < WELL:
+        return None
+    return _Rows(unit, _divided(targets, lengths), lambda v: _divided(v, lengths))
 
 
 def _pivoted(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -17,10 +17,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 from jaxtyping import Float
 
-from partwhole.features.design import Design, weighted_gram
+from partwhole.features.design import DenseDesign, Design, weighted_gram
 from partwhole.limits.costs._cost import Bounds, DualTerm
 from partwhole.limits.fits import OneSided
 from partwhole.limits.solvers.dual_newton import Border, DualSolution, Term
+
+LEAST = 1e-140  # length of a row below which it has none: its square has no digits
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +50,8 @@ class Units:
         """Return the units of rows with these lengths, slacks and targets or bounds."""
         largest = float(np.abs(wanted).max(initial=0.0)) or 1.0
         size = lengths + slack / largest
-        rows = 1.0 / np.where(size > 0, size, float(size.max(initial=0.0)) or 1.0)
+        usual = float(size.max(initial=0.0))
+        rows = 1.0 / np.where(size > LEAST, size, usual if usual > LEAST else 1.0)
         value = float(np.abs(rows * wanted).max(initial=0.0)) or 1.0
         return cls(rows, 1.0 / value)
 
@@ -73,7 +76,7 @@ class Units:
             return DualTerm(
                 kappa * at.value,
                 kappa * d * at.gradient,
-                lambda: kappa * (d[:, None] * at.hessian() * d),
+                lambda: at.hessian() * np.multiply.outer(kappa * d, d),
                 lambda direction: at.reach(d * direction),
                 at.is_quadratic,
                 None if bounds is None else self._bounds(bounds),
@@ -120,5 +123,7 @@ class Units:
 
 def row_lengths(design: Design) -> Float[np.ndarray, " n"]:
     """Return the Euclidean lengths of a design's rows."""
+    if isinstance(design, DenseDesign):
+        return np.linalg.norm(design.matrix, axis=1)
     squares = np.diagonal(weighted_gram(design, np.ones(design.shape[1])))
     return np.sqrt(np.maximum(squares, 0.0))

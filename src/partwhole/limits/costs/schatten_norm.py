@@ -17,6 +17,7 @@ from partwhole.limits.costs.nuclear_norm import NuclearNorm
 # Of the largest singular value: a smaller one is the rounding of 0, which a root would magnify.
 RANK = 1e-12
 FLOOR = 1e-14  # of the largest singular value: so much may one of 0 move
+LEAST = 1e-100  # coefficients below which all are 0: powers of them have no digits
 
 
 @door
@@ -96,7 +97,8 @@ class SchattenNorm:
         size[:, : used.shape[1]] = used
         # What is rounding would cost as much as its root. It may move a little, or rows could not
         # be met at a lower rank.
-        size = np.maximum(size, FLOOR * used.max(initial=0.0))
+        largest = float(used.max(initial=0.0))
+        size = np.maximum(size, FLOOR * largest) if largest > LEAST else 0.0 * size
         size = size ** (2.0 - 2.0 / self.n_layers) * self.n_layers / 2.0
         return MatrixMetric(basis, size, self.rows, of_columns)
 

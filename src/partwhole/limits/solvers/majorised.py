@@ -26,6 +26,7 @@ UNEVEN = 0.01  # of the coefficients: by so much they are shaken where they rest
 SHAKES = 3
 LEAVES = 1e-9  # of the cost: a shaken round that lowers it by less leaves no saddle
 PROMISE = 1e-7  # of the cost: what a turn that was not decided may seem to lower it by
+FELT = 1e-6  # of the cost: by so much may rounding of exact rows alter it
 NOTE = "the cost is not convex: other starts may end elsewhere"
 
 
@@ -89,8 +90,10 @@ def majorised(
             continue
         if still or steps >= max_steps:
             outcome = Outcome.STATIONARY if still else Outcome.MAX_STEPS
-            # Where a turn that was not decided might lower the cost, nothing is known.
-            if still and not promised >= (1.0 - PROMISE) * value:
+            # Where a turn that was not decided might lower the cost, nothing is known, and what
+            # exact rows miss by rounding alters the cost by their multipliers.
+            felt = float(np.abs(best.multipliers).sum()) * best.violation
+            if still and not (promised >= (1.0 - PROMISE) * value and felt <= FELT * value):
                 outcome = Outcome.INACCURATE
             return replace(
                 best,

@@ -1,0 +1,250 @@
+"""The same data in another order, twice with half the weight, and in other units.
+
+Every array of a good call of every public function is tried; the answer follows, or it is among
+those below, with the reason. `python tests/fixtures/relations.py ROOM` prints the whole table.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import good_calls
+import numpy as np
+import pytest
+import relations
+
+PROGRAM = Path(relations.__file__)
+Reasons = Mapping[str, Mapping[str, str]]  # the arguments of each function, by reason
+
+ORDER: Reasons = {
+    "the other half of what belongs together is held by the object": {
+        "features.ConjunctionDesign.part": "coefficients",
+        "features.ConjunctionDesign.adjoint": "multipliers",
+        "features.ConjunctionDesign.gram": "weights",
+        "features.DenseDesign.adjoint": "multipliers",
+        "features.GatedDesign.adjoint": "multipliers",
+        "features.GatedDesign.block_outputs": "coefficients",
+        "features.GatedDesign.weighted_gram": "weights",
+        "limits.DiagonalWeights": "hidden_plus,readout_plus,hidden_minus,readout_minus",
+        "limits.Certificate.sum_in_words": "task",
+        "limits.Derivation.in_words": "task",
+        "flows.deep_linear_descent": "second_moment,mean",
+        "flows.deep_linear_flow": "second_moment,mean",
+        "flows.forecast": "w0,second_moment",
+        "flows.stages": "second_moment",
+        "flows.Path.training_loss": "second_moment",
+        "training.ConceptClassifier.coordinates": "target",
+        "comparison.compare_with_kernel": "task",
+        "comparison.compare_with_kernel of runs": "task",
+        "measures.order_violations": "losses",
+    },
+    "one entry for each set of components, or each record of a curve": {
+        "features.kernel_spectrum": "sigma",
+        "features.moebius": "kappa",
+        "features.zeta": "sigma",
+        "measures.descents": "values",
+        "measures.noise_threshold": "values",
+        "measures.swing_amplitude": "loss",
+    },
+    "what is drawn goes by the place of a row": {
+        "tasks.ComposedImages.draw": "rows",
+        "tasks.ConceptSpace.sample": "is_train",
+        "tasks.split_classes": "images,labels",
+        "measures.salience": "features,components",
+        "training.bits_per_dimension": "samples,conditions",
+        "training.image_learning_rate": "images,targets",
+        "training.train_concept_classifier": "images,components",
+        "training.train_diffusion": "samples,conditions",
+        "training.train_gated": "inputs,labels",
+        "training.train_images": "images,targets",
+    },
+    "the rows are runs, each of a network or seed of its own": {
+        "training.dense_learning_rate": "inputs,targets",
+        "training.relu_probing": "inputs,targets",
+        "training.train_dense": "inputs,targets",
+        "training.train_diagonal": "inputs,targets",
+        "training.train_relu": "inputs,targets",
+        "training.train_relu with teachers": "inputs,targets",
+    },
+    "coefficients in a basis that is found anew": {
+        "limits.gram_limit": "gram,targets,is_train",
+        "training.kernel_regime": "inputs,targets,is_train",
+    },
+    "sentences that number the concepts": {"flows.check_assumptions": "w0,second_moment"},
+}
+# Along which an answer is a curve, so that there is but one order.
+ORDERED = {"times", "steps", "record"}
+
+TWICE: Reasons = {
+    "intervals, corrections and remarks that count the rows": {
+        "measures.contrasts": "task,predictions",
+        "measures.count_salience": "features,components",
+        "measures.decision_agreement": "network,limit,labels,linear",
+        "measures.salience": "features,components",
+        "networks.layer_saliences": "inputs,components",
+        "comparison.compare_with_kernel": "predictions,has_learned",
+        "comparison.compare_with_kernel of runs": "predictions,salience",
+        "audit.audit_split": "table,features",
+    },
+    "what is drawn goes by the place of a row": {
+        name: ORDER["what is drawn goes by the place of a row"][name]
+        for name in (
+            "tasks.split_classes",
+            "training.bits_per_dimension",
+            "training.image_learning_rate",
+            "training.train_concept_classifier",
+            "training.train_diffusion",
+            "training.train_gated",
+            "training.train_images",
+        )
+    },
+    "the rows are runs, of as many networks": {
+        "training.dense_learning_rate": "inputs,targets",
+        "training.relu_probing": "inputs,targets",
+        "training.train_dense": "inputs,targets",
+        "training.train_diagonal": "inputs,targets",
+        "training.train_relu": "inputs,targets",
+        "training.train_relu with teachers": "inputs,targets",
+    },
+    "the other half of what belongs together is held by the object": {
+        "limits.Certificate.sum_in_words": "task",
+        "limits.Derivation.in_words": "task",
+        "comparison.compare_with_kernel": "task",
+        "comparison.compare_with_kernel of runs": "task",
+        "measures.retreat": "targets",
+    },
+    "a sweep takes distinct rows, and says so": {
+        "limits.interpolate_orders": "task",
+        "limits.interpolation_sweep": "task",
+    },
+    "a basis of the same space, or another square root, found anew": {
+        "limits.determination": "task",
+        "limits.gram_limit": "gram,targets,is_train",
+        "training.kernel_regime": "inputs,targets,is_train",
+        "flows.QuadraticLoss.from_sample": "inputs,targets",
+    },
+}
+
+UNITS: Reasons = {
+    "probabilities, shares, cosines, coordinates and labels have no unit": {
+        "tasks.ShapeAttributes": "colour; size; background",
+        "measures.accuracy": "targets",
+        "measures.calibration": "coordinates; truth",
+        "measures.capability": "coordinates; target",
+        "measures.concept_path": "coordinates; target",
+        "measures.decision_agreement": "labels",
+        "measures.diagnose": "fractions",
+        "measures.emergence": "accuracy; target",
+        "measures.fit_emergence": "accuracies; n",
+        "measures.learning_order": "fractions",
+        "limits.gated_limit": "labels",
+        "limits.effective_salience": "slope",
+        "limits.interpolation_sweep": "salience",
+        "limits.invariance_margin": "salience",
+        "limits.margin_sweep": "task",
+        "limits.max_margin": "task",
+        "limits.memorization_leak": "salience; memorization",
+        "limits.partial_exposure_margin": "salience",
+        "limits.regime": "order; feature_dependence",
+        "limits.relu_penalty": "cosine",
+        "limits.shortcut_margin": "order_1; order_2",
+        "comparison.compare_with_kernel of runs": "salience",
+        "flows.relaxation_time": "fraction",
+        "flows.swing_diagram": "ratios; correlations",
+    },
+    "the size that a nonlinear rule is written for": {
+        "features.dense_kernel": "inputs; other",
+        "tasks.ReLUTeacher.test_error": "hidden; readout",
+        "limits.DiagonalWeights": "hidden_plus; readout_plus; hidden_minus; readout_minus",
+        "limits.HyperbolicEntropy": "tilt",
+        "limits.hyperbolic_entropy": "ratio",
+        "limits.hyperbolic_price": "tilt",
+    },
+    "what is learned is the identity, which is 1": {
+        "flows.check_assumptions": "w0",
+        "flows.cholesky_path": "w0",
+        "flows.cholesky_valid": "w0",
+        "flows.forecast": "w0; second_moment",
+        "flows.learning_clocks": "w0",
+        "flows.minor_peak": "w0",
+        "flows.one_layer_flow": "w0",
+        "flows.one_sided_field": "w",
+        "flows.one_sided_flow": "w0",
+        "flows.swing_forecast": "w0",
+        "flows.tied_descent": "w0",
+        "flows.tied_field": "w",
+        "flows.tied_flow": "w0",
+    },
+    "a bias, a task or a step has a clock of its own": {
+        "flows.deep_linear_descent": "second_moment; mean",
+        "flows.deep_linear_flow": "second_moment; mean; times",
+        "flows.deep_stability_limit": "second_moment; mean",
+        "flows.multitask_flow": "times",
+        "flows.one_layer_flow": "second_moment; mean; times",
+        "flows.swing_diagram": "times",
+        "flows.QuadraticLoss.__call__": "coefficients",
+        "measures.emergence_law": "t",
+        "measures.fit_emergence": "steps",
+    },
+}
+
+
+def listed(reasons: Reasons) -> set[tuple[str, str]]:
+    """Return every function with its arguments."""
+    return {
+        (name, names)
+        for functions in reasons.values()
+        for name, all_names in functions.items()
+        for names in all_names.split("; ")
+    }
+
+
+@pytest.mark.parametrize("room", good_calls.ROOMS)
+def test_the_answer_follows_the_data(room):
+    """In a process of its own, without the tests' checks of types."""
+    done = subprocess.run(
+        [sys.executable, PROGRAM, room], capture_output=True, text=True, timeout=300,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-2000:]
+    table = [json.loads(line) for line in done.stdout.splitlines()]
+    assert table
+    said = [row for row in table if row[-1].split()[0] not in ("follows", "refused", "differs")]
+    assert said == []
+    for relation, reasons in (("order", ORDER), ("twice", TWICE), ("units", UNITS)):
+        rows = {(name, names): word for name, kind, names, word in table if kind == relation}
+        if relation == "order":
+            curves = {pair for pair in rows if ORDERED & set(pair[1].split(","))}
+            assert [pair for pair in curves if rows[pair] != "refused"] == []
+            rows = {pair: word for pair, word in rows.items() if pair not in curves}
+        apart = {pair for pair, word in rows.items() if word != "follows"}
+        assert apart == {pair for pair in listed(reasons) if pair in rows}
+
+
+def test_every_exception_is_of_a_function_that_is_tried():
+    names = {
+        f"{room}.{name}" for room, calls in good_calls.ROOMS.items() for name in calls()
+    }  # fmt: skip
+    for reasons in (ORDER, TWICE, UNITS):
+        assert {name for name, _ in listed(reasons)} <= names
+
+
+def test_an_answer_that_does_not_follow_is_found():
+    rows, order = np.arange(6.0), np.array([1, 0, 2, 3, 5, 4])
+    twice = np.repeat(np.arange(6), 2)
+    good = {"values": rows}
+    assert relations.in_rows(np.cumsum, {"a": rows}, ["a"], order) != "follows"
+    assert relations.in_rows(lambda values: 2.0 * values, good, ["values"], order) == "follows"
+    assert (
+        relations.in_rows(lambda values: values.std(ddof=1), good, ["values"], twice) != "follows"
+    )
+    assert relations.in_units(lambda values: values + 1e-3, good, {"values": 1.0}) != "follows"
+    cut = {"values": np.array([1.0, 1e-3])}
+    assert relations.in_units(lambda values: values * (values > 1e-6), cut, {"values": 1.0}) != (
+        "follows"
+    )
