@@ -114,5 +114,11 @@ def test_what_was_wrong_once_is_not_wrong_again(name):
     assert verdict not in FAILURES
 
 
+def test_an_intercept_read_off_a_row_of_zeros_has_its_target():
+    assert judge(problem("group / equal / penalised / zero row / 505004538")).verdict is (
+        Verdict.RIGHT
+    )
+
+
 def test_every_cost_is_judged():
     assert set(CONVEX) | set(CONCAVE) == {name.split(" / ")[0] for name in names(9, 0)}

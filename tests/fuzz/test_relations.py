@@ -131,10 +131,11 @@ TWICE: Reasons = {
 }
 
 UNITS: Reasons = {
-    "probabilities, shares, cosines, coordinates and labels have no unit": {
+    "probabilities, shares, cosines, brightness, coordinates and labels have no unit": {
         "tasks.ShapeAttributes": "colour; size; background",
         "measures.accuracy": "targets",
         "measures.calibration": "coordinates; truth",
+        "measures.decode_shapes": "images",
         "measures.capability": "coordinates; target",
         "measures.concept_path": "coordinates; target",
         "measures.decision_agreement": "labels",

@@ -136,6 +136,34 @@ def test_no_small_move_costs_less(seed):
             assert abs(slope) < 2e-2 * values[1] or min(values) == values[1]
 
 
+@pytest.mark.parametrize("matrices", [False, True], ids=["blocks", "matrices"])
+@pytest.mark.parametrize("fit", [Equal(), Margin(), Equal(0.1)], ids=["equal", "margin", "slack"])
+@given(st.integers(0, 10**6))
+@settings(max_examples=20)
+def test_multipliers_are_the_slope_of_the_cost(matrices, fit, seed):
+    r"""Where a block is in use, :math:`A_g^T v` is the cost's derivative there.
+
+    Descent moves coefficients by up to 1e-7 in its last round; their slope is then known to 1e-5.
+    """
+    rng, power = np.random.default_rng(seed), 2.0 / 3.0
+    x, y = rng.normal(size=(5, 12)), rng.choice([-1.0, 1.0], 5)
+    design = DenseDesign(x, (Block("one", 0, 6), Block("two", 6, 12)))
+    cost = SchattenNorm(2, 3) if matrices else ChainNorm(3)
+    limit = least_cost(design, y, cost, fit, intercept="none")
+    assert limit.outcome is Outcome.STATIONARY
+    slope = (x.T @ limit.multipliers).reshape(2, 2, 3)
+    blocks = limit.coefficients.reshape(2, 2, 3)
+    for pull, block in zip(slope, blocks, strict=True):
+        left, size, right = np.linalg.svd(block if matrices else block.reshape(1, 6))
+        used = size > 1e-5
+        if used.any():
+            left, right = left[:, : len(size)][:, used], right[: len(size)][used]
+            found = left.T @ (pull if matrices else pull.reshape(1, 6)) @ right.T
+            np.testing.assert_allclose(
+                found, np.diag(power * size[used] ** (power - 1.0)), atol=1e-5 * found.max()
+            )
+
+
 def test_weights_of_blocks_against_clarabel():
     rng = np.random.default_rng(0)
     design = GatedDesign(rng.normal(size=(14, 5)), rng.integers(0, 2, size=(14, 4)), 2)

@@ -14,7 +14,7 @@ from random_tasks import tasks as random_tasks
 
 from partwhole import tasks
 from partwhole._checks import InputError
-from partwhole.limits import Determination, determination
+from partwhole.limits import Determination, determination, solvability
 from partwhole.limits.proofs.boxes import box_groups, groupings
 from partwhole.tasks import Task
 
@@ -410,3 +410,17 @@ def test_sentences(options, sentence):
     with pytest.raises(InputError) as caught:
         determination(islands(), **options)
     assert str(caught.value) == sentence
+
+
+def test_words_of_another_task_are_refused():
+    held_out = tasks.context_dependence(3)
+    added = tasks.symbolic_addition([-1.0, 0.0, 1.0, 2.0], [0.0])
+    smaller = tasks.symbolic_addition([0.0, 1.0], [0.0])
+    unsolvable = solvability(tasks.associative_inference())
+    for words in (
+        determination(held_out, max_order=2).ambiguity(0).in_words,
+        determination(added, max_order=1).derivation(0).in_words,
+        unsolvable.certificate.sum_in_words,
+    ):
+        with pytest.raises(InputError, match="task is the one that this was found for; got one of"):
+            words(smaller)

@@ -142,7 +142,7 @@ def reduced(
         loose, loose_targets = turn(loose), turn(loose_targets)
         first, first_target = loose[0], loose_targets[0]
         loose, loose_targets = loose[1:], loose_targets[1:]
-    turned = None if orthonormal or row.any() else _of_unit_length(exact, exact_targets)
+    turned = None if orthonormal or row.any() else _of_unit_length(exact, exact_targets - level)
     turned = turned or _orthonormal(exact, exact_targets, row, level)
     compressed = _compressed(loose, loose_targets)
     m = len(turned.rows)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+
 import numpy as np
 from jaxtyping import Float, Int
 from scipy import sparse
 
+from partwhole._checks import require
 from partwhole.features.conjunctions import ConjunctionDesign, Dictionary
 from partwhole.tasks import Task
 
@@ -23,6 +26,21 @@ def as_sparse(design: ConjunctionDesign) -> sparse.csr_array:
     edges = np.zeros(design.n_rows + 1, dtype=np.int64 if n_entries >= 1 << 31 else np.int32)
     np.cumsum(present.sum(axis=1), out=edges[1:])
     return sparse.csr_array((np.ones(n_entries), columns[present], edges), design.shape)
+
+
+def require_same_task(
+    task: Task, rows: Sequence[int] = (), values: Iterable[tuple[int, int]] = ()
+) -> None:
+    """Refuse a task without these rows, or these values of components: a proof is of one task."""
+    there = all(row < len(task.targets) for row in rows) and all(
+        c < task.n_components and v < task.n_values[c] for c, v in values
+    )
+    require(
+        there,
+        "task is the one that this was found for",
+        f"one of {len(task.targets)} rows, without some that are named",
+        "pass that task",
+    )
 
 
 def whole_multiples(weights: Float[np.ndarray, " n"], unit: float) -> list[Int[np.ndarray, " n"]]:

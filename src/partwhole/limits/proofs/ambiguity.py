@@ -12,7 +12,12 @@ from scipy import sparse
 
 from partwhole._door import door
 from partwhole.features.conjunctions import ConjunctionDesign, conjunction_sets
-from partwhole.limits.proofs._indicators import as_sparse, distinct, whole_multiples
+from partwhole.limits.proofs._indicators import (
+    as_sparse,
+    distinct,
+    require_same_task,
+    whole_multiples,
+)
 from partwhole.tasks import Task
 
 PROGRAM_COLUMNS = 1500
@@ -53,7 +58,14 @@ class Ambiguity:
         str
             Such as "add 1 where shape is circle, subtract 1 where colour is red: no training
             combination changes, (circle, blue) changes by 1".
+
+        Raises
+        ------
+        InputError
+            For a task that does not have the row.
         """
+        named = [pair for term in self.terms for pair in zip(*term[:2], strict=True)]
+        require_same_task(task, values=[*enumerate(self.row), *named])
         # Values of the same component with the same weight are named together.
         groups: dict[tuple[float, tuple[int, ...]], list[str]] = defaultdict(list)
         for components, values, weight in self.terms[:limit]:

@@ -14,7 +14,7 @@ from scipy import sparse
 from partwhole._checks import require
 from partwhole._door import door
 from partwhole.limits.proofs._budget import Budget
-from partwhole.limits.proofs._indicators import whole_multiples
+from partwhole.limits.proofs._indicators import require_same_task, whole_multiples
 from partwhole.tasks import Task
 
 TOLERANCE = 1e-8
@@ -81,7 +81,13 @@ class Certificate:
         Returns
         -------
         str
+
+        Raises
+        ------
+        InputError
+            For a task that does not have the rows.
         """
+        require_same_task(task, self.rows.tolist())
         words = []
         arranged = np.argsort(-self.weights, kind="stable")
         for place in arranged[:limit].tolist():

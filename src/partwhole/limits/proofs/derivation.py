@@ -11,7 +11,12 @@ from scipy import sparse
 
 from partwhole._door import door
 from partwhole.features.conjunctions import ConjunctionDesign, Dictionary, conjunction_sets
-from partwhole.limits.proofs._indicators import as_sparse, distinct, whole_multiples
+from partwhole.limits.proofs._indicators import (
+    as_sparse,
+    distinct,
+    require_same_task,
+    whole_multiples,
+)
 from partwhole.limits.proofs.boxes import box_groups, corners
 from partwhole.tasks import Task
 
@@ -49,7 +54,13 @@ class Derivation:
         Returns
         -------
         str
+
+        Raises
+        ------
+        InputError
+            For a task that does not have the rows.
         """
+        require_same_task(task, self.rows.tolist(), enumerate(self.row))
         words = []
         for row, weight in zip(self.rows.tolist(), self.weights.tolist(), strict=True):
             size = "" if abs(weight) == 1 else f"{abs(weight):g} "

@@ -76,8 +76,14 @@ def majorised(
         close = point is not None and _close(point, limit.coefficients, tolerance)
         least = LEAVES if shaken else FALLS
         still = (shaken or not ahead) and (close or value - reached <= least * reached)
-        if best is None or reached <= value:
-            best, value = limit, reached
+        # Multipliers are those of where a round began. So they stay those of a round that began
+        # at the coefficients it ends at, though another that began aside ends as low.
+        if not ahead:
+            better = reached <= (1.0 + FALLS) * value
+        else:
+            better = reached <= (1.0 - least) * value if shaken else reached < value
+        if best is None or better:
+            best, value = limit, min(value, reached)
             if point is not None:
                 history = [*history[-MEMORY:], (point, limit.coefficients)]
         # What was touched ahead counts for nothing unless it lowers the cost.
