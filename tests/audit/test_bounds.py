@@ -54,6 +54,10 @@ def test_rows_and_bytes_are_bounded_in_every_form(tmp_path, monkeypatch, name):
     with pytest.raises(InputError, match=f"^a table's file has at most 3 {what}; got 4 in '{name}"):
         read_table(path, *ROLES)
     monkeypatch.setattr(sources, "MOST_ROWS", 4)
+    monkeypatch.setattr(sources, "MOST_COLUMNS", len(FRAME.columns) - 1)
+    with pytest.raises(InputError, match=rf"at most \d columns; got \d in '{name}'; audit a part"):
+        read_table(path, *ROLES)
+    monkeypatch.setattr(sources, "MOST_COLUMNS", len(FRAME.columns))
     monkeypatch.setattr(sources, "MOST_BYTES", 40)
     with pytest.raises(InputError, match=f"MiB, unpacked; got more in '{name}'; audit a part"):
         read_table(path, *ROLES)

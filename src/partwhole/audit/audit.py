@@ -72,8 +72,8 @@ def audit_split(
     Parameters
     ----------
     table : path or pandas.DataFrame
-        A .csv, .tsv (or either with .gz) or .parquet file, of at most 512 MiB, unpacked, and
-        5,000,000 rows; or a table.
+        A .csv, .tsv (or either with .gz) or .parquet file, of at most 512 MiB,
+        unpacked, 5,000,000 rows and 10,000 columns; or a table.
     components : sequence of column names
         Two or more.
     target : column name, or several

@@ -75,8 +75,8 @@ def audit(
     --html audit.html
 
     Args:
-        table: A .csv, .tsv, .csv.gz, .tsv.gz or .parquet file; at most 512 MiB, unpacked, and
-            5,000,000 rows.
+        table: A .csv, .tsv, .csv.gz, .tsv.gz or .parquet file; at most 512 MiB, unpacked,
+            5,000,000 rows and 10,000 columns.
         components: The columns that are combined, two or more.
         target: The column of the answer: numbers or labels.
         split: The column that says which rows are for training.

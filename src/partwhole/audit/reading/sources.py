@@ -24,6 +24,7 @@ DELIMITERS = {".csv": ",", ".tsv": "\t"}
 # Of a table's file, unpacked: so much is held in memory some times over.
 MOST_BYTES = 1 << 29
 MOST_ROWS = 5_000_000
+MOST_COLUMNS = 10_000
 CHUNK = 1 << 20
 BATCH = 1 << 13
 SMALLER = "audit a part of it, or give a DataFrame"
@@ -140,11 +141,11 @@ def _require_size(size: int, name: str) -> None:
     )
 
 
-def _require_rows(rows: int, what: str, name: str) -> None:
+def _require_few(most: int, count: int, what: str, name: str) -> None:
     require(
-        rows <= MOST_ROWS,
-        f"a table's file has at most {MOST_ROWS:,} {what}",
-        f"{rows:,} in {name!r}",
+        count <= most,
+        f"a table's file has at most {most:,} {what}",
+        f"{count:,} in {name!r}",
         SMALLER,
     )
 
@@ -158,6 +159,7 @@ def _open_csv(raw: bytes, name: str, delimiter: str) -> Source:
         f"a single column, {header[0][:60]!r}, in {name!r}",
         "save it with commas as .csv or with tabs as .tsv",
     )
+    _require_few(MOST_COLUMNS, len(header), "columns", name)
     require(
         not is_bare,
         "the table has rows below its header",
@@ -179,7 +181,7 @@ def _open_csv(raw: bytes, name: str, delimiter: str) -> Source:
     blank = b"\n\n" in body or b"\n\r\n" in body
     remarks = ("Blank lines of the file were skipped; rows count the others.",) if blank else ()
     lines = _line_ends(raw.rstrip(b"\r\n")) + 1 - skipped
-    _require_rows(lines, "lines", name)
+    _require_few(MOST_ROWS, lines, "lines", name)
     return Source(name, tuple(header), read, remarks, skipped + 1, lines)
 
 
@@ -319,7 +321,8 @@ def _open_parquet(path: Path) -> Source:
         names = tuple(file.schema_arrow.names)
     except (pa.ArrowException, OSError) as error:
         raise unreadable(error) from error
-    _require_rows(file.metadata.num_rows, "rows", path.name)
+    _require_few(MOST_COLUMNS, len(names), "columns", path.name)
+    _require_few(MOST_ROWS, file.metadata.num_rows, "rows", path.name)
 
     def read(coded: Sequence[int], numeric: Sequence[int]) -> dict[int, Column]:
         places = [*coded, *numeric]

@@ -64,7 +64,7 @@ def read_table(
         A .csv, .tsv (or either with .gz) or .parquet file, or a table, which is not modified.
         In a CSV file component values are text exactly as written: ``01`` and ``1`` differ and
         ``NA`` is a value. Only an empty cell is missing; a quoted empty one is the empty text.
-        A file has at most 512 MiB, unpacked, and 5,000,000 rows.
+        A file has at most 512 MiB, unpacked, 5,000,000 rows and 10,000 columns.
         Row i is line i + 2 of a file without blank lines and line breaks in cells.
     components : column names
         Two or more.
