@@ -428,3 +428,13 @@ def test_refusals_of_the_flow_and_the_limit():
         deep_linear_flow(W, MOMENT, -TIMES)
     with pytest.raises(InputError, match=r"a network has at least one layer; got 0; pass 1"):
         deep_stability_limit(MOMENT, 0)
+
+
+@pytest.mark.parametrize("start", [1e-12, 1e-20, 1e-30])
+def test_small_starts_are_followed_to_relative_accuracy(start):
+    """Two balanced layers are the tied network: logistic curves in gradient time."""
+    times = np.log(1 / start) / 2 * np.array([0.25, 0.5, 1.0])
+    grown = start * np.exp(2 * np.outer(times, [2.0, 1.0]))
+    path = deep_linear_flow([np.sqrt(start) * np.eye(2)] * 2, np.diag([2.0, 1.0]), times)
+    found = np.diagonal(path.states, axis1=1, axis2=2)
+    np.testing.assert_allclose(found, grown / (1 - start + grown), rtol=1e-7)

@@ -182,3 +182,11 @@ def test_refusals():
         relaxation_time(-1.0, 0.5)
     with pytest.raises(InputError, match=r"lies in \[0, 1\), since the whole .*; got 1; ask"):
         relaxation_time(1.0, 1.0)
+
+
+@pytest.mark.parametrize("unit", [1e-6, 1.0, 1e6])
+def test_a_mean_beyond_its_second_moment_is_refused_in_any_unit(unit):
+    moment, mean = np.eye(2) * unit**2, np.array([3.0, 0.0]) * unit
+    with pytest.raises(InputError, match="the mean goes with the second moment"):
+        one_layer_flow(np.zeros((2, 2)), moment, np.ones(1), mean=mean)
+    one_layer_flow(np.zeros((2, 2)), moment, np.ones(1), mean=mean / 3.0)

@@ -501,3 +501,13 @@ def test_the_stability_limit_is_where_descent_leaves_the_identity(share, settles
         u = u + step * (a - 0.5 * (a @ w + w @ a)) @ u
     moved = abs((u @ u.T)[0, 0] - 1)
     assert (moved < 1e-4) == settles
+
+
+@pytest.mark.parametrize("start", [1e-12, 1e-20, 1e-30])
+def test_small_starts_are_followed_to_relative_accuracy(start):
+    """Beside the logistic curves of a diagonal start; tolerances are 1e-9 for each step."""
+    times = np.log(1 / start) / 2 * np.array([0.25, 0.5, 1.0])
+    grown = start * np.exp(2 * np.outer(times, [2.0, 1.0]))
+    path = tied_flow(start * np.eye(2), np.diag([2.0, 1.0]), times)
+    found = np.diagonal(path.states, axis1=1, axis2=2)
+    np.testing.assert_allclose(found, grown / (1 - start + grown), rtol=1e-7)

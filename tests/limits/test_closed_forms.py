@@ -5,6 +5,8 @@ Interpolation agrees to 1e-10 (rounding of two routes), margins to 1e-8, facts t
 
 from __future__ import annotations
 
+from decimal import Decimal, localcontext
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -447,3 +449,22 @@ def test_the_boundary_is_where_the_margin_changes_sign_for_any_number_of_values(
         return
     assert shortcut_margin(order_1, edge - 1e-6, values_per_half=n, fit=fit) < 0
     assert shortcut_margin(order_1, edge + 1e-6, values_per_half=n, fit=fit) > 0
+
+
+@pytest.mark.parametrize(
+    ("n_items", "salience"),
+    [(2, 0.3), (3, 0.49), (7, 0.4), (2_000, 0.01), (10**5, 1 / (2 + 9e-13)), (3 * 10**6, 0.4999)],
+)
+def test_ranks_of_many_items_keep_their_digits(n_items, salience):
+    """Beside the formula of the docstring in 60 digits."""
+    with localcontext() as context:
+        context.prec = 60
+        s = Decimal(salience)
+        r = (1 - 2 * s) / s
+        root = 2 / (r + 2 + (r * (r + 4)).sqrt())
+        ends = (r + 1) * (1 - root ** (n_items - 1)) - root + root ** (n_items - 2)
+        places = sorted({0, 1, n_items // 3, n_items - 1})
+        exact = [float((root**i - root ** (n_items - 1 - i)) / ends) for i in places]
+    found = limits.transitive_ranks(n_items, salience)[places]
+    # Of a size of n ranks the last digits of r alter as many.
+    np.testing.assert_allclose(found, exact, rtol=1e-9, atol=1e-300)

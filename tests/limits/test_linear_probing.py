@@ -123,3 +123,23 @@ def test_weights_may_be_lists():
     probed = linear_probing(NORMAL, NORMAL @ MAIN, lists)
     wanted = linear_probing(NORMAL, NORMAL @ MAIN, given)
     np.testing.assert_array_equal(probed.coefficients, wanted.coefficients)
+
+
+@pytest.mark.parametrize("unit", [1e-10, 1e-3, 1.0, 1e7])
+def test_rows_that_contradict_each_other_do_so_in_any_unit(unit):
+    weights = DiagonalWeights.pretrained(np.array([1.0, 0.1]), init_scale=1e-3)
+    weights = weights.for_finetuning(readout_scale=0.0)
+    rows, wanted = np.array([[1.0, 2.0], [unit, 0.0], [unit, 0.0]]), np.array([1.0, unit, 3 * unit])
+    limit = linear_probing(rows, wanted, weights)
+    assert limit.outcome is Outcome.INFEASIBLE
+    proof = limit.multipliers
+    assert np.abs(rows.T @ proof).max() <= 1e-9 * np.abs(rows * proof[:, None]).max()
+    assert proof @ wanted > 0.1 * np.abs(proof * wanted).sum()
+    assert linear_probing(rows[:2], wanted[:2], weights).outcome is Outcome.SOLVED
+
+
+def test_a_row_of_zeros_asks_for_what_nothing_gives():
+    weights = DiagonalWeights.pretrained(np.array([1.0]), init_scale=1e-3)
+    weights = weights.for_finetuning(readout_scale=0.0)
+    limit = linear_probing(np.array([[1.0], [0.0]]), np.array([1.0, 5.0]), weights)
+    assert limit.outcome is Outcome.INFEASIBLE

@@ -7,6 +7,7 @@ of the value, and 1e-9 where the truth is linear algebra.
 
 from __future__ import annotations
 
+import warnings
 import zlib
 
 import cvxpy as cp
@@ -521,3 +522,59 @@ def test_columns_alike_are_not_shared_where_one_alone_costs_less():
     limit = least_cost(design, np.array([2.0]), ChainNorm(3), Equal(), intercept="none")
     assert limit.outcome is Outcome.STATIONARY
     assert limit.value == pytest.approx(2.0 ** (2.0 / 3.0), rel=1e-9)
+
+
+@pytest.mark.parametrize("slack", [1e-12, 1e-20, 1e-24, 1e-28, 1e-40])
+def test_a_slack_below_rounding_costs_what_none_does(slack):
+    """The squares of misfits, which are rounding, over the slack made up the whole value."""
+    rows, wanted = np.array([[1.82, 6.12, -3.29], [1.48, 5.17, -5.22]]), np.array([1.25, 0.46])
+    least = 0.5 * float(wanted @ np.linalg.solve(rows @ rows.T, wanted))
+    for factor in (1.0, 1e10):
+        limit = least_cost(factor * rows, wanted, Quadratic(), Equal(slack), intercept="none")
+        assert limit.outcome is Outcome.SOLVED
+        assert limit.value * factor**2 == pytest.approx(least, rel=1e-9)
+        assert abs(limit.gap) <= 1e-6 * limit.value
+
+
+@pytest.mark.parametrize("fit", [Equal(), Margin()], ids=["equal", "margin"])
+@pytest.mark.parametrize("grouped", [False, True], ids=["single", "grouped"])
+def test_multipliers_stay_within_the_bounds_of_the_dual(grouped, fit):
+    """Of rows alike many multipliers give the same coefficients; not all of them are feasible."""
+    solved = 0
+    for seed in range(150):
+        rng = np.random.default_rng(seed)
+        rows, intercept = rng.integers(-2, 3, (3, 6)).astype(float), ("none", "free")[seed % 2]
+        rows, wanted = np.vstack([rows, rows[:1]]), rng.choice([-1.0, 1.0], 3)
+        wanted = np.append(wanted, wanted[0])
+        design = DenseDesign(rows, tuple(Block(i, 2 * i, 2 * i + 2) for i in range(3)))
+        cost = GroupNorm() if grouped else L1Norm()
+        limit = least_cost(design if grouped else rows, wanted, cost, fit, intercept=intercept)
+        if limit.outcome is not Outcome.SOLVED:
+            continue
+        solved += 1
+        pulls = rows.T @ limit.multipliers
+        sizes = np.linalg.norm(pulls.reshape(3, 2), axis=1) if grouped else np.abs(pulls)
+        assert sizes.max() <= 1.0 + 1e-9
+        assert limit.multipliers @ wanted == pytest.approx(limit.value, rel=2e-6)
+        if isinstance(fit, Margin):
+            assert (limit.multipliers * wanted >= 0).all()
+        if intercept == "free":
+            assert abs(limit.multipliers.sum()) <= 1e-9 * np.abs(limit.multipliers).sum()
+    assert solved > 50
+
+
+def test_similarities_of_a_row_in_another_unit_are_not_rounding():
+    rows = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]) * [[1.0], [1e-7], [1e-7]]
+    seen = np.array([True, True, False])
+    found = gram_limit(rows @ rows.T, np.array([1.0, 2e-7, 0.0]), seen, Equal())
+    np.testing.assert_allclose(found.predictions, [1.0, 2e-7, 3e-7], rtol=1e-9)
+
+
+def test_rows_of_a_trillionth_leak_no_warning():
+    a = 2.1365280886159172e-12
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        limit = least_cost(
+            np.array([[-a, a]] * 2), np.array([1.0, -1.0]), L1Norm(), Margin(), intercept="none"
+        )
+    assert limit.outcome is Outcome.INFEASIBLE

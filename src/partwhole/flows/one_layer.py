@@ -94,8 +94,9 @@ def one_layer_flow(
 def moment_with_constant(a: np.ndarray, mean: np.ndarray) -> np.ndarray:
     """Return the second moment of (x, 1), once mean and second moment are seen to agree."""
     both = np.block([[a, mean[:, None]], [mean[None, :], np.ones((1, 1))]])
+    largest = max(float(np.abs(a).max()), float(mean @ mean))
     require(
-        np.linalg.eigvalsh(both)[0] >= -SYMMETRY * (1.0 + a.max()),
+        np.linalg.eigvalsh(a - np.outer(mean, mean))[0] >= -SYMMETRY * largest,
         "the mean goes with the second moment: A - m m' has no negative eigenvalue",
         str(mean.tolist()),
         "pass E[x] and E[x x'] of the same inputs",

@@ -101,6 +101,11 @@ def certified(
     misfit = fit.misfit(targets, design @ coefficients + constant)
     slack = slack_of(fit, n).reshape(-1, *outputs_axes)
     soft = np.broadcast_to(slack > 0, misfit.shape)
+    wanted = np.ones_like(targets) if isinstance(fit, Margin) else np.abs(targets)
+    allowed, summed = allowance(design, wanted, coefficients, constant)
+    # So small a slack leaves misfits that rounding hides: they are read off the multipliers.
+    paid = np.broadcast_to(slack, misfit.shape) * multipliers
+    misfit = np.where(soft & (np.abs(misfit - paid) <= allowed), paid, misfit)
     value = cost.value(design, coefficients) + beside(fit, intercept, misfit, constant)
     v, hard = multipliers, np.abs(np.where(soft, 0.0, misfit))
     if bound is None:
@@ -109,12 +114,10 @@ def certified(
         charge = _charge(cost, design, slack_of(fit, n), intercept, v)
         bound = fit.gain(targets, v) - charge - missed
     gap = value - bound
-    wanted = np.ones_like(targets) if isinstance(fit, Margin) else np.abs(targets)
-    allowed, summed = allowance(design, wanted, coefficients, constant)
     blur = BLUR * (summed + wanted)
     felt = np.where(soft, blur, blur * (precision / EPS))
     rounding = turned + float(np.sum(np.abs(v) * felt))
-    rounding += BLUR * abs(value) + beside(fit, "none", blur, 0.0)
+    rounding += BLUR * abs(value)
     met = bool((hard <= allowed).all())
     # A value of rounding alone is 0; any other must stand out of it. A bound that lies above the
     # value bounds nothing: it shows how far rounding moved it.
@@ -125,7 +128,7 @@ def certified(
     if not np.all(slack > 0):
         notes.append("rows without slack are fitted to the violation stated")
     return Limit(
-        coefficients, multipliers, constant_out, value, gap, float(hard.max(initial=0.0)), steps,
+        coefficients, v, constant_out, value, gap, float(hard.max(initial=0.0)), steps,
         outcome, tuple(notes),
     )  # fmt: skip
 
@@ -169,8 +172,8 @@ def dual_bound(
     slack: np.ndarray,
     coefficients: np.ndarray,
     multipliers: np.ndarray,
-) -> float:
-    """Return the lower bound of multipliers on the cost of equalities without an intercept.
+) -> tuple[np.ndarray, float]:
+    """Return multipliers within their bounds, and theirs on equalities without an intercept.
 
     What exact rows miss at the coefficients is taken off, as if it had lowered the cost.
     """
@@ -180,7 +183,7 @@ def dual_bound(
         v = v if bounds is None else v * min(1.0, bounds.reach(v))
     misfit = np.where(slack > 0, 0.0, targets - design @ coefficients)
     missed = float(np.sum(np.abs(v) * np.abs(misfit)))
-    return float(np.sum(targets * v)) - missed - _charge(cost, design, slack, "none", v)
+    return v, float(np.sum(targets * v)) - missed - _charge(cost, design, slack, "none", v)
 
 
 def _admissible(

@@ -57,10 +57,14 @@ def equalities(
             lambda out: rows.targets - out, Border(np.zeros((len(rows.slack), 0))), 0.0,
         )  # fmt: skip
         # Of the solver's multipliers and the polished ones, those that bound the cost better.
-        bound = rows.rest + max(
-            dual_bound(inner, rows.targets, cost, rows.slack, coefficients, given)
-            for given in (v, solution.multipliers[0])
+        v, bound = max(
+            (
+                dual_bound(inner, rows.targets, cost, rows.slack, coefficients, given)
+                for given in (v, solution.multipliers[0])
+            ),
+            key=lambda found: found[1],
         )
+        bound += rows.rest
         turned, precision = rows.rounding(v, coefficients), rows.precision
         v, constant = rows.multipliers(v), rows.intercept(coefficients)
     else:
@@ -107,9 +111,11 @@ def _solved(
         units.term(_with_slack(cost, design, slack)), units.wanted(targets), units.columns(border),
     )  # fmt: skip
     limits = {"max_steps": max_steps, "tolerance": tolerance}
-    if first.bounds is not None:
-        return units.back(primal_dual(term, wanted, None, columns, **limits))
-    return units.back(smooth_newton(term, wanted, columns, **limits))
+    # A step may go beyond all numbers; what it ends at is certified by itself.
+    with np.errstate(all="ignore"):
+        if first.bounds is not None:
+            return units.back(primal_dual(term, wanted, None, columns, **limits))
+        return units.back(smooth_newton(term, wanted, columns, **limits))
 
 
 def _still(multipliers: np.ndarray, first: DualTerm, border: Border) -> DualSolution:
@@ -155,10 +161,11 @@ def inequalities(
         columns, sides = units.columns(border), units.one_sided(constraints)
         term = units.term(_with_slack(cost, design, slack))
         limits = {"max_steps": max_steps, "tolerance": tolerance}
-        if first.bounds is not None:
-            solution = primal_dual(term, units.wanted(targets), sides, columns, **limits)
-        else:
-            solution = smooth_interior_point(term, sides, columns, **limits)
+        with np.errstate(all="ignore"):
+            if first.bounds is not None:
+                solution = primal_dual(term, units.wanted(targets), sides, columns, **limits)
+            else:
+                solution = smooth_interior_point(term, sides, columns, **limits)
         solution = units.back(solution)
         v, steps, prices = solution.multipliers[0], solution.steps, solution.prices
         constant = float(solution.border_coefficients[0].sum())

@@ -18,6 +18,8 @@ ROUNDING = 1e-13
 # Of a feature's size: below it, samples leave next to nothing of a feature to each other, and
 # rounding of that counts beside features many decades smaller.
 APART = 1e-3
+MISFIT = 1e-8  # of a row's terms: more is no rounding
+ACCURACY = 1e-6  # of the value, by the duality gap
 FIXED = "the first layer stays as it is"
 
 
@@ -87,20 +89,26 @@ def linear_probing(
     scaled, started = inputs * root, inputs @ begun
     missing = targets - started
     moved, dual = _shortest(inputs, root, missing)
-    size = float(np.abs(targets).max() + np.abs(started).max())
+    coefficients = begun + root * moved
     rest = missing - scaled @ moved
-    violation = float(np.abs(rest).max())
-    if violation > 1e-8 * size:
-        nothing, seen = np.full(d, np.nan), inputs[:, root > 0]
-        rest = missing - seen @ np.linalg.lstsq(seen, missing)[0]
-        violation = float(np.abs(rest).max())
-        return Limit(nothing, rest, 0.0, np.inf, np.inf, violation, 1, Outcome.INFEASIBLE, (FIXED,))
+    size = np.abs(targets) + np.abs(inputs) @ np.maximum(np.abs(begun), np.abs(coefficients))
+    if (np.abs(rest) > MISFIT * size).any():
+        # Rows of one length, so that what is left does not depend on their units.
+        nothing, unit = np.full(d, np.nan), _units(inputs)
+        seen, wanted = inputs[:, root > 0] / unit[:, None], missing / unit
+        left = wanted - seen @ np.linalg.lstsq(seen, wanted)[0]
+        violation = float(np.abs(left * unit).max())
+        return Limit(
+            nothing, left / unit, 0.0, np.inf, np.inf, violation, 1, Outcome.INFEASIBLE, (FIXED,)
+        )
     value = 0.5 * float(moved @ moved)
     pulled = scaled.T @ dual
     gap = value - float(missing @ dual) + 0.5 * float(pulled @ pulled)
-    return Limit(
-        begun + root * moved, dual, 0.0, value, gap, violation, 1, Outcome.SOLVED, (FIXED,)
-    )
+    rounding = ROUNDING * float(np.abs(missing) @ np.abs(dual))
+    close = abs(gap) <= ACCURACY * value + rounding
+    outcome = Outcome.SOLVED if close else Outcome.INACCURATE
+    violation = float(np.abs(rest).max())
+    return Limit(coefficients, dual, 0.0, value, gap, violation, 1, outcome, (FIXED,))
 
 
 def _shortest(
@@ -113,8 +121,7 @@ def _shortest(
     Sizes may lie many decades apart, as those of learned and unlearned features do. Each feature
     keeps its own digits where the rows are never squared and the largest come first.
     """
-    # Powers of two, which round nothing.
-    unit = np.exp2(np.ceil(np.log2(np.abs(inputs).max(axis=1, initial=np.finfo(float).tiny))))
+    unit = _units(inputs)
     rows, wanted = inputs / unit[:, None], targets / unit
     if len(rows) > len(sizes):
         spanned, rows = np.linalg.qr(rows)
@@ -122,6 +129,12 @@ def _shortest(
         return moved, spanned @ dual / unit
     moved, dual = _in_few_rows(rows, sizes, wanted)
     return moved, dual / unit
+
+
+def _units(inputs: Float[np.ndarray, "n d"]) -> Float[np.ndarray, " n"]:
+    """Return the rows' sizes as powers of two, which round nothing, and 1 for a row of zeros."""
+    largest = np.abs(inputs).max(axis=1)
+    return np.exp2(np.ceil(np.log2(np.where(largest > 0, largest, 1.0))))
 
 
 def _in_few_rows(

@@ -57,8 +57,8 @@ def gram_limit(
     intercept : {"none", "free"} or float, keyword-only, default "none"
         As in `least_cost`.
     rounding : float, keyword-only, default 1e-12
-        Eigenvalues that are no larger, as a share of the largest, count as 0: single precision
-        leaves 1e-7.
+        Eigenvalues that are no larger, as a share of the largest, count as 0, once similarities
+        are divided by those of inputs with themselves: single precision leaves 1e-7.
 
     Returns
     -------
@@ -81,23 +81,27 @@ def gram_limit(
     """
     n = len(gram)
     require(bool(is_train.any()), "some input is trained on", "none", "mark training inputs True")
-    largest = float(np.abs(gram).max())
-    uneven = float(np.abs(gram - gram.T).max())
+    # In units in which every input is as similar to itself: no row counts as rounding of others.
+    own = np.diagonal(gram)
+    unit = np.sqrt(np.where(own > 0.0, own, 1.0))
+    alike = gram / unit[:, None] / unit
+    largest = float(np.abs(alike).max())
+    uneven = float(np.abs(alike - alike.T).max())
     share = max(float(rounding), 64.0 * np.finfo(float).eps)
     require(
         uneven <= share * largest * n,
         "similarities are symmetric",
-        f"entries that differ by {uneven:.2g}",
+        f"entries that differ by {float(np.abs(gram - gram.T).max()):.2g}",
         "pass the mean of the matrix and its transpose, or more rounding",
     )
-    size, basis = np.linalg.eigh(0.5 * (gram + gram.T))
+    size, basis = np.linalg.eigh(0.5 * (alike + alike.T))
     require(
         size[0] >= -share * n * max(size[-1], 0.0) - 1e-300,
         "similarities have no negative eigenvalues",
-        f"{size[0]:.2g} beside {size[-1]:.2g}",
+        f"{size[0]:.2g} beside {size[-1]:.2g}, once divided by those with themselves",
         "check the kernel, or pass more rounding",
     )
     kept = size > share * size[-1]
-    features = basis[:, kept] * np.sqrt(size[kept])
+    features = unit[:, None] * basis[:, kept] * np.sqrt(size[kept])
     limit = least_cost(features[is_train], targets[is_train], Quadratic(), fit, intercept=intercept)
     return GramLimit(features @ limit.coefficients + float(limit.intercept), limit)

@@ -60,8 +60,13 @@ def transitive_ranks(n_items: int, salience: Real) -> Float[np.ndarray, " n"]:
     )
     i = np.arange(n_items)
     r = (1.0 - 2.0 * salience) / salience
-    if r < 1e-12:
+    if r * n_items**2 < 1e-12:
         return (n_items - 1) / 2.0 - i
-    root = 2.0 / (r + 2.0 + np.sqrt(r * (r + 4.0)))
-    ends = (r + 1.0) * (1.0 - root ** (n_items - 1)) - root + root ** (n_items - 2)
-    return (root**i - root ** (n_items - 1 - i)) / ends
+    # The same, over the largest: rho = exp(-2 t) with sinh(t) = sqrt(r) / 2 loses no digits.
+    t = np.arcsinh(np.sqrt(r) / 2.0)
+    first, second = -np.expm1(-2.0 * t * (n_items - 1)), -np.expm1(-2.0 * t * (n_items - 3))
+    ends = (r + 1.0) * first - np.exp(-2.0 * t) * second
+    # Ranks are odd about the middle, and so are computed from the nearer end.
+    left = n_items - 1 - 2.0 * i
+    near = np.minimum(i, n_items - 1 - i)
+    return np.sign(left) * np.exp(-2.0 * t * near) * -np.expm1(-2.0 * t * np.abs(left)) / ends
