@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from jaxtyping import Float, Int
 
 from partwhole._checks import require
-from partwhole._types import Real
 
 SYMMETRY = 1e-10  # of the largest entry; beyond rounding of a product U U'
 
@@ -73,13 +72,6 @@ def factor(w: np.ndarray) -> np.ndarray:
         "pass U @ U.T of a factor U; untied networks are in deep_linear_flow",
     )
     return basis * np.sqrt(np.where(present(size), size, 0.0))[..., None, :]
-
-
-def beside_start(atol: Real, starts: Iterable[np.ndarray]) -> float:
-    """Return an absolute tolerance times the size of the smallest start, where that is below 1."""
-    sizes = [np.abs(each).max(axis=(-2, -1), initial=0.0) for each in starts if np.ndim(each) > 1]
-    known = np.concatenate([each[each > 0] for each in map(np.atleast_1d, sizes)])
-    return float(atol) * min(1.0, float(known.min(initial=1.0)))
 
 
 def present(eigenvalues: np.ndarray) -> np.ndarray:

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import diffrax
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Shaped
 
 FIRST_STEP = 1e-2
+SMALL = 1e-3  # largest entry of a start: an absolute tolerance is for those that are not smaller
 FEWEST = 16  # records for which a path is compiled
 
 
@@ -25,10 +27,14 @@ def integrate(
     """Follow a velocity of (state, constants) from time 0, by an adaptive explicit method.
 
     Returns the states at `times`, NaN where the steps ran out before, and whether they sufficed.
-    Tolerances are relative and absolute. `pace` bounds the rates at which the flow starts: with
-    the first step in its units, numbers in other units take the same steps. Of order 5: these
-    flows are stiff only where signals differ greatly in size, and then small steps are cheap.
+    Tolerances are relative and absolute, the latter in proportion to starts below `SMALL`. `pace`
+    bounds the rates at which the flow starts: with the first step in its units, numbers in other
+    units take the same steps. Of order 5: these flows are stiff only where signals differ greatly
+    in size, and then small steps are cheap.
     """
+    largest = [jnp.abs(leaf).max(initial=0.0) for leaf in jax.tree.leaves(start)]
+    least = jnp.stack([jnp.where(size > 0, size, SMALL) for size in largest]).min()
+    atol = tolerances[1] * jnp.minimum(1.0, least / SMALL)
     found = diffrax.diffeqsolve(
         diffrax.ODETerm(lambda _, state, constants: velocity(state, constants)),
         diffrax.Tsit5(),
@@ -38,9 +44,7 @@ def integrate(
         y0=start,
         args=constants,
         saveat=diffrax.SaveAt(ts=times),
-        stepsize_controller=diffrax.PIDController(
-            rtol=tolerances[0], atol=tolerances[1], norm=_size
-        ),
+        stepsize_controller=diffrax.PIDController(rtol=tolerances[0], atol=atol, norm=_size),
         max_steps=max_steps,
         throw=False,
     )

@@ -23,7 +23,7 @@ from jaxtyping import Array, Float, Int
 from partwhole._checks import require, whole
 from partwhole._door import door
 from partwhole._types import Real
-from partwhole.flows._inputs import SYMMETRY, beside_start, grid, moment, recorded_steps
+from partwhole.flows._inputs import SYMMETRY, grid, moment, recorded_steps
 from partwhole.flows._integrate import integrate, padded
 from partwhole.flows._path import Outcome, Path
 from partwhole.flows._precision import in_float64
@@ -68,8 +68,8 @@ def deep_linear_flow(
     mean : float array, shape (d,), keyword-only, default None
         E[x]; for networks with biases, and only for them.
     rtol, atol : float, keyword-only, defaults 1e-9 and 1e-12
-        Tolerances on the weights; `atol` times the largest entry of the smallest layer at the
-        start, where that is below 1.
+        Tolerances on the weights; `atol` is less in proportion where the largest entry of a layer
+        is below 1e-3 at the start.
     max_steps : int, keyword-only, default 65536
 
     Returns
@@ -104,8 +104,9 @@ def deep_linear_flow(
     whole("max_steps", max_steps, 1, "leave it out, or pass more")
     asked = grid(times)
     layers, m, batch = _checked(weights, second_moment, biases, mean)
-    tolerances = jnp.asarray([rtol, beside_start(atol, weights)], dtype=float)
-    found, done = _flows(layers, m, jnp.asarray(padded(asked)), tolerances, max_steps)
+    found, done = _flows(
+        layers, m, jnp.asarray(padded(asked)), jnp.asarray([rtol, atol], dtype=float), max_steps
+    )
     ended = np.asarray(done)
     outcome = Outcome.REACHED if ended.all() else Outcome.MAX_STEPS
     notes = _bottleneck(layers, m) + _members(ended, batch, "ran out of steps")

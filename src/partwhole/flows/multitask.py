@@ -11,7 +11,7 @@ from partwhole._checks import require
 from partwhole._door import door
 from partwhole._types import Real
 from partwhole.flows._follow import Stops, follow
-from partwhole.flows._inputs import beside_start
+from partwhole.flows._integrate import SMALL
 from partwhole.flows._stabilised import stabilised_steps
 from partwhole.flows.diagonal import require_some_weight, require_tolerances
 from partwhole.flows.diagonal_path import DiagonalPath, check_weights
@@ -59,8 +59,8 @@ def multitask_flow(
     max_time : float, keyword-only, default 1e9
         When to stop where `until` is not reached.
     rtol, atol : float, keyword-only, defaults 1e-7 and 1e-10
-        Tolerances on the weights, for each step; `rtol` below 1, and `atol` times the largest
-        initial weight, where that is below 1: errors of small weights grow with them.
+        Tolerances on the weights, for each step; `rtol` below 1, and `atol` less in proportion
+        for initial weights all below 1e-3: errors of small weights grow with them.
     max_steps : int, keyword-only, default 10000
     max_gradients : int, keyword-only, default 1,000,000
         Evaluations of the gradient, some hundred to a step where the flow is stiff; the flow stops
@@ -148,9 +148,10 @@ def multitask_flow(
             p * float(task.losses(b)) for p, task, b in zip(weigh, losses, beta, strict=True)
         )
 
+    small = min(1.0, float(np.abs(first).max()) / SMALL)
     found, states, ending = follow(
         first,
-        stabilised_steps(velocity, first, rtol=float(rtol), atol=beside_start(atol, [first])),
+        stabilised_steps(velocity, first, rtol=float(rtol), atol=float(atol) * small),
         stops,
         loss,
     )

@@ -18,7 +18,7 @@ from jaxtyping import Array, Float
 from partwhole._checks import require, whole
 from partwhole._door import door
 from partwhole._types import Real
-from partwhole.flows._inputs import beside_start, factor, grid, moment
+from partwhole.flows._inputs import factor, grid, moment
 from partwhole.flows._integrate import integrate, padded
 from partwhole.flows._path import PACE, Outcome, Path
 from partwhole.flows._precision import in_float64
@@ -64,7 +64,7 @@ def tied_flow(
     power : {1, 2}, keyword-only, default 1
         2 puts the square of A in its place, as the published matrix figures do.
     rtol, atol : float, keyword-only, defaults 1e-9 and 1e-12
-        Tolerances on U; `atol` times its largest entry at the start, where that is below 1.
+        Tolerances on U; `atol` is less in proportion for starts whose largest entry is below 1e-3.
     max_steps : int, keyword-only, default 65536
 
     Returns
@@ -103,7 +103,7 @@ def tied_flow(
         jnp.asarray(u0.reshape(-1, d, d)),
         jnp.asarray(a),
         jnp.asarray(PACE[clock] * padded(asked)),
-        jnp.asarray([rtol, beside_start(atol, [u0])], dtype=float),
+        jnp.asarray([rtol, atol], dtype=float),
         max_steps,
     )
     states = np.asarray(found)[:, -len(asked) :].reshape(*batch, len(asked), d, d)
