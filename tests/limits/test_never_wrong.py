@@ -532,7 +532,8 @@ def test_a_slack_below_rounding_costs_what_none_does(slack):
     for factor in (1.0, 1e10):
         limit = least_cost(factor * rows, wanted, Quadratic(), Equal(slack), intercept="none")
         assert limit.outcome is Outcome.SOLVED
-        assert limit.value * factor**2 == pytest.approx(least, rel=1e-9)
+        # To what SOLVED promises; at 1e-20 the misfits' own rounding is 1e-8 of the value.
+        assert limit.value * factor**2 == pytest.approx(least, rel=1e-6)
         assert abs(limit.gap) <= 1e-6 * limit.value
 
 

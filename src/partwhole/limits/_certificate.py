@@ -26,6 +26,7 @@ ACCURACY = 1e-6  # of the value, by the duality gap of a limit that is solved
 MISFIT = 1e-12  # of a row's target, by a row without slack that is met
 ROUNDING = 256.0 * EPS  # of the terms that are added up to an output
 BLUR = 4.0 * EPS  # of the same terms, as it is felt in a value
+HIDDEN = 1e-4  # of a value: rounding of misfits that makes up more of it hides them
 # A proof that nothing fits sums to zero in every feature, to this share of what is summed,
 VANISHING = 1e-11
 # and is rewarded by this share of the terms it is rewarded for, or by as many times what is left of
@@ -103,10 +104,13 @@ def certified(
     soft = np.broadcast_to(slack > 0, misfit.shape)
     wanted = np.ones_like(targets) if isinstance(fit, Margin) else np.abs(targets)
     allowed, summed = allowance(design, wanted, coefficients, constant)
-    # So small a slack leaves misfits that rounding hides: they are read off the multipliers.
-    paid = np.broadcast_to(slack, misfit.shape) * multipliers
-    misfit = np.where(soft & (np.abs(misfit - paid) <= allowed), paid, misfit)
+    blur = BLUR * (summed + wanted)
     value = cost.value(design, coefficients) + beside(fit, intercept, misfit, constant)
+    if beside(fit, "none", blur, 0.0) > HIDDEN * abs(value):
+        # So small a slack leaves misfits that rounding hides: they are read off the multipliers.
+        paid = np.broadcast_to(slack, misfit.shape) * multipliers
+        misfit = np.where(soft & (np.abs(misfit - paid) <= allowed), paid, misfit)
+        value = cost.value(design, coefficients) + beside(fit, intercept, misfit, constant)
     v, hard = multipliers, np.abs(np.where(soft, 0.0, misfit))
     if bound is None:
         v = _admissible(design, targets, cost, fit, intercept, multipliers)
@@ -114,7 +118,6 @@ def certified(
         charge = _charge(cost, design, slack_of(fit, n), intercept, v)
         bound = fit.gain(targets, v) - charge - missed
     gap = value - bound
-    blur = BLUR * (summed + wanted)
     felt = np.where(soft, blur, blur * (precision / EPS))
     rounding = turned + float(np.sum(np.abs(v) * felt))
     rounding += BLUR * abs(value)
