@@ -1,4 +1,4 @@
-"""Draw the README's picture of feature reuse: python docs/reuse.py (a minute)"""
+"""Draw the README's picture of feature reuse: python docs/reuse.py (above 20 minutes)"""
 
 from __future__ import annotations
 

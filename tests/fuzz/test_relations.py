@@ -6,10 +6,6 @@ those below, with the reason. `python tests/fixtures/relations.py ROOM` prints t
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -208,12 +204,7 @@ def listed(reasons: Reasons) -> set[tuple[str, str]]:
 @pytest.mark.parametrize("room", good_calls.ROOMS)
 def test_the_answer_follows_the_data(room):
     """In a process of its own, without the tests' checks of types."""
-    done = subprocess.run(
-        [sys.executable, PROGRAM, room], capture_output=True, text=True, timeout=300,
-        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr[-2000:]
-    table = [json.loads(line) for line in done.stdout.splitlines()]
+    table = good_calls.printed(PROGRAM, room)
     assert table
     said = [row for row in table if row[-1].split()[0] not in ("follows", "refused", "differs")]
     assert said == []

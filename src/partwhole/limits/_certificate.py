@@ -176,7 +176,7 @@ def dual_bound(
     coefficients: np.ndarray,
     multipliers: np.ndarray,
 ) -> tuple[np.ndarray, float]:
-    """Return multipliers within their bounds, and theirs on equalities without an intercept.
+    """Return multipliers scaled into the dual, and their lower bound on the cost of equalities.
 
     What exact rows miss at the coefficients is taken off, as if it had lowered the cost.
     """
