@@ -291,6 +291,21 @@ def test_numbers_of_32_bits_where_they_are_annotated():
     assert either([[1, 2]]).dtype == np.int64
 
 
+def test_the_largest_number_has_a_square():
+    @door(missing=("values",), any_size=("states",))
+    def sizes(values: Float[np.ndarray, " n"], states: Float[np.ndarray, " n"]):
+        return float(np.nansum(values**2) + states[0])
+
+    for size in (1e150, 1e-150, 0.0, -1e150):
+        assert sizes([size, np.nan], [0.0, 0.0]) == pytest.approx(size**2)
+    for size in (1e151, -1e160, 1e-151, 5e-324):
+        assert refused(sizes, [size, np.nan], [0.0, 0.0]) == (
+            "the largest of values, an array of numbers of shape (n,), is between 1e-150 and "
+            f"1e150, or 0; got {abs(size):.3g}; divide by a unit first"
+        )
+        assert sizes([1.0, np.nan], [size, 0.0]) == 1.0 + size
+
+
 @door
 @dataclass(frozen=True)
 class Cell:

@@ -14,6 +14,7 @@ from partwhole._checks import InputError, require
 
 Sizes = dict[str, tuple[object, str]]
 WHOLE_LIMIT = 1 << 63
+MOST = 1e150  # numbers up to it, and down to its inverse, may be squared and summed
 SINGLE_LIMIT = float(np.finfo(np.float32).max)
 # What an array holds instead of numbers, and the remedy, by NumPy's letter of its kind of entries.
 NO_NUMBERS = {
@@ -116,6 +117,7 @@ class Array:
     nan: bool = False
     infinite: bool = False
     single: bool = False
+    any_size: bool = False
 
     @property
     def noun(self) -> str:
@@ -135,8 +137,12 @@ class Array:
             value.dtype != self.dtype and not (self.single and value.dtype == np.float32)
         ):
             value = self._converted(name, value)
-        if value.dtype.kind == "f" and not np.isfinite(value).all():
-            self._refuse_nonfinite(name, value)
+        if value.dtype.kind == "f" and value.size:
+            largest = float(np.abs(value).max())
+            if largest != 0.0 and not 1.0 / MOST <= largest <= MOST:
+                self._refuse_nonfinite(name, value)
+                if not self.any_size:
+                    self._refuse_without_square(name, value)
         if self.single and value.dtype.itemsize > 4 and value.size:
             self._refuse_beyond_single(name, value)
         self.axes.check(name, self, value.shape, sizes)
@@ -156,6 +162,13 @@ class Array:
         largest = np.nanmax(np.abs(array))
         if SINGLE_LIMIT < largest < np.inf:
             rule = f"{name} is {self.noun} that single precision holds, up to {SINGLE_LIMIT:.1e}"
+            raise InputError(f"{rule}; got {largest:.3g}; divide by a unit first")
+
+    def _refuse_without_square(self, name: str, array: np.ndarray) -> None:
+        """Refuse what would be infinite, or nothing, once it is squared."""
+        largest = float(np.abs(array).max(initial=0.0, where=np.isfinite(array)))
+        if largest != 0.0 and not 1.0 / MOST <= largest <= MOST:
+            rule = f"the largest of {name}, {self.noun}, is between 1e-150 and 1e150, or 0"
             raise InputError(f"{rule}; got {largest:.3g}; divide by a unit first")
 
     def _converted(self, name: str, value: Any) -> np.ndarray:

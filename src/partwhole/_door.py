@@ -32,6 +32,7 @@ def door(
     infinite: Collection[str] = (),
     empty: Collection[str] = (),
     single: Collection[str] = (),
+    any_size: Collection[str] = (),
     shape: str = "",
 ) -> Callable[[T], T]: ...
 
@@ -44,13 +45,15 @@ def door(
     infinite: Collection[str] = (),
     empty: Collection[str] = (),
     single: Collection[str] = (),
+    any_size: Collection[str] = (),
     shape: str = "",
 ) -> Any:
     """Check and convert the arguments of a function or dataclass by its annotations.
 
     Arrays come as lists, tuples, frames, series or arrays of any type of number, and arrive as
     NumPy arrays in 64 bits with the annotated axes; axes of one name are equally long in all
-    arguments. Numbers are finite. A mask holds True and False, not 0 and 1; a switch is True or
+    arguments. Numbers are finite, and the largest of an array is 0 or between 1e-150 and 1e150, so
+    that they may be squared. A mask holds True and False, not 0 and 1; a switch is True or
     False. Arrays of JAX stay as they are, traced ones too, where only these are named. Annotations
     that name none of these are left alone.
 
@@ -66,6 +69,8 @@ def door(
         Arguments whose named axes may have length 0.
     single : names, keyword-only, default ()
         Arguments, such as many images, of which an array in 32 bits stays as it is.
+    any_size : names, keyword-only, default ()
+        Arguments whose largest entry may be of any size, as they are not squared.
     shape : str, keyword-only, default ""
         Of a method: the names of the axes of `self.shape`, with which its arguments agree.
 
@@ -92,6 +97,7 @@ def door(
         frozenset(infinite),
         frozenset(empty),
         frozenset(single),
+        frozenset(any_size),
         tuple(shape.split()),
     )
     if target is None:
@@ -105,6 +111,7 @@ class _Options:
     infinite: frozenset[str]
     empty: frozenset[str]
     single: frozenset[str]
+    any_size: frozenset[str]
     shape: tuple[str, ...]
 
 
@@ -151,7 +158,7 @@ def _plan(function: Callable[..., Any], options: _Options, space: dict[str, Any]
     parameters = inspect.signature(raw).parameters.values()
     hints = typing.get_type_hints(raw, space, _Names(space))
     known = {each.name for each in parameters}
-    marked = options.missing | options.infinite | options.empty | options.single
+    marked = options.missing | options.infinite | options.empty | options.single | options.any_size
     unknown = marked - known
     if unknown:
         raise TypeError(f"{raw.__qualname__} has no arguments {sorted(unknown)}")
@@ -303,7 +310,7 @@ def _array(hint: Any, name: str, options: _Options, kind: str | None = None) -> 
     return Array(
         Axes(hint.dim_str, name in options.empty), kind, dtype,
         name in options.missing, name in options.missing | options.infinite,
-        name in options.single,
+        name in options.single, name in options.any_size,
     )  # fmt: skip
 
 

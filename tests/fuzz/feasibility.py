@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 from exact import orthonormal
 from formulas import LONG
@@ -10,6 +12,7 @@ from scipy.optimize import linprog, nnls
 
 EDGE = 1e-9  # of numbers of size 1: nearer the edge either answer is right
 ROUNDING = 1e-12
+BLURRED = 1e-3  # of the largest: beside smaller singular values rounding exceeds `ROUNDING`
 
 
 def equilibrated(matrix: np.ndarray, rounds: int = 20) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -65,10 +68,40 @@ def _solvable(matrix: np.ndarray, wanted: np.ndarray) -> bool | None:
     """Return whether A c = y, by what is left of y outside the span of A's columns."""
     basis, sizes, _ = np.linalg.svd(matrix, full_matrices=True)
     sizes = np.append(sizes, np.zeros(len(matrix) - len(sizes))) / sizes[0]
-    inside = basis.T @ wanted
+    inside, nothing = basis.T @ wanted, 1e-14 * len(matrix)
     if np.linalg.norm(inside[sizes < EDGE]) < ROUNDING:
         return True
-    return False if np.linalg.norm(inside[sizes < 1e-14 * len(matrix)]) > EDGE else None
+    if np.linalg.norm(inside[sizes < nothing]) <= EDGE:
+        return None
+    # Small singular values next to none blur which of the outputs no coefficients reach.
+    small = np.any((sizes > nothing) & (sizes < BLURRED))
+    return None if small and not _contradicted_exactly(matrix, wanted) else False
+
+
+def _contradicted_exactly(matrix: np.ndarray, wanted: np.ndarray) -> bool:
+    """Return whether rows that sum to 0 in rational numbers have targets that do not."""
+    n = len(matrix)
+    rows = [
+        [Fraction(x) for x in row] + [Fraction(i == k) for k in range(n)]
+        for i, row in enumerate(matrix.tolist())
+    ]
+    rank = 0
+    for column in range(matrix.shape[1]):
+        best = max(range(rank, n), key=lambda i: abs(rows[i][column]), default=n)
+        if best == n or rows[best][column] == 0:
+            continue
+        rows[rank], rows[best] = rows[best], rows[rank]
+        for i in range(rank + 1, n):
+            if rows[i][column] != 0:
+                factor = rows[i][column] / rows[rank][column]
+                rows[i] = [a - factor * b for a, b in zip(rows[i], rows[rank], strict=True)]
+        rank += 1
+    for row in rows[rank:]:
+        shares = row[-n:]
+        terms = [a * Fraction(y) for a, y in zip(shares, wanted.tolist(), strict=True)]
+        if abs(sum(terms)) > EDGE * max(map(abs, shares)):
+            return True
+    return False
 
 
 def _reachable(matrix: np.ndarray, low: np.ndarray, high: np.ndarray) -> bool | None:

@@ -144,6 +144,15 @@ def total(
     return value
 
 
+def rounding_felt(problem: Problem, c: np.ndarray, b: float) -> float:
+    """Return by how much slack would cost more if coefficients were rounded once more."""
+    soft = problem.slack > 0
+    slack = problem.slack[soft].astype(LONG)
+    missed = np.abs(misfits(problem, c, b))[soft]
+    blur = (np.finfo(float).eps * row_sizes(problem, c, b))[soft]
+    return float(((missed * blur + blur**2 / 2) / slack).sum())
+
+
 def row_sizes(problem: Problem, c: np.ndarray, b: float) -> np.ndarray:
     """Return the size of the numbers that are added in each row."""
     low, high = problem.bounds()

@@ -11,7 +11,7 @@ import numpy as np
 from concave import descent
 from conic import Optimum, least
 from feasibility import feasible
-from formulas import misfits, row_sizes, total, unit_of_cost, without_left_out
+from formulas import misfits, rounding_felt, row_sizes, total, unit_of_cost, without_left_out
 from problems import CONCAVE, ORDINARY, Problem
 
 from partwhole._checks import InputError
@@ -131,7 +131,8 @@ def judge_limit(problem: Problem, limit: Limit) -> Judgement:
     unit = unit_of_cost(posed)
     floor = max(ROUNDING * unit, 1e-200)
     here = float(total(problem, c, b))
-    if not abs(limit.value - here) <= RECOMPUTED * abs(here) + floor:
+    felt = RECOMPUTED * abs(here) + rounding_felt(problem, c, b) + floor
+    if not abs(limit.value - here) <= felt:
         return say(Verdict.WRONG, f"value {limit.value:.9g}, at its coefficients {here:.9g}")
     if concave:
         lower = descent(problem, c, b)

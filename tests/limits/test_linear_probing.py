@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from partwhole.limits import DiagonalWeights, Outcome, linear_probing
+from partwhole.limits import DiagonalWeights, Limit, Outcome, linear_probing
 
 D, LEARNED, ZERO = 30, 5, Fraction(0)
 RNG = np.random.default_rng(0)
@@ -52,6 +52,13 @@ def exact(rows: np.ndarray, targets: np.ndarray, weights: DiagonalWeights) -> np
     )
 
 
+def proved(limit: Limit) -> bool:
+    """Return whether the multipliers prove the value, as the outcome must say."""
+    close = bool(abs(limit.gap) <= 1e-6 * limit.value)
+    assert limit.outcome is (Outcome.SOLVED if close else Outcome.INACCURATE)
+    return close
+
+
 def hidden(weights: DiagonalWeights) -> tuple[list[float], list[float]]:
     return weights.hidden_plus.tolist(), weights.hidden_minus.tolist()
 
@@ -62,7 +69,7 @@ def test_coefficients_keep_their_digits_however_small_the_weights(rows, scale):
     targets = rows @ MAIN
     weights = pretrained(scale)
     found = linear_probing(rows, targets, weights)
-    assert found.outcome is Outcome.SOLVED
+    assert proved(found) or scale < 1e-12  # of smaller weights multipliers prove nothing
     # Rounding of some hundred operations on coefficients up to 1; a thousand times that where
     # learned features depend on each other within a factor of a thousand of the weights.
     close = 1e-14 if scale < 1e-3 else 1e-12
@@ -80,7 +87,7 @@ def test_samples_that_repeat_change_nothing_and_contradictions_are_told(scale, s
     rows = units * np.vstack([NORMAL, 2 * NORMAL[:3], NORMAL[3:5] + NORMAL[:2]])
     targets = rows @ MAIN
     again = linear_probing(rows, targets, weights)
-    assert again.outcome is Outcome.SOLVED
+    assert proved(again) or scale < 1e-12  # of smaller weights multipliers prove nothing
     np.testing.assert_allclose(again.coefficients, once.coefficients, rtol=0, atol=1e-14)
     targets[-1] += 1e-3 * units[-1, 0]
     assert linear_probing(rows, targets, weights).outcome is Outcome.INFEASIBLE
@@ -102,7 +109,7 @@ def test_more_samples_than_features_leave_no_choice(scale):
     # With two features alike, the learned one of them takes it all where weights are tiny.
     rows[:, 20] = rows[:, 3]
     found = linear_probing(rows, rows @ MAIN, weights)
-    assert found.outcome is Outcome.SOLVED
+    assert proved(found) or scale < 1e-12  # of smaller weights multipliers prove nothing
     share = 2 * scale**2 / (2 * scale**2 + np.hypot(0.25, 2 * scale**2))
     np.testing.assert_allclose(found.coefficients[20], 0.375 * share, rtol=1e-8, atol=1e-15)
 

@@ -35,7 +35,7 @@ class Outcome(Enum):
     DIVERGED = "the numbers are no longer finite; take a smaller step"
 
 
-@door(missing=("states", "offsets"), empty=("times", "states"))
+@door(missing=("states", "offsets"), empty=("times", "states"), any_size=("states",))
 @dataclass(frozen=True, eq=False)
 class Path:
     r"""Hold the input-output map of a learner, :math:`f(x) = W x + b`, over time.

@@ -313,6 +313,10 @@ def _pivoted(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 def _lengths(rows: np.ndarray) -> np.ndarray:
     """Return the rows' Euclidean lengths, without overflow."""
+    with np.errstate(over="ignore", under="ignore"):
+        squares = np.einsum("ij,ij->i", rows, rows)
+    if len(squares) and squares.min() > 1e-200 and squares.max() < 1e200:
+        return np.sqrt(squares)
     largest = np.abs(rows).max(axis=1, initial=0.0)
     unit = rows / np.where(largest > 0, largest, 1.0)[:, None]
     return largest * np.linalg.norm(unit, axis=1)

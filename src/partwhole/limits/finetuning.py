@@ -10,6 +10,7 @@ from scipy.linalg import qr, solve_triangular
 
 from partwhole._checks import require
 from partwhole._door import door
+from partwhole.limits._certificate import ACCURACY
 from partwhole.limits.diagonal import DiagonalWeights
 from partwhole.limits.limit import Limit, Outcome
 
@@ -55,8 +56,8 @@ def linear_probing(
     .. math:: \beta = \beta(0) + D X^T (X D X^T)^{-1} (y - X \beta(0)) .
 
     The coefficients keep their digits however small the weights of unlearned features are. The
-    multipliers span the squares of these sizes: from initial weights of 1e-12 on down, double
-    precision can't hold them, and the gap is the rounding of that.
+    multipliers span the squares of these sizes: from initial weights of about 1e-13 on down, double
+    precision can't hold them, so that they prove nothing and the outcome is INACCURATE.
 
     It is the lazy limit of finetuning for every feature at once. Derived here; the protocol is
     Lippl & Lindsey (NeurIPS 2024).
@@ -104,8 +105,11 @@ def linear_probing(
     value = 0.5 * float(moved @ moved)
     pulled = scaled.T @ dual
     gap = value - float(missing @ dual) + 0.5 * float(pulled @ pulled)
+    known = bool((np.abs(missing) <= ROUNDING * size).all())
+    proved = known or abs(gap) <= ACCURACY * value
+    outcome = Outcome.SOLVED if proved else Outcome.INACCURATE
     violation = float(np.abs(rest).max())
-    return Limit(coefficients, dual, 0.0, value, gap, violation, 1, Outcome.SOLVED, (FIXED,))
+    return Limit(coefficients, dual, 0.0, value, gap, violation, 1, outcome, (FIXED,))
 
 
 def _shortest(

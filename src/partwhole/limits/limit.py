@@ -48,7 +48,8 @@ class Limit:
     intercept : float or float array (k,)
     value : float
         The cost of the coefficients, the slack used and a penalised intercept; infinite when
-        infeasible.
+        infeasible. Where rounding of the coefficients would be felt in the misfits of rows with
+        little slack, these are what the multipliers say.
     gap : float
         Value minus a lower bound on the least cost, by multipliers that the dual allows, with
         what exact rows miss counted against it; rounding may leave it slightly below 0. At a

@@ -60,7 +60,7 @@ class SharedDimensions:
         return pd.DataFrame([row])
 
 
-@door
+@door(any_size=("features",))
 def participation_ratio(features: Float[np.ndarray, "n p"], *, center: bool = False) -> float:
     r"""Count the dimensions that features use, by the spread of their second moment.
 
@@ -98,7 +98,7 @@ def participation_ratio(features: Float[np.ndarray, "n p"], *, center: bool = Fa
     return 1.0 / _square(a.T @ a if p <= n else a @ a.T)
 
 
-@door
+@door(any_size=("a", "b"))
 def shared_dimensions(
     a: Float[np.ndarray, "n p"],
     b: Float[np.ndarray, "m q"],

@@ -10,7 +10,7 @@ from partwhole._checks import require, whole
 from partwhole._door import door
 
 
-@door
+@door(any_size=("inputs",))
 def expected_agreement(
     inputs: Float[np.ndarray, "n d"],
     others: Float[np.ndarray, "m d"] | None = None,

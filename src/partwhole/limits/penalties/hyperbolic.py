@@ -18,7 +18,7 @@ from partwhole._types import Number
 from partwhole.limits.penalties._inputs import at_least_zero, together
 
 
-@door
+@door(any_size=("ratio",))
 def hyperbolic_entropy(ratio: Number) -> Float[np.ndarray, "..."]:
     r"""Return :math:`q(z) = 2 - \sqrt{4 + z^2} + z \operatorname{asinh}(z/2)`.
 
@@ -53,7 +53,7 @@ def hyperbolic_entropy(ratio: Number) -> Float[np.ndarray, "..."]:
     return np.asarray(z * (u - np.tanh(0.5 * u)))
 
 
-@door
+@door(any_size=("width",))
 def hyperbolic_price(
     coefficient: Number, width: Number, tilt: Number = 0.0
 ) -> Float[np.ndarray, "..."]:

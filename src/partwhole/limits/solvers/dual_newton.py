@@ -19,6 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
+from scipy.linalg import cho_solve
 
 from partwhole.limits.costs._cost import DualTerm
 from partwhole.limits.fits import OneSided
@@ -160,15 +161,19 @@ def smooth_newton(
             break
         steps += 1
         before = misfit
-        hessian = _regular(here.hessian(), misfit)
-        try:
-            moved, shifted = border.solve(hessian[None], -residual[None], -missing[None])
-        except np.linalg.LinAlgError:
-            break
-        direction, shift = moved[0], shifted[0]
+        hessian, factor = _regular(here.hessian(), misfit)
+        if factor is not None and not len(b):
+            direction, shift = cho_solve((factor, True), -residual, check_finite=False), b
+        else:
+            try:
+                moved, shifted = border.solve(hessian[None], -residual[None], -missing[None])
+            except np.linalg.LinAlgError:
+                break
+            direction, shift = moved[0], shifted[0]
         if not np.isfinite(direction).all():
             break
-        decrement = float(direction @ hessian @ direction) + 2.0 * float(border.cost(moved)[0])
+        extra = 2.0 * float(border.cost(direction[None])[0])
+        decrement = float(direction @ hessian @ direction) + extra
         now = objective(here, v)
         noise = 1e-13 * (abs(here.value) + abs(float(targets @ v)))
         length = min(1.0, here.reach(direction))
@@ -183,18 +188,24 @@ def smooth_newton(
     return DualSolution(v[None], b[None], steps, np.array([solved]), np.zeros(1, dtype=bool))
 
 
-def _regular(hessian: Float[np.ndarray, "n n"], misfit: float) -> Float[np.ndarray, "n n"]:
-    """Return the Hessian, with a multiple of the identity where it has lost its rank."""
+def _regular(
+    hessian: Float[np.ndarray, "n n"], misfit: float
+) -> tuple[Float[np.ndarray, "n n"], Float[np.ndarray, "n n"] | None]:
+    """Return the Hessian and its Cholesky factor.
+
+    Where it has lost its rank, a multiple of the identity is added and there is no factor.
+    """
     n = len(hessian)
     mean = float(np.trace(hessian)) / n
     hessian = hessian + 1e-15 * n * mean * np.eye(n)
     try:
-        heights = np.diagonal(np.linalg.cholesky(hessian))
+        factor = np.linalg.cholesky(hessian)
+        heights = np.diagonal(factor)
         if heights.min() > LOST * heights.max():
-            return hessian
+            return hessian, factor
     except np.linalg.LinAlgError:
         pass
-    return hessian + min(1.0, misfit) * (mean or 1.0) * np.eye(n)
+    return hessian + min(1.0, misfit) * (mean or 1.0) * np.eye(n), None
 
 
 def interior_point(
