@@ -75,7 +75,9 @@ def majorised(
             return replace(limit, steps=steps)
         close = point is not None and _close(point, limit.coefficients, tolerance)
         least = LEAVES if shaken else FALLS
-        still = (shaken or not ahead) and (close or value - reached <= least * reached)
+        # In other units the largest coefficient may rest while smaller ones still lower the cost.
+        least_of_close = LEAVES if close else least
+        still = (shaken or not ahead) and value - reached <= least_of_close * reached
         # Multipliers are those of where a round began. So they stay those of a round that began
         # at the coefficients it ends at, though another that began aside ends as low.
         if not ahead:
