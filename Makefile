@@ -23,7 +23,7 @@ test-all: $(TEST)
 	$(PYTEST) -m "not browser"
 
 # The page is drawn again only if something in the source is newer.
-report/index.html: $(CORE) $(shell find src -name '*.py')
+report/index.html: $(CORE) $(shell find src studies -name '*.py')
 	$(MAKE) report
 
 test-browser: $(TEST) report/index.html
@@ -45,14 +45,14 @@ bench: $(TEST)
 
 clean:
 	rm -rf $(VENV) report dist build .pytest_cache .ruff_cache .hypothesis
-	find src tests -name __pycache__ -type d -exec rm -rf {} +
+	find src studies tests -name __pycache__ -type d -exec rm -rf {} +
 
-$(CORE): requirements/core.lock pyproject.toml
+$(CORE): requirements/core.lock pyproject.toml studies/pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "partwhole needs Python 3.11 or newer; got %s; name another with make PYTHON=python3.11" % sys.version.split()[0])'
 	@echo "Setting up $(VENV) (half a minute, once)"
 	$(PYTHON) -m venv $(VENV)
 	$(PIP) --require-hashes -r requirements/core.lock
-	$(PIP) --no-build-isolation --no-deps --editable .
+	$(PIP) --no-build-isolation --no-deps --editable . --editable studies
 	@touch $@
 
 $(TEST): $(CORE) requirements/test.lock

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 import partwhole as pw
 from partwhole.measures.concepts import RAW
 from partwhole.networks.diffusion import diffusion_model
-from partwhole.studies import COLOURS, STYLE
+from partwhole.study import COLOURS, STYLE
 from partwhole.tasks.shapes import circles, leave_out
 
 SIDE, SEED = 16, 0

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 import partwhole as pw
-from partwhole.studies import COLOURS, STYLE
+from partwhole.study import COLOURS, STYLE
 
 BLUE, ORANGE = COLOURS[:2]
 

@@ -10,7 +10,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 import partwhole as pw
-from partwhole.studies import COLOURS, STYLE
+from partwhole.study import COLOURS, STYLE
 
 SHOWN = (450, 3200)
 REACH = 1.15

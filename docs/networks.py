@@ -10,7 +10,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 import partwhole as pw
-from partwhole.studies import COLOURS, STYLE
+from partwhole.study import COLOURS, STYLE
 
 
 def lazy(anchors: list[int], seeds: int = 12) -> tuple[np.ndarray, np.ndarray]:

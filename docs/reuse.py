@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 import partwhole as pw
-from partwhole.studies import COLOURS, STYLE
+from partwhole.study import COLOURS, STYLE
 
 SIZES = (8, 12, 16, 24, 32, 48, 64)
 # Where each name stands, and at which end of it.

@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 import partwhole as pw
-from partwhole.studies import COLOURS, STYLE
+from partwhole.study import COLOURS, STYLE
 
 SEEDS = range(24)
 

@@ -11,7 +11,8 @@ import pytest
 import tiny_study
 from faults import failing
 
-from partwhole import studies
+import partwhole_studies
+from partwhole import study as frame
 from partwhole._checks import InputError
 from partwhole.cli import command as commands
 from partwhole.cli import main
@@ -20,7 +21,7 @@ from partwhole.tasks.images._files import VARIABLE
 
 @pytest.fixture
 def registered(monkeypatch, tmp_path):
-    monkeypatch.setattr(studies, "STUDIES", ("tiny_study",))
+    monkeypatch.setattr(partwhole_studies, "STUDIES", ("tiny_study",))
     monkeypatch.setenv("PARTWHOLE_STORE", str(tmp_path / "store"))
     monkeypatch.chdir(tmp_path)
     return tmp_path
@@ -45,9 +46,9 @@ def test_list_never_cuts_a_name(capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "40")
     main(["list"])
     lines = capsys.readouterr().out.splitlines()
-    assert [line for line in lines if not line.startswith(" ")] == list(studies.registered())
+    assert [line for line in lines if not line.startswith(" ")] == list(frame.registered())
     assert (
-        " ".join(lines[1].split()) == studies.find("solvable_tasks").QUESTION[:72].rsplit(" ", 1)[0]
+        " ".join(lines[1].split()) == frame.find("solvable_tasks").QUESTION[:72].rsplit(" ", 1)[0]
     )
 
 
@@ -95,7 +96,7 @@ def test_report_on_two_processes(registered, capsys):
 
 
 def test_a_failing_study_ends_the_report_with_one(registered, capsys, monkeypatch):
-    monkeypatch.setattr(studies, "STUDIES", ("broken_study", "tiny_study"))
+    monkeypatch.setattr(partwhole_studies, "STUDIES", ("broken_study", "tiny_study"))
     with pytest.raises(SystemExit) as left:
         main(["report"])
     assert left.value.code == 1
@@ -108,7 +109,7 @@ def test_a_failing_study_ends_the_report_with_one(registered, capsys, monkeypatc
 def test_a_worse_page_replaces_no_better_one(registered, capsys, monkeypatch):
     main(["report"])
     good = (registered / "report" / "index.html").read_bytes()
-    monkeypatch.setattr(studies, "STUDIES", ("broken_study", "tiny_study"))
+    monkeypatch.setattr(partwhole_studies, "STUDIES", ("broken_study", "tiny_study"))
     with pytest.raises(SystemExit) as left:
         main(["report"])
     assert left.value.code == 1
@@ -117,13 +118,13 @@ def test_a_worse_page_replaces_no_better_one(registered, capsys, monkeypatch):
     assert "report/index.html is as it was: fewer studies had failed on it." in out
     assert (registered / "report" / "index.html").read_bytes() == good
     assert "ZeroDivisionError" in (registered / "report" / "incomplete.html").read_text()
-    monkeypatch.setattr(studies, "STUDIES", ("tiny_study",))
+    monkeypatch.setattr(partwhole_studies, "STUDIES", ("tiny_study",))
     main(["report"])
     assert os.listdir(registered / "report") == ["index.html"]
 
 
 def test_a_page_replaces_one_that_is_no_better(registered, capsys, monkeypatch):
-    monkeypatch.setattr(studies, "STUDIES", ("broken_study", "tiny_study"))
+    monkeypatch.setattr(partwhole_studies, "STUDIES", ("broken_study", "tiny_study"))
     for _ in range(2):
         with pytest.raises(SystemExit):
             main(["report"])
@@ -162,7 +163,7 @@ def test_a_store_that_is_only_read_serves_what_it_has(registered, capsys, monkey
 def test_a_cell_that_kills_its_process_is_named_and_costs_no_other_study(
     registered, capsys, monkeypatch
 ):
-    monkeypatch.setattr(studies, "STUDIES", ("slow_study", "tiny_study"))
+    monkeypatch.setattr(partwhole_studies, "STUDIES", ("slow_study", "tiny_study"))
     monkeypatch.setenv("DEADLY", "101")
     with pytest.raises(SystemExit) as left:
         main(["report", "--workers", "2"])
@@ -197,7 +198,7 @@ def told_study(registered, monkeypatch):
         "    return []\n"
     )
     monkeypatch.syspath_prepend(registered)
-    monkeypatch.setattr(studies, "STUDIES", ("told_study", "tiny_study"))
+    monkeypatch.setattr(partwhole_studies, "STUDIES", ("told_study", "tiny_study"))
     monkeypatch.delitem(sys.modules, "told_study", raising=False)
     yield registered
     sys.modules.pop("told_study", None)
@@ -303,17 +304,17 @@ def test_bad_input_is_told_in_one_sentence(registered, capsys, argv, sentence):
 
 
 def test_a_study_is_found_by_the_last_part_of_its_name(monkeypatch):
-    assert studies.full_name("leak_slope") == "overlap.leak_slope"
-    assert studies.full_name("overlap.leak_slope") == "overlap.leak_slope"
+    assert frame.full_name("leak_slope") == "overlap.leak_slope"
+    assert frame.full_name("overlap.leak_slope") == "overlap.leak_slope"
     with pytest.raises(InputError, match=r"got 'leak_slop'; the nearest is overlap\.leak_slope"):
-        studies.full_name("leak_slop")
-    twice = ("partwhole.studies.a.leak", "partwhole.studies.b.leak")
-    monkeypatch.setattr(studies, "STUDIES", twice)
+        frame.full_name("leak_slop")
+    twice = ("partwhole_studies.a.leak", "partwhole_studies.b.leak")
+    monkeypatch.setattr(partwhole_studies, "STUDIES", twice)
     with pytest.raises(InputError, match=r"got 'leak'; choose from a\.leak, b\.leak"):
-        studies.full_name("leak")
-    monkeypatch.setattr(studies, "STUDIES", ())
-    with pytest.raises(InputError, match="got 'leak'; none is registered yet"):
-        studies.full_name("leak")
+        frame.full_name("leak")
+    monkeypatch.setattr(partwhole_studies, "STUDIES", ())
+    with pytest.raises(InputError, match="got 'leak'; none is registered; install"):
+        frame.full_name("leak")
 
 
 def test_help_names_what_is_wanted(capsys):

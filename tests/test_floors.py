@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 
 import partwhole
+import partwhole_studies
 
 SRC = Path(partwhole.__file__).parent
+STUDIES = Path(partwhole_studies.__file__).parent
 
 FLOORS = {
     "_checks": 0,
@@ -36,7 +38,7 @@ FLOORS = {
     "networks": 3,
     "training": 4,
     "recommendation": 4.5,  # stands on floors 0 to 4
-    "studies": 5,
+    "study": 5,
     "cli": 6,
     "__main__": 7,
 }
@@ -58,7 +60,8 @@ EVERYWHERE = {
 
 def imports(path: Path) -> Iterator[str]:
     """Yield the full name of everything a file imports, at any depth; relative ones resolved."""
-    package = [*path.relative_to(SRC.parent).parent.parts]
+    base = SRC if path.is_relative_to(SRC) else STUDIES
+    package = [*path.relative_to(base.parent).parent.parts]
     for node in ast.walk(ast.parse(path.read_text("utf-8"))):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
@@ -81,6 +84,8 @@ def breaches(path: Path) -> list[str]:
     home, found = room(path), []
     for name in imports(path):
         top, *rest = name.split(".")
+        if top == "partwhole_studies":
+            found.append(f"{home} imports the studies, which stand on it")
         if top in BELOW_THE_LINE and FLOORS[home] < JAX_LINE:
             found.append(f"{home} is above the JAX line and imports {top}")
         if top != "partwhole" or not rest or rest[0] not in FLOORS:
@@ -106,12 +111,13 @@ def test_imports_run_downward():
     ("where", "line"),
     [
         ("limits/x.py", "from partwhole.measures import slope"),
-        ("limits/x.py", "from partwhole import studies"),
+        ("limits/x.py", "from partwhole import study"),
         ("tasks/x.py", "def f():\n    import partwhole.limits.fits"),
         ("tasks/x.py", "from ..features import OverlapKernel"),
         ("features/deep/x.py", "from ...limits import interpolate"),
         ("measures/x.py", "def f():\n    from jax import numpy"),
         ("audit/x.py", "import equinox as eqx"),
+        ("study/x.py", "from partwhole_studies.overlap import exposure"),
     ],
 )
 def test_a_breach_is_seen(tmp_path, monkeypatch, where, line):
@@ -133,7 +139,7 @@ def forbidden(path: Path) -> list[str]:
 
 
 def test_nothing_private_of_jax_and_nothing_evaluated():
-    found = {str(path): forbidden(path) for path in [*files(), SRC / "__init__.py"]}
+    found = {str(path): forbidden(path) for path in [*SRC.rglob("*.py"), *STUDIES.rglob("*.py")]}
     assert {path: each for path, each in found.items() if each} == {}
 
 

@@ -42,8 +42,8 @@ def test_computes_once_and_keeps_what_it_made(tmp_path):
         "words": np.array(["añadir", "x"]),
         "file": np.zeros((0, 3), dtype=np.int32),
     }
-    first = store.cell("s", {"a": 1}, lambda: made, revision=1, root=tmp_path)
-    again = store.cell("s", {"a": 1}, lambda: pytest.fail("computed"), revision=1, root=tmp_path)
+    first = store.cell("s", {"a": 1}, lambda: made, source="1", root=tmp_path)
+    again = store.cell("s", {"a": 1}, lambda: pytest.fail("computed"), source="1", root=tmp_path)
     for name, array in made.items():
         for found in (first[name], again[name]):
             np.testing.assert_array_equal(found, array)
@@ -54,21 +54,21 @@ def test_computes_once_and_keeps_what_it_made(tmp_path):
 @pytest.mark.parametrize(
     "other",
     [
-        ("s", {"a": 2}, 1),
-        ("s", {"a": 1}, 2),
-        ("t", {"a": 1}, 1),
-        ("s", {"a": 1.0}, 1),
-        ("s", {"a": "1"}, 1),
-        ("s", {"a": True}, 1),
-        ("s", {"a": [1]}, 1),
-        ("s", {"a": 1, "b": None}, 1),
+        ("s", {"a": 2}, "1"),
+        ("s", {"a": 1}, "2"),
+        ("t", {"a": 1}, "1"),
+        ("s", {"a": 1.0}, "1"),
+        ("s", {"a": "1"}, "1"),
+        ("s", {"a": True}, "1"),
+        ("s", {"a": [1]}, "1"),
+        ("s", {"a": 1, "b": None}, "1"),
     ],
 )
-def test_another_name_revision_or_configuration_is_another_cell(tmp_path, other):
+def test_another_name_source_or_configuration_is_another_cell(tmp_path, other):
     compute, calls = counting()
-    store.cell("s", {"a": 1}, compute, revision=1, root=tmp_path)
-    study, config, revision = other
-    store.cell(study, config, compute, revision=revision, root=tmp_path)
+    store.cell("s", {"a": 1}, compute, source="1", root=tmp_path)
+    study, config, source = other
+    store.cell(study, config, compute, source=source, root=tmp_path)
     assert len(calls) == 2
 
 
@@ -87,7 +87,7 @@ PLAIN = st.recursive(
 def test_the_order_of_keys_does_not_matter(config, data):
     order = data.draw(st.permutations(list(config)))
     shuffled = {key: config[key] for key in order}
-    assert store.digest("s", config, revision=1) == store.digest("s", shuffled, revision=1)
+    assert store.digest("s", config, source="1") == store.digest("s", shuffled, source="1")
 
 
 @given(config=st.dictionaries(st.text(), PLAIN, max_size=4))
@@ -107,8 +107,8 @@ def test_floats_share_a_key_only_when_they_are_equal(a, b):
 
 def test_tuples_are_lists(tmp_path):
     compute, calls = counting()
-    store.cell("s", {"a": (1, 2)}, compute, revision=1, root=tmp_path)
-    store.cell("s", {"a": [1, 2]}, compute, revision=1, root=tmp_path)
+    store.cell("s", {"a": (1, 2)}, compute, source="1", root=tmp_path)
+    store.cell("s", {"a": [1, 2]}, compute, source="1", root=tmp_path)
     assert len(calls) == 1
 
 
@@ -138,36 +138,36 @@ def test_tuples_are_lists(tmp_path):
 )
 def test_configurations_are_plain_data(tmp_path, config, sentence):
     with pytest.raises(InputError) as caught:
-        store.cell("s", config, lambda: {}, revision=1, root=tmp_path)
+        store.cell("s", config, lambda: {}, source="1", root=tmp_path)
     assert str(caught.value) == sentence
 
 
 def test_names_and_arrays_are_checked(tmp_path):
     with pytest.raises(InputError, match=r"got '\.\./up'; rename the study"):
-        store.cell("../up", {}, lambda: {}, revision=1, root=tmp_path)
+        store.cell("../up", {}, lambda: {}, source="1", root=tmp_path)
     with pytest.raises(InputError, match="got Python objects in 'y'; convert them"):
-        store.cell("s", {}, lambda: {"y": np.array([{}])}, revision=1, root=tmp_path)
+        store.cell("s", {}, lambda: {"y": np.array([{}])}, source="1", root=tmp_path)
     for other in (np.zeros(1, "M8[s]"), np.zeros(1, [("a", "i4")])):
         with pytest.raises(InputError, match=r"numbers, truth values or text; got .* in 'y'"):
-            store.cell("s", {}, lambda other=other: {"y": other}, revision=1, root=tmp_path)
+            store.cell("s", {}, lambda other=other: {"y": other}, source="1", root=tmp_path)
     with pytest.raises(InputError, match=r"identifiers; got '\.\./y'; rename the array"):
-        store.cell("s", {}, lambda: {"../y": np.zeros(1)}, revision=1, root=tmp_path)
+        store.cell("s", {}, lambda: {"../y": np.zeros(1)}, source="1", root=tmp_path)
     assert store.kept(tmp_path) == []
 
 
 def test_a_computation_that_fails_leaves_nothing_behind(tmp_path):
     with pytest.raises(ZeroDivisionError):
-        store.cell("s", {}, lambda: {"y": np.array(1 / 0)}, revision=1, root=tmp_path)
+        store.cell("s", {}, lambda: {"y": np.array(1 / 0)}, source="1", root=tmp_path)
     compute, calls = counting()
-    store.cell("s", {}, compute, revision=1, root=tmp_path)
+    store.cell("s", {}, compute, source="1", root=tmp_path)
     assert calls == [1]
 
 
 def test_the_metadata_name_the_computation(tmp_path):
-    store.cell("s", {"seed": 7, "p": 0.1}, counting()[0], revision=3, root=tmp_path)
+    store.cell("s", {"seed": 7, "p": 0.1}, counting()[0], source="3", root=tmp_path)
     (found,) = store.kept(tmp_path)
     meta = json.loads((found.folder / "cell.json").read_text())
-    assert (meta["study"], meta["revision"], meta["seed"]) == ("s", 3, 7)
+    assert (meta["study"], meta["source"], meta["seed"]) == ("s", "3", 7)
     assert meta["config"] == {"p": 0.1, "seed": 7}
     assert {"version", "commit", "time", "seconds", "checksum"} <= set(meta)
 
@@ -225,18 +225,18 @@ def deep(folder: Path) -> None:
         lose_arrays,
         lose_meta,
         saying(study="t"),
-        saying(revision=2),
-        saying(revision=True),
+        saying(source="2"),
+        saying(source=1),
         saying(config={"a": 1.0}),
     ],
 )
 def test_a_damaged_cell_is_set_aside_and_computed_again(tmp_path, damage):
-    store.cell("s", {"a": 1}, counting(1.0)[0], revision=1, root=tmp_path)
+    store.cell("s", {"a": 1}, counting(1.0)[0], source="1", root=tmp_path)
     (home,) = (tmp_path / "s").iterdir()
     for times in (1, 2):
         damage(home)
         compute, calls = counting(5.0)
-        found = store.cell("s", {"a": 1}, compute, revision=1, root=tmp_path)
+        found = store.cell("s", {"a": 1}, compute, source="1", root=tmp_path)
         np.testing.assert_array_equal(found["y"], [5.0, 2.0])
         assert calls == [1]
         assert len(list((tmp_path / "s").glob("*.damaged*"))) == times
@@ -246,27 +246,27 @@ def test_a_damaged_cell_is_set_aside_and_computed_again(tmp_path, damage):
 
 
 def test_a_cell_says_which_version_made_it(tmp_path):
-    first = store.obtain("s", {"a": 1}, counting()[0], revision=1, root=tmp_path)
+    first = store.obtain("s", {"a": 1}, counting()[0], source="1", root=tmp_path)
     assert (first.version, first.commit) == (__version__, store.commit() or "none")
     assert first.computed
     (home,) = (tmp_path / "s").iterdir()
     saying(version="0.0.7", commit=None)(home)
-    again = store.obtain("s", {"a": 1}, pytest.fail, revision=1, root=tmp_path)
+    again = store.obtain("s", {"a": 1}, pytest.fail, source="1", root=tmp_path)
     assert (again.version, again.commit, again.computed) == ("0.0.7", "none", False)
 
 
 def test_a_cell_is_held_once_it_is_whole(tmp_path):
-    assert not store.holds("s", {"a": 1}, revision=1, root=tmp_path)
-    store.cell("s", {"a": 1}, counting()[0], revision=1, root=tmp_path)
-    assert store.holds("s", {"a": 1}, revision=1, root=tmp_path)
-    assert not store.holds("s", {"a": 1}, revision=2, root=tmp_path)
+    assert not store.holds("s", {"a": 1}, source="1", root=tmp_path)
+    store.cell("s", {"a": 1}, counting()[0], source="1", root=tmp_path)
+    assert store.holds("s", {"a": 1}, source="1", root=tmp_path)
+    assert not store.holds("s", {"a": 1}, source="2", root=tmp_path)
     (home,) = (tmp_path / "s").iterdir()
     flip(home)
-    assert not store.holds("s", {"a": 1}, revision=1, root=tmp_path)
+    assert not store.holds("s", {"a": 1}, source="1", root=tmp_path)
 
 
 def test_what_killed_processes_left_is_swept(tmp_path):
-    store.cell("s", {"a": 1}, counting()[0], revision=1, root=tmp_path)
+    store.cell("s", {"a": 1}, counting()[0], source="1", root=tmp_path)
     (home,) = (tmp_path / "s").iterdir()
     for number in range(3):
         (tmp_path / "s" / f"{number:020x}.lock").touch()
@@ -281,7 +281,7 @@ def test_what_killed_processes_left_is_swept(tmp_path):
 
 def test_listing_and_clearing_one_study(tmp_path):
     for study, number in [("a", 1), ("a", 2), ("b", 1)]:
-        store.cell(study, {"n": number}, counting()[0], revision=1, root=tmp_path)
+        store.cell(study, {"n": number}, counting()[0], source="1", root=tmp_path)
     assert [each.study for each in store.kept(tmp_path)] == ["a", "a", "b"]
     assert [each.config for each in store.kept(tmp_path, "b")] == [{"n": 1}]
     assert store.clear(tmp_path, "a") == 2
@@ -299,7 +299,7 @@ def test_clearing_leaves_what_is_being_computed(tmp_path):
         return {"y": np.ones(1)}
 
     thread = threading.Thread(
-        target=lambda: store.cell("s", {}, compute, revision=1, root=tmp_path)
+        target=lambda: store.cell("s", {}, compute, source="1", root=tmp_path)
     )
     thread.start()
     assert inside.wait(20)
@@ -311,7 +311,7 @@ def test_clearing_leaves_what_is_being_computed(tmp_path):
 
 def test_the_environment_moves_the_store(tmp_path, monkeypatch):
     monkeypatch.setenv("PARTWHOLE_STORE", str(tmp_path / "elsewhere"))
-    store.cell("s", {}, counting()[0], revision=1)
+    store.cell("s", {}, counting()[0], source="1")
     assert len(store.kept(tmp_path / "elsewhere")) == 1
     monkeypatch.delenv("PARTWHOLE_STORE")
     assert store.default_root() == Path("report", "store")
@@ -320,7 +320,7 @@ def test_the_environment_moves_the_store(tmp_path, monkeypatch):
 def test_threads_that_want_one_cell_compute_it_once(tmp_path):
     compute, calls = counting()
     threads = [
-        threading.Thread(target=lambda: store.cell("s", {}, compute, revision=1, root=tmp_path))
+        threading.Thread(target=lambda: store.cell("s", {}, compute, source="1", root=tmp_path))
         for _ in range(8)
     ]
     for thread in threads:
@@ -362,7 +362,7 @@ def test_twenty_kills_lose_no_finished_cell(tmp_path):
                 "killed",
                 {"number": number},
                 lambda n=number: pytest.fail(f"cell {n} was lost"),
-                revision=1,
+                source="1",
                 root=tmp_path,
             )
             assert found["number"] == number
@@ -403,7 +403,7 @@ def test_a_failure_lets_one_of_those_who_wait_compute_at_a_time(tmp_path):
     def start(compute) -> threading.Thread:
         def work():
             with contextlib.suppress(ZeroDivisionError):
-                found.append(store.cell("s", {}, compute, revision=1, root=tmp_path)["y"][0])
+                found.append(store.cell("s", {}, compute, source="1", root=tmp_path)["y"][0])
 
         thread = threading.Thread(target=work)
         thread.start()

@@ -22,7 +22,7 @@ comparison
     What learners did, beside what their saliences say: `compare_with_kernel`.
 audit
     Will a training split support its test? `audit_split`, also ``partwhole audit``.
-studies
+study
     Theory beside computation, with claims and verdicts; also the command ``partwhole``.
 """
 
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
         measures,
         networks,
         recommendation,
-        studies,
+        study,
         tasks,
         training,
     )
@@ -61,7 +61,7 @@ __all__ = [
     "networks",
     "recommend",
     "recommendation",
-    "studies",
+    "study",
     "tasks",
     "training",
 ]

@@ -1,7 +1,7 @@
 """One function: a cell's result, computed once, kept on disk.
 
-A cell is one independent unit of work. Its key is the study's name, the study's integer revision
-and the canonical form of its configuration. On disk it is a folder with two files,
+A cell is one independent unit of work. Its key is the study's name, a hash of the source that it
+stands on and the canonical form of its configuration. On disk it is a folder with two files,
 `arrays.npz` and `cell.json`; the second carries the checksum of the first. The folder is written
 under a temporary name and renamed when it is whole, so a cell is there entirely or not at all, and
 resuming means skipping what is there. A lock, which the system frees when its process dies, lets
@@ -43,7 +43,7 @@ class Kept:
 
     folder: Path
     study: str
-    revision: int
+    source: str
     config: dict[str, Any]
     time: str
     size: int
@@ -103,15 +103,15 @@ def canonical(config: Mapping[str, Any]) -> str:
     return json.dumps(_plain(config, "config"), sort_keys=True, allow_nan=False)
 
 
-def digest(study: str, config: Mapping[str, Any], *, revision: int) -> str:
+def digest(study: str, config: Mapping[str, Any], *, source: str) -> str:
     """Return the key of a cell: 20 hexadecimal digits of the SHA-256 of all that names it.
 
     Examples
     --------
-    >>> digest("leak", {"a": 1, "b": 2}, revision=1) == digest("leak", {"b": 2, "a": 1}, revision=1)
+    >>> digest("leak", {"a": 1, "b": 2}, source="") == digest("leak", {"b": 2, "a": 1}, source="")
     True
     """
-    text = json.dumps([study, revision, canonical(config)])
+    text = json.dumps([study, source, canonical(config)])
     return hashlib.sha256(text.encode()).hexdigest()[:20]
 
 
@@ -120,7 +120,7 @@ def cell(
     config: Mapping[str, Any],
     compute: Callable[[], Mapping[str, Any]],
     *,
-    revision: int,
+    source: str,
     root: Path | None = None,
 ) -> dict[str, np.ndarray]:
     """Return a cell's arrays, computing and keeping them if they are not on disk whole.
@@ -137,8 +137,8 @@ def cell(
         Configuration of the cell; see `canonical`. Its `seed`, if any, is noted beside the result.
     compute : callable () -> mapping of str to array
         Makes the arrays; they may not hold Python objects.
-    revision : int
-        Revision of the study's computation; another revision is another cell.
+    source : str
+        What the computation stands on, such as a hash of it; another source is another cell.
     root : Path, default None
         Folder of the store; None is `default_root()`.
 
@@ -160,12 +160,12 @@ def cell(
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     for _ in range(2):
     ...         found = cell("squares", {"n": 3}, lambda: print("computing") or {"y": [0, 1, 4]},
-    ...                      revision=1, root=Path(folder))
+    ...                      source="v1", root=Path(folder))
     computing
     >>> found["y"]
     array([0, 1, 4])
     """
-    return obtain(study, config, compute, revision=revision, root=root).arrays
+    return obtain(study, config, compute, source=source, root=root).arrays
 
 
 def obtain(
@@ -173,13 +173,13 @@ def obtain(
     config: Mapping[str, Any],
     compute: Callable[[], Mapping[str, Any]],
     *,
-    revision: int,
+    source: str,
     root: Path | None = None,
 ) -> Cell:
     """Return a cell with its origin; the arguments are those of `cell`."""
     _require_name(study)
-    home = _home(study, config, revision, root)
-    asked = {"study": study, "revision": revision, "config": json.loads(canonical(config))}
+    home = _home(study, config, source, root)
+    asked = {"study": study, "source": source, "config": json.loads(canonical(config))}
     found = _read(home, asked)
     if found is not None:
         return found
@@ -210,17 +210,20 @@ def obtain(
     return replace(found, computed=True)
 
 
-def holds(
-    study: str, config: Mapping[str, Any], *, revision: int, root: Path | None = None
-) -> bool:
+def fresh(compute: Callable[[], Mapping[str, Any]]) -> Cell:
+    """Return a cell that is computed and not kept."""
+    return Cell(_checked(compute()), __version__, commit() or "none", computed=True)
+
+
+def holds(study: str, config: Mapping[str, Any], *, source: str, root: Path | None = None) -> bool:
     """Return whether a cell is on disk whole."""
-    asked = {"study": study, "revision": revision, "config": json.loads(canonical(config))}
-    return _read(_home(study, config, revision, root), asked) is not None
+    asked = {"study": study, "source": source, "config": json.loads(canonical(config))}
+    return _read(_home(study, config, source, root), asked) is not None
 
 
-def _home(study: str, config: Mapping[str, Any], revision: int, root: Path | None) -> Path:
+def _home(study: str, config: Mapping[str, Any], source: str, root: Path | None) -> Path:
     root = default_root() if root is None else root
-    return root / study / digest(study, config, revision=revision)
+    return root / study / digest(study, config, source=source)
 
 
 def _require_name(study: str) -> None:
@@ -247,7 +250,7 @@ def kept(root: Path | None = None, study: str | None = None) -> list[Kept]:
         try:
             meta = json.loads(path.read_text("utf-8"))
             size = path.stat().st_size + path.with_name(ARRAYS).stat().st_size
-            fields = [meta[name] for name in ("study", "revision", "config", "time")]
+            fields = [meta[name] for name in ("study", "source", "config", "time")]
         except (OSError, ValueError, KeyError, TypeError):
             continue
         found.append(Kept(path.parent, *fields, size=size))

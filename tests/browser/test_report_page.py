@@ -11,7 +11,7 @@ import tiny_study
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page
 
-from partwhole import studies
+from partwhole import study as frame
 
 pytestmark = pytest.mark.browser
 
@@ -25,10 +25,10 @@ def questions_and_path(request, tmp_path_factory) -> tuple[list[str], Path]:
     """Give the report that was built, and one of a small study with every kind of verdict."""
     if request.param == "built":
         assert REPORT.exists(), "build the report first: make report"
-        modules = [studies.find(name) for name in studies.registered()]
+        modules = [frame.find(name) for name in frame.registered()]
         return [module.QUESTION for module in modules], REPORT
     folder = tmp_path_factory.mktemp("report")
-    made = studies.write_report([tiny_study], folder, store=folder / "store", progress=False)
+    made = frame.write_report([tiny_study], folder, store=folder / "store", progress=False)
     return [tiny_study.QUESTION], made.path
 
 

@@ -13,11 +13,14 @@ import tiny_study
 import xarray as xr
 from faults import failing
 
-from partwhole import store, studies
+import partwhole_studies
+from partwhole import store
+from partwhole import study as frame
 from partwhole._writing import WriteError, write_all
 from partwhole.audit.outputs import files
 from partwhole.cli import main
-from partwhole.studies import _figure, report
+from partwhole.study import figure as figures
+from partwhole.study import report
 
 # A disk is full and stays so, or fails once.
 FAULTS = [(errno.ENOSPC, True), (errno.EIO, False)]
@@ -36,7 +39,7 @@ class Writes:
 
 
 def cell(folder: Path, age: int) -> None:
-    found = store.cell("s", {"a": age}, lambda: arrays(age), revision=1, root=folder)
+    found = store.cell("s", {"a": age}, lambda: arrays(age), source="1", root=folder)
     np.testing.assert_array_equal(found["y"], arrays(age)["y"])
 
 
@@ -45,7 +48,7 @@ def arrays(age: int) -> dict[str, np.ndarray]:
 
 
 def cell_for_a_damaged_one(folder: Path, age: int) -> None:
-    home = folder / "s" / store.digest("s", {"a": 0}, revision=1)
+    home = folder / "s" / store.digest("s", {"a": 0}, source="1")
     if age and (home / "arrays.npz").exists():
         held = bytearray((home / "arrays.npz").read_bytes())
         held[-200] ^= 1
@@ -56,11 +59,11 @@ def cell_for_a_damaged_one(folder: Path, age: int) -> None:
 
 def figure(folder: Path, age: int) -> None:
     data = xr.Dataset({"y": ("n", np.arange(500.0) + age)})
-    studies.save_figure(studies.Result("study", tiny_study, "", data, (), float(age), 0, 0), folder)
+    frame.save_figure(frame.Result("study", tiny_study, "", data, (), float(age), 0, 0), folder)
 
 
 def page(folder: Path, age: int) -> None:
-    studies.write_report([], folder, preset=f"age{age}" * 100, progress=False)
+    frame.write_report([], folder, preset=f"age{age}" * 100, progress=False)
 
 
 def outputs(folder: Path, age: int) -> None:
@@ -79,7 +82,7 @@ KINDS = {
 def quick(monkeypatch):
     """Draw nothing: only what is written counts here."""
     monkeypatch.setattr(
-        _figure, "render", lambda result, format: f"<svg>{result.seconds}</svg>".encode() * 400
+        figures, "render", lambda result, format: f"<svg>{result.seconds}</svg>".encode() * 400
     )
     monkeypatch.setattr(report, "compose", lambda entries, preset, seconds: f"<p>{preset}</p>")
 
@@ -149,10 +152,10 @@ def test_cells_are_whole_or_absent_whatever_fails(tmp_path, write, number, stays
         for found in store.kept(folder):
             # A whole cell is read; one that is not, which only damage made, is set aside.
             age = found.config["a"]
-            again = store.cell("s", {"a": age}, lambda n=age: arrays(n), revision=1, root=folder)
+            again = store.cell("s", {"a": age}, lambda n=age: arrays(n), source="1", root=folder)
             np.testing.assert_array_equal(again["y"], arrays(age)["y"])
         write(folder, 1)
-        assert store.holds("s", wanted, revision=1, root=folder)
+        assert store.holds("s", wanted, source="1", root=folder)
         store.sweep("s", folder)
         assert not [name for name in os.listdir(folder / "s") if name.endswith("partial")]
     assert failures >= 8
@@ -183,7 +186,7 @@ def test_rights_and_links_stay(tmp_path):
 
 @pytest.mark.parametrize("command", ["run", "report"])
 def test_a_full_disk_is_one_sentence_of_the_command(tmp_path, monkeypatch, capsys, command):
-    monkeypatch.setattr(studies, "STUDIES", ("tiny_study",))
+    monkeypatch.setattr(partwhole_studies, "STUDIES", ("tiny_study",))
     argv = ["run", "tiny_study"] if command == "run" else ["report"]
     argv += ["--store", str(tmp_path / "store"), "--out", str(tmp_path / "out")]
     with failing(tmp_path, 20, stays=True), pytest.raises(SystemExit) as left:

@@ -22,8 +22,8 @@ from partwhole import store
 
 FIXTURES = str(Path(writing_program.__file__).parent)
 COMMAND = (
-    "from partwhole import studies; from partwhole.cli import main; "
-    "studies.STUDIES = ('slow_study',); main()"
+    "import partwhole_studies; from partwhole.cli import main; "
+    "partwhole_studies.STUDIES = ('slow_study',); main()"
 )
 
 
@@ -60,7 +60,7 @@ def test_kills_leave_whole_files_and_whole_cells(tmp_path, count):
     assert done >= 0
     for number in range(done + 1):
         found = store.cell(
-            "killed", {"n": number}, pytest.fail, revision=1, root=tmp_path / "store"
+            "killed", {"n": number}, pytest.fail, source="1", root=tmp_path / "store"
         )
         np.testing.assert_array_equal(found["values"], writing_program.arrays(number)["values"])
     writing_program.write(tmp_path, done + 1)

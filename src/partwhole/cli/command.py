@@ -91,15 +91,15 @@ def list_() -> None:
     """List the studies and the question each asks."""
     from textwrap import fill
 
-    from partwhole import studies
+    from partwhole import study
 
-    names = studies.registered()
+    names = study.registered()
     if not names:
-        print("No study is registered yet.")
+        print("No study is registered; install partwhole-studies for those of published claims.")
         return
     for name in names:
         question = fill(
-            studies.find(name).QUESTION, 76, initial_indent="    ", subsequent_indent="    "
+            study.find(name).QUESTION, 76, initial_indent="    ", subsequent_indent="    "
         )
         print(f"{name}\n{question}")
 
@@ -117,7 +117,8 @@ def run(
     """Run one study: print its claims, and write its figure with the data beside it.
 
     Args:
-        study: A name that `partwhole list` shows, or its last part.
+        study: A name that `partwhole list` shows, or its last part; or the file of a study of
+            your own, which ends with .py.
         preset: quick takes seconds, laptop minutes, paper is the published scale; mnist takes
             hours on the published images, where a study has it.
         out: Folder for the figure and the data.
@@ -126,15 +127,15 @@ def run(
     from rich.console import Console
     from rich.table import Table
 
-    from partwhole import studies
+    from partwhole import study as frame
 
-    module = studies.find(study)
-    studies.configurations(module, preset)
+    module = frame.find(study)
+    frame.configurations(module, preset)
     _writable(out, "the folder for the figure", "name another with --out")
     _check_store(store, [module], preset)
     with _named(data), _executor(workers) as executor:
-        result = studies.run(module, preset, executor=executor, store=store)
-    path = studies.save_figure(result, out, format)
+        result = frame.run(module, preset, executor=executor, store=store)
+    path = frame.save_figure(result, out, format)
     table = Table("claim", "claimed", "found", "tolerance", "verdict", title=result.study.QUESTION)
     for claim in result.claims:
         sign = {"equal": "", "at least": "≥ ", "at most": "≤ "}[claim.relation]
@@ -164,21 +165,23 @@ def report(
     """Run every study and write one page with their figures, claims and verdicts.
 
     Args:
-        preset: quick takes at most 150 seconds in all, laptop minutes a study, paper longer;
-            mnist runs the studies that have it on the published images, and names the others.
+        preset: quick takes minutes in all, laptop minutes a study, paper longer; mnist runs the
+            studies that have it on the published images, and names the others.
         out: Folder for the page, index.html.
     """
-    from partwhole import studies
+    from partwhole import study
 
-    modules = [studies.find(name) for name in studies.registered()]
+    names = list(study.registered())
+    remedy = "install partwhole-studies for those of published claims"
+    require(bool(names), "a report shows the registered studies", "none", remedy)
     _writable(out, "the folder for the page", "name another with --out")
-    _check_store(store, modules, preset)
+    _check_store(store, names, preset)
     with _named(data), _executor(workers) as executor:
-        made = studies.write_report(modules, out, preset=preset, executor=executor, store=store)
+        made = study.write_report(names, out, preset=preset, executor=executor, store=store)
     for entry in made.failures:
         print(f"partwhole: {entry.name} failed. {entry.why}", file=sys.stderr)
-    told = studies.tally(claim for result in made.results for claim in result.claims)
-    left = len(modules) - len(made.results)
+    told = study.tally(claim for result in made.results for claim in result.claims)
+    left = len(names) - len(made.results)
     if left:
         told += f"; {left} {'study' if left == 1 else 'studies'} without a result"
     print(f"{made.path}: {told}; {made.seconds:.0f} s. Open it in a browser.")
@@ -204,9 +207,9 @@ def store_(
 
     root = _check_store(store, writes=action == "clear")
     if study is not None:
-        from partwhole import studies
+        from partwhole.study import full_name
 
-        study = studies.full_name(study)
+        study = full_name(study)
     if action == "clear":
         print(f"{_cells(keeper.clear(root, study))} removed from {root}")
         return
@@ -306,7 +309,7 @@ def _writable(folder: Path, what: str, remedy: str) -> None:
 
 def _check_store(
     store: Path | None,
-    studies: Sequence[ModuleType] = (),
+    studies: Sequence[ModuleType | str] = (),
     preset: str = "",
     *,
     writes: bool = True,
@@ -326,15 +329,17 @@ def _check_store(
     return root
 
 
-def _has_all(root: Path, modules: Sequence[ModuleType], preset: str) -> bool:
-    from partwhole import studies
+def _has_all(root: Path, studies: Sequence[ModuleType | str], preset: str) -> bool:
     from partwhole.store import holds
+    from partwhole.study import configurations, find, short_name
+    from partwhole.study.source import fingerprint
 
+    modules = [find(each) if isinstance(each, str) else each for each in studies]
     return all(
-        holds(studies.short_name(module), config, revision=module.REVISION, root=root)
+        holds(short_name(module), config, source=fingerprint(module), root=root)
         for module in modules
         if preset in module.PRESETS
-        for config in studies.configurations(module, preset)
+        for config in configurations(module, preset)
     )
 
 
@@ -360,7 +365,7 @@ def _named(data: Path | None) -> Iterator[None]:
 
 @contextmanager
 def _executor(workers: int) -> Iterator[Executor | None]:
-    from partwhole.studies import spawned
+    from partwhole.study import spawned
 
     if workers == 1:
         yield None

@@ -8,7 +8,7 @@ from jaxtyping import Float
 from partwhole._door import door
 
 
-@door
+@door(any_size=("before", "after"))
 def kernel_drift(before: Float[np.ndarray, "n m"], after: Float[np.ndarray, "n m"]) -> float:
     r"""Measure how far a kernel has turned, whatever its size.
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from study_cells import computed
 
-from partwhole.studies.dense import _runs as runs
-from partwhole.studies.dense import equivalence_dense as study
+from partwhole_studies.dense import _runs as runs
+from partwhole_studies.dense import equivalence_dense as study
 
 
 @pytest.fixture(scope="module")

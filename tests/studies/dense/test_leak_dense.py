@@ -8,8 +8,8 @@ from study_cells import computed
 
 from partwhole.features import OverlapKernel
 from partwhole.limits import interpolate, memorization_leak
-from partwhole.studies.dense import _runs as runs
-from partwhole.studies.dense import leak_dense as study
+from partwhole_studies.dense import _runs as runs
+from partwhole_studies.dense import leak_dense as study
 
 
 @pytest.fixture(scope="module")

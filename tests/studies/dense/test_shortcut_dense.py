@@ -8,9 +8,9 @@ from study_cells import computed
 
 from partwhole.features import OverlapKernel
 from partwhole.limits import interpolate, max_margin, shortcut_margin
-from partwhole.studies import _conjunctions as conjunctions
-from partwhole.studies.dense import _runs as runs
-from partwhole.studies.dense import shortcut_dense as study
+from partwhole_studies import _conjunctions as conjunctions
+from partwhole_studies.dense import _runs as runs
+from partwhole_studies.dense import shortcut_dense as study
 
 NNGP = OverlapKernel.random_network("relu", 3, 1)
 

@@ -7,8 +7,8 @@ from concept_cells import made_up, rising, steps_of
 from study_cells import computed
 
 from partwhole.measures.concepts import emergence_law
-from partwhole.studies.diffusion import combination_distance as study
-from partwhole.studies.diffusion._runs import classes
+from partwhole_studies.diffusion import combination_distance as study
+from partwhole_studies.diffusion._runs import classes
 
 
 def cells(rate=0.003, same=False, jump=False, smooth=False):

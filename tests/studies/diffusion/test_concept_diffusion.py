@@ -7,9 +7,9 @@ import pytest
 from concept_cells import made_up, steps_of
 from study_cells import computed
 
-from partwhole.studies.diffusion import _reading as reading
-from partwhole.studies.diffusion import _runs as runs
-from partwhole.studies.diffusion import concept_diffusion as study
+from partwhole_studies.diffusion import _reading as reading
+from partwhole_studies.diffusion import _runs as runs
+from partwhole_studies.diffusion import concept_diffusion as study
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from partwhole.studies.diffusion import concept_strength as study
+from partwhole_studies.diffusion import concept_strength as study
 
 
 @pytest.fixture(scope="module")

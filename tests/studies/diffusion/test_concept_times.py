@@ -8,9 +8,9 @@ import xarray as xr
 from concept_cells import made_up, rising
 from study_cells import computed
 
-from partwhole.studies.diffusion import _reading as reading
-from partwhole.studies.diffusion import concept_times as study
-from partwhole.studies.diffusion._runs import UNSEEN
+from partwhole_studies.diffusion import _reading as reading
+from partwhole_studies.diffusion import concept_times as study
+from partwhole_studies.diffusion._runs import UNSEEN
 
 WEAKEST = min(config["colour"] for config in study.PRESETS["laptop"])
 

@@ -6,8 +6,8 @@ import numpy as np
 from concept_cells import made_up, rising
 from study_cells import computed
 
-from partwhole.studies.diffusion import hidden_capability as study
-from partwhole.studies.diffusion._runs import UNSEEN
+from partwhole_studies.diffusion import hidden_capability as study
+from partwhole_studies.diffusion._runs import UNSEEN
 
 
 def cells(best=4000.0, plain=(9e3, 11e3, 13e3, 12e3, 10e3), seeds_apart=1.0, spread=0.05):

@@ -6,8 +6,8 @@ import numpy as np
 from concept_cells import made_up, steps_of
 from study_cells import computed
 
-from partwhole.studies.diffusion import rare_concept as study
-from partwhole.studies.diffusion._runs import UNSEEN
+from partwhole_studies.diffusion import rare_concept as study
+from partwhole_studies.diffusion._runs import UNSEEN
 
 
 def cells(seen=lambda share: 1.0, unseen=lambda share: share):

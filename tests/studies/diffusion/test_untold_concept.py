@@ -6,8 +6,8 @@ import numpy as np
 from concept_cells import made_up, rising, steps_of
 from study_cells import computed
 
-from partwhole.studies.diffusion import untold_concept as study
-from partwhole.studies.diffusion._runs import UNSEEN
+from partwhole_studies.diffusion import untold_concept as study
+from partwhole_studies.diffusion._runs import UNSEEN
 
 
 def cells(blue=lambda share: 1.0 - 0.6 * share, over=0.2, red=lambda share: share):

@@ -7,7 +7,7 @@ import pytest
 from scipy.integrate import solve_ivp
 from study_cells import computed
 
-from partwhole.studies.diffusion import vector_diffusion as study
+from partwhole_studies.diffusion import vector_diffusion as study
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ import pytest
 from study_cells import computed
 
 from partwhole.flows import FieldParts, field_parts, tied_flow
-from partwhole.studies.dynamics import central as study
+from partwhole_studies.dynamics import central as study
 
 
 @pytest.fixture(scope="module")

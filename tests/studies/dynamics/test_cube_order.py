@@ -11,7 +11,7 @@ from study_cells import computed
 
 from partwhole.measures import OrderViolations
 from partwhole.networks import Architecture
-from partwhole.studies.dynamics import cube_order as study
+from partwhole_studies.dynamics import cube_order as study
 
 QUICK = study.PRESETS["quick"]
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from study_cells import computed
 
-from partwhole.studies.dynamics import dimension as study
+from partwhole_studies.dynamics import dimension as study
 
 HOLDS, FAILS, OPEN = "holds", "does not hold", "inconclusive"
 

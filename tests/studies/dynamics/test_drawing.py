@@ -8,8 +8,8 @@ from matplotlib.figure import Figure
 
 from partwhole._checks import InputError
 from partwhole.flows import Stage, cholesky_path, stages
-from partwhole.studies.dynamics import drawing
 from partwhole.tasks import StructuredIdentity
+from partwhole_studies.dynamics import drawing
 
 A = np.diag([4.5, 0.5])
 PATH = cholesky_path(0.01 * np.array([[1, 0.5], [0.5, 1]]), A, np.linspace(0, 8, 401))

@@ -9,9 +9,9 @@ import pytest
 from study_cells import computed
 
 from partwhole.flows import Outcome, tied_descent, tied_field
-from partwhole.studies.dynamics import _failure_runs as runs
-from partwhole.studies.dynamics import failure as study
-from partwhole.studies.dynamics._positivity import determinant_after, foretold_step
+from partwhole_studies.dynamics import _failure_runs as runs
+from partwhole_studies.dynamics import failure as study
+from partwhole_studies.dynamics._positivity import determinant_after, foretold_step
 
 CONFIGS = study.PRESETS["quick"]
 

@@ -12,9 +12,9 @@ from scipy.optimize import brentq
 from study_cells import computed
 
 from partwhole.networks import Architecture
-from partwhole.studies.dynamics import _order_numbers as numbers
-from partwhole.studies.dynamics import _wide as wide
-from partwhole.studies.dynamics import learning_order as study
+from partwhole_studies.dynamics import _order_numbers as numbers
+from partwhole_studies.dynamics import _wide as wide
+from partwhole_studies.dynamics import learning_order as study
 
 
 @pytest.fixture(scope="module")

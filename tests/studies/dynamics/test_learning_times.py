@@ -11,7 +11,7 @@ from dynamics_oracles import crossing, rk4, two_concepts
 from study_cells import computed
 
 from partwhole.flows import learning_clocks
-from partwhole.studies.dynamics import learning_times as study
+from partwhole_studies.dynamics import learning_times as study
 
 # Half times integrated with a fixed step, strongest signal first.
 RECORDED = {

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from study_cells import computed
 
-from partwhole.studies.dynamics import low_dimension as study
 from partwhole.training import train_identity
+from partwhole_studies.dynamics import low_dimension as study
 
 (CONFIG,) = study.PRESETS["quick"]
 

@@ -9,9 +9,9 @@ import pytest
 from study_cells import computed
 
 from partwhole.flows import cholesky_path, tied_flow
-from partwhole.studies.dynamics import _descent_numbers as numbers
-from partwhole.studies.dynamics import multiple_descent as study
-from partwhole.studies.dynamics._turns import turns
+from partwhole_studies.dynamics import _descent_numbers as numbers
+from partwhole_studies.dynamics import multiple_descent as study
+from partwhole_studies.dynamics._turns import turns
 
 SEEDS = 12
 CONFIGS = [config for config in study.PRESETS["quick"] if config.get("seed", 0) < SEEDS]

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from study_cells import computed
 
-from partwhole.studies.dynamics import _small_networks as small
-from partwhole.studies.dynamics import swing_fractions as study
+from partwhole_studies.dynamics import _small_networks as small
+from partwhole_studies.dynamics import swing_fractions as study
 
 HOLDS, FAILS, OPEN = "holds", "does not hold", "inconclusive"
 

@@ -9,9 +9,9 @@ import pytest
 from dynamics_oracles import drawup, extrema, probe_loss, rk4, two_concepts, two_signals
 from study_cells import computed
 
-from partwhole.studies.dynamics import _random_starts
-from partwhole.studies.dynamics import _swing_table_numbers as numbers
-from partwhole.studies.dynamics import swing_table as study
+from partwhole_studies.dynamics import _random_starts
+from partwhole_studies.dynamics import _swing_table_numbers as numbers
+from partwhole_studies.dynamics import swing_table as study
 
 
 @pytest.fixture(scope="module")

@@ -9,10 +9,10 @@ import pytest
 from study_cells import computed
 
 from partwhole.networks import Architecture
-from partwhole.studies.dynamics import _two_layer_numbers as numbers
-from partwhole.studies.dynamics import _wide as wide
-from partwhole.studies.dynamics import two_layers as study
 from partwhole.training import Protocol, beside_theory, train_identity
+from partwhole_studies.dynamics import _two_layer_numbers as numbers
+from partwhole_studies.dynamics import _wide as wide
+from partwhole_studies.dynamics import two_layers as study
 
 
 @pytest.fixture(scope="module")

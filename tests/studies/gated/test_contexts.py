@@ -13,9 +13,9 @@ from study_cells import computed
 from partwhole.features import HalfspaceGates, JointGates
 from partwhole.limits import Quadratic, gated_limit
 from partwhole.networks import GatedNetwork
-from partwhole.studies.gated import _as_published as published
-from partwhole.studies.gated import contexts as study
-from partwhole.studies.gated._digits import answers, digits, gates_of
+from partwhole_studies.gated import _as_published as published
+from partwhole_studies.gated import contexts as study
+from partwhole_studies.gated._digits import answers, digits, gates_of
 
 
 @pytest.fixture(scope="module")

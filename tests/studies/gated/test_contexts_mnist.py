@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from sklearn.svm import LinearSVC
 
-from partwhole.studies.gated import _context_published as published
-from partwhole.studies.gated import _mnist
-from partwhole.studies.gated import contexts as study
 from partwhole.tasks.images._files import VARIABLE
+from partwhole_studies.gated import _context_published as published
+from partwhole_studies.gated import _mnist
+from partwhole_studies.gated import contexts as study
 
 KS = (1, 2, 4, 9)
 

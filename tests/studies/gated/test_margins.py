@@ -11,10 +11,10 @@ from study_cells import computed
 
 from partwhole.features import HalfspaceGates
 from partwhole.limits import Quadratic, gated_limit
-from partwhole.studies.gated import _drawn as drawn
-from partwhole.studies.gated import _margins_claims as weighed
-from partwhole.studies.gated import margins as study
 from partwhole.training import normalised_flow
+from partwhole_studies.gated import _drawn as drawn
+from partwhole_studies.gated import _margins_claims as weighed
+from partwhole_studies.gated import margins as study
 
 X, Y, GATES = drawn.draw("D1")
 ON_THE_WAY = "After 5,000 steps of the flow a chain's cost is within 5 % of its limit's"

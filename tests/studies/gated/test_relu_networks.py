@@ -16,14 +16,14 @@ from study_cells import computed
 from partwhole._checks import InputError
 from partwhole.features import ReLUGates
 from partwhole.networks import GatedNetwork, LearnedGates
-from partwhole.studies.gated import _relu_published as published
-from partwhole.studies.gated import _relu_runs as runs
-from partwhole.studies.gated import relu_networks as study
-from partwhole.studies.gated._digits import digits
-from partwhole.studies.gated._mnist import mnist
 from partwhole.tasks.images._files import VARIABLE
 from partwhole.tasks.images.mnist import IMAGES, LABELS
 from partwhole.training import train_gated
+from partwhole_studies.gated import _relu_published as published
+from partwhole_studies.gated import _relu_runs as runs
+from partwhole_studies.gated import relu_networks as study
+from partwhole_studies.gated._digits import digits
+from partwhole_studies.gated._mnist import mnist
 
 
 @pytest.fixture(scope="module")

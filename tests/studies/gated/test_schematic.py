@@ -12,8 +12,8 @@ from study_cells import computed
 
 from partwhole.features import GatedDesign
 from partwhole.limits import GroupNorm, Quadratic
-from partwhole.studies.gated import _drawn as drawn
-from partwhole.studies.gated import schematic as study
+from partwhole_studies.gated import _drawn as drawn
+from partwhole_studies.gated import schematic as study
 
 OPEN = tuple(
     f"And is right there more often than a coin ({name}): share of 16 points."

@@ -12,10 +12,10 @@ import xarray as xr
 from study_cells import computed
 
 from partwhole.limits import FunctionSpaceL2, GroupNorm, Quadratic, gated_limit
-from partwhole.studies.gated import _as_published as published
-from partwhole.studies.gated import _two_layer_claims as told
-from partwhole.studies.gated import _two_layer_runs as runs
-from partwhole.studies.gated import two_layers as study
+from partwhole_studies.gated import _as_published as published
+from partwhole_studies.gated import _two_layer_claims as told
+from partwhole_studies.gated import _two_layer_runs as runs
+from partwhole_studies.gated import two_layers as study
 
 
 @pytest.fixture(scope="module")

@@ -11,13 +11,13 @@ import pytest
 
 from partwhole.features import HalfspaceGates
 from partwhole.limits import gated_limit
-from partwhole.studies.gated import _mnist
-from partwhole.studies.gated import _two_layer_claims as on_digits
-from partwhole.studies.gated import _two_layer_mnist as asked
-from partwhole.studies.gated import _two_layer_published as published
-from partwhole.studies.gated import _two_layer_runs as runs
-from partwhole.studies.gated import two_layers as study
 from partwhole.tasks.images._files import VARIABLE
+from partwhole_studies.gated import _mnist
+from partwhole_studies.gated import _two_layer_claims as on_digits
+from partwhole_studies.gated import _two_layer_mnist as asked
+from partwhole_studies.gated import _two_layer_published as published
+from partwhole_studies.gated import _two_layer_runs as runs
+from partwhole_studies.gated import two_layers as study
 
 FEW = {"n_train": 500, "max_steps": 100, "n_test": 100}
 SETTINGS = [(10, 1, "median"), (10, 1, "zero"), (10, 2, "zero"), (20, 1, "zero")]

@@ -8,8 +8,8 @@ from study_cells import computed
 
 from partwhole.features import OverlapKernel
 from partwhole.limits import max_margin
-from partwhole.studies.images import _runs as runs
-from partwhole.studies.images import equivalence_images as study
+from partwhole_studies.images import _runs as runs
+from partwhole_studies.images import equivalence_images as study
 
 
 @pytest.fixture(scope="module")

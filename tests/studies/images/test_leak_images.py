@@ -8,9 +8,9 @@ from study_cells import computed
 
 from partwhole.features import OverlapKernel
 from partwhole.limits import interpolate
-from partwhole.studies.images import _runs as runs
-from partwhole.studies.images import leak_images as study
 from partwhole.tasks import compose_images, digit_images
+from partwhole_studies.images import _runs as runs
+from partwhole_studies.images import leak_images as study
 
 
 @pytest.fixture(scope="module")

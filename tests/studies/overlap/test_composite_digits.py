@@ -16,10 +16,10 @@ from study_cells import computed
 from partwhole.features import OverlapKernel
 from partwhole.limits import Equal, Quadratic, interpolate, least_cost, memorization_leak
 from partwhole.measures import salience, slope
-from partwhole.studies import _plots as plots
-from partwhole.studies.overlap import _composite_figure, composite_digits
-from partwhole.studies.overlap import _composites as composites
+from partwhole.study import plots as plots
 from partwhole.tasks import compose_images, digit_images
+from partwhole_studies.overlap import _composite_figure, composite_digits
+from partwhole_studies.overlap import _composites as composites
 
 SMALL = {"width": 800, "measured": 10, "averaged": 90, "per_tuple": [5, 20]}
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from study_cells import computed
 
-from partwhole.studies.overlap import conjunction_sizes as study
+from partwhole_studies.overlap import conjunction_sizes as study
 
 CONFIGS = study.PRESETS["quick"]
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from study_cells import computed
 
-from partwhole.studies.overlap import dispersed as study
+from partwhole_studies.overlap import dispersed as study
 
 QUICK = study.PRESETS["quick"]
 

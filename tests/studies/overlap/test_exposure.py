@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from study_cells import computed
 
-from partwhole.studies.overlap import exposure as study
+from partwhole_studies.overlap import exposure as study
 
 
 @pytest.fixture(scope="module")

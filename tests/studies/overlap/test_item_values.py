@@ -7,7 +7,7 @@ import pytest
 from study_cells import computed
 
 from partwhole.features import OverlapKernel
-from partwhole.studies.overlap import item_values as study
+from partwhole_studies.overlap import item_values as study
 
 QUICK = study.PRESETS["quick"]
 

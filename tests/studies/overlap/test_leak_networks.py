@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from study_cells import computed
 
-from partwhole.studies.overlap import leak_networks as study
+from partwhole_studies.overlap import leak_networks as study
 
 
 @pytest.fixture(scope="module")

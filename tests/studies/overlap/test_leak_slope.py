@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from partwhole.features import OverlapKernel
-from partwhole.studies.overlap import leak_slope as study
+from partwhole_studies.overlap import leak_slope as study
 
 CONFIG = study.PRESETS["quick"][0]
 

@@ -10,8 +10,8 @@ from study_cells import computed
 
 from partwhole.features import OverlapKernel
 from partwhole.limits import interpolate, shortcut_margin
-from partwhole.studies.overlap import phase_diagrams as study
 from partwhole.tasks import context_dependence
+from partwhole_studies.overlap import phase_diagrams as study
 
 
 @pytest.fixture(scope="module")

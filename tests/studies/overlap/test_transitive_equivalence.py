@@ -10,8 +10,8 @@ from study_cells import computed
 
 from partwhole.features import OverlapKernel
 from partwhole.limits import interpolate
-from partwhole.studies.overlap import transitive_equivalence as study
 from partwhole.tasks import associative_inference, transitive_equivalence
+from partwhole_studies.overlap import transitive_equivalence as study
 
 CONFIGS = [config | {"kernels": 6} for config in study.PRESETS["quick"]]
 

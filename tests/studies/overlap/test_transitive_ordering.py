@@ -8,7 +8,7 @@ import pytest
 from study_cells import computed
 
 from partwhole.limits import transitive_ranks
-from partwhole.studies.overlap import transitive_ordering as study
+from partwhole_studies.overlap import transitive_ordering as study
 
 
 @pytest.fixture(scope="module")

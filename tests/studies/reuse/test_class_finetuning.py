@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from study_cells import computed
 
-from partwhole.studies.reuse import _class_tables as tables
-from partwhole.studies.reuse import class_finetuning as study
+from partwhole_studies.reuse import _class_tables as tables
+from partwhole_studies.reuse import class_finetuning as study
 
 
 @pytest.fixture(scope="module")

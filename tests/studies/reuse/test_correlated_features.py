@@ -9,9 +9,9 @@ import pytest
 from study_cells import computed
 
 from partwhole.recommendation.methods import SINGLE
-from partwhole.studies.reuse import _correlated_claims as weighed
-from partwhole.studies.reuse import _relu_runs as runs
-from partwhole.studies.reuse import correlated_features as study
+from partwhole_studies.reuse import _correlated_claims as weighed
+from partwhole_studies.reuse import _relu_runs as runs
+from partwhole_studies.reuse import correlated_features as study
 
 
 @pytest.fixture(scope="module")

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from study_cells import computed
 
-from partwhole.studies.reuse import _bias_runs as bias
-from partwhole.studies.reuse import multitask_bias as study
+from partwhole_studies.reuse import _bias_runs as bias
+from partwhole_studies.reuse import multitask_bias as study
 
 
 @pytest.fixture(scope="module")

@@ -7,10 +7,10 @@ import pytest
 
 from partwhole.limits import linear_probing
 from partwhole.recommendation.methods import FINETUNING, MULTI, PROBING, SINGLE
-from partwhole.studies.reuse import _networks as networks
-from partwhole.studies.reuse import _paths as paths
-from partwhole.studies.reuse._tables import SCRATCH
 from partwhole.tasks import SparseTeachers
+from partwhole_studies.reuse import _networks as networks
+from partwhole_studies.reuse import _paths as paths
+from partwhole_studies.reuse._tables import SCRATCH
 
 TASK = SparseTeachers(dimension=60, active_aux=6, active_main=6, overlap=3)
 AT = (0, 5, 20, 50, 150, 600)

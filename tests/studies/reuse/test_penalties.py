@@ -11,10 +11,10 @@ from scipy.integrate import quad
 from study_cells import computed
 
 from partwhole.limits.penalties import finetuning_penalty, hyperbolic_entropy
-from partwhole.studies.reuse import _penalty_claims as told
-from partwhole.studies.reuse import _penalty_routes as routes
-from partwhole.studies.reuse import _penalty_tables as tables
-from partwhole.studies.reuse import penalties as study
+from partwhole_studies.reuse import _penalty_claims as told
+from partwhole_studies.reuse import _penalty_routes as routes
+from partwhole_studies.reuse import _penalty_tables as tables
+from partwhole_studies.reuse import penalties as study
 
 
 @pytest.fixture(scope="module")

@@ -10,12 +10,12 @@ from study_cells import computed
 
 from partwhole.networks import MLP
 from partwhole.recommendation.methods import MULTI, PROBING, SINGLE
-from partwhole.studies.reuse import _relu_claims as weighed
-from partwhole.studies.reuse import _relu_runs as runs
-from partwhole.studies.reuse import relu_features as study
-from partwhole.studies.reuse._relu_tables import ALL, BY_CORRELATIONS, HALF, NONE
 from partwhole.tasks import ReLUTeachers
 from partwhole.training.relu_probing import RIDGES
+from partwhole_studies.reuse import _relu_claims as weighed
+from partwhole_studies.reuse import _relu_runs as runs
+from partwhole_studies.reuse import relu_features as study
+from partwhole_studies.reuse._relu_tables import ALL, BY_CORRELATIONS, HALF, NONE
 
 SHORT = {"hidden": 60, "epochs": 1_500, "epochs_together": 150, "seeds": [0, 1]}
 

@@ -9,9 +9,9 @@ import pytest
 from study_cells import computed
 
 from partwhole.flows import Ending, diagonal_flow
-from partwhole.studies.reuse import _rescaling_claims as weighed
-from partwhole.studies.reuse import rescaling as study
 from partwhole.tasks import SparseTeachers
+from partwhole_studies.reuse import _rescaling_claims as weighed
+from partwhole_studies.reuse import rescaling as study
 
 
 @pytest.fixture(scope="module")

@@ -10,11 +10,11 @@ from scipy.optimize import minimize
 from study_cells import computed
 
 from partwhole.recommendation.methods import FINETUNING, MULTI, PROBING, SINGLE
-from partwhole.studies.reuse import _paths as paths
-from partwhole.studies.reuse import _tables as tables
-from partwhole.studies.reuse import _weigh as weigh
-from partwhole.studies.reuse import shared_features as study
 from partwhole.tasks import SparseTeachers
+from partwhole_studies.reuse import _paths as paths
+from partwhole_studies.reuse import _tables as tables
+from partwhole_studies.reuse import _weigh as weigh
+from partwhole_studies.reuse import shared_features as study
 
 
 @pytest.fixture(scope="module")

@@ -9,8 +9,8 @@ import pytest
 from study_cells import computed
 
 from partwhole.recommendation.methods import FINETUNING, MULTI, PROBING, SINGLE
-from partwhole.studies.reuse import _paths as paths
-from partwhole.studies.reuse import stopping as study
+from partwhole_studies.reuse import _paths as paths
+from partwhole_studies.reuse import stopping as study
 
 
 @pytest.fixture(scope="module")

@@ -9,8 +9,8 @@ import pytest
 import xarray as xr
 from study_cells import computed
 
-from partwhole.studies.reuse import _method_claims as weighed
-from partwhole.studies.reuse import which_method as study
+from partwhole_studies.reuse import _method_claims as weighed
+from partwhole_studies.reuse import which_method as study
 
 
 @pytest.fixture(scope="module")

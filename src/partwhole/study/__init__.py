@@ -1,0 +1,33 @@
+"""Studies: theory beside computation, a module for a question, with claims and verdicts.
+
+A study is a module with a question, a source and presets, and four functions: `cell` does
+one independent piece of work on plain data, `gather` builds one dataset from all of them, `claims`
+weighs what is claimed against what was found, and `figure` draws it. `run` takes such a module, the
+path of one, or the name of one that an installed package registers; the distribution
+``partwhole-studies`` registers those of published claims.
+"""
+
+from partwhole.study.claim import Claim as Claim
+from partwhole.study.claim import Verdict as Verdict
+from partwhole.study.claim import tally as tally
+from partwhole.study.execution import Arrays as Arrays
+from partwhole.study.execution import Cells as Cells
+from partwhole.study.execution import Config as Config
+from partwhole.study.execution import Result as Result
+from partwhole.study.execution import Study as Study
+from partwhole.study.execution import configuration_hash as configuration_hash
+from partwhole.study.execution import configurations as configurations
+from partwhole.study.execution import run as run
+from partwhole.study.execution import spawned as spawned
+from partwhole.study.figure import COLOURS as COLOURS
+from partwhole.study.figure import STYLE as STYLE
+from partwhole.study.figure import draw as draw
+from partwhole.study.figure import render as render
+from partwhole.study.figure import save_figure as save_figure
+from partwhole.study.registry import find as find
+from partwhole.study.registry import full_name as full_name
+from partwhole.study.registry import load as load
+from partwhole.study.registry import registered as registered
+from partwhole.study.registry import short_name as short_name
+from partwhole.study.report import Report as Report
+from partwhole.study.report import write_report as write_report

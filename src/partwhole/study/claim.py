@@ -1,0 +1,151 @@
+"""A claim, what was found, and the verdict."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Literal
+
+from partwhole._checks import require
+
+Relation = Literal["equal", "at least", "at most"]
+
+
+class Verdict(StrEnum):
+    """What became of a claim."""
+
+    HOLDS = "holds"
+    FAILS = "does not hold"
+    OPEN = "inconclusive"
+    OUTSIDE = "outside its assumptions"
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A statement with a number in it, beside the number that was found by another route.
+
+    The numbers that agree with the claim are, for a reference r and a tolerance t, those within
+    [r - t, r + t] when the relation is "equal", from r - t upward when it is "at least", and up to
+    r + t when it is "at most". Without an interval the claim holds when `found` is among them.
+    With one it holds when the whole interval is, does not hold when none of the interval is, and
+    is inconclusive otherwise. A NaN is inconclusive.
+
+    Parameters
+    ----------
+    statement : str
+        What is claimed, in a sentence.
+    source : str
+        Where: the paper with its figure, equation or proposition; or "derived here".
+    reference : float
+        The number claimed.
+    found : float
+        The number found; computed by another route than the reference.
+    tolerance : float, default 0
+        How far from the reference still agrees with it, in the unit of both; at least 0.
+    interval : tuple of two floats, default None
+        95 % interval of the number found, for statistical claims, low end first.
+    applies : bool, default True
+        False where the claim's own assumptions are not met.
+    relation : {"equal", "at least", "at most"}, default "equal"
+        What the claim says of the number.
+    note : str, default ""
+        What a reader must know beside the numbers.
+
+    Raises
+    ------
+    InputError
+        If the tolerance is negative, the reference not finite, or the interval reversed.
+
+    Examples
+    --------
+    >>> Claim("The slope is 2/3.", "derived here", 2 / 3, 0.6667, 1e-3).verdict.value
+    'holds'
+    >>> Claim("It helps.", "figure 1", 0, 0.1, relation="at least").verdict.value
+    'holds'
+    """
+
+    statement: str
+    source: str
+    reference: float | int
+    found: float | int
+    tolerance: float | int = 0
+    interval: tuple[float | int, float | int] | None = None
+    applies: bool = True
+    relation: Relation = "equal"
+    note: str = ""
+
+    def __post_init__(self) -> None:
+        require(
+            self.tolerance >= 0,
+            "a tolerance is at least 0",
+            self.tolerance,
+            "give how far from the reference still agrees with it",
+        )
+        require(
+            math.isfinite(self.reference),
+            "a claim's reference is a finite number",
+            self.reference,
+            "state the number that the source claims",
+        )
+        require(
+            self.relation in ("equal", "at least", "at most"),
+            'a relation is "equal", "at least" or "at most"',
+            repr(self.relation),
+            "choose one of them",
+        )
+        require(
+            self.interval is None or not self.interval[0] > self.interval[1],
+            "an interval names its low end first",
+            self.interval,
+            "swap its ends",
+        )
+
+    @property
+    def agreeing(self) -> tuple[float, float]:
+        """The lowest and the highest number that agree with the claim."""
+        low = -math.inf if self.relation == "at most" else self.reference - self.tolerance
+        high = math.inf if self.relation == "at least" else self.reference + self.tolerance
+        return float(low), float(high)
+
+    @property
+    def verdict(self) -> Verdict:
+        if not self.applies:
+            return Verdict.OUTSIDE
+        left, right = self.interval or (self.found, self.found)
+        if any(math.isnan(number) for number in (self.found, left, right)):
+            return Verdict.OPEN
+        low, high = self.agreeing
+        if low <= left and right <= high:
+            return Verdict.HOLDS
+        if right < low or high < left:
+            return Verdict.FAILS
+        return Verdict.OPEN
+
+
+def tally(claims: Iterable[Claim]) -> str:
+    """Count claims and what became of them, in a phrase.
+
+    Examples
+    --------
+    >>> from partwhole.study import Claim, tally
+    >>> tally([Claim("It is one.", "counting", 1, 1, 0), Claim("It is two.", "counting", 2, 1, 0)])
+    '2 claims: 1 holds, 1 does not'
+    """
+    counts = Counter(claim.verdict for claim in claims)
+    total = counts.total()
+    words = {
+        Verdict.HOLDS: ("holds", "hold"),
+        Verdict.FAILS: ("does not", "do not")
+        if counts[Verdict.HOLDS]
+        else ("does not hold", "do not hold"),
+        Verdict.OPEN: ("inconclusive", "inconclusive"),
+        Verdict.OUTSIDE: ("outside its assumptions", "outside their assumptions"),
+    }
+    head = f"{total} claim{'s' * (total != 1)}"
+    if counts[Verdict.HOLDS] == total:
+        return f"{head}: {'all hold' if total > 1 else 'it holds'}" if total else head
+    parts = [f"{counts[v]} {words[v][counts[v] > 1]}" for v in Verdict if counts[v]]
+    return f"{head}: {', '.join(parts)}"

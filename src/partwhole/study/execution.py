@@ -1,0 +1,310 @@
+"""Run a study: compute or read its cells, gather them, weigh its claims."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Executor, Future, as_completed
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from types import ModuleType
+from typing import Any, NamedTuple, Protocol
+
+import matplotlib.figure
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from partwhole import __version__, store
+from partwhole._checks import require
+from partwhole._door import door
+from partwhole._workers import WorkerLostError, Workers
+from partwhole.store import sweep
+from partwhole.study.bars import Bars
+from partwhole.study.claim import Claim
+from partwhole.study.registry import find, load, place_of, short_name
+from partwhole.study.source import NO_SOURCE, fingerprint
+
+Config = dict[str, Any]
+Arrays = dict[str, np.ndarray]
+Cells = list[tuple[Config, Arrays]]
+
+
+class Study(Protocol):
+    """What a study module has; a module that has it all is a study.
+
+    `ANSWER`, one plain sentence that answers the question, stands above the figure. `CAPTION`, a
+    sentence or two on what the figure shows, is read where the figure cannot be seen; a study
+    without one is captioned by its question. Both may be absent. A configuration names its
+    randomness as "seed", one number, or as "seeds", a list of them.
+    """
+
+    QUESTION: str
+    SOURCE: str
+    PRESETS: Mapping[str, Sequence[Config]]
+
+    def cell(self, config: Config) -> Arrays: ...
+    def gather(self, cells: Cells) -> xr.Dataset: ...
+    def claims(self, data: xr.Dataset) -> list[Claim]: ...
+    def figure(self, data: xr.Dataset) -> matplotlib.figure.Figure: ...
+
+
+@dataclass(frozen=True)
+class Result:
+    """A study that was run: its data, its claims, and what it took.
+
+    Parameters
+    ----------
+    name : str
+        Name of the study.
+    study : module
+        The study itself.
+    preset : str
+        Which of its presets was run.
+    data : xarray.Dataset
+        What `gather` built; its attributes carry the study, a hash of its source, the preset, the
+        configuration hash, the versions and commits that computed the cells, the version that
+        gathered them, and the seeds.
+    claims : tuple of Claim
+        The claims weighed on the data.
+    seconds : float
+        How long the run took, cells read from the store included.
+    computed, read : int
+        How many cells were computed, and how many were read from the store.
+    """
+
+    name: str
+    study: ModuleType
+    preset: str
+    data: xr.Dataset
+    claims: tuple[Claim, ...]
+    seconds: float
+    computed: int
+    read: int
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return the claims as a table, a row for each."""
+        rows = [
+            {
+                "statement": claim.statement,
+                "source": claim.source,
+                "relation": claim.relation,
+                "reference": claim.reference,
+                "found": claim.found,
+                "tolerance": claim.tolerance,
+                "low": claim.interval[0] if claim.interval else np.nan,
+                "high": claim.interval[1] if claim.interval else np.nan,
+                "verdict": claim.verdict.value,
+                "note": claim.note,
+            }
+            for claim in self.claims
+        ]
+        return pd.DataFrame(rows)
+
+
+def configurations(study: ModuleType, preset: str) -> list[Config]:
+    """Return the cell configurations of a preset, in their order."""
+    require(
+        preset in study.PRESETS,
+        f"a preset of {short_name(study)} is one of its own",
+        repr(preset),
+        f"choose from {', '.join(study.PRESETS)}",
+    )
+    return [dict(config) for config in study.PRESETS[preset]]
+
+
+def configuration_hash(study: ModuleType, preset: str) -> str:
+    """Return 12 hexadecimal digits that name the study, its source and every configuration."""
+    lines = [short_name(study), fingerprint(study)]
+    lines += [store.canonical(config) for config in configurations(study, preset)]
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:12]
+
+
+@door
+def run(
+    study: str | Path | ModuleType,
+    preset: str = "quick",
+    *,
+    executor: Executor | None = None,
+    store: Path | None = None,
+    progress: bool = True,
+) -> Result:
+    """Run a study: compute or read its cells, gather them and weigh its claims.
+
+    Parameters
+    ----------
+    study : str, path or module
+        A name that `partwhole list` shows, a study module, or the file of one, which ends with .py.
+    preset : str, default "quick"
+        One of the study's presets.
+    executor : concurrent.futures.Executor, default None
+        What the cells run on; None is this process, one cell after another. The result is the
+        same whatever runs them. For processes see `spawned`.
+    store : Path, default None
+        Folder of the store; None is `partwhole.store.default_root()`.
+    progress : bool, default True
+        Whether to show a bar while cells are computed.
+
+    Returns
+    -------
+    Result
+
+    Raises
+    ------
+    InputError
+        If the study or the preset does not exist, or the study can't be imported.
+    """
+    begun = begin(study, preset, executor=executor, store=store)
+    with Bars(0 if progress else None) as bars:
+        return begun.result(bars)
+
+
+def begin(
+    study: str | Path | ModuleType,
+    preset: str = "quick",
+    *,
+    executor: Executor | None = None,
+    store: Path | None = None,
+) -> Begun:
+    """Give a study's cells to an executor, which can go on with them while others are gathered.
+
+    The arguments are those of `run`. Without an executor cells are computed once they are asked
+    for.
+    """
+    module = load(study) if isinstance(study, ModuleType) else find(study)
+    configs = configurations(module, preset)
+    root = _root(store)
+    sweep(short_name(module), root)
+    source = fingerprint(module)
+    if executor is None:
+        work = partial(_obtained, module, source=source, root=root)
+    else:
+        work = partial(_work, place_of(module), source=source, root=root)
+    futures = None if executor is None else [executor.submit(work, each) for each in configs]
+    return Begun(module, preset, configs, work, futures, time.perf_counter())
+
+
+class Begun(NamedTuple):
+    """Hold a study whose cells are on their way."""
+
+    module: ModuleType
+    preset: str
+    configs: list[Config]
+    work: Callable[[Config], store.Cell]
+    futures: list[Future[store.Cell]] | None
+    start: float
+
+    def result(self, bars: Bars) -> Result:
+        """Wait for the cells, gather them and weigh the claims."""
+        name = short_name(self.module)
+        bars.study_begins(name, len(self.configs))
+        found = self._cells(bars)
+        cells = [(config, each.arrays) for config, each in zip(self.configs, found, strict=True)]
+        computed = sum(each.computed for each in found)
+        told = _attributes(self.module, self.preset, self.configs, found)
+        data = self.module.gather(cells).assign_attrs(told)
+        claims = tuple(self.module.claims(data))
+        return Result(
+            name,
+            self.module,
+            self.preset,
+            data,
+            claims,
+            time.perf_counter() - self.start,
+            computed,
+            len(cells) - computed,
+        )
+
+    def _cells(self, bars: Bars) -> list[store.Cell]:
+        if self.futures is None:
+            cells = []
+            for config in self.configs:
+                cells.append(self.work(config))
+                bars.cell_ended()
+            return cells
+        configs = dict(zip(self.futures, self.configs, strict=True))
+        try:
+            for future in as_completed(self.futures):
+                self._result(future, configs[future])
+                bars.cell_ended()
+        except BaseException:
+            self.cancel()
+            raise
+        return [future.result() for future in self.futures]
+
+    def _result(self, future: Future[store.Cell], config: Config) -> None:
+        try:
+            future.result()
+        except WorkerLostError as error:
+            raise WorkerLostError(
+                f"a cell leaves its process running; got {store.canonical(config)}, for which "
+                f"{error}; give it more memory, by fewer workers say"
+            ) from error
+
+    def cancel(self) -> None:
+        """Give up the cells that have not been begun."""
+        for future in self.futures or ():
+            future.cancel()
+
+
+def spawned(workers: int) -> Workers:
+    """Return an executor of spawned (never forked) processes, which share the cores.
+
+    See `partwhole._workers.Workers`: a process that dies is replaced and its cell tried again.
+    """
+    return Workers(workers)
+
+
+def _root(root: Path | None) -> Path:
+    # Absolute, since an executor's processes may start in another folder.
+    return (store.default_root() if root is None else root).absolute()
+
+
+def _work(place: str, config: Config, *, source: str, root: Path) -> store.Cell:
+    """Compute or read one cell; top-level and of plain data, so that any process can run it."""
+    return _obtained(load(place), config, source=source, root=root)
+
+
+def _obtained(study: ModuleType, config: Config, *, source: str, root: Path) -> store.Cell:
+    if source == NO_SOURCE:
+        # Nothing would tell its cells from those of an earlier version of it.
+        return store.fresh(lambda: study.cell(dict(config)))
+    return store.obtain(
+        short_name(study), config, lambda: study.cell(dict(config)), source=source, root=root
+    )
+
+
+def _attributes(
+    study: ModuleType, preset: str, configs: list[Config], cells: Sequence[store.Cell]
+) -> dict[str, str | int]:
+    one = {each["seed"] for each in configs if each.get("seed") is not None}
+    seeds = sorted(one.union(*(each.get("seeds", ()) for each in configs)))
+    return {
+        "study": short_name(study),
+        "source": fingerprint(study),
+        "preset": preset,
+        "configuration": configuration_hash(study, preset),
+        "version": _all(cell.version for cell in cells),
+        "commit": _all(cell.commit for cell in cells),
+        "gathered": __version__,
+        "seeds": _spans(seeds) or "none",
+    }
+
+
+def _all(origins: Iterable[str]) -> str:
+    """Name the versions or commits that cells come from; of very many, how many they are."""
+    names = sorted(set(origins))
+    return ", ".join(names) if len(names) <= 4 else f"{names[0]} and {len(names) - 1} others"
+
+
+def _spans(seeds: list[int]) -> str:
+    """Write sorted integers shortly: 0, 2-49."""
+    spans: list[list[int]] = []
+    for seed in seeds:
+        if spans and seed == spans[-1][1] + 1:
+            spans[-1][1] = seed
+        else:
+            spans.append([seed, seed])
+    return ", ".join(f"{a}" if a == b else f"{a}-{b}" for a, b in spans)

@@ -1,0 +1,107 @@
+"""How a study's figure looks, what it says about itself, and where it is kept."""
+
+from __future__ import annotations
+
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+import matplotlib.figure
+from cycler import cycler
+
+from partwhole._checks import require
+from partwhole._writing import naming, write_all
+from partwhole.study.execution import Result
+
+# Okabe and Ito's palette: told apart by people with any kind of colour vision.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+
+STYLE: dict[Any, Any] = {
+    "axes.prop_cycle": cycler(color=COLOURS),
+    "axes.spines.right": False,
+    "axes.spines.top": False,
+    "axes.titlesize": "medium",
+    "axes.titlelocation": "left",
+    "figure.dpi": 110,
+    "figure.constrained_layout.use": True,
+    "font.size": 10,
+    "image.cmap": "cividis",
+    "legend.frameon": False,
+    "lines.linewidth": 1.8,
+    "pdf.fonttype": 42,
+    "savefig.dpi": 200,
+    "svg.hashsalt": "partwhole",
+}
+
+
+def draw(result: Result) -> matplotlib.figure.Figure:
+    """Draw a result's figure in the house style, with a line below that says what made it."""
+    with mpl.rc_context(STYLE):
+        figure = result.study.figure(result.data)
+        figure.text(0.0, -0.012, _footer(result), va="top", fontsize=6.5, color="#6b6b6b")
+    return figure
+
+
+def render(result: Result, format: str = "svg") -> bytes:
+    """Return a result's figure as the bytes of a file; the same result gives the same bytes."""
+    require(
+        format in ("svg", "pdf", "png"),
+        "a figure is saved as svg, pdf or png",
+        repr(format),
+        "choose one of them",
+    )
+    attributes = result.data.attrs
+    words = "; ".join(f"{name}: {value}" for name, value in attributes.items())
+    title = f"partwhole {attributes['study']}"
+    metadata: dict[str, dict[str, Any]] = {
+        "svg": {"Title": title, "Description": words, "Date": None},
+        "pdf": {"Title": title, "Subject": words, "CreationDate": None},
+        "png": {"Title": title, "Description": words},
+    }
+    file = BytesIO()
+    with mpl.rc_context(STYLE):
+        draw(result).savefig(file, format=format, bbox_inches="tight", metadata=metadata[format])
+    return file.getvalue()
+
+
+def save_figure(result: Result, folder: Path, format: str = "svg") -> Path:
+    """Write a result's figure, and beside it the data it shows as NetCDF; return the figure's path.
+
+    Parameters
+    ----------
+    result : Result
+        A study that was run.
+    folder : Path
+        Where to write; made if it is absent.
+    format : {"svg", "pdf", "png"}, default "svg"
+        Kind of file.
+
+    Returns
+    -------
+    Path
+
+    Raises
+    ------
+    InputError
+        If the format is another.
+    WriteError
+        If they can't be written; what was there is then left as it was.
+    """
+    picture = render(result, format)
+    with naming(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{result.name}.{format}"
+    data = bytes(result.data.to_netcdf(engine="scipy"))
+    write_all({path: picture, path.with_name(f"{result.name}.nc"): data})
+    return path
+
+
+def _footer(result: Result) -> str:
+    at = result.data.attrs
+    seeds = "no seeds" if at["seeds"] == "none" else f"seeds {at['seeds']}"
+    later = "" if at["gathered"] == at["version"] else f", drawn by {at['gathered']}"
+    return (
+        f"partwhole {at['version']}{later} · {at['study']} · {at['preset']} · "
+        f"configuration {at['configuration']} · {seeds}"
+    )

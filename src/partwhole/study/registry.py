@@ -1,0 +1,158 @@
+"""Find studies: by the name that a package registers, by their module, or by their file."""
+
+from __future__ import annotations
+
+import sys
+from difflib import get_close_matches
+from importlib import import_module
+from importlib.metadata import entry_points
+from pathlib import Path
+from traceback import extract_tb
+from types import ModuleType
+
+from partwhole._checks import InputError, require
+
+GROUP = "partwhole.studies"
+NEEDED = ("QUESTION", "SOURCE", "PRESETS", "cell", "gather", "claims", "figure")
+
+
+def registered() -> dict[str, str]:
+    """Return the registered studies: the name a person types, and the module behind it.
+
+    A package registers the full names of its study modules, in the order in which reports show
+    them, as an entry point of the group ``partwhole.studies``.
+    """
+    modules = [name for entry in entry_points(group=GROUP) for name in entry.load()]
+    return {short_name(module): module for module in modules}
+
+
+def short_name(study: ModuleType | str) -> str:
+    """Return the name a person types: that of the module, without its outermost package."""
+    name = study if isinstance(study, str) else study.__name__
+    if name == "__main__" and isinstance(study, ModuleType) and study.__file__:
+        return Path(study.__file__).stem
+    return name.partition(".")[2] or name
+
+
+def full_name(name: str) -> str:
+    """Return the name of a registered study, given that name or its last part if that is unique.
+
+    Hyphens stand for underscores.
+
+    Raises
+    ------
+    InputError
+        If no study, or more than one, has this name.
+    """
+    known = list(registered())
+    name = name.replace("-", "_")
+    ends = [each for each in known if name in (each, each.rpartition(".")[2])]
+    matches = [name] if name in known else ends
+    if not known:
+        remedy = "none is registered; install partwhole-studies, or name a file"
+    elif len(ends) > 1:
+        remedy = f"choose from {', '.join(ends)}"
+    else:
+        by_end = {each.rpartition(".")[2]: each for each in known} | {each: each for each in known}
+        (near,) = get_close_matches(name, by_end, 1, 0.0)
+        remedy = f"the nearest is {by_end[near]}"
+    rule = "a study's name is one that `partwhole list` shows"
+    require(len(matches) == 1, rule, repr(name), remedy)
+    return matches[0]
+
+
+def find(name: str | Path) -> ModuleType:
+    """Return a study by its name, by the last part of it, or by its file.
+
+    Parameters
+    ----------
+    name : str or path
+        Text that ends with ``.py`` is a path.
+
+    Returns
+    -------
+    module
+
+    Raises
+    ------
+    InputError
+        If no study has this name, or its file can't be run.
+    """
+    if str(name).endswith(".py"):
+        return load(Path(name))
+    return load(registered()[full_name(str(name))])
+
+
+def load(place: str | Path | ModuleType) -> ModuleType:
+    """Import a study and check that it has all that a study needs.
+
+    Parameters
+    ----------
+    place : str, path or module
+        The full name of a module, or its file.
+
+    Returns
+    -------
+    module
+
+    Raises
+    ------
+    InputError
+        If it can't be imported, or lacks something.
+    """
+    study = place if isinstance(place, ModuleType) else _imported(place)
+    missing = [name for name in NEEDED if not hasattr(study, name)]
+    require(
+        not missing,
+        f"a study defines {', '.join(NEEDED)}",
+        f"{short_name(study)} without {', '.join(missing)}",
+        "add what is missing",
+    )
+    return study
+
+
+def place_of(study: ModuleType) -> str:
+    """Return what another process can load a study from: its file, or its name in a package."""
+    file = getattr(study, "__file__", None)
+    if "." in study.__name__ or not file:
+        return study.__name__
+    return str(Path(file).resolve())
+
+
+def _imported(place: str | Path) -> ModuleType:
+    path = Path(place) if str(place).endswith(".py") else None
+    if path is not None:
+        require(path.is_file(), "a study's file is there", str(path), "check its path")
+        require(
+            path.stem.isidentifier(),
+            "a study's file has a name that can be imported",
+            path.name,
+            "rename it, with letters, digits and underscores alone",
+        )
+        folder = str(path.resolve().parent)
+        if folder not in sys.path:
+            sys.path.insert(0, folder)  # for the modules beside it, as Python does for a script
+    try:
+        study = import_module(path.stem if path is not None else str(place))
+    except Exception as error:
+        raise InputError(_failure(place, error)) from error
+    if path is not None:
+        file = Path(study.__file__ or "").resolve()
+        require(
+            file == path.resolve(),
+            "a study's file has a name of its own",
+            f"{path.name}, beside {file}",
+            "rename it",
+        )
+    return study
+
+
+def _failure(place: str | Path, error: Exception) -> str:
+    """Say why a study can't be imported, and where."""
+    rule = f"a study can be imported; got {type(error).__name__} in {place}"
+    if isinstance(error, SyntaxError):
+        return f"{rule}, line {error.lineno}: {error.msg}; mend that line"
+    frames = [each for each in extract_tb(error.__traceback__) if "importlib" not in each.filename]
+    at = f"{Path(frames[-1].filename).name}, line {frames[-1].lineno}" if frames else ""
+    what = " ".join(str(error).split())
+    return f"{rule} ({at}): {what}; mend it" if at else f"{rule}: {what}; mend it"

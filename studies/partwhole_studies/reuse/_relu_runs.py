@@ -1,0 +1,261 @@
+"""ReLU networks that learn a main task in each of the published ways, at any scale of the work."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from math import ceil, sqrt
+
+import numpy as np
+from jaxtyping import Float
+
+from partwhole._types import Real
+from partwhole.networks import MLP, Architecture
+from partwhole.recommendation.methods import FINETUNING, MULTI, PROBING, SINGLE
+from partwhole.study import Arrays, Config
+from partwhole.tasks import ReLUTeachers
+from partwhole.tasks.relu_teachers import ReLUTeacherSample
+from partwhole.training import (
+    ProbingRuns,
+    ReLURuns,
+    for_finetuning,
+    relu_probing,
+    train_relu,
+    train_relu_multitask,
+)
+from partwhole_studies.reuse._tables import SCRATCH
+
+DIMENSION, AUX_UNITS, N_AUX, N_TEST, BATCH = 15, 6, 1024, 2000, 128
+INIT = READOUT = 1e-3
+TANGENT = "tangent features"
+LONG = "finetuning, steps of 1"
+# Main readouts: one over the root of the number of units, or over the number itself.
+ROOT, UNIT = "1/sqrt(a)", "1/a"
+# Of one unit's output on the sphere, and so of any teacher's of unit size, on average over signs.
+VARIANCE = 0.3355
+
+# What the work costs; a cell's configuration holds one of these. Rates are of steps in single-task
+# learning and finetuning, in multi-task learning, and in pretraining.
+SMALL: Config = {
+    "hidden": 64,
+    "rate": 0.3,
+    "rate_together": 0.3,
+    "epochs": 2_500,
+    "epochs_together": 250,
+    "threshold": 3e-6,
+    "pretrain_rate": 0.3,
+    "pretrain_steps": 3_000,
+    "pretrain_batch": BATCH,
+    "records": 25,
+}
+MEDIUM: Config = SMALL | {
+    "hidden": 1000,
+    "records": 50,
+    "epochs": 5_000,
+    "epochs_together": 600,
+    "threshold": 1e-6,
+    "pretrain_steps": 6_000,
+}
+FULL: Config = {
+    "hidden": 1000,
+    "rate": 1.0,
+    "rate_together": 1.0,
+    "epochs": 100_000,
+    "epochs_together": 100_000,
+    "threshold": 1e-8,
+    "pretrain_rate": 0.1,
+    "pretrain_steps": 100_000,
+    "pretrain_batch": 0,  # all samples in each step
+    "records": 200,
+}
+
+
+def tuned(c: Real) -> str:
+    """Return the name of finetuning with a rescaling."""
+    return f"{FINETUNING}, c = {c:g}"
+
+
+def named(correlations: Sequence[Real], entries: str) -> str:
+    """Return a main task's name: its correlations, and what its readouts are."""
+    return " ".join(f"{a:g}" for a in correlations) + ", " + entries
+
+
+def task(config: Config) -> ReLUTeachers:
+    """Return the teachers of a cell, whose main readouts are magnitude / sqrt(units)."""
+    return ReLUTeachers(
+        DIMENSION, AUX_UNITS, tuple(config["correlations"]), magnitude=config["magnitude"]
+    )
+
+
+def learned(config: Config) -> Arrays:
+    """Return errors over the variance of the targets, shape (ways, seeds), of a cell's networks.
+
+    "final" is the error at the end, "best" the least along training; of regression on features
+    that at the penalty chosen by samples left out, and that at the best one. "left" is the
+    training loss of the main task, "pretrained" that of the auxiliary task, shape (seeds,).
+
+    Networks are trained in double precision: long training amplifies rounding some 1e5 times, so
+    that in single precision an error would depend on the processor, by up to a factor of 3.
+    """
+    teachers, seeds = task(config), config["seeds"]
+    samples = [teachers.sample(seed, config["n"], N_AUX, N_TEST) for seed in seeds]
+    unit = VARIANCE * float(config["magnitude"]) ** 2
+    found: dict[str, list[np.ndarray]] = {"final": [], "best": [], "left": []}
+    for way in config["ways"]:
+        final, best, left = _learn(config, way, samples)
+        found["final"].append(final / unit)
+        found["best"].append(best / unit)
+        found["left"].append(left / unit)
+    return {name: np.stack(each) for name, each in found.items()} | {
+        "pretrained": _pretrained(config)[1]
+    }
+
+
+def start(hidden: int, seeds: tuple[int, ...], outputs: int = 1) -> MLP:
+    """Return the published first weights, of sizes .001 sqrt(2 / inputs of a layer)."""
+    built = Architecture(2, hidden, "relu", bias=False, initial="he", scale=INIT)
+    return built.networks(DIMENSION, seeds=seeds, outputs=outputs)
+
+
+def stacked(samples: list[ReLUTeacherSample], name: str) -> np.ndarray:
+    """Return one array of all runs."""
+    return np.stack([getattr(each, name) for each in samples])
+
+
+def _pretrained(config: Config) -> tuple[MLP, Float[np.ndarray, " seeds"]]:
+    """Return networks that know the auxiliary task, and their training loss."""
+    names = ("hidden", "pretrain_rate", "pretrain_steps", "pretrain_batch", "threshold")
+    return _pretrain(
+        tuple(config["seeds"]), config.get("aux_magnitude", 1.0), *(config[each] for each in names)
+    )
+
+
+# All main tasks of a seed have the same auxiliary task: what was pretrained serves them all.
+@lru_cache(maxsize=8)
+def _pretrain(
+    seeds: tuple[int, ...],
+    magnitude: Real,
+    hidden: int,
+    rate: Real,
+    steps: int,
+    batch: int,
+    threshold: Real,
+) -> tuple[MLP, np.ndarray]:
+    samples = [ReLUTeachers(DIMENSION, AUX_UNITS).sample(seed, 0, N_AUX) for seed in seeds]
+    runs = train_relu(
+        stacked(samples, "aux_inputs"),
+        magnitude * stacked(samples, "aux_targets"),
+        start(hidden, seeds),
+        max_steps=steps,
+        learning_rate=rate,
+        threshold=threshold,
+        batch=batch or None,
+        seeds=seeds if batch else None,
+        restarts=3,
+        precision="float64",
+        progress=False,
+    )
+    return runs.networks, runs.training_loss[:, -1]
+
+
+def _learn(
+    config: Config, way: str, samples: list[ReLUTeacherSample]
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the last error, the least one and the training loss of one way, a number a seed."""
+    seeds = tuple(config["seeds"])
+    if way in (PROBING, SCRATCH, TANGENT):
+        probed = _probe(config, way, samples)
+        at = np.abs(probed.ridges[None] - probed.chosen_ridge[:, None]).argmin(axis=1)
+        left = np.take_along_axis(probed.training_loss, at[:, None], axis=1)[:, 0]
+        return probed.chosen_loss, probed.best_loss, left
+    if way == MULTI:
+        runs = _together(config, samples)
+        return runs.final_loss[:, 1], runs.best_loss[:, 1], runs.task_loss[:, 1, -1]
+    n, rate = config["n"], float(config["rate"])
+    if way == SINGLE:
+        rate = float(config.get("rate_single", rate))
+        first = start(config["hidden"], seeds)
+    else:
+        c, rate = (1.0, 1.0) if way == LONG else (float(way.rpartition(" ")[2]), rate)
+        first = for_finetuning(
+            _pretrained(config)[0], rescale=c, readout_scale=READOUT, seeds=seeds
+        )
+        # Features c times as large make the loss c^2 times as steep.
+        rate /= max(1.0, c**2)
+    many = n > BATCH
+    epochs = config["epochs"]
+    if way == SINGLE:
+        epochs = config.get("epochs_single", epochs)
+    steps = epochs * ceil(n / BATCH)
+    runs = train_relu(
+        stacked(samples, "inputs"),
+        stacked(samples, "targets"),
+        first,
+        max_steps=steps,
+        learning_rate=rate,
+        threshold=_threshold(config),
+        batch=BATCH if many else None,
+        seeds=seeds if many else None,
+        record=_recorded(steps, config["records"]),
+        teachers=[each.main for each in samples],
+        restarts=3,
+        precision="float64",
+        progress=False,
+    )
+    return runs.final_loss, runs.best_loss, runs.training_loss[:, -1]
+
+
+def _together(config: Config, samples: list[ReLUTeacherSample]) -> ReLURuns:
+    """Train on both tasks."""
+    seeds = tuple(config["seeds"])
+    aux = float(config.get("aux_magnitude", 1.0))
+    steps = config["epochs_together"] * ceil((N_AUX + config["n"]) / BATCH)
+    return train_relu_multitask(
+        [stacked(samples, "aux_inputs"), stacked(samples, "inputs")],
+        [aux * stacked(samples, "aux_targets"), stacked(samples, "targets")],
+        start(config["hidden"], seeds, outputs=2),
+        max_steps=steps,
+        learning_rate=config["rate_together"],
+        threshold=_threshold(config),
+        batch=BATCH,
+        seeds=seeds,
+        record=_recorded(steps, config["records"]),
+        teachers=[[each.auxiliary for each in samples], [each.main for each in samples]],
+        restarts=3,
+        precision="float64",
+        progress=False,
+    )
+
+
+def _recorded(steps: int, count: int) -> list[int]:
+    """Return steps to record; the test error of wide networks takes longer than many steps."""
+    return np.unique(np.geomspace(1, steps, count).round().astype(int)).tolist()
+
+
+def _threshold(config: Config) -> float:
+    """Return the loss that ends training; smaller main tasks are learned as closely."""
+    return float(config["threshold"]) * min(1.0, float(config["magnitude"]) ** 2)
+
+
+def _probe(config: Config, way: str, samples: list[ReLUTeacherSample]) -> ProbingRuns:
+    """Regress on features of the pretrained networks, or of the first ones."""
+    seeds = tuple(config["seeds"])
+    if way == SCRATCH:
+        # Of unit scale, for which the penalties start near none.
+        first = start(config["hidden"], seeds)
+        networks = MLP((first.weights[0] / INIT, first.weights[1]), None, "relu")
+    else:
+        networks = for_finetuning(_pretrained(config)[0], readout_scale=READOUT, seeds=seeds)
+    return relu_probing(
+        networks,
+        stacked(samples, "inputs"),
+        stacked(samples, "targets"),
+        features="tangent" if way == TANGENT else "hidden",
+        test_inputs=stacked(samples, "test_inputs"),
+        test_targets=stacked(samples, "test_targets"),
+    )
+
+
+def of_unit_readouts(units: int) -> float:
+    """Return the magnitude at which a main task of some units has readouts of one over these."""
+    return 1.0 / sqrt(units)
