@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import inspect
+import subprocess
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import FrozenInstanceError, dataclass, replace
 from fractions import Fraction
@@ -336,3 +338,17 @@ def test_signatures_and_sentences_of_python_stay():
         first()  # pyright: ignore[reportCallIssue]
     with pytest.raises(TypeError, match=r"first\(\) got an unexpected keyword argument 'tabel'"):
         first(tabel=TABLE)  # pyright: ignore[reportCallIssue]
+
+
+def test_a_class_is_that_of_its_import_and_no_other_of_its_name():
+    """Networks have settings too; whoever imports them first may still write an audit's page."""
+    program = (
+        "import partwhole.training, pandas as pd, partwhole as pw\n"
+        "assert pw.training._dense_steps.Settings is not pw.audit.Settings\n"
+        "table = pd.DataFrame({'a': [0, 0, 1, 1], 'b': [0, 1, 0, 1], 'y': [0.0, 1.0, 1.0, 2.0]})\n"
+        "table['split'] = ['train', 'train', 'train', 'test']\n"
+        "report = pw.audit_split(table, ['a', 'b'], target='y', split='split')\n"
+        "print(report.to_html()[:15])\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.stdout == "<!doctype html>\n", done.stderr

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import builtins
 import inspect
 import sys
@@ -9,7 +10,7 @@ import types
 import typing
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from functools import wraps
+from functools import cache, wraps
 from typing import Any, Literal, TypeVar, Union, overload
 
 import numpy as np
@@ -206,12 +207,25 @@ class _Names(dict[str, Any]):
             if name in names:
                 return names[name]
         # What only type checkers import has been imported by whoever has an object of it.
-        package = self.space["__name__"].partition(".")[0] + "."
-        for title, module in [*sys.modules.items()]:
-            found = vars(module).get(name) if title.startswith(package) else None
-            if isinstance(found, type) or typing.get_origin(found) is not None:
-                return found
-        return _AnyOf
+        module, title = _for_checkers(self.space["__name__"]).get(name, ("", ""))
+        return getattr(sys.modules.get(module), title, _AnyOf)
+
+
+@cache
+def _for_checkers(module: str) -> dict[str, tuple[str, str]]:
+    """Return what a module imports for type checkers alone: a module and a name, by local name."""
+    try:
+        tree = ast.parse(inspect.getsource(sys.modules[module]))
+    except (OSError, TypeError, KeyError):
+        return {}
+    return {
+        each.asname or each.name: (node.module or "", each.name)
+        for block in tree.body
+        if isinstance(block, ast.If) and "TYPE_CHECKING" in ast.unparse(block.test)
+        for node in block.body
+        if isinstance(node, ast.ImportFrom)
+        for each in node.names
+    }
 
 
 def _rule(hint: Any, name: str, default: object, options: _Options) -> Rule | None:
