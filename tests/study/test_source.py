@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import types
+from pathlib import Path
 
 import pytest
 import tiny_study
 
 from partwhole import study as frame
+from partwhole._checks import InputError
+from partwhole.study import execution
 from partwhole.study.source import NO_SOURCE, fingerprint
 
 STUDY = '''
@@ -53,6 +57,8 @@ def _twice(n):
 def written(tmp_path, monkeypatch):
     """Return what writes a study with some of its text replaced, and loads it afresh."""
 
+    monkeypatch.setenv("PARTWHOLE_STORE", str(tmp_path / "kept"))
+
     def write(**replaced: tuple[str, str]) -> types.ModuleType:
         for name, text in (("square", STUDY), ("helpers", HELPERS)):
             old, new = replaced.get(name, ("", ""))
@@ -74,6 +80,7 @@ def written(tmp_path, monkeypatch):
         ("square", 'config["n"])', 'config["n"] + 1)'),
         ("helpers", "POWER = 2", "POWER = 3"),
         ("helpers", "2 * n", "n + n"),
+        ("helpers", "UNUSED = 1", "UNUSED = 2"),
     ],
 )
 def test_what_the_cell_stands_on_changes_the_key(written, file, old, new):
@@ -90,7 +97,7 @@ def test_what_the_cell_stands_on_changes_the_key(written, file, old, new):
         ("square", '"It is.", "here"', '"It was.", "there"'),
         ("square", "n_anchors=1", "n_anchors=2"),
         ("square", 'return {"y"', '# A comment.\n    return {  "y"'),
-        ("helpers", "UNUSED = 1", "UNUSED = 2"),
+        ("helpers", "POWER = 2", "# Of two.\nPOWER = 2"),
     ],
 )
 def test_nothing_else_does(written, file, old, new):
@@ -113,19 +120,123 @@ def test_partwhole_itself_is_looked_at(monkeypatch):
     import partwhole_studies.overlap.exposure as exposure
     from partwhole.study import source
 
-    before = fingerprint(exposure)
-    read = source._read
+    before, whole = source._read(exposure), source._whole
 
-    def changed(path, module, time):
-        if module != "partwhole.limits.solvers.minimum_norm":
-            return read(path, module, time)
-        text = path.read_text() + "\nimport_side_effect()\n"
-        return source._Source(module, module.rpartition(".")[0], text)
+    def edited(path, time, module):
+        text, names = whole(path, time, module)
+        return text + "x" * (module == "partwhole.limits.solvers.minimum_norm"), names
 
-    monkeypatch.setattr(source, "_read", changed)
-    assert fingerprint(exposure) != before
+    monkeypatch.setattr(source, "_whole", edited)
+    assert source._read(exposure).digest != before.digest
     monkeypatch.undo()
-    assert fingerprint(exposure) == before
+    assert source._read(exposure) == before
+    names = {module for module, _, _ in before.files}
+    assert {"partwhole.tasks", "partwhole.features.overlap", "partwhole_studies"} <= names
+    assert not {name for name in names if name.startswith(("partwhole.study", "partwhole.cli"))}
+
+
+LATE = """
+import contextlib
+from partwhole.study import Claim
+{imports}
+QUESTION, SOURCE, PRESETS = "Why?", "here", {{"quick": [{{}}]}}
+
+def cell(config):
+    {first}
+    return {{"y": np.array({value})}}
+
+def gather(cells):
+    import xarray as xr
+    return xr.Dataset({{"y": float(cells[0][1]["y"])}})
+
+def claims(data):
+    return [Claim("It is.", "here", 1.0, float(data.y))]
+
+def figure(data):
+    pass
+"""
+
+
+@pytest.mark.parametrize(
+    ("imports", "first", "value"),
+    [
+        ("try:\n    import late as h\nexcept ImportError:\n    h = None", "", "h.V"),
+        ("with contextlib.suppress(ImportError):\n    from late import V", "", "V"),
+        ("try:\n    from late import *\nexcept ImportError:\n    V = 0", "", "V"),
+        ("from late import T\nT['a'] = T['a'] + 1", "", "T['a']"),
+        ("import late\nlate.V += 1", "", "late.V"),
+        ("from folder import inner", "", "inner.V"),
+        ("import folder.inner", "", "folder.inner.V"),
+        ("import os\nimport folder.inner", "", "os.environ['OF_INNER']"),
+        ("", "import late", "late.V"),
+        ("", "from folder.inner import V", "V"),
+    ],
+)  # fmt: skip
+def test_any_way_to_import_is_seen(tmp_path, monkeypatch, imports, first, value):
+    """And a study that is edited while a process runs is imported anew, with what is beside it."""
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.delenv("OF_INNER", raising=False)
+    (tmp_path / "folder").mkdir()
+    path = tmp_path / "late_study.py"
+    values = []
+    for v in (1.0, 20.0):
+        text = f"import os\nV = {v}\nT = {{'a': {v}}}\nos.environ['OF_INNER'] = '{v}'\n"
+        (tmp_path / "late.py").write_text(text)
+        (tmp_path / "folder" / "inner.py").write_text(text)
+        given = LATE.format(imports="import numpy as np\n" + imports, first=first or "pass",
+                            value=f"float({value})")  # fmt: skip
+        path.write_text(given)
+        result = frame.run(path, store=tmp_path / "store", progress=False)
+        assert result.computed == 1
+        values.append(result.claims[0].found)
+    assert values[1] - values[0] == 19.0
+
+
+def test_helpers_of_one_name_in_two_folders(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    paths = []
+    for v in (10.0, 20.0):
+        folder = tmp_path / f"{v:g}"
+        folder.mkdir()
+        (folder / "common.py").write_text(f"V = {v}")
+        text = LATE.format(
+            imports="import numpy as np\nfrom common import V", first="pass", value="V"
+        )
+        paths.append(folder / f"study_{v:g}.py")
+        paths[-1].write_text(text)
+    for _ in range(2):
+        found = [frame.run(each, store=tmp_path / "store", progress=False) for each in paths]
+        assert [each.claims[0].found for each in found] == [10.0, 20.0]
+    with frame.spawned(1) as processes:
+        found = [
+            frame.run(each, executor=processes, store=tmp_path / "other", progress=False)
+            for each in paths
+        ]
+    assert [each.claims[0].found for each in found] == [10.0, 20.0]
+
+
+def test_a_module_that_was_edited_since_is_refused(written):
+    study = written()
+    frame.run(study, progress=False)
+    path = Path(study.__file__).with_name("helpers.py")
+    path.write_text(path.read_text() + "MORE = 1\n")
+    os.utime(path, ns=(1, 1))
+    with pytest.raises(InputError, match=r"as it was imported; got .*helpers.py, which was ed"):
+        frame.run(study, progress=False)
+    assert frame.run(path.with_name("square.py"), progress=False).claims[0].found == 48.0
+
+
+def test_an_edit_while_cells_wait_is_refused(written, tmp_path):
+    study = written()
+    path = Path(study.__file__)
+    with frame.spawned(1) as processes:
+        begun = execution.begin(study, executor=processes, store=tmp_path / "store")
+        first = begun.futures[0].exception() or begun.futures[0].result()
+        path.write_text(path.read_text() + "MORE = 1\n")
+        os.utime(path, ns=(1, 1))
+        again = processes.submit(begun.work, {"n": 3}).exception()
+    assert first.computed
+    assert "which was edited since" in str(again)
 
 
 def test_a_study_without_a_file_is_never_read_from_the_store(tmp_path):

@@ -25,7 +25,7 @@ from partwhole.store import sweep
 from partwhole.study.bars import Bars
 from partwhole.study.claim import Claim
 from partwhole.study.registry import find, load, place_of, short_name
-from partwhole.study.source import NO_SOURCE, fingerprint
+from partwhole.study.source import NO_SOURCE, Source, fingerprint, source_of
 
 Config = dict[str, Any]
 Arrays = dict[str, np.ndarray]
@@ -177,7 +177,7 @@ def begin(
     configs = configurations(module, preset)
     root = _root(store)
     sweep(short_name(module), root)
-    source = fingerprint(module)
+    source = source_of(module)
     if executor is None:
         work = partial(_obtained, module, source=source, root=root)
     else:
@@ -262,17 +262,18 @@ def _root(root: Path | None) -> Path:
     return (store.default_root() if root is None else root).absolute()
 
 
-def _work(place: str, config: Config, *, source: str, root: Path) -> store.Cell:
+def _work(place: str, config: Config, *, source: Source, root: Path) -> store.Cell:
     """Compute or read one cell; top-level and of plain data, so that any process can run it."""
     return _obtained(load(place), config, source=source, root=root)
 
 
-def _obtained(study: ModuleType, config: Config, *, source: str, root: Path) -> store.Cell:
-    if source == NO_SOURCE:
+def _obtained(study: ModuleType, config: Config, *, source: Source, root: Path) -> store.Cell:
+    source.require_unchanged()
+    if source.digest == NO_SOURCE:
         # Nothing would tell its cells from those of an earlier version of it.
         return store.fresh(lambda: study.cell(dict(config)))
     return store.obtain(
-        short_name(study), config, lambda: study.cell(dict(config)), source=source, root=root
+        short_name(study), config, lambda: study.cell(dict(config)), source=source.digest, root=root
     )
 
 

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from contextlib import suppress
 from difflib import get_close_matches
-from importlib import import_module
+from importlib import import_module, invalidate_caches
 from importlib.metadata import entry_points
 from pathlib import Path
 from traceback import extract_tb
 from types import ModuleType
 
 from partwhole._checks import InputError, require
+from partwhole.study.source import source_of
 
+# Of studies that were given as files.
+_folders: set[Path] = set()
 GROUP = "partwhole.studies"
 NEEDED = ("QUESTION", "SOURCE", "PRESETS", "cell", "gather", "claims", "figure")
 
@@ -116,7 +121,7 @@ def place_of(study: ModuleType) -> str:
     file = getattr(study, "__file__", None)
     if "." in study.__name__ or not file:
         return study.__name__
-    return str(Path(file).resolve())
+    return os.path.abspath(file)
 
 
 def _imported(place: str | Path) -> ModuleType:
@@ -129,17 +134,16 @@ def _imported(place: str | Path) -> ModuleType:
             path.name,
             "rename it, with letters, digits and underscores alone",
         )
-        folder = str(path.resolve().parent)
-        if folder not in sys.path:
-            sys.path.insert(0, folder)  # for the modules beside it, as Python does for a script
+        path = Path(os.path.abspath(path))
+        _make_way_for(path)
     try:
         study = import_module(path.stem if path is not None else str(place))
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise InputError(_failure(place, error)) from error
     if path is not None:
-        file = Path(study.__file__ or "").resolve()
+        file = Path(study.__file__ or "")
         require(
-            file == path.resolve(),
+            file == path,
             "a study's file has a name of its own",
             f"{path.name}, beside {file}",
             "rename it",
@@ -147,7 +151,37 @@ def _imported(place: str | Path) -> ModuleType:
     return study
 
 
-def _failure(place: str | Path, error: Exception) -> str:
+def _make_way_for(path: Path) -> None:
+    """Let a file and the modules beside it be imported, as they are now, as Python does a script.
+
+    Modules of an earlier study's folder, or of an earlier version of this one, are let go.
+    """
+    with suppress(InputError):
+        here = sys.modules.get(path.stem)
+        if getattr(here, "__file__", None) == str(path) and here is not None:
+            source_of(here).require_unchanged()
+            return
+    _folders.add(path.parent)
+    modules = {name: module for name, module in sys.modules.items() if "." not in name}
+    leaving = {name for name, module in modules.items() if _folder_of(module) in _folders}
+    for name in [name for name in sys.modules if name.partition(".")[0] in leaving]:
+        del sys.modules[name]
+    sys.path[:] = [each for each in sys.path if Path(each) not in _folders]
+    sys.path.insert(0, str(path.parent))
+    invalidate_caches()
+
+
+def _folder_of(module: ModuleType) -> Path | None:
+    """Return the folder that a module or package is imported from."""
+    file = getattr(module, "__file__", None)
+    places = [file] if file else [*getattr(module, "__path__", ())]
+    if not places:
+        return None
+    path = Path(places[0])
+    return path.parents[1] if path.name == "__init__.py" else path.parent
+
+
+def _failure(place: str | Path, error: BaseException) -> str:
     """Say why a study can't be imported, and where."""
     rule = f"a study can be imported; got {type(error).__name__} in {place}"
     if isinstance(error, SyntaxError):

@@ -1,223 +1,270 @@
-"""The source that a cell's result stands on, as one short hash.
+"""The source that a study's cells stand on, as one short hash.
 
-It holds the function `cell` and whatever that names, directly or through others, in the study, in
-modules beside it and in partwhole: functions, classes and constants, each by its syntax tree
-without docstrings and comments. What draws, weighs or describes is not in it, and neither are other
-packages: their versions are kept beside a result.
+It holds the study's module and all modules of its own and of partwhole that it imports, directly or
+through others, without docstrings and comments. Of the study itself its sentences, its presets and
+what lays out, weighs and draws are left out, with what is imported for these alone. Installed
+packages are not in it: their versions are kept beside a result.
 """
 
 from __future__ import annotations
 
 import ast
 import hashlib
+import sys
+import sysconfig
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
-PACKAGE = Path(__file__).resolve().parents[1]
+from partwhole._checks import InputError
+
 DIGITS = 16
 NO_SOURCE = "none"
-WHOLE = "*"  # all of a module
+# Of a study: what its cells don't stand on, unless something that they do names it.
+LEFT_OUT = frozenset(
+    ("QUESTION", "SOURCE", "ANSWER", "CAPTION", "PRESETS", "gather", "claims", "figure")
+)
+PACKAGE = "partwhole"
+FRAME = "partwhole.study."  # runs cells and lends its types; none stands on it,
+ESTIMATES = "partwhole.study.estimates"  # but for these
+_RESTART = "import it again, in another process say, or give the path of its file"
 
-Name = tuple[str, str]  # a module, and what is defined in it
-# A module, and the attributes asked of it; those of a file's own names begin with "".
-Reference = tuple[str, ...]
+
+@dataclass(frozen=True)
+class Source:
+    """What a study's cells stand on.
+
+    Parameters
+    ----------
+    digest : str
+        16 hexadecimal digits; "none" for a study without a file, of which nothing is kept.
+    files : tuple of (str, str, int)
+        Each module, its file, and when that was last changed, in nanoseconds.
+    """
+
+    digest: str
+    files: tuple[tuple[str, str, int], ...] = ()
+
+    def require_unchanged(self) -> None:
+        """Refuse modules that are imported from other files, or that were edited since.
+
+        Raises
+        ------
+        InputError
+        """
+        for module, file, time in self.files:
+            loaded = getattr(sys.modules.get(module), "__file__", None)
+            if loaded is not None and Path(loaded) != Path(file):
+                raise InputError(
+                    f"a study's modules have names of their own; got {module} from {loaded}, and "
+                    f"{file} beside the study; rename one of them"
+                )
+            try:
+                changed = Path(file).stat().st_mtime_ns != time
+            except OSError:
+                changed = True
+            if changed:
+                raise InputError(
+                    "a study runs as it was imported; "
+                    f"got {file}, which was edited since; {_RESTART}"
+                )
 
 
-def fingerprint(study: ModuleType, function: str = "cell") -> str:
-    """Return a hash of the source that a function of a study stands on.
+def source_of(study: ModuleType) -> Source:
+    """Return what a study's cells stand on, as it was when the study was first asked for it.
 
     Parameters
     ----------
     study : module
-        One that was read from a file.
-    function : str, default "cell"
 
     Returns
     -------
-    str
-        16 hexadecimal digits; "none" for a study without a file, of which nothing is kept.
+    Source
+
+    Raises
+    ------
+    InputError
+        If a module was edited since, or is another than the one beside the study.
     """
     if not getattr(study, "__file__", None):
-        return NO_SOURCE
-    path = Path(str(study.__file__)).resolve()
-    module = path.stem if study.__name__ == "__main__" else study.__name__
-    # Where a study's own modules lie: beside its outermost package, or beside its file.
-    tree = _Tree((PACKAGE.parent, path.parents[module.count(".")]))
-    parts = [(*name, tree.text(*name)) for name in sorted(tree.reached(module, function))]
-    return hashlib.sha256(repr(parts).encode()).hexdigest()[:DIGITS]
+        return Source(NO_SOURCE)
+    # A module that is loaded again has another function.
+    function, source = vars(study).get("__source_of_cells__", (None, None))
+    if function is not study.cell:
+        source = _read(study)
+        study.__source_of_cells__ = (study.cell, source)  # type: ignore[attr-defined]
+    source.require_unchanged()
+    return source
 
 
-class _Tree:
-    """The modules that are looked at: those of partwhole and those of a study."""
-
-    def __init__(self, bases: tuple[Path, ...]) -> None:
-        self.bases = bases
-        self.sources: dict[str, _Source | None] = {}
-
-    def source(self, module: str) -> _Source | None:
-        """Return a module's source as it is now; None for modules that are not looked at."""
-        if module not in self.sources:
-            path = _file(self.bases, module)
-            self.sources[module] = path and _read(path, module, path.stat().st_mtime_ns)
-        return self.sources[module]
-
-    def reached(self, module: str, function: str) -> set[Name]:
-        """Return a function and all that it names, directly or through others."""
-        waiting, seen = [(module, function)], set[Name]()
-        while waiting:
-            name = waiting.pop()
-            source = self.source(name[0])
-            if source is None or name in seen:
-                continue
-            seen.add(name)
-            for first, *attributes in source.references(name[1]):
-                waiting.append(self._meant(first or name[0], *attributes))
-        return seen
-
-    def text(self, module: str, name: str) -> str:
-        """Return what a name is defined by."""
-        source = self.source(module)
-        return source.text(name) if source else ""
-
-    def _meant(self, module: str, *attributes: str) -> Name:
-        """Follow attributes as long as they name modules; a package's own names come first."""
-        while attributes:
-            package, inner = self.source(module), f"{module}.{attributes[0]}"
-            if package is None or self.source(inner) is None or package.hides(attributes[0]):
-                return module, attributes[0]
-            module, attributes = inner, attributes[1:]
-        return module, WHOLE
+def fingerprint(study: ModuleType) -> str:
+    """Return the hash of what a study's cells stand on; see `source_of`."""
+    return source_of(study).digest
 
 
-class _Source:
-    """A file's definitions by name, what they refer to, and what the file does on import."""
+def _read(study: ModuleType) -> Source:
+    path = Path(str(study.__file__))
+    start = study.__spec__.name if study.__spec__ else study.__name__
+    own = start.partition(".")[0]
+    package = start if path.name == "__init__.py" else start.rpartition(".")[0]
+    tree = _parsed(path, path.stat().st_mtime_ns)
+    kept = _stood_on(tree)
+    parts, files = [("", "\n".join(map(ast.unparse, kept)))], {}
+    files[study.__name__] = (study.__name__, str(path), path.stat().st_mtime_ns)
+    waiting = [name for node in kept for name in _imported(node, package)]
+    waiting.append(start.rpartition(".")[0] or start)
+    seen = {start, study.__name__}
+    while waiting:
+        module = waiting.pop()
+        if module in seen or (f"{module}.".startswith(FRAME) and module != ESTIMATES):
+            continue
+        seen.add(module)
+        waiting.append(module.rpartition(".")[0] or module)  # packages around it run first
+        file = _file(module, own)
+        if file is None:
+            continue
+        time = file.stat().st_mtime_ns
+        text, names = _whole(file, time, module)
+        parts.append((module, text))
+        files[module] = (module, str(file), time)
+        waiting += names
+    digest = hashlib.sha256(repr(sorted(parts)).encode()).hexdigest()[:DIGITS]
+    return Source(digest, tuple(files.values()))
 
-    def __init__(self, module: str, package: str, text: str) -> None:
-        self.module, self.package = module, package
-        self.definitions: dict[str, list[ast.stmt]] = {}
-        self.imports: dict[str, Reference] = {}
-        self.starred: list[str] = []
-        self.on_import: list[ast.stmt] = []
-        self.known: dict[str, tuple[Reference, ...]] = {}
-        self.texts: dict[str, str] = {}
-        for node in _without_docstrings(ast.parse(text)).body:
-            names = [*_defined(node)]
-            if isinstance(node, ast.Import | ast.ImportFrom) or _is_for_checkers(node):
-                for each in ast.walk(node):
-                    self.imports |= self._bound(each)
-                    if isinstance(each, ast.ImportFrom) and each.names[0].name == "*":
-                        self.starred.append(self._absolute(each))
-            elif names:
-                for name in names:
-                    self.definitions.setdefault(name, []).append(node)
-            else:
-                self.on_import.append(node)
 
-    def hides(self, name: str) -> bool:
-        """Return whether a package gives another meaning to the name of a module in it."""
-        own = self.imports.get(name, (self.module, name)) != (self.module, name)
-        return own or name in self.definitions
+def _stood_on(tree: ast.Module) -> list[ast.stmt]:
+    """Return a study's statements without what its cells don't need."""
+    aside = [node for node in tree.body if (names := {*_bound(node)}) and names <= LEFT_OUT]
+    rest = [node for node in tree.body if node not in aside]
+    imports = [node for node in rest if isinstance(node, ast.Import | ast.ImportFrom)]
+    named = _mentioned(node for node in rest if node not in imports)
+    # What the rest names after all, such as a preset.
+    back = [node for node in aside if named & {*_bound(node)}]
+    named |= _mentioned(back)
+    for_others = _mentioned(node for node in aside if node not in back)
+    unneeded = [
+        node
+        for node in imports
+        if (names := {*_bound(node)}) and not names & named and names <= for_others
+    ]
+    return [
+        node
+        for node in tree.body
+        if node not in unneeded and (node in rest or node in back)
+    ]  # fmt: skip
 
-    def text(self, name: str) -> str:
-        """Return a definition, and what the file does on import, whatever its layout."""
-        if name not in self.texts:
-            nodes = (*self.definitions.get(name, ()), *self.on_import)
-            self.texts[name] = "\n".join(map(ast.unparse, nodes))
-        return self.texts[name]
 
-    def references(self, name: str) -> tuple[Reference, ...]:
-        """Return what a definition refers to."""
-        if name not in self.known:
-            self.known[name] = tuple(dict.fromkeys(self._references(name)))
-        return self.known[name]
+def _bound(node: ast.stmt) -> Iterator[str]:
+    """Yield the names that a statement defines, assigns or imports."""
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        yield node.name
+    elif isinstance(node, ast.Import | ast.ImportFrom):
+        yield from ((each.asname or each.name).partition(".")[0] for each in node.names)
+    else:
+        for each in ast.walk(node):
+            if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store):
+                yield each.id
 
-    def _references(self, name: str) -> Iterator[Reference]:
-        if name == WHOLE:
-            yield from (("", each) for each in self.definitions)
-            yield from self.imports.values()
-            return
-        if name not in self.definitions:
-            if name in self.imports:
-                yield self.imports[name]
-            yield from ((each, name) for each in self.starred)
-        for node in (*self.definitions.get(name, ()), *self.on_import):
-            bound = dict(self.imports)
-            for each in ast.walk(node):
-                bound |= self._bound(each)
-            for first, *attributes in _chains(node):
-                if first in bound:
-                    yield (*bound[first], *attributes)
-                elif first in self.definitions or self.starred:
-                    yield "", first
 
-    def _bound(self, node: ast.AST) -> dict[str, Reference]:
-        """Return what an import binds, by local name; nothing for other nodes."""
+def _mentioned(nodes: Any) -> set[str]:
+    return {each.id for node in nodes for each in ast.walk(node) if isinstance(each, ast.Name)}
+
+
+def _imported(tree: ast.AST, package: str) -> Iterator[str]:
+    """Yield the modules that a piece of source imports, and names that may be modules."""
+    for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            plain = {each.name.partition(".")[0] for each in node.names if not each.asname}
-            renamed = {each.asname: (each.name,) for each in node.names if each.asname}
-            return {name: (name,) for name in plain} | renamed
-        if isinstance(node, ast.ImportFrom):
-            module = self._absolute(node)
-            return {each.asname or each.name: (module, each.name) for each in node.names}
-        return {}
-
-    def _absolute(self, node: ast.ImportFrom) -> str:
-        parts = self.package.split(".")
-        above = parts[: len(parts) - node.level + 1] if node.level else []
-        return ".".join([*above, *([node.module] if node.module else [])])
+            yield from (each.name for each in node.names)
+            # Its rooms are imported as they are asked for.
+            if any(each.name == PACKAGE for each in node.names):
+                yield from _rooms()
+        elif isinstance(node, ast.ImportFrom):
+            parts = package.split(".")
+            above = parts[: len(parts) - node.level + 1] if node.level else []
+            module = ".".join([*above, *([node.module] if node.module else [])])
+            yield module
+            yield from (f"{module}.{each.name}" for each in node.names if each.name != "*")
 
 
 @cache
-def _file(bases: tuple[Path, ...], module: str) -> Path | None:
-    for base in bases:
-        path = base.joinpath(*module.split("."))
-        for file in (path.with_name(f"{path.name}.py"), path / "__init__.py"):
-            if file.is_file():
-                return file
-    return None
+def _rooms() -> tuple[str, ...]:
+    import partwhole
+
+    return tuple(f"{PACKAGE}.{name}" for name in (*partwhole.__all__, *partwhole._HOMES.values()))
 
 
 @cache
-def _read(path: Path, module: str, time: int) -> _Source:
-    """Read a file; once as long as its time of change stays."""
+def _whole(path: Path, time: int, module: str) -> tuple[str, tuple[str, ...]]:
+    """Return a module's text, and what it imports."""
+    tree = _parsed(path, time)
     package = module if path.name == "__init__.py" else module.rpartition(".")[0]
-    return _Source(module, package, path.read_text("utf-8"))
+    return ast.unparse(tree), tuple(dict.fromkeys(_imported(tree, package)))
 
 
-def _is_for_checkers(node: ast.stmt) -> bool:
-    return isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test)
-
-
-def _without_docstrings(tree: ast.Module) -> ast.Module:
+@cache
+def _parsed(path: Path, time: int) -> ast.Module:
+    """Parse a file without docstrings, and without what is imported for type checkers alone."""
+    try:
+        tree = ast.parse(path.read_bytes(), str(path))
+    except (SyntaxError, ValueError) as error:
+        line = getattr(error, "lineno", None)
+        at = f"{path}, line {line}" if line else str(path)
+        raise InputError(f"a study's modules are Python; got {at}: {error}; mend it") from error
     for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             first = node.body[0] if node.body else None
             if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant):
                 node.body = node.body[1:] or [ast.Pass()]
+        if isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING"):
+            node.body = [ast.Pass()]
     return tree
 
 
-def _defined(node: ast.stmt) -> Iterator[str]:
-    """Yield the names that a statement of a module binds."""
-    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-        yield node.name
-    elif isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign):
-        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-        for target in targets:
-            yield from (each.id for each in ast.walk(target) if isinstance(each, ast.Name))
+def _file(module: str, own: str) -> Path | None:
+    """Return the file of a module of partwhole, of the study's package, or of no package's."""
+    top = module.partition(".")[0]
+    if top not in (PACKAGE, own) and _is_installed(top):
+        return None
+    return _file_of_partwhole(module) if top == PACKAGE else _found(module)
 
 
-def _chains(node: ast.AST) -> Iterator[list[str]]:
-    """Yield the names in a piece of source, each with the attributes asked of it."""
-    chain: list[str] = []
-    inner = node
-    while isinstance(inner, ast.Attribute):
-        chain.append(inner.attr)
-        inner = inner.value
-    if isinstance(inner, ast.Name):
-        yield [inner.id, *chain[::-1]]
-    else:
-        for child in ast.iter_child_nodes(inner):
-            yield from _chains(child)
+@cache
+def _file_of_partwhole(module: str) -> Path | None:
+    return _found(module)
+
+
+def _found(module: str) -> Path | None:
+    file = getattr(sys.modules.get(module), "__file__", None)
+    if file is None:
+        try:
+            spec = find_spec(module)
+        except (ImportError, AttributeError, ValueError):
+            return None
+        file = spec.origin if spec else None
+    return Path(file) if file and file.endswith(".py") and Path(file).is_file() else None
+
+
+@cache
+def _is_installed(top: str) -> bool:
+    """Return whether a package comes with Python or was installed."""
+    if top in sys.builtin_module_names:
+        return True
+    file = getattr(sys.modules.get(top), "__file__", None)
+    if file is None:
+        try:
+            spec = find_spec(top)
+        except (ImportError, ValueError):
+            return True
+        if spec is None:
+            return False
+        file = spec.origin or next(iter(spec.submodule_search_locations or ()), "")
+    return any(Path(file).is_relative_to(folder) for folder in _INSTALLED)
+
+
+_INSTALLED = {
+    Path(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib", "purelib", "platlib")
+}
