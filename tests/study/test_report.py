@@ -11,7 +11,7 @@ import pytest
 import tiny_study
 
 from partwhole import study as frame
-from partwhole.study.report import number
+from partwhole.study.report_page import number
 
 
 def variant(name: str, **changes) -> types.ModuleType:

@@ -334,7 +334,7 @@ def _has_all(root: Path, studies: Sequence[ModuleType | str], preset: str) -> bo
     from partwhole.study import configurations, find, short_name
     from partwhole.study.source import fingerprint
 
-    modules = [find(each) if isinstance(each, str) else each for each in studies]
+    modules = [find(study) if isinstance(study, str) else study for study in studies]
     return all(
         holds(short_name(module), config, source=fingerprint(module), root=root)
         for module in modules

@@ -200,11 +200,11 @@ class Begun(NamedTuple):
         """Wait for the cells, gather them and weigh the claims."""
         name = short_name(self.module)
         bars.study_begins(name, len(self.configs))
-        found = self._cells(bars)
-        cells = [(config, each.arrays) for config, each in zip(self.configs, found, strict=True)]
-        computed = sum(each.computed for each in found)
-        told = _attributes(self.module, self.preset, self.configs, found)
-        data = self.module.gather(cells).assign_attrs(told)
+        kept = self._cells(bars)
+        cells = [(config, cell.arrays) for config, cell in zip(self.configs, kept, strict=True)]
+        computed = sum(cell.computed for cell in kept)
+        attributes = _attributes(self.module, self.preset, self.configs, kept)
+        data = self.module.gather(cells).assign_attrs(attributes)
         claims = tuple(self.module.claims(data))
         return Result(
             name,

@@ -109,7 +109,7 @@ def fingerprint(study: ModuleType) -> str:
 def _read(study: ModuleType) -> Source:
     path = Path(str(study.__file__))
     start = study.__spec__.name if study.__spec__ else study.__name__
-    own = start.partition(".")[0]
+    top = start.partition(".")[0]
     package = start if path.name == "__init__.py" else start.rpartition(".")[0]
     tree = _parsed(path, path.stat().st_mtime_ns)
     kept = _stood_on(tree)
@@ -124,7 +124,7 @@ def _read(study: ModuleType) -> Source:
             continue
         seen.add(module)
         waiting.append(module.rpartition(".")[0] or module)  # packages around it run first
-        file = _file(module, own)
+        file = _file(module, top)
         if file is None:
             continue
         time = file.stat().st_mtime_ns
@@ -224,10 +224,10 @@ def _parsed(path: Path, time: int) -> ast.Module:
     return tree
 
 
-def _file(module: str, own: str) -> Path | None:
+def _file(module: str, package: str) -> Path | None:
     """Return the file of a module of partwhole, of the study's package, or of no package's."""
     top = module.partition(".")[0]
-    if top not in (PACKAGE, own) and _is_installed(top):
+    if top not in (PACKAGE, package) and _is_installed(top):
         return None
     return _file_of_partwhole(module) if top == PACKAGE else _found(module)
 
