@@ -145,12 +145,21 @@ def total(
 
 
 def rounding_felt(problem: Problem, c: np.ndarray, b: float) -> float:
-    """Return by how much slack would cost more if coefficients were rounded once more."""
+    """Return by how much slack and the price would grow if coefficients were rounded once more.
+
+    Of the prices that of entropy alone is 0 at coefficients that are not 0, nor exact numbers.
+    """
     soft = problem.slack > 0
     slack = problem.slack[soft].astype(LONG)
     missed = np.abs(misfits(problem, c, b))[soft]
     blur = (np.finfo(float).eps * row_sizes(problem, c, b))[soft]
-    return float(((missed * blur + blur**2 / 2) / slack).sum())
+    felt = float(((missed * blur + blur**2 / 2) / slack).sum())
+    if problem.cost == "entropy":
+        k, c = problem.width.astype(LONG), c.astype(LONG)
+        slope = np.abs(np.arcsinh(2 * c / k) - problem.tilt) / 2
+        rounding = np.finfo(float).eps * np.abs(c)
+        felt += float((slope * rounding + rounding**2 / np.sqrt(k**2 + 4 * c**2)).sum())
+    return felt
 
 
 def row_sizes(problem: Problem, c: np.ndarray, b: float) -> np.ndarray:
