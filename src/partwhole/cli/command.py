@@ -99,7 +99,10 @@ def list_() -> None:
         return
     for name in names:
         question = fill(
-            study.find(name).QUESTION, 76, initial_indent="    ", subsequent_indent="    "
+            study.declared(study.find(name)).question,
+            76,
+            initial_indent="    ",
+            subsequent_indent="    ",
         )
         print(f"{name}\n{question}")
 
@@ -136,7 +139,9 @@ def run(
     with _named(data), _executor(workers) as executor:
         result = frame.run(module, preset, executor=executor, store=store)
     path = frame.save_figure(result, out, format)
-    table = Table("claim", "claimed", "found", "tolerance", "verdict", title=result.study.QUESTION)
+    table = Table(
+        "claim", "claimed", "found", "tolerance", "verdict", title=result.declaration.question
+    )
     for claim in result.claims:
         sign = {"equal": "", "at least": "≥ ", "at most": "≤ "}[claim.relation]
         found = f"{claim.found:.4g}"

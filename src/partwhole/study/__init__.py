@@ -1,15 +1,28 @@
 """Studies: theory beside computation, a module for a question, with claims and verdicts.
 
-A study is a module with a question, a source and presets, and four functions: `cell` does
-one independent piece of work on plain data, `gather` builds one dataset from all of them, `claims`
-weighs what is claimed against what was found, and `figure` draws it. `run` takes such a module, the
-path of one, or the name of one that an installed package registers; the distribution
-``partwhole-studies`` registers those of published claims.
+A study is a module and a TOML file of the same name. The module has presets and four functions:
+`cell` does one independent piece of work on plain data, `gather` lays all of them out as one
+dataset, `numbers` reads from it the numbers that are weighed, and `figure` draws it. The TOML file
+has every sentence: question, answer, caption and claims (see `Declaration`). Numbers of a paper
+stand in a CSV file beside them. `run` takes such a module, the path of one, or the name of one that
+an installed package registers; the distribution ``partwhole-studies`` registers those of published
+claims.
 """
 
+from partwhole.study.chart import key as key
+from partwhole.study.chart import series as series
 from partwhole.study.claim import Claim as Claim
 from partwhole.study.claim import Verdict as Verdict
 from partwhole.study.claim import tally as tally
+from partwhole.study.declaration import Declaration as Declaration
+from partwhole.study.declaration import DeclaredCheck as DeclaredCheck
+from partwhole.study.declaration import DeclaredClaim as DeclaredClaim
+from partwhole.study.declaration import declared as declared
+from partwhole.study.estimates import Estimate as Estimate
+from partwhole.study.estimates import geometric_mean as geometric_mean
+from partwhole.study.estimates import mean as mean
+from partwhole.study.estimates import median as median
+from partwhole.study.estimates import proportion as proportion
 from partwhole.study.execution import Arrays as Arrays
 from partwhole.study.execution import Cells as Cells
 from partwhole.study.execution import Config as Config
@@ -24,6 +37,8 @@ from partwhole.study.figure import STYLE as STYLE
 from partwhole.study.figure import draw as draw
 from partwhole.study.figure import render as render
 from partwhole.study.figure import save_figure as save_figure
+from partwhole.study.layout import layout as layout
+from partwhole.study.layout import published as published
 from partwhole.study.registry import find as find
 from partwhole.study.registry import full_name as full_name
 from partwhole.study.registry import load as load

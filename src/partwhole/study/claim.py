@@ -11,6 +11,7 @@ from typing import Literal
 
 from partwhole._checks import require
 
+LEAST_SAMPLES = 5
 Relation = Literal["equal", "at least", "at most"]
 
 
@@ -20,6 +21,7 @@ class Verdict(StrEnum):
     HOLDS = "holds"
     FAILS = "does not hold"
     OPEN = "inconclusive"
+    ILLUSTRATION = "illustration"
     OUTSIDE = "outside its assumptions"
 
 
@@ -31,14 +33,15 @@ class Claim:
     [r - t, r + t] when the relation is "equal", from r - t upward when it is "at least", and up to
     r + t when it is "at most". Without an interval the claim holds when `found` is among them.
     With one it holds when the whole interval is, does not hold when none of the interval is, and
-    is inconclusive otherwise. A NaN is inconclusive.
+    is inconclusive otherwise. A NaN is inconclusive. A number estimated from fewer than
+    five samples, or without an interval, is an illustration: it is shown and decides nothing.
 
     Parameters
     ----------
     statement : str
         What is claimed, in a sentence.
-    source : str
-        Where: the paper with its figure, equation or proposition; or "derived here".
+    paper : str
+        The paper that makes the claim, or "derived here".
     reference : float
         The number claimed.
     found : float
@@ -53,6 +56,16 @@ class Claim:
         What the claim says of the number.
     note : str, default ""
         What a reader must know beside the numbers.
+    item : str, default ""
+        Figure, equation, theorem or section of the paper.
+    why : str, default ""
+        Why this tolerance.
+    unit : str, default ""
+        Unit of the numbers, such as "times".
+    n : int, default None
+        Number of samples behind an estimate; None for a number that is computed, not sampled.
+    artefact : bool, default False
+        True where the published number rests on a known fault of how it was computed.
 
     Raises
     ------
@@ -68,7 +81,7 @@ class Claim:
     """
 
     statement: str
-    source: str
+    paper: str
     reference: float | int
     found: float | int
     tolerance: float | int = 0
@@ -76,6 +89,11 @@ class Claim:
     applies: bool = True
     relation: Relation = "equal"
     note: str = ""
+    item: str = ""
+    why: str = ""
+    unit: str = ""
+    n: int | None = None
+    artefact: bool = False
 
     def __post_init__(self) -> None:
         require(
@@ -111,9 +129,26 @@ class Claim:
         return float(low), float(high)
 
     @property
+    def source(self) -> str:
+        """The paper and its item in a phrase."""
+        return f"{self.paper}, {self.item}" if self.item else self.paper
+
+    @property
+    def remark(self) -> str:
+        """What the interval says about a published number, beside the verdict."""
+        if self.interval is None or not self.item or self.relation != "equal":
+            return ""
+        low, high = self.interval
+        if low <= self.reference <= high or math.isnan(low) or math.isnan(high):
+            return ""
+        return "The published number lies outside our 95 % interval."
+
+    @property
     def verdict(self) -> Verdict:
         if not self.applies:
             return Verdict.OUTSIDE
+        if self.n is not None and (self.n < LEAST_SAMPLES or self.interval is None):
+            return Verdict.ILLUSTRATION
         left, right = self.interval or (self.found, self.found)
         if any(math.isnan(number) for number in (self.found, left, right)):
             return Verdict.OPEN
@@ -142,6 +177,7 @@ def tally(claims: Iterable[Claim]) -> str:
         if counts[Verdict.HOLDS]
         else ("does not hold", "do not hold"),
         Verdict.OPEN: ("inconclusive", "inconclusive"),
+        Verdict.ILLUSTRATION: ("illustration", "illustrations"),
         Verdict.OUTSIDE: ("outside its assumptions", "outside their assumptions"),
     }
     head = f"{total} claim{'s' * (total != 1)}"

@@ -2,12 +2,131 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import xarray as xr
 from jaxtyping import Float
-from scipy.stats import binomtest
+from scipy.stats import binom, binomtest
+from scipy.stats import t as student
 
+from partwhole._checks import require
 from partwhole.study import plots as plots
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A number estimated from samples, with its 95 % interval.
+
+    Parameters
+    ----------
+    value : float
+        The estimate; NaN without samples.
+    low, high : float
+        Ends of the interval; NaN where the samples are too few for one.
+    n : int
+        Number of independent samples.
+    """
+
+    value: float
+    low: float
+    high: float
+    n: int
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        return None if np.isnan(self.low) else (self.low, self.high)
+
+
+def mean(
+    samples: xr.DataArray | np.ndarray, *, within: tuple[float, float] = (-np.inf, np.inf)
+) -> Estimate:
+    """Estimate a mean, with Student's interval, cut off where no mean can be.
+
+    An interval keeps its confidence when it is cut at bounds that the mean has for certain.
+
+    Parameters
+    ----------
+    samples : float array, any shape
+        Independent samples; NaN stands for none.
+    within : tuple of two floats, default unbounded
+        The least and the largest value that a sample can have, such as (0, 1) for an accuracy.
+
+    Returns
+    -------
+    Estimate
+
+    Examples
+    --------
+    >>> estimate = mean(np.array([0.9, 1.0, 1.0, 1.0, 0.95]), within=(0, 1))
+    >>> round(estimate.value, 3), round(estimate.low, 3), estimate.high
+    (0.97, 0.914, 1.0)
+    """
+    finite = known(samples)
+    n = len(finite)
+    if n < 2:
+        return Estimate(float(finite[0]) if n else np.nan, np.nan, np.nan, n)
+    centre = float(finite.mean())
+    half = float(student.ppf(0.975, n - 1) * finite.std(ddof=1) / np.sqrt(n))
+    return Estimate(centre, max(within[0], centre - half), min(within[1], centre + half), n)
+
+
+def geometric_mean(samples: xr.DataArray | np.ndarray) -> Estimate:
+    """Estimate the geometric mean of positive samples, such as ratios, with Student's interval.
+
+    The interval is that of the mean logarithm.
+
+    Raises
+    ------
+    InputError
+        If a sample is not above 0.
+
+    Examples
+    --------
+    >>> round(geometric_mean(np.array([1.0, 2.0, 4.0, 2.0, 2.0])).value, 6)
+    2.0
+    """
+    samples = np.asarray(samples, dtype=float)
+    least = float(np.nanmin(samples, initial=np.inf))
+    require(least > 0, "samples of a geometric mean are above 0", least, "use `mean`")
+    logs = mean(np.log(samples))
+    value, low, high = np.exp([logs.value, logs.low, logs.high]).tolist()
+    return Estimate(value, low, high, logs.n)
+
+
+def median(samples: xr.DataArray | np.ndarray) -> Estimate:
+    """Estimate a median, with the interval of order statistics, which needs six samples.
+
+    Its confidence is at least 95 %, whatever the distribution.
+
+    Examples
+    --------
+    >>> median(np.arange(9.0))
+    Estimate(value=4.0, low=1.0, high=7.0, n=9)
+    """
+    ordered = np.sort(known(samples))
+    n = len(ordered)
+    value = float(np.median(ordered)) if n else np.nan
+    # The largest k with P(fewer than k of n below the median) <= 2.5 %.
+    k = int(binom.ppf(0.025, n, 0.5)) if n else 0
+    if k < 1:
+        return Estimate(value, np.nan, np.nan, n)
+    return Estimate(value, float(ordered[k - 1]), float(ordered[n - k]), n)
+
+
+def proportion(successes: int, n: int) -> Estimate:
+    """Estimate a proportion, with Wilson's interval.
+
+    Examples
+    --------
+    >>> estimate = proportion(20, 20)
+    >>> estimate.value, round(estimate.low, 3), estimate.high
+    (1.0, 0.839, 1.0)
+    """
+    if n == 0:
+        return Estimate(np.nan, np.nan, np.nan, 0)
+    ends = binomtest(successes, n).proportion_ci(0.95, method="wilson")
+    return Estimate(successes / n, float(ends.low), float(ends.high), n)
 
 
 def known(values: xr.DataArray | np.ndarray) -> Float[np.ndarray, " k"]:

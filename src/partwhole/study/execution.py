@@ -24,6 +24,7 @@ from partwhole._workers import WorkerLostError, Workers
 from partwhole.store import sweep
 from partwhole.study.bars import Bars
 from partwhole.study.claim import Claim
+from partwhole.study.declaration import Declaration, Findings, declared
 from partwhole.study.registry import find, load, place_of, short_name
 from partwhole.study.source import NO_SOURCE, Source, fingerprint, source_of
 
@@ -33,21 +34,17 @@ Cells = list[tuple[Config, Arrays]]
 
 
 class Study(Protocol):
-    """What a study module has; a module that has it all is a study.
+    """What a study module has, beside the TOML file of its name that holds its sentences.
 
-    `ANSWER`, one plain sentence that answers the question, stands above the figure. `CAPTION`, a
-    sentence or two on what the figure shows, is read where the figure cannot be seen; a study
-    without one is captioned by its question. Both may be absent. A configuration names its
-    randomness as "seed", one number, or as "seeds", a list of them.
+    `numbers` returns the numbers of a run by name: those that its `Declaration` names. A
+    configuration names its randomness as "seed", one number, or as "seeds", a list of them.
     """
 
-    QUESTION: str
-    SOURCE: str
     PRESETS: Mapping[str, Sequence[Config]]
 
     def cell(self, config: Config) -> Arrays: ...
     def gather(self, cells: Cells) -> xr.Dataset: ...
-    def claims(self, data: xr.Dataset) -> list[Claim]: ...
+    def numbers(self, data: xr.Dataset) -> Mapping[str, Any]: ...
     def figure(self, data: xr.Dataset) -> matplotlib.figure.Figure: ...
 
 
@@ -61,14 +58,16 @@ class Result:
         Name of the study.
     study : module
         The study itself.
+    declaration : Declaration
+        What it declares: the question, the paper and the claims without their numbers.
     preset : str
         Which of its presets was run.
     data : xarray.Dataset
         What `gather` built; its attributes carry the study, a hash of its source, the preset, the
         configuration hash, the versions and commits that computed the cells, the version that
         gathered them, and the seeds.
-    claims : tuple of Claim
-        The claims weighed on the data.
+    findings : Findings
+        The answer, the caption, the claims and the numerical checks, on the data.
     seconds : float
         How long the run took, cells read from the store included.
     computed, read : int
@@ -77,25 +76,32 @@ class Result:
 
     name: str
     study: ModuleType
+    declaration: Declaration
     preset: str
     data: xr.Dataset
-    claims: tuple[Claim, ...]
+    findings: Findings
     seconds: float
     computed: int
     read: int
+
+    @property
+    def claims(self) -> tuple[Claim, ...]:
+        return self.findings.claims
 
     def to_frame(self) -> pd.DataFrame:
         """Return the claims as a table, a row for each."""
         rows = [
             {
                 "statement": claim.statement,
-                "source": claim.source,
+                "paper": claim.paper,
+                "item": claim.item,
                 "relation": claim.relation,
                 "reference": claim.reference,
                 "found": claim.found,
                 "tolerance": claim.tolerance,
                 "low": claim.interval[0] if claim.interval else np.nan,
                 "high": claim.interval[1] if claim.interval else np.nan,
+                "n": claim.n,
                 "verdict": claim.verdict.value,
                 "note": claim.note,
             }
@@ -205,13 +211,14 @@ class Begun(NamedTuple):
         computed = sum(cell.computed for cell in kept)
         attributes = _attributes(self.module, self.preset, self.configs, kept)
         data = self.module.gather(cells).assign_attrs(attributes)
-        claims = tuple(self.module.claims(data))
+        declaration = declared(self.module)
         return Result(
             name,
             self.module,
+            declaration,
             self.preset,
             data,
-            claims,
+            _findings(self.module, declaration, data),
             time.perf_counter() - self.start,
             computed,
             len(cells) - computed,
@@ -247,6 +254,12 @@ class Begun(NamedTuple):
         """Give up the cells that have not been begun."""
         for future in self.futures or ():
             future.cancel()
+
+
+def _findings(study: ModuleType, declaration: Declaration, data: xr.Dataset) -> Findings:
+    if hasattr(study, "claims"):
+        return Findings(declaration.answer, declaration.caption, tuple(study.claims(data)), ())
+    return declaration.findings(study.numbers(data))
 
 
 def spawned(workers: int) -> Workers:

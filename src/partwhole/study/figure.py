@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from io import BytesIO
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import matplotlib as mpl
 import matplotlib.figure
@@ -12,7 +12,9 @@ from cycler import cycler
 
 from partwhole._checks import require
 from partwhole._writing import naming, write_all
-from partwhole.study.execution import Result
+
+if TYPE_CHECKING:
+    from partwhole.study.execution import Result
 
 # Okabe and Ito's palette: told apart by people with any kind of colour vision.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
@@ -39,8 +41,25 @@ def draw(result: Result) -> matplotlib.figure.Figure:
     """Draw a result's figure in the house style, with a line below that says what made it."""
     with mpl.rc_context(STYLE):
         figure = result.study.figure(result.data)
-        figure.text(0.0, -0.012, _footer(result), va="top", fontsize=6.5, color="#6b6b6b")
+        low = _settle(figure) - 0.012
+        figure.text(0.0, low, _footer(result), va="top", fontsize=6.5, color="#6b6b6b")
     return figure
+
+
+def _settle(figure: matplotlib.figure.Figure) -> float:
+    """Lay the figure out for good; return its lower edge, in parts of its height.
+
+    Keys below the panels stay where they are, although saving with a tight box moves the figure's.
+    """
+    figure.draw_without_rendering()
+    figure.set_layout_engine("none")
+    low = 0.0
+    for legend in figure.legends:
+        corners = legend.get_window_extent().transformed(figure.transFigure.inverted())
+        low = min(low, float(corners.y0))
+        legend.set_loc("lower left")
+        legend.set_bbox_to_anchor((corners.x0, corners.y0), figure.transFigure)
+    return low
 
 
 def render(result: Result, format: str = "svg") -> bytes:

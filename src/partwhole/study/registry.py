@@ -18,7 +18,8 @@ from partwhole.study.source import source_of
 # Of studies that were given as files.
 _folders: set[Path] = set()
 GROUP = "partwhole.studies"
-NEEDED = ("QUESTION", "SOURCE", "PRESETS", "cell", "gather", "claims", "figure")
+NEEDED = ("PRESETS", "cell", "gather", "numbers", "figure")
+OLD = ("QUESTION", "SOURCE", "PRESETS", "cell", "gather", "claims", "figure")
 
 
 def registered() -> dict[str, str]:
@@ -106,10 +107,11 @@ def load(place: str | Path | ModuleType) -> ModuleType:
         If it can't be imported, or lacks something.
     """
     study = place if isinstance(place, ModuleType) else _imported(place)
-    missing = [name for name in NEEDED if not hasattr(study, name)]
+    needed = OLD if hasattr(study, "claims") else NEEDED
+    missing = [name for name in needed if not hasattr(study, name)]
     require(
         not missing,
-        f"a study defines {', '.join(NEEDED)}",
+        f"a study defines {', '.join(needed)}",
         f"{short_name(study)} without {', '.join(missing)}",
         "add what is missing",
     )

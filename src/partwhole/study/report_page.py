@@ -9,14 +9,17 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import groupby
 from types import ModuleType
 
 from partwhole import __version__, store
+from partwhole._checks import InputError
 from partwhole.page import Html, join, page, picture, prose, table, tag
 from partwhole.study.claim import Claim, Verdict, tally
+from partwhole.study.declaration import Check, declared
 from partwhole.study.execution import Result
 from partwhole.study.figure import render
 from partwhole.study.words import glossary
@@ -27,12 +30,14 @@ _SIGNS = {
     Verdict.HOLDS: ("holds", "✓"),
     Verdict.FAILS: ("fails", "✗"),
     Verdict.OPEN: ("open", "?"),
+    Verdict.ILLUSTRATION: ("illustration", "◇"),
     Verdict.OUTSIDE: ("outside", "○"),
 }
 _MEANING = {
     Verdict.HOLDS: "The number found, or its whole 95 % interval, is within the tolerance.",
     Verdict.FAILS: "The number found, or its whole 95 % interval, is outside the tolerance.",
     Verdict.OPEN: "The interval crosses the edge of the tolerance, or no number was found.",
+    Verdict.ILLUSTRATION: "Fewer than five samples: the number is shown and decides nothing.",
     Verdict.OUTSIDE: "What the claim assumes is not the case here, so nothing was decided.",
 }
 
@@ -48,8 +53,11 @@ class NotRun:
 
     @property
     def question(self) -> str:
-        """Return the study's question, or its name where it can't be imported."""
-        return getattr(self.study, "QUESTION", self.name)
+        """Return the study's question, or its name where it has none that can be read."""
+        with suppress(InputError):
+            if self.study is not None:
+                return declared(self.study).question
+        return self.name
 
 
 def compose(entries: Sequence[Result | NotRun], *, preset: str, seconds: float) -> str:
@@ -113,6 +121,18 @@ def number(value: float | int, tolerance: float | int = 0.0) -> str:
     whole = float(value).is_integer() and abs(value) < 1e6
     text = f"{value:.0f}" if whole else f"{value:.{digits}g}"
     return text.replace("-", "−")
+
+
+def wording(claim: Claim) -> str:
+    """Return what a claim says of its number, as it is read.
+
+    Examples
+    --------
+    >>> wording(Claim("It helps.", "here", 1.1, 2, relation="at least", unit="times"))
+    'at least 1.1 times'
+    """
+    words = "" if claim.relation == "equal" else f"{claim.relation} "
+    return f"{words}{number(claim.reference, claim.tolerance)} {claim.unit}".rstrip()
 
 
 def _opening() -> Html:
@@ -245,30 +265,30 @@ def _verdicts(results: list[Result], entries: Sequence[Result | NotRun]) -> Html
 
 
 def _link(entry: Result | NotRun) -> Html:
-    question = entry.question if isinstance(entry, NotRun) else entry.study.QUESTION
+    question = entry.question if isinstance(entry, NotRun) else entry.declaration.question
     return tag("a", question, href=f"#{_anchor(entry.name)}")
 
 
 def _told(claim: Claim) -> Html:
-    return join(claim.statement, tag("small", claim.note) if claim.note else None)
+    notes = [note for note in (claim.note, claim.remark) if note]
+    return join(claim.statement, [tag("small", note) for note in notes])
 
 
 def _section(result: Result) -> Html:
-    study, anchor = result.study, _anchor(result.name)
-    caption = getattr(study, "CAPTION", "") or study.QUESTION
-    answer = getattr(study, "ANSWER", "")
+    study, anchor = result.declaration, _anchor(result.name)
+    answer, caption = result.findings.answer, result.findings.caption or study.question
     return tag(
         "section",
         tag("p", result.name, class_="name"),
-        tag("h2", study.QUESTION, id=f"{anchor}-title"),
-        tag("p", study.SOURCE, class_="source"),
+        tag("h2", study.question, id=f"{anchor}-title"),
+        tag("p", study.source, class_="source"),
         tag("p", answer, class_="answer") if answer else None,
         tag(
             "figure",
             tag("div", picture(render(result), caption), class_="card"),
             tag("figcaption", caption),
         ),
-        prose(_account(study)),
+        prose(_account(result.study)),
         tag(
             "details",
             tag("summary", tally(result.claims)),
@@ -277,27 +297,46 @@ def _section(result: Result) -> Html:
         )
         if result.claims
         else None,
+        _checks(result.findings.checks),
         _provenance(result),
         id=anchor,
         aria_labelledby=f"{anchor}-title",
     )
 
 
+def _checks(checks: Sequence[Check]) -> Html | None:
+    """Say in a line how many numerical checks stand behind a study, and name those that failed."""
+    if not checks:
+        return None
+    total = sum(check.count for check in checks)
+    failed = [check for check in checks if not check.passed]
+    line = f"{_count(total, 'numerical check', 'numerical checks')}: "
+    if not failed:
+        return tag("p", line, "; ".join(check.says for check in checks), ". All passed.")
+    words = [
+        f"{check.says}: {number(check.largest)}, above {number(check.at_most)}" for check in failed
+    ]
+    return tag("p", tag("strong", f"{line}failed "), "; ".join(words), class_="notice")
+
+
 def _claims_table(result: Result) -> Html:
-    signs = {"equal": "", "at least": "≥ ", "at most": "≤ "}
     rows = []
     for claim in result.claims:
         spread = None
         if claim.interval:
             low, high = claim.interval
-            spread = tag("small", f"{number(low)} to {number(high)}")
+            n = f" (n = {claim.n})" if claim.n else ""
+            spread = tag("small", f"{number(low)} to {number(high)}{n}")
         rows.append(
             [
                 _told(claim),
                 verdict_mark(claim.verdict),
-                signs[claim.relation] + number(claim.reference, claim.tolerance),
-                join(number(claim.found, claim.tolerance), spread),
-                f"± {number(claim.tolerance)}" if claim.tolerance else "exact",
+                wording(claim),
+                join(number(claim.found, claim.tolerance), f" {claim.unit}".rstrip(), spread),
+                join(
+                    f"± {number(claim.tolerance)}" if claim.tolerance else "exact",
+                    tag("small", claim.why) if claim.why else None,
+                ),
                 claim.source,
             ]
         )
@@ -344,7 +383,6 @@ def _missing(entry: NotRun, preset: str) -> Html:
         "section",
         tag("p", entry.name, class_="name"),
         tag("h2", entry.question, id=f"{anchor}-title"),
-        tag("p", getattr(entry.study, "SOURCE", ""), class_="source"),
         tag(
             "div",
             tag("p", tag("strong", FAILED if entry.failed else "Not run. "), entry.why),

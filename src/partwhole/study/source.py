@@ -26,7 +26,17 @@ DIGITS = 16
 NO_SOURCE = "none"
 # Of a study: what its cells don't stand on, unless something that they do names it.
 LEFT_OUT = frozenset(
-    ("QUESTION", "SOURCE", "ANSWER", "CAPTION", "PRESETS", "gather", "claims", "figure")
+    (
+        "QUESTION",
+        "SOURCE",
+        "ANSWER",
+        "CAPTION",
+        "PRESETS",
+        "gather",
+        "numbers",
+        "claims",
+        "figure",
+    )
 )
 PACKAGE = "partwhole"
 FRAME = "partwhole.study."  # runs cells and lends its types; none stands on it,

@@ -4,51 +4,25 @@ from __future__ import annotations
 
 import numpy as np
 import xarray as xr
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from partwhole.features import OverlapKernel
 from partwhole.limits import effective_salience, interpolate, memorization_leak
-from partwhole.study import Arrays, Cells, Claim, Config
-from partwhole.study import plots as plots
+from partwhole.study import Arrays, Cells, Config, Estimate, key, layout, mean, published, series
+from partwhole.study.plots import panels
 from partwhole.tasks import symbolic_addition
 from partwhole.tasks._build import full_grid
 from partwhole_studies.overlap import _sampling as sampling
 from partwhole_studies.overlap._answers import held_out_line
 
-QUESTION = (
-    "Real networks shrink unseen sums too. Does the salience of their features say by how much?"
-)
-SOURCE = (
-    "Lippl & Stachenfeld (ICLR 2025), propositions 4.1 and 5.1, the slopes of figure 5 and of the "
-    "appendix's figures on trained networks"
-)
-ANSWER = (
-    "For networks that keep their random features it does, to about .01; for published trained "
-    "networks one salience fits all layouts only to about .03."
-)
-CAPTION = (
-    "Top: slopes of unseen sums of one-layer ReLU networks, published (trained from large "
-    "weights), with a ridge readout from sampled random features (95 % interval over seeds), and "
-    "by theory for their features and their tangent kernel. Bottom: the salience read back from "
-    "the slopes of published ConvNets agrees between layouts within about .03."
-)
-
 VALUES = tuple(range(-4, 5))
 ANCHORS = {1: (0,), 2: (-2, 2)}
-# Slopes read off the published figures, by layout.
-LAZY = {"extrapolation": (1, 0.746), "interpolation": (2, 0.848), "both": (2, 0.858)}
-DISTANCES = (0, 5, 10, 15, 20)
-CONVNET = {
-    "extrapolation": (1, (0.553, 0.606, 0.690, 0.748, 0.775)),
-    "interpolation": (2, (0.653, 0.690, 0.763, 0.809, 0.835)),
-    "both": (2, (0.658, 0.700, 0.774, 0.821, 0.836)),
-}
+N_ANCHORS = {"extrapolation": 1, "interpolation": 2, "both": 2}
+KERNELS = ("nngp", "ntk")
 
 
 def _preset(seeds: int, width: int) -> list[Config]:
-    theory: Config = {"part": "theory"}
-    return [theory, *({"part": "features", "seed": s, "width": width} for s in range(seeds))]
+    return [{}, *({"seed": seed, "width": width} for seed in range(seeds))]
 
 
 PRESETS = {
@@ -59,19 +33,23 @@ PRESETS = {
 
 
 def cell(config: Config) -> Arrays:
-    return _features(config["seed"], config["width"]) if config["part"] == "features" else _theory()
+    """Return slopes for the kernels of a layer, or for one sample of its random features."""
+    return _features(config["seed"], config["width"]) if config else _kernels()
 
 
-def _theory() -> Arrays:
+def _kernels() -> Arrays:
     """Solve the tasks with the kernels of an infinitely wide ReLU layer."""
-    kernels = [OverlapKernel.random_network("relu", 2, 1, kind) for kind in ("nngp", "ntk")]
-    slopes = np.empty((2, 2))
-    for j, anchors in enumerate(ANCHORS.values()):
-        task = symbolic_addition(VALUES, anchors)
-        for i, kernel in enumerate(kernels):
-            solved = interpolate(task, kernel, intercept="free")
-            slopes[i, j] = held_out_line(task, solved.predictions)[0].mean()
-    return {"slopes": slopes, "salience": np.array([kernel.salience[0] for kernel in kernels])}
+    kernels = [OverlapKernel.random_network("relu", 2, 1, kind) for kind in KERNELS]
+    tasks = [symbolic_addition(VALUES, anchors) for anchors in ANCHORS.values()]
+    slopes = [
+        [
+            held_out_line(task, interpolate(task, kernel, intercept="free").predictions)[0].mean()
+            for task in tasks
+        ]
+        for kernel in kernels
+    ]
+    saliences = [kernel.salience[0] for kernel in kernels]
+    return {"kernel_slope": np.array(slopes), "salience": np.array(saliences)}
 
 
 def _features(seed: int, width: int) -> Arrays:
@@ -94,162 +72,57 @@ def _features(seed: int, width: int) -> Arrays:
         solved = np.linalg.solve(system, np.append(task.train_targets, 0.0))
         predictions = gram[:, seen] @ solved[:-1] + solved[-1]
         slopes.append(held_out_line(task, predictions)[0].mean())
-    return {"slopes": np.array(slopes)}
+    return {"slope": np.array(slopes)}
 
 
 def gather(cells: Cells) -> xr.Dataset:
-    theory = next(found for config, found in cells if config["part"] == "theory")
-    sampled = [(config, found) for config, found in cells if config["part"] == "features"]
-    data = xr.Dataset(
-        {
-            "network": (("kind", "anchors"), theory["slopes"]),
-            "salience": ("kind", theory["salience"]),
-            "features": (("seed", "anchors"), np.stack([found["slopes"] for _, found in sampled])),
-            "published": (("layout", "distance"), [slopes for _, slopes in CONVNET.values()]),
-            "read_back": (
-                ("layout", "distance"),
-                [effective_salience(np.array(m), p) for p, m in CONVNET.values()],
-            ),
-        },
-        coords={
-            "kind": ["nngp", "ntk"],
-            "anchors": list(ANCHORS),
-            "seed": [config["seed"] for config, _ in sampled],
-            "layout": list(CONVNET),
-            "distance": list(DISTANCES),
-        },
-        attrs={"width": sampled[0][0]["width"]},
+    data = layout(
+        cells,
+        {"kernel_slope": "kernel anchors", "salience": "kernel", "slope": "anchors"},
+        over=["seed"],
+        coords={"kernel": list(KERNELS), "anchors": list(ANCHORS)},
+        labels={"slope": "slope of unseen sums", "anchors": "number of anchors"},
     )
-    words = {
-        "network": "held-out slope with the kernel of a one-layer ReLU network",
-        "salience": "salience S(1;2) of that kernel",
-        "features": "held-out slope of a ridge readout from random ReLU features",
-        "published": "slope of published ConvNets, read off the figure",
-        "read_back": "salience S(1;2) read back from the published slope",
-    }
-    for variable, long_name in words.items():
-        data[variable].attrs |= {"long_name": long_name, "units": "1"}
-    data["distance"].attrs |= {"long_name": "distance of the digits", "units": "pixel"}
+    convnet = published(__file__, ["layout", "distance"], network="convnet").slope
+    saliences = [
+        effective_salience(convnet.sel(layout=at).values, n) for at, n in N_ANCHORS.items()
+    ]
+    data["convnet_salience"] = convnet.copy(data=np.array(saliences))
+    data["convnet_salience"].attrs["long_name"] = "salience S(1;2) read back from the slope"
+    data["distance"].attrs["long_name"] = "distance of the digits (pixels)"
     return data
 
 
-def claims(data: xr.Dataset) -> list[Claim]:
-    found = []
-    figure = "Lippl & Stachenfeld (ICLR 2025), appendix, lazily trained dense networks"
-    untrained = (
-        "No network was trained here: the number claimed is read off the published figure, the "
-        "number found is what theory says at infinite width."
-    )
-    for p in ANCHORS:
-        mean, low, high = plots.mean_interval(data.features.sel(anchors=p).values)
-        found.append(
-            Claim(
-                f"A ridge readout from {data.attrs['width']:,} random ReLU features leaks as the "
-                f"closed form says at their salience .4264 ({p} anchor{'s' * (p > 1)}).",
-                "Lippl & Stachenfeld (ICLR 2025), propositions 4.1 and 5.1",
-                memorization_leak(float(data.salience.sel(kind="nngp")), p),
-                mean,
-                0.005,
-                (low, high),
-            )
-        )
-    for layout, (p, slope) in LAZY.items():
-        found.append(
-            Claim(
-                f"Trained from large weights, a one-layer ReLU network leaks like its random "
-                f"features: leak slope, {layout} ({p} anchor{'s' * (p > 1)}).",
-                figure,
-                slope,
-                float(data.network.sel(kind="nngp", anchors=p)),
-                0.01,
-                note=untrained,
-            )
-        )
-    found.append(
-        Claim(
-            "Trained from large weights, a one-layer ReLU network leaks like its tangent kernel: "
-            "leak slope, extrapolation (1 anchor).",
-            figure,
-            LAZY["extrapolation"][1],
-            float(data.network.sel(kind="ntk", anchors=1)),
-            0.01,
-            note=f"{untrained} In the standard parametrisation at width 1,000 the readout makes "
-            "up about "
-            "40 times as much of the tangent kernel as the layer below, so lazy means random "
-            "features. This tangent kernel weighs both alike.",
-        )
-    )
-    gap = np.abs(data.read_back - data.read_back.sel(layout="extrapolation"))
-    found.append(
-        Claim(
-            "One salience explains published ConvNets with 1 and with 2 anchors within about .03: "
-            "largest difference between layouts, 5 distances.",
-            "derived here from the slopes of Lippl & Stachenfeld (ICLR 2025), figure 5 and "
-            "appendix",
-            0.03,
-            float(gap.max()),
-            0.005,
-            relation="at most",
-            note="No network was trained here: both saliences come from slopes read off the "
-            "figure. A slope is read to .01, which is up to .005 of salience.",
-        )
-    )
-    found.append(
-        Claim(
-            "One salience explains published ConvNets with 1 and with 2 anchors as closely as the "
-            "figures can be read: largest difference between layouts, 5 distances.",
-            "derived here",
-            0.009,
-            float(gap.max()),
-            0.0,
-            relation="at most",
-            note="No network was trained here. At every distance one anchor gives the larger "
-            "salience, by .02 to .03: judged by "
-            "their slope with two anchors, trained networks leak too little with one.",
-        )
-    )
-    return found
+def numbers(data: xr.Dataset) -> dict[str, float | Estimate]:
+    lazy = published(__file__, ["layout"], network="lazy").slope
+    predicted = {n: float(data.kernel_slope.sel(kernel="nngp", anchors=n)) for n in ANCHORS}
+    misses = [abs(predicted[n] - float(lazy.sel(layout=at))) for at, n in N_ANCHORS.items()]
+    tangent = data.kernel_slope.sel(kernel="ntk", anchors=1) - lazy.sel(layout="extrapolation")
+    gap = data.convnet_salience - data.convnet_salience.sel(layout="extrapolation")
+    salience = float(data.salience.sel(kernel="nngp"))
+    return {
+        "one_anchor": mean(data.slope.sel(anchors=1)),
+        "two_anchors": mean(data.slope.sel(anchors=2)),
+        "leak_one": float(memorization_leak(salience, 1)),
+        "leak_two": float(memorization_leak(salience, 2)),
+        "lazy_miss": max(misses),
+        "tangent_miss": float(abs(tangent)),
+        "convnet_gap": float(abs(gap).max()),
+    }
 
 
 def figure(data: xr.Dataset) -> Figure:
-    drawn, axes = plots.panels(2, 1, 6.4)
-    _draw_networks(axes[0, 0], data)
-    _draw_read_back(axes[1, 0], data)
-    return drawn
-
-
-def _draw_networks(ax: Axes, data: xr.Dataset) -> None:
-    rows = ["published", "random\nfeatures", "theory,\nfeatures", "theory,\ntangent"]
-    for i, p in enumerate(ANCHORS):
-        mean, low, high = plots.mean_interval(data.features.sel(anchors=p).values)
-        marks = plots.look(i, line=False, markersize=6)
-        for count, slope in LAZY.values():
-            if count == p:
-                ax.plot(slope, 3, **marks)
-        ax.errorbar(mean, 2, xerr=[[mean - low], [high - mean]], elinewidth=3, **marks)
-        for y, kind in ((1, "nngp"), (0, "ntk")):
-            salience = float(data.salience.sel(kind=kind))
-            ax.plot(
-                memorization_leak(salience, p),
-                y,
-                **(marks | {"marker": "|", "markersize": 14, "markeredgewidth": 2}),
-            )
-        features = memorization_leak(float(data.salience.sel(kind="nngp")), p)
-        ax.axvline(features, color=plots.COLOURS[i], linewidth=0.8, linestyle=":")
-        words = ("1 anchor", "2 anchors")[i]
-        plots.name(ax, features + 0.004, 3.55, words, plots.COLOURS[i])
-    ax.set_yticks(range(4), rows[::-1])
-    ax.set(title="One ReLU layer", xlabel="slope of unseen sums", ylim=(-0.5, 3.9))
-    ax.set_xlim(0.55, 0.95)
-
-
-def _draw_read_back(ax: Axes, data: xr.Dataset) -> None:
-    for i, layout in enumerate(CONVNET):
-        curve = data.read_back.sel(layout=layout)
-        marks = plots.look(i, line=False) | {"linestyle": plots.DASHES[i], "linewidth": 1}
-        ax.plot(data.distance, curve, **marks)
-    plots.name(ax, 0.0, 0.40, "extrapolation\n(1 anchor)", plots.COLOURS[0])
-    plots.name(ax, 20.5, 0.363, "both (2 anchors)", plots.COLOURS[2], ha="right")
-    plots.name(ax, 20.5, 0.343, "interpolation\n(2 anchors)", plots.COLOURS[1], ha="right")
-    ax.set(title="Read back, published ConvNets", xlabel="distance of the digits (pixels)")
-    ax.set(ylabel="salience S(1;2)", xticks=DISTANCES, ylim=(0.3, 0.45))
+    drawn, axes = panels(1, 2, 3.8)
+    lazy = published(__file__, ["layout"], network="lazy").slope
+    anchors = [N_ANCHORS[at] for at in lazy.layout.values]
+    lazy = lazy.rename(layout="anchors").assign_coords(anchors=anchors)
+    kernels = {"nngp": "random features", "ntk": "tangent kernel"}
+    series(
+        axes[0, 0], "anchors", by="kernel", theory=data.kernel_slope,
+        measured=data.slope.expand_dims(kernel=["nngp"]), names=kernels,
+        published=lazy.expand_dims(kernel=["nngp"]), words={"theory": "infinite width"},
+    )  # fmt: skip
+    axes[0, 0].set(title="One ReLU layer", xticks=list(ANCHORS), ylim=(0.5, 1), xlim=(0.7, 2.3))
+    series(axes[0, 1], "distance", by="layout", published=data.convnet_salience, shift=2)
+    axes[0, 1].set(title="ConvNets", ylim=(0.3, 0.5))
+    return key(drawn)

@@ -1,0 +1,141 @@
+"""A small grammar of figures: series of theory, measurement and publication over an axis.
+
+Theory is drawn as lines, what was measured as hollow markers, with 95 % intervals or, where samples
+are too few for one, a dot for each; published numbers as crosses. Groups differ by colour,
+marker and dashes. One key below the figure explains all of it, so that no legend covers data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from partwhole.study.claim import LEAST_SAMPLES
+from partwhole.study.estimates import mean
+from partwhole.study.plots import look
+
+KINDS = {
+    "theory": {"color": "0.25", "linestyle": "-"},
+    "measured": {
+        "color": "0.25", "linestyle": "none", "marker": "o", "markerfacecolor": "white"
+    },
+    "published": {"color": "0.25", "linestyle": "none", "marker": "x", "markeredgewidth": 1.6},
+}  # fmt: skip
+CROSS = {"marker": "x", "markeredgewidth": 1.6}
+
+
+def series(
+    ax: Axes,
+    x: str,
+    *,
+    by: str | None = None,
+    theory: xr.DataArray | None = None,
+    measured: xr.DataArray | None = None,
+    published: xr.DataArray | None = None,
+    over: str = "seed",
+    within: tuple[float, float] = (-np.inf, np.inf),
+    names: Mapping[Any, str] | None = None,
+    words: Mapping[str, str] | None = None,
+    shift: int = 0,
+) -> None:
+    """Draw numbers over an axis, a series for each group.
+
+    Parameters
+    ----------
+    ax : matplotlib Axes
+    x : str
+        Dimension along the horizontal axis. Its label, and that of the vertical axis, are the
+        long names of the data, where the axes have none yet.
+    by : str, default None
+        Dimension of the groups; None is one group.
+    theory, measured, published : DataArray, default None
+        Arrays with the dimensions `x` and `by`; `measured` may also have `over`.
+    over : str, default "seed"
+        Dimension of the samples of `measured`, of which the mean and its interval are drawn.
+    within : tuple of two floats, default unbounded
+        Bounds of the measured quantity; see `mean`.
+    names : mapping, default None
+        What the key calls a group; by default its coordinate.
+    words : mapping, default None
+        What the key calls theory, measured and published, where it is something else.
+    shift : int, default 0
+        First of the colours and markers that are used.
+    """
+    words = {kind: kind for kind in KINDS} | dict(words or {})
+    shown = {"theory": theory, "measured": measured, "published": published}
+    given = [values for values in shown.values() if values is not None]
+    groups = list(dict.fromkeys(g for values in given for g in _coords(values, by)))
+    for kind, values in shown.items():
+        if values is None:
+            continue
+        for group in _coords(values, by):
+            i = groups.index(group) + shift
+            part = values if by is None or by not in values.dims else values.sel({by: group})
+            _DRAWN[kind](ax, part, x, i, over, within)
+        ax.plot([], [], label=words[kind], **KINDS[kind])
+    for i, group in enumerate(groups, start=shift):
+        if group is not None:
+            name = str((names or {}).get(group, group))
+            cross = CROSS if theory is None and measured is None else {}
+            ax.plot([], [], label=name, **look(i, line=theory is not None, **cross))
+    first = next(values for values in (measured, published, theory) if values is not None)
+    if not ax.get_xlabel():
+        ax.set_xlabel(str(first[x].attrs.get("long_name", x)))
+    if not ax.get_ylabel():
+        ax.set_ylabel(str(first.attrs.get("long_name", first.name or "")))
+
+
+def key(figure: Figure, columns: int = 4) -> Figure:
+    """Explain the groups and kinds of all panels below the figure, each once; return the figure."""
+    handles: dict[str, Artist] = {}
+    for ax in figure.axes:
+        for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):
+            handles.setdefault(label, handle)
+    if handles:
+        figure.legend(
+            handles.values(), handles.keys(), loc="outside lower center", fontsize=8.5,
+            ncols=min(columns, len(handles)), borderaxespad=0,
+        )  # fmt: skip
+    return figure
+
+
+def _coords(values: xr.DataArray, by: str | None) -> list[Any]:
+    return [None] if by is None or by not in values.dims else values[by].values.tolist()
+
+
+def _line(ax: Axes, values: xr.DataArray, x: str, i: int, *_: Any) -> None:
+    ax.plot(values[x], values.transpose(x), **look(i))
+
+
+def _crosses(ax: Axes, values: xr.DataArray, x: str, i: int, *_: Any) -> None:
+    ax.plot(values[x], values.transpose(x), **look(i, line=False, **CROSS), zorder=3)
+
+
+def _markers(
+    ax: Axes, values: xr.DataArray, x: str, i: int, over: str, within: tuple[float, float]
+) -> None:
+    look_of_it = look(i, line=False)
+    if over not in values.dims:
+        ax.plot(values[x], values.transpose(x), **look_of_it)
+        return
+    samples = values.transpose(x, over).values
+    estimates = [mean(row, within=within) for row in samples]
+    ends = np.array([[e.value - e.low, e.high - e.value] for e in estimates]).T
+    few = np.array([e.n < LEAST_SAMPLES for e in estimates])
+    ax.errorbar(
+        values[x].values,
+        [e.value for e in estimates],
+        yerr=np.where(few, np.nan, ends),
+        **look_of_it,
+    )
+    for place, row in zip(values[x].values[few], samples[few], strict=True):
+        ax.plot(np.full(len(row), place), row, ".", color=look_of_it["color"], markersize=3)
+
+
+_DRAWN = {"theory": _line, "measured": _markers, "published": _crosses}

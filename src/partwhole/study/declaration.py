@@ -1,0 +1,397 @@
+"""The sentences and claims of a study, declared in a TOML file beside its module.
+
+`name.toml` holds what an editor may revise without Python: the question, the paper, the answer and
+the caption, and the claims. The module's `numbers` returns the numbers by name; a claim, a check or
+a sentence names the number it is about. In the answer and the caption a number stands in braces
+with its format, ``{slope:.2f}``, so that no sentence holds a number that was not computed.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import MISSING, dataclass, fields, replace
+from difflib import get_close_matches
+from pathlib import Path
+from string import Formatter
+from types import ModuleType
+from typing import Any, NamedTuple, cast, get_args, get_origin, get_type_hints
+
+import numpy as np
+
+from partwhole._checks import InputError, require
+from partwhole.study.claim import Claim, Relation
+from partwhole.study.estimates import Estimate
+
+Number = float | int | str | Estimate | np.ndarray
+OURS = "derived here"
+
+
+@dataclass(frozen=True)
+class DeclaredClaim:
+    """A claim without its number.
+
+    Parameters
+    ----------
+    number : str
+        Name of the number that is weighed, as `numbers` returns it.
+    says : str
+        The claim in a sentence.
+    reference : float or str
+        The number claimed; text names one that `numbers` returns, such as a prediction.
+    item : str, default ""
+        Figure, equation, theorem or section of the paper; a claim without one is a finding made
+        here.
+    paper : str, default ""
+        The paper, where it is another than the study's.
+    relation, tolerance, unit, note, applies, artefact
+        As of `Claim`.
+    why : str, default ""
+        Why this tolerance; needed where there is one.
+    """
+
+    number: str
+    says: str
+    reference: float | int | str
+    item: str = ""
+    paper: str = ""
+    relation: str = "equal"
+    tolerance: float | int = 0
+    why: str = ""
+    unit: str = ""
+    note: str = ""
+    applies: bool = True
+    artefact: bool = False
+
+
+@dataclass(frozen=True)
+class DeclaredCheck:
+    """A numerical check: differences between two routes to the same numbers, and their bound.
+
+    Parameters
+    ----------
+    number : str
+        Name of the differences, a number or an array of them.
+    says : str
+        What is compared, as a phrase.
+    at_most : float
+        The largest absolute difference that passes.
+    """
+
+    number: str
+    says: str
+    at_most: float | int
+
+
+@dataclass(frozen=True)
+class Check:
+    """A numerical check that was made.
+
+    Parameters
+    ----------
+    says : str
+        What is compared.
+    largest : float
+        Largest absolute difference; NaN if one of them is.
+    count : int
+        Number of differences.
+    at_most : float
+        The largest that passes.
+    """
+
+    says: str
+    largest: float
+    count: int
+    at_most: float
+
+    @property
+    def passed(self) -> bool:
+        return self.largest <= self.at_most
+
+
+class Findings(NamedTuple):
+    """What a study found: its sentences with their numbers, its claims and its checks."""
+
+    answer: str
+    caption: str
+    claims: tuple[Claim, ...]
+    checks: tuple[Check, ...]
+
+
+@dataclass(frozen=True)
+class Declaration:
+    """What a study declares in its TOML file.
+
+    Parameters
+    ----------
+    question : str
+        The question, for someone who has not read the paper.
+    paper : str
+        The paper, as "authors (venue and year)", or "derived here".
+    answer : str
+        One or two sentences, with numbers in braces.
+    items : list of str, default none
+        Figures, theorems and equations of the paper that the study covers beside those of its
+        claims.
+    caption : str, default ""
+        What the figure shows, for whoever can't see it, with numbers in braces.
+    claims, checks : lists of tables, default none
+        See `DeclaredClaim` and `DeclaredCheck`.
+    """
+
+    question: str
+    paper: str
+    answer: str
+    items: tuple[str, ...] = ()
+    caption: str = ""
+    claims: tuple[DeclaredClaim, ...] = ()
+    checks: tuple[DeclaredCheck, ...] = ()
+    file: Path | None = None
+
+    @property
+    def source(self) -> str:
+        """The paper with the items that the study covers."""
+        own = [claim.item for claim in self.claims if claim.item and not claim.paper]
+        return ", ".join([self.paper, *dict.fromkeys([*self.items, *own])])
+
+    def findings(self, numbers: Mapping[str, Number]) -> Findings:
+        """Weigh the claims and fill the sentences with the numbers of a run.
+
+        Raises
+        ------
+        InputError
+            If a number is named and not supplied, or supplied and not named.
+        """
+        self._require_alike(numbers)
+        return Findings(
+            _Sentence().format(self.answer, **numbers),
+            _Sentence().format(self.caption, **numbers),
+            tuple(self._weighed(claim, numbers) for claim in self.claims),
+            tuple(_checked(check, numbers[check.number]) for check in self.checks),
+        )
+
+    def _weighed(self, claim: DeclaredClaim, numbers: Mapping[str, Number]) -> Claim:
+        number, reference = numbers[claim.number], claim.reference
+        if isinstance(reference, str):
+            reference = _single(numbers[reference])
+        estimate = isinstance(number, Estimate)
+        return Claim(
+            claim.says,
+            claim.paper or (self.paper if claim.item else OURS),
+            reference,
+            _single(number),
+            claim.tolerance,
+            number.interval if estimate else None,
+            claim.applies,
+            cast("Relation", claim.relation),
+            claim.note,
+            claim.item,
+            claim.why,
+            claim.unit,
+            number.n if estimate else None,
+            claim.artefact,
+        )
+
+    def _require_alike(self, numbers: Mapping[str, Number]) -> None:
+        named = {name: f"{table} {k}" for name, table, k in self._named()}
+        for name, place in named.items():
+            require(
+                name in numbers,
+                "a number that a study declares is one that its `numbers` returns",
+                f"{name!r} in {self._place(place)}",
+                _nearest(name, numbers, "return it"),
+            )
+        for name in numbers:
+            require(
+                name in named,
+                "a number that a study returns is declared in a claim, a check or a sentence",
+                f"{name!r}, which {self.file} does not name",
+                "declare it, or leave it out",
+            )
+
+    def _named(self) -> list[tuple[str, str, int]]:
+        """Return each number that is named, with the table of the file that names it."""
+        named = [(check.number, "checks", k) for k, check in enumerate(self.checks)]
+        for k, claim in enumerate(self.claims):
+            named.append((claim.number, "claims", k))
+            if isinstance(claim.reference, str):
+                named.append((claim.reference, "claims", k))
+        for field in ("answer", "caption"):
+            named += [(name, field, 0) for name in _fields(getattr(self, field))]
+        return named
+
+    def _place(self, place: str) -> str:
+        table, _, k = place.partition(" ")
+        text = self.file.read_text("utf-8") if self.file else ""
+        return f"{self.file}, line {_line(text, table, int(k))}"
+
+
+def declared(study: ModuleType) -> Declaration:
+    """Return the declaration of a study, which stands in the TOML file beside its module.
+
+    Raises
+    ------
+    InputError
+        If the file is absent, is no TOML, or breaks a rule; the sentence names file and line.
+    """
+    file = getattr(study, "__file__", None)
+    if file is None or not hasattr(study, "numbers"):
+        return Declaration(
+            study.QUESTION, study.SOURCE, getattr(study, "ANSWER", ""), (),
+            getattr(study, "CAPTION", "") or study.QUESTION,
+        )  # fmt: skip
+    return read(Path(file).with_suffix(".toml"))
+
+
+def read(path: Path) -> Declaration:
+    """Read a declaration from its TOML file.
+
+    Parameters
+    ----------
+    path : Path
+
+    Returns
+    -------
+    Declaration
+
+    Raises
+    ------
+    InputError
+        If the file is absent, is no TOML, or breaks a rule; the sentence names file and line.
+    """
+    rule = "a study declares its sentences in a TOML file beside its module"
+    require(path.is_file(), rule, f"no {path}", "write it")
+    text = ""
+    try:
+        text = path.read_text("utf-8")
+        table = tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InputError(f"{rule}; got {path}: {error}; mend it") from error
+    file = _File(path, text)
+    parts: dict[str, Any] = {}
+    for name, kind in (("claims", DeclaredClaim), ("checks", DeclaredCheck)):
+        rows = table.get(name, [])
+        file.require(isinstance(rows, list), f"{name} are tables, [[{name}]]", rows, name)
+        parts[name] = tuple(file.build(kind, row, name, k) for k, row in enumerate(rows))
+    plain = {name: value for name, value in table.items() if name not in parts}
+    declaration = replace(file.build(Declaration, plain), **parts, file=path)
+    for k, claim in enumerate(declaration.claims):
+        file.require_claim(claim, k)
+    return declaration
+
+
+class _File(NamedTuple):
+    """A file that is read, for sentences that name the line."""
+
+    path: Path
+    text: str
+
+    def require(
+        self, condition: object, rule: str, got: object, table: str, k: int = 0, field: str = ""
+    ) -> None:
+        line = _line(self.text, table, k, field)
+        require(condition, rule, f"{got!r} in {self.path}, line {line}", "mend that line")
+
+    def build(self, kind: type, row: Any, table: str = "", k: int = 0) -> Any:
+        name = table.removesuffix("s") or "study"
+        self.require(isinstance(row, dict), f"a {name} is a table", row, table, k)
+        kinds = _kinds(kind)
+        for field in row:
+            rule = f"a field of a {name} is one of {', '.join(kinds)}"
+            self.require(field in kinds, rule, field, table, k, field)
+            rule = f"{field} of a {name} is {_either(kinds[field])}"
+            self.require(type(row[field]) in kinds[field], rule, row[field], table, k, field)
+        for field in fields(kind):
+            needed = field.default is MISSING and field.name not in row
+            self.require(not needed, f"a {name} has the field {field.name}", "none", table, k)
+        return kind(**{key: tuple(v) if isinstance(v, list) else v for key, v in row.items()})
+
+    def require_claim(self, claim: DeclaredClaim, k: int) -> None:
+        relations = get_args(Relation)
+        self.require(
+            claim.relation in relations,
+            f"the relation of a claim is {', '.join(map(repr, relations))}",
+            claim.relation, "claims", k, "relation",
+        )  # fmt: skip
+        self.require(
+            0 <= claim.tolerance < math.inf,
+            "a tolerance is finite and at least 0",
+            claim.tolerance, "claims", k, "tolerance",
+        )  # fmt: skip
+        self.require(
+            claim.why or not claim.tolerance,
+            "a claim with a tolerance says why that one",
+            claim.number, "claims", k, "tolerance",
+        )  # fmt: skip
+
+
+_WORDS = {str: "text", float: "a number", int: "a number", bool: "true or false", list: "a list"}
+
+
+def _kinds(kind: type) -> dict[str, tuple[type, ...]]:
+    """Return the types that TOML may give for each field of a declaration."""
+    hints = get_type_hints(kind)
+    return {
+        name: tuple(
+            list if get_origin(part) is tuple else part for part in get_args(hint) or [hint]
+        )
+        if get_origin(hint) is not tuple
+        else (list,)
+        for name, hint in hints.items()
+        if name != "file"
+    }
+
+
+class _Sentence(Formatter):
+    """Fill braces with numbers as they are read: a true minus sign, and words for a NaN."""
+
+    def format_field(self, value: Any, format_spec: str) -> str:
+        if isinstance(value, Estimate):
+            value = value.value
+        if isinstance(value, str):
+            return value
+        if isinstance(value, float) and math.isnan(value):
+            return "an unknown number"
+        return super().format_field(value, format_spec).replace("-", "−")
+
+
+def _either(kinds: tuple[type, ...]) -> str:
+    return " or ".join(dict.fromkeys(_WORDS[kind] for kind in kinds))
+
+
+def _fields(sentence: str) -> list[str]:
+    """Return the names in braces."""
+    return [
+        re.split(r"[.\[]", name)[0] for _, name, _, _ in Formatter().parse(sentence) if name
+    ]  # fmt: skip
+
+
+def _single(number: Number) -> float:
+    return number.value if isinstance(number, Estimate) else float(cast("float", number))
+
+
+def _checked(check: DeclaredCheck, number: Number) -> Check:
+    differences = np.abs(np.asarray(number, dtype=float)).ravel()
+    largest = float(differences.max()) if len(differences) else math.nan
+    return Check(check.says, largest, len(differences), float(check.at_most))
+
+
+def _nearest(name: str, names: Any, remedy: str) -> str:
+    near = get_close_matches(name, list(names), 1)
+    return f"{remedy}; the nearest is {near[0]!r}" if near else remedy
+
+
+def _line(text: str, table: str, k: int = 0, field: str = "") -> int:
+    """Return the line of a field in the k-th table of a name; of the table where it has none."""
+    lines = text.splitlines()
+    head = re.compile(rf"\s*\[\[{table}\]\]\s*(#.*)?")
+    starts = [i for i, line in enumerate(lines) if head.fullmatch(line)]
+    start = starts[k] if k < len(starts) else 0
+    for i in range(start, len(lines)):
+        if i > start and lines[i].startswith("["):
+            break
+        if re.match(rf"{field or table}\s*=", lines[i].strip()):
+            return i + 1
+    return start + 1
