@@ -8,8 +8,8 @@ import subprocess
 import sys
 
 import pytest
-import tiny_study
 from faults import failing
+from study_variants import QUESTION, TOML
 
 import partwhole_studies
 from partwhole import study as frame
@@ -47,9 +47,8 @@ def test_list_never_cuts_a_name(capsys, monkeypatch):
     main(["list"])
     lines = capsys.readouterr().out.splitlines()
     assert [line for line in lines if not line.startswith(" ")] == list(frame.registered())
-    assert (
-        " ".join(lines[1].split()) == frame.find("solvable_tasks").QUESTION[:72].rsplit(" ", 1)[0]
-    )
+    question = frame.declaration_of("solvable_tasks").question
+    assert " ".join(lines[1].split()) == question[:72].rsplit(" ", 1)[0]
 
 
 def test_run_prints_the_claims_and_writes_figure_and_data(registered, capsys):
@@ -81,17 +80,17 @@ def test_report_writes_the_page(registered, capsys):
     main(["report"])
     (last,) = capsys.readouterr().out.splitlines()[-1:]
     assert last.startswith(
-        "report/index.html: 5 claims: 2 hold, 1 does not, 1 inconclusive, "
-        "1 outside its assumptions; "
+        "report/index.html: 6 claims: 2 hold, 1 does not, 1 inconclusive, "
+        "1 illustration, 1 outside its assumptions; "
     )
     assert last.endswith(" s. Open it in a browser.")
-    assert tiny_study.QUESTION in (registered / "report" / "index.html").read_text()
+    assert QUESTION in (registered / "report" / "index.html").read_text()
 
 
 def test_report_on_two_processes(registered, capsys):
     main(["report", "--out", "two", "--workers", "2"])
     out = capsys.readouterr().out
-    assert "two/index.html: 5 claims" in out
+    assert "two/index.html: 6 claims" in out
     assert "without a result" not in out
 
 
@@ -103,7 +102,7 @@ def test_a_failing_study_ends_the_report_with_one(registered, capsys, monkeypatc
     told = capsys.readouterr()
     assert "partwhole: broken_study failed. It was stopped by an error: ZeroDiv" in told.err
     assert "; 1 study without a result; " in told.out
-    assert tiny_study.QUESTION in (registered / "report" / "index.html").read_text()
+    assert QUESTION in (registered / "report" / "index.html").read_text()
 
 
 def test_a_worse_page_replaces_no_better_one(registered, capsys, monkeypatch):
@@ -114,13 +113,13 @@ def test_a_worse_page_replaces_no_better_one(registered, capsys, monkeypatch):
         main(["report"])
     assert left.value.code == 1
     out = capsys.readouterr().out
-    assert "report/incomplete.html: 5 claims" in out
+    assert "report/incomplete/index.html: 6 claims" in out
     assert "report/index.html is as it was: fewer studies had failed on it." in out
     assert (registered / "report" / "index.html").read_bytes() == good
-    assert "ZeroDivisionError" in (registered / "report" / "incomplete.html").read_text()
+    assert "ZeroDivisionError" in (registered / "report" / "incomplete" / "index.html").read_text()
     monkeypatch.setattr(partwhole_studies, "STUDIES", ("tiny_study",))
     main(["report"])
-    assert os.listdir(registered / "report") == ["index.html"]
+    assert not (registered / "report" / "incomplete").exists()
 
 
 def test_a_page_replaces_one_that_is_no_better(registered, capsys, monkeypatch):
@@ -128,8 +127,8 @@ def test_a_page_replaces_one_that_is_no_better(registered, capsys, monkeypatch):
     for _ in range(2):
         with pytest.raises(SystemExit):
             main(["report"])
-        assert "report/index.html: 5 claims" in capsys.readouterr().out
-    assert os.listdir(registered / "report") == ["index.html"]
+        assert "report/index.html: 6 claims" in capsys.readouterr().out
+    assert not (registered / "report" / "incomplete").exists()
 
 
 def test_a_store_that_is_only_read_serves_what_it_has(registered, capsys, monkeypatch):
@@ -151,7 +150,7 @@ def test_a_store_that_is_only_read_serves_what_it_has(registered, capsys, monkey
     out = capsys.readouterr().out
     assert disk.done == []
     assert "0 cells computed, 12 read" in out
-    assert "report/index.html: 5 claims" in out
+    assert "report/index.html: 6 claims" in out
     assert "tiny_study: 12 cells" in out
     sentence = f"partwhole: the store must be writable; got {home}; name another with --store\n"
     for argv in (["run", "tiny_study", "--preset", "laptop"], ["store", "clear"]):
@@ -173,12 +172,12 @@ def test_a_cell_that_kills_its_process_is_named_and_costs_no_other_study(
         'a cell leaves its process running; got {"seed": 1, "throws": 100}, for which its process '
         "ended: SIGKILL, then SIGKILL; give it more memory, by fewer workers say"
     ) in told.err
-    assert "report/index.html: 5 claims" in told.out
+    assert "report/index.html: 6 claims" in told.out
     assert "; 1 study without a result; " in told.out
     # What was finished is kept, and the next run goes on from there.
     monkeypatch.delenv("DEADLY")
     main(["report", "--workers", "2"])
-    assert "report/index.html: 10 claims" in capsys.readouterr().out
+    assert "report/index.html: 12 claims" in capsys.readouterr().out
 
 
 @pytest.fixture
@@ -194,9 +193,8 @@ def told_study(registered, monkeypatch):
         f"    told = os.environ.get({VARIABLE!r}, 'nothing')\n"
         "    Path(__file__).with_name(f'told{config[\"throws\"]}').write_text(told)\n"
         "    return {'share': np.asarray(0.5)}\n"
-        "def claims(data):\n"
-        "    return []\n"
     )
+    (registered / "told_study.toml").write_text(TOML)
     monkeypatch.syspath_prepend(registered)
     monkeypatch.setattr(partwhole_studies, "STUDIES", ("told_study", "tiny_study"))
     monkeypatch.delitem(sys.modules, "told_study", raising=False)

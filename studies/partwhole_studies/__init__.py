@@ -1,5 +1,8 @@
 """The evidence: studies of published claims, a folder for each body of work."""
 
+from pathlib import Path
+
+PAPERS = Path(__file__).parent / "papers"
 # The report shows them in this order.
 STUDIES: tuple[str, ...] = (
     "partwhole_studies.overlap.solvable_tasks",

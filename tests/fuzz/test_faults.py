@@ -21,6 +21,7 @@ from partwhole.audit.outputs import files
 from partwhole.cli import main
 from partwhole.study import figure as figures
 from partwhole.study import report
+from partwhole.study.declaration import Findings
 
 # A disk is full and stays so, or fails once.
 FAULTS = [(errno.ENOSPC, True), (errno.EIO, False)]
@@ -59,7 +60,11 @@ def cell_for_a_damaged_one(folder: Path, age: int) -> None:
 
 def figure(folder: Path, age: int) -> None:
     data = xr.Dataset({"y": ("n", np.arange(500.0) + age)})
-    frame.save_figure(frame.Result("study", tiny_study, "", data, (), float(age), 0, 0), folder)
+    findings = Findings("", "", (), ())
+    result = frame.Result(
+        "study", tiny_study, frame.declared(tiny_study), "", data, findings, float(age), 0, 0
+    )
+    frame.save_figure(result, folder)
 
 
 def page(folder: Path, age: int) -> None:

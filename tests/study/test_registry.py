@@ -6,16 +6,14 @@ import sys
 
 import pytest
 import tiny_study
+from study_variants import QUESTION, TOML
 
 import partwhole_studies
 from partwhole import study as frame
 from partwhole._checks import InputError
 from partwhole.cli import main
 
-GOOD = """
-from tiny_study import PRESETS, SOURCE, cell, claims, figure, gather
-QUESTION = "Is a study in any folder one?"
-"""
+GOOD = "from tiny_study import PRESETS, cell, figure, gather, numbers\n"
 
 
 @pytest.fixture
@@ -25,6 +23,7 @@ def write(tmp_path, monkeypatch):
 
     def write(text: str, name: str = "my_study.py"):
         (tmp_path / name).write_text(text)
+        (tmp_path / name).with_suffix(".toml").write_text(TOML)
         return tmp_path / name
 
     yield write
@@ -43,7 +42,7 @@ def test_a_file_runs_from_any_folder(write, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path / "elsewhere")
     main(["run", "../my_study.py", "--store", "../store"])
     out = capsys.readouterr().out
-    assert "Is a study in any folder one?" in out
+    assert QUESTION in " ".join(out.split())
     assert "0 cells computed, 12 read" in out
     assert (tmp_path / "elsewhere" / "report" / "my_study.svg").is_file()
 
@@ -62,7 +61,7 @@ def test_a_file_runs_from_any_folder(write, tmp_path, monkeypatch, capsys):
             "fails.py",
             r"ZeroDivisionError .* \(fails.py, line 3\): division by zero",
         ),
-        (GOOD.replace("claims, ", ""), "half.py", "got half without claims; add what is missing"),
+        (GOOD.replace(", numbers", ""), "half.py", "got half without numbers; add what is missing"),
         (GOOD, "my-study.py", "got my-study.py; rename it, with letters, digits and underscores"),
         (
             GOOD,

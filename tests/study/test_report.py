@@ -1,157 +1,196 @@
-"""The report names every study, weighs every claim, and keeps to its time."""
+"""The report names every study, shows every claim, and leads from each page to the others."""
 
 from __future__ import annotations
 
+import csv
 import html
 import re
 import sys
-import types
 
 import pytest
 import tiny_study
+from study_variants import CAPTION, QUESTION, variant
 
 from partwhole import study as frame
-from partwhole.study.report_page import number
-
-
-def variant(name: str, **changes) -> types.ModuleType:
-    """Return the tiny study under another name, importable as that."""
-    module = types.ModuleType(name, tiny_study.__doc__)
-    shared = {key: value for key, value in vars(tiny_study).items() if key[:2] != "__"}
-    vars(module).update({**shared, **changes})
-    return module
+from partwhole.study.pages.parts import interval, number
 
 
 @pytest.fixture
-def write(tmp_path):
-    def write(*modules, **rest):
+def write(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    before = {*sys.modules}
+
+    def write(*studies, **rest):
         return frame.write_report(
-            modules, tmp_path / "out", store=tmp_path / "store", progress=False, **rest
+            studies, tmp_path / "out", store=tmp_path / "store", progress=False, **rest
         )
 
-    return write
+    yield write
+    for name in {*sys.modules} - before:
+        del sys.modules[name]
 
 
-def test_the_page_shows_the_study_and_every_claim(write):
-    made = write(tiny_study)
-    text = made.path.read_text()
-    assert made.path.name == "index.html"
-    assert text.count(f">{tiny_study.QUESTION}</h2>") == 1
-    assert tiny_study.SOURCE in text
-    assert tiny_study.CAPTION in text
+def text_of(report, name: str = "index.html") -> str:
+    return (report.path.parent / name).read_text("utf-8")
+
+
+def test_the_pages_of_a_report(write):
+    report = write(tiny_study)
+    folder = report.path.parent
+    pages = sorted(str(path.relative_to(folder)) for path in folder.rglob("*.*"))
+    assert pages == [
+        "index.html",
+        "ledger.csv",
+        "ledger.html",
+        *(f"papers/{name}.html" for name in described(folder, "bernoulli-1713", "nobody-1700")),
+        "studies/tiny_study.html",
+    ]
+
+
+def described(folder, *names: str) -> list[str]:
+    """Return the pages of papers: those that are registered, and these."""
+    registered = [path.stem for path in (folder / "papers").iterdir()]
+    assert {*names} <= {*registered}
+    return sorted(registered)
+
+
+def test_the_page_of_a_study_shows_all_of_it(write):
+    report = write(tiny_study)
+    text = text_of(report, "studies/tiny_study.html")
+    (result,) = report.results
+    assert text.count(f">{QUESTION}</h1>") == 1
+    assert f"{CAPTION}, for each seed: they approach one half.</figcaption>" in text
+    assert '<p class="answer">After 1,000 throws the share of heads is 0.50, from 0.48' in text
     assert "A coin is thrown many times" in text
     assert "<code>1 / (2 sqrt(n))</code>" in text
-    assert made.results[0].data.attrs["configuration"] in text
+    assert result.data.attrs["configuration"] in text
     assert "12 computed, 0 read from the store" in text
     assert "partwhole run tiny_study --preset laptop" in text
-    for claim in made.results[0].claims:
-        words = claim.statement.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-        row = re.search(rf"<th scope=\"row\" role=\"rowheader\">{re.escape(words)}.*?</tr>", text)
+    assert "6 numerical checks, all passed: heads are whole numbers." in text
+    for claim in result.claims:
+        row = re.search(rf"rowheader\">{re.escape(html.escape(claim.statement))}.*?</tr>", text)
         assert row, claim.statement
         assert f"</span> {claim.verdict}</span>" in row[0]
-    assert "0.4833 to 0.5262" in text
+    assert f"<small>{interval(*result.claims[0].interval)}</small><small>n = 6</small>" in text
     assert "<b>coin" not in text
 
 
-def test_the_ledger_counts_the_verdicts(write):
-    text = write(tiny_study).path.read_text()
-    counts = re.findall(r"<strong>(\d+)</strong>.*?<span class=\"verdict (\w+)\"", text)
-    assert counts == [("2", "holds"), ("1", "fails"), ("1", "open"), ("1", "outside")]
-    assert "1 study weighed 5 claims" in text
-    assert "<summary>5 claims: 2 hold, 1 does not, 1 inconclusive, 1 outside its" in text
+def test_the_index_tells_what_was_found_and_how_much_was_run(write):
+    text = text_of(write(tiny_study))
+    assert "1 study with the preset quick in " in text
+    assert "6 numerical checks, all passed; " in text
+    counts = re.findall(r"<li title=\"[^\"]*\">(\d+) <span class=\"verdict (\w+)\"", text)
+    kinds = "holds", "fails", "open", "illustration", "outside"
+    assert counts == list(zip("21111", kinds, strict=True))
+    assert text.count('<li><img src="data:image/svg+xml') == 1
+    headline = "After 1,000 throws a fair coin looks fair: 0.50 of them are heads."
+    assert f'<a href="studies/tiny_study.html">{headline}</a>' in text
+    assert f'<a href="studies/tiny_study.html">{QUESTION}</a>' in text
 
 
-def test_the_answer_and_the_figure_come_before_the_claims(write, monkeypatch):
-    answered = variant("answered", ANSWER="After some hundred throws.", claims=_all_hold)
-    monkeypatch.setitem(sys.modules, "answered", answered)
-    text = write(tiny_study, answered).path.read_text()
-    order = [
-        "A few words that recur",
-        "2 studies weighed 7 claims",
-        'id="tiny_study"',
-        "<figure>",
-        "<details open>",
-        'id="answered"',
-        '<p class="answer">After some hundred throws.</p>',
-        "<summary>2 claims: all hold</summary>",
-        'id="verdicts"',
-        'id="exceptions"',
-        "<footer>",
-    ]
-    places = [text.index(each) for each in order]
-    assert places == sorted(places)
-    assert text.count("<details open>") == 1
-    assert text.count('class="answer"') == 1
+def test_a_check_that_fails_is_named(write, tmp_path):
+    path = variant(tmp_path, "unchecked", {"* 1000 % 1": "* 1000 % 1 + 1"})
+    report = write(path)
+    text = text_of(report, "studies/unchecked.html")
+    assert "Failed of 6 numerical checks: </strong>heads are whole numbers differ by 1," in text
+    assert "6 numerical checks, 1 of them fails; " in text_of(report)
+    assert "<strong>a numerical check failed</strong>" in text_of(report)
 
 
-def _all_hold(data):
-    return [tiny_study.claims(data)[0], tiny_study.claims(data)[2]]
+def test_the_page_of_a_paper_goes_item_by_item(write):
+    report = write(tiny_study)
+    text = text_of(report, "papers/bernoulli-1713.html")
+    assert '<p class="source">1 reproduced</p>' in text
+    row = re.search(r"rowheader\">Part 4</th>.*?</tr>", text)
+    assert row
+    assert "</span> reproduced</span>" in row[0]
+    assert 'href="../studies/tiny_study.html">tiny_study</a><small>quick</small>' in row[0]
+    nobody = text_of(report, "papers/nobody-1700.html")
+    assert "</span> not decided here</span>" in nobody
 
 
-def test_claims_that_do_not_hold_are_listed_last_by_their_question(write, monkeypatch):
-    text = write(tiny_study).path.read_text()
-    last = text[text.index('id="exceptions"') :]
-    assert last.count(f'<a href="#tiny_study">{tiny_study.QUESTION}</a>') == 3
-    assert "Every coin is biased by a quarter." in last
-    assert "Shares are at least nought." not in last
-    monkeypatch.setitem(sys.modules, "held", variant("held", claims=_all_hold))
-    held = write(sys.modules["held"]).path.read_text()
-    assert 'id="exceptions"' not in held
-    assert 'href="#exceptions"' not in held
+def test_the_ledger_has_every_claim(write):
+    report = write(tiny_study)
+    text = text_of(report, "ledger.html")
+    with (report.path.parent / "ledger.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    (result,) = report.results
+    assert [row["claim"] for row in rows] == [claim.statement for claim in result.claims]
+    assert [row["kind"] for row in rows] == ["published", *["ours"] * 4, "published"]
+    assert rows[0]["low"] == str(result.claims[0].interval[0])
+    assert "\\u003cb\\u003ecoin" in text
+    assert "6 claims of 1 study" in text
 
 
-def test_every_recurring_word_is_told(write):
-    text = write().path.read_text()
-    for word in ("component", "salience S(k;C)", "leak slope", "CD-n", "tangent kernel"):
-        assert f"<dt>{word}</dt><dd>" in text
+def test_a_spreadsheet_reads_no_claim_as_a_formula(write, tmp_path):
+    path = variant(tmp_path, "formula", toml={"Shares are at least": "=1+2 Shares are at least"})
+    with (write(path).path.parent / "ledger.csv").open(newline="") as file:
+        assert [row["claim"][:5] for row in csv.DictReader(file)][2] == "'=1+2"
 
 
-def test_the_page_is_one_file_that_asks_nothing_of_the_network(write):
-    made = write(tiny_study)
-    text = made.path.read_text()
-    addresses = re.findall(r"(?:src|href)=\"([^\"]*)\"", text)
-    assert addresses
-    assert {address.partition(":")[0] for address in addresses if address[0] != "#"} == {"data"}
-    assert not re.search(r"url\(|@import|<script", text)
-    assert [path.name for path in made.path.parent.iterdir()] == ["index.html"]
-
-
-def test_every_link_of_the_page_leads_somewhere(write):
-    text = write(tiny_study, variant("published.overlap.long", PRESETS={})).path.read_text()
-    targets = re.findall(r"href=\"#([^\"]+)\"", text)
-    for target in [*targets, *re.findall(r"aria-labelledby=\"([^\"]+)\"", text)]:
-        assert text.count(f' id="{target}"') == 1, target
+def test_pages_ask_nothing_of_the_network_and_every_link_leads_somewhere(write, tmp_path):
+    report = write(tiny_study, tmp_path / "absent.py")
+    folder = report.path.parent
+    for path in folder.rglob("*.html"):
+        text = path.read_text("utf-8")
+        assert not re.search(r"url\(|@import|<script src", text)
+        for address in re.findall(r"(?:src|href)=\"([^\"]*)\"", text):
+            if address.startswith("#"):
+                assert text.count(f' id="{address[1:]}"') == 1, address
+            elif not address.startswith("data:"):
+                assert (path.parent / address).is_file(), address
 
 
 def test_a_study_without_the_preset_is_named(write):
-    made = write(tiny_study, preset="paper")
-    assert made.results == ()
-    assert "It has no paper preset." in made.path.read_text()
+    report = write(tiny_study, preset="paper")
+    assert report.results == ()
+    assert "It has no paper preset." in text_of(report)
 
 
-def test_a_study_that_fails_costs_the_reader_no_other(write, monkeypatch):
-    import broken_study
-
-    made = write(broken_study, tiny_study)
-    assert [entry.name for entry in made.failures] == ["broken_study"]
-    assert [result.name for result in made.results] == ["tiny_study"]
-    text = made.path.read_text()
-    assert "It was stopped by an error: ZeroDivisionError: division by zero" in text
+@pytest.mark.parametrize(
+    ("python", "toml", "why"),
+    [
+        ({'config["throws"]).mean()': "config)"}, {}, "It was stopped by an error: TypeError: "),
+        (
+            {"def figure(data):": "def figure(data):\n    1 / 0\n"},
+            {},
+            "ZeroDivisionError: division",
+        ),
+        ({"longest.min()": "longest.least()"}, {}, "AttributeError: 'DataArray' object has no att"),
+        ({}, {"{share:.2f}": "{lost:.2f}"}, "a number that a study declares is one that its `num"),
+        ({"PRESETS = {": "PRESETS = None\nOTHERS = {"}, {}, "a study's PRESETS are a mapping"),
+    ],
+)
+def test_a_study_that_fails_costs_the_reader_no_other(write, tmp_path, python, toml, why):
+    report = write(variant(tmp_path, "failing", python, toml), tiny_study)
+    assert [entry.name.removesuffix(".py")[-7:] for entry in report.failures] == ["failing"]
+    assert [result.name for result in report.results] == ["tiny_study"]
+    text = html.unescape(text_of(report))
+    assert why in text
+    assert text.index("1 of 2 studies have no result here") < text.index(">Findings</h2>")
 
 
 def test_a_study_that_cannot_be_imported_costs_the_reader_no_other(write, tmp_path):
     path = tmp_path / "mistyped.py"
-    path.write_text("QUESTION = 'Why?'\ndef cell(config:\n")
-    made = write(path, tiny_study)
-    assert [result.name for result in made.results] == ["tiny_study"]
-    text = made.path.read_text()
+    path.write_text("PRESETS = {}\ndef cell(config:\n")
+    report = write(path, tiny_study)
+    assert [result.name for result in report.results] == ["tiny_study"]
     why = f"a study can be imported; got SyntaxError in {path}, line 2: '(' was never closed"
-    assert text.index("1 of 2 studies have no result here") < text.index("What was claimed, and")
-    assert why in html.unescape(text)
+    assert why in html.unescape(text_of(report))
 
 
-def test_a_page_without_studies_is_still_a_page(write):
-    assert "No study has been run for this page yet." in write().path.read_text()
+def test_a_study_given_twice_is_run_once(write):
+    assert len(write(tiny_study, tiny_study).results) == 1
+
+
+def test_pages_of_former_studies_go(write, tmp_path):
+    write(tiny_study, variant(tmp_path, "former"))
+    report = write(tiny_study)
+    assert [path.name for path in (report.path.parent / "studies").iterdir()] == ["tiny_study.html"]
+
+
+def test_a_report_without_studies_is_still_a_report(write):
+    assert "No study has been run for this page yet." in text_of(write())
 
 
 def test_numbers_are_set_with_a_true_minus_sign():

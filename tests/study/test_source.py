@@ -244,6 +244,9 @@ def test_a_study_without_a_file_is_never_read_from_the_store(tmp_path):
     shared = {name: value for name, value in vars(tiny_study).items() if name[:2] != "__"}
     vars(module).update(shared)
     assert fingerprint(module) == NO_SOURCE
+    with pytest.raises(InputError, match="a Declaration; got none in typed_in; assign it to the n"):
+        frame.run(module, store=tmp_path, progress=False)
+    module.DECLARATION = frame.declared(tiny_study)
     for _ in range(2):
         result = frame.run(module, store=tmp_path, progress=False)
         assert (result.computed, result.read) == (12, 0)

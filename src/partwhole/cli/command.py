@@ -98,12 +98,8 @@ def list_() -> None:
         print("No study is registered; install partwhole-studies for those of published claims.")
         return
     for name in names:
-        question = fill(
-            study.declared(study.find(name)).question,
-            76,
-            initial_indent="    ",
-            subsequent_indent="    ",
-        )
+        question = study.declaration_of(name).question
+        question = fill(question, 76, initial_indent="    ", subsequent_indent="    ")
         print(f"{name}\n{question}")
 
 
@@ -143,18 +139,23 @@ def run(
         "claim", "claimed", "found", "tolerance", "verdict", title=result.declaration.question
     )
     for claim in result.claims:
-        sign = {"equal": "", "at least": "≥ ", "at most": "≤ "}[claim.relation]
+        sign = "" if claim.relation == "equal" else f"{claim.relation} "
         found = f"{claim.found:.4g}"
         if claim.interval:
             found += f" [{claim.interval[0]:.4g}, {claim.interval[1]:.4g}]"
         table.add_row(
             claim.statement,
-            f"{sign}{claim.reference:.4g}",
+            f"{sign}{claim.reference:.4g} {claim.unit}".rstrip(),
             found,
             f"{claim.tolerance:.2g}",
             claim.verdict.value,
         )
+    Console().print(result.findings.answer, highlight=False, markup=False)
     Console().print(table)
+    for check in result.findings.checks:
+        if not check.passed:
+            print(f"A numerical check failed: {check.says}, {check.largest:.2g}, "
+                  f"above {check.at_most:.2g}")  # fmt: skip
     print(f"{_cells(result.computed)} computed, {result.read} read, {result.seconds:.1f} s")
     print(f"Figure: {path}\nData:   {path.with_name(f'{result.name}.nc')}")
 
@@ -167,12 +168,12 @@ def report(
     workers: Workers = 1,
     data: Data = None,
 ) -> None:
-    """Run every study and write one page with their figures, claims and verdicts.
+    """Run every study and write the pages of a report: findings, papers, studies and a ledger.
 
     Args:
         preset: quick takes minutes in all, laptop minutes a study, paper longer; mnist runs the
             studies that have it on the published images, and names the others.
-        out: Folder for the page, index.html.
+        out: Folder for the pages; the first is index.html.
     """
     from partwhole import study
 
@@ -190,7 +191,7 @@ def report(
     if left:
         told += f"; {left} {'study' if left == 1 else 'studies'} without a result"
     print(f"{made.path}: {told}; {made.seconds:.0f} s. Open it in a browser.")
-    if made.path.name != "index.html":
+    if made.path.parent != out:
         print(f"{out / 'index.html'} is as it was: fewer studies had failed on it.")
     if made.failures:
         raise SystemExit(1)

@@ -39,6 +39,7 @@ from partwhole.study.figure import render as render
 from partwhole.study.figure import save_figure as save_figure
 from partwhole.study.layout import layout as layout
 from partwhole.study.layout import published as published
+from partwhole.study.registry import declaration_of as declaration_of
 from partwhole.study.registry import find as find
 from partwhole.study.registry import full_name as full_name
 from partwhole.study.registry import load as load

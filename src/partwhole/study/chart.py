@@ -16,6 +16,7 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from partwhole._types import Real
 from partwhole.study.claim import LEAST_SAMPLES
 from partwhole.study.estimates import mean
 from partwhole.study.plots import look
@@ -39,7 +40,7 @@ def series(
     measured: xr.DataArray | None = None,
     published: xr.DataArray | None = None,
     over: str = "seed",
-    within: tuple[float, float] = (-np.inf, np.inf),
+    within: tuple[Real, Real] = (-np.inf, np.inf),
     names: Mapping[Any, str] | None = None,
     words: Mapping[str, str] | None = None,
     shift: int = 0,
@@ -118,7 +119,7 @@ def _crosses(ax: Axes, values: xr.DataArray, x: str, i: int, *_: Any) -> None:
 
 
 def _markers(
-    ax: Axes, values: xr.DataArray, x: str, i: int, over: str, within: tuple[float, float]
+    ax: Axes, values: xr.DataArray, x: str, i: int, over: str, within: tuple[Real, Real]
 ) -> None:
     look_of_it = look(i, line=False)
     if over not in values.dims:

@@ -66,6 +66,8 @@ class Claim:
         Number of samples behind an estimate; None for a number that is computed, not sampled.
     artefact : bool, default False
         True where the published number rests on a known fault of how it was computed.
+    headline : str, default ""
+        The finding in one sentence, where it is one of those that a report begins with.
 
     Raises
     ------
@@ -94,6 +96,7 @@ class Claim:
     unit: str = ""
     n: int | None = None
     artefact: bool = False
+    headline: str = ""
 
     def __post_init__(self) -> None:
         require(

@@ -48,6 +48,8 @@ class DeclaredClaim:
         The paper, where it is another than the study's.
     relation, tolerance, unit, note, applies, artefact
         As of `Claim`.
+    headline : str, default ""
+        The finding in one sentence, with numbers in braces, where a report should begin with it.
     why : str, default ""
         Why this tolerance; needed where there is one.
     """
@@ -64,6 +66,7 @@ class DeclaredClaim:
     note: str = ""
     applies: bool = True
     artefact: bool = False
+    headline: str = ""
 
 
 @dataclass(frozen=True)
@@ -192,6 +195,7 @@ class Declaration:
             claim.unit,
             number.n if estimate else None,
             claim.artefact,
+            _Sentence().format(claim.headline, **numbers),
         )
 
     def _require_alike(self, numbers: Mapping[str, Number]) -> None:
@@ -218,6 +222,7 @@ class Declaration:
             named.append((claim.number, "claims", k))
             if isinstance(claim.reference, str):
                 named.append((claim.reference, "claims", k))
+            named += [(name, "claims", k) for name in _fields(claim.headline)]
         for field in ("answer", "caption"):
             named += [(name, field, 0) for name in _fields(getattr(self, field))]
         return named
@@ -229,20 +234,34 @@ class Declaration:
 
 
 def declared(study: ModuleType) -> Declaration:
-    """Return the declaration of a study, which stands in the TOML file beside its module.
+    """Return the declaration of a study: the TOML file beside its module, or its DECLARATION.
+
+    Parameters
+    ----------
+    study : module
+        One that was typed in, and has no file, has a `Declaration` under the name DECLARATION.
+
+    Returns
+    -------
+    Declaration
 
     Raises
     ------
     InputError
         If the file is absent, is no TOML, or breaks a rule; the sentence names file and line.
     """
-    file = getattr(study, "__file__", None)
-    if file is None or not hasattr(study, "numbers"):
+    if hasattr(study, "claims"):
         return Declaration(
             study.QUESTION, study.SOURCE, getattr(study, "ANSWER", ""), (),
             getattr(study, "CAPTION", "") or study.QUESTION,
         )  # fmt: skip
-    return read(Path(file).with_suffix(".toml"))
+    typed = getattr(study, "DECLARATION", None)
+    if isinstance(typed, Declaration):
+        return typed
+    file = getattr(study, "__file__", None)
+    rule = "a study without a file has its sentences in a Declaration"
+    require(file, rule, f"none in {study.__name__}", "assign it to the name DECLARATION")
+    return read(Path(str(file)).with_suffix(".toml"))
 
 
 def read(path: Path) -> Declaration:

@@ -11,6 +11,7 @@ from scipy.stats import binom, binomtest
 from scipy.stats import t as student
 
 from partwhole._checks import require
+from partwhole._types import Real
 from partwhole.study import plots as plots
 
 
@@ -39,7 +40,7 @@ class Estimate:
 
 
 def mean(
-    samples: xr.DataArray | np.ndarray, *, within: tuple[float, float] = (-np.inf, np.inf)
+    samples: xr.DataArray | np.ndarray, *, within: tuple[Real, Real] = (-np.inf, np.inf)
 ) -> Estimate:
     """Estimate a mean, with Student's interval, cut off where no mean can be.
 
@@ -68,7 +69,9 @@ def mean(
         return Estimate(float(finite[0]) if n else np.nan, np.nan, np.nan, n)
     centre = float(finite.mean())
     half = float(student.ppf(0.975, n - 1) * finite.std(ddof=1) / np.sqrt(n))
-    return Estimate(centre, max(within[0], centre - half), min(within[1], centre + half), n)
+    return Estimate(
+        centre, max(float(within[0]), centre - half), min(float(within[1]), centre + half), n
+    )
 
 
 def geometric_mean(samples: xr.DataArray | np.ndarray) -> Estimate:

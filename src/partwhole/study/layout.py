@@ -82,7 +82,8 @@ def _laid(name: str, within: list[str], over: Sequence[str], cells: Cells) -> xr
     )
     stacked = np.stack([np.asarray(values) for _, values in holding])
     whole = len(places) == np.prod(shape, dtype=int)
-    laid = np.full((*shape, *stacked.shape[1:]), np.nan).astype(stacked.dtype if whole else float)
+    sizes = (*shape, *stacked.shape[1:])
+    laid = np.empty(sizes, stacked.dtype) if whole else np.full(sizes, np.nan)
     for place, values in zip(places, stacked, strict=True):
         laid[place] = values
     return xr.DataArray(laid, coords=coords, dims=[*keys, *within])

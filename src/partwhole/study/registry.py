@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Mapping
 from contextlib import suppress
 from difflib import get_close_matches
 from importlib import import_module, invalidate_caches
 from importlib.metadata import entry_points
+from importlib.util import find_spec
 from pathlib import Path
 from traceback import extract_tb
 from types import ModuleType
 
 from partwhole._checks import InputError, require
+from partwhole.study.declaration import Declaration, declared, read
 from partwhole.study.source import source_of
 
 # Of studies that were given as files.
@@ -115,7 +118,36 @@ def load(place: str | Path | ModuleType) -> ModuleType:
         f"{short_name(study)} without {', '.join(missing)}",
         "add what is missing",
     )
+    require(
+        isinstance(study.PRESETS, Mapping),
+        "a study's PRESETS are a mapping of names to lists of configurations",
+        f"{type(study.PRESETS).__name__} in {short_name(study)}",
+        'write PRESETS = {"quick": [{...}, ...]}',
+    )
     return study
+
+
+def declaration_of(name: str) -> Declaration:
+    """Return the declaration of a registered study without importing it.
+
+    Parameters
+    ----------
+    name : str
+        As `partwhole list` shows it.
+
+    Returns
+    -------
+    Declaration
+
+    Raises
+    ------
+    InputError
+        If no study has this name, or its declaration can't be read.
+    """
+    module = registered()[full_name(name)]
+    spec = find_spec(module)
+    path = Path(spec.origin or "").with_suffix(".toml") if spec else Path()
+    return read(path) if path.is_file() else declared(load(module))
 
 
 def place_of(study: ModuleType) -> str:

@@ -1,4 +1,4 @@
-"""Run studies one after another and write one self-contained page of them."""
+"""Run studies one after another and write the pages of a report."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from pathlib import Path
+from shutil import rmtree
 from types import ModuleType
 
 from partwhole._checks import InputError
@@ -16,19 +17,21 @@ from partwhole._writing import naming, write_all
 from partwhole.page import tag
 from partwhole.study.bars import Bars
 from partwhole.study.execution import Begun, Result, begin
+from partwhole.study.figure import render
+from partwhole.study.pages import FAILED, Entry, NotRun, site
 from partwhole.study.registry import find, load, short_name
-from partwhole.study.report_page import FAILED, NotRun, compose
 
 
 @dataclass(frozen=True)
 class Report:
-    """The page that was written, and what is on it, in order.
+    """The report that was written, and what is in it, in order.
 
-    `path` is `index.html`, or `incomplete.html` where a page with fewer failures was there.
+    `path` is its first page: `index.html`, or `incomplete/index.html` where a report with fewer
+    failures was there.
     """
 
     path: Path
-    entries: tuple[Result | NotRun, ...]
+    entries: tuple[Entry, ...]
     seconds: float
 
     @property
@@ -50,17 +53,20 @@ def write_report(
     store: Path | None = None,
     progress: bool = True,
 ) -> Report:
-    """Run studies in their order and write `index.html`, or `incomplete.html` beside a better one.
+    """Run studies in their order and write the pages of a report.
+
+    They are `index.html`, a page for each paper and each study, and a ledger of all claims; a
+    report with more failures than the one that is there goes into the folder `incomplete`.
 
     However long it takes, every study is run that has the preset. One that can't be imported, or
-    that an error stops, is named at the top of the page, and the others still run.
+    that an error stops, is named at the top of the first page, and the others still run.
 
     Parameters
     ----------
     studies : iterable of str, paths or modules
-        As for `run`, in the order of the page.
+        As for `run`, in the order of the report; each once.
     folder : Path
-        Where the page goes; made if it is absent.
+        Where the pages go; made if it is absent.
     preset : str, default "quick"
         The preset to run.
     executor : concurrent.futures.Executor, default None
@@ -71,34 +77,47 @@ def write_report(
         Whether to show what is running, what is left and about how long.
     """
     start = time.perf_counter()
-    entries: list[Result | NotRun] = []
+    entries: list[Entry] = []
+    figures: dict[str, bytes] = {}
     ahead: Begun | NotRun | None = None
-    places = list(studies)
+    places = list(dict.fromkeys(studies))
     try:
         # One study ahead, so that processes have work while the cells before are gathered.
         with Bars(len(places) if progress else None) as bars:
             for place in places:
                 after = _begun(place, preset, executor, store)
                 if ahead is not None:
-                    entries.append(_ended(ahead, bars))
+                    entries.append(_ended(ahead, bars, figures))
                 ahead = after
             if ahead is not None:
-                entries.append(_ended(ahead, bars))
+                entries.append(_ended(ahead, bars, figures))
     except BaseException:
         if isinstance(ahead, Begun):
             ahead.cancel()
         raise
     seconds = time.perf_counter() - start
-    path, beside = folder / "index.html", folder / "incomplete.html"
-    report = Report(path, tuple(entries), seconds)
-    if len(report.failures) > _failed(path):
-        report = replace(report, path=beside)
+    report = Report(folder / "index.html", tuple(entries), seconds)
+    worse = len(report.failures) > _failed(report.path)
+    if worse:
+        report = replace(report, path=folder / "incomplete" / "index.html")
+    pages = site(entries, figures, preset=preset, seconds=seconds)
     with naming(folder):
-        folder.mkdir(parents=True, exist_ok=True)
-        write_all({report.path: compose(entries, preset=preset, seconds=seconds).encode()})
-        if report.path == path:
-            beside.unlink(missing_ok=True)
+        for place in {(report.path.parent / name).parent for name in pages}:
+            place.mkdir(parents=True, exist_ok=True)
+        write_all({report.path.parent / name: text.encode() for name, text in pages.items()})
+        _remove_former(report.path.parent, pages)
+        if not worse:
+            rmtree(folder / "incomplete", ignore_errors=True)
     return report
+
+
+def _remove_former(folder: Path, pages: Iterable[str]) -> None:
+    """Remove the pages of studies and papers that the report no longer has."""
+    kept = {folder / name for name in pages}
+    for place in ("studies", "papers"):
+        for path in (folder / place).glob("*.html"):
+            if path not in kept:
+                path.unlink()
 
 
 def _begun(
@@ -122,13 +141,15 @@ def _failed(path: Path) -> int | float:
         return math.inf
 
 
-def _ended(entry: Begun | NotRun, bars: Bars) -> Result | NotRun:
-    """Wait for a study; one broken study must not cost the reader all the others."""
+def _ended(entry: Begun | NotRun, bars: Bars, figures: dict[str, bytes]) -> Entry:
+    """Wait for a study and draw it; one that is broken must not cost the reader all the others."""
     try:
         if isinstance(entry, NotRun):
             return entry
         try:
-            return entry.result(bars)
+            result = entry.result(bars)
+            figures[result.name] = render(result)
+            return result
         except Exception as error:
             return _stopped(short_name(entry.module), entry.module, error)
     finally:

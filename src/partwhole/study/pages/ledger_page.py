@@ -1,0 +1,149 @@
+"""The ledger: every claim of a report, to search, filter, sort and download."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Sequence
+from io import StringIO
+from typing import Any
+
+from partwhole.page import Html, data, join, page, tag
+from partwhole.study.claim import Claim
+from partwhole.study.execution import Result
+from partwhole.study.pages.parts import (
+    SIGNS,
+    allowance,
+    beside,
+    claimed,
+    count,
+    interval,
+    navigation,
+    number,
+    study_file,
+)
+
+CSV = "ledger.csv"
+COLUMNS: tuple[str, ...] = (
+    "claim", "verdict", "kind", "paper", "item", "relation", "reference", "unit", "tolerance",
+    "why", "found", "low", "high", "n", "note", "study", "preset", "version", "configuration",
+)  # fmt: skip
+HEADINGS = ("Claim", "Verdict", "Claimed", "Measured", "Paper", "Study")
+
+
+def ledger_page(results: Sequence[Result], papers: Sequence[str], footer: Html) -> str:
+    """Write the page of all claims.
+
+    Its rows are drawn by the page's own script, a hundred at a time, so that a ledger of ten
+    thousand claims is as quick as one of ten.
+    """
+    entries = [_entry(claim, result) for result in results for claim in result.claims]
+    verdicts = [verdict.value for verdict in SIGNS]
+    return page(
+        "All claims",
+        header=join(
+            tag("h1", "All claims", class_="question"),
+            tag(
+                "p",
+                f"{count(len(entries), 'claim', 'claims')} of "
+                f"{count(len(results), 'study', 'studies')}, also as ",
+                tag("a", "a table for spreadsheets", href=CSV, download=CSV),
+                ".",
+                class_="source",
+            ),
+        ),
+        nav=navigation(papers),
+        main=join(
+            tag(
+                "form",
+                _field("Search", tag("input", type="search", id="search", autocomplete="off")),
+                _choice("Paper", "paper", sorted({entry["paper"] for entry in entries})),
+                _choice("Verdict", "verdict", verdicts),
+                _choice("Kind", "kind", ["published", "ours"]),
+                role="search",
+            ),
+            tag("p", "", id="shown", role="status", class_="source"),
+            tag(
+                "div",
+                tag(
+                    "table",
+                    tag("caption", "Claims with their verdicts; a heading sorts by its column"),
+                    tag("thead", tag("tr", [_heading(i) for i in range(len(HEADINGS))])),
+                    tag("tbody", id="rows"),
+                ),
+                class_="scroll",
+                role="region",
+                aria_label="Claims",
+                tabindex=0,
+            ),
+            tag("button", "Show more", id="more", type="button", hidden=True),
+            tag(
+                "noscript",
+                tag(
+                    "p", "Search and filters need scripts; ", tag("a", CSV, href=CSV), " does not."
+                ),
+            ),
+            data(entries, id="claims"),
+            data({verdict.value: list(sign) for verdict, sign in SIGNS.items()}, id="signs"),
+        ),
+        footer=footer,
+        style=beside("ledger.css"),
+        script=beside("ledger.js"),
+    )
+
+
+def ledger_csv(results: Sequence[Result]) -> str:
+    """Write every claim as a line of a CSV file."""
+    text = StringIO()
+    writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
+    writer.writeheader()
+    for result in results:
+        at = result.data.attrs
+        for claim in result.claims:
+            low, high = claim.interval or ("", "")
+            row = {name: getattr(claim, name, None) for name in COLUMNS}
+            row |= {
+                "claim": claim.statement, "verdict": claim.verdict.value, "low": low, "high": high,
+                "kind": "published" if claim.item else "ours", "study": result.name,
+                "n": "" if claim.n is None else claim.n, "preset": result.preset,
+                "version": at["version"], "configuration": at["configuration"],
+            }  # fmt: skip
+            writer.writerow({name: _cell(value) for name, value in row.items()})
+    return text.getvalue()
+
+
+def _cell(value: Any) -> Any:
+    """Keep a spreadsheet from reading text as a formula."""
+    return f"'{value}" if isinstance(value, str) and value[:1] in ("=", "+", "-", "@") else value
+
+
+def _entry(claim: Claim, result: Result) -> dict[str, Any]:
+    spread = interval(*claim.interval) if claim.interval else ""
+    return {
+        "claim": claim.statement,
+        "notes": [line for line in (claim.note, claim.remark) if line],
+        "verdict": claim.verdict.value,
+        "claimed": claimed(claim),
+        "allowed": allowance(claim),
+        "measured": f"{number(claim.found, claim.tolerance)} {claim.unit}".rstrip(),
+        "spread": [spread] * bool(spread) + [f"n = {claim.n}"] * (claim.n is not None),
+        "paper": claim.paper,
+        "item": claim.item,
+        "kind": "published" if claim.item else "ours",
+        "study": result.name,
+        "preset": result.preset,
+        "link": study_file(result.name),
+    }
+
+
+def _field(label: str, control: Html) -> Html:
+    return tag("label", label, control)
+
+
+def _choice(label: str, name: str, values: Sequence[str]) -> Html:
+    options = [tag("option", "all", value=""), *(tag("option", value) for value in values)]
+    return _field(label, tag("select", options, id=name))
+
+
+def _heading(column: int) -> Html:
+    name = HEADINGS[column]
+    return tag("th", tag("button", name, type="button", data_column=name.lower()), scope="col")

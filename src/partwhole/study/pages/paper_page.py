@@ -1,0 +1,81 @@
+"""The page of a paper: its figures and theorems in their order, and what became of each."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from partwhole.page import Html, join, page, table, tag
+from partwhole.study.execution import Result
+from partwhole.study.pages.parts import beside, claimed, mark, navigation, notes, ours, study_link
+from partwhole.study.papers import Paper, Row, rows
+
+_MARKS = {
+    "reproduced": ("holds", "✓"),
+    "differs": ("fails", "✗"),
+    "artefact": ("fails", "⚠"),
+    "not decided here": ("open", "?"),
+    "not tested": ("outside", "–"),
+}
+
+
+def paper_page(paper: Paper, results: Sequence[Result], papers: Sequence[str], footer: Html) -> str:
+    """Write the page of a paper.
+
+    Parameters
+    ----------
+    paper : Paper
+    results : sequence of Result
+        The studies that were run.
+    papers : sequence of str
+        The papers that have a page.
+    footer : Html
+
+    Returns
+    -------
+    str
+    """
+    entries = rows(paper, results)
+    counts = Counter(row.status for row in entries)
+    tallies = [f"{counts[status]} {status}" for status in _MARKS if counts[status]]
+    lines = []
+    for i, row in enumerate(entries):
+        item = row.item if i == 0 or entries[i - 1].item != row.item else f"{row.item}, also"
+        lines.append([join(item, tag("small", row.shows) if row.shows else None), *_cells(row)])
+    return page(
+        paper.name,
+        header=join(
+            tag("h1", paper.name, class_="question"),
+            tag("p", paper.title, class_="lead") if paper.title else None,
+            tag("p", "; ".join(tallies), class_="source"),
+        ),
+        nav=navigation(papers, up="../"),
+        main=join(
+            table(
+                ["Item", "Status", "Claim", "Published", "Ours", "Study"],
+                lines,
+                caption="What the paper shows, item by item",
+            ),
+            _words(paper),
+        ),
+        footer=footer,
+        style=beside("paper.css"),
+    )
+
+
+def _cells(row: Row) -> list[Html | str]:
+    status = mark(*_MARKS[row.status], row.status)
+    claim, result = row.claim, row.result
+    if result is None:
+        return [status, "", "", "", ""]
+    link = join(study_link(result, result.name, up="../"), tag("small", result.preset))
+    if claim is None:
+        return [status, "Drawn, without a claim.", "", "", link]
+    return [status, notes(claim), claimed(claim), ours(claim), link]
+
+
+def _words(paper: Paper) -> Html | None:
+    if not paper.words:
+        return None
+    lines = [tag("div", tag("dt", word), tag("dd", meaning)) for word, meaning in paper.words]
+    return tag("details", tag("summary", "Words"), tag("dl", lines, class_="words"))

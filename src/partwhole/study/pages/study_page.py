@@ -1,0 +1,178 @@
+"""The page of a study: question, answer, figure, claims, and folded methods."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Sequence
+from types import ModuleType
+
+from partwhole.page import Html, join, page, picture, prose, table, tag
+from partwhole.study.claim import tally
+from partwhole.study.declaration import OURS, Check
+from partwhole.study.execution import Result
+from partwhole.study.pages.parts import (
+    FAILED,
+    NotRun,
+    allowance,
+    claimed,
+    count,
+    navigation,
+    notes,
+    number,
+    ours,
+    paper_file,
+    verdict_mark,
+)
+
+
+def study_page(result: Result, figure: bytes, papers: Sequence[str], footer: Html) -> str:
+    """Write the page of a study that was run.
+
+    Parameters
+    ----------
+    result : Result
+    figure : bytes
+        Its figure as SVG.
+    papers : sequence of str
+        The papers that have a page.
+    footer : Html
+
+    Returns
+    -------
+    str
+    """
+    declaration, findings = result.declaration, result.findings
+    caption = findings.caption or declaration.question
+    return page(
+        declaration.question,
+        header=join(
+            tag("p", result.name, class_="name"),
+            tag("h1", declaration.question, class_="question"),
+            tag("p", _source(declaration.source, papers), class_="source"),
+        ),
+        nav=navigation(papers, up="../"),
+        main=join(
+            tag("p", findings.answer, class_="answer") if findings.answer else None,
+            tag(
+                "figure",
+                tag("div", picture(figure, caption), class_="card"),
+                tag("figcaption", caption),
+            ),
+            _claims(result),
+            _checks(findings.checks),
+            tag("details", tag("summary", "Methods"), _methods(result)),
+        ),
+        footer=footer,
+    )
+
+
+def missing_page(entry: NotRun, preset: str, papers: Sequence[str], footer: Html) -> str:
+    """Write the page of a study that has no result."""
+    presets = getattr(entry.study, "PRESETS", {})
+    shown = preset if preset in presets else next(iter(presets), preset)
+    return page(
+        entry.question,
+        header=join(
+            tag("p", entry.name, class_="name"), tag("h1", entry.question, class_="question")
+        ),
+        nav=navigation(papers, up="../"),
+        main=tag(
+            "div",
+            tag("p", tag("strong", FAILED if entry.failed else "Not run. "), entry.why),
+            tag("p", "To run it: ", tag("code", _command(entry.name, shown))),
+            class_="notice",
+        ),
+        footer=footer,
+    )
+
+
+def _source(source: str, papers: Sequence[str]) -> Html:
+    """Link the paper's name to its page."""
+    for paper in papers:
+        if source.startswith(paper):
+            link = tag("a", paper, href="../" + paper_file(paper))
+            return join(link, source.removeprefix(paper))
+    return join(source)
+
+
+def _claims(result: Result) -> Html | None:
+    if not result.claims:
+        return None
+    rows = []
+    for claim in result.claims:
+        allowed = allowance(claim)
+        rows.append(
+            [
+                notes(claim),
+                verdict_mark(claim.verdict),
+                join(claimed(claim), tag("small", allowed) if allowed else None),
+                ours(claim),
+                claim.source.removeprefix(f"{result.declaration.paper}, ")
+                if claim.source != OURS
+                else "ours",
+            ]
+        )
+    interval = any(claim.interval for claim in result.claims)
+    return join(
+        tag("h2", f"{tally(result.claims)[:1].upper()}{tally(result.claims)[1:]}"),
+        table(
+            ["Claim", "Verdict", "Claimed", "Measured", "Where"],
+            rows,
+            caption=f"Claims of {result.name}" + (", with 95 % intervals" if interval else ""),
+        ),
+    )
+
+
+def _checks(checks: Sequence[Check]) -> Html | None:
+    """Say in a line how many numerical checks stand behind a study, and name those that failed."""
+    if not checks:
+        return None
+    total = count(sum(check.count for check in checks), "numerical check", "numerical checks")
+    failed = [check for check in checks if not check.passed]
+    if not failed:
+        return tag("p", f"{total}, all passed: {'; '.join(check.says for check in checks)}.")
+    words = [
+        f"{check.says} differ by {number(check.largest)}, above {number(check.at_most)}"
+        for check in failed
+    ]
+    return tag("p", tag("strong", f"Failed of {total}: "), "; ".join(words), class_="notice")
+
+
+def _methods(result: Result) -> Html:
+    at = result.data.attrs
+    facts = {
+        "Preset": result.preset,
+        "Cells": f"{result.computed} computed, {result.read} read from the store",
+        "Time": f"{result.seconds:.2f} s",
+        "Seeds": at["seeds"],
+        "Configuration": at["configuration"],
+        "Version": f"{at['version']}, source {at['source']}",
+    }
+    further = [preset for preset in result.study.PRESETS if preset != result.preset]
+    commands = [tag("div", tag("code", _command(result.name, preset))) for preset in further]
+    return join(
+        prose(_account(result.study)),
+        tag(
+            "dl",
+            [tag("div", tag("dt", name), tag("dd", value)) for name, value in facts.items()],
+            tag("div", tag("dt", "To go further"), tag("dd", commands), class_="wide")
+            if commands
+            else None,
+        ),
+    )
+
+
+def _command(name: str, preset: str) -> str:
+    """Return what to type for a preset; one of data that is not shipped names their folder."""
+    return f"partwhole run {name} --preset {preset}" + " --data FOLDER" * (preset == "mnist")
+
+
+def _account(study: ModuleType) -> str:
+    """Return a study's docstring up to the first example or heading."""
+    paragraphs = []
+    for paragraph in inspect.cleandoc(study.__doc__ or "").split("\n\n"):
+        if ">>>" in paragraph or re.search(r"^-{3,}$", paragraph, flags=re.MULTILINE):
+            break
+        paragraphs.append(paragraph)
+    return "\n\n".join(paragraphs)

@@ -1,0 +1,125 @@
+"""Papers: what each shows, item by item, and what its words mean."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.metadata import entry_points
+from pathlib import Path
+
+from partwhole._checks import InputError, require
+from partwhole.study.claim import Claim, Verdict
+from partwhole.study.execution import Result
+
+GROUP = "partwhole.papers"
+
+
+@dataclass(frozen=True)
+class Paper:
+    """A paper, with what it shows in its own order.
+
+    Parameters
+    ----------
+    name : str
+        As the declarations of studies name it: "authors (venue and year)".
+    title : str
+    items : dict of str to str
+        Each figure, theorem, equation or section, and what it shows.
+    words : dict of str to str
+        Words that its pages use, and what they mean.
+    """
+
+    name: str
+    title: str = ""
+    items: tuple[tuple[str, str], ...] = ()
+    words: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True)
+class Row:
+    """What became of an item of a paper in one study.
+
+    Parameters
+    ----------
+    item : str
+        Figure, theorem, equation or section.
+    shows : str
+        What it shows.
+    status : {"reproduced", "differs", "artefact", "not decided here", "not tested"}
+    claim : Claim, default None
+        The claim that decides it, if there is one.
+    result : Result, default None
+        The study, if there is one.
+    """
+
+    item: str
+    shows: str
+    status: str
+    claim: Claim | None = None
+    result: Result | None = None
+
+
+def registered_papers() -> list[Paper]:
+    """Return the papers that installed packages describe.
+
+    A package registers the folder of their TOML files, as an entry point of the group
+    ``partwhole.papers``.
+    """
+    folders = [Path(entry.load()) for entry in entry_points(group=GROUP)]
+    return [read_paper(path) for folder in folders for path in sorted(folder.glob("*.toml"))]
+
+
+def read_paper(path: Path) -> Paper:
+    """Read the description of a paper: name, title, [items] and [words].
+
+    Raises
+    ------
+    InputError
+        If it is no TOML, or has no name.
+    """
+    rule = "a paper is described in a TOML file with name, title, [items] and [words]"
+    try:
+        table = tomllib.loads(path.read_text("utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InputError(f"{rule}; got {path}: {error}; mend it") from error
+    require(isinstance(table.get("name"), str), rule, f"{path} without a name", "add it")
+    items, words = (tuple(dict(table.get(name, {})).items()) for name in ("items", "words"))
+    return Paper(table["name"], str(table.get("title", "")), items, words)
+
+
+def papers_of(results: Sequence[Result], described: Sequence[Paper]) -> list[Paper]:
+    """Return the papers that studies are about: those described, then others in their order."""
+    names = [paper.name for paper in described]
+    claims = [claim for result in results for claim in result.claims if claim.item]
+    others = dict.fromkeys(claim.paper for claim in claims if claim.paper not in names)
+    return [*described, *(Paper(name) for name in others)]
+
+
+def rows(paper: Paper, results: Sequence[Result]) -> list[Row]:
+    """Return what became of each item of a paper, in the paper's order."""
+    claims: dict[str, list[tuple[Claim, Result]]] = {}
+    covering: dict[str, list[Result]] = {}
+    for result in results:
+        for claim in result.claims:
+            if claim.paper == paper.name and claim.item:
+                claims.setdefault(claim.item, []).append((claim, result))
+        if result.declaration.paper == paper.name:
+            for item in result.declaration.items:
+                covering.setdefault(item, []).append(result)
+    shows = dict(paper.items)
+    table = []
+    for item in dict.fromkeys([*shows, *claims, *covering]):
+        what = shows.get(item, "")
+        decided = [Row(item, what, _status(claim), claim, of) for claim, of in claims.get(item, [])]
+        drawn = [Row(item, what, "not decided here", None, of) for of in covering.get(item, [])]
+        table += decided or drawn or [Row(item, what, "not tested")]
+    return table
+
+
+def _status(claim: Claim) -> str:
+    if claim.verdict is Verdict.HOLDS:
+        return "reproduced"
+    if claim.verdict is Verdict.FAILS:
+        return "artefact" if claim.artefact else "differs"
+    return "not decided here"
