@@ -89,11 +89,17 @@ def read_paper(path: Path) -> Paper:
 
 
 def papers_of(results: Sequence[Result], described: Sequence[Paper]) -> list[Paper]:
-    """Return the papers that studies are about: those described, then others in their order."""
-    names = [paper.name for paper in described]
-    claims = [claim for result in results for claim in result.claims if claim.item]
-    others = dict.fromkeys(claim.paper for claim in claims if claim.paper not in names)
-    return [*described, *(Paper(name) for name in others)]
+    """Return the papers that studies are about, in the order of the studies.
+
+    Of a paper that nobody has described, what is known is its name and what the claims name of it.
+    """
+    names: dict[str, None] = {}
+    for result in results:
+        if result.declaration.items:
+            names[result.declaration.paper] = None
+        names |= {claim.paper: None for claim in result.claims if claim.item}
+    known = {paper.name: paper for paper in described}
+    return [known.get(name, Paper(name)) for name in names]
 
 
 def rows(paper: Paper, results: Sequence[Result]) -> list[Row]:
