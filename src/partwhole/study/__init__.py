@@ -9,41 +9,102 @@ an installed package registers; the distribution ``partwhole-studies`` registers
 claims.
 """
 
-from partwhole.study.chart import key as key
-from partwhole.study.chart import series as series
-from partwhole.study.claim import Claim as Claim
-from partwhole.study.claim import Verdict as Verdict
-from partwhole.study.claim import tally as tally
-from partwhole.study.declaration import Declaration as Declaration
-from partwhole.study.declaration import DeclaredCheck as DeclaredCheck
-from partwhole.study.declaration import DeclaredClaim as DeclaredClaim
-from partwhole.study.declaration import declared as declared
-from partwhole.study.estimates import Estimate as Estimate
-from partwhole.study.estimates import geometric_mean as geometric_mean
-from partwhole.study.estimates import mean as mean
-from partwhole.study.estimates import median as median
-from partwhole.study.estimates import proportion as proportion
-from partwhole.study.execution import Arrays as Arrays
-from partwhole.study.execution import Cells as Cells
-from partwhole.study.execution import Config as Config
-from partwhole.study.execution import Result as Result
-from partwhole.study.execution import Study as Study
-from partwhole.study.execution import configuration_hash as configuration_hash
-from partwhole.study.execution import configurations as configurations
-from partwhole.study.execution import run as run
-from partwhole.study.execution import spawned as spawned
-from partwhole.study.figure import COLOURS as COLOURS
-from partwhole.study.figure import STYLE as STYLE
-from partwhole.study.figure import draw as draw
-from partwhole.study.figure import render as render
-from partwhole.study.figure import save_figure as save_figure
-from partwhole.study.layout import layout as layout
-from partwhole.study.layout import published as published
-from partwhole.study.registry import declaration_of as declaration_of
-from partwhole.study.registry import find as find
-from partwhole.study.registry import full_name as full_name
-from partwhole.study.registry import load as load
-from partwhole.study.registry import registered as registered
-from partwhole.study.registry import short_name as short_name
-from partwhole.study.report import Report as Report
-from partwhole.study.report import write_report as write_report
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from partwhole.study.chart import key as key
+    from partwhole.study.chart import series as series
+    from partwhole.study.claim import Claim as Claim
+    from partwhole.study.claim import Estimate as Estimate
+    from partwhole.study.claim import Verdict as Verdict
+    from partwhole.study.claim import tally as tally
+    from partwhole.study.dataset import layout as layout
+    from partwhole.study.dataset import published as published
+    from partwhole.study.declaration import Check as Check
+    from partwhole.study.declaration import Declaration as Declaration
+    from partwhole.study.declaration import DeclaredCheck as DeclaredCheck
+    from partwhole.study.declaration import DeclaredClaim as DeclaredClaim
+    from partwhole.study.declaration import declared as declared
+    from partwhole.study.estimates import geometric_mean as geometric_mean
+    from partwhole.study.estimates import mean as mean
+    from partwhole.study.estimates import median as median
+    from partwhole.study.estimates import proportion as proportion
+    from partwhole.study.execution import Arrays as Arrays
+    from partwhole.study.execution import Cells as Cells
+    from partwhole.study.execution import Config as Config
+    from partwhole.study.execution import Result as Result
+    from partwhole.study.execution import Study as Study
+    from partwhole.study.execution import configuration_hash as configuration_hash
+    from partwhole.study.execution import configurations as configurations
+    from partwhole.study.execution import run as run
+    from partwhole.study.execution import spawned as spawned
+    from partwhole.study.figure import COLOURS as COLOURS
+    from partwhole.study.figure import STYLE as STYLE
+    from partwhole.study.figure import draw as draw
+    from partwhole.study.figure import render as render
+    from partwhole.study.figure import save_figure as save_figure
+    from partwhole.study.registry import declaration_of as declaration_of
+    from partwhole.study.registry import find as find
+    from partwhole.study.registry import full_name as full_name
+    from partwhole.study.registry import load as load
+    from partwhole.study.registry import registered as registered
+    from partwhole.study.registry import short_name as short_name
+    from partwhole.study.report import Report as Report
+    from partwhole.study.report import write_report as write_report
+
+# The modules that names live in, which are imported on first use: `partwhole list` needs few.
+HOMES = {
+    "Arrays": "execution",
+    "COLOURS": "figure",
+    "Cells": "execution",
+    "Check": "declaration",
+    "Claim": "claim",
+    "Config": "execution",
+    "Declaration": "declaration",
+    "DeclaredCheck": "declaration",
+    "DeclaredClaim": "declaration",
+    "Estimate": "claim",
+    "Report": "report",
+    "Result": "execution",
+    "STYLE": "figure",
+    "Study": "execution",
+    "Verdict": "claim",
+    "configuration_hash": "execution",
+    "configurations": "execution",
+    "declaration_of": "registry",
+    "declared": "declaration",
+    "draw": "figure",
+    "find": "registry",
+    "full_name": "registry",
+    "geometric_mean": "estimates",
+    "key": "chart",
+    "layout": "dataset",
+    "load": "registry",
+    "mean": "estimates",
+    "median": "estimates",
+    "proportion": "estimates",
+    "published": "dataset",
+    "registered": "registry",
+    "render": "figure",
+    "run": "execution",
+    "save_figure": "figure",
+    "series": "chart",
+    "short_name": "registry",
+    "spawned": "execution",
+    "tally": "claim",
+    "write_report": "report",
+}
+__all__ = list(HOMES)  # pyright: ignore[reportUnsupportedDunderAll]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}; it has {__all__}")
+    value = getattr(import_module(f"{__name__}.{HOMES[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

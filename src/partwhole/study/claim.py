@@ -163,6 +163,30 @@ class Claim:
         return Verdict.OPEN
 
 
+@dataclass(frozen=True)
+class Estimate:
+    """A number estimated from samples, with its 95 % interval.
+
+    Parameters
+    ----------
+    value : float
+        The estimate; NaN without samples.
+    low, high : float
+        Ends of the interval; NaN where the samples are too few for one.
+    n : int
+        Number of independent samples.
+    """
+
+    value: float
+    low: float
+    high: float
+    n: int
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        return None if math.isnan(self.low) else (self.low, self.high)
+
+
 def tally(claims: Iterable[Claim]) -> str:
     """Count claims and what became of them, in a phrase.
 

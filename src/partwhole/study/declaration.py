@@ -22,8 +22,7 @@ from typing import Any, NamedTuple, cast, get_args, get_origin, get_type_hints
 import numpy as np
 
 from partwhole._checks import InputError, require
-from partwhole.study.claim import Claim, Relation
-from partwhole.study.estimates import Estimate
+from partwhole.study.claim import Claim, Estimate, Relation
 
 Number = float | int | str | Estimate | np.ndarray
 OURS = "derived here"

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import xarray as xr
 from jaxtyping import Float
@@ -13,30 +11,7 @@ from scipy.stats import t as student
 from partwhole._checks import require
 from partwhole._types import Real
 from partwhole.study import plots as plots
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """A number estimated from samples, with its 95 % interval.
-
-    Parameters
-    ----------
-    value : float
-        The estimate; NaN without samples.
-    low, high : float
-        Ends of the interval; NaN where the samples are too few for one.
-    n : int
-        Number of independent samples.
-    """
-
-    value: float
-    low: float
-    high: float
-    n: int
-
-    @property
-    def interval(self) -> tuple[float, float] | None:
-        return None if np.isnan(self.low) else (self.low, self.high)
+from partwhole.study.claim import Estimate as Estimate
 
 
 def mean(

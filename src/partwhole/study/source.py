@@ -21,6 +21,7 @@ from types import ModuleType
 from typing import Any
 
 from partwhole._checks import InputError
+from partwhole.study import HOMES
 
 DIGITS = 16
 NO_SOURCE = "none"
@@ -197,6 +198,8 @@ def _imported(tree: ast.AST, package: str) -> Iterator[str]:
             above = parts[: len(parts) - node.level + 1] if node.level else []
             module = ".".join([*above, *([node.module] if node.module else [])])
             yield module
+            if module == FRAME[:-1]:
+                yield from (f"{FRAME}{HOMES.get(each.name, each.name)}" for each in node.names)
             yield from (f"{module}.{each.name}" for each in node.names if each.name != "*")
 
 
