@@ -41,13 +41,13 @@ def look(index: int, *, line: bool = True, **changes: Any) -> dict[str, Any]:
     return marks | changes
 
 
-def panels(rows: int, columns: int, height: float, **grid: Any) -> tuple[Figure, Any]:
+def panels(rows: int, columns: int, height: float | int, **grid: Any) -> tuple[Figure, Any]:
     """Make a figure of the common width with a grid of axes, shape (rows, columns)."""
     figure = Figure(figsize=(WIDTH, height), layout="constrained")
     return figure, figure.subplots(rows, columns, squeeze=False, **grid)
 
 
-def mosaic(layout: str, height: float, **grid: Any) -> tuple[Figure, dict[str, Axes]]:
+def mosaic(layout: str, height: float | int, **grid: Any) -> tuple[Figure, dict[str, Axes]]:
     """Make a figure of the common width from a layout such as "AA;BC"."""
     figure = Figure(figsize=(WIDTH, height), layout="constrained")
     return figure, figure.subplot_mosaic(layout, **grid)
