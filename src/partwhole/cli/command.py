@@ -112,6 +112,7 @@ def run(
     store: Store = None,
     workers: Workers = 1,
     data: Data = None,
+    keep: bool = False,
 ) -> None:
     """Run one study: print its claims, and write its figure with the data beside it.
 
@@ -122,6 +123,7 @@ def run(
             hours on the published images, where a study has it.
         out: Folder for the figure and the data.
         format: Kind of figure file.
+        keep: Also store the result in the study's package, for reports to show.
     """
     from rich.console import Console
     from rich.table import Table
@@ -157,6 +159,8 @@ def run(
             print(f"A numerical check failed: {check.says}, {check.largest:.2g}, "
                   f"above {check.at_most:.2g}")  # fmt: skip
     print(f"{_cells(result.computed)} computed, {result.read} read, {result.seconds:.1f} s")
+    if keep:
+        print(f"Stored: {frame.keep(result)}")
     print(f"Figure: {path}\nData:   {path.with_name(f'{result.name}.nc')}")
 
 

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from partwhole.study.estimates import mean as mean
     from partwhole.study.estimates import median as median
     from partwhole.study.estimates import proportion as proportion
+    from partwhole.study.evidence import keep as keep
+    from partwhole.study.evidence import stored as stored
     from partwhole.study.execution import Arrays as Arrays
     from partwhole.study.execution import Cells as Cells
     from partwhole.study.execution import Config as Config
@@ -78,6 +80,7 @@ HOMES = {
     "find": "registry",
     "full_name": "registry",
     "geometric_mean": "estimates",
+    "keep": "evidence",
     "key": "chart",
     "layout": "dataset",
     "load": "registry",
@@ -92,6 +95,7 @@ HOMES = {
     "series": "chart",
     "short_name": "registry",
     "spawned": "execution",
+    "stored": "evidence",
     "tally": "claim",
     "write_report": "report",
 }

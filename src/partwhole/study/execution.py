@@ -218,7 +218,7 @@ class Begun(NamedTuple):
             declaration,
             self.preset,
             data,
-            _findings(self.module, declaration, data),
+            findings_of(self.module, declaration, data),
             time.perf_counter() - self.start,
             computed,
             len(cells) - computed,
@@ -256,7 +256,8 @@ class Begun(NamedTuple):
             future.cancel()
 
 
-def _findings(study: ModuleType, declaration: Declaration, data: xr.Dataset) -> Findings:
+def findings_of(study: ModuleType, declaration: Declaration, data: xr.Dataset) -> Findings:
+    """Return what a study finds in its data."""
     if hasattr(study, "claims"):
         return Findings(declaration.answer, declaration.caption, tuple(study.claims(data)), ())
     return declaration.findings(study.numbers(data))

@@ -16,6 +16,7 @@ from partwhole._door import door
 from partwhole._writing import naming, write_all
 from partwhole.page import tag
 from partwhole.study.bars import Bars
+from partwhole.study.evidence import better
 from partwhole.study.execution import Begun, Result, begin
 from partwhole.study.figure import render
 from partwhole.study.pages import FAILED, Entry, NotRun, site
@@ -58,7 +59,8 @@ def write_report(
     They are `index.html`, a page for each paper and each study, and a ledger of all claims; a
     report with more failures than the one that is there goes into the folder `incomplete`.
 
-    However long it takes, every study is run that has the preset. One that can't be imported, or
+    However long it takes, every study is run that has the preset. Where that can't decide its
+    claims, a stored result that can is shown in its place. A study that can't be imported, or
     that an error stops, is named at the top of the first page, and the others still run.
 
     Parameters
@@ -147,7 +149,7 @@ def _ended(entry: Begun | NotRun, bars: Bars, figures: dict[str, bytes]) -> Entr
         if isinstance(entry, NotRun):
             return entry
         try:
-            result = entry.result(bars)
+            result = better(entry.result(bars))
             figures[result.name] = render(result)
             return result
         except Exception as error:

@@ -138,6 +138,8 @@ def _amount(results: Sequence[Result], preset: str, seconds: float) -> Html:
     checks = [check for result in results for check in result.findings.checks]
     failed = sum(not check.passed for check in checks)
     total = count(sum(check.count for check in checks), "numerical check", "numerical checks")
+    kept = sum("stored" in result.data.attrs for result in results)
+    shown = f" ({kept} of them from stored results)" if kept else ""
     passed = f"{count(failed, 'of them fails', 'of them fail')}" if failed else "all passed"
     lines = [
         tag("li", f"{counts[verdict]} ", _several(verdict, counts[verdict]), title=meaning)
@@ -148,7 +150,7 @@ def _amount(results: Sequence[Result], preset: str, seconds: float) -> Html:
         "div",
         tag(
             "p",
-            f"{count(len(results), 'study', 'studies')} with the preset {preset} in "
+            f"{count(len(results), 'study', 'studies')}{shown} with the preset {preset} in "
             f"{number(round(seconds, 1))} s; {total}, {passed}; ",
             tag("a", count(len(claims), "claim", "claims"), href="ledger.html"),
             ":",

@@ -68,10 +68,14 @@ def _cells(row: Row) -> list[Html | str]:
     claim, result = row.claim, row.result
     if result is None:
         return [status, "", "", "", ""]
-    link = join(study_link(result, result.name, up="../"), tag("small", result.preset))
+    link = join(study_link(result, result.name, up="../"), tag("small", _preset(result)))
     if claim is None:
         return [status, "Drawn, without a claim.", "", "", link]
     return [status, notes(claim), claimed(claim), ours(claim), link]
+
+
+def _preset(result: Result) -> str:
+    return result.preset + (", stored" if "stored" in result.data.attrs else "")
 
 
 def _words(paper: Paper) -> Html | None:

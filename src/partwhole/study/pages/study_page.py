@@ -53,6 +53,7 @@ def study_page(result: Result, figure: bytes, papers: Sequence[str], footer: Htm
         ),
         nav=navigation(papers, up="../"),
         main=join(
+            _stored(result),
             tag("p", findings.answer, class_="answer") if findings.answer else None,
             tag(
                 "figure",
@@ -84,6 +85,23 @@ def missing_page(entry: NotRun, preset: str, papers: Sequence[str], footer: Html
             class_="notice",
         ),
         footer=footer,
+    )
+
+
+def _stored(result: Result) -> Html | None:
+    """Say that a result was not computed for this report, and how to reproduce it."""
+    at = result.data.attrs
+    if "stored" not in at:
+        return None
+    return tag(
+        "p",
+        f"Stored result of the preset {result.preset}, computed on {at['stored']} by version "
+        f"{at['version']} in {float(at['seconds']):,.0f} s, since the preset of this report does "
+        "not decide it",
+        ", and before the last change of its source" if at["outdated"] else None,
+        ". To reproduce it: ",
+        tag("code", _command(result.name, result.preset)),
+        class_="notice",
     )
 
 

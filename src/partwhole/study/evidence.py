@@ -1,0 +1,110 @@
+"""Results that are shipped with a package of studies, for presets that take too long to run again.
+
+A report that cannot decide a study's claims shows the stored result in its place, with its date and
+the command that reproduces it.
+"""
+
+from __future__ import annotations
+
+import sys
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from types import ModuleType
+
+import xarray as xr
+
+from partwhole._checks import InputError, require
+from partwhole._writing import naming, write_all
+from partwhole.study.claim import Verdict
+from partwhole.study.declaration import declared
+from partwhole.study.execution import Result, findings_of
+from partwhole.study.registry import short_name
+from partwhole.study.source import fingerprint
+
+UNDECIDED = (Verdict.OPEN, Verdict.ILLUSTRATION)
+
+
+def is_decided(result: Result) -> bool:
+    """Return whether every claim of a result was decided."""
+    return not any(claim.verdict in UNDECIDED for claim in result.claims)
+
+
+def keep(result: Result) -> Path:
+    """Write a result's data into its package, to be shipped with it.
+
+    Parameters
+    ----------
+    result : Result
+
+    Returns
+    -------
+    Path
+        The file: ``stored/NAME.nc`` in the outermost package of the study.
+
+    Raises
+    ------
+    InputError
+        For a study that belongs to no package.
+    WriteError
+        If it can't be written; what was there is then left as it was.
+    """
+    path = _file(result.study)
+    rule = "a stored result belongs to a package of studies"
+    require(path, rule, f"{result.name}, a file of its own", "use `save_figure` for its data")
+    assert path is not None
+    today = datetime.now(UTC).strftime("%-d %B %Y")
+    data = result.data.assign_attrs(stored=today, seconds=round(result.seconds, 1))
+    with naming(path.parent):
+        path.parent.mkdir(parents=True, exist_ok=True)
+    write_all({path: bytes(data.to_netcdf(engine="scipy"))})
+    return path
+
+
+def stored(study: ModuleType) -> Result | None:
+    """Return the stored result of a study, with its claims on the stored data.
+
+    Returns
+    -------
+    Result or None
+        None where none is stored. Its attribute ``outdated`` says whether the source that its
+        cells stood on has changed since.
+    """
+    path = _file(study)
+    if path is None or not path.is_file():
+        return None
+    try:
+        with xr.open_dataset(path, engine="scipy") as file:
+            data = file.load()
+    except Exception as error:  # whatever a reader makes of a damaged file
+        rule = "a stored result is a NetCDF file"
+        raise InputError(f"{rule}; got {path}: {error}; write it again") from error
+    data.attrs["outdated"] = int(data.attrs["source"] != fingerprint(study))
+    declaration = declared(study)
+    return Result(
+        short_name(study), study, declaration, str(data.attrs["preset"]), data,
+        findings_of(study, declaration, data), float(data.attrs["seconds"]), 0, 0,
+    )  # fmt: skip
+
+
+def better(result: Result) -> Result:
+    """Return a result, or the stored one where it decides what this one could not."""
+    if is_decided(result):
+        return result
+    with suppress(InputError):
+        other = stored(result.study)
+        if other is not None and _undecided(other) < _undecided(result):
+            return other
+    return result
+
+
+def _undecided(result: Result) -> int:
+    return sum(claim.verdict in UNDECIDED for claim in result.claims)
+
+
+def _file(study: ModuleType) -> Path | None:
+    package, _, rest = study.__name__.partition(".")
+    file = getattr(sys.modules.get(package), "__file__", None)
+    if not rest or file is None:
+        return None
+    return Path(file).parent / "stored" / f"{short_name(study)}.nc"

@@ -1,0 +1,90 @@
+"""Results that are shipped with a package take the place of those that decide less."""
+
+from __future__ import annotations
+
+import html
+import sys
+
+import pytest
+import xarray as xr
+from study_variants import PYTHON, TOML
+
+from partwhole import study as frame
+from partwhole._checks import InputError
+from partwhole.study.evidence import better
+
+# With four seeds the share is an illustration, with 40 it is decided.
+FEWER = PYTHON.replace("range(6)", "range(4)").replace("range(60)", "range(40)")
+
+
+@pytest.fixture
+def study(tmp_path, monkeypatch):
+    folder = tmp_path / "some_studies" / "coins"
+    folder.mkdir(parents=True)
+    for place in (folder.parent, folder):
+        (place / "__init__.py").write_text("")
+    (folder / "tiny.py").write_text(FEWER)
+    (folder / "tiny.toml").write_text(TOML.replace("longest[:3]", "longest[:5]"))
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    yield frame.load("some_studies.coins.tiny")
+    for name in [name for name in sys.modules if name.startswith("some_studies")]:
+        del sys.modules[name]
+
+
+def run(study, preset, tmp_path):
+    return frame.run(study, preset, store=tmp_path / "store", progress=False)
+
+
+def test_a_stored_result_is_read_as_it_was(study, tmp_path):
+    assert frame.stored(study) is None
+    result = run(study, "laptop", tmp_path)
+    path = frame.keep(result)
+    assert path == tmp_path / "some_studies" / "stored" / "coins.tiny.nc"
+    again = frame.stored(study)
+    assert again is not None
+    xr.testing.assert_equal(again.data, result.data)
+    assert repr(again.findings) == repr(result.findings)
+    assert (again.preset, again.data.attrs["outdated"]) == ("laptop", 0)
+    assert again.data.attrs["seeds"] == "0-39"
+
+
+def test_the_report_shows_it_where_the_quick_preset_cannot_decide(study, tmp_path):
+    frame.keep(run(study, "laptop", tmp_path))
+    report = frame.write_report([study], tmp_path / "out", store=tmp_path / "store", progress=False)
+    assert report.results[0].preset == "laptop"
+    page = html.unescape((tmp_path / "out" / "studies" / "coins-tiny.html").read_text())
+    assert "Stored result of the preset laptop, computed on " in page
+    assert "<code>partwhole run coins.tiny --preset laptop</code>" in page
+    index = (tmp_path / "out" / "index.html").read_text()
+    assert "1 study (1 of them from stored results) with the preset quick" in index
+    paper = (tmp_path / "out" / "papers" / "bernoulli-1713.html").read_text()
+    assert "<small>laptop, stored</small>" in paper
+
+
+def test_it_does_not_where_it_decides_no_more(study, tmp_path):
+    quick = run(study, "quick", tmp_path)
+    frame.keep(quick)
+    assert better(quick) is quick
+
+
+def test_a_result_of_another_source_says_so(study, tmp_path):
+    frame.keep(run(study, "laptop", tmp_path))
+    path = tmp_path / "some_studies" / "coins" / "tiny.py"
+    path.write_text(FEWER.replace('config["seed"])', 'config["seed"] + 1)'))
+    for name in [name for name in sys.modules if name.startswith("some_studies")]:
+        del sys.modules[name]
+    again = frame.stored(frame.load("some_studies.coins.tiny"))
+    assert again is not None
+    assert again.data.attrs["outdated"] == 1
+
+
+def test_what_cannot_be_stored_or_read(study, tmp_path):
+    import tiny_study
+
+    result = frame.run(tiny_study, store=tmp_path / "store", progress=False)
+    with pytest.raises(InputError, match="got tiny_study, a file of its own; use `save_figure`"):
+        frame.keep(result)
+    path = frame.keep(run(study, "quick", tmp_path))
+    path.write_bytes(b"CDF")
+    with pytest.raises(InputError, match=r"NetCDF file; got .*coins.tiny.nc: .*; write it again"):
+        frame.stored(study)
