@@ -23,7 +23,7 @@ test-all: $(TEST)
 	$(PYTEST) -m "not browser"
 
 # The page is drawn again only if something in the source is newer.
-report/index.html: $(CORE) $(shell find src studies -name '*.py')
+report/index.html: $(CORE) $(shell find src studies -type f -not -name '*.pyc')
 	$(MAKE) report
 
 test-browser: $(TEST) report/index.html

@@ -103,12 +103,13 @@ def test_a_number_that_is_declared_and_not_supplied(write):
         write().findings(given)
 
 
-def test_a_number_that_is_supplied_and_not_declared(write):
-    rule = (
-        r"is declared in a claim, a check or a sentence; got 'spare', which .*study.toml does not"
-    )
+def test_a_number_that_is_supplied_and_not_declared(tmp_path):
+    path = variant(tmp_path, "study", {'"edges": 1': '"edges": 1,\n        "spare": 2'})
+    rule = r"got 'spare' in .*study.py, line 37; name it in study.toml, or leave it out"
     with pytest.raises(InputError, match=rule):
-        write().findings(numbers(spare=1.0))
+        read(path.with_suffix(".toml")).findings(numbers(spare=1.0))
+    with pytest.raises(InputError, match=r"got 'typed' in `numbers`; name it in study.toml"):
+        read(path.with_suffix(".toml")).findings(numbers(typed=1.0))
 
 
 def test_a_study_without_its_file(tmp_path):

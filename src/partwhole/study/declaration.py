@@ -210,8 +210,8 @@ class Declaration:
             require(
                 name in named,
                 "a number that a study returns is declared in a claim, a check or a sentence",
-                f"{name!r}, which {self.file} does not name",
-                "declare it, or leave it out",
+                f"{name!r} in {self._code(name)}",
+                f"name it in {self.file.name if self.file else 'the declaration'}, or leave it out",
             )
 
     def _named(self) -> list[tuple[str, str, int]]:
@@ -225,6 +225,13 @@ class Declaration:
         for field in ("answer", "caption"):
             named += [(name, field, 0) for name in _fields(getattr(self, field))]
         return named
+
+    def _code(self, name: str) -> str:
+        """Return where in the study's module a number is named."""
+        path = self.file.with_suffix(".py") if self.file else Path()
+        lines = path.read_text("utf-8").splitlines() if path.is_file() else []
+        here = [i for i, line in enumerate(lines, 1) if re.search(rf"[\"']{name}[\"']", line)]
+        return f"{path}, line {here[0]}" if here else "`numbers`"
 
     def _place(self, place: str) -> str:
         table, _, k = place.partition(" ")
