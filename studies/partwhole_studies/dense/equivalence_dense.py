@@ -3,70 +3,44 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from partwhole._types import Real
 from partwhole.measures import accuracy
-from partwhole.study import Arrays, Cells, Config
-from partwhole.study import plots as plots
-from partwhole_studies.dense import _runs as runs
-from partwhole_studies.dense._equivalence_claims import claims as claims
-
-QUESTION = (
-    "No overlap kernel can work out which items belong together. Can networks that learn their "
-    "features, and how do their hidden units do it?"
-)
-SOURCE = (
-    "Lippl & Stachenfeld, first arXiv version, figure 4, and appendix on deep dense networks; "
-    "units: its figure 4b and c"
-)
-ANSWER = (
-    "From small weights all of them can: each hidden unit weighs items of one class alike and "
-    "those of the other oppositely, unseen pairs included. From large weights accuracy stays at "
-    "chance."
-)
-CAPTION = (
-    "Top: share of unseen pairs that is right against initial scale, mean (line) and single "
-    "networks. Below: hidden units of one network, by how differently they weigh the anchor A of "
-    "one class and D of the other in first and in second place, by the sign of their readout. "
-    "Grown from small weights, units that say alike lie on one diagonal and those that say "
-    "different on the other; from large weights they lie anywhere."
-)
+from partwhole.study import Arrays, Cells, Config, Estimate, key, layout, mean, series
+from partwhole.study.plots import QUIET, look, mosaic
+from partwhole_studies.dense import networks
+from partwhole_studies.network_tasks import make_task
 
 LOSSES = ("squared", "logistic")
-STOP = 1e-6
+RICH, LAZY = 1e-6, 1.0
+# Share of unseen pairs that is right after the squared loss; read off the figure, six networks.
+PUBLISHED = xr.DataArray([1.0, 0.417], coords={"scale": [RICH, LAZY]}, dims="scale")
 SHOWN = 400  # units of one network that the figure shows
 # The hidden classes are {0, 1} and {2, 3}; 0 and 2 were seen with all others.
 ALIKE, UNLIKE = ((0, 1), (2, 3)), ((0, 2), (0, 3), (1, 2), (1, 3))
 
 
 def _cells(
-    width: int, scales: Sequence[Real], depths: Sequence[int], steps: int, lazy: int
+    width: int, scales: Sequence[Any], depths: Sequence[int], steps: int, lazy: int
 ) -> list[Config]:
     """Return cells of six networks each, and of more from scale 1, where accuracy scatters."""
-    common: Config = {"task": runs.EQUIVALENCE, "seeds": list(range(6)), "stop": STOP}
+    common: Config = {"task": "equivalence", "seeds": list(range(6)), "stop": 1e-6, "kernels": 0}
     wide = [
         common
-        | {
-            "seeds": list(range(lazy if scale == 1.0 else 6)),
-            "loss": loss,
-            "scale": scale,
-            "depth": 1,
-            "width": width,
-            "optimizer": "sgd",
-        }
-        | {"rate": 0.1, "steps": steps, "kernels": 0}
+        | {"seeds": list(range(lazy if scale == LAZY else 6)), "loss": loss, "scale": scale}
+        | {"depth": 1, "width": width, "optimizer": "sgd", "rate": 0.1, "steps": steps}
         for loss in LOSSES
         for scale in scales
     ]
     deep = [
         common
         | {"loss": "squared", "scale": 0.1, "depth": depth, "width": 100, "optimizer": "adam"}
-        | {"rate": 1e-4, "steps": 100_000, "kernels": 0}
+        | {"rate": 1e-4, "steps": 100_000}
         for depth in depths
     ]
     return wide + deep
@@ -82,19 +56,18 @@ PRESETS = {
 
 def cell(config: Config) -> Arrays:
     """Train networks on one loss, initial scale and depth, and read their hidden units."""
-    trained = runs.train(config)
-    found = dict(trained.found)
-    if config["depth"] == 1:
-        hidden, readout = (np.asarray(weights, float) for weights in trained.end.weights)
-        found |= _units(hidden, readout[:, 0])
-    return found
+    trained = networks.train(config)
+    if config["depth"] > 1:
+        return trained.arrays
+    hidden, readout = (np.asarray(weights, float) for weights in trained.networks.weights)
+    return trained.arrays | read_units(hidden, readout[:, 0])
 
 
-def _units(hidden: np.ndarray, readout: np.ndarray) -> Arrays:
-    r"""Read what hidden units (seeds, h, 8) with readouts (seeds, h) tell apart.
+def read_units(hidden: np.ndarray, readout: np.ndarray) -> Arrays:
+    r"""Measure what hidden units (seeds, h, 8) with readouts (seeds, h) distinguish.
 
-    With :math:`x = w \cdot (e_0 - e_2)` in the first place and y in the second, a unit that says
-    "alike" has x and y of one sign, one that says "different" of two. And items of one class have
+    With :math:`x = w \cdot (e_0 - e_2)` in the first place and y in the second, a unit that signals
+    "same" has x and y of one sign, one that signals "different" of two. And items of one class have
     equal weights in every unit, those of two opposite ones once their mean is taken off.
     """
     x, y = hidden[..., 0] - hidden[..., 2], hidden[..., 4] - hidden[..., 6]
@@ -115,115 +88,93 @@ def _units(hidden: np.ndarray, readout: np.ndarray) -> Arrays:
 
 
 def gather(cells: Cells) -> xr.Dataset:
-    """Lay accuracy and units over losses and scales, or depths, and seeds; NaN if not learned."""
-    losses = list(dict.fromkeys(config["loss"] for config, _ in cells))
-    wide = [(config, found) for config, found in cells if "units" in found and _is_wide(config)]
-    deep = [(config, found) for config, found in cells if not _is_wide(config)]
-    scales = sorted({config["scale"] for config, _ in wide})
-    most = max(len(config["seeds"]) for config, _ in cells)
-    laid = {name: np.full((len(losses), len(scales), most), np.nan) for name in WORDS}
-    units = np.full((len(losses), len(scales), SHOWN, 3), np.nan)
-    for config, found in wide:
-        at = (losses.index(config["loss"]), scales.index(config["scale"]))
-        right, worst = _judged(found)
-        for name, each in {"accuracy": right, "worst": worst, **found}.items():
-            if name in laid:
-                kept = np.where(found["learned"], each, np.nan)
-                laid[name][at][: len(kept)] = kept
-        units[at][: len(found["units"])] = found["units"]
-    depths = [config["depth"] for config, _ in deep]
-    by_depth = np.full((len(deep), most), np.nan)
-    for place, (_, found) in enumerate(deep):
-        right = _judged(found)[0]
-        by_depth[place, : len(right)] = right
-    counted = [found["learned"] for _, found in cells]
-    return xr.Dataset(
-        {
-            name: (("loss", "scale", "seed"), each, {"long_name": WORDS[name]})
-            for name, each in laid.items()
-        }
-        | {
-            "units": (("loss", "scale", "unit", "reading"), units),
-            "deep_accuracy": (
-                ("depth", "seed"),
-                by_depth,
-                {"long_name": WORDS["accuracy"]},
-            ),
-        },
-        coords={
-            "loss": losses,
-            "scale": scales,
-            "seed": range(most),
-            "depth": depths,
-            "reading": ["first", "second", "readout"],
-        },
-        attrs={
-            "networks": int(sum(map(len, counted))),
-            "not_learned": int(sum(np.sum(~each) for each in counted)),
-            "width": wide[0][0]["width"],
-        },
+    wide = [(config, arrays) for config, arrays in cells if config["optimizer"] == "sgd"]
+    deep = [(config, arrays) for config, arrays in cells if config["optimizer"] == "adam"]
+    separated = networks.separate(wide, ("loss", "scale"), _read)
+    separated += networks.separate(deep, ("depth",), _read_deep)
+    separated += [
+        ({name: config[name] for name in ("loss", "scale")}, {"units": arrays["units"]})
+        for config, arrays in wide
+    ]
+    variables = dict.fromkeys((name for _, found in separated for name in found), "")
+    data = layout(
+        separated,
+        variables | {"units": "unit reading"},
+        over=["loss", "scale", "depth", "seed"],
+        coords={"reading": ["first", "second", "readout"]},
+        labels={"accuracy": "unseen pairs right", "scale": "initial scale"},
     )
+    return data.assign_attrs(not_learned=networks.not_learned(cells))
 
 
-WORDS = {
-    "accuracy": "share of unseen pairs that is right",
-    "worst": "least margin of an unseen pair",
-    "sided": "weight of units whose two sides agree as their readout asks, less that of others",
-    "alike": "cosine of the weights of items of one class",
-    "unlike": "cosine of the weights of items of two classes",
-}
+def _read(config: Config, network: Arrays) -> dict[str, Any]:
+    units = {name: network[name] for name in ("sided", "alike", "unlike")}
+    return units | {"accuracy": _accuracy(config, network)}
 
 
-def _is_wide(config: Config) -> bool:
-    return config["optimizer"] == "sgd"
+def _read_deep(config: Config, network: Arrays) -> dict[str, Any]:
+    return {"deep_accuracy": _accuracy(config, network)}
 
 
-def _judged(found: Arrays) -> tuple[np.ndarray, np.ndarray]:
-    """Return each network's accuracy on unseen pairs, and its least margin there."""
-    task = runs.make_task(runs.EQUIVALENCE)
-    held_out = ~task.is_train
-    return (
-        runs.of_learned(found, lambda each: accuracy(task.test_targets, each[held_out]).value),
-        runs.of_learned(found, lambda each: float((each * task.targets)[held_out].min())),
-    )
+def _accuracy(config: Config, network: Arrays) -> float:
+    task = make_task(config["task"])
+    return accuracy(task.test_targets, network["predictions"][~task.is_train]).value
+
+
+def numbers(data: xr.Dataset) -> dict[str, str | Estimate]:
+    rich = data.sel(scale=RICH).mean("loss")
+    solved = mean(rich.accuracy, within=(0.0, 1.0))
+    lazy = mean(data.accuracy.sel(scale=LAZY, loss="squared"), within=(0.0, 1.0))
+    return {
+        "solved": solved,
+        "lazy": lazy,
+        "sided": mean(rich.sided, within=(-1.0, 1.0)),
+        "alike": mean(rich.alike, within=(-1.0, 1.0)),
+        "unlike": mean(rich.unlike, within=(-1.0, 1.0)),
+        "can": "They can" if solved.value > 0.9 else "Not reliably",
+        "chance": "not distinguishable from chance" if lazy.low < 0.5 < lazy.high
+        else "above chance" if lazy.value > 0.5 else "below chance",
+        "not_learned": data.attrs["not_learned"],
+    }  # fmt: skip
 
 
 def figure(data: xr.Dataset) -> Figure:
-    """Draw accuracy against scale, and units of a rich and of a lazy network."""
-    drawn, axes = plots.mosaic("AA;BC", 5.6)
+    deep = "deep_accuracy" in data
+    drawn, axes = mosaic("AAAABB;CCCDDD" if deep else "AAAAAA;CCCDDD", 6.0)
     _draw_accuracy(axes["A"], data)
-    loss = str(data.loss.values[0])
-    for letter, scale, title in (
-        ("B", data.scale.values[0], "From small weights"),
-        ("C", data.scale.values[-1], "From large weights"),
-    ):
-        _draw_units(axes[letter], data.units.sel(loss=loss, scale=scale).values, title)
-    axes["B"].set_ylabel("in second place")
-    return drawn
+    if deep:
+        series(axes["B"], "depth", measured=data.deep_accuracy, within=(0.0, 1.0))
+        axes["B"].set(xlabel="hidden layers", ylabel="", ylim=(0, 1.06), title="Scale 0.1")
+        axes["B"].set_xticks(data.depth)
+    units = data.units.sel(loss="squared")
+    _draw_units(axes["C"], units.sel(scale=RICH).values, f"Units, scale {RICH:g}")
+    _draw_units(axes["D"], units.sel(scale=LAZY).values, f"Units, scale {LAZY:g}")
+    axes["C"].set_ylabel("A less D in second place")
+    return key(drawn, columns=3)
 
 
 def _draw_accuracy(ax: Axes, data: xr.Dataset) -> None:
-    for i, loss in enumerate(map(str, data.loss.values)):
-        each = data.accuracy.sel(loss=loss)
-        style = plots.look(i)
-        ax.plot(data.scale, each.mean("seed"), label=f"{loss} loss", **style)
-        aside = 1.12 ** (2 * i - 1)
-        for one in each.transpose("seed", "scale").values:
-            ax.plot(data.scale * aside, one, **plots.look(i, line=False, markersize=4))
-    ax.axhline(0.5, color=plots.QUIET, linewidth=0.8)
-    ax.set(xscale="log", xlabel="initial scale", ylabel="unseen pairs right", ylim=(-0.03, 1.06))
-    ax.legend(fontsize=8, frameon=False, loc="lower left")
+    ax.axhline(0.5, color=QUIET, linewidth=0.8)
+    for i, loss in enumerate(LOSSES):
+        beside = {"scale": data.scale * (0.75, 1.33)[i]}
+        crosses = PUBLISHED.assign_coords(scale=0.4 * PUBLISHED.scale).expand_dims(loss=[loss])
+        series(
+            ax, "scale", by="loss", measured=data.accuracy.sel(loss=[loss]).assign_coords(beside),
+            published=crosses if loss == "squared" else None, names={loss: f"{loss} loss"},
+            within=(0.0, 1.0), shift=i,
+        )  # fmt: skip
+    ax.set(xscale="log", ylim=(0, 1.06), xlim=(0.15 * data.scale.min(), 6))
+    ax.set_xticks(data.scale)
+    ax.minorticks_off()
 
 
 def _draw_units(ax: Axes, units: np.ndarray, title: str) -> None:
     size = np.nanmax(np.abs(units[:, :2]))
-    for i, (sign, word) in enumerate(((1, "says alike"), (-1, "says different"))):
-        chosen = units[np.sign(units[:, 2]) == sign]
-        style = plots.look(i, line=False, markersize=3.5, markeredgewidth=0.7)
-        ax.plot(chosen[:, 0] / size, chosen[:, 1] / size, label=word, **style)
-    ax.axhline(0, color=plots.QUIET, linewidth=0.6)
-    ax.axvline(0, color=plots.QUIET, linewidth=0.6)
+    for i, (sign, word) in enumerate(((1, "unit signals same"), (-1, "unit signals different"))):
+        chosen = units[np.sign(units[:, 2]) == sign] / size
+        style = look(i + 2, line=False, markersize=3.5, markeredgewidth=0.7)
+        ax.plot(chosen[:, 0], chosen[:, 1], label=word, **style)
+    ax.axhline(0, color=QUIET, linewidth=0.6, zorder=0)
+    ax.axvline(0, color=QUIET, linewidth=0.6, zorder=0)
     ax.set(title=title, xlabel="A less D in first place", xlim=(-1.1, 1.1), ylim=(-1.1, 1.1))
     ax.set(xticks=[-1, 0, 1], yticks=[-1, 0, 1], aspect="equal")
-    if title == "From small weights":
-        ax.legend(fontsize=7, loc="upper center", handletextpad=0.1, frameon=False)

@@ -3,53 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from partwhole._types import Real
 from partwhole.features import OverlapKernel
-from partwhole.limits import interpolate, max_margin
+from partwhole.limits import interpolate, max_margin, shortcut_margin
 from partwhole.measures import accuracy
-from partwhole.study import Arrays, Cells, Config
-from partwhole.study import plots as plots
-from partwhole_studies._conjunctions import KINDS, sizes
-from partwhole_studies.dense import _runs as runs
-from partwhole_studies.dense._runs import CONTEXTS
-from partwhole_studies.dense._shortcut_claims import claims as claims
+from partwhole.study import Arrays, Cells, Config, Estimate, key, layout, mean, series
+from partwhole.study.plots import QUIET, look, panels
+from partwhole_studies.conjunctions import KINDS, sizes
+from partwhole_studies.dense import networks
+from partwhole_studies.network_tasks import CONTEXTS, make_task
 
-QUESTION = (
-    "A context says which feature decides. Do dense networks learn that, or the shortcut from the "
-    "context itself, and does theory say which?"
-)
-SOURCE = "Lippl & Stachenfeld (ICLR 2025), appendix, context dependence in dense networks"
-ANSWER = (
-    "On the hardest task, CD-3, the loss decides: after the squared loss networks solve it, after "
-    "the logistic loss they take the context for the answer, just as regression and largest "
-    "margins do in theory."
-)
-CAPTION = (
-    "Mean margin of unseen combinations against initial scale, after either loss: mean and "
-    "standard deviation over networks; after the logistic loss in units of the least margin of a "
-    "seen one. Bars at the right: theory of infinitely wide random features. Below, where it was "
-    "run: mean size of each kind of term in what networks of several layers answer, on the "
-    "easiest and the hardest task."
-)
-
-LOSSES = ("squared", "logistic")
+LOSSES = {"squared": interpolate, "logistic": max_margin}
+LAZY, RICH = 1.0, 1e-3
+# Mean sizes of the terms of networks with 1 to 4 layers, read off an appendix figure of the paper.
+PUBLISHED_SIZES = {
+    ("CD-3", "context"): (2.3, 2.7),
+    ("CD-3", "memorization"): (1.4, 2.1),
+    ("CD-3", "right pair"): (0.4, 0.65),
+    ("CD-1", "right pair"): (2.3, 2.9),
+    ("CD-1", "context"): (0.0, 0.25),
+}
 
 
 def _cells(
-    tasks: Sequence[str], scales: Sequence[Real], depths: Sequence[int], seeds: int, kernels: int
+    tasks: Sequence[str], scales: Sequence[Any], depths: Sequence[int], seeds: int, kernels: int
 ) -> list[Config]:
     common: Config = {"seeds": list(range(seeds)), "stop": 1e-4}
     wide = [
         common
         | {"task": task, "loss": loss, "scale": scale, "depth": 1, "width": 1000}
         | {"optimizer": "sgd", "rate": 0.1, "steps": 5000}
-        | {"kernels": kernels if scale == 1.0 else 0}
+        | {"kernels": kernels if scale == LAZY else 0}
         for task in tasks
         for loss in LOSSES
         for scale in scales
@@ -74,131 +64,113 @@ PRESETS = {
 
 def cell(config: Config) -> Arrays:
     """Train the networks of one task, loss, initial scale and depth."""
-    return runs.train(config).found
+    return networks.train(config).arrays
 
 
 def gather(cells: Cells) -> xr.Dataset:
-    """Lay margins over tasks, losses, scales or depths, and seeds; NaN where there are none."""
-    tasks = list(dict.fromkeys(config["task"] for config, _ in cells))
-    wide = [(config, found) for config, found in cells if config["optimizer"] == "sgd"]
-    deep = [(config, found) for config, found in cells if config["optimizer"] == "adam"]
-    scales = sorted({config["scale"] for config, _ in wide})
-    depths = sorted({config["depth"] for config, _ in deep})
-    seeds = len(cells[0][0]["seeds"])
-    lazy = (len(tasks), len(LOSSES), len(scales), seeds)
-    laid = {name: np.full(lazy, np.nan) for name in WORDS}
-    kinds = np.full((len(tasks), len(depths), len(KINDS), seeds), np.nan)
-    right = np.full((len(tasks), len(depths), seeds), np.nan)
-    for config, found in wide:
-        at = (
-            tasks.index(config["task"]),
-            LOSSES.index(config["loss"]),
-            scales.index(config["scale"]),
-        )
-        for name, each in _read(config, found).items():
-            laid[name][at][: len(each)] = each
-    for config, found in deep:
-        at = tasks.index(config["task"]), depths.index(config["depth"])
-        task = runs.make_task(config["task"])
-        for seed in np.flatnonzero(found["learned"]):
-            kinds[*at, :, seed] = sizes(task, found["predictions"][seed])
-        right[at] = _read(config, found)["accuracy"]
+    wide = [(config, arrays) for config, arrays in cells if config["optimizer"] == "sgd"]
+    deep = [(config, arrays) for config, arrays in cells if config["optimizer"] == "adam"]
+    separated = networks.separate(wide, ("task", "loss", "scale"), _read_wide)
+    separated += networks.separate(deep, ("task", "depth"), _read_deep)
+    variables = dict.fromkeys((name for _, found in separated for name in found), "")
+    data = layout(
+        separated,
+        variables | ({"size": "kind"} if deep else {}),
+        over=["task", "loss", "scale", "depth", "seed"],
+        coords={"kind": list(KINDS)} if deep else {},
+        labels={"scale": "initial scale"},
+    )
     kernel = OverlapKernel.random_network("relu", 3, 1)
-    solved = [
+    data["theory"] = xr.DataArray(
         [
-            float(verb(runs.make_task(task), kernel, intercept="free").test_margins.mean())
-            for verb in (interpolate, max_margin)
-        ]
-        for task in tasks
-    ]
-    counted = [found["learned"] for _, found in cells]
-    return xr.Dataset(
-        {
-            name: (("task", "loss", "scale", "seed"), each, {"long_name": WORDS[name]})
-            for name, each in laid.items()
-        }
-        | {
-            "theory": (("task", "loss"), solved, {"long_name": "margin of random features"}),
-            "deep_accuracy": (("task", "depth", "seed"), right, {"long_name": WORDS["accuracy"]}),
-            "size": (
-                ("task", "depth", "kind", "seed"),
-                kinds,
-                {"long_name": "mean size of conjunctions of a kind"},
-            ),
-        },
-        coords={
-            "task": tasks, "loss": list(LOSSES), "scale": scales, "depth": depths,
-            "kind": list(KINDS), "seed": range(seeds),
-        },
-        attrs={
-            "networks": int(sum(map(len, counted))),
-            "not_learned": int(sum(np.sum(~each) for each in counted)),
-        },
+            [solve(make_task(task), kernel, intercept="free").test_margins.mean()
+             for solve in LOSSES.values()]
+            for task in data.task.values
+        ],
+        coords={"task": data.task, "loss": list(LOSSES)},
+        dims=["task", "loss"],
     )  # fmt: skip
+    return data.assign_attrs(not_learned=networks.not_learned(cells))
 
 
-WORDS = {
-    "accuracy": "share of unseen combinations that is right",
-    "margin": "mean margin of unseen combinations, the least of the seen ones being 1",
-    "regime": "the same for the network's own tangent kernel before training",
-    "drift": "how far the tangent kernel moved",
-}
-
-
-def _read(config: Config, found: Arrays) -> dict[str, np.ndarray]:
-    task, learned = runs.make_task(config["task"]), found["learned"]
+def _read_wide(config: Config, network: Arrays) -> dict[str, Any]:
+    task = make_task(config["task"])
     read = {
-        "accuracy": runs.of_learned(
-            found, lambda each: accuracy(task.test_targets, each[~task.is_train]).value
-        ),
-        "margin": _margins(config, found["predictions"]),
+        "accuracy": accuracy(task.test_targets, network["predictions"][~task.is_train]).value,
+        "margin": margin(config, network["predictions"]),
     }
-    if "regime" in found:
-        read["regime"] = _margins(config, found["regime"])
-        read["drift"] = found["drift"]
-    return {name: np.where(learned[: len(each)], each, np.nan) for name, each in read.items()}
+    if "regime" in network:
+        read["regime"] = margin(config, network["regime"])
+    return read
 
 
-def _margins(config: Config, predictions: np.ndarray) -> np.ndarray:
-    """Return mean margins on unseen tuples; after the logistic loss for a least seen one of 1."""
-    task = runs.make_task(config["task"])
+def margin(config: Config, predictions: np.ndarray) -> float:
+    """Return the mean unseen margin; after the logistic loss, over the least seen one."""
+    task = make_task(config["task"])
     margins = predictions * task.targets
-    found = margins[:, ~task.is_train].mean(axis=1)
-    return found / margins[:, task.is_train].min(axis=1) if config["loss"] == "logistic" else found
+    unit = margins[task.is_train].min() if config["loss"] == "logistic" else 1.0
+    return float(margins[~task.is_train].mean() / unit)
+
+
+def _read_deep(config: Config, network: Arrays) -> dict[str, Any]:
+    return {"size": sizes(make_task(config["task"]), network["predictions"])}
+
+
+def numbers(data: xr.Dataset) -> dict[str, float | str | Estimate | np.ndarray]:
+    hard = data.sel(task="CD-3")
+    right = {
+        f"{name}_{loss}": mean(hard.accuracy.sel(loss=loss, scale=scale), within=(0.0, 1.0))
+        for name, scale in (("lazy", LAZY), ("rich", RICH))
+        for loss in LOSSES
+    }
+    theory = {loss: float(hard.theory.sel(loss=loss)) for loss in LOSSES}
+    solved = [right[f"{name}_squared"].value > 0.5 for name in ("lazy", "rich")]
+    failed = [right[f"{name}_logistic"].value < 0.5 for name in ("lazy", "rich")]
+    signs = solved[0] == (theory["squared"] > 0) and failed[0] == (theory["logistic"] < 0)
+    own = abs(data.margin - data.regime).sel(scale=LAZY).mean(["task", "loss"])
+    saliences = OverlapKernel.random_network("relu", 3, 1).salience[:2]
+    law = [shortcut_margin(*saliences, values_per_half=3, fit=f) for f in ("regression", "margin")]
+    return right | {
+        "own": mean(own),
+        "theory_squared": theory["squared"],
+        "theory_logistic": theory["logistic"],
+        "decides": "the loss decides" if all(solved + failed) else "the loss alone does not decide",
+        "predicted": "as theory predicts" if signs else "unlike what theory predicts",
+        "law": hard.theory.to_numpy() - np.array(law, dtype=float),
+        "not_learned": data.attrs["not_learned"],
+    }
 
 
 def figure(data: xr.Dataset) -> Figure:
-    """Draw margins against scale for either loss, and conjunctions of deep networks."""
-    rows = 2 if data.sizes["depth"] else 1
-    drawn, axes = plots.panels(rows, 2, 3.1 * rows, sharey="row")
-    for j, loss in enumerate(LOSSES):
-        _draw_margins(axes[0, j], data.sel(loss=loss))
-        axes[0, j].set_title(f"{loss} loss".capitalize())
-    axes[0, 0].set_ylabel("mean margin, unseen")
-    axes[0, 0].legend(fontsize=8, frameon=False, loc="lower left")
-    if rows == 2:
-        for j, task in enumerate((data.task.values[0], data.task.values[-1])):
-            _draw_sizes(axes[1, j], data.sel(task=task))
-            axes[1, j].set_title(str(task))
-        axes[1, 0].set_ylabel("mean size of its terms")
-        axes[1, 0].legend(fontsize=7, frameon=False, loc="center right", bbox_to_anchor=(1, 0.68))
-    return drawn
+    deep = "size" in data
+    drawn, axes = panels(1 + deep, 2, 6.8 if deep else 3.5, sharey="row")
+    for ax, loss in zip(axes[0], LOSSES, strict=True):
+        _draw_margins(ax, data.sel(loss=loss))
+        ax.set(title=f"{loss} loss".capitalize(), ylabel="")
+    axes[0, 0].set_ylabel("mean margin, unseen combinations")
+    for ax, task in zip(axes[1], ("CD-1", "CD-3"), strict=True) if deep else ():
+        _draw_sizes(ax, task, data["size"].sel(task=task))
+    return key(drawn, columns=3)
 
 
 def _draw_margins(ax: Axes, data: xr.Dataset) -> None:
-    ax.axhline(0, color=plots.QUIET, linewidth=0.8)
-    for i, task in enumerate(map(str, data.task.values)):
-        part = data.sel(task=task)
-        style = plots.look(i, line=False) | {"linestyle": plots.DASHES[i], "linewidth": 1}
-        spread = part.margin.std("seed", ddof=1)
-        ax.errorbar(data.scale, part.margin.mean("seed"), yerr=spread, label=task, **style)
-        marks = style | {"marker": "_", "markersize": 16, "markeredgewidth": 2}
-        ax.plot(data.scale.values[-1] * 3, float(part.theory), **marks)
-    ax.set(xscale="log", xlabel="initial scale (bars: theory)", ylim=(-1.2, 1.2))
+    ax.axhline(0, color=QUIET, linewidth=0.8)
+    about = xr.DataArray([1.0, 1.0], dims="scale", coords={"scale": [0.3 * LAZY, 3 * LAZY]})
+    series(
+        ax, "scale", by="task", theory=data.theory * about, measured=data.margin,
+        words={"theory": "theory, random features"},
+    )  # fmt: skip
+    ax.set(xscale="log", xlim=(data.scale.min() / 4, 4), ylim=(-1.2, 1.2))
+    ax.set_xticks(data.scale)
+    ax.tick_params(axis="x", labelsize=8)
+    ax.minorticks_off()
 
 
-def _draw_sizes(ax: Axes, data: xr.Dataset) -> None:
-    for i, kind in enumerate(map(str, data.kind.values)):
-        style = plots.look(i, line=False) | {"linestyle": plots.DASHES[i], "linewidth": 1}
-        ax.plot(data.depth, data["size"].sel(kind=kind).mean("seed"), label=kind, **style)
-    ax.set(xlabel="hidden layers", xticks=data.depth.values)
+def _draw_sizes(ax: Axes, task: str, size: xr.DataArray) -> None:
+    series(ax, "depth", by="kind", measured=size)
+    for (named, kind), (low, high) in PUBLISHED_SIZES.items():
+        if named == task:
+            ax.axhspan(low, high, color=look(KINDS.index(kind))["color"], alpha=0.12, linewidth=0)
+    ax.set(title=f"{task}, logistic loss", xlabel="hidden layers", ylabel="mean size of its terms")
+    ax.label_outer()
+    ax.set_xticks(size.depth)

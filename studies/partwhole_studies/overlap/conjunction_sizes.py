@@ -12,7 +12,7 @@ from partwhole.measures import conjunction_coefficients
 from partwhole.study import Arrays, Cells, Claim, Config
 from partwhole.study.plots import QUIET, look, panels
 from partwhole.tasks import Task, context_dependence
-from partwhole_studies._conjunctions import KINDS, kind_of
+from partwhole_studies.conjunctions import KINDS, kind_of
 from partwhole_studies.overlap._context import REPRESENTATIONS
 
 QUESTION = (

@@ -5,23 +5,28 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from study_cells import computed
+from study_rules import require_whole, verdicts
 
-from partwhole_studies.dense import _runs as runs
 from partwhole_studies.dense import equivalence_dense as study
+from partwhole_studies.network_tasks import make_task
 
 
 @pytest.fixture(scope="module")
-def cells():
-    return computed(study)
+def data():
+    return study.gather(computed(study))
 
 
-def test_all_claims_hold(cells):
-    claims = study.claims(study.gather(cells))
-    assert len(claims) == 13
-    assert {claim.verdict.value for claim in claims} == {"holds"}
+def test_it_is_whole(data):
+    require_whole(study, data)
 
 
-def perfect(readout, n=50, seeds=3, wrong=0):
+def test_networks_of_small_weights_solve_it_and_others_do_not(data):
+    accuracy = data.accuracy.mean("seed")
+    assert np.all(accuracy.sel(scale=study.RICH) > 0.9)
+    assert np.all(accuracy.sel(scale=study.LAZY) < 0.8)
+
+
+def units_by_class(readout, n=50, seeds=3, wrong=0):
     """Return units that weigh classes oppositely, in both places alike or not, by their readout."""
     rng = np.random.default_rng(0)
     by_class = rng.normal(size=(seeds, n, 1)) * np.array([1.0, 1.0, -1.0, -1.0])
@@ -29,68 +34,63 @@ def perfect(readout, n=50, seeds=3, wrong=0):
     return np.concatenate([by_class, by_class * sign[..., None]], axis=-1)
 
 
-def test_units_of_one_class_each_are_told():
+def test_units_of_one_class_each():
     readout = np.random.default_rng(1).choice([-1.0, 1.0], (3, 50))
-    found = study._units(perfect(readout), readout)
-    np.testing.assert_allclose(found["sided"], 1.0)
-    np.testing.assert_allclose(found["alike"], 1.0)
-    np.testing.assert_allclose(found["unlike"], -1.0)
-    assert found["units"].shape == (50, 3)
-    x, y, out = found["units"].T
+    units = study.read_units(units_by_class(readout), readout)
+    np.testing.assert_allclose(units["sided"], 1.0)
+    np.testing.assert_allclose(units["alike"], 1.0)
+    np.testing.assert_allclose(units["unlike"], -1.0)
+    x, y, out = units["units"].T
     assert np.all(np.sign(x * y) == np.sign(out))
 
 
 def test_units_on_the_wrong_side_count_by_their_weight():
     readout = np.random.default_rng(1).choice([-1.0, 1.0], (3, 50))
-    units = perfect(readout, wrong=20)
+    units = units_by_class(readout, wrong=20)
     mass = np.linalg.norm(units, axis=-1)
     expected = 1.0 - 2.0 * mass[:, :20].sum(axis=1) / mass.sum(axis=1)
-    np.testing.assert_allclose(study._units(units, readout)["sided"], expected)
+    np.testing.assert_allclose(study.read_units(units, readout)["sided"], expected)
 
 
-def test_units_at_random_tell_nothing():
+def test_random_units_have_no_side():
     rng = np.random.default_rng(2)
-    found = study._units(rng.normal(size=(4, 20_000, 8)), rng.normal(size=(4, 20_000)))
+    units = study.read_units(rng.normal(size=(4, 20_000, 8)), rng.normal(size=(4, 20_000)))
     # 20,000 units: standard errors of .007; cosines of four items without their mean are -1/3.
-    assert np.all(np.abs(found["sided"]) < 0.03)
-    assert np.all(np.abs(found["alike"] + 1 / 3) < 0.03)
-    assert np.all(np.abs(found["unlike"] + 1 / 3) < 0.03)
+    assert np.all(np.abs(units["sided"]) < 0.03)
+    assert np.all(np.abs(units["alike"] + 1 / 3) < 0.03)
+    assert np.all(np.abs(units["unlike"] + 1 / 3) < 0.03)
 
 
-def made_up(config, right):
-    """Return a cell of networks that answer so many of the four unseen pairs right."""
-    task = runs.make_task(runs.EQUIVALENCE)
-    seeds = len(config["seeds"])
-    answers = np.tile(task.targets, (seeds, 1))
-    unseen = np.flatnonzero(~task.is_train)
-    answers[:, unseen[right:]] *= -1
-    found = {"predictions": answers, "learned": np.ones(seeds, dtype=bool)}
-    if config["depth"] == 1:
-        readout = np.random.default_rng(0).choice([-1.0, 1.0], (seeds, 500))
-        found |= study._units(perfect(readout, 500, seeds), readout)
-    return found
+def synthetic(preset, right=4):
+    """Return cells of networks that answer so many of the four unseen pairs right."""
+    cells = []
+    task = make_task("equivalence")
+    for config in study.PRESETS[preset]:
+        seeds = len(config["seeds"])
+        answers = np.tile(task.targets, (seeds, 1))
+        answers[:, np.flatnonzero(~task.is_train)[right:]] *= -1
+        cell = {"predictions": answers, "learned": np.ones(seeds, dtype=bool)}
+        if config["depth"] == 1:
+            readout = np.random.default_rng(0).choice([-1.0, 1.0], (seeds, 500))
+            cell |= study.read_units(units_by_class(readout, 500, seeds), readout)
+        cells.append((config, cell))
+    return cells
 
 
 @pytest.mark.parametrize("right", [2, 4])
 def test_answers_decide(right):
-    cells = [(config, made_up(config, right)) for config in study.PRESETS["laptop"]]
-    data = study.gather(cells)
+    data = study.gather(synthetic("laptop", right))
+    require_whole(study, data)
     assert float(data.accuracy.min()) == float(data.accuracy.max()) == right / 4
-    found = {c.statement: c.verdict.value for c in study.claims(data)}
-    solved = [v for s, v in found.items() if "get every unseen pair right" in s]
-    assert solved == ["holds" if right == 4 else "does not hold"] * (2 + 4)
-    lazy = [v for s, v in found.items() if "networks don't" in s]
-    assert lazy == ["does not hold" if right == 4 else "holds"] * 2
+    verdict = verdicts(study, data)
+    assert verdict["solved"] == ("holds" if right == 4 else "does not hold")
+    assert verdict["lazy"] == ("does not hold" if right == 4 else "holds")
 
 
-def test_networks_that_did_not_learn_are_left_out(cells):
-    changed = [(config, dict(found)) for config, found in cells]
-    for _, found in changed:
-        found["learned"] = np.zeros_like(found["learned"])
-    data = study.gather(changed)
-    assert np.isnan(data.accuracy).all()
-    assert study.claims(data)[0].verdict.value == "does not hold"
-
-
-def test_figure(cells):
-    assert len(study.figure(study.gather(cells)).axes) == 3
+def test_networks_that_did_not_learn_are_left_out():
+    cells = synthetic("quick")
+    for _, arrays in cells:
+        arrays["learned"][0] = False
+    data = study.gather(cells)
+    assert data.attrs["not_learned"] == "4 of 60"
+    assert 0 not in data.seed

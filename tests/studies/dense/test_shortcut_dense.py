@@ -1,76 +1,81 @@
-"""Context dependence in dense networks beside regression and largest margins."""
+"""Context dependence in dense networks, beside regression and largest margins."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 from study_cells import computed
+from study_rules import require_whole, verdicts
 
 from partwhole.features import OverlapKernel
-from partwhole.limits import interpolate, max_margin, shortcut_margin
-from partwhole_studies import _conjunctions as conjunctions
-from partwhole_studies.dense import _runs as runs
+from partwhole_studies import conjunctions
 from partwhole_studies.dense import shortcut_dense as study
+from partwhole_studies.network_tasks import make_task
 
 NNGP = OverlapKernel.random_network("relu", 3, 1)
 
 
 @pytest.fixture(scope="module")
-def cells():
-    return computed(study)
+def data():
+    return study.gather(computed(study))
 
 
-def test_no_claim_fails(cells):
-    claims = study.claims(study.gather(cells))
-    assert len(claims) == 9
-    found = [claim.verdict.value for claim in claims]
-    assert "does not hold" not in found
-    assert found.count("holds") >= 8  # one interval of six networks may reach beyond its bound
-
-
-def test_theory_is_the_closed_form(cells):
-    data = study.gather(cells).sel(task="CD-3")
-    # Saliences of a ReLU layer are facts computed independently of this package.
-    for loss, fit in (("squared", "regression"), ("logistic", "margin")):
-        expected = shortcut_margin(0.270680, 0.055877, values_per_half=3, fit=fit)
-        assert float(data.theory.sel(loss=loss)) == pytest.approx(expected, abs=1e-4)
-    assert float(data.theory.sel(loss="logistic")) == pytest.approx(-0.5589, abs=1e-3)
-
-
-def made_up(config, swapped=False):
-    task = runs.make_task(config["task"])
-    squared = (config["loss"] == "squared") != swapped
-    answer = (interpolate if squared else max_margin)(task, NNGP, intercept="free").predictions
+def kernel_machines(config, loss):
+    """Return the cell of networks that do as a kernel machine does after a loss."""
+    task = make_task(config["task"])
+    answer = study.LOSSES[loss](task, NNGP, intercept="free").predictions
     seeds = len(config["seeds"])
     # After the logistic loss answers have any size.
     size = 5.0 if config["loss"] == "logistic" else 1.0
     predictions = size * answer * (1.0 + 0.001 * np.arange(seeds)[:, None])
-    found = {"predictions": predictions, "learned": np.ones(seeds, dtype=bool)}
-    if config["kernels"]:
-        found |= {"regime": predictions[: config["kernels"]], "drift": np.zeros(config["kernels"])}
-    return found
+    cell = {"predictions": predictions, "learned": np.ones(seeds, dtype=bool)}
+    return cell | ({"regime": predictions[: config["kernels"]]} if config["kernels"] else {})
 
 
-def test_kernel_machines_hold_all_that_is_claimed_of_lazy_networks():
-    cells = [(config, made_up(config)) for config in study.PRESETS["laptop"]]
+def synthetic(preset):
+    return [(config, kernel_machines(config, config["loss"])) for config in study.PRESETS[preset]]
+
+
+def test_it_is_whole(data):
+    require_whole(study, data)
+
+
+def test_theory_is_that_of_random_features(data):
+    # Computed independently of this package.
+    assert float(data.theory.sel(task="CD-3", loss="logistic")) == pytest.approx(-0.5589, abs=1e-3)
+
+
+def test_the_loss_decides(data):
+    right = data.accuracy.sel(task="CD-3").mean("seed")
+    assert np.all(right.sel(loss="squared") > 0.5)
+    assert np.all(right.sel(loss="logistic") < 0.5)
+
+
+def test_kernel_machines_are_lazy_networks_on_all_tasks():
+    data = study.gather(synthetic("laptop"))
+    require_whole(study, data)
+    np.testing.assert_allclose(
+        data.margin.sel(scale=1.0).mean("seed"),
+        data.theory.transpose("task", "loss"),
+        rtol=0.01,
+        atol=0.01,
+    )
+
+
+def test_the_wrong_loss_is_noticed():
+    wrong = {"squared": "logistic", "logistic": "squared"}
+    cells = [(c, kernel_machines(c, wrong[c["loss"]])) for c in study.PRESETS["quick"]]
     data = study.gather(cells)
-    claims = study.claims(data)
-    assert {c.verdict.value for c in claims[:20]} == {"holds"}
-    assert len(study.figure(data).axes) == 4
+    verdict = verdicts(study, data)
+    assert verdict["lazy_squared"] == verdict["lazy_logistic"] == "does not hold"
+    assert study.numbers(data)["predicted"].startswith("unlike")
 
 
-def test_the_other_loss_is_noticed():
-    cells = [(config, made_up(config, swapped=True)) for config in study.PRESETS["quick"]]
-    found = {c.statement: c.verdict.value for c in study.claims(study.gather(cells))}
-    decided = [v for s, v in found.items() if "CD-3 as random features do" in s]
-    assert decided == ["does not hold"] * 2
-
-
-def test_sizes_of_kinds_by_hand():
-    task = runs.make_task("CD-1")
+def test_sizes_of_kinds_of_terms():
+    task = make_task("CD-1")
     context = np.where(task.components[:, 0] == 0, -1.0, 1.0)
     size = dict(zip(conjunctions.KINDS, conjunctions.sizes(task, context), strict=True))
-    assert size["context"] > 3 * max(v for k, v in size.items() if k != "context")
+    assert size["context"] > 3 * max(v for kind, v in size.items() if kind != "context")
     relevant = np.where(
         task.components[:, 0] == 0, task.components[:, 1] - 2.5, task.components[:, 2] - 2.5
     )
@@ -79,15 +84,11 @@ def test_sizes_of_kinds_by_hand():
 
 
 def test_networks_that_did_not_learn_are_left_out():
-    cells = [(config, made_up(config)) for config in study.PRESETS["quick"]]
-    for _, found in cells:
-        found["learned"][0] = False
-        found["predictions"][0] = np.nan
+    cells = synthetic("quick")
+    for _, arrays in cells:
+        arrays["learned"][0] = False
+        arrays["predictions"][0] = np.nan
     data = study.gather(cells)
-    assert data.attrs["not_learned"] == 4
-    assert np.isnan(data.margin.sel(seed=0)).all()
-    assert np.isfinite(data.margin.sel(seed=1)).all()
-
-
-def test_figure(cells):
-    assert len(study.figure(study.gather(cells)).axes) == 2
+    assert data.attrs["not_learned"] == "4 of 24"
+    assert 0 not in data.seed
+    assert np.isfinite(data.margin).all()

@@ -1,0 +1,121 @@
+"""Dense networks of one size and initial scale, trained on one task.
+
+As published: one-hot inputs, weights of standard deviation :math:`s \\sqrt{2/n}` and biases from
+:math:`U(-s/\\sqrt n, s/\\sqrt n)` in a layer of n inputs, all samples in each step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+from jaxtyping import Float
+
+from partwhole.measures import kernel_drift, salience
+from partwhole.networks import MLP, Architecture, activations, outputs, tangent_kernel
+from partwhole.study import Arrays, Cells, Config
+from partwhole.tasks import Task
+from partwhole.training import kernel_regime, train_dense
+from partwhole_studies.network_tasks import make_task
+
+# A sum is learned when errors are at most this share of the variance, a label with its sign.
+EXPLAINED = 0.05
+
+
+class Trained(NamedTuple):
+    """Networks after training along a leading axis, and what they and their first state show."""
+
+    networks: MLP
+    arrays: Arrays
+
+
+def train(config: Config) -> Trained:
+    """Train a network for each seed; return its answers, and its hidden layers' saliences."""
+    task = make_task(config["task"])
+    inputs, seen = task.one_hot(), task.is_train
+    start = Architecture(
+        config["depth"] + 1, config["width"], "relu", initial="he", scale=config["scale"],
+        initial_bias="spread",
+    ).networks(inputs.shape[1], seeds=config["seeds"], outputs=1)  # fmt: skip
+    runs = train_dense(
+        inputs[seen],
+        task.train_targets,
+        start,
+        max_steps=config["steps"],
+        loss=config["loss"],
+        optimizer=config["optimizer"],
+        learning_rate=config["rate"],
+        threshold=config["stop"],
+        record=config["steps"],
+        restarts=3,
+        progress=False,
+    )
+    predictions = outputs(runs.networks, inputs)[..., 0].astype(float)
+    arrays = {
+        "predictions": predictions,
+        "loss": runs.training_loss[:, -1],
+        "steps": runs.end_steps,
+        "rate": runs.learning_rates,
+        "learned": np.array([has_learned(task, answers) for answers in predictions]),
+        "salience_before": _saliences(task, start),
+        "salience_after": _saliences(task, runs.networks),
+    }
+    if config["kernels"]:
+        arrays |= _kernel_regimes(config, task, start, runs.networks)
+    return Trained(runs.networks, arrays)
+
+
+def has_learned(task: Task, predictions: Float[np.ndarray, "n"]) -> bool:
+    """Return whether the training tuples are learned, so that a network counts."""
+    answers, targets = predictions[task.is_train], task.train_targets
+    if task.is_classification:
+        return bool(np.all(answers * targets > 0))
+    return bool(np.mean((answers - targets) ** 2) <= EXPLAINED * np.var(targets))
+
+
+def _saliences(task: Task, networks: MLP) -> Float[np.ndarray, "seeds layers C"]:
+    """Measure S(1; C) to S(C; C) of every hidden layer of every network."""
+    layers = activations(networks, task.one_hot())[:-1]
+    return np.array([
+        [salience(layer[run], task.components, self_pairs=True).count_kernel.salience
+         for layer in layers]
+        for run in range(len(layers[0]))
+    ])  # fmt: skip
+
+
+def _kernel_regimes(config: Config, task: Task, start: MLP, end: MLP) -> Arrays:
+    """Return the answers of the first networks if their tangent kernels stayed, and the drift."""
+    inputs, predictions, drift = task.one_hot(), [], []
+    for run in range(min(config["kernels"], len(config["seeds"]))):
+        before, after = (
+            jax.tree.map(lambda leaf, r=run: leaf[r], networks) for networks in (start, end)
+        )
+        regime = kernel_regime(before, inputs, task.targets, task.is_train, loss=config["loss"])
+        predictions.append(regime.predictions)
+        drift.append(kernel_drift(regime.kernel, tangent_kernel(after, inputs, progress=False)))
+    return {"regime": np.array(predictions), "drift": np.array(drift)}
+
+
+def separate(
+    cells: Cells, keys: Sequence[str], read: Callable[[Config, Arrays], dict[str, Any]]
+) -> Cells:
+    """Return a cell of what `read` returns for each network that has learned.
+
+    It is placed by keys of its configuration and by its seed.
+    """
+    separated = []
+    for config, arrays in cells:
+        place = {name: config[name] for name in keys}
+        for i in np.flatnonzero(arrays["learned"]):
+            network = {name: values[i] for name, values in arrays.items() if i < len(values)}
+            found = {name: np.asarray(value) for name, value in read(config, network).items()}
+            separated.append((place | {"seed": config["seeds"][i]}, found))
+    return separated
+
+
+def not_learned(cells: Cells) -> str:
+    """Say how many of the networks that were trained have not learned."""
+    learned = np.concatenate([arrays["learned"] for _, arrays in cells])
+    return f"{np.sum(~learned) or 'none'} of {len(learned)}"
