@@ -8,101 +8,105 @@ import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
 
 from partwhole.limits import rectangles
-from partwhole.study import Arrays, Cells, Config
-from partwhole.study import plots as plots
-from partwhole_studies.images import _runs as runs
-from partwhole_studies.images._equivalence_claims import claims as claims
-from partwhole_studies.images._laid import draw_examples, lay
-from partwhole_studies.images._runs import DIGITS, EQUIVALENCES, FEW, MNIST, cells_of
+from partwhole.study import Arrays, Cells, Config, Estimate, key, mean, series
+from partwhole.study.plots import QUIET, WIDTH
+from partwhole_studies.images import networks
+from partwhole_studies.images.composites import draw_examples, lay_out, published_over_widths
+from partwhole_studies.images.networks import DIGITS, FEW, MNIST, cells_of
+from partwhole_studies.network_tasks import make_task
 
-QUESTION = (
-    "Told of pairs of images whether they belong together, do networks work it out for pairs they "
-    "have not seen, which no overlap kernel can?"
-)
-SOURCE = "Lippl & Stachenfeld, first arXiv version, figures 4d and 5f"
-ANSWER = (
-    "Where images lie apart, for most pairs: networks rise well above chance on pairs they have "
-    "not seen, as no learner with a fixed kernel of overlaps can. Where they lie on each other, "
-    "not."
-)
-CAPTION = (
-    "Top: composites at each distance. Below: share of composites that is right, of unseen pairs "
-    "and of seen ones shown by new images; mean (line) and single networks (dots). Grey is "
-    "chance."
-)
-
+TASKS = ("1 anchor", "4 anchors")
+ITEMS = 10
+# Of 20 images a class, since networks take long to distinguish all of them.
+FEWEST = FEW | {"training_images": 20}
 PRESETS = {
-    # Of 20 images a class, since networks take long to tell all of them apart.
-    "quick": cells_of(
-        FEW | {"training_images": 20},
-        "convnet-small",
-        "logistic",
-        ("4 anchors",),
-        (8,),
-        1,
-        epochs=16,
-    ),
-    "laptop": cells_of(
-        DIGITS, "convnet-small", "logistic", tuple(EQUIVALENCES), (0, 4, 8), 3, epochs=20
-    ),
-    "paper": cells_of(
-        MNIST, "convnet", "logistic", tuple(EQUIVALENCES), (0, 5, 10, 15, 20), 10, epochs=150
-    ),
+    "quick": cells_of(FEWEST, "convnet-small", "logistic", TASKS[1:], (8,), 1, epochs=16),
+    "laptop": cells_of(DIGITS, "convnet-small", "logistic", TASKS, (0, 4, 8), 3, epochs=20),
+    "paper": cells_of(MNIST, "convnet", "logistic", TASKS, (0, 5, 10, 15, 20), 10, epochs=150),
 }
-
-WORDS = {
-    "unseen": "share of unseen composites that is right",
-    "seen": "share of composites of seen pairs, of new images, that is right",
-    "contrast": "rms contrast of contradictory rectangles, of the rms answer",
-}
+VARIABLES = {"right": "pairs", "contrast": "", "answer": "first second"}
+COORDS = {"pairs": ("unseen", "seen"), "first": range(ITEMS), "second": range(ITEMS)}
 
 
 def cell(config: Config) -> Arrays:
     """Train one network on one task at one distance."""
-    return runs.cell(config)
+    return networks.train(config)
 
 
 def gather(cells: Cells) -> xr.Dataset:
-    """Lay accuracy over networks, tasks, distances and seeds; NaN where none has learned."""
-    return lay(cells, _read, {}, WORDS)
+    return lay_out(cells, _read, VARIABLES, COORDS, {"right": "composites answered correctly"})
 
 
-def _read(config: Config, found: Arrays) -> dict[str, Any]:
-    task, answered = runs.make_task(config["task"]), found["answered"]
+def _read(config: Config, arrays: Arrays) -> dict[str, Any]:
+    task, answered = make_task(config["task"]), arrays["answered"]
     corners = rectangles(task)
     corners = corners[np.abs(task.targets[corners] @ [1, -1, -1, 1]) == 4]
     contrast = answered[corners] @ [1, -1, -1, 1]
-    scale = np.sqrt(np.mean(answered[~task.is_train] ** 2))
+    size = np.sqrt(np.mean(answered[~task.is_train] ** 2))
+    matrix = np.full((ITEMS, ITEMS), np.nan)
+    matrix[tuple(task.components.T)] = answered
     return {
-        "unseen": found["quality"][2],
-        "seen": found["quality"][1],
-        "contrast": float(np.sqrt(np.mean(contrast**2)) / scale),
+        "right": arrays["quality"][[2, 1]],
+        "contrast": np.sqrt(np.mean(contrast**2)) / size,
+        "answer": matrix,
+    }
+
+
+def numbers(data: xr.Dataset) -> dict[str, float | str | Estimate]:
+    far = data.isel(network=0, distance=-1).right.mean("task", skipna=False)
+    unseen, seen = (mean(far.sel(pairs=pairs), within=(0.0, 1.0)) for pairs in COORDS["pairs"])
+    contrast = mean(data.isel(network=0).contrast.mean(["task", "distance"]))
+    return {
+        "unseen": unseen,
+        "seen": seen,
+        "contrast": contrast,
+        "widths": float(data.distance[-1]),
+        "n": unseen.n,
+        "chance": "more than" if unseen.value > 0.5 else "no more than",
+        "not_learned": data.attrs["not_learned"],
     }
 
 
 def figure(data: xr.Dataset) -> Figure:
-    """Draw examples, and accuracy on unseen and on seen pairs against distance."""
-    drawn = Figure(figsize=(plots.WIDTH, 3.9), layout="constrained")
-    rows: Any = drawn.subfigures(2, 1, height_ratios=[0.6, 2.2])
-    draw_examples(rows[0], data)
     tasks = list(map(str, data.task.values))
-    axes = np.atleast_1d(rows[1].subplots(1, len(tasks), sharey=True))
-    for ax, task in zip(axes, tasks, strict=True):
-        _draw_accuracy(ax, data.sel(task=task))
-        ax.set_title(f"{task} in each class of 5")
-    axes[0].set_ylabel("right, composites")
-    return drawn
+    both = len(tasks) > 1
+    drawn = Figure(figsize=(WIDTH, 7.6 if both else 4.6), layout="constrained")
+    rows: Any = drawn.subfigures(2, 1, height_ratios=[0.6, 5.6 if both else 2.6])
+    draw_examples(rows[0], data)
+    axes = rows[1].subplot_mosaic("AB;CC" if both else "AC")
+    for letter, task in zip("AB", tasks, strict=False):
+        _draw_accuracy(axes[letter], task, data.isel(network=0).sel(task=task).right)
+    network = data.isel(network=0, distance=-1, seed=0).sel(task=tasks[-1])
+    _draw_answers(axes["C"], tasks[-1], network)
+    return key(drawn)
 
 
-def _draw_accuracy(ax: Axes, data: xr.Dataset) -> None:
-    ax.axhline(0.5, color=plots.QUIET, linewidth=0.8)
-    part = data.isel(network=0)
-    for i, (name, words) in enumerate((("unseen", "unseen pairs"), ("seen", "seen pairs"))):
-        style = plots.look(i, line=False) | {"linestyle": plots.DASHES[i], "linewidth": 1}
-        ax.plot(part.distance, part[name].mean("seed"), label=words, **style)
-        for one in part[name].transpose("seed", "distance").values:
-            ax.plot(part.distance, one, ".", color=style["color"], markersize=3)
-    ax.set(xlabel="distance", ylim=(-0.03, 1.03), xticks=part.distance.values)
-    ax.legend(fontsize=7, frameon=False, loc="lower right")
+def _draw_accuracy(ax: Axes, task: str, right: xr.DataArray) -> None:
+    ax.axhline(0.5, color=QUIET, linewidth=0.8)
+    published = None
+    if task == "4 anchors":
+        published = published_over_widths(__file__, ["pairs", "distance"], task=task).right
+    series(
+        ax, "distance", by="pairs", measured=right, published=published, within=(0.0, 1.0),
+        names={pairs: f"{pairs} pairs" for pairs in COORDS["pairs"]},
+        words={"published": "published, MNIST"},
+    )  # fmt: skip
+    ax.set(ylim=(0.4, 1.03), xlim=(-0.1, 1.1), title=f"{task} a class")
+
+
+def _draw_answers(ax: Axes, name: str, data: xr.Dataset) -> None:
+    """Draw a network's mean answer to each pair; frames are around unseen ones."""
+    largest = float(np.nan_to_num(abs(data.answer).max())) or 1.0
+    shades = {"cmap": "PuOr_r", "vmin": -largest, "vmax": largest}
+    shown = ax.imshow(data.answer.transpose("first", "second"), **shades)
+    task = make_task(name)
+    for first, second in task.components[~task.is_train]:
+        frame = Rectangle((second - 0.5, first - 0.5), 1, 1, fill=False, linewidth=1.2)
+        ax.add_patch(frame)
+    ax.set(xlabel="second item", ylabel="first item", title="Answers of one network")
+    ax.set(xticks=[0, 4, 5, 9], yticks=[0, 4, 5, 9])
+    bar = ax.figure.colorbar(shown, ax=ax, shrink=0.8, ticks=[-largest, 0, largest])
+    bar.ax.set_yticklabels(["different", "0", "same"], fontsize=8)

@@ -68,7 +68,7 @@ def test_the_wrong_loss_is_noticed():
     data = study.gather(cells)
     verdict = verdicts(study, data)
     assert verdict["lazy_squared"] == verdict["lazy_logistic"] == "does not hold"
-    assert study.numbers(data)["predicted"].startswith("unlike")
+    assert str(study.numbers(data)["predicted"]).startswith("unlike")
 
 
 def test_sizes_of_kinds_of_terms():

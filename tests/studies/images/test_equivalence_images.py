@@ -5,62 +5,72 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from study_cells import computed
+from study_rules import require_whole
 
 from partwhole.features import OverlapKernel
 from partwhole.limits import max_margin
-from partwhole_studies.images import _runs as runs
 from partwhole_studies.images import equivalence_images as study
+from partwhole_studies.network_tasks import make_task
 
 
 @pytest.fixture(scope="module")
-def cells():
-    return computed(study)
+def data():
+    return study.gather(computed(study))
 
 
-def test_networks_learn_and_no_claim_fails(cells):
-    data = study.gather(cells)
-    assert data.attrs["not_learned"] == 0
-    assert "does not hold" not in {c.verdict.value for c in study.claims(data)}
-
-
-def made_up(config, answer):
-    task = runs.make_task(config["task"])
-    right = (1.0 + np.sign(answer * task.targets)) / 2.0
-    return {
-        "answered": answer,
-        "quality": np.array([1.0, 0.9, right[~task.is_train].mean()]),
-        "learned": np.array(True),
-        "salience": np.zeros((2, 4, 2)),
-    }
+def right_answers(config):
+    return 2.0 * make_task(config["task"]).targets
 
 
 def of_kernel(config):
-    task = runs.make_task(config["task"])
+    task = make_task(config["task"])
     limit = max_margin(task, OverlapKernel.from_salience([0.3]), intercept="free")
-    # Kernels answer 0 to unseen pairs: an additive part of the items' own shows any size is 0.
-    own = np.random.default_rng(config["seed"]).normal(size=10)
-    return limit.predictions + own[task.components].sum(axis=1)
+    # Kernels answer 0 to unseen pairs; with a part that is additive answers have any size.
+    items = np.random.default_rng(config["seed"]).normal(size=study.ITEMS)
+    return limit.predictions + items[task.components].sum(axis=1)
 
 
-def test_no_kernel_machine_does_what_is_claimed():
-    cells = [(config, made_up(config, of_kernel(config))) for config in study.PRESETS["laptop"]]
-    data = study.gather(cells)
-    assert float(data.contrast.max()) < 1e-9
-    found = [c.verdict.value for c in study.claims(data)]
-    assert found[-1] == "does not hold"
+def synthetic(preset, answer_of=right_answers):
+    cells = []
+    for config in study.PRESETS[preset]:
+        task, answer = make_task(config["task"]), answer_of(config)
+        right = np.mean((answer * task.targets)[~task.is_train] > 0)
+        cell = {"answered": answer, "quality": np.array([1.0, 0.9, right])}
+        cells.append((config, cell | {"learned": np.array(True)}))
+    return cells
 
 
-def test_right_answers_do():
-    cells = [
-        (config, made_up(config, 2.0 * runs.make_task(config["task"]).targets))
-        for config in study.PRESETS["laptop"]
-    ]
-    data = study.gather(cells)
+def test_it_is_whole(data):
+    require_whole(study, data)
+
+
+def test_networks_learn_and_do_what_no_kernel_can(data):
+    assert data.attrs["not_learned"] == "none of 1"
+    assert np.all(data.contrast > 0.5)
+
+
+def test_kernel_machines_have_no_contrast():
+    assert float(study.gather(synthetic("laptop", of_kernel)).contrast.max()) < 1e-9
+
+
+def test_right_answers_have_the_largest_contrast():
+    data = study.gather(synthetic("laptop"))
+    require_whole(study, data)
     # A contradictory rectangle of answers of one size has a contrast of four of them.
     np.testing.assert_allclose(data.contrast, 4.0)
-    assert {c.verdict.value for c in study.claims(data)} == {"holds"}
+    assert np.all(data.right.sel(pairs="unseen") == 1.0)
 
 
-def test_figure(cells):
+def test_answers_are_laid_out_by_item():
+    answer = study.gather(synthetic("quick")).answer.squeeze(drop=True)
+    same = np.arange(10) // 5
+    np.testing.assert_array_equal(answer, np.where(same[:, None] == same, 2.0, -2.0))
+
+
+def test_networks_that_did_not_learn_are_left_out():
+    cells = synthetic("quick")
+    cells[0][1]["learned"] = np.array(False)
     data = study.gather(cells)
-    assert len(study.figure(data).axes) == data.sizes["distance"] + data.sizes["task"]
+    assert data.attrs["not_learned"] == "1 of 1"
+    assert np.isnan(data.right).all()
+    study.figure(data)

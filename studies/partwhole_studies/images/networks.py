@@ -1,4 +1,4 @@
-"""What the studies of composed images share: a cell trains one network on one task.
+"""Networks trained on composed images: a cell trains one of them on one task at one distance.
 
 Each value of a component is a class of images, shown by one of them drawn at random; components
 lie side by side at a distance, in channels of their own.
@@ -15,23 +15,12 @@ from jaxtyping import Float
 from partwhole.measures import salience
 from partwhole.networks import ImageNetwork, activations, image_network
 from partwhole.study import Arrays, Config
-from partwhole.tasks import (
-    Composites,
-    Task,
-    cifar_images,
-    compose_images,
-    context_dependence,
-    digit_images,
-    mnist_images,
-    symbolic_addition,
-    transitive_equivalence,
-)
+from partwhole.tasks import Composites, cifar_images, compose_images, digit_images, mnist_images
 from partwhole.training import Recipe, train_images
-from partwhole_studies._trained import CONTEXTS, LAYOUTS
+from partwhole_studies.network_tasks import make_task
 
-EQUIVALENCES = {"1 anchor": (1, 1), "4 anchors": (4, 4)}
-# What networks of each kind are read at: the pixels, two layers between (of the ConvNet the
-# published one is the later), and what the readout reads.
+# Where networks are measured: the pixels, two layers between (of the ConvNet the published one is
+# the later), and what the readout reads.
 STAGES = ("before", "after")
 PLACES = ("pixels", "early", "late", "last")
 LAYERS = {
@@ -87,17 +76,8 @@ def cells_of(
     ]
 
 
-def make_task(name: str) -> Task:
-    """Return a task by its name in the studies."""
-    if name in LAYOUTS:
-        return symbolic_addition(range(-4, 5), LAYOUTS[name])
-    if name in CONTEXTS:
-        return context_dependence(int(name[-1]))
-    return transitive_equivalence((5, 5), EQUIVALENCES[name])
-
-
 def pictures(source: str) -> tuple[Float[np.ndarray, "k h w c"], np.ndarray]:
-    """Return images as the networks are to see them, and their classes."""
+    """Return images, normalised as networks see them, and their classes."""
     if source == "digits":
         images, classes = digit_images()
         return np.asarray((images - images.mean()) / images.std(), np.float32)[..., None], classes
@@ -109,12 +89,11 @@ def pictures(source: str) -> tuple[Float[np.ndarray, "k h w c"], np.ndarray]:
     return np.asarray((images - centre) / spread, np.float32), classes
 
 
-def cell(config: Config) -> Arrays:
-    """Train one network; return what it answers to tuples seen and unseen, and its saliences."""
+def train(config: Config) -> Arrays:
+    """Train one network; return its answers to seen and unseen tuples, and its saliences."""
     task = make_task(config["task"])
-    images, classes = pictures(config["images"])
     composed = compose_images(
-        task, images, classes, distance=config["distance"],
+        task, *pictures(config["images"]), distance=config["distance"],
         training_images=config["training_images"], assign=config.get("assign", "every"),
         seed=config["seed"],
     )  # fmt: skip
@@ -129,28 +108,26 @@ def cell(config: Config) -> Arrays:
         progress=False,
     )  # fmt: skip
     shown = composed.draw(MEASURED, pool="held out", draw=3)
-    saliences = [
-        _saliences(network, shown, LAYERS[config["network"]]) for network in (start, run.network)
-    ]
-    told = [run.scores[name] for name in ("training", "seen", "unseen")]
-    quality = [each.error if each.accuracy is None else each.accuracy for each in told]
-    found = {
-        "trained": _by_tuple(samples, run.outputs["training"]),
+    layers = LAYERS[config["network"]]
+    scores = [run.scores[name] for name in ("training", "seen", "unseen")]
+    quality = [score.error if score.accuracy is None else score.accuracy for score in scores]
+    arrays = {
+        "trained": by_tuple(samples, run.outputs["training"]),
         "answered": np.where(
             task.is_train,
-            _by_tuple(sets["seen"], run.outputs["seen"]),
-            _by_tuple(sets["unseen"], run.outputs["unseen"]),
+            by_tuple(sets["seen"], run.outputs["seen"]),
+            by_tuple(sets["unseen"], run.outputs["unseen"]),
         ),
-        "quality": np.array([each[-1] for each in quality if each is not None]),
+        "quality": np.array([values[-1] for values in quality if values is not None]),
         "learned": np.array(run.has_learned),
         "loss": run.training_loss,
-        "salience": np.array(saliences),
+        "salience": np.array([_saliences(net, shown, layers) for net in (start, run.network)]),
     }
     if config["images"] != "digits":  # whose files may be elsewhere when a figure is drawn
-        found["example"] = samples[:1][0].max(axis=-1)
+        arrays["example"] = samples[:1][0].max(axis=-1)
     if run.recipe.loss == "squared":
-        found["regime"] = _readout(start, samples, sets["unseen"])
-    return found
+        arrays["regime"] = readout_alone(start, samples, sets["unseen"])
+    return arrays
 
 
 def _saliences(
@@ -160,29 +137,30 @@ def _saliences(
     pixels, *within = layers
     rows = [shown[:], *activations(network, shown, layers=within)]
     assert pixels == "input"
-    flat = [each.reshape(len(each), -1) for each in rows]
-    return np.array([salience(each, shown.components).salience for each in flat])
+    flat = [layer.reshape(len(layer), -1) for layer in rows]
+    return np.array([salience(layer, shown.components).salience for layer in flat])
 
 
-def _readout(
+def readout_alone(
     network: ImageNetwork, samples: Composites, unseen: Composites
 ) -> Float[np.ndarray, " rows"]:
-    """Return what the last layer says of unseen tuples if the readout alone is trained, to the end.
+    """Return the answers to unseen tuples if the readout alone is trained, to the end.
 
     There are more samples than units, so that this is the fit of least squares.
     """
     layer = network.names[-2:-1]
-    rows, at = (activations(network, each, layers=layer)[0].astype(float)
-                for each in (samples, unseen))  # fmt: skip
+    rows, at = (
+        activations(network, shown, layers=layer)[0].astype(float) for shown in (samples, unseen)
+    )
     fit = np.linalg.lstsq(_with_ones(rows), samples.targets, rcond=1e-7)[0]
-    return _by_tuple(unseen, (_with_ones(at) @ fit)[:, None])
+    return by_tuple(unseen, (_with_ones(at) @ fit)[:, None])
 
 
 def _with_ones(rows: Float[np.ndarray, "n p"]) -> Float[np.ndarray, "n q"]:
     return np.column_stack([rows, np.ones(len(rows))])
 
 
-def _by_tuple(samples: Composites, outputs: Float[np.ndarray, "n k"]) -> Float[np.ndarray, " rows"]:
+def by_tuple(samples: Composites, outputs: Float[np.ndarray, "n k"]) -> Float[np.ndarray, " rows"]:
     """Average outputs over the composites of each tuple; NaN where there are none."""
     rows = len(samples.task.components)
     total = np.bincount(samples.rows, outputs[:, 0].astype(float), minlength=rows)
