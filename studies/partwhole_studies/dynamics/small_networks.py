@@ -1,0 +1,128 @@
+"""The small linear networks of Yang et al. (ICLR 2025), and how far their errors rise again."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from partwhole.measures.extrema import extrema
+from partwhole.measures.swing import swing_amplitude
+from partwhole.networks import MLP, Architecture
+from partwhole.study import Cells, Estimate
+from partwhole.tasks import StructuredIdentity
+from partwhole.training import Protocol
+
+# A rise counts when it is this large, and this share of the error at its top.
+LEAST, SHARE = 1e-3, 5e-3
+CLEAR = 0.05  # of the plateau; sampling noise causes no larger rises
+
+
+@dataclass(frozen=True)
+class Network:
+    """A network of the published figures, with the task it learns.
+
+    Parameters
+    ----------
+    layers, dimension, width : int
+    means : tuple of two floats
+        The weak concept first.
+    learning_rate : float
+    rotated : bool, default False
+        Whether the learner sees the concepts in a random orientation.
+    scales_are : {"variances", "deviations"}, default "variances"
+        What the scale of .05 of both concepts is: a variance in the reference implementation, a
+        standard deviation in the captions.
+    """
+
+    layers: int
+    dimension: int
+    width: int
+    means: tuple[float, float]
+    learning_rate: float
+    rotated: bool = False
+    scales_are: Literal["variances", "deviations"] = "variances"
+
+    def task(self, *, truncated: bool = False) -> StructuredIdentity:
+        """Return the task: both concepts with a scale of .05, a cluster at the origin."""
+        return StructuredIdentity(
+            self.means,
+            (0.05, 0.05),
+            dimension=self.dimension,
+            origin=True,
+            rotation=0 if self.rotated else None,
+            truncation=0.5 * min(self.means) if truncated else None,
+            scales_are=self.scales_are,
+        )
+
+    @property
+    def architecture(self) -> Architecture:
+        return Architecture(layers=self.layers, width=self.width)
+
+    @property
+    def plateau(self) -> float:
+        """The error of a learner that has learned only the strong concept."""
+        return 0.5 * self.means[0] ** 2
+
+    def protocol(self, epochs: int) -> Protocol:
+        return Protocol(self.learning_rate, epochs=epochs)
+
+
+LOW = Network(4, 2, 4, (2.0, 4.0), 0.01, rotated=True)
+WIDE = Network(4, 64, 64, (2.0, 4.0), 0.1, rotated=True)
+
+
+def by_seed(cells: Cells, shared: Collection[str] = ()) -> Cells:
+    """Return a cell for each seed of cells that have several along the first axis of their arrays.
+
+    Arrays that are `shared` by the seeds are taken from the first cell. All are floats.
+    """
+    split = []
+    for config, arrays in cells:
+        common = {key: value for key, value in config.items() if key != "seeds"}
+        for i, seed in enumerate(config["seeds"]):
+            own = {k: np.asarray(v[i], float) for k, v in arrays.items() if k not in shared}
+            split.append((common | {"seed": seed}, own))
+    if shared:
+        config, arrays = cells[0]
+        common = {key: value for key, value in config.items() if key != "seeds"}
+        split.append((common, {name: np.asarray(arrays[name], float) for name in shared}))
+    return split
+
+
+def swings_back(losses: Float[np.ndarray, "n T"]) -> Bool[np.ndarray, " n"]:
+    """Return which errors fall, and then rise by at least .001 and half a percent."""
+    turns = (extrema(loss, threshold=LEAST, relative=SHARE) for loss in losses)
+    return np.array(["minimum" in turn.kinds for turn in turns], dtype=bool)
+
+
+def rise(losses: Float[np.ndarray, "n T"], unit: float = 1.0) -> Float[np.ndarray, " n"]:
+    """Return the largest rise of each error, in a unit such as the plateau."""
+    return np.asarray(swing_amplitude(losses)) / unit
+
+
+def difference(one: Estimate, other: Estimate) -> Estimate:
+    """Return the difference of two independent estimates, its interval from both of theirs.
+
+    For two proportions this is Newcombe's interval.
+    """
+    value = one.value - other.value
+    below = np.hypot(one.value - one.low, other.high - other.value)
+    above = np.hypot(one.high - one.value, other.value - other.low)
+    return Estimate(value, float(value - below), float(value + above), min(one.n, other.n))
+
+
+def in_concepts(
+    initial: MLP, task: StructuredIdentity, seeds: Sequence[int]
+) -> tuple[list[np.ndarray], list[np.ndarray]]:
+    """Return weights and biases as they act in the concept frame, the rotation undone."""
+    turn, at = task.rotation_matrix, list(seeds)
+    weights = [np.asarray(layer, dtype=float)[at] for layer in initial.weights]
+    biases = [np.asarray(layer, dtype=float)[at] for layer in initial.biases or ()]
+    weights[0] = weights[0] @ turn.T
+    weights[-1] = turn @ weights[-1]
+    biases[-1] = biases[-1] @ turn.T
+    return weights, biases
