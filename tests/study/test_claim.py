@@ -73,6 +73,21 @@ def test_outside_its_assumptions_nothing_is_decided():
 FINITE = st.floats(-1e6, 1e6)
 
 
+def test_few_samples_illustrate_and_decide_nothing(found=1.0):
+    few = claim(found, interval=(0.99, 1.01), n=4)
+    assert few.verdict is Verdict.ILLUSTRATION
+    assert claim(found, interval=(0.99, 1.01), n=5).verdict is Verdict.HOLDS
+    assert claim(found, n=5).verdict is Verdict.ILLUSTRATION
+    assert claim(found, math.nan).verdict is Verdict.OPEN
+
+
+def test_a_published_number_outside_the_interval_is_remarked():
+    remark = "The published number lies outside our 95 % interval."
+    assert claim(1.04, interval=(1.02, 1.06), item="Figure 1").remark == remark
+    assert claim(1.04, interval=(0.98, 1.06), item="Figure 1").remark == ""
+    assert claim(1.04, interval=(1.02, 1.06)).remark == ""
+
+
 @given(found=FINITE, reference=FINITE, tolerance=st.floats(0, 1e6), low=FINITE, high=FINITE)
 def test_a_wider_interval_never_turns_a_verdict_around(found, reference, tolerance, low, high):
     sure = claim(found, reference, tolerance, interval=(found, found)).verdict
@@ -99,8 +114,8 @@ def test_equal_means_at_least_and_at_most(found, reference, tolerance):
             "give how far from the reference still agrees with it",
         ),
         (
-            {"reference": math.nan},
-            "a claim's reference is a finite number; got nan; "
+            {"reference": math.inf},
+            "a claim's reference is a finite number, or NaN where it is not known; got inf; "
             "state the number that the source claims",
         ),
         (

@@ -63,6 +63,11 @@ def test_a_reference_may_be_another_number(write):
     assert declaration.findings(numbers()).claims[0].reference == 0.4
 
 
+def test_a_claim_beside_an_infinite_number_is_not_decided(write):
+    declaration = write(**{"reference = 0.5\ntolerance = 0.05": 'reference = "edges"'})
+    assert declaration.findings(numbers(edges=math.inf)).claims[0].verdict.value == "inconclusive"
+
+
 def test_the_source_names_the_items_once(write):
     assert write().source == "Bernoulli (1713), Part 4"
 

@@ -43,7 +43,7 @@ class Claim:
     paper : str
         The paper that makes the claim, or "derived here".
     reference : float
-        The number claimed.
+        The number claimed; NaN where it is not known.
     found : float
         The number found; computed by another route than the reference.
     tolerance : float, default 0
@@ -72,7 +72,7 @@ class Claim:
     Raises
     ------
     InputError
-        If the tolerance is negative, the reference not finite, or the interval reversed.
+        If the tolerance is negative, the reference infinite, or the interval reversed.
 
     Examples
     --------
@@ -106,8 +106,8 @@ class Claim:
             "give how far from the reference still agrees with it",
         )
         require(
-            math.isfinite(self.reference),
-            "a claim's reference is a finite number",
+            not math.isinf(self.reference),
+            "a claim's reference is a finite number, or NaN where it is not known",
             self.reference,
             "state the number that the source claims",
         )
@@ -153,7 +153,7 @@ class Claim:
         if self.n is not None and (self.n < LEAST_SAMPLES or self.interval is None):
             return Verdict.ILLUSTRATION
         left, right = self.interval or (self.found, self.found)
-        if any(math.isnan(number) for number in (self.found, left, right)):
+        if any(math.isnan(number) for number in (self.reference, self.found, left, right)):
             return Verdict.OPEN
         low, high = self.agreeing
         if low <= left and right <= high:

@@ -58,7 +58,7 @@ def layout(
     """
     arrays = {name for _, found in cells for name in found}
     _require_alike(arrays, variables)
-    data = xr.Dataset(coords=dict(coords or {}))
+    data = xr.Dataset(coords={name: list(values) for name, values in (coords or {}).items()})
     for name, within in variables.items():
         data[name] = _laid(name, within.split(), over, cells)
     # In the order of the cells, not of the first variable that has them.

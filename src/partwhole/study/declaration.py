@@ -178,6 +178,7 @@ class Declaration:
         number, reference = numbers[claim.number], claim.reference
         if isinstance(reference, str):
             reference = _single(numbers[reference])
+            reference = reference if math.isfinite(reference) else math.nan
         estimate = isinstance(number, Estimate)
         return Claim(
             claim.says,
