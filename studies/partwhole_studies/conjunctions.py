@@ -27,7 +27,7 @@ def kind_of(chosen: tuple[int, ...], values: Int[np.ndarray, "m S"]) -> Int[np.n
 
 def sizes(task: Task, predictions: Float[np.ndarray, " n"]) -> Float[np.ndarray, " kinds"]:
     """Return the mean absolute coefficient of each kind, as published: of least length."""
-    found = conjunction_coefficients(task, predictions)
-    kind = np.concatenate([kind_of(chosen, values) for chosen, values in found.values.items()])
-    size = np.abs(np.concatenate(list(found.coefficients.values())))
+    terms = conjunction_coefficients(task, predictions)
+    kind = np.concatenate([kind_of(chosen, values) for chosen, values in terms.values.items()])
+    size = np.abs(np.concatenate(list(terms.coefficients.values())))
     return np.array([size[kind == k].mean() for k in range(len(KINDS))])

@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from partwhole.measures import accuracy
-from partwhole.study import Arrays, Cells, Config, Estimate, key, layout, mean, series
+from partwhole.study import Arrays, Cells, Config, Estimate, key, mean, series
 from partwhole.study.plots import QUIET, look, mosaic
 from partwhole_studies.dense import networks
 from partwhole_studies.network_tasks import make_task
@@ -96,10 +96,9 @@ def gather(cells: Cells) -> xr.Dataset:
         ({name: config[name] for name in ("loss", "scale")}, {"units": arrays["units"]})
         for config, arrays in wide
     ]
-    variables = dict.fromkeys((name for _, found in separated for name in found), "")
-    data = layout(
+    data = networks.lay_out(
         separated,
-        variables | {"units": "unit reading"},
+        {"units": "unit reading"},
         over=["loss", "scale", "depth", "seed"],
         coords={"reading": ["first", "second", "readout"]},
         labels={"accuracy": "unseen pairs right", "scale": "initial scale"},

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from partwhole.features import OverlapKernel
 from partwhole.limits import memorization_leak
 from partwhole.measures import additivity, item_values, slope
-from partwhole.study import Arrays, Cells, Config, Estimate, key, layout, mean, published, series
+from partwhole.study import Arrays, Cells, Config, Estimate, key, mean, published, series
 from partwhole.study.plots import QUIET, look, panels
 from partwhole_studies.dense import networks
 from partwhole_studies.network_tasks import LAYOUTS, make_task
@@ -77,10 +77,9 @@ def gather(cells: Cells) -> xr.Dataset:
     deep = [(config, arrays) for config, arrays in counted if config["width"] == DEEP["width"]]
     separated = networks.separate(wide, ("task", "scale"), _read_wide)
     separated += networks.separate(deep, ("task", "depth"), _read_deep)
-    variables = dict.fromkeys((name for _, found in separated for name in found), "")
-    data = layout(
+    data = networks.lay_out(
         separated,
-        variables | {"value": "item"},
+        {"value": "item"},
         over=["task", "scale", "depth", "seed"],
         coords={"item": np.arange(-4, 5)},
         labels={"slope": "slope of unseen sums", "scale": "initial scale"},
@@ -117,17 +116,17 @@ def leak(salience: float, anchors: int) -> float:
 
 
 def numbers(data: xr.Dataset) -> dict[str, float | str | Estimate]:
-    one, two = (data.sel(task=task) for task in ("extrapolation", "both"))
-    lazy, rich = (mean(two.slope.sel(scale=scale)) for scale in (LAZY, RICH))
-    fresh = mean(two.after.sel(scale=RICH))
-    own = abs(data.slope - data.regime).sel(scale=LAZY)
+    single, paired = (data.sel(task=task) for task in ("extrapolation", "both"))
+    lazy, rich = (mean(paired.slope.sel(scale=scale)) for scale in (LAZY, RICH))
+    fresh = mean(paired.after.sel(scale=RICH))
+    gap = abs(data.slope - data.regime).sel(scale=LAZY)
     return {
-        "lazy_one": mean(one.slope.sel(scale=LAZY)),
+        "lazy_one": mean(single.slope.sel(scale=LAZY)),
         "lazy_two": lazy,
-        "theory_one": float(one.theory),
-        "theory_two": float(two.theory),
-        "own": mean(own.mean("task")),
-        "rich_one": mean(one.slope.sel(scale=RICH)),
+        "theory_one": float(single.theory),
+        "theory_two": float(paired.theory),
+        "kernel_gap": mean(gap.mean("task")),
+        "rich_one": mean(single.slope.sel(scale=RICH)),
         "rich_two": rich,
         "fresh_two": fresh,
         "change": "less" if rich.value > lazy.value else "no less",

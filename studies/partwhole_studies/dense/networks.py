@@ -6,16 +6,17 @@ As published: one-hot inputs, weights of standard deviation :math:`s \\sqrt{2/n}
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import jax
 import numpy as np
+import xarray as xr
 from jaxtyping import Float
 
 from partwhole.measures import kernel_drift, salience
 from partwhole.networks import MLP, Architecture, activations, outputs, tangent_kernel
-from partwhole.study import Arrays, Cells, Config
+from partwhole.study import Arrays, Cells, Config, layout
 from partwhole.tasks import Task
 from partwhole.training import kernel_regime, train_dense
 from partwhole_studies.network_tasks import make_task
@@ -110,9 +111,15 @@ def separate(
         place = {name: config[name] for name in keys}
         for i in np.flatnonzero(arrays["learned"]):
             network = {name: values[i] for name, values in arrays.items() if i < len(values)}
-            found = {name: np.asarray(value) for name, value in read(config, network).items()}
-            separated.append((place | {"seed": config["seeds"][i]}, found))
+            values = {name: np.asarray(value) for name, value in read(config, network).items()}
+            separated.append((place | {"seed": config["seeds"][i]}, values))
     return separated
+
+
+def lay_out(separated: Cells, within: Mapping[str, str], **options: Any) -> xr.Dataset:
+    """Lay the cells of networks out; an array has the dimensions in `within`, or is a number."""
+    names = dict.fromkeys(name for _, arrays in separated for name in arrays)
+    return layout(separated, {name: within.get(name, "") for name in names}, **options)
 
 
 def not_learned(cells: Cells) -> str:

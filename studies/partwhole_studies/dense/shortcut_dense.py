@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from partwhole.features import OverlapKernel
 from partwhole.limits import interpolate, max_margin, shortcut_margin
 from partwhole.measures import accuracy
-from partwhole.study import Arrays, Cells, Config, Estimate, key, layout, mean, series
+from partwhole.study import Arrays, Cells, Config, Estimate, key, mean, series
 from partwhole.study.plots import QUIET, look, panels
 from partwhole_studies.conjunctions import KINDS, sizes
 from partwhole_studies.dense import networks
@@ -72,12 +72,11 @@ def gather(cells: Cells) -> xr.Dataset:
     deep = [(config, arrays) for config, arrays in cells if config["optimizer"] == "adam"]
     separated = networks.separate(wide, ("task", "loss", "scale"), _read_wide)
     separated += networks.separate(deep, ("task", "depth"), _read_deep)
-    variables = dict.fromkeys((name for _, found in separated for name in found), "")
-    data = layout(
+    data = networks.lay_out(
         separated,
-        variables | ({"size": "kind"} if deep else {}),
+        {"size": "kind"},
         over=["task", "loss", "scale", "depth", "seed"],
-        coords={"kind": list(KINDS)} if deep else {},
+        coords={"kind": list(KINDS)},
         labels={"scale": "initial scale"},
     )
     kernel = OverlapKernel.random_network("relu", 3, 1)
@@ -127,11 +126,11 @@ def numbers(data: xr.Dataset) -> dict[str, float | str | Estimate | np.ndarray]:
     solved = [right[f"{name}_squared"].value > 0.5 for name in ("lazy", "rich")]
     failed = [right[f"{name}_logistic"].value < 0.5 for name in ("lazy", "rich")]
     signs = solved[0] == (theory["squared"] > 0) and failed[0] == (theory["logistic"] < 0)
-    own = abs(data.margin - data.regime).sel(scale=LAZY).mean(["task", "loss"])
+    gap = abs(data.margin - data.regime).sel(scale=LAZY).mean(["task", "loss"])
     saliences = OverlapKernel.random_network("relu", 3, 1).salience[:2]
     law = [shortcut_margin(*saliences, values_per_half=3, fit=f) for f in ("regression", "margin")]
     return right | {
-        "own": mean(own),
+        "kernel_gap": mean(gap),
         "theory_squared": theory["squared"],
         "theory_logistic": theory["logistic"],
         "decides": "the loss decides" if all(solved + failed) else "the loss alone does not decide",

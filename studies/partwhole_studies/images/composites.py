@@ -26,7 +26,7 @@ def lay_out(
     coords: Mapping[str, Iterable[Any]],
     labels: Mapping[str, str],
 ) -> xr.Dataset:
-    """Lay out what `read` finds over networks, tasks, distances in image widths, and seeds.
+    """Lay out what `read` returns over networks, tasks, distances in image widths, and seeds.
 
     A network that has not learned has NaN everywhere.
     """
@@ -35,10 +35,10 @@ def lay_out(
     blank = {name: np.full(shape, np.nan) for name, shape in shapes.items()}
     rows = []
     for config, arrays in cells:
-        found = read(config, arrays) if arrays["learned"] else blank
+        values = read(config, arrays) if arrays["learned"] else blank
         distance = config["distance"] / WIDTHS[config["images"]]
         place = config | {"distance": distance}
-        rows.append((place, {name: np.asarray(value, float) for name, value in found.items()}))
+        rows.append((place, {name: np.asarray(value, float) for name, value in values.items()}))
     data = layout(rows, variables, over=DIMS, coords=axes, labels={"distance": APART, **labels})
     data = data.sortby("distance").assign(example=_examples(cells))
     learned = [bool(arrays["learned"]) for _, arrays in cells]
