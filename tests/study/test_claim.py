@@ -73,12 +73,12 @@ def test_outside_its_assumptions_nothing_is_decided():
 FINITE = st.floats(-1e6, 1e6)
 
 
-def test_few_samples_illustrate_and_decide_nothing(found=1.0):
-    few = claim(found, interval=(0.99, 1.01), n=4)
+def test_few_samples_illustrate_and_decide_nothing():
+    few = claim(1.0, interval=(0.99, 1.01), n=4)
     assert few.verdict is Verdict.ILLUSTRATION
-    assert claim(found, interval=(0.99, 1.01), n=5).verdict is Verdict.HOLDS
-    assert claim(found, n=5).verdict is Verdict.ILLUSTRATION
-    assert claim(found, math.nan).verdict is Verdict.OPEN
+    assert claim(1.0, interval=(0.99, 1.01), n=5).verdict is Verdict.HOLDS
+    assert claim(1.0, n=5).verdict is Verdict.ILLUSTRATION
+    assert claim(1.0, math.nan).verdict is Verdict.OPEN
 
 
 def test_a_published_number_outside_the_interval_is_remarked():

@@ -38,6 +38,15 @@ def test_an_array_has_the_dimensions_that_its_cells_have():
     assert data.loss.sel(task="b", seed=3, time=5).item() == 30
 
 
+def test_no_array_is_cut_to_the_places_of_another():
+    cells = [({"task": "a"}, {"loss": np.array(1.0)}), ({"task": "b"}, {"error": np.array(2.0)})]
+    cells.append(({"task": "c"}, {"loss": np.array(3.0), "error": np.array(4.0)}))
+    data = layout(cells, {"loss": "", "error": ""}, over=["task"])
+    assert data.task.values.tolist() == ["a", "b", "c"]
+    np.testing.assert_array_equal(data.loss, [1, np.nan, 3])
+    np.testing.assert_array_equal(data.error, [np.nan, 2, 4])
+
+
 def test_labels_go_to_variables_and_coordinates():
     labels = {"loss": "squared error", "time": "time (steps)"}
     data = layout(

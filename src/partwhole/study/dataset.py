@@ -58,9 +58,9 @@ def layout(
     """
     arrays = {name for _, found in cells for name in found}
     _require_alike(arrays, variables)
-    data = xr.Dataset(coords={name: list(values) for name, values in (coords or {}).items()})
-    for name, within in variables.items():
-        data[name] = _laid(name, within.split(), over, cells)
+    laid = {name: _laid(name, within.split(), over, cells) for name, within in variables.items()}
+    # A variable may be at places where another has no cell: all places are kept.
+    data = xr.Dataset(laid, {name: list(values) for name, values in (coords or {}).items()})
     # In the order of the cells, not of the first variable that has them.
     data = data.reindex({key: _values(key, cells) for key in over if key in data.dims})
     for name, label in (labels or {}).items():
