@@ -24,7 +24,9 @@ def samples(overlap: int, seeds: list[int]) -> TeacherSample:
     return SparseTeachers(DIMENSION, ACTIVE, ACTIVE, overlap).samples(seeds, N_MAIN, N_AUX)
 
 
-def one(drawn: TeacherSample, run: int) -> tuple[list[np.ndarray], list[np.ndarray], np.ndarray]:
+def task_pair(
+    drawn: TeacherSample, run: int
+) -> tuple[list[np.ndarray], list[np.ndarray], np.ndarray]:
     """Return a seed's inputs and targets, auxiliary task first, and the auxiliary teacher."""
     inputs = [drawn.aux_inputs[run], drawn.inputs[run]]
     return inputs, [drawn.aux_targets[run], drawn.targets[run]], drawn.auxiliary[run]
@@ -54,7 +56,7 @@ def least_decay(
 @cache
 def least_of(overlap: int, seed: int) -> Float[np.ndarray, " d"]:
     """Return the same for one of `samples`; no size of weights and no decay enters."""
-    inputs, targets, auxiliary = one(samples(overlap, [seed]), 0)
+    inputs, targets, auxiliary = task_pair(samples(overlap, [seed]), 0)
     return least_group_norm(inputs[1], targets[1], auxiliary)
 
 
@@ -62,7 +64,7 @@ def group_norm(main: np.ndarray, auxiliary: np.ndarray) -> float:
     return float(np.hypot(main, auxiliary).sum())
 
 
-def apart(found: np.ndarray, reference: np.ndarray) -> float:
+def distance(found: np.ndarray, reference: np.ndarray) -> float:
     """Return a distance relative to the reference."""
     return float(np.linalg.norm(found - reference) / np.linalg.norm(reference))
 
@@ -76,7 +78,7 @@ def flow_ends(
         name: [] for name in ("ends", "tuned", "least", "excess", "loss", "drift")
     }
     for run, seed in enumerate(seeds):
-        inputs, targets, auxiliary = one(drawn, run)
+        inputs, targets, auxiliary = task_pair(drawn, run)
         path = multitask_flow(
             DiagonalWeights.constant(DIMENSION, scale, n_tasks=2),
             list(zip(inputs, targets, strict=True)),
