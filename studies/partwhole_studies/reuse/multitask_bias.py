@@ -115,7 +115,7 @@ def distance(coefficients: xr.DataArray, reference: xr.DataArray) -> xr.DataArra
     away, size = (
         (each**2).sum("feature", skipna=False) for each in (coefficients - reference, reference)
     )
-    return np.sqrt(away / size)
+    return (away / size) ** 0.5
 
 
 def numbers(data: xr.Dataset) -> dict[str, Any]:

@@ -111,7 +111,7 @@ def _sparse(overlap: int, seed: int) -> list[float]:
 
 
 def _distances(
-    inputs: np.ndarray, targets: np.ndarray, before: np.ndarray, scales: dict[str, float]
+    inputs: np.ndarray, targets: np.ndarray, before: np.ndarray, scales: dict[str, Any]
 ) -> list[float]:
     """Return how far the solution of each formula is from where gradient flow ends."""
     weights = DiagonalWeights.pretrained(before, scales["init_scale"]).for_finetuning(
