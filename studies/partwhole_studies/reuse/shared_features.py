@@ -169,7 +169,7 @@ def figure(data: xr.Dataset) -> Figure:
         shift=4,
         words=WORDS,
     )
-    axes["A"].set(title="Single-task, by sparsity", ylabel="test error / error of 0")
+    axes["A"].set(title="Single-task, by sparsity", ylabel="relative test error")
     for letter, overlap in {"B": 0, "C": 20, "D": 40, "E": 0, "F": 20}.items():
         _draw_overlap(axes[letter], data.sel(overlap=overlap), overlap, letter in "EF")
         axes[letter].set_title(f"{overlap} of 40 shared")
