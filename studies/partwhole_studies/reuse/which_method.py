@@ -11,296 +11,188 @@ from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
-from partwhole.limits import DiagonalWeights
 from partwhole.recommendation import predict_losses
-from partwhole.study import Arrays, Cells, Config
-from partwhole.study import plots as plots
+from partwhole.study import Arrays, Cells, Config, geometric_mean, key, layout
+from partwhole.study.plots import look, mosaic
 from partwhole.tasks import SparseTeachers
-from partwhole.training import train_diagonal, train_multitask
-from partwhole_studies.reuse import _paths as paths
-from partwhole_studies.reuse._method_claims import (
-    ACTIVE_AUX,
-    DIMENSION,
-    METHODS,
-    MULTI,
-    PROBING,
-    SINGLE,
-    best,
-    finetuning,
-    needed,
-)
-from partwhole_studies.reuse._method_claims import claims as claims
+from partwhole_studies.reuse import diagonal_runs as runs
+from partwhole_studies.reuse import rule_of_thumb as thumb
+from partwhole_studies.reuse.rule_of_thumb import ACTIVE, METHODS, MULTI, PROBING, SINGLE, TUNED
 
-QUESTION = (
-    "A main task shares features with an auxiliary one that is known: is it best learned alone, "
-    "together with it, by probing what was learned before, or by finetuning, and with which c?"
-)
-SOURCE = "Lippl & Lindsey (NeurIPS 2024), figures 2 and 3; the predictions are derived here"
-ANSWER = (
-    "Alone where nothing is shared; by probing where all is. With half or three quarters shared "
-    "and up to 128 samples no way is ahead by over 25 %. A subset of 5 of 40 features: finetuning "
-    "with c = .01, 12 times ahead or more."
-)
-CAPTION = (
-    "Top: the method with the least predicted test loss when learning has ended, against samples "
-    "of the main task and (left) how many of its 40 features the auxiliary task has too, "
-    "(right) how many features of the auxiliary task a main task reuses, nothing else being "
-    "active. Single: single-task learning, small from weights of .00001; probe: linear probing; "
-    "c: finetuning with this rescaling. Numbers: how many times larger the second best loss is "
-    "(another method, or another c); the darker, the larger; hatched: the best loss is no better "
-    "than nine tenths of that of answering 0. Bottom: "
-    "samples needed for a loss, in units of that of answering 0, with three quarters and with all "
-    "features shared; where a line ends, no more samples were tried. Multi-task learning is left "
-    "out on the right, except in the paper preset."
-)
-
-INIT = READOUT = 1e-3
-LITTLE = 1e-5  # initial weights of single-task learning as small as finetuning's at c = .01
 RESCALINGS = (10.0, 1.0, 0.1, 0.01)
-_COLOURS = ["#E69F00", "#F0E442", "#009E73", "#CC79A7", "#56B4E9", "#0072B2", "#5B4B9A", "#D55E00"]
-COLOUR = dict(zip(METHODS, _COLOURS, strict=True))
-SHORT = dict(
-    zip(
-        METHODS,
-        ("single", "single\nsmall", "multi", "probe", "c = 10", "c = 1", "c = .1", "c = .01"),
-        strict=True,
-    )
-)
+DIMENSION = 1000
+INIT = 1e-3
+LITTLE = 1e-5  # initial weights of single-task learning as small as finetuning's at c = .01
+SHORT = ("single", "single\nsmall", "multi", "probe", "c = 10", "c = 1", "c = .1", "c = .01")
+COLOURS = (
+    "#E69F00", "#F0E442", "#009E73", "#CC79A7", "#56B4E9", "#0072B2", "#5B4B9A", "#D55E00"
+)  # fmt: skip
 
 
 def _cells(
     overlaps: tuple[int, ...],
-    sparse: tuple[int, ...],
+    subsets: tuple[int, ...],
     sizes: tuple[int, ...],
     seeds: int,
     trained: list[Config],
     together: tuple[str, ...] = ("overlap",),
 ) -> list[Config]:
-    """Return a cell for each row of both maps; together: where multi-task learning is asked for."""
-    rows = [("overlap", ACTIVE_AUX, o) for o in overlaps] + [("sparsity", a, a) for a in sparse]
-    predicted = [
-        {
-            "map": name,
-            "active": active,
-            "overlap": overlap,
-            "sizes": list(sizes),
-            "seeds": list(range(seeds)),
-            "multitask": name in together,
-        }
-        for name, active, overlap in rows
-    ]
-    return [*predicted, *trained]
+    """Return a cell for each row of both maps; together: those with multi-task learning."""
+    rows = [("overlap", o) for o in overlaps] + [("active", a) for a in subsets]
+    rest = {"sizes": list(sizes), "seeds": list(range(seeds))}
+    return [*({at: value, "multitask": at in together} | rest for at, value in rows), *trained]
 
 
-def _trained(cases: dict[tuple[int, int], tuple[str, ...]], seeds: int, steps: int) -> list[Config]:
+def _trained(
+    points: list[tuple[int, int]], methods: tuple[str, ...], seeds: int, steps: int
+) -> list[Config]:
+    rest = {"seeds": list(range(seeds)), "max_steps": steps}
     return [
-        {
-            "map": "trained",
-            "active": ACTIVE_AUX,
-            "overlap": overlap,
-            "n": n,
-            "method": method,
-            "seeds": list(range(seeds)),
-            "max_steps": steps,
-        }
-        for (overlap, n), methods in cases.items()
+        {"trained_overlap": overlap, "trained_n": n, "trained_way": method} | rest
+        for overlap, n in points
         for method in methods
     ]
 
 
-FIRST = (SINGLE, PROBING, finetuning(1.0), finetuning(0.01))
-FEWER = (SINGLE, finetuning(1.0), finetuning(0.01))
+FEWER = (SINGLE, TUNED[1], TUNED[3])
+FIRST = (*FEWER, PROBING)
 PRESETS: dict[str, list[Config]] = {
     "quick": _cells(
-        (0, 20, 30, 40),
-        (5, 10, 20),
-        (32, 64, 128),
-        3,
-        _trained(dict.fromkeys(((0, 64), (20, 64)), FEWER), 3, 30_000),
+        (0, 20, 30, 40), (5, 10, 20), (32, 64, 128), 3,
+        _trained([(0, 64), (20, 64)], FEWER, 3, 30_000),
     ),
     "laptop": _cells(
-        (0, 10, 20, 30, 40),
-        (5, 10, 20, 30),
-        (16, 32, 64, 128, 256),
-        4,
-        _trained({(0, 64): FIRST, (30, 64): FIRST}, 4, 30_000),
+        (0, 10, 20, 30, 40), (5, 10, 20, 30), (16, 32, 64, 128, 256), 4,
+        _trained([(0, 64), (30, 64)], FIRST, 4, 30_000),
     ),
     "paper": _cells(
-        (0, 5, 10, 15, 20, 25, 30, 35, 40),
-        (1, 2, 5, 10, 20, 30),
-        (16, 24, 32, 48, 64, 96, 128, 192, 256, 384),
-        24,
+        (0, 5, 10, 15, 20, 25, 30, 35, 40), (1, 2, 5, 10, 20, 30),
+        (16, 24, 32, 48, 64, 96, 128, 192, 256, 384), 24,
         _trained(
-            {(o, n): (*FIRST, MULTI) for o in (0, 20, 30, 40) for n in (32, 64, 128)}, 6, 100_000
+            [(o, n) for o in (0, 20, 30, 40) for n in (32, 64, 128)], (*FIRST, MULTI), 6, 100_000
         ),
-        together=("overlap", "sparsity"),
+        together=("overlap", "active"),
     ),
-}
+}  # fmt: skip
 
 
-def task(config: Config) -> SparseTeachers:
-    """Return the teachers of a cell: entries are 1/sqrt(40) in one map, 1/a in the other."""
-    scale: Any = 1.0 / sqrt(ACTIVE_AUX) if config["map"] != "sparsity" else "1/a"
-    return SparseTeachers(
-        DIMENSION, ACTIVE_AUX, config["active"], config["overlap"], main_scale=scale
-    )
+def teachers(overlap: int = ACTIVE, active: int = ACTIVE) -> SparseTeachers:
+    """Return teachers whose entries are 1/sqrt(40), or 1/a for a subset of a features."""
+    scale: Any = "1/a" if active < ACTIVE else 1.0 / sqrt(ACTIVE)
+    return SparseTeachers(DIMENSION, ACTIVE, active, min(overlap, active), main_scale=scale)
 
 
 def cell(config: Config) -> Arrays:
     """Return test losses over that of answering 0, shape (methods, sizes, seeds) if predicted."""
-    teachers = task(config)
-    nothing = config["active"] * teachers.main_amplitude**2
-    if config["map"] == "trained":
-        return {"final": _train(config, teachers) / nothing}
-    sizes, seeds = config["sizes"], config["seeds"]
-    together, stopped = _together(config, teachers)
-    found = [
+    if "trained_way" in config:
+        return {"final": _train(config, teachers(config["trained_overlap"]))}
+    named = {at: config[at] for at in ("overlap", "active") if at in config}
+    task, sizes, seeds = teachers(**named), config["sizes"], config["seeds"]
+    usual, little = (
         predict_losses(
-            teachers,
-            sizes,
-            methods=methods,
-            rescalings=RESCALINGS,
-            init_scale=alpha,
-            seeds=seeds,
+            task, sizes, methods=methods, rescalings=RESCALINGS, init_scale=scale, seeds=seeds,
             progress=False,
-        )
-        for methods, alpha in (([SINGLE, PROBING, "finetuning"], INIT), ([SINGLE], LITTLE))
-    ]
-    usual, little = (each.losses for each in found)
-    losses = [usual[:1], little, together, usual[1:]]  # in the order of METHODS
-    return {
-        "losses": np.concatenate(losses) / nothing,
-        "stopped": np.array(stopped + sum(len(each.notes) for each in found)),
-    }
+        ).losses
+        for methods, scale in (([SINGLE, PROBING, "finetuning"], INIT), ([SINGLE], LITTLE))
+    )  # fmt: skip
+    together = np.full((1, len(sizes), len(seeds)), np.nan)
+    for run, seed in enumerate(seeds if config["multitask"] else ()):
+        sample = task.sample(seed, max(sizes))
+        together[0, :, run] = [runs.multitask_error(sample, n)[0] for n in sizes]
+    losses = np.concatenate([usual[:1], little, together, usual[1:]])  # in the order of METHODS
+    name = "subset" if "active" in config else "overlapping"
+    return {name: losses / (task.active_main * task.main_amplitude**2)}
 
 
-def _together(config: Config, teachers: SparseTeachers) -> tuple[np.ndarray, int]:
-    """Return where multi-task learning ends, NaN if it isn't asked for, and how many stop early."""
-    sizes, seeds = config["sizes"], config["seeds"]
-    losses, stopped = np.full((1, len(sizes), len(seeds)), np.nan), 0
-    for at, seed in enumerate(seeds if config["multitask"] else ()):
-        sample = teachers.sample(seed, max(sizes))
-        for row, n in enumerate(sizes):
-            losses[0, row, at], early = paths.multitask_error(sample, n)
-            stopped += early
-    return losses, stopped
-
-
-def _train(config: Config, teachers: SparseTeachers) -> np.ndarray:
+def _train(config: Config, task: SparseTeachers) -> np.ndarray:
     """Return the final loss of trained networks, one for each seed."""
-    method, n = config["method"], config["n"]
-    options = {"max_steps": config["max_steps"], "progress": False}
-    if method == MULTI:
-        sample = teachers.samples(config["seeds"], n, 1024)
-        runs = train_multitask(
-            [sample.aux_inputs, sample.inputs],
-            [sample.aux_targets, sample.targets],
-            DiagonalWeights.constant(DIMENSION, INIT, n_tasks=2),
-            teachers=[sample.auxiliary, sample.main],
-            **options,
-        )
-        return runs.final_loss[:, 1]
-    sample = teachers.samples(config["seeds"], n)
-    weights = DiagonalWeights.constant(DIMENSION, INIT)
-    if method != SINGLE:
-        c = 1.0 if method == PROBING else float(method.rpartition(" ")[2])
-        weights = DiagonalWeights.pretrained(sample.auxiliary, INIT)
-        weights = weights.for_finetuning(rescale=c, readout_scale=c * READOUT)
-    runs = train_diagonal(
-        sample.inputs,
-        sample.targets,
-        weights,
-        teachers=sample.main,
-        train="readout" if method == PROBING else "all",
-        **options,
-    )
-    return runs.final_loss
+    method = config["trained_way"]
+    trained = runs.trained(
+        task, config["trained_n"], method, config["seeds"], max_steps=config["max_steps"],
+        rescale=float(method.rpartition(" ")[2]) if method in TUNED else 1.0,
+    )  # fmt: skip
+    return trained.final_loss[:, 1] if method == MULTI else trained.final_loss
 
 
 def gather(cells: Cells) -> xr.Dataset:
-    """Lay losses over both maps, methods, sizes and seeds; trained networks beside them."""
-    maps = {
-        name: [(c, found) for c, found in cells if c["map"] == name]
-        for name in ("overlap", "sparsity", "trained")
+    first, last = cells[0][0], cells[-1][0]
+    return layout(
+        cells,
+        {"overlapping": "way n seed", "subset": "way n seed", "final": "trained_seed"},
+        over=["overlap", "active", "trained_overlap", "trained_n", "trained_way"],
+        coords={"way": list(METHODS), "n": first["sizes"], "seed": first["seeds"],
+                "trained_seed": last["seeds"]},
+    )  # fmt: skip
+
+
+def numbers(data: xr.Dataset) -> dict[str, Any]:
+    few, middle, many = (data.overlapping.sel(n=n) for n in (32, 64, 128))
+    subset, mean = data.subset.sel(active=5), middle.mean("seed")
+    half, half_lead, half_loss = thumb.best(mean.sel(overlap=20))
+    reused, reused_lead, _ = thumb.best(subset.sel(n=64).mean("seed"))
+    everywhere = thumb.points(data.overlapping, data.subset)
+    predicted = data.overlapping.sel(
+        overlap=data.trained_overlap, n=data.trained_n, way=data.trained_way,
+        seed=data.trained_seed.values,
+    ).rename(seed="trained_seed")  # fmt: skip
+    networks = np.ravel((data.final / predicted - 1).where(predicted > 0.01))
+
+    def ratio(losses: xr.DataArray, way: str, other: str) -> Any:
+        return geometric_mean(losses.sel(way=way) / losses.sel(way=other))
+
+    return {
+        "none": thumb.best(mean.sel(overlap=0))[0],
+        "half": half,
+        "half_lead": half_lead,
+        "half_loss": half_loss,
+        "full": thumb.best(mean.sel(overlap=ACTIVE))[0],
+        "reused": reused,
+        "reused_lead": reused_lead,
+        "right": sum(thumb.best(losses.mean("seed"))[0] in chosen for chosen, losses in everywhere),
+        "points": len(everywhere),
+        "few": ratio(few.sel(overlap=20), TUNED[1], MULTI),
+        "many": ratio(many.sel(overlap=20), TUNED[1], MULTI),
+        "rescaled": ratio(subset.sel(n=32), TUNED[3], TUNED[1]),
+        "probing": ratio(middle.sel(overlap=ACTIVE), PROBING, TUNED[1]),
+        "rule": thumb.gain(everywhere),
+        "networks": networks[np.isfinite(networks)],
     }
-    first = maps["overlap"][0][0]
-    over, sparse = maps["overlap"], maps["sparsity"]
-    dims = ("way", "n", "seed")
-    words = {"long_name": "loss / loss of answering 0"}
-    trained = [
-        {key: config[key] for key in ("overlap", "n", "method")} for config, _ in maps["trained"]
-    ]
-    final = np.array([found["final"] for _, found in maps["trained"]])
-    data = xr.Dataset(
-        {
-            "overlapping": (("overlap", *dims), np.stack([f["losses"] for _, f in over]), words),
-            "subset": (("active", *dims), np.stack([f["losses"] for _, f in sparse]), words),
-            "final": (("network", "trained_seed"), final, words),
-            "trained_overlap": ("network", [each["overlap"] for each in trained]),
-            "trained_n": ("network", [each["n"] for each in trained]),
-            "trained_method": ("network", [each["method"] for each in trained]),
-        },
-        coords={
-            "overlap": [c["overlap"] for c, _ in over],
-            "active": [c["active"] for c, _ in sparse],
-            "way": list(METHODS),
-            "n": first["sizes"],
-            "seed": first["seeds"],
-        },
-    )
-    return data.assign_attrs(stopped=int(sum(f["stopped"] for _, f in over + sparse)))
 
 
 def figure(data: xr.Dataset) -> Figure:
-    drawn, axes = plots.mosaic("AB;CD", 6.4, height_ratios=(1.15, 1.0))
+    drawn, axes = mosaic("AB;CD", 6.8, height_ratios=(1.15, 1.0))
     _draw_map(axes["A"], data.overlapping, "overlap")
     axes["A"].set(title="Tasks of 40 features", ylabel="features in both tasks")
     _draw_map(axes["B"], data.subset, "active")
     axes["B"].set(title="Subsets of the auxiliary task", ylabel="features in the main task")
-    for letter, overlap, title in (("C", 30, "30 of 40 shared"), ("D", 40, "All 40 shared")):
-        _draw_needed(axes[letter], data, overlap)
-        axes[letter].set_title(title)
-    axes["D"].set_ylabel("")
-    return drawn
+    for letter, overlap in (("C", 20), ("D", ACTIVE)):
+        mean = data.overlapping.sel(overlap=overlap).mean("seed")
+        for i, way in enumerate(METHODS):
+            style = look(i) | look(i, line=False, color=COLOURS[i], markersize=4)
+            style["linestyle"] = look(i)["linestyle"]
+            axes[letter].plot(mean.n, mean.sel(way=way), label=way, **style)
+        axes[letter].set(xscale="log", yscale="log", xlabel="samples")
+        axes[letter].set_title(f"{overlap} of 40 features shared")
+        axes[letter].minorticks_off()
+        axes[letter].set_xticks(mean.n.values, labels=[str(n) for n in mean.n.values])
+    axes["C"].set_ylabel("loss / loss of answering 0")
+    return key(drawn, 3)
 
 
 def _draw_map(ax: Axes, losses: xr.DataArray, along: str) -> None:
-    mean = losses.mean("seed")
-    rows, sizes = losses[along].values, losses.n.values
-    for i, row in enumerate(rows):
-        for j, n in enumerate(sizes):
-            method, margin, loss = best(mean.sel({along: row, "n": n}))
-            depth = 0.25 + 0.75 * min(np.log10(margin), 1.0)
-            colour = 1 - depth * (1 - np.array(to_rgb(COLOUR[method])))
-            hatch = "////" if loss >= 0.9 else None
-            ax.bar(j, 1, 1, i - 0.5, color=colour, edgecolor="white", linewidth=1, hatch=hatch)
-            ink = "white" if colour @ (0.3, 0.59, 0.11) < 0.5 else "black"
-            text = f"{SHORT[method]}\n×{margin:.3g}" if margin < 100 else f"{SHORT[method]}\n≫"
-            ax.text(j, i, text, ha="center", va="center", fontsize=6.5, color=ink, linespacing=1.0)
+    mean = losses.mean("seed").transpose(along, "n", "way")
+    for i, j in np.ndindex(mean.shape[:2]):
+        method, margin, loss = thumb.best(mean[i, j])
+        k = METHODS.index(method)
+        depth = 0.25 + 0.75 * min(np.log10(margin), 1.0)
+        colour = 1 - depth * (1 - np.array(to_rgb(COLOURS[k])))
+        hatch = "////" if loss >= 0.9 else None
+        ax.bar(j, 1, 1, i - 0.5, color=colour, edgecolor="white", linewidth=1, hatch=hatch)
+        ink = "white" if colour @ (0.3, 0.59, 0.11) < 0.5 else "black"
+        text = f"{SHORT[k]}\n" + (f"×{margin:.3g}" if margin < 100 else "≫")
+        ax.text(j, i, text, ha="center", va="center", fontsize=6.5, color=ink, linespacing=1.0)
+    sizes, rows = mean.n.values, mean[along].values
     ax.set_xticks(range(len(sizes)), [str(n) for n in sizes])
     ax.set_yticks(range(len(rows)), [str(row) for row in rows])
     ax.tick_params(length=0)
     ax.set(xlabel="samples", xlim=(-0.5, len(sizes) - 0.5), ylim=(-0.5, len(rows) - 0.5))
-
-
-def _draw_needed(ax: Axes, data: xr.Dataset, overlap: int) -> None:
-    errors = np.geomspace(0.5, 1e-4, 25)
-    shown = (SINGLE, MULTI, PROBING, finetuning(1.0), finetuning(0.1), finetuning(0.01))
-    samples = np.array([[needed(data, overlap, method, e)[0] for e in errors] for method in shown])
-    for i, (method, line) in enumerate(zip(shown, samples, strict=True)):
-        colour = COLOUR[method]
-        ax.plot(errors, line, color=colour, linestyle=plots.DASHES[i % len(plots.DASHES)])
-        there = np.flatnonzero(np.isfinite(line))
-        if len(there):
-            at = there[-1]
-            ax.plot(errors[at], line[at], "o", color=colour, markersize=3)
-    ax.set(xscale="log", yscale="log", xlabel="loss to reach", ylabel="samples needed")
-    ax.set(xlim=(0.6, 7e-5), ylim=(14, 300))
-    ax.minorticks_off()
-    ax.set_xticks([1e-1, 1e-2, 1e-3, 1e-4])
-    ax.yaxis.set_ticks((16, 32, 64, 128, 256), labels=["16", "32", "64", "128", "256"])
-    if overlap == 30:
-        for k, method in enumerate(shown):
-            words = SHORT[method].replace("\n", " ")
-            at = {"transform": ax.transAxes, "fontsize": 8}
-            plots.name(ax, 0.7, 0.45 - 0.075 * k, words, COLOUR[method], **at)
