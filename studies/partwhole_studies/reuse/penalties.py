@@ -142,17 +142,14 @@ def gather(cells: Cells) -> xr.Dataset:
 
 
 def numbers(data: xr.Dataset) -> dict[str, Any]:
-    multitask, finetuning, relu = data.decades.values.tolist()
+    decades = dict(zip(("multitask", "finetuning", "relu"), data.decades.values, strict=True))
     pretrained = DiagonalWeights.pretrained(np.array([LEARNED]), 1e-3)
     start = HyperbolicEntropy.from_weights(pretrained.for_finetuning(readout_scale=READOUT))
     distances = data.distance, data.sparse_distance
     published = data.sparse_distance.sel(formula="published")
-    return {
+    return decades | {
         "sum": float(abs(data.powers_again.sel(kind=HOMOGENEOUS).sum("power") - 1).max()),
-        "multitask": multitask,
-        "finetuning": finetuning,
-        "relu": relu,
-        "wider": finetuning / multitask,
+        "wider": decades["finetuning"] / decades["multitask"],
         "width": float(np.squeeze(start.width)) / (2 * (LEARNED + READOUT**2)),
         "all_shared": mean(published.sel(overlap=40), within=(0.0, np.inf)),
         "half_shared": mean(published.sel(overlap=20), within=(0.0, np.inf)),

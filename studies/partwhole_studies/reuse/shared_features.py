@@ -138,10 +138,9 @@ def numbers(data: xr.Dataset) -> dict[str, Any]:
     # Below this, the threshold on the training loss and single precision decide.
     large = data.where(data.best > 1e-4)
     networks = np.append(large.trained_best / large.best, large.trained_last / large["last"]) - 1
-    least = geometric_mean((means.sel(learner=FINETUNING) / best).where(best < 0.95 * last))
     return {
-        "least": least,
-        "least_n": least.n,
+        "least": geometric_mean((means.sel(learner=FINETUNING) / best).where(best < 0.95 * last)),
+        "half_end": float(last.sel(overlap=20, n=32)),
         "none": geometric_mean(ratio.end.sel(overlap=0, n=64)),
         "all": shared,
         "fewer": 1 / shared.value,
