@@ -1,82 +1,41 @@
-"""Rescaling pretrained weights before finetuning: which features are reused, and by which tasks."""
+"""Rescaling pretrained weights before finetuning: sparse main tasks gain, dense ones lose."""
 
 from __future__ import annotations
 
 from functools import lru_cache
-from math import sqrt
-from typing import Any
+from itertools import product
+from math import exp, hypot, log, sqrt
 
 import numpy as np
 import xarray as xr
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from scipy.stats import t as student
 
-from partwhole._types import Real
 from partwhole.limits import DiagonalWeights, Equal, HyperbolicEntropy, least_costs
-from partwhole.study import Arrays, Cells, Config
-from partwhole.study import plots as plots
+from partwhole.study import Arrays, Cells, Config, Estimate, key, layout, mean, published, series
+from partwhole.study.estimates import known
+from partwhole.study.plots import mosaic
 from partwhole.tasks import SparseTeachers, TeacherSample
 from partwhole.training import train_diagonal
-from partwhole_studies.reuse._rescaling_claims import claims as claims
-from partwhole_studies.reuse._rescaling_claims import samples_needed, told
-from partwhole_studies.reuse._rescaling_tables import ACTIVE, RESCALINGS
 
-QUESTION = (
-    "If pretrained weights are multiplied by c before finetuning, which main tasks are learned "
-    "from fewer samples, and which from more?"
-)
-SOURCE = "Lippl & Lindsey (NeurIPS 2024), figures 3b, 3c and 9a; the exact limits are derived here"
-ANSWER = (
-    "Sparse ones from fewer: with 5 of the 40 features, 41 samples reach 1 % of the variance at "
-    "c = 1 and 28 at c = .01. Dense ones from more: with all 40, 38 and 103. Only c < 1 tells "
-    "sparse from dense."
-)
-CAPTION = (
-    "Top four: test loss after finetuning, over that of answering 0, for main tasks that reuse 5, "
-    "20 or all 40 features of the auxiliary task, at four rescalings c. Lines: where gradient flow "
-    "ends, mean over seeds; hollow markers: single trained networks at their end; "
-    "crosses: published means of the least loss along training. Bottom left: samples needed for a "
-    "loss of 1 %, after finetuning (solid, filled) and by single-task learning from weights scaled "
-    "alike (dashed). Bottom right: how many times more samples 5 features need that the auxiliary "
-    "task lacks, or that are learned without it, than 5 that are reused."
-)
-
-INIT = READOUT = 1e-3
+SCALE = 1e-3
 DIMENSION, ACTIVE_AUX = 1000, 40
-SAME = 1.0 / sqrt(ACTIVE_AUX)  # entries of the auxiliary teacher
-FINETUNING, SINGLE = LEARNERS = ("finetuning", "single-task")
-REUSED, NEW = FEATURES = ("reused", "new")
-ENTRIES = ("1/a", "same")
-BY = ("learner", "features", "entries", "active", "rescale", "n")
+ACTIVE = (5, 20, 40)
+RESCALINGS = (1.0, 0.1, 0.01, 0.001)
+# Features of the main task; their entries are one over their number, or as large as auxiliary ones.
+REUSED, SAME, NEW, SINGLE = "reused", "reused, of one size", "new", "single-task"
 FEW = (16, 24, 32, 48, 64)
+LEVEL = 0.01  # of the variance of the targets
+Sizes = dict[int, int]  # seeds by the number of samples
 
 
 def _curve(
-    sizes: dict[int, int],
-    active: int,
-    c: float,
-    learner: str = FINETUNING,
-    features: str = REUSED,
-    entries: str = "1/a",
-    trained: dict[int, int] | None = None,
-    steps: int = 100_000,
+    features: str, active: int, c: float, sizes: Sizes, trained: Sizes, steps: int = 100_000
 ) -> list[Config]:
     """Return a cell for each size; sizes and trained say how many seeds."""
-    curve = {
-        "learner": learner,
-        "features": features,
-        "entries": entries,
-        "active": active,
-        "rescale": c,
-    }
     return [
-        curve
-        | {
-            "n": n,
-            "seeds": list(range(count)),
-            "trained": min((trained or {}).get(n, 0), count),
-            "max_steps": steps,
-        }
+        {"features": features, "active": active, "rescale": c, "n": n, "max_steps": steps}
+        | {"seeds": list(range(count)), "trained": min(trained.get(n, 0), count)}
         for n, count in sizes.items()
     ]
 
@@ -84,44 +43,27 @@ def _curve(
 def _quick() -> list[Config]:
     sizes = dict.fromkeys(FEW, 8) | {96: 6, 128: 6}
     cells = []
-    for a in ACTIVE:
-        for c in RESCALINGS:
-            trained = {32: 2} if c in (1.0, 0.01) else {}
-            cells += _curve(sizes, a, c, trained=trained, steps=20_000)
-        if a == 5:
-            # What isn't reused is not learned from 24 samples.
-            for c in RESCALINGS:
-                cells += _curve({n: sizes[n] for n in sizes if n != 24}, a, c, SINGLE)
-                cells += _curve({n: sizes[n] for n in sizes if n > 24}, a, c, features=NEW)
-    for a in (5, 40):
-        for c in (1.0, 0.01):
-            cells += _curve(dict.fromkeys((16, 32, 48, 64, 96, 128), 6), a, c, entries="same")
-    for c in (1.0, 0.001):
-        cells += _curve(dict.fromkeys((64, 96, 128, 192), 6), 20, c, SINGLE)
-    return cells
-
-
-def _whole(seeds: int, large: int, most: int, trained: dict[int, int]) -> list[Config]:
-    cells = []
     for c in RESCALINGS:
         for a in ACTIVE:
-            for learner, features, entries in (
-                (FINETUNING, REUSED, "1/a"),
-                (FINETUNING, REUSED, "same"),
-                (FINETUNING, NEW, "1/a"),
-                (SINGLE, REUSED, "1/a"),
-            ):
-                alone = learner == SINGLE or features == NEW
-                larger = [
-                    n for n in (96, 128, 192, 256, 512) if n <= (most if alone else most // 2)
-                ]
-                asked = dict.fromkeys(FEW, seeds) | dict.fromkeys(larger, large)
-                shown = trained if entries == "1/a" else {}
-                cells += _curve(asked, a, c, learner, features, entries, shown)
+            cells += _curve(REUSED, a, c, sizes, {32: 2} if c in (1.0, 0.01) else {}, 20_000)
+        cells += _curve(SINGLE, 5, c, {n: sizes[n] for n in sizes if n != 24}, {})
+        cells += _curve(NEW, 5, c, {n: sizes[n] for n in sizes if n > 24}, {})
+    for a in (5, 40):
+        cells += _curve(SAME, a, 1.0, dict.fromkeys((16, 32, 48, 64, 96, 128), 6), {})
     return cells
 
 
-PRESETS: dict[str, list[Config]] = {
+def _whole(seeds: int, large: int, most: int, trained: Sizes) -> list[Config]:
+    cells = []
+    for c, a, features in product(RESCALINGS, ACTIVE, (REUSED, SAME, NEW, SINGLE)):
+        largest = most if features in (NEW, SINGLE) else most // 2
+        sizes = dict.fromkeys(FEW, seeds)
+        sizes |= {n: large for n in (96, 128, 192, 256, 512) if n <= largest}
+        cells += _curve(features, a, c, sizes, {} if features == SAME else trained)
+    return cells
+
+
+PRESETS = {
     "quick": _quick(),
     "laptop": _whole(16, 6, 256, {16: 2, 32: 2, 64: 2}),
     "paper": _whole(240, 12, 1024, dict.fromkeys((16, 32, 64, 128, 256, 512), 6)),
@@ -131,48 +73,35 @@ PRESETS: dict[str, list[Config]] = {
 def start(config: Config, auxiliary: np.ndarray) -> DiagonalWeights:
     """Return the weights from which a network of a cell learns the main task."""
     c = config["rescale"]
-    if config["learner"] == FINETUNING:
-        pretrained = DiagonalWeights.pretrained(auxiliary, INIT)
-        return pretrained.for_finetuning(rescale=c, readout_scale=c * READOUT)
-    # As published: weights begin at c alpha, and the first layer is multiplied by c once more.
-    weights = DiagonalWeights.constant(len(auxiliary), c * INIT)
-    return weights.for_finetuning(rescale=c, readout_scale=c * READOUT)
+    if config["features"] == SINGLE:  # as published, its first layer is multiplied by c twice
+        weights = DiagonalWeights.constant(len(auxiliary), c * SCALE)
+    else:
+        weights = DiagonalWeights.pretrained(auxiliary, SCALE)
+    return weights.for_finetuning(rescale=c, readout_scale=c * SCALE)
 
 
 def cell(config: Config) -> Arrays:
-    """Return losses over that of answering 0: of the limit, and of a few trained networks."""
-    active, reused = config["active"], config["features"] == REUSED
-    scale: Any = config["entries"] if config["entries"] == "1/a" else SAME
-    task = SparseTeachers(DIMENSION, ACTIVE_AUX, active, active if reused else 0, main_scale=scale)
+    """Return losses over the variance of the targets: of the limit, and of some networks."""
+    active, features = config["active"], config["features"]
+    entry = 1.0 / sqrt(ACTIVE_AUX) if features == SAME else 1.0 / active
+    overlap = 0 if features == NEW else active
+    task = SparseTeachers(DIMENSION, ACTIVE_AUX, active, overlap, main_scale=entry)
     sample = _samples(task, tuple(config["seeds"]), config["n"])
     starts = [start(config, auxiliary) for auxiliary in sample.auxiliary]
     costs = [HyperbolicEntropy.from_weights(weights) for weights in starts]
     limits = least_costs(sample.inputs, sample.targets, costs, Equal(), intercept="none")
-    nothing = active * task.main_amplitude**2
     ends = np.stack([limit.coefficients for limit in limits])
-    missed = max(limit.violation for limit in limits)
-    found: Arrays = {
-        "theory": np.asarray(sample.test_error(ends)) / nothing,
-        "missed": np.array(missed),
-    }
-    count = config["trained"]
-    if count:
+    variance = active * entry**2
+    violation = np.array([limit.violation for limit in limits])
+    arrays = {"limit": np.asarray(sample.test_error(ends)) / variance, "violation": violation}
+    if count := config["trained"]:
         weights = DiagonalWeights(*(np.stack(each) for each in zip(*starts[:count], strict=True)))
         runs = train_diagonal(
-            sample.inputs[:count],
-            sample.targets[:count],
-            weights,
-            teachers=sample.main[:count],
-            max_steps=config["max_steps"],
-            record=50,
-            progress=False,
-        )
-        found |= {
-            "final": runs.final_loss / nothing,
-            "best": runs.best_loss / nothing,
-            "left": runs.training_loss[:, -1] / nothing,
-        }
-    return found
+            sample.inputs[:count], sample.targets[:count], weights, record=50,
+            teachers=sample.main[:count], max_steps=config["max_steps"], progress=False,
+        )  # fmt: skip
+        arrays["trained"] = runs.final_loss / variance
+    return arrays
 
 
 # Rescalings of one main task learn from the same samples.
@@ -182,106 +111,90 @@ def _samples(task: SparseTeachers, seeds: tuple[int, ...], n: int) -> TeacherSam
 
 
 def gather(cells: Cells) -> xr.Dataset:
-    """Lay losses over curves, sizes and seeds; NaN where there are none."""
-    ends: dict[str, list[Any]] = {
-        "learner": list(LEARNERS),
-        "features": list(FEATURES),
-        "entries": list(ENTRIES),
-        "active": list(ACTIVE),
-        "rescale": list(RESCALINGS),
-        "n": sorted({config["n"] for config, _ in cells}),
-        "seed": sorted({seed for config, _ in cells for seed in config["seeds"]}),
-    }
-    shape = tuple(len(each) for each in ends.values())
-    words = {
-        "theory": "loss where gradient flow ends / loss of answering 0",
-        "final": "loss of trained networks at their end / loss of answering 0",
-        "best": "least loss of trained networks along training / loss of answering 0",
-        "left": "training loss of trained networks at their end / loss of answering 0",
-    }
-    laid = {name: np.full(shape, np.nan) for name in words}
-    for config, found in cells:
-        at = tuple(ends[name].index(config[name]) for name in BY)
-        for name in words:
-            if name in found:
-                laid[name][at][: len(found[name])] = found[name]
-    data = xr.Dataset(
-        {name: (tuple(ends), laid[name], {"long_name": told}) for name, told in words.items()},
-        coords=ends,
-    )
-    return data.assign_attrs(missed=max(float(found["missed"]) for _, found in cells))
+    runs = [
+        (
+            config | {"task": f"{config['active']} {config['features']}", "seed": seed},
+            {name: values[i, ...] for name, values in arrays.items() if i < len(values)},
+        )
+        for config, arrays in cells
+        for i, seed in enumerate(config["seeds"])
+    ]
+    over = ["task", "rescale", "n", "seed"]
+    return layout(runs, {"limit": "", "violation": "", "trained": ""}, over=over).sortby("n")
+
+
+def samples_needed(data: xr.Dataset, task: str, rescale: float) -> Estimate:
+    """Return the samples at which the mean loss falls to LEVEL, with a jackknife over seeds."""
+    losses = data.limit.sel(task=task, rescale=rescale).dropna("n", how="all")
+    sizes = losses.n.values
+    samples = crossing(sizes, losses.mean("seed").values)
+    near = losses.isel(n=slice(np.searchsorted(sizes, samples) + 2)).dropna("seed", how="any")
+    count = near.seed.size
+    if np.isnan(samples) or count < 3:
+        return Estimate(samples, np.nan, np.nan, count)
+    rest = [near.drop_sel(seed=seed).mean("seed") for seed in near.seed]
+    logs = np.log([crossing(near.n.values, means.values) for means in rest])
+    error = float(student.ppf(0.975, count - 1)) * sqrt((count - 1) * np.var(logs))
+    return Estimate(samples, samples * exp(-error), samples * exp(error), count)
+
+
+def crossing(sizes: np.ndarray, means: np.ndarray) -> float:
+    """Return where mean losses fall to LEVEL, linearly in both logarithms; NaN if nowhere."""
+    above = np.flatnonzero(means > LEVEL)
+    if len(above) in (0, len(sizes)) or above[-1] == len(sizes) - 1:
+        return np.nan
+    pair = slice(above[-1], above[-1] + 2)
+    x, y = np.log(sizes[pair]), np.log(means[pair])
+    return float(np.exp(x[0] + (y[0] - log(LEVEL)) / (y[0] - y[1]) * (x[1] - x[0])))
+
+
+def ratio(over: Estimate, under: Estimate) -> Estimate:
+    """Return the ratio of two independent estimates."""
+    value, n = over.value / under.value, min(over.n, under.n)
+    error = hypot(log(over.high / over.value), log(under.high / under.value))
+    return Estimate(value, value * exp(-error), value * exp(error), n)
+
+
+def numbers(data: xr.Dataset) -> dict[str, str | np.ndarray | Estimate]:
+    sparse, sparse_small = (samples_needed(data, "5 reused", c) for c in (1.0, 0.01))
+    dense, dense_small = (samples_needed(data, "40 reused", c) for c in (1.0, 0.01))
+    same = [samples_needed(data, f"{a} {SAME}", 1.0) for a in (40, 5)]
+    new, new_small = (samples_needed(data, "5 new", c) for c in (1.0, 0.001))
+    least = samples_needed(data, "5 reused", 0.001)
+    return {
+        "sparse": sparse, "sparse_small": sparse_small,
+        "sparse_word": "fewer" if sparse_small.value < sparse.value else "more",
+        "dense": dense, "dense_small": dense_small,
+        "dense_word": "fewer" if dense_small.value < dense.value else "more",
+        "alike": ratio(dense, sparse),
+        "alike_same_entries": ratio(*same),
+        "sparse_first": ratio(dense_small, sparse_small),
+        "gain_ratio": ratio(ratio(new_small, least), ratio(new, sparse)),
+        "new_at_end": mean(data.limit.sel(task="5 new", rescale=1.0, n=32)),
+        "violation": known(data.violation),
+        "networks": known((data.trained / data.limit - 1).where(data.limit > LEVEL)),
+    }  # fmt: skip
 
 
 def figure(data: xr.Dataset) -> Figure:
-    drawn, axes = plots.mosaic("AB;CD;EF", 8.2)
-    for letter, c in zip("ABCD", RESCALINGS, strict=True):
-        _draw_losses(axes[letter], data, c)
-    for letter in "BD":
-        axes[letter].set_ylabel("")
-    _draw_needed(axes["E"], data)
-    _draw_benefit(axes["F"], data)
-    return drawn
-
-
-def _draw_losses(ax: Axes, data: xr.Dataset, c: float) -> None:
-    one = data.sel(learner=FINETUNING, features=REUSED, entries="1/a", rescale=c)
-    for i, active in enumerate(ACTIVE):
-        losses = one.sel(active=active)
-        mean = losses.theory.mean("seed")
-        ax.plot(data.n, mean.where(np.isfinite(mean)), **plots.look(i))
-        for final in losses.final.transpose("seed", "n"):
-            ax.plot(data.n, final, **plots.look(i, line=False, markersize=4, markeredgewidth=0.9))
-        published = told((REUSED, active), c)
-        ax.plot(list(published), list(published.values()), "x", color=plots.COLOURS[i], ms=5)
-        if c == 0.1:
-            x, y, side = ((34.0, 2e-4, "right"), (57.0, 3e-3, "right"), (84.0, 1e-2, "left"))[i]
-            words = f"{active} features" if active == 5 else f"{active}"
-            plots.name(ax, x, y, words, plots.COLOURS[i], ha=side)
-    ax.set(xscale="log", yscale="log", xlim=(14.5, 145), ylim=(1e-6, 2), title=f"c = {_short(c)}")
-    ax.set(xlabel="samples of the main task", ylabel="loss / that of answering 0")
-    _powers_of_two(ax, (16, 32, 64, 128))
-
-
-def _draw_needed(ax: Axes, data: xr.Dataset) -> None:
-    for i, active in enumerate(ACTIVE):
-        for learner, style in (
-            (FINETUNING, {"linestyle": "-", "marker": plots.MARKERS[i], "markersize": 5}),
-            (SINGLE, {"linestyle": (0, (5, 2)), "marker": plots.MARKERS[i], "mfc": "white"}),
-        ):
-            needed = [samples_needed(data, active, c, learner=learner)[0] for c in RESCALINGS]
-            shown = [(c, n) for c, n in zip(RESCALINGS, needed, strict=True) if np.isfinite(n)]
-            if shown:
-                ax.plot(*zip(*shown, strict=True), color=plots.COLOURS[i], **style)
-    ax.set(xscale="log", yscale="log", title="Samples for a loss of 1 %", ylim=(20, 330))
-    ax.set(xlabel="rescaling c", ylabel="samples")
-    ax.invert_xaxis()
-    _powers_of_two(ax, (32, 64, 128, 256))
-
-
-def _draw_benefit(ax: Axes, data: xr.Dataset) -> None:
-    reused = [samples_needed(data, 5, c)[0] for c in RESCALINGS]
-    for i, (words, others) in enumerate(
-        (
-            ("new features", [samples_needed(data, 5, c, features=NEW)[0] for c in RESCALINGS]),
-            ("single-task", [samples_needed(data, 5, c, learner=SINGLE)[0] for c in RESCALINGS]),
-        )
-    ):
-        ratio = np.array(others) / np.array(reused)
-        style = plots.look(3 + i, markerfacecolor="white", marker=plots.MARKERS[3 + i])
-        ax.plot(RESCALINGS, ratio, **style)
-        at = (0.6, ratio[0] + (0.2 if i == 0 else -0.25))
-        plots.name(ax, *at, words, plots.COLOURS[3 + i])
-    ax.axhline(1.0, color=plots.QUIET, linewidth=0.8, linestyle=":")
-    ax.set(xscale="log", title="Gain by reuse, 5 features", xlabel="rescaling c")
-    ax.set(ylabel="samples / those if reused", ylim=(0.9, 3.2))
-    ax.invert_xaxis()
-
-
-def _powers_of_two(ax: Axes, sizes: tuple[int, ...]) -> None:
-    axis = ax.yaxis if ax.get_ylabel() == "samples" else ax.xaxis
-    axis.set_ticks(sizes, labels=[str(n) for n in sizes])
-    axis.set_ticks([], minor=True)
-
-
-def _short(value: Real) -> str:
-    return f"{value:g}".removeprefix("0")
+    drawn, axes = mosaic("AB;CC", 6.0)
+    tasks = {f"{a} reused": f"{a} reused features" for a in ACTIVE}
+    tasks |= {"5 new": "5 new features", "5 single-task": "5 features, not pretrained"}
+    words = {"theory": "end of gradient flow", "measured": "trained networks"}
+    paper = published(__file__, ["task", "rescale", "n"]).loss
+    for ax, c in ((axes["A"], 1.0), (axes["B"], 0.01)):
+        losses = data.sel(task=list(tasks)[:4], rescale=c)
+        series(
+            ax, "n", by="task", theory=losses.limit.mean("seed"),
+            measured=losses.trained, published=paper.sel(rescale=c), names=tasks, words=words,
+        )  # fmt: skip
+        ax.set(title=f"c = {c:g}", xscale="log", yscale="log", xlim=(14, 150), ylim=(1e-6, 5))
+        ax.set_xticks([], minor=True)
+        ax.set_xticks([16, 32, 64, 128], labels=["16", "32", "64", "128"])
+        ax.set(xlabel="samples of the main task", ylabel="test loss / variance")
+    needed = [[samples_needed(data, task, c).value for c in RESCALINGS] for task in tasks]
+    needed = xr.DataArray(needed, {"task": list(tasks), "rescale": list(RESCALINGS)})
+    series(axes["C"], "rescale", by="task", theory=needed, names=tasks, words=words)
+    axes["C"].set(xscale="log", xlim=(1.1, 9e-4), ylim=(0, None))
+    axes["C"].set(xlabel="rescaling c", ylabel="samples for a loss of 1 %")
+    return key(drawn, columns=3)
