@@ -1,18 +1,16 @@
-"""ReLU networks that learn a main task in each of the published ways, at any scale of the work."""
+"""ReLU networks that learn a main task by each of the published methods, large or small."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import lru_cache
 from math import ceil, sqrt
 
 import numpy as np
-from jaxtyping import Float
 
 from partwhole._types import Real
 from partwhole.networks import MLP, Architecture
 from partwhole.recommendation.methods import FINETUNING, MULTI, PROBING, SINGLE
-from partwhole.study import Arrays, Config
+from partwhole.study import Arrays, Cells, Config
 from partwhole.tasks import ReLUTeachers
 from partwhole.tasks.relu_teachers import ReLUTeacherSample
 from partwhole.training import (
@@ -23,11 +21,11 @@ from partwhole.training import (
     train_relu,
     train_relu_multitask,
 )
-from partwhole_studies.reuse._tables import SCRATCH
 
 DIMENSION, AUX_UNITS, N_AUX, N_TEST, BATCH = 15, 6, 1024, 2000, 128
 INIT = READOUT = 1e-3
 TANGENT = "tangent features"
+SCRATCH = "linear probing, not pretrained"
 LONG = "finetuning, steps of 1"
 # Main readouts: one over the root of the number of units, or over the number itself.
 ROOT, UNIT = "1/sqrt(a)", "1/a"
@@ -75,9 +73,17 @@ def tuned(c: Real) -> str:
     return f"{FINETUNING}, c = {c:g}"
 
 
-def named(correlations: Sequence[Real], entries: str) -> str:
-    """Return a main task's name: its correlations, and what its readouts are."""
-    return " ".join(f"{a:g}" for a in correlations) + ", " + entries
+def by_run(cells: Cells) -> Cells:
+    """Return the errors of each method and seed as a cell of its own."""
+    return [
+        (
+            config | {"way": way, "seed": seed},
+            {name: arrays[name][i, j, ...] for name in ("final", "best", "left")},
+        )
+        for config, arrays in cells
+        for i, way in enumerate(config["ways"])
+        for j, seed in enumerate(config["seeds"])
+    ]
 
 
 def task(config: Config) -> ReLUTeachers:
@@ -92,7 +98,7 @@ def learned(config: Config) -> Arrays:
 
     "final" is the error at the end, "best" the least along training; of regression on features
     that at the penalty chosen by samples left out, and that at the best one. "left" is the
-    training loss of the main task, "pretrained" that of the auxiliary task, shape (seeds,).
+    training loss of the main task.
 
     Networks are trained in double precision: long training amplifies rounding some 1e5 times, so
     that in single precision an error would depend on the processor, by up to a factor of 3.
@@ -100,21 +106,19 @@ def learned(config: Config) -> Arrays:
     teachers, seeds = task(config), config["seeds"]
     samples = [teachers.sample(seed, config["n"], N_AUX, N_TEST) for seed in seeds]
     unit = VARIANCE * float(config["magnitude"]) ** 2
-    found: dict[str, list[np.ndarray]] = {"final": [], "best": [], "left": []}
+    errors: dict[str, list[np.ndarray]] = {"final": [], "best": [], "left": []}
     for way in config["ways"]:
         final, best, left = _learn(config, way, samples)
-        found["final"].append(final / unit)
-        found["best"].append(best / unit)
-        found["left"].append(left / unit)
-    return {name: np.stack(each) for name, each in found.items()} | {
-        "pretrained": _pretrained(config)[1]
-    }
+        errors["final"].append(final / unit)
+        errors["best"].append(best / unit)
+        errors["left"].append(left / unit)
+    return {name: np.stack(each) for name, each in errors.items()}
 
 
 def start(hidden: int, seeds: tuple[int, ...], outputs: int = 1) -> MLP:
     """Return the published first weights, of sizes .001 sqrt(2 / inputs of a layer)."""
-    built = Architecture(2, hidden, "relu", bias=False, initial="he", scale=INIT)
-    return built.networks(DIMENSION, seeds=seeds, outputs=outputs)
+    architecture = Architecture(2, hidden, "relu", bias=False, initial="he", scale=INIT)
+    return architecture.networks(DIMENSION, seeds=seeds, outputs=outputs)
 
 
 def stacked(samples: list[ReLUTeacherSample], name: str) -> np.ndarray:
@@ -122,8 +126,8 @@ def stacked(samples: list[ReLUTeacherSample], name: str) -> np.ndarray:
     return np.stack([getattr(each, name) for each in samples])
 
 
-def _pretrained(config: Config) -> tuple[MLP, Float[np.ndarray, " seeds"]]:
-    """Return networks that know the auxiliary task, and their training loss."""
+def _pretrained(config: Config) -> MLP:
+    """Return networks that know the auxiliary task."""
     names = ("hidden", "pretrain_rate", "pretrain_steps", "pretrain_batch", "threshold")
     return _pretrain(
         tuple(config["seeds"]), config.get("aux_magnitude", 1.0), *(config[each] for each in names)
@@ -140,7 +144,7 @@ def _pretrain(
     steps: int,
     batch: int,
     threshold: Real,
-) -> tuple[MLP, np.ndarray]:
+) -> MLP:
     samples = [ReLUTeachers(DIMENSION, AUX_UNITS).sample(seed, 0, N_AUX) for seed in seeds]
     runs = train_relu(
         stacked(samples, "aux_inputs"),
@@ -155,7 +159,7 @@ def _pretrain(
         precision="float64",
         progress=False,
     )
-    return runs.networks, runs.training_loss[:, -1]
+    return runs.networks
 
 
 def _learn(
@@ -177,9 +181,7 @@ def _learn(
         first = start(config["hidden"], seeds)
     else:
         c, rate = (1.0, 1.0) if way == LONG else (float(way.rpartition(" ")[2]), rate)
-        first = for_finetuning(
-            _pretrained(config)[0], rescale=c, readout_scale=READOUT, seeds=seeds
-        )
+        first = for_finetuning(_pretrained(config), rescale=c, readout_scale=READOUT, seeds=seeds)
         # Features c times as large make the loss c^2 times as steep.
         rate /= max(1.0, c**2)
     many = n > BATCH
@@ -245,7 +247,7 @@ def _probe(config: Config, way: str, samples: list[ReLUTeacherSample]) -> Probin
         first = start(config["hidden"], seeds)
         networks = MLP((first.weights[0] / INIT, first.weights[1]), None, "relu")
     else:
-        networks = for_finetuning(_pretrained(config)[0], readout_scale=READOUT, seeds=seeds)
+        networks = for_finetuning(_pretrained(config), readout_scale=READOUT, seeds=seeds)
     return relu_probing(
         networks,
         stacked(samples, "inputs"),
