@@ -156,12 +156,12 @@ def figure(data: xr.Dataset) -> Figure:
             ax, "n", by=by, measured=measured, published=papers, names=names,
             words={"measured": "reproduced"}, shift=shift,
         )  # fmt: skip
-        ax.set(xscale="log", yscale="log", xlim=(sizes[0] / 1.3, sizes[-1] * 1.4), ylim=(None, 1.5))
+        ax.set(xscale="log", yscale="log", xlim=(sizes[0] / 1.3, sizes[-1] * 1.4))
         ax.set_xticks([], minor=True)
         ax.set_xticks(sizes, labels=[str(n) for n in sizes])
         ax.set(xlabel="samples", ylabel="test error / variance")
-    axes["A"].set_title("Correlated .9, as large")
-    axes["B"].set_title("Correlated .8")
+    axes["A"].set(title="Correlated .9, as large", ylim=(None, 1.5))
+    axes["B"].set(title="Correlated .8", ylim=(None, 1.5))
     before = np.geomspace(1e-2, 1e3, 301)
     curves = xr.DataArray(
         [dependence(before, correlation) for correlation in (1.0, 0.8)],
