@@ -1,52 +1,41 @@
-"""Margins along training against told limits, and where chains and ReLU networks end."""
+"""Margins along training against limits computed elsewhere, and where chains and ReLUs end."""
 
 from __future__ import annotations
 
-from io import BytesIO
-
 import cvxpy as cp
+import gated_data
 import numpy as np
 import pytest
 from study_cells import computed
+from study_rules import require_whole, verdicts
 
 from partwhole.features import HalfspaceGates
 from partwhole.limits import Quadratic, gated_limit
+from partwhole.networks import GatedNetwork, LearnedGates
 from partwhole.training import normalised_flow
-from partwhole_studies.gated import _drawn as drawn
-from partwhole_studies.gated import _margins_claims as weighed
 from partwhole_studies.gated import margins as study
 
-X, Y, GATES = drawn.draw("D1")
-ON_THE_WAY = "After 5,000 steps of the flow a chain's cost is within 5 % of its limit's"
+X, Y, GATES = gated_data.d1()
 
 
 @pytest.fixture(scope="module")
-def cells():
-    return computed(study)
+def data():
+    return study.gather(computed(study))
 
 
-@pytest.fixture(scope="module")
-def data(cells):
-    return study.gather(cells)
+def test_it_is_whole(data):
+    require_whole(study, data)
 
 
-def others(data):
-    found = [(claim, claim.verdict.value) for claim in study.claims(data)]
-    return [(c.statement, c.reference, verdict) for c, verdict in found if verdict != "holds"]
-
-
-def test_verdicts(data):
-    assert len(study.claims(data)) == 9
-    way, one, two = others(data)
-    assert way[0].startswith(ON_THE_WAY)
-    assert (one[1], two[1]) == (2.455, 2.343)
-    assert {each[2] for each in (way, one, two)} == {"does not hold"}
+# Computed independently of this package: the least group norm, and what its units cost chains.
+def test_the_limit_of_two_layers(data):
+    np.testing.assert_allclose(data.two_layers_largest, 1 / 2.97485384, rtol=1e-6)
+    assert float(data.chains_group_cost) == pytest.approx(3.017, abs=1e-3)
 
 
 def test_limits_of_chains_are_stationary_by_another_solver(data):
     """A limit of the concave cost is the least of the group norm that touches it there."""
-    groups = weighed.alike(data.chains_outputs.values, data.chains_value.values)
-    assert len(groups) >= 2
+    groups = study.limits_of_chains(data)
     assert sorted(run for runs in groups for run in runs) == list(range(6))
     matrix = GATES.design(X).dense().matrix
     for runs in groups:
@@ -54,50 +43,51 @@ def test_limits_of_chains_are_stationary_by_another_solver(data):
         there = np.flatnonzero(units > 1e-6 * units.max())
         prices = 2.0 / 3.0 * units[there] ** (-1.0 / 3.0)
         blocks = [cp.Variable(14) for _ in there]
-        whole = sum(matrix[:, 14 * h : 14 * h + 14] @ each
-                    for h, each in zip(there, blocks, strict=True))  # fmt: skip
-        cost = sum(p * cp.norm(each) for p, each in zip(prices, blocks, strict=True))
-        cp.Problem(cp.Minimize(cost), [cp.multiply(Y, whole) >= 1]).solve(
+        outputs = sum(matrix[:, 14 * h : 14 * h + 14] @ block
+                      for h, block in zip(there, blocks, strict=True))  # fmt: skip
+        cost = sum(p * cp.norm(block) for p, block in zip(prices, blocks, strict=True))
+        cp.Problem(cp.Minimize(cost), [cp.multiply(Y, outputs) >= 1]).solve(
             solver=cp.CLARABEL, tol_gap_abs=1e-10, tol_gap_rel=1e-10, tol_feas=1e-10
         )
-        found = np.array([np.linalg.norm(each.value) for each in blocks])
+        norms = np.array([np.linalg.norm(block.value) for block in blocks])
         # Clarabel's weights are good to about the root of its tolerances.
-        np.testing.assert_allclose(found, units[there], rtol=1e-4)
-        value = float((found ** (2.0 / 3.0)).sum())
-        assert float(data.chains_value[runs[0]]) == pytest.approx(value, rel=1e-4)
+        np.testing.assert_allclose(norms, units[there], rtol=1e-4)
+        value = float((norms ** (2.0 / 3.0)).sum())
+        assert float(data.chains_cost[runs[0]]) == pytest.approx(value, rel=1e-4)
 
 
-def test_the_cheapest_chain_is_one_machine_in_each_context(data):
-    one = HalfspaceGates(GATES.normals[[4]], GATES.thresholds[[4]])
-    value = 2.0 * gated_limit(one, X, Y, Quadratic()).limit.value
-    assert float(data.chains_value.min()) == pytest.approx(value ** (1.0 / 3.0), rel=1e-6)
+def test_the_cheapest_chain_is_a_single_unit(data):
+    unit = HalfspaceGates(GATES.normals[[4]], GATES.thresholds[[4]])
+    value = 2.0 * gated_limit(unit, X, Y, Quadratic()).limit.value
+    assert float(data.chains_cost.min()) == pytest.approx(value ** (1.0 / 3.0), rel=1e-6)
 
 
-def test_runs_of_one_limit_are_told_from_others():
+def test_equal_limits_are_counted_once(data):
     outputs = np.array([[1.0, 2.0], [1.0, 1.0], [1.0, 2.0001], [1.0, 1.5]])
-    found = weighed.alike(outputs, np.array([2.0, 1.0, 2.0, 3.0]))
-    assert found == [[1], [0, 2], [3]]
+    runs = data[["chains_outputs", "chains_cost"]].isel(chains_run=range(4), chains_point=[0, 1])
+    runs["chains_outputs"][:] = outputs
+    runs["chains_cost"][:] = [2.0, 1.0, 2.0, 3.0]
+    assert study.limits_of_chains(runs) == [[1], [0, 2], [3]]
 
 
-def test_a_unit_at_zero_and_a_bound_that_is_too_low(cells, monkeypatch):
-    dead = study._case("dead", 1, 2000, records=10, ascend=True)
-    data = study.gather([*cells, *computed(study, [dead])])
-    assert len(study.claims(data)) == 12
-    found = {claim.statement: claim for claim in study.claims(data)}
-    words = "Implicit steps end there, at a stationary point that is not the best: share."
-    assert found[words].verdict.value == "holds"
-    monkeypatch.setitem(weighed.LARGEST, "far", 0.9 * weighed.LARGEST["far"])
-    assert any(words.startswith("No network ever has a larger") for words, *_ in others(data))
+def test_what_breaks_the_claims_is_noticed(data):
+    low = study.numbers(data.assign(two_layers_largest=0.9 * data.two_layers_largest))
+    assert np.abs(low["bound"]).max() > 0.01
+    constant = data.assign(two_layers_descent_margins=0 * data.two_layers_descent_margins + 0.2)
+    assert verdicts(study, constant)["slope"] == "does not hold"
+    assert verdicts(study, data.assign(ReLU_edges=0 * data.ReLU_edges))["edges"] == "holds"
 
 
-def test_learned_gates_end_at_their_edges():
-    """Where a gate may be partly open, most of what is not stationary goes."""
-    config = study._case("relu", 1, 20_000, records=5)
-    (_, told), = computed(study, [config])  # fmt: skip
-    assert told["flow_margins"][0, -1] < told["largest"][0]
-    flow = normalised_flow(
-        [study._start("relu", GATES, 0)], X, Y, max_steps=20_000, record=[20_000], progress=False
-    )
+def test_stationary_points_reach_the_largest_margin():
+    config = study.PRESETS["quick"][0] | {"seeds": [0], "flow": 2000, "descents": False}
+    ((_, arrays),) = computed(study, [config | {"ascend": True}])
+    assert float(arrays["ended"][0]) == pytest.approx(1 / 2.97485384, rel=1e-6)
+
+
+def test_relu_networks_end_at_the_edges_of_their_gates(data):
+    """Where a gate may be partly open, most of what is not stationary vanishes."""
+    start = GatedNetwork.draw(7, [LearnedGates(30), 1], seed=0, initial="he", scale=0.3)
+    flow = normalised_flow([start], X, Y, max_steps=20_000, record=[20_000], progress=False)
     network = flow.networks[0]
     outputs = Y * network.predict(X)
     root = np.sqrt(outputs.min())
@@ -107,48 +97,21 @@ def test_learned_gates_end_at_their_edges():
     sizes = np.linalg.norm(hidden, axis=1) * np.linalg.norm(X, axis=1)[:, None]
     left = {}
     for name, edge in (("frozen", np.zeros_like(sums)), ("edges", np.abs(sums) < 1e-3 * sizes)):
-        many, some = cp.Variable(24, nonneg=True), cp.Variable((24, study.HIDDEN), nonneg=True)
-        every = cp.reshape(many, (24, 1), order="C") @ np.ones((1, study.HIDDEN))
+        many, some = cp.Variable(24, nonneg=True), cp.Variable((24, 30), nonneg=True)
+        every = cp.reshape(many, (24, 1), order="C") @ np.ones((1, 30))
         sure = (edge == 0).astype(float)
-        asked = [
+        rules = [
             some <= every,
             cp.multiply(sure, some) == cp.multiply(sure * (sums >= 0), every),
             many @ (outputs / outputs.min() - 1.0) <= 1e-2 * cp.sum(many),
         ]
-        apart = [hidden[h] - readout[h] * (cp.multiply(Y, some[:, h]) @ X)
-                 for h in range(study.HIDDEN)]  # fmt: skip
+        apart = [hidden[h] - readout[h] * (cp.multiply(Y, some[:, h]) @ X) for h in range(30)]
         apart.append(readout - cp.multiply(Y, many) @ np.maximum(sums, 0.0))
-        problem = cp.Problem(cp.Minimize(cp.norm(cp.hstack(apart))), asked)
+        problem = cp.Problem(cp.Minimize(cp.norm(cp.hstack(apart))), rules)
         problem.solve(solver=cp.CLARABEL)
         left[name] = problem.value / np.sqrt((hidden**2).sum() + (readout**2).sum())
     assert left["frozen"] > 0.2
-    assert told["residual"][0] > 0.2
     assert left["edges"] < 0.25 * left["frozen"]
-
-
-def test_cells_are_plain_data(cells):
-    for config, arrays in cells:
-        assert {type(value) for value in config.values()} <= {str, int, bool, list}
-        assert all(isinstance(value, np.ndarray) for value in arrays.values())
-
-
-@pytest.mark.slow
-def test_verdicts_of_every_case():
-    data = study.gather(computed(study, study.PRESETS["laptop"]))
-    found = others(data)
-    assert len(study.claims(data)) == 35
-    assert [verdict for *_, verdict in found].count("outside its assumptions") == 1
-    assert [words.split(":")[0] for words, _, verdict in found if verdict == "does not hold"] == [
-        "After 60,000 steps of the flow a chain's cost is within 5 % of its limit's",
-        "A cost of chains that was recorded after 60,000 steps, from another start, is a limit.",
-        "A cost of chains that was recorded after 60,000 steps, from another start, is a limit.",
-        "With those gates frozen it is at a stationary point",
-        "Few sums end at the edge of their gate",
-    ]
-    assert len(found) == 6
-
-
-def test_it_draws(data):
-    file = BytesIO()
-    study.figure(data).savefig(file)
-    assert file.tell() > 10_000
+    assert float(data.ReLU_edges[0]) == pytest.approx(
+        (np.abs(sums) < 1e-4 * sizes).mean(), abs=0.05
+    )
