@@ -162,8 +162,8 @@ def numbers(data: xr.Dataset) -> dict[str, Number]:
     late = steps >= 10_000
     shortfall = np.log(1.0 - two_layers["descent"][:, late])
     return {
-        "flow": mean(two_layers["flow"][:, -1], within=(0.0, 1.0)),
-        "descent": mean(two_layers["descent"][:, -1], within=(0.0, 1.0)),
+        "flow": mean(two_layers["flow"][:, -1], within=(-np.inf, 1.0)),
+        "descent": mean(two_layers["descent"][:, -1], within=(-np.inf, 1.0)),
         "flow_steps": int(data.two_layers_flow_steps[-1]),
         "descent_steps": int(steps[-1]),
         "slope": mean(np.polyfit(np.log(np.log(steps[late])), shortfall.T, 1)[0]),
@@ -184,11 +184,10 @@ def figure(data: xr.Dataset) -> Figure:
     for i, (name, (case, way)) in enumerate((curves | {"ReLU, flow": ("ReLU", "flow")}).items()):
         share, steps = shares(data, case, way), data[f"{case}_{way}_steps"].values
         axes[0, 0].plot(steps, share.mean(axis=0), label=name, **look(i))
-        span = share.min(axis=0), share.max(axis=0)
-        axes[0, 0].fill_between(steps, *span, alpha=0.2, color=COLOURS[i])
+        axes[0, 0].fill_between(steps, share.min(0), share.max(0), alpha=0.2, color=COLOURS[i])
     axes[0, 0].set(xscale="log", ylim=(0, 1.05), xlabel="step", title="Share of the largest margin")
-    costs, units = data.chains_cost.values, data.chains_units.values
-    for row, runs in enumerate(limits_of_chains(data)):
+    costs, units, groups = data.chains_cost.values, data.chains_units.values, limits_of_chains(data)
+    for row, runs in enumerate(groups):
         left = np.cumsum(units[runs[0]]) - units[runs[0]]
         axes[0, 1].barh(row, units[runs[0]], 0.5, left=left, color="0.8", edgecolor="black")
         words = f"cost {costs[runs[0]]:.2f}: {len(runs)} of {len(costs)} starts"
@@ -196,5 +195,6 @@ def figure(data: xr.Dataset) -> Figure:
         for unit in np.flatnonzero(units[runs[0]] > 0.05 * units.max()):
             place = left[unit] + units[runs[0], unit] / 2
             axes[0, 1].text(place, row, unit + 1, fontsize=8, ha="center", va="center")
-    axes[0, 1].set(ylim=(row + 0.5, -0.6), yticks=[], xlabel="unit norms", title="Limits of chains")
+    axes[0, 1].set(ylim=(len(groups) - 0.5, -0.6), yticks=[], xlabel="unit norms")
+    axes[0, 1].set_title("Limits of chains")
     return key(drawn)

@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
-from io import BytesIO
-
 import idx_files
 import jax
 import jax.numpy as jnp
 import mnist_runs
 import numpy as np
 import pytest
+import xarray as xr
 from sklearn.svm import LinearSVC
 from study_cells import computed
+from study_rules import require_whole, verdicts
 
 from partwhole._checks import InputError
 from partwhole.features import ReLUGates
 from partwhole.networks import GatedNetwork, LearnedGates
+from partwhole.study import published
 from partwhole.tasks.images._files import VARIABLE
 from partwhole.tasks.images.mnist import IMAGES, LABELS
 from partwhole.training import train_gated
-from partwhole_studies.gated import _relu_published as published
-from partwhole_studies.gated import _relu_runs as runs
 from partwhole_studies.gated import relu_networks as study
-from partwhole_studies.gated._digits import digits
-from partwhole_studies.gated._mnist import mnist
+from partwhole_studies.gated.digits import digits
+from partwhole_studies.gated.mnist import mnist
 
 
 @pytest.fixture(scope="module")
@@ -36,24 +35,8 @@ def data(cells):
     return study.gather(cells)
 
 
-def verdicts(data):
-    return {claim.statement: claim.verdict.value for claim in study.claims(data)}
-
-
-def test_verdicts(data):
-    found = verdicts(data)
-    assert len(found) == len(study.claims(data)) == 27
-    beside = [words for words, verdict in found.items() if verdict == "outside its assumptions"]
-    assert len(beside) == 6  # numbers published for MNIST
-    assert set(found.values()) <= {"holds", "inconclusive", "outside its assumptions"}
-    # Differences between limits have wide intervals with four networks. What each network must
-    # meet has none: convex programs are solved, no margin is above theirs, and four networks of
-    # four agree more than independent errors would.
-    without_interval = {each.statement for each in study.claims(data) if each.interval is None}
-    assert len(without_interval) == 11
-    assert {found[words] for words in without_interval} == {"holds"}
-    assert found[next(w for w in found if "limit of hidden layer than with" in w)] == "holds"
-    assert found[next(w for w in found if "less than 0.9 of the largest margin" in w)] == "holds"
+def test_it_is_whole(data):
+    require_whole(study, data)
 
 
 def test_networks_decide_their_gates_beyond_rounding():
@@ -80,15 +63,7 @@ def test_networks_decide_their_gates_beyond_rounding():
     assert (np.sign(sums[0]) == np.sign(sums[1])).all()
 
 
-def test_cells_are_plain_data(cells):
-    for preset in study.PRESETS.values():
-        for config in preset:
-            assert {type(value) for value in config.values()} <= {str, int, float}
-    for _, arrays in cells:
-        assert all(isinstance(value, np.ndarray) for value in arrays.values())
-
-
-def test_readouts_are_those_of_another_solver(cells):
+def test_readouts_are_those_of_another_solver(cells, data):
     """Train a network anew, and let scikit-learn fit the largest margin on its hidden layer."""
     config, found = cells[0]
     seed = config["seed"]
@@ -104,32 +79,22 @@ def test_readouts_are_those_of_another_solver(cells):
     machine.fit(hidden[0], split.labels)
     assert (split.labels * machine.decision_function(hidden[0])).min() > 1 - 1e-3
     wrong = np.mean(machine.predict(hidden[1]) != split.test_labels)
-    at = runs.KINDS.index(runs.HIDDEN)
+    at = study.KINDS.index("hidden layer")
     # Both solve to about a thousandth: one image of 1,197 may lie that near to the boundary.
-    assert found["error"][1, at] == pytest.approx(wrong, abs=1.5 / 1197)
+    assert found["error"][at] == pytest.approx(wrong, abs=1.5 / 1197)
     decisions = np.sign(network.predict(split.test_inputs))
     apart = np.mean(decisions != machine.predict(hidden[1]))
-    assert found["apart_from_network"][at] == pytest.approx(apart, abs=1.5 / 1197)
-    told = np.mean(decisions != split.test_labels)
-    assert found["error"][1, 0] == pytest.approx(told, abs=1e-12)
-    # Agreement beyond chance by its definition, with the errors of each.
-    p, q = found["error"][1, [0, at]]
-    chance = p * (1 - q) + q * (1 - p)
-    told = 1 - found["apart_from_network"][at] / chance
-    assert found["agreement"][at] == pytest.approx(told, abs=1e-12)
+    assert found["apart"][at] == pytest.approx(apart, abs=1.5 / 1197)
+    error = np.mean(decisions != split.test_labels)
+    assert found["error"][0] == pytest.approx(error, abs=1e-12)
+    # Agreement beyond chance by its definition, with the errors of both.
+    p, q = found["error"][[0, at]]
+    agreement = 1 - found["apart"][at] / (p * (1 - q) + q * (1 - p))
+    place = {name: config[name] for name in study.AXES} | {"kind": "hidden layer"}
+    assert float(data.agreement.sel(place)) == pytest.approx(agreement, abs=1e-12)
     before = np.asarray(start.weights[0], dtype=float)[:, 0]
     moved = (split.inputs @ before.T >= 0) != (split.inputs @ weights.T >= 0)
     assert found["flipped"] == pytest.approx(moved.mean(), abs=1e-12)
-
-
-def test_training_on_comes_nearer_to_the_limit():
-    start, flow = study.PRESETS["quick"][0], 400
-    ((_, found),) = computed(study, [start | {"flow": flow}])
-    descent, onward = found["share"]
-    assert 0 < descent < onward < 1
-    assert found["apart"][1] < found["apart"][0]
-    told = verdicts(study.gather(computed(study, [start | {"flow": flow}])))
-    assert any(words.startswith("Training on with gates frozen") for words in told)
 
 
 def test_gates_that_are_not_the_networks_own_are_noticed(monkeypatch):
@@ -141,50 +106,34 @@ def test_gates_that_are_not_the_networks_own_are_noticed(monkeypatch):
 
     monkeypatch.setattr(GatedNetwork, "with_frozen_gates", redrawn)
     data = study.gather([(c, study.cell(c)) for c in study.PRESETS["quick"][:2]])
-    assert float(data.agreement.sel(kind=runs.LEARNED).mean()) < 0.55
+    assert float(data.agreement.sel(kind="learned gates").mean()) < 0.55
     # What the readout then reads are not the features it was trained on.
-    found = {w: v for w, v in verdicts(data).items() if "solution" in w}
-    assert [v for w, v in found.items() if "hidden layer" in w] == ["does not hold"]
+    assert study.numbers(data)["missing"].any()
 
 
-def test_programs_without_a_solution_are_counted(cells):
-    spoiled = []
-    for config, found in cells:
-        changed = {name: values.copy() for name, values in found.items()}
-        if config["seed"] == 0:
-            at = runs.KINDS.index(runs.LEARNED)
-            for name in ("agreement", "low", "high", "apart_from_network"):
-                changed[name][at] = np.nan
-            changed["error"][:, at] = np.nan
-            changed["solved"][at] = False
-        spoiled.append((config, changed))
-    found = {claim.statement: claim for claim in study.claims(study.gather(spoiled))}
-    (missing,) = (
-        each for words, each in found.items()
-        if words.startswith("Where the network decides") and "learned gates" in words
-    )  # fmt: skip
-    assert (missing.reference, missing.found, missing.verdict.value) == (4, 3, "does not hold")
-    (told,) = (
-        each for words, each in found.items()
-        if words.startswith("Agreement beyond chance") and "learned gates" in words
-    )  # fmt: skip
-    assert "3 networks; 1 more without a solution left out." in told.note
+def test_what_breaks_the_claims_is_noticed(data):
+    swapped = data.assign(agreement=data.agreement.copy())
+    kinds = {"kind": ["learned gates", "random gates"]}
+    swapped.agreement.loc[kinds] = data.agreement.sel(kind=kinds["kind"][::-1]).values
+    assert verdicts(study, swapped)["learned_random"] == "does not hold"
+    assert verdicts(study, data.assign(flipped=0 * data.flipped))["flipped"] == "does not hold"
+    lost = data.assign(error=data.error.where(data.kind != "learned gates"))
+    assert study.numbers(lost)["missing"].sum() == data.sizes["seed"]
+    assert np.isnan(study.numbers(lost)["recovered"].value)
+
+
+def test_published_numbers_are_compared_on_mnist_only(data):
+    table = published(study.__file__, ["momentum", "kind"], table="agreement").agreement
+    met = data.assign(agreement=xr.zeros_like(data.agreement) + table)
+    assert np.isnan(study.numbers(met)["agreements"])
+    met = met.assign_attrs(images="MNIST")
+    assert study.numbers(met)["agreements"].value == pytest.approx(0, abs=1e-12)
+    off = met.assign(agreement=met.agreement - 0.1)
+    assert study.numbers(off)["agreements"].value == pytest.approx(0.1)
 
 
 def test_cells_of_different_images_are_refused(cells):
     mnist_runs.refuse_different_images(study, cells)
-
-
-def test_published_numbers_are_consistent():
-    # Told for the limit of learned gates, and of random ones, by training size.
-    assert published.recovered(runs.LEARNED) == pytest.approx((0.896, 0.923, 0.934), abs=1e-3)
-    assert published.recovered(runs.RANDOM) == pytest.approx((0.791, 0.846, 0.846), abs=2e-3)
-
-
-def test_it_draws(data):
-    file = BytesIO()
-    study.figure(data).savefig(file)
-    assert file.tell() > 10_000
 
 
 @pytest.fixture
@@ -206,8 +155,8 @@ def test_mnist_is_split_as_the_digits_are(files, monkeypatch):
     rows = {each.tobytes(): row for row, each in enumerate(split.every)}
     taken = [[rows[each.tobytes()] for each in part] for part in parts]
     assert len({row for part in taken for row in part}) == 600
-    told = (split.labels, split.test_labels, split.selection_labels)
-    for part, labels in zip(taken, told, strict=True):
+    parts_labels = (split.labels, split.test_labels, split.selection_labels)
+    for part, labels in zip(taken, parts_labels, strict=True):
         np.testing.assert_array_equal(labels, np.where(classes[part] <= 4, 1.0, -1.0))
     again = mnist(3, 100, 200, 300)
     np.testing.assert_array_equal(split.inputs, again.inputs)
@@ -232,10 +181,8 @@ def test_the_published_sizes_are_asked_of_mnist():
 
 def test_the_mnist_preset_runs_from_the_command(files, tmp_path, monkeypatch, capsys):
     few = [
-        {"images": "mnist", "n": 500, "units": 10, "momentum": 0.9, "seed": seed, "flow": 20}
-        | {"n_test": 100}
+        {"images": "mnist", "n": 500, "units": 10, "momentum": 0.9, "seed": seed, "n_test": 100}
         for seed in (1, 2)
     ]
     out = mnist_runs.run_from_the_command(study, few, files, tmp_path, monkeypatch, capsys)
-    assert "Error of networks of 10 units with 500 images, momentum 0.9." in out
-    assert "Least error of the limit of learned gates with 500 images." in out
+    assert "The published errors of ReLU networks on MNIST are reproduced" in out

@@ -13,11 +13,12 @@ from partwhole.limits import Limit, Margin, Outcome, Quadratic, least_cost
 from partwhole.networks import GatedNetwork, path_weights
 from partwhole.tasks import digit_images
 
+SELECTION = 400  # digits for selection
 SLACK = 1.0  # of the linear baseline where no hyperplane separates: a misfit of 1 costs 1/2
 
 
 class Digits(NamedTuple):
-    """Hold the images of one split, with a constant, and which half they are on."""
+    """Images of one split, with a constant, and their labels -1 and +1."""
 
     every: Float[np.ndarray, "N d"]
     inputs: Float[np.ndarray, "n d"]
@@ -58,7 +59,7 @@ def gates_of(
     n_hyperplanes: int = 1,
     thresholds: Literal["median", "zero"] = "median",
 ) -> HalfspaceGates:
-    """Draw gates from the split's own stream, their medians over all images, without labels."""
+    """Draw gates from the stream of the split; medians are over all images, without labels."""
     d = data.every.shape[1]
     normals = data.stream.randn(n_units, n_hyperplanes, d)
     if thresholds == "zero":

@@ -1,4 +1,4 @@
-"""What the published programs did where that differs from the formula: groups, sizes, reloading."""
+"""The reference implementation where it differs from the formulas: groups, sizes, reloading."""
 
 from __future__ import annotations
 
@@ -50,9 +50,9 @@ def whitening(
     With :math:`a = 1/\sqrt{H}` its sum of squares is :math:`C^{3-H}` times that over all joint
     contexts; the published program has :math:`a = 1/(H C)`.
     """
-    own = groups(n_units, n_contexts, scrambled=scrambled)
-    same = (own[:, None] == own).astype(float)
-    return float(coefficient) + n_contexts * np.eye(len(own)) - same
+    group = groups(n_units, n_contexts, scrambled=scrambled)
+    same = (group[:, None] == group).astype(float)
+    return float(coefficient) + n_contexts * np.eye(len(group)) - same
 
 
 def whitened_limit(
@@ -80,6 +80,32 @@ def whitened_limit(
     limit = least_cost(DenseDesign(features), labels, Quadratic(), Margin(), intercept="none")
     weights = half @ limit.coefficients.reshape(size, -1)
     return weights.ravel(), float(np.sum((matrix @ weights) ** 2))
+
+
+def published_programs(
+    gates: HalfspaceGates,
+    inputs: Float[np.ndarray, "n d"],
+    labels: Float[np.ndarray, " n"],
+    tests: Float[np.ndarray, "m d"],
+) -> tuple[Float[np.ndarray, "2 m"], float, float]:
+    """Solve the published programs of the group norm and of the function-space norm.
+
+    Returns
+    -------
+    outputs : float array, shape (2, m)
+        What the two programs answer on other inputs.
+    true_norm : float
+        Group norm of the first program's weights, with each unit's contexts in one group.
+    whitened : float
+        Least sum of squares of the function-space norm, with the right groups and coefficient.
+    """
+    design, units = gates.design(tests), gates.n_units
+    _, mixed, true_norm = scrambled_group_limit(gates, inputs, labels)
+    coded, _ = whitened_limit(
+        gates, inputs, labels, coefficient=1.0 / (units * gates.n_contexts), scrambled=True
+    )
+    _, whitened = whitened_limit(gates, inputs, labels, coefficient=units**-0.5, scrambled=False)
+    return np.stack([design @ mixed, design @ coded]), true_norm, whitened
 
 
 def reloaded(network: GatedNetwork, seed: int) -> GatedNetwork:

@@ -8,9 +8,10 @@ import numpy as np
 from jaxtyping import Float
 
 from partwhole._checks import require
+from partwhole.study import Config
 from partwhole.tasks import mnist_images
 from partwhole.tasks.images._files import VARIABLE
-from partwhole_studies.gated._digits import Digits
+from partwhole_studies.gated.digits import SELECTION, Digits, digits
 
 VALIDATION = 12_000  # images that the published errors are of
 ROUNDING = 1e-11  # of a mean of pixels, which processors add up in orders of their own
@@ -56,6 +57,13 @@ def published_split(seed: int, n_train: int, n_test: int = VALIDATION) -> Digits
     """Split MNIST as all runs with gates are; only what is drawn of the stream has the seed."""
     data = mnist(SPLIT, n_train, n_test, n_test)
     return data._replace(stream=np.random.RandomState([SPLIT, seed]))
+
+
+def split_of(config: Config, seed: int, n_train: int) -> Digits:
+    """Split the images that a configuration names: MNIST's as published, or the digits."""
+    if config.get("images") == "mnist":
+        return published_split(seed, n_train, config["n_test"])
+    return digits(seed, n_train, SELECTION)
 
 
 def require_same(marks: set[float], study: str) -> None:
