@@ -68,6 +68,17 @@ def test_a_claim_beside_an_infinite_number_is_not_decided(write):
     assert declaration.findings(numbers(edges=math.inf)).claims[0].verdict.value == "inconclusive"
 
 
+def test_a_claim_of_other_presets_needs_no_number(write):
+    declaration = write(**{'number = "lowest"': 'number = "lowest"\npresets = ["laptop"]'})
+    given = numbers()
+    assert len(declaration.findings(given, "laptop").claims) == 6
+    assert len(declaration.findings(given, "quick").claims) == 5
+    del given["lowest"]
+    assert len(declaration.findings(given, "quick").claims) == 5
+    with pytest.raises(InputError, match=r"got 'lowest' in .*, line 24"):
+        declaration.findings(given, "laptop")
+
+
 def test_the_source_names_the_items_once(write):
     assert write().source == "Bernoulli (1713), Part 4"
 

@@ -66,5 +66,11 @@ def test_a_geometric_mean_needs_positive_samples():
         geometric_mean(np.array([1.0, 0.0]))
 
 
+def test_samples_beyond_their_bounds_are_refused():
+    with pytest.raises(InputError, match=r"within 0 and 1; got 0.5..1.5; widen `within`"):
+        mean(np.array([0.5, 1.5]), within=(0, 1))
+    assert mean(np.array([0, 1, 1])).value == pytest.approx(2 / 3)
+
+
 def test_an_estimate_without_ends_has_no_interval():
     assert Estimate(1.0, np.nan, np.nan, 1).interval is None

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields, replace
 from difflib import get_close_matches
 from pathlib import Path
@@ -51,6 +51,9 @@ class DeclaredClaim:
         The finding in one sentence, with numbers in braces, where a report should begin with it.
     why : str, default ""
         Why this tolerance; needed where there is one.
+    presets : list of str, default all
+        The presets that have what the claim is about; in others there is no such claim, and
+        `numbers` need not return its number.
     """
 
     number: str
@@ -66,6 +69,7 @@ class DeclaredClaim:
     applies: bool = True
     artefact: bool = False
     headline: str = ""
+    presets: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -158,19 +162,20 @@ class Declaration:
         own = [claim.item for claim in self.claims if claim.item and not claim.paper]
         return ", ".join([self.paper, *dict.fromkeys([*self.items, *own])])
 
-    def findings(self, numbers: Mapping[str, Number]) -> Findings:
-        """Weigh the claims and fill the sentences with the numbers of a run.
+    def findings(self, numbers: Mapping[str, Number], preset: str = "") -> Findings:
+        """Weigh the claims of a preset and fill the sentences with the numbers of a run.
 
         Raises
         ------
         InputError
             If a number is named and not supplied, or supplied and not named.
         """
-        self._require_alike(numbers)
+        claims = [claim for claim in self.claims if not claim.presets or preset in claim.presets]
+        self._require_alike(numbers, claims)
         return Findings(
             _Sentence().format(self.answer, **numbers),
             _Sentence().format(self.caption, **numbers),
-            tuple(self._weighed(claim, numbers) for claim in self.claims),
+            tuple(self._weighed(claim, numbers) for claim in claims),
             tuple(_checked(check, numbers[check.number]) for check in self.checks),
         )
 
@@ -198,11 +203,12 @@ class Declaration:
             _Sentence().format(claim.headline, **numbers),
         )
 
-    def _require_alike(self, numbers: Mapping[str, Number]) -> None:
-        named = {name: f"{table} {k}" for name, table, k in self._named()}
+    def _require_alike(self, numbers: Mapping[str, Number], claims: list[DeclaredClaim]) -> None:
+        named = {name: f"{table} {k}" for name, table, k in self._named(self.claims)}
+        needed = {name for name, _, _ in self._named(claims)}
         for name, place in named.items():
             require(
-                name in numbers,
+                name in numbers or name not in needed,
                 "a number that a study declares is one that its `numbers` returns",
                 f"{name!r} in {self._place(place)}",
                 _nearest(name, numbers, "return it"),
@@ -215,10 +221,10 @@ class Declaration:
                 f"name it in {self.file.name if self.file else 'the declaration'}, or leave it out",
             )
 
-    def _named(self) -> list[tuple[str, str, int]]:
+    def _named(self, claims: Sequence[DeclaredClaim]) -> list[tuple[str, str, int]]:
         """Return each number that is named, with the table of the file that names it."""
         named = [(check.number, "checks", k) for k, check in enumerate(self.checks)]
-        for k, claim in enumerate(self.claims):
+        for k, claim in enumerate(claims):
             named.append((claim.number, "claims", k))
             if isinstance(claim.reference, str):
                 named.append((claim.reference, "claims", k))

@@ -32,6 +32,11 @@ def mean(
     -------
     Estimate
 
+    Raises
+    ------
+    InputError
+        For samples beyond their bounds.
+
     Examples
     --------
     >>> estimate = mean(np.array([0.9, 1.0, 1.0, 1.0, 0.95]), within=(0, 1))
@@ -42,6 +47,10 @@ def mean(
     n = len(finite)
     if n < 2:
         return Estimate(float(finite[0]) if n else np.nan, np.nan, np.nan, n)
+    least, most = float(within[0]), float(within[1])
+    inside = least <= finite.min() and finite.max() <= most
+    got = f"{finite.min():g}..{finite.max():g}"
+    require(inside, f"samples lie within {least:g} and {most:g}", got, "widen `within`")
     centre = float(finite.mean())
     half = float(student.ppf(0.975, n - 1) * finite.std(ddof=1) / np.sqrt(n))
     return Estimate(
@@ -109,7 +118,7 @@ def proportion(successes: int, n: int) -> Estimate:
 
 def known(values: xr.DataArray | np.ndarray) -> Float[np.ndarray, " k"]:
     """Return the finite numbers in a row."""
-    numbers = np.asarray(values).ravel()
+    numbers = np.asarray(values, dtype=float).ravel()
     return numbers[np.isfinite(numbers)]
 
 

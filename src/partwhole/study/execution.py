@@ -260,7 +260,7 @@ def findings_of(study: ModuleType, declaration: Declaration, data: xr.Dataset) -
     """Return what a study finds in its data."""
     if hasattr(study, "claims"):
         return Findings(declaration.answer, declaration.caption, tuple(study.claims(data)), ())
-    return declaration.findings(study.numbers(data))
+    return declaration.findings(study.numbers(data), str(data.attrs["preset"]))
 
 
 def spawned(workers: int) -> Workers:
