@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from io import BytesIO
 
 import numpy as np
 import pytest
 from dynamics_oracles import crossing, rk4, two_concepts
 from study_cells import computed
+from study_rules import require_whole, verdicts
 
-from partwhole.flows import learning_clocks
+from partwhole.flows import learning_clocks, tied_flow
 from partwhole_studies.dynamics import learning_times as study
+from partwhole_studies.dynamics import many_flows
 
 # Half times integrated with a fixed step, strongest signal first.
 RECORDED = {
@@ -48,32 +49,23 @@ def data(cells):
     return study.gather(cells)
 
 
-def others(data):
-    return [claim for claim in study.claims(data) if claim.verdict.value != "holds"]
-
-
-def test_verdicts(data):
-    assert {claim.verdict.value for claim in others(data)} == {"outside its assumptions"}
-    statements = [claim.statement for claim in others(data)]
-    assert len([each for each in statements if "published setting" in each]) == 3
-    assert len([each for each in statements if "even from a smaller initial entry" in each]) == 1
-    assert len(statements) == 4
-    assert len(study.claims(data)) == 26
+def test_it_is_whole(data):
+    require_whole(study, data)
 
 
 def test_recorded_times(data):
     for (name, power), times in RECORDED.items():
-        found = data.published.sel(setting=name, power=power, what="flow").values[: len(times)]
-        np.testing.assert_allclose(found, times, rtol=3e-4)
+        measured = data.published.sel(setting=name, power=power, what="flow").values[: len(times)]
+        np.testing.assert_allclose(measured, times, rtol=3e-4)
 
 
 def test_recorded_clocks(data):
     for (name, power), times in CLOCKS.items():
         signals = np.sort(np.diag(study.SETTINGS[name].second_moment))[::-1] ** power
         pace = 2 * signals[: len(times)]
-        told = np.log(np.expm1(pace * np.array(times))) / pace
-        found = data.published.sel(setting=name, power=power, what="clock").values[: len(times)]
-        np.testing.assert_allclose(found, told, rtol=3e-4)
+        predicted = np.log(np.expm1(pace * np.array(times))) / pace
+        measured = data.published.sel(setting=name, power=power, what="clock").values[: len(times)]
+        np.testing.assert_allclose(measured, predicted, rtol=3e-4)
 
 
 def test_recorded_times_of_the_runs(data):
@@ -84,63 +76,58 @@ def test_recorded_times_of_the_runs(data):
 def test_the_map_is_what_a_fixed_step_gives(data):
     ratio, rho = data.ratio.values[-1], data.correlation.values[-2]
     states = rk4(np.linalg.cholesky(two_concepts(1e-3, rho)), np.array([1.0, ratio]), 0.01, 1500)
-    found = data.grid.sel(ratio=ratio, correlation=rho).values
-    told = [crossing(0.01 * np.arange(1501), states[:, k, k]) for k in (0, 1)]
-    np.testing.assert_allclose(found, told, rtol=2e-4)
-
-
-def test_clocks_in_the_order_of_signals_are_the_flows_own():
-    w0 = np.array([[0.02, 0.004, 0.001], [0.004, 0.01, 0.003], [0.001, 0.003, 0.005]])
-    second_moment = np.diag([0.5, 4.0, 1.5])
-    told = learning_clocks(w0, second_moment)
-    found = study.clocks(w0, second_moment)
-    np.testing.assert_allclose(found[told.order], told.times, rtol=1e-12)
+    measured = data.grid.sel(ratio=ratio, correlation=rho).values
+    expected = [crossing(0.01 * np.arange(1501), states[:, k, k]) for k in (0, 1)]
+    np.testing.assert_allclose(measured, expected, rtol=2e-4)
 
 
 def test_clocks_follow_the_order_of_learning():
     # The weak signal starts so large that it is first; the strong one grows from what is left.
     w0 = np.array([[1e-6, 5e-5], [5e-5, 1e-2]])
-    found = study.clocks(w0, np.diag([1.0, 0.6]))
+    predicted = many_flows.clocks(w0, np.diag([1.0, 0.6]))
     left = 1e-6 - 25e-10 / 1e-2
-    np.testing.assert_allclose(found, [np.log(1 / left - 1) / 2, np.log(99) / 1.2], rtol=1e-12)
+    np.testing.assert_allclose(predicted, [np.log(1 / left - 1) / 2, np.log(99) / 1.2], rtol=1e-12)
 
 
-def test_naive_clocks_are_noticed(cells, data, monkeypatch):
+def test_flows_do_not_depend_on_their_call():
+    w0 = np.stack([two_concepts(1e-2, rho) for rho in (0.1, 0.5, 0.9)])
+    moments = np.stack([np.diag([2.0, 0.5])] * 3)
+    times = np.linspace(0.0, 4.0, 9)
+    at_once = many_flows.integrate(w0, moments, times, batch=3, size=2)
+    in_two = many_flows.integrate(w0, moments, times, batch=2, size=3)
+    assert at_once.shape == in_two.shape == (3, 9, 2, 2)
+    np.testing.assert_allclose(at_once, in_two, atol=1e-6)
+
+
+def test_naive_clocks_are_noticed(cells, monkeypatch):
     def naive(w0, second_moment, **options):
-        told = learning_clocks(w0, second_moment, **options)
-        own = np.diag(w0)[told.order]
-        times = np.log(1 / own - 1) / (2 * told.signals)
-        return replace(told, pivots=own, times=times)
+        clock = learning_clocks(w0, second_moment, **options)
+        entries = np.diag(w0)[clock.order]
+        times = np.log(1 / entries - 1) / (2 * clock.signals)
+        return replace(clock, pivots=entries, times=times)
 
-    monkeypatch.setattr(study, "learning_clocks", naive)
-    changed = study.gather([(config, study.cell(config)) for config, _ in cells])
-    failing = [each.statement for each in others(changed) if each.verdict.value == "does not hold"]
-    assert any("tells when the weak concept" in each for each in failing)
-    assert any("published setting" in each for each in failing)
+    monkeypatch.setattr(many_flows, "learning_clocks", naive)
+    changed = study.gather([(cells[0][0], study.cell(cells[0][0])), *cells[1:]])
+    assert verdicts(study, changed)["clock_error"] == "does not hold"
 
 
 def test_another_flow_is_noticed(cells, monkeypatch):
-    flow = study.tied_flow
-
     def faster(w0, second_moment, times, **options):
-        return flow(w0, second_moment, times, clock="gradient", **options)
+        return tied_flow(w0, second_moment, times, clock="gradient", **options)
 
-    monkeypatch.setattr(study, "tied_flow", faster)
-    run = study.cell({"part": "runs"})
-    changed = study.gather([*cells[:2], (cells[2][0], run)])
-    failing = [each.statement for each in others(changed) if each.verdict.value == "does not hold"]
-    assert any("determinant" in each for each in failing)
-    assert len([each for each in failing if "later than its own entry" in each]) == 3
+    monkeypatch.setattr(many_flows, "tied_flow", faster)
+    changed = study.gather([*cells[:2], (cells[2][0], study.cell(cells[2][0]))])
+    assert verdicts(study, changed)["delay_error"] == "does not hold"
 
 
-def test_the_crossing_by_pivots_is_noticed(data, monkeypatch):
-    by = study.turning
-    monkeypatch.setattr(study, "turning", lambda rho, own: by(rho, own=False))
-    failing = [each for each in others(data) if each.verdict.value == "does not hold"]
-    assert [each.statement[:15] for each in failing] == ["The order turns"] * 2
+def test_swapped_concepts_are_noticed(data):
+    order = [*data.concept.values[::-1]]
+    wrong = data.assign(grid=data.grid.sel(concept=order).assign_coords(concept=data.concept))
+    assert verdicts(study, wrong)["in_order"] == "does not hold"
 
 
-def test_it_draws(data):
-    file = BytesIO()
-    study.figure(data).savefig(file)
-    assert file.tell() > 10_000
+def test_a_turning_by_what_is_left_of_the_weak_entry_is_noticed(data, monkeypatch):
+    left = study.ENTRY * (1 - 0.9**2)
+    entry = 1 / (1 + np.exp(np.log(1 / left - 1) / study.WEAK))
+    monkeypatch.setattr(study, "turning_entry", lambda: entry)
+    assert verdicts(study, data)["turning_error"] == "does not hold"
