@@ -6,39 +6,27 @@ import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from scipy.stats import binomtest
 
 from partwhole.flows import cholesky_path, tied_descent, tied_flow
-from partwhole.measures import descents, swing_amplitude
-from partwhole.study import Arrays, Cells, Claim, Config
-from partwhole.study.claim import Relation
-from partwhole.study.plots import COLOURS, QUIET, look, name, panels
-from partwhole_studies.dynamics import _descent_numbers as numbers
-from partwhole_studies.dynamics._descent_numbers import POWERS, SETTINGS
-from partwhole_studies.dynamics._published import STEP, TRIPLE_CAPTION
-from partwhole_studies.dynamics._turns import log_times, turns, worst, written
+from partwhole.measures import descents, extrema, swing_amplitude
+from partwhole.study import Arrays, Cells, Config, Estimate, key, layout, proportion, published
+from partwhole.study.plots import QUIET, look, name, panels
+from partwhole_studies.dynamics._published import (
+    QUADRUPLE_CAPTION,
+    QUADRUPLE_CODE,
+    STEP,
+    TRIPLE_CAPTION,
+    TRIPLE_CODE,
+)
+from partwhole_studies.dynamics._turns import log_times
 
-QUESTION = (
-    "With more than two concepts, how often does the error on the unseen combination fall and "
-    "rise, and what decides it?"
-)
-SOURCE = "Yang et al. (ICLR 2025), figures 8 and 9"
-ANSWER = (
-    "At most once for each concept. With the square of the second moment, as published, three and "
-    "four times; with the second moment as defined two (three as captioned) and three times. Four "
-    "times also takes a lucky start."
-)
-CAPTION = (
-    "Error at the unseen combination over the logarithm of time, for three concepts (top) and four "
-    "(bottom), with the square of the second moment (left, as the figures were run) and with the "
-    "second moment itself (right). Lines: the flow; dashes: closed form without integration; thin "
-    "lines: half the squared means of the concepts not yet learned, where a rise would end if "
-    "initial entries were tiny."
-)
-
-FIGURE = {"triple": "figure 8", "quadruple": "figure 9"}
-WITH = {2: "with the square of the second moment", 1: "with the second moment as defined"}
-WORDS = {2: "two", 3: "three", 4: "four"}
+SETTINGS = {
+    "triple, as captioned": TRIPLE_CAPTION,
+    "triple, as run": TRIPLE_CODE,
+    "quadruple, as captioned": QUADRUPLE_CAPTION,
+    "quadruple, as run": QUADRUPLE_CODE,
+}
+POWERS = (2, 1)
 LAST = 200.0
 UPDATES = 10_000
 SHRUNKEN = 1e-8  # of the published initial map, for the plateaus
@@ -52,247 +40,85 @@ def _cells(seeds: int) -> list[Config]:
 
 
 # The figures' own scale takes seconds; the presets differ in how many other starts they try.
-PRESETS: dict[str, list[Config]] = {
-    "quick": _cells(30),
-    "laptop": _cells(300),
-    "paper": _cells(3000),
-}
+PRESETS = {"quick": _cells(30), "laptop": _cells(300), "paper": _cells(3000)}
 
 
 def cell(config: Config) -> Arrays:
     """Train one setting at one power, from the published start, a tiny one or other starts."""
     times = log_times(LAST)
     if "seed" in config:
-        return {"descents": np.array([_counts(s, config["seed"], times) for s in DRAWN])}
+        return {"descents": np.array([_counts(s, config["seed"], times) for s in DRAWN], float)}
     if "shrunken" in config:
-        one = TRIPLE_CAPTION
-        path = tied_flow(config["shrunken"] * one.w0, one.second_moment, times, power=2)
-        return {"error": path.loss(one.probe)}
-    one, power = SETTINGS[config["setting"]], config["power"]
-    flow = tied_flow(one.w0, one.second_moment, times, power=power)
-    formula = cholesky_path(one.w0, one.second_moment, times, power=power)
-    found = {
-        "error": flow.loss(one.probe),
-        "major": np.diagonal(flow.states, axis1=1, axis2=2),
-        "formula": formula.loss(one.probe),
+        setting = TRIPLE_CAPTION
+        w0 = config["shrunken"] * setting.w0
+        flow = tied_flow(w0, setting.second_moment, times, power=2)
+        return {"shrunken_error": flow.loss(setting.probe)}
+    setting, power = SETTINGS[config["setting"]], config["power"]
+    flow = tied_flow(setting.w0, setting.second_moment, times, power=power)
+    formula = cholesky_path(setting.w0, setting.second_moment, times, power=power)
+    recurrence = tied_descent(
+        setting.w0, setting.second_moment, steps=UPDATES, step_size=STEP, on="matrix", power=power
+    )
+    return {
+        "error": flow.loss(setting.probe),
+        "training_error": flow.training_loss(setting.second_moment),
+        "formula": formula.loss(setting.probe),
         "valid": np.array(formula.valid),
-        "training_error": flow.training_loss(one.second_moment),
+        # Records are counted from 0 after each update, as in the reference implementation.
+        "recurrence": recurrence.loss(setting.probe)[1:],
+        "recurrence_training_error": recurrence.training_loss(setting.second_moment)[1:],
     }
-    if power == 2:
-        path = tied_descent(
-            one.w0, one.second_moment, steps=UPDATES, step_size=STEP, on="matrix", power=2
-        )
-        # Records are counted from 0 after each update, as published.
-        states = path.states[1:]
-        top = np.abs(states).argmax(axis=0)
-        found |= {
-            "recurrence_error": path.loss(one.probe)[1:],
-            "recurrence_training_error": path.training_loss(one.second_moment)[1:],
-            "recurrence_half": (np.diagonal(states, axis1=1, axis2=2) >= 0.5).argmax(axis=0),
-            "recurrence_top": top,
-            "recurrence_height": np.take_along_axis(states, top[None], axis=0)[0],
-        }
-    return found
 
 
 def _counts(setting: str, seed: int, times: np.ndarray) -> list[int]:
     """Count the descents from a drawn start at both powers."""
-    one = SETTINGS[setting]
-    size = len(one.w0)
+    task = SETTINGS[setting]
+    size = len(task.w0)
     u = np.random.default_rng(seed).uniform(0.0, SPREAD, (size, size))
     paths = [
-        tied_flow(u @ u.T, one.second_moment, times, power=power, rtol=1e-7, atol=1e-10)
+        tied_flow(u @ u.T, task.second_moment, times, power=power, rtol=1e-7, atol=1e-10)
         for power in POWERS
     ]
     # Rounding of the looser tolerances is not a descent.
-    return [descents(path.loss(one.probe), threshold=1e-5) for path in paths]
+    return [descents(path.loss(task.probe), threshold=1e-5) for path in paths]
 
 
 def gather(cells: Cells) -> xr.Dataset:
-    """Lay errors over setting, power and time, and the recurrence over its updates."""
-    runs = {(c["setting"], c["power"]): a for c, a in cells if "setting" in c}
-    (tiny,) = (arrays["error"] for config, arrays in cells if "shrunken" in config)
-    drawn = {config["seed"]: arrays["descents"] for config, arrays in cells if "seed" in config}
-    over = ("setting", "power", "time")
-
-    def grid(what: str, axes: int = 0) -> np.ndarray:
-        return np.stack([[_wide(runs[s, p][what], axes) for p in POWERS] for s in SETTINGS])
-
-    def recurrence(what: str, axes: int = 0) -> np.ndarray:
-        return np.stack([_wide(runs[s, 2][f"recurrence_{what}"], axes) for s in SETTINGS])
-
-    updates, pair = ("setting", "update"), ("setting", "row", "column")
-    data = xr.Dataset(
+    return layout(
+        cells,
         {
-            "error": (over, grid("error")),
-            "formula": (over, grid("formula")),
-            "training_error": (over, grid("training_error")),
-            "major": ((*over, "concept"), grid("major", 1)),
-            "valid": (("setting", "power"), grid("valid")),
-            "recurrence_error": (updates, recurrence("error")),
-            "recurrence_training_error": (updates, recurrence("training_error")),
-            "recurrence_half": (("setting", "concept"), recurrence("half", 1)),
-            "recurrence_top": (pair, recurrence("top", 2)),
-            "recurrence_height": (pair, recurrence("height", 2)),
-            "shrunken_error": ("time", tiny),
-            "descents": (("seed", "drawn", "power"), np.stack(list(drawn.values()))),
+            "error": "time", "training_error": "time", "formula": "time", "valid": "",
+            "recurrence": "update", "recurrence_training_error": "update",
+            "shrunken_error": "time", "descents": "drawn power",
         },
-        coords={
-            "setting": list(SETTINGS),
-            "power": list(POWERS),
-            "time": ("time", log_times(LAST), {"units": "paper time"}),
-            "update": np.arange(UPDATES),
-            "drawn": list(DRAWN),
-            "seed": list(drawn),
-        },
-    )
-    words = {
-        "error": "error at the unseen combination, flow",
-        "formula": "error at the unseen combination, closed form",
-        "training_error": "error over the training population, flow",
-        "major": "diagonal of the input-output map, flow",
-        "valid": "whether the closed form's conditions are met",
-        "recurrence_error": "error at the unseen combination, published recurrence",
-        "recurrence_training_error": "error over the training population, published recurrence",
-        "recurrence_half": "record at which a concept is half learned, published recurrence",
-        "recurrence_top": "record at which an entry is largest, published recurrence",
-        "recurrence_height": "largest value of an entry, published recurrence",
-        "shrunken_error": "error at the unseen combination from a tiny start",
-        "descents": "descents of the error from drawn starts",
-    }
-    for variable, long_name in words.items():
-        data[variable].attrs["long_name"] = long_name
-    return data
+        over=["setting", "power", "seed"],
+        coords={"time": log_times(LAST), "update": np.arange(UPDATES), "drawn": list(DRAWN)},
+        labels={"time": "time (paper)", "error": "error at the unseen combination"},
+    )  # fmt: skip
 
 
-def _wide(array: np.ndarray, axes: int) -> np.ndarray:
-    """Fill the last axes up to four concepts with NaN."""
-    if not axes:
-        return array
-    sides = [(0, 0)] * (array.ndim - axes) + [(0, 4 - array.shape[-1])] * axes
-    return np.pad(array.astype(float), sides, constant_values=np.nan)
+def turns(error: xr.DataArray) -> np.ndarray:
+    """Return times and errors of the turns, shape (2, n); times of a recurrence are updates."""
+    (axis,) = error.dims
+    found = extrema(error.values, error[axis].values.astype(float), refine=axis == "time")
+    return np.stack([found.times, found.values])
 
 
-def claims(data: xr.Dataset) -> list[Claim]:
-    return [
-        *_counted(data),
-        *_drawn(data),
-        *_plateaus(data),
-        *_formula(data),
-        *numbers.beside_independent(data),
-    ]
-
-
-def _counted(data: xr.Dataset) -> list[Claim]:
-    """Weigh how often the error falls, as published and otherwise."""
-    found = []
-    for setting, one in SETTINGS.items():
-        kind, how = setting.split(", ")
-        times = len(one.w0)
-        for power in POWERS:
-            count = descents(data.error.sel(setting=setting, power=power).values)
-            stated = len(numbers.FLOW[setting, power][0]) // 2 + 1
-            lost = "" if power == 2 else "The figure was run with the square of the second moment."
-            found.append(
-                Claim(
-                    f"With {WORDS[times]} concepts the error at the unseen combination falls "
-                    f"{WORDS[times]} times: settings {how}, the flow {WITH[power]}.",
-                    f"Yang et al. (ICLR 2025), {FIGURE[kind]}",
-                    times,
-                    count,
-                    0,
-                    note="" if count == times else lost,
-                )
-            )
-            if stated != times:
-                found.append(
-                    Claim(
-                        f"With the settings of {numbers.named(setting)}, and the second moment as "
-                        f"defined it falls {WORDS[stated]} times.",
-                        "derived here; reference by Runge-Kutta on the map",
-                        stated,
-                        count,
-                        0,
-                    )
-                )
-    rises = [
-        float(np.max(swing_amplitude(data[what].values)))
-        for what in ("training_error", "recurrence_training_error")
-    ]
-    found.append(
-        Claim(
-            "Meanwhile the training error only falls (largest rise over all flows and "
-            "recurrences).",
-            "derived here",
-            0.0,
-            max(rises),
-            1e-12,
-            relation="at most",
-        )
-    )
-    return found
-
-
-def _drawn(data: xr.Dataset) -> list[Claim]:
-    """Weigh how often starts drawn as the published one was do the same."""
-    found = []
-    relations: tuple[Relation, Relation] = ("at least", "at most")
-    words = (
-        "Most starts drawn as the published one was show triple descent",
-        "Quadruple descent takes a lucky start: fewer than half of those drawn so show it",
-    )
-    for setting, relation, word in zip(DRAWN, relations, words, strict=True):
-        full = (data.descents.sel(drawn=setting) >= len(SETTINGS[setting].w0)).values
-        n = len(full)
-        square, itself = (int(each) for each in full.sum(axis=0))
-        ends = binomtest(square, n).proportion_ci(method="wilson")
-        found.append(
-            Claim(
-                f"{word}, {WITH[2]} ({numbers.named(setting)}; share of {n} uniform initial "
-                "factors).",
-                "derived here",
-                0.5,
-                square / n,
-                0.0,
-                (float(ends.low), float(ends.high)),
-                relation=relation,
-                note=f"{WITH[1].capitalize()} {itself} of {n} do.",
-            )
-        )
-    return found
-
-
-def _plateaus(data: xr.Dataset) -> list[Claim]:
-    """Weigh where the rises end: half the squared means of what is not learned."""
-    highs = []
-    for setting in SETTINGS:
-        for power in POWERS:
-            found = turns(data.error.sel(setting=setting, power=power).values)[1][1::2]
-            levels = plateaus(setting)[-len(found) :] if len(found) else np.zeros(0)
-            highs.extend((found / levels).tolist())
-    found = turns(data.shrunken_error.values)[1][1::2]
-    levels = plateaus("triple, as captioned")
-    return [
-        Claim(
-            "No rise ends above half the squared means of the concepts not yet learned (largest "
-            f"ratio of {len(highs)} maxima, from the last backwards).",
-            "derived here",
-            1.0,
-            max(highs),
-            0.0,
-            relation="at most",
-            note=f"Between {min(highs):.2f} and {max(highs):.2f} of it.",
-        ),
-        Claim(
-            "From a tiny start both rises of triple descent end there: largest difference from "
-            f"{written(levels, '.4g')}, initial map shrunk to {SHRUNKEN:g} of the published one.",
-            "derived here",
-            0.0,
-            worst(found, levels.tolist()),
-            1e-4,
-            note=f"Found {written(found, '.6f')}.",
-        ),
-    ]
+def away(data: xr.Dataset, route: str, variable: str) -> tuple[np.ndarray, np.ndarray]:
+    """Return differences of times and errors at the turns from the references; NaN if amiss."""
+    reference = published(__file__, ["setting", "power", "turn"], route=route)
+    rows = []
+    for setting, power in {
+        (s, p) for s in reference.setting.values for p in reference.power.values
+    }:
+        expected = reference.sel(setting=setting, power=power).dropna("turn")
+        if expected.sizes["turn"]:
+            measured = turns(data[variable].sel(setting=setting, power=power))
+            expected = expected.to_array().values
+            same = measured.shape == expected.shape
+            rows.append(measured - expected if same else np.full_like(expected, np.nan))
+    times, errors = np.concatenate(rows, axis=1)
+    return times, errors
 
 
 def plateaus(setting: str) -> np.ndarray:
@@ -303,114 +129,69 @@ def plateaus(setting: str) -> np.ndarray:
     >>> plateaus("triple, as captioned")
     array([1.625, 0.5  ])
     """
-    one = SETTINGS[setting]
-    weakest = np.argsort(np.diagonal(one.second_moment))
-    return 0.5 * np.cumsum(one.probe[weakest] ** 2)[-2::-1]
+    task = SETTINGS[setting]
+    weakest = np.argsort(np.diagonal(task.second_moment))
+    return 0.5 * np.cumsum(task.probe[weakest] ** 2)[-2::-1]
 
 
-def _formula(data: xr.Dataset) -> list[Claim]:
-    """Weigh the closed form, by its own numbers and against the flow."""
-    found = []
-    for (setting, power), stated in numbers.FORMULA.items():
-        at, height = turns(data.formula.sel(setting=setting, power=power).values, data.time.values)
-        found += [
-            Claim(
-                f"Closed form, {what} ({numbers.named(setting)}, {WITH[power]}; largest difference "
-                f"from {written(reference)}).",
-                "derived here; reference: the same formula, outside this package",
-                0.0,
-                worst(each, reference),
-                tolerance,
-            )
-            for what, reference, each, tolerance in (
-                ("when the error turns", stated[0], at, 4e-3),
-                ("the error there", stated[1], height, 3e-4),
-            )
-        ]
-    one = {"setting": "triple, as captioned", "power": 2}
-    away = _apart(data.sel(one))
-    four = data.sel(setting="quadruple, as run")
-    others = _apart(four.sel(power=2))
-    found += [
-        Claim(
-            f"Without integrating, the closed form tells {what}, within "
-            f"{100 * within:.0f} % (three concepts, as captioned, {WITH[2]}; largest relative "
-            "difference from the flow).",
-            "derived here",
-            0.0,
-            each,
-            within,
-            relation="at most",
-            note=f"For four concepts, as run, it is {100 * other:.0f} %, at the first turns.",
-        )
-        for what, each, within, other in (
-            ("when each turn of triple descent is", away[0], 0.02, others[0]),
-            ("how large the error is at each turn of triple descent", away[1], 0.01, others[1]),
-        )
-    ]
-    for power in POWERS:
-        formula, flow = (
-            descents(four[route].sel(power=power).values) for route in ("formula", "error")
-        )
-        valid = bool(four.valid.sel(power=power))
-        found.append(
-            Claim(
-                f"The closed form has as many descents as the flow: four concepts, {WITH[power]}.",
-                "derived here",
-                flow,
-                formula,
-                0,
-                applies=valid,
-                note=""
-                if valid
-                else "Two concepts are learned at nearly the same time: minor entries grow too "
-                "large for the formula, which flags it.",
-            )
-        )
-    return found
-
-
-def _apart(one: xr.Dataset) -> list[float]:
-    """Return how far times and errors at the turns are, by the closed form, from the flow's."""
-    formula, flow = (turns(one[what].values, one.time.values) for what in ("formula", "error"))
-    if formula.shape != flow.shape:
-        return [np.inf, np.inf]
-    return np.abs(formula / flow - 1).max(axis=1).tolist()
+def numbers(data: xr.Dataset) -> dict[str, float | int | Estimate | np.ndarray]:
+    counts = {
+        (setting, power): descents(data.error.sel(setting=setting, power=power).values)
+        for setting in SETTINGS
+        for power in POWERS
+    }
+    full = {
+        setting: int((data.descents.sel(drawn=setting, power=2) >= len(SETTINGS[setting].w0)).sum())
+        for setting in DRAWN
+    }
+    flow, formula, recurrence = (
+        away(data, *each)
+        for each in (("flow", "error"), ("formula", "formula"), ("recurrence", "recurrence"))
+    )
+    last = turns(data.error.sel(setting="triple, as run", power=2))[1][-1:]
+    tiny = turns(data.shrunken_error)[1][1::2]
+    levels = plateaus("triple, as captioned")
+    training = ("training_error", "recurrence_training_error")
+    return {
+        "square": sum(int(counts[s, 2] == len(each.w0)) for s, each in SETTINGS.items()),
+        "triple_square": counts["triple, as run", 2],
+        "triple_defined": counts["triple, as run", 1],
+        "quadruple_square": counts["quadruple, as run", 2],
+        "quadruple_defined": counts["quadruple, as run", 1],
+        "triple_drawn": proportion(full["triple, as captioned"], data.sizes["seed"]),
+        "quadruple_drawn": proportion(full["quadruple, as run"], data.sizes["seed"]),
+        "height": float(last[0] / plateaus("triple, as run")[-1]) if len(last) else np.nan,
+        "times": flow[0],
+        "updates": recurrence[0],
+        "errors": np.concatenate([flow[1], recurrence[1]]),
+        "formula_times": formula[0],
+        "formula_errors": formula[1],
+        "tiny": tiny - levels if tiny.shape == levels.shape else np.nan,
+        "training_rises": np.stack([swing_amplitude(data[each].values) for each in training]),
+    }
 
 
 def figure(data: xr.Dataset) -> Figure:
     """Draw the error over log time, with the square and without it."""
-    drawn, axes = panels(2, 2, 5.2, sharex=True, sharey=True)
+    drawn, axes = panels(2, 2, 5.4, sharex=True, sharey=True)
     for row, setting in zip(axes, ("triple, as run", "quadruple, as run"), strict=True):
         for ax, power in zip(row, POWERS, strict=True):
-            _draw(ax, data, setting, power)
-        row[0].set_ylabel("error at the\nunseen combination")
+            _draw(ax, data.sel(setting=setting, power=power), setting)
+    axes[0, 0].set_title("square of the second moment")
+    axes[0, 1].set_title("second moment as defined")
+    for ax, label in zip(axes[:, 0], ("three concepts", "four concepts"), strict=True):
+        ax.set_ylabel(f"{label}\nerror")
     for ax in axes[1]:
         ax.set_xlabel("time (paper)")
-    name(axes[1, 0], 0.62, 2.6, "closed\nform", COLOURS[1], ha="right")
-    name(axes[1, 0], 0.88, 2.6, "flow", COLOURS[0])
-    return drawn
+    return key(drawn)
 
 
-def _draw(ax: Axes, data: xr.Dataset, setting: str, power: int) -> None:
-    one = data.sel(setting=setting, power=power)
-    levels = plateaus(setting)
-    for level, left in zip(levels[::-1], ("one left", "two left"), strict=False):
+def _draw(ax: Axes, run: xr.Dataset, setting: str) -> None:
+    for level, text in zip(plateaus(setting)[::-1], ("one left", "two left"), strict=False):
         ax.axhline(level, color=QUIET, linewidth=0.8, zorder=0)
-        name(ax, 115.0, level + 0.09, left, "#555555", fontsize=8, ha="right")
-    valid = bool(one.valid)
-    ax.plot(one.time[1:], one.error[1:], **look(0))
-    ax.plot(
-        one.time[1:],
-        one.formula[1:],
-        **look(1, color=COLOURS[1] if valid else QUIET, linewidth=1.4),
-    )
-    at, height = turns(one.error.values, one.time.values)
-    ax.plot(at, height, **look(0, line=False, color="black", markersize=3.5))
-    head = {2: "square of the second moment", 1: "second moment itself"}[power]
-    size = len(SETTINGS[setting].w0)
-    counted = f"{WORDS[size]} concepts: {WORDS[len(at) // 2 + 1]} descents"
-    ax.set_title(f"{head}\n{counted}" if size == 3 else counted, fontsize=10)
+        name(ax, 115.0, level + 0.09, text, "#555555", fontsize=8, ha="right")
+    ax.plot(run.time[1:], run.error[1:], **look(0), label="flow")
+    label = "closed form" if bool(run.valid) else "closed form, outside its conditions"
+    ax.plot(run.time[1:], run.formula[1:], **look(1 if bool(run.valid) else 3), label=label)
+    ax.plot(*turns(run.error), **look(0, line=False, color="black", markersize=3.5), label="turns")
     ax.set(xscale="log", xlim=(0.2, 120), ylim=(-0.08, 3.0))
-    if not valid:
-        name(ax, 3.2, 1.05, "closed form,\noutside its\nconditions", QUIET)
