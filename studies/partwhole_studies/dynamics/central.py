@@ -103,13 +103,13 @@ def _reading(data: xr.Dataset, power: int, route: str) -> list[float]:
     run, is_flow, first = data.sel(power=power, route=route), route == "flow", FIRST[route]
     times = data.time.values if is_flow else np.arange(data.sizes["time"]) - 1.0 * first
     turns = extrema(run.error.values[first:], times[first:], refine=is_flow)
-    found = [*turns.times, *turns.values] if len(turns) == 2 else [np.nan] * 4
+    extremes = [*turns.times, *turns.values] if len(turns) == 2 else [np.nan] * 4
     majors = np.diagonal(run.state.values, axis1=1, axis2=2)[:, [WEAK, STRONG]]
     records = times[(majors >= 0.5).argmax(axis=0)]
-    return [*found, *(learning_times(times, majors) if is_flow else records)]
+    return [*extremes, *(learning_times(times, majors) if is_flow else records)]
 
 
-def numbers(data: xr.Dataset) -> dict[str, float | Estimate | np.ndarray]:
+def numbers(data: xr.Dataset) -> dict[str, float | int | Estimate | np.ndarray]:
     times, a = data.time.values, CENTRAL.second_moment
     rise = {
         power: swing(times, data.error.sel(power=power, route="flow").values).amplitude

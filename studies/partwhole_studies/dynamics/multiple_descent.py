@@ -100,8 +100,8 @@ def gather(cells: Cells) -> xr.Dataset:
 def turns(error: xr.DataArray) -> np.ndarray:
     """Return times and errors of the turns, shape (2, n); times of a recurrence are updates."""
     (axis,) = error.dims
-    found = extrema(error.values, error[axis].values.astype(float), refine=axis == "time")
-    return np.stack([found.times, found.values])
+    extremes = extrema(error.values, error[axis].values.astype(float), refine=axis == "time")
+    return np.stack([extremes.times, extremes.values])
 
 
 def away(data: xr.Dataset, route: str, variable: str) -> tuple[np.ndarray, np.ndarray]:
