@@ -1,14 +1,16 @@
-"""How strongly concepts show in pictures of circles, from the pictures alone."""
+"""How much the colour and the size of a circle change its image."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from partwhole.study import Arrays, Cells, Claim, Config
-from partwhole.study import plots as plots
+from partwhole.study import Arrays, Cells, Config, key, layout
+from partwhole.study.plots import look, mosaic
 from partwhole.tasks.shapes import (
     CONCEPT_SIGNALS,
     CONCEPT_SIGNALS_SHOWN,
@@ -19,23 +21,8 @@ from partwhole.tasks.shapes import (
     pixel_distances,
 )
 
-QUESTION = (
-    "Pictures of circles differ in colour and in size. Which of the two shows more, and how far "
-    "apart must colours be to show as much as sizes?"
-)
-SOURCE = "The data of Yang et al. (ICLR 2025) and Park et al. (NeurIPS 2024)"
-ANSWER = (
-    "Size, nearly always. What colours add to the distance between pictures grows with the square "
-    "of their separation, and passes that of size only for big circles, beyond .64; for small "
-    "ones never."
-)
-CAPTION = (
-    "Left: mean squared difference between pictures of class means, in colour for big and "
-    "small circles and in size, over how far colours are apart. Right: the four "
-    "class means at six separations; the last row is not shown to models."
-)
-
-PAIRS = {"small": "colour, small circles", "big": "colour, big circles", "size": "size"}
+CHANGES = {"small": "colour, small circles", "big": "colour, big circles", "size": "size"}
+EXAMPLE = 0.358
 SIDE = 32
 
 PRESETS: dict[str, list[Config]] = {
@@ -45,53 +32,47 @@ PRESETS: dict[str, list[Config]] = {
 
 
 def cell(config: Config) -> Arrays:
-    """Measure the distances between pictures of class means, and what a concept changes."""
+    """Return distances between the images of class means, and the concept signal of colour."""
     space = circles(config["colour"])
-    table, told = pixel_distances(space, config["side"]), concept_signal(space, config["side"])
-    apart = {
+    distances = {
         (row["first"], row["concepts"]): row["mse"]
-        for row in table.to_dict("records")
+        for row in pixel_distances(space, config["side"]).to_dict("records")
         if row["distance"] == 1
     }
-    sense = {
-        row["at"]: row["signal"] for row in told.to_dict("records") if row["concept"] == "colour"
+    signals = {
+        row["at"]: row["signal"]
+        for row in concept_signal(space, config["side"]).to_dict("records")
+        if row["concept"] == "colour"
     }
     small, big = "red small circle", "red big circle"
+    changes = [(small, "colour"), (big, "colour"), (big, "size")]
     return {
-        "distance": np.array([apart[small, "colour"], apart[big, "colour"], apart[big, "size"]]),
-        "signal": np.array([sense[small], sense[big]]),
+        "distance": np.array([distances[change] for change in changes]),
+        "signal": np.array([signals[small], signals[big]]),
         "pictures": clean_images(space.mean_attributes(), config["side"]),
     }
 
 
 def gather(cells: Cells) -> xr.Dataset:
-    """Lay distances and pictures over separations."""
-    return xr.Dataset(
-        {
-            "distance": (
-                ("colour", "pair"), np.stack([each["distance"] for _, each in cells]),
-                {"long_name": "mean square between pictures of class means"},
-            ),
-            "signal": (
-                ("colour", "circle"), np.stack([each["signal"] for _, each in cells]),
-                {"long_name": "what a step from red to blue changes, root of mean square"},
-            ),
-            "pictures": (
-                ("colour", "class", "row", "column", "channel"),
-                np.stack([each["pictures"] for _, each in cells]),
-                {"long_name": "class means"},
-            ),
+    return layout(
+        cells,
+        {"distance": "change", "signal": "circle", "pictures": "class row column channel"},
+        over=["colour"],
+        coords={"change": list(CHANGES), "circle": ["small", "big"]},
+        labels={
+            "distance": "mean squared difference of pixels",
+            "colour": "separation of the colours",
         },
-        coords={
-            "colour": [config["colour"] for config, _ in cells], "pair": list(PAIRS),
-            "circle": ["small", "big"],
-        },
-    )  # fmt: skip
+    )
 
 
 def crossing(data: xr.Dataset, circle: str) -> float:
-    """Return how far apart colours show as much as sizes; infinite where they never do."""
-    lead = np.log(data.distance.sel(pair=circle) / data.distance.sel(pair="size")).values
+    """Return from which separation on colour changes more than size; infinite where it never does.
+
+    It is interpolated between separations.
+    """
+    distance = data.distance.sel(change=[circle, "size"]).transpose("change", "colour").values
+    lead = np.log(distance[0] / distance[1])
     above = np.flatnonzero(lead > 0)
     if not len(above):
         return float("inf")
@@ -99,87 +80,49 @@ def crossing(data: xr.Dataset, circle: str) -> float:
     return float(np.interp(0.0, lead[k - 1 : k + 1], data.colour.values[k - 1 : k + 1]))
 
 
-def claims(data: xr.Dataset) -> list[Claim]:
-    """Weigh how distances grow, and where colours show as much as sizes."""
-    log = np.log(data.colour.values)
-    steep = max(
-        abs(np.polyfit(log, np.log(data.distance.sel(pair=pair).values), 1)[0] - 2.0)
-        for pair in ("small", "big")
-    )
-    derivative = np.sqrt(data.distance.sel(pair=["small", "big"]).values) - data.signal.values
-    small, big = (crossing(data, circle) for circle in ("small", "big"))
-    ahead = float((data.distance.sel(pair="small") / data.distance.sel(pair="size")).max())
-    return [
-        Claim(
-            "The distance between pictures grows with the square of how far colours are apart: "
-            "error of the exponent, big and small circles.",
-            "derived here",
-            0.0,
-            float(steep),
-            1e-9,
-        ),
-        Claim(
-            "The concept signal of a colour, a derivative, is the root of that distance: largest "
-            "difference.",
-            "Park et al. (NeurIPS 2024), the concept signal",
-            0.0,
-            float(np.abs(derivative).max()),
-            1e-9,
-        ),
-        Claim(
-            "Colour shows more than size only where colours are far apart: separation from which "
-            "it does, big circles.",
-            "derived here",
-            0.64,
-            big,
-            0.02,
-            note=f"Of the separations that models are trained on, up to {CONCEPT_SIGNALS[-1]:g}, "
-            f"{int((data.distance.sel(pair='big') > data.distance.sel(pair='size')).sum())} of "
-            f"{data.sizes['colour']} are beyond.",
-        ),
-        Claim(
-            "In small circles colour never shows as much as size: largest ratio of distances.",
-            "derived here",
-            0.5,
-            ahead,
-            0.0,
-            relation="at most",
-            note="No separation that fits into the pictures' range is enough."
-            if np.isinf(small)
-            else f"It does from {small:.3f} on.",
-        ),
-    ]
+def numbers(data: xr.Dataset) -> dict[str, Any]:
+    colour = data.distance.sel(change=["small", "big"]).transpose("colour", "change")
+    exponents = np.polyfit(np.log(data.colour.values), np.log(colour.values), 1)[0]
+    ratio = data.distance.sel(change="small") / data.distance.sel(change="size")
+    example = data.distance.sel(colour=EXAMPLE) ** 0.5
+    crossings = {circle: crossing(data, circle) for circle in ("small", "big")}
+    return {
+        "crossing": crossings["big"],
+        "small_ratio": float(ratio.max()),
+        "exponents": exponents - 2.0,
+        "signal": np.sqrt(colour.values) - data.signal.transpose("colour", "circle").values,
+        "example": EXAMPLE,
+        "size_change": float(example.sel(change="size")),
+        "big_change": float(example.sel(change="big")),
+        "small_change": float(example.sel(change="small")),
+        **{
+            f"{circle}_where": f"from a separation of {at:.2f} on" if np.isfinite(at) else "never"
+            for circle, at in crossings.items()
+        },
+    }
 
 
 def figure(data: xr.Dataset) -> Figure:
-    """Draw distances over separations, and the class means."""
-    drawn, axes = plots.mosaic("AB", 3.2, width_ratios=[1.0, 1.1])
-    _draw_distances(axes["A"], data)
+    drawn, axes = mosaic("AB", 3.1, width_ratios=[1.0, 1.25])
+    for k, (change, label) in enumerate(CHANGES.items()):
+        axes["A"].plot(data.colour, data.distance.sel(change=change), label=label, **look(k))
+    axes["A"].set(
+        xscale="log", yscale="log", xlabel=data.colour.long_name, ylabel=data.distance.long_name
+    )
+    axes["A"].set_xticks([0.1, 0.2, 0.4, 0.8], labels=["0.1", "0.2", "0.4", "0.8"])
+    axes["A"].minorticks_off()
     _draw_pictures(axes["B"], data)
-    return drawn
-
-
-def _draw_distances(ax: Axes, data: xr.Dataset) -> None:
-    for k, (pair, label) in enumerate(PAIRS.items()):
-        ax.plot(data.colour, data.distance.sel(pair=pair), label=label, **plots.look(k))
-    ax.set(
-        xscale="log", yscale="log", xlabel="how far colours are apart",
-        ylabel="mean square between pictures",
-    )  # fmt: skip
-    ticks = [CONCEPT_SIGNALS_SHOWN[0], CONCEPT_SIGNALS_SHOWN[2], CONCEPT_SIGNALS_SHOWN[-1]]
-    ax.set_xticks(ticks, labels=[f"{tick:g}" for tick in ticks])
-    ax.minorticks_off()
-    ax.legend(fontsize=7, frameon=False)
+    return key(drawn)
 
 
 def _draw_pictures(ax: Axes, data: xr.Dataset) -> None:
-    shown = data.pictures.sel(colour=list(CONCEPT_SIGNALS_SHOWN)).values
-    side, n = shown.shape[2], len(CONCEPT_SIGNALS_SHOWN)
-    rows = np.concatenate(list(np.moveaxis(shown, 0, 1)))
+    pictures = data.pictures.sel(colour=list(CONCEPT_SIGNALS_SHOWN)).values
+    side, n = pictures.shape[2], len(CONCEPT_SIGNALS_SHOWN)
+    rows = np.concatenate(list(np.moveaxis(pictures, 0, 1)))
     ax.imshow(image_grid(rows, n), interpolation="nearest")
     places = (side + 1) * np.arange(n) + 0.5 * side
     ax.set_xticks(places, labels=[f"{c:g}" for c in CONCEPT_SIGNALS_SHOWN], fontsize=6.5)
     names = [name.removesuffix(" circle") for name in map(circles().label, range(4))]
     ax.set_yticks(places[:4], labels=names, fontsize=7)
     ax.tick_params(length=0)
-    ax.set_xlabel("how far colours are apart")
+    ax.set_xlabel(data.colour.long_name)
