@@ -1,53 +1,35 @@
-"""A diffusion model of points beside the exact flow of a linear network, on one task."""
+"""A diffusion model of points beside the exact flow of a linear network on the same task."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from scipy.ndimage import gaussian_filter1d
 
 from partwhole.flows import one_layer_flow
 from partwhole.measures import learning_times, retreat
 from partwhole.networks.diffusion import diffusion_model
-from partwhole.study import Arrays, Cells, Claim, Config
-from partwhole.study import plots as plots
-from partwhole.study.estimates import estimate, known
+from partwhole.study import Arrays, Cells, Config, geometric_mean, key, layout, mean
+from partwhole.study.plots import COLOURS, QUIET, look, panels
 from partwhole.tasks import StructuredIdentity
 from partwhole.training import DiffusionRecipe, Prompt, train_diffusion
-from partwhole_studies.diffusion import _reading as reading
-
-QUESTION = (
-    "A diffusion model learns to draw the points that it is asked for. Does it take up two "
-    "concepts as a linear network does: the stronger one first, and more slowly towards the end?"
-)
-SOURCE = "Yang et al. (ICLR 2025), theorem on the one-layer model; the diffusion of points is here"
-ANSWER = (
-    "It takes up the stronger one first and slows down at the end, as a linear network does. Yet "
-    "the weaker one, partly there at first, is lost again before it is learned: a swing that the "
-    "exact flow of one layer does not have."
-)
-CAPTION = (
-    "What a diffusion model of points draws for the unseen combination (star), for three means of "
-    "the first concept; that of the second is 2. Top: paths of single models through concept "
-    "space (thin), and the exact path of a one-layer linear network (thick). Bottom: both "
-    "concepts over steps, mean of the models."
-)
 
 SECOND, SPREAD = 2.0, 0.05
 MEANS = (0.5, 1.0, 2.0)
+WEAK = MEANS[0]
 HALF, MOST = 0.5, 0.9
+MARKED = (10, 100, 1000)  # steps
 SMALL: Config = {"n": 500, "batch": 128, "samples": 200, "sampling_steps": 50, "checkpoints": 32}
 
 
 def _cells(seeds: int, steps: int, means: Sequence[float] = MEANS) -> list[Config]:
-    return [
-        SMALL | {"mean": mean, "steps": steps, "seed": seed}
-        for seed in range(seeds)
-        for mean in means
-    ]
+    settings = [{"mean": mean, "seed": seed} for seed in range(seeds) for mean in means]
+    return [SMALL | setting | {"steps": steps} for setting in settings]
 
 
 PRESETS: dict[str, list[Config]] = {
@@ -57,221 +39,156 @@ PRESETS: dict[str, list[Config]] = {
 }
 
 
+def steps_of(config: Config) -> np.ndarray:
+    return np.unique(np.geomspace(5, config["steps"], config["checkpoints"]).round().astype(int))
+
+
 def cell(config: Config) -> Arrays:
-    """Train one model, and ask it along the way for the combination that it has not seen."""
-    task = _task(config["mean"], config["n"])
+    """Train one model; return its mean answers to three prompts, as shares of what they ask for."""
+    task = task_of(config["mean"], config["n"])
     points = task.sample(config["seed"]).inputs.astype(np.float32)
-    model = diffusion_model("vector", condition=2, seed=config["seed"])
-    steps = np.unique(np.geomspace(5, config["steps"], config["checkpoints"]).round().astype(int))
     asked = {"unseen": task.probe, "first": task.probe * [1, 0], "second": task.probe * [0, 1]}
+    options = {name: config[name] for name in ("steps", "batch", "sampling_steps")}
     run = train_diffusion(
-        model,
-        points,
-        points,
-        DiffusionRecipe(
-            steps=config["steps"], batch=config["batch"], sampling_steps=config["sampling_steps"]
-        ),
-        seed=config["seed"],
-        at=steps.tolist(),
+        diffusion_model("vector", condition=2, seed=config["seed"]),
+        points, points, DiffusionRecipe(**options), seed=config["seed"],
+        at=steps_of(config).tolist(),
         prompts={
-            name: Prompt(conditions=np.tile(where, (config["samples"], 1)).astype(np.float32))
-            for name, where in asked.items()
+            name: Prompt(conditions=np.tile(point, (config["samples"], 1)).astype(np.float32))
+            for name, point in asked.items()
         },
-        read=lambda found: found,
-        progress=False,
+        read=lambda samples: samples, progress=False,
+    )  # fmt: skip
+    unseen, first, second = (
+        (run.coordinates[name] / task.probe.astype(np.float32)).astype(float) for name in asked
     )
-    return {"steps": steps, "bits": run.bits} | {
-        name: found / task.probe.astype(np.float32) for name, found in run.coordinates.items()
+    return {
+        "answer": np.stack([unseen[:, half::2].mean(axis=1) for half in (0, 1)]),
+        "trained": np.array([first[-1, :, 0].mean(), second[-1, :, 1].mean()]),
     }
 
 
-def _task(mean: float, samples: int = 5000) -> StructuredIdentity:
-    return StructuredIdentity((mean, SECOND), (SPREAD, SPREAD), samples=samples)
+def task_of(first_mean: float, samples: int = 5000) -> StructuredIdentity:
+    return StructuredIdentity((first_mean, SECOND), (SPREAD, SPREAD), samples=samples)
 
 
 def gather(cells: Cells) -> xr.Dataset:
-    """Lay mean answers, and those of each half of the samples, over settings and seeds."""
-    means = sorted({config["mean"] for config, _ in cells})
-    seeds = sorted({config["seed"] for config, _ in cells})
-    found = {(config["mean"], config["seed"]): each for config, each in cells}
-    steps = cells[0][1]["steps"]
-
-    def laid(read: Callable[[Arrays], np.ndarray]) -> np.ndarray:
-        return np.array([[read(found[mean, seed]) for seed in seeds] for mean in means], float)
-
-    def halves(each: Arrays) -> np.ndarray:
-        unseen = each["unseen"].astype(float)
-        return np.stack([unseen[:, half::2].mean(axis=1) for half in (0, 1)])
-
-    def seen(each: Arrays) -> np.ndarray:
-        return np.array([each[name][-1, :, k].mean() for k, name in enumerate(("first", "second"))])
-
-    run = ("first_mean", "seed")
-    return xr.Dataset(
-        {
-            "answer": (
-                (*run, "half", "step", "concept"), laid(halves),
-                {"long_name": "mean of the samples over the combination asked for"},
-            ),
-            "seen": (
-                (*run, "concept"), laid(seen),
-                {"long_name": "mean of the samples over the training mean asked for, at the end"},
-            ),
-        },
-        coords={
-            "first_mean": means, "seed": seeds, "half": ["one", "other"], "step": steps,
-            "concept": ["first", "second"],
-        },
+    """Lay out mean answers of each half of the samples, and those for training means."""
+    data = layout(
+        cells,
+        {"answer": "half step concept", "trained": "concept"},
+        over=["mean", "seed"],
+        coords={"half": ["even", "odd"], "step": steps_of(cells[0][0]),
+                "concept": ["first", "second"]},
+        labels={"answer": "answer / what is asked", "step": "training steps"},
     )  # fmt: skip
+    return data.rename(mean="first_mean")
 
 
-def flow(mean: float, times: np.ndarray) -> np.ndarray:
+def flow(first_mean: float, times: np.ndarray) -> np.ndarray:
     """Return the exact answers of a one-layer network from zero weights, over their targets."""
-    task = _task(mean)
-    path = one_layer_flow(np.zeros((2, 2)), task.second_moment(), times)
-    return path.outputs(task.probe) / task.probe
+    task = task_of(first_mean)
+    exact = one_layer_flow(np.zeros((2, 2)), task.second_moment(), times)
+    return exact.outputs(task.probe) / task.probe
 
 
-def beside(mean: float) -> float:
-    """Return where the exact flow has the weak concept when the strong one is nearly learned."""
-    weak, strong = np.sort(_task(mean).signals)
-    return float(1.0 - (1.0 - MOST) ** (weak / strong))
+def flow_lag(first_mean: float) -> float:
+    """Return how many times later the first concept is learned in the exact flow."""
+    first, second = task_of(first_mean).signals
+    return float(second / first)
 
 
-def lags(data: xr.Dataset) -> np.ndarray:
-    """Return log how many times later the first concept is half learned, (mean, seed)."""
-    answers = data.answer.mean("half").transpose("first_mean", "seed", "step", "concept").values
-    times = learning_times(data.step.values.astype(float), answers, HALF, hold=3)
-    with np.errstate(invalid="ignore"):
-        return np.log(times[..., 0]) - np.log(times[..., 1])
+def flow_path(first_mean: float) -> float:
+    """Return where the exact flow has the weak concept when it has learned the strong one."""
+    return float(1.0 - (1.0 - MOST) ** (1.0 / flow_lag(first_mean)))
 
 
-def reached(data: xr.Dataset) -> np.ndarray:
-    """Return what the first concept has when the second is nearly learned, (mean, seed)."""
+def answers_of(data: xr.Dataset, first_mean: float) -> np.ndarray:
+    """Return mean answers, shape (seed, step, concept)."""
+    answers = data.answer.sel(first_mean=first_mean).mean("half")
+    return answers.transpose("seed", "step", "concept").values
+
+
+def lags(data: xr.Dataset, first_mean: float) -> np.ndarray:
+    """Return how many times later the first concept is half learned, by the last step if never."""
+    steps = data.step.values.astype(float)
+    times = learning_times(steps, answers_of(data, first_mean), HALF, hold=3)
+    times = np.minimum(times, steps[-1])
+    return times[:, 0] / times[:, 1]
+
+
+def weak_then(data: xr.Dataset, first_mean: float) -> np.ndarray:
+    """Return what each model has of the first concept when it has learned the second one."""
     steps = np.log(data.step.values.astype(float))
-    found = np.full((data.sizes["first_mean"], data.sizes["seed"]), np.nan)
-    answers = data.answer.mean("half").transpose("first_mean", "seed", "step", "concept").values
-    for at in np.ndindex(*found.shape):
-        then = learning_times(steps, answers[at], MOST, hold=3)[1]
-        if np.isfinite(then):
-            found[at] = np.interp(then, steps, answers[at][:, 0])
-    return found
+    answers = answers_of(data, first_mean)
+    times = learning_times(steps, answers, MOST, hold=3)[:, 1]
+    values = [np.interp(t, steps, path[:, 0]) for t, path in zip(times, answers, strict=True)]
+    return np.where(np.isfinite(times), values, np.nan)
 
 
-def retreats(data: xr.Dataset) -> np.ndarray:
-    """Return how far the first concept goes back, (mean, seed).
+def retreats(data: xr.Dataset, first_mean: float) -> np.ndarray:
+    """Return how much of the first concept each model loses again.
 
-    When is read off one half of the samples, and how far off the other, both ways: so that noise
-    adds nothing on average.
+    One half of the samples chooses the time, the other half measures the loss, and vice versa, so
+    that noise adds nothing on average.
     """
     steps = data.step.values.astype(float)
-    found = np.zeros((data.sizes["first_mean"], data.sizes["seed"]))
-    answers = data.answer.transpose("first_mean", "seed", "half", "step", "concept").values
-    for at in np.ndindex(*found.shape):
-        each = []
-        for one, other in (answers[at], answers[at][::-1]):
-            told = retreat(steps, one, np.ones(2))
-            if told.occurs[0]:
-                start, end = (np.searchsorted(steps, when[0]) for when in (told.starts, told.ends))
-                each.append(other[start, 0] - other[end, 0])
-        found[at] = np.mean(each) if each else 0.0
-    return found
+    halves = data.answer.sel(first_mean=first_mean).transpose("seed", "half", "step", "concept")
+    losses = np.zeros(len(halves))
+    for seed, (even, odd) in enumerate(halves.values):
+        measured = []
+        for choosing, measuring in ((even, odd), (odd, even)):
+            loss = retreat(steps, choosing, np.ones(2))
+            if loss.occurs[0]:
+                start, end = (np.searchsorted(steps, t[0]) for t in (loss.starts, loss.ends))
+                measured.append(measuring[start, 0] - measuring[end, 0])
+        losses[seed] = np.mean(measured) if measured else 0.0
+    return losses
 
 
-def claims(data: xr.Dataset) -> list[Claim]:
-    """Weigh the order, the path, the pace and the way back."""
-    later, there, back = lags(data), reached(data), retreats(data)
-    found = [
-        Claim(
-            "Training succeeds: largest distance of what is drawn for a training mean from it, as "
-            "a share of the mean.",
-            "derived here",
-            0.05,
-            float(np.abs(data.seen - 1.0).max()),
-            0.0,
-            relation="at most",
-            note=f"{data.seen.size // 2} models.",
-        )
-    ]
-    for i, mean in enumerate(map(float, data.first_mean.values)):
-        centre, ends = estimate(known(later[i]))
-        weak = mean < SECOND
-        found.append(
-            Claim(
-                f"{'The stronger concept is learned first' if weak else 'Equal concepts are '}"
-                f"{'' if weak else 'learned together'}: log of how many times later the first one "
-                f"is half learned, means {mean:g} and {SECOND:g}.",
-                "Yang et al. (ICLR 2025), theorem on the one-layer model",
-                0.0,
-                centre,
-                0.0 if weak else 0.35,
-                ends,
-                relation="at least" if weak else "equal",
-                note=f"{len(known(later[i]))} models; in the exact flow "
-                f"{np.log(np.divide(*_task(mean).signals[::-1])):.2f}.",
-            )
-        )
-        if not weak:
-            continue
-        centre, ends = estimate(known(there[i]))
-        found.append(
-            Claim(
-                f"The path is that of the exact flow: what the weak concept has when the strong "
-                f"one is learned to {MOST:g}, means {mean:g} and {SECOND:g}.",
-                "derived here, from the exact flow of one layer",
-                beside(mean),
-                centre,
-                0.1,
-                ends,
-                note="The flow begins at 0; the model is deep, and predicts noise.",
-            )
-        )
-        centre, ends = estimate(back[i])
-        found.append(
-            Claim(
-                f"As in the exact flow, the weak concept does not go back on its way: what it "
-                f"loses again, means {mean:g} and {SECOND:g}.",
-                "derived here, from the exact flow of one layer",
-                0.05,
-                centre,
-                0.0,
-                ends,
-                relation="at most",
-                note="When is told by one half of the samples, how far by the other.",
-            )
-        )
-    return [*found, _slows(data)]
-
-
-def _slows(data: xr.Dataset) -> Claim:
-    each = data.answer.mean("half").diff("step")
-    return reading.slows((each**2).sum("concept") ** 0.5, "the log of steps")
+def numbers(data: xr.Dataset) -> dict[str, Any]:
+    lag, loss = geometric_mean(lags(data, WEAK)), mean(retreats(data, WEAK))
+    return {
+        "lag": lag,
+        "flow_lag": flow_lag(WEAK),
+        "weak_then": mean(weak_then(data, WEAK)),
+        "flow_path": flow_path(WEAK),
+        "loss": loss,
+        "order": "later than" if lag.value > 1 else "no later than",
+        "training_error": float(abs(data.trained - 1.0).max()),
+        "weak": WEAK,
+        "strong": SECOND,
+    }
 
 
 def figure(data: xr.Dataset) -> Figure:
-    """Draw the paths through concept space beside the exact ones, and both concepts in time."""
-    drawn, axes = plots.panels(2, data.sizes["first_mean"], 4.4, sharey=True)
-    for j, mean in enumerate(map(float, data.first_mean.values)):
-        _draw_path(axes[0, j], data.sel(first_mean=mean), mean)
-        _draw_time(axes[1, j], data.sel(first_mean=mean))
-    axes[0, 0].set_ylabel("second concept, mean 2")
-    axes[1, 0].set_ylabel("answer over what is asked")
-    return drawn
+    drawn, axes = panels(2, data.sizes["first_mean"], 5.0, sharey="row", sharex="row")
+    for j, first_mean in enumerate(map(float, data.first_mean.values)):
+        answers = answers_of(data, first_mean)
+        _draw_path(axes[0, j], first_mean, data.step.values, answers)
+        _draw_time(axes[1, j], data.step.values, answers)
+        axes[0, j].set(title=f"means {first_mean:g} and {SECOND:g}", xlabel="first concept")
+    axes[0, 0].set_ylabel("second concept")
+    axes[1, 0].set_ylabel("share of the answer")
+    return key(drawn, columns=3)
 
 
-def _draw_path(ax: Axes, data: xr.Dataset, mean: float) -> None:
-    exact = flow(mean, np.geomspace(1e-3, 1e3, 300))
-    ax.plot(*exact.T, **plots.look(0, linewidth=1.4))
-    for each in data.answer.mean("half").transpose("seed", "step", "concept").values:
-        ax.plot(*each.T, color=plots.COLOURS[1], linewidth=0.7, alpha=0.8)
-    ax.plot(1.0, 1.0, "*", color="black", markersize=9)
-    ax.set(title=f"first mean {mean:g}", xlabel="first concept", xlim=(-0.2, 1.2), ylim=(-0.1, 1.2))
+def _draw_path(ax: Axes, first_mean: float, steps: np.ndarray, answers: np.ndarray) -> None:
+    exact = flow(first_mean, np.geomspace(1e-3, 1e3, 300))
+    ax.plot(*exact.T, color=QUIET, label="exact flow of one layer")
+    path = gaussian_filter1d(answers.mean(axis=0), 2.0, axis=0, mode="nearest")
+    ax.plot(*path.T, color=COLOURS[2], label="mean path, smoothed")
+    for step in MARKED:
+        k = int(abs(np.log(steps) - np.log(step)).argmin())
+        ax.plot(*path[k], "o", color=COLOURS[2], markersize=4)
+        below = {"xytext": (5, -3), "textcoords": "offset points", "fontsize": 8, "va": "top"}
+        ax.annotate(f"{step:,}", path[k], **below)
+    ax.plot(1.0, 1.0, "k*", markersize=9, linestyle="none", label="what is asked")
 
 
-def _draw_time(ax: Axes, data: xr.Dataset) -> None:
-    means = data.answer.mean("half").mean("seed")
-    for k, name in enumerate(map(str, data.concept.values)):
-        ax.plot(data.step, means.sel(concept=name), label=name, **plots.look(k))
-    ax.axhline(1.0, color=plots.QUIET, linewidth=0.8)
-    ax.set(xscale="log", xlabel="steps")
-    ax.legend(fontsize=7, frameon=False)
+def _draw_time(ax: Axes, steps: np.ndarray, answers: np.ndarray) -> None:
+    ax.axhline(1.0, color=QUIET, linewidth=0.8)
+    for k, name in enumerate(("first concept", "second concept")):
+        ax.plot(steps, answers[..., k].T, color=COLOURS[k], linewidth=0.6, alpha=0.45)
+        ax.plot(steps, answers[..., k].mean(axis=0), label=name, **look(k))
+    ax.set(xscale="log", xlabel="training steps")
