@@ -41,7 +41,7 @@ STUDIES: tuple[str, ...] = (
     "partwhole_studies.diffusion.hidden_capability",
     "partwhole_studies.diffusion.combination_distance",
     "partwhole_studies.diffusion.rare_concept",
-    "partwhole_studies.diffusion.untold_concept",
+    "partwhole_studies.diffusion.withheld_concept",
     "partwhole_studies.gated.schematic",
     "partwhole_studies.gated.margins",
     "partwhole_studies.gated.contexts",

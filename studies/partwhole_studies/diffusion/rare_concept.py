@@ -1,42 +1,28 @@
-"""A concept value of which there are few samples: where it was shown, and where it was not."""
+"""A concept value with few training samples: in its training class, and in a new combination."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
-import numpy as np
 import xarray as xr
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from partwhole.study import Cells, Claim, Config
-from partwhole.study import plots as plots
-from partwhole_studies.diffusion import _reading as reading
-from partwhole_studies.diffusion._runs import PAPER, POINTS, SHORT, UNSEEN, classes
-from partwhole_studies.diffusion._runs import train as train
+from partwhole.study import Cells, Config, key, mean
+from partwhole.study.plots import look, mosaic
+from partwhole_studies.diffusion import concept_readings as readings
+from partwhole_studies.diffusion.concept_models import PAPER, POINTS, SHORT
+from partwhole_studies.diffusion.concept_models import train as train
+from partwhole_studies.diffusion.training_sets import UNSEEN
 
-QUESTION = (
-    "How many samples of a concept value does a diffusion model need to draw it where it was "
-    "shown, and how many to combine it with what it was never shown with?"
-)
-SOURCE = "Okawa et al. (NeurIPS 2023), frequency of a concept value"
-ANSWER = (
-    "A few do for points, whose conditions say where they lie. Of circles 8 among 2,000 teach "
-    "nothing, 64 a little, and 512 most of what was shown and less of what was not."
-)
-CAPTION = (
-    "How right both concepts are late in training (product), over how many samples are blue, all "
-    "of them big: for the class that is shown and for the small blue one, which is not. Lines: "
-    "means; dots: models that learned the red classes."
-)
-
-SEEN = "blue big"
+TRAINED = "blue big"
+REFERENCES = ("red big", "red small")  # classes whose samples are not rare
 COLOUR = 0.6
 
 
 def _cells(kind: Config, counts: Sequence[int], seeds: int) -> list[Config]:
-    told = kind | {"colour": COLOUR}
-    return [told | {"rare": k, "seed": seed} for seed in range(seeds) for k in counts]
+    kind = kind | {"colour": COLOUR}
+    return [kind | {"rare": k, "seed": seed} for seed in range(seeds) for k in counts]
 
 
 PRESETS: dict[str, list[Config]] = {
@@ -48,80 +34,51 @@ cell = train
 
 
 def gather(cells: Cells) -> xr.Dataset:
-    """Lay what every sample was read as over counts, seeds, steps and classes."""
-    return reading.gather(cells, "rare")
+    return readings.gather(cells, "rare")
 
 
 def late(data: xr.Dataset, prompt: str) -> xr.DataArray:
     """Return the multiplicative accuracy late in training, (rare, seed)."""
-    each = reading.accuracy(data, prompt, classes()[prompt])
-    return each.isel(step=reading.late(data)).mean("step", skipna=False).transpose("rare", "seed")
+    accuracy = readings.accuracy(data, prompt).isel(step=readings.late(data))
+    return accuracy.mean("step", skipna=False).transpose("rare", "seed")
 
 
-def claims(data: xr.Dataset) -> list[Claim]:
-    """Weigh how both classes depend on the count, and whether the unseen one needs more."""
-    kept, trained = reading.trained(data, of=("red big", "red small"))
-    seen, unseen = late(kept, SEEN), late(kept, UNSEEN)
-    when = reading.settled(reading.means(kept, UNSEEN).sel(concept="colour", drop=True))
-    few, many = (f"{int(kept.rare[k])}" for k in (0, -1))
-    table = "; ".join(
-        f"{int(k)}: {float(a):.2f} and {float(b):.2f}"
-        for k, a, b in zip(kept.rare, seen.mean("seed"), unseen.mean("seed"), strict=True)
-    )
-    return [
-        trained,
-        reading.at_least(
-            f"The more samples are blue, the better the combination that was not shown: accuracy "
-            f"with {many} of them less that with {few}.",
-            SOURCE,
-            0.1,
-            unseen.isel(rare=-1) - unseen.isel(rare=0),
-            f"Shown and not shown by count: {table}.",
-        ),
-        reading.at_least(
-            f"Few samples are enough where the value was shown: accuracy with {few}.",
-            "Okawa et al. (NeurIPS 2023), memorised first",
-            0.7,
-            seen.isel(rare=0),
-            "",
-        ),
-        reading.at_least(
-            "What is not shown takes more samples: accuracy where blue was shown less that where "
-            f"it was not, with {few} samples, less the same with {many}.",
-            SOURCE,
-            0.05,
-            (seen - unseen).isel(rare=0) - (seen - unseen).isel(rare=-1),
-            "",
-        ),
-        reading.at_least(
-            "With few samples it takes longer: log of how many times later blue is right in one "
-            f"half for good where it was not shown, with {few} samples than with {many}.",
-            SOURCE,
-            float(np.log(1.1)),
-            reading.later(when.isel(rare=0), when.isel(rare=-1), data),
-            "",
-        ),
-        *reading.readers(data),
-    ]
+def numbers(data: xr.Dataset) -> dict[str, Any]:
+    kept = readings.learned(data, REFERENCES)
+    trained, unseen = late(kept, TRAINED), late(kept, UNSEEN)
+    gap = trained - unseen
+    blue = readings.means(kept, UNSEEN).sel(concept="colour", drop=True)
+    times = readings.settled(blue)
+    few, many = {"rare": 0}, {"rare": -1}
+    return {
+        "gain": mean(unseen.isel(many) - unseen.isel(few), within=(-1.0, 1.0)),
+        "excess": mean(gap.isel(few) - gap.isel(many), within=(-2.0, 2.0)),
+        "delay": readings.later(times.isel(few), times.isel(many), data),
+        "few": int(data.rare[0]),
+        "many": int(data.rare[-1]),
+        "trained_few": float(trained.isel(few).mean()),
+        "unseen_few": float(unseen.isel(few).mean()),
+        "trained_many": float(trained.isel(many).mean()),
+        "unseen_many": float(unseen.isel(many).mean()),
+        **readings.counts(kept),
+    }
 
 
 def figure(data: xr.Dataset) -> Figure:
-    """Draw late accuracies over counts."""
-    kept, _ = reading.trained(data, of=("red big", "red small"))
-    drawn, axes = plots.mosaic("A", 3.0)
-    for k, name in enumerate((SEEN, UNSEEN)):
-        _draw(axes["A"], late(kept, name), k, f"{name}, {'shown' if k == 0 else 'not shown'}")
-    counts = [int(c) for c in data.rare.values]
-    axes["A"].set(
-        xscale="log", xlabel="blue samples", ylabel="both concepts right", ylim=(-0.03, 1.03)
-    )
-    axes["A"].set_xticks(counts, labels=map(str, counts))
-    axes["A"].minorticks_off()
-    reading.legend(axes["A"])
-    return drawn
-
-
-def _draw(ax: Axes, found: xr.DataArray, k: int, label: str) -> None:
-    ax.plot(found.rare, found.mean("seed"), label=label, **plots.look(k))
-    for each in found.transpose("seed", "rare").values:
-        ax.plot(found.rare, each, "o", color=plots.COLOURS[k], markersize=2.5, alpha=0.6)
+    kept = readings.learned(data, REFERENCES)
+    drawn, axes = mosaic("AB", 3.5, sharey=True)
+    accuracy = readings.accuracy(kept, UNSEEN)
+    for k, count in enumerate(data.rare.values):
+        readings.curves(axes["A"], accuracy.sel(rare=count), k, f"{count} blue samples")
+    axes["A"].set(title="Blue small, not in training", xlabel=data.step.long_name)
+    axes["A"].set(ylabel="both concepts right", ylim=(-0.03, 1.06))
+    places = list(range(data.sizes["rare"]))
+    for k, (prompt, label) in enumerate(((TRAINED, "blue big"), (UNSEEN, "blue small"))):
+        values, shift = late(kept, prompt), 0.24 * (k - 0.5)
+        marker = look(k + 3, line=False)
+        shifted = [place + shift for place in places]
+        axes["B"].plot(shifted, values, ".", color=marker["color"], markersize=4)
+        axes["B"].plot(shifted, values.mean("seed"), label=label, **marker)
+    axes["B"].set(title="Late in training", xlabel="blue samples", xlim=(-0.5, len(places) - 0.5))
+    axes["B"].set_xticks(places, labels=[str(count) for count in data.rare.values])
+    return key(drawn, columns=3)

@@ -1,74 +1,70 @@
-"""Classes by distance, of made-up paths that follow the law of independent concepts."""
+"""Classes by distance: trained models of points, and paths of the law of independent concepts."""
 
 from __future__ import annotations
 
 import numpy as np
-from concept_cells import made_up, rising, steps_of
+import pytest
 from study_cells import computed
+from study_rules import require_whole, verdicts
+from synthetic_readings import of_five_seeds, rising, synthetic
 
 from partwhole.measures.concepts import emergence_law
 from partwhole_studies.diffusion import combination_distance as study
-from partwhole_studies.diffusion._runs import classes
+from partwhole_studies.diffusion.concept_models import steps_of
+from partwhole_studies.diffusion.training_sets import classes
+
+
+def test_it_is_whole():
+    data = study.gather(computed(study))
+    require_whole(study, data)
+    assert study.numbers(data)["learned"] == 3
 
 
 def cells(rate=0.003, same=False, jump=False, smooth=False):
     """Return runs in which each concept of a class is learned on its own."""
-    found = []
-    for config in study.PRESETS["laptop"]:
-        steps = steps_of(config).astype(float)
+    arrays = []
+    for config in of_five_seeds(study):
+        steps = np.array(steps_of(config), float)
         paths = {}
         for name, corner in classes(3).items():
             if sum(corner) < 2:
                 continue
-            each = emergence_law(steps, rate, 1, chance=0.5)
+            path = emergence_law(steps, rate, 1, chance=0.5)
             if same and sum(corner) == 3:
-                each = np.ones(len(steps))
+                path = np.ones(len(steps))
             if smooth:
-                each = rising(config, 800.0, 0.3)
+                path = rising(config, 800.0, 0.3)
             if jump:
-                each = np.where(steps < 1000, 0.5, 1.0)
-            # A concept that stays as in the first class has its own half way to go as well.
-            paths[name] = np.stack([each if v else 1.0 - np.ones(len(steps)) for v in corner], 1)
-        found.append((config, made_up(config, paths, spread=0.0)))
-    return found
+                path = np.where(steps < 1000, 0.5, 1.0)
+            paths[name] = np.stack([path if v else 0.0 * path for v in corner], 1)
+        arrays.append((config, synthetic(config, paths, spread=0.0)))
+    return arrays
 
 
-def verdicts(**how):
-    return [claim.verdict.value for claim in study.claims(study.gather(cells(**how)))]
+def verdict(**changes):
+    return verdicts(study, study.gather(cells(**changes)))
 
 
-def test_accuracies_are_products_over_what_differs():
+@pytest.mark.parametrize("accuracy", [study.products, study.differing])
+def test_accuracies_are_products_over_what_differs(accuracy):
     data = study.gather(cells())
     steps = data.step.values.astype(float)
-    found = study.accuracies(data)
+    by_distance = accuracy(data).mean("seed")
     for n in (2, 3):
         expected = emergence_law(steps, 0.003, n, chance=0.5)
-        np.testing.assert_allclose(found.sel(distance=n).mean("seed"), expected, atol=1e-12)
-    np.testing.assert_allclose(found.sel(distance=[0, 1]), 1.0)
+        np.testing.assert_allclose(by_distance.sel(distance=n), expected, atol=1e-12)
+    np.testing.assert_allclose(by_distance.sel(distance=[0, 1]), 1.0)
 
 
-def test_what_is_claimed_holds_of_the_law_and_not_of_others():
-    told, second, third, sharper, law, *_ = range(8)
-    shown = verdicts()
-    assert shown[told] == shown[third] == shown[law] == "holds"
-    assert verdicts(same=True)[third] == "does not hold"
-    assert verdicts(smooth=True)[sharper] == "holds"
-    assert verdicts(jump=True)[sharper] == "does not hold"
-    assert verdicts(same=True)[law] == "does not hold"
-    assert shown[second] == "holds"
+def test_each_claim_holds_or_not_as_the_paths_are():
+    lawful = verdict()
+    assert lawful["second"] == lawful["third"] == lawful["explained"] == "holds"
+    same = verdict(same=True)
+    assert same["third"] == same["explained"] == "does not hold"
+    assert verdict(smooth=True)["sharper"] == "holds"
+    assert verdict(jump=True)["sharper"] == "does not hold"
 
 
-def test_only_concepts_that_set_a_class_apart_follow_the_law():
+def test_models_without_a_rise_have_no_sharpness():
     data = study.gather(cells())
-    steps = data.step.values.astype(float)
-    found = study.differing(data).mean("seed")
-    for n in (2, 3):
-        expected = emergence_law(steps, 0.003, n, chance=0.5)
-        np.testing.assert_allclose(found.sel(distance=n), expected, atol=1e-12)
-    assert np.isnan(study._sharpness(0.0 * study.accuracies(data).sel(distance=3))).all()
-
-
-def test_it_draws_what_was_run():
-    data = study.gather(computed(study))
-    assert study.claims(data)[0].verdict.value == "holds"
-    assert len(study.figure(data).axes) == 2
+    assert np.isnan(study.sharpness(0.0 * study.products(data).sel(distance=3))).all()

@@ -1,83 +1,80 @@
-"""Hidden capability, of made-up ways of asking that emerge at given steps."""
+"""Hidden capability: trained models of points, and synthetic prompts that work from given steps."""
 
 from __future__ import annotations
 
 import numpy as np
-from concept_cells import made_up, rising
 from study_cells import computed
+from study_rules import require_whole, verdicts
+from synthetic_readings import rising, synthetic
 
+from partwhole_studies.diffusion import concept_readings as readings
 from partwhole_studies.diffusion import hidden_capability as study
-from partwhole_studies.diffusion._runs import UNSEEN
+from partwhole_studies.diffusion.training_sets import UNSEEN
+
+# Published steps and five seeds, with readings alone.
+CONFIGS = [config | {"model": "vector", "classifier": False} for config in study.PRESETS["paper"]]
 
 
-def cells(best=4000.0, plain=(9e3, 11e3, 13e3, 12e3, 10e3), seeds_apart=1.0, spread=0.05):
-    """Return runs in which one way of asking emerges before the plain one."""
-    found = []
-    for config in study.PRESETS["paper"]:
-        at = plain[config["seed"]]
-        able = best * seeds_apart ** config["seed"]
+def test_it_is_whole():
+    data = study.gather(computed(study))
+    require_whole(study, data)
+    assert study.numbers(data)["learned"] == 3
+    assert study.prompts_of(data) == [
+        UNSEEN, "over 0.1", "over 0.25", "over 0.4", "direction 1", "direction 2", "direction 3",
+        "guidance 2", "guidance 4",
+    ]  # fmt: skip
+
+
+def cells(best=4000.0, plain=(9e3, 11e3, 13e3, 12e3, 10e3), spread=0.05):
+    """Return runs in which one prompt works before the plain one."""
+    arrays = []
+    for config in CONFIGS:
         size = rising(config, 1200.0)
-        paths = {UNSEEN: np.stack([rising(config, at), size], axis=1)}
-        paths["over 0.25"] = np.stack([rising(config, able), size], axis=1)
-        found.append((config, made_up(config, paths, spread=spread)))
-    return found
+        paths = {
+            UNSEEN: np.stack([rising(config, plain[config["seed"]]), size], axis=1),
+            "over 0.25": np.stack([rising(config, best), size], axis=1),
+        }
+        arrays.append((config, synthetic(config, paths, spread=spread)))
+    return arrays
 
 
-def claims(**how):
-    return study.claims(study.gather(cells(**how)))
+def verdict(**changes):
+    return verdicts(study, study.gather(cells(**changes)))
 
 
-def verdicts(**how):
-    return [claim.verdict.value for claim in claims(**how)]
-
-
-def test_what_is_hidden_is_found_and_what_is_not_is_not():
-    told, more, sooner, alike, *_ = range(8)
-    shown = verdicts()
-    assert [shown[k] for k in (told, more, sooner, alike)] == ["holds"] * 4
-    assert verdicts(plain=(4e3,) * 5)[sooner] == "does not hold"
-    bare = verdicts(best=30e3)
-    assert bare[more] != "holds"
-    assert verdicts(plain=(4e3,) * 5)[more] != "holds"
-    assert verdicts(best=1e3, seeds_apart=1.7)[alike] == ("does not hold")
+def test_a_hidden_capability_is_noticed_and_one_that_shows_is_not():
+    hidden = verdict()
+    assert hidden["gap"] == hidden["delay"] == "holds"
+    shown = verdict(plain=(4e3,) * 5)
+    assert shown["gap"] != "holds"
+    assert shown["delay"] == "does not hold"
 
 
 def test_the_turn_is_compared_with_the_capability():
     # Size is half there at 1,200 steps, blue by plain prompts at 9,000 to 13,000, a tenth of it at
     # 7,200 to 10,400: smoothed as published, paths turn between the two.
-    turn = 4
-    assert [verdicts(best=at, spread=1e-4)[turn] for at in (1500.0, 3500.0, 9000.0)] == [
-        "does not hold", "holds", "does not hold"
-    ]  # fmt: skip
+    turns = [verdict(best=step, spread=1e-4)["turn"] for step in (1500.0, 3500.0, 9000.0)]
+    assert turns[0] != "holds"
+    assert turns[1:] == ["holds", "does not hold"]
 
 
 def test_steps_are_those_of_the_paths():
-    found = study.elicited(study.gather(cells()))
-    assert found is not None
+    able = study.elicited(readings.learned(study.gather(cells())))
+    assert able is not None
     # .8 of both is reached a tenth of a log step after one half, and then a checkpoint comes.
-    assert (found.emergence.by_run >= 4000.0).all()
-    assert (found.emergence.by_run <= 5500.0).all()
-    assert np.argsort(found.naive_emergence.by_run).tolist() == [0, 4, 1, 3, 2]
-    assert found.prompts[0] == UNSEEN
-    assert found.prompts[2] == "over 0.25"
+    assert (able.emergence.by_run >= 4000.0).all()
+    assert (able.emergence.by_run <= 5500.0).all()
+    assert np.argsort(able.naive_emergence.by_run).tolist() == [0, 4, 1, 3, 2]
 
 
 def test_models_that_did_not_learn_are_left_out():
-    made = cells()
-    for _, cell in made:
+    unlearned = cells()
+    for config, cell in unlearned:
+        if config["seed"] < 2:
+            cell["coordinates"][:, 2] = 0.5
+    numbers = study.numbers(study.gather(unlearned))
+    assert numbers["learned"] == numbers["gap"].n == numbers["delay"].n == 3
+    for _, cell in unlearned:
         cell["coordinates"][:, 2] = 0.5
-    data = study.gather(made)
-    (only,) = study.claims(data)
-    assert only.verdict.value == "does not hold"
-    assert study.elicited(data) is None
-    assert len(study.figure(data).axes) == 2
-
-
-def test_it_draws_what_was_run():
-    data = study.gather(computed(study))
-    assert study.claims(data)[0].verdict.value == "holds"
-    assert len(study.figure(data).axes) == 2
-    assert study.ways(data) == [
-        UNSEEN, "over 0.1", "over 0.25", "over 0.4", "direction 1", "direction 2", "direction 3",
-        "guidance 2", "guidance 4",
-    ]  # fmt: skip
+    numbers = study.numbers(study.gather(unlearned))
+    assert numbers["learned"] == numbers["gap"].n == numbers["turn"].n == 0

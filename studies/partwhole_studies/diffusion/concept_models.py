@@ -1,0 +1,116 @@
+"""Diffusion models trained without one combination of concepts, and prompted for it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from partwhole.study import Arrays, Config
+from partwhole.training import DiffusionRecipe, Prompt, train_diffusion
+from partwhole_studies.diffusion.training_sets import (
+    Setting,
+    classes,
+    concepts,
+    images,
+    points,
+    train_classes,
+)
+
+PICTURES = 6  # samples of the unseen class that are kept as pictures
+BASE: Config = {
+    "size": 0.4, "background": None, "words": False, "rare": None, "masked": 0.0,
+    "over": [], "directions": [], "guidance": [], "classifier": False,
+}  # fmt: skip
+IMAGES: Config = BASE | {
+    "model": "small16", "per_class": 1024, "samples": 64, "checkpoints": 12, "first": 100,
+    "steps": 3000, "classifier": True,
+    "recipe": {"sampling_steps": 25, "denoise": True},
+}  # fmt: skip
+# Samples of averaged weights fluctuate less between checkpoints.
+STEADY: Config = {"recipe": IMAGES["recipe"] | {"average": 0.98}}
+# For sweeps over several settings.
+SHORT: Config = IMAGES | {"first": 50, "steps": 800, "checkpoints": 9, "samples": 32}
+POINTS: Config = BASE | {
+    "model": "vector", "per_class": 500, "samples": 100, "checkpoints": 12, "first": 5,
+    "steps": 400, "recipe": {"sampling_steps": 25, "denoise": True, "batch": 128},
+}  # fmt: skip
+PAPER: Config = BASE | {
+    "model": "paper", "per_class": 2048, "samples": 32, "checkpoints": 60, "first": 500,
+    "steps": 20_000, "classifier": True, "recipe": {"clip": 0.01, "sampling_steps": 50},
+}  # fmt: skip
+
+
+def checkpoints(first: int, last: int, n: int) -> list[int]:
+    """Return steps whose roots are evenly spaced, as published."""
+    roots = np.linspace(np.sqrt(first), np.sqrt(last), n)
+    steps = np.floor(roots**2 + 1e-9).astype(int)
+    steps[-1] = last
+    return np.unique(steps).tolist()
+
+
+def steps_of(config: Config) -> list[int]:
+    return checkpoints(config["first"], config["steps"], config["checkpoints"])
+
+
+def prompts_of(config: Config, setting: Setting) -> dict[str, Prompt]:
+    """Return a prompt for each class, and other prompts for the last class.
+
+    Over-prompts exaggerate the colour; directions move the embedded condition along the way from
+    red to blue; guidance exaggerates the condition as a whole.
+    """
+    prompts = {name: Prompt(conditions=rows) for name, rows in setting.prompts.items()}
+    last = list(setting.prompts.values())[-1]
+    prompts |= {f"over {a:g}": Prompt(conditions=setting.over(a)) for a in config["over"]}
+    red = next(iter(setting.prompts.values()))
+    blue = setting.prompts[
+        next(name for name in train_classes(len(concepts(config))) if "blue" in name)
+    ]
+    for amount in config["directions"]:
+        prompts[f"direction {amount:g}"] = Prompt(
+            conditions=last, toward=blue, away=red, amount=amount
+        )
+    for weight in config["guidance"]:
+        prompts[f"guidance {weight:g}"] = Prompt(conditions=last, guidance=weight)
+    return prompts
+
+
+def train(config: Config) -> Arrays:
+    """Train one model, and read its samples along the way.
+
+    Returns
+    -------
+    dict
+        coordinates (T, prompts, n, C). For images also scores (readers, 4, C) and pictures of the
+        last class (T, PICTURES, side, side, 3); with a classifier the coordinates
+        are its probabilities, and `decoded` those of the decoder.
+    """
+    setting = points(config) if config["model"] == "vector" else images(config)
+    prompts = prompts_of(config, setting)
+    run = train_diffusion(
+        setting.model,
+        setting.samples,
+        setting.conditions,
+        DiffusionRecipe(**(config["recipe"] | {"steps": config["steps"]})),
+        seed=config["seed"],
+        at=steps_of(config),
+        prompts=prompts,
+        read=setting.read,
+        keep_samples=setting.scores is not None,
+        progress=False,
+    )
+    n_concepts = len(concepts(config))
+    readings = np.stack([run.coordinates[name] for name in prompts], axis=1)
+    arrays = {"coordinates": readings[..., -n_concepts:]}
+    if config["classifier"]:
+        arrays["decoded"] = readings[..., :n_concepts]
+    if setting.scores is not None:
+        pictures = run.samples[list(setting.prompts)[-1]][:, :PICTURES]
+        pictures = np.clip(pictures, 0.0, 1.0).astype(np.float32)
+        arrays |= {"scores": setting.scores, "pictures": pictures}
+    return arrays
+
+
+def prompt_names(config: Config) -> list[str]:
+    """Return the names of a cell's prompts in their order."""
+    kinds = (("over", "over"), ("direction", "directions"), ("guidance", "guidance"))
+    others = [f"{kind} {amount:g}" for kind, key in kinds for amount in config[key]]
+    return [*classes(len(concepts(config))), *others]

@@ -1,0 +1,168 @@
+"""Where samples of diffusion models lie in concept space, and when they get there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from matplotlib.axes import Axes
+
+from partwhole.measures.concepts import RAW, ConceptPath, Smoothing, concept_path
+from partwhole.study import Cells, Estimate, geometric_mean, layout
+from partwhole.study.estimates import by_seed
+from partwhole.study.plots import look
+from partwhole_studies.diffusion.concept_models import prompt_names, steps_of
+from partwhole_studies.diffusion.training_sets import UNSURE, classes, concepts, train_classes
+
+HALF = 0.5
+NEAR = 0.25  # of its corner: what counts as having learned a class
+LATER = 1.1  # times
+DIMENSIONS = {
+    "coordinates": "step prompt sample concept",
+    "decoded": "step prompt sample concept",
+    "scores": "reader score concept",
+    "pictures": "step picture row column channel",
+}
+LABELS = {
+    "coordinates": "position of samples between the two values of a concept",
+    "decoded": "the same by the decoder",
+    "scores": "how well the readers read new images",
+    "pictures": "samples of the unseen class",
+    "step": "training steps",
+}
+
+
+def gather(cells: Cells, setting: str) -> xr.Dataset:
+    """Lay the readings of all samples out over a setting, seeds, steps and prompts."""
+    config, arrays = cells[0]
+    coords: dict[str, Any] = {
+        "step": steps_of(config), "prompt": prompt_names(config), "concept": list(concepts(config)),
+    }  # fmt: skip
+    if "scores" in arrays:
+        coords["reader"] = ["decoder", "classifier"][: len(arrays["scores"])]
+        coords["score"] = ["accuracy", "Brier score", "calibration error", "abstained"]
+    data = layout(
+        cells, {name: DIMENSIONS[name] for name in arrays}, over=[setting, "seed"], coords=coords
+    )
+    for name in data.variables:
+        data[name].attrs["long_name"] = LABELS.get(str(name), str(name))
+    return data
+
+
+def late(data: xr.Dataset) -> np.ndarray:
+    """Return which checkpoints lie in the second half of training."""
+    return data.step.values > 0.5 * data.step.values.max()
+
+
+def means(data: xr.Dataset, prompt: str) -> xr.DataArray:
+    """Return the mean coordinates of a prompt's samples."""
+    return data.coordinates.sel(prompt=prompt, drop=True).mean("sample")
+
+
+def ends(data: xr.Dataset, prompt: str) -> xr.DataArray:
+    """Return the mean coordinates of a prompt's samples late in training."""
+    return means(data, prompt).isel(step=late(data)).mean("step", skipna=False)
+
+
+def learned(data: xr.Dataset, names: Sequence[str] | None = None) -> xr.Dataset:
+    """Return the readings of models that learned classes, by default all training classes.
+
+    Those are within a quarter of their corners late in training. Readings of other models are NaN.
+    """
+    n = data.sizes["concept"]
+    distances = [
+        abs(ends(data, name) - corner_of(data, classes(n)[name])).max("concept")
+        for name in (names or train_classes(n))
+    ]
+    worst = xr.concat(distances, "prompt").max("prompt")
+    return data.assign(coordinates=data.coordinates.where(worst <= NEAR))
+
+
+def counts(kept: xr.Dataset) -> dict[str, int]:
+    """Return how many models there are, and how many learned their training classes."""
+    known = kept.coordinates.isel(step=0, prompt=0, sample=0, concept=0).notnull()
+    return {"learned": int(known.sum()), "models": known.size}
+
+
+def corner_of(data: xr.Dataset, corner: Sequence[int]) -> xr.DataArray:
+    return xr.DataArray(np.array(corner, float), {"concept": data.concept.values})
+
+
+def accuracy(data: xr.Dataset, prompt: str) -> xr.DataArray:
+    """Return the multiplicative accuracy of a prompt; those of other names are for the last class.
+
+    It is the product over concepts of one less the distance from the corner of the class.
+    """
+    corners = classes(data.sizes["concept"])
+    goal = corner_of(data, corners.get(prompt, list(corners.values())[-1]))
+    return (1.0 - abs(means(data, prompt) - goal)).prod("concept", skipna=False)
+
+
+def path_of(data: xr.Dataset, prompt: str, smoothing: Smoothing = RAW) -> ConceptPath | None:
+    """Return the path of the models of one setting that learned; None without any."""
+    readings = data.coordinates.sel(prompt=prompt).dropna("seed")
+    if readings.sizes["seed"] == 0:
+        return None
+    values = readings.transpose("seed", "step", "sample", "concept").values.astype(float)
+    return concept_path(data.step.values.astype(float), values, smoothing=smoothing)
+
+
+def settled(paths: xr.DataArray, level: float = HALF) -> xr.DataArray:
+    """Return the step from which paths stay above a level; infinite where they end below it.
+
+    It is interpolated between checkpoints. A path that never lies below the level has the first
+    checkpoint; a path with NaN has NaN.
+    """
+    steps = paths.step.values.astype(float)
+
+    def time(path: np.ndarray) -> float:
+        below = np.flatnonzero(path < level)
+        if not np.isfinite(path).all():
+            return np.nan
+        if not len(below):
+            return float(steps[0])
+        k = below[-1]
+        if k == len(path) - 1:
+            return np.inf
+        return float(np.interp(level, path[k : k + 2], steps[k : k + 2]))
+
+    return xr.apply_ufunc(time, paths, input_core_dims=[["step"]], vectorize=True)
+
+
+def capped(times: xr.DataArray, data: xr.Dataset) -> xr.DataArray:
+    """Return times, where what is never reached counts as reached at the last checkpoint."""
+    last = float(data.step.values[-1])
+    return times.where(~(times > last), last)
+
+
+def later(second: xr.DataArray, first: xr.DataArray, data: xr.Dataset) -> Estimate:
+    """Estimate how many times later one time is than another, a mean over seeds.
+
+    The cap on times that are never reached can only bring both nearer.
+    """
+    return ratio((capped(second, data) / capped(first, data)).pipe(np.log))
+
+
+def ratio(logs: xr.DataArray) -> Estimate:
+    """Estimate a ratio from its logarithms, a mean over seeds."""
+    return geometric_mean(np.exp(by_seed(logs)))
+
+
+def curves(ax: Axes, paths: xr.DataArray, index: int, label: str, **style: Any) -> None:
+    """Draw the mean over models against training steps, and each model as a thin line."""
+    style = look(index) | style
+    thin = {"color": style["color"], "linewidth": 0.6, "alpha": 0.45}
+    ax.plot(paths.step, paths.transpose("step", "seed"), **thin)
+    ax.plot(paths.step, paths.mean("seed"), label=label, **style)
+
+
+def unreadable(data: xr.Dataset) -> str:
+    """Return a sentence on the images in which the decoder recognises nothing; empty for points."""
+    if "decoded" not in data:
+        return ""
+    prompt = list(classes(data.sizes["concept"]))[-1]
+    decoded = data.decoded.sel(prompt=prompt).isel(step=late(data))
+    share = float((decoded == UNSURE).all("concept").mean())
+    return f" In {share:.0%} of late images of the unseen class the decoder recognises no circle."
