@@ -12,7 +12,7 @@ from partwhole.limits import epsilon_svr, interpolate, interpolation_sweep
 from partwhole.study import COLOURS, Arrays, Cells, Claim, Config
 from partwhole.study import plots as plots
 from partwhole.tasks import Task, dispersed_addition, symbolic_addition
-from partwhole_studies.overlap._answers import held_out_line
+from partwhole_studies.overlap.held_out import held_out_line
 
 QUESTION = (
     "Without anchors, when each item is seen with two partners only, how far from the truth are "

@@ -13,7 +13,7 @@ from partwhole.study.plots import panels
 from partwhole.tasks import symbolic_addition
 from partwhole.tasks._build import full_grid
 from partwhole_studies.overlap import _sampling as sampling
-from partwhole_studies.overlap._answers import held_out_line
+from partwhole_studies.overlap.held_out import held_out_line
 
 VALUES = tuple(range(-4, 5))
 ANCHORS = {1: (0,), 2: (-2, 2)}

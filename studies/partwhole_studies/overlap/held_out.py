@@ -1,4 +1,4 @@
-"""What the overlap studies read from answers to held-out combinations."""
+"""The line through predictions of combinations that were not seen."""
 
 from __future__ import annotations
 
@@ -23,5 +23,6 @@ def held_out_line(task: Task, predictions: np.ndarray) -> tuple[np.ndarray, floa
     ]
     design = np.column_stack([*columns, np.ones(task.n_test)])
     held_out = predictions[~task.is_train]
-    found = np.linalg.lstsq(design, held_out, rcond=None)[0]
-    return found[:-1], float(found[-1]), float(np.abs(design @ found - held_out).max())
+    coefficients = np.linalg.lstsq(design, held_out, rcond=None)[0]
+    distances = np.abs(design @ coefficients - held_out)
+    return coefficients[:-1], float(coefficients[-1]), float(distances.max())
