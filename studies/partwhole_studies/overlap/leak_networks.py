@@ -12,7 +12,7 @@ from partwhole.study import Arrays, Cells, Config, Estimate, key, layout, mean, 
 from partwhole.study.plots import panels
 from partwhole.tasks import symbolic_addition
 from partwhole.tasks._build import full_grid
-from partwhole_studies.overlap import _sampling as sampling
+from partwhole_studies.overlap import random_networks as sampling
 from partwhole_studies.overlap.held_out import held_out_line
 
 VALUES = tuple(range(-4, 5))

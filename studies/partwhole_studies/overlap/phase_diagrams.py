@@ -13,7 +13,7 @@ from partwhole.limits import interpolate, margin_sweep, shortcut_boundary, short
 from partwhole.study import Arrays, Cells, Claim, Config
 from partwhole.study.plots import QUIET, look, name, panels
 from partwhole.tasks import context_dependence
-from partwhole_studies.overlap._context import (
+from partwhole_studies.overlap.published_grid import (
     FITS,
     GRID,
     REPRESENTATIONS,
@@ -25,7 +25,7 @@ from partwhole_studies.overlap._context import (
     solved_corner,
     solved_margins,
 )
-from partwhole_studies.overlap._sampling import NETWORKS
+from partwhole_studies.overlap.random_networks import NETWORKS
 
 QUESTION = (
     "When the context says which feature counts, which representations let a learner answer "

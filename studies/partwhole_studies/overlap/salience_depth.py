@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from partwhole.features import OverlapKernel, deep_limit
 from partwhole.study import Arrays, Cells, Claim, Config
 from partwhole.study import plots as plots
-from partwhole_studies.overlap import _sampling as sampling
+from partwhole_studies.overlap import random_networks as sampling
 
 QUESTION = (
     "Does a deeper random network represent the parts of what it sees, or only the whole, "

@@ -11,7 +11,7 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 from partwhole.limits import solvability
-from partwhole.study import Arrays, Cells, Claim, Config
+from partwhole.study import Arrays, Cells, Config, layout
 from partwhole.study.plots import QUIET, look, name, panels
 from partwhole.tasks import (
     Task,
@@ -25,32 +25,14 @@ from partwhole.tasks import (
     transitive_ordering,
 )
 
-QUESTION = (
-    "Before anything is learned: which tasks can a sum over familiar parts and pairs answer at "
-    "all, whatever the representation's strengths?"
-)
-SOURCE = "Lippl & Stachenfeld (ICLR 2025), theorem 4.2 and the partition of tasks (Fig. 2d)"
-ANSWER = (
-    "Sums over seen parts and pairs can answer every addition and context dependence (CD-1 to "
-    "CD-3) exactly, and can order items; equivalence, associative inference and products are out "
-    "of "
-    "reach of any such sum."
-)
-CAPTION = (
-    "How much of the wanted answers' variance on unseen combinations the best sum over seen "
-    "conjunctions explains (filled dots: all of it; hollow squares: less), and whether such a sum "
-    "can get every sign right (–: the answers are numbers, not yes or no). Solvable in principle "
-    "does not yet mean solved."
-)
-
 VALUES = range(-4, 5)
 
 
 def product_of_values(anchors: list[int]) -> Task:
     """Return symbolic addition's combinations with the product of both values as the target."""
     task = symbolic_addition(VALUES, anchors)
-    numbers = np.array(list(VALUES), dtype=float)[task.components]
-    return replace(task, targets=numbers.prod(axis=1), title="product of values")
+    values = np.array(list(VALUES), dtype=float)[task.components]
+    return replace(task, targets=values.prod(axis=1), title="product of values")
 
 
 BUILD: dict[str, Callable[[], Task]] = {
@@ -91,27 +73,26 @@ def indicators(task: Task) -> np.ndarray:
 def cell(config: Config) -> Arrays:
     """Audit one task: for exact answers, for signs, and by an explicit matrix."""
     task = BUILD[config["task"]]()
-    numbers = solvability(task, kind="regression")
-    signs, sentence = np.nan, numbers.explain()
+    audit = solvability(task, kind="regression")
+    exact, rank = audit.solvable, audit.rank
+    r_squared, signs, sentence = audit.r_squared, np.nan, audit.explain()
     if task.is_classification:
         audit = solvability(task, kind="classification")
         signs = np.nan if audit.solvable is None else float(audit.solvable)
         sentence = audit.explain()
     return {
-        "rank": np.array(np.nan if numbers.rank is None else float(numbers.rank)),
+        "rank": np.array(np.nan if rank is None else float(rank)),
         "explicit_rank": np.array(float(np.linalg.matrix_rank(indicators(task)))),
-        "r_squared": np.array(numbers.r_squared),
-        "exact": np.array(np.nan if numbers.solvable is None else float(numbers.solvable)),
+        "r_squared": np.array(r_squared),
+        "exact": np.array(np.nan if exact is None else float(exact)),
         "signs": np.array(signs),
         "sentence": np.array(sentence),
     }
 
 
 def gather(cells: Cells) -> xr.Dataset:
-    """Lay the audits over tasks."""
-    keys = ("rank", "explicit_rank", "r_squared", "exact", "signs", "sentence")
-    columns = {key: ("task", np.stack([arrays[key] for _, arrays in cells])) for key in keys}
-    return xr.Dataset(columns, coords={"task": [config["task"] for config, _ in cells]})
+    names = ("rank", "explicit_rank", "r_squared", "exact", "signs", "sentence")
+    return layout(cells, dict.fromkeys(names, ""), over=["task"])
 
 
 def additive_share(unseen: np.ndarray) -> float:
@@ -125,62 +106,52 @@ def additive_share(unseen: np.ndarray) -> float:
     return float(1 - left / (np.sum(unseen**2) ** 2 - q**2 * middle**4))
 
 
-def claims(data: xr.Dataset) -> list[Claim]:
-    """Weigh ranks, shares of variance and signs against what counting gives."""
-    weighed = []
+def known_ranks() -> dict[str, int]:
+    """Return dimensions counted by hand: an additive function on a q x q grid has 2q - 1."""
+    additions = dict(zip(list(BUILD)[:5], (15, 15, 13, 13, 17), strict=True))
+    return additions | {f"context dependence CD-{r}": 2 * (2 * r - 1) for r in (1, 2, 3)}
 
-    def add(task: str, what: str, column: str, reference: float | int, tolerance: float | int):
-        one = data.sel(task=task)
-        weighed.append(
-            Claim(
-                f"{task}: {what}.",
-                "derived here" if column == "rank" else "theorem 4.2",
-                reference,
-                float(one[column]),
-                tolerance,
-                note=str(one.sentence.item()) if column == "signs" and not reference else "",
-            )
-        )
 
-    # An additive function on a q x q grid has 2q - 1 dimensions.
-    ranks = dict(zip(BUILD, (15, 15, 13, 13, 17), strict=False))
-    ranks |= {f"context dependence CD-{r}": 2 * (2 * r - 1) for r in (1, 2, 3)}
-    for task, rank in ranks.items():
-        add(task, "dimensions that sums of seen conjunctions have on unseen ones", "rank", rank, 0)
-        add(task, "share of the unseen answers' variance within reach", "r_squared", 1, 1e-9)
+def known_shares() -> dict[str, float]:
+    """Return shares of variance within reach: of products, and of classes of 2 + 2 and 2 + 3."""
     layouts = {
         "anchor 0": [0],
         "anchor −4": [-4],
         "anchors −4, 4": [-4, 4],
         "anchors −2, 2": [-2, 2],
     }
-    shares = {
-        f"product, {words}": additive_share(np.setdiff1d(np.array(VALUES, dtype=float), anchors))
+    values = np.array(VALUES, dtype=float)
+    products = {
+        f"product, {words}": additive_share(np.setdiff1d(values, anchors))
         for words, anchors in layouts.items()
     }
-    shares |= {
-        "ordering of 7 items": 0.882494,
-        "equivalence, 2 + 2 items": 0.0,
-        "equivalence, 2 + 3 items": 0.2,
+    return products | {"equivalence, 2 + 2 items": 0.0, "equivalence, 2 + 3 items": 0.2}
+
+
+def numbers(data: xr.Dataset) -> dict[str, int | float | str | np.ndarray]:
+    ranks, shares = known_ranks(), known_shares()
+    equivalence = [task for task in BUILD if "equivalence" in task or "inference" in task]
+    beyond = data.task[(data.signs != 1) & (data.exact != 1)].to_numpy()
+    products = [task for task in shares if task.startswith("product")]
+    return {
+        "tasks": data.sizes["task"],
+        "exact": int((data.exact == 1).sum()),
+        "signs_only": int(((data.signs == 1) & (data.exact != 1)).sum()),
+        "beyond": len(beyond),
+        "listed": int((data.exact.sel(task=list(ranks)) == 1).sum()),
+        "least_share": float(data.r_squared.sel(task=list(ranks)).min(skipna=False)),
+        "ordering": float(data.signs.sel(task="ordering of 7 items")),
+        "equivalence": float(data.signs.sel(task=equivalence).max(skipna=False)),
+        "substitution": float(data.signs.sel(task="context substitution")),
+        "product_share": float(data.r_squared.sel(task=products).max(skipna=False)),
+        "certificate": str(data.sentence.sel(task="associative inference").item()),
+        "ranks": (data["rank"] - data.explicit_rank).to_numpy(),
+        "counted": data["rank"].sel(task=list(ranks)).to_numpy() - list(ranks.values()),
+        "shares": data.r_squared.sel(task=list(shares)).to_numpy() - list(shares.values()),
     }
-    for task, share in shares.items():
-        add(task, "share of the unseen answers' variance within reach", "r_squared", share, 1e-6)
-    signs = {f"context dependence CD-{r}": 1 for r in (1, 2, 3)} | {
-        "ordering of 7 items": 1,
-        "context substitution": 0,
-        "equivalence, 2 + 2 items": 0,
-        "equivalence, 2 + 3 items": 0,
-        "associative inference": 0,
-    }
-    for task, reach in signs.items():
-        add(task, "signs of all unseen answers within reach (1 yes, 0 no)", "signs", reach, 0)
-    away = np.abs(data["rank"] - data.explicit_rank).max(skipna=False)
-    statement = "Ranks agree with those of the explicit indicator matrices (largest difference)."
-    return [*weighed, Claim(statement, "derived here", 0, float(away), 0)]
 
 
 def figure(data: xr.Dataset) -> Figure:
-    """Draw for each task the share within reach, and whether its signs are."""
     drawn, axes = panels(1, 1, 5.2)
     ax = axes[0, 0]
     tasks = data.task.to_numpy()
@@ -196,7 +167,7 @@ def figure(data: xr.Dataset) -> Figure:
         name(ax, 1.2, y, word or "–", ha="center", weight="bold" if word == "no" else "normal")
     name(ax, 1.2, float(len(tasks)), "signs", ha="center", colour=QUIET)
     ax.set_yticks(place, tasks)
-    ax.set(xlim=(-0.03, 1.3), xlabel="share of the unseen answers' variance within reach")
+    ax.set(xlim=(-0.03, 1.3), xlabel="variance of unseen answers within reach (share)")
     ax.set_xticks([0, 0.5, 1])
     ax.spines[:].set_visible(False)
     ax.tick_params(length=0)

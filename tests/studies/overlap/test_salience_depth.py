@@ -8,7 +8,7 @@ from study_cells import computed
 
 from partwhole.features import OverlapKernel
 from partwhole.features.random_networks import NONLINEARITIES
-from partwhole_studies.overlap import _sampling as sampling
+from partwhole_studies.overlap import random_networks as sampling
 from partwhole_studies.overlap import salience_depth as study
 
 THEORY = [c for c in study.PRESETS["quick"] if c["part"] == "theory"]

@@ -1,4 +1,4 @@
-"""What the studies of context dependence share: the published grid, and margins on it."""
+"""The published grid of representations for context dependence, and margins on it."""
 
 from __future__ import annotations
 
