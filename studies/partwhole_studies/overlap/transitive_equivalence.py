@@ -20,7 +20,6 @@ from partwhole.tasks import Task, associative_inference, transitive_equivalence
 EQUAL = (((2, 2), (1, 1)), ((3, 3), (2, 2)), ((5, 5), (4, 4)), ((5, 5), (1, 1)))
 UNEQUAL = (((3, 3), (2, 1)), ((4, 4), (3, 1)), ((5, 5), (1, 3)))
 DRAWN = UNEQUAL[0]
-# What is read of each kernel; see `cell`.
 READINGS = ("free", "none", "margin", "sum", "worst", "contrast", "half", "ties")
 PAIRS = ("first class", "second class", "across")
 CURVE = np.linspace(0.02, 0.48, 12).round(10).tolist()
@@ -120,16 +119,15 @@ def title(sizes: Sequence[int], anchors: Sequence[int]) -> str:
 
 def gather(cells: Cells) -> xr.Dataset:
     named = [(c | {"task": title(c["sizes"], c["anchors"])}, arrays) for c, arrays in cells]
-    variables = dict.fromkeys(READINGS, "kernel")
     data = layout(
         named,
-        variables | {"curve": "salience pair", "wanted": "", "r_squared": ""},
+        dict.fromkeys(READINGS, "kernel")
+        | {"curve": "salience pair", "wanted": "", "r_squared": ""},
         over=["task"],
         coords={"salience": CURVE, "pair": list(PAIRS)},
         labels={"curve": "margin", "salience": "salience of items, S(1;2)"},
     )
-    equal = [len(set(config["anchors"])) < 2 for config, _ in cells]
-    return data.assign_coords(equal=("task", equal))
+    return data.assign_coords(equal=("task", [len(set(c["anchors"])) < 2 for c, _ in cells]))
 
 
 def numbers(data: xr.Dataset) -> dict[str, int | float | str | Estimate | np.ndarray]:
