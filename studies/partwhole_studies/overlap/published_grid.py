@@ -8,7 +8,7 @@ import numpy as np
 from scipy.optimize import brentq
 
 from partwhole.features import OverlapKernel, kernel_spectrum
-from partwhole.limits import interpolate, margin_sweep, max_margin
+from partwhole.limits import interpolate, margin_sweep, max_margin, shortcut_margin
 from partwhole.tasks import context_dependence
 
 GRID = 50
@@ -34,6 +34,20 @@ def published_grid() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     order_1, order_2 = saliences_at(*grid_axes())
     spectrum = kernel_spectrum(sigmas(order_1, order_2), (2, 6, 6))
     return order_1, order_2, spectrum.min(axis=-1) >= -1e-8
+
+
+def on_grid(values: np.ndarray) -> np.ndarray:
+    """Lay numbers of the grid's kernels out on the grid, NaN where there is no kernel."""
+    valid = published_grid()[2]
+    grid = np.full(valid.shape, np.nan)
+    grid[valid] = values
+    return grid
+
+
+def margin_law(fit: str) -> np.ndarray:
+    """Return the closed form of the margin on CD-3 on the grid."""
+    order_1, order_2, valid = published_grid()
+    return on_grid(shortcut_margin(order_1[valid], order_2[valid].clip(0), fit=fit))
 
 
 def sigmas(order_1: np.ndarray, order_2: np.ndarray) -> np.ndarray:

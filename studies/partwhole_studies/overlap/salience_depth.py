@@ -6,39 +6,19 @@ from math import comb
 
 import numpy as np
 import xarray as xr
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from partwhole.features import OverlapKernel, deep_limit
-from partwhole.study import Arrays, Cells, Claim, Config
-from partwhole.study import plots as plots
+from partwhole.study import Arrays, Cells, Config, Estimate, key, layout, mean, series
+from partwhole.study.plots import COLOURS, QUIET, look, name, panels
 from partwhole_studies.overlap import random_networks as sampling
-
-QUESTION = (
-    "Does a deeper random network represent the parts of what it sees, or only the whole, "
-    "each combination for itself?"
-)
-SOURCE = (
-    "Lippl & Stachenfeld (ICLR 2025), figure 2, propositions 4.1 and B.2, and the appendix's "
-    "figure on unequal inputs"
-)
-ANSWER = (
-    "Deeper networks represent more and more of the whole and less of its parts; only with the "
-    "Gaussian nonlinearity does some of the parts remain at any depth."
-)
-CAPTION = (
-    "Salience of single components, pairs and full conjunctions after each layer of a random "
-    "network. Lines: the recursion for infinite width. Markers: sampled networks of finite width, "
-    "mean over seeds. Dotted: the largest salience possible. With depth the full conjunction "
-    "takes over, except for the Gaussian nonlinearity, which reaches a plateau."
-)
 
 SIZES = (2, 3, 4)
 FIRST = (0.1, 0.3, 0.4, 0.5)
 DEPTH = 20
 DEEP = (1000, 2000)
 SHOWN = (1, 2, 3, 5, 10)  # layers at which sampled networks are drawn
-# Height and layer of the peak of S(2; 3), read off the published curves.
+# Height and layer of the peak of S(2;3), read off the published curves.
 PEAKS = {
     "relu": (0.105, 6),
     "leaky_relu": (0.100, 9),
@@ -68,7 +48,7 @@ def cell(config: Config) -> Arrays:
     if config["part"] == "theory":
         return _theory(config["nonlinearity"])
     rng = np.random.default_rng(config["seed"])
-    layers = [sampling.layers(name, config["width"], SHOWN[-1], rng) for name in sampling.NETWORKS]
+    layers = [sampling.layers(each, config["width"], SHOWN[-1], rng) for each in sampling.NETWORKS]
     return {"layers": np.stack(layers), "one": sampling.one_layer(config["features"], rng)}
 
 
@@ -100,27 +80,19 @@ def _theory(nonlinearity: str) -> Arrays:
 
 
 def gather(cells: Cells) -> xr.Dataset:
-    theory = {c["nonlinearity"]: found for c, found in cells if c["part"] == "theory"}
-    sampled = [(config, found) for config, found in cells if config["part"] == "sampled"]
-    names = list(sampling.NETWORKS)
-
-    def together(key: str) -> np.ndarray:
-        return np.stack([theory[name][key] for name in names])
-
-    data = xr.Dataset(
+    return layout(
+        cells,
         {
-            "salience": (("network", "kind", "size", "layer", "order"), together("equal")),
-            "unequal": (("network", "first", "layer", "set"), together("unequal")),
-            "deep": (("network", "size", "depth", "order"), together("deep")),
-            "limit": (("network", "size", "order"), together("limit")),
-            "sampled": (
-                ("seed", "network", "early", "order3"),
-                np.stack([found["layers"] for _, found in sampled]),
-            ),
-            "sampled_one": (("seed", "what"), np.stack([found["one"] for _, found in sampled])),
+            "equal": "kind size layer order",
+            "unequal": "first layer set",
+            "deep": "size depth order",
+            "limit": "size order",
+            "layers": "network early order3",
+            "one": "what",
         },
+        over=["nonlinearity", "seed"],
         coords={
-            "network": names,
+            "network": list(sampling.NETWORKS),
             "kind": ["nngp", "ntk"],
             "what": ["features", "tangent kernel", "unequal inputs"],
             "size": list(SIZES),
@@ -131,21 +103,9 @@ def gather(cells: Cells) -> xr.Dataset:
             "first": list(FIRST),
             "set": ["first", "second", "pair"],
             "depth": list(DEEP),
-            "seed": [config["seed"] for config, _ in sampled],
         },
-        attrs={"width": sampled[0][0]["width"], "features": sampled[0][0]["features"]},
+        labels={"equal": "salience", "layer": "layer"},
     )
-    words = {
-        "salience": "salience of conjunctions of each order, infinite width, equal inputs",
-        "unequal": "salience, two components, inputs of unequal salience",
-        "deep": "salience after very many layers",
-        "limit": "salience that depth approaches",
-        "sampled": "salience measured in sampled networks of finite width, three components",
-        "sampled_one": "salience measured with random ReLU features, one layer, two components",
-    }
-    for variable, long_name in words.items():
-        data[variable].attrs |= {"long_name": long_name, "units": "1"}
-    return data
 
 
 def gaussian_plateau(n_components: int) -> float:
@@ -161,185 +121,63 @@ def gaussian_plateau(n_components: int) -> float:
     return float(OverlapKernel.from_similarity((1.0 - h / h[0]).tolist()).salience[-1])
 
 
-def claims(data: xr.Dataset) -> list[Claim]:
-    source = "Lippl & Stachenfeld (ICLR 2025)"
-    found: list[Claim] = []
-    one = data.salience.sel(network="relu", size=2, layer=1, order=1)
-    theory = {
-        "features": ("S(1;2) of {} random ReLU features", one.sel(kind="nngp")),
-        "tangent kernel": ("S(1;2) of the tangent kernel of {} ReLU units", one.sel(kind="ntk")),
-        "unequal inputs": (
-            "The salience of the first component for {} random ReLU features, where it is .3 "
-            "in the inputs,",
-            data.unequal.sel(network="relu", first=0.3, layer=1, set="first"),
-        ),
-    }
-    for what, (subject, number) in theory.items():
-        mean, low, high = plots.mean_interval(data.sampled_one.sel(what=what).values)
-        found.append(
-            Claim(
-                f"{subject.format(format(data.attrs['features'], ','))} is what the recursion for "
-                "infinite width says.",
-                f"{source}, proposition 4.1; the number derived here",
-                float(number),
-                mean,
-                0.001,
-                (low, high),
-            )
-        )
-    for name, label in sampling.NETWORKS.items():
-        mean, low, high = plots.mean_interval(data.sampled.sel(network=name, early=3).values)
-        theory = data.salience.sel(network=name, kind="nngp", size=3, layer=3, order=3)
-        found.append(
-            Claim(
-                f"Three layers of a random {label} network of {data.attrs['width']:,} units keep "
-                "the structure: S(3;3) is what the recursion says.",
-                f"{source}, proposition 4.1; the number derived here",
-                float(theory),
-                mean[2],
-                0.01,
-                (low[2], high[2]),
-            )
-        )
-    pairs = data.salience.sel(kind="nngp", size=3, order=2)
-    for name, label in sampling.NETWORKS.items():
-        found.append(
-            Claim(
-                f"The salience of pairs, S(2;3), rises with depth and then falls: its peak for "
-                f"{label}.",
-                f"{source}, figure 2",
-                PEAKS[name][0],
-                float(pairs.sel(network=name).max()),
-                0.01,
-            )
-        )
-    agree = [
-        int(np.argmax(pairs.sel(network=n).values)) == layer for n, (_, layer) in PEAKS.items()
+def numbers(data: xr.Dataset) -> dict[str, int | float | Estimate | np.ndarray]:
+    theory = data.equal.sel(kind="nngp", size=3)
+    sampled = data.layers.sel(early=3, order3=3)
+    gaps = [
+        mean(sampled.sel(network=each) - theory.sel(nonlinearity=each, layer=3, order=3))
+        for each in sampling.NETWORKS
     ]
-    found.append(
-        Claim(
-            "S(2;3) peaks at layers 6, 9, 2, 2 and 1 (ReLU, leaky ReLU, step, rectified "
-            "quadratic, Gaussian): networks for which that is so.",
-            f"{source}, figure 2",
-            len(PEAKS),
-            sum(agree),
-            0,
-        )
-    )
+    pairs, names = theory.sel(order=2), list(PEAKS)
+    peaks = pairs.max("layer").sel(nonlinearity=names) - [height for height, _ in PEAKS.values()]
+    at = pairs.argmax("layer").sel(nonlinearity=names) == [layer for _, layer in PEAKS.values()]
     deepest = data.deep.isel(depth=-1)
-    for name, label in sampling.NETWORKS.items():
-        plateau = float(data.limit.sel(network=name, size=3, order=3))
-        found.append(
-            Claim(
-                f"The saliences of deep {label} networks concentrate on the full conjunction: "
-                f"S(3;3) after {DEEP[-1]:,} layers.",
-                f"{source}, proposition B.2",
-                1.0,
-                float(deepest.sel(network=name, size=3, order=3)),
-                0.02,
-                note=""
-                if plateau == 1.0
-                else "Each layer draws similar inputs together in proportion (slope 4/5 at "
-                f"identity, below 1): saliences stop at a plateau of {plateau:.6f}, which the "
-                "published curve shows too.",
-            )
-        )
-    for size in SIZES:
-        found.append(
-            Claim(
-                f"With {size} components deep Gaussian networks end at a plateau, "
-                f"S({size};{size}) of "
-                + ("7/8." if size == 2 else "the value that Koenigs' function gives."),
-                "derived here",
-                gaussian_plateau(size),
-                float(deepest.sel(network="gaussian", size=size, order=size)),
-                1e-6,
-            )
-        )
-    rest = 1.0 - data.deep.sel(network="relu", size=3, order=3).values
-    found.append(
-        Claim(
-            "A deep ReLU network turns to the full conjunction slowly: what is not in it falls as "
-            "1/depth (exponent).",
-            "derived here",
-            -1.0,
-            float(np.log(rest[1] / rest[0]) / np.log(DEEP[1] / DEEP[0])),
-            0.02,
-        )
-    )
-    parts = data.unequal.sel(first=[f for f in FIRST if f < 0.5])
-    ratio = parts.sel(set="second") / parts.sel(set="first")
-    found.append(
-        Claim(
-            "When two components' inputs differ in salience, the larger stays the larger in every "
-            "layer: smallest ratio of the two.",
-            f"{source}, appendix",
-            1.0,
-            float(ratio.min()),
-            0.0,
-            relation="at least",
-        )
-    )
-    return found
+    full = deepest.sel(size=3, order=3)
+    plateaus = [
+        float(deepest.sel(nonlinearity="gaussian", size=c, order=c)) - gaussian_plateau(c)
+        for c in SIZES
+    ]
+    unequal = data.unequal.sel(first=[each for each in FIRST if each < 0.5])
+    one_layer = data.equal.sel(nonlinearity="relu", size=2, layer=1, order=1)
+    first = data.unequal.sel(nonlinearity="relu", first=0.3, layer=1, set="first")
+    one = [*one_layer.sel(kind=["nngp", "ntk"]).values.tolist(), float(first)]
+    return {
+        "structure": max(gaps, key=lambda gap: abs(gap.value)),
+        "peak_gap": float(np.abs(peaks).max(skipna=False)),
+        "peaks": at.size - int(at.sum()),
+        "deep": DEEP[-1],
+        "least_full": float(full.drop_sel(nonlinearity="gaussian").min(skipna=False)),
+        "gaussian_full": float(full.sel(nonlinearity="gaussian")),
+        "ratio": float((unequal.sel(set="second") / unequal.sel(set="first")).min(skipna=False)),
+        "plateau": np.array(plateaus),
+        "one_layer": data.one.mean("seed").to_numpy() - one,
+    }
 
 
 def figure(data: xr.Dataset) -> Figure:
-    drawn, axes = plots.panels(3, 2, 7.6)
-    layers = data.layer.values
-    mean, low, high = (
-        xr.zeros_like(data.sampled.isel(seed=0)) + part
-        for part in plots.mean_interval(data.sampled.values)
-    )
-    shown = list(SHOWN)
-    for order, ax in zip((1, 2, 3), (axes[0, 0], axes[0, 1], axes[1, 0]), strict=True):
-        for i, name in enumerate(sampling.NETWORKS):
-            curve = data.salience.sel(network=name, kind="nngp", size=3, order=order)
-            ax.plot(layers, curve, **plots.look(i))
-            at = {"network": name, "order3": order, "early": shown}
-            middle = mean.sel(at).values
-            reach = np.abs(np.stack([low.sel(at).values, high.sel(at).values]) - middle)
-            marks = plots.look(i, line=False, markersize=4.5, elinewidth=1, clip_on=False)
-            ax.errorbar(shown, middle, reach, **marks)
-        ax.axhline(1 / comb(3, order), color=plots.QUIET, linestyle=":", linewidth=1)
-        what = ("single components", "pairs", "full conjunction")[order - 1]
-        ax.set_title(f"S({order};3), {what}")
-    for i, name in enumerate(sampling.NETWORKS):
-        single = data.salience.sel(network=name, kind="nngp", size=2, order=1)
-        axes[1, 1].plot(layers, single, **plots.look(i))
-        full = data.salience.sel(network=name, kind="nngp", size=4, order=4)
-        axes[2, 1].plot(layers, full, **plots.look(i))
-    tangent = data.salience.sel(network="relu", kind="ntk", size=2, order=1)
-    axes[1, 1].plot(layers, tangent, color="black", linewidth=1)
-    axes[1, 1].set_title("S(1;2), two components")
-    axes[2, 1].set_title("S(4;4), four components")
+    drawn, axes = panels(3, 2, 8.0)
+    theory = data.equal.sel(kind="nngp")
+    words = {"theory": "infinite width", "measured": "sampled"}
+    sampled = data.layers.rename(network="nonlinearity", early="layer").sel(layer=list(SHOWN))
+    titles = ("S(1;3), single parts", "S(2;3), pairs", "S(3;3), full conjunction")
+    for order, ax, title in zip((1, 2, 3), axes.flat, titles, strict=False):
+        series(
+            ax, "layer", by="nonlinearity", theory=theory.sel(size=3, order=order),
+            measured=sampled.sel(order3=order), names=sampling.NETWORKS, words=words,
+        )  # fmt: skip
+        ax.axhline(1 / comb(3, order), color=QUIET, linestyle=":", linewidth=1, label="largest")
+        ax.set(title=title)
+    for ax, size, order in ((axes[1, 1], 2, 1), (axes[2, 1], 4, 4)):
+        chosen = theory.sel(size=size, order=order)
+        series(ax, "layer", by="nonlinearity", theory=chosen, names=sampling.NETWORKS, words=words)
+        parts = "two" if size == 2 else "four"
+        ax.set(title=f"S({order};{size}), {parts} components")
     for i, first in enumerate(FIRST):
-        pair = data.unequal.sel(network="relu", first=first)
-        for at_input, which in ((1 - first, "second"), (first, "first")):
-            axes[2, 0].plot(layers, pair.sel(set=which), **plots.look(i))
-            label = f"{at_input:g}"
-            plots.name(axes[2, 0], -0.6, at_input, label, plots.COLOURS[i], ha="right")
-    axes[2, 0].set_title("ReLU, unequal inputs")
-    axes[2, 0].set_xlim(-3.5, 21)
-    _name_networks(*axes.flat)
+        pair = data.unequal.sel(nonlinearity="relu", first=first)
+        for salience, which in ((1 - first, "second"), (first, "first")):
+            axes[2, 0].plot(data.layer, pair.sel(set=which), **look(i))
+            name(axes[2, 0], -0.6, salience, f"{salience:g}", COLOURS[i], ha="right")
+    axes[2, 0].set(title="ReLU, unequal inputs", xlim=(-4, 21), xlabel="layer")
     for ax in axes.flat:
-        ax.set_ylim(0, None)
-        ax.set_xticks([0, 5, 10, 15, 20])
-    for ax in axes[:, 0]:
-        ax.set_ylabel("salience")
-    for ax in axes[-1]:
-        ax.set_xlabel("layer")
-    return drawn
-
-
-def _name_networks(single: Axes, pairs: Axes, full: Axes, two: Axes, *_: Axes) -> None:
-    places = {
-        "relu": (single, 4.2, 0.125),
-        "leaky_relu": (single, 6.2, 0.20),
-        "step": (pairs, 5.0, 0.030),
-        "rectified_quadratic": (pairs, 5.2, 0.138),
-        "gaussian": (pairs, 2.4, 0.185),
-    }
-    for i, (name, (ax, x, y)) in enumerate(places.items()):
-        plots.name(ax, x, y, sampling.NETWORKS[name], plots.COLOURS[i])
-    plots.name(full, 20.5, 0.16, "lines: infinite width\nmarkers: sampled", ha="right")
-    plots.name(two, 6.0, 0.42, "black: tangent\nkernel of ReLU")
+        ax.set(ylim=(0, None), xticks=[0, 5, 10, 15, 20], ylabel="salience")
+    return key(drawn)

@@ -146,7 +146,7 @@ def numbers(data: xr.Dataset) -> dict[str, int | float | str | Estimate | np.nda
         "solved": solved,
         "cases": data.worst.size,
         "verdict": "Yes" if solved else "No",
-        "accuracy": mean(small.half, within=(0, 1)),
+        "accuracy": mean(small.half, within=(0.0, 1.0)),
         "sums": data["sum"].to_numpy(),
         "contrast": data.contrast.to_numpy(),
         "wanted": float(inference.wanted) - 4,
@@ -170,8 +170,7 @@ def figure(data: xr.Dataset) -> Figure:
         words={"theory": "closed form", "measured": "solved"},
     )  # fmt: skip
     total = (solved * np.array([1, 1, 2])).sum("pair")
-    star = look(6, line=False, marker="*", markersize=6, label="sum of the four")
-    ax.plot(data.salience, total, **star)
+    ax.plot(data.salience, total, **look(6, line=False, marker="*", label="sum of the four"))
     ax.set(title="unequal anchors", ylabel="margin", ylim=(-0.85, 0.65))
     return key(drawn, 3)
 
