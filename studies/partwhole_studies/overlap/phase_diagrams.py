@@ -104,7 +104,7 @@ def gather(cells: Cells) -> xr.Dataset:
             "network_margin": "layer",
             "boundary": "fit edge",
             "corner": "",
-            "probe": "probe fit",
+            "probe": "representation fit",
             "easier": "at task fit",
         },
         over=["left_out", "nonlinearity"],
