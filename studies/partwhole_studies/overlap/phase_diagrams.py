@@ -190,8 +190,9 @@ def _draw_phases(ax: Axes, data: xr.Dataset) -> None:
         path = data.network_salience.sel(nonlinearity=nonlinearity, layer=slice(1, 10)).values
         marks = look(i, line=False, markersize=3.5, linestyle="-", linewidth=1)
         ax.plot(path[:, 0], path[:, 1], **marks)
-    for text, (S1, S2) in REPRESENTATIONS.items():
+    shifts = ((0.006, 0.018), (-0.04, -0.024))
+    for (text, (S1, S2)), (right, up) in zip(REPRESENTATIONS.items(), shifts, strict=True):
         ax.plot(S1, S2, "*", color="black", markersize=11, markeredgecolor="white", zorder=5)
-        name(ax, S1 + 0.006, S2 + 0.018, text, weight="bold")
+        name(ax, S1 + right, S2 + up, text, weight="bold")
     ax.set(xlabel="salience of single parts, S(1;3)", ylabel="salience of pairs, S(2;3)")
     ax.set(xlim=(-0.005, 0.34), ylim=(-0.008, 0.34))
