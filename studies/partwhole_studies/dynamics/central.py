@@ -22,8 +22,8 @@ from partwhole.measures import descents, extrema, learning_times, swing, swing_a
 from partwhole.study import Arrays, Cells, Config, Estimate, layout, proportion, published
 from partwhole.study.plots import COLOURS, look, mosaic, name
 from partwhole.tasks import StructuredIdentity
-from partwhole_studies.dynamics._published import CENTRAL, STEP
 from partwhole_studies.dynamics.drawing import concept_space, entries, shade
+from partwhole_studies.dynamics.published_settings import CENTRAL, STEP
 
 POWERS = (2, 1)
 ROUTES = ("flow", "matrix", "factor")

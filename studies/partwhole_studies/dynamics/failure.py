@@ -17,8 +17,7 @@ from partwhole.measures import learning_times
 from partwhole.study import Arrays, Cells, Config, key, layout
 from partwhole.study.plots import QUIET, look, mosaic
 from partwhole.tasks import StructuredIdentity
-from partwhole_studies.dynamics._published import FAILURE, STEP
-from partwhole_studies.dynamics._turns import RECORDS, log_times
+from partwhole_studies.dynamics.published_settings import FAILURE, RECORDS, STEP, log_times
 
 LAST = 200.0  # paper time
 UPDATES = 17_500

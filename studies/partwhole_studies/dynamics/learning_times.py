@@ -11,7 +11,7 @@ from partwhole.flows import learning_clocks
 from partwhole.measures.learning import learning_times
 from partwhole.study import Arrays, Cells, Config, key, layout, series
 from partwhole.study.plots import COLOURS, QUIET, look, mosaic
-from partwhole_studies.dynamics import _published as figures
+from partwhole_studies.dynamics import published_settings as figures
 from partwhole_studies.dynamics.drawing import heat
 from partwhole_studies.dynamics.many_flows import RECORDS, clocks, half_times, integrate
 

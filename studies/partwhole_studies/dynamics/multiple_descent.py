@@ -11,14 +11,14 @@ from partwhole.flows import cholesky_path, tied_descent, tied_flow
 from partwhole.measures import descents, extrema, swing_amplitude
 from partwhole.study import Arrays, Cells, Config, Estimate, key, layout, proportion, published
 from partwhole.study.plots import QUIET, look, name, panels
-from partwhole_studies.dynamics._published import (
+from partwhole_studies.dynamics.published_settings import (
     QUADRUPLE_CAPTION,
     QUADRUPLE_CODE,
     STEP,
     TRIPLE_CAPTION,
     TRIPLE_CODE,
+    log_times,
 )
-from partwhole_studies.dynamics._turns import log_times
 
 SETTINGS = {
     "triple, as captioned": TRIPLE_CAPTION,

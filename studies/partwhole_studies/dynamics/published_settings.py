@@ -11,9 +11,12 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
+from partwhole._types import Real
 from partwhole.tasks import StructuredIdentity
 
 STEP = 0.01
+# One number of records for all flows of these figures, so that each size of matrix compiles once.
+RECORDS = 2001
 
 # The initial factors came from another library's generator, which can't be asked again: numbers.
 _STREAM = (
@@ -98,3 +101,8 @@ FAILURE = Setting(
     StructuredIdentity(means=(0.7, 1.7, 3.0), scales=(0.05, 0.05, 0.05)),
     _rows(3),
 )
+
+
+def log_times(last: Real, records: int = RECORDS) -> Float[np.ndarray, " T"]:
+    """Return 0 and times spaced evenly in their logarithm, over four decades up to the last."""
+    return np.concatenate([[0.0], np.geomspace(1e-4 * last, last, records - 1)])
