@@ -162,15 +162,21 @@ class Declaration:
         own = [claim.item for claim in self.claims if claim.item and not claim.paper]
         return ", ".join([self.paper, *dict.fromkeys([*self.items, *own])])
 
-    def findings(self, numbers: Mapping[str, Number], preset: str = "") -> Findings:
+    def findings(self, numbers: Mapping[str, Number], preset: str | None = None) -> Findings:
         """Weigh the claims of a preset and fill the sentences with the numbers of a run.
+
+        Without a preset all claims are weighed.
 
         Raises
         ------
         InputError
             If a number is named and not supplied, or supplied and not named.
         """
-        claims = [claim for claim in self.claims if not claim.presets or preset in claim.presets]
+        claims = [
+            claim
+            for claim in self.claims
+            if preset is None or preset in (claim.presets or [preset])
+        ]
         self._require_alike(numbers, claims)
         return Findings(
             _Sentence().format(self.answer, **numbers),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -102,6 +103,20 @@ def papers_of(results: Sequence[Result], described: Sequence[Paper]) -> list[Pap
     return [known.get(name, Paper(name)) for name in names]
 
 
+def items_of(text: str) -> list[str]:
+    """Return the single items of what a claim names.
+
+    Examples
+    --------
+    >>> items_of("Figures 2a, 2b and 3"), items_of("Proposition 5.1")
+    (['Figure 2a', 'Figure 2b', 'Figure 3'], ['Proposition 5.1'])
+    """
+    several = re.fullmatch(r"(Figure|Equation|Proposition|Theorem|Section)s (.+)", text)
+    if several is None:
+        return [text]
+    return [f"{several[1]} {number}" for number in re.split(r", | and ", several[2])]
+
+
 def rows(paper: Paper, results: Sequence[Result]) -> list[Row]:
     """Return what became of each item of a paper, in the paper's order."""
     claims: dict[str, list[tuple[Claim, Result]]] = {}
@@ -109,9 +124,10 @@ def rows(paper: Paper, results: Sequence[Result]) -> list[Row]:
     for result in results:
         for claim in result.claims:
             if claim.paper == paper.name and claim.item:
-                claims.setdefault(claim.item, []).append((claim, result))
+                for item in items_of(claim.item):
+                    claims.setdefault(item, []).append((claim, result))
         if result.declaration.paper == paper.name:
-            for item in result.declaration.items:
+            for item in (item for text in result.declaration.items for item in items_of(text)):
                 covering.setdefault(item, []).append(result)
     shows = dict(paper.items)
     table = []

@@ -126,11 +126,9 @@ def numbers(data: xr.Dataset) -> dict[str, float | str | Estimate | np.ndarray]:
     solved = [right[f"{name}_squared"].value > 0.5 for name in ("lazy", "rich")]
     failed = [right[f"{name}_logistic"].value < 0.5 for name in ("lazy", "rich")]
     signs = solved[0] == (theory["squared"] > 0) and failed[0] == (theory["logistic"] < 0)
-    gap = abs(data.margin - data.regime).sel(scale=LAZY).mean(["task", "loss"])
     saliences = OverlapKernel.random_network("relu", 3, 1).salience[:2]
     law = [shortcut_margin(*saliences, values_per_half=3, fit=f) for f in ("regression", "margin")]
     return right | {
-        "kernel_gap": mean(gap),
         "theory_squared": theory["squared"],
         "theory_logistic": theory["logistic"],
         "decides": "the loss decides" if all(solved + failed) else "the loss alone does not decide",

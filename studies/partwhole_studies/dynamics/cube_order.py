@@ -124,9 +124,6 @@ def counts(data: xr.Dataset, network: str, errors: str = "loss") -> np.ndarray:
 def numbers(data: xr.Dataset) -> dict[str, float | str | Estimate | np.ndarray]:
     _, _, last = SHOWN
     captioned = violations(data, "captioned")
-    # Combinations are in the order of binary numbers: those of one concept are powers of 2.
-    single = np.isin(captioned.pairs[:, 0], [0, 1, 2, 4, 8])
-    low = (captioned.violated & single).sum(axis=-1)[:, last]
     full = data.loss.sel(network="captioned", combination="1111").values
     run = data.sel(network="as run")
     gap = np.linalg.norm((run.answer - run.exact_answer).values, axis=-1).max(axis=1)
@@ -139,7 +136,6 @@ def numbers(data: xr.Dataset) -> dict[str, float | str | Estimate | np.ndarray]:
         "error_before": mean(full[:, 0]),
         "error_after": mean(full[:, last]),
         "excess": float((captioned.excess[:, last] / full[:, [last]]).max()),
-        "low": mean(2 * low - counts(data, "captioned")[:, last]),
         "bias_alone": float(counts(data, "as run", "bias_alone")[0, -1]),
         "weights_alone": mean(counts(data, "as run", "weights_alone")[:, -1], within=PAIRS),
         "neither": counts(data, "as run", "neither"),

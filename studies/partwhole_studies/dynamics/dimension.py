@@ -140,7 +140,6 @@ def hidden(data: xr.Dataset, setting: str) -> Estimate:
 
 def numbers(data: xr.Dataset) -> dict[str, float | str | Estimate | np.ndarray]:
     low, wide = rises(data, 2), rises(data, 64)
-    captioned = [mean(rises(data, d, "as captioned")) for d in NETWORKS]
     swings = {
         d: small.swings_back(data[f"loss_{d}"].sel(setting="as run").values) for d in NETWORKS
     }
@@ -159,7 +158,6 @@ def numbers(data: xr.Dataset) -> dict[str, float | str | Estimate | np.ndarray]:
         "low": mean(low),
         "low_share": float(swings[2].mean()),
         "gain": small.difference(mean(low), mean(wide)),
-        "gain_captioned": small.difference(*captioned),
         "pause": mean(
             halvings(data.steps_64.values, data.loss_64.sel(setting="as run").values, WIDE.plateau)
         ),

@@ -16,8 +16,7 @@ from partwhole.flows import Outcome, Path, PositivityWarning, tied_descent, tied
 from partwhole.measures import learning_times
 from partwhole.study import Arrays, Cells, Config, key, layout
 from partwhole.study.plots import QUIET, look, mosaic
-from partwhole.tasks import StructuredIdentity
-from partwhole_studies.dynamics.published_settings import FAILURE, RECORDS, STEP, log_times
+from partwhole_studies.dynamics.published_settings import FAILURE, STEP, log_times
 
 LAST = 200.0  # paper time
 UPDATES = 17_500
@@ -27,7 +26,7 @@ ENOUGH = 160.0  # paper time within which the recurrence with smaller steps lear
 
 def _cells(*steps: float) -> list[Config]:
     flows = [{"run": "flow", "power": power} for power in (2, 1)]
-    others = [{"run": run} for run in ("recurrence", "rank one", "largest step")]
+    others = [{"run": run} for run in ("recurrence", "largest step")]
     return [*flows, *others, *({"run": "smaller", "step": step} for step in steps)]
 
 
@@ -40,7 +39,7 @@ PRESETS: dict[str, list[Config]] = {
 
 
 def cell(config: Config) -> Arrays:
-    """Train from the published initial map in one way, or from a map of rank one."""
+    """Train from the published initial map in one way."""
     with warnings.catch_warnings():
         # The loss of positive semidefiniteness is what is studied.
         warnings.simplefilter("ignore", PositivityWarning)
@@ -56,14 +55,6 @@ def _recurrence() -> Arrays:
     paths = [_descent(on, STEP, UPDATES) for on in ("matrix", "factor")]
     weak, least = (np.stack([read(path) for path in paths]) for read in (_weak, _least))
     return {"stepped_weak": weak, "stepped_least": least}
-
-
-def _rank_one() -> Arrays:
-    # In three dimensions like the others, so that nothing compiles anew.
-    task = StructuredIdentity(means=(3.0, 1.0), scales=(0.05, 0.05), dimension=3)
-    w0 = np.pad(np.full((2, 2), 0.01), (0, 1))
-    path = tied_flow(w0, task.second_moment(), np.linspace(0.0, 20.0, RECORDS))
-    return {"rank_one": path.loss(task.probe)[-1]}
 
 
 def _smaller(step: float) -> Arrays:
@@ -82,7 +73,7 @@ def _largest_step() -> Arrays:
 
 
 RUNS: dict[str, Callable[..., Arrays]] = {
-    "flow": _flow, "recurrence": _recurrence, "rank one": _rank_one,
+    "flow": _flow, "recurrence": _recurrence,
     "largest step": _largest_step, "smaller": _smaller,
 }  # fmt: skip
 
@@ -135,7 +126,7 @@ def gather(cells: Cells) -> xr.Dataset:
         cells,
         {
             "weak": "time", "least": "time", "stepped_weak": "route update",
-            "stepped_least": "route update", "rank_one": "", "learned": "", "largest_step": "",
+            "stepped_least": "route update", "learned": "", "largest_step": "",
         },
         over=["power", "step"],
         coords={"time": log_times(LAST), "route": ["matrix", "factor"]},
@@ -157,7 +148,6 @@ def numbers(data: xr.Dataset) -> dict[str, float | str]:
         "factor": learned(STEP * data["update"].values, data.stepped_weak.values[1]) / flow,
         "extrapolated": float(soon - (late - soon) * small / (large - small)) / flow,
         "step_ratio": largest / predicted,
-        "rank_one": float(data.rank_one),
         "shown": STEP * SHOWN,
         "step": STEP,
         "compared": "above" if largest < STEP else "not above",

@@ -77,19 +77,18 @@ def _network(config: Config) -> Arrays:
         progress=False,
     )
     stochastic = runs.losses[0, :, :, 0]
-    curves = {"samples": (stochastic, runs.fractions[0, :, :, 0, 0])}
+    curves = {"samples": stochastic}
     curves |= {route: _population(runs, route) for route in config["also"]}
     arrays: Arrays = {}
-    for route, (loss, weak) in curves.items():
+    for route, loss in curves.items():
         arrays[f"rises_{route}"] = small.swings_back(loss).astype(float)
         arrays[f"amplitude_{route}"] = small.rise(loss, network.plateau)
-        arrays[f"retreat_{route}"] = small.rise(-weak)
         arrays[f"apart_{route}"] = np.abs(stochastic - loss).max(axis=1) / loss[:, 0]
     return arrays
 
 
-def _population(runs: IdentityRuns, route: str) -> tuple[np.ndarray, np.ndarray]:
-    """Return error and weak coordinate on the population, in the runs' steps or as a flow."""
+def _population(runs: IdentityRuns, route: str) -> np.ndarray:
+    """Return the error on the population, in the runs' steps or as a flow."""
     task, protocol = runs.tasks[0], runs.protocols[0]
     weights, biases = small.in_concepts(runs.initial, task, range(len(runs.seeds)))
     given: dict[str, Any] = {"biases": biases, "mean": task.mean()}
@@ -100,7 +99,7 @@ def _population(runs: IdentityRuns, route: str) -> tuple[np.ndarray, np.ndarray]
         steps, size = int(runs.steps[-1]), protocol.rate(task.n_dimensions)
         given |= {"steps": steps, "step_size": size, "record": runs.steps}
         path = deep_linear_descent(weights, moment, **given)
-    return path.loss(task.probe), path.outputs(task.probe)[..., 0] / task.means[0]
+    return path.loss(task.probe)
 
 
 def _laws(config: Config) -> Arrays:
@@ -134,7 +133,7 @@ def share(happened: xr.DataArray | np.ndarray) -> Estimate:
 
 
 def clear(sizes: xr.DataArray) -> xr.DataArray:
-    """Return which rises or retreats are above 5 % of their scale; NaN where unknown."""
+    """Return which rises are above 5 % of the plateau; NaN where unknown."""
     return (sizes > CLEAR).where(sizes.notnull())
 
 
@@ -153,7 +152,6 @@ def numbers(data: xr.Dataset) -> dict[str, str | Estimate | np.ndarray]:
         "depth": small.difference(share(stochastic), share(shallow)),
         "batches": mean(deep.rises_samples - deep.rises_population),
         "agreement": share(same),
-        "retreat": mean(clear(deep.retreat_samples) - stochastic),
         "uniform": share(starts.rises_uniform),
         "normal": share(starts.rises_normal),
         "apart": np.concatenate([known(each.median("seed")) for each in apart]),

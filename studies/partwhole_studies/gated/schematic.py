@@ -155,7 +155,6 @@ def numbers(data: xr.Dataset) -> dict[str, Number]:
         "ties": float((data.left_out.sel(norm="joint contexts") == 0).mean()),
         "gap": mean(gap, within=(0.0, 1.0)),
         "near": mean(near, within=(0.0, 1.0)),
-        "cost": mean(gap - near, within=(-1.0, 1.0)),
         "points": int(data.n[-1]),
         "duality": np.append(margins, 1 / group.multipliers) * float(group.value) - 1,
     }

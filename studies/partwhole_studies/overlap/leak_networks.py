@@ -7,8 +7,8 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 from partwhole.features import OverlapKernel
-from partwhole.limits import effective_salience, interpolate, memorization_leak
-from partwhole.study import Arrays, Cells, Config, Estimate, key, layout, mean, published, series
+from partwhole.limits import effective_salience, interpolate
+from partwhole.study import Arrays, Cells, Config, Estimate, key, layout, published, series
 from partwhole.study.plots import panels
 from partwhole.tasks import symbolic_addition
 from partwhole.tasks._build import full_grid
@@ -99,12 +99,7 @@ def numbers(data: xr.Dataset) -> dict[str, float | Estimate]:
     misses = [abs(predicted[n] - float(lazy.sel(layout=at))) for at, n in N_ANCHORS.items()]
     tangent = data.kernel_slope.sel(kernel="ntk", anchors=1) - lazy.sel(layout="extrapolation")
     gap = data.convnet_salience - data.convnet_salience.sel(layout="extrapolation")
-    salience = float(data.salience.sel(kernel="nngp"))
     return {
-        "one_anchor": mean(data.slope.sel(anchors=1)),
-        "two_anchors": mean(data.slope.sel(anchors=2)),
-        "leak_one": float(memorization_leak(salience, 1)),
-        "leak_two": float(memorization_leak(salience, 2)),
         "lazy_miss": max(misses),
         "tangent_miss": float(abs(tangent)),
         "convnet_gap": float(abs(gap).max()),

@@ -135,8 +135,6 @@ def numbers(data: xr.Dataset) -> dict[str, float | np.ndarray]:
         "five_anchors": float(first.sel(anchors=5)),
         "predicted": SALIENCE / (1 - SALIENCE),
         "layout_gap": float(np.abs(layouts).max()),
-        "off_slope": float(data.off_centre.sel(intercept="free", column="first")),
-        "centred_slope": OFF_CENTRE / (1 - OFF_CENTRE),
         "offset": float(offsets.sel(intercept="free")),
         "offset_without": float(offsets.sel(intercept="none")),
         "law": (slopes - law(data.salience.to_numpy())).to_numpy(),

@@ -131,7 +131,6 @@ def numbers(data: xr.Dataset) -> dict[str, Any]:
         "multi_gain": geometric_mean(near[MULTI] / near[SINGLE]),
         "gain_alike": geometric_mean(gain.sel(magnitude=1.0)),
         "gain_small": geometric_mean(gain.sel(magnitude=0.01)),
-        "dependence": float(dependence(100.0, 0.8)),
     }
 
 

@@ -10,16 +10,12 @@ import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from partwhole.flows import multitask_flow
-from partwhole.limits import DiagonalWeights
 from partwhole.study import Arrays, Cells, Config, key, layout, mean, series
 from partwhole.study.plots import COLOURS, QUIET, mosaic
-from partwhole.tasks import SparseTeachers
 from partwhole_studies.reuse import multitask_ends as ends
 
 MAIN_OVERLAP = 4  # of 8 active features
 SCALE, DECAY = 1e-3, 1e-5  # initial weights and weight decay of the claims
-TIMES = [1e4, 1e5, 1e6]  # of 1e5 and 1e6 published steps, and of ten times as many
 # Below this decay the weights of features that aren't needed take too many steps to fade.
 TRAINED_DECAY = 1e-3
 
@@ -29,28 +25,23 @@ def _preset(
     seeds: int,
     scales: list[float],
     decays: list[float],
-    rows: list[int],
-    times: list[float] = TIMES,
 ) -> list[Config]:
     tasks = [{"overlap": overlap, "seeds": list(range(seeds))} for overlap in overlaps]
     return [
         *({"part": "flow", "scale": scale} | task for task in tasks for scale in scales),
         *({"part": "decay", "decay": decay} | task for task in tasks for decay in decays),
-        *({"part": "published", "n_main": n, "times": times, "seed": 0} for n in rows),
     ]
 
 
 DECAYS = [1e-1, 1e-2, 1e-3, 1e-4, 1e-5]
 PRESETS: dict[str, list[Config]] = {
-    "quick": _preset([4], 5, [1e-1, 1e-2, 1e-3], [1e-1, 1e-2, 1e-5], [64], TIMES[:2]),
-    "laptop": _preset([0, 4, 8], 8, [1e-1, 1e-2, 1e-3, 1e-4], DECAYS, [256]),
-    "paper": _preset([0, 4, 8], 24, [1e-1, 1e-2, 1e-3, 1e-4], DECAYS, [16, 64, 256]),
+    "quick": _preset([4], 5, [1e-1, 1e-2, 1e-3], [1e-1, 1e-2, 1e-5]),
+    "laptop": _preset([0, 4, 8], 8, [1e-1, 1e-2, 1e-3, 1e-4], DECAYS),
+    "paper": _preset([0, 4, 8], 24, [1e-1, 1e-2, 1e-3, 1e-4], DECAYS),
 }
 
 
 def cell(config: Config) -> Arrays:
-    if config["part"] == "published":
-        return _published(config["n_main"], config["times"], config["seed"])
     sample = ends.samples(config["overlap"], config["seeds"])
     if config["part"] == "flow":
         flow = ends.flow_ends(config["overlap"], config["seeds"], config["scale"])
@@ -58,19 +49,6 @@ def cell(config: Config) -> Arrays:
         return flow | {"stepped": stepped[:, 1]}
     least = np.array([ends.least_of(config["overlap"], seed) for seed in config["seeds"]])
     return _decayed(sample, config["decay"], config["seeds"]) | {"decayed_least": least}
-
-
-def _published(n_main: int, times: list[float], seed: int) -> Arrays:
-    """Follow the flow at the published size, to times of which 1e5 is that of the last step."""
-    sample = SparseTeachers().sample(seed, n_main, 1024)
-    path = multitask_flow(
-        DiagonalWeights.constant(1000, 1e-3, n_tasks=2),
-        [(sample.aux_inputs, sample.aux_targets), (sample.inputs, sample.targets)],
-        np.array(times),
-        rtol=1e-4,
-        atol=1e-7,
-    )
-    return {"training_loss": path.loss}
 
 
 def _decayed(sample: ends.TeacherSample, decay: float, seeds: list[int]) -> Arrays:
@@ -101,11 +79,9 @@ def gather(cells: Cells) -> xr.Dataset:
     per_seed = ("excess", "loss", "drift", "decayed_excess")
     return layout(
         cells,
-        dict.fromkeys(per_task, "seed feature")
-        | dict.fromkeys(per_seed, "seed")
-        | {"training_loss": "time"},
-        over=["overlap", "scale", "decay", "n_main"],
-        coords={"seed": cells[0][0]["seeds"], "time": cells[-1][0]["times"]},
+        dict.fromkeys(per_task, "seed feature") | {name: "seed" for name in per_seed},
+        over=["overlap", "scale", "decay"],
+        coords={"seed": cells[0][0]["seeds"]},
         labels={"scale": "size of initial weights", "decay": "weight decay"},
     )
 
@@ -131,9 +107,7 @@ def numbers(data: xr.Dataset) -> dict[str, Any]:
         "excess": 100 * float(main.excess.sel(scale=SCALE).mean()),
         "approach": approach,
         "direction": "farther away" if approach.value > 0 else "nearer",
-        "tuned": mean(distance(main.ends, main.tuned).sel(scale=SCALE), within=(0.0, np.inf)),
         "decayed": mean(with_decay, within=(0.0, np.inf)),
-        "unfitted": mean(data.training_loss.sel(time=1e5)),
         "descent": distance(data.stepped, data.ends).to_numpy(),
         "drift": data.drift.to_numpy(),
         "minima": data.decayed_excess.to_numpy(),

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from dynamics_oracles import crossing, rk4, two_concepts
 from study_cells import computed
-from study_rules import require_whole, verdicts
+from study_rules import failed_checks, require_whole, verdicts
 
 from partwhole.flows import learning_clocks, tied_flow
 from partwhole_studies.dynamics import learning_times as study
@@ -117,7 +117,7 @@ def test_another_flow_is_noticed(cells, monkeypatch):
 
     monkeypatch.setattr(many_flows, "tied_flow", faster)
     changed = study.gather([*cells[:2], (cells[2][0], study.cell(cells[2][0]))])
-    assert verdicts(study, changed)["delay_error"] == "does not hold"
+    assert "delay_error" in failed_checks(study, changed)
 
 
 def test_swapped_concepts_are_noticed(data):
@@ -130,4 +130,4 @@ def test_a_turning_by_what_is_left_of_the_weak_entry_is_noticed(data, monkeypatc
     left = study.ENTRY * (1 - 0.9**2)
     entry = 1 / (1 + np.exp(np.log(1 / left - 1) / study.WEAK))
     monkeypatch.setattr(study, "turning_entry", lambda: entry)
-    assert verdicts(study, data)["turning_error"] == "does not hold"
+    assert "turning_error" in failed_checks(study, data)

@@ -42,7 +42,8 @@ def test_laws_of_initial_weights(data):
 
 def test_another_seed_on_the_population_is_noticed(data):
     wrong = data.assign(amplitude_population=data.amplitude_population.roll(seed=1))
-    assert verdicts(study, wrong)["agreement"] == "does not hold"
+    right, rolled = (study.numbers(each)["agreement"] for each in (data, wrong))
+    assert rolled.value < right.value - 0.1
 
 
 def test_swapped_initial_weights_are_noticed(data):

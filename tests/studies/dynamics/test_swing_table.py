@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from dynamics_oracles import drawup, probe_loss, rk4, two_concepts
 from study_cells import computed
-from study_rules import require_whole, verdicts
+from study_rules import failed_checks, require_whole, verdicts
 
 from partwhole.measures import extrema
 from partwhole_studies.dynamics import random_starts
@@ -98,7 +98,7 @@ def test_a_wrong_forecast_or_exponent_is_noticed(data, monkeypatch):
     assert verdicts(study, wrong)["forecast"] == "does not hold"
     # The power with which the joining entry itself shrinks.
     monkeypatch.setattr(study, "exponent", lambda ratio: (1 - ratio) / 2)
-    assert verdicts(study, data)["exponent"] == "does not hold"
+    assert "exponent" in failed_checks(study, data)
 
 
 def test_a_rise_without_correlation_is_noticed(data):

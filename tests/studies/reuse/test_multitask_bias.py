@@ -91,10 +91,6 @@ def test_an_end_at_the_least_group_norm_is_noticed(data):
     assert np.max(study.numbers(wrong)["descent"]) > 0.05
 
 
-def test_ends_exchanged_with_those_of_finetuning_are_noticed(data):
-    assert verdicts(study, data.assign(ends=data.tuned))["tuned"] == "does not hold"
-
-
 def test_weight_decay_that_ends_elsewhere_is_noticed(data):
     wrong = data.assign(decayed=1.02 * data.decayed, decayed_excess=data.decayed_excess + 1e-4)
     assert verdicts(study, wrong)["decayed"] == "does not hold"
