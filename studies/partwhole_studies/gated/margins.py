@@ -162,8 +162,8 @@ def numbers(data: xr.Dataset) -> dict[str, Number]:
     late = steps >= 10_000
     shortfall = np.log(1.0 - two_layers["descent"][:, late])
     return {
-        "flow": mean(two_layers["flow"][:, -1], within=(-np.inf, 1.0)),
-        "descent": mean(two_layers["descent"][:, -1], within=(-np.inf, 1.0)),
+        "flow": mean(two_layers["flow"][:, -1]),
+        "descent": mean(two_layers["descent"][:, -1]),
         "flow_steps": int(data.two_layers_flow_steps[-1]),
         "descent_steps": int(steps[-1]),
         "slope": mean(np.polyfit(np.log(np.log(steps[late])), shortfall.T, 1)[0]),

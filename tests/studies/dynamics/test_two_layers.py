@@ -109,13 +109,6 @@ def test_errors_that_rise_are_noticed(data):
     assert verdicts(study, data.assign(error=error))["rising_share"] == "does not hold"
 
 
-def test_deviations_beside_themselves_are_noticed(data):
-    same = data.trained.copy(deep=True)
-    at = data.setting.values.tolist()
-    same[{"setting": at.index(wide.CAPTIONED)}] = data.trained.sel(setting=wide.MAIN).values
-    assert verdicts(study, data.assign(trained=same))["farther"] == "does not hold"
-
-
 def test_swapped_concepts_are_noticed(data):
     wrong = data.assign(learned=data.learned.copy(data=data.learned.values[..., ::-1]))
     assert verdicts(study, wrong)["order"] == "does not hold"

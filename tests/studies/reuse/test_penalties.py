@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.integrate import quad
 from study_cells import computed
-from study_rules import require_whole, verdicts
+from study_rules import failed_checks, require_whole, verdicts
 
 from partwhole.flows import multitask_flow
 from partwhole.limits import DiagonalWeights, finetuning_price
@@ -78,4 +78,4 @@ def test_an_exact_penalty_that_is_off_is_noticed(data):
 
 def test_powers_that_do_not_add_up_are_noticed(data):
     wrong = data.assign(powers_again=data.powers_again + 0.01 * (data.power == "order"))
-    assert verdicts(study, wrong)["sum"] == "does not hold"
+    assert "sum" in failed_checks(study, wrong)

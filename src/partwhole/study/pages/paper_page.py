@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from partwhole.page import Html, join, page, table, tag
 from partwhole.study.execution import Result
-from partwhole.study.pages.parts import beside, claimed, mark, navigation, notes, ours, study_link
+from partwhole.study.pages.parts import beside, claimed, mark, navigation, ours, study_link
 from partwhole.study.papers import Paper, Row, rows
 
 _MARKS = {
@@ -71,7 +71,7 @@ def _cells(row: Row) -> list[Html | str]:
     link = join(study_link(result, result.name, up="../"), tag("small", _preset(result)))
     if claim is None:
         return [status, "Drawn, without a claim.", "", "", link]
-    return [status, notes(claim), claimed(claim), ours(claim), link]
+    return [status, claim.statement, claimed(claim), ours(claim), link]
 
 
 def _preset(result: Result) -> str:

@@ -187,8 +187,7 @@ def closing(preset: str, seconds: float) -> Html:
         "p",
         f"partwhole {__version__}"
         + (f" (commit {commit[:12]})" if commit else "")
-        + f", {written}, preset {preset}, {seconds:.{0 if seconds > 9 else 1}f} s. These pages ask "
-        "nothing of the network; ",
+        + f", {written}, preset {preset}, {seconds:.{0 if seconds > 9 else 1}f} s; ",
         tag("code", "partwhole cite"),
-        " prints how to cite them.",
+        " prints how to cite it.",
     )

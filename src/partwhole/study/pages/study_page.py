@@ -51,7 +51,7 @@ def study_page(result: Result, figure: bytes, papers: Sequence[str], footer: Htm
             tag("h1", declaration.question, class_="question"),
             tag("p", _source(declaration.source, papers), class_="source"),
         ),
-        nav=navigation(papers, up="../"),
+        nav=navigation((), up="../"),
         main=join(
             _stored(result),
             tag("p", findings.answer, class_="answer") if findings.answer else None,
@@ -77,7 +77,7 @@ def missing_page(entry: NotRun, preset: str, papers: Sequence[str], footer: Html
         header=join(
             tag("p", entry.name, class_="name"), tag("h1", entry.question, class_="question")
         ),
-        nav=navigation(papers, up="../"),
+        nav=navigation((), up="../"),
         main=tag(
             "div",
             tag("p", tag("strong", FAILED if entry.failed else "Not run. "), entry.why),
