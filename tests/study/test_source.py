@@ -21,9 +21,8 @@ import numpy as np
 import helpers as others
 from helpers import doubled
 from partwhole.limits import memorization_leak
-from partwhole.study import Claim
+from partwhole.study import layout, mean
 
-QUESTION, SOURCE = "How large?", "arithmetic"
 PRESETS = {"quick": [{"n": 2}]}
 FACTOR = 3.0
 
@@ -32,15 +31,24 @@ def cell(config):
     return {"y": np.array(FACTOR * doubled(config["n"]) ** others.POWER)}
 
 def gather(cells):
-    import xarray as xr
-    return xr.Dataset({"y": float(cells[0][1]["y"])})
+    return layout(cells, {"y": ""})
 
-def claims(data):
-    return [Claim("It is.", "here", 48.0, float(data.y), 0.0)]
+def numbers(data):
+    return {"square": float(data.y)}
 
 def figure(data):
     return memorization_leak(0.4, n_anchors=1)
 '''
+TOML = """
+question = "How large?"
+paper = "arithmetic"
+answer = "It is {square}."
+
+[[claims]]
+number = "square"
+says = "It is."
+reference = 48
+"""
 HELPERS = """
 POWER = 2
 UNUSED = 1
@@ -65,6 +73,9 @@ def written(tmp_path, monkeypatch):
             assert old in text
             (tmp_path / f"{name}.py").write_text(text.replace(old, new))
             sys.modules.pop(name, None)
+        old, new = replaced.get("toml", ("", ""))
+        assert old in TOML
+        (tmp_path / "square.toml").write_text(TOML.replace(old, new))
         monkeypatch.syspath_prepend(str(tmp_path))
         return frame.find(tmp_path / "square.py")
 
@@ -93,8 +104,8 @@ def test_what_the_cell_stands_on_changes_the_key(written, file, old, new):
     [
         ("square", "What a square is", "What a square may be"),
         ("square", "Return a square.", "Return one."),
-        ("square", '"How large?"', '"How small?"'),
-        ("square", '"It is.", "here"', '"It was.", "there"'),
+        ("toml", "How large?", "How small?"),
+        ("square", '"square": float', '"square": 1 * float'),
         ("square", "n_anchors=1", "n_anchors=2"),
         ("square", 'return {"y"', '# A comment.\n    return {  "y"'),
         ("helpers", "POWER = 2", "# Of two.\nPOWER = 2"),
@@ -109,7 +120,7 @@ def test_an_edited_cell_is_computed_and_an_edited_sentence_is_not(written, tmp_p
     root = tmp_path / "store"
     first = frame.run(written(), store=root, progress=False)
     assert (first.computed, first.claims[0].found) == (1, 48.0)
-    told = frame.run(written(square=("How large?", "How?")), store=root, progress=False)
+    told = frame.run(written(toml=("How large?", "How?")), store=root, progress=False)
     assert (told.computed, told.read, told.claims[0].found) == (0, 1, 48.0)
     other = frame.run(written(square=("FACTOR = 3.0", "FACTOR = 1.0")), store=root, progress=False)
     assert (other.computed, other.claims[0].found) == (1, 16.0)
@@ -137,20 +148,19 @@ def test_partwhole_itself_is_looked_at(monkeypatch):
 
 LATE = """
 import contextlib
-from partwhole.study import Claim
+from partwhole.study import layout
 {imports}
-QUESTION, SOURCE, PRESETS = "Why?", "here", {{"quick": [{{}}]}}
+PRESETS = {{"quick": [{{}}]}}
 
 def cell(config):
     {first}
     return {{"y": np.array({value})}}
 
 def gather(cells):
-    import xarray as xr
-    return xr.Dataset({{"y": float(cells[0][1]["y"])}})
+    return layout(cells, {{"y": ""}})
 
-def claims(data):
-    return [Claim("It is.", "here", 1.0, float(data.y))]
+def numbers(data):
+    return {{"square": float(data.y)}}
 
 def figure(data):
     pass
@@ -186,6 +196,7 @@ def test_any_way_to_import_is_seen(tmp_path, monkeypatch, imports, first, value)
         given = LATE.format(imports="import numpy as np\n" + imports, first=first or "pass",
                             value=f"float({value})")  # fmt: skip
         path.write_text(given)
+        path.with_suffix(".toml").write_text(TOML)
         result = frame.run(path, store=tmp_path / "store", progress=False)
         assert result.computed == 1
         values.append(result.claims[0].found)
@@ -204,6 +215,7 @@ def test_helpers_of_one_name_in_two_folders(tmp_path, monkeypatch):
         )
         paths.append(folder / f"study_{v:g}.py")
         paths[-1].write_text(text)
+        paths[-1].with_suffix(".toml").write_text(TOML)
     for _ in range(2):
         found = [frame.run(each, store=tmp_path / "store", progress=False) for each in paths]
         assert [each.claims[0].found for each in found] == [10.0, 20.0]

@@ -269,11 +269,6 @@ def declared(study: ModuleType) -> Declaration:
     InputError
         If the file is absent, is no TOML, or breaks a rule; the sentence names file and line.
     """
-    if hasattr(study, "claims"):
-        return Declaration(
-            study.QUESTION, study.SOURCE, getattr(study, "ANSWER", ""), (),
-            getattr(study, "CAPTION", "") or study.QUESTION,
-        )  # fmt: skip
     typed = getattr(study, "DECLARATION", None)
     if isinstance(typed, Declaration):
         return typed

@@ -10,7 +10,6 @@ from scipy.stats import t as student
 
 from partwhole._checks import require
 from partwhole._types import Real
-from partwhole.study import plots as plots
 from partwhole.study.claim import Estimate as Estimate
 
 
@@ -53,9 +52,7 @@ def mean(
     require(inside, f"samples lie within {least:g} and {most:g}", got, "widen `within`")
     centre = float(finite.mean())
     half = float(student.ppf(0.975, n - 1) * finite.std(ddof=1) / np.sqrt(n))
-    return Estimate(
-        centre, max(float(within[0]), centre - half), min(float(within[1]), centre + half), n
-    )
+    return Estimate(centre, max(least, centre - half), min(most, centre + half), n)
 
 
 def geometric_mean(samples: xr.DataArray | np.ndarray) -> Estimate:
@@ -126,41 +123,3 @@ def by_seed(values: xr.DataArray) -> Float[np.ndarray, " S"]:
     """Return the mean of each seed over all else that was solved."""
     kept = values.transpose("seed", ...).values.reshape(values.sizes["seed"], -1)
     return np.array([np.nanmean(each) for each in kept if np.isfinite(each).any()])
-
-
-def average(samples: np.ndarray) -> float:
-    """Return the mean, or NaN of nothing."""
-    return float(np.mean(samples)) if len(samples) else float("nan")
-
-
-def rms(samples: np.ndarray) -> float:
-    """Return the root mean square, or NaN of nothing."""
-    return float(np.sqrt(average(samples**2)))
-
-
-def estimate(samples: Float[np.ndarray, " n"]) -> tuple[float, tuple[float, float] | None]:
-    """Return the mean with its 95 % interval, which takes two samples; NaN of none."""
-    if len(samples) < 2:
-        return (float(samples[0]) if len(samples) else float("nan")), None
-    centre, low, high = (float(each) for each in plots.mean_interval(samples))
-    return centre, (low, high)
-
-
-def estimate_of_several(
-    samples: Float[np.ndarray, " n"],
-) -> tuple[float, tuple[float, float] | None]:
-    """Return the mean with its 95 % interval; NaN of one sample, which decides nothing."""
-    return estimate(samples) if len(samples) > 1 else (float("nan"), None)
-
-
-def estimate_by_seed(values: xr.DataArray) -> tuple[float, tuple[float, float] | None]:
-    """Return the mean of the seeds' means with its interval."""
-    return estimate(by_seed(values))
-
-
-def share(hits: int, n: int) -> tuple[float, tuple[float, float] | None]:
-    """Return the share of n that hit, with Wilson's 95 % interval; NaN of none."""
-    if n == 0:
-        return float("nan"), None
-    ends = binomtest(hits, n).proportion_ci(0.95, method="wilson")
-    return hits / n, (float(ends.low), float(ends.high))

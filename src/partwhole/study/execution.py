@@ -258,8 +258,6 @@ class Begun(NamedTuple):
 
 def findings_of(study: ModuleType, declaration: Declaration, data: xr.Dataset) -> Findings:
     """Return what a study finds in its data."""
-    if hasattr(study, "claims"):
-        return Findings(declaration.answer, declaration.caption, tuple(study.claims(data)), ())
     return declaration.findings(study.numbers(data), str(data.attrs["preset"]))
 
 

@@ -22,7 +22,6 @@ from partwhole.study.source import source_of
 _folders: set[Path] = set()
 GROUP = "partwhole.studies"
 NEEDED = ("PRESETS", "cell", "gather", "numbers", "figure")
-OLD = ("QUESTION", "SOURCE", "PRESETS", "cell", "gather", "claims", "figure")
 
 
 def registered() -> dict[str, str]:
@@ -110,11 +109,10 @@ def load(place: str | Path | ModuleType) -> ModuleType:
         If it can't be imported, or lacks something.
     """
     study = place if isinstance(place, ModuleType) else _imported(place)
-    needed = OLD if hasattr(study, "claims") else NEEDED
-    missing = [name for name in needed if not hasattr(study, name)]
+    missing = [name for name in NEEDED if not hasattr(study, name)]
     require(
         not missing,
-        f"a study defines {', '.join(needed)}",
+        f"a study defines {', '.join(NEEDED)}",
         f"{short_name(study)} without {', '.join(missing)}",
         "add what is missing",
     )
@@ -146,8 +144,7 @@ def declaration_of(name: str) -> Declaration:
     """
     module = registered()[full_name(name)]
     spec = find_spec(module)
-    path = Path(spec.origin or "").with_suffix(".toml") if spec else Path()
-    return read(path) if path.is_file() else declared(load(module))
+    return read(Path(spec.origin or "").with_suffix(".toml")) if spec else declared(load(module))
 
 
 def place_of(study: ModuleType) -> str:

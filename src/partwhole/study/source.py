@@ -26,19 +26,7 @@ from partwhole.study import HOMES
 DIGITS = 16
 NO_SOURCE = "none"
 # Of a study: what its cells don't stand on, unless something that they do names it.
-LEFT_OUT = frozenset(
-    (
-        "QUESTION",
-        "SOURCE",
-        "ANSWER",
-        "CAPTION",
-        "PRESETS",
-        "gather",
-        "numbers",
-        "claims",
-        "figure",
-    )
-)
+LEFT_OUT = frozenset(("DECLARATION", "PRESETS", "gather", "numbers", "figure"))
 PACKAGE = "partwhole"
 FRAME = "partwhole.study."  # runs cells and lends its types; none stands on it,
 ESTIMATES = "partwhole.study.estimates"  # but for these
