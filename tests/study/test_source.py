@@ -13,7 +13,7 @@ import tiny_study
 from partwhole import study as frame
 from partwhole._checks import InputError
 from partwhole.study import execution
-from partwhole.study.source import NO_SOURCE, fingerprint
+from partwhole.study.source import NO_SOURCE, fingerprint, source_of
 
 STUDY = '''
 """What a square is."""
@@ -106,6 +106,7 @@ def test_what_the_cell_stands_on_changes_the_key(written, file, old, new):
         ("square", "Return a square.", "Return one."),
         ("toml", "How large?", "How small?"),
         ("square", '"square": float', '"square": 1 * float'),
+        ("square", "import layout, mean", "import layout, median"),
         ("square", "n_anchors=1", "n_anchors=2"),
         ("square", 'return {"y"', '# A comment.\n    return {  "y"'),
         ("helpers", "POWER = 2", "# Of two.\nPOWER = 2"),
@@ -125,6 +126,13 @@ def test_an_edited_cell_is_computed_and_an_edited_sentence_is_not(written, tmp_p
     other = frame.run(written(square=("FACTOR = 3.0", "FACTOR = 1.0")), store=root, progress=False)
     assert (other.computed, other.claims[0].found) == (1, 16.0)
     assert other.data.attrs["source"] != first.data.attrs["source"]
+
+
+def test_an_estimate_within_a_cell_is_part_of_its_source(written):
+    estimated = written(square=("FACTOR * ", "FACTOR * mean(np.ones(2)).value * "))
+    files = [module for module, _, _ in source_of(estimated).files]
+    assert "partwhole.study.estimates" in files
+    assert "partwhole.study.estimates" not in [m for m, _, _ in source_of(written()).files]
 
 
 def test_partwhole_itself_is_looked_at(monkeypatch):

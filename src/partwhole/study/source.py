@@ -150,11 +150,16 @@ def _stood_on(tree: ast.Module) -> list[ast.stmt]:
         for node in imports
         if (names := {*_bound(node)}) and not names & named and names <= for_others
     ]
-    return [
-        node
-        for node in tree.body
-        if node not in unneeded and (node in rest or node in back)
-    ]  # fmt: skip
+    kept = [node for node in tree.body if node not in unneeded and (node in rest or node in back)]
+    return [_of_the_frame(node, named) for node in kept]
+
+
+def _of_the_frame(node: ast.stmt, named: set[str]) -> ast.stmt:
+    """Return an import from the frame without the names that only what is left out needs."""
+    if not isinstance(node, ast.ImportFrom) or node.module != FRAME[:-1]:
+        return node
+    names = [each for each in node.names if (each.asname or each.name) in named]
+    return ast.ImportFrom(node.module, names, node.level) if names else ast.Pass()
 
 
 def _bound(node: ast.stmt) -> Iterator[str]:
