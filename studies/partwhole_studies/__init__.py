@@ -2,59 +2,85 @@
 
 from pathlib import Path
 
-PAPERS = Path(__file__).parent / "papers"
-# The report shows them in this order.
-STUDIES: tuple[str, ...] = (
-    "partwhole_studies.overlap.solvable_tasks",
-    "partwhole_studies.overlap.leak_slope",
-    "partwhole_studies.overlap.item_values",
-    "partwhole_studies.overlap.dispersed",
-    "partwhole_studies.overlap.leak_networks",
-    "partwhole_studies.overlap.salience_depth",
-    "partwhole_studies.overlap.phase_diagrams",
-    "partwhole_studies.overlap.conjunction_sizes",
-    "partwhole_studies.overlap.exposure",
-    "partwhole_studies.overlap.transitive_equivalence",
-    "partwhole_studies.overlap.transitive_ordering",
-    "partwhole_studies.overlap.composite_digits",
-    "partwhole_studies.dense.leak_dense",
-    "partwhole_studies.dense.shortcut_dense",
-    "partwhole_studies.dense.equivalence_dense",
-    "partwhole_studies.images.leak_images",
-    "partwhole_studies.images.shortcut_images",
-    "partwhole_studies.images.equivalence_images",
-    "partwhole_studies.dynamics.learning_order",
-    "partwhole_studies.dynamics.two_layers",
-    "partwhole_studies.dynamics.central",
-    "partwhole_studies.dynamics.learning_times",
-    "partwhole_studies.dynamics.swing_table",
-    "partwhole_studies.dynamics.multiple_descent",
-    "partwhole_studies.dynamics.failure",
-    "partwhole_studies.dynamics.dimension",
-    "partwhole_studies.dynamics.low_dimension",
-    "partwhole_studies.dynamics.swing_fractions",
-    "partwhole_studies.dynamics.cube_order",
-    "partwhole_studies.diffusion.concept_strength",
-    "partwhole_studies.diffusion.vector_diffusion",
-    "partwhole_studies.diffusion.concept_diffusion",
-    "partwhole_studies.diffusion.concept_times",
-    "partwhole_studies.diffusion.hidden_capability",
-    "partwhole_studies.diffusion.combination_distance",
-    "partwhole_studies.diffusion.rare_concept",
-    "partwhole_studies.diffusion.withheld_concept",
-    "partwhole_studies.gated.schematic",
-    "partwhole_studies.gated.margins",
-    "partwhole_studies.gated.contexts",
-    "partwhole_studies.gated.two_layers",
-    "partwhole_studies.gated.relu_networks",
-    "partwhole_studies.reuse.penalties",
-    "partwhole_studies.reuse.multitask_bias",
-    "partwhole_studies.reuse.shared_features",
-    "partwhole_studies.reuse.which_method",
-    "partwhole_studies.reuse.stopping",
-    "partwhole_studies.reuse.rescaling",
-    "partwhole_studies.reuse.relu_features",
-    "partwhole_studies.reuse.correlated_features",
-    # A slow machine leaves out of the quick page what comes last.
-    "partwhole_studies.reuse.class_finetuning",
-)
+HERE = Path(__file__).parent
+PAPERS = HERE / "papers"
+# The order in which a report shows them. A study that is not named here comes last.
+ORDER = {
+    "overlap": (
+        "solvable_tasks",
+        "leak_slope",
+        "item_values",
+        "dispersed",
+        "leak_networks",
+        "salience_depth",
+        "phase_diagrams",
+        "conjunction_sizes",
+        "exposure",
+        "transitive_equivalence",
+        "transitive_ordering",
+        "composite_digits",
+    ),
+    "dense": (
+        "leak_dense",
+        "shortcut_dense",
+        "equivalence_dense",
+    ),
+    "images": (
+        "leak_images",
+        "shortcut_images",
+        "equivalence_images",
+    ),
+    "dynamics": (
+        "learning_order",
+        "two_layers",
+        "central",
+        "learning_times",
+        "swing_table",
+        "multiple_descent",
+        "failure",
+        "dimension",
+        "low_dimension",
+        "swing_fractions",
+        "cube_order",
+    ),
+    "diffusion": (
+        "concept_strength",
+        "vector_diffusion",
+        "concept_diffusion",
+        "concept_times",
+        "hidden_capability",
+        "combination_distance",
+        "rare_concept",
+        "withheld_concept",
+    ),
+    "gated": (
+        "schematic",
+        "margins",
+        "contexts",
+        "two_layers",
+        "relu_networks",
+    ),
+    "reuse": (
+        "penalties",
+        "multitask_bias",
+        "shared_features",
+        "which_method",
+        "stopping",
+        "rescaling",
+        "relu_features",
+        "correlated_features",
+        "class_finetuning",
+    ),
+}
+
+
+def _studies() -> tuple[str, ...]:
+    """Return the full names of all modules with a declaration beside them."""
+    declared = [(path.parent.name, path.stem) for path in sorted(HERE.glob("*/*.toml"))]
+    declared = [study for study in declared if study[0] != PAPERS.name]
+    ordered = [(folder, name) for folder, names in ORDER.items() for name in names]
+    both = [study for study in ordered if study in declared] + declared
+    return tuple(dict.fromkeys(f"{__name__}.{folder}.{name}" for folder, name in both))
+
+
+STUDIES = _studies()
