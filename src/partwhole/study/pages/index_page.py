@@ -19,7 +19,6 @@ from partwhole.study.pages.parts import (
     count,
     mark,
     navigation,
-    number,
     study_link,
     verdict_mark,
 )
@@ -151,7 +150,7 @@ def _amount(results: Sequence[Result], preset: str, seconds: float) -> Html:
         tag(
             "p",
             f"{count(len(results), 'study', 'studies')}{shown} with the preset {preset} in "
-            f"{number(round(seconds, 1))} s; {total}, {passed}; ",
+            f"{seconds:.0f} s; {total}, {passed}; ",
             tag("a", count(len(claims), "claim", "claims"), href="ledger.html"),
             ":",
         ),

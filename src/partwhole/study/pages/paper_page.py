@@ -37,11 +37,16 @@ def paper_page(paper: Paper, results: Sequence[Result], papers: Sequence[str], f
     """
     entries = rows(paper, results)
     counts = Counter(row.status for row in entries)
-    tallies = [f"{counts[status]} {status}" for status in _MARKS if counts[status]]
+    tallies = [
+        f"{counts[status]} {status}{'s' * (status == 'artefact' and counts[status] > 1)}"
+        for status in _MARKS
+        if counts[status]
+    ]
     lines = []
     for i, row in enumerate(entries):
-        item = row.item if i == 0 or entries[i - 1].item != row.item else f"{row.item}, also"
-        lines.append([join(item, tag("small", row.shows) if row.shows else None), *_cells(row)])
+        first = i == 0 or entries[i - 1].item != row.item
+        shows = tag("small", row.shows) if first and row.shows else None
+        lines.append([join(row.item if first else f"{row.item}, also", shows), *_cells(row)])
     return page(
         paper.name,
         header=join(
