@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from partwhole import study as frame
-from partwhole.study.declaration import read
-from partwhole.study.papers import items_of, registered_papers
+from partwhole.study.declaration import items_of, read
+from partwhole.study.papers import registered_papers
 
 HERE = Path(__file__).parent
 MOST_CLAIMS, MOST_HEADLINES = 200, 12

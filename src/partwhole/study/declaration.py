@@ -160,7 +160,14 @@ class Declaration:
     def source(self) -> str:
         """The paper with the items that the study covers."""
         own = [claim.item for claim in self.claims if claim.item and not claim.paper]
-        return ", ".join([self.paper, *dict.fromkeys([*self.items, *own])])
+        named: list[str] = []
+        seen: set[str] = set()
+        # "Figures 11 and 12" says "Figure 12" too.
+        for text in sorted([*self.items, *own], key=lambda text: -len(items_of(text))):
+            if not seen.issuperset(items_of(text)):
+                named.append(text)
+                seen.update(items_of(text))
+        return ", ".join([self.paper, *named])
 
     def findings(self, numbers: Mapping[str, Number], preset: str | None = None) -> Findings:
         """Weigh the claims of a preset and fill the sentences with the numbers of a run.
@@ -313,6 +320,20 @@ def read(path: Path) -> Declaration:
     for k, claim in enumerate(declaration.claims):
         file.require_claim(claim, k)
     return declaration
+
+
+def items_of(text: str) -> list[str]:
+    """Return the single items of what a claim names.
+
+    Examples
+    --------
+    >>> items_of("Figures 2a, 2b and 3"), items_of("Proposition 5.1")
+    (['Figure 2a', 'Figure 2b', 'Figure 3'], ['Proposition 5.1'])
+    """
+    several = re.fullmatch(r"(Figure|Equation|Proposition|Theorem|Section)s (.+)", text)
+    if several is None:
+        return [text]
+    return [f"{several[1]} {number}" for number in re.split(r", | and ", several[2])]
 
 
 class _File(NamedTuple):

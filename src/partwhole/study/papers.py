@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from pathlib import Path
 
 from partwhole._checks import InputError, require
 from partwhole.study.claim import Claim, Verdict
+from partwhole.study.declaration import items_of
 from partwhole.study.execution import Result
 
 GROUP = "partwhole.papers"
@@ -101,20 +101,6 @@ def papers_of(results: Sequence[Result], described: Sequence[Paper]) -> list[Pap
         names |= {claim.paper: None for claim in result.claims if claim.item}
     known = {paper.name: paper for paper in described}
     return [known.get(name, Paper(name)) for name in names]
-
-
-def items_of(text: str) -> list[str]:
-    """Return the single items of what a claim names.
-
-    Examples
-    --------
-    >>> items_of("Figures 2a, 2b and 3"), items_of("Proposition 5.1")
-    (['Figure 2a', 'Figure 2b', 'Figure 3'], ['Proposition 5.1'])
-    """
-    several = re.fullmatch(r"(Figure|Equation|Proposition|Theorem|Section)s (.+)", text)
-    if several is None:
-        return [text]
-    return [f"{several[1]} {number}" for number in re.split(r", | and ", several[2])]
 
 
 def rows(paper: Paper, results: Sequence[Result]) -> list[Row]:
