@@ -118,7 +118,7 @@ def number(value: float | int, tolerance: float | int = 0.0) -> str:
     return text.replace("-", "−")
 
 
-def interval(low: float, high: float) -> str:
+def interval(low: float | int, high: float | int) -> str:
     """Write an interval with as many decimals as tell its ends apart to two digits.
 
     Examples
