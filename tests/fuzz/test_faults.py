@@ -89,7 +89,10 @@ def quick(monkeypatch):
     monkeypatch.setattr(
         figures, "render", lambda result, format: f"<svg>{result.seconds}</svg>".encode() * 400
     )
-    monkeypatch.setattr(report, "compose", lambda entries, preset, seconds: f"<p>{preset}</p>")
+    monkeypatch.setattr(report, "render", lambda result: b"<svg></svg>")
+    monkeypatch.setattr(
+        report, "site", lambda entries, figures, preset, seconds: {"index.html": f"<p>{preset}</p>"}
+    )
 
 
 def told(error: OSError, number: int, folder: Path) -> None:
