@@ -56,7 +56,7 @@ def layout(
     >>> data.loss.dims, data.loss.sel(seed=2, step=10).item()
     (('seed', 'step'), 2.0)
     """
-    arrays = {name for _, found in cells for name in found}
+    arrays = {name for _, held in cells for name in held}
     _require_alike(arrays, variables)
     laid = {name: _laid(name, within.split(), over, cells) for name, within in variables.items()}
     # A variable may be at places where another has no cell: all places are kept.
@@ -69,7 +69,7 @@ def layout(
 
 
 def _laid(name: str, within: list[str], over: Sequence[str], cells: Cells) -> xr.DataArray:
-    holding = [(config, found[name]) for config, found in cells if name in found]
+    holding = [(config, held[name]) for config, held in cells if name in held]
     keys = [key for key in over if key in holding[0][0]]
     coords = {key: _values(key, holding) for key in keys}
     shape = tuple(len(values) for values in coords.values())

@@ -159,11 +159,11 @@ class Declaration:
     @property
     def source(self) -> str:
         """The paper with the items that the study covers."""
-        own = [claim.item for claim in self.claims if claim.item and not claim.paper]
+        claimed = [claim.item for claim in self.claims if claim.item and not claim.paper]
         named: list[str] = []
         seen: set[str] = set()
         # "Figures 11 and 12" says "Figure 12" too.
-        for text in sorted([*self.items, *own], key=lambda text: -len(items_of(text))):
+        for text in sorted([*self.items, *claimed], key=lambda text: -len(items_of(text))):
             if not seen.issuperset(items_of(text)):
                 named.append(text)
                 seen.update(items_of(text))

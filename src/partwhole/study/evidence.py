@@ -92,9 +92,9 @@ def better(result: Result) -> Result:
     if is_decided(result):
         return result
     with suppress(InputError):
-        other = stored(result.study)
-        if other is not None and _undecided(other) < _undecided(result):
-            return other
+        shipped = stored(result.study)
+        if shipped is not None and _undecided(shipped) < _undecided(result):
+            return shipped
     return result
 
 

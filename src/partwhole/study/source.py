@@ -158,7 +158,7 @@ def _of_the_frame(node: ast.stmt, named: set[str]) -> ast.stmt:
     """Return an import from the frame without the names that only what is left out needs."""
     if not isinstance(node, ast.ImportFrom) or node.module != FRAME[:-1]:
         return node
-    names = [each for each in node.names if (each.asname or each.name) in named]
+    names = [alias for alias in node.names if (alias.asname or alias.name) in named]
     return ast.ImportFrom(node.module, names, node.level) if names else ast.Pass()
 
 
@@ -192,7 +192,7 @@ def _imported(tree: ast.AST, package: str) -> Iterator[str]:
             module = ".".join([*above, *([node.module] if node.module else [])])
             yield module
             if module == FRAME[:-1]:
-                yield from (f"{FRAME}{HOMES.get(each.name, each.name)}" for each in node.names)
+                yield from (f"{FRAME}{HOMES.get(alias.name, alias.name)}" for alias in node.names)
             yield from (f"{module}.{each.name}" for each in node.names if each.name != "*")
 
 
