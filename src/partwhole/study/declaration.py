@@ -303,7 +303,6 @@ def read(path: Path) -> Declaration:
     """
     rule = "a study declares its sentences in a TOML file beside its module"
     require(path.is_file(), rule, f"no {path}", "write it")
-    text = ""
     try:
         text = path.read_text("utf-8")
         table = tomllib.loads(text)
