@@ -10,10 +10,10 @@ os.environ["JAX_NUMPY_RANK_PROMOTION"] = "raise"
 # Test processes that each do linear algebra on every core wait for one another.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-import nested_checks
+import type_checks
 from hypothesis import HealthCheck, settings
 
-nested_checks.install()
+type_checks.install()
 settings.register_profile(
     "house",
     deadline=None,
@@ -22,3 +22,7 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("house")
+
+
+def pytest_runtest_setup() -> None:
+    type_checks.begin_test()

@@ -1,19 +1,19 @@
-"""Types in nested functions are checked, with checks that are built once."""
+"""Types are checked in a function's first calls, nested ones too, with checks built once."""
 
 from inspect import signature, unwrap
 
 import beartype
 import jaxtyping
-import nested_checks
 import numpy as np
 import pytest
+import type_checks
 from jaxtyping import Float
 
 from partwhole.features import Block, DenseDesign
 from partwhole.limits import GroupNorm
 
 # The hook's decorator, with annotations as the modules of the library have them.
-checked = nested_checks.jaxtyped(typechecker=beartype.beartype)
+checked = type_checks.jaxtyped(typechecker=beartype.beartype)
 
 
 def scaling(factor, kind="Float[np.ndarray, 'n']", decorate=checked):
@@ -25,7 +25,7 @@ def scaling(factor, kind="Float[np.ndarray, 'n']", decorate=checked):
 
 
 def test_the_hook_uses_it():
-    assert jaxtyping.jaxtyped is nested_checks.jaxtyped
+    assert jaxtyping.jaxtyped is type_checks.jaxtyped
 
 
 def test_nested_functions_of_the_library_are_checked():
@@ -40,7 +40,7 @@ def test_nested_functions_of_the_library_are_checked():
 
 
 @pytest.mark.parametrize(
-    "decorate", [checked, nested_checks.from_anew(typechecker=beartype.beartype)]
+    "decorate", [checked, type_checks.from_anew(typechecker=beartype.beartype)]
 )
 def test_each_closure_is_its_own_with_the_checks_of_all(decorate):
     two, three = (scaling(factor, decorate=decorate) for factor in (2.0, 3.0))
@@ -74,9 +74,9 @@ def test_others_are_as_they_were():
 
 def test_checks_are_built_once(monkeypatch):
     built = []
-    whole = nested_checks.from_anew
+    whole = type_checks.from_anew
     monkeypatch.setattr(
-        nested_checks,
+        type_checks,
         "from_anew",
         lambda *given, **named: built.append(1) or whole(*given, **named),
     )
@@ -90,3 +90,24 @@ def test_checks_are_built_once(monkeypatch):
 
     assert [made(each) for each in range(5)] == list(range(5))
     assert len(built) == 1
+
+
+@pytest.mark.parametrize("nested", [False, True])
+def test_the_first_calls_of_a_test_are_checked_and_some_of_those_after(nested):
+    def doubled(number: int) -> int:
+        return 2 * number
+
+    if not nested:
+        doubled.__qualname__ = "doubled"
+    doubled = checked(doubled)
+    refused = []
+    for call in range(1, 3 * type_checks.EVERY + 1):
+        try:
+            doubled(1.5)
+        except jaxtyping.TypeCheckError:
+            refused.append(call)
+    first = [*range(1, type_checks.FIRST + 1)]
+    assert refused == [*first, *(type_checks.EVERY * k for k in (1, 2, 3))]
+    type_checks.begin_test()
+    with pytest.raises(jaxtyping.TypeCheckError):
+        doubled(1.5)
