@@ -21,7 +21,9 @@ import xarray as xr
 from partwhole import store
 
 FIXTURES = str(Path(writing_program.__file__).parent)
+# A script's background jobs, tests among them, begin with interrupts ignored.
 COMMAND = (
+    "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
     "import partwhole_studies; from partwhole.cli import main; "
     "partwhole_studies.STUDIES = ('slow_study',); main()"
 )
