@@ -15,6 +15,7 @@ from partwhole._checks import InputError, require
 Sizes = dict[str, tuple[object, str]]
 WHOLE_LIMIT = 1 << 63
 MOST = 1e150  # numbers up to it, and down to its inverse, may be squared and summed
+LARGE = 4096  # entries: from here on a copy costs more than a second pass
 SINGLE_LIMIT = float(np.finfo(np.float32).max)
 # What an array holds instead of numbers, and the remedy, by NumPy's letter of its kind of entries.
 NO_NUMBERS = {
@@ -107,6 +108,13 @@ def _refuse_shape(name: str, array: Array, shape: tuple[int, ...]) -> NoReturn:
     raise InputError(f"{name} is {array.noun}; got shape {shape}; pass shape {text}")
 
 
+def _largest(values: np.ndarray) -> float:
+    """Return the largest size of any entry; NaN where one is. A large array is not copied."""
+    if values.size < LARGE:
+        return float(np.abs(values).max())
+    return max(float(values.max()), -float(values.min()))
+
+
 @dataclass(frozen=True)
 class Array:
     """An array of numbers (floating or whole), or of True and False."""
@@ -138,7 +146,7 @@ class Array:
         ):
             value = self._converted(name, value)
         if value.dtype.kind == "f" and value.size:
-            largest = float(np.abs(value).max())
+            largest = _largest(value)
             if largest != 0.0 and not 1.0 / MOST <= largest <= MOST:
                 self._refuse_nonfinite(name, value)
                 if not self.any_size:

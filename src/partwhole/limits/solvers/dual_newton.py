@@ -30,6 +30,8 @@ EPS = float(np.finfo(float).eps)
 Term = Callable[[np.ndarray], DualTerm]
 # Of the largest pivot: what is smaller belongs to a direction that the Hessian does not see.
 LOST = 1e-7
+# Of the targets: from this misfit on a Hessian serves as long as each step gains so much.
+CLOSE, GAINED = 1e-2, 0.1
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,7 +123,8 @@ def smooth_newton(
     """Minimise ``term(v) - targets v`` beside the border's columns: Newton's method, damped.
 
     Steps are cut to where the term's quadratic model may be trusted, and then halved until the
-    objective falls. Where the Hessian loses rank, as it does where a conjugate is flat, it is
+    objective falls. Near the solution one factorisation serves several steps (the chord method),
+    down to rounding. Where the Hessian loses rank, as it does where a conjugate is flat, it is
     regularised in proportion to the misfit, so that the last steps are Newton's (Li, Sun & Toh
     2018 do so for the lasso).
 
@@ -144,6 +147,7 @@ def smooth_newton(
     n = len(targets)
     v, b = np.zeros(n), np.zeros(border.columns.shape[1])
     here, solved, steps, before = term(v), False, 0, np.inf
+    hessian = factor = None
     wanted = float(np.abs(targets).max(initial=0.0))
     size = max(wanted, float(np.abs(here.gradient).max(initial=0.0)))
 
@@ -157,11 +161,13 @@ def smooth_newton(
         # What a full step no longer lowers is rounding.
         rounding = misfit <= 1e-11 * size and misfit > 0.5 * before
         solved = misfit <= tolerance * wanted or rounding
-        if solved or steps >= max_steps:
+        serves = factor is not None and misfit <= min(CLOSE * wanted, GAINED * before)
+        if (solved and not serves) or steps >= max_steps:
             break
         steps += 1
         before = misfit
-        hessian, factor = _regular(here.hessian(), misfit)
+        if hessian is None or not serves:
+            hessian, factor = _regular(here.hessian(), misfit)
         if factor is not None and not len(b):
             direction, shift = cho_solve((factor, True), -residual, check_finite=False), b
         else:
