@@ -13,7 +13,8 @@ from partwhole.study.declaration import items_of, read
 from partwhole.study.papers import registered_papers
 
 HERE = Path(__file__).parent
-MOST_CLAIMS, MOST_HEADLINES = 200, 12
+MOST_CLAIMS, MOST_HEADLINES, MOST_OF_A_STUDY = 160, 12, 4
+MOST_WORDS = {"question": 20, "answer": 45, "caption": 35, "says": 18, "note": 40, "headline": 22}
 
 
 def files() -> dict[str, Path]:
@@ -54,6 +55,17 @@ def test_what_they_are_about_is_in_the_papers(declarations):
         for claim in declaration.claims:
             known = {*items[claim.paper or declaration.paper]} if claim.item else set()
             assert not claim.item or {*items_of(claim.item)} <= known, (name, claim.item)
+
+
+def test_no_study_says_more_than_a_reader_takes_in(declarations):
+    for name, declaration in declarations.items():
+        assert len(declaration.claims) <= MOST_OF_A_STUDY, name
+        for text in (declaration, *declaration.claims):
+            for field, most in MOST_WORDS.items():
+                words = str(getattr(text, field, "")).split()
+                assert len(words) <= most, (name, field, " ".join(words))
+        for check in declaration.checks:
+            assert len(check.says.split()) <= 12, (name, check.says)
 
 
 def test_every_answer_is_computed(declarations):

@@ -60,13 +60,23 @@ def test_the_page_of_a_study_shows_all_of_it(write):
     assert result.data.attrs["configuration"] in text
     assert "12 computed, 0 read from the store" in text
     assert "partwhole run tiny_study --preset laptop" in text
-    assert "6 numerical checks, all passed: heads are whole numbers." in text
+    assert "6 numerical checks, all passed." in text
+    assert "<dt>Checked</dt><dd>heads are whole numbers</dd>" in text
     for claim in result.claims:
         row = re.search(rf"rowheader\">{re.escape(html.escape(claim.statement))}.*?</tr>", text)
         assert row, claim.statement
         assert f"</span> {claim.verdict}</span>" in row[0]
     assert f"<small>{interval(*result.claims[0].interval)}</small><small>n = 6</small>" in text
     assert "<b>coin" not in text
+    assert "<small>It is not.</small>" in text
+    assert "two standard deviations" not in text
+    assert 'href="../ledger.html#search=tiny_study"' in text
+
+
+def test_the_note_of_a_claim_that_holds_is_read_in_the_ledger(write, tmp_path):
+    report = write(variant(tmp_path, "calm", toml={"reference = 0.75": "reference = 0.5"}))
+    assert "It is not." not in text_of(report, "studies/calm.html")
+    assert "It is not." in text_of(report, "ledger.html")
 
 
 def test_the_index_tells_what_was_found_and_how_much_was_run(write):
@@ -103,6 +113,15 @@ def test_the_page_of_a_paper_goes_item_by_item(write):
     assert "</span> not decided here</span>" in nobody
 
 
+def test_a_claim_about_two_figures_is_stated_once(write, tmp_path):
+    path = variant(tmp_path, "twofold", toml={'"Figure 1"': '"Figures 1 and 2"'})
+    text = text_of(write(path), "papers/nobody-1700.html")
+    assert text.count("Three coins show what six do.") == 1
+    row = re.search(r"rowheader\">Figure 2</th>.*?</tr>", text)
+    assert row
+    assert "As for Figure 1." in row[0]
+
+
 def test_the_ledger_has_every_claim(write):
     report = write(tiny_study)
     text = text_of(report, "ledger.html")
@@ -132,7 +151,7 @@ def test_pages_ask_nothing_of_the_network_and_every_link_leads_somewhere(write, 
             if address.startswith("#"):
                 assert text.count(f' id="{address[1:]}"') == 1, address
             elif not address.startswith("data:"):
-                assert (path.parent / address).is_file(), address
+                assert (path.parent / address.partition("#")[0]).is_file(), address
 
 
 def test_a_study_without_the_preset_is_named(write):

@@ -123,7 +123,7 @@ def _entry(claim: Claim, result: Result) -> dict[str, Any]:
         "notes": [line for line in (claim.note, claim.remark) if line],
         "verdict": claim.verdict.value,
         "claimed": claimed(claim),
-        "allowed": allowance(claim),
+        "allowed": ": ".join(text for text in (allowance(claim), claim.why) if text),
         "measured": f"{number(claim.found, claim.tolerance)} {claim.unit}".rstrip(),
         "spread": [spread] * bool(spread) + [f"n = {claim.n}"] * (claim.n is not None),
         "paper": claim.paper,

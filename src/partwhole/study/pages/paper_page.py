@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from partwhole.page import Html, join, page, table, tag
+from partwhole.study.claim import Claim
 from partwhole.study.execution import Result
 from partwhole.study.pages.parts import beside, claimed, mark, navigation, ours, study_link
 from partwhole.study.papers import Paper, Row, rows
@@ -19,7 +20,7 @@ _MARKS = {
 }
 
 
-def paper_page(paper: Paper, results: Sequence[Result], papers: Sequence[str], footer: Html) -> str:
+def paper_page(paper: Paper, results: Sequence[Result], footer: Html) -> str:
     """Write the page of a paper.
 
     Parameters
@@ -27,8 +28,6 @@ def paper_page(paper: Paper, results: Sequence[Result], papers: Sequence[str], f
     paper : Paper
     results : sequence of Result
         The studies that were run.
-    papers : sequence of str
-        The papers that have a page.
     footer : Html
 
     Returns
@@ -43,10 +42,14 @@ def paper_page(paper: Paper, results: Sequence[Result], papers: Sequence[str], f
         if counts[status]
     ]
     lines = []
+    shown: dict[Claim, str] = {}
     for i, row in enumerate(entries):
         first = i == 0 or entries[i - 1].item != row.item
         shows = tag("small", row.shows) if first and row.shows else None
-        lines.append([join(row.item if first else f"{row.item}, also", shows), *_cells(row)])
+        known = shown.setdefault(row.claim, row.item) if row.claim else row.item
+        statement = f"As for {known}." if known != row.item else None
+        name = join(row.item if first else f"{row.item}, also", shows)
+        lines.append([name, *_cells(row, statement)])
     return page(
         paper.name,
         header=join(
@@ -54,7 +57,7 @@ def paper_page(paper: Paper, results: Sequence[Result], papers: Sequence[str], f
             tag("p", paper.title, class_="lead") if paper.title else None,
             tag("p", "; ".join(tallies), class_="source"),
         ),
-        nav=navigation(papers, up="../"),
+        nav=navigation((), up="../"),
         main=join(
             table(
                 ["Item", "Status", "Claim", "Published", "Ours", "Study"],
@@ -68,7 +71,8 @@ def paper_page(paper: Paper, results: Sequence[Result], papers: Sequence[str], f
     )
 
 
-def _cells(row: Row) -> list[Html | str]:
+def _cells(row: Row, statement: str | None = None) -> list[Html | str]:
+    """Return the cells of a row; a claim that was stated before is not stated again."""
     status = mark(*_MARKS[row.status], row.status)
     claim, result = row.claim, row.result
     if result is None:
@@ -76,7 +80,7 @@ def _cells(row: Row) -> list[Html | str]:
     link = join(study_link(result, result.name, up="../"), tag("small", _preset(result)))
     if claim is None:
         return [status, "Drawn, without a claim.", "", "", link]
-    return [status, claim.statement, claimed(claim), ours(claim), link]
+    return [status, statement or claim.statement, claimed(claim), ours(claim), link]
 
 
 def _preset(result: Result) -> str:

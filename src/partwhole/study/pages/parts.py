@@ -157,17 +157,8 @@ def ours(claim: Claim) -> Html:
 
 
 def allowance(claim: Claim) -> str:
-    """Return how far from the reference still agrees, and why so far; "" where nothing is."""
-    if not claim.tolerance:
-        return ""
-    reason = f": {claim.why}" if claim.why else ""
-    return f"± {number(claim.tolerance)}{reason}"
-
-
-def notes(claim: Claim) -> Html:
-    """Return a claim with what a reader must know beside its number."""
-    lines = [line for line in (claim.note, claim.remark) if line]
-    return join(claim.statement, [tag("small", line) for line in lines])
+    """Return how far from the reference still agrees; "" where nothing else does."""
+    return f"± {number(claim.tolerance)}" if claim.tolerance else ""
 
 
 def count(number: int, one: str, many: str) -> str:

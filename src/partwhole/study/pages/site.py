@@ -44,7 +44,7 @@ def site(
     pages = {"index.html": index, "ledger.html": ledger_page(results, names, footer)}
     pages[CSV] = ledger_csv(results)
     for paper in papers:
-        pages[paper_file(paper.name)] = paper_page(paper, results, names, footer)
+        pages[paper_file(paper.name)] = paper_page(paper, results, footer)
     for entry in entries:
         pages[study_file(entry.name)] = (
             study_page(entry, figures[entry.name], names, footer)

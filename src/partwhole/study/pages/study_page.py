@@ -6,9 +6,10 @@ import inspect
 import re
 from collections.abc import Sequence
 from types import ModuleType
+from urllib.parse import urlencode
 
 from partwhole.page import Html, join, page, picture, prose, table, tag
-from partwhole.study.claim import tally
+from partwhole.study.claim import Claim, Verdict, tally
 from partwhole.study.declaration import OURS, Check
 from partwhole.study.execution import Result
 from partwhole.study.pages.parts import (
@@ -18,7 +19,6 @@ from partwhole.study.pages.parts import (
     claimed,
     count,
     navigation,
-    notes,
     number,
     ours,
     paper_file,
@@ -117,39 +117,45 @@ def _source(source: str, papers: Sequence[str]) -> Html:
 def _claims(result: Result) -> Html | None:
     if not result.claims:
         return None
-    rows = []
-    for claim in result.claims:
-        allowed = allowance(claim)
-        rows.append(
-            [
-                notes(claim),
-                verdict_mark(claim.verdict),
-                join(claimed(claim), tag("small", allowed) if allowed else None),
-                ours(claim),
-                claim.source.removeprefix(f"{result.declaration.paper}, ")
-                if claim.source != OURS
-                else "ours",
-            ]
-        )
+    rows = [
+        [
+            _statement(claim),
+            verdict_mark(claim.verdict),
+            join(claimed(claim), tag("small", allowance(claim)) if claim.tolerance else None),
+            ours(claim),
+            claim.source.removeprefix(f"{result.declaration.paper}, ")
+            if claim.source != OURS
+            else "ours",
+        ]
+        for claim in result.claims
+    ]
     interval = any(claim.interval for claim in result.claims)
+    ledger = f"../ledger.html#{urlencode({'search': result.name})}"
     return join(
-        tag("h2", f"{tally(result.claims)[:1].upper()}{tally(result.claims)[1:]}"),
+        tag("h2", tally(result.claims)),
         table(
             ["Claim", "Verdict", "Claimed", "Measured", "Where"],
             rows,
-            caption=f"Claims of {result.name}" + (", with 95 % intervals" if interval else ""),
+            caption="With 95 % intervals" if interval else "Claims",
         ),
+        tag("p", tag("a", "Notes and tolerances", href=ledger), class_="source"),
     )
 
 
+def _statement(claim: Claim) -> Html:
+    """Return what is claimed, and why it does not hold or what its interval leaves out."""
+    lines = [claim.note if claim.verdict is Verdict.FAILS else "", claim.remark]
+    return join(claim.statement, [tag("small", line) for line in lines if line])
+
+
 def _checks(checks: Sequence[Check]) -> Html | None:
-    """Say in a line how many numerical checks stand behind a study, and name those that failed."""
+    """Say how many numerical checks stand behind a study, and name those that failed."""
     if not checks:
         return None
     total = count(sum(check.count for check in checks), "numerical check", "numerical checks")
     failed = [check for check in checks if not check.passed]
     if not failed:
-        return tag("p", f"{total}, all passed: {'; '.join(check.says for check in checks)}.")
+        return tag("p", f"{total}, all passed.")
     words = [
         f"{check.says} differ by {number(check.largest)}, above {number(check.at_most)}"
         for check in failed
@@ -160,6 +166,7 @@ def _checks(checks: Sequence[Check]) -> Html | None:
 def _methods(result: Result) -> Html:
     at = result.data.attrs
     facts = {
+        "Checked": "; ".join(check.says for check in result.findings.checks),
         "Preset": result.preset,
         "Cells": f"{result.computed} computed, {result.read} read from the store",
         "Time": f"{result.seconds:.2f} s",
@@ -173,7 +180,7 @@ def _methods(result: Result) -> Html:
         prose(_account(result.study)),
         tag(
             "dl",
-            [tag("div", tag("dt", name), tag("dd", value)) for name, value in facts.items()],
+            [tag("div", tag("dt", name), tag("dd", fact)) for name, fact in facts.items() if fact],
             tag("div", tag("dt", "To go further"), tag("dd", commands), class_="wide")
             if commands
             else None,
