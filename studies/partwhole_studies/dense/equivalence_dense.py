@@ -128,7 +128,6 @@ def numbers(data: xr.Dataset) -> dict[str, str | Estimate]:
         "solved": solved,
         "lazy": lazy,
         "sided": mean(rich.sided, within=(-1.0, 1.0)),
-        "alike": mean(rich.alike, within=(-1.0, 1.0)),
         "unlike": mean(rich.unlike, within=(-1.0, 1.0)),
         "can": "They can" if solved.value > 0.9 else "Not reliably",
         "chance": "not distinguishable from chance" if lazy.low < 0.5 < lazy.high

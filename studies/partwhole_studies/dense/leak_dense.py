@@ -118,19 +118,17 @@ def leak(salience: float, anchors: int) -> float:
 def numbers(data: xr.Dataset) -> dict[str, float | str | Estimate]:
     single, paired = (data.sel(task=task) for task in ("extrapolation", "both"))
     lazy, rich = (mean(paired.slope.sel(scale=scale)) for scale in (LAZY, RICH))
-    fresh = mean(paired.after.sel(scale=RICH))
+    theory, fresh = float(paired.theory), mean(paired.after.sel(scale=RICH))
     gap = abs(data.slope - data.regime).sel(scale=LAZY)
     return {
-        "lazy_one": mean(single.slope.sel(scale=LAZY)),
         "lazy_two": lazy,
-        "theory_one": float(single.theory),
-        "theory_two": float(paired.theory),
+        "theory_two": theory,
         "kernel_gap": mean(gap.mean("task")),
         "rich_one": mean(single.slope.sel(scale=RICH)),
         "rich_two": rich,
         "fresh_two": fresh,
-        "change": "less" if rich.value > lazy.value else "no less",
-        "limit": "but more than" if rich.value < fresh.value else "and no more than",
+        "predicts": "predicts" if abs(lazy.value - theory) <= 0.02 else "does not predict",
+        "less": "less than" if rich.value < fresh.value else "no less than",
         "not_learned": data.attrs["not_learned"],
     }
 

@@ -129,8 +129,6 @@ def numbers(data: xr.Dataset) -> dict[str, float | str | Estimate | np.ndarray]:
     saliences = OverlapKernel.random_network("relu", 3, 1).salience[:2]
     law = [shortcut_margin(*saliences, values_per_half=3, fit=f) for f in ("regression", "margin")]
     return right | {
-        "theory_squared": theory["squared"],
-        "theory_logistic": theory["logistic"],
         "decides": "the loss decides" if all(solved + failed) else "the loss alone does not decide",
         "predicted": "as theory predicts" if signs else "unlike what theory predicts",
         "law": hard.theory.to_numpy() - np.array(law, dtype=float),

@@ -65,7 +65,7 @@ def numbers(data: xr.Dataset) -> dict[str, float | str | Estimate]:
         "contrast": contrast,
         "widths": float(data.distance[-1]),
         "n": unseen.n,
-        "chance": "more than" if unseen.value > 0.5 else "no more than",
+        "chance": "better than" if unseen.value > 0.5 else "no better than",
         "not_learned": data.attrs["not_learned"],
     }
 

@@ -97,11 +97,9 @@ def numbers(data: xr.Dataset) -> dict[str, float | str | Estimate]:
     return {
         "near": near,
         "far": far,
-        "widths": float(data.distance.max()),
         "gain": mean(by_seed(first.slope.isel(distance=-1) - first.slope.isel(distance=0))),
         "additivity": mean(by_seed(first.additivity), within=(-np.inf, 1.0)),
         "before": before,
-        "after": after,
         "off_before": _difference(before.value),
         "off_after": _difference(after.value),
         "not_learned": data.attrs["not_learned"],

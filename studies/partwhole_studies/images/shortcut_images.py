@@ -113,14 +113,11 @@ def numbers(data: xr.Dataset) -> dict[str, Any]:
     hard = data.isel(network=0).sel(task="CD-3")
     right = mean(hard.unseen.mean("distance"), within=(0.0, 1.0))
     logs = np.log(hard.terms.sel(kind="context")) - np.log(hard.terms.sel(kind="right pair"))
-    (before, larger), (after, _) = (
-        agreement(data, *at) for at in (("before", "late"), ("after", "last"))
-    )
+    before, larger = agreement(data, "before", "late")
     return {
         "right": right,
         "ratio": geometric_mean(np.exp(logs.mean("distance"))),
         "before": before,
-        "after": after,
         "larger": larger,
         "chance": "below chance" if right.value < 0.5 else "not below chance",
         "networks": before.n,

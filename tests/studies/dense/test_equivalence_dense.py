@@ -26,6 +26,12 @@ def test_networks_of_small_weights_solve_it_and_others_do_not(data):
     assert np.all(accuracy.sel(scale=study.LAZY) < 0.8)
 
 
+def test_units_of_small_weights_have_equal_weights_for_items_of_a_class(data):
+    alike = data.alike.mean("seed")
+    np.testing.assert_allclose(alike.sel(scale=study.RICH), 1.0, atol=0.05)
+    assert np.all(alike.sel(scale=study.LAZY) < 0.5)
+
+
 def units_by_class(readout, n=50, seeds=3, wrong=0):
     """Return units that weigh classes oppositely, in both places alike or not, by their readout."""
     rng = np.random.default_rng(0)

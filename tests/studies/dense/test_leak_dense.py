@@ -46,6 +46,12 @@ def test_theory_is_that_of_random_features(data):
     np.testing.assert_allclose(data.theory, (0.743443, 0.852845), atol=1e-6)
 
 
+def test_lazy_networks_leak_as_random_features(data):
+    slopes = data.slope.sel(scale=study.LAZY).mean("seed")
+    # Theory leaves out the biases, which change it by .016 at most.
+    np.testing.assert_allclose(slopes, data.theory, atol=0.02)
+
+
 def test_lazy_networks_do_as_their_own_kernels(data):
     lazy = data.sel(scale=study.LAZY)
     for task in lazy.task.values:
@@ -59,14 +65,15 @@ def test_kernel_machines_are_lazy_networks_and_no_rich_ones():
     data = study.gather(synthetic("laptop"))
     require_whole(study, data)
     verdict = verdicts(study, data)
-    assert verdict["lazy_one"] == verdict["lazy_two"] == verdict["kernel_gap"] == "holds"
+    assert verdict["lazy_two"] == verdict["kernel_gap"] == "holds"
     assert verdict["rich_one"] == verdict["rich_two"] == "does not hold"
 
 
 def test_another_kernel_is_noticed():
     step = OverlapKernel.random_network("step", 2, 1)
-    verdict = verdicts(study, study.gather(synthetic("quick", step)))
-    assert verdict["lazy_one"] == verdict["lazy_two"] == "does not hold"
+    data = study.gather(synthetic("quick", step))
+    assert verdicts(study, data)["lazy_two"] == "does not hold"
+    assert study.numbers(data)["predicts"] == "does not predict"
 
 
 def test_networks_that_did_not_learn_or_stopped_early_are_left_out_and_counted():

@@ -51,9 +51,9 @@ def test_kernel_machines_leak_as_their_saliences_predict():
     data = study.gather(synthetic("laptop"))
     require_whole(study, data)
     np.testing.assert_allclose(study.differences(data).to_series().dropna(), 0.0, atol=1e-9)
-    one = data.slope.sel(network="convnet-small", task="extrapolation").mean("seed")
+    slopes = data.slope.sel(network="convnet-small", task="extrapolation").mean("seed")
     # S / (1 - S), as the closed form has it for one anchor.
-    np.testing.assert_allclose(one, [0.3 / 0.7, 0.4 / 0.6, 0.45 / 0.55])
+    np.testing.assert_allclose(slopes, [0.3 / 0.7, 0.4 / 0.6, 0.45 / 0.55])
 
 
 @pytest.mark.parametrize(("number", "noise", "salience"), [
