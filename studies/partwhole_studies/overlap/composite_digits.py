@@ -146,16 +146,13 @@ def numbers(data: xr.Dataset) -> dict[str, str | Estimate | np.ndarray]:
         - memorization_leak(known(data.salience.sel(task=task)).clip(0.0, 0.5), anchors)
         for task, anchors in ANCHORS.items()
     ]
-    at_half = {name: mean(half[name]) for name in ("predicted", "means", "images", "rotated")}
-    errors = [at_half[of].value - at_half["predicted"].value for of in ("means", "images")]
+    slopes = {name: mean(half[name]) for name in ("predicted", "means", "images")}
+    errors = [slopes[name].value - slopes["predicted"].value for name in ("means", "images")]
     extent = "For mean images, not for single ones" if abs(errors[0]) < 0.1 else "No"
     return {
-        **at_half,
+        **slopes,
         "extent": "Yes" if max(np.abs(errors)) < 0.1 else extent,
-        "few": mean(data.images.sel(task="p = 1", kind="ReLU", per_tuple=FEW, distance=4)),
-        "drift": mean(near.drift),
         "miss": mean(near.predicted - near.images),
-        "apart": mean(near.apart - near.predicted),
         "beside": mean((sums.predicted - sums.means).sel(distance=slice(4, None)).mean("distance")),
         "direction": mean(half.images - half.rotated),
         "context": mean(right.sel(distance=8) - right.sel(distance=0), within=(-1, 1)),

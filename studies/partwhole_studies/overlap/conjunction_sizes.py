@@ -96,7 +96,6 @@ def numbers(data: xr.Dataset) -> dict[str, float | str | np.ndarray]:
         "labels_gap": float(gaps.sel(way="labels")),
         "values_gap": float(gaps.sel(way="decision values")),
         "memorization": float(memory.sel(way="decision values")),
-        "exact_memorization": float(memory.sel(way="exact")),
         "published_memorization": float(data.published.sel(panel=FAILING, kind="memorization")),
         "labels_memorization": float(memory.sel(way="labels")),
         "succeeding": str(largest.sel(panel="Rep. 1, CD-3").item()),

@@ -108,25 +108,18 @@ def gather(cells: Cells) -> xr.Dataset:
     )
 
 
-def item_slopes(data: xr.Dataset) -> xr.DataArray:
-    """Return the least-squares slope of item values, by layout and salience."""
-    centred = data["item"] - data["item"].mean()
-    return (data.item_value * centred).sum("item") / (centred**2).sum()
-
-
-def numbers(data: xr.Dataset) -> dict[str, float | Estimate | np.ndarray]:
-    error, slopes = data.error, item_slopes(data)
-    first, tube = error.sel(seed=1), data.tube_error.sel(seed=1)
+def numbers(data: xr.Dataset) -> dict[str, int | float | Estimate | np.ndarray]:
+    error, tube = data.error, data.tube_error.sel(seed=1)
+    first = error.sel(seed=1)
     reference = np.array(
         [[tube, s / (1 + (len(a) - 2) * s) * len(a)] for (a, s), tube in LEAKS.items()]
     )
     return {
+        "layouts": data.sizes["seed"],
         "none": mean(error.sel(salience=0)),
-        "weak": mean(error.sel(salience=0.1)),
         "middle": mean(error.sel(salience=0.3)),
         "strong": mean(error.sel(salience=0.49)),
         "fall": mean(error.sel(salience=0.3) - error.sel(salience=0.4)),
-        "steeper": mean(slopes.sel(few=0.4) - slopes.sel(few=0.3)),
         "tube_error": mean(data.tube_error.sel(tube=0.5) - error.sel(salience=0.5)),
         "ridge": data.difference.to_numpy(),
         "means": error.mean("seed").sel(salience=list(MEANS)).to_numpy() - list(MEANS.values()),
@@ -170,7 +163,7 @@ def _draw_layout(ax: Axes, seen: np.ndarray, index: int) -> None:
 
 def _draw_error(ax: Axes, data: xr.Dataset) -> None:
     tube = data.tube_error.rename(tube="salience")
-    words = {"theory": "exact interpolation", "measured": "regression with a tube"}
+    words = {"theory": "exact interpolation", "measured": "published regression"}
     series(ax, "salience", theory=data.error.mean("seed"), measured=tube, words=words)
     ax.set(title=f"Error on unseen sums, {data.sizes['seed']} layouts", xlim=(0, 0.51))
     ax.set(xlabel=data.salience.attrs["long_name"], ylabel="mean squared error", ylim=(0, 15))
@@ -179,4 +172,4 @@ def _draw_error(ax: Axes, data: xr.Dataset) -> None:
     inset.set(xlim=(-0.01, 0.52), ylim=(0, None), xticks=[0, 0.5], xlabel="", ylabel="")
     inset.xaxis.label.set_visible(False)
     inset.tick_params(labelsize=8.5)
-    inset.set_title("excess of the tube", fontsize=8.5)
+    inset.set_title("difference of the two", fontsize=8.5)

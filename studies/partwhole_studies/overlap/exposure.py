@@ -72,12 +72,22 @@ def law(data: xr.Dataset) -> xr.DataArray:
     return data.margin.isel(learner=0, drop=True).copy(data=margins)
 
 
-def numbers(data: xr.Dataset) -> dict[str, float | np.ndarray]:
-    partial = data.margin.sel(task="partial exposure", learner="interpolation")
+def numbers(data: xr.Dataset) -> dict[str, float | str | np.ndarray]:
+    margins = data.margin.sel(learner="interpolation")
+    partial = margins.sel(task="partial exposure")
+    without = margins.sel(intercept="none").min("task")
+    least = float(without.min())
+    least_free = float(partial.sel(intercept="free").min())
+    threshold = float(data.zero.sel(task="partial exposure", intercept="free"))
+    rounding = 1e-9  # at a salience of 0 margins are 0
+    reversed_below = f"a part changes its meaning below a salience of {threshold:.2f}"
     return {
+        "verdict": "both are true" if least >= -rounding else "both can fail",
+        "least": round(least, 9) + 0.0,  # no sign of a rounded -0
+        "least_at": float(without.idxmin("salience")),
+        "free": "this is so too" if least_free >= -rounding else reversed_below,
         "least_without": float(partial.sel(intercept="none").min()),
-        "least_free": float(partial.sel(intercept="free").min()),
-        "threshold": float(data.zero.sel(task="partial exposure", intercept="free")),
+        "least_free": least_free,
         "law": (data.margin - law(data)).to_numpy(),
     }
 
@@ -94,7 +104,7 @@ def figure(data: xr.Dataset) -> Figure:
             ax, "salience", by="intercept", theory=law(data).sel(task=task), measured=margins,
             names=names, words={"theory": "closed form", "measured": "solved"},
         )  # fmt: skip
-        alike = np.allclose(*(margins.sel(intercept=each) for each in INTERCEPTS))
+        alike = np.allclose(*(margins.sel(intercept=intercept) for intercept in INTERCEPTS))
         ax.set(title=f"{task}{', both alike' * alike}", ylim=(-0.45, 1.05))
     axes[0, 1].set_ylabel("")
     return key(drawn)

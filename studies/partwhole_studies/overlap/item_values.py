@@ -89,20 +89,21 @@ def error_law(saliences: np.ndarray) -> xr.DataArray:
     return xr.DataArray(np.array(errors), coords, ("layout", "salience"))
 
 
-def numbers(data: xr.Dataset) -> dict[str, float | np.ndarray]:
-    one = data.value.sel(layout="extrapolation")
-    slopes = {s: slope(one.sel(salience=s), not_anchors("extrapolation")) for s in PUBLISHED}
+def numbers(data: xr.Dataset) -> dict[str, float | str | np.ndarray]:
+    values = data.value.sel(layout="extrapolation")
+    slopes = {s: slope(values.sel(salience=s), not_anchors("extrapolation")) for s in PUBLISHED}
     lines = memorization_leak(data.salience.to_numpy(), 1)[:, None, None] * data["item"].values
-    two = data.value.sel(layout="both", salience=SALIENCE)
-    anchors, rest = slope(two, list(LAYOUTS["both"])), slope(two, not_anchors("both"))
+    both = data.value.sel(layout="both", salience=SALIENCE)
+    anchors, rest = slope(both, list(LAYOUTS["both"])), slope(both, not_anchors("both"))
     return {
         "salience": SALIENCE,
         "one_anchor": slopes[SALIENCE],
         "anchors": anchors,
         "rest": rest,
+        "compared": "more than" if anchors > rest else "no more than",
         "advantage": anchors / rest,
         "published_gap": max(abs(slopes[s] - PUBLISHED[s]) for s in PUBLISHED),
-        "lines": one.transpose("salience", "component", "item").to_numpy() - lines,
+        "lines": values.transpose("salience", "component", "item").to_numpy() - lines,
         "two_slopes": np.array([anchors, rest]) - two_anchor_law(SALIENCE),
         "errors": (data.error - error_law(data.salience.to_numpy())).to_numpy(),
     }

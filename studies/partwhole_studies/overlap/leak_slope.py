@@ -64,9 +64,9 @@ def predicted_variants() -> dict[str, float]:
     """Return the slope of each variant by the generalised closed forms."""
     cubes = [
         addition_law(
-            [FIVE] * 3, [[0]] * 3, OverlapKernel.from_salience(each), intercept="free"
+            [FIVE] * 3, [[0]] * 3, OverlapKernel.from_salience(saliences), intercept="free"
         ).slopes[0]
-        for each in THREE_SUMMANDS
+        for saliences in THREE_SUMMANDS
     ]
     return {
         "other part: 2 anchors": memorization_leak(0.3, 2),
@@ -127,20 +127,16 @@ def numbers(data: xr.Dataset) -> dict[str, float | np.ndarray]:
     first = data.line.sel(column="first", salience=SALIENCE)
     layouts = data.line.sel(anchors=2, column="first") - data.edges.sel(column="first")
     off = data.off_centre.sel(column=["first", "offset", "error"])
-    offsets = data.off_centre.sel(column="offset")
     return {
         "salience": SALIENCE,
-        "off_salience": OFF_CENTRE,
         "one_anchor": float(first.sel(anchors=1)),
         "five_anchors": float(first.sel(anchors=5)),
         "predicted": SALIENCE / (1 - SALIENCE),
         "layout_gap": float(np.abs(layouts).max()),
-        "offset": float(offsets.sel(intercept="free")),
-        "offset_without": float(offsets.sel(intercept="none")),
         "law": (slopes - law(data.salience.to_numpy())).to_numpy(),
         "residual": data.line.sel(column="residual").to_numpy(),
         "variants": data.variants.to_numpy() - list(predicted_variants().values()),
-        "off_law": off.to_numpy() - [off_centre_law(each) for each in INTERCEPTS],
+        "off_law": off.to_numpy() - [off_centre_law(intercept) for intercept in INTERCEPTS],
     }
 
 

@@ -146,10 +146,8 @@ def numbers(data: xr.Dataset) -> dict[str, int | float | np.ndarray]:
     return {
         "points": int(data.valid.sum()),
         "all_three": counts[0],
-        "spread": float(data.spread.sel(left_out=3).where(data.valid, 0).max(skipna=False)),
         "edge": float(data.boundary.sel(fit="margin")[EDGES.index(0.1)]),
         "rep_2": float(data.probe[1].sel(fit="margin")),
-        "rep_2_regression": float(data.probe[1].sel(fit="regression")),
         "regression_only": int((by_regression & ~by_margin & data.valid).sum()),
         "differing": int(((by_regression != by_margin) & data.valid).sum()),
         "grid": (hardest - law["margin"]).where(data.valid, 0).to_numpy(),

@@ -125,32 +125,33 @@ def numbers(data: xr.Dataset) -> dict[str, int | float | Estimate | np.ndarray]:
     theory = data.equal.sel(kind="nngp", size=3)
     sampled = data.layers.sel(early=3, order3=3)
     gaps = [
-        mean(sampled.sel(network=each) - theory.sel(nonlinearity=each, layer=3, order=3))
-        for each in sampling.NETWORKS
+        mean(sampled.sel(network=network) - theory.sel(nonlinearity=network, layer=3, order=3))
+        for network in sampling.NETWORKS
     ]
-    pairs, names = theory.sel(order=2), list(PEAKS)
-    peaks = pairs.max("layer").sel(nonlinearity=names) - [height for height, _ in PEAKS.values()]
-    at = pairs.argmax("layer").sel(nonlinearity=names) == [layer for _, layer in PEAKS.values()]
+    pairs = theory.sel(order=2).sel(nonlinearity=list(PEAKS))
+    published = np.array(list(PEAKS.values()))
+    height_gaps = pairs.max("layer").to_numpy() - published[:, 0]
+    layer_gaps = pairs.argmax("layer").to_numpy() - published[:, 1]
     deepest = data.deep.isel(depth=-1)
     full = deepest.sel(size=3, order=3)
     plateaus = [
         float(deepest.sel(nonlinearity="gaussian", size=c, order=c)) - gaussian_plateau(c)
         for c in SIZES
     ]
-    unequal = data.unequal.sel(first=[each for each in FIRST if each < 0.5])
+    unequal = data.unequal.sel(first=[salience for salience in FIRST if salience < 0.5])
     one_layer = data.equal.sel(nonlinearity="relu", size=2, layer=1, order=1)
     first = data.unequal.sel(nonlinearity="relu", first=0.3, layer=1, set="first")
-    one = [*one_layer.sel(kind=["nngp", "ntk"]).values.tolist(), float(first)]
+    infinite = [*one_layer.sel(kind=["nngp", "ntk"]).values.tolist(), float(first)]
     return {
         "structure": max(gaps, key=lambda gap: abs(gap.value)),
-        "peak_gap": float(np.abs(peaks).max(skipna=False)),
-        "peaks": at.size - int(at.sum()),
+        "peak_gap": float(np.abs(height_gaps).max()),
+        "peaks": layer_gaps,
         "deep": DEEP[-1],
         "least_full": float(full.drop_sel(nonlinearity="gaussian").min(skipna=False)),
         "gaussian_full": float(full.sel(nonlinearity="gaussian")),
         "ratio": float((unequal.sel(set="second") / unequal.sel(set="first")).min(skipna=False)),
         "plateau": np.array(plateaus),
-        "one_layer": data.one.mean("seed").to_numpy() - one,
+        "one_layer": data.one.mean("seed").to_numpy() - infinite,
     }
 
 

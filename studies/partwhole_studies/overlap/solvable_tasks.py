@@ -128,11 +128,10 @@ def known_shares() -> dict[str, float]:
     return products | {"equivalence, 2 + 2 items": 0.0, "equivalence, 2 + 3 items": 0.2}
 
 
-def numbers(data: xr.Dataset) -> dict[str, int | float | str | np.ndarray]:
+def numbers(data: xr.Dataset) -> dict[str, int | float | np.ndarray]:
     ranks, shares = known_ranks(), known_shares()
     equivalence = [task for task in BUILD if "equivalence" in task or "inference" in task]
     beyond = data.task[(data.signs != 1) & (data.exact != 1)].to_numpy()
-    products = [task for task in shares if task.startswith("product")]
     return {
         "tasks": data.sizes["task"],
         "exact": int((data.exact == 1).sum()),
@@ -142,9 +141,6 @@ def numbers(data: xr.Dataset) -> dict[str, int | float | str | np.ndarray]:
         "least_share": float(data.r_squared.sel(task=list(ranks)).min(skipna=False)),
         "ordering": float(data.signs.sel(task="ordering of 7 items")),
         "equivalence": float(data.signs.sel(task=equivalence).max(skipna=False)),
-        "substitution": float(data.signs.sel(task="context substitution")),
-        "product_share": float(data.r_squared.sel(task=products).max(skipna=False)),
-        "certificate": str(data.sentence.sel(task="associative inference").item()),
         "ranks": (data["rank"] - data.explicit_rank).to_numpy(),
         "counted": data["rank"].sel(task=list(ranks)).to_numpy() - list(ranks.values()),
         "shares": data.r_squared.sel(task=list(shares)).to_numpy() - list(shares.values()),
@@ -158,12 +154,12 @@ def figure(data: xr.Dataset) -> Figure:
     place = np.arange(float(len(tasks)))[::-1]
     ax.hlines(place, 0, 1, color="#dddddd", linewidth=1)
     for y, task in zip(place, tasks, strict=True):
-        one = data.sel(task=task)
-        solved = bool(one.exact == 1)
+        audit = data.sel(task=task)
+        solved = bool(audit.exact == 1)
         fill = {"markerfacecolor": "C2" if solved else "white", "color": "C2" if solved else "C1"}
         marks = look(0 if solved else 1, line=False, markersize=7) | fill
-        ax.plot(float(one.r_squared), y, **marks, clip_on=False)
-        word = "" if np.isnan(one.signs) else "yes" if one.signs == 1 else "no"
+        ax.plot(float(audit.r_squared), y, **marks, clip_on=False)
+        word = "" if np.isnan(audit.signs) else "yes" if audit.signs == 1 else "no"
         name(ax, 1.2, y, word or "–", ha="center", weight="bold" if word == "no" else "normal")
     name(ax, 1.2, float(len(tasks)), "signs", ha="center", colour=QUIET)
     ax.set_yticks(place, tasks)

@@ -142,7 +142,6 @@ def numbers(data: xr.Dataset) -> dict[str, int | float | str | Estimate | np.nda
     solved = int((data.worst > 1e-8).sum())
     return {
         "answer": float(max(equal[fit].max(skipna=False) for fit in ("free", "none", "margin"))),
-        "worst": float(data.worst.max(skipna=False)),
         "solved": solved,
         "cases": data.worst.size,
         "verdict": "Yes" if solved else "No",

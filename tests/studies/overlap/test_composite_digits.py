@@ -26,9 +26,15 @@ def test_it_is_whole(data):
 
 
 def test_saliences_do_not_predict_single_images(data):
-    found = verdicts(study, data)
-    assert found["miss"] == "does not hold"
-    assert found["direction"] == "holds"
+    verdict = verdicts(study, data)
+    assert verdict["miss"] == "does not hold"
+    assert verdict["direction"] == "holds"
+
+
+def test_they_predict_superimposed_digits_once_sides_are_distinguished(data):
+    sums = data.sel(task="p = 1", distance=0, kind="ReLU", per_tuple=20)
+    estimate = mean(sums.apart - sums.predicted)
+    assert -0.1 < estimate.low < estimate.high < 0.1
 
 
 def test_the_direction_of_variation_costs_nothing_where_it_is_random(data):
@@ -92,7 +98,7 @@ def test_on_ideal_features_every_route_is_the_leak():
     answers = [composites.overlap_answers(task, kernel)]
     for rows in (means, np.hstack(list(parts))):
         answers.append(composites.ridge_readout(rows[seen], task.train_targets, rows))
-    slopes = [slope(task, each).value for each in answers]
+    slopes = [slope(task, predictions).value for predictions in answers]
     assert slopes == pytest.approx([2 / 3] * 3, abs=1e-4)
 
 

@@ -30,6 +30,12 @@ def test_the_published_regression_does_not_interpolate(data):
     assert float(data.tube_error.sel(seed=1, tube=0.5)) == pytest.approx(0.1539, abs=5e-3)
 
 
+def test_the_more_salient_items_are_the_steeper_their_values(data):
+    curves = data.item_value.mean("seed").transpose("item", "few")
+    slopes = np.polyfit(study.VALUES, curves, 1)[0]
+    assert np.all(np.diff([0, *slopes, 1]) > 0)
+
+
 # Computed independently of this package, to six digits.
 def test_layouts_of_other_seeds(data):
     errors = data.error.sel(salience=0.3, seed=[2, 3, 4])

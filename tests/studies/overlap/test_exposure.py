@@ -37,9 +37,19 @@ def test_margins_are_those_solved_by_hand(data, task, intercept):
 
 def test_a_free_intercept_turns_weak_parts_around(data):
     numbers = study.numbers(data)
-    assert numbers["threshold"] == pytest.approx(0.25, abs=1e-9)
+    threshold = data.zero.sel(task="partial exposure", intercept="free")
+    assert float(threshold) == pytest.approx(0.25, abs=1e-9)
     assert numbers["least_free"] == pytest.approx(-1 / 3, abs=1e-9)
     assert numbers["least_without"] == pytest.approx(0, abs=1e-9)
+
+
+def test_the_answer_follows_from_the_margins(data):
+    numbers = study.numbers(data)
+    assert numbers["verdict"] == "both are true"
+    assert numbers["free"] == "a part changes its meaning below a salience of 0.25"
+    numbers = study.numbers(data.assign(margin=abs(data.margin)))
+    assert numbers["free"] == "this is so too"
+    assert study.numbers(data.assign(margin=-data.margin))["verdict"] == "both can fail"
 
 
 def test_a_wrong_exponent_is_noticed(data, monkeypatch):

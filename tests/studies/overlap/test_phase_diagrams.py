@@ -34,6 +34,11 @@ def test_regression_solves_what_the_margin_does_not(data):
     assert verdict["differing"] == "does not hold"
 
 
+def test_accuracy_on_the_hardest_task_is_all_or_none(data):
+    spread = data.spread.sel(left_out=3).where(data.valid, 0)
+    assert float(spread.max(skipna=False)) < 1e-6
+
+
 # Computed independently of this package, to four or six digits.
 def test_margins_along_depth(data):
     layers = data.network_margin.sel(layer=[1, 2, 3, 5, 10, 20])

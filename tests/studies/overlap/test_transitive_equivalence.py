@@ -42,6 +42,10 @@ def test_rectangles_have_two_pairs_alike_and_two_not():
     np.testing.assert_array_equal(mixed.targets[corners].sum(axis=1), 0)
 
 
+def test_no_kernel_is_right_on_a_whole_rectangle(data):
+    assert float(data.worst.max(skipna=False)) <= 1e-8
+
+
 @pytest.mark.parametrize(("size", "p", "q"), [(4, 3, 1), (5, 1, 4), (6, 2, 2)])
 def test_closed_form_against_the_solved_task(size, p, q):
     task = transitive_equivalence([size, size], [p, q])

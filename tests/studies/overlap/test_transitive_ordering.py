@@ -27,6 +27,10 @@ def test_ranks(data):
     np.testing.assert_allclose(ranks, expected, atol=1e-6)
 
 
+def test_pairs_with_an_end_item_have_the_larger_margin(data):
+    assert float(data.inner.sel(items=7, salience=0.4)) > 0
+
+
 def test_best_share_of_variance():
     assert study.best_share(7) == pytest.approx(0.882494, abs=1e-6)
     # With three items only the two ends are unseen, and one difference of ranks is free.
