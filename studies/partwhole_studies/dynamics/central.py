@@ -22,7 +22,7 @@ from partwhole.measures import descents, extrema, learning_times, swing, swing_a
 from partwhole.study import Arrays, Cells, Config, Estimate, layout, proportion, published
 from partwhole.study.plots import COLOURS, look, mosaic, name
 from partwhole.tasks import StructuredIdentity
-from partwhole_studies.dynamics.drawing import concept_space, entries, shade
+from partwhole_studies.dynamics.drawing import concept_space
 from partwhole_studies.dynamics.published_settings import CENTRAL, STEP
 
 POWERS = (2, 1)
@@ -132,7 +132,7 @@ def numbers(data: xr.Dataset) -> dict[str, float | int | Estimate | np.ndarray]:
         "separation": separation.value,
         "falling": proportion(int(np.sum(falls)), len(data.seed)),
         "weak_mean_descents": descents(flow.loss(CENTRAL.probe * (np.arange(3) == WEAK))),
-        "times": np.stack([each.sel(route="flow") for each in (turn_times, half_times)]),
+        "times": np.stack([turn_times.sel(route="flow"), half_times.sel(route="flow")]),
         "updates": np.append(turn_times.sel(route=steps), half_times.sel(route="matrix")),
         "errors": away[["minimum", "maximum"]].to_array().to_numpy(),
         "velocity": slope - parts.velocity[:, WEAK, STRONG],
@@ -141,6 +141,7 @@ def numbers(data: xr.Dataset) -> dict[str, float | int | Estimate | np.ndarray]:
 
 
 LAST = 12.0
+SHADES = ("#eef3f8", "#dfe8f1")  # of stages, by turns
 
 
 def figure(data: xr.Dataset) -> Figure:
@@ -148,12 +149,14 @@ def figure(data: xr.Dataset) -> Figure:
     drawn, axes = mosaic("AB;CD;EF", 7.4, height_ratios=[1, 0.8, 1.15])
     for power, (top, middle, bottom) in zip(POWERS, ("ACE", "BDF"), strict=True):
         path = path_of(data, power)
-        shades = stages(path, CENTRAL.second_moment).stages
-        entries(axes[top], path, shades, concepts=2)
-        title = "square of the second moment" if power == 2 else "second moment as defined"
-        axes[top].set(title=title, xlim=(0, LAST), ylim=(-0.03, 1.05), xlabel="", ylabel="")
+        for k, stage in enumerate(stages(path, CENTRAL.second_moment).stages):
+            span = {"color": SHADES[k % 2], "linewidth": 0, "zorder": 0}
+            axes[top].axvspan(stage.start, stage.stop, **span)
+            axes[middle].axvspan(stage.start, stage.stop, **span)
+        _draw_entries(axes[top], path)
+        title = "squared second moment" if power == 2 else "second moment as defined"
+        axes[top].set(title=title, xlim=(0, LAST), ylim=(-0.03, 1.05))
         axes[top].tick_params(labelbottom=False)
-        shade(axes[middle], shades)
         _draw_error(axes[middle], data, power)
         _draw_answers(axes[bottom], path)
     for ax, label in zip("ACE", ("entry of the map", "error", "second concept"), strict=True):
@@ -169,6 +172,12 @@ def figure(data: xr.Dataset) -> Figure:
     name(axes["E"], 0.98, 0.16, "first mean", COLOURS[1], ha="right")
     name(axes["E"], 0.0, 1.08, "second\nmean", COLOURS[2])
     return drawn
+
+
+def _draw_entries(ax: Axes, path: Path) -> None:
+    for concept in (WEAK, STRONG):
+        ax.plot(path.times, path.states[:, concept, concept], **look(0, color=COLOURS[concept]))
+    ax.plot(path.times, path.states[:, WEAK, STRONG], **look(1, color=COLOURS[2], linewidth=1.5))
 
 
 def _draw_error(ax: Axes, data: xr.Dataset, power: int) -> None:

@@ -1,13 +1,12 @@
 """Pictures of concept learning, from plain arrays into axes of your own.
 
-`concept_space` draws outputs as a path with markers at equal times, `entries` the entries of the
-input-output map with the stages shaded, `cube` the combinations in their order, `heat` a quantity
-over two settings.
+`concept_space` draws outputs as a path with markers at equal times, `cube` the combinations of
+binary concepts in their order.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from itertools import combinations
 from typing import Any
 
@@ -19,10 +18,7 @@ from matplotlib.colors import Normalize
 
 from partwhole._checks import require
 from partwhole._types import Real
-from partwhole.flows import Path, Stage
-from partwhole.study.plots import COLOURS, QUIET, look
-
-SHADES = ("#eef3f8", "#dfe8f1")
+from partwhole.study.plots import QUIET, look
 
 
 def concept_space(
@@ -82,48 +78,6 @@ def _reach(answers: np.ndarray, mean: float) -> tuple[float, float]:
     low, high = min(0.0, mean, np.nanmin(answers)), max(0.0, mean, np.nanmax(answers))
     room = 0.07 * (high - low)
     return low - room, high + room
-
-
-def entries(
-    ax: Axes, path: Path, stages: Iterable[Stage] = (), *, concepts: int | None = None
-) -> None:
-    """Draw the entries of the input-output map over time, its stages shaded behind them.
-
-    Parameters
-    ----------
-    ax : matplotlib Axes
-    path : Path
-        Of one learner.
-    stages : iterable of Stage, default ()
-    concepts : int, keyword-only, default None
-        How many leading coordinates to draw; None draws all.
-
-    Examples
-    --------
-    >>> from matplotlib.figure import Figure
-    >>> from partwhole.flows import tied_flow
-    >>> w0 = 0.01 * np.array([[1, 0.5], [0.5, 1]])
-    >>> path = tied_flow(w0, np.diag([4.5, 0.5]), np.linspace(0, 8, 50))
-    >>> ax = Figure().subplots()
-    >>> entries(ax, path)
-    >>> [line.get_label() for line in ax.lines]
-    ['w11', 'w22', 'w12']
-    """
-    size = path.states.shape[-1] if concepts is None else concepts
-    shade(ax, stages)
-    for i in range(size):
-        name = f"w{i + 1}{i + 1}"
-        ax.plot(path.times, path.states[:, i, i], **look(0, color=COLOURS[i % 7], label=name))
-    for k, (i, j) in enumerate(combinations(range(size), 2)):
-        style = look(1 + k % 4, color=COLOURS[(size + k) % 7], linewidth=1.5)
-        ax.plot(path.times, path.states[:, i, j], **style, label=f"w{i + 1}{j + 1}")
-    ax.set(xlabel=f"time ({path.clock})", ylabel="entry of the input-output map")
-
-
-def shade(ax: Axes, stages: Iterable[Stage]) -> None:
-    """Shade stages behind whatever an axes shows, in two tints by turns."""
-    for k, stage in enumerate(stages):
-        ax.axvspan(stage.start, stage.stop, color=SHADES[k % 2], linewidth=0, zorder=0)
 
 
 def cube(
@@ -212,49 +166,3 @@ def cube(
     ax.set(xlim=(-width, width), ylim=(-0.6, s + 0.6))
     ax.set_axis_off()
     return colours
-
-
-def heat(
-    ax: Axes,
-    x: Float[np.ndarray, " m"],
-    y: Float[np.ndarray, " n"],
-    values: Float[np.ndarray, "n m"],
-    *,
-    levels: Sequence[Real] = (),
-    limits: tuple[Real, Real] | None = None,
-    label: str = "",
-    format: str = "%g",
-) -> None:
-    """Draw a quantity over two settings as colours, with a colour bar and labelled contours.
-
-    Parameters
-    ----------
-    ax : matplotlib Axes
-    x, y : float arrays, shapes (m,) and (n,)
-    values : float array, shape (n, m)
-        NaN is left white.
-    levels : sequence of floats, keyword-only, default ()
-        Where to draw contours.
-    limits : two floats, keyword-only, default None
-        Ends of the colours; None takes the extremes of the values.
-    label : str, keyword-only, default ""
-        What the colours are.
-    format : str, keyword-only, default "%g"
-        How a contour's level is written.
-
-    Examples
-    --------
-    >>> from matplotlib.figure import Figure
-    >>> figure = Figure()
-    >>> heat(figure.subplots(), np.arange(3.0), np.arange(2.0), np.ones((2, 3)), label="times")
-    >>> len(figure.axes)
-    2
-    """
-    low, high = (None, None) if limits is None else limits
-    drawn = ax.pcolormesh(x, y, values, shading="nearest", rasterized=True, vmin=low, vmax=high)
-    assert ax.figure is not None
-    bar = ax.figure.colorbar(drawn, ax=ax, label=label)
-    bar.outline.set_visible(False)  # type: ignore[operator]
-    if len(levels):
-        shown = ax.contour(x, y, values, levels=list(levels), colors="white", linewidths=0.9)
-        ax.clabel(shown, fmt=format, fontsize=7)

@@ -16,7 +16,6 @@ from partwhole.study import (
     Cells,
     Config,
     Estimate,
-    geometric_mean,
     key,
     layout,
     mean,
@@ -31,8 +30,8 @@ from partwhole_studies.dynamics.drawing import concept_space
 from partwhole_studies.dynamics.wide_networks import AS_RUN, EPOCHS, MAIN, SETTINGS
 
 NO_BIAS = "means 1 and 2, variance 0.05, no bias"
-SWEEP = {name: each.spread for name, each in AS_RUN.items() if each.means == (1.0, 2.0)}
-MEANS = [name for name, each in AS_RUN.items() if each.spread == 0.05]
+SWEEP = {name: known.spread for name, known in AS_RUN.items() if known.means == (1.0, 2.0)}
+MEANS = [name for name, known in AS_RUN.items() if known.spread == 0.05]
 # A third of the published number of epochs: by then most concepts are learned to 90 %.
 SHORT = 14
 WHOLE = np.arange(EPOCHS + 1.0)
@@ -135,33 +134,23 @@ def gather(cells: Cells) -> xr.Dataset:
     )  # fmt: skip
 
 
-def first_leads(data: xr.Dataset, threshold: float) -> xr.DataArray:
-    """Return whether the first concept is learned before the second."""
-    learned = data.learned.sel(threshold=threshold)
-    return learned.sel(concept="first") < learned.sel(concept="second")
-
-
 def numbers(data: xr.Dataset) -> dict[str, float | int | Estimate | np.ndarray]:
     trained = [name for name in data.setting.values if name in SETTINGS]
     apart = {name: wide.stronger(name) for name in trained if wide.stronger(name) is not None}
-    first = first_leads(data, 0.9).sel(route="trained")
+    learned = data.learned.sel(route="trained", threshold=0.9, setting=[*apart])
+    first_leads = learned.sel(concept="first") < learned.sel(concept="second")
     leading = xr.DataArray([concept == 0 for concept in apart.values()], dims="setting")
-    right = first.sel(setting=[*apart]) == leading
-    routes = first_leads(data, 0.5).sel(setting=trained)
-    named = routes.sel(route="trained") == routes.sel(route="theory")
+    right = int((first_leads == leading).all("setting").sum())
     scale = [SETTINGS.get(name, SETTINGS[MAIN]).means for name in data.setting.values]
     gap = np.abs(data.trained - data.theory) / xr.DataArray(scale, dims=("setting", "concept"))
-    weak = data.learned.sel(route="trained", threshold=0.9, concept="first")
     paths = data.trained.sel(setting=MAIN, epoch=WHOLE).values
     equal = xr.DataArray([1.05, np.sqrt(1 + wide.SECOND**2)], dims="reading")
     return {
         "flip": float(data.flip.sel(reading="variances", bias="with a bias")),
-        "order": proportion(int(right.all("setting").sum()), data.sizes["seed"]),
+        "order": proportion(right, data.sizes["seed"]),
+        "right": right,
         "n": data.sizes["seed"],
-        "near": int((~first.sel(setting="means 1 and 2, variance 1")).sum()),
-        "named": int(named.all("setting").sum()),
         "gap": mean(gap.max(["setting", "epoch", "concept"])),
-        "bias": geometric_mean(weak.sel(setting=MAIN) / weak.sel(setting=NO_BIAS)),
         "slowing": mean(np.array([slowing(WHOLE, path).ratio for path in paths])),
         "flips": (data.flip - equal).values,
     }

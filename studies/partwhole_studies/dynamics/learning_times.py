@@ -12,10 +12,9 @@ from partwhole.measures.learning import learning_times
 from partwhole.study import Arrays, Cells, Config, key, layout, series
 from partwhole.study.plots import COLOURS, QUIET, look, mosaic
 from partwhole_studies.dynamics import published_settings as figures
-from partwhole_studies.dynamics.drawing import heat
 from partwhole_studies.dynamics.many_flows import RECORDS, clocks, half_times, integrate
 
-SETTINGS = {each.name: each for each in (
+SETTINGS = {setting.name: setting for setting in (
     figures.CENTRAL, figures.TRIPLE_CAPTION, figures.TRIPLE_CODE, figures.FAILURE,
     figures.QUADRUPLE_CAPTION, figures.QUADRUPLE_CODE,
 )}  # fmt: skip
@@ -127,30 +126,23 @@ def turning_entry() -> float:
     return float(1 / (1 + np.exp(np.log(1 / ENTRY - 1) / WEAK)))
 
 
-def numbers(data: xr.Dataset) -> dict[str, float | str | np.ndarray]:
+def numbers(data: xr.Dataset) -> dict[str, float]:
     small = np.abs(data.grid_clock / data.grid - 1).sel(ratio=slice(0, 0.4))
     pace = 2 * SIGNALS[1]
     delays = data.run.sel(concept="weak") - np.log(1 / SCALE - 1) / pace
     predicted = -np.log1p(-(data.run_correlation**2)) / pace
-    flow, clock, apart = (data.published.sel(what=what) for what in ("flow", "clock", "apart"))
+    flow = data.published.sel(what="flow")
     ordered = ~(flow.diff("place") < 0).any("place").values.ravel()
     strong_first = data.grid.sel(concept="strong") < data.grid.sel(concept="weak")
-    in_order = np.append(strong_first, ordered).mean()
-    one_by_one = (clock.diff("place") > apart.isel(place=slice(1, None))) | clock[..., 1:].isnull()
-    published = np.abs(clock / flow - 1).where(one_by_one.all("place"))
     # The logarithm of the strong entry at which both concepts are half learned at once.
     leads, entries = data.turn.diff("concept")[..., 0].values, np.log10(data.entry.values)
     turned = np.array([np.interp(0.0, lead, entries) for lead in leads])
     return {
         "clock_error": float(small.max()),
-        "published_error": float(published.max()),
         "correlation": RUNS[1],
         "delay": float(delays[1]),
         "delay_error": float(np.abs(delays / predicted - 1).max()),
-        "in_order": float(in_order),
-        "how_often": "always" if in_order == 1 else "usually",
-        "weak_signal": WEAK,
-        "larger": ENTRY / 10 ** turned[0],
+        "in_order": float(np.append(strong_first, ordered).mean()),
         "turning_error": float(np.abs(turned - np.log10(turning_entry())).max()),
     }
 
@@ -164,7 +156,7 @@ def figure(data: xr.Dataset) -> Figure:
     series(
         axes["C"], "entry", by="concept", theory=times.turn_clock, measured=times.turn,
         names={"strong": "strong concept", "weak": "weak concept"},
-        words={"theory": "clock", "measured": "flow"},
+        words={"theory": "predicted", "measured": "measured"},
     )  # fmt: skip
     axes["C"].axvline(turning_entry(), color=QUIET, linewidth=1, zorder=0)
     axes["C"].set(xscale="log", title=f"Order of learning, ρ = {rho:g}", ylim=(0, 8.5))
@@ -173,9 +165,12 @@ def figure(data: xr.Dataset) -> Figure:
 
 def _draw_map(ax: Axes, data: xr.Dataset) -> None:
     x, y = data.ratio.values, data.correlation.values
-    flow, clock = (each.sel(concept="weak").values.T for each in (data.grid, data.grid_clock))
+    flow, clock = (times.sel(concept="weak").values.T for times in (data.grid, data.grid_clock))
     levels = [5, 7, 10, 20, 40]
-    heat(ax, x, y, np.log10(flow), label="log10 of the time")
+    mesh = ax.pcolormesh(x, y, np.log10(flow), shading="nearest", rasterized=True)
+    assert ax.figure is not None
+    bar = ax.figure.colorbar(mesh, ax=ax, label="log10 of the time")
+    bar.outline.set_visible(False)  # type: ignore[operator]
     contours = ax.contour(x, y, flow, levels=levels, colors="white", linewidths=2.2)
     ax.contour(x, y, clock, levels=levels, colors="#E69F00", linewidths=1.4, linestyles="--")
     ax.clabel(contours, fmt="%g", fontsize=8)
@@ -190,11 +185,11 @@ def _draw_clocks(ax: Axes, data: xr.Dataset) -> None:
     rows = data.published.transpose("what", ...).values.reshape(4, -1)
     for i, x, y, label in (
         (3, small.grid.values.ravel(), small.grid_clock.values.ravel(), "upper panel"),
-        (6, rows[0], rows[2], "own entry for pivot"),
+        (6, rows[0], rows[2], "entry instead of pivot"),
         (4, rows[0], rows[1], "published settings"),
     ):
         colour = COLOURS[i % len(COLOURS)]
         filled = {"markersize": 4.5, "markeredgewidth": 0.6, "markeredgecolor": "white"}
         ax.plot(x, y, **look(i, line=False, markerfacecolor=colour, **filled), label=label)
-    ax.set(xscale="log", yscale="log", title="Clock against flow", xlim=ends, ylim=ends)
+    ax.set(xscale="log", yscale="log", title="Times of all concepts", xlim=ends, ylim=ends)
     ax.set(xlabel="measured (paper time)", ylabel="predicted")

@@ -140,34 +140,27 @@ def numbers(data: xr.Dataset) -> dict[str, float | int | Estimate | np.ndarray]:
         for setting in SETTINGS
         for power in POWERS
     }
-    full = {
-        setting: int((data.descents.sel(drawn=setting, power=2) >= len(SETTINGS[setting].w0)).sum())
-        for setting in DRAWN
-    }
-    flow, formula, recurrence = (
-        away(data, *each)
-        for each in (("flow", "error"), ("formula", "formula"), ("recurrence", "recurrence"))
-    )
-    last = turns(data.error.sel(setting="triple, as run", power=2))[1][-1:]
+    drawn = data.descents.sel(drawn="quadruple, as run", power=2)
+    flow = away(data, "flow", "error")
+    formula = away(data, "formula", "formula")
+    recurrence = away(data, "recurrence", "recurrence")
     tiny = turns(data.shrunken_error)[1][1::2]
     levels = plateaus("triple, as captioned")
     training = ("training_error", "recurrence_training_error")
     return {
-        "square": sum(int(counts[s, 2] == len(each.w0)) for s, each in SETTINGS.items()),
+        "square": sum(int(counts[s, 2] == len(task.w0)) for s, task in SETTINGS.items()),
         "triple_square": counts["triple, as run", 2],
         "triple_defined": counts["triple, as run", 1],
         "quadruple_square": counts["quadruple, as run", 2],
         "quadruple_defined": counts["quadruple, as run", 1],
-        "triple_drawn": proportion(full["triple, as captioned"], data.sizes["seed"]),
-        "quadruple_drawn": proportion(full["quadruple, as run"], data.sizes["seed"]),
-        "height": float(last[0] / plateaus("triple, as run")[-1]) if len(last) else np.nan,
+        "quadruple_drawn": proportion(int((drawn >= 4).sum()), data.sizes["seed"]),
         "times": flow[0],
         "updates": recurrence[0],
         "errors": np.concatenate([flow[1], recurrence[1]]),
         "formula_times": formula[0],
         "formula_errors": formula[1],
         "tiny": tiny - levels if tiny.shape == levels.shape else np.nan,
-        "training_rises": np.stack([swing_amplitude(data[each].values) for each in training]),
+        "training_rises": np.stack([swing_amplitude(data[error].values) for error in training]),
     }
 
 
@@ -177,7 +170,7 @@ def figure(data: xr.Dataset) -> Figure:
     for row, setting in zip(axes, ("triple, as run", "quadruple, as run"), strict=True):
         for ax, power in zip(row, POWERS, strict=True):
             _draw(ax, data.sel(setting=setting, power=power), setting)
-    axes[0, 0].set_title("square of the second moment")
+    axes[0, 0].set_title("squared second moment")
     axes[0, 1].set_title("second moment as defined")
     for ax, label in zip(axes[:, 0], ("three concepts", "four concepts"), strict=True):
         ax.set_ylabel(f"{label}\nerror")

@@ -123,7 +123,7 @@ def swings(data: xr.Dataset, law: str) -> tuple[Estimate, Estimate]:
 
 def numbers(data: xr.Dataset) -> dict[str, float | str | Estimate | np.ndarray]:
     narrow, wide = swings(data, "Gaussian")
-    positive_narrow, positive_wide = swings(data, "uniform")
+    _, positive_wide = swings(data, "uniform")
     faded = narrow.value - wide.value
     error = float(np.hypot(narrow.high - narrow.value, wide.high - wide.value))
     small = data.small.sel(small_correlation=SAME).values
@@ -134,12 +134,9 @@ def numbers(data: xr.Dataset) -> dict[str, float | str | Estimate | np.ndarray]:
         "opposed": float(data.opposed.max()),
         "falls": "only falls" if not data.opposed.any() else "rises as well",
         "most": float(data["map"].max()),
-        "forecast": float((data.forecast == (data.table > 0)).mean()),
         "exponent": float(np.abs(slopes / exponent(data.small_ratio) - 1).max()),
         "narrow": narrow,
-        "wide": wide,
         "fading": Estimate(faded, faded - error, faded + error, random_starts.SWINGS),
-        "positive_narrow": positive_narrow,
         "positive_wide": positive_wide,
         "formula": formula.values,
         "correlations": (correlations - random_starts.mean_correlations()).values,
@@ -182,7 +179,7 @@ def figure(data: xr.Dataset) -> Figure:
     series(axes["F"], "width", measured=swing, **look_of_laws)
     axes["E"].set(xscale="log", ylabel="correlation of rows", ylim=(0, 1))
     axes["F"].set(xscale="log", ylabel="rise / plateau", ylim=(-0.01, 0.3))
-    return key(drawn)
+    return key(drawn, 3)
 
 
 def _draw_runs(ax: Axes, data: xr.Dataset) -> None:

@@ -10,7 +10,7 @@ from scipy.integrate import solve_ivp
 
 from partwhole.measures import retreat, swing_amplitude
 from partwhole.networks import Architecture
-from partwhole.study import Arrays, Cells, Config, Estimate, key, layout, mean, proportion
+from partwhole.study import Arrays, Cells, Config, Estimate, key, layout, proportion
 from partwhole.study.plots import COLOURS, QUIET, look, panels
 from partwhole.training import IdentityRuns, Protocol, train_identity
 from partwhole_studies.dynamics import wide_networks as wide
@@ -134,21 +134,16 @@ def runs_of(data: xr.Dataset, variable: str, kind: str, setting: str = MAIN) -> 
     return runs.dropna("epoch")
 
 
-def retreats(data: xr.Dataset, kind: str, setting: str = MAIN) -> np.ndarray:
+def retreats(data: xr.Dataset, kind: str) -> np.ndarray:
     """Return how far each network's answer goes back along the weak concept, in its mean."""
-    runs, means = runs_of(data, "trained", kind, setting), np.array(SETTINGS[setting].means)
+    runs, means = runs_of(data, "trained", kind), np.array(SETTINGS[MAIN].means)
     return np.array([retreat(runs.epoch.values, run, means).amounts[0] for run in runs.values])
 
 
 def numbers(data: xr.Dataset) -> dict[str, float | int | Estimate]:
-    amounts = {
-        f"{kind}_{reading}": retreats(data, kind, setting)
-        for kind in NETWORKS
-        for reading, setting in (("run", MAIN), ("captioned", CAPTIONED))
-    }
-    counts = {name: int((each > RETREATS).sum()) for name, each in amounts.items()}
+    relu = retreats(data, "relu")
     errors = [runs_of(data, "error", kind).values for kind in NETWORKS]
-    rises = np.concatenate([np.asarray(swing_amplitude(each)) for each in errors])
+    rises = np.concatenate([np.asarray(swing_amplitude(error)) for error in errors])
     rising = int((rises > RISES).sum())
     apart = [name for name in data.setting.values if wide.stronger(name) is not None]
     strong = xr.DataArray([wide.stronger(name) for name in apart], dims="setting")
@@ -157,17 +152,16 @@ def numbers(data: xr.Dataset) -> dict[str, float | int | Estimate]:
     right = int((~wrong.any(["setting", "nonlinearity"])).sum())
     scale = [SETTINGS[name].means for name in data.setting.values]
     gap = np.abs(data.trained - data.theory) / xr.DataArray(scale, dims=("setting", "concept"))
-    return counts | {
+    return {
         "least": RETREATS,
-        "n_relu": len(amounts["relu_run"]),
-        "n_linear": len(amounts["linear_run"]),
+        "relu_retreat": float(relu.mean()),
+        "linear_retreat": float(retreats(data, "linear").mean()),
         "trained": len(rises),
         "rising": rising,
-        "relu_share": proportion(counts["relu_run"], len(amounts["relu_run"])),
+        "relu_share": proportion(int((relu > RETREATS).sum()), len(relu)),
         "rising_share": proportion(rising, len(rises)),
         "order": proportion(right, data.sizes["seed"]),
-        "gap": mean(gap.max(["nonlinearity", "setting", "epoch", "concept"])),
-        "farther": mean(amounts["relu_captioned"] - amounts["relu_run"]),
+        "gap": float(gap.max(["nonlinearity", "setting", "epoch", "concept"]).mean()),
     }
 
 

