@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from partwhole.measures.concepts import EmergenceFit, fit_emergence
-from partwhole.study import Cells, Config, Estimate, key, mean
+from partwhole.study import Cells, Config, key, mean
 from partwhole.study.plots import look, mosaic
 from partwhole_studies.diffusion import concept_readings as readings
 from partwhole_studies.diffusion.concept_models import IMAGES, PAPER, POINTS, STEADY
@@ -98,27 +98,28 @@ def sharpness(accuracy: xr.DataArray) -> np.ndarray:
 def numbers(data: xr.Dataset) -> dict[str, Any]:
     kept = readings.learned(data)
     known = kept.dropna("seed")
-    accuracy, times = products(kept), readings.settled(products(kept))
+    accuracy = products(kept)
+    times = readings.settled(accuracy)
     logs = xr.apply_ufunc(np.log, readings.capped(times, data)).mean("seed")
     typical = np.exp(logs.values).tolist()
+    in_order = typical[1] < typical[2] < typical[3]
+    unlearned = np.isinf(times).any("seed")
     farthest = {"distance": CONCEPTS}
     sharper = sharpness(accuracy.sel(farthest)) - sharpness(averages(kept).sel(farthest))
     explained = [
         float(np.nanmin(law(differing(known).isel(seed=k)).r2)) for k in range(known.sizes["seed"])
     ]
 
-    def delay(far: int) -> Estimate:
-        second, first = (times.sel(distance=n, drop=True) for n in (far, far - 1))
-        return readings.later(second, first, data)
-
+    farther, nearer = (times.sel(distance=n, drop=True) for n in (3, 2))
     return {
-        "second": delay(2),
-        "third": delay(3),
+        "third": readings.later(farther, nearer, data),
         "sharper": mean(sharper, within=(-1.0, 1.0)),
         "explained": mean(np.array(explained), within=(-np.inf, 1.0)),
-        "order": "later" if typical[1] < typical[2] < typical[3] else "not always later",
-        **{f"time_{n}": typical[n] for n in range(1, CONCEPTS + 1)},
-        "never": int(np.isinf(times.sel(farthest)).sum()),
+        "order": "learned later" if in_order else "not always learned later",
+        **{
+            f"time_{n}": f"at least {typical[n]:.0f}" if unlearned[n] else typical[n]
+            for n in range(1, CONCEPTS + 1)
+        },
         "unreadable": readings.unreadable(data),
         **readings.counts(kept),
     }
@@ -130,10 +131,10 @@ def figure(data: xr.Dataset) -> Figure:
     if known.sizes["seed"]:
         accuracy = products(known)
         for n in range(CONCEPTS + 1):
-            readings.curves(axes["A"], accuracy.sel(distance=n), n, f"{n} concept{'s' * (n != 1)}")
+            readings.curves(axes["A"], accuracy.sel(distance=n), n, f"{n} changed")
         _draw_law(axes["B"], differing(known).mean("seed"))
     axes["A"].set(title="All concepts", ylabel="product of accuracies")
-    axes["B"].set(title="Concepts that are new")
+    axes["B"].set(title="Changed concepts")
     for ax in axes.values():
         ax.set(xlabel=data.step.long_name, ylim=(-0.03, 1.03))
     return key(drawn, columns=5)

@@ -19,7 +19,6 @@ from partwhole_studies.diffusion.concept_models import train as train
 from partwhole_studies.diffusion.training_sets import UNSEEN, classes
 
 OVER = 0.25
-STILL = 1e-3  # the least move between checkpoints that is distinguished from none
 LEVELS = (0.137, 0.247, 0.358, 0.468, 0.579, 0.689)
 
 
@@ -50,40 +49,22 @@ def bumps(data: xr.Dataset) -> list[bool]:
     return [path.bump().clear for path in paths if path is not None]
 
 
-def slowing(data: xr.Dataset) -> xr.DataArray:
-    """Return the log of the ratio of the last moves between checkpoints to the first ones."""
-    moves = readings.means(data, UNSEEN).diff("step")
-    lengths = ((moves**2).sum("concept", skipna=False) ** 0.5).clip(min=STILL)
-    quarter = max(1, data.sizes["step"] // 4)
-    first, last = (
-        lengths.isel(step=part).mean("step", skipna=False)
-        for part in (slice(None, quarter), slice(-quarter, None))
-    )
-    return (last / first).pipe(np.log)
-
-
 def numbers(data: xr.Dataset) -> dict[str, Any]:
     kept = readings.learned(data)
-    weak, strong = (kept.isel(colour=k) for k in (0, -1))
+    weak = kept.isel(colour=0)
     path = readings.means(weak, UNSEEN)
     lead = path.sel(concept="size") - path.sel(concept="colour")
     lead = mean(by_seed(lead.mean("step", skipna=False)), within=(-1.0, 1.0))
-    blue = [readings.ends(part, UNSEEN).sel(concept="colour") for part in (weak, strong)]
     clear = bumps(weak)
     return {
         "lead": lead,
-        "blue_gain": mean(by_seed(blue[1] - blue[0]), within=(-1.0, 1.0)),
         "bumps": proportion(sum(clear), len(clear)),
-        "slowing": readings.ratio(slowing(kept)),
         "misread": 0.0 if "scores" not in data
         else 1.0 - data.scores.sel(score="accuracy").mean("seed").values,
         "order": "before" if lead.value > 0 else "no earlier than",
         "ahead": abs(lead.value),
         "side": "larger" if lead.value > 0 else "smaller",
-        "weak_blue": float(blue[0].mean()),
-        "strong_blue": float(blue[1].mean()),
         "weakest": float(data.colour[0]),
-        "strongest": float(data.colour[-1]),
         "rising": sum(clear),
         "weak_models": len(clear),
         "unreadable": readings.unreadable(data),
@@ -100,7 +81,7 @@ def figure(data: xr.Dataset) -> Figure:
         if k in (0, data.sizes["colour"] - 1):
             accuracy = readings.accuracy(kept.isel(colour=k), UNSEEN)
             readings.curves(axes["B"], accuracy, k, f"separation {colour:g}")
-    axes["B"].set(xlabel=data.step.long_name, ylabel="blue and small", ylim=(-0.03, 1.03))
+    axes["B"].set(xlabel=data.step.long_name, ylabel="accuracy, blue and small", ylim=(-0.03, 1.03))
     if pictures:
         _draw_pictures(axes["C"], kept)
     return key(drawn)
@@ -124,13 +105,13 @@ def _draw_paths(ax: Axes, data: xr.Dataset) -> None:
 
 def _draw_pictures(ax: Axes, data: xr.Dataset) -> None:
     """Draw samples of the first model of the weakest and of the strongest signal."""
-    some = np.unique(np.linspace(0, data.sizes["step"] - 1, 12).round().astype(int))
-    data = data.isel(step=some, picture=0)
+    shown = np.unique(np.linspace(0, data.sizes["step"] - 1, 12).round().astype(int))
+    data = data.isel(step=shown, picture=0)
     side = data.sizes["row"]
     ends = [data.isel(colour=k).transpose("seed", "step", ...) for k in (0, -1)]
     strips = [np.concatenate(list(part.pictures.values[0]), axis=1) for part in ends]
     ax.imshow(np.concatenate(strips), interpolation="nearest")
-    ax.set_xticks((np.arange(len(some)) + 0.5) * side, labels=map(str, data.step.values))
+    ax.set_xticks((np.arange(len(shown)) + 0.5) * side, labels=map(str, data.step.values))
     names = [f"{float(part.colour):g}" for part in ends]
     ax.set_yticks([0.5 * side, 1.5 * side], labels=names)
     ax.tick_params(length=0, labelsize=7)

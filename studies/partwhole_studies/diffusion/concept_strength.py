@@ -86,6 +86,10 @@ def numbers(data: xr.Dataset) -> dict[str, Any]:
     ratio = data.distance.sel(change="small") / data.distance.sel(change="size")
     example = data.distance.sel(colour=EXAMPLE) ** 0.5
     crossings = {circle: crossing(data, circle) for circle in ("small", "big")}
+
+    def where(at: float) -> str:
+        return f"from a separation of {at:.2f} on" if np.isfinite(at) else "at no separation"
+
     return {
         "crossing": crossings["big"],
         "small_ratio": float(ratio.max()),
@@ -94,11 +98,8 @@ def numbers(data: xr.Dataset) -> dict[str, Any]:
         "example": EXAMPLE,
         "size_change": float(example.sel(change="size")),
         "big_change": float(example.sel(change="big")),
-        "small_change": float(example.sel(change="small")),
-        **{
-            f"{circle}_where": f"from a separation of {at:.2f} on" if np.isfinite(at) else "never"
-            for circle, at in crossings.items()
-        },
+        "small_where": where(crossings["small"]),
+        "big_where": where(crossings["big"]),
     }
 
 

@@ -79,10 +79,16 @@ def typical(times: xr.DataArray) -> xr.DataArray:
 
 def numbers(data: xr.Dataset) -> dict[str, Any]:
     kept = readings.learned(data, REFERENCES)
-    capped = readings.capped(times(kept), data)
+    measured = times(kept)
+    capped = readings.capped(measured, data)
     unseen, trained = (capped.sel(kind=kind, drop=True) for kind in ("unseen", "trained"))
     slope = mean(by_seed(unseen, exponent, 3))
-    ends = typical(unseen).isel(colour=[0, -1])
+    ends = typical(unseen).isel(colour=[0, -1]).values.tolist()
+    unlearned = np.isinf(measured.sel(kind="unseen")).any("seed").isel(colour=[0, -1])
+    first, last = (
+        f"at least {time:.0f}" if never else time
+        for time, never in zip(ends, unlearned.values, strict=True)
+    )
     return {
         "correlation": mean(by_seed(unseen, rank_correlation, 2), within=(-1.0, 1.0)),
         "slope": slope,
@@ -90,9 +96,8 @@ def numbers(data: xr.Dataset) -> dict[str, Any]:
         "steepness": "less steeply than" if slope.value > -2 else "at least as steeply as",
         "weakest": float(data.colour[0]),
         "strongest": float(data.colour[-1]),
-        "first": float(ends[0]),
-        "last": float(ends[1]),
-        "never": int(np.isinf(times(kept).sel(kind="unseen")).sum()),
+        "first": first,
+        "last": last,
         **readings.counts(kept),
     }
 
@@ -101,7 +106,7 @@ def figure(data: xr.Dataset) -> Figure:
     kept = readings.learned(data, REFERENCES)
     drawn, axes = mosaic("A", 3.6)
     _draw(axes["A"], readings.capped(times(kept), data))
-    axes["A"].set(xlabel="separation of the colours", ylabel=data.step.long_name)
+    axes["A"].set(xlabel="separation of the colours", ylabel="training steps to half of the value")
     return key(drawn, columns=2)
 
 

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from partwhole.measures.concepts import PUBLISHED, Capability, capability
-from partwhole.study import Cells, Config, Estimate, key, mean
+from partwhole.study import Cells, Config, Estimate, key
 from partwhole.study.plots import COLOURS, look, mosaic
 from partwhole_studies.diffusion import concept_readings as readings
 from partwhole_studies.diffusion.concept_models import IMAGES, PAPER, POINTS, STEADY
@@ -63,14 +63,6 @@ def elicited(kept: xr.Dataset) -> Capability | None:
     )  # fmt: skip
 
 
-def largest_gaps(gaps: np.ndarray) -> np.ndarray:
-    """Return each model's gap, from (models, steps), at the step where the others' are largest."""
-    if len(gaps) < 2:
-        return np.full(len(gaps), np.nan)
-    others = (gaps.sum(axis=0) - gaps) / (len(gaps) - 1)
-    return gaps[np.arange(len(gaps)), others.argmax(axis=1)]
-
-
 def turns(kept: xr.Dataset) -> xr.DataArray:
     """Return the step of the sharpest turn of each path, smoothed as published; NaN for none."""
     steps = []
@@ -83,56 +75,53 @@ def turns(kept: xr.Dataset) -> xr.DataArray:
 
 def numbers(data: xr.Dataset) -> dict[str, Any]:
     kept = readings.learned(data)
-    able = elicited(kept)
+    ability = elicited(kept)
     known = kept.coordinates.notnull().all(["step", "prompt", "sample", "concept"]).values
     best, plain = (xr.DataArray(np.full(len(known), np.nan), dims="seed") for _ in range(2))
-    gaps = np.zeros((0, data.sizes["step"]))
-    if able is not None:
-        best[known], plain[known] = able.emergence.by_run, able.naive_emergence.by_run
-        gaps = able.best_by_run - able.naive_by_run
-    gap = mean(largest_gaps(gaps), within=(-1.0, 1.0))
+    if ability is not None:
+        best[known], plain[known] = ability.emergence.by_run, ability.naive_emergence.by_run
+    delay = readings.later(plain, best, data)
     spreads = [
         float(np.log(readings.capped(times, data)).std(ddof=1)) if known.sum() > 1 else np.nan
         for times in (best, plain)
     ]
     reached = best.where(np.isfinite(best))
     return {
-        "gap": gap,
-        "delay": readings.later(plain, best, data),
+        "delay": delay,
         # Too few models for an interval of a difference of deviations.
         "spread": Estimate(spreads[0] - spreads[1], np.nan, np.nan, int(known.sum())),
         "turn": readings.ratio((reached / turns(kept)).pipe(np.log)),
-        "able": "more" if gap.value > 0 else "no more",
-        "late_gap": float(gaps[:, readings.late(data)].mean()) if len(gaps) else np.nan,
+        "order": "sooner than" if delay.value > 1 else "no sooner than",
+        "at_least": "at least " if np.isinf(plain).any() else "",
         **readings.counts(kept),
     }
 
 
 def figure(data: xr.Dataset) -> Figure:
     drawn, axes = mosaic("AB", 3.4, sharey=True)
-    able = elicited(readings.learned(data))
-    if able is not None:
-        _draw_best(axes["A"], able)
-        _draw_ways(axes["B"], able)
-    axes["A"].set(title="Best prompt", ylabel="blue and small")
-    axes["B"].set(title="Kinds of prompts")
+    ability = elicited(readings.learned(data))
+    if ability is not None:
+        _draw_best(axes["A"], ability)
+        _draw_ways(axes["B"], ability)
+    axes["A"].set(title="Best prompt", ylabel="accuracy, blue and small")
+    axes["B"].set(title="Best prompt of each kind")
     for ax in axes.values():
         ax.set(xlabel=data.step.long_name, ylim=(-0.03, 1.03))
     return key(drawn, columns=5)
 
 
-def _draw_best(ax: Axes, able: Capability) -> None:
-    ax.plot(able.steps, able.naive, label="plain", **look(0))
-    ax.plot(able.steps, able.best, label="best", **look(4))
-    low, high = (np.clip(able.naive + gap, 0.0, 1.0) for gap in (able.low, able.high))
-    ax.fill_between(able.steps, low, high, color=COLOURS[4], alpha=0.2, linewidth=0)
+def _draw_best(ax: Axes, ability: Capability) -> None:
+    ax.plot(ability.steps, ability.naive, label="plain", **look(0))
+    ax.plot(ability.steps, ability.best, label="best", **look(4))
+    low, high = (np.clip(ability.naive + gap, 0.0, 1.0) for gap in (ability.low, ability.high))
+    ax.fill_between(ability.steps, low, high, color=COLOURS[4], alpha=0.2, linewidth=0)
 
 
-def _draw_ways(ax: Axes, able: Capability) -> None:
+def _draw_ways(ax: Axes, ability: Capability) -> None:
     """Draw plain prompts, and of each other kind the amount that is best on average."""
-    accuracy = able.by_prompt.mean(axis=0)
-    ax.plot(able.steps, accuracy[:, 0], **look(0))
+    accuracy = ability.by_prompt.mean(axis=0)
+    ax.plot(ability.steps, accuracy[:, 0], **look(0))
     for k, (kind, label) in enumerate(NAMES.items(), 1):
-        amounts = [i for i, name in enumerate(able.prompts) if name.split()[0] == kind]
+        amounts = [i for i, name in enumerate(ability.prompts) if name.split()[0] == kind]
         strongest = max(amounts, key=lambda i: accuracy[:, i].mean())
-        ax.plot(able.steps, accuracy[:, strongest], label=label, **look(k))
+        ax.plot(ability.steps, accuracy[:, strongest], label=label, **look(k))

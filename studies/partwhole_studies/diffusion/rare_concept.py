@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
 
@@ -54,11 +55,10 @@ def numbers(data: xr.Dataset) -> dict[str, Any]:
         "gain": mean(unseen.isel(many) - unseen.isel(few), within=(-1.0, 1.0)),
         "excess": mean(gap.isel(few) - gap.isel(many), within=(-2.0, 2.0)),
         "delay": readings.later(times.isel(few), times.isel(many), data),
+        "at_least": "at least " if np.isinf(times.isel(few)).any() else "",
         "few": int(data.rare[0]),
         "many": int(data.rare[-1]),
-        "trained_few": float(trained.isel(few).mean()),
         "unseen_few": float(unseen.isel(few).mean()),
-        "trained_many": float(trained.isel(many).mean()),
         "unseen_many": float(unseen.isel(many).mean()),
         **readings.counts(kept),
     }
@@ -71,7 +71,7 @@ def figure(data: xr.Dataset) -> Figure:
     for k, count in enumerate(data.rare.values):
         readings.curves(axes["A"], accuracy.sel(rare=count), k, f"{count} blue samples")
     axes["A"].set(title="Blue small, not in training", xlabel=data.step.long_name)
-    axes["A"].set(ylabel="both concepts right", ylim=(-0.03, 1.06))
+    axes["A"].set(ylabel="product of accuracies", ylim=(-0.03, 1.06))
     places = list(range(data.sizes["rare"]))
     for k, (prompt, label) in enumerate(((TRAINED, "blue big"), (UNSEEN, "blue small"))):
         values, shift = late(kept, prompt), 0.24 * (k - 0.5)

@@ -22,7 +22,7 @@ from partwhole.training import DiffusionRecipe, Prompt, train_diffusion
 SECOND, SPREAD = 2.0, 0.05
 MEANS = (0.5, 1.0, 2.0)
 WEAK = MEANS[0]
-HALF, MOST = 0.5, 0.9
+HALF = 0.5
 MARKED = (10, 100, 1000)  # steps
 SMALL: Config = {"n": 500, "batch": 128, "samples": 200, "sampling_steps": 50, "checkpoints": 32}
 
@@ -98,11 +98,6 @@ def flow_lag(first_mean: float) -> float:
     return float(second / first)
 
 
-def flow_path(first_mean: float) -> float:
-    """Return where the exact flow has the weak concept when it has learned the strong one."""
-    return float(1.0 - (1.0 - MOST) ** (1.0 / flow_lag(first_mean)))
-
-
 def answers_of(data: xr.Dataset, first_mean: float) -> np.ndarray:
     """Return mean answers, shape (seed, step, concept)."""
     answers = data.answer.sel(first_mean=first_mean).mean("half")
@@ -115,15 +110,6 @@ def lags(data: xr.Dataset, first_mean: float) -> np.ndarray:
     times = learning_times(steps, answers_of(data, first_mean), HALF, hold=3)
     times = np.minimum(times, steps[-1])
     return times[:, 0] / times[:, 1]
-
-
-def weak_then(data: xr.Dataset, first_mean: float) -> np.ndarray:
-    """Return what each model has of the first concept when it has learned the second one."""
-    steps = np.log(data.step.values.astype(float))
-    answers = answers_of(data, first_mean)
-    times = learning_times(steps, answers, MOST, hold=3)[:, 1]
-    values = [np.interp(t, steps, path[:, 0]) for t, path in zip(times, answers, strict=True)]
-    return np.where(np.isfinite(times), values, np.nan)
 
 
 def retreats(data: xr.Dataset, first_mean: float) -> np.ndarray:
@@ -147,17 +133,10 @@ def retreats(data: xr.Dataset, first_mean: float) -> np.ndarray:
 
 
 def numbers(data: xr.Dataset) -> dict[str, Any]:
-    lag, loss = geometric_mean(lags(data, WEAK)), mean(retreats(data, WEAK))
     return {
-        "lag": lag,
+        "lag": geometric_mean(lags(data, WEAK)),
         "flow_lag": flow_lag(WEAK),
-        "weak_then": mean(weak_then(data, WEAK)),
-        "flow_path": flow_path(WEAK),
-        "loss": loss,
-        "order": "later than" if lag.value > 1 else "no later than",
-        "training_error": float(abs(data.trained - 1.0).max()),
-        "weak": WEAK,
-        "strong": SECOND,
+        "loss": mean(retreats(data, WEAK)),
     }
 
 

@@ -57,15 +57,16 @@ def numbers(data: xr.Dataset) -> dict[str, Any]:
         readings.ends(kept, prompt).sel(concept="colour", drop=True) for prompt in PROMPTS
     )
     times = readings.settled(blue(kept, UNSEEN))
+    masked, complete = (float(plain.isel(part).mean()) for part in (never, always))
     return {
         "loss": mean(plain.isel(always) - plain.isel(never), within=(-1.0, 1.0)),
         "delay": readings.later(times.isel(never), times.isel(always), data),
         "elicited": mean(over.isel(never), within=(0.0, 1.0)),
         "red_gain": mean(red.isel(never) - red.isel(always), within=(-1.0, 1.0)),
         "share": float(data.masked[-1]),
-        "least": float(data.masked[0]),
-        "plain": float(plain.isel(never).mean()),
-        "complete": float(plain.isel(always).mean()),
+        "plain": masked,
+        "complete": complete,
+        "redder": "redder" if round(masked, 2) < round(complete, 2) else "no redder",
         "red": float(red.isel(never).mean()),
         "red_complete": float(red.isel(always).mean()),
         **readings.counts(kept),

@@ -43,6 +43,12 @@ def test_each_claim_holds_or_not_as_the_accuracies_are():
     assert verdict(unseen=lambda rank: 0.4)["gain"] == "does not hold"
 
 
+def test_a_colour_that_is_never_learned_bounds_the_ratio():
+    assert study.numbers(study.gather(cells()))["at_least"] == "at least "
+    learned = study.gather(cells(unseen=lambda rank: 0.8))
+    assert study.numbers(learned)["at_least"] == ""
+
+
 def test_late_accuracies_are_those_of_the_paths():
     late = study.late(study.gather(cells()), UNSEEN)
     np.testing.assert_allclose(late.mean("seed"), [0.0, 0.5, 1.0], atol=0.03)

@@ -43,3 +43,13 @@ def test_each_claim_holds_or_not_as_the_readings_are():
     assert bluer["loss"] == bluer["delay"] == "does not hold"
     assert verdict(over=-0.2)["elicited"] == "does not hold"
     assert verdict(red=lambda share: 0.1 * share)["red_gain"] == "does not hold"
+
+
+def test_the_answer_says_redder_only_where_the_shown_numbers_are():
+    redder = [
+        study.numbers(study.gather(cells(blue=lambda share, fall=fall: 1.0 - fall * share)))[
+            "redder"
+        ]
+        for fall in (0.3, 0.0)
+    ]
+    assert redder == ["redder", "no redder"]
