@@ -98,15 +98,13 @@ def numbers(data: xr.Dataset) -> dict[str, Any]:
     main = data.sel(overlap=MAIN_OVERLAP)
     away = distance(main.ends, main.least)
     far = mean(away.sel(scale=SCALE), within=(0.0, np.inf))
-    approach = mean(away.sel(scale=SCALE) - away.sel(scale=1e-2))
     with_decay = distance(main.decayed, main.decayed_least).sel(decay=DECAY)
     stepped = distance(data.decayed_stepped, data.lasso)
     return {
         "far": far,
-        "place": "elsewhere" if far.low > 0.01 else "close to it",
+        "place": "elsewhere" if far.value > 0.01 else "close to it",
         "excess": 100 * float(main.excess.sel(scale=SCALE).mean()),
-        "approach": approach,
-        "direction": "farther away" if approach.value > 0 else "nearer",
+        "approach": mean(away.sel(scale=SCALE) - away.sel(scale=1e-2)),
         "decayed": mean(with_decay, within=(0.0, np.inf)),
         "descent": distance(data.stepped, data.ends).to_numpy(),
         "drift": data.drift.to_numpy(),
@@ -119,7 +117,7 @@ def figure(data: xr.Dataset) -> Figure:
     drawn, axes = mosaic("AB;CD", 6.6)
     main = data.sel(overlap=MAIN_OVERLAP)
     words = {"measured": "gradient descent"}
-    flow = [distance(each, main.least).mean("seed") for each in (main.ends, main.tuned)]
+    flow = [distance(end, main.least).mean("seed") for end in (main.ends, main.tuned)]
     learners = pd.Index(["multi-task", "finetuning"], name="learner")
     series(
         axes["A"], "scale", by="learner", theory=xr.concat(flow, learners), words=words,
@@ -127,8 +125,8 @@ def figure(data: xr.Dataset) -> Figure:
     )  # fmt: skip
     axes["A"].set(xscale="log", ylim=(0, None), ylabel="distance", title="Without weight decay")
     lasso, weights, stepped = (
-        distance(each, main.decayed_least).expand_dims(learner=learners[:1])
-        for each in (main.lasso, main.decayed, main.decayed_stepped)
+        distance(end, main.decayed_least).expand_dims(learner=learners[:1])
+        for end in (main.lasso, main.decayed, main.decayed_stepped)
     )
     series(
         axes["B"], "decay", by="learner", theory=lasso.mean("seed"), words=words,

@@ -142,20 +142,21 @@ def gather(cells: Cells) -> xr.Dataset:
 
 
 def numbers(data: xr.Dataset) -> dict[str, Any]:
-    decades = dict(zip(("multitask", "finetuning", "relu"), data.decades.values, strict=True))
+    multitask, finetuning = data.decades.sel(rising=["multi-task", "finetuning"]).to_numpy()
     pretrained = DiagonalWeights.pretrained(np.array([LEARNED]), 1e-3)
     start = HyperbolicEntropy.from_weights(pretrained.for_finetuning(readout_scale=READOUT))
-    distances = data.distance, data.sparse_distance
-    published = data.sparse_distance.sel(formula="published")
-    return decades | {
+    half_shared = data.sparse_distance.sel(formula="published", overlap=20)
+    small, sparse = (data[name].sel(formula="exact") for name in ("distance", "sparse_distance"))
+    return {
+        "multitask": multitask,
+        "finetuning": finetuning,
         "sum": float(abs(data.powers_again.sel(kind=HOMOGENEOUS).sum("power") - 1).max()),
-        "wider": decades["finetuning"] / decades["multitask"],
+        "wider": finetuning / multitask,
         "width": float(np.squeeze(start.width)) / (2 * (LEARNED + READOUT**2)),
-        "all_shared": mean(published.sel(overlap=40), within=(0.0, np.inf)),
-        "half_shared": mean(published.sel(overlap=20), within=(0.0, np.inf)),
+        "half_shared": mean(half_shared, within=(0.0, np.inf)),
         "penalties": (data.penalty / data.penalty_again - 1).to_numpy(),
         "powers": (data.powers - data.powers_again).to_numpy(),
-        "ends": np.append(*(each.sel(formula="exact") for each in distances)),
+        "ends": np.append(small, sparse),
     }
 
 

@@ -158,7 +158,6 @@ def ratio(over: Estimate, under: Estimate) -> Estimate:
 def numbers(data: xr.Dataset) -> dict[str, str | np.ndarray | Estimate]:
     sparse, sparse_small = (samples_needed(data, "5 reused", c) for c in (1.0, 0.01))
     dense, dense_small = (samples_needed(data, "40 reused", c) for c in (1.0, 0.01))
-    same = [samples_needed(data, f"{a} {SAME}", 1.0) for a in (40, 5)]
     new, new_small = (samples_needed(data, "5 new", c) for c in (1.0, 0.001))
     least = samples_needed(data, "5 reused", 0.001)
     return {
@@ -167,7 +166,6 @@ def numbers(data: xr.Dataset) -> dict[str, str | np.ndarray | Estimate]:
         "dense": dense, "dense_small": dense_small,
         "dense_word": "fewer" if dense_small.value < dense.value else "more",
         "alike": ratio(dense, sparse),
-        "alike_same_entries": ratio(*same),
         "sparse_first": ratio(dense_small, sparse_small),
         "gain_ratio": ratio(ratio(new_small, least), ratio(new, sparse)),
         "new_at_end": mean(data.limit.sel(task="5 new", rescale=1.0, n=32)),

@@ -130,23 +130,29 @@ def gather(cells: Cells) -> xr.Dataset:
 
 def numbers(data: xr.Dataset) -> dict[str, Any]:
     means = published(__file__, ["overlap", "learner", "n"], set="overlap").error
-    single, finetuning = (data.sel(learner=learner) for learner in FLOWING)
-    best, last = (finetuning[name].mean("seed") for name in ("best", "last"))
-    ratio = finetuning / single
-    shared = geometric_mean(ratio.end.sel(overlap=40, n=64))
-    sparse = data.sparse_end.sel(shared="none", learner=SINGLE, n=64)
+    best, last = (data[name].sel(learner=FINETUNING).mean("seed") for name in ("best", "last"))
+    ends = {
+        "none": data.end.sel(overlap=0, n=64),
+        "half": data.end.sel(overlap=20, n=32),
+        "all": data.end.sel(overlap=40, n=64),
+    }
+    transfer: dict[str, Any] = {}
+    for shared, errors in ends.items():
+        single, finetuning = (errors.sel(learner=learner) for learner in FLOWING)
+        ratio = geometric_mean(finetuning / single)
+        effect = "helps" if ratio.high < 1 else "hurts" if ratio.low > 1 else "has no clear effect"
+        transfer |= {
+            shared: ratio,
+            f"{shared}_effect": effect,
+            f"{shared}_single": float(single.mean()),
+            f"{shared}_finetuning": float(finetuning.mean()),
+        }
     # Below this, the threshold on the training loss and single precision decide.
     large = data.where(data.best > 1e-4)
     networks = np.append(large.trained_best / large.best, large.trained_last / large["last"]) - 1
-    return {
-        "least": geometric_mean((means.sel(learner=FINETUNING) / best).where(best < 0.95 * last)),
-        "half_end": float(last.sel(overlap=20, n=32)),
-        "none": geometric_mean(ratio.end.sel(overlap=0, n=64)),
-        "all": shared,
-        "fewer": 1 / shared.value,
-        "half": geometric_mean(ratio.end.sel(overlap=20, n=32)),
-        "half_least": geometric_mean(ratio.best.sel(overlap=20, n=32)),
-        "sparse": geometric_mean(5 * sparse.sel(active=5) / (20 * sparse.sel(active=20))),
+    least = (means.sel(learner=FINETUNING) / best).where(best < 0.95 * last)
+    return transfer | {
+        "least": geometric_mean(least),
         "networks": networks[np.isfinite(networks)],
     }
 
@@ -159,15 +165,9 @@ def figure(data: xr.Dataset) -> Figure:
     means = (means.active * means).sel(learner=SINGLE, active=alone.active)
     names = {active: f"{active} features" for active in alone.active.values}
     series(
-        axes["A"],
-        "n",
-        by="active",
-        theory=alone,
-        published=means,
-        names=names,
-        shift=4,
+        axes["A"], "n", by="active", theory=alone, published=means, names=names, shift=4,
         words=WORDS,
-    )
+    )  # fmt: skip
     axes["A"].set(title="Single-task, by sparsity", ylabel="relative test error")
     for letter, overlap in {"B": 0, "C": 20, "D": 40, "E": 0, "F": 20}.items():
         _draw_overlap(axes[letter], data.sel(overlap=overlap), overlap, letter in "EF")

@@ -93,15 +93,12 @@ def numbers(data: xr.Dataset) -> dict[str, Any]:
     means = published(PUBLISHED, ["learner"], set="overlap", overlap=0, n=32).error
     tuned = ratio.sel(learner=FINETUNING)
     networks = np.append(data.trained_last / data["last"], data.trained_best / data.best) - 1
-    hidden = geometric_mean(tuned.best)
     return {
         "published": float(means.sel(learner=FINETUNING)),
         "best": mean(apart.best.sel(learner=FINETUNING), within=(0.0, np.inf)),
         "last": mean(apart["last"].sel(learner=FINETUNING), within=(0.0, np.inf)),
         "hurts": geometric_mean(tuned["last"]),
-        "probing_hurts": geometric_mean(ratio["last"].sel(learner=PROBING)),
-        "hidden": hidden,
-        "hides": "hides" if hidden.value <= 1.1 else "shows",
+        "hidden": geometric_mean(tuned.best),
         "networks": networks[np.isfinite(networks)],
     }
 
@@ -117,7 +114,7 @@ def figure(data: xr.Dataset) -> Figure:
     axes["A"].set_ylabel("test error")
     axes["C"].set_ylabel("error / single-task error")
     grey: dict[str, Any] = {"color": "0.25", "linestyle": "none"}
-    axes["C"].plot([], [], marker="o", **grey, label="least, theory")
+    axes["C"].plot([], [], marker="o", **grey, label="minimum, theory")
     axes["C"].plot([], [], marker="o", **grey, markerfacecolor="white", label="end")
     axes["C"].plot([], [], marker="x", **grey, label="published")
     return key(drawn)

@@ -79,7 +79,7 @@ def test_least_decay_is_clarabels():
 @pytest.mark.slow
 def test_the_flow_is_good_enough():
     rough, fine = (ends.flow_ends(4, [0, 2], 1e-3, rtol) for rtol in (1e-4, 1e-6))
-    away = [ends.distance(*each) for each in zip(rough["ends"], fine["ends"], strict=True)]
+    away = [ends.distance(*pair) for pair in zip(rough["ends"], fine["ends"], strict=True)]
     # A tenth of the tolerance of the claim.
     assert max(away) < 1e-3
     assert max(rough["loss"]) < 1.01 * ends.FITTED

@@ -30,6 +30,8 @@ def test_transitions_are_as_wide_as_computed_elsewhere(data):
 def test_the_published_penalty_has_twice_the_width_and_misses_the_end(data):
     verdict = verdicts(study, data)
     assert verdict["width"] == verdict["half_shared"] == "does not hold"
+    all_shared = data.sparse_distance.sel(formula="published", overlap=40)
+    assert float(all_shared.mean()) < 0.05
     assert study.numbers(data)["width"] == pytest.approx(0.158113883 / (2 * 0.158114883), rel=1e-6)
 
 

@@ -84,6 +84,11 @@ def test_losses_of_new_and_reused_features_part_further_though_samples_do_not(da
     assert verdicts(study, data)["gain_ratio"] != "does not hold"
 
 
+def test_sparse_tasks_with_entries_of_one_size_come_first_without_rescaling(data):
+    dense, sparse = (study.samples_needed(data, f"{a} {study.SAME}", 1.0) for a in (40, 5))
+    assert study.ratio(dense, sparse).low > 1
+
+
 def test_without_rescaling_sparse_tasks_do_not_come_first(data):
     same = data.limit.sel(rescale=1.0, drop=True)
     unscaled = data.assign(limit=same.expand_dims(rescale=data.rescale).transpose(*data.limit.dims))

@@ -99,11 +99,17 @@ def test_a_wrong_start_is_noticed(cells, monkeypatch):
     initial = runs.initial
     monkeypatch.setattr(runs, "initial", large)
     changed = [
-        (config, study.cell(config) if config["part"] == "paths" and config["n"] == 32 else found)
-        for config, found in cells
+        (config, study.cell(config) if config["part"] == "paths" and config["n"] == 32 else arrays)
+        for config, arrays in cells
         if config["methods"] != [MULTI]
     ]
     assert np.abs(study.numbers(study.gather(changed))["networks"]).max() > 0.1
+
+
+def test_sparser_tasks_are_learned_from_fewer_samples(data):
+    errors = data.sparse_end.sel(shared="none", learner=SINGLE, n=64).mean("seed")
+    relative = errors.active * errors
+    assert relative.sel(active=5) < relative.sel(active=20)
 
 
 def test_exchanged_learners_are_noticed(data):

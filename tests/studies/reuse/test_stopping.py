@@ -27,10 +27,11 @@ def test_it_is_whole(data):
 
 
 def test_published_errors_are_the_least_and_not_the_last(data):
-    verdict = verdicts(study, data)
-    assert verdict["best"] == "holds"
-    assert study.numbers(data)["hurts"].low > 1
-    assert verdict["last"] == "does not hold"
+    numbers = study.numbers(data)
+    # Of a published mean of six seeds, measured with 10,000 inputs.
+    assert numbers["best"].value == pytest.approx(numbers["published"], abs=0.04)
+    assert numbers["hurts"].low > 1
+    assert verdicts(study, data)["last"] == "does not hold"
 
 
 def test_errors_are_those_of_descent_with_the_same_seeds(data):
@@ -67,6 +68,6 @@ def test_a_larger_readout_is_noticed(cells, monkeypatch):
 
 
 def test_exchanged_readings_are_noticed(data):
-    verdict = verdicts(study, data.rename(best="last", last="best"))
-    assert verdict["best"] == "does not hold"
-    assert verdict["hidden"] == "does not hold"
+    exchanged = data.rename(best="last", last="best")
+    assert verdicts(study, exchanged)["hidden"] == "does not hold"
+    assert verdicts(study, exchanged)["last"] == "holds"
