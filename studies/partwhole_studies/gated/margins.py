@@ -158,19 +158,14 @@ def numbers(data: xr.Dataset) -> dict[str, Number]:
     ended = data.get("two_layers_ended", xr.DataArray(np.zeros(0))).values
     groups, cost = limits_of_chains(data), data.chains_cost.values
     near = data.chains_flow_cost.values <= 1.05 * cost
-    steps = data.two_layers_descent_steps.values
-    late = steps >= 10_000
-    shortfall = np.log(1.0 - two_layers["descent"][:, late])
     return {
         "flow": mean(two_layers["flow"][:, -1]),
         "descent": mean(two_layers["descent"][:, -1]),
         "flow_steps": int(data.two_layers_flow_steps[-1]),
-        "descent_steps": int(steps[-1]),
-        "slope": mean(np.polyfit(np.log(np.log(steps[late])), shortfall.T, 1)[0]),
+        "descent_steps": int(data.two_layers_descent_steps[-1]),
         "limits": len(groups),
         "runs": len(cost),
         "costs": ", ".join(f"{cost[runs[0]]:.2f}" for runs in groups),
-        "group_cost": float(data.chains_group_cost),
         "near": proportion(int(near.sum()), len(near)),
         "edges": mean(data.ReLU_edges, within=(0.0, 1.0)),
         "chance": 2 * EDGE * 15 / 16,  # of random directions in 7 dimensions

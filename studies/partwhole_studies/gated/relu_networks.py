@@ -134,18 +134,12 @@ def by_seed(values: xr.DataArray) -> xr.DataArray:
 def numbers(data: xr.Dataset) -> dict[str, Number]:
     fast = data.sel(momentum=0.9)
     agreement = {kind: by_seed(fast.agreement.sel(kind=kind)) for kind in KINDS}
-    above = (fast.error - fast.error.sel(kind="network")).sel(kind="hidden layer")
     solved = np.isfinite(fast.error.sel(kind="learned gates"))
     error = {kind: by_seed(fast.error.sel(kind=kind).where(solved)) for kind in KINDS}
     gained = error["linear"] - error["network"]
     recovered = ((error["linear"] - error["learned gates"]) / gained).where(gained > 0)
-    agreements = published(__file__, ["momentum", "kind"], table="agreement").agreement
-    errors = published(__file__, ["momentum", "n", "units"], table="error").error
-    of_mnist = data.attrs["images"] == "MNIST"
-    misses = {
-        "agreements": known(data.agreement.mean(["n", "units", "seed"]) - agreements),
-        "errors": known(data.error.sel(kind="network").mean("seed") - errors),
-    }
+    table = published(__file__, ["momentum", "n", "units"], table="error").error
+    misses = known(data.error.sel(kind="network").mean("seed") - table)
     missing = np.isnan(data.error.sel(kind=["hidden layer", "learned gates"]))
     return {
         "images": data.attrs["images"],
@@ -154,10 +148,9 @@ def numbers(data: xr.Dataset) -> dict[str, Number]:
         "linear": mean(agreement["linear"]),
         "learned_random": mean(agreement["learned gates"] - agreement["random gates"]),
         "recovered": mean(recovered),
-        "hidden": mean(by_seed(above)),
         "share": mean(by_seed(fast.share), within=(-np.inf, 1.0)),
         "flipped": mean(by_seed(fast.flipped), within=(0.0, 1.0)),
-        **{name: mean(np.abs(miss)) if of_mnist else np.nan for name, miss in misses.items()},
+        "errors": mean(np.abs(misses)) if data.attrs["images"] == "MNIST" else np.nan,
         "missing": ((data.training_error == 0) & missing).to_numpy(),
         "bound": np.maximum(known(data.share) - 1.0, 0.0),
     }
@@ -175,9 +168,7 @@ def figure(data: xr.Dataset) -> Figure:
             values = fast[name].sel(kind=kind).values.ravel()
             axes[letter].plot(p, values, **look(i, line=False), label=f"limit, {kind}")
     axes["A"].set(title="Test error", ylabel="limit error", xlabel="network error")
-    axes["B"].set(
-        title="Different decisions", ylabel="share of images", xlabel="error of the network"
-    )
+    axes["B"].set(title="Different decisions", ylabel="share of images", xlabel="network error")
     table = published(__file__, ["momentum", "kind"], table="agreement").agreement
     series(
         axes["C"], "kind", by="momentum", within=(-np.inf, 1.0), shift=4,

@@ -85,7 +85,7 @@ def _split(data: Digits, seed: int, config: Config) -> dict[str, np.ndarray | fl
     tests = np.concatenate([data.test_inputs, data.selection_inputs])
     labels = np.concatenate([data.test_labels, data.selection_labels])
     outputs = np.full((len(LEARNERS), len(tests)), np.nan)
-    numbers: dict[str, np.ndarray | float] = dict.fromkeys(NUMBERS, np.nan)
+    values: dict[str, np.ndarray | float] = dict.fromkeys(NUMBERS, np.nan)
     limits = {name: gated_limit(gates, data.inputs, data.labels, c) for name, c in NORMS.items()}
     for name, limit in limits.items():
         if limit.outcome is Outcome.SOLVED:
@@ -93,12 +93,12 @@ def _split(data: Digits, seed: int, config: Config) -> dict[str, np.ndarray | fl
     outputs[LEARNERS.index("linear")] = tests @ linear_baseline(data).coefficients
     group, solved = limits["group"], limits["group"].outcome is Outcome.SOLVED
     scale = 2.0 * float(gates.n_contexts) ** (3 - gates.n_units)
-    numbers |= {"group_value": group.limit.value,
-                "function_value": scale * limits["function"].limit.value,
-                "largest_pull": float(group.pulls.max()) if solved else np.nan}  # fmt: skip
+    values |= {"group_value": group.limit.value,
+               "function_value": scale * limits["function"].limit.value,
+               "largest_pull": float(group.pulls.max()) if solved else np.nan}  # fmt: skip
     if config["coded"]:
         programs = published_programs(gates, data.inputs, data.labels, tests)
-        outputs[-2:], numbers["scrambled_true"], numbers["whitened_value"] = programs
+        outputs[-2:], values["scrambled_true"], values["whitened_value"] = programs
     if config["max_steps"]:
         start = GatedNetwork.draw(data.inputs.shape[1], [gates, 1], seed=seed)
         runs = train_gated(
@@ -106,18 +106,18 @@ def _split(data: Digits, seed: int, config: Config) -> dict[str, np.ndarray | fl
             record=[config["max_steps"]], seeds=[seed], progress=False,
         )  # fmt: skip
         outputs[0] = answers(runs.networks[0], tests)
-        numbers["share"] = float(runs.fraction_of(group)[0, -1]) if solved else np.nan
+        values["share"] = float(runs.fraction_of(group)[0, -1]) if solved else np.nan
         if config["flow_steps"] and solved:
             flow = normalised_flow(
                 runs.networks, data.inputs, data.labels, max_steps=config["flow_steps"],
                 record=[config["flow_steps"]], progress=False,
             )  # fmt: skip
             outputs[1] = answers(flow.networks[0], tests)
-            numbers["share_longer"] = float(flow.fraction_of(group)[0, -1])
+            values["share_longer"] = float(flow.fraction_of(group)[0, -1])
     apart = [[inconsistency(end, other) if np.isfinite(end + other).all() else np.nan
               for end in outputs[:2]] for other in outputs]  # fmt: skip
     errors = 0.5 * (1.0 - np.sign(outputs) * labels).mean(axis=1)
-    return numbers | {"errors": errors, "apart": np.array(apart)}
+    return values | {"errors": errors, "apart": np.array(apart)}
 
 
 def gather(cells: Cells) -> xr.Dataset:
@@ -138,24 +138,20 @@ def gather(cells: Cells) -> xr.Dataset:
 
 
 def numbers(data: xr.Dataset) -> dict[str, Number]:
-    one = data.isel(n=0).sel(n_units=10, hyperplanes=1, thresholds="median")
-    errors, apart = one.errors, one.apart.sel(learner="group")
-    agreement = {name: one.agreement.sel(end="network", learner=name) for name in NORMS}
+    median = data.isel(n=0).sel(n_units=10, hyperplanes=1, thresholds="median")
+    errors, agreement = median.errors, median.agreement.sel(end="network")
+    group, function = (agreement.sel(learner=name) for name in ("group", "function"))
     table = published(__file__, ["thresholds", "n", "hyperplanes", "n_units"])
     ours = data.errors.mean("seed")
     misses = [known(ours.sel(learner=name) - table[name]) for name in ("network", "group")]
     mixed = known(data.scrambled_true / data.group_value)
-    coded = known(errors.sel(learner="coded") - errors.sel(learner="function"))
     return {
-        "images": f"{int(one.n)} images of {data.attrs['images']}",
-        "dataset": data.attrs["images"],
-        "share": mean(one.share, within=(-np.inf, 1.0)),
-        "group": mean(agreement["group"]),
-        "function": mean(agreement["function"]),
-        "better": mean(agreement["group"] - agreement["function"]),
-        "closer": absent(apart.sel(end="network") - apart.sel(end="longer")),
+        "images": f"{int(median.n)} images of {data.attrs['images']}",
+        "share": mean(median.share, within=(-np.inf, 1.0)),
+        "group": mean(group),
+        "function": mean(function),
+        "better": mean(group - function),
         "gap": mean(errors.sel(learner="function") - errors.sel(learner="group")),
-        "coded": absent(coded),
         "mixed": geometric_mean(mixed) if len(mixed) else np.nan,
         "published": absent(np.abs(np.concatenate(misses))),
         "limits": np.append(

@@ -35,23 +35,23 @@ def test_it_is_whole(data):
 def test_what_a_hyperplane_separates_is_what_a_linear_program_finds(data, seed):
     split = digits(seed, 200, SELECTION)
     signed = -split.labels[:, None] * split.inputs
-    found = linprog(np.zeros(signed.shape[1]), signed, -np.ones(200), bounds=(None, None))
+    program = linprog(np.zeros(signed.shape[1]), signed, -np.ones(200), bounds=(None, None))
     limit = float(data.limit.sel(n=200, thresholds="median", hyperplanes=0, seed=seed))
-    assert np.isfinite(limit) == (found.status == 0)
+    assert np.isfinite(limit) == (program.status == 0)
 
 
 def test_a_limit_is_that_of_another_solver_in_each_context(data):
     split = digits(0, 200, SELECTION)
     gates = gates_of(split, 1, 2)
-    own, there = gates.contexts(split.inputs)[:, 0], gates.contexts(split.test_inputs)[:, 0]
-    total, outputs = 0.0, np.zeros(len(there))
-    for context in np.unique(own):
+    training, test = (gates.contexts(x)[:, 0] for x in (split.inputs, split.test_inputs))
+    total, outputs = 0.0, np.zeros(len(test))
+    for context in np.unique(training):
         weights = cp.Variable(split.inputs.shape[1])
-        rows = own == context
+        rows = training == context
         fits = cp.multiply(split.labels[rows], split.inputs[rows] @ weights) >= 1
         problem = cp.Problem(cp.Minimize(cp.sum_squares(weights)), [fits])
         total += problem.solve(solver="CLARABEL")
-        outputs[there == context] = split.test_inputs[there == context] @ weights.value
+        outputs[test == context] = split.test_inputs[test == context] @ weights.value
     limit = gated_limit(JointGates.of(gates, split.inputs), split.inputs, split.labels, Quadratic())
     assert 2 * limit.limit.value == pytest.approx(total, rel=1e-6)
     error = float(data.limit.sel(n=200, thresholds="median", hyperplanes=2, seed=0))
@@ -64,6 +64,11 @@ def test_ties_counted_wrong_cost_half_of_them_more(data):
     use = np.isfinite(more)
     np.testing.assert_allclose(more[use], 0.5 * data.unseen.values[use], atol=1e-12)
     assert more[use].max() > 0.1
+
+
+def test_without_gates_a_network_stopped_early_errs_less_than_its_limit(data):
+    median = data.sel(n=200, thresholds="median", hyperplanes=0)
+    assert (median.network - median.limit).mean() < 0  # published for MNIST: -.0462
 
 
 def test_half_of_the_images_are_above_a_median_and_stay_there_in_any_order():
@@ -98,10 +103,10 @@ def test_answers_are_those_of_the_network():
 def test_reading_back_keeps_everything_but_the_thresholds():
     gates = HalfspaceGates(np.array([[[0.0, 0.0], [1.0, 2.0]]]), np.array([[1.0, 3.0]]))
     network = GatedNetwork.draw(2, [gates], seed=0)
-    other = reference_implementation.reloaded(network, 5)
-    read = other.gates[0]
+    loaded = reference_implementation.reloaded(network, 5)
+    read = loaded.gates[0]
     assert (read.normals == gates.normals).all()
-    assert (np.asarray(other.weights[0]) == np.asarray(network.weights[0])).all()
+    assert (np.asarray(loaded.weights[0]) == np.asarray(network.weights[0])).all()
     assert read.thresholds[0, 0] == 1.0  # of a hyperplane that is none
     assert abs(read.thresholds[0, 1]) < 1.5  # six standard deviations of a quarter
 
@@ -110,9 +115,8 @@ def test_what_breaks_the_claims_is_noticed(data):
     assert verdicts(study, data.assign(limit_strict=data.limit))["ties"] == "does not hold"
     kept = verdicts(study, data.assign(apart_reloaded=data.apart))
     assert kept["reloaded"] == "holds"  # a difference of 0 is not below 0
-    assert verdicts(study, data.assign(network=data.limit + 0.1))["early"] == "does not hold"
     few = data.isel(hyperplanes=slice(None, None, -1)).assign_coords(hyperplanes=data.hyperplanes)
     assert verdicts(study, few)["many"] == "holds"
-    assert study.numbers(few)["best"] == 6
+    assert study.numbers(few)["best"] == "64 contexts"
     half = study.numbers(data.assign(tied=0.5 * data.tied))
     assert np.abs(half["tied"]).max() > 0.1

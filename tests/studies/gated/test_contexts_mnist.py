@@ -66,15 +66,15 @@ def test_a_cell_holds_a_support_vector_machine_for_each_context(data, folder, mo
     for seed in (1, 2):
         normals = np.random.RandomState([1, seed]).randn(1, 2, 785)[0]
         cuts = np.median(split.every @ normals.T, axis=0)
-        own, there = (
+        training, test = (
             (x @ normals.T > cuts) @ np.array([2, 1]) for x in (split.inputs, split.test_inputs)
         )
-        outputs = np.zeros(len(there))
+        outputs = np.zeros(len(test))
         for context in range(4):
-            rows = own == context
+            rows = training == context
             machine = LinearSVC(loss="hinge", fit_intercept=False, C=1e6, tol=1e-8, max_iter=10**6)
             machine.fit(split.inputs[rows], split.labels[rows])
-            at = there == context
+            at = test == context
             outputs[at] = machine.decision_function(split.test_inputs[at])
         wrong = np.mean(np.sign(outputs) != split.test_labels)
         error = data.limit.sel(n=500, thresholds="median", hyperplanes=2, seed=seed)
@@ -86,11 +86,11 @@ def test_gather_lays_cells_where_they_belong(cells, data):
     assert data.attrs["images"] == "MNIST"
     assert data.n.values.tolist() == [500]
     assert int(data.unseen.notnull().sum()) == len(cells)
-    for config, found in cells:
+    for config, arrays in cells:
         (k,), (seed,) = config["hyperplanes"], config["seeds"]
-        here = data.sel(n=500, thresholds=config["thresholds"], hyperplanes=k, seed=seed)
+        place = data.sel(n=500, thresholds=config["thresholds"], hyperplanes=k, seed=seed)
         for name in ("largest", "network", "unseen"):
-            np.testing.assert_array_equal(here[name], found[name][0, 0])
+            np.testing.assert_array_equal(place[name], arrays[name][0, 0])
     for kind in ("median", "zero"):
         shares = data.largest.sel(thresholds=kind).dropna("hyperplanes", how="all")
         assert (shares.diff("hyperplanes") < 0).all()

@@ -62,7 +62,7 @@ def test_costs_and_units_of_the_limits(data):
     costs = data.value * [1.0, 2.0, 2.0, 2.0]
     np.testing.assert_allclose(costs, (7.665719, 30.268285, 73.273028, 58.053628), rtol=1e-6)
     np.testing.assert_allclose(data.unit_norms[0], (3.080523, 4.585195), rtol=1e-6)
-    assert study.numbers(data)["support"] == 9
+    assert data.support.sel(norm="group").sum() == 9
 
 
 def test_the_points_at_the_margin_determine_the_function(data):
@@ -93,6 +93,10 @@ def test_a_context_left_out_is_answered_as_by_another_solver(data):
             weights = clarabel(inputs[place != out], labels[place != out], gates, norm)
             expected = answers(weights, inputs[place == out], gates)
             np.testing.assert_allclose(data.left_out.sel(norm=norm)[out], expected, atol=1e-3)
+
+
+def test_joint_contexts_answer_exactly_0_where_they_have_no_data(data):
+    assert (data.left_out.sel(norm="joint contexts") == 0).all()
 
 
 def test_trained_networks_reach_the_limit(cells):

@@ -40,17 +40,17 @@ FUNCTION_VALUES = {10: (6.359, 5.161, 6.452), 20: (2.227, 1.888, 2.355)}
 
 
 def test_limits_are_those_of_another_program(data):
-    one = data.isel(n=0, thresholds=0).sel(hyperplanes=1, seed=[0, 1, 2])
+    median = data.isel(n=0, thresholds=0).sel(hyperplanes=1, seed=[0, 1, 2])
     for learner, by_units in ERRORS.items():
         for units, expected in by_units.items():
-            errors = one.errors.sel(learner=learner, n_units=units)
+            errors = median.errors.sel(learner=learner, n_units=units)
             # Images within the other solver's tolerance of the boundary: one, and of the kernel
             # of the function-space norm three.
             images = 3.1 if learner == "function" else 1.1
             np.testing.assert_allclose(errors, expected, atol=images / 1597)
     for units, expected in FUNCTION_VALUES.items():
-        np.testing.assert_allclose(one.function_value.sel(n_units=units), expected, rtol=1e-3)
-    linear = one.errors.sel(learner="linear", n_units=10, seed=[0, 1])
+        np.testing.assert_allclose(median.function_value.sel(n_units=units), expected, rtol=1e-3)
+    linear = median.errors.sel(learner="linear", n_units=10, seed=[0, 1])
     np.testing.assert_allclose(linear, (0.2010, 0.1672), atol=1e-3)
 
 
@@ -82,8 +82,8 @@ def test_groups_and_coefficient_on_a_random_array():
     stream = np.random.RandomState(1)
     columns = stream.randn(785, 3, 4).reshape(785, 12)
     for scrambled, recorded in ((False, 168.40712), (True, 168.40240)):
-        own = reference.groups(3, 4, scrambled=scrambled)
-        total = sum(np.linalg.norm(columns[:, own == group]) for group in range(3))
+        groups = reference.groups(3, 4, scrambled=scrambled)
+        total = sum(np.linalg.norm(columns[:, groups == group]) for group in range(3))
         assert total == pytest.approx(recorded, abs=1e-5)
     weights = stream.randn(3, 2, 4).reshape(6, 4)
     for coefficient, recorded in ((3**-0.5, 52.1328), (1 / 6, 27.5335)):
@@ -122,15 +122,15 @@ def test_the_published_objective_has_the_least_value_of_another_solver(scrambled
     _, value = reference.whitened_limit(
         gates, inputs, labels, coefficient=short, scrambled=scrambled
     )
-    own = reference.groups(6, 2, scrambled=scrambled)
+    groups = reference.groups(6, 2, scrambled=scrambled)
     weights = cp.Variable((12, 7))
     terms = []
     for place in range(12):
-        mates = [weights[other] for other in np.flatnonzero(own == own[place])]
+        mates = [weights[mate] for mate in np.flatnonzero(groups == groups[place])]
         terms.append(short * cp.sum(weights, axis=0) + 2 * weights[place] - sum(mates))
     outputs = gates.design(inputs).dense().matrix @ cp.reshape(weights, (84,), order="C")
     problem = cp.Problem(
-        cp.Minimize(sum(cp.sum_squares(each) for each in terms)),
+        cp.Minimize(sum(cp.sum_squares(term) for term in terms)),
         [cp.multiply(labels, outputs) >= 1],
     )
     # Free directions keep a share of 1e-9; the solver stops at 1e-8.
@@ -152,15 +152,21 @@ def test_free_directions_change_the_function_only_where_groups_are_scrambled():
 
 
 def test_margins_and_decisions_approach_the_limit(data):
-    one = data.isel(n=0, thresholds=0).sel(n_units=10, hyperplanes=1)
-    assert (one.share < one.share_longer).all()
-    assert (one.share_longer <= 1 + 1e-9).all()  # no network has a larger margin
-    near = one.apart.sel(learner="group")
+    median = data.isel(n=0, thresholds=0).sel(n_units=10, hyperplanes=1)
+    assert (median.share < median.share_longer).all()
+    assert (median.share_longer <= 1 + 1e-9).all()  # no network has a larger margin
+    near = median.apart.sel(learner="group")
     assert (near.sel(end="longer") < near.sel(end="network")).all()
-    p, q = (one.errors.sel(learner=name) for name in ("network", "group"))
+    p, q = (median.errors.sel(learner=name) for name in ("network", "group"))
     assert (near.sel(end="network") < 2 * p * (1 - p)).all()
     agreement = 1 - near.sel(end="network") / (p * (1 - q) + q * (1 - p))
-    np.testing.assert_allclose(one.agreement.sel(learner="group", end="network"), agreement)
+    np.testing.assert_allclose(median.agreement.sel(learner="group", end="network"), agreement)
+
+
+def test_the_published_function_space_program_errs_more_than_its_norm(data):
+    """Of its many optima, the one with the smallest weights; others err more."""
+    errors = data.errors.sel(n_units=10)
+    assert (errors.sel(learner="coded") > errors.sel(learner="function")).all()
 
 
 def test_what_breaks_the_claims_is_noticed(data):
@@ -172,8 +178,5 @@ def test_what_breaks_the_claims_is_noticed(data):
 
     coded = given("function", "coded")
     assert study.numbers(coded)["gap"].value > 0.1
-    assert verdicts(study, coded)["coded"] == "holds"  # a difference of 0 is not below 0
-    low = data.assign(errors=data.errors.where(data.learner != "coded", 0.0))
-    assert verdicts(study, low)["coded"] == "does not hold"
     assert verdicts(study, data.assign(scrambled_true=data.group_value))["mixed"] == "does not hold"
     assert np.abs(study.numbers(data.assign(whitened_value=data.group_value))["limits"]).max() > 0.1

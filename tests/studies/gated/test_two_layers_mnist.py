@@ -63,11 +63,11 @@ def test_the_published_sizes_are_asked_of_mnist():
 
 def test_the_split_is_the_same_for_all_seeds_and_gates_are_not(folder, monkeypatch):
     monkeypatch.setenv(VARIABLE, str(folder))
-    one, other = (images.published_split(seed, 100, 200) for seed in (1, 2))
-    np.testing.assert_array_equal(one.inputs, other.inputs)
-    np.testing.assert_array_equal(one.selection_labels, other.selection_labels)
-    np.testing.assert_array_equal(one.inputs, images.mnist(1, 100, 200, 200).inputs)
-    draws = [each.stream.randn(500) for each in (one, other)]
+    splits = [images.published_split(seed, 100, 200) for seed in (1, 2)]
+    np.testing.assert_array_equal(splits[0].inputs, splits[1].inputs)
+    np.testing.assert_array_equal(splits[0].selection_labels, splits[1].selection_labels)
+    np.testing.assert_array_equal(splits[0].inputs, images.mnist(1, 100, 200, 200).inputs)
+    draws = [split.stream.randn(500) for split in splits]
     # Of 500 independent pairs, five standard deviations.
     assert abs(np.corrcoef(draws)[0, 1]) < 5 / np.sqrt(500)
     np.testing.assert_array_equal(draws[0], images.published_split(1, 100, 200).stream.randn(500))
@@ -82,15 +82,15 @@ def test_a_cell_holds_the_limit_of_its_own_gates(cells, data, folder, monkeypatc
             normals = np.random.RandomState([1, seed]).randn(h, k, 785)
             seen = np.einsum("hkd,nd->nhk", normals, split.every)
             cuts = np.median(seen, axis=0) if kind == "median" else np.zeros((h, k))
-            found = gated_limit(HalfspaceGates(normals, cuts), split.inputs, split.labels)
+            limit = gated_limit(HalfspaceGates(normals, cuts), split.inputs, split.labels)
             tests = np.concatenate([split.test_inputs, split.selection_inputs])
             labels = np.concatenate([split.test_labels, split.selection_labels])
-            wrong = np.mean(np.sign(found.predict(tests)) != labels)
+            wrong = np.mean(np.sign(limit.predict(tests)) != labels)
             here = data.sel(n=500, thresholds=kind, n_units=h, hyperplanes=k, seed=seed)
             # The solves agree closely; one image in 200 may lie on the boundary for rounding.
             assert float(here.errors.sel(learner="group")) == pytest.approx(wrong, abs=0.0051)
             # Both are within 1e-6 of the least.
-            assert float(here.group_value) == pytest.approx(found.limit.value, rel=2e-6)
+            assert float(here.group_value) == pytest.approx(limit.limit.value, rel=2e-6)
             assert float(here.largest_pull) == pytest.approx(1.0, abs=1e-6)
 
 
@@ -120,7 +120,7 @@ def test_what_nothing_separates_has_no_limit(cells, tmp_path):
     assert np.isfinite(errors["network"])
     assert np.isfinite(errors["linear"])  # with slack
     assert all(np.isnan(errors[name]) for name in study.NORMS)
-    kept = [(other, each) for other, each in cells if other != config]
+    kept = [pair for pair in cells if pair[0] != config]
     mixed = study.gather([(config, arrays | {"mark": cells[0][1]["mark"]}), *kept])
     declared(study).findings(study.numbers(mixed))
     for data in (mixed, study.gather(lost)):
