@@ -11,7 +11,7 @@ from jaxtyping import Float
 from matplotlib.figure import Figure
 
 from partwhole.flows import deep_linear_descent
-from partwhole.study import Arrays, Cells, Config, Estimate, layout, mean, proportion, published
+from partwhole.study import Arrays, Cells, Config, Estimate, layout, mean, published
 from partwhole.study.chart import key
 from partwhole.study.plots import COLOURS, QUIET, look, panels
 from partwhole.training import IdentityRuns, train_identity
@@ -130,19 +130,9 @@ def halvings(steps: np.ndarray, losses: np.ndarray, plateau: float) -> Float[np.
     return (half - above) / (eighth - quarter)
 
 
-def hidden(data: xr.Dataset, setting: str) -> Estimate:
-    """Return which share of clear rises in 2 dimensions records once an epoch don't show."""
-    clear = data.loss_2.sel(setting=setting).values[rises(data, 2, setting) > CLEAR]
-    coarse = [np.interp(data.epochs_2, data.steps_2, loss) for loss in clear]
-    seen = small.swings_back(np.reshape(coarse, (len(clear), len(data.epochs_2))))
-    return proportion(int((~seen).sum()), len(seen))
-
-
 def numbers(data: xr.Dataset) -> dict[str, float | str | Estimate | np.ndarray]:
     low, wide = rises(data, 2), rises(data, 64)
-    swings = {
-        d: small.swings_back(data[f"loss_{d}"].sel(setting="as run").values) for d in NETWORKS
-    }
+    pauses = halvings(data.steps_64.values, data.loss_64.sel(setting="as run").values, WIDE.plateau)
     apart = []
     for d in NETWORKS:
         for setting, top in zip(data.setting.values, data[f"top_{d}"].values, strict=True):
@@ -152,24 +142,16 @@ def numbers(data: xr.Dataset) -> dict[str, float | str | Estimate | np.ndarray]:
     return {
         "verdict": "Hardly" if wide.mean() < CLEAR else "Yes",
         "wide": mean(wide, within=(0.0, np.inf)),
-        "wide_seeds": str(len(wide)),
-        "wide_rising": str(swings[64].sum()),
-        "wide_largest": float(wide.max()),
         "low": mean(low),
-        "low_share": float(swings[2].mean()),
         "gain": small.difference(mean(low), mean(wide)),
-        "pause": mean(
-            halvings(data.steps_64.values, data.loss_64.sel(setting="as run").values, WIDE.plateau)
-        ),
-        "hidden": hidden(data, "as run"),
-        "hidden_captioned": hidden(data, "as captioned"),
+        "pause": mean(pauses),
         "apart": np.array(apart),
     }
 
 
 def figure(data: xr.Dataset) -> Figure:
     drawn, axes = panels(2, 2, 5.4)
-    for (upper, lower), (d, each) in zip(axes.T, NETWORKS.items(), strict=True):
+    for (upper, lower), (d, deep) in zip(axes.T, NETWORKS.items(), strict=True):
         part = data.sel(setting="as run")
         steps, top = part[f"steps_{d}"].values, int(part[f"top_{d}"])
         loss, outputs = part[f"loss_{d}"].values, part[f"outputs_{d}"].values
@@ -180,7 +162,7 @@ def figure(data: xr.Dataset) -> Figure:
                 lower.plot(steps, loss[k], **thin)
         upper.plot(*outputs[top].T, **look(0))
         upper.plot(*part[f"population_{d}"].values.T, **look(1))
-        (x, y), epochs = each.means, part[f"epochs_{d}"].values
+        (x, y), epochs = deep.means, part[f"epochs_{d}"].values
         upper.plot([x, 0], [0, y], "s", color=QUIET, markersize=6, clip_on=False, zorder=3)
         upper.plot([x], [y], "*", color="black", markersize=11, clip_on=False, zorder=4)
         upper.set(title=f"{d} dimensions", xlabel="first concept", ylabel="second concept")
@@ -190,7 +172,7 @@ def figure(data: xr.Dataset) -> Figure:
         lower.plot(epochs, np.interp(epochs, steps, loss[top]), **marks)
         errors = published(__file__, ["epoch"], dimension=d).error
         lower.plot(epochs[errors.epoch], errors, "x", color="black", label="published seed")
-        lower.axhline(each.plateau, color=QUIET, linestyle=":", label="plateau", zorder=0)
-        lower.set(xscale="log", xlim=(3, 2000), ylim=(0, 5.25 * each.plateau))
+        lower.axhline(deep.plateau, color=QUIET, linestyle=":", label="plateau", zorder=0)
+        lower.set(xscale="log", xlim=(3, 2000), ylim=(0, 5.25 * deep.plateau))
         lower.set(xlabel="step", ylabel="error")
     return key(drawn, 3)

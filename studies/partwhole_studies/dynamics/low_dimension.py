@@ -105,19 +105,18 @@ def rises(data: xr.Dataset, task: str, **which: str) -> np.ndarray:
 
 def numbers(data: xr.Dataset) -> dict[str, int | str | Estimate]:
     first = next(iter(NETWORKS))
-    swings = [small.swings_back(losses(data, task)) for task in NETWORKS]
-    truncated = mean(rises(data, first, samples="truncated") - rises(data, first))
+    swings = small.swings_back(losses(data, first))
+    rise, without = rises(data, first), rises(data, first, samples="truncated")
+    truncated = mean(without - rise)
     return {
         "verdict": "No" if abs(truncated.value) < 0.01 else "In part",
         "moved": int(data.moved.sel(scales="variances", task=first)),
         "samples": NETWORKS[first].task().n_samples,
-        "others": str(int(data.moved.sum() - data.moved.sel(scales="variances", task=first))),
         "seeds": data.sizes["seed"],
-        "share_first": proportion(int(swings[0].sum()), len(swings[0])),
-        "share_second": proportion(int(swings[1].sum()), len(swings[1])),
-        "rise": mean(rises(data, first)),
+        "share_first": proportion(int(swings.sum()), len(swings)),
+        "rise": mean(rise),
+        "rise_without": mean(without),
         "truncated": truncated,
-        "captioned": mean(rises(data, first, scales="deviations") - rises(data, first)),
     }
 
 

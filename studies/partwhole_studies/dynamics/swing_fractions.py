@@ -27,7 +27,7 @@ NETWORKS = {
     "4 layers, d = 2": LOW,
     "4 layers, d = 64": WIDE,
 }
-SHALLOW, DEEP, HIGH = list(NETWORKS)[3:]
+SHALLOW, DEEP = list(NETWORKS)[3:5]
 # What the quick preset trains on the population as well; the others train all but the largest.
 QUICK = ("3 layers, d = 3", SHALLOW, DEEP)
 # Initial weights: uniform between 0 and .3, or Gaussian of deviation .3.
@@ -138,23 +138,20 @@ def clear(sizes: xr.DataArray) -> xr.DataArray:
 
 
 def numbers(data: xr.Dataset) -> dict[str, str | Estimate | np.ndarray]:
-    deep, starts = data.sel(network=DEEP), data.sel(layers=3)
+    deep = data.sel(network=DEEP)
     stochastic, population = clear(deep.amplitude_samples), clear(deep.amplitude_population)
     shallow = clear(data.amplitude_samples.sel(network=SHALLOW))
-    wide = known(data.rises_samples.sel(network=HIGH))
-    same = (stochastic == population).where(stochastic.notnull())
+    agreement = share((stochastic == population).where(stochastic.notnull()))
     apart = [data[f"apart_{r}"] for r in ("population", "flow") if f"apart_{r}" in data]
     return {
         "deep": share(deep.rises_samples),
         "shallow": share(data.rises_samples.sel(network=SHALLOW)),
-        "wide": str(int(wide.sum())),
-        "wide_seeds": str(len(wide)),
         "depth": small.difference(share(stochastic), share(shallow)),
         "batches": mean(deep.rises_samples - deep.rises_population),
-        "agreement": share(same),
-        "uniform": share(starts.rises_uniform),
-        "normal": share(starts.rises_normal),
-        "apart": np.concatenate([known(each.median("seed")) for each in apart]),
+        "agreement": agreement,
+        "matters": "hardly matters" if agreement.value > 0.9 else "matters",
+        "uniform": share(data.rises_uniform.sel(layers=3)),
+        "apart": np.concatenate([known(distances.median("seed")) for distances in apart]),
     }
 
 
@@ -169,10 +166,11 @@ def figure(data: xr.Dataset) -> Figure:
     names = list(NETWORKS)[::-1]
     for k, (label, happened) in enumerate(rows.items()):
         shares = {name: share(happened.sel(network=name)) for name in happened.network.values}
-        for name, each in shares.items():
-            ends = np.abs([[each.value - each.low], [each.high - each.value]])
+        for name, estimate in shares.items():
+            below, above = estimate.value - estimate.low, estimate.high - estimate.value
             height = names.index(name) + 0.2 * (1 - k)
-            left.errorbar(each.value, height, xerr=ends, **look(k, line=False))
+            ends = np.abs([[below], [above]])
+            left.errorbar(estimate.value, height, xerr=ends, **look(k, line=False))
         left.plot([], [], **look(k, line=False, label=label))
     counted = published(__file__, ["network"])
     heights = [names.index(name) + 0.4 for name in counted.network.values]

@@ -47,6 +47,11 @@ def test_the_share_agrees_with_runs_counted_independently(data):
     assert counted.low < swings.mean() < counted.high
 
 
+def test_as_captioned_too_only_two_dimensions_rise(data):
+    low, wide = (study.rises(data, d, "as captioned").mean() for d in study.NETWORKS)
+    assert low > small.CLEAR > wide
+
+
 def test_halvings_of_one_exponential_take_equally_long():
     steps = np.arange(2000)
     loss = 5.0 * np.exp(-0.01 * steps)
@@ -75,9 +80,8 @@ def test_which_errors_swing_back():
 
 def test_the_interval_of_a_difference_of_shares():
     # Newcombe's worked example: 56 of 70 against 48 of 80.
-    found = small.difference(proportion(56, 70), proportion(48, 80))
-    ends = [found.value, found.low, found.high]
-    np.testing.assert_allclose(ends, [0.2, 0.0524, 0.3339], atol=1e-4)
+    gain = small.difference(proportion(56, 70), proportion(48, 80))
+    np.testing.assert_allclose([gain.value, gain.low, gain.high], [0.2, 0.0524, 0.3339], atol=1e-4)
 
 
 def test_monotone_errors_in_two_dimensions_are_noticed(data):

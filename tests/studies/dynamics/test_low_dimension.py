@@ -11,6 +11,7 @@ from study_rules import require_whole, verdicts
 
 from partwhole.training import train_identity
 from partwhole_studies.dynamics import low_dimension as study
+from partwhole_studies.dynamics import small_networks as small
 
 (CONFIG,) = study.PRESETS["quick"]
 
@@ -38,7 +39,7 @@ def test_where_one_run_serves_as_both_no_sample_differs():
         narrow = replace(network, scales_are="deviations")
         assert study.clearance(network) < study.NEVER < study.clearance(narrow)
         for seed in range(5):
-            full, cut = (narrow.task(truncated=each).sample(seed).inputs for each in (False, True))
+            full, cut = (narrow.task(truncated=t).sample(seed).inputs for t in (False, True))
             np.testing.assert_array_equal(full, cut)
 
 
@@ -54,6 +55,12 @@ def test_runs_are_laid_where_they_belong(data):
     for (scales, name, samples), loss in zip(where, runs.losses[:, 0, :, 0], strict=True):
         laid = data.loss.sel(scales=scales, task=name, samples=samples, seed=3)
         np.testing.assert_allclose(laid, loss, rtol=1e-3, atol=1e-5)
+
+
+def test_deviations_in_place_of_variances_hardly_change_the_rise(data):
+    task = "means 1 and 2"
+    change = study.rises(data, task, scales="deviations") - study.rises(data, task)
+    assert abs(change.mean()) < small.CLEAR
 
 
 def test_seeds_paired_wrongly_are_noticed(data):

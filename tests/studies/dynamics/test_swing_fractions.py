@@ -42,7 +42,7 @@ def test_laws_of_initial_weights(data):
 
 def test_another_seed_on_the_population_is_noticed(data):
     wrong = data.assign(amplitude_population=data.amplitude_population.roll(seed=1))
-    right, rolled = (study.numbers(each)["agreement"] for each in (data, wrong))
+    right, rolled = (study.numbers(runs)["agreement"] for runs in (data, wrong))
     assert rolled.value < right.value - 0.1
 
 
