@@ -44,7 +44,7 @@ bench: $(TEST)
 	set -e; for bench in benchmarks/bench_*.py; do echo "== $$bench"; $(BIN)/python $$bench; done
 
 clean:
-	rm -rf $(VENV) report dist build .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) report dist build .pytest_cache .jax_cache .ruff_cache .hypothesis
 	find src studies tests -name __pycache__ -type d -exec rm -rf {} +
 
 $(CORE): requirements/core.lock pyproject.toml studies/pyproject.toml
