@@ -118,7 +118,7 @@ def test_the_ledger_searches_filters_and_sorts(visit, folder):
     assert rows.count() == min(len(claims), 100)
     page.get_by_label("Verdict").select_option("holds")
     holding = [claim for claim in claims if claim["verdict"] == "holds"]
-    expected = "1 claim" if len(holding) == 1 else f"{len(holding)} claims"
+    expected = "1 row" if len(holding) == 1 else f"{len(holding)} rows"
     assert status.inner_text().startswith(expected)
     page.get_by_label("Verdict").select_option("")
     word = claims[0]["claim"].split()[-1]
@@ -126,8 +126,8 @@ def test_the_ledger_searches_filters_and_sorts(visit, folder):
     assert any(claims[0]["claim"] in text for text in rows.locator("th").all_inner_texts())
     for text in rows.all_inner_texts():
         assert word.lower() in text.lower()
-    page.get_by_label("Search").fill("no claim says this")
-    assert (rows.count(), status.inner_text()) == (0, "0 claims")
+    page.get_by_label("Search").fill("no row says this")
+    assert (rows.count(), status.inner_text()) == (0, "0 rows")
     page.get_by_label("Search").fill("")
     heading = page.get_by_role("button", name="Study")
     heading.click()
@@ -151,9 +151,9 @@ def test_ten_thousand_claims_are_as_quick_as_ten(visit, tmp_path):
     path = folder / "many.html"
     path.write_text(text.replace(held[2], json.dumps(many).replace("<", "\\u003c")))
     page = visit(path)
-    assert page.get_by_role("status").inner_text() == f"{ROWS} claims, the first 100 shown"
+    assert page.get_by_role("status").inner_text() == f"{ROWS} rows, the first 100 shown"
     page.get_by_label("Search").fill(f"s{ROWS - 1}")
-    assert page.get_by_role("status").inner_text() == "1 claim"
+    assert page.get_by_role("status").inner_text() == "1 row"
     page.get_by_label("Search").fill("")
     page.get_by_role("button", name="Show more").click()
     assert page.locator("#rows tr").count() == 200

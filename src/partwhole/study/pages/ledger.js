@@ -49,7 +49,7 @@
     body.append(...next.map(row));
     drawn += next.length;
     more.hidden = drawn >= matching.length;
-    const all = matching.length === 1 ? "1 claim" : `${matching.length} claims`;
+    const all = matching.length === 1 ? "1 row" : `${matching.length} rows`;
     status.textContent = drawn < matching.length ? `${all}, the first ${drawn} shown` : all;
   };
   const update = () => {

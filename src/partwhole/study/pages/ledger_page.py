@@ -1,4 +1,4 @@
-"""The ledger: every claim of a report, to search, filter, sort and download."""
+"""The ledger: every claim and check of a report, to search, filter, sort and download."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from io import StringIO
 from typing import Any
 
 from partwhole.page import Html, data, join, page, tag
-from partwhole.study.claim import Claim
+from partwhole.study.claim import Claim, Verdict
+from partwhole.study.declaration import Check
 from partwhole.study.execution import Result
 from partwhole.study.pages.parts import (
     SIGNS,
@@ -31,12 +32,14 @@ HEADINGS = ("Claim", "Verdict", "Claimed", "Measured", "Paper", "Study")
 
 
 def ledger_page(results: Sequence[Result], papers: Sequence[str], footer: Html) -> str:
-    """Write the page of all claims.
+    """Write the page of all claims, and of the numerical checks behind them.
 
     Its rows are drawn by the page's own script, a hundred at a time, so that a ledger of ten
     thousand claims is as quick as one of ten.
     """
-    entries = [_entry(claim, result) for result in results for claim in result.claims]
+    entries = [entry for result in results for entry in _entries(result)]
+    claims = sum(len(result.claims) for result in results)
+    checks = len(entries) - claims
     verdicts = [verdict.value for verdict in SIGNS]
     return page(
         "All claims",
@@ -44,7 +47,8 @@ def ledger_page(results: Sequence[Result], papers: Sequence[str], footer: Html) 
             tag("h1", "All claims", class_="question"),
             tag(
                 "p",
-                f"{count(len(entries), 'claim', 'claims')} of "
+                f"{count(claims, 'claim', 'claims')} and "
+                f"{count(checks, 'kind of check', 'kinds of checks')} in "
                 f"{count(len(results), 'study', 'studies')}, also as ",
                 tag("a", "a table for spreadsheets", href=CSV, download=CSV),
                 ".",
@@ -56,9 +60,9 @@ def ledger_page(results: Sequence[Result], papers: Sequence[str], footer: Html) 
             tag(
                 "form",
                 _field("Search", tag("input", type="search", id="search", autocomplete="off")),
-                _choice("Paper", "paper", sorted({entry["paper"] for entry in entries})),
+                _choice("Paper", "paper", sorted({entry["paper"] for entry in entries} - {""})),
                 _choice("Verdict", "verdict", verdicts),
-                _choice("Kind", "kind", ["published", "ours"]),
+                _choice("Kind", "kind", ["published", "ours", "check"]),
                 role="search",
             ),
             tag("p", "", id="shown", role="status", class_="source"),
@@ -116,7 +120,33 @@ def _cell(value: Any) -> Any:
     return f"'{value}" if isinstance(value, str) and value[:1] in ("=", "+", "-", "@") else value
 
 
-def _entry(claim: Claim, result: Result) -> dict[str, Any]:
+def _entries(result: Result) -> list[dict[str, Any]]:
+    """Return the rows of a study's claims, and below them of its numerical checks."""
+    at = {
+        "study": result.name,
+        "preset": result.preset,
+        "link": study_file(result.name),
+    }
+    claims = [_claim(claim) for claim in result.claims]
+    return [row | at for row in (*claims, *map(_check, result.findings.checks))]
+
+
+def _check(check: Check) -> dict[str, Any]:
+    return {
+        "claim": f"{check.says[:1].upper()}{check.says[1:]}.",
+        "notes": [],
+        "verdict": (Verdict.HOLDS if check.passed else Verdict.FAILS).value,
+        "claimed": f"at most {number(check.at_most)}",
+        "allowed": "",
+        "measured": number(check.largest),
+        "spread": [f"{check.count:,} checked"],
+        "paper": "",
+        "item": "",
+        "kind": "check",
+    }
+
+
+def _claim(claim: Claim) -> dict[str, Any]:
     spread = interval(*claim.interval) if claim.interval else ""
     return {
         "claim": claim.statement,
@@ -129,9 +159,6 @@ def _entry(claim: Claim, result: Result) -> dict[str, Any]:
         "paper": claim.paper,
         "item": claim.item,
         "kind": "published" if claim.item else "ours",
-        "study": result.name,
-        "preset": result.preset,
-        "link": study_file(result.name),
     }
 
 

@@ -45,9 +45,11 @@ def paper_page(paper: Paper, results: Sequence[Result], footer: Html) -> str:
     shown: dict[Claim, str] = {}
     for i, row in enumerate(entries):
         first = i == 0 or entries[i - 1].item != row.item
-        shows = tag("small", row.shows) if first and row.shows else None
         known = shown.setdefault(row.claim, row.item) if row.claim else row.item
         statement = f"As for {known}." if known != row.item else None
+        # A claim says what its item shows.
+        is_stated = row.claim is not None and statement is None
+        shows = tag("small", row.shows) if first and row.shows and not is_stated else None
         name = join(row.item if first else f"{row.item}, also", shows)
         lines.append([name, *_cells(row, statement)])
     return page(
@@ -79,7 +81,7 @@ def _cells(row: Row, statement: str | None = None) -> list[Html | str]:
         return [status, "", "", "", ""]
     link = join(study_link(result, result.name, up="../"), tag("small", _preset(result)))
     if claim is None:
-        return [status, "Drawn, without a claim.", "", "", link]
+        return [status, "Drawn.", "", "", link]
     return [status, statement or claim.statement, claimed(claim), ours(claim), link]
 
 

@@ -171,7 +171,7 @@ def beside(name: str) -> str:
 
 
 def closing(preset: str, seconds: float) -> Html:
-    """Say what wrote the report, and when."""
+    """Say on the first page what wrote the report, and when."""
     commit = store.commit()
     written = datetime.now(UTC).strftime("%-d %B %Y, %H:%M UTC")
     return tag(
@@ -182,3 +182,8 @@ def closing(preset: str, seconds: float) -> Html:
         tag("code", "partwhole cite"),
         " prints how to cite it.",
     )
+
+
+def stamp() -> Html:
+    """Say on every other page by which version it was written, and when."""
+    return tag("p", f"partwhole {__version__}, {datetime.now(UTC):%-d %B %Y}")

@@ -11,7 +11,7 @@ from partwhole.study.pages.paper_page import paper_page
 from partwhole.study.pages.parts import FAILED as FAILED
 from partwhole.study.pages.parts import Entry as Entry
 from partwhole.study.pages.parts import NotRun as NotRun
-from partwhole.study.pages.parts import closing, paper_file, study_file
+from partwhole.study.pages.parts import closing, paper_file, stamp, study_file
 from partwhole.study.pages.study_page import missing_page, study_page
 from partwhole.study.papers import papers_of, registered_papers
 
@@ -39,8 +39,8 @@ def site(
     results = [entry for entry in entries if isinstance(entry, Result)]
     papers = papers_of(results, registered_papers())
     names = [paper.name for paper in papers]
-    footer = closing(preset, seconds)
-    index = index_page(entries, figures, names, preset=preset, seconds=seconds, footer=footer)
+    footer, whole = stamp(), closing(preset, seconds)
+    index = index_page(entries, figures, names, preset=preset, seconds=seconds, footer=whole)
     pages = {"index.html": index, "ledger.html": ledger_page(results, names, footer)}
     pages[CSV] = ledger_csv(results)
     for paper in papers:

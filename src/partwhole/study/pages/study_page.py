@@ -166,13 +166,11 @@ def _checks(checks: Sequence[Check]) -> Html | None:
 def _methods(result: Result) -> Html:
     at = result.data.attrs
     facts = {
-        "Checked": "; ".join(check.says for check in result.findings.checks),
         "Preset": result.preset,
-        "Cells": f"{result.computed} computed, {result.read} read from the store",
-        "Time": f"{result.seconds:.2f} s",
+        "Cells": f"{result.computed + result.read} in {result.seconds:.2f} s",
         "Seeds": at["seeds"],
         "Configuration": at["configuration"],
-        "Version": f"{at['version']}, source {at['source']}",
+        "Source": at["source"],
     }
     further = [preset for preset in result.study.PRESETS if preset != result.preset]
     commands = [tag("div", tag("code", _command(result.name, preset))) for preset in further]
@@ -180,8 +178,8 @@ def _methods(result: Result) -> Html:
         prose(_account(result.study)),
         tag(
             "dl",
-            [tag("div", tag("dt", name), tag("dd", fact)) for name, fact in facts.items() if fact],
-            tag("div", tag("dt", "To go further"), tag("dd", commands), class_="wide")
+            [tag("div", tag("dt", name), tag("dd", fact)) for name, fact in facts.items()],
+            tag("div", tag("dt", "Further"), tag("dd", commands), class_="wide")
             if commands
             else None,
         ),
