@@ -34,7 +34,7 @@ def _cells(kind: Config, colours: Sequence[float], seeds: int) -> list[Config]:
 
 PRESETS: dict[str, list[Config]] = {
     "quick": _cells(POINTS, CONCEPT_SIGNALS[1:17:7], 2),
-    "laptop": _cells(SHORT, CONCEPT_SIGNALS[4:17:6], 3),
+    "laptop": _cells(SHORT, CONCEPT_SIGNALS[4:17:6], 5),
     "paper": _cells(PAPER, CONCEPT_SIGNALS, 5),
 }
 cell = train

@@ -24,7 +24,7 @@ ITEMS = 10
 FEWEST = FEW | {"training_images": 20}
 PRESETS = {
     "quick": cells_of(FEWEST, "convnet-small", "logistic", TASKS[1:], (8,), 1, epochs=16),
-    "laptop": cells_of(DIGITS, "convnet-small", "logistic", TASKS, (0, 4, 8), 3, epochs=20),
+    "laptop": cells_of(DIGITS, "convnet-small", "logistic", TASKS, (0, 4, 8), 5, epochs=20),
     "paper": cells_of(MNIST, "convnet", "logistic", TASKS, (0, 5, 10, 15, 20), 10, epochs=150),
 }
 VARIABLES = {"right": "pairs", "contrast": "", "answer": "first second"}

@@ -24,7 +24,7 @@ FEWEST = FEW | {"samples": 1020}
 EVERY = tuple(LAYOUTS)
 PRESETS = {
     "quick": cells_of(FEWEST, "convnet-small", "squared", ONE, (0, 8), 1, epochs=18),
-    "laptop": cells_of(DIGITS, "convnet-small", "squared", EVERY, (0, 4, 8), 3)
+    "laptop": cells_of(DIGITS, "convnet-small", "squared", EVERY, (0, 4, 8), 5)
     + cells_of(DIGITS, "resnet-small", "squared", ONE, (0, 4, 8), 3)
     + cells_of(FEWER, "vit-small", "squared", ONE, (0, 4, 8), 3, epochs=60),
     "paper": cells_of(MNIST, "convnet", "squared", EVERY, (0, 5, 10, 15, 20), 10)
