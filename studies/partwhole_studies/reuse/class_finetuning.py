@@ -157,8 +157,6 @@ def numbers(data: xr.Dataset) -> dict[str, Any]:
         "usual": mean(usual, within=(0.0, 1.0)),
         "small": mean(small, within=(0.0, 1.0)),
         "single": mean(single, within=(0.0, 1.0)),
-        "after": mean(after.mean("layer")),
-        "shared": mean(shared.mean("layer")),
         "finetuning_gain": mean(usual - single, within=(-1.0, 1.0)),
         "rescaling_gain": mean(small - usual, within=(-1.0, 1.0)),
         "kept": mean((shared / after).mean("layer"), within=(0.0, np.inf)),

@@ -27,7 +27,7 @@ from partwhole.study.plots import QUIET, mosaic
 from partwhole_studies.reuse.relu_networks import FULL, SMALL, by_run, learned, tuned
 
 UNITS = 6
-ONE = tuned(1.0)
+TUNED = tuned(1.0)
 # Training loss over the variance that counts as fitted: a tenth of the errors that are compared.
 UNFITTED = 0.005
 
@@ -37,56 +37,37 @@ def _methods(scale: Config, seeds: int, sizes: Sequence[int]) -> list[Config]:
     return [
         scale
         | {"part": "methods", "correlations": [0.9] * UNITS, "magnitude": 1.0, "n": n}
-        | {"aux_magnitude": 1.0, "ways": [SINGLE, MULTI, ONE], "seeds": list(range(seeds))}
+        | {"aux_magnitude": 1.0, "ways": [SINGLE, MULTI, TUNED], "seeds": list(range(seeds))}
         for n in sizes
     ]
 
 
-def _magnitudes(
-    scale: Config, seeds: int, tasks: dict[float, dict[float, tuple[int, ...]]]
-) -> list[Config]:
-    """Return cells of tasks of some magnitudes and, for each, correlations and sizes."""
+def _magnitudes(scale: Config, seeds: int, sizes: Sequence[int]) -> list[Config]:
+    """Return cells of main tasks as large as the auxiliary one, and a hundredth as large."""
     # Both teachers are means over their units, the main one times the magnitude. A small task
     # makes single-task learning slow, so that its steps are the larger, and units slow to turn.
     average = 1.0 / sqrt(UNITS)
-    return [
-        scale
-        | {"part": "magnitudes", "correlations": [correlation] * UNITS, "n": n}
-        | {"magnitude": magnitude * average, "aux_magnitude": average}
-        | {"rate": scale["rate"] if magnitude == 1 else scale["rate_if_small"]}
-        | {"epochs": scale["epochs"] if magnitude == 1 else scale["epochs_if_small"]}
-        # Steps in proportion make all magnitudes alike where no unit is pretrained.
-        | {"rate_single": scale["rate"] / (magnitude * average), "epochs_single": scale["epochs"]}
-        | {"ways": [SINGLE, ONE], "seeds": list(range(seeds))}
-        for magnitude, correlations in tasks.items()
-        for correlation, sizes in correlations.items()
-        for n in sizes
-    ]
+    shared = scale | {"part": "magnitudes", "correlations": [0.8] * UNITS}
+    shared |= {"aux_magnitude": average, "seeds": list(range(seeds))}
+    large = {"magnitude": average, "ways": [TUNED]}
+    small = {"magnitude": 0.01 * average, "ways": [SINGLE, TUNED]}
+    small |= {"rate": scale["rate_if_small"], "rate_single": scale["rate"] / (0.01 * average)}
+    small |= {"epochs": scale["epochs_if_small"], "epochs_single": scale["epochs"]}
+    return [shared | task | {"n": n} for task in (large, small) for n in sizes]
 
 
-QUICK = SMALL | {"hidden": 100, "epochs": 4_000, "rate_if_small": 4.0, "epochs_if_small": 8_000}
+QUICK = SMALL | {"epochs": 4_000, "rate_if_small": 4.0, "epochs_if_small": 7_000}
 LAPTOP = SMALL | {
     "hidden": 300, "epochs": 12_000, "epochs_together": 600, "threshold": 1e-6,
     "pretrain_steps": 4_000, "records": 50, "rate_if_small": 2.0, "epochs_if_small": 24_000,
 }  # fmt: skip
 PAPER = FULL | {"rate_if_small": 1.0, "epochs_if_small": FULL["epochs"]}
-SIZES, LARGER = (16, 32, 64, 128, 256, 512), (32, 64, 128, 256, 512, 1024)
 PRESETS = {
-    "quick": _methods(QUICK, 3, (32, 64))
-    + _magnitudes(QUICK, 3, {1.0: {0.8: (64, 256)}, 0.01: {1.0: (64,), 0.8: (64, 256)}}),
-    "laptop": _methods(LAPTOP, 3, (32, 64, 128, 256))
-    + _magnitudes(
-        LAPTOP, 3,
-        {
-            1.0: {0.9: (64, 256), 0.8: (64, 256)},
-            0.01: {1.0: (64,), 0.9: (64, 256), 0.8: (64, 256)},
-        },
-    ),
-    "paper": _methods(PAPER, 6, SIZES)
-    + _magnitudes(
-        PAPER, 1, {m: dict.fromkeys((1.0, 0.9, 0.8), LARGER) for m in (1.0, 0.5, 0.1, 0.05, 0.01)}
-    ),
-}  # fmt: skip
+    "quick": _methods(QUICK, 5, (32, 64)) + _magnitudes(QUICK, 5, (64, 256)),
+    "laptop": _methods(LAPTOP, 3, (32, 64, 128, 256)) + _magnitudes(LAPTOP, 3, (64, 256)),
+    "paper": _methods(PAPER, 6, (16, 32, 64, 128, 256, 512))
+    + _magnitudes(PAPER, 1, (32, 64, 128, 256, 512, 1024)),
+}
 
 
 def cell(config: Config) -> Arrays:
@@ -96,16 +77,12 @@ def cell(config: Config) -> Arrays:
 
 def gather(cells: Cells) -> xr.Dataset:
     runs = [
-        (
-            config
-            | {"magnitude": round(config["magnitude"] / config["aux_magnitude"], 9)}
-            | {"correlation": config["correlations"][0]},
-            arrays,
-        )
-        for config, arrays in by_run(cells)
+        (config | {"magnitude": round(config["magnitude"] / config["aux_magnitude"], 9)}, errors)
+        for config, errors in by_run(cells)
     ]
-    over = ["part", "magnitude", "correlation", "n", "way", "seed"]
-    data = layout(runs, {"final": "", "best": "", "left": ""}, over=over).sortby("n")
+    data = layout(
+        runs, {"final": "", "left": ""}, over=["part", "magnitude", "n", "way", "seed"]
+    ).sortby("n")
     return data.assign_attrs(hidden=cells[0][0]["hidden"])
 
 
@@ -115,37 +92,31 @@ def dependence(before: float | np.ndarray, correlation: float) -> np.ndarray:
 
 
 def numbers(data: xr.Dataset) -> dict[str, Any]:
-    near = data.final.sel(part="methods", magnitude=1.0, correlation=0.9, n=64)
-    near = {way: near.sel(way=way) for way in (SINGLE, MULTI, ONE)}
-    turned = data.sel(part="magnitudes", correlation=0.8, n=256)
-    gain = turned.final.sel(way=ONE) / turned.final.sel(way=SINGLE)
-    gain = gain.where(turned.left.sel(way=ONE) <= UNFITTED)
-    percent = {
-        name: mean(100 * near[way], within=(0.0, np.inf))
-        for name, way in (("single", SINGLE), ("multi", MULTI), ("tuned", ONE))
-    }
-    return percent | {
+    near = data.final.sel(part="methods", magnitude=1.0, n=64)
+    small = data.sel(part="magnitudes", magnitude=0.01, n=256)
+    gain = small.final.sel(way=TUNED) / small.final.sel(way=SINGLE)
+    gain = gain.where(small.left.sel(way=TUNED) <= UNFITTED)
+    return {
         "hidden": int(data.attrs["hidden"]),
-        "tuned_gain": geometric_mean(near[ONE] / near[SINGLE]),
-        "over_multi": geometric_mean(near[ONE] / near[MULTI]),
-        "multi_gain": geometric_mean(near[MULTI] / near[SINGLE]),
-        "gain_alike": geometric_mean(gain.sel(magnitude=1.0)),
-        "gain_small": geometric_mean(gain.sel(magnitude=0.01)),
+        "single": mean(100 * near.sel(way=SINGLE), within=(0.0, np.inf)),
+        "tuned": mean(100 * near.sel(way=TUNED), within=(0.0, np.inf)),
+        "tuned_gain": geometric_mean(near.sel(way=TUNED) / near.sel(way=SINGLE)),
+        "over_multi": geometric_mean(near.sel(way=TUNED) / near.sel(way=MULTI)),
+        "gain_small": geometric_mean(gain),
     }
 
 
 def figure(data: xr.Dataset) -> Figure:
     drawn, axes = mosaic("AB;CC", 6.0)
-    paper = published(__file__, ["part", "magnitude", "correlation", "way", "n"]).error
-    methods = {"part": "methods", "magnitude": 1.0, "correlation": 0.9, "way": [SINGLE, MULTI, ONE]}
-    turned = {"part": "magnitudes", "correlation": 0.8}
-    alone = turned | {"magnitude": 0.01, "way": [SINGLE]}
-    tuned_ones = turned | {"magnitude": [1.0, 0.01], "way": ONE}
-    names = {ONE: "finetuning", 1.0: "finetuning, as large", 0.01: "finetuning, 1/100 as large"}
+    paper = published(__file__, ["part", "magnitude", "way", "n"]).error
+    methods = {"part": "methods", "magnitude": 1.0, "way": [SINGLE, MULTI, TUNED]}
+    alone = {"part": "magnitudes", "magnitude": 0.01, "way": [SINGLE]}
+    finetuned = {"part": "magnitudes", "magnitude": [1.0, 0.01], "way": TUNED}
+    names = {TUNED: "finetuning", 1.0: "finetuning, as large", 0.01: "finetuning, 1/100 as large"}
     for ax, at, by, shift in (
         (axes["A"], methods, "way", 0),
         (axes["B"], alone, "way", 0),
-        (axes["B"], tuned_ones, "magnitude", 3),
+        (axes["B"], finetuned, "magnitude", 3),
     ):
         measured = data.final.sel(at).dropna("n", how="all")
         sizes = measured.n.values

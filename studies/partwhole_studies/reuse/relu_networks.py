@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from math import ceil, sqrt
+from math import ceil
 
 import numpy as np
 
@@ -24,27 +24,22 @@ from partwhole.training import (
 
 DIMENSION, AUX_UNITS, N_AUX, N_TEST, BATCH = 15, 6, 1024, 2000, 128
 INIT = READOUT = 1e-3
-TANGENT = "tangent features"
-SCRATCH = "linear probing, not pretrained"
-LONG = "finetuning, steps of 1"
-# Main readouts: one over the root of the number of units, or over the number itself.
-ROOT, UNIT = "1/sqrt(a)", "1/a"
 # Of one unit's output on the sphere, and so of any teacher's of unit size, on average over signs.
 VARIANCE = 0.3355
 
 # What the work costs; a cell's configuration holds one of these. Rates are of steps in single-task
 # learning and finetuning, in multi-task learning, and in pretraining.
 SMALL: Config = {
-    "hidden": 64,
+    "hidden": 100,
     "rate": 0.3,
     "rate_together": 0.3,
-    "epochs": 2_500,
+    "epochs": 2_000,
     "epochs_together": 250,
     "threshold": 3e-6,
     "pretrain_rate": 0.3,
     "pretrain_steps": 3_000,
     "pretrain_batch": BATCH,
-    "records": 25,
+    "records": 10,
 }
 MEDIUM: Config = SMALL | {
     "hidden": 1000,
@@ -78,7 +73,7 @@ def by_run(cells: Cells) -> Cells:
     return [
         (
             config | {"way": way, "seed": seed},
-            {name: arrays[name][i, j, ...] for name in ("final", "best", "left")},
+            {name: errors[i, j, ...] for name, errors in arrays.items()},
         )
         for config, arrays in cells
         for i, way in enumerate(config["ways"])
@@ -94,25 +89,20 @@ def task(config: Config) -> ReLUTeachers:
 
 
 def learned(config: Config) -> Arrays:
-    """Return errors over the variance of the targets, shape (ways, seeds), of a cell's networks.
+    """Return test errors and training losses over the variance of the targets of a cell's networks.
 
-    "final" is the error at the end, "best" the least along training; of regression on features
-    that at the penalty chosen by samples left out, and that at the best one. "left" is the
-    training loss of the main task.
+    Arrays have the shape (ways, seeds): "final" is the test error at the end, of regression on
+    hidden units that at the penalty chosen by samples left out; "left" is the training loss of the
+    main task, NaN for regression.
 
     Networks are trained in double precision: long training amplifies rounding some 1e5 times, so
     that in single precision an error would depend on the processor, by up to a factor of 3.
     """
     teachers, seeds = task(config), config["seeds"]
     samples = [teachers.sample(seed, config["n"], N_AUX, N_TEST) for seed in seeds]
-    unit = VARIANCE * float(config["magnitude"]) ** 2
-    errors: dict[str, list[np.ndarray]] = {"final": [], "best": [], "left": []}
-    for way in config["ways"]:
-        final, best, left = _learn(config, way, samples)
-        errors["final"].append(final / unit)
-        errors["best"].append(best / unit)
-        errors["left"].append(left / unit)
-    return {name: np.stack(each) for name, each in errors.items()}
+    errors = np.array([_learn(config, way, samples) for way in config["ways"]])
+    errors /= VARIANCE * float(config["magnitude"]) ** 2
+    return {"final": errors[:, 0], "left": errors[:, 1]}
 
 
 def start(hidden: int, seeds: tuple[int, ...], outputs: int = 1) -> MLP:
@@ -123,15 +113,14 @@ def start(hidden: int, seeds: tuple[int, ...], outputs: int = 1) -> MLP:
 
 def stacked(samples: list[ReLUTeacherSample], name: str) -> np.ndarray:
     """Return one array of all runs."""
-    return np.stack([getattr(each, name) for each in samples])
+    return np.stack([getattr(sample, name) for sample in samples])
 
 
 def _pretrained(config: Config) -> MLP:
     """Return networks that know the auxiliary task."""
     names = ("hidden", "pretrain_rate", "pretrain_steps", "pretrain_batch", "threshold")
-    return _pretrain(
-        tuple(config["seeds"]), config.get("aux_magnitude", 1.0), *(config[each] for each in names)
-    )
+    settings = [config[name] for name in names]
+    return _pretrain(tuple(config["seeds"]), config.get("aux_magnitude", 1.0), *settings)
 
 
 # All main tasks of a seed have the same auxiliary task: what was pretrained serves them all.
@@ -164,23 +153,21 @@ def _pretrain(
 
 def _learn(
     config: Config, way: str, samples: list[ReLUTeacherSample]
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the last error, the least one and the training loss of one way, a number a seed."""
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the test error at the end and the training loss, a number for each seed."""
     seeds = tuple(config["seeds"])
-    if way in (PROBING, SCRATCH, TANGENT):
-        probed = _probe(config, way, samples)
-        at = np.abs(probed.ridges[None] - probed.chosen_ridge[:, None]).argmin(axis=1)
-        left = np.take_along_axis(probed.training_loss, at[:, None], axis=1)[:, 0]
-        return probed.chosen_loss, probed.best_loss, left
+    if way == PROBING:
+        test_error = _probe(config, samples).chosen_loss
+        return test_error, np.full_like(test_error, np.nan)
     if way == MULTI:
         runs = _together(config, samples)
-        return runs.final_loss[:, 1], runs.best_loss[:, 1], runs.task_loss[:, 1, -1]
+        return runs.final_loss[:, 1], runs.task_loss[:, 1, -1]
     n, rate = config["n"], float(config["rate"])
     if way == SINGLE:
         rate = float(config.get("rate_single", rate))
         first = start(config["hidden"], seeds)
     else:
-        c, rate = (1.0, 1.0) if way == LONG else (float(way.rpartition(" ")[2]), rate)
+        c = float(way.rpartition(" ")[2])
         first = for_finetuning(_pretrained(config), rescale=c, readout_scale=READOUT, seeds=seeds)
         # Features c times as large make the loss c^2 times as steep.
         rate /= max(1.0, c**2)
@@ -199,12 +186,12 @@ def _learn(
         batch=BATCH if many else None,
         seeds=seeds if many else None,
         record=_recorded(steps, config["records"]),
-        teachers=[each.main for each in samples],
+        teachers=[sample.main for sample in samples],
         restarts=3,
         precision="float64",
         progress=False,
     )
-    return runs.final_loss, runs.best_loss, runs.training_loss[:, -1]
+    return runs.final_loss, runs.training_loss[:, -1]
 
 
 def _together(config: Config, samples: list[ReLUTeacherSample]) -> ReLURuns:
@@ -222,7 +209,7 @@ def _together(config: Config, samples: list[ReLUTeacherSample]) -> ReLURuns:
         batch=BATCH,
         seeds=seeds,
         record=_recorded(steps, config["records"]),
-        teachers=[[each.auxiliary for each in samples], [each.main for each in samples]],
+        teachers=[[sample.auxiliary for sample in samples], [sample.main for sample in samples]],
         restarts=3,
         precision="float64",
         progress=False,
@@ -239,25 +226,13 @@ def _threshold(config: Config) -> float:
     return float(config["threshold"]) * min(1.0, float(config["magnitude"]) ** 2)
 
 
-def _probe(config: Config, way: str, samples: list[ReLUTeacherSample]) -> ProbingRuns:
-    """Regress on features of the pretrained networks, or of the first ones."""
+def _probe(config: Config, samples: list[ReLUTeacherSample]) -> ProbingRuns:
+    """Regress on hidden units of the pretrained networks."""
     seeds = tuple(config["seeds"])
-    if way == SCRATCH:
-        # Of unit scale, for which the penalties start near none.
-        first = start(config["hidden"], seeds)
-        networks = MLP((first.weights[0] / INIT, first.weights[1]), None, "relu")
-    else:
-        networks = for_finetuning(_pretrained(config), readout_scale=READOUT, seeds=seeds)
     return relu_probing(
-        networks,
+        for_finetuning(_pretrained(config), readout_scale=READOUT, seeds=seeds),
         stacked(samples, "inputs"),
         stacked(samples, "targets"),
-        features="tangent" if way == TANGENT else "hidden",
         test_inputs=stacked(samples, "test_inputs"),
         test_targets=stacked(samples, "test_targets"),
     )
-
-
-def of_unit_readouts(units: int) -> float:
-    """Return the magnitude at which a main task of some units has readouts of one over these."""
-    return 1.0 / sqrt(units)

@@ -12,66 +12,69 @@ from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
 from partwhole.recommendation import predict_losses
+from partwhole.recommendation.methods import MULTI, PROBING, SINGLE
 from partwhole.study import Arrays, Cells, Config, geometric_mean, key, layout
 from partwhole.study.plots import look, mosaic
 from partwhole.tasks import SparseTeachers
 from partwhole_studies.reuse import diagonal_runs as runs
-from partwhole_studies.reuse import rule_of_thumb as thumb
-from partwhole_studies.reuse.rule_of_thumb import ACTIVE, METHODS, MULTI, PROBING, SINGLE, TUNED
 
-RESCALINGS = (10.0, 1.0, 0.1, 0.01)
-DIMENSION = 1000
+DIMENSION, ACTIVE = 1000, 40  # features, and those of the auxiliary task
 INIT = 1e-3
 LITTLE = 1e-5  # initial weights of single-task learning as small as finetuning's at c = .01
-SHORT = ("single", "single\nsmall", "multi", "probe", "c = 10", "c = 1", "c = .1", "c = .01")
-COLOURS = (
-    "#E69F00", "#F0E442", "#009E73", "#CC79A7", "#56B4E9", "#0072B2", "#5B4B9A", "#D55E00"
-)  # fmt: skip
+RESCALINGS = (10.0, 1.0, 0.1, 0.01)
+SMALL = "single-task, small weights"
+TUNED = tuple(f"finetuning, c = {c:g}" for c in RESCALINGS)
+# Each method in a sentence, on the map, and its colour.
+STYLES = {
+    SINGLE: ("single-task learning", "single", "#E69F00"),
+    SMALL: ("single-task learning from small weights", "single\nsmall", "#F0E442"),
+    MULTI: ("multi-task learning", "multi", "#009E73"),
+    PROBING: ("linear probing", "probe", "#CC79A7"),
+    TUNED[0]: ("finetuning after rescaling by 10", "c = 10", "#56B4E9"),
+    TUNED[1]: ("finetuning", "c = 1", "#0072B2"),
+    TUNED[2]: ("finetuning after rescaling by 0.1", "c = .1", "#5B4B9A"),
+    TUNED[3]: ("finetuning after rescaling by 0.01", "c = .01", "#D55E00"),
+}
+METHODS = tuple(STYLES)
 
 
-def _cells(
+def _predicted(
     overlaps: tuple[int, ...],
     subsets: tuple[int, ...],
     sizes: tuple[int, ...],
     seeds: int,
-    trained: list[Config],
-    together: tuple[str, ...] = ("overlap",),
+    multitask: tuple[str, ...] = ("overlap",),
 ) -> list[Config]:
-    """Return a cell for each row of both maps; together: those with multi-task learning."""
+    """Return a cell for each row of both maps; multitask: those with multi-task learning."""
     rows = [("overlap", o) for o in overlaps] + [("active", a) for a in subsets]
-    rest = {"sizes": list(sizes), "seeds": list(range(seeds))}
-    return [*({at: value, "multitask": at in together} | rest for at, value in rows), *trained]
+    shared = {"sizes": list(sizes), "seeds": list(range(seeds))}
+    return [{name: value, "multitask": name in multitask} | shared for name, value in rows]
 
 
 def _trained(
     points: list[tuple[int, int]], methods: tuple[str, ...], seeds: int, steps: int
 ) -> list[Config]:
-    rest = {"seeds": list(range(seeds)), "max_steps": steps}
+    shared = {"seeds": list(range(seeds)), "max_steps": steps}
     return [
-        {"trained_overlap": overlap, "trained_n": n, "trained_way": method} | rest
+        {"trained_overlap": overlap, "trained_n": n, "trained_way": method} | shared
         for overlap, n in points
         for method in methods
     ]
 
 
 FEWER = (SINGLE, TUNED[1], TUNED[3])
-FIRST = (*FEWER, PROBING)
-PRESETS: dict[str, list[Config]] = {
-    "quick": _cells(
-        (0, 20, 30, 40), (5, 10, 20), (32, 64, 128), 3,
-        _trained([(0, 64), (20, 64)], FEWER, 3, 30_000),
-    ),
-    "laptop": _cells(
-        (0, 10, 20, 30, 40), (5, 10, 20, 30), (16, 32, 64, 128, 256), 4,
-        _trained([(0, 64), (30, 64)], FIRST, 4, 30_000),
-    ),
-    "paper": _cells(
+PRESETS = {
+    "quick": _predicted((0, 20, 40), (5, 10, 20), (32, 64, 128), 5)
+    + _trained([(20, 64)], FEWER, 2, 30_000),
+    "laptop": _predicted((0, 10, 20, 30, 40), (5, 10, 20, 30), (16, 32, 64, 128, 256), 4)
+    + _trained([(0, 64), (30, 64)], (*FEWER, PROBING), 4, 30_000),
+    "paper": _predicted(
         (0, 5, 10, 15, 20, 25, 30, 35, 40), (1, 2, 5, 10, 20, 30),
-        (16, 24, 32, 48, 64, 96, 128, 192, 256, 384), 24,
-        _trained(
-            [(o, n) for o in (0, 20, 30, 40) for n in (32, 64, 128)], (*FIRST, MULTI), 6, 100_000
-        ),
-        together=("overlap", "active"),
+        (16, 24, 32, 48, 64, 96, 128, 192, 256, 384), 24, ("overlap", "active"),
+    )
+    + _trained(
+        [(o, n) for o in (0, 20, 30, 40) for n in (32, 64, 128)],
+        (*FEWER, PROBING, MULTI), 6, 100_000,
     ),
 }  # fmt: skip
 
@@ -127,10 +130,9 @@ def gather(cells: Cells) -> xr.Dataset:
 
 def numbers(data: xr.Dataset) -> dict[str, Any]:
     few, middle, many = (data.overlapping.sel(n=n) for n in (32, 64, 128))
-    subset, mean = data.subset.sel(active=5), middle.mean("seed")
-    half, half_lead, half_loss = thumb.best(mean.sel(overlap=20))
-    reused, reused_lead, _ = thumb.best(subset.sel(n=64).mean("seed"))
-    everywhere = thumb.points(data.overlapping, data.subset)
+    subset = data.subset.sel(active=5, n=32)
+    overlaps = {"none": 0, "half": 20, "full": ACTIVE}
+    winners = {name: best(middle.sel(overlap=o).mean("seed")) for name, o in overlaps.items()}
     predicted = data.overlapping.sel(
         overlap=data.trained_overlap, n=data.trained_n, way=data.trained_way,
         seed=data.trained_seed.values,
@@ -140,23 +142,21 @@ def numbers(data: xr.Dataset) -> dict[str, Any]:
     def ratio(losses: xr.DataArray, way: str, other: str) -> Any:
         return geometric_mean(losses.sel(way=way) / losses.sel(way=other))
 
-    return {
-        "none": thumb.best(mean.sel(overlap=0))[0],
-        "half": half,
-        "half_lead": half_lead,
-        "half_loss": half_loss,
-        "full": thumb.best(mean.sel(overlap=ACTIVE))[0],
-        "reused": reused,
-        "reused_lead": reused_lead,
-        "right": sum(thumb.best(losses.mean("seed"))[0] in chosen for chosen, losses in everywhere),
-        "points": len(everywhere),
+    return {name: STYLES[method][0] for name, (method, _, _) in winners.items()} | {
+        "half_loss": winners["half"][2],
         "few": ratio(few.sel(overlap=20), TUNED[1], MULTI),
         "many": ratio(many.sel(overlap=20), TUNED[1], MULTI),
-        "rescaled": ratio(subset.sel(n=32), TUNED[3], TUNED[1]),
+        "rescaled": ratio(subset, TUNED[3], TUNED[1]),
         "probing": ratio(middle.sel(overlap=ACTIVE), PROBING, TUNED[1]),
-        "rule": thumb.gain(everywhere),
         "networks": networks[np.isfinite(networks)],
     }
+
+
+def best(losses: xr.DataArray) -> tuple[str, float, float]:
+    """Return the method with the least loss, the ratio of the second to it, and the loss."""
+    order = np.argsort(losses.values)  # NaN, a method without predictions, comes last
+    values = losses.values[order]
+    return str(losses.way.values[order[0]]), float(values[1] / values[0]), float(values[0])
 
 
 def figure(data: xr.Dataset) -> Figure:
@@ -167,8 +167,8 @@ def figure(data: xr.Dataset) -> Figure:
     axes["B"].set(title="Subsets of the auxiliary task", ylabel="features in the main task")
     for letter, overlap in (("C", 20), ("D", ACTIVE)):
         mean = data.overlapping.sel(overlap=overlap).mean("seed")
-        for i, way in enumerate(METHODS):
-            style = look(i) | look(i, line=False, color=COLOURS[i], markersize=4)
+        for i, (way, (_, _, colour)) in enumerate(STYLES.items()):
+            style = look(i) | look(i, line=False, color=colour, markersize=4)
             style["linestyle"] = look(i)["linestyle"]
             axes[letter].plot(mean.n, mean.sel(way=way), label=way, **style)
         axes[letter].set(xscale="log", yscale="log", xlabel="samples")
@@ -182,14 +182,14 @@ def figure(data: xr.Dataset) -> Figure:
 def _draw_map(ax: Axes, losses: xr.DataArray, along: str) -> None:
     mean = losses.mean("seed").transpose(along, "n", "way")
     for i, j in np.ndindex(mean.shape[:2]):
-        method, margin, loss = thumb.best(mean[i, j])
-        k = METHODS.index(method)
+        method, margin, loss = best(mean[i, j])
+        _, label, hue = STYLES[method]
         depth = 0.25 + 0.75 * min(np.log10(margin), 1.0)
-        colour = 1 - depth * (1 - np.array(to_rgb(COLOURS[k])))
+        colour = 1 - depth * (1 - np.array(to_rgb(hue)))
         hatch = "////" if loss >= 0.9 else None
         ax.bar(j, 1, 1, i - 0.5, color=colour, edgecolor="white", linewidth=1, hatch=hatch)
         ink = "white" if colour @ (0.3, 0.59, 0.11) < 0.5 else "black"
-        text = f"{SHORT[k]}\n" + (f"×{margin:.3g}" if margin < 100 else "≫")
+        text = f"{label}\n" + (f"×{margin:.3g}" if margin < 100 else "≫")
         ax.text(j, i, text, ha="center", va="center", fontsize=6.5, color=ink, linespacing=1.0)
     sizes, rows = mean.n.values, mean[along].values
     ax.set_xticks(range(len(sizes)), [str(n) for n in sizes])

@@ -32,8 +32,8 @@ def test_networks_that_do_not_fit_their_samples_are_left_out(data):
 
 
 def test_published_errors_are_in_units_of_the_variance():
-    paper = published(study.__file__, ["part", "magnitude", "correlation", "way", "n"]).error
-    alone = paper.sel(part="magnitudes", correlation=0.8, way=SINGLE)
+    paper = published(study.__file__, ["part", "magnitude", "way", "n"]).error
+    alone = paper.sel(part="magnitudes", way=SINGLE)
     assert float(alone.sel(magnitude=1, n=32)) == pytest.approx(0.03133 / (0.3355 / 6), rel=1e-4)
     # Single-task errors at 32 samples are of half the variance at both magnitudes.
     np.testing.assert_allclose(alone.sel(n=32), 0.55, rtol=0.06)
@@ -48,7 +48,7 @@ def test_the_dependence_changes_sign():
 def test_a_scaled_pair_of_tasks_is_learned_alike():
     """Both tasks times m, with steps over m, are the same pair for other first weights."""
     base = runs.SMALL | {"hidden": 60, "seeds": [0, 1], "correlations": [1.0] * 6, "n": 32}
-    base |= {"ways": [study.ONE], "threshold": 1e-12, "pretrain_steps": 3000}
+    base |= {"ways": [study.TUNED], "threshold": 1e-12, "pretrain_steps": 3000}
     errors = [
         runs.learned(
             base | {"magnitude": m, "aux_magnitude": m, "rate": 0.2 / m, "pretrain_rate": 0.2 / m}
@@ -61,8 +61,8 @@ def test_a_scaled_pair_of_tasks_is_learned_alike():
 
 def test_exchanged_ways_are_noticed(data):
     order = data.way.values.tolist()
-    one, other = order.index(SINGLE), order.index(study.ONE)
-    order[one], order[other] = order[other], order[one]
+    i, j = order.index(SINGLE), order.index(study.TUNED)
+    order[i], order[j] = order[j], order[i]
     exchanged = data.sel(way=order).assign_coords(way=data.way.values)
-    gains = [study.numbers(each)["tuned_gain"].value for each in (data, exchanged)]
+    gains = [study.numbers(errors)["tuned_gain"].value for errors in (data, exchanged)]
     assert gains[0] < 1 < gains[1]
