@@ -45,7 +45,7 @@ QUICK = {  # several networks of the settings compared, and one of some others
 }
 PRESETS = {
     "quick": _cells(QUICK, [("linear", MAIN)]),
-    "laptop": _cells({kind: dict.fromkeys(SETTINGS, 8) for kind in NETWORKS}, None),
+    "laptop": _cells({kind: dict.fromkeys(SETTINGS, 24) for kind in NETWORKS}, None),
     "paper": _cells({kind: dict.fromkeys(SETTINGS, 24) for kind in NETWORKS}, None),
 }
 
