@@ -160,9 +160,6 @@ def numbers(data: xr.Dataset) -> dict[str, Number]:
     near = data.chains_flow_cost.values <= 1.05 * cost
     return {
         "flow": mean(two_layers["flow"][:, -1]),
-        "descent": mean(two_layers["descent"][:, -1]),
-        "flow_steps": int(data.two_layers_flow_steps[-1]),
-        "descent_steps": int(data.two_layers_descent_steps[-1]),
         "limits": len(groups),
         "runs": len(cost),
         "costs": ", ".join(f"{cost[runs[0]]:.2f}" for runs in groups),

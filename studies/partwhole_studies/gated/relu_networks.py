@@ -149,7 +149,6 @@ def numbers(data: xr.Dataset) -> dict[str, Number]:
         "learned_random": mean(agreement["learned gates"] - agreement["random gates"]),
         "recovered": mean(recovered),
         "share": mean(by_seed(fast.share), within=(-np.inf, 1.0)),
-        "flipped": mean(by_seed(fast.flipped), within=(0.0, 1.0)),
         "errors": mean(np.abs(misses)) if data.attrs["images"] == "MNIST" else np.nan,
         "missing": ((data.training_error == 0) & missing).to_numpy(),
         "bound": np.maximum(known(data.share) - 1.0, 0.0),

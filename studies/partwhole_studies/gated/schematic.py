@@ -149,7 +149,6 @@ def numbers(data: xr.Dataset) -> dict[str, Number]:
     return {
         "planes": int(data.plane),
         "apart": apart,
-        "choice": "the same function" if apart < 1e-6 else "different functions",
         "gap": mean(gap, within=(0.0, 1.0)),
         "near": mean(near, within=(0.0, 1.0)),
         "points": int(data.n[-1]),

@@ -147,7 +147,6 @@ def numbers(data: xr.Dataset) -> dict[str, Number]:
     mixed = known(data.scrambled_true / data.group_value)
     return {
         "images": f"{int(median.n)} images of {data.attrs['images']}",
-        "share": mean(median.share, within=(-np.inf, 1.0)),
         "group": mean(group),
         "function": mean(function),
         "better": mean(group - function),

@@ -141,17 +141,15 @@ def numbers(data: xr.Dataset) -> dict[str, Any]:
         single, finetuning = (errors.sel(learner=learner) for learner in FLOWING)
         ratio = geometric_mean(finetuning / single)
         effect = "helps" if ratio.high < 1 else "hurts" if ratio.low > 1 else "has no clear effect"
-        transfer |= {
-            shared: ratio,
-            f"{shared}_effect": effect,
-            f"{shared}_single": float(single.mean()),
-            f"{shared}_finetuning": float(finetuning.mean()),
-        }
+        transfer |= {shared: ratio, f"{shared}_effect": effect}
     # Below this, the threshold on the training loss and single precision decide.
     large = data.where(data.best > 1e-4)
     networks = np.append(large.trained_best / large.best, large.trained_last / large["last"]) - 1
     least = (means.sel(learner=FINETUNING) / best).where(best < 0.95 * last)
+    half = ends["half"].mean("seed")
     return transfer | {
+        "half_single": float(half.sel(learner=SINGLE)),
+        "half_finetuning": float(half.sel(learner=FINETUNING)),
         "least": geometric_mean(least),
         "networks": networks[np.isfinite(networks)],
     }
