@@ -128,11 +128,9 @@ def numbers(data: xr.Dataset) -> dict[str, float | str | Estimate | np.ndarray]:
     run = data.sel(network="as run")
     gap = np.linalg.norm((run.answer - run.exact_answer).values, axis=-1).max(axis=1)
     after = mean(counts(data, "captioned")[:, last], within=PAIRS)
-    elsewhere = captioned.without_origin.violated[:, last].sum(axis=-1).mean()
     return {
         "verdict": "Not always" if after.value > 0 else "Yes",
         "after": after,
-        "empty": after.value - float(elsewhere),
         "error": mean(full),
         "excess": max(0.0, float((captioned.excess[:, last] / full[:, None]).max())),
         "bias_alone": float(counts(data, "as run", "bias_alone")[0, -1]),

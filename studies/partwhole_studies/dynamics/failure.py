@@ -146,7 +146,6 @@ def numbers(data: xr.Dataset) -> dict[str, float | str]:
         "flow": flow,
         "factor": learned(STEP * data["update"].values, data.stepped_weak.values[1]) / flow,
         "step_ratio": largest / predicted,
-        "shown": STEP * SHOWN,
         "step": STEP,
         "compared": "above" if largest < STEP else "not above",
         "largest": largest,

@@ -112,7 +112,6 @@ def numbers(data: xr.Dataset) -> dict[str, int | str | Estimate]:
         "verdict": "No" if abs(truncated.value) < 0.01 else "In part",
         "moved": int(data.moved.sel(scales="variances", task=first)),
         "samples": NETWORKS[first].task().n_samples,
-        "seeds": data.sizes["seed"],
         "share_first": proportion(int(swings.sum()), len(swings)),
         "rise": mean(rise),
         "rise_without": mean(without),

@@ -121,7 +121,7 @@ def swings(data: xr.Dataset, law: str) -> tuple[Estimate, Estimate]:
     return narrow, wide
 
 
-def numbers(data: xr.Dataset) -> dict[str, float | str | Estimate | np.ndarray]:
+def numbers(data: xr.Dataset) -> dict[str, float | Estimate | np.ndarray]:
     narrow, wide = swings(data, "Gaussian")
     _, positive_wide = swings(data, "uniform")
     faded = narrow.value - wide.value
@@ -132,7 +132,6 @@ def numbers(data: xr.Dataset) -> dict[str, float | str | Estimate | np.ndarray]:
     correlations = data.starts.sel(quantity="correlation", statistic="mean")
     return {
         "opposed": float(data.opposed.max()),
-        "falls": "only falls" if not data.opposed.any() else "rises as well",
         "most": float(data["map"].max()),
         "exponent": float(np.abs(slopes / exponent(data.small_ratio) - 1).max()),
         "narrow": narrow,

@@ -155,7 +155,6 @@ def numbers(data: xr.Dataset) -> dict[str, float | int | Estimate]:
     return {
         "least": RETREATS,
         "relu_retreat": float(relu.mean()),
-        "linear_retreat": float(retreats(data, "linear").mean()),
         "trained": len(rises),
         "rising": rising,
         "relu_share": proportion(int((relu > RETREATS).sum()), len(relu)),
