@@ -89,15 +89,14 @@ def numbers(data: xr.Dataset) -> dict[str, float | str | np.ndarray]:
     sizes = data["size"]
     gaps = np.abs(sizes - data.published).max(["panel", "kind"], skipna=False)
     failing = sizes.sel(panel=FAILING)
-    memory = failing.sel(kind="memorization")
+    memory = failing.sel(kind="memorization", way="decision values")
     largest = sizes.sel(way="exact").idxmax("kind")
     duals = sizes.sel(panel="Rep. 1, CD-3", way="exact, by duals")
     return {
         "labels_gap": float(gaps.sel(way="labels")),
         "values_gap": float(gaps.sel(way="decision values")),
-        "memorization": float(memory.sel(way="decision values")),
+        "memorization": float(memory),
         "published_memorization": float(data.published.sel(panel=FAILING, kind="memorization")),
-        "labels_memorization": float(memory.sel(way="labels")),
         "succeeding": str(largest.sel(panel="Rep. 1, CD-3").item()),
         "failing": str(largest.sel(panel=FAILING).item()),
         "from_values": sizes.sel(way="decision values").to_numpy() - FROM_VALUES,

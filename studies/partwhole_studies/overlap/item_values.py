@@ -97,7 +97,6 @@ def numbers(data: xr.Dataset) -> dict[str, float | str | np.ndarray]:
     anchors, rest = slope(both, list(LAYOUTS["both"])), slope(both, not_anchors("both"))
     return {
         "salience": SALIENCE,
-        "one_anchor": slopes[SALIENCE],
         "anchors": anchors,
         "rest": rest,
         "compared": "more than" if anchors > rest else "no more than",

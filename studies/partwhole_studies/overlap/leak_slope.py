@@ -130,7 +130,6 @@ def numbers(data: xr.Dataset) -> dict[str, float | np.ndarray]:
     return {
         "salience": SALIENCE,
         "one_anchor": float(first.sel(anchors=1)),
-        "five_anchors": float(first.sel(anchors=5)),
         "predicted": SALIENCE / (1 - SALIENCE),
         "layout_gap": float(np.abs(layouts).max()),
         "law": (slopes - law(data.salience.to_numpy())).to_numpy(),

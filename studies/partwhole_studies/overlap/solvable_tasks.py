@@ -131,12 +131,10 @@ def known_shares() -> dict[str, float]:
 def numbers(data: xr.Dataset) -> dict[str, int | float | np.ndarray]:
     ranks, shares = known_ranks(), known_shares()
     equivalence = [task for task in BUILD if "equivalence" in task or "inference" in task]
-    beyond = data.task[(data.signs != 1) & (data.exact != 1)].to_numpy()
     return {
         "tasks": data.sizes["task"],
         "exact": int((data.exact == 1).sum()),
         "signs_only": int(((data.signs == 1) & (data.exact != 1)).sum()),
-        "beyond": len(beyond),
         "listed": int((data.exact.sel(task=list(ranks)) == 1).sum()),
         "least_share": float(data.r_squared.sel(task=list(ranks)).min(skipna=False)),
         "ordering": float(data.signs.sel(task="ordering of 7 items")),
