@@ -21,9 +21,11 @@ import xarray as xr
 from partwhole import store
 
 FIXTURES = str(Path(writing_program.__file__).parent)
-# A script's background jobs, tests among them, begin with interrupts ignored.
+# A script's background jobs, tests among them, begin with interrupts ignored; so does what `nohup`
+# runs with hang-ups.
 COMMAND = (
     "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
+    "signal.signal(signal.SIGHUP, signal.SIG_DFL); "
     "import partwhole_studies; from partwhole.cli import main; "
     "partwhole_studies.STUDIES = ('slow_study',); main()"
 )
