@@ -118,17 +118,20 @@ def _read_deep(config: Config, network: Arrays) -> dict[str, Any]:
 def numbers(data: xr.Dataset) -> dict[str, float | str | Estimate | np.ndarray]:
     hard = data.sel(task="CD-3")
     right = {
-        f"{name}_{loss}": mean(hard.accuracy.sel(loss=loss, scale=scale), within=(0.0, 1.0))
+        (name, loss): mean(hard.accuracy.sel(loss=loss, scale=scale), within=(0.0, 1.0))
         for name, scale in (("lazy", LAZY), ("rich", RICH))
         for loss in LOSSES
     }
     theory = {loss: float(hard.theory.sel(loss=loss)) for loss in LOSSES}
-    solved = [right[f"{name}_squared"].value > 0.5 for name in ("lazy", "rich")]
-    failed = [right[f"{name}_logistic"].value < 0.5 for name in ("lazy", "rich")]
+    solved = [right[name, "squared"].value > 0.5 for name in ("lazy", "rich")]
+    failed = [right[name, "logistic"].value < 0.5 for name in ("lazy", "rich")]
     signs = solved[0] == (theory["squared"] > 0) and failed[0] == (theory["logistic"] < 0)
     saliences = OverlapKernel.random_network("relu", 3, 1).salience[:2]
     law = [shortcut_margin(*saliences, values_per_half=3, fit=f) for f in ("regression", "margin")]
-    return right | {
+    return {
+        "lazy_squared": right["lazy", "squared"],
+        "lazy_logistic": right["lazy", "logistic"],
+        "rich_logistic": right["rich", "logistic"],
         "decides": "the loss decides" if all(solved + failed) else "the loss alone does not decide",
         "predicted": "as theory predicts" if signs else "unlike what theory predicts",
         "law": hard.theory.to_numpy() - np.array(law, dtype=float),

@@ -118,7 +118,7 @@ def numbers(data: xr.Dataset) -> dict[str, Any]:
         "order": "learned later" if in_order else "not always learned later",
         **{
             f"time_{n}": f"at least {typical[n]:.0f}" if unlearned[n] else typical[n]
-            for n in range(1, CONCEPTS + 1)
+            for n in range(2, CONCEPTS + 1)
         },
         "unreadable": readings.unreadable(data),
         **readings.counts(kept),

@@ -85,21 +85,18 @@ def numbers(data: xr.Dataset) -> dict[str, Any]:
     exponents = np.polyfit(np.log(data.colour.values), np.log(colour.values), 1)[0]
     ratio = data.distance.sel(change="small") / data.distance.sel(change="size")
     example = data.distance.sel(colour=EXAMPLE) ** 0.5
-    crossings = {circle: crossing(data, circle) for circle in ("small", "big")}
-
-    def where(at: float) -> str:
-        return f"from a separation of {at:.2f} on" if np.isfinite(at) else "at no separation"
-
+    start = crossing(data, "big")
     return {
-        "crossing": crossings["big"],
+        "crossing": start,
         "small_ratio": float(ratio.max()),
         "exponents": exponents - 2.0,
         "signal": np.sqrt(colour.values) - data.signal.transpose("colour", "circle").values,
         "example": EXAMPLE,
         "size_change": float(example.sel(change="size")),
         "big_change": float(example.sel(change="big")),
-        "small_where": where(crossings["small"]),
-        "big_where": where(crossings["big"]),
+        "big_where": f"from a separation of {start:.2f} on"
+        if np.isfinite(start)
+        else "at no separation",
     }
 
 

@@ -94,8 +94,6 @@ def numbers(data: xr.Dataset) -> dict[str, Any]:
         "slope": slope,
         "delay": readings.later(unseen, trained, data),
         "steepness": "less steeply than" if slope.value > -2 else "at least as steeply as",
-        "weakest": float(data.colour[0]),
-        "strongest": float(data.colour[-1]),
         "first": first,
         "last": last,
         **readings.counts(kept),

@@ -67,8 +67,6 @@ def numbers(data: xr.Dataset) -> dict[str, Any]:
         "plain": masked,
         "complete": complete,
         "redder": "redder" if round(masked, 2) < round(complete, 2) else "no redder",
-        "red": float(red.isel(never).mean()),
-        "red_complete": float(red.isel(always).mean()),
         **readings.counts(kept),
     }
 

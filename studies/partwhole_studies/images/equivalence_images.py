@@ -63,7 +63,6 @@ def numbers(data: xr.Dataset) -> dict[str, float | str | Estimate]:
         "unseen": unseen,
         "seen": seen,
         "contrast": contrast,
-        "widths": float(data.distance[-1]),
         "n": unseen.n,
         "chance": "better than" if unseen.value > 0.5 else "no better than",
         "not_learned": data.attrs["not_learned"],

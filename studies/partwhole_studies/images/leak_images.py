@@ -92,8 +92,7 @@ def by_seed(values: xr.DataArray) -> xr.DataArray:
 def numbers(data: xr.Dataset) -> dict[str, float | str | Estimate]:
     first = data.isel(network=0)
     near, far = (mean(by_seed(first.slope.isel(distance=end))) for end in (0, -1))
-    gaps = by_seed(differences(data))
-    before, after = (mean(gaps.sel(route=route)) for route in ("before", "after"))
+    before = mean(by_seed(differences(data)).sel(route="before"))
     return {
         "near": near,
         "far": far,
@@ -101,7 +100,6 @@ def numbers(data: xr.Dataset) -> dict[str, float | str | Estimate]:
         "additivity": mean(by_seed(first.additivity), within=(-np.inf, 1.0)),
         "before": before,
         "off_before": _difference(before.value),
-        "off_after": _difference(after.value),
         "not_learned": data.attrs["not_learned"],
     }
 

@@ -120,7 +120,6 @@ def numbers(data: xr.Dataset) -> dict[str, Any]:
         "before": before,
         "larger": larger,
         "chance": "below chance" if right.value < 0.5 else "not below chance",
-        "networks": before.n,
         "not_learned": data.attrs["not_learned"],
     }
 
