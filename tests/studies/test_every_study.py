@@ -14,7 +14,7 @@ from partwhole.study.papers import registered_papers
 
 HERE = Path(__file__).parent
 MOST_CLAIMS, MOST_HEADLINES, MOST_OF_A_STUDY = 160, 12, 4
-MOST_WORDS = {"question": 20, "answer": 45, "caption": 35, "says": 18, "note": 40, "headline": 22}
+MOST_WORDS = {"question": 18, "answer": 34, "caption": 27, "says": 16, "note": 40, "headline": 20}
 
 
 def files() -> dict[str, Path]:
