@@ -145,4 +145,4 @@ def test_the_mnist_preset_runs_from_the_command(folder, tmp_path, monkeypatch, c
     out = mnist_runs.run_from_the_command(
         study, few(1, 2)[:2], folder, tmp_path, monkeypatch, capsys
     )
-    assert "The published errors of networks and of limits by the group norm" in out
+    assert "The published errors of networks and of group-norm limits" in out
