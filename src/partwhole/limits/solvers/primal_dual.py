@@ -26,6 +26,7 @@ from partwhole.limits.solvers.dual_newton import Border, DualSolution, spread
 # Multipliers that have grown so far beyond the first that the bounds allowed have no end.
 HOPELESS = 1e10
 CENTRED = 1e-3  # of the mean product, at least
+CANCELLED = 1e6  # times farther than uneven multipliers go: pulls that leave rounding
 BEHIND = 10.0  # times the gap, at most, both relative
 AHEAD = 0.3  # of what is left of the gap where it shrinks as the misfit does, at least
 LEAST = 1e-11  # tolerance
@@ -176,14 +177,20 @@ def _followed(problem: _Problem, *, max_steps: int, tolerance: float) -> DualSol
 
 
 def _start(problem: _Problem) -> _Point | None:
-    """Go half way to the bounds along the targets; None where no feature sees them."""
+    """Go half way to the bounds along the targets; None where no feature sees them.
+
+    Where their pulls cancel, only rounding would reach the bounds: they are then weighted unevenly.
+    """
     wanted = problem.constraints.bounds
     unit = float(np.abs(wanted).max(initial=0.0))
     x = wanted / (unit or 1.0)
     if problem.one_sided:
         x = np.where(x > 0.0, x, 0.5)  # unequal for the two sides of a tube
     _, bounds = problem.at(np.zeros_like(x))
-    wall = bounds.reach(problem.multipliers(x))
+    uneven = x * (1.0 + 0.5 * np.cos(np.arange(len(x))))
+    wall, beside = (bounds.reach(problem.multipliers(way)) for way in (x, uneven))
+    if wall > CANCELLED * beside:
+        x, wall = uneven, beside
     if unit == 0.0 or not np.isfinite(wall):
         return None
     x = 0.5 * wall * x
