@@ -23,7 +23,7 @@ from helpers import doubled
 from partwhole.limits import memorization_leak
 from partwhole.study import layout, mean
 
-PRESETS = {"quick": [{"n": 2}]}
+PRESETS = {"quick": [{"n": n} for n in (2,)]}
 FACTOR = 3.0
 
 def cell(config):
@@ -108,6 +108,7 @@ def test_what_the_cell_stands_on_changes_the_key(written, file, old, new):
         ("square", '"square": float', '"square": 1 * float'),
         ("square", "import layout, mean", "import layout, median"),
         ("square", "n_anchors=1", "n_anchors=2"),
+        ("square", "n in (2,)", "n in [2]"),
         ("square", 'return {"y"', '# A comment.\n    return {  "y"'),
         ("helpers", "POWER = 2", "# Of two.\nPOWER = 2"),
     ],

@@ -169,9 +169,12 @@ def _bound(node: ast.stmt) -> Iterator[str]:
     elif isinstance(node, ast.Import | ast.ImportFrom):
         yield from ((each.asname or each.name).partition(".")[0] for each in node.names)
     else:
-        for each in ast.walk(node):
-            if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store):
-                yield each.id
+        loops = [part for part in ast.walk(node) if isinstance(part, ast.comprehension)]
+        inner = {name for loop in loops for name in _mentioned([loop.target])}
+        for part in ast.walk(node):
+            stored = isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)
+            if stored and part.id not in inner:
+                yield part.id
 
 
 def _mentioned(nodes: Any) -> set[str]:

@@ -43,11 +43,16 @@ QUICK = {  # several networks of the settings compared, and one of some others
     "linear": dict.fromkeys(FEW, 1) | {MAIN: 5, SPREAD: 5, CAPTIONED: 5},
     "relu": dict.fromkeys(AS_RUN, 1) | {MAIN: 8, SPREAD: 5, CAPTIONED: 8},
 }
-PRESETS = {
-    "quick": _cells(QUICK, [("linear", MAIN)]),
-    "laptop": _cells({kind: dict.fromkeys(SETTINGS, 24) for kind in NETWORKS}, None),
-    "paper": _cells({kind: dict.fromkeys(SETTINGS, 24) for kind in NETWORKS}, None),
-}
+PRESETS = {"quick": _cells(QUICK, [("linear", MAIN)])} | dict.fromkeys(
+    ("laptop", "paper"),
+    _cells(
+        {
+            "linear": dict.fromkeys(SETTINGS, 24),
+            "relu": dict.fromkeys(SETTINGS, 24) | {MAIN: 80},
+        },
+        None,
+    ),
+)
 
 
 def cell(config: Config) -> Arrays:
