@@ -39,7 +39,7 @@ def test_a_stored_result_is_read_as_it_was(study, tmp_path):
     assert frame.stored(study) is None
     result = run(study, "laptop", tmp_path)
     path = frame.keep(result)
-    assert path == tmp_path / "some_studies" / "stored" / "coins.tiny.nc"
+    assert path == tmp_path / "some_studies" / "stored" / "coins.tiny.nc.gz"
     again = frame.stored(study)
     assert again is not None
     xr.testing.assert_equal(again.data, result.data)
@@ -86,5 +86,5 @@ def test_what_cannot_be_stored_or_read(study, tmp_path):
         frame.keep(result)
     path = frame.keep(run(study, "quick", tmp_path))
     path.write_bytes(b"CDF")
-    with pytest.raises(InputError, match=r"NetCDF file; got .*coins.tiny.nc: .*; write it again"):
+    with pytest.raises(InputError, match=r"NetCDF file; got .*coins.tiny.nc.gz: .*; write it again"):
         frame.stored(study)

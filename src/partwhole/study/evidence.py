@@ -6,9 +6,11 @@ the command that reproduces it.
 
 from __future__ import annotations
 
+import gzip
 import sys
 from contextlib import suppress
 from datetime import UTC, datetime
+from io import BytesIO
 from pathlib import Path
 from types import ModuleType
 
@@ -40,7 +42,7 @@ def keep(result: Result) -> Path:
     Returns
     -------
     Path
-        The file: ``stored/NAME.nc`` in the outermost package of the study.
+        The file: ``stored/NAME.nc.gz`` in the outermost package of the study.
 
     Raises
     ------
@@ -57,7 +59,8 @@ def keep(result: Result) -> Path:
     data = result.data.assign_attrs(stored=today, seconds=round(result.seconds, 1))
     with naming(path.parent):
         path.parent.mkdir(parents=True, exist_ok=True)
-    write_all({path: bytes(data.to_netcdf(engine="scipy"))})
+    # Without the time of writing, so that the same data are the same file.
+    write_all({path: gzip.compress(bytes(data.to_netcdf(engine="scipy")), mtime=0)})
     return path
 
 
@@ -74,10 +77,10 @@ def stored(study: ModuleType) -> Result | None:
     if path is None or not path.is_file():
         return None
     try:
-        with xr.open_dataset(path, engine="scipy") as file:
+        with xr.open_dataset(BytesIO(gzip.decompress(path.read_bytes())), engine="scipy") as file:
             data = file.load()
     except Exception as error:  # whatever a reader makes of a damaged file
-        rule = "a stored result is a NetCDF file"
+        rule = "a stored result is a compressed NetCDF file"
         raise InputError(f"{rule}; got {path}: {error}; write it again") from error
     data.attrs["outdated"] = int(data.attrs["source"] != fingerprint(study))
     declaration = declared(study)
@@ -107,4 +110,4 @@ def _file(study: ModuleType) -> Path | None:
     file = getattr(sys.modules.get(package), "__file__", None)
     if not rest or file is None:
         return None
-    return Path(file).parent / "stored" / f"{short_name(study)}.nc"
+    return Path(file).parent / "stored" / f"{short_name(study)}.nc.gz"
