@@ -86,5 +86,7 @@ def test_what_cannot_be_stored_or_read(study, tmp_path):
         frame.keep(result)
     path = frame.keep(run(study, "quick", tmp_path))
     path.write_bytes(b"CDF")
-    with pytest.raises(InputError, match=r"NetCDF file; got .*coins.tiny.nc.gz: .*; write it again"):
+    with pytest.raises(
+        InputError, match=r"NetCDF file; got .*coins.tiny.nc.gz: .*; write it again"
+    ):
         frame.stored(study)

@@ -68,6 +68,7 @@ def test_the_page_of_a_study_shows_all_of_it(write):
     assert f"<small>{interval(*result.claims[0].interval)}</small><small>n = 6</small>" in text
     assert "<b>coin" not in text
     assert "<small>It is not.</small>" in text
+    assert "illustration</span><small>as claimed</small>" in text
     assert "two standard deviations" not in text
     assert 'href="../ledger.html#search=tiny_study"' in text
 

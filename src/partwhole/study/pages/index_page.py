@@ -61,8 +61,8 @@ def index_page(
             tag(
                 "p",
                 "Published claims about compositional generalization, each beside a computation "
-                "of our own. A claim that does not hold is a finding; its note says what holds "
-                "instead.",
+                "of our own. A claim that does not hold is a finding, and its note says what holds "
+                "instead; some findings are ours.",
             ),
             _amount(results, preset, seconds),
         ),

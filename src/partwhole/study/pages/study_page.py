@@ -120,7 +120,7 @@ def _claims(result: Result) -> Html | None:
     rows = [
         [
             _statement(claim),
-            verdict_mark(claim.verdict),
+            _verdict(claim),
             join(claimed(claim), tag("small", allowance(claim)) if claim.tolerance else None),
             ours(claim),
             claim.source.removeprefix(f"{result.declaration.paper}, ")
@@ -140,6 +140,15 @@ def _claims(result: Result) -> Html | None:
         ),
         tag("p", tag("a", "Notes and tolerances", href=ledger), class_="source"),
     )
+
+
+def _verdict(claim: Claim) -> Html:
+    """Return a verdict, and of what decides nothing, whether it is as claimed."""
+    mark = verdict_mark(claim.verdict)
+    if claim.verdict is not Verdict.ILLUSTRATION:
+        return mark
+    low, high = claim.agreeing
+    return join(mark, tag("small", f"{'' if low <= claim.found <= high else 'not '}as claimed"))
 
 
 def _statement(claim: Claim) -> Html:
