@@ -172,9 +172,9 @@ def _bound(node: ast.stmt) -> Iterator[str]:
         loops = [part for part in ast.walk(node) if isinstance(part, ast.comprehension)]
         inner = {name for loop in loops for name in _mentioned([loop.target])}
         for part in ast.walk(node):
-            stored = isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)
-            if stored and part.id not in inner:
-                yield part.id
+            match part:
+                case ast.Name(id=name, ctx=ast.Store()) if name not in inner:
+                    yield name
 
 
 def _mentioned(nodes: Any) -> set[str]:

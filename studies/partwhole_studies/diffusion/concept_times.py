@@ -84,7 +84,7 @@ def numbers(data: xr.Dataset) -> dict[str, Any]:
     unseen, trained = (capped.sel(kind=kind, drop=True) for kind in ("unseen", "trained"))
     slope = mean(by_seed(unseen, exponent, 3))
     ends = typical(unseen).isel(colour=[0, -1]).values.tolist()
-    unlearned = np.isinf(measured.sel(kind="unseen")).any("seed").isel(colour=[0, -1])
+    unlearned = (measured.sel(kind="unseen") == np.inf).any("seed").isel(colour=[0, -1])
     first, last = (
         f"at least {time:.0f}" if never else time
         for time, never in zip(ends, unlearned.values, strict=True)

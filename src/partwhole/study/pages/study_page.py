@@ -136,9 +136,9 @@ def _claims(result: Result) -> Html | None:
         table(
             ["Claim", "Verdict", "Claimed", "Measured", "Where"],
             rows,
-            caption="With 95 % intervals" if interval else "Claims",
+            caption="95 % intervals" if interval else "Claims",
         ),
-        tag("p", tag("a", "Notes and tolerances", href=ledger), class_="source"),
+        tag("p", tag("a", "Notes", href=ledger), class_="source"),
     )
 
 
