@@ -78,8 +78,18 @@ def test_a_process_that_dies_at_rest_costs_no_attempt(tmp_path):
     with Workers(1) as one:
         pid = one.submit(os.getpid).result()
         os.kill(pid, signal.SIGKILL)
-        until(lambda: psutil.Process(pid).status() == "zombie" or None, "a dead worker")
         assert one.submit(worker_calls.die, tmp_path, 1).result() == "alive"
+
+
+def test_a_process_that_dies_before_it_begins_costs_no_attempt(tmp_path):
+    with Workers(1) as one:
+        pid = one.submit(os.getpid).result()
+        os.kill(pid, signal.SIGSTOP)
+        asked = one.submit(worker_calls.die, tmp_path, 1)
+        until(lambda: asked.running(), "a call on its way")
+        time.sleep(0.1)  # either way the call may come back; this makes the harder way likely
+        os.kill(pid, signal.SIGKILL)
+        assert asked.result() == "alive"
 
 
 def test_leaving_with_an_error_waits_for_nothing(tmp_path):

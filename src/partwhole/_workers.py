@@ -28,7 +28,11 @@ class WorkerLostError(RuntimeError):
 
 
 class _EndedError(Exception):
-    """A process that ended, and by what."""
+    """A process that ended: by what, and whether it had begun with what it was asked."""
+
+    def __init__(self, how: str, *, begun: bool) -> None:
+        super().__init__(how)
+        self.begun = begun
 
 
 class Workers(Executor):
@@ -124,17 +128,21 @@ class Workers(Executor):
     ) -> _Process | None:
         ends: list[str] = []
         while len(ends) < ATTEMPTS and not self._killed:
+            new = process is None or not process.is_alive()
             try:
-                if process is None or not process.is_alive():
+                if process is None or new:
                     process = self._started(process)
                 future.set_result(process.ask(call))
                 return process
             except _EndedError as ended:
-                ends.append(str(ended))
+                if new or ended.begun:  # else it ended while it waited for work
+                    ends.append(str(ended))
             except BaseException as error:  # of the call itself, or of starting a process
                 future.set_exception(error)
                 return process
-        future.set_exception(WorkerLostError(f"its process ended: {', then '.join(ends)}"))
+        future.set_exception(
+            WorkerLostError(f"its process ended: {', then '.join(ends) or 'killed'}")
+        )
         return process
 
     def _started(self, before: _Process | None) -> _Process:
@@ -164,15 +172,17 @@ class _Process:
 
     def ask(self, call: Callable[[], Any]) -> Any:
         """Return what a call returns, or raise what it raises."""
-        held = pickle.dumps(call)
+        held, begun = pickle.dumps(call), False
         try:
             self._pipe.send_bytes(held)
+            self._pipe.recv_bytes()
+            begun = True
             answer = self._pipe.recv_bytes()
         except (EOFError, OSError) as error:
             self._process.join()
             code = self._process.exitcode or 0
             how = f"status {code}" if code >= 0 else signal.Signals(-code).name
-            raise _EndedError(how) from error
+            raise _EndedError(how, begun=begun) from error
         value, error = pickle.loads(answer)
         if error is not None:
             raise error
@@ -199,6 +209,7 @@ def _serve(pipe: Connection, share: int) -> None:
             held = pipe.recv_bytes()
         except EOFError:
             return
+        pipe.send_bytes(b"begun")
         pipe.send_bytes(_answer(held))
 
 
