@@ -10,6 +10,9 @@ PYTEST := $(BIN)/python -m pytest
 
 .PHONY: report test test-all test-browser fuzz check bench clean
 
+# Hundreds of processes read the same modules; what they compile is kept.
+unexport PYTHONDONTWRITEBYTECODE
+
 report: $(CORE)
 	$(BIN)/partwhole report --workers 2
 

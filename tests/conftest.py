@@ -8,6 +8,8 @@ from pathlib import Path
 # Read when JAX is imported, so that tests which do without it never import it.
 os.environ["JAX_NUMPY_DTYPE_PROMOTION"] = "strict"
 os.environ["JAX_NUMPY_RANK_PROMOTION"] = "raise"
+# Tests compile for longer than they run what they compiled.
+os.environ.setdefault("JAX_DISABLE_MOST_OPTIMIZATIONS", "true")
 # What one process has compiled others read, and the next run: half of the time of training.
 os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(Path(__file__).parents[1] / ".jax_cache"))
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")

@@ -93,18 +93,6 @@ def tag(element: str, /, *children: Any, **attributes: Any) -> Html:
     return Html(f"{opening}{join(*children)}</{element}>")
 
 
-def prose(text: str) -> Html:
-    """Set plain text as paragraphs, parted by blank lines, with `backticked` words as code.
-
-    Examples
-    --------
-    >>> str(prose("Let `a < b`."))
-    '<p>Let <code>a &lt; b</code>.</p>'
-    """
-    paragraphs = [" ".join(each.split()) for each in text.replace("``", "`").split("\n\n")]
-    return join(tag("p", _inline(each)) for each in paragraphs if each)
-
-
 def picture(data: bytes, alt: str, *, kind: str = "svg", **attributes: Any) -> Html:
     """Show an image that travels inside the page.
 
@@ -314,10 +302,3 @@ def page(
         tag("script", Html(script)) if script else None,
     )
     return f"<!doctype html>\n{tag('html', head, body, lang='en')}\n"
-
-
-def _inline(text: str) -> Html:
-    pieces = text.split("`")
-    if len(pieces) % 2 == 0:
-        return join(text)
-    return join(tag("code", each) if i % 2 else each for i, each in enumerate(pieces))

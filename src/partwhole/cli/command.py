@@ -93,13 +93,11 @@ def list_() -> None:
 
     from partwhole import study
 
-    names = study.registered()
-    if not names:
+    declarations = study.declarations()
+    if not declarations:
         print("No study is registered; install partwhole-studies for those of published claims.")
-        return
-    for name in names:
-        question = study.declaration_of(name).question
-        question = fill(question, 76, initial_indent="    ", subsequent_indent="    ")
+    for name, its in declarations.items():
+        question = fill(its.question, 76, initial_indent="    ", subsequent_indent="    ")
         print(f"{name}\n{question}")
 
 

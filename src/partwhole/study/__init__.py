@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from partwhole.study.figure import draw as draw
     from partwhole.study.figure import render as render
     from partwhole.study.figure import save_figure as save_figure
-    from partwhole.study.registry import declaration_of as declaration_of
+    from partwhole.study.registry import declarations as declarations
     from partwhole.study.registry import find as find
     from partwhole.study.registry import full_name as full_name
     from partwhole.study.registry import load as load
@@ -74,7 +74,7 @@ HOMES = {
     "Verdict": "claim",
     "configuration_hash": "execution",
     "configurations": "execution",
-    "declaration_of": "registry",
+    "declarations": "registry",
     "declared": "declaration",
     "draw": "figure",
     "find": "registry",

@@ -14,6 +14,7 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields, replace
 from difflib import get_close_matches
+from functools import cache
 from pathlib import Path
 from string import Formatter
 from types import ModuleType
@@ -344,8 +345,9 @@ class _File(NamedTuple):
     def require(
         self, condition: object, rule: str, got: object, table: str, k: int = 0, field: str = ""
     ) -> None:
-        line = _line(self.text, table, k, field)
-        require(condition, rule, f"{got!r} in {self.path}, line {line}", "mend that line")
+        if not condition:
+            line = _line(self.text, table, k, field)
+            raise InputError(f"{rule}; got {got!r} in {self.path}, line {line}; mend that line")
 
     def build(self, kind: type, row: Any, table: str = "", k: int = 0) -> Any:
         name = table.removesuffix("s") or "study"
@@ -383,6 +385,7 @@ class _File(NamedTuple):
 _WORDS = {str: "text", float: "a number", int: "a number", bool: "true or false", list: "a list"}
 
 
+@cache
 def _kinds(kind: type) -> dict[str, tuple[type, ...]]:
     """Return the types that TOML may give for each field of a declaration."""
     hints = get_type_hints(kind)

@@ -56,6 +56,8 @@ def full_name(name: str) -> str:
     name = name.replace("-", "_")
     ends = [each for each in known if name in (each, each.rpartition(".")[2])]
     matches = [name] if name in known else ends
+    if len(matches) == 1:
+        return matches[0]
     if not known:
         remedy = "none is registered; install partwhole-studies, or name a file"
     elif len(ends) > 1:
@@ -64,9 +66,7 @@ def full_name(name: str) -> str:
         by_end = {each.rpartition(".")[2]: each for each in known} | {each: each for each in known}
         (near,) = get_close_matches(name, by_end, 1, 0.0)
         remedy = f"the nearest is {by_end[near]}"
-    rule = "a study's name is one that `partwhole list` shows"
-    require(len(matches) == 1, rule, repr(name), remedy)
-    return matches[0]
+    raise InputError(f"a study's name is one that `partwhole list` shows; got {name!r}; {remedy}")
 
 
 def find(name: str | Path) -> ModuleType:
@@ -125,24 +125,22 @@ def load(place: str | Path | ModuleType) -> ModuleType:
     return study
 
 
-def declaration_of(name: str) -> Declaration:
-    """Return the declaration of a registered study without importing it.
-
-    Parameters
-    ----------
-    name : str
-        As `partwhole list` shows it.
+def declarations() -> dict[str, Declaration]:
+    """Return the declarations of the registered studies by name, without importing them.
 
     Returns
     -------
-    Declaration
+    dict of str to Declaration
 
     Raises
     ------
     InputError
-        If no study has this name, or its declaration can't be read.
+        If one can't be read.
     """
-    module = registered()[full_name(name)]
+    return {name: _declared_in(module) for name, module in registered().items()}
+
+
+def _declared_in(module: str) -> Declaration:
     spec = find_spec(module)
     return read(Path(spec.origin or "").with_suffix(".toml")) if spec else declared(load(module))
 

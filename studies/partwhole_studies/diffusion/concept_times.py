@@ -93,7 +93,11 @@ def numbers(data: xr.Dataset) -> dict[str, Any]:
         "correlation": mean(by_seed(unseen, rank_correlation, 2), within=(-1.0, 1.0)),
         "slope": slope,
         "delay": readings.later(unseen, trained, data),
-        "steepness": "less steeply than" if slope.value > -2 else "at least as steeply as",
+        "steepness": "less steeply than"
+        if slope.low > -2
+        else "more steeply than"
+        if slope.high < -2
+        else "neither clearly more nor less steeply than",
         "first": first,
         "last": last,
         **readings.counts(kept),

@@ -91,7 +91,11 @@ def numbers(data: xr.Dataset) -> dict[str, Any]:
         # Too few models for an interval of a difference of deviations.
         "spread": Estimate(spreads[0] - spreads[1], np.nan, np.nan, int(known.sum())),
         "turn": readings.ratio((reached / turns(kept)).pipe(np.log)),
-        "order": "sooner than" if delay.value > 1 else "no sooner than",
+        "order": "sooner than"
+        if delay.low > 1
+        else "later than"
+        if delay.high < 1
+        else "neither clearly sooner nor later than",
         "at_least": "at least " if np.isinf(plain).any() else "",
         **readings.counts(kept),
     }

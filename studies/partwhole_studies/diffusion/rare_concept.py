@@ -51,8 +51,10 @@ def numbers(data: xr.Dataset) -> dict[str, Any]:
     blue = readings.means(kept, UNSEEN).sel(concept="colour", drop=True)
     times = readings.settled(blue)
     few, many = {"rare": 0}, {"rare": -1}
+    gain = mean(unseen.isel(many) - unseen.isel(few), within=(-1.0, 1.0))
     return {
-        "gain": mean(unseen.isel(many) - unseen.isel(few), within=(-1.0, 1.0)),
+        "gain": gain,
+        "help": "helps" if gain.low > 0 else "harms" if gain.high < 0 else "has no clear effect",
         "excess": mean(gap.isel(few) - gap.isel(many), within=(-2.0, 2.0)),
         "delay": readings.later(times.isel(few), times.isel(many), data),
         "at_least": "at least " if np.isinf(times.isel(few)).any() else "",

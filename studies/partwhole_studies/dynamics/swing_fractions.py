@@ -144,8 +144,8 @@ def numbers(data: xr.Dataset) -> dict[str, str | Estimate | np.ndarray]:
     agreement = share((stochastic == population).where(stochastic.notnull()))
     apart = [data[f"apart_{r}"] for r in ("population", "flow") if f"apart_{r}" in data]
     return {
-        "deep": share(deep.rises_samples),
-        "shallow": share(data.rises_samples.sel(network=SHALLOW)),
+        "deep": share(stochastic),
+        "shallow": share(shallow),
         "depth": small.difference(share(stochastic), share(shallow)),
         "batches": mean(deep.rises_samples - deep.rises_population),
         "agreement": agreement,

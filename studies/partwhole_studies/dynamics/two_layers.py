@@ -159,7 +159,8 @@ def numbers(data: xr.Dataset) -> dict[str, float | int | Estimate]:
     gap = np.abs(data.trained - data.theory) / xr.DataArray(scale, dims=("setting", "concept"))
     return {
         "least": RETREATS,
-        "relu_retreat": float(relu.mean()),
+        "retreating": int((relu > RETREATS).sum()),
+        "relu_networks": len(relu),
         "trained": len(rises),
         "rising": rising,
         "relu_share": proportion(int((relu > RETREATS).sum()), len(relu)),

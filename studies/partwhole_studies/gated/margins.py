@@ -158,8 +158,11 @@ def numbers(data: xr.Dataset) -> dict[str, Number]:
     ended = data.get("two_layers_ended", xr.DataArray(np.zeros(0))).values
     groups, cost = limits_of_chains(data), data.chains_cost.values
     near = data.chains_flow_cost.values <= 1.05 * cost
+    flow = mean(two_layers["flow"][:, -1])
     return {
-        "flow": mean(two_layers["flow"][:, -1]),
+        "flow": flow,
+        "reaches": "nearly reaches" if flow.value > 0.95 else "falls short of",
+        "unique": "not unique" if len(groups) > 1 else "the same here",
         "limits": len(groups),
         "runs": len(cost),
         "costs": ", ".join(f"{cost[runs[0]]:.2f}" for runs in groups),

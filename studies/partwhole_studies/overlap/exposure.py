@@ -82,7 +82,11 @@ def numbers(data: xr.Dataset) -> dict[str, float | str | np.ndarray]:
     rounding = 1e-9  # at a salience of 0 margins are 0
     reversed_below = f"a part changes its meaning below a salience of {threshold:.2f}"
     return {
-        "verdict": "both are true" if least >= -rounding else "both can fail",
+        "verdict": "both are true"
+        if least > rounding
+        else "both are true but for a tie"
+        if least >= -rounding
+        else "both can fail",
         "least": round(least, 9) + 0.0,  # no sign of a rounded -0
         "least_at": float(without.idxmin("salience")),
         "free": "this is so too" if least_free >= -rounding else reversed_below,

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import inspect
-import re
 from collections.abc import Sequence
-from types import ModuleType
 from urllib.parse import urlencode
 
-from partwhole.page import Html, join, page, picture, prose, table, tag
-from partwhole.study.claim import Claim, Verdict, tally
+from partwhole.page import Html, join, page, picture, table, tag
+from partwhole.study.claim import Claim, Verdict
 from partwhole.study.declaration import OURS, Check
 from partwhole.study.execution import Result
 from partwhole.study.pages.parts import (
@@ -132,11 +129,10 @@ def _claims(result: Result) -> Html | None:
     interval = any(claim.interval for claim in result.claims)
     ledger = f"../ledger.html#{urlencode({'search': result.name})}"
     return join(
-        tag("h2", tally(result.claims)),
         table(
             ["Claim", "Verdict", "Claimed", "Measured", "Where"],
             rows,
-            caption="95 % intervals" if interval else "Claims",
+            caption="Claims, with 95 % intervals" if interval else "Claims",
         ),
         tag("p", tag("a", "Notes", href=ledger), class_="source"),
     )
@@ -181,30 +177,21 @@ def _methods(result: Result) -> Html:
         "Configuration": at["configuration"],
         "Source": at["source"],
     }
-    further = [preset for preset in result.study.PRESETS if preset != result.preset]
-    commands = [tag("div", tag("code", _command(result.name, preset))) for preset in further]
-    return join(
-        prose(_account(result.study)),
-        tag(
-            "dl",
-            [tag("div", tag("dt", name), tag("dd", fact)) for name, fact in facts.items()],
-            tag("div", tag("dt", "Further"), tag("dd", commands), class_="wide")
-            if commands
-            else None,
-        ),
+    others = [preset for preset in result.study.PRESETS if preset != result.preset]
+    commands = [tag("div", tag("code", line)) for line in _commands(result.name, others)]
+    return tag(
+        "dl",
+        [tag("div", tag("dt", name), tag("dd", fact)) for name, fact in facts.items()],
+        tag("div", tag("dt", "Others"), tag("dd", commands), class_="wide") if commands else None,
     )
+
+
+def _commands(name: str, presets: Sequence[str]) -> list[str]:
+    """Return the command of the first preset, and how it ends for the others."""
+    whole = [_command(name, preset) for preset in presets]
+    return whole[:1] + ["…" + line.removeprefix(f"partwhole run {name}") for line in whole[1:]]
 
 
 def _command(name: str, preset: str) -> str:
     """Return what to type for a preset; one of data that is not shipped names their folder."""
     return f"partwhole run {name} --preset {preset}" + " --data FOLDER" * (preset == "mnist")
-
-
-def _account(study: ModuleType) -> str:
-    """Return a study's docstring up to the first example or heading."""
-    paragraphs = []
-    for paragraph in inspect.cleandoc(study.__doc__ or "").split("\n\n"):
-        if ">>>" in paragraph or re.search(r"^-{3,}$", paragraph, flags=re.MULTILINE):
-            break
-        paragraphs.append(paragraph)
-    return "\n\n".join(paragraphs)

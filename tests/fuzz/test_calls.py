@@ -1,20 +1,23 @@
-"""The same data in another order, twice with half the weight, and in other units.
+"""Public functions as users call them: awkward arguments, and the same data given otherwise.
 
-Every array of a good call of every public function is tried; the answer follows, or it is among
-those below, with the reason. `python tests/fixtures/relations.py ROOM` prints the whole table.
+Every argument of a good call is given in other forms that mean the same, in forms that must be
+refused, and in unusual ones: the answer is right, or one sentence. Every array is given in another
+order, twice with half the weight, and in other units: the answer follows, or it is among those
+below, with the reason. `python tests/fixtures/call_trials.py ROOM` prints the whole table.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from pathlib import Path
+import importlib
+import inspect
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from enum import Enum
 
 import good_calls
 import numpy as np
 import pytest
 import relations
 
-PROGRAM = Path(relations.__file__)
 Reasons = Mapping[str, Mapping[str, str]]  # the arguments of each function, by reason
 
 ORDER: Reasons = {
@@ -202,9 +205,15 @@ def listed(reasons: Reasons) -> set[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("room", good_calls.ROOMS)
+def test_every_outcome_is_right_or_one_sentence(room):
+    table = good_calls.trials(room, "doors")
+    assert len(table) > 50
+    assert [row for row in table if row[-1] not in ("right", "refused")] == []
+
+
+@pytest.mark.parametrize("room", good_calls.ROOMS)
 def test_the_answer_follows_the_data(room):
-    """In a process of its own, without the tests' checks of types."""
-    table = good_calls.printed(PROGRAM, room)
+    table = good_calls.trials(room, "relations")
     assert table
     said = [row for row in table if row[-1].split()[0] not in ("follows", "refused", "differs")]
     assert said == []
@@ -240,3 +249,76 @@ def test_an_answer_that_does_not_follow_is_found():
     assert relations.in_units(lambda values: values * (values > 1e-6), cut, {"values": 1.0}) != (
         "follows"
     )
+
+
+def public(room: str) -> Iterator[tuple[str, object]]:
+    """Yield the name of every function, class and method of a room that takes arguments."""
+    module = importlib.import_module(f"partwhole.{room}")
+    for name in getattr(module, "__all__", None) or [
+        each for each in vars(module) if each[0] != "_"
+    ]:
+        found = getattr(module, name)
+        if inspect.isfunction(found) and inspect.signature(found).parameters:
+            yield name, found
+        if inspect.isclass(found) and not issubclass(found, Enum):
+            if hasattr(found.__init__, "__door__"):
+                yield name, found.__init__
+            if getattr(found, "_is_protocol", False):
+                continue
+            bases = [base for base in found.__mro__ if base.__module__.startswith("partwhole")]
+            members = {title: each for base in bases[::-1] for title, each in vars(base).items()}
+            for title, member in members.items():
+                method = getattr(member, "__func__", member)
+                if not inspect.isfunction(method) or title.startswith("_"):
+                    continue
+                if len(inspect.signature(method).parameters) > 1 and not traced(method):
+                    yield f"{name}.{title}", method
+
+
+def is_in_solvers(room: str, name: str) -> bool:
+    owner, _, method = name.partition(".")
+    return method in good_calls.IN_SOLVERS.get(room, {}).get(owner, set())
+
+
+def traced(method: Callable[..., object]) -> bool:
+    """Return whether a method is a step that JAX traces, of arrays of its own."""
+    return any("Float[Array" in str(each.annotation) for each in parameters(method))
+
+
+def parameters(function: Callable[..., object]) -> Iterable[inspect.Parameter]:
+    return inspect.signature(function).parameters.values()
+
+
+@pytest.mark.parametrize("room", good_calls.ROOMS)
+def test_every_public_function_has_a_door(room):
+    for name, function in public(room):
+        assert hasattr(function, "__door__") != is_in_solvers(room, name), name
+
+
+@pytest.mark.parametrize("room", good_calls.ROOMS)
+def test_every_public_function_has_a_good_call(room):
+    names = {name for name, _ in public(room) if not is_in_solvers(room, name)}
+    missing = names - set(good_calls.ROOMS[room]())
+    assert missing == good_calls.WITHOUT.get(room, set())
+
+
+# Those of `good_calls`, and those whose functions need files or long computing.
+OPEN = [*good_calls.ROOMS, "recommendation", "study"]
+
+
+@pytest.mark.parametrize("room", OPEN)
+def test_every_switch_has_a_door(room):
+    """Any text, "no" too, would count as True."""
+    takes_one = {
+        name: function
+        for name, function in public(room)
+        if any("bool" in str(each.annotation).split() for each in parameters(function))
+    }
+    assert [name for name, function in takes_one.items() if not hasattr(function, "__door__")] == []
+
+
+def test_a_switch_without_a_door_is_found(monkeypatch):
+    networks = importlib.import_module("partwhole.networks")
+    monkeypatch.setattr(networks, "mlp", inspect.unwrap(networks.mlp))
+    with pytest.raises(AssertionError, match="mlp"):
+        test_every_switch_has_a_door("networks")
