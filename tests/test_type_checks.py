@@ -32,6 +32,7 @@ def test_nested_functions_of_the_library_are_checked():
     """One that a solver defines anew in each step, of one definition in several closures."""
     design = DenseDesign(np.eye(3), (Block("all", 0, 3),))
     for _ in range(3):
+        type_checks.begin_test()
         bounds = GroupNorm().dual(design, np.zeros(3)).bounds
         assert bounds is not None
         assert bounds.outputs(np.ones(bounds.room.shape)).shape == (3,)
@@ -48,6 +49,7 @@ def test_each_closure_is_its_own_with_the_checks_of_all(decorate):
     np.testing.assert_array_equal(two(x, x), 2.0 * x)
     np.testing.assert_array_equal(three(x, y=x), 3.0 * x)
     for each in (two, three):
+        type_checks.begin_test()
         with pytest.raises(jaxtyping.TypeCheckError, match="'y'"):
             each(x, x[:2])  # n is one number
         with pytest.raises(jaxtyping.TypeCheckError, match="'x'"):

@@ -17,6 +17,7 @@ from tyro.conf import Positional, arg
 
 from partwhole import __version__
 from partwhole._checks import InputError, require
+from partwhole._extras import MissingExtraError
 from partwhole.cli.audit import audit
 from partwhole.cli.streams import inert, let_go
 
@@ -258,7 +259,7 @@ def main(argv: Sequence[str] | None = None) -> None:
             config=(tyro.conf.FlagCreatePairsOff,),
         )
         sys.stdout.flush()
-    except InputError as error:
+    except (InputError, MissingExtraError) as error:
         _leave(str(error), BAD_INPUT)
     except BrokenPipeError:
         # The reader of our output went away, as `head` does: leave without a word.

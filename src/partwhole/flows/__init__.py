@@ -1,5 +1,9 @@
 """How learning gets there: closed forms and flows for the path, its clocks and its extrema."""
 
+from partwhole._extras import needs
+
+needs("train", "partwhole.flows")
+
 from partwhole.flows._follow import Ending as Ending
 from partwhole.flows._path import Outcome as Outcome
 from partwhole.flows._path import Path as Path

@@ -1,5 +1,9 @@
 """What is trained: networks, their initial laws, reading one, and keeping one."""
 
+from partwhole._extras import needs
+
+needs("train", "partwhole.networks")
+
 from partwhole.networks.architecture import Architecture as Architecture
 from partwhole.networks.architecture import mlp as mlp
 from partwhole.networks.checking import check_network as check_network

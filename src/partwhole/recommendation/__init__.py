@@ -1,5 +1,9 @@
 """Single-task, multi-task, linear probing or finetuning: which, with numbers."""
 
+from partwhole._extras import needs
+
+needs("train", "partwhole.recommendation")
+
 from partwhole.recommendation.advice import Recommendation as Recommendation
 from partwhole.recommendation.advice import recommend as recommend
 from partwhole.recommendation.methods import Method as Method

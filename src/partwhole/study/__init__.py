@@ -12,6 +12,8 @@ claims.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from partwhole._extras import needs
+
 if TYPE_CHECKING:
     from partwhole.study.chart import key as key
     from partwhole.study.chart import series as series
@@ -105,6 +107,8 @@ __all__ = list(HOMES)  # pyright: ignore[reportUnsupportedDunderAll]
 def __getattr__(name: str) -> Any:
     if name not in HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}; it has {__all__}")
+    if HOMES[name] not in ("claim", "declaration", "registry"):
+        needs("plot", f"partwhole.study.{name}")
     value = getattr(import_module(f"{__name__}.{HOMES[name]}"), name)
     globals()[name] = value
     return value

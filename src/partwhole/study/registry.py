@@ -15,6 +15,7 @@ from traceback import extract_tb
 from types import ModuleType
 
 from partwhole._checks import InputError, require
+from partwhole._extras import MissingExtraError, needs
 from partwhole.study.declaration import Declaration, declared, read
 from partwhole.study.source import source_of
 
@@ -107,7 +108,10 @@ def load(place: str | Path | ModuleType) -> ModuleType:
     ------
     InputError
         If it can't be imported, or lacks something.
+    MissingExtraError
+        If the packages of the extra "plot" are not installed.
     """
+    needs("plot", "a study")
     study = place if isinstance(place, ModuleType) else _imported(place)
     missing = [name for name in NEEDED if not hasattr(study, name)]
     require(
@@ -165,10 +169,17 @@ def _imported(place: str | Path) -> ModuleType:
         )
         path = Path(os.path.abspath(path))
         _make_way_for(path)
+    keeps = sys.dont_write_bytecode
+    # Python takes compiled source for that of a file that was edited within the same second.
+    sys.dont_write_bytecode = keeps or path is not None
     try:
         study = import_module(path.stem if path is not None else str(place))
+    except MissingExtraError:
+        raise
     except (Exception, SystemExit) as error:
         raise InputError(_failure(place, error)) from error
+    finally:
+        sys.dont_write_bytecode = keeps
     if path is not None:
         file = Path(study.__file__ or "")
         require(

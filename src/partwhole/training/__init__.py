@@ -1,5 +1,9 @@
 """Training many small networks at once, and what became of them."""
 
+from partwhole._extras import needs
+
+needs("train", "partwhole.training")
+
 from partwhole.training._learning_record import TrainingOutcome as TrainingOutcome
 from partwhole.training._rate_search import LearningRateSearch as LearningRateSearch
 from partwhole.training._rate_search import RateOutcome as RateOutcome

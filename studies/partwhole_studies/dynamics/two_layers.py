@@ -161,6 +161,7 @@ def numbers(data: xr.Dataset) -> dict[str, float | int | Estimate]:
         "least": RETREATS,
         "retreating": int((relu > RETREATS).sum()),
         "relu_networks": len(relu),
+        "relu_retreat": float(relu.mean()),
         "trained": len(rises),
         "rising": rising,
         "relu_share": proportion(int((relu > RETREATS).sum()), len(relu)),

@@ -1,0 +1,83 @@
+"""What an installation without extras can do, and what it says of the rest."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from partwhole._extras import EXTRAS, INSTALLED_AS
+
+ROOT = Path(__file__).parents[1]
+HEAVY = sorted({name for names in EXTRAS.values() for name in names})
+WITHOUT = f"import sys; sys.modules.update(dict.fromkeys({HEAVY}))\n"
+BASE = ("tasks", "features", "limits", "measures", "audit", "comparison", "store", "page", "cli")
+
+
+def run(code: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run code as if the packages of all extras were not installed."""
+    command = [sys.executable, "-c", WITHOUT + code, *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120)
+
+
+def test_the_rooms_of_the_base_need_no_extra():
+    code = f"""
+from importlib import import_module
+from pkgutil import walk_packages
+for room in {BASE}:
+    package = import_module("partwhole." + room)
+    for name in getattr(package, "__all__", ()):
+        getattr(package, name)
+    for module in walk_packages(getattr(package, "__path__", ()), package.__name__ + "."):
+        import_module(module.name)
+"""
+    done = run(code)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("use", "part", "extra", "lacking"),
+    [
+        ("import partwhole.flows", "partwhole.flows", "train", "jax, equinox, optax, diffrax"),
+        ("import partwhole as pw; pw.networks", "partwhole.networks", "train", "jax"),
+        ("from partwhole.training import train_dense", "partwhole.training", "train", "jax"),
+        ("from partwhole import recommend", "partwhole.recommendation", "train", "jax"),
+        ("from partwhole.study import run", "partwhole.study.run", "plot", "matplotlib, xarray"),
+        (
+            "from partwhole import tasks; tasks.digit_images()",
+            "partwhole.tasks.digit_images", "digits", "scikit-learn",
+        ),
+    ],
+)  # fmt: skip
+def test_the_rest_names_its_extra_in_one_sentence(use, part, extra, lacking):
+    last = run(use).stderr.splitlines()[-1]
+    said = f"{part} needs packages of the extra '{extra}'; got an installation without {lacking}"
+    assert re.match(rf"partwhole\._extras\.MissingExtraError: {re.escape(said)}", last)
+    assert last.endswith(f"; install them: pip install 'partwhole[{extra}]'")
+
+
+def test_the_command_audits_lists_and_refuses(tmp_path):
+    table = tmp_path / "table.csv"
+    rows = ("a,x,0,train", "a,y,1,train", "b,x,1,train", "b,y,2,test")
+    table.write_text("\n".join(("one,two,sum,split", *rows)))
+    command = "from partwhole.cli import main; main()"
+    words = ("--components", "one", "two", "--target", "sum", "--split", "split")
+    html = tmp_path / "page.html"
+    done = run(command, "audit", str(table), *words, "--html", str(html))
+    assert (done.returncode, done.stderr) == (0, "")
+    assert html.stat().st_size > 1000
+    assert run(command, "list").returncode == 0
+    done = run(command, "run", "exposure")
+    assert done.returncode == 2
+    assert re.fullmatch(r"partwhole: .* the extra 'plot'; got .*\n", done.stderr)
+
+
+def test_extras_are_those_of_the_package():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    for extra, names in EXTRAS.items():
+        declared = [re.split("[>=]", each)[0] for each in project["optional-dependencies"][extra]]
+        assert declared == [INSTALLED_AS.get(name, name) for name in names]
