@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib.util import find_spec
 
 # The packages of each extra, by the names they are imported by.
-EXTRAS = {
+EXTRAS: dict[str, tuple[str, ...]] = {
     "train": ("jax", "equinox", "optax", "diffrax", "xarray"),
     "plot": ("matplotlib", "xarray"),
     "digits": ("sklearn",),
