@@ -294,7 +294,7 @@ def page(
     )
     body = tag(
         "body",
-        tag("a", "Skip to the content", class_="skip", href="#content"),
+        tag("a", "Skip to content", class_="skip", href="#content"),
         tag("header", header),
         tag("nav", nav, aria_label="On this page") if nav is not None else None,
         tag("main", main, id="content", tabindex=-1),

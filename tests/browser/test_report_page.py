@@ -218,7 +218,7 @@ def test_the_keyboard_meets_the_skip_link_first(visit, folder):
     for path in one_of_each(folder):
         page = visit(path)
         page.keyboard.press("Tab")
-        skip = page.get_by_role("link", name="Skip to the content")
+        skip = page.get_by_role("link", name="Skip to content")
         assert skip.evaluate("link => link === document.activeElement")
         page.keyboard.press("Enter")
         assert page.evaluate("document.activeElement.id") == "content"

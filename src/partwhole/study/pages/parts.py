@@ -186,4 +186,4 @@ def closing(preset: str, seconds: float) -> Html:
 
 def stamp() -> Html:
     """Say on every other page by which version it was written, and when."""
-    return tag("p", f"partwhole {__version__}, {datetime.now(UTC):%-d %B %Y}")
+    return tag("p", f"partwhole {__version__}, {datetime.now(UTC):%Y-%m-%d}")

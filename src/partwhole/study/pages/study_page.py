@@ -93,10 +93,9 @@ def _stored(result: Result) -> Html | None:
     return tag(
         "p",
         f"Stored result of the preset {result.preset}, computed on {at['stored']} by version "
-        f"{at['version']} in {float(at['seconds']):,.0f} s, since the preset of this report does "
-        "not decide it",
-        ", and before the last change of its source" if at["outdated"] else None,
-        ". To reproduce it: ",
+        f"{at['version']} in {float(at['seconds']):,.0f} s",
+        ", before its source last changed" if at["outdated"] else None,
+        ": ",
         tag("code", _command(result.name, result.preset)),
         class_="notice",
     )
@@ -132,7 +131,7 @@ def _claims(result: Result) -> Html | None:
         table(
             ["Claim", "Verdict", "Claimed", "Measured", "Where"],
             rows,
-            caption="Claims, with 95 % intervals" if interval else "Claims",
+            caption="95 % intervals" if interval else "Claims",
         ),
         tag("p", tag("a", "Notes", href=ledger), class_="source"),
     )
