@@ -17,6 +17,7 @@ STUDIES = Path(partwhole_studies.__file__).parent
 FLOORS = {
     "_checks": 0,
     "_contract": 0,
+    "_extras": 0,
     "_types": 0,
     "_arrays": 0.3,
     "_arguments": 0.5,
@@ -49,6 +50,7 @@ EVERYWHERE = {
     "_checks",
     "_contract",
     "_door",
+    "_extras",
     "_progress",
     "_reading",
     "_threads",
