@@ -11,6 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+import rooms
 
 from partwhole import features, limits, networks, tasks
 from partwhole._checks import InputError
@@ -80,9 +81,8 @@ def test_costs(name):
 def test_every_cost_is_checked():
     offered = {
         name
-        for name in limits.__all__
-        if {"value", "dual"} <= set(dir(getattr(limits, name)))
-        or {"value", "touching"} <= set(dir(getattr(limits, name)))
+        for name, member in rooms.offered("limits").items()
+        if {"value", "dual"} <= set(dir(member)) or {"value", "touching"} <= set(dir(member))
     }
     assert offered - {"Cost", "Concave"} <= {name.partition(",")[0] for name in COSTS}
 
@@ -267,7 +267,7 @@ def test_designs(name):
 
 
 def test_every_design_is_checked():
-    offered = {name for name in features.__all__ if hasattr(getattr(features, name), "adjoint")}
+    offered = {name for name, a in rooms.offered("features").items() if hasattr(a, "adjoint")}
     assert offered - {"Design"} <= {name.partition(",")[0] for name in DESIGNS}
 
 
@@ -352,15 +352,14 @@ def test_broken_kernels_are_told_what_is_wrong(rule, kernel):
 
 MAKERS = [
     name
-    for name in tasks.__all__
-    if inspect.isfunction(getattr(tasks, name))
-    and inspect.signature(getattr(tasks, name)).return_annotation == "Task"
+    for name, member in rooms.offered("tasks").items()
+    if inspect.isfunction(member) and inspect.signature(member).return_annotation == "Task"
 ]
 
 
 @pytest.mark.parametrize("name", MAKERS)
 def test_tasks(name):
-    make, arguments = good_calls.tasks().get(name, (getattr(tasks, name), {}))
+    make, arguments = good_calls.tasks().get(name, (rooms.offered("tasks")[name], {}))
     tasks.check_task(lambda: make(**arguments))
 
 

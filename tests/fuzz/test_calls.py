@@ -17,6 +17,7 @@ import good_calls
 import numpy as np
 import pytest
 import relations
+import rooms
 
 Reasons = Mapping[str, Mapping[str, str]]  # the arguments of each function, by reason
 
@@ -253,11 +254,7 @@ def test_an_answer_that_does_not_follow_is_found():
 
 def public(room: str) -> Iterator[tuple[str, object]]:
     """Yield the name of every function, class and method of a room that takes arguments."""
-    module = importlib.import_module(f"partwhole.{room}")
-    for name in getattr(module, "__all__", None) or [
-        each for each in vars(module) if each[0] != "_"
-    ]:
-        found = getattr(module, name)
+    for name, found in rooms.offered(room).items():
         if inspect.isfunction(found) and inspect.signature(found).parameters:
             yield name, found
         if inspect.isclass(found) and not issubclass(found, Enum):

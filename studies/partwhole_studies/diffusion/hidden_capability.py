@@ -35,7 +35,7 @@ def _cells(kind: Config, seeds: int) -> list[Config]:
 
 PRESETS: dict[str, list[Config]] = {
     "quick": _cells(POINTS, 3),
-    "laptop": _cells(LAPTOP, 5),
+    "laptop": _cells(LAPTOP, 10),
     "paper": _cells(PAPER, 5),
 }
 cell = train
