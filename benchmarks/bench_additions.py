@@ -15,11 +15,11 @@ import time
 
 import numpy as np
 
+from partwhole import solve
 from partwhole.audit.additions.search import additions
 from partwhole.audit.case import AuditTable, Case, default_order
 from partwhole.features import conjunction_sets
 from partwhole.features.order_kernel import OrderKernel
-from partwhole.limits import interpolate
 from partwhole.limits.proofs.determination import determination
 from partwhole.tasks import Task
 
@@ -73,7 +73,7 @@ def outputs(case: Case, grid: np.ndarray, targets: np.ndarray, added: np.ndarray
     is_train[added] = True
     task = Task(grid, targets, is_train, case.task.names, case.task.values)
     kernel = OrderKernel.random_network(case.task.n_components, case.order, depth=1)
-    return interpolate(task, kernel.as_overlap(), intercept="free").predictions
+    return solve(task, kernel.as_overlap(), intercept="free").predictions
 
 
 def compare(seed: int, add: int) -> tuple[float, float, float, float]:

@@ -14,7 +14,7 @@ from sklearn.svm import SVR
 
 from partwhole import tasks
 from partwhole.features import OverlapKernel
-from partwhole.limits import interpolation_sweep
+from partwhole.limits.sweeps import interpolation_sweep
 
 SAMPLE, SEED, REPEATS = 250, 0, 7
 

@@ -15,8 +15,9 @@ import time
 import cvxpy as cp
 import numpy as np
 
+from partwhole import solve
 from partwhole.features import GatedDesign, HalfspaceGates
-from partwhole.limits import GroupNorm, Limit, Margin, gated_limit, least_cost
+from partwhole.limits import GroupNorm, Limit
 from partwhole.networks import GatedNetwork
 from partwhole.training import ascend_margin, normalised_flow, stationarity
 
@@ -29,8 +30,8 @@ def problem(n: int, d: int, units: int) -> tuple[GatedDesign, np.ndarray]:
     return HalfspaceGates.random(d, n_units=units, seed=1).design(inputs), labels
 
 
-def solve(design: GatedDesign, labels: np.ndarray) -> Limit:
-    return least_cost(design, labels, GroupNorm(), Margin(), intercept="none")
+def limit_of(design: GatedDesign, labels: np.ndarray) -> Limit:
+    return solve((design, labels), cost=GroupNorm(), fit="margin", intercept="none")
 
 
 def clarabel(design: GatedDesign, labels: np.ndarray) -> float:
@@ -47,11 +48,11 @@ def clarabel(design: GatedDesign, labels: np.ndarray) -> float:
 def against_clarabel(units: int, *, target: float, repeats: int) -> None:
     """Print both times at n = 500, d = 100, and their ratio."""
     design, labels = problem(500, 100, units)
-    limit, best = solve(design, labels), clarabel(design, labels)
+    limit, best = limit_of(design, labels), clarabel(design, labels)
     ours, theirs = [], []
     for _ in range(repeats):
         began = time.perf_counter()
-        solve(design, labels)
+        limit_of(design, labels)
         ours.append(time.perf_counter() - began)
         began = time.perf_counter()
         clarabel(design, labels)
@@ -72,7 +73,7 @@ def flow_on_d1() -> None:
     normals = stream.randn(6, 1, 7)
     normals[..., -1] *= 0.3
     gates = HalfspaceGates(normals, np.zeros((6, 1)))
-    limit = gated_limit(gates, inputs, labels)
+    limit = solve((inputs, labels), gates, fit="margin", intercept="none")
     starts = [
         GatedNetwork.draw(7, [gates, 1], seed=seed, initial="normal", scale=0.05)
         for seed in range(4)
@@ -99,7 +100,7 @@ def main() -> None:
     design, labels = problem(2000, 785, 100)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     began = time.perf_counter()
-    limit = solve(design, labels)
+    limit = limit_of(design, labels)
     seconds = time.perf_counter() - began
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     print(

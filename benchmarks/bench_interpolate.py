@@ -17,6 +17,8 @@ from pathlib import Path
 
 import numpy as np
 
+from partwhole import solve
+
 SALIENCES = {"easy": (0.1, 0.1, 0.4), "hard": (1 / 3, 1e-3, 1e-5)}
 SIZES = (10_000, 30_000, 100_000, 300_000, 1_000_000)
 VALUES, REPEATS, BASELINE_ROWS = 200, 3, 4_000
@@ -54,14 +56,13 @@ def peak_gibibytes() -> float:
 
 def one(n: int, name: str) -> None:
     """Solve one size in this process and print seconds, GiB, steps and gap."""
-    from partwhole.limits import interpolate
 
     task = problem(n)
     start = time.perf_counter()
-    found = interpolate(task, kernel(name), intercept="free")
+    found = solve(task, kernel(name), intercept="free")
     found.predict(task.test_components)
     seconds = time.perf_counter() - start
-    print(seconds, peak_gibibytes(), found.limit.steps, found.limit.gap / found.limit.value)
+    print(seconds, peak_gibibytes(), found.steps, found.gap / found.value)
 
 
 def dense(task, sigma) -> tuple[np.ndarray, float]:
@@ -83,11 +84,9 @@ def main() -> None:
     """Print accuracy, the ratio to the baseline, and growth with the number of rows."""
     from sklearn.kernel_ridge import KernelRidge
 
-    from partwhole.limits import interpolate
-
     for name in SALIENCES:
         task = problem(2_000)
-        found = interpolate(task, kernel(name), intercept="free")
+        found = solve(task, kernel(name), intercept="free")
         expected, _ = dense(task, kernel(name))
         apart = np.abs(found.test_predictions - expected).max()
         print(f"{name}: 2,000 rows, largest difference from the dense solution {apart:.1e}")
@@ -102,7 +101,7 @@ def main() -> None:
         machine.fit(gram - top * np.eye(len(gram)), task.train_targets).predict(across)
         baseline = time.perf_counter() - start
         start = time.perf_counter()
-        interpolate(task, sigma, intercept="free").predict(task.test_components)
+        solve(task, sigma, intercept="free").predict(task.test_components)
         ours = time.perf_counter() - start
         print(
             f"{name}: {BASELINE_ROWS:,} rows, KernelRidge on the kernel matrix {baseline:.2f} s "

@@ -16,7 +16,7 @@ from sklearn.svm import SVC
 from partwhole import tasks
 from partwhole.features import OverlapKernel, kernel_spectrum, moebius
 from partwhole.features.subsets import set_sizes
-from partwhole.limits import margin_sweep
+from partwhole.limits.sweeps import margin_sweep
 
 SAMPLE, SEED, REPEATS = 40, 0, 5
 

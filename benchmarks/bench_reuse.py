@@ -15,7 +15,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from partwhole.limits import DiagonalWeights, Equal, HyperbolicEntropy, Limit, least_cost
+from partwhole import solve
+from partwhole.limits import DiagonalWeights, HyperbolicEntropy, Limit
 from partwhole.recommendation import predict_losses, recommend
 from partwhole.tasks import SparseTeachers
 
@@ -59,13 +60,13 @@ def limit_against_descent(n: int, overlap: int, method: str) -> None:
         start = DiagonalWeights.constant(1000, 1e-3)
     cost = HyperbolicEntropy.from_weights(start)
 
-    def solve() -> Limit:
-        return least_cost(sample.inputs, sample.targets, cost, Equal(), intercept="none")
+    def solved() -> Limit:
+        return solve((sample.inputs, sample.targets), cost=cost, intercept="none")
 
-    limit, taken = solve(), []
+    limit, taken = solved(), []
     for _ in range(7):
         began = time.perf_counter()
-        solve()
+        solved()
         taken.append(time.perf_counter() - began)
     exact = float(np.median(taken))
 

@@ -19,7 +19,7 @@ def draw() -> Figure:
     values = np.arange(-4, 5)
     task = pw.tasks.symbolic_addition(values=range(-4, 5), anchors=[0])
     kernel = pw.features.OverlapKernel.from_salience([0.4], n_components=2)
-    predictions = pw.limits.interpolate(task, kernel, intercept="free").predictions
+    predictions = pw.solve(task, kernel, intercept="free").predictions
     leak = pw.limits.memorization_leak(salience=0.4, n_anchors=1)
     unseen = ~task.is_train
 

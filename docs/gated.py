@@ -21,7 +21,7 @@ class Found(NamedTuple):
 
     inputs: np.ndarray
     labels: np.ndarray
-    limit: pw.limits.GatedLimit
+    limit: pw.limits.Limit
     early: tuple[pw.networks.GatedNetwork, ...]
     late: pw.networks.GatedNetwork
     descent: pw.training.GatedRuns
@@ -38,7 +38,7 @@ def compute() -> Found:
     gates = pw.features.HalfspaceGates.random(
         3, n_units=40, thresholds="median", inputs=inputs, seed=1
     )
-    limit = pw.limits.gated_limit(gates, inputs, labels)
+    limit = pw.solve((inputs, labels), gates, fit="margin", intercept="none")
     start = pw.networks.GatedNetwork.draw(3, [gates, 1], seed=0, initial="normal", scale=0.1)
     options = {"learning_rate": 0.1, "batch": None}
     early = tuple(

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 import partwhole as pw
-from partwhole import tasks
+from partwhole import solve, tasks
 from partwhole._checks import InputError
 from partwhole.comparison import compare_with_kernel
 from partwhole.features import OverlapKernel
-from partwhole.limits import interpolate, max_margin, memorization_leak, shortcut_margin
+from partwhole.limits import memorization_leak, shortcut_margin
 from partwhole.measures import contrasts, salience, slope
 
 ADDITION = tasks.symbolic_addition(range(-4, 5), [-2, 2])
@@ -22,7 +22,7 @@ CONTEXT = tasks.context_dependence(3)
 @pytest.mark.parametrize("order_1", [0.1, 0.3, 0.45])
 def test_a_kernel_machine_is_what_its_saliences_say(order_1):
     kernel = OverlapKernel.from_salience([order_1])
-    answers = interpolate(ADDITION, kernel, intercept="free").predictions
+    answers = solve(ADDITION, kernel, intercept="free").predictions
     found = compare_with_kernel(ADDITION, answers, kernel)
     assert found.gap.mean < 1e-9
     for readings in (found.found, found.foreseen):
@@ -50,7 +50,7 @@ def test_components_of_unequal_salience_have_theories_of_their_own():
     size, basis = np.linalg.eigh(kernel.gram(ADDITION.components))
     features = basis * np.sqrt(np.maximum(size, 0.0))
     measured = salience(features, ADDITION.components, self_pairs=True)
-    answers = interpolate(ADDITION, kernel, intercept="free").predictions
+    answers = solve(ADDITION, kernel, intercept="free").predictions
     found = compare_with_kernel(ADDITION, answers, measured)
     assert found.gap.mean < 1e-6
     slopes = contrasts(ADDITION, found.predicted[0]).slope
@@ -70,7 +70,7 @@ def test_components_of_unequal_salience_have_theories_of_their_own():
 )  # fmt: skip
 def test_labels_by_the_largest_margin_in_any_unit(given):
     kernel = OverlapKernel.from_salience([0.1, 0.05])
-    answers = max_margin(CONTEXT, kernel, intercept="free").predictions
+    answers = solve(CONTEXT, kernel, fit="margin", intercept="free").predictions
     found = compare_with_kernel(CONTEXT, np.stack([answers, 7.0 * answers]), given)
     assert found.fit == "margin"
     # To what two solvers of a margin agree to.
@@ -82,7 +82,7 @@ def test_labels_by_the_largest_margin_in_any_unit(given):
 
 def test_labels_by_regression():
     kernel = OverlapKernel.from_salience([0.15, 0.1])
-    answers = interpolate(CONTEXT, kernel, intercept="free").predictions
+    answers = solve(CONTEXT, kernel, intercept="free").predictions
     found = compare_with_kernel(CONTEXT, answers, kernel, fit="regression")
     expected = shortcut_margin(0.15, 0.1, values_per_half=3, fit="regression")
     assert found.found["margin"].mean == pytest.approx(expected, abs=1e-9)
@@ -105,7 +105,7 @@ def test_runs_that_did_not_learn_do_not_count():
 def test_each_run_has_its_own_theory():
     both = [OverlapKernel.from_salience([each]) for each in (0.2, 0.4)]
     answers = np.stack([
-        interpolate(ADDITION, each, intercept="free").predictions for each in both
+        solve(ADDITION, each, intercept="free").predictions for each in both
     ])  # fmt: skip
     assert compare_with_kernel(ADDITION, answers, both).gap.mean < 1e-9
     swapped = compare_with_kernel(ADDITION, answers, both[::-1])

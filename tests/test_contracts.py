@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import rooms
 
-from partwhole import features, limits, networks, tasks
+from partwhole import features, limits, networks, solve, tasks
 from partwhole._checks import InputError
 from partwhole._contract import CheckFailed
 from partwhole.limits.costs.schatten_norm import MatrixMetric
@@ -68,6 +68,7 @@ COSTS = {
     ),
     "FunctionSpaceL2": (limits.FunctionSpaceL2(), GATED),
     "ConjugateCost": (ElasticNet(), DENSE),
+    "LinearProbing": (limits.LinearProbing(RNG.normal(size=8), RNG.uniform(0.5, 2.0, 8)), DENSE),
     "ConjugateCost, ridge": (ElasticNet(0.1, 3.0), DENSE),
     "ConjugateCost, precision": (Precision(np.cov(RNG.normal(size=(8, 30)))), DENSE),
 }
@@ -95,7 +96,7 @@ def test_elastic_net_is_that_of_a_cone_solver(fit, scale):
 
     matrix, norm, ridge = scale * RNG.normal(size=(12, 8)), 0.5 * scale, 0.2 * scale**2
     values = np.sign(matrix[:, 0]) if isinstance(fit, limits.Margin) else matrix[:, 0] / scale
-    limit = limits.least_cost(matrix, values, ElasticNet(norm, ridge), fit, intercept="free")
+    limit = solve((matrix, values), cost=ElasticNet(norm, ridge), fit=fit, intercept="free")
     assert limit.outcome is limits.Outcome.SOLVED
     # In units of its own the same problem for all scales.
     c, b, slack = cp.Variable(8), cp.Variable(), cp.Variable(12)

@@ -6,7 +6,7 @@ tasks
 features
     What a learner can express: `OverlapKernel`.
 limits
-    Where learning ends: `interpolate`, `max_margin`, `solvability`, `least_cost`, closed forms.
+    Where learning ends: `solve`, costs, fits, `solvability`, closed forms.
 measures
     Arrays in, numbers out: `salience`, `additivity`, `contrasts`, `slope`, `swing`, `extrema`, ...
 flows
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     )
     from partwhole.audit import audit_split
     from partwhole.comparison import compare_with_kernel
+    from partwhole.limits import solve
     from partwhole.recommendation import recommend
 
 __version__ = "0.1.0"
@@ -61,6 +62,7 @@ __all__ = [
     "networks",
     "recommend",
     "recommendation",
+    "solve",
     "study",
     "tasks",
     "training",
@@ -70,6 +72,7 @@ _HOMES = {
     "audit_split": "audit",
     "compare_with_kernel": "comparison",
     "recommend": "recommendation",
+    "solve": "limits",
 }
 
 

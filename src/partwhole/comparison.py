@@ -14,7 +14,7 @@ from partwhole._checks import require
 from partwhole._door import door
 from partwhole._types import Number, Real
 from partwhole.features import OverlapKernel
-from partwhole.limits import interpolate, max_margin
+from partwhole.limits import solve
 from partwhole.measures import RunInterval, Salience, accuracy, additivity, over_runs, slope
 from partwhole.tasks import Task
 
@@ -204,12 +204,13 @@ def compare_with_kernel(
     if chosen == "margin":
         with np.errstate(invalid="ignore"):
             counts = counts & np.all((answered * task.targets)[:, task.is_train] > 0, axis=1)
-    solved = max_margin if chosen == "margin" else interpolate
+    fitted = "margin" if chosen == "margin" else "equal"
     kernels = _kernels(task, salience, runs)
     # A salience for all runs is solved for once.
     answers = {id(kernel): kernel for kernel in kernels}
     solutions = {
-        key: solved(task, kernel, intercept="free").predictions for key, kernel in answers.items()
+        key: solve(task, kernel, fit=fitted, intercept="free").predictions
+        for key, kernel in answers.items()
     }
     predicted = np.stack([solutions[id(kernel)] for kernel in kernels])
     answered = np.where(counts[:, None], answered, np.nan)

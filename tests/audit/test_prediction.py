@@ -11,12 +11,12 @@ from audit_tables import table_of
 from oracles import conic_margin
 from sklearn.svm import SVC
 
+from partwhole import solve
 from partwhole._checks import InputError
 from partwhole.audit.case import AuditTable
 from partwhole.audit.prediction import prediction
 from partwhole.audit.prediction.prediction import predict
 from partwhole.features import OrderKernel, OverlapKernel
-from partwhole.limits import interpolate
 
 TOLERANCE = 1e-8
 
@@ -70,7 +70,7 @@ def test_more_components_go_through_depth():
         kernel = OverlapKernel.random_network("relu", 3, depth)
         point = found.points[depth - 1]
         np.testing.assert_allclose(point.salience, kernel.salience[:2], rtol=0, atol=1e-12)
-        expected = interpolate(case.task, kernel, intercept="free").test_predictions
+        expected = solve(case.task, kernel, intercept="free").test_predictions
         np.testing.assert_allclose(point.outputs, expected, rtol=0, atol=TOLERANCE)
 
 

@@ -14,7 +14,7 @@ import pytest
 from split_tables import cross, random_table, rows, total
 
 import partwhole
-from partwhole import features, limits
+from partwhole import features, solve
 from partwhole._checks import InputError
 from partwhole.audit import HoldOut, Settings, UnsupportedSplit, audit_split
 from partwhole.audit.judging import judge
@@ -109,7 +109,7 @@ def test_predictions_are_those_of_the_kernel_machine():
     report = audit_split(frame, COLUMNS, "target", "split", add=0)
     (evidence,) = report.evidence
     kernel = features.OverlapKernel.from_salience([0.425])
-    limit = limits.interpolate(evidence.case.task, kernel, intercept="free")
+    limit = solve(evidence.case.task, kernel, intercept="free")
     point = evidence.prediction.points[evidence.prediction.reference]
     assert point.label == "S = 0.425"
     np.testing.assert_allclose(point.outputs, limit.test_predictions, atol=1e-8)

@@ -1,4 +1,4 @@
-"""Whether what `least_cost` returns is right, by oracles that share nothing with it."""
+"""Whether what `solve` returns is right, by oracles that share nothing with it."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ from feasibility import feasible
 from formulas import misfits, rounding_felt, row_sizes, total, unit_of_cost, without_left_out
 from problems import CONCAVE, ORDINARY, Problem
 
+from partwhole import solve
 from partwhole._checks import InputError
-from partwhole.limits import Limit, Outcome, least_cost
+from partwhole.limits import Limit, Outcome
 
 VALUE = 1e-6  # relative, between the value and the least cost
 RECOMPUTED = 1e-8  # relative, between the value and the objective at the coefficients
@@ -53,15 +54,14 @@ class Judgement:
     seconds: float = 0.0
 
 
-def solve(problem: Problem) -> Limit:
+def solved(problem: Problem) -> Limit:
     """Give the problem to the library; warnings are errors."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        return least_cost(
-            problem.design(),
-            problem.targets.copy(),
-            problem.library_cost(),
-            problem.library_fit(),
+        return solve(
+            (problem.design(), problem.targets.copy()),
+            cost=problem.library_cost(),
+            fit=problem.library_fit(),
             intercept=problem.intercept,
         )
 
@@ -70,7 +70,7 @@ def judge(problem: Problem) -> Judgement:
     """Solve a problem and judge the result."""
     begin = time.perf_counter()
     try:
-        limit = solve(problem)
+        limit = solved(problem)
     except InputError as error:
         spent = time.perf_counter() - begin
         sentence = str(error)
@@ -141,7 +141,7 @@ def judge_limit(problem: Problem, limit: Limit) -> Judgement:
         if problem.name.split(" / ")[-2] in ORDINARY:
             # The library begins its descent at its own solution of two layers.
             convex = "group" if problem.cost == "chain" else "nuclear"
-            begun = solve(replace(problem, cost=convex))
+            begun = solved(replace(problem, cost=convex))
             start = float(total(problem, begun.coefficients, float(begun.intercept)))
             if begun.outcome is Outcome.SOLVED and here > start * (1 + VALUE) + floor:
                 return say(Verdict.WRONG, f"STATIONARY at {here:.9g}, began at {start:.9g}")

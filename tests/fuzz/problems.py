@@ -1,4 +1,4 @@
-"""Random and awkward problems for `least_cost`, each reproducible from its name.
+"""Random and awkward problems for `solve`, each reproducible from its name.
 
 A problem's name is "cost / fit / intercept / kind / seed"; `problem` builds the same problem from
 the same name on every machine.

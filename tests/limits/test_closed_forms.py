@@ -1,4 +1,4 @@
-"""Closed forms against `least_cost` on their own tasks, and against the facts of section G.
+"""Closed forms against `solve` on their own tasks, and against the facts of section G.
 
 Interpolation agrees to 1e-10 (rounding of two routes), margins to 1e-8, facts to the 1e-6 told.
 """
@@ -13,15 +13,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from random_tasks import kernels
 
-from partwhole import limits, tasks
+from partwhole import limits, solve, tasks
 from partwhole._checks import InputError
 from partwhole.features import OverlapKernel
 from partwhole.limits import (
     addition_law,
     effective_salience,
-    interpolate,
     invariance_margin,
-    max_margin,
     memorization_leak,
     partial_exposure_margin,
     shortcut_boundary,
@@ -53,7 +51,7 @@ def test_leak_table(n_anchors, intercept):
     for salience, stated in zip(SALIENCES, G3[n_anchors], strict=True):
         assert abs(memorization_leak(salience, n_anchors) - stated) < 1e-6
         task = tasks.symbolic_addition(NINE, ANCHORS[n_anchors])
-        found = interpolate(task, OverlapKernel.from_salience([salience]), intercept=intercept)
+        found = solve(task, OverlapKernel.from_salience([salience]), intercept=intercept)
         m = memorization_leak(salience, n_anchors)
         residual = np.abs(found.test_predictions - m * task.test_targets).max()
         assert residual < 1e-12
@@ -62,7 +60,7 @@ def test_leak_table(n_anchors, intercept):
 
 def test_leak_with_four_far_anchors():
     task = tasks.symbolic_addition(NINE, [-4, -1, 1, 4])
-    found = interpolate(task, OverlapKernel.from_salience([0.22]), intercept="free")
+    found = solve(task, OverlapKernel.from_salience([0.22]), intercept="free")
     assert abs(slope(task, found.test_predictions) - 0.611111) < 1e-6
     assert abs(memorization_leak(0.22, 4) - 0.611111) < 1e-6
 
@@ -74,7 +72,7 @@ def test_anchor_slopes():
     )
     assert np.abs(law.anchor_slopes - 0.870968).max() < 1e-6
     task = tasks.symbolic_addition(NINE, [-2, 2])
-    found = interpolate(task, OverlapKernel.from_salience([0.3]), intercept="free")
+    found = solve(task, OverlapKernel.from_salience([0.3]), intercept="free")
     part = found.parts(np.array([[2, 0], [6, 0], [0, 0]]))[(0,)]
     np.testing.assert_allclose(part, [-1.741935, 1.741935, -2.4], atol=1e-6)
 
@@ -91,7 +89,7 @@ def test_errors_of_three_layouts(salience, errors):
     """G-5."""
     for anchors, error in zip(([0], [-4, 4], [-2, 2]), errors, strict=True):
         task = tasks.symbolic_addition(NINE, anchors)
-        found = interpolate(task, OverlapKernel.from_salience([salience]), intercept="free")
+        found = solve(task, OverlapKernel.from_salience([salience]), intercept="free")
         assert abs(found.test_error - error) < 1e-6
         m = memorization_leak(salience, len(anchors))
         assert abs((1 - m) ** 2 * np.mean(task.test_targets**2) - error) < 1e-6
@@ -114,7 +112,7 @@ def test_asymmetric_layout(salience, m, free, none, errors):
         law = addition_law([NINE] * 2, [[-4]] * 2, kernel, intercept=intercept)
         assert np.abs(law.slopes - m).max() < 1e-6
         assert abs(law.intercept - offset) < 1e-6
-        found = interpolate(task, kernel, intercept=intercept)
+        found = solve(task, kernel, intercept=intercept)
         assert abs(found.test_error - error) < 1e-6
 
 
@@ -144,7 +142,7 @@ def test_three_components(salience, m):
     five = [-2, -1, 0, 1, 2]
     kernel = OverlapKernel.from_salience(salience)
     task = tasks.symbolic_addition(five, [0], n_components=3)
-    found = interpolate(task, kernel, intercept="free").test_predictions
+    found = solve(task, kernel, intercept="free").test_predictions
     assert abs(slope(task, found) - m) < 1e-6
     assert np.abs(found - slope(task, found) * task.test_targets).max() < 1e-12
     law = addition_law([five] * 3, [[0]] * 3, kernel, intercept="free")
@@ -165,7 +163,7 @@ def test_the_addition_law_is_the_interpolant(data):
         anchors.append(own[: rng.integers(0 if len(anchors) else 1, len(own))])
     intercept = data.draw(st.sampled_from(["free", "none", 0.5]))
     task = tasks.symbolic_addition(values, anchors, n_components=n_components)
-    found = interpolate(task, kernel, intercept=intercept)
+    found = solve(task, kernel, intercept=intercept)
     law = addition_law(values, anchors, kernel, intercept=intercept)
     numbers = np.array([[values[c][i] for c, i in enumerate(z)] for z in task.test_components])
     np.testing.assert_allclose(law(numbers), found.test_predictions, atol=1e-9)
@@ -213,12 +211,13 @@ def test_no_slopes_and_no_saliences():
 )
 def test_toys(k, invariant, exposed, with_intercept):
     kernel = OverlapKernel.from_salience([k])
-    for solve in (interpolate, max_margin):
+    for fit in ("equal", "margin"):
         for intercept in ("none", "free"):
-            found = solve(tasks.invariance(), kernel, intercept=intercept).test_margins
+            found = solve(tasks.invariance(), kernel, fit=fit, intercept=intercept).test_margins
             np.testing.assert_allclose(found, invariance_margin(k), atol=1e-8)
         for intercept, stated in (("none", exposed), ("free", with_intercept)):
-            found = solve(tasks.partial_exposure(), kernel, intercept=intercept).test_margins
+            limit = solve(tasks.partial_exposure(), kernel, fit=fit, intercept=intercept)
+            found = limit.test_margins
             closed = partial_exposure_margin(k, intercept=intercept)
             np.testing.assert_allclose(found, closed, atol=1e-8)
             assert abs(closed - stated) < 1e-6
@@ -241,13 +240,10 @@ def test_toys(k, invariant, exposed, with_intercept):
 def test_shortcut_margins(salience, n, regression, margin):
     task = tasks.context_dependence(n, n)
     kernel = OverlapKernel.from_salience(salience)
-    for fit, solve, stated in (
-        ("regression", interpolate, regression),
-        ("margin", max_margin, margin),
-    ):
+    for fit, end, stated in (("regression", "equal", regression), ("margin", "margin", margin)):
         closed = shortcut_margin(*salience, values_per_half=n, fit=fit)
         assert abs(closed - stated) < 1e-6
-        found = solve(task, kernel, intercept="free").test_margins
+        found = solve(task, kernel, fit=end, intercept="free").test_margins
         np.testing.assert_allclose(found, closed, atol=1e-8)
 
 
@@ -260,9 +256,10 @@ def test_shortcut_margins(salience, n, regression, margin):
 )
 def test_shortcut_margin_everywhere(order_1, share, n, fit):
     order_2 = share * (1 / 3 - order_1) * 0.999
-    solve = interpolate if fit == "regression" else max_margin
+    end = "equal" if fit == "regression" else "margin"
     kernel = OverlapKernel.from_salience([order_1, order_2])
-    found = solve(tasks.context_dependence(n, n), kernel, intercept="free").test_margins
+    task = tasks.context_dependence(n, n)
+    found = solve(task, kernel, fit=end, intercept="free").test_margins
     closed = shortcut_margin(order_1, order_2, values_per_half=n, fit=fit)
     np.testing.assert_allclose(found, closed, atol=1e-7)
 
@@ -302,7 +299,7 @@ def test_shortcut_boundary_ends_on_the_edge_without_memorization():
 def test_symbolic_distance(n, salience, margins):
     """Trained pairs are met exactly; for the others ranks and interpolant give the means told."""
     task = tasks.transitive_ordering(n)
-    found = interpolate(task, OverlapKernel.from_salience([salience]), intercept="free")
+    found = solve(task, OverlapKernel.from_salience([salience]), intercept="free")
     first, second = task.components.T
     distance = np.abs(first - second)
     product = found.predictions * task.targets
@@ -319,7 +316,7 @@ def test_symbolic_distance(n, salience, margins):
 def test_ranks_are_the_interpolants(n, salience):
     """The additive part of each item, for any number of items and salience."""
     task = tasks.transitive_ordering(n)
-    found = interpolate(task, OverlapKernel.from_salience([salience]), intercept="free")
+    found = solve(task, OverlapKernel.from_salience([salience]), intercept="free")
     part = found.parts(np.stack([np.arange(n)] * 2, axis=1))[(0,)]
     np.testing.assert_allclose(transitive_ranks(n, salience), part, atol=1e-9)
 

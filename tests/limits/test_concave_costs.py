@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
+from partwhole import solve
 from partwhole._checks import InputError
 from partwhole.features import Block, DenseDesign, GatedDesign, HalfspaceGates
 from partwhole.features.scaled import ScaledDesign
@@ -20,8 +21,6 @@ from partwhole.limits import (
     Outcome,
     Quadratic,
     SchattenNorm,
-    gated_limit,
-    least_cost,
 )
 
 X, Y, GATES = d1()
@@ -83,14 +82,14 @@ def test_no_layers_bring_a_matrix_about_with_smaller_weights(seed, n_layers):
 
 
 def test_with_two_layers_they_are_the_convex_ones():
-    group = least_cost(D1, Y, ChainNorm(2), Margin(), intercept="none")
+    group = solve((D1, Y), cost=ChainNorm(2), fit="margin", intercept="none")
     assert group.value == pytest.approx(2.97485384, rel=1e-6)
     gates = HalfspaceGates(np.random.RandomState(5).randn(1, 3, 7), np.zeros((1, 3)))
-    nuclear = gated_limit(gates, X, Y, SchattenNorm(8, 2))
+    nuclear = solve((X, Y), gates, cost=SchattenNorm(8, 2), fit="margin", intercept="none")
     assert nuclear.outcome is Outcome.STATIONARY
-    assert nuclear.limit.value == pytest.approx(6.8291683, rel=1e-6)
-    one = least_cost(D1, Y, SchattenNorm(1, 3), Margin(), intercept="none", max_steps=2000)
-    other = least_cost(D1, Y, ChainNorm(3), Margin(), intercept="none", max_steps=2000)
+    assert nuclear.value == pytest.approx(6.8291683, rel=1e-6)
+    one = solve((D1, Y), cost=SchattenNorm(1, 3), fit="margin", intercept="none", max_steps=2000)
+    other = solve((D1, Y), cost=ChainNorm(3), fit="margin", intercept="none", max_steps=2000)
     assert one.value == pytest.approx(other.value, rel=1e-6)
 
 
@@ -101,12 +100,12 @@ def test_of_two_columns_the_best_by_search(fit):
     share = np.linspace(0.0, 1.0, 20_001)
     costs = share ** (2 / 3) + ((1 - share) / 1.2) ** (2 / 3)
     given = Equal() if fit == "equal" else Margin()
-    limit = least_cost(design, target, ChainNorm(3), given, intercept="none")
+    limit = solve((design, target), cost=ChainNorm(3), fit=given, intercept="none")
     assert limit.outcome is Outcome.STATIONARY
     assert limit.value == pytest.approx(costs.min(), rel=1e-9)
     # The other end is stationary too, from a start near it.
     start = np.array([0.99, 0.01 / 1.2])
-    other = least_cost(design, target, ChainNorm(3), given, intercept="none", start=start)
+    other = solve((design, target), cost=ChainNorm(3), fit=given, intercept="none", start=start)
     np.testing.assert_allclose(other.coefficients, [1.0, 0.0], atol=1e-9)
     assert other.value > limit.value
 
@@ -119,7 +118,7 @@ def test_no_small_move_costs_less(seed):
     targets = rng.normal(size=12)
     matrix = design.dense().matrix
     for cost in (ChainNorm(3), SchattenNorm(2, 3)):
-        limit = least_cost(design, targets, cost, Equal(), intercept="none", max_steps=5000)
+        limit = solve((design, targets), cost=cost, intercept="none", max_steps=5000)
         assert limit.outcome is Outcome.STATIONARY
         assert limit.violation < 1e-8
         here = limit.coefficients
@@ -149,7 +148,7 @@ def test_multipliers_are_the_slope_of_the_cost(matrices, fit, seed):
     x, y = rng.normal(size=(5, 12)), rng.choice([-1.0, 1.0], 5)
     design = DenseDesign(x, (Block("one", 0, 6), Block("two", 6, 12)))
     cost = SchattenNorm(2, 3) if matrices else ChainNorm(3)
-    limit = least_cost(design, y, cost, fit, intercept="none")
+    limit = solve((design, y), cost=cost, fit=fit, intercept="none", max_steps=2000)
     assert limit.outcome is Outcome.STATIONARY
     slope = (x.T @ limit.multipliers).reshape(2, 2, 3)
     blocks = limit.coefficients.reshape(2, 2, 3)
@@ -168,7 +167,7 @@ def test_weights_of_blocks_against_clarabel():
     rng = np.random.default_rng(0)
     design = GatedDesign(rng.normal(size=(14, 5)), rng.integers(0, 2, size=(14, 4)), 2)
     weights, targets = np.array([0.5, 1.0, 3.0, np.inf]), np.sign(rng.normal(size=14))
-    limit = least_cost(design, targets, GroupNorm(weights), Margin(), intercept="none")
+    limit = solve((design, targets), cost=GroupNorm(weights), fit="margin", intercept="none")
     blocks = [cp.Variable(10) for _ in range(3)]
     matrix = design.dense().matrix
     flat = cp.hstack([*blocks, np.zeros(10)])
@@ -200,12 +199,12 @@ def test_a_scaled_design_is_its_matrix():
 def test_what_no_function_fits_is_infeasible():
     design = singles([[1.0, 0.0], [1.0, 0.0]])
     for cost in (ChainNorm(3), SchattenNorm(1, 3)):
-        limit = least_cost(design, np.array([1.0, -1.0]), cost, Margin(), intercept="none")
+        limit = solve((design, np.array([1.0, -1.0])), cost=cost, fit="margin", intercept="none")
         assert limit.outcome is Outcome.INFEASIBLE
 
 
 def test_rounds_that_run_out_say_so():
-    limit = least_cost(D1, Y, ChainNorm(3), Margin(), intercept="none", max_steps=2)
+    limit = solve((D1, Y), cost=ChainNorm(3), fit="margin", intercept="none", max_steps=2)
     assert limit.outcome is Outcome.MAX_STEPS
     assert limit.steps == 2
 
@@ -232,21 +231,29 @@ def test_rounds_that_run_out_say_so():
             "there is a weight for each of 6 blocks; got 3; leave weights out for 1",
         ),
         (
-            lambda: least_cost(D1, Y, ChainNorm(3), Margin(), intercept="none", start=np.zeros(84)),
+            lambda: solve(
+                (D1, Y), cost=ChainNorm(3), fit="margin", intercept="none", start=np.zeros(84)
+            ),
             "a start is 84 coefficients, not all of them 0; got shape (84,), 0 not 0; or "
             "leave it out",
         ),
         (
-            lambda: least_cost(D1, Y, GroupNorm(), Margin(), intercept="none", start=np.ones(84)),
+            lambda: solve(
+                (D1, Y), cost=GroupNorm(), fit="margin", intercept="none", start=np.ones(84)
+            ),
             "a start is for costs that are not convex; got GroupNorm; leave start out",
         ),
         (
-            lambda: least_cost(D1, Y, ChainNorm(3), Margin(), intercept="none", solver="dual"),
+            lambda: solve(
+                (D1, Y), cost=ChainNorm(3), fit="margin", intercept="none", solver="dual"
+            ),
             "the dual solver serves convex costs; got ChainNorm, Margin and GatedDesign; leave "
             "solver out",
         ),
         (
-            lambda: least_cost(D1, Y, Quadratic(), Margin(), intercept="none", solver="touching"),
+            lambda: solve(
+                (D1, Y), cost=Quadratic(), fit="margin", intercept="none", solver="touching"
+            ),
             "the touching solver serves costs that are not convex; got Quadratic, Margin and "
             "GatedDesign; leave solver out",
         ),
@@ -270,7 +277,7 @@ def test_sentences(call, sentence):
 
 def test_no_rounds_are_refused():
     with pytest.raises(InputError) as raised:
-        least_cost(D1, Y, ChainNorm(3), Margin(), intercept="none", max_steps=0)
+        solve((D1, Y), cost=ChainNorm(3), fit="margin", intercept="none", max_steps=0)
     assert str(raised.value) == (
-        "max_steps is a whole number of at least 1; got 0; allow more rounds"
+        "max_steps is a whole number of at least 1; got 0; allow more steps"
     )

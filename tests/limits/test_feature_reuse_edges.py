@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from partwhole import solve
 from partwhole._checks import InputError
 from partwhole.features import DenseDesign
 from partwhole.limits import (
@@ -13,10 +14,8 @@ from partwhole.limits import (
     L1Norm,
     Outcome,
     Quadratic,
-    least_cost,
-    least_costs,
-    linear_probing,
 )
+from partwhole.limits.costs import LinearProbing
 
 RNG = np.random.default_rng(0)
 X, Y = RNG.normal(size=(6, 15)), RNG.normal(size=6)
@@ -27,22 +26,22 @@ def test_features_are_finite(cost):
     broken = X.copy()
     broken[0, 0] = np.nan
     with pytest.raises(InputError) as raised:
-        least_cost(broken, Y, cost, Equal(), intercept="none")
+        solve((broken, Y), cost=cost, intercept="none")
     assert str(raised.value) == (
-        "design is an array of finite numbers of shape (n, p); got 1 that is NaN, at (0, 0); "
+        "inputs is an array of finite numbers of shape (n, p); got 1 that is NaN, at (0, 0); "
         "drop or fill missing numbers first"
     )
     with pytest.raises(InputError):
-        least_cost(X, Y, cost, Equal(), intercept="none").predict(broken)
+        solve((X, Y), cost=cost, intercept="none").predict(broken)
     with pytest.raises(InputError, match="at least one row; got none"):
-        least_cost(X[:0], Y[:0], cost, Equal(), intercept="none")
+        solve((X[:0], Y[:0]), cost=cost, intercept="none")
 
 
 @pytest.mark.parametrize("size", [0.0, 1e-10])
 def test_targets_of_next_to_nothing_with_a_tilt(size):
     """Rounding is that of the start's outputs, of order 1."""
     cost = HyperbolicEntropy(1.0, 0.5)
-    limit = least_cost(X, size * Y, cost, Equal(), intercept="none")
+    limit = solve((X, size * Y), cost=cost, intercept="none")
     assert limit.outcome is Outcome.SOLVED
     assert limit.steps < 30
     assert limit.violation < 1e-13
@@ -53,13 +52,11 @@ def test_targets_of_next_to_nothing_with_a_tilt(size):
 @pytest.mark.parametrize("intercept", ["none", "free"])
 def test_norms_know_no_unit(cost, size, intercept):
     """Steps end at 1e-11 of the value, which leaves coefficients some 1e-7."""
-    one, other = (
-        least_cost(X, scale * Y, cost, Equal(), intercept=intercept) for scale in (1.0, size)
-    )
+    one, other = (solve((X, scale * Y), cost=cost, intercept=intercept) for scale in (1.0, size))
     assert other.outcome is Outcome.SOLVED
     assert np.abs(other.coefficients / size - one.coefficients).max() < 1e-6
     slack, scaled = (
-        least_cost(X, scale * Y, cost, Equal(0.1 * scale), intercept=intercept)
+        solve((X, scale * Y), cost=cost, fit=Equal(0.1 * scale), intercept=intercept)
         for scale in (1.0, size)
     )
     assert np.abs(scaled.coefficients / size - slack.coefficients).max() < 1e-6
@@ -67,16 +64,14 @@ def test_norms_know_no_unit(cost, size, intercept):
 
 @pytest.mark.parametrize("cost", [HyperbolicEntropy(0.1), L1Norm(), GroupNorm(), Quadratic()])
 def test_features_that_are_all_zero_fit_nothing(cost):
-    limit = least_cost(np.zeros((3, 4)), np.ones(3), cost, Equal(), intercept="none")
+    limit = solve((np.zeros((3, 4)), np.ones(3)), cost=cost, intercept="none")
     assert limit.outcome is Outcome.INFEASIBLE
     assert limit.violation == 1.0
 
 
 def test_more_rows_than_features_are_told_at_once():
     rows = RNG.normal(size=(30, 20))
-    limit = least_cost(
-        rows, RNG.normal(size=30), HyperbolicEntropy(1e-3), Equal(), intercept="none"
-    )
+    limit = solve((rows, RNG.normal(size=30)), cost=HyperbolicEntropy(1e-3), intercept="none")
     assert limit.outcome is Outcome.INFEASIBLE
     assert limit.steps == 0
 
@@ -89,7 +84,7 @@ def test_linear_probing_with_features_next_to_unlearned(scale):
     rows = np.random.default_rng(1).normal(size=(12, 40))
     targets = rows @ np.random.default_rng(2).normal(size=40)
     weights = DiagonalWeights.pretrained(beta, scale).for_finetuning(readout_scale=0.0)
-    limit = linear_probing(rows, targets, weights)
+    limit = solve((rows, targets), cost=LinearProbing.of(weights), intercept="none")
     assert limit.outcome is Outcome.SOLVED
     assert np.abs(rows @ limit.coefficients - targets).max() < 1e-8
     assert abs(limit.gap) < 1e-9 * limit.value
@@ -105,10 +100,10 @@ def test_linear_probing_with_features_next_to_unlearned(scale):
 def test_linear_probing_of_what_is_known_already():
     rows, beta = RNG.normal(size=(20, 6)), RNG.normal(size=6)
     weights = DiagonalWeights.pretrained(beta, 1e-3)
-    limit = linear_probing(rows, rows @ beta, weights)
+    limit = solve((rows, rows @ beta), cost=LinearProbing.of(weights), intercept="none")
     assert limit.outcome is Outcome.SOLVED
     assert np.abs(limit.coefficients - beta).max() < 1e-9
-    wrong = linear_probing(rows, RNG.normal(size=20), weights)
+    wrong = solve((rows, RNG.normal(size=20)), cost=LinearProbing.of(weights), intercept="none")
     assert wrong.outcome is Outcome.INFEASIBLE
     assert np.isfinite(wrong.violation)
 
@@ -116,7 +111,7 @@ def test_linear_probing_of_what_is_known_already():
 def test_a_single_problem_needs_no_list():
     costs = [HyperbolicEntropy(0.1), HyperbolicEntropy(1.0)]
     for design in (X, DenseDesign(X)):
-        found = least_costs(design, Y, costs, Equal(), intercept="none")
+        found = solve((design, Y), cost=costs, intercept="none")
         assert [limit.outcome for limit in found] == [Outcome.SOLVED] * 2
 
 
@@ -124,13 +119,18 @@ def test_a_single_problem_needs_no_list():
     ("call", "sentence"),
     [
         (
-            lambda: linear_probing(X, Y[:3], DiagonalWeights.constant(15, 1.0)),
-            "inputs and targets have equal length along n; got 6 and 3; pass both for the same n",
+            lambda: solve(
+                (X, Y[:3]),
+                cost=LinearProbing.of(DiagonalWeights.constant(15, 1.0)),
+                intercept="none",
+            ),
+            "targets must have one row for each row of the inputs; got 3 for 6 rows; pass both for "
+            "the same rows",
         ),
         (
             lambda: HyperbolicEntropy.from_weights(DiagonalWeights.constant(3, 1.0, n_tasks=2)),
             "a cost belongs to the weights of one network and one task; got layers of shapes "
-            "(3,), (2, 3), (3,) and (2, 3); make one for each, and solve them by least_costs",
+            "(3,), (2, 3), (3,) and (2, 3); make one for each, and pass a list of them to solve",
         ),
     ],
 )

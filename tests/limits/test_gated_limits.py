@@ -11,8 +11,10 @@ from gated_data import d0, d1, drawn, schematic
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from partwhole import solve
 from partwhole._checks import InputError
 from partwhole.features import DenseDesign, GatedDesign, HalfspaceGates, JointGates, ReLUGates
+from partwhole.features.gates.joint import seen_share
 from partwhole.limits import (
     ChainNorm,
     Equal,
@@ -22,8 +24,6 @@ from partwhole.limits import (
     NuclearNorm,
     Outcome,
     Quadratic,
-    gated_limit,
-    least_cost,
 )
 
 X, Y, GATES = d1()
@@ -31,7 +31,7 @@ D1 = GATES.design(X)
 
 
 def ended(design, labels, cost):
-    limit = least_cost(design, labels, cost, Margin(), intercept="none")
+    limit = solve((design, labels), cost=cost, fit="margin", intercept="none")
     assert limit.outcome is Outcome.SOLVED
     return limit
 
@@ -93,7 +93,7 @@ def test_the_schematic():
     assert 2 * ended(design, labels, FunctionSpaceL2()).value == pytest.approx(73.273028, rel=1e-5)
     joint = JointGates.of(gates, inputs).design(inputs)
     assert 2 * ended(joint, labels, Quadratic()).value == pytest.approx(58.053628, rel=1e-5)
-    linear = least_cost(inputs, labels, Quadratic(), Margin(), intercept="none")
+    linear = solve((inputs, labels), cost=Quadratic(), fit="margin", intercept="none")
     assert linear.outcome is Outcome.INFEASIBLE
 
 
@@ -153,7 +153,7 @@ def test_free_intercept_and_none():
     inputs = stream.randn(500, 100)
     labels = np.sign(inputs @ stream.randn(100))
     for intercept, told in (("none", 35.104075), ("free", 34.717456)):
-        limit = least_cost(inputs, labels, Quadratic(), Margin(), intercept=intercept)
+        limit = solve((inputs, labels), cost=Quadratic(), fit="margin", intercept=intercept)
         assert 2 * limit.value == pytest.approx(told, rel=1e-5)
 
 
@@ -176,7 +176,7 @@ def test_norms_of_matrices_equal_clarabel(fit, seed):
         (NuclearNorm(3), sum(cp.normNuc(each) for each in blocks)),
         (GroupNorm(), sum(cp.norm(each, "fro") for each in blocks)),
     ):
-        limit = least_cost(design, targets, cost, given, intercept="none")
+        limit = solve((design, targets), cost=cost, fit=given, intercept="none")
         best = cp.Problem(cp.Minimize(norm), asked).solve(
             solver=cp.CLARABEL, tol_gap_abs=1e-10, tol_gap_rel=1e-10, tol_feas=1e-10
         )
@@ -218,7 +218,7 @@ def test_bounds_of_matrices_against_differences():
 def test_invariants(seed):
     inputs, labels, gates = drawn(seed, 14, 4, 4, 1)
     design, rng = gates.design(inputs), np.random.default_rng(seed)
-    limit = least_cost(design, labels, GroupNorm(), Margin(), intercept="none")
+    limit = solve((design, labels), cost=GroupNorm(), fit="margin", intercept="none")
     if limit.outcome is not Outcome.SOLVED:
         assert limit.outcome is Outcome.INFEASIBLE
         return
@@ -270,21 +270,22 @@ def test_inputs_that_can_hardly_be_separated(seed):
 
 
 def test_a_limit_tells_its_certificate():
-    found = gated_limit(GATES, X, Y)
+    found = solve((X, Y), GATES, fit="margin", intercept="none")
     assert found.outcome is Outcome.SOLVED
-    np.testing.assert_allclose(found.unit_norms, norms(found.limit, 6), rtol=1e-12)
+    np.testing.assert_allclose(found.block_norms, norms(found, 6), rtol=1e-12)
     assert found.active.tolist() == [0, 1, 4, 5]
     assert len(found.support) == 11
     np.testing.assert_allclose(found.pulls[found.active], 1.0, atol=1e-6)
     assert found.pulls.max() < 1 + 1e-6
-    assert found.occupied.sum(axis=1).tolist() == [24] * 6
+    assert found.design.occupied.sum(axis=1).tolist() == [24] * 6
     assert (Y * found.predict(X)).min() == pytest.approx(1.0, abs=1e-8)
     # Weights are sums of the support's inputs, in the units that are pulled by 1.
-    table = found.to_frame()
+    table = found.blocks_to_frame()
+    assert table["block"].tolist() == list(range(6))
     assert table["active"].tolist() == [True, True, False, False, True, True]
-    assert table["occupied_contexts"].tolist() == [2] * 6
+    assert (found.design.occupied > 0).sum(axis=1).tolist() == [2] * 6
     assert found.describe().splitlines()[1] == (
-        "11 of 24 inputs hold the margin; 4 of 6 units take part."
+        "11 of 24 rows have a multiplier; 4 of 6 blocks take part."
     )
 
 
@@ -305,14 +306,22 @@ def test_matrices_of_four_rows_beside_few_inputs():
 
 def test_the_margin_told_is_the_one_reached():
     """One step is none that separates: its outputs, not those wished for, give its margin."""
-    found = gated_limit(GATES, X, Y, max_steps=1)
+    found = solve((X, Y), GATES, fit="margin", intercept="none", max_steps=1)
     assert found.outcome is Outcome.MAX_STEPS
-    told = float((Y * found.predict(X)).min()) / found.unit_norms.sum()
-    assert found.largest_margin == pytest.approx(told, rel=1e-9)
-    whole = gated_limit(GATES, X, Y)
-    assert found.largest_margin < whole.largest_margin
-    assert np.isnan(gated_limit(GATES, X, Y, GroupNorm(np.full(6, 2.0))).largest_margin)
-    assert np.isnan(gated_limit(GATES, X, Y, Quadratic({0: 2.0})).largest_margin)
+    told = float((Y * found.predict(X)).min()) / found.block_norms.sum()
+    assert found.normalised_margin == pytest.approx(told, rel=1e-9)
+    whole = solve((X, Y), GATES, fit="margin", intercept="none")
+    assert found.normalised_margin < whole.normalised_margin
+    assert np.isnan(
+        solve(
+            (X, Y), GATES, cost=GroupNorm(np.full(6, 2.0)), fit="margin", intercept="none"
+        ).normalised_margin
+    )
+    assert np.isnan(
+        solve(
+            (X, Y), GATES, cost=Quadratic({0: 2.0}), fit="margin", intercept="none"
+        ).normalised_margin
+    )
 
 
 def test_a_path_that_stalls_does_not_ask_for_more_steps(monkeypatch):
@@ -326,49 +335,64 @@ def test_a_path_that_stalls_does_not_ask_for_more_steps(monkeypatch):
     monkeypatch.setattr(module, "primal_dual", stalled)
     outer = import_module("partwhole.limits.least_cost")
     monkeypatch.setattr(outer, "through_active_rows", lambda *given: None)
-    assert gated_limit(GATES, X, Y, max_steps=15).outcome is Outcome.MAX_STEPS
-    assert gated_limit(GATES, X, Y, max_steps=16).outcome is Outcome.INACCURATE
+    assert (
+        solve((X, Y), GATES, fit="margin", intercept="none", max_steps=15).outcome
+        is Outcome.MAX_STEPS
+    )
+    assert (
+        solve((X, Y), GATES, fit="margin", intercept="none", max_steps=16).outcome
+        is Outcome.INACCURATE
+    )
 
 
 def test_unseen_contexts_answer_zero_and_are_counted():
     rng = np.random.default_rng(5)
     others = rng.normal(size=(60, 7))
     joint = JointGates.of(GATES, X)
-    alone = gated_limit(joint, X, Y, Quadratic())
+    alone = solve((X, Y), joint, cost=Quadratic(), fit="margin", intercept="none")
     unseen = joint.contexts(others)[:, 0] < 0
     assert unseen.any()
     assert (alone.predict(others)[unseen] == 0).all()
-    np.testing.assert_array_equal(alone.seen(others), np.where(unseen, 0.0, 1.0))
+    np.testing.assert_array_equal(
+        seen_share(joint, alone.design, others), np.where(unseen, 0.0, 1.0)
+    )
     fine = HalfspaceGates.random(7, n_units=2, n_hyperplanes=5, seed=3)
-    found = gated_limit(fine, X, Y)
+    found = solve((X, Y), fine, fit="margin", intercept="none")
     known = [np.isin(fine.contexts(others)[:, h], fine.contexts(X)[:, h]) for h in range(2)]
-    np.testing.assert_allclose(found.seen(others), np.mean(known, axis=0))
-    assert (found.predict(others)[found.seen(others) == 0] == 0).all()
-    assert f"{int((found.occupied == 0).sum())} of 64 contexts have no" in found.describe()
+    share = seen_share(fine, found.design, others)
+    np.testing.assert_allclose(share, np.mean(known, axis=0))
+    assert (found.predict(others)[share == 0] == 0).all()
+    assert f"{int((found.design.occupied == 0).sum())} of 64 contexts have no" in found.describe()
 
 
 def test_what_cannot_be_separated_is_an_outcome():
     inputs = np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
     gates = HalfspaceGates.random(2, n_units=3)
     for cost in (GroupNorm(), Quadratic(), NuclearNorm(2), FunctionSpaceL2()):
-        found = gated_limit(gates, inputs, np.array([1.0, -1.0, 1.0]), cost)
+        found = solve(
+            (inputs, np.array([1.0, -1.0, 1.0])), gates, cost=cost, fit="margin", intercept="none"
+        )
         assert found.outcome is Outcome.INFEASIBLE
         assert found.describe().endswith(
-            "no such network separates the 3 inputs; the multipliers of 2 of them certify it; add "
-            "units, hyperplanes or coordinates, or drop inputs that contradict others."
+            "no function of these features fits the rows; the multipliers of 2 of them certify it; "
+            "allow slack, or add features, or drop rows that contradict others."
         )
-        assert found.largest_margin == 0.0
+        assert found.normalised_margin == 0.0
         assert np.isnan(found.predict(inputs)).all()
 
 
-@pytest.mark.parametrize(
-    ("labels", "got"), [([0.0, 1.0], "0, 1"), ([1.0, 1.0], "1"), ([1.0, 2.0], "1, 2")]
-)
+@pytest.mark.parametrize(("labels", "got"), [([0.0, 1.0], "0..1"), ([1.0, 2.0], "1..2")])
 def test_labels_are_two_classes(labels, got):
     with pytest.raises(InputError) as raised:
-        gated_limit(HalfspaceGates.random(2, n_units=1), np.eye(2), np.array(labels))
+        solve(
+            (np.eye(2), np.array(labels)),
+            HalfspaceGates.random(2, n_units=1),
+            fit="margin",
+            intercept="none",
+        )
     assert str(raised.value) == (
-        f"labels are two classes, -1 and +1; got {got}; recode labels 0 and 1 as 2 y - 1"
+        f"a margin needs labels -1 and +1; got targets in {got}; recode labels 0 and 1 as 2 y - 1; "
+        "for numbers use the fit Equal or Tube"
     )
 
 
@@ -385,7 +409,7 @@ def test_labels_are_two_classes(labels, got):
 )
 def test_what_a_limit_is_asked_of(given, sentence):
     with pytest.raises(InputError) as raised:
-        gated_limit(GATES, X, **{"labels": Y, **given})
+        solve((X, Y), GATES, fit="margin", intercept="none", **given)
     assert str(raised.value) == sentence
 
 
@@ -437,9 +461,12 @@ def test_small_inputs_beside_a_constant_are_not_called_inseparable(scale, cost):
         rng = np.random.default_rng(seed)
         inputs = np.column_stack([scale * rng.normal(size=(20, 5)), np.ones(20)])
         labels = np.sign(inputs @ np.append(rng.normal(size=5), 0.0))
-        found = gated_limit(gates, inputs, labels, cost=cost)
+        found = solve((inputs, labels), gates, cost=cost, fit="margin", intercept="none")
         assert found.outcome in (Outcome.SOLVED, Outcome.INACCURATE)
         assert found.outcome is Outcome.SOLVED or scale < 1e-3
         # The first input again, with the other label: nothing separates these.
         inputs, labels = np.vstack([inputs, inputs[0]]), np.append(labels, -labels[0])
-        assert gated_limit(gates, inputs, labels, cost=cost).outcome is Outcome.INFEASIBLE
+        assert (
+            solve((inputs, labels), gates, cost=cost, fit="margin", intercept="none").outcome
+            is Outcome.INFEASIBLE
+        )

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from partwhole import tasks
+from partwhole import solve, tasks
 from partwhole.features import ConjunctionDesign, GatedDesign
-from partwhole.limits import Equal, GroupNorm, Margin, Quadratic, least_cost
+from partwhole.limits import Equal, GroupNorm, Margin, Quadratic
 from partwhole.measures import accuracy
 
 TASK = tasks.symbolic_addition(values=range(-2, 3), anchors=[0])
@@ -35,9 +35,9 @@ def test_a_sum_over_units_is_a_sum_over_components(fit):
     targets = TASK.targets[SEEN]
     if isinstance(fit, Margin):
         targets = np.where(targets > 0, 1.0, -1.0)
-    gated = least_cost(by_units(SEEN), targets, Quadratic(), fit, intercept="none")
+    gated = solve((by_units(SEEN), targets), cost=Quadratic(), fit=fit, intercept="none")
     design = ConjunctionDesign.seen(TASK.components[SEEN], ((0,), (1,)), TASK.n_values)
-    same = least_cost(design, targets, Quadratic(), fit, intercept="none")
+    same = solve((design, targets), cost=Quadratic(), fit=fit, intercept="none")
     assert gated.value == pytest.approx(same.value, rel=1e-9)
     answers = gated.predict(by_units(EVERY))
     # Solved to a relative gap of 1e-12: outputs agree to about its root.
@@ -47,8 +47,8 @@ def test_a_sum_over_units_is_a_sum_over_components(fit):
 @pytest.mark.parametrize("cost", [Quadratic(), GroupNorm()])
 def test_own_gates_transfer_and_joint_ones_answer_nothing(cost):
     targets = TASK.targets[SEEN]
-    own = least_cost(by_units(SEEN), targets, cost, Equal(), intercept="none")
-    joint = least_cost(jointly(SEEN), targets, cost, Equal(), intercept="none")
+    own = solve((by_units(SEEN), targets), cost=cost, intercept="none")
+    joint = solve((jointly(SEEN), targets), cost=cost, intercept="none")
     answers, nothing = own.predict(by_units(EVERY)), joint.predict(jointly(EVERY))
     # Every combination is determined by additivity: the sums are right.
     np.testing.assert_allclose(answers, TASK.targets, atol=1e-6)

@@ -7,16 +7,13 @@ import numpy as np
 import pytest
 from sklearn.kernel_ridge import KernelRidge
 
-from partwhole import tasks
+from partwhole import solve, tasks
 from partwhole._checks import InputError
 from partwhole.features import OverlapKernel, dense_kernel
 from partwhole.limits import (
     Equal,
     Margin,
     Outcome,
-    gram_limit,
-    interpolate,
-    max_margin,
     memorization_leak,
 )
 from partwhole.measures import slope
@@ -27,14 +24,14 @@ GRAM, Y, SEEN = ROWS @ ROWS.T, RNG.normal(size=15), np.arange(15) % 3 > 0
 
 
 def test_slack_is_ridge_regression():
-    found = gram_limit(GRAM, Y, SEEN, Equal(0.7))
+    found = solve((None, Y), GRAM, fit=Equal(0.7), is_train=SEEN, intercept="none")
     machine = KernelRidge(alpha=0.7, kernel="precomputed").fit(GRAM[np.ix_(SEEN, SEEN)], Y[SEEN])
     np.testing.assert_allclose(found.predictions, machine.predict(GRAM[:, SEEN]), atol=1e-9)
 
 
 def test_margins_are_those_of_a_quadratic_program():
     labels = np.sign(Y)
-    found = gram_limit(GRAM, labels, SEEN, Margin())
+    found = solve((None, labels), GRAM, fit=Margin(), is_train=SEEN, intercept="none")
     c = cp.Variable(20)
     fits = cp.multiply(labels[SEEN], ROWS[SEEN] @ c) >= 1
     cp.Problem(cp.Minimize(cp.sum_squares(c)), [fits]).solve(solver="CLARABEL")
@@ -45,17 +42,25 @@ def test_margins_are_those_of_a_quadratic_program():
 def test_as_overlap_kernels(intercept):
     kernel = OverlapKernel.from_salience([0.3])
     task = tasks.symbolic_addition(range(-4, 5), [-2, 2])
-    found = gram_limit(
-        kernel.gram(task.components), task.targets, task.is_train, Equal(), intercept=intercept
+    found = solve(
+        (None, task.targets),
+        kernel.gram(task.components),
+        fit=Equal(),
+        intercept=intercept,
+        is_train=task.is_train,
     )
-    expected = interpolate(task, kernel, intercept=intercept).predictions
+    expected = solve(task, kernel, intercept=intercept).predictions
     np.testing.assert_allclose(found.predictions, expected, atol=1e-9)
     kernel = OverlapKernel.from_salience([0.15, 0.10])
     task = tasks.context_dependence(left_out=3)
-    found = gram_limit(
-        kernel.gram(task.components), task.targets, task.is_train, Margin(), intercept=intercept
+    found = solve(
+        (None, task.targets),
+        kernel.gram(task.components),
+        fit=Margin(),
+        intercept=intercept,
+        is_train=task.is_train,
     )
-    expected = max_margin(task, kernel, intercept=intercept).predictions
+    expected = solve(task, kernel, fit="margin", intercept=intercept).predictions
     np.testing.assert_allclose(found.predictions, expected, atol=1e-6)
 
 
@@ -64,7 +69,7 @@ def test_wide_networks_leak_as_their_saliences_say(kind, published):
     task = tasks.symbolic_addition(range(-4, 5), [0])
     rows = np.concatenate([np.eye(9)[column] for column in task.components.T], axis=1)
     gram = dense_kernel(rows, 1, kind)
-    found = gram_limit(gram, task.targets, task.is_train, Equal())
+    found = solve((None, task.targets), gram, fit=Equal(), is_train=task.is_train, intercept="none")
     kernel = OverlapKernel.random_network("relu", 2, 1, kind)
     told = slope(task, found.predictions)
     assert told.value == pytest.approx(memorization_leak(kernel.salience[0], 1), abs=1e-7)
@@ -75,18 +80,28 @@ def test_wide_networks_leak_as_their_saliences_say(kind, published):
 def test_order_and_size_of_similarities_change_nothing():
     order = RNG.permutation(15)
     for fit, targets in ((Equal(), Y), (Margin(), np.sign(Y))):
-        whole = gram_limit(GRAM, targets, SEEN, fit).predictions
-        turned = gram_limit(GRAM[np.ix_(order, order)], targets[order], SEEN[order], fit)
+        whole = solve((None, targets), GRAM, fit=fit, is_train=SEEN, intercept="none").predictions
+        turned = solve(
+            (None, targets[order]),
+            GRAM[np.ix_(order, order)],
+            fit=fit,
+            is_train=SEEN[order],
+            intercept="none",
+        )
         np.testing.assert_allclose(turned.predictions, whole[order], atol=1e-6)
         for size in (1e-9, 1e9):
-            scaled = gram_limit(size * GRAM, targets, SEEN, fit).predictions
+            scaled = solve(
+                (None, targets), size * GRAM, fit=fit, is_train=SEEN, intercept="none"
+            ).predictions
             np.testing.assert_allclose(scaled, whole, atol=1e-6)
 
 
 def test_what_no_kernel_fits_is_told():
     gram, seen = np.ones((3, 3)), np.array([True, True, False])
-    found = gram_limit(gram, np.array([1.0, -1.0, 0.0]), seen, Margin())
-    assert found.limit.outcome is Outcome.INFEASIBLE
+    found = solve(
+        (None, np.array([1.0, -1.0, 0.0])), gram, fit=Margin(), is_train=seen, intercept="none"
+    )
+    assert found.outcome is Outcome.INFEASIBLE
     assert np.isnan(found.predictions).all()
 
 
@@ -94,22 +109,22 @@ def test_what_no_kernel_fits_is_told():
     ("change", "sentence"),
     [
         (
-            {"gram": GRAM[:, :4]},
-            r"gram is an array of finite .* of shape \(n, n\); got shape \(15, 4\); pass shape",
+            {"learner": GRAM[:, :4]},
+            r"a Gram matrix has a row and a column for each of the 15 rows; got shape \(15, 4\); ",
         ),
         ({"is_train": SEEN.astype(int)}, "is_train is an array of booleans .*; got numbers; pass"),
-        ({"is_train": np.zeros(15, dtype=bool)}, "some input is trained on; got none; mark train"),
+        ({"is_train": np.zeros(15, dtype=bool)}, "some row is trained on; got none; mark rows"),
         (
-            {"gram": np.triu(GRAM)},
+            {"learner": np.triu(GRAM)},
             "similarities are symmetric; got entries that differ by .*; pass",
         ),
         (
-            {"gram": -GRAM},
+            {"learner": -GRAM},
             "similarities have no negative eigenvalues; got -.* beside .*; check the",
         ),
     ],
 )
 def test_errors_say_rule_got_remedy(change, sentence):
-    given = {"gram": GRAM, "targets": Y, "is_train": SEEN, "fit": Equal()}
+    given = {"learner": GRAM, "is_train": SEEN, "intercept": "none"}
     with pytest.raises(InputError, match=sentence):
-        gram_limit(**(given | change))
+        solve((None, Y), **(given | change))

@@ -5,9 +5,10 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
+from partwhole import solve
 from partwhole._checks import InputError
 from partwhole.features import ConjunctionDesign, as_design, multitask_design, weighted_gram
-from partwhole.limits import Equal, GroupNorm, L1Norm, Margin, Outcome, least_cost
+from partwhole.limits import GroupNorm, L1Norm, Outcome
 
 ROW, COLUMN = np.arange(1, 7)[:, None], np.arange(1, 15)
 X = np.sqrt(2) * np.sin(0.7 * ROW * COLUMN + 0.31 * COLUMN**2)
@@ -21,7 +22,7 @@ def test_a_known_auxiliary_task_ends_where_recorded():
     """An auxiliary task seen in full is one row for each feature."""
     design = multitask_design([np.eye(14), X])
     targets = np.concatenate([AUX, X @ TARGET])
-    limit = least_cost(design, targets, GroupNorm(), Equal(), intercept="none")
+    limit = solve((design, targets), cost=GroupNorm(), intercept="none")
     auxiliary, main = limit.coefficients.reshape(14, 2).T
     assert limit.outcome is Outcome.SOLVED
     assert abs(limit.value - 5.162367) < 1e-5
@@ -37,7 +38,7 @@ def test_two_samples_equal_clarabel(seed):
     inputs = [rng.normal(size=(n, 20)) for n in (9, 6)]
     targets = rng.normal(size=15)
     design = multitask_design(inputs)
-    limit = least_cost(design, targets, GroupNorm(), Equal(), intercept="none")
+    limit = solve((design, targets), cost=GroupNorm(), intercept="none")
     beta = cp.Variable((20, 2))
     fits = [inputs[0] @ beta[:, 0] == targets[:9], inputs[1] @ beta[:, 1] == targets[9:]]
     best = cp.Problem(cp.Minimize(cp.sum(cp.norm(beta, axis=1))), fits).solve(solver=cp.CLARABEL)
@@ -52,7 +53,7 @@ def test_more_auxiliary_rows_than_features():
     extra = rng.normal(size=(30, 14))
     design = multitask_design([extra, X])
     targets = np.concatenate([extra @ AUX, X @ TARGET])
-    limit = least_cost(design, targets, GroupNorm(), Equal(), intercept="none")
+    limit = solve((design, targets), cost=GroupNorm(), intercept="none")
     assert abs(limit.value - 5.162367) < 1e-4
     assert limit.violation < 1e-4
 
@@ -63,7 +64,7 @@ def test_it_is_the_least_squared_weights():
     inputs = [rng.normal(size=(n, 5)) for n in (3, 2)]
     targets = rng.normal(size=5)
     design = multitask_design(inputs)
-    limit = least_cost(design, targets, GroupNorm(), Equal(), intercept="none")
+    limit = solve((design, targets), cost=GroupNorm(), intercept="none")
 
     def outputs(flat):
         hidden, readout = flat[:5], flat[5:].reshape(5, 2)
@@ -83,7 +84,7 @@ def test_conjunction_blocks_with_a_margin_equal_clarabel():
     rows = np.array([[0, 0], [0, 1], [1, 0], [1, 1], [2, 0]])
     labels = np.array([1.0, -1.0, 1.0, 1.0, -1.0])
     design = ConjunctionDesign.seen(rows, ((0,), (1,), (0, 1)), (3, 2))
-    limit = least_cost(design, labels, GroupNorm(), Margin(), intercept="none")
+    limit = solve((design, labels), cost=GroupNorm(), fit="margin", intercept="none")
     c = cp.Variable(design.shape[1])
     norm = sum(cp.norm(c[block.columns]) for block in design.blocks)
     fits = [cp.multiply(labels, design.toarray() @ c) >= 1]

@@ -8,6 +8,7 @@ from scipy.integrate import solve_ivp
 from scipy.linalg import null_space
 from scipy.optimize import linprog, minimize
 
+from partwhole import solve
 from partwhole._checks import InputError
 from partwhole.limits import (
     DiagonalWeights,
@@ -17,10 +18,8 @@ from partwhole.limits import (
     Margin,
     Outcome,
     Tube,
-    least_cost,
-    least_costs,
-    linear_probing,
 )
+from partwhole.limits.costs import LinearProbing
 
 ROW, COLUMN = np.arange(1, 7)[:, None], np.arange(1, 15)
 X = np.sqrt(2) * np.sin(0.7 * ROW * COLUMN + 0.31 * COLUMN**2)
@@ -32,7 +31,7 @@ AUX[:5] = 1, -1, 0.5, 2, -0.25
 
 
 def solved(inputs, targets, cost, fit=None, **options):
-    limit = least_cost(inputs, targets, cost, fit or Equal(), intercept="none", **options)
+    limit = solve((inputs, targets), cost=cost, fit=fit or Equal(), intercept="none", **options)
     assert limit.outcome is Outcome.SOLVED
     return limit.coefficients
 
@@ -169,7 +168,7 @@ def test_rescaling_both_layers_is_rescaling_the_targets():
 
 def test_linear_probing_ends_where_recorded():
     weights = DiagonalWeights.pretrained(AUX, 0.01).for_finetuning(readout_scale=0.1)
-    found = linear_probing(X, Y, weights)
+    found = solve((X, Y), cost=LinearProbing.of(weights), intercept="none")
     expected = (0.820892, -0.332210, 0.072747, -0.221263, -0.261625)
     assert found.outcome is Outcome.SOLVED
     assert np.abs(found.coefficients[:5] - expected).max() < 1e-5
@@ -195,10 +194,10 @@ def test_a_thousand_features_after_pretraining(overlap, losses):
             HyperbolicEntropy.after_finetuning(aux, readout_scale=1e-3, init_scale=1e-3)
             for aux, _, _ in draws
         ]
-        limits = least_costs(
-            [x for _, _, x in draws], [x @ b for _, b, x in draws], costs, Equal(),
-            intercept="none",
-        )  # fmt: skip
+        limits = [
+            solve((x, x @ b), cost=cost, intercept="none")
+            for cost, (_, b, x) in zip(costs, draws, strict=True)
+        ]
         found = [
             np.sum((limit.coefficients - b) ** 2)
             for limit, (_, b, _) in zip(limits, draws, strict=True)
@@ -258,7 +257,7 @@ def test_every_fit_equals_constrained_minimisation(fit, intercept):
     inputs = rng.normal(size=(5, 8))
     targets = np.array([1.0, -1.0, 1.0, 1.0, -1.0])
     cost = HyperbolicEntropy(rng.uniform(0.2, 2.0, 8), rng.normal(size=8))
-    limit = least_cost(inputs, targets, cost, fit, intercept=intercept)
+    limit = solve((inputs, targets), cost=cost, fit=fit, intercept=intercept)
     from partwhole.features import as_design
 
     design, slack = as_design(inputs), float(np.asarray(fit.slack))
@@ -316,14 +315,14 @@ def test_more_rows_than_features():
     inputs, beta = rng.normal(size=(20, 6)), rng.normal(size=6)
     assert np.abs(solved(inputs, inputs @ beta, HyperbolicEntropy(1e-3)) - beta).max() < 1e-9
     cost = HyperbolicEntropy(1e-3)
-    limit = least_cost(inputs, rng.normal(size=20), cost, Equal(), intercept="none")
+    limit = solve((inputs, rng.normal(size=20)), cost=cost, intercept="none")
     assert limit.outcome is Outcome.INFEASIBLE
     assert "no function of these features fits" in limit.outcome.value
     assert np.abs(inputs.T @ limit.multipliers).max() < 1e-9
 
 
 def test_too_few_steps_say_how_far_they_got():
-    limit = least_cost(X, Y, HyperbolicEntropy(1e-6), Equal(), intercept="none", max_steps=3)
+    limit = solve((X, Y), cost=HyperbolicEntropy(1e-6), intercept="none", max_steps=3)
     assert limit.outcome is Outcome.MAX_STEPS
     assert limit.steps == 3
     assert limit.gap > 1e-6 * limit.value
@@ -344,7 +343,7 @@ def test_blocks_and_conjunctions_serve_as_designs():
 
 def test_many_at_once_are_each_alone():
     costs = [HyperbolicEntropy(width) for width in (1e-4, 0.1, 10.0)]
-    many = least_costs([X], [Y], costs, Equal(), intercept="none")
+    many = solve((X, Y), cost=costs, intercept="none")
     for cost, limit in zip(costs, many, strict=True):
         assert np.abs(limit.coefficients - solved(X, Y, cost)).max() < 1e-12
 
@@ -373,7 +372,7 @@ def weights_without_a_width():
             "not, 0 axes; 0 begins from a coefficient of 0",
         ),
         (
-            lambda: least_cost(X, Y, HyperbolicEntropy(np.ones(3)), Equal(), intercept="none"),
+            lambda: solve((X, Y), cost=HyperbolicEntropy(np.ones(3)), intercept="none"),
             "widths and tilts are one number or one for each feature; got 3 for 14 features; "
             "give as many as the design has columns",
         ),
@@ -398,19 +397,11 @@ def weights_without_a_width():
             "readout_scale is at least 0; got -1.0; take a small one, such as 0.001",
         ),
         (
-            lambda: linear_probing(X, Y, DiagonalWeights.constant(3, 1.0)),
-            "weights are of one task in the inputs' features; got hidden layer (3,) and "
-            "coefficients (3,) for 14 features; pass DiagonalWeights.pretrained(...)"
-            ".for_finetuning(...) with d coefficients",
-        ),
-        (
-            lambda: least_costs([X, X], [Y] * 3, L1Norm(), Equal(), intercept="none"),
-            "there are as many designs, targets and costs, or a single one for all; got 2, 3 and "
-            "1; pass sequences of one length",
-        ),
-        (
-            lambda: least_costs([X], [Y], L1Norm(), Equal(), intercept="none", workers=0),
-            "workers is a whole number of at least 1; got 0; leave it out to use all cores",
+            lambda: solve(
+                (X, Y), cost=LinearProbing.of(DiagonalWeights.constant(3, 1.0)), intercept="none"
+            ),
+            "linear probing of 3 features takes inputs in as many; got 14; pass the inputs in the "
+            "network's features",
         ),
     ],
 )

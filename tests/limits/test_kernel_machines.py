@@ -19,10 +19,10 @@ from oracles import explicit_interpolant
 from random_tasks import tasks_with_kernels
 from sklearn.svm import SVC, SVR
 
-from partwhole import limits, tasks
+from partwhole import limits, solve, tasks
 from partwhole._checks import InputError
 from partwhole.features import OverlapKernel
-from partwhole.limits import Outcome, epsilon_svr, interpolate, max_margin, rectangles
+from partwhole.limits import Equal, Outcome, Tube, rectangles
 
 TOLERANCE = 1e-8
 INTERCEPTS = st.sampled_from(["free", "none", 0.5])
@@ -32,7 +32,7 @@ INTERCEPTS = st.sampled_from(["free", "none", 0.5])
 def test_i_predictions_are_sums_over_seen_conjunctions(both, intercept):
     """(i), against the dual coefficients of an explicit kernel matrix."""
     task, kernel = both
-    limit = interpolate(task, kernel, intercept=intercept)
+    limit = solve(task, kernel, intercept=intercept)
     parts = limit.parts()
     np.testing.assert_allclose(sum(parts.values()), limit.predictions, atol=TOLERANCE)
     train = task.train_components
@@ -45,7 +45,7 @@ def test_i_predictions_are_sums_over_seen_conjunctions(both, intercept):
         gram = gram if intercept == "none" else gram + 1.0 / intercept
         a = np.linalg.solve(gram, task.train_targets)
     for chosen, share in parts.items():
-        if not chosen:
+        if chosen == "intercept":
             continue
         mask = sum(1 << c for c in chosen)
         columns = list(chosen)
@@ -57,7 +57,7 @@ def test_i_predictions_are_sums_over_seen_conjunctions(both, intercept):
 @given(tasks_with_kernels(), INTERCEPTS, st.sampled_from([0.0, 0.1]))
 def test_ii_ridge_form_equals_gram_form(both, intercept, ridge):
     task, kernel = both
-    found = interpolate(task, kernel, intercept=intercept, ridge=ridge)
+    found = solve(task, kernel, fit=Equal(slack=ridge), intercept=intercept)
     expected = explicit_interpolant(
         kernel, task.train_components, task.train_targets, task.components, intercept, ridge
     )
@@ -66,7 +66,7 @@ def test_ii_ridge_form_equals_gram_form(both, intercept, ridge):
             found.predictions[task.is_train], task.train_targets, atol=TOLERANCE
         )
     np.testing.assert_allclose(found.predictions, expected, atol=TOLERANCE)
-    assert abs(found.limit.gap) <= 1e-8 * (1 + found.limit.value)
+    assert abs(found.gap) <= 1e-8 * (1 + found.value)
 
 
 # (iii) Möbius round trip and (iv) saliences add up to one: tests/features/test_overlap.py.
@@ -75,7 +75,7 @@ def test_ii_ridge_form_equals_gram_form(both, intercept, ridge):
 @given(tasks_with_kernels(components=(2, 2)))
 def test_v_rectangle_contrasts_vanish(both):
     task, kernel = both
-    f = interpolate(task, kernel, intercept="free").predictions
+    f = solve(task, kernel, intercept="free").predictions
     corners = f[rectangles(task)]
     contrast = corners @ np.array([1.0, -1.0, -1.0, 1.0])
     np.testing.assert_allclose(contrast, 0.0, atol=1e-10)
@@ -85,7 +85,7 @@ def test_v_rectangle_contrasts_vanish(both):
 def test_vi_relabelling_and_order_change_nothing(both, seed):
     task, kernel = both
     rng = np.random.default_rng(seed)
-    before = interpolate(task, kernel, intercept="free").predictions
+    before = solve(task, kernel, intercept="free").predictions
     # Other names for the values, other order of rows and of components.
     names = [rng.permutation(n) for n in task.n_values]
     relabelled = np.stack([names[c][task.components[:, c]] for c in range(task.n_components)], 1)
@@ -103,7 +103,7 @@ def test_vi_relabelling_and_order_change_nothing(both, seed):
         values=tuple(task.values[c] for c in turned),
         names=tuple(task.names[c] for c in turned),
     )
-    after = interpolate(moved, OverlapKernel(task.n_components, sigma), intercept="free")
+    after = solve(moved, OverlapKernel(task.n_components, sigma), intercept="free")
     np.testing.assert_allclose(after.predictions, before[order], atol=TOLERANCE)
 
 
@@ -118,8 +118,8 @@ def test_vii_duplicates_leave_interpolation_unchanged(both, seed):
         targets=task.targets[again],
         is_train=task.is_train[again],
     )
-    before = interpolate(task, kernel, intercept="free").predictions
-    after = interpolate(more, kernel, intercept="free").predictions
+    before = solve(task, kernel, intercept="free").predictions
+    after = solve(more, kernel, intercept="free").predictions
     np.testing.assert_allclose(after, before[again], atol=TOLERANCE)
 
 
@@ -131,7 +131,7 @@ def test_duplicates_count_in_ridge_as_rows_of_the_gram_matrix(both):
     more = replace(
         task, components=task.components[again], targets=noisy, is_train=task.is_train[again]
     )
-    found = interpolate(more, kernel, intercept="free", ridge=0.3).predictions
+    found = solve(more, kernel, fit=Equal(slack=0.3), intercept="free").predictions
     expected = explicit_interpolant(
         kernel, more.train_components, more.train_targets, more.components, "free", 0.3
     )
@@ -142,14 +142,14 @@ def test_duplicates_count_in_ridge_as_rows_of_the_gram_matrix(both):
 @given(tasks_with_kernels(components=(2, 4), values=(2, 6), labels=True), INTERCEPTS)
 def test_margins_are_certified(both, intercept):
     task, kernel = both
-    found = max_margin(task, kernel, intercept=intercept)
+    found = solve(task, kernel, fit="margin", intercept=intercept)
     one_label = len(set(task.train_targets)) == 1
-    assert found.limit.outcome is Outcome.SOLVED
+    assert found.outcome is Outcome.SOLVED
     margins = (found.predictions * task.targets)[task.is_train]
     assert margins.min() > 1 - 1e-8
-    assert abs(found.limit.gap) <= 1e-8 * (1 + found.limit.value)
+    assert abs(found.gap) <= 1e-8 * (1 + found.value)
     if intercept == "free" and one_label:
-        assert found.limit.value < 1e-8
+        assert found.value < 1e-8
 
 
 def test_margin_equals_svc_on_the_explicit_kernel():
@@ -162,7 +162,7 @@ def test_margin_equals_svc_on_the_explicit_kernel():
             machine = SVC(kernel="precomputed", C=1e10, tol=1e-8)
             machine.fit(kernel.gram(train), task.train_targets)
             expected = machine.decision_function(kernel.gram(task.test_components, train))
-            found = max_margin(task, kernel, intercept="free").test_predictions
+            found = solve(task, kernel, fit="margin", intercept="free").test_predictions
             np.testing.assert_allclose(found, expected, atol=1e-4)
 
 
@@ -185,9 +185,9 @@ REP_1, REP_2 = [0.10100758, 0.13911539], [0.20350064, 0.09423825]
 def test_context_dependence_margins(salience, left_out, margin, regression):
     task = tasks.context_dependence(left_out)
     kernel = OverlapKernel.from_salience(salience)
-    found = max_margin(task, kernel, intercept="free").test_margins
+    found = solve(task, kernel, fit="margin", intercept="free").test_margins
     assert abs(found.mean() - margin) < 1e-4
-    found = interpolate(task, kernel, intercept="free").test_margins
+    found = solve(task, kernel, intercept="free").test_margins
     assert abs(found.mean() - regression) < 1e-6
 
 
@@ -203,7 +203,7 @@ def test_depth_and_context_dependence(nonlinearity, margins):
     task = tasks.context_dependence(3)
     for depth, margin in zip((1, 2, 3, 5, 10, 20), margins, strict=True):
         kernel = OverlapKernel.random_network(nonlinearity, 3, depth)
-        found = max_margin(task, kernel, intercept="free").test_margins.mean()
+        found = solve(task, kernel, fit="margin", intercept="free").test_margins.mean()
         assert abs(found - margin) < 1e-4
 
 
@@ -226,7 +226,9 @@ def test_which_depths_solve_context_dependence(nonlinearity, positive):
 def test_gaussian_networks_always_solve_context_dependence():
     """G-17: .3744 after one layer."""
     kernel = OverlapKernel.random_network("gaussian", 3, 1)
-    found = max_margin(tasks.context_dependence(3), kernel, intercept="free").test_margins.mean()
+    found = solve(
+        tasks.context_dependence(3), kernel, fit="margin", intercept="free"
+    ).test_margins.mean()
     assert abs(found - 0.3744) < 1e-4
 
 
@@ -238,7 +240,7 @@ def test_leak_of_random_networks(kind, slopes):
     kernel = OverlapKernel.random_network("relu", 2, 1, kind=kind)
     for anchors, slope in zip(([0], [-2, 2]), slopes, strict=True):
         task = tasks.symbolic_addition(anchors=anchors)
-        found = interpolate(task, kernel, intercept="free").test_predictions
+        found = solve(task, kernel, intercept="free").test_predictions
         assert (
             abs(found @ task.test_targets / (task.test_targets @ task.test_targets) - slope) < 1e-6
         )
@@ -260,7 +262,7 @@ def test_two_thousand_cells_of_two_hundred_values(sigma):
     values = (tuple(range(200)),) * 3
     task = tasks.Task(rows, targets, np.arange(len(rows)) < len(seen), ("a", "b", "c"), values)
     kernel = OverlapKernel(3, np.array([0.0, *sigma])[[0, 1, 1, 2, 1, 2, 2, 3]])
-    found = interpolate(task, kernel, intercept="free")
+    found = solve(task, kernel, intercept="free")
     n = len(seen)
     system = np.block([[kernel.gram(seen), np.ones((n, 1))], [np.ones((1, n)), np.zeros((1, 1))]])
     right = np.append(task.train_targets, 0.0)
@@ -271,7 +273,7 @@ def test_two_thousand_cells_of_two_hundred_values(sigma):
         solved = solved + scipy.linalg.lu_solve(factors, rest)
     expected = kernel.gram(task.test_components, seen) @ solved[:n] + solved[n]
     np.testing.assert_allclose(found.test_predictions, expected, atol=1e-8)
-    assert found.limit.outcome is Outcome.SOLVED
+    assert found.outcome is Outcome.SOLVED
 
 
 # G-9: dispersed addition; exact interpolation 1e-6, epsilon-SVR 5e-3, means over 50 seeds 1e-3.
@@ -290,7 +292,7 @@ def test_two_thousand_cells_of_two_hundred_values(sigma):
 )
 def test_dispersed_error(seed, salience, error):
     task = tasks.dispersed_addition(seed=seed)
-    found = interpolate(task, OverlapKernel.from_salience([salience]), intercept="free")
+    found = solve(task, OverlapKernel.from_salience([salience]), intercept="free")
     assert abs(found.test_error - error) < 1e-6
 
 
@@ -301,7 +303,7 @@ def test_dispersed_error(seed, salience, error):
 def test_epsilon_svr_reproduces_the_published_curve(salience, error):
     task = tasks.dispersed_addition(seed=1)
     kernel = OverlapKernel.from_salience([salience])
-    found = epsilon_svr(task, kernel)
+    found = solve(task, kernel, fit=Tube(0.1), intercept="free")
     assert abs(found.test_error - error) < 5e-3
     miss = (found.predictions - task.targets)[task.is_train]
     assert np.abs(miss).max() <= 0.1 + 1e-9
@@ -317,7 +319,9 @@ def test_epsilon_svr_compresses_slopes_further():
     """Section H: .644444 instead of .666667 (p = 1, S = .4), .581549 instead of .6 (p = 2)."""
     for anchors, salience, slope in (([0], 0.4, 0.644444), ([-2, 2], 0.3, 0.581549)):
         task = tasks.symbolic_addition(anchors=anchors)
-        found = epsilon_svr(task, OverlapKernel.from_salience([salience]))
+        found = solve(
+            task, OverlapKernel.from_salience([salience]), fit=Tube(0.1), intercept="free"
+        )
         target = task.test_targets
         assert abs(found.test_predictions @ target / (target @ target) - slope) < 5e-3
 
@@ -331,35 +335,35 @@ def test_transitive_equivalence_is_answered_with_zero(classes, anchors, salience
     task = tasks.transitive_equivalence(classes, anchors)
     kernel = OverlapKernel.from_salience([salience])
     for intercept in ("free", "none"):
-        found = interpolate(task, kernel, intercept=intercept).test_predictions
+        found = solve(task, kernel, intercept=intercept).test_predictions
         assert np.abs(found).max() < 1e-12
-    assert np.abs(max_margin(task, kernel, intercept="free").test_predictions).max() < 1e-8
+    assert np.abs(solve(task, kernel, fit="margin", intercept="free").test_predictions).max() < 1e-8
 
 
-@pytest.mark.parametrize("solve", [interpolate, max_margin])
-def test_additive_saliences_only(solve):
+@pytest.mark.parametrize("fit", ["equal", "margin"])
+def test_additive_saliences_only(fit):
     """S = 1/2: nothing is memorized; additive targets are met, others can't be."""
     kernel = OverlapKernel.from_salience([0.5])
-    if solve is interpolate:
+    if fit == "equal":
         task = tasks.symbolic_addition(anchors=[0])
         assert solve(task, kernel, intercept="free").test_error < 1e-20
     product = tasks.transitive_equivalence([3, 3], [2, 2])
-    found = solve(product, kernel, intercept="free")
-    assert found.limit.outcome is Outcome.INFEASIBLE
+    found = solve(product, kernel, fit=fit, intercept="free")
+    assert found.outcome is Outcome.INFEASIBLE
     assert np.isnan(found.predictions).all()
 
 
 def test_no_lower_salience_is_a_lookup_table():
     task = tasks.symbolic_addition(anchors=[-4])
-    found = interpolate(task, OverlapKernel.from_salience([0.0]), intercept="free")
+    found = solve(task, OverlapKernel.from_salience([0.0]), intercept="free")
     np.testing.assert_allclose(found.test_predictions, task.train_targets.mean(), atol=1e-10)
-    silent = interpolate(task, OverlapKernel.from_salience([0.0]), intercept="none")
+    silent = solve(task, OverlapKernel.from_salience([0.0]), intercept="none")
     np.testing.assert_array_equal(silent.test_predictions, 0.0)
 
 
 def test_unseen_values_fall_back_to_what_is_known():
     task = tasks.symbolic_addition(range(3), [0])
-    limit = interpolate(task, OverlapKernel.from_salience([0.3]), intercept="free")
+    limit = solve(task, OverlapKernel.from_salience([0.3]), intercept="free")
     parts = limit.parts(np.array([[5, 1]]))
     assert parts[(0,)].tolist() == [0.0]
     assert parts[(0, 1)].tolist() == [0.0]
@@ -374,13 +378,13 @@ def test_one_value_and_one_component():
         ((0, 1, 2), (0,)),
     )
     kernel = OverlapKernel.from_salience([0.3])
-    found = interpolate(single, kernel, intercept="none").predictions
+    found = solve(single, kernel, intercept="none").predictions
     expected = explicit_interpolant(
         kernel, single.train_components, single.train_targets, single.components, "none"
     )
     np.testing.assert_allclose(found, expected, atol=1e-12)
     alone = replace(single, components=single.components[:, :1], names=("a",), values=((0, 1, 2),))
-    found = interpolate(alone, OverlapKernel(1, np.array([0.2, 1.0])), intercept="none")
+    found = solve(alone, OverlapKernel(1, np.array([0.2, 1.0])), intercept="none")
     expected = 0.2 * np.linalg.solve(0.2 + np.eye(2), alone.train_targets).sum()
     assert abs(found.test_predictions[0] - expected) < 1e-12
 
@@ -389,8 +393,8 @@ def test_kernels_own_constant_is_a_penalised_intercept():
     task = tasks.symbolic_addition(anchors=[-4])
     with_offset = OverlapKernel.from_salience([0.4], offset=0.3)
     plain = OverlapKernel.from_salience([0.4])
-    one = interpolate(task, with_offset, intercept="none").predictions
-    other = interpolate(task, plain, intercept=1 / 0.3).predictions
+    one = solve(task, with_offset, intercept="none").predictions
+    other = solve(task, plain, intercept=1 / 0.3).predictions
     np.testing.assert_allclose(one, other, atol=1e-12)
 
 
@@ -398,7 +402,7 @@ def test_negative_salience_within_the_semidefinite_range():
     kernel = OverlapKernel(3, np.array([0, -0.02, -0.02, 0.15, -0.02, 0.15, 0.15, 0.61]))
     task = tasks.symbolic_addition(range(3), [0], n_components=3)
     assert kernel.is_positive_semidefinite(task.n_values)
-    found = interpolate(task, kernel, intercept="free").predictions
+    found = solve(task, kernel, intercept="free").predictions
     expected = explicit_interpolant(
         kernel, task.train_components, task.train_targets, task.components
     )
@@ -409,8 +413,8 @@ def test_several_outputs():
     task = tasks.symbolic_addition(anchors=[0])
     both = replace(task, targets=np.stack([task.targets, task.targets**2], axis=1))
     kernel = OverlapKernel.from_salience([0.4])
-    found = interpolate(both, kernel, intercept="free")
-    one = interpolate(task, kernel, intercept="free")
+    found = solve(both, kernel, intercept="free")
+    one = solve(task, kernel, intercept="free")
     assert found.predictions.shape == (81, 2)
     np.testing.assert_allclose(found.predictions[:, 0], one.predictions, atol=1e-12)
     assert list(found.to_frame())[-2:] == ["prediction_0", "prediction_1"]
@@ -419,8 +423,9 @@ def test_several_outputs():
 
 def test_conjunctions_of_every_order_are_reported():
     task = tasks.context_dependence(3)
-    parts = max_margin(task, OverlapKernel.from_salience(REP_1), intercept="free").parts()
-    assert list(parts) == [s for k in range(4) for s in combinations(range(3), k)]
+    parts = solve(task, OverlapKernel.from_salience(REP_1), fit="margin", intercept="free").parts()
+    sets = [s for k in range(1, 4) for s in combinations(range(3), k)]
+    assert list(parts) == [*sets, "intercept"]
     held_out = ~task.is_train
     np.testing.assert_array_equal(parts[0, 1, 2][held_out], 0.0)
     np.testing.assert_array_equal(parts[1, 2][held_out], 0.0)
@@ -431,11 +436,10 @@ def test_the_scale_of_targets_changes_nothing_else(scale):
     task = tasks.symbolic_addition(anchors=[0])
     scaled = replace(task, targets=task.targets * scale)
     kernel = OverlapKernel.from_salience([0.3])
-    for solve, width in ((interpolate, None), (epsilon_svr, 0.3)):
-        options = {"intercept": "free"}
-        one = solve(task, kernel, **options, **({"epsilon": width} if width else {}))
-        other = solve(scaled, kernel, **options, **({"epsilon": width * scale} if width else {}))
-        assert other.limit.outcome is Outcome.SOLVED
+    for fit, fit_of_scaled in ((Equal(), Equal()), (Tube(0.3), Tube(0.3 * scale))):
+        one = solve(task, kernel, fit=fit, intercept="free")
+        other = solve(scaled, kernel, fit=fit_of_scaled, intercept="free")
+        assert other.outcome is Outcome.SOLVED
         np.testing.assert_allclose(other.predictions / scale, one.predictions, atol=1e-9)
 
 
@@ -445,17 +449,19 @@ def test_what_is_out_of_reach_is_so_at_every_scale_and_offset(scale, offset):
     task = tasks.transitive_equivalence([3, 3], [2, 2])
     moved = replace(task, targets=task.targets * scale + offset * scale)
     kernel = OverlapKernel.from_salience([0.5])
-    found = interpolate(moved, kernel, intercept="free")
-    assert found.limit.outcome is Outcome.INFEASIBLE
+    found = solve(moved, kernel, intercept="free")
+    assert found.outcome is Outcome.INFEASIBLE
 
 
 def test_a_constant_that_fits_is_the_whole_answer():
     kernel = OverlapKernel.from_salience([0.3])
     task = tasks.symbolic_addition(range(3), [0])
-    wide = epsilon_svr(task, kernel, epsilon=100.0)
+    wide = solve(task, kernel, fit=Tube(100.0), intercept="free")
     np.testing.assert_allclose(wide.predictions, 1.0)  # the middle of 0..2
     one_label = replace(task, targets=np.ones(9))
-    np.testing.assert_allclose(max_margin(one_label, kernel, intercept="free").predictions, 1.0)
+    np.testing.assert_allclose(
+        solve(one_label, kernel, fit="margin", intercept="free").predictions, 1.0
+    )
 
 
 @pytest.mark.parametrize("penalty", [1e-14, 1e-9, 1e-3, 1e3, 1e9])
@@ -463,34 +469,34 @@ def test_penalties_of_any_size(penalty):
     """A tiny penalty is a free intercept, a huge one none; in between the kernel's own constant."""
     task = tasks.symbolic_addition(anchors=[-4])
     kernel = OverlapKernel.from_salience([0.4])
-    found = interpolate(task, kernel, intercept=penalty)
-    assert found.limit.outcome is Outcome.SOLVED
-    ends = {name: interpolate(task, kernel, intercept=name).test_error for name in ("free", "none")}
+    found = solve(task, kernel, intercept=penalty)
+    assert found.outcome is Outcome.SOLVED
+    ends = {name: solve(task, kernel, intercept=name).test_error for name in ("free", "none")}
     if penalty <= 1e-9:
         assert abs(found.test_error - ends["free"]) < 1e-6
     elif penalty >= 1e9:
         assert abs(found.test_error - ends["none"]) < 1e-6
     labels = tasks.context_dependence(3)
     kernel = OverlapKernel.from_salience([0.1, 0.05])
-    margins = max_margin(labels, kernel, intercept=penalty)
-    assert margins.limit.outcome is Outcome.SOLVED
+    margins = solve(labels, kernel, fit="margin", intercept=penalty)
+    assert margins.outcome is Outcome.SOLVED
     np.testing.assert_allclose(margins.test_margins, -0.073998, atol=1e-6)
 
 
 def test_what_is_shown_at_the_prompt_is_short():
-    found = interpolate(TASK, OverlapKernel.from_salience([0.4]), intercept="free")
+    found = solve(TASK, OverlapKernel.from_salience([0.4]), intercept="free")
     assert repr(TASK) == (
         "Task(symbolic addition: 2 components of 9 x 9 values, 17 rows seen, 64 held out)"
     )
-    assert repr(found).startswith("TaskLimit(solved, cost ")
+    assert repr(found).startswith("Limit(solved, value ")
     assert repr(found).endswith("squared error on 64 held-out rows 1.66667)")
 
 
 def test_measured_kernels_scatter_below_zero():
     kernel = OverlapKernel(2, np.array([0.1, -0.001, 0.4, 0.6]))
     np.testing.assert_array_equal(kernel.nonnegative().sigma, [0.1, 0.0, 0.4, 0.6])
-    found = interpolate(TASK, kernel.nonnegative(), intercept="free")
-    assert found.limit.outcome is Outcome.SOLVED
+    found = solve(TASK, kernel.nonnegative(), intercept="free")
+    assert found.outcome is Outcome.SOLVED
 
 
 TASK = tasks.symbolic_addition(anchors=[0])
@@ -506,81 +512,85 @@ TWICE = replace(
     ("call", "sentence"),
     [
         (
-            lambda: interpolate(TASK, OverlapKernel.from_salience([0.1, 0.1]), intercept="free"),
+            lambda: solve(TASK, OverlapKernel.from_salience([0.1, 0.1]), intercept="free"),
             "the kernel must have as many components as the task; got 3 and 2; build the kernel "
             "with n_components of the task",
         ),
         (
-            lambda: interpolate(TASK, OverlapKernel.from_salience([0.6]), intercept="free"),
+            lambda: solve(TASK, OverlapKernel.from_salience([0.6]), intercept="free"),
             "a kernel must be positive semidefinite on the task's grid; got a smallest salience "
             "of -0.2; lower the saliences of lower orders; if they were measured, pass "
             "kernel.nonnegative()",
         ),
         (
-            lambda: interpolate(TWICE, OverlapKernel.from_salience([0.4]), intercept="free"),
-            "repeats of a training tuple must have one target to be interpolated; got targets up "
-            "to 0.5 from their mean; average them, or pass a ridge",
+            lambda: solve(TWICE, OverlapKernel.from_salience([0.4]), intercept="free"),
+            "repeats of a training tuple must have one target, unless the fit is Equal with slack; "
+            "got targets up to 0.5 from their mean; average them, or pass fit=Equal(slack), a "
+            "ridge",
         ),
         (
-            lambda: interpolate(
-                TASK, OverlapKernel.from_salience([0.4]), intercept="free", ridge=-1.0
+            lambda: solve(
+                TASK, OverlapKernel.from_salience([0.4]), fit=Equal(slack=-1.0), intercept="free"
             ),
-            "ridge is a penalty of at least 0; got -1.0; use 0 to interpolate",
+            "slack must be nonnegative; got -1..-1; 0 means that the fit is exact",
         ),
         (
-            lambda: epsilon_svr(TWICE, OverlapKernel.from_salience([0.4])),
-            "repeats of a training tuple must have one target to share a tube; got targets up to "
-            "0.5 from their mean; average them first",
+            lambda: solve(
+                TWICE, OverlapKernel.from_salience([0.4]), fit=Tube(0.1), intercept="free"
+            ),
+            "repeats of a training tuple must have one target, unless the fit is Equal with slack; "
+            "got targets up to 0.5 from their mean; average them, or pass fit=Equal(slack), a "
+            "ridge",
         ),
         (
-            lambda: interpolate(TASK, OverlapKernel.from_salience([0.4]), intercept="Free"),
+            lambda: solve(TASK, OverlapKernel.from_salience([0.4]), intercept="Free"),
             "intercept is 'free', 'none' or a positive penalty weight; got 'Free'; choose one of "
             "them",
         ),
         (
-            lambda: interpolate(TASK, OverlapKernel.from_salience([0.4]), intercept=True),
+            lambda: solve(TASK, OverlapKernel.from_salience([0.4]), intercept=True),
             "intercept is a finite number; got True; pass one number",
         ),
         (
-            lambda: interpolate(
-                TASK, OverlapKernel.from_salience([0.3], offset=-0.5), intercept="none"
-            ),
+            lambda: solve(TASK, OverlapKernel.from_salience([0.3], offset=-0.5), intercept="none"),
             "a kernel must be positive semidefinite on the task's grid; got a smallest salience "
             "of -0.5; lower the saliences of lower orders; if they were measured, pass "
             "kernel.nonnegative()",
         ),
         (
-            lambda: interpolate(TASK, OverlapKernel.from_salience([0.4]), intercept="free").predict(
+            lambda: solve(TASK, OverlapKernel.from_salience([0.4]), intercept="free").predict(
                 np.zeros((2, 3), int)
             ),
-            "tuples are rows of 2 value indices; got shape (2, 3); number values as "
-            "task.values does",
+            "tuples are rows of 2 value indices; got shape (2, 3); number values as task.values "
+            "does",
         ),
         (
-            lambda: max_margin(
+            lambda: solve(
                 replace(TASK, targets=np.ones((81, 3))),
                 OverlapKernel.from_salience([0.4]),
+                fit="margin",
                 intercept="free",
             ),
-            "max_margin separates two labels of one output; got targets of shape (81, 3); solve "
-            "for one label against the rest at a time",
+            "several outputs at once need the quadratic cost and the fit Equal; got targets of "
+            "shape (17, 3) with Quadratic and Margin; solve for one output at a time",
         ),
         (
-            lambda: max_margin(TASK, OverlapKernel.from_salience([0.4]), intercept="free"),
+            lambda: solve(TASK, OverlapKernel.from_salience([0.4]), fit="margin", intercept="free"),
             "a margin needs labels -1 and +1; got targets in -4..4; recode labels 0 and 1 as "
             "2 y - 1; for numbers use the fit Equal or Tube",
         ),
         (
-            lambda: max_margin(
+            lambda: solve(
                 replace(TWICE, targets=np.tile([1.0, -1.0], 81)),
                 OverlapKernel.from_salience([0.4]),
+                fit="margin",
                 intercept="free",
             ),
-            "a training tuple must have one label to be separated; got a tuple with both; decide "
-            "on one, or drop it",
+            "repeats of a training tuple must have one target, unless the fit is Equal with slack; "
+            "got targets up to 1 from their mean; average them, or pass fit=Equal(slack), a ridge",
         ),
         (
-            lambda: interpolate(
+            lambda: solve(
                 MANY, OverlapKernel(2, np.array([0.0, -0.001, 0.3, 0.701])), intercept="free"
             ),
             "with a negative salience at most 4000 distinct training tuples can be solved; got "
@@ -597,8 +607,8 @@ def test_sentences(call, sentence):
 def test_very_unequal_saliences_without_memory_still_meet_additive_targets():
     """Weights of 1 and 1e-8: nothing is memorized, and nothing salient may be dropped."""
     kernel = OverlapKernel.from_salience({(0,): 1 - 1e-8, (1,): 1e-8})
-    found = interpolate(tasks.symbolic_addition(), kernel, intercept="free")
-    assert found.limit.outcome is Outcome.SOLVED
+    found = solve(tasks.symbolic_addition(), kernel, intercept="free")
+    assert found.outcome is Outcome.SOLVED
     assert found.test_error < 1e-12
 
 

@@ -16,6 +16,7 @@ from scipy.optimize import linprog
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.svm import SVC, SVR
 
+from partwhole import solve
 from partwhole._checks import InputError
 from partwhole.features import Block, ConjunctionDesign, DenseDesign
 from partwhole.limits import (
@@ -28,7 +29,6 @@ from partwhole.limits import (
     Quadratic,
     Tube,
     _quadratic,
-    least_cost,
 )
 from partwhole.limits.solvers.sparse_primal import solve_ridge
 
@@ -43,7 +43,7 @@ def problem(seed, n=12, p=30):
 @pytest.mark.parametrize("slack", [0.0, 0.3])
 def test_margin_equals_clarabel(intercept, slack):
     matrix, _, labels = problem(1)
-    limit = least_cost(matrix, labels, Quadratic(), Margin(slack), intercept=intercept)
+    limit = solve((matrix, labels), cost=Quadratic(), fit=Margin(slack), intercept=intercept)
     value, coefficients, constant = conic_margin(matrix, labels, intercept, slack)
     assert limit.outcome is Outcome.SOLVED
     assert abs(limit.value - value) < 1e-8
@@ -58,9 +58,9 @@ def test_margin_equals_clarabel(intercept, slack):
 def test_margin_with_and_without_intercept_differ():
     """Two points on a line: the free intercept centres the gap, without one it can't."""
     matrix, labels = np.array([[1.0], [3.0]]), np.array([-1.0, 1.0])
-    free = least_cost(matrix, labels, Quadratic(), Margin(), intercept="free")
+    free = solve((matrix, labels), cost=Quadratic(), fit="margin", intercept="free")
     np.testing.assert_allclose([free.coefficients[0], free.intercept], [1.0, -2.0], atol=1e-10)
-    without = least_cost(matrix, labels, Quadratic(), Margin(), intercept="none")
+    without = solve((matrix, labels), cost=Quadratic(), fit="margin", intercept="none")
     assert without.outcome is Outcome.INFEASIBLE
     v = without.multipliers
     np.testing.assert_allclose(matrix.T @ v / np.abs(v).sum(), 0.0, atol=1e-6)
@@ -70,7 +70,7 @@ def test_margin_with_and_without_intercept_differ():
 
 def test_hard_margin_equals_svc():
     matrix, _, labels = problem(3, n=40, p=60)
-    limit = least_cost(matrix, labels, Quadratic(), Margin(), intercept="free")
+    limit = solve((matrix, labels), cost=Quadratic(), fit="margin", intercept="free")
     machine = SVC(kernel="linear", C=1e10, tol=1e-10).fit(matrix, labels)
     np.testing.assert_allclose(limit.coefficients, machine.coef_[0], atol=1e-4)
     assert abs(limit.intercept - machine.intercept_[0]) < 1e-4
@@ -79,7 +79,7 @@ def test_hard_margin_equals_svc():
 @pytest.mark.parametrize("width", [0.0, 0.1, 0.8])
 def test_tube_equals_svr(width):
     matrix, targets, _ = problem(4)
-    limit = least_cost(matrix, targets, Quadratic(), Tube(width), intercept="free")
+    limit = solve((matrix, targets), cost=Quadratic(), fit=Tube(width), intercept="free")
     machine = SVR(kernel="linear", C=1e10, epsilon=width, tol=1e-10).fit(matrix, targets)
     np.testing.assert_allclose(limit.coefficients, machine.coef_[0], atol=1e-4)
     assert np.abs(targets - limit.predict(DenseDesign(matrix))).max() <= width + 1e-9
@@ -91,7 +91,7 @@ def test_equal_with_slack_equals_kernel_ridge(intercept):
     matrix, targets, _ = problem(5)
     gram = matrix @ matrix.T + (0.0 if intercept == "none" else 1 / intercept)
     machine = KernelRidge(alpha=0.4, kernel="precomputed").fit(gram, targets)
-    limit = least_cost(matrix, targets, Quadratic(), Equal(0.4), intercept=intercept)
+    limit = solve((matrix, targets), cost=Quadratic(), fit=Equal(0.4), intercept=intercept)
     np.testing.assert_allclose(limit.predict(DenseDesign(matrix)), machine.predict(gram), atol=1e-9)
     assert abs(limit.gap) < 1e-10 * (1 + limit.value)
 
@@ -99,9 +99,9 @@ def test_equal_with_slack_equals_kernel_ridge(intercept):
 def test_several_outputs_are_solved_as_each():
     matrix, targets, _ = problem(6)
     both = np.stack([targets, targets**2], axis=1)
-    limit = least_cost(matrix, both, Quadratic(), Equal(0.1), intercept="free")
+    limit = solve((matrix, both), cost=Quadratic(), fit=Equal(0.1), intercept="free")
     for k in range(2):
-        one = least_cost(matrix, both[:, k], Quadratic(), Equal(0.1), intercept="free")
+        one = solve((matrix, both[:, k]), cost=Quadratic(), fit=Equal(0.1), intercept="free")
         np.testing.assert_allclose(limit.coefficients[:, k], one.coefficients, atol=1e-12)
 
 
@@ -116,7 +116,9 @@ def test_primal_equals_dual(intercept, slack):
     targets = rng.normal(size=(len(rows), 2))
     given = rng.random(len(rows)) + 0.1 if slack == "rows" else slack
     found = {
-        solver: least_cost(design, targets, cost, Equal(given), intercept=intercept, solver=solver)
+        solver: solve(
+            (design, targets), cost=cost, fit=Equal(given), intercept=intercept, solver=solver
+        )
         for solver in ("primal", "dual")
     }
     one, other = found["primal"], found["dual"]
@@ -132,7 +134,7 @@ def test_targets_out_of_reach_are_infeasible(solver):
     rows = np.array([[0, 0], [0, 1], [1, 0], [1, 1]])
     design = ConjunctionDesign.seen(rows, [(0,), (1,)], (2, 2))
     targets = np.array([1.0, -1.0, -1.0, 1.0])
-    limit = least_cost(design, targets, Quadratic(), Equal(), intercept="free", solver=solver)
+    limit = solve((design, targets), cost=Quadratic(), intercept="free", solver=solver)
     assert limit.outcome is Outcome.INFEASIBLE
     v = limit.multipliers
     np.testing.assert_allclose(design.adjoint(v), 0.0, atol=1e-12)
@@ -143,7 +145,7 @@ def test_parts_add_up():
     rng = np.random.default_rng(2)
     rows = rng.integers(0, 3, size=(20, 2))
     design = ConjunctionDesign.seen(rows, [(0,), (1,), (0, 1)], (3, 3))
-    limit = least_cost(design, rng.normal(size=20), Quadratic(), Equal(0.5), intercept="free")
+    limit = solve((design, rng.normal(size=20)), cost=Quadratic(), fit=Equal(0.5), intercept="free")
     parts = limit.parts(design)
     assert list(parts) == [(0,), (1,), (0, 1), "intercept"]
     np.testing.assert_allclose(sum(parts.values()), limit.predict(design), atol=1e-12)
@@ -176,8 +178,8 @@ def singletons(matrix):
 def test_a_norm_needs_no_change_in_the_core_equal():
     """Blocks of one column make the group norm the l1 norm: against a linear program."""
     matrix, targets, _ = problem(7, n=8, p=20)
-    limit = least_cost(singletons(matrix), targets, GroupNorm(), Equal(), intercept="none")
-    alone = least_cost(matrix, targets, L1Norm(), Equal(), intercept="none")
+    limit = solve((singletons(matrix), targets), cost=GroupNorm(), intercept="none")
+    alone = solve((matrix, targets), cost=L1Norm(), intercept="none")
     assert np.abs(limit.coefficients - alone.coefficients).max() < 1e-9
     both = np.concatenate([matrix, -matrix], axis=1)
     best = linprog(np.ones(40), A_eq=both, b_eq=targets, method="highs")
@@ -190,7 +192,7 @@ def test_a_norm_needs_no_change_in_the_core_margin():
     matrix, _, labels = problem(8, n=10, p=20)
     blocks = tuple(Block(j, 4 * j, 4 * j + 4) for j in range(5))
     design = DenseDesign(matrix, blocks)
-    limit = least_cost(design, labels, GroupNorm(), Margin(), intercept="none")
+    limit = solve((design, labels), cost=GroupNorm(), fit="margin", intercept="none")
     c = cp.Variable(20)
     norm = sum(cp.norm(c[4 * j : 4 * j + 4]) for j in range(5))
     best = cp.Problem(cp.Minimize(norm), [cp.multiply(labels, matrix @ c) >= 1]).solve(
@@ -207,7 +209,7 @@ def test_a_smooth_cost_needs_no_change_in_the_core():
         (Equal(), targets, matrix @ c == targets),
         (Margin(), labels, cp.multiply(labels, matrix @ c) >= 1),
     ):
-        limit = least_cost(matrix, y, Quartic(), fit, intercept="none", max_steps=500)
+        limit = solve((matrix, y), cost=Quartic(), fit=fit, intercept="none", max_steps=500)
         best = cp.Problem(cp.Minimize(cp.sum(c**4) / 4), [constraint]).solve(solver=cp.CLARABEL)
         assert limit.outcome is Outcome.SOLVED
         assert abs(limit.value - best) < 1e-5 * best
@@ -218,7 +220,9 @@ def test_a_smooth_cost_with_unbalanced_labels_and_a_free_intercept(seed):
     rng = np.random.default_rng(seed)
     matrix = rng.normal(size=(7, 15))
     labels = np.where(np.arange(7) < 2, 1.0, -1.0)
-    limit = least_cost(matrix, labels, Quartic(), Margin(0.3), intercept="free", max_steps=500)
+    limit = solve(
+        (matrix, labels), cost=Quartic(), fit=Margin(0.3), intercept="free", max_steps=500
+    )
     best, _ = conic(matrix, labels, 4, Margin(0.3), "free")
     assert limit.outcome is Outcome.SOLVED
     assert abs(limit.value - best) < 1e-5 * (1 + best)
@@ -227,14 +231,14 @@ def test_a_smooth_cost_with_unbalanced_labels_and_a_free_intercept(seed):
 def test_inputs_are_not_modified():
     matrix, targets, _ = problem(10)
     before = matrix.copy(), targets.copy()
-    least_cost(matrix, targets, Quadratic(), Equal(0.1), intercept="free")
+    solve((matrix, targets), cost=Quadratic(), fit=Equal(0.1), intercept="free")
     np.testing.assert_array_equal(matrix, before[0])
     np.testing.assert_array_equal(targets, before[1])
 
 
 def test_too_few_steps_is_an_outcome():
     matrix, _, labels = problem(11)
-    limit = least_cost(matrix, labels, Quadratic(), Margin(), intercept="free", max_steps=2)
+    limit = solve((matrix, labels), cost=Quadratic(), fit="margin", intercept="free", max_steps=2)
     assert limit.outcome is Outcome.MAX_STEPS
     assert "raise max_steps" in limit.outcome.value
 
@@ -246,55 +250,59 @@ X, Y = np.eye(2), np.ones(2)
     ("call", "sentence"),
     [
         (
-            lambda: least_cost(X, np.ones(3), Quadratic(), Equal(), intercept="none"),
-            "design and targets have equal length along n; got 2 and 3; pass both for the same n",
+            lambda: solve((X, np.ones(3)), cost=Quadratic(), intercept="none"),
+            "targets must have one row for each row of the inputs; got 3 for 2 rows; pass both for "
+            "the same rows",
         ),
         (
-            lambda: least_cost(DenseDesign(X), np.ones(3), Quadratic(), Equal(), intercept="none"),
-            "targets must have one row for each row of the design; got 3 for 2 rows; pass the "
-            "training rows of both",
+            lambda: solve((DenseDesign(X), np.ones(3)), cost=Quadratic(), intercept="none"),
+            "targets must have one row for each row of the inputs; got 3 for 2 rows; pass both for "
+            "the same rows",
         ),
         (
-            lambda: least_cost(X, Y, Quadratic(), Equal(), intercept="none").predict(X[:, :1]),
+            lambda: solve((X, Y), cost=Quadratic(), intercept="none").predict(X[:, :1]),
             f"inputs are described in the same {X.shape[1]} columns as the training inputs; got 1; "
             "pass the columns that the limit was solved with",
         ),
         (
-            lambda: least_cost(X, Y, Quadratic(), Equal(), intercept="some"),
+            lambda: solve((X, Y), cost=Quadratic(), intercept="some"),
             "intercept is 'free', 'none' or a positive penalty weight; got 'some'; choose one of "
             "them",
         ),
         (
-            lambda: least_cost(X, Y, Quadratic(), Equal(), intercept=-1.0),
+            lambda: solve((X, Y), cost=Quadratic(), intercept=-1.0),
             "intercept is 'free', 'none' or a positive penalty weight; got -1.0; choose one of "
             "them",
         ),
         (
-            lambda: least_cost(X, Y, Quadratic(), Equal(), intercept="none", solver="magic"),
-            "solver is one of primal, touching, dual; got 'magic'; or leave it out",
+            lambda: solve((X, Y), cost=Quadratic(), intercept="none", solver="magic"),
+            "solver is one of primal, probing, touching, dual; got 'magic'; or leave it out",
         ),
         (
-            lambda: least_cost(X, Y, Quadratic(), Equal(), intercept="none", solver="primal"),
-            "the primal solver serves the quadratic cost and the fit Equal on conjunctions; got "
-            "Quadratic, Equal and DenseDesign; leave solver out",
+            lambda: solve((X, Y), cost=Quadratic(), intercept="none", solver="primal"),
+            "the primal solver serves the quadratic cost and Equal on conjunctions, with slack on "
+            "every row or none; got Quadratic, Equal and DenseDesign; leave solver out",
         ),
         (
-            lambda: least_cost(X, 2 * Y, Quadratic(), Margin(), intercept="none"),
+            lambda: solve((X, 2 * Y), cost=Quadratic(), fit="margin", intercept="none"),
             "a margin needs labels -1 and +1; got targets in 2..2; recode labels 0 and 1 as "
             "2 y - 1; for numbers use the fit Equal or Tube",
         ),
         (
-            lambda: least_cost(X, np.ones((2, 2)), Quadratic(), Margin(), intercept="none"),
+            lambda: solve((X, np.ones((2, 2))), cost=Quadratic(), fit="margin", intercept="none"),
             "several outputs at once need the quadratic cost and the fit Equal; got targets of "
             "shape (2, 2) with Quadratic and Margin; solve for one output at a time",
         ),
         (
-            lambda: least_cost(X, Y, Quadratic(), Equal(np.ones(3)), intercept="none"),
+            lambda: solve((X, Y), cost=Quadratic(), fit=Equal(np.ones(3)), intercept="none"),
             "slack is one number or one for each row; got shape (3,) for 2 rows; pass a number",
         ),
         (
-            lambda: least_cost(
-                np.ones((20_000, 1)), np.ones(20_000), Quadratic(), Equal(1.0), intercept="none"
+            lambda: solve(
+                (np.ones((20_000, 1)), np.ones(20_000)),
+                cost=Quadratic(),
+                fit=Equal(1.0),
+                intercept="none",
             ),
             "the dual form may take 8 GiB; got 20000 rows, which need about 12; take fewer rows; "
             "interpolation with nonnegative saliences has no such limit",
@@ -305,8 +313,8 @@ X, Y = np.eye(2), np.ones(2)
         ),
         (lambda: Tube(-0.1), "a tube's width is at least 0; got -0.1; use its size"),
         (
-            lambda: least_cost(
-                CONJUNCTIONS, Y, Quadratic({(0,): -0.5}), Equal(1.0), intercept="none"
+            lambda: solve(
+                (CONJUNCTIONS, Y), cost=Quadratic({(0,): -0.5}), fit=Equal(1.0), intercept="none"
             ),
             "weights must be nonnegative in the primal form; got -0.5 for [(0,)]; use "
             'solver="dual"',
@@ -349,7 +357,7 @@ def test_other_costs_with_slack_and_intercepts_equal_clarabel(cost, power, slack
     matrix, targets, _ = problem(9, n=6, p=15)
     for fit in (Equal(slack), Tube(0.3, slack)):
         design = singletons(matrix)
-        limit = least_cost(design, targets, cost, fit, intercept=intercept, max_steps=500)
+        limit = solve((design, targets), cost=cost, fit=fit, intercept=intercept, max_steps=500)
         best, constant = conic(matrix, targets, power, fit, intercept)
         assert limit.outcome is Outcome.SOLVED
         assert abs(limit.value - best) < 1e-4 * best
@@ -361,7 +369,7 @@ def test_other_costs_with_slack_and_intercepts_equal_clarabel(cost, power, slack
 def test_a_norm_with_margin_slack_and_intercepts_equals_clarabel(intercept):
     matrix, _, labels = problem(9, n=6, p=15)
     fit = Margin(0.3)
-    limit = least_cost(singletons(matrix), labels, GroupNorm(), fit, intercept=intercept)
+    limit = solve((singletons(matrix), labels), cost=GroupNorm(), fit=fit, intercept=intercept)
     best, constant = conic(matrix, labels, 1, fit, intercept)
     assert limit.outcome is Outcome.SOLVED
     assert abs(limit.value - best) < 1e-6 * best
@@ -373,7 +381,7 @@ def test_a_norm_with_margin_slack_and_intercepts_equals_clarabel(intercept):
 def test_tube_with_slack_equals_clarabel(intercept):
     matrix, targets, _ = problem(4)
     fit = Tube(0.1, 0.3)
-    limit = least_cost(matrix, targets, Quadratic(), fit, intercept=intercept)
+    limit = solve((matrix, targets), cost=Quadratic(), fit=fit, intercept=intercept)
     best, constant = conic(matrix, targets, 2, fit, intercept)
     assert abs(limit.value - best) < 1e-6 * best
     assert abs(limit.intercept - constant) < 1e-5
@@ -386,7 +394,7 @@ def test_slack_on_some_rows_only_is_solved_with_it():
     y, slack = np.array([1.0, 2.0, -1.0]), np.array([0.0, 0.5, 0.5])
     gram = design.toarray() @ design.toarray().T
     expected = gram @ np.linalg.solve(gram + np.diag(slack), y)
-    limit = least_cost(design, y, Quadratic(), Equal(slack), intercept="none")
+    limit = solve((design, y), cost=Quadratic(), fit=Equal(slack), intercept="none")
     np.testing.assert_allclose(limit.predict(design), expected, atol=1e-12)
     assert abs(limit.gap) < 1e-12
 
@@ -402,7 +410,7 @@ def test_misfits_are_what_outputs_miss_in_their_direction():
 
 def test_an_unfinished_fit_says_its_violation():
     matrix, _, labels = problem(11)
-    limit = least_cost(matrix, labels, Quadratic(), Margin(), intercept="free", max_steps=2)
+    limit = solve((matrix, labels), cost=Quadratic(), fit="margin", intercept="free", max_steps=2)
     short = np.maximum(0.0, 1.0 - labels * limit.predict(DenseDesign(matrix))).max()
     assert limit.outcome is Outcome.MAX_STEPS
     assert limit.gap > 1e-6 * limit.value
@@ -429,7 +437,7 @@ def test_a_block_of_weight_zero_costs_infinitely_much():
 def test_ill_conditioned_columns_are_not_dropped():
     """Weights of 1 and 1e-9: two inputs told apart by the second column alone."""
     matrix = np.array([[1.0, 1e-4], [1.0, -1e-4]])
-    limit = least_cost(matrix, np.array([1.0, -1.0]), Quadratic(), Equal(), intercept="none")
+    limit = solve((matrix, np.array([1.0, -1.0])), cost=Quadratic(), intercept="none")
     np.testing.assert_allclose(limit.coefficients, [0.0, 1e4], rtol=1e-6, atol=1e-6)
 
 
@@ -480,9 +488,9 @@ def test_large_exact_fits_equal_small_ones(monkeypatch, intercept):
     design = ConjunctionDesign.seen(rows, [(0,), (1,)], (6, 6))
     targets = design @ rng.normal(size=design.shape[1]) + (intercept == "free")
     cost = Quadratic({(0,): 0.3, (1,): 0.7})
-    small = least_cost(design, targets, cost, Equal(), intercept=intercept)
+    small = solve((design, targets), cost=cost, intercept=intercept)
     monkeypatch.setattr(_quadratic, "ENTRIES", 0)
-    large = least_cost(design, targets, cost, Equal(), intercept=intercept)
+    large = solve((design, targets), cost=cost, intercept=intercept)
     np.testing.assert_allclose(large.coefficients, small.coefficients, atol=1e-8)
     # Rows depend on each other: their multipliers are one choice of many, what they pull at is not.
     pulls = [design.adjoint(limit.multipliers) for limit in (large, small)]

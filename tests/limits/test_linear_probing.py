@@ -7,7 +7,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from partwhole.limits import DiagonalWeights, Limit, Outcome, linear_probing
+from partwhole import solve
+from partwhole.limits import DiagonalWeights, Limit, Outcome
+from partwhole.limits.costs import LinearProbing
 
 D, LEARNED, ZERO = 30, 5, Fraction(0)
 RNG = np.random.default_rng(0)
@@ -68,7 +70,7 @@ def hidden(weights: DiagonalWeights) -> tuple[list[float], list[float]]:
 def test_coefficients_keep_their_digits_however_small_the_weights(rows, scale):
     targets = rows @ MAIN
     weights = pretrained(scale)
-    found = linear_probing(rows, targets, weights)
+    found = solve((rows, targets), cost=LinearProbing.of(weights), intercept="none")
     assert proved(found) or scale < 1e-12  # of smaller weights multipliers prove nothing
     # Rounding of some hundred operations on coefficients up to 1; a thousand times that where
     # learned features depend on each other within a factor of a thousand of the weights.
@@ -82,15 +84,18 @@ def test_coefficients_keep_their_digits_however_small_the_weights(rows, scale):
 @pytest.mark.parametrize("spread", [0.0, 6.0])
 def test_samples_that_repeat_change_nothing_and_contradictions_are_told(scale, spread):
     weights = pretrained(scale)
-    once = linear_probing(NORMAL, NORMAL @ MAIN, weights)
+    once = solve((NORMAL, NORMAL @ MAIN), cost=LinearProbing.of(weights), intercept="none")
     units = 10.0 ** np.linspace(-spread, spread, 13)[:, None]
     rows = units * np.vstack([NORMAL, 2 * NORMAL[:3], NORMAL[3:5] + NORMAL[:2]])
     targets = rows @ MAIN
-    again = linear_probing(rows, targets, weights)
+    again = solve((rows, targets), cost=LinearProbing.of(weights), intercept="none")
     assert proved(again) or scale < 1e-12  # of smaller weights multipliers prove nothing
     np.testing.assert_allclose(again.coefficients, once.coefficients, rtol=0, atol=1e-14)
     targets[-1] += 1e-3 * units[-1, 0]
-    assert linear_probing(rows, targets, weights).outcome is Outcome.INFEASIBLE
+    assert (
+        solve((rows, targets), cost=LinearProbing.of(weights), intercept="none").outcome
+        is Outcome.INFEASIBLE
+    )
 
 
 @pytest.mark.parametrize("scale", [1e-3, 1e-20])
@@ -98,17 +103,17 @@ def test_more_samples_than_features_leave_no_choice(scale):
     weights = pretrained(scale)
     rows = RNG.standard_normal((60, D))
     targets = rows @ MAIN
-    found = linear_probing(rows, targets, weights)
+    found = solve((rows, targets), cost=LinearProbing.of(weights), intercept="none")
     np.testing.assert_allclose(found.coefficients, MAIN, rtol=0, atol=1e-14)
     targets[7] += 0.1
-    wrong = linear_probing(rows, targets, weights)
+    wrong = solve((rows, targets), cost=LinearProbing.of(weights), intercept="none")
     assert wrong.outcome is Outcome.INFEASIBLE
     # No feature sees the certificate, and the fit would have to.
     assert np.abs(rows.T @ wrong.multipliers).max() < 1e-12  # rounding of targets of order 1
     assert targets @ wrong.multipliers > 1e-3
     # With two features alike, the learned one of them takes it all where weights are tiny.
     rows[:, 20] = rows[:, 3]
-    found = linear_probing(rows, rows @ MAIN, weights)
+    found = solve((rows, rows @ MAIN), cost=LinearProbing.of(weights), intercept="none")
     assert proved(found) or scale < 1e-12  # of smaller weights multipliers prove nothing
     share = 2 * scale**2 / (2 * scale**2 + np.hypot(0.25, 2 * scale**2))
     np.testing.assert_allclose(found.coefficients[20], 0.375 * share, rtol=1e-8, atol=1e-15)
@@ -118,7 +123,7 @@ def test_more_samples_than_features_leave_no_choice(scale):
 @pytest.mark.parametrize("rows", [NORMAL, DEPENDENT, np.vstack([NORMAL, NORMAL[:2]])])
 def test_multipliers_are_those_of_the_coefficients(rows, scale):
     weights = pretrained(scale)
-    found = linear_probing(rows, rows @ MAIN, weights)
+    found = solve((rows, rows @ MAIN), cost=LinearProbing.of(weights), intercept="none")
     size = np.hypot(weights.hidden_plus, weights.hidden_minus) ** 2
     np.testing.assert_allclose(size * (rows.T @ found.multipliers), found.coefficients, atol=1e-9)
     assert abs(found.gap) < 1e-9 * found.value
@@ -127,8 +132,8 @@ def test_multipliers_are_those_of_the_coefficients(rows, scale):
 def test_weights_may_be_lists():
     given = pretrained(0.01)
     lists = DiagonalWeights(*(each.tolist() for each in given))
-    probed = linear_probing(NORMAL, NORMAL @ MAIN, lists)
-    wanted = linear_probing(NORMAL, NORMAL @ MAIN, given)
+    probed = solve((NORMAL, NORMAL @ MAIN), cost=LinearProbing.of(lists), intercept="none")
+    wanted = solve((NORMAL, NORMAL @ MAIN), cost=LinearProbing.of(given), intercept="none")
     np.testing.assert_array_equal(probed.coefficients, wanted.coefficients)
 
 
@@ -137,16 +142,23 @@ def test_rows_that_contradict_each_other_do_so_in_any_unit(unit):
     weights = DiagonalWeights.pretrained(np.array([1.0, 0.1]), init_scale=1e-3)
     weights = weights.for_finetuning(readout_scale=0.0)
     rows, wanted = np.array([[1.0, 2.0], [unit, 0.0], [unit, 0.0]]), np.array([1.0, unit, 3 * unit])
-    limit = linear_probing(rows, wanted, weights)
+    limit = solve((rows, wanted), cost=LinearProbing.of(weights), intercept="none")
     assert limit.outcome is Outcome.INFEASIBLE
     proof = limit.multipliers
     assert np.abs(rows.T @ proof).max() <= 1e-9 * np.abs(rows * proof[:, None]).max()
     assert proof @ wanted > 0.1 * np.abs(proof * wanted).sum()
-    assert linear_probing(rows[:2], wanted[:2], weights).outcome is Outcome.SOLVED
+    assert (
+        solve((rows[:2], wanted[:2]), cost=LinearProbing.of(weights), intercept="none").outcome
+        is Outcome.SOLVED
+    )
 
 
 def test_a_row_of_zeros_asks_for_what_nothing_gives():
     weights = DiagonalWeights.pretrained(np.array([1.0]), init_scale=1e-3)
     weights = weights.for_finetuning(readout_scale=0.0)
-    limit = linear_probing(np.array([[1.0], [0.0]]), np.array([1.0, 5.0]), weights)
+    limit = solve(
+        (np.array([[1.0], [0.0]]), np.array([1.0, 5.0])),
+        cost=LinearProbing.of(weights),
+        intercept="none",
+    )
     assert limit.outcome is Outcome.INFEASIBLE

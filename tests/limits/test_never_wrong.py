@@ -25,7 +25,7 @@ from scipy.optimize import minimize_scalar
 from sklearn.datasets import load_digits
 from sklearn.linear_model import Ridge, lars_path
 
-from partwhole import features, tasks
+from partwhole import features, solve, tasks
 from partwhole.features import Block, DenseDesign
 from partwhole.limits import (
     ChainNorm,
@@ -40,9 +40,6 @@ from partwhole.limits import (
     Quadratic,
     SchattenNorm,
     Tube,
-    gram_limit,
-    interpolate,
-    least_cost,
 )
 
 UNITS = [1e-12, 1e-6, 1.0, 1e3, 1e5, 1e12]
@@ -87,7 +84,7 @@ def bordered(gram, targets):
 def test_a_free_intercept_knows_no_unit_of_the_features(unit):
     matrix, targets = eight_rows()
     multipliers, constant = bordered(matrix @ matrix.T, targets)
-    limit = least_cost(unit * matrix, targets, Quadratic(), Equal(), intercept="free")
+    limit = solve((unit * matrix, targets), cost=Quadratic(), intercept="free")
     assert limit.outcome is Outcome.SOLVED
     assert limit.intercept == pytest.approx(constant, rel=1e-9)
     np.testing.assert_allclose(unit * limit.coefficients, matrix.T @ multipliers, rtol=1e-8)
@@ -104,7 +101,7 @@ def test_slack_and_penalties_know_no_unit_of_the_features(unit, intercept, slack
     plain = in_numbers(matrix, targets, "quadratic", "equal", intercept, slack)
     penalty = intercept if isinstance(intercept, str) else intercept / unit**2
     fit = Equal(np.asarray(slack) * unit**2 if np.ndim(slack) else float(slack) * unit**2)
-    limit = least_cost(unit * matrix, targets, Quadratic(), fit, intercept=penalty)
+    limit = solve((unit * matrix, targets), cost=Quadratic(), fit=fit, intercept=penalty)
     assert limit.outcome is Outcome.SOLVED
     assert limit.value * unit**2 == pytest.approx(least_squares(plain), rel=1e-9)
     assert abs(limit.gap) <= 1e-8 * limit.value
@@ -117,7 +114,7 @@ def test_images_with_slack_are_ridge_regression(slack, columns):
     images, digits = load_digits(return_X_y=True)
     matrix, labels = 16.0 * images[:50, :columns], np.where(digits[:50] < 5, 1.0, -1.0)
     ridge = Ridge(alpha=slack, solver="svd").fit(matrix, labels)
-    limit = least_cost(matrix, labels, Quadratic(), Equal(slack), intercept="free")
+    limit = solve((matrix, labels), cost=Quadratic(), fit=Equal(slack), intercept="free")
     assert limit.outcome is Outcome.SOLVED
     assert limit.intercept == pytest.approx(ridge.intercept_, rel=1e-6)
     np.testing.assert_allclose(limit.predict(matrix), ridge.predict(matrix), atol=1e-8)
@@ -128,8 +125,8 @@ def test_a_kernel_machine_knows_no_unit_of_its_kernel(unit):
     matrix, targets = eight_rows()
     seen, gram = np.arange(8) < 6, matrix @ matrix.T
     multipliers, constant = bordered(gram[:6, :6], targets[:6])
-    found = gram_limit(unit * gram, targets, seen, Equal(), intercept="free")
-    assert found.limit.outcome is Outcome.SOLVED
+    found = solve((None, targets), unit * gram, fit=Equal(), intercept="free", is_train=seen)
+    assert found.outcome is Outcome.SOLVED
     np.testing.assert_allclose(found.predictions, gram[:, :6] @ multipliers + constant, rtol=1e-8)
 
 
@@ -141,8 +138,8 @@ def test_a_negative_salience_knows_no_unit_of_the_kernel(unit):
     truth = explicit_interpolant(
         plain, train, np.ravel(task.targets[task.is_train]), task.components, "free"
     )
-    limit = interpolate(task, features.OverlapKernel(2, unit * plain.sigma), intercept="free")
-    assert limit.limit.outcome is Outcome.SOLVED
+    limit = solve(task, features.OverlapKernel(2, unit * plain.sigma), intercept="free")
+    assert limit.outcome is Outcome.SOLVED
     np.testing.assert_allclose(np.ravel(limit.predictions), truth, atol=1e-8)
 
 
@@ -151,8 +148,8 @@ def test_a_negative_salience_knows_no_unit_of_the_kernel(unit):
 def test_hyperbolic_entropy_in_a_tube_at_features_of_any_size(unit, intercept):
     matrix, targets = eight_rows()
     problem = in_numbers(unit * matrix, targets, "entropy", "tube", intercept, tube=0.2)
-    limit = least_cost(
-        problem.matrix, targets, HyperbolicEntropy(1.0), Tube(0.2), intercept=intercept
+    limit = solve(
+        (problem.matrix, targets), cost=HyperbolicEntropy(1.0), fit=Tube(0.2), intercept=intercept
     )
     assert limit.outcome is Outcome.SOLVED
     best = least(problem)
@@ -170,7 +167,7 @@ def test_a_chain_with_slack_pays_for_the_slack():
         return abs(c) ** (2 / 3) + np.sum((targets - matrix[:, 0] * c) ** 2) / 0.02
 
     best = minimize_scalar(objective, bracket=(0.5, 1.0, 2.0), options={"xtol": 1e-12})
-    limit = least_cost(matrix, targets, ChainNorm(3), Equal(0.01), intercept="none")
+    limit = solve((matrix, targets), cost=ChainNorm(3), fit=Equal(0.01), intercept="none")
     assert limit.outcome is Outcome.STATIONARY
     assert limit.coefficients[0] == pytest.approx(best.x, rel=1e-7)
     assert limit.coefficients[0] == pytest.approx(1.2138, abs=1e-4)
@@ -193,7 +190,7 @@ def test_stationary_points_are_stationary_and_their_value_is_whole(
     problem = in_numbers(matrix, targets, cost, fit, intercept, slack, **more)
     cost_of = {"chain": ChainNorm(3), "schatten": SchattenNorm(2, 3)}[cost]
     fit_of = {"equal": Equal(slack), "margin": Margin(slack), "tube": Tube(0.1, slack)}[fit]
-    limit = least_cost(problem.design(), targets, cost_of, fit_of, intercept=intercept)
+    limit = solve((problem.design(), targets), cost=cost_of, fit=fit_of, intercept=intercept)
     assert limit.outcome is Outcome.STATIONARY
     c, b = limit.coefficients, float(limit.intercept)
     here = float(total(problem, c, b))
@@ -210,10 +207,8 @@ def test_a_row_said_twice_is_feasible_for_the_nuclear_norm(seed):
     rng = np.random.default_rng(seed)
     matrix, targets = rng.normal(size=(5, 12)), rng.normal(size=5)
     once = in_numbers(matrix, targets, "nuclear", "equal", sizes=(12,), rows=2)
-    limit = least_cost(
-        np.vstack([matrix, matrix[2]]), np.append(targets, targets[2]), NuclearNorm(2), Equal(),
-        intercept="none",
-    )  # fmt: skip
+    twice = np.vstack([matrix, matrix[2]]), np.append(targets, targets[2])
+    limit = solve(twice, cost=NuclearNorm(2), intercept="none")
     assert limit.outcome is Outcome.SOLVED
     assert limit.value == pytest.approx(least(once).above, rel=1e-6)
 
@@ -227,7 +222,7 @@ def test_integers_are_feasible_for_the_nuclear_norm_by_their_rank(seed):
         targets = targets + (np.arange(7) == 0)
     both = np.column_stack([matrix, targets])
     fits = np.linalg.matrix_rank(both) == np.linalg.matrix_rank(matrix)
-    limit = least_cost(matrix, targets, NuclearNorm(2), Equal(), intercept="none")
+    limit = solve((matrix, targets), cost=NuclearNorm(2), intercept="none")
     assert limit.outcome is (Outcome.SOLVED if fits else Outcome.INFEASIBLE)
     if fits:
         problem = in_numbers(matrix, targets, "nuclear", "equal", rows=2)
@@ -239,7 +234,7 @@ def test_integers_are_feasible_for_the_nuclear_norm_by_their_rank(seed):
 
 def test_the_lasso_of_three_rows():
     """At slack s the least of |c| + sum (y - x c)^2 / (2 s) is at (sum x y - s) / sum x^2."""
-    limit = least_cost(*STEEP, L1Norm(), Equal(0.01), intercept="none")
+    limit = solve(STEEP, cost=L1Norm(), fit=Equal(0.01), intercept="none")
     assert limit.outcome is Outcome.SOLVED
     assert limit.coefficients[0] == pytest.approx((17.0 - 0.01) / 14.0, rel=1e-9)
 
@@ -257,7 +252,7 @@ def test_the_lasso_at_every_slack_is_on_its_path(exponent, n, p, intercept):
     c = np.array([np.interp(-slack / n, -knots, one) for one in path])
     misfit = centred[1] - centred[0] @ c
     least_value = np.abs(c).sum() + misfit @ misfit / (2 * slack)
-    limit = least_cost(matrix, targets, L1Norm(), Equal(slack), intercept=intercept)
+    limit = solve((matrix, targets), cost=L1Norm(), fit=Equal(slack), intercept=intercept)
     assert limit.outcome is Outcome.SOLVED
     assert limit.value == pytest.approx(least_value, rel=1e-6)
     np.testing.assert_allclose(limit.coefficients, c, atol=1e-6)
@@ -271,7 +266,9 @@ def test_the_group_lasso_with_more_rows_than_columns_at_every_slack(exponent, in
     rng = np.random.default_rng(1)
     matrix, targets, slack = rng.normal(size=(12, 6)), rng.normal(size=12), 10.0**exponent
     problem = in_numbers(matrix, targets, "group", "equal", intercept, slack, sizes=(2, 3, 1))
-    limit = least_cost(problem.design(), targets, GroupNorm(), Equal(slack), intercept=intercept)
+    limit = solve(
+        (problem.design(), targets), cost=GroupNorm(), fit=Equal(slack), intercept=intercept
+    )
     assert limit.outcome is Outcome.SOLVED
     best = least(problem)
     assert best.width < 1e-7
@@ -283,7 +280,7 @@ def test_the_group_lasso_with_more_rows_than_columns_at_every_slack(exponent, in
 
 def test_rows_that_depend_on_each_other_with_a_slack_of_zeros():
     matrix, targets = np.array([[1.0, 2.0], [2.0, 4.0]]), np.array([1.0, 2.0])
-    limit = least_cost(matrix, targets, L1Norm(), Equal(np.zeros(2)), intercept="none")
+    limit = solve((matrix, targets), cost=L1Norm(), fit=Equal(np.zeros(2)), intercept="none")
     assert limit.outcome is Outcome.SOLVED
     np.testing.assert_allclose(limit.coefficients, [0.0, 0.5], atol=1e-9)
 
@@ -297,7 +294,7 @@ def test_features_that_are_all_zero_leave_it_to_slack(cost, intercept):
     b = 0.0 if np.isinf(weight) else (1.0 / slack) / (3.0 / slack + weight)
     value = (2 * (1 - b) ** 2 + (1 + b) ** 2) / (2 * slack)
     value += 0.0 if np.isinf(weight) else weight * b**2 / 2
-    limit = least_cost(np.zeros((3, 2)), labels, cost, Margin(slack), intercept=intercept)
+    limit = solve((np.zeros((3, 2)), labels), cost=cost, fit=Margin(slack), intercept=intercept)
     assert limit.outcome is Outcome.SOLVED
     assert limit.value == pytest.approx(value, rel=1e-6)
     assert limit.intercept == pytest.approx(b, abs=1e-6)
@@ -311,7 +308,7 @@ def test_soft_margins_of_large_features(seed, cost):
     matrix, labels = 1e8 * rng.normal(size=(8, 4)), np.where(rng.random(8) < 0.5, 1.0, -1.0)
     kind = "group" if isinstance(cost, GroupNorm) else "l1"
     problem = in_numbers(matrix, labels, kind, "margin", "free", 0.5)
-    limit = least_cost(matrix, labels, cost, Margin(0.5), intercept="free")
+    limit = solve((matrix, labels), cost=cost, fit=Margin(0.5), intercept="free")
     # More rows than features, and a slack 1e-16 times as large as their squares.
     assert limit.outcome is Outcome.SOLVED
     assert judge_limit(problem, limit).verdict is Verdict.RIGHT
@@ -325,7 +322,7 @@ def test_tubes_about_small_targets_that_nothing_fits(seed, cost):
     size = 10.0 ** rng.uniform(-12, -6)
     matrix = np.vstack([rng.normal(size=(3, 1)), np.ones((2, 1))])
     targets = size * np.append(rng.normal(size=3), [1.0, -1.0])
-    limit = least_cost(matrix, targets, cost, Tube(0.5 * size), intercept="none")
+    limit = solve((matrix, targets), cost=cost, fit=Tube(0.5 * size), intercept="none")
     assert limit.outcome is Outcome.INFEASIBLE
     assert np.isnan(limit.coefficients).all()
 
@@ -342,7 +339,9 @@ def test_a_constant_is_not_cheapest_where_learning_starts_elsewhere(fit, seed):
     tube = 0.1 if fit == "tube" else 0.0
     problem = in_numbers(matrix, targets, "entropy", fit, "free", tilt=tilt, tube=tube)
     fit_of = {"equal": Equal(), "margin": Margin(), "tube": Tube(0.1)}[fit]
-    limit = least_cost(matrix, targets, HyperbolicEntropy(1.0, tilt), fit_of, intercept="free")
+    limit = solve(
+        (matrix, targets), cost=HyperbolicEntropy(1.0, tilt), fit=fit_of, intercept="free"
+    )
     assert limit.outcome is Outcome.SOLVED
     assert judge_limit(problem, limit).verdict is Verdict.RIGHT
     assert limit.value < float(total(problem, np.zeros(8), 1.0))
@@ -356,8 +355,8 @@ def test_a_margin_of_hyperbolic_entropy_in_other_units(unit, seed):
     matrix, labels = rng.normal(size=(6, 12)), np.where(rng.random(6) < 0.5, 1.0, -1.0)
     best = least(in_numbers(matrix, labels, "entropy", "margin"))
     assert best.width < 1e-7
-    limit = least_cost(
-        unit * matrix, labels, HyperbolicEntropy(1.0 / unit), Margin(), intercept="none"
+    limit = solve(
+        (unit * matrix, labels), cost=HyperbolicEntropy(1.0 / unit), fit="margin", intercept="none"
     )
     assert limit.outcome is Outcome.SOLVED
     assert limit.value * unit == pytest.approx(best.above, rel=1e-6)
@@ -369,7 +368,9 @@ def test_a_tube_of_no_width_asks_for_equality(intercept, tilt):
     matrix, targets = eight_rows()
     tilts = np.full(20, tilt)
     problem = in_numbers(matrix, targets, "entropy", "equal", intercept, tilt=tilts)
-    limit = least_cost(matrix, targets, HyperbolicEntropy(1.0, tilt), Tube(0), intercept=intercept)
+    limit = solve(
+        (matrix, targets), cost=HyperbolicEntropy(1.0, tilt), fit=Tube(0), intercept=intercept
+    )
     assert limit.outcome is Outcome.SOLVED
     assert limit.value == pytest.approx(newton_dual(problem), rel=1e-7)
 
@@ -386,8 +387,8 @@ def test_weighted_groups_with_slack_on_some_rows(seed):
     problem = in_numbers(
         matrix, targets, "weighted group", "equal", "free", slack, sizes=(3,) * 6, weights=weights
     )
-    limit = least_cost(
-        problem.design(), targets, GroupNorm(weights), Equal(slack), intercept="free"
+    limit = solve(
+        (problem.design(), targets), cost=GroupNorm(weights), fit=Equal(slack), intercept="free"
     )
     assert limit.outcome is Outcome.SOLVED
     assert judge_limit(problem, limit).verdict is Verdict.RIGHT
@@ -439,7 +440,7 @@ class ElasticNet:
 def test_an_elastic_net_is_never_solved_where_it_misses_its_rows(seed, slack):
     rng = np.random.default_rng(seed)
     matrix, targets = rng.normal(size=(5, 12)), rng.normal(size=5)
-    limit = least_cost(matrix, targets, ElasticNet(), Equal(slack), intercept="none")
+    limit = solve((matrix, targets), cost=ElasticNet(), fit=Equal(slack), intercept="none")
     c, xi = cp.Variable(12), cp.Variable(5)
     cost = cp.norm1(c) + 0.5 * cp.sum_squares(c)
     cost += cp.sum_squares(xi) / (2 * slack) if slack else 0.0
@@ -511,7 +512,7 @@ def test_problems_that_were_once_given_up(name):
 @pytest.mark.parametrize("cost", [Quadratic(), L1Norm(), GroupNorm()])
 def test_small_contradictions_are_proved_and_rounding_is_none(cost, apart, outcome):
     matrix, targets = np.array([[1.0], [1.0], [2.0]]), np.array([1.0, 1.0 + apart, 2.0])
-    limit = least_cost(matrix, targets, cost, Equal(), intercept="none")
+    limit = solve((matrix, targets), cost=cost, intercept="none")
     assert limit.outcome.name == outcome
     if outcome == "INFEASIBLE":
         assert abs(matrix.T @ limit.multipliers) <= 1e-11 * (matrix.T @ np.abs(limit.multipliers))
@@ -521,7 +522,7 @@ def test_small_contradictions_are_proved_and_rounding_is_none(cost, apart, outco
 def test_columns_alike_are_not_shared_where_one_alone_costs_less():
     """Two equal shares of 1 cost 2, one coefficient of 2 costs 2^(2/3)."""
     design = DenseDesign(np.ones((1, 2)), (Block(0, 0, 1), Block(1, 1, 2)))
-    limit = least_cost(design, np.array([2.0]), ChainNorm(3), Equal(), intercept="none")
+    limit = solve((design, np.array([2.0])), cost=ChainNorm(3), intercept="none")
     assert limit.outcome is Outcome.STATIONARY
     assert limit.value == pytest.approx(2.0 ** (2.0 / 3.0), rel=1e-9)
 
@@ -532,7 +533,7 @@ def test_a_slack_below_rounding_costs_what_none_does(slack):
     rows, wanted = np.array([[1.82, 6.12, -3.29], [1.48, 5.17, -5.22]]), np.array([1.25, 0.46])
     least = 0.5 * float(wanted @ np.linalg.solve(rows @ rows.T, wanted))
     for factor in (1.0, 1e10):
-        limit = least_cost(factor * rows, wanted, Quadratic(), Equal(slack), intercept="none")
+        limit = solve((factor * rows, wanted), cost=Quadratic(), fit=Equal(slack), intercept="none")
         assert limit.outcome is Outcome.SOLVED
         # To what SOLVED promises; at 1e-20 the misfits' own rounding is 1e-8 of the value.
         assert limit.value * factor**2 == pytest.approx(least, rel=1e-6)
@@ -551,7 +552,9 @@ def test_multipliers_stay_within_the_bounds_of_the_dual(grouped, fit):
         wanted = np.append(wanted, wanted[0])
         design = DenseDesign(rows, tuple(Block(i, 2 * i, 2 * i + 2) for i in range(3)))
         cost = GroupNorm() if grouped else L1Norm()
-        limit = least_cost(design if grouped else rows, wanted, cost, fit, intercept=intercept)
+        limit = solve(
+            (design if grouped else rows, wanted), cost=cost, fit=fit, intercept=intercept
+        )
         if limit.outcome is not Outcome.SOLVED:
             continue
         solved += 1
@@ -569,7 +572,13 @@ def test_multipliers_stay_within_the_bounds_of_the_dual(grouped, fit):
 def test_similarities_of_a_row_in_another_unit_are_not_rounding():
     rows = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]) * [[1.0], [1e-7], [1e-7]]
     seen = np.array([True, True, False])
-    found = gram_limit(rows @ rows.T, np.array([1.0, 2e-7, 0.0]), seen, Equal())
+    found = solve(
+        (None, np.array([1.0, 2e-7, 0.0])),
+        rows @ rows.T,
+        fit=Equal(),
+        is_train=seen,
+        intercept="none",
+    )
     np.testing.assert_allclose(found.predictions, [1.0, 2e-7, 3e-7], rtol=1e-9)
 
 
@@ -577,7 +586,10 @@ def test_rows_of_a_trillionth_leak_no_warning():
     a = 2.1365280886159172e-12
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        limit = least_cost(
-            np.array([[-a, a]] * 2), np.array([1.0, -1.0]), L1Norm(), Margin(), intercept="none"
+        limit = solve(
+            (np.array([[-a, a]] * 2), np.array([1.0, -1.0])),
+            cost=L1Norm(),
+            fit="margin",
+            intercept="none",
         )
     assert limit.outcome is Outcome.INFEASIBLE

@@ -16,15 +16,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from random_tasks import tasks
 
+from partwhole import solve
 from partwhole._checks import InputError
 from partwhole.features import OrderKernel, OverlapKernel
-from partwhole.limits import interpolate, interpolation_sweep, order_sweep
-from partwhole.limits.order_sweep import OrderProblem, interpolate_orders
+from partwhole.limits import order_sweep
+from partwhole.limits.order_sweep import OrderProblem, OrderSweep
 from partwhole.limits.solvers import sparse_primal
 from partwhole.limits.solvers.sparse_primal import solve_ridge
+from partwhole.limits.sweeps import interpolation_sweep
 from partwhole.tasks import Task
 
 TOLERANCE = 1e-8
+
+
+def swept(task, kernels, **options) -> OrderSweep:
+    """Interpolate with each kernel."""
+    order = kernels[0].order if kernels else 1
+    return OrderProblem.of(task, order).sweep(kernels, **options)
 
 
 def dense(task, kernel, ridge=0.0):
@@ -74,7 +82,7 @@ def test_outputs_equal_an_explicit_kernel_machine(task, data):
     ridge = {"none": 0.0, "equal": 0.1, "by row": rng.uniform(0.05, 1.0, task.n_train)}[ridge]
     kernels = [random_kernel(rng, task.n_components, order) for _ in range(2)]
     before = task.components.copy(), task.targets.copy()
-    found = interpolate_orders(task, kernels, ridge=ridge)
+    found = swept(task, kernels, ridge=ridge)
     assert found.outputs.shape == (2, task.n_test, *outputs)
     assert found.converged.all()
     for kernel, got in zip(kernels, found.outputs, strict=True):
@@ -91,7 +99,7 @@ def test_more_conjunctions_than_a_table_holds(ridge, outputs):
     kernels = [OrderKernel.random_network(6, 2, depth) for depth in (1, 2, 20)]
     assert OrderProblem.of(task, 2).n_columns > 1500
     per_row = ridge * rng.uniform(0.2, 1.0, 600)
-    found = interpolate_orders(task, kernels, ridge=per_row)
+    found = swept(task, kernels, ridge=per_row)
     for kernel, got in zip(kernels, found.outputs, strict=True):
         np.testing.assert_allclose(got, dense(task, kernel, per_row), rtol=0, atol=TOLERANCE)
 
@@ -101,10 +109,10 @@ def test_below_the_full_conjunction_it_is_the_overlap_kernel_itself(n_components
     task = random_task(np.random.default_rng(1), (5,) * n_components, 20, 5)
     order, depths = n_components - 1, (1, 3, 9)
     kernels = [OrderKernel.random_network(n_components, order, depth) for depth in depths]
-    found = interpolate_orders(task, kernels).outputs
+    found = swept(task, kernels).outputs
     for depth, got in zip(depths, found, strict=True):
         whole = OverlapKernel.random_network("relu", n_components, depth)
-        expected = interpolate(task, whole, intercept="free").test_predictions
+        expected = solve(task, whole, intercept="free").test_predictions
         np.testing.assert_allclose(got, expected, rtol=0, atol=TOLERANCE)
 
 
@@ -125,7 +133,7 @@ def test_without_memory_it_is_least_squares_of_least_norm(monkeypatch, columns, 
     monkeypatch.setattr(sparse_primal, "COARSE_COLUMNS", coarse)
     task = apart(random_task(np.random.default_rng(2), (9, 8), 30, 30, (2,)))
     kernel = OrderKernel(2, 1, {(0,): weights[0], (1,): weights[1]}, 0.0)
-    got = interpolate_orders(task, [OrderKernel.from_salience(0.2), kernel]).outputs[1]
+    got = swept(task, [OrderKernel.from_salience(0.2), kernel]).outputs[1]
     onehot = np.concatenate(
         [w**0.5 * np.eye(n)[c] for w, n, c in zip(weights, (9, 8), task.components.T, strict=True)],
         axis=1,
@@ -149,7 +157,7 @@ def test_little_memory_loses_no_digits(monkeypatch, columns):
     task = apart(random_task(np.random.default_rng(3), (30, 25), 300, 300))
     shares = 0.5 - 10.0 ** -np.arange(2.0, 16.0)
     kernels = [OrderKernel.from_salience(share) for share in (*shares, 0.5)]
-    found = interpolate_orders(task, kernels)
+    found = swept(task, kernels)
     assert found.converged.all()
     expected = interpolation_sweep(task, np.append(shares, 0.5))
     np.testing.assert_allclose(found.outputs, expected, rtol=0, atol=1e-10 if columns else 1e-6)
@@ -159,17 +167,17 @@ def test_long_tables_are_refined_to_the_last_digits(monkeypatch):
     """Both ways end at the rounding of outputs of order 1; a factored table alone, at 1e-11."""
     task = random_task(np.random.default_rng(18), (10,) * 5, 20_000, 500)
     kernels = [OrderKernel.random_network(5, 2, depth) for depth in (1, 4)]
-    table = interpolate_orders(task, kernels).outputs
+    table = swept(task, kernels).outputs
     monkeypatch.setattr(order_sweep, "COARSE_COLUMNS", 0)
     monkeypatch.setattr(order_sweep, "DIRECT_COLUMNS", 0)
-    steps = interpolate_orders(task, kernels, tolerance=1e-12).outputs
+    steps = swept(task, kernels, tolerance=1e-12).outputs
     np.testing.assert_allclose(table, steps, rtol=0, atol=1e-13)
 
 
 def test_nothing_but_memory_answers_with_the_mean():
     task = random_task(np.random.default_rng(4), (6, 5, 4), 40, 20)
     for kernel in (OrderKernel(3, 2, {}, 1.0), OrderKernel(3, 0, {}, 1.0)):
-        got = interpolate_orders(task, [kernel]).outputs[0]
+        got = swept(task, [kernel]).outputs[0]
         np.testing.assert_allclose(got, task.train_targets.mean(), rtol=0, atol=1e-13)
 
 
@@ -178,10 +186,10 @@ def test_conjugate_gradients_equal_the_table(monkeypatch):
     kernels = [OrderKernel(3, 2, {(0,): 0.5}, 0.5)]
     kernels += [OrderKernel.random_network(3, 2, depth) for depth in (1, 5, 0, 2)]
     kernels += [OrderKernel(3, 2, {}, 1.0)]
-    table = interpolate_orders(task, kernels)
+    table = swept(task, kernels)
     monkeypatch.setattr(order_sweep, "COARSE_COLUMNS", 0)
     monkeypatch.setattr(order_sweep, "DIRECT_COLUMNS", 0)
-    steps = interpolate_orders(task, kernels)
+    steps = swept(task, kernels)
     assert table.converged.all()
     assert steps.converged.all()
     np.testing.assert_allclose(steps.outputs, table.outputs, rtol=0, atol=TOLERANCE)
@@ -202,9 +210,9 @@ def test_a_start_saves_steps_and_changes_nothing():
 def test_the_scale_and_offset_of_targets_change_nothing_else(scale):
     task = random_task(np.random.default_rng(7), (6, 5, 4), 50, 20)
     kernels = [OrderKernel.random_network(3, 2, 1), OrderKernel(3, 2, {(0,): 1.0}, 0.0)]
-    plain = interpolate_orders(task, kernels).outputs
+    plain = swept(task, kernels).outputs
     other = replace(task, targets=scale * (task.targets + 100.0))
-    found = interpolate_orders(other, kernels).outputs
+    found = swept(other, kernels).outputs
     np.testing.assert_allclose(found / scale - 100.0, plain, rtol=0, atol=TOLERANCE)
 
 
@@ -213,11 +221,11 @@ def test_small_and_one_sided_tasks():
     names, values = ("a", "b"), ((0, 1), (0, 1))
     kernels = [OrderKernel.from_salience(S) for S in (0.0, 0.25, 0.5)]
     one = Task(grid, np.array([3.0, 1.0, 1.0]), np.array([True, False, False]), names, values)
-    np.testing.assert_allclose(interpolate_orders(one, kernels).outputs, 3.0, rtol=0, atol=1e-13)
+    np.testing.assert_allclose(swept(one, kernels).outputs, 3.0, rtol=0, atol=1e-13)
     whole = replace(one, is_train=np.ones(3, dtype=bool))
-    assert interpolate_orders(whole, kernels).outputs.shape == (3, 0)
+    assert swept(whole, kernels).outputs.shape == (3, 0)
     same = replace(one, targets=np.ones(3), is_train=np.array([True, True, False]))
-    np.testing.assert_allclose(interpolate_orders(same, kernels).outputs, 1.0, rtol=0, atol=1e-13)
+    np.testing.assert_allclose(swept(same, kernels).outputs, 1.0, rtol=0, atol=1e-13)
 
 
 @settings(max_examples=20)
@@ -234,8 +242,8 @@ def test_the_order_of_rows_and_outputs_changes_nothing(task, seed):
         is_train=task.is_train[rows],
     )
     plain = np.full(len(rows), np.nan)
-    plain[~task.is_train] = interpolate_orders(task, [kernel]).outputs[0]
-    found = interpolate_orders(shuffled, [kernel]).outputs[0]
+    plain[~task.is_train] = swept(task, [kernel]).outputs[0]
+    found = swept(shuffled, [kernel]).outputs[0]
     expected = plain[rows][~shuffled.is_train]
     np.testing.assert_allclose(found[:, 0], expected, rtol=0, atol=TOLERANCE)
     np.testing.assert_allclose(found[:, 1], -2.0 * expected, rtol=0, atol=TOLERANCE)
@@ -253,7 +261,7 @@ def sentence_task(**changes):
     ("call", "sentence"),
     [
         (
-            lambda: interpolate_orders(sentence_task(), []),
+            lambda: swept(sentence_task(), []),
             "a sweep takes at least one kernel; got none; pass kernels",
         ),
         (
@@ -261,7 +269,7 @@ def sentence_task(**changes):
             "a sweep takes at least one kernel; got none; pass kernels",
         ),
         (
-            lambda: interpolate_orders(
+            lambda: swept(
                 sentence_task(components=np.array([[0, 0], [0, 1], [0, 0], [1, 1]])),
                 [OrderKernel.from_salience(0.1)],
             ),
@@ -269,24 +277,22 @@ def sentence_task(**changes):
             "the mean of their targets",
         ),
         (
-            lambda: interpolate_orders(sentence_task(), [OrderKernel(3, 1, {}, 1.0)]),
+            lambda: swept(sentence_task(), [OrderKernel(3, 1, {}, 1.0)]),
             "kernels of this sweep have 2 components and order 1; got 3 and 1; build them alike",
         ),
         (
-            lambda: interpolate_orders(
+            lambda: swept(
                 sentence_task(), [OrderKernel.from_salience(0.1), OrderKernel(2, 0, {}, 1.0)]
             ),
             "kernels of this sweep have 2 components and order 1; got 2 and 0; build them alike",
         ),
         (
-            lambda: interpolate_orders(
-                sentence_task(), [OrderKernel.from_salience(0.1)], ridge=-1.0
-            ),
+            lambda: swept(sentence_task(), [OrderKernel.from_salience(0.1)], ridge=-1.0),
             "a ridge is one penalty for all training rows or one for each, all above 0 or all 0; "
             "got shape (), smallest -1; use 0 to interpolate",
         ),
         (
-            lambda: interpolate_orders(
+            lambda: swept(
                 sentence_task(), [OrderKernel.from_salience(0.1)], ridge=np.array([0.0, 1.0, 1.0])
             ),
             "a ridge is one penalty for all training rows or one for each, all above 0 or all 0; "

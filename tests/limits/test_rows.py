@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
+from partwhole import solve
 from partwhole.features import as_design
-from partwhole.limits import Equal, GroupNorm, HyperbolicEntropy, L1Norm, Outcome, least_cost
+from partwhole.limits import GroupNorm, HyperbolicEntropy, L1Norm, Outcome
 
 RNG = np.random.default_rng(1)
 X = RNG.standard_normal((10, 30))
@@ -14,7 +15,7 @@ COSTS = [HyperbolicEntropy(1e-3), HyperbolicEntropy(0.3, 0.5), L1Norm(), GroupNo
 
 
 def solved(inputs, targets, cost, intercept="none"):
-    return least_cost(inputs, targets, cost, Equal(), intercept=intercept)
+    return solve((inputs, targets), cost=cost, intercept=intercept)
 
 
 @pytest.mark.parametrize("cost", COSTS)

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from random_tasks import tasks as random_tasks
 from scipy.optimize import linprog
 
-from partwhole import tasks
+from partwhole import solve, tasks
 from partwhole._checks import InputError
 from partwhole.features import OverlapKernel
-from partwhole.limits import Certificate, interpolate, max_margin, rectangles, solvability
+from partwhole.limits import Certificate, rectangles, solvability
 
 
 def product(anchors):
@@ -118,7 +118,7 @@ def test_no_kernel_solves_what_is_not_solvable(salience):
     task = tasks.transitive_equivalence([4, 3], [2, 1])
     corners = rectangles(task)
     y = task.targets[corners]
-    found = max_margin(task, OverlapKernel.from_salience([salience]), intercept="free")
+    found = solve(task, OverlapKernel.from_salience([salience]), fit="margin", intercept="free")
     margins = (found.predictions * task.targets)[corners]
     across = np.all(y == y[:, :1] * [1, -1, -1, 1], axis=1)
     assert across.any()
@@ -128,7 +128,7 @@ def test_no_kernel_solves_what_is_not_solvable(salience):
 def test_solvable_in_principle_is_not_solved():
     task = tasks.symbolic_addition(anchors=[0])
     assert solvability(task).solvable
-    assert interpolate(task, OverlapKernel.from_salience([0.4]), intercept="free").test_error > 1
+    assert solve(task, OverlapKernel.from_salience([0.4]), intercept="free").test_error > 1
 
 
 def test_three_components_have_rectangles_too():

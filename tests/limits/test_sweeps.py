@@ -11,19 +11,16 @@ from hypothesis import strategies as st
 from random_tasks import kernels
 from random_tasks import tasks as random_tasks
 
-from partwhole import tasks
+from partwhole import solve, tasks
 from partwhole._checks import InputError
 from partwhole.features import OverlapKernel, kernel_spectrum, moebius
 from partwhole.features.subsets import overlap_sets, set_sizes
 from partwhole.limits import (
+    Equal,
     Outcome,
-    interpolate,
-    interpolation_sweep,
-    margin_sweep,
-    max_margin,
     shortcut_margin,
 )
-from partwhole.limits.sweeps import equitable_cells
+from partwhole.limits.sweeps import equitable_cells, interpolation_sweep, margin_sweep
 
 
 def published_grid():
@@ -64,7 +61,7 @@ def test_margin_sweep_equals_single_solves(task, data):
     several = [data.draw(kernels(task.n_components)) for _ in range(3)]
     swept = margin_sweep(task, several)
     for kernel, found in zip(several, swept, strict=True):
-        expected = max_margin(task, kernel, intercept="free").test_predictions
+        expected = solve(task, kernel, fit="margin", intercept="free").test_predictions
         np.testing.assert_allclose(found, expected, atol=1e-6)
 
 
@@ -81,8 +78,8 @@ def test_barely_salient_memory_is_still_solved(salience, classes, anchors):
     """Multipliers of 1e4 to 1e6 cancel; both routes stop at their rounding, not at NaN."""
     task = tasks.transitive_equivalence(classes, anchors)
     kernel = OverlapKernel.from_salience({(0,): 0.5, (1,): 0.499999} | salience)
-    found = max_margin(task, kernel, intercept="free")
-    assert found.limit.outcome is Outcome.SOLVED
+    found = solve(task, kernel, fit="margin", intercept="free")
+    assert found.outcome is Outcome.SOLVED
     assert (found.predictions * task.targets)[task.is_train].min() > 1 - 1e-6
     swept = margin_sweep(task, [kernel])[0]
     np.testing.assert_allclose(swept, found.test_predictions, atol=1e-6)
@@ -91,7 +88,7 @@ def test_barely_salient_memory_is_still_solved(salience, classes, anchors):
 @given(random_tasks(components=(2, 2), values=(2, 8)), st.floats(0.001, 0.499))
 def test_interpolation_sweep_equals_single_solves(task, salience):
     swept = interpolation_sweep(task, np.array([salience, 0.25]))
-    expected = interpolate(task, OverlapKernel.from_salience([salience]), intercept="free")
+    expected = solve(task, OverlapKernel.from_salience([salience]), intercept="free")
     np.testing.assert_allclose(swept[0], expected.test_predictions, atol=1e-9)
 
 
@@ -180,7 +177,7 @@ def test_context_dependence_shrinks_to_few_cells():
         ),
         (
             lambda: interpolation_sweep(tasks.context_dependence(3), np.array([0.1])),
-            "a salience sweep takes two components; got 3; call interpolate for each kernel",
+            "a salience sweep takes two components; got 3; solve for each kernel by itself",
         ),
         (
             lambda: interpolation_sweep(tasks.symbolic_addition(), np.array([0.6])),
@@ -189,8 +186,8 @@ def test_context_dependence_shrinks_to_few_cells():
         ),
         (
             lambda: margin_sweep(replace(MANY, targets=np.ones(4096)), np.ones((1, 4))),
-            "a sweep takes at most 4000 distinct training tuples; got 4096; call max_margin for "
-            "each kernel",
+            "a sweep takes at most 4000 distinct training tuples; got 4096; solve for each kernel "
+            "by itself",
         ),
         (
             lambda: interpolation_sweep(
@@ -199,8 +196,8 @@ def test_context_dependence_shrinks_to_few_cells():
                 ),
                 np.array([0.1]),
             ),
-            "a salience sweep takes distinct training tuples; got 2 rows with repeats; call "
-            "interpolate for each kernel",
+            "a salience sweep takes distinct training tuples; got 2 rows with repeats; "
+            "solve for each kernel by itself",
         ),
         (
             lambda: interpolation_sweep(tasks.symbolic_addition(), np.array([0.1]), ridge=-0.5),
@@ -229,7 +226,7 @@ def test_interpolation_sweep_takes_a_ridge_and_several_outputs(ridge):
     assert swept.shape == (3, both.n_test, 2)
     for salience, found in zip(saliences, swept, strict=True):
         kernel = OverlapKernel.from_salience([salience])
-        expected = interpolate(both, kernel, intercept="free", ridge=ridge).test_predictions
+        expected = solve(both, kernel, fit=Equal(slack=ridge), intercept="free").test_predictions
         np.testing.assert_allclose(found, expected, atol=1e-9)
 
 
@@ -240,7 +237,7 @@ def test_weak_saliences_are_told_apart(left_out):
     several = [OverlapKernel.from_salience(s) for s in ([0.02, 0.01], [0.03, 0.02])]
     swept = margin_sweep(task, several)
     for kernel, found in zip(several, swept, strict=True):
-        expected = max_margin(task, kernel, intercept="free").test_predictions
+        expected = solve(task, kernel, fit="margin", intercept="free").test_predictions
         np.testing.assert_allclose(found, expected, atol=1e-8)
 
 
@@ -254,7 +251,7 @@ def test_kernels_with_and_without_memory_share_a_batch(seed):
     several = [OverlapKernel.from_salience([s]) for s in (0.1, 0.3, 0.5 - 1e-13, 0.5)]
     swept = margin_sweep(task, several)
     for kernel, found in zip(several, swept, strict=True):
-        expected = max_margin(task, kernel, intercept="free").test_predictions
+        expected = solve(task, kernel, fit="margin", intercept="free").test_predictions
         np.testing.assert_allclose(found, expected, atol=1e-8)
 
 

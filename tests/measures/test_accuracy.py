@@ -7,7 +7,7 @@ import pydoc
 import numpy as np
 import pytest
 
-from partwhole import features, limits, measures, tasks
+from partwhole import features, measures, solve, tasks
 from partwhole._checks import InputError
 
 
@@ -27,7 +27,7 @@ def test_the_tie_width_decides():
 def test_a_learner_that_returns_zero_is_undecided():
     task = tasks.transitive_equivalence([2, 2], [1, 1])
     kernel = features.OverlapKernel.from_salience([0.3])
-    found = limits.interpolate(task, kernel, intercept="free").test_predictions
+    found = solve(task, kernel, intercept="free").test_predictions
     score = measures.accuracy(task.test_targets, found)
     assert (score.ties, score.value, score.strict) == (4, 0.5, 0.0)
 

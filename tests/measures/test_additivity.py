@@ -8,7 +8,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from partwhole import features, limits, measures, tasks
+from partwhole import features, measures, solve, tasks
 from partwhole._checks import InputError
 
 
@@ -61,12 +61,12 @@ def test_every_overlap_kernel_is_additive_on_what_it_has_not_seen():
     task = tasks.context_dependence(2)
     noise = tasks.Task(task.components, rng.normal(size=72), task.is_train, task.names, task.values)
     kernel = features.OverlapKernel.from_salience([0.1, 0.15])
-    limit = limits.interpolate(noise, kernel, intercept="free")
+    limit = solve(noise, kernel, intercept="free")
     assert measures.additivity(noise, limit.predictions).value == pytest.approx(1.0, abs=1e-9)
     assert measures.additivity(noise, noise.targets).value < 0.9
     two = tasks.symbolic_addition(range(-4, 5), [-2, 2])
     odd = tasks.Task(two.components, rng.normal(size=81), two.is_train, two.names, two.values)
-    limit = limits.interpolate(odd, features.OverlapKernel.from_salience([0.3]), intercept="free")
+    limit = solve(odd, features.OverlapKernel.from_salience([0.3]), intercept="free")
     assert measures.additivity(odd, limit.predictions).rectangles == pytest.approx(1.0, abs=1e-9)
 
 
@@ -114,7 +114,7 @@ def test_published_sizes_of_conjunctions():
     # G-21: representation 2 on CD-3; the published panel shows the fit to labels.
     task = tasks.context_dependence(3)
     kernel = features.OverlapKernel.from_salience([0.20350064, 0.09423825])
-    predictions = limits.max_margin(task, kernel, intercept="free").predictions
+    predictions = solve(task, kernel, fit="margin", intercept="free").predictions
     from_labels = published_kinds(task, np.sign(predictions))
     assert from_labels == pytest.approx([0.0844, 0.3052, 0.1319, 0.5065, 0.6667], abs=2e-3)
     from_values = published_kinds(task, predictions)

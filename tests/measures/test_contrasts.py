@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from random_tasks import tasks as random_tasks
 from random_tasks import tasks_with_kernels
 
-from partwhole import features, limits, measures, tasks
+from partwhole import features, limits, measures, solve, tasks
 from partwhole._checks import InputError
 from partwhole.measures.contrasts import Contrasts, contrasts
 
@@ -20,7 +20,7 @@ SMALL = {"components": (2, 3), "values": (2, 5)}
 
 def interpolated(task, salience):
     kernel = features.OverlapKernel.from_salience(salience)
-    return limits.interpolate(task, kernel, intercept="free").predictions
+    return solve(task, kernel, intercept="free").predictions
 
 
 def with_rows(task, rows):
@@ -98,7 +98,7 @@ def test_every_component_has_its_own_slope():
     assert list(found.slope.values()) == pytest.approx([0.6, 0.428571], abs=1e-6)
     task = tasks.symbolic_addition(range(-4, 5), [-2, 2])
     kernel = features.OverlapKernel.from_salience({(0,): 0.3, (1,): 0.45})
-    found = contrasts(task, limits.interpolate(task, kernel, intercept="free").predictions)
+    found = contrasts(task, solve(task, kernel, intercept="free").predictions)
     assert list(found.slope.values()) == pytest.approx([0.705882, 0.782609], abs=1e-6)
 
 
@@ -262,7 +262,7 @@ def test_kernels_leave_no_remainder(drawn):
     task, kernel = drawn
     if not task.n_test:
         return
-    predictions = limits.interpolate(task, kernel, intercept="free").predictions
+    predictions = solve(task, kernel, intercept="free").predictions
     found = contrasts(task, predictions)
     # Saliences are .002 or more, so solves keep 1e-10 of answers of size 1 to 10.
     assert found.remainder < 1e-8 * max(1.0, np.abs(predictions).max())

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from partwhole import features, limits, tasks
+from partwhole import features, solve, tasks
 from partwhole._checks import InputError
 from partwhole.features.subsets import mask_of
 from partwhole.measures import salience
@@ -356,11 +356,10 @@ def test_kernels_of_replicates_give_intervals_of_predictions():
     np.testing.assert_allclose(drawn, (lows, highs))
     task = tasks.symbolic_addition(range(5), [0])
     answers = [
-        limits.interpolate(task, kernel.nonnegative(), intercept="free").predictions[-1]
-        for kernel in kernels
+        solve(task, kernel.nonnegative(), intercept="free").predictions[-1] for kernel in kernels
     ]
     truth = features.OverlapKernel(2, np.array([0.1, 0.35, 0.25, 0.3]))
-    expected = limits.interpolate(task, truth, intercept="free").predictions[-1]
+    expected = solve(task, truth, intercept="free").predictions[-1]
     low, high = np.quantile(answers, [0.025, 0.975])
     assert low < expected < high
     assert salience(data, rows).kernels() == []

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from partwhole import features, limits, measures, tasks
+from partwhole import features, measures, solve, tasks
 from partwhole._checks import InputError
 
 
@@ -18,7 +18,7 @@ from partwhole._checks import InputError
 def test_slope_of_the_leak(anchors, salience, expected):
     task = tasks.symbolic_addition(range(-4, 5), anchors)
     kernel = features.OverlapKernel.from_salience([salience])
-    predictions = limits.interpolate(task, kernel, intercept="free").predictions
+    predictions = solve(task, kernel, intercept="free").predictions
     found = measures.slope(task, predictions)
     assert found.value == pytest.approx(expected, abs=1e-9)
     assert found.intercept == pytest.approx(0.0, abs=1e-9)
@@ -30,7 +30,7 @@ def test_asymmetric_anchors_add_an_offset():
     # G-6: slope .666667, intercept -1.980952.
     task = tasks.symbolic_addition(range(-4, 5), [-4])
     kernel = features.OverlapKernel.from_salience([0.4])
-    predictions = limits.interpolate(task, kernel, intercept="free").predictions
+    predictions = solve(task, kernel, intercept="free").predictions
     found = measures.slope(task, predictions)
     assert (found.value, found.intercept) == pytest.approx((2 / 3, -1.980952), abs=1e-6)
     values = measures.item_values(task, predictions)

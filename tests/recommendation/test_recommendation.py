@@ -163,13 +163,13 @@ def test_tables_and_order_of_seeds():
 
 
 def test_a_solve_that_stops_early_is_told(monkeypatch):
-    from partwhole.limits import least_cost
+    from partwhole import solve
     from partwhole.recommendation import methods
 
     def hasty(*args, **options):
-        return least_cost(*args, **options, max_steps=2)
+        return solve(*args, **options, max_steps=2)
 
-    monkeypatch.setattr(methods, "least_cost", hasty)
+    monkeypatch.setattr(methods, "solve", hasty)
     found = quietly(SMALL, [10], methods=["single-task"], seeds=[0])
     assert np.isfinite(found.losses).all()
     (note,) = found.notes

@@ -6,8 +6,9 @@ from inspect import unwrap
 import numpy as np
 import pytest
 
+from partwhole import solve
 from partwhole._checks import InputError
-from partwhole.limits import Equal, HyperbolicEntropy, least_cost
+from partwhole.limits import HyperbolicEntropy
 from partwhole.recommendation import predict_losses, recommend, train_beside
 from partwhole.tasks import SparseTeachers
 
@@ -125,7 +126,7 @@ def test_the_readout_is_rescaled_only_if_asked():
         cost = HyperbolicEntropy.after_finetuning(
             sample.auxiliary[seed], readout_scale=0.3, init_scale=0.01, rescale=0.1
         )
-        end = least_cost(sample.inputs[seed], sample.targets[seed], cost, Equal(), intercept="none")
+        end = solve((sample.inputs[seed], sample.targets[seed]), cost=cost, intercept="none")
         error = ((end.coefficients - sample.main[seed]) ** 2).sum() / (sample.main[seed] ** 2).sum()
         assert alone.losses[0, 0, seed] == pytest.approx(error, rel=1e-6)
     trained = train_beside(alone, progress=False, learning_rate=0.02)

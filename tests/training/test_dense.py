@@ -10,10 +10,10 @@ import jax
 import numpy as np
 import pytest
 
-from partwhole import tasks
+from partwhole import solve, tasks
 from partwhole._checks import InputError
 from partwhole.features import OverlapKernel
-from partwhole.limits import interpolate, memorization_leak
+from partwhole.limits import memorization_leak
 from partwhole.networks import Architecture, outputs
 from partwhole.training import TrainingOutcome, train_dense
 
@@ -190,7 +190,7 @@ def test_lazy_networks_do_what_their_kernel_does(anchors, parametrisation, kind)
     slopes = runs.answers[:, -1, ~seen, 0] @ sums / (sums @ sums)
     kernel = OverlapKernel.random_network("relu", 2, 1, kind=kind)
     theory = memorization_leak(kernel.salience[0], len(anchors))
-    whole = interpolate(task, kernel, intercept="none").predictions[~seen]
+    whole = solve(task, kernel, intercept="none").predictions[~seen]
     assert whole @ sums / (sums @ sums) == pytest.approx(theory, abs=1e-9)
     assert slopes.mean() == pytest.approx(theory, abs=0.03)
 

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from gated_data import d1
 
+from partwhole import solve
 from partwhole._checks import InputError
 from partwhole.features import HalfspaceGates, ReLUGates
 from partwhole.limits import (
     ChainNorm,
     FunctionSpaceL2,
     Outcome,
-    gated_limit,
 )
 from partwhole.networks import (
     GatedNetwork,
@@ -32,7 +32,7 @@ from partwhole.training import (
 from partwhole.training.protocol import Protocol, batch_order
 
 X, Y, GATES = d1()
-LIMIT = gated_limit(GATES, X, Y)
+LIMIT = solve((X, Y), GATES, fit="margin", intercept="none")
 LARGEST = 0.33615097  # 1 / R*, recorded
 
 
@@ -118,8 +118,8 @@ def test_a_unit_that_starts_at_zero_stays_there():
 
 def test_the_limit_itself_is_stationary_and_global():
     """Weights built from the solved problem: its multipliers are found again."""
-    sizes = np.sqrt(LIMIT.unit_norms)
-    paths = LIMIT.weights
+    sizes = np.sqrt(LIMIT.block_norms)
+    paths = LIMIT.coefficients.reshape(6, 2, 7)
     hidden = np.divide(
         paths, sizes[:, None, None], out=np.zeros_like(paths), where=sizes[:, None, None] > 1e-6
     )
@@ -130,10 +130,10 @@ def test_the_limit_itself_is_stationary_and_global():
     assert told.residual < 1e-6
     assert abs(told.slackness) < 1e-6
     assert told.is_global is True
-    multipliers = np.abs(LIMIT.limit.multipliers)
+    multipliers = np.abs(LIMIT.multipliers)
     np.testing.assert_allclose(told.multipliers, multipliers, atol=1e-5)
     np.testing.assert_allclose(told.pulls, LIMIT.pulls, atol=1e-5)
-    np.testing.assert_allclose(told.unit_norms, LIMIT.unit_norms, atol=1e-6)
+    np.testing.assert_allclose(told.unit_norms, LIMIT.block_norms, atol=1e-6)
     assert "global" in told.describe()
 
 
@@ -153,8 +153,13 @@ def test_units_of_the_inputs_change_no_stationarity(scale):
 def test_a_unit_too_small_for_the_residual_may_be_absent():
     """At the limit without a unit that grows from some 1e-3 of the others, a saddle is near."""
     others = [0, 1, 2, 3, 5]
-    limit = gated_limit(HalfspaceGates(GATES.normals[others], GATES.thresholds[others]), X, Y)
-    sizes, paths = np.sqrt(limit.unit_norms), limit.weights
+    limit = solve(
+        (X, Y),
+        HalfspaceGates(GATES.normals[others], GATES.thresholds[others]),
+        fit="margin",
+        intercept="none",
+    )
+    sizes, paths = np.sqrt(limit.block_norms), limit.coefficients.reshape(5, 2, 7)
     hidden = np.divide(
         paths, sizes[:, None, None], out=np.zeros_like(paths), where=sizes[:, None, None] > 1e-6
     )
@@ -253,7 +258,7 @@ def test_chains_have_several_limits_and_none_is_that_of_the_group_norm():
     assert len(found) >= 2
     assert np.sort(np.concatenate([each.runs for each in found])).tolist() == [0, 1, 2]
     cost, design = ChainNorm(3), GATES.design(X)
-    by_group = cost.value(design, LIMIT.limit.coefficients)
+    by_group = cost.value(design, LIMIT.coefficients)
     assert by_group == pytest.approx(3.017, rel=1e-3)
     for each in found:
         paths = path_weights(each.network).ravel()
@@ -262,7 +267,7 @@ def test_chains_have_several_limits_and_none_is_that_of_the_group_norm():
         assert abs(value - by_group) > 0.05 * by_group
         again = network_limit(each.network, X, Y)
         assert again.outcome is Outcome.STATIONARY
-        assert again.limit.value == pytest.approx(value, rel=1e-7)
+        assert again.value == pytest.approx(value, rel=1e-7)
         assert each.told.is_global is None
 
 
@@ -281,7 +286,7 @@ def test_other_architectures_end_where_their_costs_say():
         assert runs.margins.max() <= largest * (1 + 1e-6)
         ended = stationarity(ascend_margin(runs.networks[0], X, Y), X, Y)
         assert ended.margin == pytest.approx(largest, rel=1e-6)
-        assert network_limit(start, X, Y).largest_margin == pytest.approx(largest, rel=1e-6)
+        assert network_limit(start, X, Y).normalised_margin == pytest.approx(largest, rel=1e-6)
 
 
 def test_the_limit_of_a_relu_network_is_that_of_its_last_gates_or_below():
@@ -290,7 +295,7 @@ def test_the_limit_of_a_relu_network_is_that_of_its_last_gates_or_below():
     assert 0 < runs.flipped()[0, 0] < 0.5
     assert runs.flipped()[0, 1] == 0.0
     ended = runs.networks[0].with_frozen_gates()
-    limit = gated_limit(ended.gates[0], X, Y)
+    limit = solve((X, Y), ended.gates[0], fit="margin", intercept="none")
     on_its_own = stationarity(runs.networks[0], X, Y, limit)
     frozen = stationarity(ended, X, Y, limit)
     assert on_its_own.margin == pytest.approx(frozen.margin, rel=1e-9)
@@ -443,7 +448,7 @@ SENTENCES = [
     ),
     (
         lambda: normalised_flow([NET], X, Y, max_steps=1).fraction_of(
-            gated_limit(GATES, X, Y, FunctionSpaceL2())
+            solve((X, Y), GATES, cost=FunctionSpaceL2(), fit="margin", intercept="none")
         ),
         "shares are of the margin of a limit; got FunctionSpaceL2, solved; pass the limit of",
     ),

@@ -10,10 +10,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from partwhole import tasks
+from partwhole import solve, tasks
 from partwhole._checks import InputError
 from partwhole.features import OverlapKernel, dense_kernel
-from partwhole.limits import Outcome, interpolate
+from partwhole.limits import Outcome
 from partwhole.networks import Architecture, activations, convnet, image_network, outputs
 from partwhole.training import kernel_regime, train_dense
 
@@ -94,7 +94,7 @@ def test_one_hot_inputs_as_the_overlap_theory():
     start = outputs(network, rows)[:, 0]
     left = replace(task, targets=task.targets - start)
     kernel = OverlapKernel.random_network("relu", 2, 1, kind="nngp")
-    law = start + interpolate(left, kernel, intercept="none").predictions
+    law = start + solve(left, kernel, intercept="none").predictions
     # Entries of the kernel vary by 1 / sqrt(60,000), .4 %; targets go up to 8.
     np.testing.assert_allclose(told.predictions, law, atol=0.15)
 

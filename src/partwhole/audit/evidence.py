@@ -171,7 +171,7 @@ class Point:
     Notes
     -----
     Each held-out combination counts by its rows' sample weights. `outputs` are those of
-    ``limits.interpolate_orders(case.task, [kernel], ridge=ridge)``, or of the largest margin.
+    ``solve(case.task, kernel, fit=Equal(ridge), intercept="free")``, or of the largest margin.
     """
 
     label: str

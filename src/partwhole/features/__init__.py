@@ -20,6 +20,7 @@ from partwhole.features.gates.relu import ReLUGates as ReLUGates
 from partwhole.features.multitask import multitask_design as multitask_design
 from partwhole.features.order_kernel import OrderKernel as OrderKernel
 from partwhole.features.overlap import OverlapKernel as OverlapKernel
+from partwhole.features.overlap import OverlapKernels as OverlapKernels
 from partwhole.features.overlap import deep_limit as deep_limit
 from partwhole.features.random_networks import DualActivation as DualActivation
 from partwhole.features.subsets import kernel_spectrum as kernel_spectrum
@@ -38,6 +39,7 @@ __all__ = [
     "JointGates",
     "OrderKernel",
     "OverlapKernel",
+    "OverlapKernels",
     "ReLUGates",
     "as_design",
     "check_design",

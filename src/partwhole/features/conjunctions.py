@@ -205,6 +205,13 @@ class ConjunctionDesign:
         index = np.zeros(self.n_rows, dtype=np.int32)
         return ConjunctionDesign((constant, *self.dictionaries), (index, *self.index), self.n_rows)
 
+    @door
+    def without(self, place: int) -> ConjunctionDesign:
+        """Leave out the block at one place."""
+        dictionaries, index = list(self.dictionaries), list(self.index)
+        del dictionaries[place], index[place]
+        return ConjunctionDesign(tuple(dictionaries), tuple(index), self.n_rows)
+
     @property
     def blocks(self) -> tuple[Block, ...]:
         """Return a block for each conjunction set, labelled by it."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import comb
+from typing import overload
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -433,3 +434,36 @@ def _input_kappa(n_components: int, inputs: OverlapKernel | None) -> Float[np.nd
         "change n_components",
     )
     return inputs.kappa
+
+
+@door
+@dataclass(frozen=True, eq=False)
+class OverlapKernels(Sequence[OverlapKernel]):
+    """A grid of overlap kernels, kept as one array of their Möbius coefficients.
+
+    Parameters
+    ----------
+    n_components : int
+    sigma : float array, shape (B, 2**C)
+        Möbius coefficients by bitmask, a row for each kernel.
+
+    Examples
+    --------
+    >>> OverlapKernels(2, np.array([[0.0, 0.1, 0.1, 0.8], [0.0, 0.3, 0.3, 0.4]]))[1].salience
+    array([0.3, 0.4])
+    """
+
+    n_components: int
+    sigma: Float[np.ndarray, "B sets"]
+
+    def __len__(self) -> int:
+        return len(self.sigma)
+
+    @overload
+    def __getitem__(self, place: int) -> OverlapKernel: ...
+    @overload
+    def __getitem__(self, place: slice) -> OverlapKernels: ...
+    def __getitem__(self, place: int | slice) -> OverlapKernel | OverlapKernels:
+        if isinstance(place, slice):
+            return OverlapKernels(self.n_components, self.sigma[place])
+        return OverlapKernel(self.n_components, self.sigma[place])

@@ -15,28 +15,17 @@ from partwhole.limits.costs import FunctionSpaceL2 as FunctionSpaceL2
 from partwhole.limits.costs import GroupNorm as GroupNorm
 from partwhole.limits.costs import HyperbolicEntropy as HyperbolicEntropy
 from partwhole.limits.costs import L1Norm as L1Norm
+from partwhole.limits.costs import LinearProbing as LinearProbing
 from partwhole.limits.costs import NuclearNorm as NuclearNorm
 from partwhole.limits.costs import Quadratic as Quadratic
 from partwhole.limits.costs import SchattenNorm as SchattenNorm
 from partwhole.limits.diagonal import DiagonalWeights as DiagonalWeights
-from partwhole.limits.finetuning import linear_probing as linear_probing
 from partwhole.limits.fits import Equal as Equal
 from partwhole.limits.fits import Margin as Margin
 from partwhole.limits.fits import Tube as Tube
-from partwhole.limits.gated import GatedLimit as GatedLimit
-from partwhole.limits.gated import gated_limit as gated_limit
-from partwhole.limits.gram import GramLimit as GramLimit
-from partwhole.limits.gram import gram_limit as gram_limit
-from partwhole.limits.kernel_machines import TaskLimit as TaskLimit
-from partwhole.limits.kernel_machines import epsilon_svr as epsilon_svr
-from partwhole.limits.kernel_machines import interpolate as interpolate
-from partwhole.limits.kernel_machines import max_margin as max_margin
-from partwhole.limits.least_cost import least_cost as least_cost
 from partwhole.limits.limit import Limit as Limit
 from partwhole.limits.limit import Outcome as Outcome
-from partwhole.limits.many import least_costs as least_costs
-from partwhole.limits.order_sweep import OrderSweep as OrderSweep
-from partwhole.limits.order_sweep import interpolate_orders as interpolate_orders
+from partwhole.limits.many import Limits as Limits
 from partwhole.limits.ordering import transitive_ranks as transitive_ranks
 from partwhole.limits.penalties.finetuning import finetuning_penalty as finetuning_penalty
 from partwhole.limits.penalties.finetuning import finetuning_price as finetuning_price
@@ -60,8 +49,7 @@ from partwhole.limits.proofs.solvability import Solvability as Solvability
 from partwhole.limits.proofs.solvability import solvability as solvability
 from partwhole.limits.shortcut import shortcut_boundary as shortcut_boundary
 from partwhole.limits.shortcut import shortcut_margin as shortcut_margin
-from partwhole.limits.sweeps import interpolation_sweep as interpolation_sweep
-from partwhole.limits.sweeps import margin_sweep as margin_sweep
+from partwhole.limits.solve import solve as solve
 from partwhole.limits.toys import invariance_margin as invariance_margin
 from partwhole.limits.toys import partial_exposure_margin as partial_exposure_margin
 
@@ -80,43 +68,30 @@ __all__ = [
     "DualTerm",
     "Equal",
     "FunctionSpaceL2",
-    "GatedLimit",
-    "GramLimit",
     "GroupNorm",
     "HyperbolicEntropy",
     "L1Norm",
     "Limit",
+    "Limits",
+    "LinearProbing",
     "Margin",
     "NuclearNorm",
-    "OrderSweep",
     "Outcome",
     "PenaltyProfile",
     "Quadratic",
     "Rescaling",
     "SchattenNorm",
     "Solvability",
-    "TaskLimit",
     "Tube",
     "addition_law",
     "check_cost",
     "determination",
     "effective_salience",
-    "epsilon_svr",
     "finetuning_penalty",
     "finetuning_price",
-    "gated_limit",
-    "gram_limit",
     "hyperbolic_entropy",
     "hyperbolic_price",
-    "interpolate",
-    "interpolate_orders",
-    "interpolation_sweep",
     "invariance_margin",
-    "least_cost",
-    "least_costs",
-    "linear_probing",
-    "margin_sweep",
-    "max_margin",
     "memorization_leak",
     "multitask_penalty",
     "partial_exposure_margin",
@@ -127,6 +102,7 @@ __all__ = [
     "shortcut_boundary",
     "shortcut_margin",
     "solvability",
+    "solve",
     "suggest_rescaling",
     "transition_width",
     "transitive_ranks",

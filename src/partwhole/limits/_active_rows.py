@@ -17,14 +17,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from partwhole.features.design import DenseDesign, Design
-from partwhole.limits._certificate import EPS, Intercept, allowance, certified, slack_of
+from partwhole.features.design import DenseDesign
+from partwhole.limits._certificate import EPS, allowance, certified
 from partwhole.limits._dual import equalities
 from partwhole.limits._reduction import ENTRIES
 from partwhole.limits.costs import Cost, Quadratic, Squares
 from partwhole.limits.costs._matrices import dense_features
 from partwhole.limits.fits import Equal, Margin, Tube
 from partwhole.limits.limit import Limit, Outcome
+from partwhole.limits.problem import Problem
 
 BEARS = 1e-9  # of the largest multiplier: a smaller one is taken for 0 at first
 NOTHING = 1e-12  # of the largest multiplier: one of the wrong sign that is rounding
@@ -32,11 +33,7 @@ STEPS = 4  # of the solver's, for which a guess of the rows that bear counts
 
 
 def through_active_rows(
-    design: Design,
-    targets: np.ndarray,
-    cost: Cost,
-    fit: Margin | Tube,
-    intercept: Intercept,
+    problem: Problem,
     multipliers: np.ndarray,
     max_steps: int,
     tolerance: float,
@@ -48,23 +45,26 @@ def through_active_rows(
     multipliers : float array, shape (n,)
         Those whose signs give the first guess; a second one begins without any row.
     """
+    design, targets, cost, fit = problem.design, problem.targets, problem.cost, problem.fit
+    assert isinstance(cost, Cost)
+    assert not isinstance(fit, Equal)
     n, p = design.shape
     features = cost.features(design) if isinstance(cost, Squares) else dense_features(design)
     if n * p > ENTRIES or features is None:
         return None
     blocks, kind = (design.blocks, cost) if not isinstance(cost, Squares) else ((), Quadratic())
     inner = DenseDesign(features, blocks)
-    slack, width = slack_of(fit, n), float(fit.width) if isinstance(fit, Tube) else 0.0
+    slack, width = problem.slack, float(fit.width) if isinstance(fit, Tube) else 0.0
     wanted = np.ones(n) if isinstance(fit, Margin) else np.abs(targets)
 
     def solved(sides: np.ndarray) -> tuple[Limit | None, np.ndarray]:
         rows, v = np.flatnonzero(sides), np.zeros(n)
         if not len(rows):
             return None, v
-        limit = equalities(
-            DenseDesign(inner.matrix[rows], inner.blocks), targets[rows] - sides[rows] * width,
-            kind, Equal(slack[rows]), intercept, max_steps, tolerance,
-        )  # fmt: skip
+        active = DenseDesign(inner.matrix[rows], inner.blocks)
+        edges = targets[rows] - sides[rows] * width
+        equal = Problem(active, edges, kind, Equal(slack[rows]), problem.intercept)
+        limit = equalities(equal, max_steps, tolerance)
         v[rows] = limit.multipliers
         return limit, v
 
@@ -91,12 +91,12 @@ def through_active_rows(
             wrong = v * sides < -NOTHING * np.abs(v).max(initial=0.0)
             if not (wrong | short).any():
                 whole = cost.from_features(design, c) if isinstance(cost, Squares) else c
-                given = (design, targets, cost, fit, intercept, whole, constant, v, steps)
+                candidate = (problem, whole, constant, v, steps)
                 if (v * sides < 0).any():
-                    return certified(*given)
+                    return certified(*candidate)
                 # The equalities' certificate has counted the rounding of their exact rows.
                 precision = 0.0 if limit is None or limit.outcome is Outcome.SOLVED else EPS
-                return certified(*given, bound=bound, precision=precision)
+                return certified(*candidate, bound=bound, precision=precision)
             singly = singly or sides.tobytes() in before
             before.add(sides.tobytes())
             changed = np.flatnonzero(wrong | short)[: 1 if singly else None]

@@ -10,17 +10,16 @@ from dataclasses import replace
 
 import numpy as np
 
-from partwhole._types import Real
 from partwhole.features.conjunctions import ConjunctionDesign
 from partwhole.features.design import DenseDesign, Design
 from partwhole.features.gates.design import GatedDesign
 from partwhole.features.scaled import ScaledDesign
 from partwhole.limits.costs import Cost, Squares
 from partwhole.limits.costs._matrices import dense_features
-from partwhole.limits.fits import Equal, Fit, Margin, Tube
+from partwhole.limits.fits import Equal, Margin, Tube
 from partwhole.limits.limit import Limit, Outcome
+from partwhole.limits.problem import Intercept, Problem
 
-Intercept = str | Real
 EPS = float(np.finfo(float).eps)
 ACCURACY = 1e-6  # of the value, by the duality gap of a limit that is solved
 MISFIT = 1e-12  # of a row's target, by a row without slack that is met
@@ -38,11 +37,6 @@ HUGE = 1e150  # numbers whose squares overflow are no solution
 _INTERCEPT_NOTES = {"free": "intercept free of cost", "none": "no intercept"}
 
 
-def slack_of(fit: Fit, n: int) -> np.ndarray:
-    """Return the slack of each row."""
-    return np.broadcast_to(np.asarray(fit.slack, dtype=float), (n,))
-
-
 def magnitudes(design: Design) -> Design:
     """Return the design of absolute features, by which rounding is estimated."""
     if isinstance(design, ConjunctionDesign):
@@ -55,11 +49,7 @@ def magnitudes(design: Design) -> Design:
 
 
 def certified(
-    design: Design,
-    targets: np.ndarray,
-    cost: Cost,
-    fit: Fit,
-    intercept: Intercept,
+    problem: Problem,
     coefficients: np.ndarray,
     constant: np.ndarray | float,
     multipliers: np.ndarray,
@@ -87,35 +77,38 @@ def certified(
     turned : float, keyword-only, default 0
         What rounding of the rows as they were solved is felt in the value, beside that.
     """
-    notes = [_INTERCEPT_NOTES.get(str(intercept), f"intercept at cost {intercept} b^2 / 2")]
+    design, targets, cost, fit = problem.design, problem.targets, problem.cost, problem.fit
+    assert isinstance(cost, Cost)
+    notes = [intercept_note(problem.intercept)]
     unsolved = Outcome.MAX_STEPS if exhausted else Outcome.INACCURATE
-    n, outputs_axes = len(targets), [1] * (targets.ndim - 1)
+    outputs_axes = [1] * (targets.ndim - 1)
     constant_out = float(constant) if np.ndim(constant) == 0 else np.asarray(constant)
     finite = all((np.abs(part) < HUGE).all() for part in (coefficients, constant, multipliers))
     if not finite:
         nothing = np.zeros_like(coefficients)
         return Limit(
+            problem,
             np.where(np.isfinite(coefficients), coefficients, nothing), np.zeros_like(targets),
             constant_out if np.all(np.isfinite(constant)) else 0.0 * np.zeros(targets.shape[1:]),
             np.inf, np.inf, np.inf, steps, unsolved, tuple(notes),
         )  # fmt: skip
     misfit = fit.misfit(targets, design @ coefficients + constant)
-    slack = slack_of(fit, n).reshape(-1, *outputs_axes)
+    slack = problem.slack.reshape(-1, *outputs_axes)
     soft = np.broadcast_to(slack > 0, misfit.shape)
     wanted = np.ones_like(targets) if isinstance(fit, Margin) else np.abs(targets)
     allowed, summed = allowance(design, wanted, coefficients, constant)
     blur = BLUR * (summed + wanted)
-    value = cost.value(design, coefficients) + beside(fit, intercept, misfit, constant)
-    if beside(fit, "none", blur, 0.0) > HIDDEN * abs(value):
+    value = cost.value(design, coefficients) + problem.paid(misfit, constant)
+    if problem.paid(blur, 0.0) > HIDDEN * abs(value):
         # So small a slack leaves misfits that rounding hides: they are read off the multipliers.
         paid = np.broadcast_to(slack, misfit.shape) * multipliers
         misfit = np.where(soft & (np.abs(misfit - paid) <= allowed), paid, misfit)
-        value = cost.value(design, coefficients) + beside(fit, intercept, misfit, constant)
+        value = cost.value(design, coefficients) + problem.paid(misfit, constant)
     v, hard = multipliers, np.abs(np.where(soft, 0.0, misfit))
     if bound is None:
-        v = _admissible(design, targets, cost, fit, intercept, multipliers)
+        v = _admissible(problem, multipliers)
         missed = float(np.sum(np.abs(v) * hard))
-        charge = _charge(cost, design, slack_of(fit, n), intercept, v)
+        charge = _charge(cost, design, problem.slack, problem.intercept, v)
         bound = fit.gain(targets, v) - charge - missed
     gap = value - bound
     felt = np.where(soft, blur, blur * (precision / EPS))
@@ -131,7 +124,7 @@ def certified(
     if not np.all(slack > 0):
         notes.append("rows without slack are fitted to the violation stated")
     return Limit(
-        coefficients, v, constant_out, value, gap, float(hard.max(initial=0.0)), steps,
+        problem, coefficients, v, constant_out, value, gap, float(hard.max(initial=0.0)), steps,
         outcome, tuple(notes),
     )  # fmt: skip
 
@@ -158,16 +151,6 @@ def _usual(sizes: Design, wanted: np.ndarray) -> np.ndarray:
     return lengths * np.median(quotients, axis=0)
 
 
-def beside(
-    fit: Fit, intercept: Intercept, misfit: np.ndarray, constant: np.ndarray | float
-) -> float:
-    """Return what is paid beside the coefficients: for slack, and for a penalised intercept."""
-    slack = slack_of(fit, len(misfit)).reshape(-1, *[1] * (misfit.ndim - 1))
-    shares = np.divide(misfit**2, slack, out=np.zeros_like(misfit), where=slack > 0)
-    penalty = 0.0 if isinstance(intercept, str) else float(intercept)
-    return 0.5 * float(np.sum(shares)) + 0.5 * penalty * float(np.sum(np.square(constant)))
-
-
 def dual_bound(
     design: Design,
     targets: np.ndarray,
@@ -189,26 +172,19 @@ def dual_bound(
     return v, float(np.sum(targets * v)) - missed - _charge(cost, design, slack, "none", v)
 
 
-def _admissible(
-    design: Design,
-    targets: np.ndarray,
-    cost: Cost,
-    fit: Fit,
-    intercept: Intercept,
-    multipliers: np.ndarray,
-) -> np.ndarray:
+def _admissible(problem: Problem, multipliers: np.ndarray) -> np.ndarray:
     """Return multipliers as near to these that the dual allows: signs, sums and bounds hold."""
-    v = np.array(multipliers)
-    if isinstance(fit, Margin):
-        v = np.where(targets * v > 0, v, 0.0)
-    if intercept == "free":
+    v, cost = np.array(multipliers), problem.cost
+    if isinstance(problem.fit, Margin):
+        v = np.where(problem.targets * v > 0, v, 0.0)
+    if problem.intercept == "free":
         # What the larger side has too much of is taken from it in proportion: signs stay.
         up, down = np.maximum(v, 0.0), np.maximum(-v, 0.0)
         above, below = np.asarray(up.sum(axis=0)), np.asarray(down.sum(axis=0))
         both = np.asarray(np.minimum(above, below))
         v = up * _ratio(both, above) - down * _ratio(both, below)
-    if not isinstance(cost, Squares):
-        bounds = cost.dual(design, np.zeros(len(v))).bounds
+    if isinstance(cost, Cost) and not isinstance(cost, Squares):
+        bounds = cost.dual(problem.design, np.zeros(len(v))).bounds
         if bounds is not None:
             v = v * min(1.0, bounds.reach(v))
     return v
@@ -239,14 +215,7 @@ def _charge(
     return conjugate + square + penalty
 
 
-def infeasible(
-    design: Design,
-    targets: np.ndarray,
-    fit: Fit,
-    intercept: Intercept,
-    proof: np.ndarray,
-    steps: int,
-) -> Limit | None:
+def infeasible(problem: Problem, proof: np.ndarray, steps: int) -> Limit | None:
     r"""Return the outcome INFEASIBLE with its proof, or None where the proof does not hold.
 
     The proof are multipliers v of the exact rows with :math:`A^T v = 0` (and :math:`\sum v = 0`
@@ -255,9 +224,8 @@ def infeasible(
     summed, so features of any units count alike, and the reward is 1e-9 of its terms, or 100 times
     what is left of those sums. With several outputs one of them is enough.
     """
-    proof = np.where(
-        slack_of(fit, len(targets)).reshape(-1, *[1] * (targets.ndim - 1)) > 0, 0.0, proof
-    )
+    design, targets, fit = problem.design, problem.targets, problem.fit
+    proof = np.where(problem.slack.reshape(-1, *[1] * (targets.ndim - 1)) > 0, 0.0, proof)
     if isinstance(fit, Margin):
         proof = np.where(targets * proof > 0, proof, 0.0)
     largest = np.abs(proof).max(axis=0, initial=0.0)
@@ -268,7 +236,7 @@ def infeasible(
     left = _ratio(np.abs(design.adjoint(proof)), magnitudes(design).adjoint(size)).max(
         axis=0, initial=0.0
     )
-    if intercept != "none":
+    if problem.intercept != "none":
         left = np.maximum(left, _ratio(np.abs(proof.sum(axis=0)), size.sum(axis=0)))
     columns, wanted = proof.reshape(len(proof), -1), targets.reshape(len(proof), -1)
     width = float(fit.width) if isinstance(fit, Tube) else 0.0
@@ -284,8 +252,13 @@ def infeasible(
     certificate = proof * largest
     missed = float(np.abs(certificate).max()) if isinstance(fit, Equal) else np.inf
     lost = np.nan if targets.ndim == 1 else np.full(targets.shape[1:], np.nan)
-    note = _INTERCEPT_NOTES.get(str(intercept), f"intercept at cost {intercept} b^2 / 2")
     nothing = np.full((design.shape[1], *targets.shape[1:]), np.nan)
     return Limit(
-        nothing, certificate, lost, np.inf, np.inf, missed, steps, Outcome.INFEASIBLE, (note,)
-    )
+        problem, nothing, certificate, lost, np.inf, np.inf, missed, steps, Outcome.INFEASIBLE,
+        (intercept_note(problem.intercept),),
+    )  # fmt: skip
+
+
+def intercept_note(intercept: Intercept) -> str:
+    """Return the assumption on the intercept in words."""
+    return _INTERCEPT_NOTES.get(str(intercept), f"intercept at cost {intercept} b^2 / 2")

@@ -2,35 +2,38 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from scipy import sparse
 from scipy.linalg import qr
 
-from partwhole.features.design import DenseDesign, Design
-from partwhole.limits._certificate import EPS, Intercept, infeasible, slack_of
+from partwhole.features.design import DenseDesign
+from partwhole.limits._certificate import EPS, infeasible
 from partwhole.limits._reduction import ENTRIES
 from partwhole.limits.costs import Cost
 from partwhole.limits.costs._matrices import dense_features, left_out
-from partwhole.limits.fits import Fit, Margin, Tube
+from partwhole.limits.fits import Equal
 from partwhole.limits.limit import Limit
+from partwhole.limits.problem import Intercept, Problem
 
 CARRIED = 1e-14  # of the largest singular value: directions that the columns span
 LARGEST = 50_000_000  # entries of a design that is written out, in memory of 400 MB
 
 
-def contradiction(
-    design: Design, targets: np.ndarray, cost: Cost, fit: Fit, intercept: Intercept
-) -> Limit | None:
+def contradiction(problem: Problem) -> Limit | None:
     """Return a proof that no function of the features meets the exact rows, if there is one.
 
     It is what least squares leaves of the targets, with rows and columns of length 1 where they
     are of very unlike size. A design too large to be written out is not looked at.
     """
-    n, p = design.shape
+    targets, intercept = problem.targets, problem.intercept
+    n, p = problem.design.shape
     if n * p > ENTRIES:
         return None
-    hard = np.flatnonzero(slack_of(fit, n) == 0)
-    design = without_left_out(design, cost)
+    hard = np.flatnonzero(problem.slack == 0)
+    problem = without_left_out(problem)
+    design = problem.design
     given = columns = dense_features(design)[hard]
     if intercept != "none":
         columns = np.hstack([columns, np.ones((len(hard), 1))])
@@ -51,18 +54,16 @@ def contradiction(
         proof = np.zeros_like(targets)
         rest = np.where(np.abs(rest) > 1e-13 * np.abs(rest).max(initial=0.0), rest, 0.0)
         proof[hard] = (rest.T * rows).T
-        limit = infeasible(design, targets, fit, intercept, proof, 0)
+        limit = infeasible(problem, proof, 0)
         if limit is None and targets.ndim == 1:
             proof = _exact(proof, given, intercept, hard)
-            limit = infeasible(design, targets, fit, intercept, proof, 0)
+            limit = infeasible(problem, proof, 0)
         if limit is not None:
             return limit
     return None
 
 
-def separated(
-    design: Design, targets: np.ndarray, cost: Cost, fit: Margin | Tube, intercept: Intercept
-) -> Limit | None:
+def separated(problem: Problem) -> Limit | None:
     r"""Return a proof that no function of the features fits the exact rows, if there is one.
 
     The least :math:`t \ge 0` by which all bounds must be moved is sought, in rows and columns of
@@ -71,11 +72,14 @@ def separated(
     """
     from scipy.optimize import linprog
 
-    n, p = design.shape
+    intercept, fit = problem.intercept, problem.fit
+    assert not isinstance(fit, Equal)
+    n, p = problem.design.shape
     if n * p > LARGEST:
         return None
-    hard = np.flatnonzero(slack_of(fit, n) == 0)
-    design = without_left_out(design, cost)
+    hard = np.flatnonzero(problem.slack == 0)
+    problem = without_left_out(problem)
+    design, targets = problem.design, problem.targets
     columns = dense_features(design)[hard]
     largest = np.abs(columns).max(axis=1, initial=0.0)
     rows = 1.0 / np.where(largest > 0, largest, 1.0)
@@ -106,11 +110,11 @@ def separated(
     np.add.at(proof, hard[sides.rows], sides.signs * shares)
     unseen = _unseen(proof, scaled, rows, hard)
     for nearest in (_exact(proof, columns, intercept, hard), unseen):
-        limit = infeasible(design, targets, fit, intercept, nearest, 0)
+        limit = infeasible(problem, nearest, 0)
         if limit is not None:
             return limit
     nearest = _exact(unseen, columns, intercept, hard)
-    return infeasible(design, targets, fit, intercept, nearest, 0)
+    return infeasible(problem, nearest, 0)
 
 
 def _exact(
@@ -153,9 +157,12 @@ def _unseen(
     return out
 
 
-def without_left_out(design: Design, cost: Cost) -> Design:
-    """Return the design with features of 0 where the cost allows no coefficient."""
+def without_left_out(problem: Problem) -> Problem:
+    """Return the problem with features of 0 where the cost allows no coefficient."""
+    design, cost = problem.design, problem.cost
+    assert isinstance(cost, Cost)
     out = left_out(design, cost)
     if not out.any():
-        return design
-    return DenseDesign(np.where(out, 0.0, dense_features(design)), design.blocks)
+        return problem
+    features = np.where(out, 0.0, dense_features(design))
+    return replace(problem, design=DenseDesign(features, design.blocks))

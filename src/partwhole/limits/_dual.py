@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from partwhole.features.design import DenseDesign, Design
-from partwhole.limits._certificate import EPS, Intercept, certified, dual_bound, slack_of
+from partwhole.limits._certificate import EPS, certified, dual_bound
 from partwhole.limits._contradiction import contradiction, separated
 from partwhole.limits._polish import met, sided
 from partwhole.limits._quadratic import border_of, through_kernel
@@ -17,6 +17,7 @@ from partwhole.limits.costs import Cost, DualTerm, Quadratic
 from partwhole.limits.costs._matrices import dense_features
 from partwhole.limits.fits import Equal, Margin, Tube
 from partwhole.limits.limit import Limit, Outcome
+from partwhole.limits.problem import Problem
 from partwhole.limits.solvers.active_set import solve_one_sided
 from partwhole.limits.solvers.dual_newton import Border, DualSolution, Term, smooth_newton
 from partwhole.limits.solvers.primal_dual import primal_dual
@@ -25,27 +26,18 @@ from partwhole.limits.solvers.smooth_interior import smooth_interior_point
 ROUNDED = 1e-7  # of a margin or target: what a scale or a narrower tube may take up
 
 
-def equalities(
-    design: Design,
-    targets: np.ndarray,
-    cost: Cost,
-    fit: Equal,
-    intercept: Intercept,
-    max_steps: int,
-    tolerance: float,
-) -> Limit:
+def equalities(problem: Problem, max_steps: int, tolerance: float) -> Limit:
     """Solve any convex cost with the fit Equal: as a linear system where the cost is quadratic."""
+    design, targets, cost = problem.design, problem.targets, problem.cost
+    assert isinstance(cost, Cost)
     several = targets.ndim > 1 or isinstance(cost, Quadratic)
     if several or cost.dual(design, np.zeros(len(targets))).is_quadratic:
-        return through_kernel(design, targets, cost, fit, intercept)
+        return through_kernel(problem)
     n, p = design.shape
-    slack = slack_of(fit, n)
+    slack = problem.slack
     if n * p <= ENTRIES:
-        rows = reduced(dense_features(design), targets, slack, intercept, orthonormal=False)
-        if (
-            rows.dropped
-            and (proved := contradiction(design, targets, cost, fit, intercept)) is not None
-        ):
+        rows = reduced(dense_features(design), targets, slack, problem.intercept, orthonormal=False)
+        if rows.dropped and (proved := contradiction(problem)) is not None:
             return proved
         inner = DenseDesign(rows.rows, design.blocks)
         solution = _solved(
@@ -68,7 +60,7 @@ def equalities(
         turned, precision = rows.rounding(v, coefficients), rows.precision
         v, constant = rows.multipliers(v), rows.intercept(coefficients)
     else:
-        bound, border = None, border_of(intercept, n)
+        bound, border = None, border_of(problem.intercept, n)
         turned, precision = 0.0, EPS
         solution = _solved(design, targets, cost, slack, border, max_steps, tolerance)
         v, constant = solution.multipliers[0], float(solution.border_coefficients[0].sum())
@@ -76,12 +68,12 @@ def equalities(
             design, cost, v, solution.prices, slack, lambda out: targets - out, border, constant
         )
     limit = certified(
-        design, targets, cost, fit, intercept, coefficients, constant, v, solution.steps,
+        problem, coefficients, constant, v, solution.steps,
         exhausted=solution.steps >= max_steps, bound=bound, precision=precision, turned=turned,
     )  # fmt: skip
     if limit.outcome is Outcome.SOLVED or np.all(slack > 0):
         return limit
-    proved = contradiction(design, targets, cost, fit, intercept)
+    proved = contradiction(problem)
     return limit if proved is None else replace(proved, steps=limit.steps)
 
 
@@ -127,31 +119,25 @@ def _still(multipliers: np.ndarray, first: DualTerm, border: Border) -> DualSolu
     )  # fmt: skip
 
 
-def inequalities(
-    design: Design,
-    targets: np.ndarray,
-    cost: Cost,
-    fit: Margin | Tube,
-    intercept: Intercept,
-    max_steps: int,
-    tolerance: float,
-) -> Limit:
+def inequalities(problem: Problem, max_steps: int, tolerance: float) -> Limit:
     """Solve any convex cost with a one-sided fit."""
-    n = design.shape[0]
-    first, slack, border = cost.dual(design, np.zeros(n)), slack_of(fit, n), border_of(intercept, n)
+    design, targets, cost, fit = problem.design, problem.targets, problem.cost, problem.fit
+    assert isinstance(cost, Cost)
+    assert not isinstance(fit, Equal)
+    n, slack = design.shape[0], problem.slack
+    first, border = cost.dual(design, np.zeros(n)), border_of(problem.intercept, n)
     constraints = fit.one_sided(targets)
-    given = (design, targets, cost, fit, intercept)
     nothing = None if first.bounds is None else 0.0 * first.bounds.room
     cheapest = cost.primal(design, np.zeros(n), nothing)
-    level = fit.constant(targets, first.gradient) if intercept == "free" else None
+    level = fit.constant(targets, first.gradient) if problem.intercept == "free" else None
     if level is not None:
-        return certified(*given, cheapest, level, np.zeros(n), 0)
+        return certified(problem, cheapest, level, np.zeros(n), 0)
     if first.bounds is not None and np.all(slack > 0):
         # What slack alone would cost; where it stays in the bounds, coefficients of 0 are best.
         squares = replace(first, bounds=None, is_quadratic=True)
         v, constant, steps = _quadratic(squares, targets, fit, slack, border, max_steps, tolerance)
         if first.bounds.reach(v) >= 1.0:
-            return certified(*given, cheapest, constant, v, steps)
+            return certified(problem, cheapest, constant, v, steps)
     prices = None
     if first.is_quadratic:
         v, constant, steps = _quadratic(first, targets, fit, slack, border, max_steps, tolerance)
@@ -186,15 +172,15 @@ def inequalities(
         factor = 1.0 + 2.0 * min(short, ROUNDED)
         coefficients, constant = factor * coefficients, factor * constant
     exhausted = steps >= max_steps
-    limit = certified(*given, coefficients, constant, polished, steps, exhausted=exhausted)
+    limit = certified(problem, coefficients, constant, polished, steps, exhausted=exhausted)
     if limit.outcome is not Outcome.SOLVED:
-        other = certified(*given, coefficients, constant, v, steps, exhausted=exhausted)
+        other = certified(problem, coefficients, constant, v, steps, exhausted=exhausted)
         limit = min(
             limit, other, key=lambda limit: (limit.outcome is not Outcome.SOLVED, limit.gap)
         )
     if limit.outcome is Outcome.SOLVED or np.all(slack > 0):
         return limit
-    proved = separated(design, targets, cost, fit, intercept)
+    proved = separated(problem)
     return limit if proved is None else replace(proved, steps=limit.steps)
 
 

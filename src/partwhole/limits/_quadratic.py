@@ -9,12 +9,12 @@ from scipy.linalg import cho_factor, cho_solve, qr
 
 from partwhole.features.conjunctions import ConjunctionDesign
 from partwhole.features.design import Design
-from partwhole.limits._certificate import EPS, Intercept, certified, infeasible, slack_of
+from partwhole.limits._certificate import EPS, certified, infeasible
 from partwhole.limits._contradiction import contradiction
 from partwhole.limits._reduction import ENTRIES, reduced
-from partwhole.limits.costs import Cost, Squares
-from partwhole.limits.fits import Fit
+from partwhole.limits.costs import Cost, Quadratic, Squares
 from partwhole.limits.limit import Limit, Outcome
+from partwhole.limits.problem import Intercept, Problem
 from partwhole.limits.solvers import sparse_primal
 from partwhole.limits.solvers.dual_newton import Border
 from partwhole.limits.solvers.minimum_norm import solve_minimum_norm
@@ -32,26 +32,21 @@ def border_of(intercept: Intercept, n: int) -> Border:
     return Border(np.ones((n, 1)), 0.0 if intercept == "free" else float(intercept))
 
 
-def through_columns(
-    design: ConjunctionDesign,
-    targets: np.ndarray,
-    cost: Any,
-    fit: Fit,
-    intercept: Intercept,
-    max_steps: int,
-    tolerance: float,
-) -> Limit:
+def through_columns(problem: Problem, max_steps: int, tolerance: float) -> Limit:
     """Solve the quadratic cost with equality in the columns, never forming an n x n matrix."""
+    design, targets, cost = problem.design, problem.targets, problem.cost
+    fit, intercept = problem.fit, problem.intercept
+    assert isinstance(design, ConjunctionDesign)
+    assert isinstance(cost, Quadratic)
     cost.require_nonnegative(design)
     n, p = design.shape
-    if n * p <= ENTRIES and not np.any(slack_of(fit, n) > 0):
-        limit = _through_rows(design, cost.features(design), targets, cost, fit, intercept)
-        if limit.outcome is Outcome.SOLVED:
-            return limit
-        return contradiction(design, targets, cost, fit, intercept) or limit
+    features = cost.features(design) if n * p <= ENTRIES and not problem.slack.any() else None
+    if features is not None:
+        limit = _through_rows(problem, features)
+        return limit if limit.outcome is Outcome.SOLVED else contradiction(problem) or limit
     weights = [cost.weight(block.label) for block in design.blocks]
     free, penalised = intercept == "free", not isinstance(intercept, str)
-    if penalised and 1e13 * float(intercept) * (sum(weights) + np.mean(slack_of(fit, n))) < 1.0:
+    if penalised and 1e13 * float(intercept) * (sum(weights) + np.mean(problem.slack)) < 1.0:
         # So small a penalty can't be told from none in double precision.
         free, penalised = True, False
     wide = design
@@ -62,7 +57,7 @@ def through_columns(
     used = [i for i, weight in enumerate(weights) if weight > 0]
     sizes = [block.stop - block.start for block in wide.blocks]
     steps, exhausted, proof = 0, False, None
-    if np.all(slack_of(fit, n) > 0):
+    if not problem.is_exact:
         ridge = sparse_primal.solve_ridge(
             [wide.index[i] for i in used],
             [sizes[i] for i in used],
@@ -88,24 +83,21 @@ def through_columns(
         v, proof = exact.multipliers.reshape(targets.shape), exact.rest.reshape(targets.shape)
     if penalised:
         constant, coefficients = coefficients[0], coefficients[1:]
-    limit = certified(
-        design, targets, cost, fit, intercept, coefficients, constant, v, steps,
-        exhausted=exhausted,
-    )  # fmt: skip
+    limit = certified(problem, coefficients, constant, v, steps, exhausted=exhausted)
     if limit.outcome is not Outcome.SOLVED and proof is not None:
-        return infeasible(design, targets, fit, intercept, proof, steps) or limit
+        return infeasible(problem, proof, steps) or limit
     return limit
 
 
-def through_kernel(
-    design: Design, targets: np.ndarray, cost: Cost, fit: Fit, intercept: Intercept
-) -> Limit:
+def through_kernel(problem: Problem) -> Limit:
     """Solve a quadratic cost with equality: by a Cholesky factor, or in orthonormal rows.
 
     The kernel squares the features and loses half of their digits where inputs are nearly alike.
     Its pivots show when; then the features are turned instead, where they can be written out.
     """
-    n, slack = len(targets), slack_of(fit, len(targets))
+    design, targets, cost = problem.design, problem.targets, problem.cost
+    assert isinstance(cost, Cost)
+    n, slack = len(targets), problem.slack
     kernel = cost.dual(design, np.zeros(n)).hessian()
     sums = np.diagonal(kernel) + slack
     solution = None
@@ -113,22 +105,20 @@ def through_kernel(
         size = 1.0 / np.sqrt(sums)
         unit = size[:, None] * kernel * size
         unit[np.diag_indices(n)] = 1.0
-        solution = _factored(unit, size, targets, intercept)
+        solution = _factored(unit, size, targets, problem.intercept)
     if solution is not None:
         v, constant = solution
-        limit = certified(
-            design, targets, cost, fit, intercept, cost.primal(design, v, None), constant, v, 1
-        )
+        limit = certified(problem, cost.primal(design, v, None), constant, v, 1)
         if limit.outcome is Outcome.SOLVED:
             return limit
     features = _features(design, cost)
     if features is not None and isinstance(cost, Squares):
-        limit = _through_rows(design, features, targets, cost, fit, intercept)
+        limit = _through_rows(problem, features)
     else:
-        limit = _through_eigenvectors(design, kernel, targets, cost, fit, intercept)
+        limit = _through_eigenvectors(problem, kernel)
     if limit.outcome is Outcome.SOLVED or np.all(slack > 0):
         return limit
-    return contradiction(design, targets, cost, fit, intercept) or limit
+    return contradiction(problem) or limit
 
 
 def _factored(
@@ -171,18 +161,13 @@ def _features(design: Design, cost: Cost) -> np.ndarray | None:
     return cost.features(design) if n * p <= ENTRIES and isinstance(cost, Squares) else None
 
 
-def _through_rows(
-    design: Design,
-    features: np.ndarray,
-    targets: np.ndarray,
-    cost: Squares,
-    fit: Fit,
-    intercept: Intercept,
-) -> Limit:
+def _through_rows(problem: Problem, features: np.ndarray) -> Limit:
     """Solve in orthonormal rows, and once more for what rounding left."""
-    used, slack = features.any(axis=0), slack_of(fit, len(targets))
+    design, targets, cost = problem.design, problem.targets, problem.cost
+    assert isinstance(cost, Squares)
+    used, slack = features.any(axis=0), problem.slack
     x, v, constant, bound, precision, turned = _in_rows(
-        features[:, used], targets, slack, intercept
+        features[:, used], targets, slack, problem.intercept
     )
     limit = None
     for _ in range(2):
@@ -190,14 +175,13 @@ def _through_rows(
         whole[used] = x
         coefficients = cost.from_features(design, whole)
         limit = certified(
-            design, targets, cost, fit, intercept, coefficients, constant, v, 1,
-            bound=bound, precision=precision, turned=turned,
+            problem, coefficients, constant, v, 1, bound=bound, precision=precision, turned=turned,
         )  # fmt: skip
         if limit.outcome is Outcome.SOLVED or precision < EPS:
             # Beside rows that were turned in extended precision, what is left is rounding.
             break
         rest = targets - design @ coefficients - constant - (slack * v.T).T
-        more = _in_rows(features[:, used], rest, slack, intercept)
+        more = _in_rows(features[:, used], rest, slack, problem.intercept)
         x, v, constant = x + more[0], v + more[1], constant + more[2]
     assert limit is not None
     return limit
@@ -226,16 +210,11 @@ def _in_rows(
     return x, rows.multipliers(w), rows.intercept(x), least, rows.precision, turned
 
 
-def _through_eigenvectors(
-    design: Design,
-    kernel: np.ndarray,
-    targets: np.ndarray,
-    cost: Cost,
-    fit: Fit,
-    intercept: Intercept,
-) -> Limit:
+def _through_eigenvectors(problem: Problem, kernel: np.ndarray) -> Limit:
     """Solve on the directions that the kernel carries, where nothing but the kernel is known."""
-    n, slack = len(targets), slack_of(fit, len(targets))
+    targets, intercept = problem.targets, problem.intercept
+    assert isinstance(problem.cost, Cost)
+    n, slack = len(targets), problem.slack
     full = kernel + np.diag(slack)
     penalty = 0.0
     if not isinstance(intercept, str):
@@ -264,9 +243,8 @@ def _through_eigenvectors(
     elif intercept == "free":
         constant = size @ (wanted - (size[:, None] * full * size) @ w) / float(size @ size)
     constant = float(constant) if targets.ndim == 1 else constant
-    coefficients = cost.primal(design, v, None)
-    limit = certified(design, targets, cost, fit, intercept, coefficients, constant, v, 1)
+    limit = certified(problem, problem.cost.primal(problem.design, v, None), constant, v, 1)
     if limit.outcome is not Outcome.SOLVED:
         rest = wanted - (size[:, None] * full * size) @ w - np.multiply.outer(size, constant)
-        return infeasible(design, targets, fit, intercept, (rest.T / size).T, 1) or limit
+        return infeasible(problem, (rest.T / size).T, 1) or limit
     return limit

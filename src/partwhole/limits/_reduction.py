@@ -103,7 +103,7 @@ def reduced(
     slack : float array, shape (n,)
         s, 0 for rows that are to be met exactly.
     intercept : {"free", "none"} or float
-        As in `least_cost`.
+        As in `Problem`.
     orthonormal : bool, keyword-only, default True
         False lets exact rows be of length 1 alone where they are far apart, in a third of the time.
 

@@ -17,8 +17,8 @@ from partwhole._checks import require
 from partwhole._door import door
 from partwhole._types import Number, Real
 from partwhole.features.overlap import OverlapKernel
-from partwhole.limits.least_cost import Intercept, require_intercept
 from partwhole.limits.penalties._inputs import together
+from partwhole.limits.problem import Intercept, require_intercept
 
 
 @overload
@@ -206,7 +206,7 @@ def addition_law(
     kernel : OverlapKernel
         With nonzero top coefficient; saliences may differ between sets.
     intercept : {"free", "none"} or float, keyword-only
-        As in `interpolate`.
+        As in `solve`.
 
     Returns
     -------

@@ -17,8 +17,8 @@ from partwhole.limits.costs import Concave, Cost, Squares
 from partwhole.limits.costs._cost import Bounds, DualTerm
 from partwhole.limits.costs._matrices import dense_features
 from partwhole.limits.fits import Equal, Fit, Margin, Tube
-from partwhole.limits.least_cost import least_cost
 from partwhole.limits.limit import Limit, Outcome
+from partwhole.limits.solve import solve
 
 EXACT = 1e-9  # of what both sides of an identity are
 STEP = 1e-5  # of multipliers, in differences
@@ -31,7 +31,7 @@ NEARBY = 1e-6  # of the largest coefficient
 
 @door
 def check_cost(cost: Cost | Concave, design: Design | None = None, *, seed: int = 0) -> None:
-    r"""Check that a cost keeps to what `least_cost` relies on.
+    r"""Check that a cost keeps to what `solve` relies on.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def check_cost(cost: Cost | Concave, design: Design | None = None, *, seed: int 
     - gradient and Hessian are those of the conjugate, by differences, and the Hessian is positive
       semidefinite; of a norm, what its `Bounds` return;
     - the domain ends where `reach` says;
-    - `least_cost` is solved for every fit; with `Equal` no function nearby that fits costs less,
+    - `solve` succeeds for every fit; with `Equal` no function nearby that fits costs less,
       and where these have up to 3 dimensions a search of all without derivatives ends at the same
       value.
 
@@ -99,7 +99,7 @@ def check_cost(cost: Cost | Concave, design: Design | None = None, *, seed: int 
         else:
             _check_convex(contract, cost, design, rng)
     if not contract.breaches:
-        with contract.trying("least_cost is solved"):
+        with contract.trying("solve succeeds"):
             _check_limits(contract, cost, design, rng)
     contract.close()
 
@@ -347,11 +347,11 @@ def _check_limits(
     wanted = Outcome.STATIONARY if isinstance(cost, Concave) else Outcome.SOLVED
     for fit in fits:
         values = np.sign(targets) if isinstance(fit, Margin) else targets
-        limit = least_cost(design, values, cost, fit, intercept="none")
+        limit = solve((design, values), cost=cost, fit=fit, intercept="none")
         contract.keeps(
-            limit.outcome is wanted, f"least_cost with {fit} ends {wanted.name}", limit.outcome.name
+            limit.outcome is wanted, f"solve with {fit} ends {wanted.name}", limit.outcome.name
         )
-    limit = least_cost(design, targets, cost, Equal(), intercept="none")
+    limit = solve((design, targets), cost=cost, intercept="none")
     if limit.outcome is wanted:
         _check_generic(contract, cost, design, limit, rng)
 
@@ -378,7 +378,7 @@ def _check_generic(
     best = min(value(NEARBY * direction) for direction in rng.normal(size=(100, len(free))))
     contract.keeps(
         best >= limit.value - SLOPE * NEARBY * abs(limit.value),
-        "no function nearby that fits costs less than the one that least_cost returns",
+        "no function nearby that fits costs less than the one that solve returns",
         f"{best:.12g} where it returns {limit.value:.12g}",
     )
     if not sure:

@@ -1,17 +1,31 @@
-"""What `least_cost` returns: the function where learning ends, with its certificate."""
+"""Where learning ends: the least-cost function that fits the training set, with its certificate."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from enum import Enum
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float, Int
 
 from partwhole._checks import require
 from partwhole._door import door
-from partwhole.features.design import Design, as_design
+from partwhole.features.design import DenseDesign, Design, as_design
+from partwhole.features.gates.design import GatedDesign
+from partwhole.limits.costs import ChainNorm, GroupNorm, NuclearNorm, Quadratic, SchattenNorm
+from partwhole.limits.fits import Margin
+from partwhole.limits.gram import GramFeatures
+from partwhole.limits.problem import Problem
+from partwhole.tasks import Task
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+# Of the largest multiplier or block norm: smaller ones are zero.
+PRESENT = 1e-6
 
 
 class Outcome(Enum):
@@ -34,11 +48,34 @@ class Outcome(Enum):
 
 
 @dataclass(frozen=True, eq=False)
+class Rows:
+    """Inputs with targets, of which some are trained on and the others are predicted.
+
+    Parameters
+    ----------
+    inputs : array or Design, or None
+        n inputs; the components of a task. None where similarities alone are known.
+    targets : float array, shape (n,) or (n, k)
+    is_train : bool array, shape (n,)
+    task : Task, optional
+        The task that the rows are of.
+    """
+
+    inputs: Any
+    targets: Float[np.ndarray, "n *k"]
+    is_train: Bool[np.ndarray, " n"]
+    task: Task | None = None
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class Limit:
     r"""The least-cost function that fits the training set, with its certificate.
 
     Parameters
     ----------
+    problem : Problem
+        Features, targets, cost, fit and intercept of the training rows; repeated tuples of a task
+        are merged into one row.
     coefficients : float array, shape (p,) or (p, k)
         One for each feature; NaN when infeasible.
     multipliers : float array, shape (n,) or (n, k)
@@ -62,8 +99,22 @@ class Limit:
     outcome : Outcome
     assumptions : tuple of str
         What the solution takes for granted.
+    rows : Rows, optional
+        All inputs that were passed to `solve`, seen and unseen.
+    features : callable, optional
+        Describes other inputs in the columns of the problem's design.
+
+    Examples
+    --------
+    >>> from partwhole import solve
+    >>> limit = solve((np.array([[1.0], [3.0]]), [-1.0, 1.0]), fit="margin", intercept="free")
+    >>> limit
+    Limit(solved, value 0.5, gap ..., 2 training rows, 1 feature)
+    >>> limit.predict([[2.0], [4.0]]).round(6).tolist()
+    [0.0, 2.0]
     """
 
+    problem: Problem
     coefficients: Float[np.ndarray, "p *k"]
     multipliers: Float[np.ndarray, "n *k"]
     intercept: float | Float[np.ndarray, " k"]
@@ -73,50 +124,239 @@ class Limit:
     steps: int
     outcome: Outcome
     assumptions: tuple[str, ...] = ()
+    rows: Rows | None = None
+    features: Callable[[Any], Design] | None = None
 
-    @door(empty=("design",))
-    def predict(self, design: Float[np.ndarray, "m p"] | Design) -> Float[np.ndarray, "m *k"]:
-        """Return the outputs for other inputs, described in the same columns.
+    @property
+    def design(self) -> Design:
+        """Return the features of the training rows."""
+        return self.problem.design
+
+    @property
+    def task(self) -> Task | None:
+        """Return the task that was solved, if it was one."""
+        return None if self.rows is None else self.rows.task
+
+    @door
+    def predict(self, inputs: Any) -> Float[np.ndarray, "m *k"]:
+        """Return the outputs for other inputs.
 
         Parameters
         ----------
-        design : Design or float array, shape (m, p)
-            m inputs.
+        inputs : array or Design
+            m inputs of the kind that was solved with: of a task the tuples, int array of shape
+            (m, C), in which values never seen contribute nothing; of gates and callable kernels
+            their inputs; of a Gram matrix similarities to its n rows, shape (m, n); otherwise the
+            features, shape (m, p).
 
         Returns
         -------
         float array, shape (m,) or (m, k)
             NaN where nothing fits the training set; `outcome` then says so.
-        """
-        features = as_design(design)
-        self._require_features(features)
-        return features @ self.coefficients + self.intercept
 
-    def _require_features(self, design: Design) -> None:
-        p, got = len(self.coefficients), design.shape[1]
-        rule = f"inputs are described in the same {p} columns as the training inputs"
-        require(got == p, rule, got, "pass the columns that the limit was solved with")
+        Raises
+        ------
+        InputError
+            When the inputs do not have the columns that the limit was solved with.
+        """
+        return self._described(inputs) @ self.coefficients + self.intercept
 
     @door
-    def parts(self, design: Design) -> dict[Hashable, Float[np.ndarray, "m *k"]]:
-        """Return each block's share of the outputs; with the intercept they sum to `predict`.
+    def parts(self, inputs: Any = None) -> dict[Hashable, Float[np.ndarray, "m *k"]]:
+        r"""Return each block's share of the outputs; with the intercept they sum to `predict`.
+
+        Of a task, :math:`f(z) = b + \sum_S f_S(z_S)` over conjunctions S, 0 where one was not seen.
 
         Parameters
         ----------
-        design : Design
-            m inputs.
+        inputs : array or Design, optional
+            As for `predict`; by default all rows that were passed to `solve`.
 
         Returns
         -------
         dict
             Block label to array of shape (m,) or (m, k); the intercept under "intercept".
+
+        Notes
+        -----
+        Lippl & Stachenfeld (ICLR 2025), theorem 4.2 and equation 2.
         """
-        self._require_features(design)
+        design = self._all() if inputs is None else self._described(inputs)
         shares: dict[Hashable, np.ndarray] = {}
         for block in design.blocks:
-            alone = np.zeros_like(self.coefficients)
-            alone[block.columns] = self.coefficients[block.columns]
-            shares[block.label] = design @ alone
+            coefficients = np.zeros_like(self.coefficients)
+            coefficients[block.columns] = self.coefficients[block.columns]
+            shares[block.label] = design @ coefficients
         n = design.shape[0]
         shares["intercept"] = np.zeros((n, *self.coefficients.shape[1:])) + self.intercept
         return shares
+
+    def _described(self, inputs: Any) -> Design:
+        design = (self.features or as_design)(inputs)
+        p, columns = len(self.coefficients), design.shape[1]
+        rule = f"inputs are described in the same {p} columns as the training inputs"
+        require(columns == p, rule, columns, "pass the columns that the limit was solved with")
+        return design
+
+    def _all(self) -> Design:
+        """Return the features of all rows that were passed to `solve`."""
+        if self.rows is None:
+            return self.design
+        if isinstance(self.features, GramFeatures):
+            return DenseDesign(self.features.matrix)
+        return self._described(self.rows.inputs)
+
+    @cached_property
+    def predictions(self) -> Float[np.ndarray, "n *k"]:
+        """Return the outputs for all rows that were passed to `solve`, in their order."""
+        return self._all() @ self.coefficients + self.intercept
+
+    @property
+    def test_predictions(self) -> Float[np.ndarray, "m *k"]:
+        """Return the outputs for the held-out rows."""
+        return self.predictions[~self._rows.is_train]
+
+    @property
+    def test_error(self) -> float:
+        """Return the mean squared error over held-out rows; NaN when none is held out."""
+        targets = self._rows.targets[~self._rows.is_train]
+        if not len(targets):
+            return float("nan")
+        return float(np.mean((self.test_predictions - targets) ** 2))
+
+    @property
+    def test_margins(self) -> Float[np.ndarray, "m *k"]:
+        """Return label times output for the held-out rows."""
+        return self._rows.targets[~self._rows.is_train] * self.test_predictions
+
+    @property
+    def _rows(self) -> Rows:
+        if self.rows is not None:
+            return self.rows
+        targets = self.problem.targets
+        return Rows(self.design, targets, np.ones(len(targets), dtype=bool))
+
+    @property
+    def block_norms(self) -> Float[np.ndarray, " B"]:
+        """Return the length of each block's coefficients; of gates a block is a unit."""
+        return self._lengths(self.coefficients)
+
+    @property
+    def pulls(self) -> Float[np.ndarray, " B"]:
+        r"""Return :math:`\|A_B^T v\|`, what the training set would give for a block's growth.
+
+        For the group norm the limit is the global one if none is above 1; active blocks have 1.
+        """
+        return self._lengths(self.design.adjoint(self.multipliers))
+
+    def _lengths(self, columns: np.ndarray) -> np.ndarray:
+        blocks = self.design.blocks
+        return np.sqrt([float(np.sum(columns[block.columns] ** 2)) for block in blocks])
+
+    @property
+    def active(self) -> Int[np.ndarray, " A"]:
+        """Return the places of the blocks that take part."""
+        norms = self.block_norms
+        return np.flatnonzero(norms > PRESENT * norms.max(initial=0.0))
+
+    @property
+    def support(self) -> Int[np.ndarray, " S"]:
+        """Return the training rows whose multipliers are not 0: the support vectors."""
+        sizes = np.abs(self.multipliers).reshape(len(self.multipliers), -1).max(axis=1)
+        return np.flatnonzero(sizes > PRESENT * sizes.max(initial=0.0))
+
+    @property
+    def normalised_margin(self) -> float:
+        r"""Return :math:`\min_i y_i f(x_i) / (\|\theta\|^2 / L)^{L/2}` of a network's weights.
+
+        No weights :math:`\theta` of an architecture with L layers have a larger one where the limit
+        is the global one. NaN for costs that no architecture's weights have, weighted ones too,
+        and for other fits than a margin; 0 where nothing separates the inputs.
+        """
+        cost, value = self.problem.cost, self.value
+        if not isinstance(self.problem.fit, Margin):
+            return float("nan")
+        if not np.isfinite(value) or value == 0.0:
+            return 0.0
+        reached = 1.0 - self.violation
+        if isinstance(cost, Quadratic) and not cost.weights:
+            return float(reached * (2.0 * value) ** -0.5)
+        if isinstance(cost, NuclearNorm) or (isinstance(cost, GroupNorm) and cost.weights is None):
+            return float(reached / value)
+        if isinstance(cost, ChainNorm | SchattenNorm):
+            return float(reached * value ** (-0.5 * cost.n_layers))
+        return float("nan")
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return all rows that were passed to `solve`, with predictions beside targets."""
+        import pandas as pd
+
+        rows = self._rows
+        if rows.task is not None:
+            frame = rows.task.to_frame()
+        else:
+            names = np.where(rows.is_train, "train", "test")
+            frame = pd.DataFrame({**_columns("target", rows.targets), "split": names})
+        for name, column in _columns("prediction", self.predictions).items():
+            frame[name] = column
+        return frame
+
+    def blocks_to_frame(self) -> pd.DataFrame:
+        """Return a row for each block: its label, norm, pull and whether it is active."""
+        import pandas as pd
+
+        labels = [block.label for block in self.design.blocks]
+        return pd.DataFrame({
+            "block": pd.Series(labels, dtype=object if labels else None),
+            "norm": self.block_norms,
+            "pull": self.pulls,
+            "active": np.isin(np.arange(len(labels)), self.active),
+        })  # fmt: skip
+
+    def describe(self) -> str:
+        """Return what was solved, how closely, and what takes part, in a few lines."""
+        problem, n = self.problem, len(self.multipliers)
+        n_blocks, cost, fit = len(self.design.blocks), type(problem.cost), type(problem.fit)
+        head = f"{cost.__name__} with the fit {fit.__name__} of {n} rows in {n_blocks} " + (
+            "block: " if n_blocks == 1 else "blocks: "
+        )
+        if self.outcome is Outcome.INFEASIBLE:
+            return (
+                f"{head}no function of these features fits the rows; the multipliers of "
+                f"{len(self.support)} of them certify it; allow slack, or add features, or drop "
+                "rows that contradict others."
+            )
+        near = (
+            "stationary; other starts may end elsewhere"
+            if self.outcome is Outcome.STATIONARY
+            else f"within {abs(self.gap):.0e} of the least"
+        )
+        lines = [
+            f"{head}value {self.value:.6g}, {near}.",
+            f"{len(self.support)} of {n} rows have a multiplier; {len(self.active)} of {n_blocks} "
+            "blocks take part.",
+        ]
+        if self.outcome not in (Outcome.SOLVED, Outcome.STATIONARY):
+            lines.append(f"The solve stopped early: {self.outcome.value}.")
+        if isinstance(self.design, GatedDesign) and not self.design.occupied.all():
+            occupied = self.design.occupied
+            empty = int(np.sum(occupied == 0))
+            lines.append(f"{empty} of {occupied.size} contexts have no training input.")
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        outcome = self.outcome.name.lower().replace("_", " ")
+        n, p = len(self.multipliers), len(self.coefficients)
+        parts = [outcome, f"value {self.value:.6g}", f"gap {self.gap:.1g}"]
+        parts.append(f"{n} training row{'s' * (n != 1)}")
+        parts.append(f"{p} feature{'s' * (p != 1)}")
+        if self.rows is not None and not self.rows.is_train.all():
+            held_out = int(np.sum(~self.rows.is_train))
+            parts.append(f"mean squared error on {held_out} held-out rows {self.test_error:.6g}")
+        return f"Limit({', '.join(parts)})"
+
+
+def _columns(name: str, values: Float[np.ndarray, "n *k"]) -> dict[str, Float[np.ndarray, " n"]]:
+    if values.ndim == 1:
+        return {name: values}
+    return {f"{name}_{k}": column for k, column in enumerate(values.T)}

@@ -1,104 +1,175 @@
-"""Many least-cost problems at once, over seeds and settings."""
+"""Limits of several learners or costs, solved side by side or by an exact reduction."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 from jaxtyping import Float
 
 from partwhole._checks import require, whole
-from partwhole._door import door
 from partwhole._threads import cores
-from partwhole.features.design import Design
-from partwhole.limits.costs import Cost
 from partwhole.limits.fits import Fit
-from partwhole.limits.least_cost import Intercept, least_cost
-from partwhole.limits.limit import Limit
+from partwhole.limits.limit import Limit, Outcome, Rows
+from partwhole.limits.problem import Intercept
+from partwhole.limits.sweeps import swept
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Solve = Callable[[Any, Any], Limit]
 
 
-@door
-def least_costs(
-    designs: Design | Sequence[Design | Float[np.ndarray, "_ _"]] | Float[np.ndarray, "... n p"],
-    targets: Sequence[Float[np.ndarray, " _"]] | Float[np.ndarray, "... n"],
-    costs: Cost | Sequence[Cost],
-    fit: Fit,
-    *,
-    intercept: Intercept,
-    workers: int | None = None,
-    **options: Any,
-) -> tuple[Limit, ...]:
-    """Find the least-cost functions of many training sets, side by side on all cores.
+@dataclass(frozen=True, eq=False, repr=False)
+class Limits(Sequence[Limit]):
+    """Limits of several learners, or of several costs, on the same rows.
+
+    A sequence of `Limit`, and arrays whose first axis is the learner. Where an exact reduction
+    serves all learners at once (margins of overlap kernels by classes of exchangeable tuples,
+    interpolation by one eigendecomposition or one factored table), only held-out predictions are
+    computed; the limit of one of them is then solved when it is asked for, with its certificate.
 
     Parameters
     ----------
-    designs : sequence of Design or float arrays, shapes (n, p)
-        The features of each problem, of any sizes; a single one, also as a table or nested lists,
-        serves all problems.
-    targets : sequence of float arrays, shapes (n,)
-        A single one serves all problems too.
-    costs : Cost or sequence of Cost
-        One for all, or one for each.
-    fit : Equal, Margin or Tube
-    intercept : {"free", "none"} or float, keyword-only
-        As in `least_cost`.
-    workers : int, keyword-only, default None
-        Problems solved at a time; None for the number of cores this process may use.
-    **options
-        `solver`, `max_steps` and `tolerance` of `least_cost`.
-
-    Returns
-    -------
-    tuple of Limit
-        In the order of the problems; the same whatever the number of workers.
-
-    Raises
-    ------
-    InputError
-        For numbers of designs, targets and costs that differ and are not 1, and as `least_cost`.
+    rows : Rows
+        All inputs that were passed to `solve`.
+    test_predictions : float array, shape (L, m) or (L, m, k)
+        For the m held-out rows; NaN where nothing fits the training set, or where a solution was
+        not reached.
+    error : float array, shape (L,)
+        Estimated largest error of any held-out prediction, in the targets' unit; 0 where it is
+        certified by a duality gap or an exact reduction.
+    solve : callable
+        From a place to its limit.
 
     Examples
     --------
-    >>> from partwhole.limits import Equal, HyperbolicEntropy
-    >>> inputs, targets = np.array([[1.0, 2.0]]), np.array([2.0])
-    >>> costs = [HyperbolicEntropy(width) for width in (100.0, 1e-9)]
-    >>> limits = least_costs([inputs], [targets], costs, Equal(), intercept="none")
-    >>> [limit.coefficients.round(3).tolist() for limit in limits]
-    [[0.4, 0.8], [0.0, 1.0]]
+    >>> from partwhole import features, solve, tasks
+    >>> task = tasks.dispersed_addition(range(-4, 5), 2, seed=1)
+    >>> kernels = [features.OverlapKernel.from_salience([s]) for s in (0.1, 0.3)]
+    >>> limits = solve(task, kernels, intercept="free")
+    >>> limits.test_error.round(6).tolist()
+    [8.737095, 3.792571]
+    >>> limits[1]
+    Limit(solved, value ..., mean squared error on 63 held-out rows 3.79257)
     """
-    from threadpoolctl import threadpool_limits
 
-    given = [
-        _listed(designs, 2),
-        _listed(targets, 1),
-        [costs] if isinstance(costs, Cost) else list(costs),
-    ]
-    sizes = [len(each) for each in given]
-    count = max(sizes)
+    rows: Rows
+    test_predictions: Float[np.ndarray, "L m *k"]
+    error: Float[np.ndarray, " L"]
+    solve: Callable[[int], Limit]
+
+    def __len__(self) -> int:
+        return len(self.test_predictions)
+
+    @overload
+    def __getitem__(self, place: int) -> Limit: ...
+    @overload
+    def __getitem__(self, place: slice) -> tuple[Limit, ...]: ...
+    def __getitem__(self, place: int | slice) -> Limit | tuple[Limit, ...]:
+        if isinstance(place, slice):
+            return tuple(self[i] for i in range(*place.indices(len(self))))
+        if not -len(self) <= place < len(self):
+            raise IndexError(f"there are {len(self)} limits; got {place}")
+        return self.solve(place % len(self))
+
+    @cached_property
+    def outcomes(self) -> tuple[Outcome, ...]:
+        """Return why each solve stopped."""
+        known = np.isfinite(self.test_predictions).reshape(len(self), -1).all(axis=1)
+        known &= np.isfinite(self.error) & bool(self.test_predictions[0].size)
+        return tuple(
+            Outcome.SOLVED if finite and self._reduced else self[i].outcome
+            for i, finite in enumerate(known)
+        )
+
+    @property
+    def _reduced(self) -> bool:
+        return not isinstance(self.solve, _Solved)
+
+    @cached_property
+    def predictions(self) -> Float[np.ndarray, "L n *k"]:
+        """Return the outputs for all rows; every limit is solved by itself."""
+        return np.stack([limit.predictions for limit in self])
+
+    @property
+    def test_error(self) -> Float[np.ndarray, " L"]:
+        """Return the mean squared error over held-out rows; NaN when none is held out."""
+        targets = self.rows.targets[~self.rows.is_train]
+        if not len(targets):
+            return np.full(len(self), np.nan)
+        squares = (self.test_predictions - targets) ** 2
+        return squares.reshape(len(self), -1).mean(axis=1)
+
+    @property
+    def test_margins(self) -> Float[np.ndarray, "L m *k"]:
+        """Return label times output for the held-out rows."""
+        return self.rows.targets[~self.rows.is_train] * self.test_predictions
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a row for each learner: outcome and mean squared error on held-out rows."""
+        import pandas as pd
+
+        outcomes = [outcome.name.lower() for outcome in self.outcomes]
+        return pd.DataFrame({"outcome": outcomes, "test_error": self.test_error})
+
+    def __repr__(self) -> str:
+        n = int(np.sum(~self.rows.is_train))
+        return f"Limits({len(self)} learners, {n} held-out rows)"
+
+
+@dataclass(frozen=True)
+class _Solved:
+    """Limits that are solved already."""
+
+    limits: tuple[Limit, ...]
+
+    def __call__(self, place: int) -> Limit:
+        return self.limits[place]
+
+
+def limits_of(
+    rows: Rows,
+    learners: Sequence[Any],
+    costs: Sequence[Any],
+    fit: Fit,
+    intercept: Intercept,
+    solve: Solve,
+    workers: int | None,
+) -> Limits:
+    """Solve for each learner and cost, by an exact reduction where one serves."""
     require(
-        all(size in (1, count) for size in sizes) and min(sizes) > 0,
-        "there are as many designs, targets and costs, or a single one for all",
-        f"{sizes[0]}, {sizes[1]} and {sizes[2]}",
+        len(learners) > 0 and len(costs) > 0,
+        "a sequence holds at least one learner or cost",
+        "none",
+        "pass a learner",
+    )
+    count = max(len(learners), len(costs))
+    require(
+        {len(learners), len(costs)} <= {1, count},
+        "there are as many learners as costs, or a single one for all",
+        f"{len(learners)} and {len(costs)}",
         "pass sequences of one length",
     )
     if workers is None:
         workers = cores()
     whole("workers", workers, 1, "leave it out to use all cores")
-    problems = zip(*(each * (count // len(each)) for each in given), strict=True)
-
-    def solve(problem: tuple[Any, Any, Cost]) -> Limit:
-        design, wanted, cost = problem
-        return least_cost(design, wanted, cost, fit, intercept=intercept, **options)
+    if rows.task is not None and len(costs) == 1 and costs[0] is None:
+        reduction = swept(rows.task, learners, fit, intercept)
+        if reduction is not None:
+            predictions, error = reduction
+            return Limits(rows, predictions, error, lambda i: solve(learners[i], None))
+    pairs = zip(
+        [*learners] * (count // len(learners)), [*costs] * (count // len(costs)), strict=True
+    )
+    from threadpoolctl import threadpool_limits
 
     # A core for each problem: on sizes like these a product gains nothing from two.
     with threadpool_limits(1), ThreadPoolExecutor(min(workers, count)) as pool:
-        return tuple(pool.map(solve, problems))
-
-
-def _listed(given: Any, axes: int) -> list[Any]:
-    """Return several problems' parts as a list, and a single one's in a list."""
-    if isinstance(given, Design) or getattr(given, "ndim", 0) == axes:
-        return [given]
-    return list(given)
+        limits = tuple(pool.map(lambda pair: solve(*pair), pairs))
+    predictions = np.stack([limit.test_predictions for limit in limits])
+    return Limits(rows, predictions, np.zeros(len(limits)), _Solved(limits))

@@ -22,7 +22,6 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from partwhole._checks import require
-from partwhole._door import door
 from partwhole._types import Real
 from partwhole.features.conjunctions import ConjunctionDesign, Dictionary, conjunction_sets
 from partwhole.features.order_kernel import OrderKernel
@@ -30,6 +29,7 @@ from partwhole.limits.costs import Quadratic
 from partwhole.limits.fits import Margin
 from partwhole.limits.least_cost import least_cost
 from partwhole.limits.limit import Limit
+from partwhole.limits.problem import Problem
 from partwhole.limits.solvers.shared_table import IDLE, SharedSolution, SharedTable
 from partwhole.limits.solvers.sparse_primal import COARSE_COLUMNS, solve_ridge
 from partwhole.tasks import Task
@@ -140,20 +140,16 @@ class OrderProblem:
 
         Notes
         -----
-        Equal to `max_margin` with the overlap kernel that has the memory on the full
-        conjunction; here no other sets than those of 1..K components are listed.
+        Equal to that of the overlap kernel that has the memory on the full conjunction; here no
+        other sets than those of 1..K components are listed.
         """
         sets = [chosen for chosen, share in kernel.weights.items() if share > 0]
         sets.sort(key=lambda chosen: (len(chosen), chosen))
         rows, n_values = self.task.train_components, self.task.n_values
         design = ConjunctionDesign.seen(rows, sets, n_values)
-        limit = least_cost(
-            design,
-            self.task.train_targets,
-            Quadratic({chosen: float(kernel.weights[chosen]) for chosen in sets}),
-            Margin(float(kernel.memory)),
-            intercept="free",
-        )
+        cost = Quadratic({chosen: float(kernel.weights[chosen]) for chosen in sets})
+        fit = Margin(float(kernel.memory))
+        limit = least_cost(Problem(design, self.task.train_targets, cost, fit, "free"))
         return limit, limit.predict(design.at(self.task.test_components))
 
     def sweep(
@@ -164,13 +160,18 @@ class OrderProblem:
         tolerance: float = 1e-9,
         deadline: float = float("inf"),
     ) -> OrderSweep:
-        """Interpolate with each kernel; see `interpolate_orders`.
+        r"""Find the minimum-norm interpolant with a free intercept for each of many kernels.
 
         Parameters
         ----------
         kernels : sequence of OrderKernel
-        ridge, tolerance
-            As in `interpolate_orders`.
+            All of one order.
+        ridge : float or float array, shape (n,), keyword-only, default 0
+            Kernel-ridge penalty, in units in which a kernel's weights and memory add up to 1: one
+            for all training rows, or one for each (the penalty of one observation divided by how
+            many a row stands for).
+        tolerance : float, keyword-only, default 1e-9
+            Largest error of an output, in units of the targets' root mean square about their mean.
         deadline : float, keyword-only, default infinity
             By `time.monotonic`. After the first kernel another is begun only where there is time
             for one as long as the longest; those left have not converged, and their outputs are
@@ -183,7 +184,14 @@ class OrderProblem:
         Raises
         ------
         InputError
-            As `interpolate_orders`.
+            When kernels differ in order or do not fit the task, or the ridge is negative.
+
+        Notes
+        -----
+        Lippl & Stachenfeld (ICLR 2025), theorem 4.2; the ridge form is derived here. Without
+        memory and ridge it is the limit from above: of the least-squares fits that of least norm.
+        Beyond 1,500 seen conjunctions a memory of 1e-9 stands for that limit, which leaves about
+        six digits. With nothing but memory the output is the mean of the training targets.
         """
         task = self.task
         require(len(kernels) > 0, "a sweep takes at least one kernel", "none", "pass kernels")
@@ -243,60 +251,6 @@ class OrderProblem:
 
     def _weights(self, kernel: OrderKernel) -> list[float]:
         return [float(kernel.weights.get(d.components, 0.0)) for d in self.design.dictionaries]
-
-
-@door
-def interpolate_orders(
-    task: Task,
-    kernels: Sequence[OrderKernel],
-    *,
-    ridge: Real | Float[np.ndarray, " n"] = 0.0,
-    tolerance: float = 1e-9,
-) -> OrderSweep:
-    r"""Find the minimum-norm interpolant with a free intercept for each of many kernels.
-
-    Parameters
-    ----------
-    task : Task
-        Of one or several outputs; its training rows are distinct.
-    kernels : sequence of OrderKernel
-        All of one order.
-    ridge : float or float array, shape (n,), keyword-only, default 0
-        Kernel-ridge penalty, in units in which a kernel's weights and memory add up to 1: one
-        for all training rows, or one for each (the penalty of one observation divided by how
-        many a row stands for).
-    tolerance : float, keyword-only, default 1e-9
-        Largest error of an output, in units of the targets' root mean square about their mean.
-
-    Returns
-    -------
-    OrderSweep
-
-    Raises
-    ------
-    InputError
-        When training rows repeat, kernels differ in order or do not fit the task, or the ridge
-        is negative.
-
-    Notes
-    -----
-    Lippl & Stachenfeld (ICLR 2025), theorem 4.2; the ridge form is derived here. Without
-    memory and ridge it is the limit from above: of the least-squares fits that of least norm.
-    Beyond 1,500 seen conjunctions a memory of 1e-9 stands for that limit, which leaves about
-    six digits. With nothing but
-    memory the output is the mean of the training targets.
-
-    Examples
-    --------
-    >>> from partwhole import tasks
-    >>> task = tasks.dispersed_addition(range(-4, 5), 2, seed=1)
-    >>> found = interpolate_orders(task, [OrderKernel.from_salience(S) for S in (0.1, 0.3)])
-    >>> ((found.outputs - task.test_targets) ** 2).mean(axis=1).round(6).tolist()
-    [8.737095, 3.792571]
-    """
-    require(len(kernels) > 0, "a sweep takes at least one kernel", "none", "pass kernels")
-    problem = OrderProblem.of(task, kernels[0].order)
-    return problem.sweep(kernels, ridge=ridge, tolerance=tolerance)
 
 
 class _Direct:

@@ -71,8 +71,8 @@ def shortcut_margin(
     Notes
     -----
     The task is that of Lippl & Stachenfeld (ICLR 2025), which sweeps it numerically; the closed
-    forms are derived here. "margin" is `max_margin` and "regression" `interpolate`, with or
-    without an intercept: labels are balanced, so it is 0.
+    forms are derived here. "margin" and "regression" are the fits "margin" and "equal" of `solve`,
+    with or without an intercept: labels are balanced, so it is 0.
 
     Examples
     --------

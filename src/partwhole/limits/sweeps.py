@@ -18,10 +18,13 @@ from jaxtyping import Float, Int
 from partwhole._checks import require
 from partwhole._door import door
 from partwhole._types import Real
-from partwhole.features.overlap import OverlapKernel
+from partwhole.features.order_kernel import OrderKernel
+from partwhole.features.overlap import OverlapKernel, OverlapKernels
 from partwhole.features.subsets import kernel_spectrum, overlap_sets, zeta
-from partwhole.limits.fits import OneSided
+from partwhole.limits.fits import Equal, Fit, Margin, OneSided
 from partwhole.limits.kernel_machines import Distinct
+from partwhole.limits.order_sweep import OrderProblem
+from partwhole.limits.problem import Intercept
 from partwhole.limits.solvers.active_set import solve_one_sided
 from partwhole.limits.solvers.dual_newton import Border
 from partwhole.tasks import Task
@@ -63,10 +66,51 @@ def equitable_cells(colours: Int[np.ndarray, "n n"]) -> Int[np.ndarray, " n"]:
         cells = refined
 
 
+def swept(
+    task: Task, kernels: Sequence[object], fit: Fit, intercept: Intercept
+) -> tuple[Float[np.ndarray, "L m *k"], Float[np.ndarray, " L"]] | None:
+    """Predict held-out rows for all kernels at once; None where no reduction serves.
+
+    Returns
+    -------
+    float array, shape (L, m) or (L, m, k)
+        Predictions for the m held-out rows.
+    float array, shape (L,)
+        Estimated largest error of each; 0 where the reduction is exact.
+    """
+    n, slack = task.n_train, np.asarray(fit.slack)
+    distinct = len(np.unique(task.train_components, axis=0)) == n
+    if intercept != "free":
+        return None
+    if all(isinstance(kernel, OrderKernel) for kernel in kernels):
+        orders: list[OrderKernel] = list(kernels)  # type: ignore[arg-type]
+        if isinstance(fit, Equal) and distinct and len({kernel.order for kernel in orders}) == 1:
+            sweep = OrderProblem.of(task, orders[0].order).sweep(orders, ridge=fit.slack)
+            return sweep.outputs, sweep.error
+        return None
+    if not all(isinstance(kernel, OverlapKernel) for kernel in kernels):
+        return None
+    if n > CELL_LIMIT or slack.ndim or (task.targets.ndim > 1 and isinstance(fit, Margin)):
+        return None
+    sigma = _sigmas(kernels, task.n_components)  # type: ignore[arg-type]
+    if isinstance(fit, Margin) and slack == 0 and task.is_classification:
+        outputs = margin_sweep(task, sigma)
+        return outputs, np.zeros(len(kernels))
+    if isinstance(fit, Equal) and distinct and task.n_components == 2:
+        even = np.abs(sigma[:, 1] - sigma[:, 2]) <= 1e-14 * np.abs(sigma).max(axis=1)
+        if bool(np.all(even)) and bool(np.all(sigma[:, 1:] >= 0)):
+            scale = sigma[:, 1:].sum(axis=1)
+            outputs = interpolation_sweep(task, sigma[:, 1] / scale, ridge=fit.slack / scale)
+            return outputs, np.zeros(len(kernels))
+    return None
+
+
 def _sigmas(kernels: Sequence[OverlapKernel] | np.ndarray, n_components: int) -> np.ndarray:
     require(len(kernels) > 0, "a sweep takes at least one kernel", "none", "pass kernels")
     if isinstance(kernels, np.ndarray):
         sigma = kernels
+    elif isinstance(kernels, OverlapKernels):
+        sigma = kernels.sigma
     else:
         sigma = np.stack([kernel.sigma for kernel in kernels])
     require(
@@ -99,11 +143,11 @@ def margin_sweep(
     Raises
     ------
     InputError
-        As `max_margin`, or for more than 4,000 distinct training tuples.
+        As `solve`, or for more than 4,000 distinct training tuples.
 
     Notes
     -----
-    Equal to `max_margin` with ``intercept="free"``, one kernel at a time.
+    Equal to `solve` with ``fit="margin", intercept="free"``, one kernel at a time.
 
     Examples
     --------
@@ -133,7 +177,7 @@ def margin_sweep(
         n <= CELL_LIMIT,
         f"a sweep takes at most {CELL_LIMIT} distinct training tuples",
         n,
-        "call max_margin for each kernel",
+        "solve for each kernel by itself",
     )
     y = distinct.targets
     overlap = overlap_sets(distinct.components, distinct.components)
@@ -195,7 +239,10 @@ def _cell_sums(
 
 @door
 def interpolation_sweep(
-    task: Task, salience: Float[np.ndarray, " B"], *, ridge: Real = 0.0
+    task: Task,
+    salience: Float[np.ndarray, " B"],
+    *,
+    ridge: Real | Float[np.ndarray, " B"] = 0.0,
 ) -> Float[np.ndarray, "B m *k"]:
     r"""Find the minimum-norm interpolant of a two-component task for many S(1; 2) at once.
 
@@ -208,8 +255,8 @@ def interpolation_sweep(
         Two components.
     salience : float array, shape (B,)
         S(1; 2), 0..1/2.
-    ridge : float, keyword-only, default 0
-        As in `interpolate`, when no training tuple is repeated.
+    ridge : float or float array, shape (B,), keyword-only, default 0
+        Kernel-ridge penalty for each observation, in units of the kernel.
 
     Returns
     -------
@@ -224,7 +271,7 @@ def interpolation_sweep(
 
     Notes
     -----
-    Equal to `interpolate` with ``intercept="free"``, one kernel at a time. At S = 1/2, where
+    Equal to `solve` with ``intercept="free"``, one kernel at a time. At S = 1/2, where
     nothing is memorized, it is the limit from below: the additive least-squares fit.
 
     Examples
@@ -239,12 +286,12 @@ def interpolation_sweep(
         task.n_components == 2,
         "a salience sweep takes two components",
         task.n_components,
-        "call interpolate for each kernel",
+        "solve for each kernel by itself",
     )
     require(
-        bool(np.all((salience >= 0) & (salience <= 0.5))) and ridge >= 0,
+        bool(np.all((salience >= 0) & (salience <= 0.5)) and np.all(np.asarray(ridge) >= 0)),
         "S(1;2) lies in 0..1/2 and ridge is at least 0",
-        f"S in {salience.min():g}..{salience.max():g}, ridge {ridge:g}",
+        f"S in {salience.min():g}..{salience.max():g}, ridge {np.min(ridge):g}",
         "pass the salience of a single component",
     )
     train, test = task.train_components.T, task.test_components.T
@@ -255,7 +302,7 @@ def interpolation_sweep(
         np.count_nonzero(gram == 2.0) == n,
         "a salience sweep takes distinct training tuples",
         f"{n} rows with repeats",
-        "call interpolate for each kernel",
+        "solve for each kernel by itself",
     )
     y = task.train_targets.reshape(n, -1)
     mean = y.sum(axis=0) / n

@@ -39,7 +39,7 @@ class Salience:
     noise : float
         Trace of the covariance within a tuple, mean over tuples, in units of similarity. To a
         learner it is a ridge: where repeats are rows of the task, pass ``ridge=found.noise``
-        to `partwhole.limits.interpolate`, which takes it for each observation; where one row
+        to `partwhole.solve` as the slack of the fit `Equal`, for each observation; where one row
         stands for m samples of its tuple, pass ``ridge=found.noise / m``.
     structure : float
         Share of the variance of similarity between different tuples that their overlap set
@@ -126,7 +126,7 @@ class Salience:
     def kernels(self) -> list[OverlapKernel]:
         """Return a kernel like `kernel` for each bootstrap replicate.
 
-        Run each through `partwhole.limits.interpolate` (after ``nonnegative()`` where saliences
+        Pass them to `partwhole.solve` (after ``nonnegative()`` where saliences
         scatter below 0) and take quantiles over them: an interval for the predictions.
 
         Returns

@@ -18,13 +18,13 @@ from partwhole.limits import (
     ChainNorm,
     Concave,
     Cost,
-    GatedLimit,
     GroupNorm,
+    Limit,
     NuclearNorm,
     Quadratic,
     SchattenNorm,
-    gated_limit,
 )
+from partwhole.limits.solve import solve
 from partwhole.networks.gated import GatedNetwork, LearnedGates
 
 
@@ -54,7 +54,7 @@ def architecture_cost(network: GatedNetwork) -> tuple[Gates, Cost | Concave]:
     gates : Gates
         Of the one gated layer.
     cost : Cost
-        To be passed with the gates to `gated_limit`.
+        To be passed with the gates to `solve`.
 
     Raises
     ------
@@ -120,7 +120,7 @@ def architecture_cost(network: GatedNetwork) -> tuple[Gates, Cost | Concave]:
 @door
 def network_limit(
     network: GatedNetwork, inputs: Float[np.ndarray, "n d"], labels: Float[np.ndarray, " n"]
-) -> GatedLimit:
+) -> Limit:
     """Solve for where a network's training ends, by its own gates and cost.
 
     Parameters
@@ -134,12 +134,12 @@ def network_limit(
 
     Returns
     -------
-    GatedLimit
+    Limit
 
     Raises
     ------
     InputError
-        As `architecture_cost` and `gated_limit`.
+        As `architecture_cost` and `solve`.
 
     Examples
     --------
@@ -147,13 +147,13 @@ def network_limit(
     >>> x = np.array([[1.0, 1.0, 1.0], [-1.0, 1.0, 1.0], [-1.0, -1.0, 1.0], [1.0, -1.0, 1.0]])
     >>> gates = HalfspaceGates(np.array([[[1.0, 0.0, 0.0]]]), np.zeros((1, 1)))
     >>> network = GatedNetwork.draw(3, [gates, 1], seed=0)
-    >>> found = network_limit(network, x, np.array([1.0, -1.0, 1.0, -1.0]))  # exclusive or
-    >>> round(found.largest_margin, 6)
+    >>> limit = network_limit(network, x, np.array([1.0, -1.0, 1.0, -1.0]))  # exclusive or
+    >>> round(limit.normalised_margin, 6)
     0.707107
     """
     gates, cost = architecture_cost(network)
     start = None if isinstance(cost, Cost) else path_weights(network)
-    return gated_limit(gates, inputs, labels, cost, start=start)
+    return solve((inputs, labels), gates, cost=cost, fit="margin", intercept="none", start=start)
 
 
 @door

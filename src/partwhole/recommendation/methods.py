@@ -13,14 +13,13 @@ from partwhole._types import Real
 from partwhole.flows import DiagonalPath, Ending, QuadraticLoss, multitask_flow, tangent_end
 from partwhole.limits import (
     DiagonalWeights,
-    Equal,
     HyperbolicEntropy,
     Limit,
     Outcome,
-    least_cost,
-    linear_probing,
 )
+from partwhole.limits.costs import LinearProbing
 from partwhole.limits.diagonal import require_rescale
+from partwhole.limits.solve import solve
 
 SINGLE, MULTI, PROBING, FINETUNING = (
     "single-task",
@@ -126,7 +125,7 @@ def pretrained_coefficients(
 ) -> tuple[Float[np.ndarray, " d"], str]:
     """Return where pretraining on a sample of the auxiliary task ends, and a note if it doesn't."""
     cost = HyperbolicEntropy.from_weights(DiagonalWeights.constant(inputs.shape[1], scales.init))
-    limit = least_cost(inputs, targets, cost, Equal(), intercept="none")
+    limit = solve((inputs, targets), cost=cost, intercept="none")
     return limit.coefficients, stopped_early(limit)
 
 
@@ -162,7 +161,11 @@ def end_of(
     readout = scales.readout_after(method.rescale)
     if method.name == PROBING:
         weights = DiagonalWeights.pretrained(pretrained, scales.init)
-        return linear_probing(inputs, targets, weights.for_finetuning(readout_scale=readout))
+        return solve(
+            (inputs, targets),
+            cost=LinearProbing.of(weights.for_finetuning(readout_scale=readout)),
+            intercept="none",
+        )
     if method.name == SINGLE:
         weights = DiagonalWeights.constant(inputs.shape[1], scales.init)
         cost = HyperbolicEntropy.from_weights(weights)
@@ -173,7 +176,7 @@ def end_of(
             init_scale=scales.init,
             rescale=method.rescale,
         )
-    return least_cost(inputs, targets, cost, Equal(), intercept="none")
+    return solve((inputs, targets), cost=cost, intercept="none")
 
 
 class MultitaskEnd(NamedTuple):

@@ -235,7 +235,7 @@ def predict_losses(
     Notes
     -----
     Single-task learning, finetuning and linear probing are where gradient flow ends, exactly
-    (`HyperbolicEntropy`, `linear_probing`). Multi-task learning has no such closed form; its flow
+    (`HyperbolicEntropy`, `LinearProbing`). Multi-task learning has no such closed form; its flow
     on the samples of both tasks is integrated (`multitask_flow`) until the training loss is 1e-8
     of the main targets' variance times the main task's share of the samples, and ended by its
     tangent (`tangent_end`); where that may miss the error by a percent it is followed to 1e-10 or

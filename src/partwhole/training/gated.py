@@ -203,13 +203,14 @@ def normalised_flow(
     Examples
     --------
     >>> from partwhole.features import HalfspaceGates
-    >>> from partwhole.limits import gated_limit
+    >>> from partwhole import solve
     >>> rng = np.random.default_rng(0)
     >>> x = np.column_stack([rng.normal(size=(40, 2)), np.ones(40)])
     >>> y, gates = np.sign(x[:, 0] * x[:, 1]), HalfspaceGates.random(3, n_units=20)
     >>> network = GatedNetwork.draw(3, [gates, 1], seed=0)
     >>> runs = normalised_flow([network], x, y, max_steps=5000)
-    >>> bool(runs.fraction_of(gated_limit(gates, x, y))[0, -1] > 0.97)
+    >>> limit = solve((x, y), gates, fit="margin", intercept="none")
+    >>> bool(runs.fraction_of(limit)[0, -1] > 0.97)
     True
     """
     given = _Given.checked(networks, inputs, labels, test_inputs, max_steps, "float64", loss)

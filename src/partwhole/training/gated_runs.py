@@ -11,20 +11,20 @@ from jaxtyping import Float, Int
 
 from partwhole._checks import require
 from partwhole._door import door
-from partwhole.limits import GatedLimit
+from partwhole.limits import Limit
 from partwhole.networks import GatedNetwork, flipped_gates
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-def margin_of(limit: GatedLimit) -> float:
+def margin_of(limit: Limit) -> float:
     """Return a limit's margin, after checking that it has one."""
-    margin = limit.largest_margin
+    margin = limit.normalised_margin
     require(
         bool(margin > 0.0),
         "shares are of the margin of a limit",
-        f"{type(limit.cost).__name__}, {limit.outcome.name.lower()}",
+        f"{type(limit.problem.cost).__name__}, {limit.outcome.name.lower()}",
         "pass the limit of the networks' own cost on inputs that it separates",
     )
     return margin
@@ -93,12 +93,12 @@ class GatedRuns:
     outcomes: tuple[GatedOutcome, ...]
 
     @door
-    def fraction_of(self, limit: GatedLimit) -> Float[np.ndarray, "runs T"]:
+    def fraction_of(self, limit: Limit) -> Float[np.ndarray, "runs T"]:
         """Return margins as shares of the limit's.
 
         Parameters
         ----------
-        limit : GatedLimit
+        limit : Limit
             Of the networks' own gates, training set and cost.
 
         Returns

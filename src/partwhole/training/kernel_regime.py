@@ -12,7 +12,8 @@ from partwhole._checks import InputError, require
 from partwhole._door import door
 from partwhole._types import Real
 from partwhole.features import dense_kernel
-from partwhole.limits import Equal, Limit, Margin, gram_limit
+from partwhole.limits import Equal, Limit, Margin
+from partwhole.limits.solve import solve
 from partwhole.networks import MLP, ImageNetwork, activations, outputs, tangent_kernel
 from partwhole.networks.tangent import Inputs, Parametrisation, require_fit
 from partwhole.tasks import Composites
@@ -138,8 +139,11 @@ def kernel_regime(
     fit = Equal() if loss == "squared" else Margin()
     # What is below rounding of single precision is no direction that a network could learn.
     rounding = 1e-12 if wide else 1e-7
-    found = gram_limit(kernel, targets - start, is_train, fit, rounding=rounding)
-    return KernelRegime(start + found.predictions, kernel, found.limit)
+    limit = solve(
+        (None, targets - start), kernel, fit=fit, intercept="none", is_train=is_train,
+        rounding=rounding,
+    )  # fmt: skip
+    return KernelRegime(start + limit.predictions, kernel, limit)
 
 
 def _wide_kernel(

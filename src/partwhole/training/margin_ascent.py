@@ -82,14 +82,15 @@ def ascend_margin(
     Examples
     --------
     >>> from partwhole.features import HalfspaceGates
-    >>> from partwhole.limits import gated_limit
+    >>> from partwhole import solve
     >>> from partwhole.training import normalised_flow, stationarity
     >>> rng = np.random.default_rng(0)
     >>> x = np.column_stack([rng.normal(size=(40, 2)), np.ones(40)])
     >>> y, gates = np.sign(x[:, 0] * x[:, 1]), HalfspaceGates.random(3, n_units=20)
     >>> start = GatedNetwork.draw(3, [gates, 1], seed=0)
     >>> ended = ascend_margin(normalised_flow([start], x, y, max_steps=500).networks[0], x, y)
-    >>> told = stationarity(ended, x, y, gated_limit(gates, x, y))
+    >>> limit = solve((x, y), gates, fit="margin", intercept="none")
+    >>> told = stationarity(ended, x, y, limit)
     >>> bool(abs(told.fraction - 1) < 1e-6)
     True
     """

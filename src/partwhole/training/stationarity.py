@@ -14,7 +14,7 @@ from jaxtyping import Bool, Float
 from scipy.optimize import nnls
 
 from partwhole._door import door
-from partwhole.limits import GatedLimit
+from partwhole.limits import Limit
 from partwhole.networks import GatedNetwork
 from partwhole.networks.gated import LearnedGates, require_inputs
 from partwhole.training.gated_runs import margin_of, require_two_classes
@@ -112,7 +112,7 @@ def stationarity(
     network: GatedNetwork,
     inputs: Float[np.ndarray, "n d"],
     labels: Float[np.ndarray, " n"],
-    limit: GatedLimit | None = None,
+    limit: Limit | None = None,
 ) -> Stationarity:
     r"""Weigh how near trained weights are to a stationary point of the margin.
 
@@ -124,7 +124,7 @@ def stationarity(
     inputs : float array, shape (n, d)
     labels : float array, shape (n,)
         -1 and +1.
-    limit : GatedLimit, optional
+    limit : Limit, optional
         Of the same gates and training set, to compare the margin with.
 
     Returns

@@ -6,8 +6,9 @@ import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
 
+from partwhole import solve
 from partwhole.features import HalfspaceGates, JointGates
-from partwhole.limits import Outcome, Quadratic, gated_limit
+from partwhole.limits import Outcome, Quadratic
 from partwhole.measures import accuracy, inconsistency
 from partwhole.networks import GatedNetwork
 from partwhole.study import Arrays, Cells, Config, key, layout, mean, published, series
@@ -92,7 +93,9 @@ def _padded(gates: HalfspaceGates, hyperplanes: int) -> HalfspaceGates:
 def _limit(data: Digits, gates: HalfspaceGates) -> tuple[dict[str, float], np.ndarray | None]:
     """Solve for the largest margin, a support vector machine in each joint context."""
     joint = JointGates.of(gates, data.inputs)
-    limit = gated_limit(joint, data.inputs, data.labels, Quadratic())
+    limit = solve(
+        (data.inputs, data.labels), joint, cost=Quadratic(), fit="margin", intercept="none"
+    )
     values = {
         "largest": float(np.bincount(gates.contexts(data.every)[:, 0]).max() / len(data.every)),
         "unseen": float(np.mean(joint.contexts(data.test_inputs) < 0)),

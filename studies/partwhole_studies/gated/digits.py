@@ -8,8 +8,9 @@ from typing import Literal, NamedTuple
 import numpy as np
 from jaxtyping import Float
 
+from partwhole import solve
 from partwhole.features import HalfspaceGates
-from partwhole.limits import Limit, Margin, Outcome, Quadratic, least_cost
+from partwhole.limits import Limit, Margin, Outcome, Quadratic
 from partwhole.networks import GatedNetwork, path_weights
 from partwhole.tasks import digit_images
 
@@ -69,10 +70,10 @@ def gates_of(
 
 def linear_baseline(data: Digits) -> Limit:
     """Return the largest margin of a hyperplane, or with slack where none separates."""
-    hard = least_cost(data.inputs, data.labels, Quadratic(), Margin(), intercept="none")
+    hard = solve((data.inputs, data.labels), cost=Quadratic(), fit="margin", intercept="none")
     if hard.outcome is Outcome.SOLVED:
         return hard
-    return least_cost(data.inputs, data.labels, Quadratic(), Margin(SLACK), intercept="none")
+    return solve((data.inputs, data.labels), cost=Quadratic(), fit=Margin(SLACK), intercept="none")
 
 
 def answers(network: GatedNetwork, inputs: Float[np.ndarray, "m d"]) -> Float[np.ndarray, " m"]:

@@ -7,8 +7,9 @@ import xarray as xr
 from jaxtyping import Float
 from matplotlib.figure import Figure
 
-from partwhole import training
-from partwhole.limits import ChainNorm, GatedLimit, gated_limit
+from partwhole import solve, training
+from partwhole.features import HalfspaceGates
+from partwhole.limits import ChainNorm, Limit
 from partwhole.networks import GatedNetwork, LearnedGates, path_weights
 from partwhole.study import COLOURS, Arrays, Cells, Config, key, mean, proportion
 from partwhole.study.declaration import Number
@@ -77,14 +78,17 @@ def cell(config: Config) -> Arrays:
         arrays["ended"] = np.array(ends)
     if relu:
         return arrays | _learned_gates(flow)
-    limit = gated_limit(gates, inputs, labels)
+    limit = solve((inputs, labels), gates, fit="margin", intercept="none")
     if chains:
-        return arrays | _chains(flow, networks, limit)
-    return arrays | {"largest": np.full(len(seeds), limit.largest_margin)}
+        return arrays | _chains(flow, networks, gates, limit)
+    return arrays | {"largest": np.full(len(seeds), limit.normalised_margin)}
 
 
 def _chains(
-    flow: training.GatedRuns, networks: tuple[GatedNetwork, ...], group: GatedLimit
+    flow: training.GatedRuns,
+    networks: tuple[GatedNetwork, ...],
+    gates: HalfspaceGates,
+    group: Limit,
 ) -> Arrays:
     """Return units and costs of chains at margin 1: of the flow, and of the limits near it."""
     inputs, labels, cost = flow.inputs, flow.labels, ChainNorm(3)
@@ -93,15 +97,23 @@ def _chains(
         return path_weights(network) / (labels * network.predict(inputs)).min()
 
     solved = [
-        gated_limit(group.gates, inputs, labels, cost, start=paths(network), max_steps=2000)
+        solve(
+            (inputs, labels),
+            gates,
+            cost=cost,
+            fit="margin",
+            intercept="none",
+            start=paths(network),
+            max_steps=2000,
+        )
         for network in networks
     ]
     return {
         "flow_cost": np.array([cost.value(group.design, paths(n).ravel()) for n in flow.networks]),
-        "cost": np.array([limit.limit.value for limit in solved]),
-        "units": np.array([limit.unit_norms for limit in solved]),
+        "cost": np.array([limit.value for limit in solved]),
+        "units": np.array([limit.block_norms for limit in solved]),
         "outputs": np.array([limit.predict(inputs) for limit in solved]),
-        "group_cost": np.array(cost.value(group.design, group.limit.coefficients)),
+        "group_cost": np.array(cost.value(group.design, group.coefficients)),
     }
 
 
@@ -111,7 +123,9 @@ def _learned_gates(flow: training.GatedRuns) -> Arrays:
     largest, edges = [], []
     for network in flow.networks:
         gates = network.with_frozen_gates().gates[0]
-        largest.append(gated_limit(gates, inputs, labels).largest_margin)
+        largest.append(
+            solve((inputs, labels), gates, fit="margin", intercept="none").normalised_margin
+        )
         hidden, readout = (np.asarray(weights)[:, 0] for weights in network.weights)
         sizes = np.linalg.norm(hidden, axis=1)
         cosines = inputs @ hidden.T / sizes / np.linalg.norm(inputs, axis=1)[:, None]

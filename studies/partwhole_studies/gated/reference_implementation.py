@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 from jaxtyping import Float
 
+from partwhole import solve
 from partwhole._types import Real
 from partwhole.features import Block, DenseDesign, HalfspaceGates
-from partwhole.limits import GroupNorm, Limit, Margin, Quadratic, least_cost
+from partwhole.limits import GroupNorm, Limit, Quadratic
 from partwhole.networks import GatedNetwork
 
 RELOADED = 9.0 / 36.0  # spread of drawn thresholds, where normals have entries of spread 1
@@ -34,8 +35,8 @@ def scrambled_group_limit(
     columns = design.dense().matrix.reshape(n, len(order), d)[:, order].reshape(n, -1)
     size = gates.n_contexts * d
     blocks = tuple(Block(h, h * size, (h + 1) * size) for h in range(gates.n_units))
-    limit = least_cost(
-        DenseDesign(columns, blocks), labels, GroupNorm(), Margin(), intercept="none"
+    limit = solve(
+        (DenseDesign(columns, blocks), labels), cost=GroupNorm(), fit="margin", intercept="none"
     )
     weights = np.empty((len(order), d))
     weights[order] = limit.coefficients.reshape(len(order), d)
@@ -77,7 +78,7 @@ def whitened_limit(
     contexts = gates.contexts(inputs)[:, :, None] == np.arange(gates.n_contexts)
     chosen = contexts.reshape(len(inputs), size).astype(float) @ half
     features = (chosen[:, :, None] * inputs[:, None, :]).reshape(len(inputs), -1)
-    limit = least_cost(DenseDesign(features), labels, Quadratic(), Margin(), intercept="none")
+    limit = solve((DenseDesign(features), labels), cost=Quadratic(), fit="margin", intercept="none")
     weights = half @ limit.coefficients.reshape(size, -1)
     return weights.ravel(), float(np.sum((matrix @ weights) ** 2))
 

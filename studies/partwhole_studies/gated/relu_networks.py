@@ -14,8 +14,9 @@ import xarray as xr
 from jaxtyping import Float
 from matplotlib.figure import Figure
 
+from partwhole import solve
 from partwhole.features import ReLUGates
-from partwhole.limits import Margin, Outcome, Quadratic, gated_limit, least_cost
+from partwhole.limits import Outcome, Quadratic
 from partwhole.measures import accuracy, inconsistency
 from partwhole.networks import GatedNetwork, LearnedGates
 from partwhole.study import Arrays, Cells, Config, key, layout, mean, published, series
@@ -81,8 +82,12 @@ def cell(config: Config) -> Arrays:
         inputs.shape[1], n_units=units, thresholds="median", inputs=data.every, always_on=True,
         seed=seed,
     )  # fmt: skip
-    learned, random = (gated_limit(g, inputs, labels) for g in (gates, drawn))
-    hidden = least_cost(_active(gates, inputs), labels, Quadratic(), Margin(), intercept="none")
+    learned, random = (
+        solve((inputs, labels), g, fit="margin", intercept="none") for g in (gates, drawn)
+    )
+    hidden = solve(
+        (_active(gates, inputs), labels), cost=Quadratic(), fit="margin", intercept="none"
+    )
     answers = [
         network.predict(tests), hidden.predict(_active(gates, tests)), learned.predict(tests),
         random.predict(tests), linear_baseline(data).predict(tests),

@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 
-from partwhole import limits
+from partwhole import limits, solve
 from partwhole.features import JointGates
 from partwhole.measures import accuracy
 from partwhole.networks import GatedNetwork
@@ -65,10 +65,10 @@ def cell(config: Config) -> Arrays:
     return parts[config["part"]](config)
 
 
-def _solve(name: str, inputs: np.ndarray, labels: np.ndarray) -> limits.GatedLimit:
+def _solve(name: str, inputs: np.ndarray, labels: np.ndarray) -> limits.Limit:
     gates = schematic().gates
     used = gates if name in COSTS else JointGates.of(gates, inputs)
-    return limits.gated_limit(used, inputs, labels, COSTS.get(name, L2))
+    return solve((inputs, labels), used, cost=COSTS.get(name, L2), fit="margin", intercept="none")
 
 
 def grid() -> Float[np.ndarray, "m 3"]:
@@ -82,15 +82,16 @@ def _limits(_: Config) -> Arrays:
     solved = [_solve(name, inputs, labels) for name in NORMS]
     points = grid()
     sides = gates.contexts(points)
-    plane = limits.least_cost(inputs, labels, L2, limits.Margin(), intercept="none")
-    parts = [(solved[0].weights[h][sides[:, h]] * points).sum(axis=1) for h in range(2)]
+    plane = solve((inputs, labels), cost=L2, fit="margin", intercept="none")
+    weights = solved[0].coefficients.reshape(2, 2, -1)
+    parts = [(weights[h][sides[:, h]] * points).sum(axis=1) for h in range(2)]
     return {
-        "value": np.array([limit.limit.value for limit in solved]),
+        "value": np.array([limit.value for limit in solved]),
         "answers": np.stack([limit.predict(points).reshape(SIDE, SIDE) for limit in solved]),
         "parts": np.reshape(parts, (2, SIDE, SIDE)),
-        "unit_norms": np.stack([limit.unit_norms for limit in solved[:2]]),
+        "unit_norms": np.stack([limit.block_norms for limit in solved[:2]]),
         "support": 1.0 * np.array([np.isin(range(16), limit.support) for limit in solved]),
-        "multipliers": np.array([np.abs(limit.limit.multipliers).sum() for limit in solved]),
+        "multipliers": np.array([np.abs(limit.multipliers).sum() for limit in solved]),
         "plane": np.array(float(plane.outcome is not limits.Outcome.INFEASIBLE)),
     }
 

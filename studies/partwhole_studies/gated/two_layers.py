@@ -9,7 +9,8 @@ import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
 
-from partwhole.limits import FunctionSpaceL2, GroupNorm, Outcome, Quadratic, gated_limit
+from partwhole import solve
+from partwhole.limits import FunctionSpaceL2, GroupNorm, Outcome, Quadratic
 from partwhole.measures import inconsistency
 from partwhole.networks import GatedNetwork
 from partwhole.study import (
@@ -86,15 +87,18 @@ def _split(data: Digits, seed: int, config: Config) -> dict[str, np.ndarray | fl
     labels = np.concatenate([data.test_labels, data.selection_labels])
     outputs = np.full((len(LEARNERS), len(tests)), np.nan)
     values: dict[str, np.ndarray | float] = dict.fromkeys(NUMBERS, np.nan)
-    limits = {name: gated_limit(gates, data.inputs, data.labels, c) for name, c in NORMS.items()}
+    limits = {
+        name: solve((data.inputs, data.labels), gates, cost=c, fit="margin", intercept="none")
+        for name, c in NORMS.items()
+    }
     for name, limit in limits.items():
         if limit.outcome is Outcome.SOLVED:
             outputs[LEARNERS.index(name)] = limit.predict(tests)
     outputs[LEARNERS.index("linear")] = tests @ linear_baseline(data).coefficients
     group, solved = limits["group"], limits["group"].outcome is Outcome.SOLVED
     scale = 2.0 * float(gates.n_contexts) ** (3 - gates.n_units)
-    values |= {"group_value": group.limit.value,
-               "function_value": scale * limits["function"].limit.value,
+    values |= {"group_value": group.value,
+               "function_value": scale * limits["function"].value,
                "largest_pull": float(group.pulls.max()) if solved else np.nan}  # fmt: skip
     if config["coded"]:
         programs = published_programs(gates, data.inputs, data.labels, tests)

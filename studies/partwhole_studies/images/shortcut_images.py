@@ -11,8 +11,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from scipy.optimize import brentq
 
+from partwhole import solve
 from partwhole.features import OverlapKernel
-from partwhole.limits import max_margin, shortcut_margin
+from partwhole.limits import shortcut_margin
 from partwhole.study import (
     Arrays,
     Cells,
@@ -85,7 +86,7 @@ def margin(name: str, order_1: float, order_2: float) -> float:
     total = 3.0 * (order_1 + order_2)
     shrink = min(1.0, 0.995 / total) if total > 0 else 1.0
     kernel = OverlapKernel.from_salience((order_1 * shrink, order_2 * shrink))
-    return float(max_margin(make_task(name), kernel, intercept="free").test_margins.mean())
+    return float(solve(make_task(name), kernel, fit="margin", intercept="free").test_margins.mean())
 
 
 def boundary(order_1: float) -> float:

@@ -10,8 +10,9 @@ from matplotlib.axes import Axes
 from scipy.fft import dct
 from sklearn.linear_model import Ridge
 
+from partwhole import solve
 from partwhole.features import OverlapKernel
-from partwhole.limits import interpolate
+from partwhole.limits import Equal
 from partwhole.measures import slope
 from partwhole.study import Config
 from partwhole.study.plots import name
@@ -115,7 +116,7 @@ def overlap_answers(task: Task, kernel: OverlapKernel, ridge: float = 0.0) -> np
     """Return the answers of regression with an overlap kernel; saliences below 0 count as 0."""
     kernel = kernel.nonnegative()
     ridge = ridge + PENALTY * kernel.range
-    return interpolate(task, kernel, intercept="free", ridge=ridge).predictions
+    return solve(task, kernel, fit=Equal(slack=ridge), intercept="free").predictions
 
 
 def held_out_score(task: Task, answers: Float[np.ndarray, " n"]) -> float:

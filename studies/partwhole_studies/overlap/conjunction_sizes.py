@@ -6,8 +6,8 @@ import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
 
+from partwhole import solve
 from partwhole.features import OverlapKernel
-from partwhole.limits import max_margin
 from partwhole.measures import conjunction_coefficients
 from partwhole.study import Arrays, Cells, Config, key, layout, published
 from partwhole.study.plots import QUIET, look, panels
@@ -34,7 +34,7 @@ def cell(config: Config) -> Arrays:
     """Solve one task with one representation and measure its conjunctions in every way."""
     task = context_dependence(config["left_out"])
     kernel = OverlapKernel.from_salience(REPRESENTATIONS[config["representation"]])
-    limit = max_margin(task, kernel, intercept="free")
+    limit = solve(task, kernel, fit="margin", intercept="free")
     values = conjunction_coefficients(task, limit.predictions)
     labels = conjunction_coefficients(task, np.sign(limit.predictions))
     exact, dual, kinds = [], [], []

@@ -7,8 +7,9 @@ import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from partwhole import solve
 from partwhole.features import OverlapKernel
-from partwhole.limits import epsilon_svr, interpolate, interpolation_sweep
+from partwhole.limits import Tube
 from partwhole.study import COLOURS, Arrays, Cells, Config, Estimate, key, layout, mean, series
 from partwhole.study.plots import DASHES, QUIET, look, mean_interval, mosaic, name
 from partwhole.tasks import Task, dispersed_addition, symbolic_addition
@@ -43,13 +44,16 @@ def cell(config: Config) -> Arrays:
     if config["part"] == "leak":
         return {"slope": leak_slopes()}
     task = dispersed_addition(VALUES, 2, seed=config["seed"])
-    answers = interpolation_sweep(task, np.array(SALIENCES))
     kernel = OverlapKernel.from_salience
-    tube = [epsilon_svr(task, kernel([s]), epsilon=0.1).test_error for s in config["tube"]]
+    limits = solve(task, [kernel([s]) for s in SALIENCES], intercept="free")
+    answers = limits.test_predictions
+    tube = [
+        solve(task, kernel([s]), fit=Tube(0.1), intercept="free").test_error for s in config["tube"]
+    ]
     ridge = np.array([additive_ridge(task, (1 - 2 * s) / s) for s in FEW])
     few = [SALIENCES.index(s) for s in FEW]
     return {
-        "error": np.mean((answers - task.test_targets) ** 2, axis=1),
+        "error": limits.test_error,
         "tube_error": np.array(tube),
         "difference": np.abs(answers[few] - ridge).max(axis=1),
         "item_value": np.array([_item_values(task, s) for s in FEW]),
@@ -63,7 +67,10 @@ def leak_slopes() -> np.ndarray:
     for anchors, salience in LEAKS:
         task = symbolic_addition(VALUES, anchors)
         kernel = OverlapKernel.from_salience([salience])
-        solved = epsilon_svr(task, kernel, epsilon=0.1), interpolate(task, kernel, intercept="free")
+        solved = (
+            solve(task, kernel, fit=Tube(0.1), intercept="free"),
+            solve(task, kernel, intercept="free"),
+        )
         slopes.append([held_out_line(task, limit.predictions)[0].mean() for limit in solved])
     return np.array(slopes)
 
@@ -79,9 +86,9 @@ def additive_ridge(task: Task, penalty: float) -> np.ndarray:
 
 
 def _item_values(task: Task, salience: float) -> np.ndarray:
-    solved = interpolate(task, OverlapKernel.from_salience([salience]), intercept="free")
+    solved = solve(task, OverlapKernel.from_salience([salience]), intercept="free")
     parts = solved.parts(np.arange(len(VALUES))[:, None].repeat(2, axis=1))
-    return (parts[(0,)] + parts[(1,)] + parts[()]) / 2
+    return (parts[(0,)] + parts[(1,)] + parts["intercept"]) / 2
 
 
 def gather(cells: Cells) -> xr.Dataset:

@@ -7,8 +7,9 @@ import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from partwhole import solve
 from partwhole.features import OverlapKernel
-from partwhole.limits import addition_law, interpolate, memorization_leak
+from partwhole.limits import addition_law, memorization_leak
 from partwhole.study import Arrays, Cells, Config, key, layout, series
 from partwhole.study.plots import COLOURS, QUIET, look, mosaic, name
 from partwhole.tasks import symbolic_addition
@@ -36,7 +37,7 @@ def cell(config: Config) -> Arrays:
     """Solve one task; return the value that each item adds, and the error on unseen sums."""
     task = symbolic_addition(VALUES, LAYOUTS[config["layout"]])
     kernel = OverlapKernel.from_salience([config["salience"]])
-    solved = interpolate(task, kernel, intercept="free")
+    solved = solve(task, kernel, intercept="free")
     # Each item beside itself: rows (v, v) of the grid, whose parts are read component by component.
     both = np.arange(len(VALUES))[:, None].repeat(2, axis=1)
     parts = solved.parts(both)

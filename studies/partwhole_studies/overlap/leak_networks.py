@@ -6,8 +6,9 @@ import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
 
+from partwhole import solve
 from partwhole.features import OverlapKernel
-from partwhole.limits import effective_salience, interpolate
+from partwhole.limits import effective_salience
 from partwhole.study import Arrays, Cells, Config, key, layout, published, series
 from partwhole.study.plots import panels
 from partwhole.tasks import symbolic_addition
@@ -43,7 +44,7 @@ def _kernels() -> Arrays:
     tasks = [symbolic_addition(VALUES, anchors) for anchors in ANCHORS.values()]
     slopes = [
         [
-            held_out_line(task, interpolate(task, kernel, intercept="free").predictions)[0].mean()
+            held_out_line(task, solve(task, kernel, intercept="free").predictions)[0].mean()
             for task in tasks
         ]
         for kernel in kernels

@@ -7,8 +7,9 @@ import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from partwhole import solve
 from partwhole.features import OverlapKernel
-from partwhole.limits import addition_law, interpolate, memorization_leak
+from partwhole.limits import addition_law, memorization_leak
 from partwhole.study import Arrays, Cells, Config, key, layout, series
 from partwhole.study.plots import QUIET, look, mosaic, name
 from partwhole.tasks import Task, symbolic_addition
@@ -31,7 +32,7 @@ PRESETS: dict[str, list[Config]] = {
 
 def line(task: Task, kernel: OverlapKernel, intercept: str = "free") -> list[float]:
     """Solve the task; return the held-out slopes, the offset, the residual and the error."""
-    solved = interpolate(task, kernel, intercept=intercept)
+    solved = solve(task, kernel, intercept=intercept)
     slopes, offset, residual = held_out_line(task, solved.predictions)
     return [*slopes, offset, residual, solved.test_error]
 
@@ -44,7 +45,7 @@ def cell(config: Config) -> Arrays:
     edges, off = symbolic_addition(VALUES, [-4, 4]), symbolic_addition(VALUES, [-4])
     uneven = symbolic_addition(VALUES, [[0], [-2, 2]])
     cubes = symbolic_addition(FIVE, [0], n_components=3)
-    solved = [interpolate(off, kernel([OFF_CENTRE]), intercept=each) for each in INTERCEPTS]
+    solved = [solve(off, kernel([OFF_CENTRE]), intercept=each) for each in INTERCEPTS]
     variants = [
         *line(uneven, kernel([0.3]))[:2],
         *line(tasks[2], kernel({(0,): 0.3, (1,): 0.45}))[:2],

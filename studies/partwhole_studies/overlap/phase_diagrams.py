@@ -7,8 +7,9 @@ import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from partwhole.features import OverlapKernel
-from partwhole.limits import interpolate, margin_sweep, shortcut_boundary, shortcut_margin
+from partwhole import solve
+from partwhole.features import OverlapKernel, OverlapKernels
+from partwhole.limits import shortcut_boundary, shortcut_margin
 from partwhole.study import Arrays, Cells, Config, key, layout, series
 from partwhole.study.plots import QUIET, look, name, panels
 from partwhole.tasks import context_dependence
@@ -66,7 +67,8 @@ def cell(config: Config) -> Arrays:
     task = context_dependence(config.get("left_out", 3))
     match config["work"]:
         case "margins":
-            margins = task.test_targets * margin_sweep(task, sigmas(order_1, order_2)[valid])
+            kernels = OverlapKernels(3, sigmas(order_1, order_2)[valid])
+            margins = solve(task, kernels, fit="margin", intercept="free").test_margins
             spread = np.ptp(margins, axis=1)
             return {"margin": on_grid(margins.mean(axis=1)), "spread": on_grid(spread)}
         case "network":
@@ -74,7 +76,8 @@ def cell(config: Config) -> Arrays:
                 OverlapKernel.random_network(config["nonlinearity"], 3, depth)
                 for depth in range(1, LAYERS + 1)
             ]
-            mean = (task.test_targets * margin_sweep(task, kernels)).mean(axis=1)
+            limits = solve(task, kernels, fit="margin", intercept="free")
+            mean = limits.test_margins.mean(axis=1)
             saliences = np.stack([kernel.salience for kernel in kernels])
             return {"network_salience": saliences, "network_margin": mean}
         case "boundary":
@@ -88,7 +91,7 @@ def cell(config: Config) -> Arrays:
     solved = np.full(valid.size, np.nan)
     for point in np.flatnonzero(valid)[:: config["every"]]:
         kernel = OverlapKernel(3, sigmas(order_1, order_2).reshape(-1, 8)[point])
-        solved[point] = interpolate(task, kernel, intercept="free").test_margins.mean()
+        solved[point] = solve(task, kernel, intercept="free").test_margins.mean()
     return {"regression": solved.reshape(valid.shape)}
 
 

@@ -7,8 +7,9 @@ from functools import cache
 import numpy as np
 from scipy.optimize import brentq
 
-from partwhole.features import OverlapKernel, kernel_spectrum
-from partwhole.limits import interpolate, margin_sweep, max_margin, shortcut_margin
+from partwhole import solve
+from partwhole.features import OverlapKernel, OverlapKernels, kernel_spectrum
+from partwhole.limits import shortcut_margin
 from partwhole.tasks import context_dependence
 
 GRID = 50
@@ -61,8 +62,8 @@ def solved_margins(left_out: int, saliences: tuple[float, float], half: int = 3)
     """Return the mean margin on held-out tuples, for each fit."""
     task, kernel = context_dependence(left_out, half), OverlapKernel.from_salience(saliences)
     return [
-        float(verb(task, kernel, intercept="free").test_margins.mean())
-        for verb in (max_margin, interpolate)
+        float(solve(task, kernel, fit=fit, intercept="free").test_margins.mean())
+        for fit in ("margin", "equal")
     ]
 
 
@@ -81,8 +82,9 @@ def _margin(order_1: float, order_2: float, fit: str) -> float:
     task = context_dependence(3)
     sigma = sigmas(np.array(order_1), np.array(order_2))
     if fit == "margin":
-        return float((task.test_targets * margin_sweep(task, sigma[None])).mean())
-    return float(interpolate(task, OverlapKernel(3, sigma), intercept="free").test_margins.mean())
+        kernels = OverlapKernels(3, sigma[None])
+        return float(solve(task, kernels, fit="margin", intercept="free").test_margins.mean())
+    return float(solve(task, OverlapKernel(3, sigma), intercept="free").test_margins.mean())
 
 
 def _root(function: object, low: float, high: float) -> float:

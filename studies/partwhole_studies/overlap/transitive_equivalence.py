@@ -10,8 +10,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
+from partwhole import solve
 from partwhole.features import OverlapKernel
-from partwhole.limits import interpolate, max_margin, rectangles, solvability
+from partwhole.limits import rectangles, solvability
 from partwhole.measures import accuracy
 from partwhole.study import Arrays, Cells, Config, Estimate, key, layout, mean, series
 from partwhole.study.plots import QUIET, look, panels
@@ -63,9 +64,9 @@ def cell(config: Config) -> Arrays:
     for shares in 0.98 * random.dirichlet(np.ones(3), size=config["kernels"]):
         kernel = OverlapKernel.from_salience({(0,): shares[0], (1,): shares[1]})
         limits = {
-            "free": interpolate(task, kernel, intercept="free"),
-            "none": interpolate(task, kernel, intercept="none"),
-            "margin": max_margin(task, kernel, intercept="free"),
+            "free": solve(task, kernel, intercept="free"),
+            "none": solve(task, kernel, intercept="none"),
+            "margin": solve(task, kernel, fit="margin", intercept="free"),
         }
         margins = np.stack([task.targets * limit.predictions for limit in limits.values()])
         for name, limit in limits.items():
@@ -89,7 +90,7 @@ def cell(config: Config) -> Arrays:
 
 def _by_pair(task: Task, salience: float) -> list[float]:
     """Return the interpolant's mean margin within the first class, the last one, and across."""
-    limit = interpolate(task, OverlapKernel.from_salience([salience]), intercept="free")
+    limit = solve(task, OverlapKernel.from_salience([salience]), intercept="free")
     alike, first = task.test_targets > 0, task.test_components[:, 0] < task.n_values[0] / 2
     chosen = (alike & first, alike & ~first, ~alike)
     return [float(limit.test_margins[rows].mean()) for rows in chosen]

@@ -6,8 +6,9 @@ import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
 
+from partwhole import solve
 from partwhole.features import OverlapKernel
-from partwhole.limits import interpolate, max_margin, solvability, transitive_ranks
+from partwhole.limits import solvability, transitive_ranks
 from partwhole.measures import accuracy
 from partwhole.study import Arrays, Cells, Config, key, layout, series
 from partwhole.study.plots import QUIET, panels
@@ -52,7 +53,7 @@ def cell(config: Config) -> Arrays:
     rows: dict[str, list] = {"ranks": [], "margin": [], "right": [], "hard": [], "inner": []}
     for salience in config["saliences"]:
         kernel = OverlapKernel.from_salience([salience])
-        limit = interpolate(task, kernel, intercept="free")
+        limit = solve(task, kernel, intercept="free")
         margins = task.targets * limit.predictions
         first, second = limit.parts(pairs)[(0,)], limit.parts(pairs)[(1,)]
         rows["ranks"].append(
@@ -61,7 +62,7 @@ def cell(config: Config) -> Arrays:
         mean = by_distance(task, margins, distances[: n - 1])
         rows["margin"].append(np.pad(mean, (0, max(SIZES) - n), constant_values=np.nan))
         rows["right"].append(accuracy(task.test_targets, limit.test_predictions).strict)
-        hard = max_margin(task, kernel, intercept="free")
+        hard = solve(task, kernel, fit="margin", intercept="free")
         rows["hard"].append(accuracy(task.test_targets, hard.test_predictions).strict)
         rows["inner"].append(_end_gain(task, margins))
     audit = solvability(task, kind="regression")

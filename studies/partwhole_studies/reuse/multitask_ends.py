@@ -8,10 +8,11 @@ import numpy as np
 from jaxtyping import Float
 from scipy.optimize import minimize
 
+from partwhole import solve
 from partwhole._types import Real
 from partwhole.features import multitask_design
 from partwhole.flows import multitask_flow
-from partwhole.limits import DiagonalWeights, Equal, GroupNorm, HyperbolicEntropy, least_cost
+from partwhole.limits import DiagonalWeights, Equal, GroupNorm, HyperbolicEntropy
 from partwhole.tasks import SparseTeachers, TeacherSample
 from partwhole.training import train_multitask
 
@@ -38,7 +39,7 @@ def least_group_norm(
     """Return the main coefficients of least group norm beside known auxiliary ones."""
     design = multitask_design([np.eye(len(auxiliary)), inputs])
     both = np.concatenate([auxiliary, targets])
-    limit = least_cost(design, both, GroupNorm(), Equal(), intercept="none")
+    limit = solve((design, both), cost=GroupNorm(), intercept="none")
     return limit.coefficients.reshape(-1, 2)[:, 1]
 
 
@@ -49,7 +50,7 @@ def least_decay(
     both = np.concatenate(targets)
     slack = float(decay) * len(both)
     design = multitask_design(inputs)
-    limit = least_cost(design, both, GroupNorm(), Equal(slack=slack), intercept="none")
+    limit = solve((design, both), cost=GroupNorm(), fit=Equal(slack=slack), intercept="none")
     return float(decay) * limit.value, limit.coefficients.reshape(-1, 2).T
 
 
@@ -87,7 +88,7 @@ def flow_ends(
             atol=0.1 * rtol * float(scale),
         )
         tuned = HyperbolicEntropy.after_finetuning(auxiliary, readout_scale=scale, init_scale=scale)
-        limit = least_cost(inputs[1], targets[1], tuned, Equal(), intercept="none")
+        limit = solve((inputs[1], targets[1]), cost=tuned, intercept="none")
         end = path.coefficients[-1, 1]
         least = least_of(overlap, seed)
         found["ends"].append(end)

@@ -11,8 +11,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from partwhole import solve
 from partwhole.flows import diagonal_flow
-from partwhole.limits import DiagonalWeights, Equal, HyperbolicEntropy, least_cost
+from partwhole.limits import DiagonalWeights, HyperbolicEntropy
 from partwhole.limits.penalties import finetuning_penalty, multitask_penalty, relu_penalty
 from partwhole.study import Arrays, Cells, Config, key, layout, mean, series
 from partwhole.study.plots import look, mosaic
@@ -121,7 +122,7 @@ def _distances(
     exact = HyperbolicEntropy.after_finetuning(before, **scales)
     published = HyperbolicEntropy.after_finetuning(before, **scales, formula="published")
     solved = [
-        least_cost(inputs, targets, cost, Equal(), intercept="none").coefficients
+        solve((inputs, targets), cost=cost, intercept="none").coefficients
         for cost in (exact, HyperbolicEntropy(exact.width), published)
     ]
     return [float(np.linalg.norm(each - end) / np.linalg.norm(end)) for each in solved]

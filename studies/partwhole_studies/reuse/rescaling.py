@@ -11,7 +11,8 @@ import xarray as xr
 from matplotlib.figure import Figure
 from scipy.stats import t as student
 
-from partwhole.limits import DiagonalWeights, Equal, HyperbolicEntropy, least_costs
+from partwhole import solve
+from partwhole.limits import DiagonalWeights, HyperbolicEntropy
 from partwhole.study import Arrays, Cells, Config, Estimate, key, layout, mean, published, series
 from partwhole.study.estimates import known
 from partwhole.study.plots import mosaic
@@ -89,7 +90,7 @@ def cell(config: Config) -> Arrays:
     sample = _samples(task, tuple(config["seeds"]), config["n"])
     starts = [start(config, auxiliary) for auxiliary in sample.auxiliary]
     costs = [HyperbolicEntropy.from_weights(weights) for weights in starts]
-    limits = least_costs(sample.inputs, sample.targets, costs, Equal(), intercept="none")
+    limits = solve((sample.inputs, sample.targets), cost=costs, intercept="none")
     ends = np.stack([limit.coefficients for limit in limits])
     variance = active * entry**2
     violation = np.array([limit.violation for limit in limits])

@@ -7,8 +7,9 @@ import pytest
 from study_cells import computed
 from study_rules import require_whole, verdicts
 
+from partwhole import solve
 from partwhole.features import OverlapKernel
-from partwhole.limits import interpolate, memorization_leak
+from partwhole.limits import memorization_leak
 from partwhole_studies.dense import leak_dense as study
 from partwhole_studies.dense import networks
 from partwhole_studies.network_tasks import make_task
@@ -23,7 +24,7 @@ def data():
 
 def kernel_machines(config, kernel):
     """Return the cell of networks that do as a kernel machine does."""
-    answer = interpolate(make_task(config["task"]), kernel, intercept="none").predictions
+    answer = solve(make_task(config["task"]), kernel, intercept="none").predictions
     seeds, depth = len(config["seeds"]), config["depth"]
     predictions = answer * (1.0 + 0.001 * np.arange(seeds) / seeds)[:, None]
     saliences = np.tile([*kernel.salience], (seeds, depth, 1))

@@ -9,8 +9,9 @@ from scipy.optimize import linprog
 from study_cells import computed
 from study_rules import require_whole, verdicts
 
+from partwhole import solve
 from partwhole.features import HalfspaceGates, JointGates
-from partwhole.limits import Quadratic, gated_limit
+from partwhole.limits import Quadratic
 from partwhole.networks import GatedNetwork
 from partwhole_studies.gated import contexts as study
 from partwhole_studies.gated import reference_implementation
@@ -52,8 +53,14 @@ def test_a_limit_is_that_of_another_solver_in_each_context(data):
         problem = cp.Problem(cp.Minimize(cp.sum_squares(weights)), [fits])
         total += problem.solve(solver="CLARABEL")
         outputs[test == context] = split.test_inputs[test == context] @ weights.value
-    limit = gated_limit(JointGates.of(gates, split.inputs), split.inputs, split.labels, Quadratic())
-    assert 2 * limit.limit.value == pytest.approx(total, rel=1e-6)
+    limit = solve(
+        (split.inputs, split.labels),
+        JointGates.of(gates, split.inputs),
+        cost=Quadratic(),
+        fit="margin",
+        intercept="none",
+    )
+    assert 2 * limit.value == pytest.approx(total, rel=1e-6)
     error = float(data.limit.sel(n=200, thresholds="median", hyperplanes=2, seed=0))
     # An image in 1,197 may lie within the other solver's tolerance of the boundary.
     assert error == pytest.approx(np.mean(outputs * split.test_labels <= 0), abs=1.1 / 1197)

@@ -9,8 +9,9 @@ import pytest
 from study_cells import computed
 from study_rules import require_whole, verdicts
 
+from partwhole import solve
 from partwhole.features import HalfspaceGates
-from partwhole.limits import Quadratic, gated_limit
+from partwhole.limits import Quadratic
 from partwhole.networks import GatedNetwork, LearnedGates
 from partwhole.training import normalised_flow
 from partwhole_studies.gated import margins as study
@@ -58,7 +59,7 @@ def test_limits_of_chains_are_stationary_by_another_solver(data):
 
 def test_the_cheapest_chain_is_a_single_unit(data):
     unit = HalfspaceGates(GATES.normals[[4]], GATES.thresholds[[4]])
-    value = 2.0 * gated_limit(unit, X, Y, Quadratic()).limit.value
+    value = 2.0 * solve((X, Y), unit, cost=Quadratic(), fit="margin", intercept="none").value
     assert float(data.chains_cost.min()) == pytest.approx(value ** (1.0 / 3.0), rel=1e-6)
 
 

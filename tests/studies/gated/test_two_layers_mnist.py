@@ -9,8 +9,8 @@ import mnist_runs
 import numpy as np
 import pytest
 
+from partwhole import solve
 from partwhole.features import HalfspaceGates
-from partwhole.limits import gated_limit
 from partwhole.study import declared, published
 from partwhole.tasks.images._files import VARIABLE
 from partwhole_studies.gated import mnist as images
@@ -82,7 +82,12 @@ def test_a_cell_holds_the_limit_of_its_own_gates(cells, data, folder, monkeypatc
             normals = np.random.RandomState([1, seed]).randn(h, k, 785)
             seen = np.einsum("hkd,nd->nhk", normals, split.every)
             cuts = np.median(seen, axis=0) if kind == "median" else np.zeros((h, k))
-            limit = gated_limit(HalfspaceGates(normals, cuts), split.inputs, split.labels)
+            limit = solve(
+                (split.inputs, split.labels),
+                HalfspaceGates(normals, cuts),
+                fit="margin",
+                intercept="none",
+            )
             tests = np.concatenate([split.test_inputs, split.selection_inputs])
             labels = np.concatenate([split.test_labels, split.selection_labels])
             wrong = np.mean(np.sign(limit.predict(tests)) != labels)
@@ -90,7 +95,7 @@ def test_a_cell_holds_the_limit_of_its_own_gates(cells, data, folder, monkeypatc
             # The solves agree closely; one image in 200 may lie on the boundary for rounding.
             assert float(here.errors.sel(learner="group")) == pytest.approx(wrong, abs=0.0051)
             # Both are within 1e-6 of the least.
-            assert float(here.group_value) == pytest.approx(limit.limit.value, rel=2e-6)
+            assert float(here.group_value) == pytest.approx(limit.value, rel=2e-6)
             assert float(here.largest_pull) == pytest.approx(1.0, abs=1e-6)
 
 

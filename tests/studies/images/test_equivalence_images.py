@@ -7,8 +7,8 @@ import pytest
 from study_cells import computed
 from study_rules import require_whole
 
+from partwhole import solve
 from partwhole.features import OverlapKernel
-from partwhole.limits import max_margin
 from partwhole_studies.images import equivalence_images as study
 from partwhole_studies.network_tasks import make_task
 
@@ -24,7 +24,7 @@ def right_answers(config):
 
 def of_kernel(config):
     task = make_task(config["task"])
-    limit = max_margin(task, OverlapKernel.from_salience([0.3]), intercept="free")
+    limit = solve(task, OverlapKernel.from_salience([0.3]), fit="margin", intercept="free")
     # Kernels answer 0 to unseen pairs; with a part that is additive answers have any size.
     items = np.random.default_rng(config["seed"]).normal(size=study.ITEMS)
     return limit.predictions + items[task.components].sum(axis=1)

@@ -7,8 +7,8 @@ import pytest
 from study_cells import computed
 from study_rules import require_whole, verdicts
 
+from partwhole import solve
 from partwhole.features import OverlapKernel
-from partwhole.limits import interpolate
 from partwhole.networks import activations, image_network
 from partwhole.tasks import compose_images, digit_images
 from partwhole_studies.images import leak_images as study
@@ -28,7 +28,7 @@ def synthetic(preset, noise=0.0, salience=SALIENCES.__getitem__):
     cells = []
     for config in study.PRESETS[preset]:
         kernel = OverlapKernel.from_salience([salience(config["distance"])])
-        answer = interpolate(make_task(config["task"]), kernel, intercept="free").predictions
+        answer = solve(make_task(config["task"]), kernel, intercept="free").predictions
         rng = np.random.default_rng([config["seed"], config["distance"]])
         answer = answer + noise * rng.normal(size=len(answer))
         measured = np.broadcast_to(kernel.salience, (2, len(study.PLACES), 2))

@@ -9,8 +9,9 @@ import pytest
 from study_cells import computed
 from study_rules import require_whole
 
+from partwhole import solve
 from partwhole.features import OverlapKernel
-from partwhole.limits import max_margin, shortcut_margin
+from partwhole.limits import shortcut_margin
 from partwhole_studies.images import shortcut_images as study
 from partwhole_studies.network_tasks import make_task
 
@@ -25,7 +26,7 @@ def data():
 @cache
 def answers(name, saliences):
     kernel = OverlapKernel.from_salience(saliences)
-    return max_margin(make_task(name), kernel, intercept="free").predictions
+    return solve(make_task(name), kernel, fit="margin", intercept="free").predictions
 
 
 def synthetic(preset, saliences=SHORTCUT):

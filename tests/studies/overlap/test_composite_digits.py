@@ -7,8 +7,9 @@ import pytest
 from study_cells import computed
 from study_rules import require_whole, verdicts
 
+from partwhole import solve
 from partwhole.features import OverlapKernel
-from partwhole.limits import Equal, Quadratic, least_cost, memorization_leak
+from partwhole.limits import Equal, Quadratic, memorization_leak
 from partwhole.measures import salience, slope
 from partwhole.study import mean
 from partwhole.tasks import compose_images, digit_images
@@ -82,7 +83,7 @@ def test_the_readout_is_ridge_regression(shape):
     rng = np.random.default_rng(0)
     x, y, at = rng.normal(2, 1, shape), rng.normal(size=shape[0]), rng.normal(size=(5, shape[1]))
     penalty = 0.3 + composites.PENALTY * ((x - x.mean(axis=0)) ** 2).sum(axis=1).mean()
-    solved = least_cost(x, y, Quadratic(), Equal(penalty), intercept="free")
+    solved = solve((x, y), cost=Quadratic(), fit=Equal(penalty), intercept="free")
     expected = at @ solved.coefficients + solved.intercept
     np.testing.assert_allclose(composites.ridge_readout(x, y, at, 0.3), expected, atol=1e-8)
 

@@ -7,8 +7,9 @@ import pytest
 from study_cells import computed
 from study_rules import require_whole, verdicts
 
+from partwhole import solve
 from partwhole.features import OverlapKernel
-from partwhole.limits import interpolate, shortcut_margin
+from partwhole.limits import shortcut_margin
 from partwhole.tasks import context_dependence
 from partwhole_studies.overlap import phase_diagrams as study
 from partwhole_studies.overlap import published_grid
@@ -98,4 +99,4 @@ def test_the_corner_that_can_not_be_fitted_is_no_failed_solve():
     """At S = (1/3, 0, 0) law and solve are both NaN; elsewhere a NaN solve stays inconclusive."""
     assert np.isnan(shortcut_margin(1 / 3, 0.0, fit="regression"))
     task, corner = context_dependence(3), OverlapKernel.from_salience([1 / 3, 0.0])
-    assert np.isnan(interpolate(task, corner, intercept="free").test_margins).all()
+    assert np.isnan(solve(task, corner, intercept="free").test_margins).all()

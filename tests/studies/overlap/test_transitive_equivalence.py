@@ -7,8 +7,8 @@ import pytest
 from study_cells import computed
 from study_rules import require_whole, verdicts
 
+from partwhole import solve
 from partwhole.features import OverlapKernel
-from partwhole.limits import interpolate
 from partwhole.tasks import associative_inference, transitive_equivalence
 from partwhole_studies.overlap import transitive_equivalence as study
 
@@ -49,7 +49,7 @@ def test_no_kernel_is_right_on_a_whole_rectangle(data):
 @pytest.mark.parametrize(("size", "p", "q"), [(4, 3, 1), (5, 1, 4), (6, 2, 2)])
 def test_closed_form_against_the_solved_task(size, p, q):
     task = transitive_equivalence([size, size], [p, q])
-    limit = interpolate(task, OverlapKernel.from_salience([0.2]), intercept="free")
+    limit = solve(task, OverlapKernel.from_salience([0.2]), intercept="free")
     margins = study.margins_in_closed_form(size, p, q, np.array([0.2])).to_numpy()[:, 0]
     first = task.test_components[:, 0]
     in_first, alike = first < size, task.test_targets > 0

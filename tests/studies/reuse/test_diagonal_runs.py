@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from partwhole.limits import linear_probing
+from partwhole import solve
+from partwhole.limits.costs import LinearProbing
 from partwhole.recommendation.methods import FINETUNING, MULTI, PROBING, SINGLE
 from partwhole.tasks import SparseTeachers
 from partwhole_studies.reuse import diagonal_runs as runs
@@ -66,7 +67,9 @@ def test_probing_ends_at_the_nearest_readout():
     sample = TASK.sample(1, 16)
     weights = runs.initial(PROBING, sample.auxiliary)
     last = runs.probing_path(weights, sample.inputs, sample.targets, np.array([10**12]))[0]
-    end = linear_probing(sample.inputs, sample.targets, weights).coefficients
+    end = solve(
+        (sample.inputs, sample.targets), cost=LinearProbing.of(weights), intercept="none"
+    ).coefficients
     np.testing.assert_allclose(last, end, atol=1e-8)
 
 
@@ -106,7 +109,9 @@ def test_probing_without_pretraining_was_published_before_its_end():
     # Published, at overlap 20 and 512 samples, mean of six seeds: .6538.
     sample = SparseTeachers(overlap=20).sample(0, 512)
     weights = runs.initial(SCRATCH, sample.auxiliary)
-    end = linear_probing(sample.inputs, sample.targets, weights).coefficients
+    end = solve(
+        (sample.inputs, sample.targets), cost=LinearProbing.of(weights), intercept="none"
+    ).coefficients
     assert runs.learn(SCRATCH, sample).last == pytest.approx(0.6538, rel=0.1)
     assert sample.test_error(end) < 0.55
 

@@ -79,6 +79,20 @@ class GatedDesign:
         return self.contexts.shape[1]
 
     @property
+    def occupied(self) -> Int[np.ndarray, "H C"]:
+        """Return how many inputs each unit has in each context.
+
+        What is learned in a context without any is nothing: the weights there are 0.
+        """
+        matches = self.contexts[:, :, None] == np.arange(self.n_contexts)
+        return matches.sum(axis=0)
+
+    @door(shape="n p")
+    def unit_weights(self, coefficients: Float[np.ndarray, " p"]) -> Float[np.ndarray, "H C d"]:
+        """Return coefficients as each unit's weights in each of its contexts."""
+        return coefficients.reshape(self.n_units, self.n_contexts, -1)
+
+    @property
     def shape(self) -> tuple[int, int]:
         """Return (n, H C d)."""
         n, d = self.inputs.shape

@@ -119,3 +119,28 @@ class JointGates:
     def design(self, inputs: Float[np.ndarray, "n d"]) -> GatedDesign:
         """Return the features of inputs."""
         return GatedDesign(inputs, self.contexts(inputs), self.n_contexts)
+
+
+@door
+def seen_share(
+    gates: Gates, training: GatedDesign, inputs: Float[np.ndarray, "m d"]
+) -> Float[np.ndarray, " m"]:
+    """Return the share of units whose context for an input had training inputs.
+
+    Parameters
+    ----------
+    gates : Gates
+    training : GatedDesign
+        Features of the training inputs, ``gates.design(...)``.
+    inputs : float array, shape (m, d)
+
+    Returns
+    -------
+    float array, shape (m,)
+        Units that are off count as seen, but not those of `JointGates`, which are off where a
+        joint context has no weights. Where it is 0 the output of a limit is 0.
+    """
+    contexts, there = gates.contexts(inputs), training.occupied > 0
+    occupied = np.take_along_axis(there.T, np.maximum(contexts, 0), axis=0)
+    off = not isinstance(gates, JointGates)
+    return np.where(contexts >= 0, occupied, off).mean(axis=1)

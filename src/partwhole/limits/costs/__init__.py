@@ -11,6 +11,7 @@ from partwhole.limits.costs.function_space import FunctionSpaceL2 as FunctionSpa
 from partwhole.limits.costs.group_norm import GroupNorm as GroupNorm
 from partwhole.limits.costs.hyperbolic_entropy import HyperbolicEntropy as HyperbolicEntropy
 from partwhole.limits.costs.l1_norm import L1Norm as L1Norm
+from partwhole.limits.costs.linear_probing import LinearProbing as LinearProbing
 from partwhole.limits.costs.nuclear_norm import NuclearNorm as NuclearNorm
 from partwhole.limits.costs.quadratic import Quadratic as Quadratic
 from partwhole.limits.costs.schatten_norm import SchattenNorm as SchattenNorm

@@ -24,7 +24,7 @@ class ChainNorm:
     .. math:: R(c) = \sum_{blocks\ g} \|c_g\|_2^{2/L}
 
     With two layers it is `GroupNorm`. A block of 0 is always stationary, so that there are many
-    stationary points; `least_cost` ends at one near its start.
+    stationary points; `solve` ends at one near its start.
 
     Parameters
     ----------
@@ -48,9 +48,9 @@ class ChainNorm:
     Examples
     --------
     >>> from partwhole.features import Block, DenseDesign
-    >>> from partwhole.limits import Equal, least_cost
+    >>> from partwhole import solve
     >>> design = DenseDesign(np.array([[1.0, 1.2]]), (Block(0, 0, 1), Block(1, 1, 2)))
-    >>> limit = least_cost(design, np.array([1.2]), ChainNorm(3), Equal(), intercept="none")
+    >>> limit = solve((design, np.array([1.2])), cost=ChainNorm(3), intercept="none")
     >>> limit.outcome.name, limit.coefficients.round(6).tolist(), round(limit.value, 6)
     ('STATIONARY', [0.0, 1.0], 1.0)
     """

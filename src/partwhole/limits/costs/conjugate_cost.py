@@ -62,7 +62,8 @@ class ConjugateCost(ABC):
     --------
     The elastic net, :math:`\sum_d |c_d| + \tfrac12 c_d^2`:
 
-    >>> from partwhole.limits import Equal, check_cost, least_cost
+    >>> from partwhole import solve
+    >>> from partwhole.limits import check_cost
     >>> class ElasticNet(ConjugateCost):
     ...     def conjugate(self, design, u):
     ...         excess = np.maximum(np.abs(u) - 1.0, 0.0)
@@ -70,7 +71,7 @@ class ConjugateCost(ABC):
     ...         return Conjugate(0.5 * np.sum(excess**2), np.sign(u) * excess, curvature)
     >>> check_cost(ElasticNet())
     >>> inputs, targets = np.array([[1.0, 3.0]]), np.array([3.0])
-    >>> limit = least_cost(inputs, targets, ElasticNet(), Equal(), intercept="none")
+    >>> limit = solve((inputs, targets), cost=ElasticNet(), intercept="none")
     >>> limit.coefficients.round(6).tolist(), round(limit.value, 6), limit.outcome.name
     ([0.0, 1.0], 1.5, 'SOLVED')
     """

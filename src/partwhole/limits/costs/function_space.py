@@ -43,12 +43,11 @@ class FunctionSpaceL2:
 
     Examples
     --------
-    >>> from partwhole.limits import Margin, least_cost
+    >>> from partwhole import solve
     >>> contexts = np.array([[0, 0], [0, 1], [1, 0], [1, 1]])
     >>> design = GatedDesign(np.ones((4, 1)), contexts, 2)
-    >>> limit = least_cost(
-    ...     design, np.array([1.0, 1.0, -1.0, -1.0]), FunctionSpaceL2(), Margin(), intercept="none"
-    ... )
+    >>> labels = np.array([1.0, 1.0, -1.0, -1.0])
+    >>> limit = solve((design, labels), cost=FunctionSpaceL2(), fit="margin", intercept="none")
     >>> round(limit.value, 6), (limit.coefficients.round(6) + 0.0).tolist()
     (2.0, [1.0, -1.0, 0.0, 0.0])
     """

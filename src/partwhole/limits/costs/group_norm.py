@@ -45,11 +45,10 @@ class GroupNorm:
     Examples
     --------
     >>> from partwhole.features import multitask_design
-    >>> from partwhole.limits import Equal, least_cost
+    >>> from partwhole import solve
     >>> inputs = [np.array([[1.0, 0.5]]), np.array([[0.5, 1.0]])]
-    >>> limit = least_cost(
-    ...     multitask_design(inputs), np.array([1.0, 0.2]), GroupNorm(), Equal(), intercept="none"
-    ... )
+    >>> data = multitask_design(inputs), np.array([1.0, 0.2])
+    >>> limit = solve(data, cost=GroupNorm(), intercept="none")
     >>> np.abs(limit.coefficients.reshape(2, 2)).round(3).tolist()  # one feature serves both
     [[1.0, 0.4], [0.0, 0.0]]
     """

@@ -60,11 +60,11 @@ class HyperbolicEntropy(ConjugateCost):
 
     Examples
     --------
-    >>> from partwhole.limits import Equal, least_cost
+    >>> from partwhole import solve
     >>> inputs, targets = np.array([[1.0, 2.0]]), np.array([2.0])
     >>> for width in (100.0, 1e-9):
     ...     cost = HyperbolicEntropy(width)
-    ...     limit = least_cost(inputs, targets, cost, Equal(), intercept="none")
+    ...     limit = solve((inputs, targets), cost=cost, intercept="none")
     ...     print(limit.coefficients.round(3))
     [0.4 0.8]
     [0. 1.]
@@ -123,7 +123,7 @@ class HyperbolicEntropy(ConjugateCost):
             w.ndim == 1 and w.shape == v.shape,
             "a cost belongs to the weights of one network and one task",
             f"layers of shapes {w.shape}, {v.shape}, {m.shape} and {u.shape}",
-            "make one for each, and solve them by least_costs",
+            "make one for each, and pass a list of them to solve",
         )
         up, down = np.hypot(w + v, m - u), np.hypot(w - v, m + u)
         with np.errstate(divide="ignore"):

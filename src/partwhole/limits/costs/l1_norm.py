@@ -24,9 +24,9 @@ class L1Norm:
 
     Examples
     --------
-    >>> from partwhole.limits import Equal, least_cost
+    >>> from partwhole import solve
     >>> inputs, targets = np.array([[1.0, 2.0]]), np.array([2.0])
-    >>> limit = least_cost(inputs, targets, L1Norm(), Equal(), intercept="none")
+    >>> limit = solve((inputs, targets), cost=L1Norm(), intercept="none")
     >>> limit.coefficients.round(6).tolist()
     [0.0, 1.0]
     """

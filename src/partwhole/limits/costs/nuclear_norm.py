@@ -45,11 +45,10 @@ class NuclearNorm:
 
     Examples
     --------
-    >>> from partwhole.limits import Equal, least_cost
+    >>> from partwhole import solve
     >>> first_row_and_diagonal = np.array([[1.0, 0.0, 0.0, 0.0], [0.0, 0.0, 0.0, 1.0]])
-    >>> limit = least_cost(
-    ...     first_row_and_diagonal, np.array([2.0, 1.0]), NuclearNorm(2), Equal(), intercept="none"
-    ... )
+    >>> data = first_row_and_diagonal, np.array([2.0, 1.0])
+    >>> limit = solve(data, cost=NuclearNorm(2), intercept="none")
     >>> limit.coefficients.reshape(2, 2).round(6).tolist(), round(limit.value, 6)
     ([[2.0, 0.0], [0.0, 1.0]], 3.0)
     """

@@ -29,7 +29,7 @@ class SchattenNorm:
 
     with each block's coefficients as a matrix of R rows and :math:`\sigma_i` its singular
     values; one below 1e-12 of the largest counts as 0. With two layers it is `NuclearNorm`.
-    `least_cost` ends at a stationary point near its start.
+    `solve` ends at a stationary point near its start.
 
     Parameters
     ----------
@@ -55,12 +55,10 @@ class SchattenNorm:
 
     Examples
     --------
-    >>> from partwhole.limits import Equal, least_cost
+    >>> from partwhole import solve
     >>> first_row_and_diagonal = np.array([[1.0, 0.0, 0.0, 0.0], [0.0, 0.0, 0.0, 1.0]])
-    >>> limit = least_cost(
-    ...     first_row_and_diagonal, np.array([8.0, 1.0]), SchattenNorm(2, 3), Equal(),
-    ...     intercept="none",
-    ... )
+    >>> data = first_row_and_diagonal, np.array([8.0, 1.0])
+    >>> limit = solve(data, cost=SchattenNorm(2, 3), intercept="none")
     >>> limit.coefficients.reshape(2, 2).round(6).tolist(), round(limit.value, 6)
     ([[8.0, 0.0], [0.0, 1.0]], 5.0)
     """

@@ -14,7 +14,6 @@ from dataclasses import replace
 import numpy as np
 from jaxtyping import Float
 
-from partwhole._checks import whole
 from partwhole.features.design import Design
 from partwhole.limits.costs import Concave, Cost
 from partwhole.limits.limit import Limit, Outcome
@@ -62,7 +61,6 @@ def majorised(
         Its gap is that of the last touching cost, which is 0 at a stationary point; `steps`
         counts rounds.
     """
-    whole("max_steps", max_steps, 1, "allow more rounds")
     best, value, steps = None, np.inf, 0
     point, ahead, history, shaken = start, False, [], False
     shakes, promised = 0, np.inf

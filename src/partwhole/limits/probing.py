@@ -1,4 +1,4 @@
-r"""Linear probing: where learning ends when only the readout is trained."""
+r"""Linear probing with equalities, in units of the first layer: digits kept at any scale."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import numpy as np
 from jaxtyping import Float
 from scipy.linalg import qr, solve_triangular
 
-from partwhole._checks import require
-from partwhole._door import door
+from partwhole.features.design import DenseDesign
 from partwhole.limits._certificate import ACCURACY
-from partwhole.limits.diagonal import DiagonalWeights
+from partwhole.limits.costs import LinearProbing
 from partwhole.limits.limit import Limit, Outcome
+from partwhole.limits.problem import Problem
 
 # Of a feature's largest entry: what arithmetic of a few hundred rows leaves of nothing.
 ROUNDING = 1e-13
@@ -23,93 +23,38 @@ MISFIT = 1e-8  # of a row's terms: more is no rounding
 FIXED = "the first layer stays as it is"
 
 
-@door
-def linear_probing(
-    inputs: Float[np.ndarray, "n d"], targets: Float[np.ndarray, " n"], weights: DiagonalWeights
-) -> Limit:
-    r"""Return where gradient flow ends if a diagonal network's first layer stays as it is.
-
-    Parameters
-    ----------
-    inputs : float array, shape (n, d)
-    targets : float array, shape (n,)
-    weights : DiagonalWeights
-        The initial weights, of one task; ``DiagonalWeights.pretrained(...).for_finetuning(...)``
-        after pretraining.
-
-    Returns
-    -------
-    Limit
-        Coefficients :math:`\beta`, and as value the cost below.
-
-    Raises
-    ------
-    InputError
-        For inputs and weights in different features, targets of another length, and weights that
-        are not finite.
-
-    Notes
-    -----
-    With :math:`D = w_+^2 + w_-^2` and :math:`\beta(0) = w_+ v_+ - w_- v_-`, the end minimises
-    :math:`\tfrac12 \sum_d (\beta_d - \beta_d(0))^2 / D_d`, so that
-
-    .. math:: \beta = \beta(0) + D X^T (X D X^T)^{-1} (y - X \beta(0)) .
-
-    The coefficients keep their digits however small the weights of unlearned features are. The
-    multipliers span the squares of these sizes: from initial weights of about 1e-13 on down, double
-    precision can't hold them, so that they prove nothing and the outcome is INACCURATE.
-
-    It is the lazy limit of finetuning for every feature at once. Derived here; the protocol is
-    Lippl & Lindsey (NeurIPS 2024).
-
-    Examples
-    --------
-    >>> start = DiagonalWeights.pretrained([1.0, 0.1], init_scale=1e-3)
-    >>> limit = linear_probing([[1.0, 1.0]], [1.1], start.for_finetuning(readout_scale=0.0))
-    >>> limit.coefficients.round(4).tolist()
-    [1.0, 0.1]
-    """
-    weights = weights.checked()
-    hidden, begun = (weights.hidden_plus, weights.hidden_minus), weights.coefficients
-    d = inputs.shape[1]
-    require(
-        hidden[0].shape == hidden[1].shape == begun.shape == (d,),
-        "weights are of one task in the inputs' features",
-        f"hidden layer {hidden[0].shape} and coefficients {begun.shape} for {d} features",
-        "pass DiagonalWeights.pretrained(...).for_finetuning(...) with d coefficients",
-    )
-    root = np.hypot(*hidden)
-    require(
-        bool(np.isfinite(root).all() and np.isfinite(begun).all()),
-        "weights are finite",
-        "some that are not",
-        "train with a smaller learning rate",
-    )
-    # In units of the hidden layer the cost is half the squared length.
-    scaled, started = inputs * root, inputs @ begun
-    missing = targets - started
-    moved, dual = _shortest(inputs, root, missing)
-    coefficients = begun + root * moved
+def through_scaled_inputs(problem: Problem) -> Limit:
+    """Solve for the readout, in units in which the cost is half the squared length."""
+    design, targets, cost = problem.design, problem.targets, problem.cost
+    assert isinstance(design, DenseDesign)
+    assert isinstance(cost, LinearProbing)
+    cost.require_features(design)
+    inputs, start, scales = design.matrix, cost.start, cost.scales
+    scaled = inputs * scales
+    missing = targets - inputs @ start
+    moved, dual = _shortest(inputs, scales, missing)
+    coefficients = start + scales * moved
     rest = missing - scaled @ moved
-    size = np.abs(targets) + np.abs(inputs) @ np.maximum(np.abs(begun), np.abs(coefficients))
+    size = np.abs(targets) + np.abs(inputs) @ np.maximum(np.abs(start), np.abs(coefficients))
     if (np.abs(rest) > MISFIT * size).any():
         # Rows of one length, so that what is left does not depend on their units.
-        nothing, unit = np.full(d, np.nan), _units(inputs)
-        seen, wanted = inputs[:, root > 0] / unit[:, None], missing / unit
-        left = wanted - seen @ np.linalg.lstsq(seen, wanted)[0]
+        nothing, unit = np.full(len(start), np.nan), _units(inputs)
+        used, wanted = inputs[:, scales > 0] / unit[:, None], missing / unit
+        left = wanted - used @ np.linalg.lstsq(used, wanted)[0]
         violation = float(np.abs(left * unit).max())
         proof = left / unit * unit.max() ** 2  # least squares' own, where units are alike
         return Limit(
-            nothing, proof, 0.0, np.inf, np.inf, violation, 1, Outcome.INFEASIBLE, (FIXED,)
-        )
+            problem, nothing, proof, 0.0, np.inf, np.inf, violation, 1, Outcome.INFEASIBLE,
+            (FIXED,),
+        )  # fmt: skip
     value = 0.5 * float(moved @ moved)
     pulled = scaled.T @ dual
     gap = value - float(missing @ dual) + 0.5 * float(pulled @ pulled)
-    known = bool((np.abs(missing) <= ROUNDING * size).all())
-    proved = known or abs(gap) <= ACCURACY * value
+    at_start = bool((np.abs(missing) <= ROUNDING * size).all())
+    proved = at_start or abs(gap) <= ACCURACY * value
     outcome = Outcome.SOLVED if proved else Outcome.INACCURATE
     violation = float(np.abs(rest).max())
-    return Limit(coefficients, dual, 0.0, value, gap, violation, 1, outcome, (FIXED,))
+    return Limit(problem, coefficients, dual, 0.0, value, gap, violation, 1, outcome, (FIXED,))
 
 
 def _shortest(

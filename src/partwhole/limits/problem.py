@@ -1,0 +1,101 @@
+r"""The problem that is solved: features x cost x fit, with or without an intercept.
+
+.. math:: \min_{c,\, b}\; R(c) \quad\text{s.t. the outputs}\quad A c + b \quad\text{fit}\quad y.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from jaxtyping import Float
+
+from partwhole._checks import require
+from partwhole._types import Real
+from partwhole.features.design import Design
+from partwhole.limits.costs import Concave, Cost
+from partwhole.limits.fits import Fit
+
+Intercept = str | Real
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    r"""Features, targets, cost, fit and intercept of a least-cost problem.
+
+    Parameters
+    ----------
+    design : Design
+        A, n training inputs in p features.
+    targets : float array, shape (n,) or (n, k)
+        y.
+    cost : Cost or Concave
+        R, what the learner prefers.
+    fit : Equal, Margin or Tube
+        In which sense the targets are met, with what slack.
+    intercept : {"free", "none"} or float
+        A constant b of cost zero, no constant, or one of cost :math:`\tfrac12 \lambda b^2` with
+        the penalty weight :math:`\lambda > 0` given.
+
+    Raises
+    ------
+    InputError
+        When targets or slack and design disagree in length, no row is left, or the intercept is
+        unknown.
+    """
+
+    design: Design
+    targets: Float[np.ndarray, "n *k"]
+    cost: Cost | Concave
+    fit: Fit
+    intercept: Intercept
+
+    def __post_init__(self) -> None:
+        n = self.design.shape[0]
+        require(
+            len(self.targets) == n,
+            "targets must have one row for each row of the design",
+            f"{len(self.targets)} for {n} rows",
+            "pass the training rows of both",
+        )
+        require(n > 0, "a fit needs at least one row", "none", "pass the training rows")
+        require_intercept(self.intercept)
+        require(
+            np.ndim(self.fit.slack) == 0 or np.shape(self.fit.slack) == (n,),
+            "slack is one number or one for each row",
+            f"shape {np.shape(self.fit.slack)} for {n} rows",
+            "pass a number",
+        )
+
+    @cached_property
+    def slack(self) -> Float[np.ndarray, " n"]:
+        """Return the slack of each row."""
+        return np.broadcast_to(np.asarray(self.fit.slack, dtype=float), (len(self.targets),))
+
+    @property
+    def is_exact(self) -> bool:
+        """Return whether some row has no slack."""
+        return not bool(np.all(self.slack > 0))
+
+    @property
+    def penalty(self) -> float:
+        """Return the intercept's penalty weight; 0 for a free one and for none."""
+        return 0.0 if isinstance(self.intercept, str) else float(self.intercept)
+
+    def paid(self, misfit: Float[np.ndarray, "n *k"], constant: np.ndarray | float) -> float:
+        """Return the cost beside the coefficients': of slack, and of a penalised intercept."""
+        slack = self.slack.reshape(-1, *[1] * (misfit.ndim - 1))
+        shares = np.divide(misfit**2, slack, out=np.zeros_like(misfit), where=slack > 0)
+        of_constant = 0.5 * self.penalty * float(np.sum(np.square(constant)))
+        return 0.5 * float(np.sum(shares)) + of_constant
+
+
+def require_intercept(intercept: Intercept) -> None:
+    """Refuse other texts than 'free' and 'none', and penalty weights that are not positive."""
+    require(
+        intercept in ("free", "none") if isinstance(intercept, str) else intercept > 0,
+        "intercept is 'free', 'none' or a positive penalty weight",
+        repr(intercept),
+        "choose one of them",
+    )

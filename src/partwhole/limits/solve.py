@@ -1,0 +1,468 @@
+"""The verb of this room: features x cost x fit -> limit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, overload
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from partwhole._checks import InputError, require, whole
+from partwhole._door import door
+from partwhole._types import Real
+from partwhole.features.conjunctions import ConjunctionDesign
+from partwhole.features.design import DenseDesign, Design, as_design
+from partwhole.features.gates.design import GatedDesign
+from partwhole.features.gates.joint import Gates
+from partwhole.features.order_kernel import OrderKernel
+from partwhole.features.overlap import OverlapKernel
+from partwhole.limits.costs import Concave, Cost, GroupNorm, Quadratic
+from partwhole.limits.fits import Equal, Fit, Margin, Tube
+from partwhole.limits.gram import GramFeatures
+from partwhole.limits.kernel_machines import of_conjunctions
+from partwhole.limits.least_cost import least_cost
+from partwhole.limits.limit import Limit, Rows
+from partwhole.limits.many import Limits, limits_of
+from partwhole.limits.problem import Intercept, Problem
+from partwhole.tasks import Task
+
+FITS: dict[str, Fit] = {"equal": Equal(), "margin": Margin()}
+
+Inputs = Design | Float[np.ndarray, "n ..."] | Sequence[Any] | None
+Data = Task | tuple[Inputs, Float[np.ndarray, "n *k"] | Sequence[Any]]
+Similarity = Callable[[Any, Any], Float[np.ndarray, "m n"]]
+Learner = OverlapKernel | OrderKernel | Gates | Float[np.ndarray, "n n"] | Similarity
+Costs = Cost | Concave
+
+
+@overload
+def solve(
+    data: Data,
+    learner: Learner | None = None,
+    *,
+    cost: Costs | None = None,
+    fit: Fit | str = "equal",
+    intercept: Intercept,
+    is_train: Bool[np.ndarray, " n"] | None = None,
+    solver: str | None = None,
+    max_steps: int = 200,
+    tolerance: float = 1e-12,
+    rounding: Real = 1e-12,
+    start: Float[np.ndarray, "..."] | None = None,
+    workers: int | None = None,
+) -> Limit: ...
+@overload
+def solve(
+    data: Data,
+    learner: Sequence[OverlapKernel | OrderKernel | Gates | Similarity],
+    *,
+    cost: Costs | None = None,
+    fit: Fit | str = "equal",
+    intercept: Intercept,
+    is_train: Bool[np.ndarray, " n"] | None = None,
+    solver: str | None = None,
+    max_steps: int = 200,
+    tolerance: float = 1e-12,
+    rounding: Real = 1e-12,
+    start: Float[np.ndarray, "..."] | None = None,
+    workers: int | None = None,
+) -> Limits: ...
+@overload
+def solve(
+    data: Data,
+    learner: Learner | None = None,
+    *,
+    cost: Sequence[Costs],
+    fit: Fit | str = "equal",
+    intercept: Intercept,
+    is_train: Bool[np.ndarray, " n"] | None = None,
+    solver: str | None = None,
+    max_steps: int = 200,
+    tolerance: float = 1e-12,
+    rounding: Real = 1e-12,
+    start: Float[np.ndarray, "..."] | None = None,
+    workers: int | None = None,
+) -> Limits: ...
+@door
+def solve(
+    data: Any,
+    learner: Any = None,
+    *,
+    cost: Any = None,
+    fit: Any = "equal",
+    intercept: Intercept,
+    is_train: Bool[np.ndarray, " n"] | None = None,
+    solver: str | None = None,
+    max_steps: int = 200,
+    tolerance: float = 1e-12,
+    rounding: Real = 1e-12,
+    start: Float[np.ndarray, "..."] | None = None,
+    workers: int | None = None,
+) -> Limit | Limits:
+    r"""Solve for where learning ends: the least-cost function that fits the training set.
+
+    Parameters
+    ----------
+    data : Task, or a pair of inputs and targets
+        Inputs are an array of shape (n, ...), a Design, or None where a Gram matrix says all;
+        targets have shape (n,) or (n, k). Several outputs are for the quadratic cost and the fit
+        `Equal`.
+    learner : kernel, gates or Gram matrix, optional
+        What describes the inputs. Of a task an `OverlapKernel` or `OrderKernel`; gates
+        (`HalfspaceGates`, `ReLUGates`, `JointGates`) on inputs; any kernel as a callable
+        ``kernel(a, b)`` that returns the similarities of a's rows to b's, shape (m, n); or the
+        similarities of all rows, shape (n, n), as of a network's tangent kernel. By default the
+        inputs are the features. A sequence of learners adds a first axis, see `Limits`.
+    cost : Cost or Concave, keyword-only, optional
+        What the learner prefers. `Quadratic` by default, the only one for kernels; of gates by
+        the architecture: `GroupNorm` (default) for a gated layer with a linear readout or more
+        linear layers on top, `Quadratic` where only the gated layer is trained, `NuclearNorm` for
+        a gated readout on a linear layer, `SchattenNorm` on several, `ChainNorm` for parallel
+        chains; of diagonal networks `HyperbolicEntropy` and `LinearProbing`. A sequence of costs
+        adds a first axis.
+    fit : {"equal", "margin"}, Equal, Margin or Tube, keyword-only, default "equal"
+        Interpolation (squared loss), the largest margin (logistic loss), or within a width of the
+        targets. ``Equal(slack=ridge)`` is kernel ridge regression with that penalty for each
+        observation; ``Tube(0.1)`` is support-vector regression with a large penalty.
+    intercept : {"free", "none"} or float, keyword-only
+        A constant of cost zero, no constant, or one of cost :math:`\tfrac12 \lambda b^2`.
+        Without one an overlap kernel's own constant, if its similarity for no overlap is above 0,
+        still serves as a penalised intercept.
+    is_train : bool array, shape (n,), keyword-only, optional
+        Rows that are trained on, of a pair; all by default. A task has its own.
+    solver : {"primal", "probing", "touching", "dual"}, keyword-only, optional
+        By default the first row of `least_cost.SOLVERS` that serves.
+    max_steps : int, keyword-only, default 200
+        At most so many Newton steps (the primal solver scales its own), or rounds of convex
+        costs that touch one that is not.
+    tolerance : float, keyword-only, default 1e-12
+        Relative duality gap to reach.
+    rounding : float, keyword-only, default 1e-12
+        Of Gram matrices and callable kernels: eigenvalues that are no larger, as a share of the
+        largest, count as 0; single precision leaves 1e-7.
+    start : float array, shape (p,) or of gates (H, C, d), keyword-only, optional
+        Where a cost that is not convex is touched first; blocks of 0 stay 0. By default the
+        solution of its convex counterpart with two layers.
+    workers : int, keyword-only, optional
+        Problems of a sequence solved at a time; by default the cores this process may use.
+
+    Returns
+    -------
+    Limit
+        With predictions, value, multipliers, duality gap and outcome; infeasibility is an outcome.
+    Limits
+        For a sequence of learners or costs.
+
+    Raises
+    ------
+    InputError
+        When data, learner, cost and fit do not agree: for a kernel of other components than the
+        task's or with another cost than the quadratic one, a kernel that is not positive
+        semidefinite, repeats of a training tuple with two targets and no slack, targets that are
+        not finite or, for a margin, not -1 and +1.
+
+    Notes
+    -----
+    Gradient descent on the logistic loss ends at the largest margin (Lyu & Li, ICLR 2020), on the
+    squared loss at the least-cost interpolant; for which architecture at which cost, see the
+    costs. Training is bound to a stationary point only; the limit of a convex cost is the global
+    one. Kernel machines: Lippl & Stachenfeld (ICLR 2025), theorem 4.2; gates: Lippl, Abbott &
+    Chung (2022); diagonal networks: Lippl & Lindsey (NeurIPS 2024).
+
+    Examples
+    --------
+    >>> from partwhole import features, tasks
+    >>> task = tasks.symbolic_addition(range(-4, 5), [-2, 2])
+    >>> kernel = features.OverlapKernel.from_salience([0.3])
+    >>> round(solve(task, kernel, intercept="free").test_error, 6)
+    2.377143
+    >>> task = tasks.context_dependence(3)
+    >>> kernel = features.OverlapKernel.from_salience([0.1, 0.05])
+    >>> limit = solve(task, kernel, fit="margin", intercept="free")
+    >>> round(float(limit.test_margins.mean()), 6)
+    -0.073998
+
+    Gated units, on the exclusive or:
+
+    >>> x = np.array([[1.0, 1.0, 1.0], [-1.0, 1.0, 1.0], [-1.0, -1.0, 1.0], [1.0, -1.0, 1.0]])
+    >>> gates = features.HalfspaceGates(np.array([[[1.0, 0.0, 0.0]]]), np.zeros((1, 1)))
+    >>> limit = solve((x, [1, -1, 1, -1]), gates, fit="margin", intercept="none")
+    >>> print(limit.describe())
+    GroupNorm with the fit Margin of 4 rows in 1 block: value 1.41421, within ... of the least.
+    4 of 4 rows have a multiplier; 1 of 1 blocks take part.
+    """
+    rows = _rows(data, is_train)
+    chosen = _fit(fit)
+    whole("max_steps", max_steps, 1, "allow more steps")
+    options: dict[str, Any] = {
+        "solver": solver, "max_steps": max_steps, "tolerance": tolerance, "start": start,
+    }  # fmt: skip
+
+    def solved(learner: Any, cost: Any) -> Limit:
+        return _solved(rows, learner, cost, chosen, intercept, rounding, options)
+
+    several = _is_sequence(learner), _is_sequence(cost)
+    rows = _with_numbers(rows, learner[0] if several[0] and len(learner) else learner)
+    if any(several):
+        learners = list(learner) if several[0] else [learner]
+        costs = list(cost) if several[1] else [cost]
+        return limits_of(rows, learners, costs, chosen, intercept, solved, workers)
+    return solved(learner, cost)
+
+
+def _rows(data: Any, is_train: np.ndarray | None) -> Rows:
+    if isinstance(data, Task):
+        require(
+            is_train is None,
+            "a task says itself which rows are trained on",
+            "is_train beside a task",
+            "leave is_train out, or pass dataclasses.replace(task, is_train=...)",
+        )
+        return Rows(data.components, data.targets, data.is_train, data)
+    require(
+        isinstance(data, tuple) and len(data) == 2,
+        "data is a task or a pair of inputs and targets",
+        type(data).__name__ if not isinstance(data, tuple) else f"a tuple of {len(data)}",
+        "pass a Task, or (inputs, targets)",
+    )
+    inputs, targets = data
+    return _pair(inputs, targets, is_train)
+
+
+@door(empty=("targets",), missing=("targets",))
+def _pair(
+    inputs: Any, targets: Float[np.ndarray, "n *k"], is_train: Bool[np.ndarray, " n"] | None
+) -> Rows:
+    n = len(targets)
+    mask = np.ones(n, dtype=bool) if is_train is None else is_train
+    require(
+        len(mask) == n,
+        "is_train has an entry for each target",
+        f"{len(mask)} for {n}",
+        "mark training rows True",
+    )
+    require(bool(mask.any()) or n == 0, "some row is trained on", "none", "mark rows True")
+    return Rows(inputs, targets, mask)
+
+
+def _fit(fit: Any) -> Fit:
+    if isinstance(fit, (Equal, Margin, Tube)):
+        return fit
+    require(
+        isinstance(fit, str) and fit in FITS,
+        'a fit is "equal", "margin", or an Equal, Margin or Tube',
+        repr(fit),
+        "pass one of them",
+    )
+    return FITS[fit]
+
+
+def _is_sequence(value: Any) -> bool:
+    """Return whether several learners or costs are given; nested numbers are a Gram matrix."""
+    if not isinstance(value, Sequence) or isinstance(value, str):
+        return False
+    return not value or not isinstance(value[0], (Sequence, np.ndarray))
+
+
+def _solved(
+    rows: Rows,
+    learner: Any,
+    cost: Any,
+    fit: Fit,
+    intercept: Intercept,
+    rounding: Real,
+    options: dict[str, Any],
+) -> Limit:
+    """Solve for one learner and one cost."""
+    features: Callable[[Any], Design]
+    if isinstance(learner, (OverlapKernel, OrderKernel)):
+        _require_quadratic(cost)
+        task = _task(rows, learner)
+        problem, solver = of_conjunctions(task, learner, fit, intercept)
+        assert isinstance(problem.design, ConjunctionDesign)
+        features = _Tuples(problem.design, len(task.names))
+        options = options | {"solver": options["solver"] or solver}
+    elif learner is None or hasattr(learner, "design"):
+        design, features = _described(rows, learner)
+        if cost is None:
+            cost = GroupNorm() if isinstance(learner, Gates) else Quadratic()
+        problem = Problem(design, _trained(rows), _cost(cost), fit, intercept)
+        if options["start"] is not None:
+            options = options | {"start": _start(options["start"], design)}
+    else:
+        _require_quadratic(cost)
+        similar = features = _similar(rows, learner, rounding)
+        design = DenseDesign(similar.matrix[rows.is_train])
+        problem = Problem(design, _trained(rows), Quadratic(), fit, intercept)
+    limit = least_cost(problem, **options)
+    return replace(limit, rows=rows, features=features)
+
+
+@dataclass(frozen=True, eq=False)
+class _Tuples:
+    """What describes other tuples of a task in the columns of its seen conjunctions."""
+
+    design: ConjunctionDesign
+    n_components: int
+
+    def __call__(self, components: Any) -> Design:
+        n, rows = self.n_components, _components(components)
+        rule, remedy = f"tuples are rows of {n} value indices", "number values as task.values does"
+        require(rows.shape[1] == n, rule, f"shape {rows.shape}", remedy)
+        return self.design.at(rows)
+
+
+@door(empty=("components",))
+def _components(components: Int[np.ndarray, "n C"]) -> Int[np.ndarray, "n C"]:
+    return components
+
+
+def _task(rows: Rows, kernel: OverlapKernel | OrderKernel) -> Task:
+    if rows.task is None:
+        raise InputError(
+            f"overlap kernels compare the tuples of a task; got {type(kernel).__name__} beside a "
+            "pair of inputs and targets; build a task with tasks.from_frame, or pass a callable"
+        )
+    return rows.task
+
+
+def _with_numbers(rows: Rows, learner: Any) -> Rows:
+    """Return rows whose inputs are an array of finite numbers, or a design."""
+    gram = learner is not None and not callable(learner) and not hasattr(learner, "design")
+    if rows.task is not None or gram:
+        return rows
+    require(
+        rows.inputs is not None,
+        "targets come with inputs, or with a Gram matrix as learner",
+        "no inputs",
+        "pass (inputs, targets)",
+    )
+    if hasattr(rows.inputs, "adjoint"):
+        n = rows.inputs.shape[0]
+    else:
+        read = _matrix if learner is None else np.asarray if callable(learner) else _array
+        rows = replace(rows, inputs=read(rows.inputs))
+        n = len(np.atleast_1d(rows.inputs))
+    require(
+        len(rows.targets) == n,
+        "targets must have one row for each row of the inputs",
+        f"{len(rows.targets)} for {n} rows",
+        "pass both for the same rows",
+    )
+    return rows
+
+
+def _described(rows: Rows, learner: Any) -> tuple[Design, Callable[[Any], Design]]:
+    """Return the features of the training rows, and what describes others."""
+    require(
+        rows.task is None or learner is not None,
+        "a task is solved with a kernel",
+        "none",
+        "pass an OverlapKernel, or (task.one_hot(), task.targets) with is_train=task.is_train",
+    )
+    if learner is not None:
+        return learner.design(rows.inputs[rows.is_train]), learner.design
+    if hasattr(rows.inputs, "adjoint") and not isinstance(rows.inputs, DenseDesign):
+        require(
+            bool(rows.is_train.all()),
+            "of a design all rows are trained on",
+            f"{int(np.sum(~rows.is_train))} that are not",
+            "pass the design of the training rows, and others to limit.predict",
+        )
+        return rows.inputs, as_design
+    if isinstance(rows.inputs, DenseDesign):
+        matrix, blocks = rows.inputs.matrix, rows.inputs.blocks
+    else:
+        matrix, blocks = rows.inputs, ()
+    return DenseDesign(matrix[rows.is_train], blocks), as_design
+
+
+def _similar(rows: Rows, learner: Any, rounding: Real) -> GramFeatures:
+    """Return the features that a Gram matrix or a callable kernel gives all rows."""
+    n = len(rows.targets)
+    if callable(learner):
+        inputs = np.asarray(rows.inputs)
+
+        def similarities(others: Any) -> np.ndarray:
+            return np.asarray(learner(np.asarray(others), inputs), dtype=float)
+
+        gram = _gram(similarities(inputs))
+    else:
+        require(
+            rows.task is not None or rows.inputs is None,
+            "a Gram matrix takes the place of inputs",
+            f"inputs of type {type(rows.inputs).__name__} beside it",
+            "pass (None, targets)",
+        )
+        gram = _gram(learner)
+
+        def similarities(others: Any) -> np.ndarray:
+            return np.asarray(others)
+
+    require(
+        gram.shape == (n, n),
+        f"a Gram matrix has a row and a column for each of the {n} rows",
+        f"shape {gram.shape}",
+        "pass the similarities of all rows, held-out ones too",
+    )
+    return GramFeatures.of(gram, rounding, similarities)
+
+
+@door
+def _gram(learner: Float[np.ndarray, "n m"]) -> Float[np.ndarray, "n m"]:
+    return learner
+
+
+@door(empty=("inputs",))
+def _matrix(inputs: Float[np.ndarray, "n p"]) -> Float[np.ndarray, "n p"]:
+    return inputs
+
+
+@door(empty=("inputs",))
+def _array(inputs: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
+    return inputs
+
+
+@door(empty=("targets",))
+def _finite(targets: Float[np.ndarray, "n *k"]) -> Float[np.ndarray, "n *k"]:
+    return targets
+
+
+def _trained(rows: Rows) -> Float[np.ndarray, "n *k"]:
+    return _finite(rows.targets[rows.is_train])
+
+
+def _require_quadratic(cost: Any) -> None:
+    require(
+        cost is None or (isinstance(cost, Quadratic) and not cost.weights),
+        "a kernel is a quadratic cost on its own features",
+        repr(cost),
+        "leave cost out, or pass the features as inputs",
+    )
+
+
+def _cost(cost: Any) -> Costs:
+    require(
+        isinstance(cost, Cost | Concave) and not isinstance(cost, type),
+        "a cost says what is preferred",
+        repr(cost),
+        "pass GroupNorm(), say",
+    )
+    return cost
+
+
+def _start(start: Any, design: Design) -> Float[np.ndarray, " p"]:
+    """Return a start as one coefficient for each feature."""
+    array = np.asarray(start, dtype=float)
+    if isinstance(design, GatedDesign):
+        shape = (design.n_units, design.n_contexts, design.inputs.shape[1])
+        require(
+            array.shape in (shape, (design.shape[1],)),
+            f"a start has the shape (units, contexts, inputs), {shape}",
+            array.shape,
+            "or leave it out",
+        )
+        return array.reshape(-1)
+    return array
