@@ -16,6 +16,8 @@ import rooms
 from partwhole import features, limits, networks, solve, tasks
 from partwhole._checks import InputError
 from partwhole._contract import CheckFailed
+from partwhole.limits.checking import check_cost
+from partwhole.limits.costs import Conjugate, ConjugateCost
 from partwhole.limits.costs.schatten_norm import MatrixMetric
 
 RNG = np.random.default_rng(0)
@@ -26,7 +28,7 @@ DENSE = features.DenseDesign(
 )
 
 
-class ElasticNet(limits.ConjugateCost):
+class ElasticNet(ConjugateCost):
     """The conjugate of it alone: flat about 0."""
 
     def __init__(self, norm=1.0, ridge=1.0):
@@ -35,10 +37,10 @@ class ElasticNet(limits.ConjugateCost):
     def conjugate(self, design, u):
         excess = np.maximum(np.abs(u) - self.norm, 0.0)
         value = 0.5 * float(np.sum(excess**2)) / self.ridge
-        return limits.Conjugate(value, np.sign(u) * excess / self.ridge, (excess > 0) / self.ridge)
+        return Conjugate(value, np.sign(u) * excess / self.ridge, (excess > 0) / self.ridge)
 
 
-class Precision(limits.ConjugateCost):
+class Precision(ConjugateCost):
     """Half c' P c, whose curvature is no diagonal."""
 
     def __init__(self, covariance):
@@ -46,7 +48,7 @@ class Precision(limits.ConjugateCost):
 
     def conjugate(self, design, u):
         gradient = self.covariance @ u
-        return limits.Conjugate(0.5 * float(u @ gradient), gradient, self.covariance)
+        return Conjugate(0.5 * float(u @ gradient), gradient, self.covariance)
 
 
 COSTS = {
@@ -76,7 +78,7 @@ COSTS = {
 
 @pytest.mark.parametrize("name", COSTS)
 def test_costs(name):
-    limits.check_cost(*COSTS[name])
+    check_cost(*COSTS[name])
 
 
 def test_every_cost_is_checked():
@@ -120,17 +122,15 @@ def test_value_from_the_conjugate_is_the_formula():
     coefficients = np.array([0.0, 1e-9, 1.0, -1e6, 3.0, -0.2, 1e-3, 7.0])
     for cost in (limits.HyperbolicEntropy(0.1, 0.3), limits.HyperbolicEntropy(1e-6)):
         direct = cost.value(DENSE, coefficients)
-        assert limits.ConjugateCost.value(cost, DENSE, coefficients) == pytest.approx(
-            direct, rel=1e-12
-        )
+        assert ConjugateCost.value(cost, DENSE, coefficients) == pytest.approx(direct, rel=1e-12)
     elastic = np.abs(coefficients).sum() + 0.5 * coefficients @ coefficients
     assert ElasticNet().value(DENSE, coefficients) == pytest.approx(elastic, rel=1e-12)
 
 
 def test_a_conjugate_without_the_slope_is_refused():
-    class Bounded(limits.ConjugateCost):
+    class Bounded(ConjugateCost):
         def conjugate(self, design, u):
-            return limits.Conjugate(np.sum(np.sqrt(1 + u**2)), u / np.sqrt(1 + u**2), 0 * u + 1)
+            return Conjugate(np.sum(np.sqrt(1 + u**2)), u / np.sqrt(1 + u**2), 0 * u + 1)
 
     with pytest.raises(InputError, match=r"slope of its cost's conjugate .* got 1 of 8 coeff"):
         Bounded().value(DENSE, np.eye(8)[0] * 2.0)
@@ -204,13 +204,13 @@ def test_broken_bounds_are_told_what_is_wrong(rule):
         return replace(at, bounds=replace(at.bounds, **{name: change(getattr(at.bounds, name))}))
 
     with pytest.raises(CheckFailed, match=f"(?m)^- {rule}"):
-        limits.check_cost(broken_cost(dual=dual), DENSE)
+        check_cost(broken_cost(dual=dual), DENSE)
 
 
 @pytest.mark.parametrize("rule", BROKEN_COSTS)
 def test_broken_costs_are_told_what_is_wrong(rule):
     with pytest.raises(CheckFailed, match=f"(?m)^- {rule}"):
-        limits.check_cost(BROKEN_COSTS[rule], DENSE)
+        check_cost(BROKEN_COSTS[rule], DENSE)
 
 
 def test_broken_concave_costs():
@@ -222,7 +222,7 @@ def test_broken_concave_costs():
             return limits.GroupNorm(0.5 * touching.weights)
 
     with pytest.raises(CheckFailed, match="a touching cost lies above the cost"):
-        limits.check_cost(Low(3), DENSE)
+        check_cost(Low(3), DENSE)
 
 
 def test_a_broken_way_to_keep_ranks():
@@ -231,7 +231,7 @@ def test_a_broken_way_to_keep_ranks():
             return 2.0 * coefficients
 
     with pytest.raises(CheckFailed, match="within leaves coefficients as they are"):
-        limits.check_cost(Doubling(3), DENSE)
+        check_cost(Doubling(3), DENSE)
 
 
 def test_broken_squares():
@@ -240,12 +240,12 @@ def test_broken_squares():
             return 2.0 * super().features(design)
 
     with pytest.raises(CheckFailed, match="coefficients from other features have their outputs"):
-        limits.check_cost(Longer(), DENSE)
+        check_cost(Longer(), DENSE)
 
 
 def test_what_is_no_cost():
     with pytest.raises(InputError):
-        limits.check_cost(object(), DENSE)
+        check_cost(object(), DENSE)
 
 
 DESIGNS = {

@@ -16,16 +16,11 @@ from random_tasks import kernels
 from partwhole import limits, solve, tasks
 from partwhole._checks import InputError
 from partwhole.features import OverlapKernel
-from partwhole.limits import (
-    addition_law,
-    effective_salience,
-    invariance_margin,
-    memorization_leak,
-    partial_exposure_margin,
-    shortcut_boundary,
-    shortcut_margin,
-    transitive_ranks,
-)
+from partwhole.limits import memorization_leak, shortcut_margin
+from partwhole.limits.addition import addition_law, effective_salience
+from partwhole.limits.ordering import transitive_ranks
+from partwhole.limits.shortcut import shortcut_boundary
+from partwhole.limits.toys import invariance_margin, partial_exposure_margin
 
 NINE = list(range(-4, 5))
 SALIENCES = (0.1, 0.2, 0.3, 0.4, 0.45, 0.5)
@@ -462,6 +457,6 @@ def test_ranks_of_many_items_keep_their_digits(n_items, salience):
         ends = (r + 1) * (1 - root ** (n_items - 1)) - root + root ** (n_items - 2)
         places = sorted({0, 1, n_items // 3, n_items - 1})
         exact = [float((root**i - root ** (n_items - 1 - i)) / ends) for i in places]
-    found = limits.transitive_ranks(n_items, salience)[places]
+    found = transitive_ranks(n_items, salience)[places]
     # Of a size of n ranks the last digits of r alter as many.
     np.testing.assert_allclose(found, exact, rtol=1e-9, atol=1e-300)

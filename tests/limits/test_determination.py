@@ -14,8 +14,9 @@ from random_tasks import tasks as random_tasks
 
 from partwhole import tasks
 from partwhole._checks import InputError
-from partwhole.limits import Determination, determination, solvability
+from partwhole.limits import determination, solvability
 from partwhole.limits.proofs.boxes import box_groups, groupings
+from partwhole.limits.proofs.determination import Determination
 from partwhole.tasks import Task
 
 

@@ -22,7 +22,8 @@ from sklearn.svm import SVC, SVR
 from partwhole import limits, solve, tasks
 from partwhole._checks import InputError
 from partwhole.features import OverlapKernel
-from partwhole.limits import Equal, Outcome, Tube, rectangles
+from partwhole.limits import Equal, Outcome, Tube
+from partwhole.limits.proofs.certificates import rectangles
 
 TOLERANCE = 1e-8
 INTERCEPTS = st.sampled_from(["free", "none", 0.5])

@@ -29,7 +29,6 @@ from partwhole import features, solve, tasks
 from partwhole.features import Block, DenseDesign
 from partwhole.limits import (
     ChainNorm,
-    DualTerm,
     Equal,
     GroupNorm,
     HyperbolicEntropy,
@@ -41,6 +40,7 @@ from partwhole.limits import (
     SchattenNorm,
     Tube,
 )
+from partwhole.limits.costs import DualTerm
 
 UNITS = [1e-12, 1e-6, 1.0, 1e3, 1e5, 1e12]
 STEEP = np.array([[1.0], [2.0], [3.0]]), np.array([1.0, 2.0, 4.0])

@@ -17,7 +17,8 @@ from scipy.optimize import linprog
 from partwhole import solve, tasks
 from partwhole._checks import InputError
 from partwhole.features import OverlapKernel
-from partwhole.limits import Certificate, rectangles, solvability
+from partwhole.limits import solvability
+from partwhole.limits.proofs.certificates import Certificate, rectangles
 
 
 def product(anchors):

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from partwhole.limits import rectangles
+from partwhole.limits.proofs.certificates import rectangles
 from partwhole.study import Arrays, Cells, Config, Estimate, key, mean, series
 from partwhole.study.plots import QUIET, WIDTH
 from partwhole_studies.images import networks

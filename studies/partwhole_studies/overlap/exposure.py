@@ -11,7 +11,7 @@ from scipy.optimize import brentq
 
 from partwhole import solve
 from partwhole.features import OverlapKernel
-from partwhole.limits import invariance_margin, partial_exposure_margin
+from partwhole.limits.toys import invariance_margin, partial_exposure_margin
 from partwhole.study import Arrays, Cells, Config, key, layout, series
 from partwhole.study.plots import QUIET, panels
 from partwhole.tasks import invariance, partial_exposure

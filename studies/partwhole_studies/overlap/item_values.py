@@ -9,7 +9,8 @@ from matplotlib.figure import Figure
 
 from partwhole import solve
 from partwhole.features import OverlapKernel
-from partwhole.limits import addition_law, memorization_leak
+from partwhole.limits import memorization_leak
+from partwhole.limits.addition import addition_law
 from partwhole.study import Arrays, Cells, Config, key, layout, series
 from partwhole.study.plots import COLOURS, QUIET, look, mosaic, name
 from partwhole.tasks import symbolic_addition

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 from partwhole import solve
 from partwhole.features import OverlapKernel
-from partwhole.limits import effective_salience
+from partwhole.limits.addition import effective_salience
 from partwhole.study import Arrays, Cells, Config, key, layout, published, series
 from partwhole.study.plots import panels
 from partwhole.tasks import symbolic_addition

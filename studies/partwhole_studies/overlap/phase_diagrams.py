@@ -9,7 +9,8 @@ from matplotlib.figure import Figure
 
 from partwhole import solve
 from partwhole.features import OverlapKernel, OverlapKernels
-from partwhole.limits import shortcut_boundary, shortcut_margin
+from partwhole.limits import shortcut_margin
+from partwhole.limits.shortcut import shortcut_boundary
 from partwhole.study import Arrays, Cells, Config, key, layout, series
 from partwhole.study.plots import QUIET, look, name, panels
 from partwhole.tasks import context_dependence

@@ -12,7 +12,8 @@ from matplotlib.patches import Rectangle
 
 from partwhole import solve
 from partwhole.features import OverlapKernel
-from partwhole.limits import rectangles, solvability
+from partwhole.limits import solvability
+from partwhole.limits.proofs.certificates import rectangles
 from partwhole.measures import accuracy
 from partwhole.study import Arrays, Cells, Config, Estimate, key, layout, mean, series
 from partwhole.study.plots import QUIET, look, panels

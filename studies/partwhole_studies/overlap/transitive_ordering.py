@@ -8,7 +8,8 @@ from matplotlib.figure import Figure
 
 from partwhole import solve
 from partwhole.features import OverlapKernel
-from partwhole.limits import solvability, transitive_ranks
+from partwhole.limits import solvability
+from partwhole.limits.ordering import transitive_ranks
 from partwhole.measures import accuracy
 from partwhole.study import Arrays, Cells, Config, key, layout, series
 from partwhole.study.plots import QUIET, panels

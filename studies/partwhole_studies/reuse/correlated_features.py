@@ -10,7 +10,7 @@ import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
 
-from partwhole.limits import relu_penalty
+from partwhole.limits.penalties.relu import relu_penalty
 from partwhole.recommendation.methods import MULTI, SINGLE
 from partwhole.study import (
     Arrays,

@@ -7,7 +7,7 @@ import pytest
 from study_cells import computed
 from study_rules import require_whole, verdicts
 
-from partwhole.limits import transitive_ranks
+from partwhole.limits.ordering import transitive_ranks
 from partwhole_studies.overlap import transitive_ordering as study
 
 

@@ -9,7 +9,8 @@ from study_cells import computed
 from study_rules import failed_checks, require_whole, verdicts
 
 from partwhole.flows import multitask_flow
-from partwhole.limits import DiagonalWeights, finetuning_price
+from partwhole.limits import DiagonalWeights
+from partwhole.limits.penalties.finetuning import finetuning_price
 from partwhole_studies.reuse import numerical_penalties as numerical
 from partwhole_studies.reuse import penalties as study
 

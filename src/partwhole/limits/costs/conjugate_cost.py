@@ -63,7 +63,7 @@ class ConjugateCost(ABC):
     The elastic net, :math:`\sum_d |c_d| + \tfrac12 c_d^2`:
 
     >>> from partwhole import solve
-    >>> from partwhole.limits import check_cost
+    >>> from partwhole.limits.checking import check_cost
     >>> class ElasticNet(ConjugateCost):
     ...     def conjugate(self, design, u):
     ...         excess = np.maximum(np.abs(u) - 1.0, 0.0)
