@@ -39,8 +39,8 @@ ORDER: Reasons = {
         "flows.stages": "second_moment",
         "flows.Path.training_loss": "second_moment",
         "training.ConceptClassifier.coordinates": "target",
-        "comparison.compare_with_kernel": "task",
-        "comparison.compare_with_kernel of runs": "task",
+        "comparison.compare": "task",
+        "comparison.compare of runs": "task",
         "measures.order_violations": "losses",
     },
     "one entry for each set of components, or each record of a curve": {
@@ -87,8 +87,8 @@ TWICE: Reasons = {
         "measures.decision_agreement": "network,limit,labels,linear",
         "measures.salience": "features,components",
         "networks.layer_saliences": "inputs,components",
-        "comparison.compare_with_kernel": "predictions,has_learned",
-        "comparison.compare_with_kernel of runs": "predictions,salience",
+        "comparison.compare": "answers,has_learned",
+        "comparison.compare of runs": "answers,salience",
         "audit.audit_split": "table,features",
     },
     "what is drawn goes by the place of a row": {
@@ -114,8 +114,8 @@ TWICE: Reasons = {
     "the other half of what belongs together is held by the object": {
         "limits.Certificate.sum_in_words": "task",
         "limits.Derivation.in_words": "task",
-        "comparison.compare_with_kernel": "task",
-        "comparison.compare_with_kernel of runs": "task",
+        "comparison.compare": "task",
+        "comparison.compare of runs": "task",
         "measures.retreat": "targets",
     },
     "a sweep takes distinct rows, and says so": {
@@ -154,7 +154,7 @@ UNITS: Reasons = {
         "limits.regime": "order; feature_dependence",
         "limits.relu_penalty": "cosine",
         "limits.shortcut_margin": "order_1; order_2",
-        "comparison.compare_with_kernel of runs": "salience",
+        "comparison.compare of runs": "salience",
         "flows.relaxation_time": "fraction",
         "flows.swing_diagram": "ratios; correlations",
     },
