@@ -89,6 +89,78 @@ def test_labels_by_regression():
     assert comparison.gap.mean < 1e-9
 
 
+def copied(task, answers, k=3):
+    return replace(task, targets=np.stack([task.targets] * k, axis=1)), np.stack([answers] * k, -1)
+
+
+def means(readings):
+    return {name: pytest.approx(interval.mean, abs=1e-9) for name, interval in readings.items()}
+
+
+@pytest.mark.parametrize("task", [ADDITION, CONTEXT], ids=["numbers", "labels"])
+def test_copies_of_an_output_read_as_the_one(task):
+    rng = np.random.default_rng(0)
+    saliences = [0.3] if task is ADDITION else [0.15, 0.1]
+    runs = task.targets * rng.normal(0.8, 0.2, size=(3, len(task.targets)))
+    single = compare(task, runs, saliences, fit="equal")
+    threefold = compare(*copied(task, runs), saliences)
+    for name in ("measured", "predicted"):
+        readings = {n: i.mean for n, i in getattr(threefold, name).items()}
+        assert readings == means(getattr(single, name))
+    assert threefold.gap.mean == pytest.approx(single.gap.mean, abs=1e-9)
+    assert threefold.predictions.shape == (*runs.shape, 3)
+    assert ", 3 outputs, 3 runs; " in threefold.describe()
+
+
+def test_the_order_of_outputs_does_not_matter():
+    rng = np.random.default_rng(1)
+    targets = ADDITION.targets[:, None] * [1.0, 2.0, 0.5] + rng.normal(size=(81, 3))
+    answers, order = targets * 0.7 + rng.normal(size=(2, 81, 3)), [1, 2, 0]
+    first = compare(replace(ADDITION, targets=targets), answers, [0.3])
+    second = compare(replace(ADDITION, targets=targets[:, order]), answers[..., order], [0.3])
+    for name in ("measured", "predicted"):
+        assert {n: i.mean for n, i in getattr(second, name).items()} == means(getattr(first, name))
+    assert second.gap.mean == pytest.approx(first.gap.mean)
+
+
+@pytest.mark.parametrize("low", [0.0, -1.0], ids=["one-hot", "signs"])
+def test_two_classes_agree_with_the_sign(low):
+    rng = np.random.default_rng(2)
+    answers = CONTEXT.targets * rng.normal(0.5, 1.0, size=(2, len(CONTEXT.targets)))
+
+    def columns(sign):
+        return low + (1.0 - low) * np.stack([1.0 + sign, 1.0 - sign], axis=-1) / 2.0
+
+    task = replace(CONTEXT, targets=columns(CONTEXT.targets))
+    classes = compare(task, columns(answers), [0.15, 0.1])
+    signs = compare(CONTEXT, answers, [0.15, 0.1], fit="equal")
+    assert classes.fit == "equal"
+    assert list(classes.measured) == ["accuracy", "margin", "additivity"]
+    for name in ("measured", "predicted"):
+        assert {n: i.mean for n, i in getattr(classes, name).items()} == means(getattr(signs, name))
+    assert classes.gap.mean == pytest.approx(signs.gap.mean)
+    with pytest.raises(InputError, match=r"one column of labels .*; got targets of shape .\d+, 2."):
+        compare(task, columns(answers), [0.15, 0.1], fit="margin")
+
+
+def test_three_classes_of_a_sum():
+    # The class of a sum is no sum of parts: kernel machines err, and a learner may be right.
+    task = tasks.symbolic_addition(range(3), [1])
+    classes = np.eye(5)[task.targets.astype(int)]
+    several = replace(task, targets=classes)
+    right = compare(several, classes, [0.4])
+    assert right.measured["accuracy"].mean == right.measured["margin"].mean == 1.0
+    assert right.predicted["accuracy"].mean < 1.0
+    predicted = right.predictions[0][~task.is_train].argmax(axis=1)
+    assert right.predicted["accuracy"].mean <= np.mean(predicted == task.test_targets)
+
+
+def test_answers_are_left_as_they_were():
+    answers = np.stack([ADDITION.targets, ADDITION.targets])
+    compare(ADDITION, answers, [0.4], has_learned=[True, False])
+    assert np.isfinite(answers).all()
+
+
 def test_runs_that_did_not_learn_do_not_count():
     answers = np.stack([k * ADDITION.targets for k in (0.6, 0.7, 5.0, 0.8)])
     answers[2, 3] = np.nan
@@ -142,12 +214,12 @@ def test_the_table_and_the_public_name():
     [
         (
             {"answers": np.zeros((81, 1))},
-            r"the task's 81 rows, of one run or several; got shape .81, 1.; pass shape .81,. or",
+            r"task's targets, .81,., for each of the runs; got shape .81, 1.; pass shape .81,. or",
         ),
-        ({"answers": np.zeros((0, 81))}, r"of one run or several; got shape .0, 81."),
+        ({"answers": np.zeros((0, 81))}, r"for each of the runs; got shape .0, 81."),
         (
             {"task": replace(ADDITION, targets=np.stack([ADDITION.targets] * 2, axis=1))},
-            r"compared in one output; got targets of shape \(81, 2\); take one at a time, datac",
+            r"targets, .81, 2., for each of the runs; got shape .81,.; pass shape .81, 2. or",
         ),
         (
             {"task": replace(ADDITION, is_train=np.ones(81, dtype=bool))},
@@ -162,7 +234,10 @@ def test_the_table_and_the_public_name():
         ({"salience": OverlapKernel.from_salience([0.1, 0.1])}, "as the task; got 3 for 2"),
         ({"salience": [OverlapKernel.from_salience([0.1])] * 3}, "one for each; got 3 for 1 run"),
         ({"fit": "ridge"}, 'fit is "equal" or "margin"; got .ridge.'),
-        ({"fit": "margin"}, "margins are defined for labels -1 and .1; got other targets"),
+        (
+            {"fit": "margin"},
+            "margins are fitted to one column of labels -1 and .1; got other targets",
+        ),
         ({"has_learned": [True, False]}, "one entry for each run; got 2 for 1"),
         ({"answers": np.full(81, np.inf)}, "finite numbers; got 81 that are not"),
     ],

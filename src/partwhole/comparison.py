@@ -15,7 +15,8 @@ from partwhole._door import door
 from partwhole._types import Number, Real
 from partwhole.features import OverlapKernel
 from partwhole.limits import interpolate, max_margin
-from partwhole.measures.accuracy import accuracy
+from partwhole.measures._labels import are_labels, label_margins
+from partwhole.measures.accuracy import count_labels
 from partwhole.measures.additivity import additivity
 from partwhole.measures.runs import RunInterval, over_runs
 from partwhole.measures.salience import Salience
@@ -49,26 +50,24 @@ class Comparison:
     task : Task
     fit : {"equal", "margin"}
         How the kernel machines fit the training set.
-    answers : float array, shape (runs, n)
+    answers : float array, shape (runs, n) or (runs, n, k)
         The learners' answers; NaN for runs that did not learn.
-    predictions : float array, shape (runs, n)
+    predictions : float array, shape (runs, n) or (runs, n, k)
         The kernel machines' answers.
     measured, predicted : dict from str to RunInterval
-        Readings of the answers and of the predictions, over the runs that learned. For labels:
-        "accuracy" and "margin" (mean over held-out rows; with the fit "margin" in units of the
-        smallest margin of a training row). For numbers: "slope", "intercept" and "error" (mean
-        square on held-out rows, as a share of the variance of all targets). For both:
-        "additivity".
+        Readings of the answers and of the predictions, over the runs that learned, as `compare`
+        defines them. For labels "accuracy", "margin" and "additivity"; for numbers "slope",
+        "intercept", "error" and "additivity".
     gap : RunInterval
-        Root mean square difference between answers and predictions on held-out rows, as a share
-        of the standard deviation of all targets. With the fit "margin" both are first divided by
-        their smallest training margin.
+        Root mean square difference between answers and predictions over held-out rows and
+        outputs, as a share of the root mean square deviation of all targets from their output's
+        mean. With the fit "margin" both are first divided by their smallest training margin.
     """
 
     task: Task
     fit: Fit
-    answers: Float[np.ndarray, "runs n"]
-    predictions: Float[np.ndarray, "runs n"]
+    answers: Float[np.ndarray, "runs n *k"]
+    predictions: Float[np.ndarray, "runs n *k"]
     measured: dict[str, RunInterval]
     predicted: dict[str, RunInterval]
     gap: RunInterval
@@ -89,10 +88,11 @@ class Comparison:
         """Return the measured readings beside the predicted ones, a line for each."""
         n_runs, unseen = self.gap.n, self.task.n_test
         dropped = f", {self.gap.n_dropped} left out" if self.gap.n_dropped else ""
+        outputs = f", {self.answers.shape[2]} outputs" if self.answers.ndim == 3 else ""
         machine = "the largest margin" if self.fit == "margin" else "interpolation"
         lines = [
-            f"{unseen} unseen combination{'s' * (unseen != 1)}, {n_runs} run{'s' * (n_runs != 1)}"
-            f"{dropped}; predicted: {machine} at the measured saliences"
+            f"{unseen} unseen combination{'s' * (unseen != 1)}{outputs}, {n_runs} "
+            f"run{'s' * (n_runs != 1)}{dropped}; predicted: {machine} at the measured saliences"
         ]
         for name, interval in self.measured.items():
             low, high = _decimals(interval.low), _decimals(interval.high)
@@ -112,7 +112,7 @@ def _decimals(number: Number) -> str:
 @door(missing=("answers",))
 def compare(
     task: Task,
-    answers: Float[np.ndarray, "*runs n"],
+    answers: Float[np.ndarray, "..."],
     salience: Saliences,
     *,
     fit: Fit | None = None,
@@ -122,13 +122,27 @@ def compare(
 
     The learner may be a network of this library, a network of another framework, or a person.
     The prediction for each learner is the kernel machine with a free intercept whose kernel
-    :math:`\kappa(O)` has the given saliences; saliences below 0 are set to 0.
+    :math:`\kappa(O)` has the given saliences; saliences below 0 are set to 0. Answers and
+    predictions are read on held-out rows:
+
+    * *slope, intercept* of the answers against the targets, as in `measures.slope`: outputs share
+      the slope, and the intercept is the mean of theirs;
+    * *error*, the mean square difference from the targets, as a share of the variance of all
+      targets: both are means over outputs;
+    * *accuracy*, as in `measures.accuracy`: the share of right signs over all outputs, or the
+      share of rows whose largest answer is that of the right class; a tie counts as half;
+    * *margin*, the mean of label times answer over all outputs, or of the answer for the right
+      class less the largest other, divided by the same difference of the targets. With the fit
+      "margin" it is in units of the smallest margin of a training row;
+    * *additivity*, as in `measures.additivity`: one share of variance over all outputs.
 
     Parameters
     ----------
     task : Task
-        With targets of shape (n,).
-    answers : float array, shape (n,) or (runs, n)
+        With targets of shape (n,) or (n, k). Labels are -1 and +1, or classes: k columns of
+        which each row has 1 in that of its class, and 0 (or -1) in all others. All other targets
+        are numbers.
+    answers : float array, shape of the targets, or (runs, n) or (runs, n, k)
         For every row of the task: a learner's mean answers, or those of several runs.
     salience : OverlapKernel, Salience or floats; or a sequence with one for each run
         The learner's kernel, or its saliences as `measures.salience` and
@@ -138,7 +152,8 @@ def compare(
         several runs, shape (runs, C) or (runs, C - 1).
     fit : {"equal", "margin"}, keyword-only, default None
         Where training ends: at the interpolating solution (squared loss), or at the largest
-        margin (logistic loss). None is "margin" for labels -1 and +1 and "equal" for numbers.
+        margin (logistic loss). None is "margin" for labels -1 and +1 of shape (n,), and "equal"
+        for all other targets, for which "margin" is refused.
     has_learned : sequence of bool, keyword-only, default None
         Which runs have learned their training set; only these are read. None for all. With the
         fit "margin" a run with a wrong training label is never read, since it has no margin.
@@ -151,7 +166,7 @@ def compare(
     ------
     InputError
         For answers, saliences or runs whose sizes do not agree with the task or with one another,
-        and for tasks with several outputs, without held-out rows, or with constant targets.
+        and for tasks without held-out rows, or with constant targets.
 
     Notes
     -----
@@ -171,34 +186,29 @@ def compare(
     error: measured 0.130 (-0.064 to 0.325), predicted 0.125
     additivity: measured 1.000 (1.000 to 1.000), predicted 1.000
     """
-    n = len(task.components)
     require(
-        task.targets.ndim == 1,
-        "learners are compared in one output",
-        f"targets of shape {task.targets.shape}",
-        "take one at a time, dataclasses.replace(task, targets=task.targets[:, 0])",
-    )
-    require(
-        task.n_test > 0 and np.ptp(task.targets) > 0,
+        task.n_test > 0 and bool(np.any(np.ptp(task.targets, axis=0) > 0)),
         "learners are compared on held-out rows of a task whose targets differ",
         f"{task.n_test} held out, targets in {task.targets.min():g}..{task.targets.max():g}",
         "hold rows out by is_train, and take targets that differ",
     )
-    shape = np.shape(answers)
-    answers = np.atleast_2d(answers)
+    shape = task.targets.shape
     require(
-        answers.ndim == 2 and answers.shape[1] == n and len(answers) > 0,
-        f"answers have one entry for each of the task's {n} rows, of one run or several",
-        f"shape {shape}",
-        f"pass shape ({n},) or (runs, {n}), a learner's mean answer to the inputs of each row",
+        answers.shape[-len(shape) :] == shape and answers.ndim <= len(shape) + 1 and answers.size,
+        f"answers have the shape of the task's targets, {shape}, for each of the runs",
+        f"shape {answers.shape}",
+        f"pass shape {shape} or (runs, {', '.join(map(str, shape))}), a learner's mean answers to "
+        "the inputs of each row",
     )
+    answers = answers.reshape(-1, *shape)
+    signs = task.targets.ndim == 1 and task.is_classification
     require(
-        fit != "margin" or task.is_classification,
-        "margins are defined for labels -1 and +1",
-        "other targets",
+        fit != "margin" or signs,
+        "margins are fitted to one column of labels -1 and +1",
+        f"targets of shape {shape}" if len(shape) > 1 else "other targets",
         'pass fit="equal"',
     )
-    has_margins = fit == "margin" or (fit is None and task.is_classification)
+    has_margins = signs and fit != "equal"
     learned = _learned(task, answers, has_learned, has_margins)
     kernels = _kernels(task, salience, len(answers))
     solve = max_margin if has_margins else interpolate
@@ -208,7 +218,8 @@ def compare(
         for kernel in {id(kernel): kernel for kernel in kernels}.values()
     }
     predictions = np.stack([solutions[id(kernel)] for kernel in kernels])
-    answers = np.where(learned[:, None], answers, np.nan)
+    answers = answers.copy()
+    answers[~learned] = np.nan
     return Comparison(
         task=task,
         fit="margin" if has_margins else "equal",
@@ -222,7 +233,7 @@ def compare(
 
 def _learned(
     task: Task,
-    answers: Float[np.ndarray, "runs n"],
+    answers: Float[np.ndarray, "runs n *k"],
     has_learned: Bool[np.ndarray, " _"] | Sequence[bool] | None,
     has_margins: bool,
 ) -> Bool[np.ndarray, " runs"]:
@@ -309,7 +320,7 @@ def _kernel_of_orders(salience: np.ndarray, size: int) -> OverlapKernel:
 
 
 def _readings(
-    task: Task, answers: Float[np.ndarray, "runs n"], learned: np.ndarray, has_margins: bool
+    task: Task, answers: Float[np.ndarray, "runs n *k"], learned: np.ndarray, has_margins: bool
 ) -> dict[str, RunInterval]:
     """Return each reading over the runs that learned."""
     by_run = [_read(task, row, has_margins) for row in answers[learned]]
@@ -322,22 +333,22 @@ def _readings(
 
 
 def _names(task: Task) -> tuple[str, ...]:
-    if task.is_classification:
+    if are_labels(task.targets):
         return ("accuracy", "margin", "additivity")
     return ("slope", "intercept", "error", "additivity")
 
 
-def _read(task: Task, answers: Float[np.ndarray, " n"], has_margins: bool) -> dict[str, float]:
+def _read(task: Task, answers: Float[np.ndarray, "n *k"], has_margins: bool) -> dict[str, float]:
     """Return the readings of one run."""
     held_out = ~task.is_train
     additive = additivity(task, answers).value
-    if task.is_classification:
-        right = accuracy(task.test_targets, answers[held_out], tie=1e-9).value
+    if are_labels(task.targets):
+        accuracy = count_labels(label_margins(task.targets, answers)[held_out]).value
         scaled = _in_margins(task, answers) if has_margins else answers
-        margin = float(np.mean(task.test_targets * scaled[held_out]))
-        return {"accuracy": right, "margin": margin, "additivity": additive}
+        margin = float(np.mean(label_margins(task.targets, scaled)[held_out]))
+        return {"accuracy": accuracy, "margin": margin, "additivity": additive}
     line = slope(task, answers)
-    error = float(np.mean((answers - task.targets)[held_out] ** 2) / np.var(task.targets))
+    error = float(np.mean((answers - task.targets)[held_out] ** 2) / _variance(task))
     return {
         "slope": line.value, "intercept": line.intercept, "error": error, "additivity": additive
     }  # fmt: skip
@@ -348,14 +359,19 @@ def _in_margins(task: Task, answers: Float[np.ndarray, " n"]) -> Float[np.ndarra
     return answers / float(np.min((answers * task.targets)[task.is_train]))
 
 
+def _variance(task: Task) -> float:
+    """Return the variance of all targets about their output's mean, mean over outputs."""
+    return float(np.mean(np.var(task.targets, axis=0)))
+
+
 def _gaps(
     task: Task,
-    answers: Float[np.ndarray, "runs n"],
-    predictions: Float[np.ndarray, "runs n"],
+    answers: Float[np.ndarray, "runs n *k"],
+    predictions: Float[np.ndarray, "runs n *k"],
     has_margins: bool,
 ) -> Float[np.ndarray, " runs"]:
     """Return each run's root mean square difference from its prediction on held-out rows."""
-    spread = float(np.std(task.targets))
+    spread = float(np.sqrt(_variance(task)))
     gaps = np.full(len(answers), np.nan)
     for run, (answer, prediction) in enumerate(zip(answers, predictions, strict=True)):
         if not np.isfinite(answer).all():

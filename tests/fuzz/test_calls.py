@@ -40,6 +40,7 @@ ORDER: Reasons = {
         "flows.Path.training_loss": "second_moment",
         "training.ConceptClassifier.coordinates": "target",
         "comparison.compare": "task",
+        "comparison.compare of outputs": "task",
         "comparison.compare of runs": "task",
         "measures.order_violations": "losses",
     },
@@ -115,6 +116,7 @@ TWICE: Reasons = {
         "limits.Certificate.sum_in_words": "task",
         "limits.Derivation.in_words": "task",
         "comparison.compare": "task",
+        "comparison.compare of outputs": "task",
         "comparison.compare of runs": "task",
         "measures.retreat": "targets",
     },
@@ -134,6 +136,7 @@ UNITS: Reasons = {
     "probabilities, shares, cosines, brightness, coordinates and labels have no unit": {
         "tasks.ShapeAttributes": "colour; size; background",
         "measures.accuracy": "targets",
+        "measures.accuracy of classes": "targets",
         "measures.calibration": "coordinates; truth",
         "measures.decode_shapes": "images",
         "measures.capability": "coordinates; target",

@@ -206,17 +206,13 @@ def test_errors_say_rule_got_remedy(verb):
     with pytest.raises(InputError) as caught:
         verb(task, np.ones(3))
     assert str(caught.value) == (
-        "predictions must be one number for each row of the task; got 3 for 4 rows; "
-        "pass limit.predictions, one output at a time"
+        "predictions have a row for each of the task's 4 rows; got shape (3,); pass shape (4,) or "
+        "(4, k), such as limit.predictions"
     )
     with pytest.raises(InputError, match="got 1 that is NaN, at 0; drop or fill missing"):
         verb(task, np.array([np.nan, 1.0, 1.0, 1.0]))
-    with pytest.raises(InputError) as caught:
-        verb(task, np.ones((4, 2)))
-    assert str(caught.value) == (
-        "predictions must be one number for each row of the task; got an array of shape (4, 2); "
-        "pass limit.predictions, one output at a time"
-    )
+    with pytest.raises(InputError, match=r"task's 4 rows; got shape \(4, 2, 1\); pass shape"):
+        verb(task, np.ones((4, 2, 1)))
 
 
 @pytest.mark.parametrize("kind", [np.float16, np.float32])

@@ -71,8 +71,8 @@ def test_targets_that_do_not_vary_have_no_slope():
 @pytest.mark.parametrize(
     ("predictions", "said"),
     [
-        (np.ones(3), "predictions must be one number for each row of the task; got 3 for 4 rows"),
-        (np.ones((4, 1)), "each row of the task; got an array of shape (4, 1); pass limit"),
+        (np.ones(3), "; got shape (3,); pass "),
+        (np.ones((4, 1, 1)), "; got shape (4, 1, 1); pass "),
         (np.array([0.0, 0.0, 0.0, np.nan]), "got 1 that is NaN, at 3; drop or fill missing"),
     ],
 )
@@ -81,19 +81,37 @@ def test_errors_say_rule_got_remedy(verb, predictions, said):
         verb(tasks.partial_exposure(), predictions)
 
 
-def test_several_outputs_are_read_one_at_a_time():
+def test_outputs_share_a_slope_and_have_intercepts_of_their_own():
     task = tasks.symbolic_addition(range(-4, 5), [0])
-    both = np.stack([task.targets, -task.targets], axis=1)
-    twofold = replace(task, targets=both)
+    twofold = replace(task, targets=np.stack([task.targets, 2.0 * task.targets], axis=1))
+    line = measures.slope(twofold, 0.5 * twofold.targets + [1.0, 4.0])
+    assert (line.value, line.intercept) == pytest.approx((0.5, 2.5))
+    assert line.by_output == pytest.approx((0.5, 0.5))
+    assert line.residual == pytest.approx(0.0, abs=1e-12)
+    # Squares of the second output's targets are four times as large.
+    mixed = measures.slope(twofold, twofold.targets * [1.0, 0.5])
+    assert (mixed.value, *mixed.by_output) == pytest.approx((0.6, 1.0, 0.5))
+    constant = replace(task, targets=np.stack([task.targets, np.ones(81)], axis=1))
+    line = measures.slope(constant, 0.5 * constant.targets)
+    assert line.value == pytest.approx(0.5)
+    assert np.isnan(line.by_output[1])
+
+
+def test_predictions_have_the_shape_of_the_targets():
+    task = tasks.symbolic_addition(range(-4, 5), [0])
+    twofold = replace(task, targets=np.stack([task.targets, -task.targets], axis=1))
     with pytest.raises(InputError) as caught:
         measures.slope(twofold, task.targets)
     assert str(caught.value) == (
-        "slopes are read for one output; got targets of shape (81, 2); take one at a time, "
-        "dataclasses.replace(task, targets=task.targets[:, 0])"
+        "predictions have the shape of the task's targets, (81, 2); got shape (81,); pass one "
+        "prediction for each target, such as limit.predictions"
     )
-    # As the remedy says.
-    second = replace(twofold, targets=twofold.targets[:, 1])
-    assert measures.slope(second, task.targets).value == pytest.approx(-1.0)
+    with pytest.raises(InputError) as caught:
+        measures.item_values(twofold, np.ones(3))
+    assert str(caught.value) == (
+        "predictions have a row for each of the task's 81 rows; got shape (3,); pass shape (81,) "
+        "or (81, k), such as limit.predictions"
+    )
 
 
 @pytest.mark.parametrize("kind", [np.float16, np.float32])
