@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from partwhole._checks import InputError
-from partwhole.measures import count_salience, salience
+from partwhole.measures import salience
+from partwhole.measures.count_salience import count_salience
 
 
 def sample(seed, repeats=3, noise=0.2):

@@ -9,12 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from partwhole._checks import InputError
-from partwhole.measures import (
-    diagnose,
-    learning_order,
-    learning_times,
-    slowing,
-)
+from partwhole.measures import learning_times
+from partwhole.measures.diagnosis import diagnose
+from partwhole.measures.learning import learning_order, slowing
 
 LEVELS = st.lists(st.integers(0, 20).map(lambda x: x / 20), min_size=1, max_size=10)
 

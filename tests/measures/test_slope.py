@@ -10,6 +10,7 @@ import pytest
 
 from partwhole import features, limits, measures, tasks
 from partwhole._checks import InputError
+from partwhole.measures.slope import item_values
 
 
 @pytest.mark.parametrize(
@@ -33,7 +34,7 @@ def test_asymmetric_anchors_add_an_offset():
     predictions = limits.interpolate(task, kernel, intercept="free").predictions
     found = measures.slope(task, predictions)
     assert (found.value, found.intercept) == pytest.approx((2 / 3, -1.980952), abs=1e-6)
-    values = measures.item_values(task, predictions)
+    values = item_values(task, predictions)
     for items in values:
         assert np.isnan(items[0])
         line = 2 / 3 * np.arange(-3, 5) - 1.980952 / 2
@@ -45,7 +46,7 @@ def test_items_add_up_to_the_predictions():
     task = tasks.symbolic_addition(range(-2, 3), [0], n_components=3)
     parts = rng.normal(size=(3, 5))
     predictions = np.sum([parts[c][task.components[:, c]] for c in range(3)], axis=0)
-    values = measures.item_values(task, predictions)
+    values = item_values(task, predictions)
     rows = task.test_components
     rebuilt = sum(values[c][rows[:, c]] for c in range(3))
     np.testing.assert_allclose(rebuilt, predictions[~task.is_train], atol=1e-10)
@@ -67,7 +68,7 @@ def test_targets_that_do_not_vary_have_no_slope():
     assert found.n == 1
 
 
-@pytest.mark.parametrize("verb", [measures.slope, measures.item_values])
+@pytest.mark.parametrize("verb", [measures.slope, item_values])
 @pytest.mark.parametrize(
     ("predictions", "said"),
     [
@@ -107,7 +108,7 @@ def test_predictions_have_the_shape_of_the_targets():
         "prediction for each target, such as limit.predictions"
     )
     with pytest.raises(InputError) as caught:
-        measures.item_values(twofold, np.ones(3))
+        item_values(twofold, np.ones(3))
     assert str(caught.value) == (
         "predictions have a row for each of the task's 81 rows; got shape (3,); pass shape (81,) "
         "or (81, k), such as limit.predictions"
@@ -120,7 +121,7 @@ def test_answers_of_low_precision_are_read_in_double(kind):
     task = tasks.symbolic_addition(range(-4, 5), [0])
     answers = (0.5 * task.targets).astype(kind)
     assert measures.slope(task, answers) == measures.slope(task, 0.5 * task.targets)
-    for found, items in zip(measures.item_values(task, answers), task.values, strict=True):
+    for found, items in zip(item_values(task, answers), task.values, strict=True):
         np.testing.assert_allclose(
             found, np.where(np.array(items) == 0, np.nan, 0.5 * np.array(items)), atol=1e-12
         )

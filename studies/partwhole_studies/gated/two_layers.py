@@ -10,7 +10,7 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 from partwhole.limits import FunctionSpaceL2, GroupNorm, Outcome, Quadratic, gated_limit
-from partwhole.measures import inconsistency
+from partwhole.measures.agreement import inconsistency
 from partwhole.networks import GatedNetwork
 from partwhole.study import (
     COLOURS,

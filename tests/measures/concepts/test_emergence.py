@@ -10,13 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from partwhole._checks import InputError
-from partwhole.measures.concepts import (
-    concept_path,
-    emergence,
-    emergence_law,
-    emergence_time,
-    fit_emergence,
-)
+from partwhole.measures.concepts import concept_path, emergence, fit_emergence
+from partwhole.measures.concepts.law import emergence_law, emergence_time
 
 STEPS = np.arange(40.0) * 100
 

@@ -9,7 +9,8 @@ import numpy as np
 from partwhole._checks import InputError
 from partwhole.audit.case import AuditTable, default_order
 from partwhole.features import OrderKernel, OverlapKernel
-from partwhole.measures import count_salience, salience
+from partwhole.measures import salience
+from partwhole.measures.count_salience import count_salience
 
 # Of more components the sets are not listed; saliences are those of their sizes.
 MOST_SETS_OF = 6

@@ -17,7 +17,7 @@ from partwhole.measures.concepts._readings import (
     smooth,
     step_text,
 )
-from partwhole.measures.swing import Swing, swing, swing_amplitude
+from partwhole.measures.swing import Swing, swing
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -110,7 +110,7 @@ def find_bump(
     # Means of images drawn again vary less than those of new images do.
     widen = np.sqrt(n_images / (n_images - 1))
     curves = error(path + widen * (smooth(paths, smoothing, truncate, axis=1) - path))
-    alone = np.asarray(swing_amplitude(falling + curves - curve))
+    alone = swing(steps, falling + curves - curve).amplitude
     noise = float(np.quantile(alone, confidence))
     low = high = unknown
     if found.occurs:
