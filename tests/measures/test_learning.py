@@ -86,12 +86,12 @@ def test_ties_and_failures_are_named():
     assert exact.groups == ((1,), (4,), (0, 2))
     assert exact.order == (1, 4, 0, 2)
     assert exact.ties == ((0, 2),)
-    assert exact.never == (3,)
+    assert exact.unlearned == (3,)
     # ln 2 / .5 - ln 2 / .52 = .0533
     near = learning_order(t, fractions, tolerance=0.06)
     assert near.groups == ((1,), (4, 0, 2))
     assert learning_order(t, fractions, tolerance=0.05).groups == exact.groups
-    assert learning_order(t, fractions, 0.99).never == (0, 2, 3, 4)
+    assert learning_order(t, fractions, 0.99).unlearned == (0, 2, 3, 4)
     table = near.to_frame()
     assert table.concept.tolist() == [0, 1, 2, 3, 4]
     np.testing.assert_array_equal(table.time, near.times)

@@ -44,9 +44,9 @@ def test_samples_needed_of_what_is_not_known_and_of_what_is_there_at_once():
 
 
 def test_sizes_and_seeds_are_named_once():
-    with pytest.raises(InputError, match="sizes and seeds are named once"):
+    with pytest.raises(InputError, match="sizes and seeds have no duplicates"):
         predict_losses(TASK, [8, 8], progress=False)
-    with pytest.raises(InputError, match="sizes and seeds are named once"):
+    with pytest.raises(InputError, match="sizes and seeds have no duplicates"):
         predict_losses(TASK, [8], seeds=[1, 1], progress=False)
 
 

@@ -77,7 +77,7 @@ def additivity(
     Parameters
     ----------
     task : Task
-        What was seen and what was held out; its targets are not used.
+        Its targets are not used.
     predictions : float array, shape (n,) or (n, k)
         For every row of the task.
     max_order : int, optional
@@ -181,8 +181,8 @@ def _iterative_fit(columns: sparse.csr_array, values: np.ndarray) -> np.ndarray:
 
 def _fit_anything(task: Task, columns: sparse.csr_array, n_held_out: int) -> bool:
     """Decide whether the columns span all functions of the tuples: do they fit random values?"""
-    _, which = np.unique(task.test_components, axis=0, return_inverse=True)
-    values = np.random.default_rng(0).normal(size=n_held_out)[which.ravel()]
+    _, tuple_of_row = np.unique(task.test_components, axis=0, return_inverse=True)
+    values = np.random.default_rng(0).normal(size=n_held_out)[tuple_of_row.ravel()]
     left = values - columns @ _iterative_fit(columns, values)
     return bool(np.linalg.norm(left) <= 1e-6 * np.linalg.norm(values))
 
@@ -205,22 +205,22 @@ def _rectangles(task: Task, predictions: np.ndarray) -> tuple[float, float, int]
     cells = tuple(task.test_components.T)
     np.add.at(count, cells, 1.0)
     np.add.at(total, cells, predictions[~task.is_train])
-    held = count > 0
-    cell = np.divide(total, count, out=np.zeros(shape), where=held)
+    held_out = count > 0
+    cell = np.divide(total, count, out=np.zeros(shape), where=held_out)
     if shape[0] > shape[1]:
-        held, cell = held.T, cell.T
+        held_out, cell = held_out.T, cell.T
     contrasts = squares = 0.0
     n_rectangles = 0
     # For a pair of rows (a, b) the contrast of columns c, d is the difference of u = f(a,.) -
     # f(b,.); the squares split into contrast, row and column parts.
     for a in range(len(cell) - 1):
         for b in range(a + 1, len(cell)):
-            both = held[a] & held[b]
-            k = int(both.sum())
+            shared = held_out[a] & held_out[b]
+            k = int(shared.sum())
             if k < 2:
                 continue
             n_rectangles += k * (k - 1) // 2
-            u, w = (cell[a] - cell[b])[both], (cell[a] + cell[b])[both]
+            u, w = (cell[a] - cell[b])[shared], (cell[a] + cell[b])[shared]
             across = k * float(np.sum((u - u.mean()) ** 2))
             contrasts += across / 4.0
             # Over pairs (c, d): (w_c - w_d)²/4 + (u_c + u_d)²/4 + (u_c - u_d)²/4.
@@ -294,7 +294,7 @@ def conjunction_coefficients(
     indicators of all conjunctions of order 1..C that occur in training. The indicators are
     dependent, so many coefficients describe the same function; these are those of least norm
     (the limit of a vanishing ridge on the coefficients, the constant free), a gauge that is
-    not the kernel's own decomposition, which weighs columns by :math:`\sqrt{\sigma_S}`.
+    not the kernel's own decomposition, which weights columns by :math:`\sqrt{\sigma_S}`.
 
     Parameters
     ----------

@@ -165,13 +165,13 @@ def contrasts(
     # Columns: the predictions of all outputs, then their targets.
     outputs = [*outputs_of(predictions[held_out]), *outputs_of(task.targets[held_out])]
     values = np.stack([_centred(output) for output in outputs], axis=1)
-    rows, which, counts = np.unique(
+    rows, tuples, counts = np.unique(
         task.test_components, axis=0, return_inverse=True, return_counts=True
     )
     n, root = len(values), np.sqrt(counts)[:, None]
-    # Repeats of a combination are one row that weighs as much, and what differs between them.
-    means = np.stack([np.bincount(which.ravel(), column) / counts for column in values.T], axis=1)
-    within = values - means[which.ravel()]
+    # Repeats of a combination: one row of their joint weight, and their differences from its mean.
+    means = np.stack([np.bincount(tuples.ravel(), column) / counts for column in values.T], axis=1)
+    within = values - means[tuples.ravel()]
     indicators = _indicators(task, rows, order)
     columns = {components: root * part for components, part in indicators.items()}
     basis = _span(np.hstack(list(columns.values())), n)
@@ -180,7 +180,7 @@ def contrasts(
     # From here on in coordinates of everything that sums over seen conjunctions span.
     columns = {components: basis.T @ part for components, part in columns.items()}
     targets = values.T[values.shape[1] // 2 :]
-    least = NOTHING**2 * sum(float(target @ target) for target in targets)
+    rounding = NOTHING**2 * sum(float(target @ target) for target in targets)
     dof: dict[tuple[int, ...], int] = {}
     numbers: dict[tuple[int, ...], tuple[float, float, float]] = {}
     for components, part in columns.items():
@@ -194,8 +194,8 @@ def contrasts(
         # its columns nearly depend on the outer ones.
         residual = inside - adjusted @ (adjusted.T @ inside)
         dof[components] = contrast.shape[1]
-        numbers[components] = _numbers(contrast.T @ residual, n, least)
-    remainder = _numbers(np.concatenate([outside, within]), n, least)
+        numbers[components] = _numbers(contrast.T @ residual, n, rounding)
+    remainder = _numbers(np.concatenate([outside, within]), n, rounding)
     size, target_size, slope = (
         {components: triple[i] for components, triple in numbers.items()} for i in range(3)
     )
@@ -233,14 +233,14 @@ def _span(matrix: Float[np.ndarray, "r p"], n: int) -> Float[np.ndarray, "r d"]:
 
 
 def _numbers(
-    parts: Float[np.ndarray, "d outputs"], n: int, least: float
+    parts: Float[np.ndarray, "d outputs"], n: int, rounding: float
 ) -> tuple[float, float, float]:
     """Return the sizes of predictions and targets, and the slope of one on the other."""
     k = parts.shape[1] // 2
     fs, ys = parts.T[:k], parts.T[k:]
     squares = sum(float(y @ y) for y in ys)
     product = sum(float(f @ y) for f, y in zip(fs, ys, strict=True))
-    slope = product / squares if squares > least else np.nan
+    slope = product / squares if squares > rounding else np.nan
     size = np.sqrt(sum(float(f @ f) for f in fs) / (n * k))
     return float(size), float(np.sqrt(squares / (n * k))), slope
 

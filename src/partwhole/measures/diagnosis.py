@@ -140,7 +140,7 @@ def diagnose(
     Derived here. The "failure of learning" of Yang et al. (ICLR 2025), figure 10, is a breakdown
     by this reading: its matrix loses an eigenvalue at update 31, and integrated with care
     the concept is learned. From curves alone, a concept whose fraction is still below `noise`
-    looks like one that failed; pass clocks to tell them apart.
+    looks like one that failed; pass clocks to distinguish them.
 
     Examples
     --------

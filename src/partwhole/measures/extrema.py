@@ -117,8 +117,8 @@ def extrema(
 
     Notes
     -----
-    Derived here; descents are named as in Yang et al. (ICLR 2025), figures 8 and 9. Refined times
-    err by the third derivative of the curve times the square of the spacing.
+    Derived here; descents are named as in Yang et al. (ICLR 2025), figures 8 and 9. Errors of
+    refined times are of the size of the curve's third derivative times the square of the spacing.
 
     Examples
     --------
@@ -181,7 +181,7 @@ def noise_threshold(values: Float[np.ndarray, " T"], *, rate: Real = 0.05) -> fl
     InputError
         For fewer than 8 records, values that are not finite, a rate out of range, or a curve of
         which more than half of the second differences are equal, as on values that are rounded
-        coarsely or mostly constant: their median tells nothing of the rest.
+        coarsely or mostly constant: their median is no estimate of the noise then.
 
     Notes
     -----

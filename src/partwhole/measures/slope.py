@@ -79,16 +79,16 @@ def slope(task: Task, predictions: Float[np.ndarray, "n *k"]) -> Slope:
     --------
     >>> from partwhole import tasks
     >>> task = tasks.symbolic_addition(range(-4, 5), [0])
-    >>> found = slope(task, 0.5 * task.targets + 1.0)
-    >>> found.value, found.intercept, found.n
+    >>> line = slope(task, 0.5 * task.targets + 1.0)
+    >>> line.value, line.intercept, line.n
     (0.5, 1.0, 64)
 
     The slope over runs that differ in their seed:
 
     >>> from partwhole.measures.runs import over_runs
     >>> runs = [0.70 * task.targets, 0.76 * task.targets, 0.73 * task.targets]
-    >>> found = over_runs(np.array([slope(task, f).value for f in runs]))
-    >>> round(found.mean, 3), round(found.low, 3), round(found.high, 3)
+    >>> interval = over_runs(np.array([slope(task, f).value for f in runs]))
+    >>> round(interval.mean, 3), round(interval.low, 3), round(interval.high, 3)
     (0.73, 0.655, 0.805)
     """
     require_outputs(task, predictions)

@@ -1,4 +1,4 @@
-"""A generative model in concept space: where its images lie, and what it can be asked for.
+"""A generative model in concept space: its path, its capability and its emergence.
 
 Further names are in the modules: the law of emergence and its times in `law`, the heading and the
 turning point of a path in `turning`, readings between two values in `coordinates`; results are
