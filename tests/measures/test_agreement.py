@@ -96,8 +96,8 @@ def test_signs_are_what_counts():
         ),
         (
             lambda: unwrap(decision_agreement)(NETWORK[:9], LIMIT, LABELS, linear=LINEAR),
-            "network are one number for each input; got shape (9,) for 300 inputs; pass what the "
-            "learners answer to the same inputs",
+            "network are one number for each input; got shape (9,) for 300 inputs; pass the "
+            "learners' answers to the same inputs",
         ),
         (
             lambda: decision_agreement(NETWORK, np.nan * LIMIT, LABELS, linear=LINEAR),
