@@ -26,8 +26,8 @@ def draw() -> Figure:
     )
     found = pw.training.beside_theory(runs)
     # One network stands out: that whose error rises most.
-    shown = int(np.argmax(pw.measures.swing_amplitude(found.trained_losses[0])))
     times = runs.times[0]
+    shown = int(np.argmax(pw.measures.swing(times, found.trained_losses[0]).amplitude))
     with mpl.rc_context(STYLE):
         figure = Figure(figsize=(8, 3.2))
         left, right = figure.subplots(1, 2, width_ratios=(1, 1.35))

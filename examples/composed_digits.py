@@ -1,4 +1,4 @@
-"""Train a network on composed digits, and lay it beside what its saliences say.
+"""Train a network on composed digits, and compare it with the prediction from its saliences.
 
 Two digits, half over each other but in channels of their own, stand for two numbers from -4 to 4;
 the network learns their sum from pairs in which one of the two numbers is 0. How much of an unseen
@@ -32,11 +32,11 @@ def main(epochs: int = 30, seed: int = 0, distance: int = 4) -> pw.comparison.Co
     answers = np.empty(len(task.targets))
     for name, rows in (("seen", task.is_train), ("unseen", ~task.is_train)):
         answers[rows] = run.outputs[name].reshape(rows.sum(), -1).mean(axis=1)
-    found = pw.compare_with_kernel(task, answers, before["relu 4"])
+    comparison = pw.compare(task, answers, before["relu 4"])
     print(before.to_frame().to_string(index=False))
     print("learned" if run.has_learned else "not learned yet")
-    print(found.describe())
-    return found
+    print(comparison.describe())
+    return comparison
 
 
 if __name__ == "__main__":

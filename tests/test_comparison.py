@@ -10,7 +10,7 @@ import pytest
 import partwhole as pw
 from partwhole import solve, tasks
 from partwhole._checks import InputError
-from partwhole.comparison import compare_with_kernel
+from partwhole.comparison import compare
 from partwhole.features import OverlapKernel
 from partwhole.limits import memorization_leak, shortcut_margin
 from partwhole.measures import contrasts, salience, slope
@@ -22,10 +22,10 @@ CONTEXT = tasks.context_dependence(3)
 @pytest.mark.parametrize("order_1", [0.1, 0.3, 0.45])
 def test_a_kernel_machine_is_what_its_saliences_say(order_1):
     kernel = OverlapKernel.from_salience([order_1])
-    answers = solve(ADDITION, kernel, intercept="free").predictions
-    found = compare_with_kernel(ADDITION, answers, kernel)
-    assert found.gap.mean < 1e-9
-    for readings in (found.found, found.foreseen):
+    answers = interpolate(ADDITION, kernel, intercept="free").predictions
+    comparison = compare(ADDITION, answers, kernel)
+    assert comparison.gap.mean < 1e-9
+    for readings in (comparison.measured, comparison.predicted):
         assert readings["slope"].mean == pytest.approx(memorization_leak(order_1, 2), abs=1e-9)
         assert readings["additivity"].mean == pytest.approx(1.0, abs=1e-9)
 
@@ -40,8 +40,8 @@ def test_saliences_measured_in_features_of_any_framework():
     x = features - centre
     weights = np.linalg.lstsq(x[seen], ADDITION.train_targets, rcond=1e-10)[0]
     measured = salience(features, ADDITION.components, self_pairs=True)
-    found = compare_with_kernel(ADDITION, x @ weights, measured)
-    assert found.gap.mean < 1e-6
+    comparison = compare(ADDITION, x @ weights, measured)
+    assert comparison.gap.mean < 1e-6
 
 
 def test_components_of_unequal_salience_have_theories_of_their_own():
@@ -50,18 +50,18 @@ def test_components_of_unequal_salience_have_theories_of_their_own():
     size, basis = np.linalg.eigh(kernel.gram(ADDITION.components))
     features = basis * np.sqrt(np.maximum(size, 0.0))
     measured = salience(features, ADDITION.components, self_pairs=True)
-    answers = solve(ADDITION, kernel, intercept="free").predictions
-    found = compare_with_kernel(ADDITION, answers, measured)
-    assert found.gap.mean < 1e-6
-    slopes = contrasts(ADDITION, found.predicted[0]).slope
+    answers = interpolate(ADDITION, kernel, intercept="free").predictions
+    comparison = compare(ADDITION, answers, measured)
+    assert comparison.gap.mean < 1e-6
+    slopes = contrasts(ADDITION, comparison.predictions[0]).slope
     assert list(slopes.values()) == pytest.approx([0.705882, 0.782609], abs=1e-6)
     # Without pairs that share the second component alone there are saliences by size.
     rows = np.array([[0, 0], [0, 1], [1, 2], [1, 3]])
     partly = salience(kernel.gram(rows), rows, self_pairs=True)
     assert np.isnan(partly.kappa).any()
-    by_size = compare_with_kernel(ADDITION, answers, partly.count_kernel).predicted
-    found = compare_with_kernel(ADDITION, answers, partly)
-    np.testing.assert_allclose(found.predicted, by_size, atol=1e-12)
+    by_size = compare(ADDITION, answers, partly.count_kernel).predictions
+    comparison = compare(ADDITION, answers, partly)
+    np.testing.assert_allclose(comparison.predictions, by_size, atol=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -70,35 +70,107 @@ def test_components_of_unequal_salience_have_theories_of_their_own():
 )  # fmt: skip
 def test_labels_by_the_largest_margin_in_any_unit(given):
     kernel = OverlapKernel.from_salience([0.1, 0.05])
-    answers = solve(CONTEXT, kernel, fit="margin", intercept="free").predictions
-    found = compare_with_kernel(CONTEXT, np.stack([answers, 7.0 * answers]), given)
-    assert found.fit == "margin"
+    answers = max_margin(CONTEXT, kernel, intercept="free").predictions
+    comparison = compare(CONTEXT, np.stack([answers, 7.0 * answers]), given)
+    assert comparison.fit == "margin"
     # To what two solvers of a margin agree to.
-    assert found.gap.mean < 1e-5
+    assert comparison.gap.mean < 1e-5
     expected = shortcut_margin(0.1, 0.05, values_per_half=3, fit="margin")
-    assert found.found["margin"].mean == pytest.approx(expected, abs=1e-5)
-    assert found.found["accuracy"].mean == found.foreseen["accuracy"].mean == 0.0
+    assert comparison.measured["margin"].mean == pytest.approx(expected, abs=1e-5)
+    assert comparison.measured["accuracy"].mean == comparison.predicted["accuracy"].mean == 0.0
 
 
 def test_labels_by_regression():
     kernel = OverlapKernel.from_salience([0.15, 0.1])
-    answers = solve(CONTEXT, kernel, intercept="free").predictions
-    found = compare_with_kernel(CONTEXT, answers, kernel, fit="regression")
+    answers = interpolate(CONTEXT, kernel, intercept="free").predictions
+    comparison = compare(CONTEXT, answers, kernel, fit="equal")
     expected = shortcut_margin(0.15, 0.1, values_per_half=3, fit="regression")
-    assert found.found["margin"].mean == pytest.approx(expected, abs=1e-9)
-    assert found.gap.mean < 1e-9
+    assert comparison.measured["margin"].mean == pytest.approx(expected, abs=1e-9)
+    assert comparison.gap.mean < 1e-9
+
+
+def copied(task, answers, k=3):
+    return replace(task, targets=np.stack([task.targets] * k, axis=1)), np.stack([answers] * k, -1)
+
+
+def means(readings):
+    return {name: pytest.approx(interval.mean, abs=1e-9) for name, interval in readings.items()}
+
+
+@pytest.mark.parametrize("task", [ADDITION, CONTEXT], ids=["numbers", "labels"])
+def test_copies_of_an_output_read_as_the_one(task):
+    rng = np.random.default_rng(0)
+    saliences = [0.3] if task is ADDITION else [0.15, 0.1]
+    runs = task.targets * rng.normal(0.8, 0.2, size=(3, len(task.targets)))
+    single = compare(task, runs, saliences, fit="equal")
+    threefold = compare(*copied(task, runs), saliences)
+    for name in ("measured", "predicted"):
+        readings = {n: i.mean for n, i in getattr(threefold, name).items()}
+        assert readings == means(getattr(single, name))
+    assert threefold.gap.mean == pytest.approx(single.gap.mean, abs=1e-9)
+    assert threefold.predictions.shape == (*runs.shape, 3)
+    assert ", 3 outputs, 3 runs; " in threefold.describe()
+
+
+def test_the_order_of_outputs_does_not_matter():
+    rng = np.random.default_rng(1)
+    targets = ADDITION.targets[:, None] * [1.0, 2.0, 0.5] + rng.normal(size=(81, 3))
+    answers, order = targets * 0.7 + rng.normal(size=(2, 81, 3)), [1, 2, 0]
+    first = compare(replace(ADDITION, targets=targets), answers, [0.3])
+    second = compare(replace(ADDITION, targets=targets[:, order]), answers[..., order], [0.3])
+    for name in ("measured", "predicted"):
+        assert {n: i.mean for n, i in getattr(second, name).items()} == means(getattr(first, name))
+    assert second.gap.mean == pytest.approx(first.gap.mean)
+
+
+@pytest.mark.parametrize("low", [0.0, -1.0], ids=["one-hot", "signs"])
+def test_two_classes_agree_with_the_sign(low):
+    rng = np.random.default_rng(2)
+    answers = CONTEXT.targets * rng.normal(0.5, 1.0, size=(2, len(CONTEXT.targets)))
+
+    def columns(sign):
+        return low + (1.0 - low) * np.stack([1.0 + sign, 1.0 - sign], axis=-1) / 2.0
+
+    task = replace(CONTEXT, targets=columns(CONTEXT.targets))
+    classes = compare(task, columns(answers), [0.15, 0.1])
+    signs = compare(CONTEXT, answers, [0.15, 0.1], fit="equal")
+    assert classes.fit == "equal"
+    assert list(classes.measured) == ["accuracy", "margin", "additivity"]
+    for name in ("measured", "predicted"):
+        assert {n: i.mean for n, i in getattr(classes, name).items()} == means(getattr(signs, name))
+    assert classes.gap.mean == pytest.approx(signs.gap.mean)
+    with pytest.raises(InputError, match=r"one column of labels .*; got targets of shape .\d+, 2."):
+        compare(task, columns(answers), [0.15, 0.1], fit="margin")
+
+
+def test_three_classes_of_a_sum():
+    # The class of a sum is no sum of parts: kernel machines err, and a learner may be right.
+    task = tasks.symbolic_addition(range(3), [1])
+    classes = np.eye(5)[task.targets.astype(int)]
+    several = replace(task, targets=classes)
+    right = compare(several, classes, [0.4])
+    assert right.measured["accuracy"].mean == right.measured["margin"].mean == 1.0
+    assert right.predicted["accuracy"].mean < 1.0
+    predicted = right.predictions[0][~task.is_train].argmax(axis=1)
+    assert right.predicted["accuracy"].mean <= np.mean(predicted == task.test_targets)
+
+
+def test_answers_are_left_as_they_were():
+    answers = np.stack([ADDITION.targets, ADDITION.targets])
+    compare(ADDITION, answers, [0.4], has_learned=[True, False])
+    assert np.isfinite(answers).all()
 
 
 def test_runs_that_did_not_learn_do_not_count():
     answers = np.stack([k * ADDITION.targets for k in (0.6, 0.7, 5.0, 0.8)])
     answers[2, 3] = np.nan
-    found = compare_with_kernel(ADDITION, answers, [0.4], has_learned=[True, True, False, True])
-    assert found.found["slope"].n == 3
-    assert found.found["slope"].n_dropped == 1
-    assert found.found["slope"].mean == pytest.approx(0.7)
-    assert found.describe().splitlines()[0] == (
-        "49 unseen combinations, 3 runs, 1 left out; theory: interpolation at the measured "
-        "saliences"
+    comparison = compare(ADDITION, answers, [0.4], has_learned=[True, True, False, True])
+    assert comparison.measured["slope"].n == 3
+    assert comparison.measured["slope"].n_dropped == 1
+    assert comparison.measured["slope"].mean == pytest.approx(0.7)
+    assert comparison.describe().splitlines()[0] == (
+        "49 unseen combinations, 3 runs, 1 left out; predicted: interpolation at the "
+        "measured saliences"
     )
 
 
@@ -107,47 +179,47 @@ def test_each_run_has_its_own_theory():
     answers = np.stack([
         solve(ADDITION, each, intercept="free").predictions for each in both
     ])  # fmt: skip
-    assert compare_with_kernel(ADDITION, answers, both).gap.mean < 1e-9
-    swapped = compare_with_kernel(ADDITION, answers, both[::-1])
+    assert compare(ADDITION, answers, both).gap.mean < 1e-9
+    swapped = compare(ADDITION, answers, both[::-1])
     assert swapped.gap.mean > 0.1
     rows = np.array([[0.2, 0.6], [0.4, 0.2]])
-    assert compare_with_kernel(ADDITION, answers, rows).gap.mean < 1e-9
+    assert compare(ADDITION, answers, rows).gap.mean < 1e-9
 
 
 def test_saliences_below_0_and_beyond_1_are_those_of_the_edge():
     answers = 0.9 * ADDITION.targets
-    edge = compare_with_kernel(ADDITION, answers, [0.5]).predicted
-    beyond = compare_with_kernel(ADDITION, answers, [0.52]).predicted
+    edge = compare(ADDITION, answers, [0.5]).predictions
+    beyond = compare(ADDITION, answers, [0.52]).predictions
     # A memory of a millionth is left, so that training sums can be fitted.
     np.testing.assert_allclose(edge, beyond, atol=1e-4)
     assert slope(ADDITION, edge[0]).value == pytest.approx(1.0, abs=1e-4)
-    none = compare_with_kernel(ADDITION, answers, [-0.1]).predicted[0]
+    none = compare(ADDITION, answers, [-0.1]).predictions[0]
     assert slope(ADDITION, none).value == pytest.approx(0.0, abs=1e-9)
 
 
 def test_the_table_and_the_public_name():
-    found = pw.compare_with_kernel(ADDITION, 0.6 * ADDITION.targets, [0.3])
-    frame = found.to_frame().set_index("reading")
+    comparison = pw.compare(ADDITION, 0.6 * ADDITION.targets, [0.3])
+    frame = comparison.to_frame().set_index("reading")
     assert list(frame.index) == ["slope", "intercept", "error", "additivity"]
-    assert frame.loc["slope", "found"] == pytest.approx(0.6)
-    assert frame.loc["slope", "theory"] == pytest.approx(0.6)
+    assert frame.loc["slope", "measured"] == pytest.approx(0.6)
+    assert frame.loc["slope", "predicted"] == pytest.approx(0.6)
     assert np.isnan(frame.loc["slope", "low"])
-    assert "(" not in found.describe()
-    one = pw.compare_with_kernel(tasks.partial_exposure(), np.array([-1.0, -1, 1, 1]), [0.3])
-    assert one.describe().startswith("1 unseen combination, 1 run; theory: ")
+    assert "(" not in comparison.describe()
+    one = pw.compare(tasks.partial_exposure(), np.array([-1.0, -1, 1, 1]), [0.3])
+    assert one.describe().startswith("1 unseen combination, 1 run; predicted: ")
 
 
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
         (
-            {"predictions": np.zeros((81, 1))},
-            r"the task's 81 rows, of one run or several; got shape .81, 1.; pass shape .81,. or",
+            {"answers": np.zeros((81, 1))},
+            r"task's targets, .81,., for each of the runs; got shape .81, 1.; pass shape .81,. or",
         ),
-        ({"predictions": np.zeros((0, 81))}, r"of one run or several; got shape .0, 81."),
+        ({"answers": np.zeros((0, 81))}, r"for each of the runs; got shape .0, 81."),
         (
             {"task": replace(ADDITION, targets=np.stack([ADDITION.targets] * 2, axis=1))},
-            r"compared in one output; got targets of shape \(81, 2\); take one at a time, datac",
+            r"targets, .81, 2., for each of the runs; got shape .81,.; pass shape .81, 2. or",
         ),
         (
             {"task": replace(ADDITION, is_train=np.ones(81, dtype=bool))},
@@ -161,13 +233,16 @@ def test_the_table_and_the_public_name():
         ({"salience": [np.nan]}, "salience is an array of finite numbers .* got 1 that is NaN"),
         ({"salience": OverlapKernel.from_salience([0.1, 0.1])}, "as the task; got 3 for 2"),
         ({"salience": [OverlapKernel.from_salience([0.1])] * 3}, "one for each; got 3 for 1 run"),
-        ({"fit": "ridge"}, 'fit is "regression" or "margin"; got .ridge.'),
-        ({"fit": "margin"}, "margins are of labels -1 and .1; got other targets"),
+        ({"fit": "ridge"}, 'fit is "equal" or "margin"; got .ridge.'),
+        (
+            {"fit": "margin"},
+            "margins are fitted to one column of labels -1 and .1; got other targets",
+        ),
         ({"has_learned": [True, False]}, "one entry for each run; got 2 for 1"),
-        ({"predictions": np.full(81, np.inf)}, "finite numbers; got 81 that are not"),
+        ({"answers": np.full(81, np.inf)}, "finite numbers; got 81 that are not"),
     ],
 )
 def test_bad_input_is_refused_in_a_sentence(changes, message):
-    given = {"task": ADDITION, "predictions": ADDITION.targets, "salience": [0.4]} | changes
+    given = {"task": ADDITION, "answers": ADDITION.targets, "salience": [0.4]} | changes
     with pytest.raises(InputError, match=message):
-        compare_with_kernel(**given)
+        compare(**given)

@@ -19,7 +19,7 @@ training
 recommendation
     Single-task, multi-task, linear probing or finetuning? `recommend`, `predict_losses`.
 comparison
-    What learners did, beside what their saliences say: `compare_with_kernel`.
+    Learners' answers beside the predictions from their saliences: `compare`.
 audit
     Will a training split support its test? `audit_split`, also ``partwhole audit``.
 study
@@ -45,8 +45,7 @@ if TYPE_CHECKING:
         training,
     )
     from partwhole.audit import audit_split
-    from partwhole.comparison import compare_with_kernel
-    from partwhole.limits import solve
+    from partwhole.comparison import compare
     from partwhole.recommendation import recommend
 
 __version__ = "0.1.0"
@@ -54,7 +53,7 @@ __all__ = [
     "__version__",
     "audit",
     "audit_split",
-    "compare_with_kernel",
+    "compare",
     "features",
     "flows",
     "limits",
@@ -70,7 +69,7 @@ __all__ = [
 # Functions of the public face, and the rooms they live in.
 _HOMES = {
     "audit_split": "audit",
-    "compare_with_kernel": "comparison",
+    "compare": "comparison",
     "recommend": "recommendation",
     "solve": "limits",
 }

@@ -1,4 +1,4 @@
-"""What a learner did with unseen combinations, beside what its saliences say it would."""
+"""What learners answer to unseen combinations, beside what their saliences predict."""
 
 from __future__ import annotations
 
@@ -14,16 +14,21 @@ from partwhole._checks import require
 from partwhole._door import door
 from partwhole._types import Number, Real
 from partwhole.features import OverlapKernel
-from partwhole.limits import solve
-from partwhole.measures import RunInterval, Salience, accuracy, additivity, over_runs, slope
+from partwhole.limits import interpolate, max_margin
+from partwhole.measures._labels import are_labels, label_margins
+from partwhole.measures.accuracy import count_labels
+from partwhole.measures.additivity import additivity
+from partwhole.measures.runs import RunInterval, over_runs
+from partwhole.measures.salience import Salience
+from partwhole.measures.slope import slope
 from partwhole.tasks import Task
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Comparison", "compare_with_kernel"]
+__all__ = ["Comparison", "compare"]
 
-Fit = Literal["regression", "margin"]
+Fit = Literal["equal", "margin"]
 Saliences = (
     Salience
     | OverlapKernel
@@ -31,105 +36,127 @@ Saliences = (
     | Sequence[Real]
     | Sequence[Salience | OverlapKernel]
 )
-# A full conjunction of no salience at all leaves nothing to memorize by.
+# Least share of the full conjunction: without any, a kernel machine could not fit training rows
+# that are no sum of their parts.
 LEAST_MEMORY = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """Hold readings of what learners answered, and of what kernel machines answer.
+    """Readings of learners' answers, beside those of the kernel machines of their saliences.
 
     Parameters
     ----------
     task : Task
-    fit : {"regression", "margin"}
-    answered : float array, shape (runs, n)
-        What the learners answered; NaN for runs that did not learn.
-    predicted : float array, shape (runs, n)
-        What kernel machines of their saliences answer.
-    found, foreseen : dict from str to RunInterval
-        Readings of either, over the runs that count: of labels "accuracy" and "margin" (mean of
-        held-out rows; with the fit "margin" in units of the least margin of a training row), of
-        numbers "slope", "intercept" and "error" (mean square on held-out rows, as a share of the
-        variance of all targets); and "additivity".
+    fit : {"equal", "margin"}
+        How the kernel machines fit the training set.
+    answers : float array, shape (runs, n) or (runs, n, k)
+        The learners' answers; NaN for runs that did not learn.
+    predictions : float array, shape (runs, n) or (runs, n, k)
+        The kernel machines' answers.
+    measured, predicted : dict from str to RunInterval
+        Readings of the answers and of the predictions, over the runs that learned, as `compare`
+        defines them. For labels "accuracy", "margin" and "additivity"; for numbers "slope",
+        "intercept", "error" and "additivity".
     gap : RunInterval
-        Root mean square difference of answered and predicted on held-out rows, as a share of the
-        standard deviation of all targets; with the fit "margin" both are in such units before.
+        Root mean square difference between answers and predictions over held-out rows and
+        outputs, as a share of the root mean square deviation of all targets from their output's
+        mean. With the fit "margin" both are first divided by their smallest training margin.
     """
 
     task: Task
     fit: Fit
-    answered: Float[np.ndarray, "runs n"]
-    predicted: Float[np.ndarray, "runs n"]
-    found: dict[str, RunInterval]
-    foreseen: dict[str, RunInterval]
+    answers: Float[np.ndarray, "runs n *k"]
+    predictions: Float[np.ndarray, "runs n *k"]
+    measured: dict[str, RunInterval]
+    predicted: dict[str, RunInterval]
     gap: RunInterval
 
     def to_frame(self) -> pd.DataFrame:
-        """Return a row for each reading: what was found with its interval, and what theory says."""
+        """Return a row for each reading: measured mean with its interval, predicted mean, n."""
         import pandas as pd
 
         return pd.DataFrame([
             {
-                "reading": name, "found": each.mean, "low": each.low, "high": each.high,
-                "theory": self.foreseen[name].mean, "n": each.n,
+                "reading": name, "measured": interval.mean, "low": interval.low,
+                "high": interval.high, "predicted": self.predicted[name].mean, "n": interval.n,
             }
-            for name, each in self.found.items()
+            for name, interval in self.measured.items()
         ])  # fmt: skip
 
     def describe(self) -> str:
-        """Say in a few lines what was found beside what theory says."""
-        counted, unseen = self.gap.n, self.task.n_test
+        """Return the measured readings beside the predicted ones, a line for each."""
+        n_runs, unseen = self.gap.n, self.task.n_test
         dropped = f", {self.gap.n_dropped} left out" if self.gap.n_dropped else ""
+        outputs = f", {self.answers.shape[2]} outputs" if self.answers.ndim == 3 else ""
         machine = "the largest margin" if self.fit == "margin" else "interpolation"
         lines = [
-            f"{unseen} unseen combination{'s' * (unseen != 1)}, {counted} run{'s' * (counted != 1)}"
-            f"{dropped}; theory: {machine} at the measured saliences"
+            f"{unseen} unseen combination{'s' * (unseen != 1)}{outputs}, {n_runs} "
+            f"run{'s' * (n_runs != 1)}{dropped}; predicted: {machine} at the measured saliences"
         ]
-        for name, each in self.found.items():
-            ends = "" if np.isnan(each.low) else f" ({_shown(each.low)} to {_shown(each.high)})"
-            theory = _shown(self.foreseen[name].mean)
-            lines.append(f"{name}: {_shown(each.mean)}{ends}, theory {theory}")
+        for name, interval in self.measured.items():
+            low, high = _decimals(interval.low), _decimals(interval.high)
+            ends = "" if np.isnan(interval.low) else f" ({low} to {high})"
+            predicted = _decimals(self.predicted[name].mean)
+            lines.append(
+                f"{name}: measured {_decimals(interval.mean)}{ends}, predicted {predicted}"
+            )
         return "\n".join(lines)
 
 
-def _shown(number: Number) -> str:
+def _decimals(number: Number) -> str:
     """Write three decimals, and no minus before a 0."""
     return f"{round(float(number), 3) + 0.0:.3f}"
 
 
-@door(missing=("predictions",))
-def compare_with_kernel(
+@door(missing=("answers",))
+def compare(
     task: Task,
-    predictions: Float[np.ndarray, "*runs n"],
+    answers: Float[np.ndarray, "..."],
     salience: Saliences,
     *,
     fit: Fit | None = None,
     has_learned: Bool[np.ndarray, " _"] | Sequence[bool] | None = None,
 ) -> Comparison:
-    r"""Lay what learners answer beside what theory says from the saliences measured in them.
+    r"""Compare learners' answers with the predictions from their saliences.
 
-    Any learner will do: a network of this library, another framework's, a person. For each the
-    kernel machine is solved whose kernel :math:`\kappa(O)` has the measured saliences, those
-    below 0 taken as 0; its intercept is free.
+    The learner may be a network of this library, a network of another framework, or a person.
+    The prediction for each learner is the kernel machine with a free intercept whose kernel
+    :math:`\kappa(O)` has the given saliences; saliences below 0 are set to 0. Answers and
+    predictions are read on held-out rows:
+
+    * *slope, intercept* of the answers against the targets, as in `measures.slope`: outputs share
+      the slope, and the intercept is the mean of theirs;
+    * *error*, the mean square difference from the targets, as a share of the variance of all
+      targets: both are means over outputs;
+    * *accuracy*, as in `measures.accuracy`: the share of right signs over all outputs, or the
+      share of rows whose largest answer is that of the right class; a tie counts as half;
+    * *margin*, the mean of label times answer over all outputs, or of the answer for the right
+      class less the largest other, divided by the same difference of the targets. With the fit
+      "margin" it is in units of the smallest margin of a training row;
+    * *additivity*, as in `measures.additivity`: one share of variance over all outputs.
 
     Parameters
     ----------
     task : Task
-        With targets of shape (n,).
-    predictions : float array, shape (n,) or (runs, n)
+        With targets of shape (n,) or (n, k). Labels are -1 and +1, or classes: k columns of
+        which each row has 1 in that of its class, and 0 (or -1) in all others. All other targets
+        are numbers.
+    answers : float array, shape of the targets, or (runs, n) or (runs, n, k)
         For every row of the task: a learner's mean answers, or those of several runs.
-    salience : Salience, OverlapKernel or floats; or a sequence with one for each run
-        As `measures.salience` or `networks.layer_saliences` find it, with a salience for every set
-        of components; where no two tuples have some overlap, with one for every size of sets.
-        Floats are S(1; C) to S(C; C), the last of which follows from the others and may be left
-        out; of several runs, shape (runs, C) or (runs, C - 1).
-    fit : {"regression", "margin"}, keyword-only, default None
-        What training comes to: interpolation (squared loss) or the largest margin (logistic
-        loss). None is "margin" for labels -1 and +1 and "regression" for numbers.
+    salience : OverlapKernel, Salience or floats; or a sequence with one for each run
+        The learner's kernel, or its saliences as `measures.salience` and
+        `networks.layer_saliences` measure them. A Salience is used for every set of components;
+        where no two tuples have some overlap, for every number of shared components. Floats are
+        S(1; C) to S(C; C), the last of which follows from the others and may be left out; for
+        several runs, shape (runs, C) or (runs, C - 1).
+    fit : {"equal", "margin"}, keyword-only, default None
+        Where training ends: at the interpolating solution (squared loss), or at the largest
+        margin (logistic loss). None is "margin" for labels -1 and +1 of shape (n,), and "equal"
+        for all other targets, for which "margin" is refused.
     has_learned : sequence of bool, keyword-only, default None
-        Which runs have learned their training set, so that they count. None for all; with the fit
-        "margin" those with a training label wrong never do, since they have no margin.
+        Which runs have learned their training set; only these are read. None for all. With the
+        fit "margin" a run with a wrong training label is never read, since it has no margin.
 
     Returns
     -------
@@ -138,134 +165,127 @@ def compare_with_kernel(
     Raises
     ------
     InputError
-        For predictions, saliences and runs that do not fit the task or one another, and tasks of
-        several outputs, without held-out rows or with one target for all.
+        For answers, saliences or runs whose sizes do not agree with the task or with one another,
+        and for tasks without held-out rows, or with constant targets.
 
     Notes
     -----
-    Lippl & Stachenfeld (ICLR 2025), propositions 4.1 and 5.1 and theorem 4.2, of learners whose
-    representation does not move. What differs from theory tells of learned features, or of inputs
-    of one tuple that differ among themselves.
+    Lippl & Stachenfeld (ICLR 2025), propositions 4.1 and 5.1 and theorem 4.2, for learners whose
+    representation does not change in training. A difference from the prediction is evidence of
+    learned features, or of inputs that differ within one combination.
 
     Examples
     --------
     >>> from partwhole import tasks
     >>> task = tasks.symbolic_addition(range(-4, 5), [0])
     >>> runs = np.stack([0.64 * task.targets, 0.68 * task.targets])
-    >>> print(compare_with_kernel(task, runs, [0.4]).describe())
-    64 unseen combinations, 2 runs; theory: interpolation at the measured saliences
-    slope: 0.660 (0.406 to 0.914), theory 0.667
-    intercept: 0.000 (0.000 to 0.000), theory 0.000
-    error: 0.130 (-0.064 to 0.325), theory 0.125
-    additivity: 1.000 (1.000 to 1.000), theory 1.000
+    >>> print(compare(task, runs, [0.4]).describe())
+    64 unseen combinations, 2 runs; predicted: interpolation at the measured saliences
+    slope: measured 0.660 (0.406 to 0.914), predicted 0.667
+    intercept: measured 0.000 (0.000 to 0.000), predicted 0.000
+    error: measured 0.130 (-0.064 to 0.325), predicted 0.125
+    additivity: measured 1.000 (1.000 to 1.000), predicted 1.000
     """
-    answered = np.atleast_2d(predictions)
-    n = len(task.components)
     require(
-        task.targets.ndim == 1,
-        "learners are compared in one output",
-        f"targets of shape {task.targets.shape}",
-        "take one at a time, dataclasses.replace(task, targets=task.targets[:, 0])",
-    )
-    require(
-        task.n_test > 0 and np.ptp(task.targets) > 0,
+        task.n_test > 0 and bool(np.any(np.ptp(task.targets, axis=0) > 0)),
         "learners are compared on held-out rows of a task whose targets differ",
         f"{task.n_test} held out, targets in {task.targets.min():g}..{task.targets.max():g}",
         "hold rows out by is_train, and take targets that differ",
     )
+    shape = task.targets.shape
     require(
-        answered.ndim == 2 and answered.shape[1] == n and len(answered) > 0,
-        f"predictions are one for each of the task's {n} rows, of one run or several",
-        f"shape {np.shape(predictions)}",
-        f"pass shape ({n},) or (runs, {n}), the mean of a learner's answers to what shows one row",
+        answers.shape[-len(shape) :] == shape and answers.ndim <= len(shape) + 1 and answers.size,
+        f"answers have the shape of the task's targets, {shape}, for each of the runs",
+        f"shape {answers.shape}",
+        f"pass shape {shape} or (runs, {', '.join(map(str, shape))}), a learner's mean answers to "
+        "the inputs of each row",
     )
+    answers = answers.reshape(-1, *shape)
+    signs = task.targets.ndim == 1 and task.is_classification
     require(
-        fit != "margin" or task.is_classification,
-        "margins are of labels -1 and +1",
-        "other targets",
-        'take fit="regression"',
+        fit != "margin" or signs,
+        "margins are fitted to one column of labels -1 and +1",
+        f"targets of shape {shape}" if len(shape) > 1 else "other targets",
+        'pass fit="equal"',
     )
-    runs = len(answered)
-    counts = np.ones(runs, dtype=bool) if has_learned is None else np.asarray(has_learned)
+    has_margins = signs and fit != "equal"
+    learned = _learned(task, answers, has_learned, has_margins)
+    kernels = _kernels(task, salience, len(answers))
+    solve = max_margin if has_margins else interpolate
+    # Runs that share a kernel share its solution.
+    solutions = {
+        id(kernel): solve(task, kernel, intercept="free").predictions
+        for kernel in {id(kernel): kernel for kernel in kernels}.values()
+    }
+    predictions = np.stack([solutions[id(kernel)] for kernel in kernels])
+    answers = answers.copy()
+    answers[~learned] = np.nan
+    return Comparison(
+        task=task,
+        fit="margin" if has_margins else "equal",
+        answers=answers,
+        predictions=predictions,
+        measured=_readings(task, answers, learned, has_margins),
+        predicted=_readings(task, predictions, learned, has_margins),
+        gap=over_runs(_gaps(task, answers, predictions, has_margins)),
+    )
+
+
+def _learned(
+    task: Task,
+    answers: Float[np.ndarray, "runs n *k"],
+    has_learned: Bool[np.ndarray, " _"] | Sequence[bool] | None,
+    has_margins: bool,
+) -> Bool[np.ndarray, " runs"]:
+    """Return which runs are read, and require that their answers are finite."""
+    runs = len(answers)
+    learned = np.ones(runs, dtype=bool) if has_learned is None else np.asarray(has_learned)
     require(
-        counts.shape == (runs,),
+        learned.shape == (runs,),
         "has_learned has one entry for each run",
-        f"{counts.size} for {runs}",
+        f"{learned.size} for {runs}",
         "leave it out if all have",
     )
-    broken = int(np.sum(~np.isfinite(answered[counts])))
+    broken = int(np.sum(~np.isfinite(answers[learned])))
     require(
         broken == 0,
-        "predictions of runs that have learned are finite numbers",
+        "answers of runs that have learned are finite numbers",
         f"{broken} that are not",
         "pass has_learned to leave those runs out",
     )
-    chosen: Fit = fit or ("margin" if task.is_classification else "regression")
-    if chosen == "margin":
-        with np.errstate(invalid="ignore"):
-            counts = counts & np.all((answered * task.targets)[:, task.is_train] > 0, axis=1)
-    fitted = "margin" if chosen == "margin" else "equal"
-    kernels = _kernels(task, salience, runs)
-    # A salience for all runs is solved for once.
-    answers = {id(kernel): kernel for kernel in kernels}
-    solutions = {
-        key: solve(task, kernel, fit=fitted, intercept="free").predictions
-        for key, kernel in answers.items()
-    }
-    predicted = np.stack([solutions[id(kernel)] for kernel in kernels])
-    answered = np.where(counts[:, None], answered, np.nan)
-    both = [_readings(task, chosen, rows, counts) for rows in (answered, predicted)]
-    return Comparison(
-        task, chosen, answered, predicted, both[0], both[1],
-        over_runs(_gaps(task, chosen, answered, predicted)),
-    )  # fmt: skip
+    if not has_margins:
+        return learned
+    with np.errstate(invalid="ignore"):
+        separated = np.all((answers * task.targets)[:, task.is_train] > 0, axis=1)
+    return learned & separated
 
 
 def _kernels(task: Task, salience: Saliences, runs: int) -> list[OverlapKernel]:
-    """Return a kernel for each run, of saliences that are at least 0."""
-    several = isinstance(salience, (list, tuple)) and any(
-        isinstance(each, (Salience, OverlapKernel)) for each in salience
+    """Return a kernel for each run, with saliences of at least 0."""
+    is_table = isinstance(salience, np.ndarray) and salience.ndim == 2
+    is_list = isinstance(salience, (list, tuple)) and any(
+        isinstance(entry, (Salience, OverlapKernel)) for entry in salience
     )
-    given = list(salience) if several else [salience]  # type: ignore[arg-type]
-    if isinstance(salience, np.ndarray) and salience.ndim == 2:
-        given = list(salience)
+    entries: list[object] = list(salience) if is_table or is_list else [salience]  # type: ignore[arg-type]
     require(
-        len(given) in (1, runs),
+        len(entries) in (1, runs),
         "salience is one for all runs, or one for each",
-        f"{len(given)} for {runs} run{'s' * (runs != 1)}",
+        f"{len(entries)} for {runs} run{'s' * (runs != 1)}",
         "pass a sequence of as many",
     )
-    found = [_kernel(task, each) for each in given]
-    return found * runs if len(found) == 1 else found
+    kernels = [_kernel(task, entry) for entry in entries]
+    return kernels * runs if len(kernels) == 1 else kernels
 
 
 def _kernel(task: Task, salience: object) -> OverlapKernel:
     size = task.n_components
     if isinstance(salience, Salience):
-        met = not np.isnan(salience.kappa).any()
-        kernel = salience.kernel if met else salience.count_kernel
+        complete = not np.isnan(salience.kappa).any()
+        kernel = salience.kernel if complete else salience.count_kernel
     elif isinstance(salience, OverlapKernel):
         kernel = salience
     else:
-        numbers = np.asarray(salience, dtype=float)
-        require(
-            numbers.ndim == 1 and len(numbers) in (size - 1, size),
-            f"saliences of {size} components are S(1;{size}) to S({size};{size})",
-            f"{numbers.tolist()}",
-            "pass them in this order; the last may be left out",
-        )
-        if len(numbers) == size:
-            total = sum(comb(size, k) * numbers[k - 1] for k in range(1, size + 1))
-            require(
-                abs(total - 1.0) < 1e-6,
-                "saliences of all orders, each times the number of its sets, add up to 1",
-                f"{numbers.tolist()}, which add up to {total:g}",
-                "leave out the last; floats for several runs have a row for each",
-            )
-        orders = np.array([mask.bit_count() for mask in range(1 << size)])
-        sigma = np.append(0.0, np.append(numbers[: size - 1], 0.0))[orders]
-        sigma[-1] = 1.0 - sigma.sum()
-        kernel = OverlapKernel(size, sigma)
+        kernel = _kernel_of_orders(np.asarray(salience, dtype=float), size)
     require(
         kernel.n_components == size,
         "saliences are of as many components as the task",
@@ -277,54 +297,86 @@ def _kernel(task: Task, salience: object) -> OverlapKernel:
     return OverlapKernel(size, sigma)
 
 
+def _kernel_of_orders(salience: np.ndarray, size: int) -> OverlapKernel:
+    """Return the kernel with saliences S(1; C)..S(C; C) or S(1; C)..S(C - 1; C)."""
+    require(
+        salience.ndim == 1 and len(salience) in (size - 1, size),
+        f"saliences of {size} components are S(1;{size}) to S({size};{size})",
+        f"{salience.tolist()}",
+        "pass them in this order; the last may be left out",
+    )
+    if len(salience) == size:
+        total = sum(comb(size, k) * salience[k - 1] for k in range(1, size + 1))
+        require(
+            abs(total - 1.0) < 1e-6,
+            "saliences of all orders, each times the number of its sets, add up to 1",
+            f"{salience.tolist()}, which add up to {total:g}",
+            "leave out the last; floats for several runs have a row for each",
+        )
+    orders = np.array([mask.bit_count() for mask in range(1 << size)])
+    sigma = np.append(0.0, np.append(salience[: size - 1], 0.0))[orders]
+    sigma[-1] = 1.0 - sigma.sum()
+    return OverlapKernel(size, sigma)
+
+
 def _readings(
-    task: Task, fit: Fit, rows: Float[np.ndarray, "runs n"], counts: np.ndarray
+    task: Task, answers: Float[np.ndarray, "runs n *k"], learned: np.ndarray, has_margins: bool
 ) -> dict[str, RunInterval]:
-    """Read every run that counts; NaN for the others."""
-    read = [_read(task, fit, row) for row in rows[counts]]
-    found: dict[str, RunInterval] = {}
+    """Return each reading over the runs that learned."""
+    by_run = [_read(task, row, has_margins) for row in answers[learned]]
+    readings: dict[str, RunInterval] = {}
     for name in _names(task):
-        values = np.full(len(rows), np.nan)
-        values[counts] = [each[name] for each in read]
-        found[name] = over_runs(values)
-    return found
+        values = np.full(len(answers), np.nan)
+        values[learned] = [reading[name] for reading in by_run]
+        readings[name] = over_runs(values)
+    return readings
 
 
 def _names(task: Task) -> tuple[str, ...]:
-    if task.is_classification:
+    if are_labels(task.targets):
         return ("accuracy", "margin", "additivity")
     return ("slope", "intercept", "error", "additivity")
 
 
-def _read(task: Task, fit: Fit, row: Float[np.ndarray, " n"]) -> dict[str, float]:
+def _read(task: Task, answers: Float[np.ndarray, "n *k"], has_margins: bool) -> dict[str, float]:
+    """Return the readings of one run."""
     held_out = ~task.is_train
-    additive = additivity(task, row).value
-    if task.is_classification:
-        right = accuracy(task.test_targets, row[held_out], tie=1e-9).value
-        scaled = _in_margins(task, fit, row)
-        margin = float(np.mean(task.test_targets * scaled[held_out]))
-        return {"accuracy": right, "margin": margin, "additivity": additive}
-    line = slope(task, row)
-    error = float(np.mean((row - task.targets)[held_out] ** 2) / np.var(task.targets))
+    additive = additivity(task, answers).value
+    if are_labels(task.targets):
+        accuracy = count_labels(label_margins(task.targets, answers)[held_out]).value
+        scaled = _in_margins(task, answers) if has_margins else answers
+        margin = float(np.mean(label_margins(task.targets, scaled)[held_out]))
+        return {"accuracy": accuracy, "margin": margin, "additivity": additive}
+    line = slope(task, answers)
+    error = float(np.mean((answers - task.targets)[held_out] ** 2) / _variance(task))
     return {
         "slope": line.value, "intercept": line.intercept, "error": error, "additivity": additive
     }  # fmt: skip
 
 
-def _in_margins(task: Task, fit: Fit, row: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
-    """Return answers in units of the least margin of a training row, where all are right."""
-    if fit == "regression":
-        return row
-    return row / float(np.min((row * task.targets)[task.is_train]))
+def _in_margins(task: Task, answers: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
+    """Return answers in units of the smallest margin of a training row."""
+    return answers / float(np.min((answers * task.targets)[task.is_train]))
+
+
+def _variance(task: Task) -> float:
+    """Return the variance of all targets about their output's mean, mean over outputs."""
+    return float(np.mean(np.var(task.targets, axis=0)))
 
 
 def _gaps(
-    task: Task, fit: Fit, answered: Float[np.ndarray, "runs n"], predicted: np.ndarray
+    task: Task,
+    answers: Float[np.ndarray, "runs n *k"],
+    predictions: Float[np.ndarray, "runs n *k"],
+    has_margins: bool,
 ) -> Float[np.ndarray, " runs"]:
-    held_out, spread = ~task.is_train, float(np.std(task.targets))
-    found = np.full(len(answered), np.nan)
-    for run, (one, other) in enumerate(zip(answered, predicted, strict=True)):
-        if np.isfinite(one).all():
-            difference = _in_margins(task, fit, one) - _in_margins(task, fit, other)
-            found[run] = np.sqrt(np.mean(difference[held_out] ** 2)) / spread
-    return found
+    """Return each run's root mean square difference from its prediction on held-out rows."""
+    spread = float(np.sqrt(_variance(task)))
+    gaps = np.full(len(answers), np.nan)
+    for run, (answer, prediction) in enumerate(zip(answers, predictions, strict=True)):
+        if not np.isfinite(answer).all():
+            continue
+        if has_margins:
+            answer, prediction = _in_margins(task, answer), _in_margins(task, prediction)
+        gaps[run] = np.sqrt(np.mean((answer - prediction)[~task.is_train] ** 2)) / spread
+    return gaps

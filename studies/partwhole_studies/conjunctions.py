@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from jaxtyping import Float, Int
 
-from partwhole.measures import conjunction_coefficients
+from partwhole.measures.additivity import conjunction_coefficients
 from partwhole.tasks import Task
 
 KINDS = ("right pair", "wrong pair", "features only", "context", "memorization")

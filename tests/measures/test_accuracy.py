@@ -43,13 +43,19 @@ def test_no_rows_have_no_accuracy():
     [
         (([2.0], [1.0]), "targets are labels -1 and +1; got [2.0]; take their signs"),
         (
+            ([[1.0, 0.0], [1.0, 1.0]], np.ones((2, 2))),
+            "targets are labels -1 and +1, or one-hot rows of classes; got [0.0]; pass "
+            "np.eye(k)[classes] for classes 0..k-1",
+        ),
+        (
             ([1.0], [np.nan]),
-            "predictions is an array of numbers of shape (n,); got 1 "
+            "predictions is an array of numbers of shape (n, ...); got 1 "
             "that is NaN, at 0; drop or fill missing numbers first",
         ),
         (
             ([1.0, 1.0], [[1.0], [1.0]]),
-            "predictions is an array of numbers of shape (n,); got shape (2, 1); pass shape (n,)",
+            "predictions have the shape of the targets, (2,); got shape (2, 1); pass one "
+            "prediction for each target",
         ),
     ],
 )

@@ -10,6 +10,7 @@ import pytest
 
 from partwhole import features, measures, solve, tasks
 from partwhole._checks import InputError
+from partwhole.measures.additivity import Additivity, conjunction_coefficients
 
 
 def distance(task):
@@ -72,7 +73,7 @@ def test_every_overlap_kernel_is_additive_on_what_it_has_not_seen():
 
 def test_a_large_task_takes_the_iterative_route_to_the_same_answer(monkeypatch):
     task = tasks.symbolic_addition(range(-4, 5), [-4, 4])
-    monkeypatch.setattr(sys.modules[measures.Additivity.__module__], "DENSE_LIMIT", 0)
+    monkeypatch.setattr(sys.modules[Additivity.__module__], "DENSE_LIMIT", 0)
     found = measures.additivity(task, distance(task))
     assert found.value == pytest.approx(0.176471, abs=1e-6)
 
@@ -97,7 +98,7 @@ def test_undefined_cases_are_nan_with_a_note():
 
 def published_kinds(task, predictions):
     """Return mean sizes of right, wrong, sensory, context and memorization coefficients."""
-    frame = measures.conjunction_coefficients(task, predictions).to_frame()
+    frame = conjunction_coefficients(task, predictions).to_frame()
     frame["size"] = frame["coefficient"].abs()
     context, first, second = (frame[name] for name in task.names)
     pair = (context >= 0) & (frame["order"] == 2)
@@ -125,7 +126,7 @@ def test_coefficients_rebuild_the_predictions():
     rng = np.random.default_rng(2)
     task = tasks.symbolic_addition(range(-2, 3), [0])
     additive = rng.normal(size=5)[task.components].sum(axis=1)
-    found = measures.conjunction_coefficients(task, additive)
+    found = conjunction_coefficients(task, additive)
     rebuilt = np.full(len(additive), found.intercept)
     for chosen, values in found.values.items():
         for value, coefficient in zip(values, found.coefficients[chosen], strict=True):
@@ -190,7 +191,7 @@ def test_repeats_of_held_out_tuples_do_not_make_them_many():
 
 
 def test_the_iterative_route_knows_when_it_says_nothing(monkeypatch):
-    monkeypatch.setattr(sys.modules[measures.Additivity.__module__], "DENSE_LIMIT", 0)
+    monkeypatch.setattr(sys.modules[Additivity.__module__], "DENSE_LIMIT", 0)
     noise = np.random.default_rng(1).normal(size=64)
     found = measures.additivity(scattered(), noise)
     assert np.isnan(found.value)
@@ -200,23 +201,19 @@ def test_the_iterative_route_knows_when_it_says_nothing(monkeypatch):
     assert found.rank is None
 
 
-@pytest.mark.parametrize("verb", [measures.additivity, measures.conjunction_coefficients])
+@pytest.mark.parametrize("verb", [measures.additivity, conjunction_coefficients])
 def test_errors_say_rule_got_remedy(verb):
     task = tasks.partial_exposure()
     with pytest.raises(InputError) as caught:
         verb(task, np.ones(3))
     assert str(caught.value) == (
-        "predictions must be one number for each row of the task; got 3 for 4 rows; "
-        "pass limit.predictions, one output at a time"
+        "predictions have a row for each of the task's 4 rows; got shape (3,); pass shape (4,) or "
+        "(4, k), such as limit.predictions"
     )
     with pytest.raises(InputError, match="got 1 that is NaN, at 0; drop or fill missing"):
         verb(task, np.array([np.nan, 1.0, 1.0, 1.0]))
-    with pytest.raises(InputError) as caught:
-        verb(task, np.ones((4, 2)))
-    assert str(caught.value) == (
-        "predictions must be one number for each row of the task; got an array of shape (4, 2); "
-        "pass limit.predictions, one output at a time"
-    )
+    with pytest.raises(InputError, match=r"task's 4 rows; got shape \(4, 2, 1\); pass shape"):
+        verb(task, np.ones((4, 2, 1)))
 
 
 @pytest.mark.parametrize("kind", [np.float16, np.float32])
@@ -225,9 +222,7 @@ def test_answers_of_low_precision_are_read_in_double(kind):
     task = tasks.symbolic_addition(range(-4, 5), [0])
     far = distance(task)
     assert measures.additivity(task, far.astype(kind)) == measures.additivity(task, far)
-    found, exact = (
-        measures.conjunction_coefficients(task, answers) for answers in (far.astype(kind), far)
-    )
+    found, exact = (conjunction_coefficients(task, answers) for answers in (far.astype(kind), far))
     assert found.mean_size == exact.mean_size
     constant = measures.additivity(task, np.full(len(far), 0.1, dtype=kind))
     assert np.isnan(constant.value)

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from partwhole._checks import InputError
-from partwhole.measures import accuracy, decision_agreement, inconsistency, select
+from partwhole.measures import accuracy, decision_agreement
+from partwhole.measures.agreement import inconsistency
 
 RNG = np.random.default_rng(0)
 LABELS = np.sign(RNG.normal(size=300))
@@ -85,27 +86,6 @@ def test_signs_are_what_counts():
     assert one == other == turned
 
 
-def test_what_is_chosen_on_one_split_is_reported_on_another():
-    """Of settings that are all alike the best of 20 looks better than it is by its noise."""
-    rng = np.random.default_rng(0)
-    chosen, claimed = [], []
-    for _ in range(400):
-        selection, report = 0.2 + 0.01 * rng.normal(size=(2, 20))
-        found = select(selection, report)
-        assert found.selection == selection.min()
-        assert found.report == report[found.setting]
-        chosen.append(found.report)
-        claimed.append(found.best)
-    # The mean of 400 is known to .0005; the least of 20 normals lies 1.87 deviations low.
-    assert np.mean(chosen) == pytest.approx(0.2, abs=0.002)
-    assert np.mean(claimed) == pytest.approx(0.2 - 0.0187, abs=0.002)
-    told = select(np.array([np.nan, 0.3, 0.2]), np.array([0.1, 0.3, np.nan]))
-    assert told == (1, 0.3, 0.3, 0.3)
-    assert told.optimism == 0.0
-    with pytest.raises(InputError, match="some setting was solved; got none; take others"):
-        select(np.array([np.nan]), np.array([0.1]))
-
-
 @pytest.mark.parametrize(
     ("call", "sentence"),
     [
@@ -116,8 +96,8 @@ def test_what_is_chosen_on_one_split_is_reported_on_another():
         ),
         (
             lambda: unwrap(decision_agreement)(NETWORK[:9], LIMIT, LABELS, linear=LINEAR),
-            "network are one number for each input; got shape (9,) for 300 inputs; pass what the "
-            "learners answer to the same inputs",
+            "network are one number for each input; got shape (9,) for 300 inputs; pass the "
+            "learners' answers to the same inputs",
         ),
         (
             lambda: decision_agreement(NETWORK, np.nan * LIMIT, LABELS, linear=LINEAR),

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from partwhole._checks import InputError
-from partwhole.measures import count_salience, salience
+from partwhole.measures import salience
+from partwhole.measures.count_salience import count_salience
 
 
 def sample(seed, repeats=3, noise=0.2):
@@ -25,7 +26,7 @@ def test_it_is_salience_averaged_over_sets_of_a_size(self_pairs):
     # Sums of some thousand products of order 1 in another order.
     np.testing.assert_allclose(by_count.similarity, by_set.similarity, rtol=0, atol=1e-11)
     assert by_count.noise == pytest.approx(by_set.noise, rel=1e-11)
-    assert (by_count.n_tuples, by_count.of) == (24, 24)
+    assert (by_count.n_tuples, by_count.n_available) == (24, 24)
 
 
 def test_structure_is_the_share_between_counts():
@@ -45,8 +46,8 @@ def test_twenty_components_are_sampled():
     rng = np.random.default_rng(2)
     rows = rng.integers(0, 4, size=(600, 20))
     clean = np.hstack([np.eye(4)[column] for column in rows.T])
-    found = count_salience(clean, rows, self_pairs=True, most=200)
-    assert (found.n_tuples, found.of) == (200, 600)
+    found = count_salience(clean, rows, self_pairs=True, max_tuples=200)
+    assert (found.n_tuples, found.n_available) == (200, 600)
     met = found.n_pairs > 0
     # One-hot parts share exactly as much as their components.
     np.testing.assert_allclose(found.similarity[met], np.arange(21)[met], rtol=0, atol=1e-12)

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from partwhole.flows import learning_clocks
-from partwhole.measures import Progress, diagnose
+from partwhole.measures.diagnosis import Diagnosis, diagnose
 
-LEARNED, SLOW, FAILED, BROKE_DOWN = Progress
+LEARNED, SLOW, FAILED, BROKE_DOWN = Diagnosis
 
 
 def fail_by_euler(updates: int):
@@ -118,7 +118,7 @@ def test_the_rest_of_the_time_is_extrapolated():
     backwards = diagnose(t, np.exp(-t), fractions[:, ::-1].copy())
     np.testing.assert_array_equal(backwards.remaining, found.remaining[::-1])
     table = found.to_frame()
-    assert table.progress.tolist() == ["slow"] * 4
+    assert table.diagnosis.tolist() == ["slow"] * 4
     assert found.evidence == "the largest residual at the end is 0.992 of its target"
 
 

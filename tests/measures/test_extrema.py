@@ -10,12 +10,17 @@ from hypothesis import strategies as st
 from scipy.stats import norm
 
 from partwhole._checks import InputError
-from partwhole.measures.extrema import descents, extrema, noise_threshold
+from partwhole.measures.extrema import extrema, noise_threshold
 
 CURVES = st.lists(st.integers(0, 12), min_size=1, max_size=14).map(
     lambda heights: np.array(heights, dtype=float)
 )
 STEPS = st.sampled_from([0.5, 1.0, 2.0, 3.5, 6.0])
+
+
+def turns_of(values, **options):
+    """Return the turns of a curve whose times don't matter."""
+    return extrema(np.arange(len(values)), values, **options)
 
 
 def longest_chain(values: np.ndarray, threshold: float) -> int:
@@ -32,7 +37,7 @@ def longest_chain(values: np.ndarray, threshold: float) -> int:
 
 @given(CURVES, STEPS)
 def test_turns_are_those_of_the_longest_alternating_chain(values, threshold):
-    found = extrema(values, threshold=threshold)
+    found = turns_of(values, threshold=threshold)
     moves = longest_chain(values, threshold)
     assert len(found) == max(moves - 1, 0)
     assert not found.refined
@@ -49,7 +54,7 @@ def test_turns_are_those_of_the_longest_alternating_chain(values, threshold):
 
 @given(CURVES, STEPS)
 def test_the_reversed_curve_has_the_same_turns(values, threshold):
-    forth, back = (extrema(v, threshold=threshold, relative=0.1) for v in (values, values[::-1]))
+    forth, back = (turns_of(v, threshold=threshold, relative=0.1) for v in (values, values[::-1]))
     assert forth.kinds == back.kinds[::-1]
     np.testing.assert_array_equal(forth.values, back.values[::-1])
     # Of records that tie each direction takes its first.
@@ -61,22 +66,22 @@ def test_the_reversed_curve_has_the_same_turns(values, threshold):
 
 @given(CURVES, STEPS, st.sampled_from([0.25, 4.0]), st.sampled_from([-8.0, 3.0]))
 def test_scale_shift_and_sign(values, threshold, scale, shift):
-    found = extrema(values, threshold=threshold)
-    other = extrema(scale * values + shift, threshold=scale * threshold)
+    found = turns_of(values, threshold=threshold)
+    other = turns_of(scale * values + shift, threshold=scale * threshold)
     np.testing.assert_array_equal(found.indices, other.indices)
-    upside_down = extrema(-values, threshold=threshold)
+    upside_down = turns_of(-values, threshold=threshold)
     np.testing.assert_array_equal(found.indices, upside_down.indices)
     assert all(one != two for one, two in zip(found.kinds, upside_down.kinds, strict=True))
-    share, scaled = (extrema(v, relative=0.3) for v in (values, scale * values))
+    share, scaled = (turns_of(v, relative=0.3) for v in (values, scale * values))
     np.testing.assert_array_equal(share.indices, scaled.indices)
 
 
 @given(CURVES, STEPS)
 def test_a_loss_that_starts_and_ends_by_falling_has_one_descent_more_than_bumps(values, threshold):
     loss = np.concatenate([[40.0], values, [-40.0]])
-    found = extrema(loss, threshold=threshold)
-    assert descents(loss, threshold=threshold) == found.kinds.count("maximum") + 1
-    rising = descents(-loss, threshold=threshold)
+    found = turns_of(loss, threshold=threshold)
+    assert turns_of(loss, threshold=threshold).descents == found.kinds.count("maximum") + 1
+    rising = turns_of(-loss, threshold=threshold).descents
     assert rising == found.kinds.count("maximum")
 
 
@@ -85,9 +90,9 @@ def test_a_loss_that_starts_and_ends_by_falling_has_one_descent_more_than_bumps(
     [([1.0], 0), ([1.0, 1.0, 1.0], 0), ([0.0, 1.0, 2.0], 0), ([2.0, 1.0], 1), ([2, 1, 2], 1)],
 )
 def test_descents_of_the_plainest_curves(values, expected):
-    assert descents(np.array(values, dtype=float)) == expected
+    assert turns_of(np.array(values, dtype=float)).descents == expected
     turns = 1 if values == [2, 1, 2] else 0
-    assert len(extrema(np.array(values, dtype=float))) == turns
+    assert len(turns_of(np.array(values, dtype=float))) == turns
 
 
 def test_parabolas_are_found_exactly_on_uneven_grids():
@@ -97,13 +102,13 @@ def test_parabolas_are_found_exactly_on_uneven_grids():
         centre = rng.uniform(t[1], t[-2])
         values = 3.0 + 2.0 * (t - centre) ** 2
         before = t.copy(), values.copy()
-        found = extrema(values, t)
+        found = extrema(t, values)
         assert found.kinds == ("minimum",)
         assert found.refined
         # Exact but for rounding, enlarged where two times lie close together.
         assert found.times[0] == pytest.approx(centre, abs=1e-9)
         assert found.values[0] == pytest.approx(3.0, abs=1e-9)
-        raw = extrema(values, t, refine=False)
+        raw = extrema(t, values, refine=False)
         assert raw.times[0] == t[raw.indices[0]]
         np.testing.assert_array_equal(t, before[0])
         np.testing.assert_array_equal(values, before[1])
@@ -112,26 +117,26 @@ def test_parabolas_are_found_exactly_on_uneven_grids():
 @pytest.mark.parametrize("records", [41, 81, 161, 321])
 def test_refined_times_err_by_the_square_of_the_spacing(records):
     t = np.linspace(0.1, 3.0, records) ** 2  # further and further apart
-    found = extrema(np.exp(-0.3 * t) * np.cos(t), t)
+    found = extrema(t, np.exp(-0.3 * t) * np.cos(t))
     exact = np.arange(1, 3) * np.pi - np.arctan(0.3)
     # The parabola's slope errs by the third derivative times h^2 / 6, and where this curve turns
     # its third derivative is .6 of its second; a tenth is left for higher orders.
     bound = 1.1 * 0.6 / 6 * (t[found.indices + 1] - t[found.indices]) ** 2
     assert (np.abs(found.times - exact) < bound).all()
-    raw = extrema(np.exp(-0.3 * t) * np.cos(t), t, refine=False)
+    raw = extrema(t, np.exp(-0.3 * t) * np.cos(t), refine=False)
     assert (np.abs(raw.times - exact) > bound).any()
 
 
 def test_which_curves_are_refined():
     t = np.linspace(0.0, 6.0, 20)
-    assert extrema(np.cos(t), t).refined
-    assert not extrema(np.cos(t), t, threshold=0.1).refined
-    assert not extrema(np.cos(t), t, relative=0.1).refined
-    assert extrema(np.cos(t), t, threshold=0.1, refine=True).refined
-    table = extrema(np.cos(t), t).to_frame()
+    assert extrema(t, np.cos(t)).refined
+    assert not extrema(t, np.cos(t), threshold=0.1).refined
+    assert not extrema(t, np.cos(t), relative=0.1).refined
+    assert extrema(t, np.cos(t), threshold=0.1, refine=True).refined
+    table = extrema(t, np.cos(t)).to_frame()
     assert table.kind.tolist() == ["minimum"]
     assert table.time[0] == pytest.approx(np.pi, abs=0.01)
-    assert len(extrema(t).to_frame()) == 0
+    assert len(turns_of(t).to_frame()) == 0
 
 
 def test_a_converged_loss_has_no_turns():
@@ -140,20 +145,20 @@ def test_a_converged_loss_has_no_turns():
     loss = np.exp(-2 * t) * (1 + 0.2 * rng.uniform(size=2000) * (t > 14)) + 1e-28 * rng.uniform(
         size=2000
     )
-    assert len(extrema(loss, t)) == 0
-    assert descents(loss) == 1
-    assert len(extrema(loss, t, floor=0.0)) > 100
+    assert len(extrema(t, loss)) == 0
+    assert turns_of(loss).descents == 1
+    assert len(extrema(t, loss, floor=0.0)) > 100
 
 
 def test_a_relative_threshold_is_a_share_of_the_larger_value():
     values = np.array([100.0, 50.0, 50.24, 20.0, 20.11, 1.0])
-    assert extrema(values, relative=0.005).values.tolist() == [20.0, 20.11]
-    assert extrema(values, relative=0.005, threshold=0.2).values.tolist() == []
-    assert extrema(values, threshold=0.2).values.tolist() == [50.0, 50.24]
+    assert turns_of(values, relative=0.005).values.tolist() == [20.0, 20.11]
+    assert turns_of(values, relative=0.005, threshold=0.2).values.tolist() == []
+    assert turns_of(values, threshold=0.2).values.tolist() == [50.0, 50.24]
     for values in (np.array([10.0, 5.0, 9.0, 0.0]), np.array([-9.0, -5.0, -9.0, 1.0])):
         # From 5 to 9 is 4/9 of the larger.
-        assert len(extrema(values, relative=0.45)) == 0
-        assert len(extrema(values, relative=0.44)) > 0
+        assert len(turns_of(values, relative=0.45)) == 0
+        assert len(turns_of(values, relative=0.44)) > 0
 
 
 def flow_loss(run: published.Published, power: int, until: float, step: float):
@@ -171,11 +176,11 @@ def flow_loss(run: published.Published, power: int, until: float, step: float):
 )
 def test_the_central_example_turns_twice(power, turns):
     times, loss = flow_loss(published.CENTRAL, power, 6.0, 0.01)
-    found = extrema(loss, times)
+    found = extrema(times, loss)
     assert found.kinds == ("minimum", "maximum")
     np.testing.assert_allclose(found.times, [t for t, _ in turns], atol=0.002)
     np.testing.assert_allclose(found.values, [v for _, v in turns], atol=1e-5)
-    assert descents(loss) == 2
+    assert turns_of(loss).descents == 2
 
 
 @pytest.mark.parametrize(
@@ -187,11 +192,11 @@ def test_the_central_example_turns_twice(power, turns):
 )
 def test_triple_descent(power, until, turns):
     times, loss = flow_loss(published.TRIPLE_CAPTION, power, until, 0.01)
-    found = extrema(loss, times)
+    found = extrema(times, loss)
     assert found.kinds == ("minimum", "maximum") * 2
     np.testing.assert_allclose(found.times, [t for t, _ in turns], atol=0.003)
     np.testing.assert_allclose(found.values, [v for _, v in turns], atol=2e-5)
-    assert descents(loss) == 3
+    assert turns_of(loss).descents == 3
 
 
 @pytest.mark.parametrize(
@@ -203,13 +208,13 @@ def test_triple_descent(power, until, turns):
 )
 def test_quadruple_descent_needs_the_square(power, until, count, values):
     times, loss = flow_loss(published.QUAD_CODE, power, until, 0.01)
-    assert descents(loss) == count
-    np.testing.assert_allclose(extrema(loss, times).values, values, atol=5e-5)
+    assert turns_of(loss).descents == count
+    np.testing.assert_allclose(extrema(times, loss).values, values, atol=5e-5)
 
 
 def turned(curves: np.ndarray) -> float:
     """Return the share of curves that are given a turn at their own threshold."""
-    return float(np.mean([len(extrema(y, threshold=noise_threshold(y))) > 0 for y in curves]))
+    return float(np.mean([len(turns_of(y, threshold=noise_threshold(y))) > 0 for y in curves]))
 
 
 @pytest.mark.parametrize("records", [20, 100, 300])
@@ -219,7 +224,7 @@ def test_noise_on_a_flat_or_falling_curve_turns_no_more_often_than_stated(record
     assert turned(noise) <= 0.1
     assert turned(np.linspace(6.0, 0.0, records) + noise) <= 0.1
     # A fifth of the threshold is far too little: the bound is no empty one.
-    fifth = [len(extrema(y, threshold=noise_threshold(y) / 5)) > 0 for y in noise]
+    fifth = [len(turns_of(y, threshold=noise_threshold(y) / 5)) > 0 for y in noise]
     assert np.mean(fifth) > 0.5
 
 
@@ -246,7 +251,7 @@ def test_outliers_hardly_raise_the_threshold():
 def test_noise_is_not_read_off_rounded_or_constant_values(unit):
     rng = np.random.default_rng(0)
     rounded = unit * np.round(0.3 * rng.standard_normal(200))
-    assert len(extrema(rounded)) > 10 or unit < 1e-6
+    assert len(turns_of(rounded)) > 10 or unit < 1e-6
     halted = unit * np.concatenate([rng.standard_normal(60), np.zeros(140)])
     for y in (rounded, halted, halted + 5 * unit, unit * np.linspace(0.0, 1.0, 50)):
         with pytest.raises(
@@ -268,28 +273,34 @@ def test_a_planted_bump_is_found_and_its_noise_is_not():
     curve = np.interp(t, [0.0, 0.4, 0.6, 1.0], [1.0, 0.0, 1.2, 0.2])
     for _ in range(50):
         y = curve + 0.06 * rng.standard_normal(400)
-        found = extrema(y, t, threshold=noise_threshold(y))
+        found = extrema(t, y, threshold=noise_threshold(y))
         assert found.kinds == ("minimum", "maximum")
         np.testing.assert_allclose(found.times, [0.4, 0.6], atol=0.06)
-        assert descents(y, threshold=noise_threshold(y)) == 2
-        assert len(extrema(y, t)) > 100
+        assert turns_of(y, threshold=noise_threshold(y)).descents == 2
+        assert len(extrema(t, y)) > 100
 
 
 def test_refusals_say_rule_got_and_remedy():
     y = np.arange(4.0)
     cases = [
-        (lambda: extrema(y, y[::-1]), "times increase from record to record; got 3 before 2; sort"),
-        (lambda: extrema(y, np.zeros(4)), "times increase from record to record; got 0 before 0;"),
+        (lambda: extrema(y[::-1], y), "times increase from record to record; got 3 before 2; sort"),
+        (lambda: extrema(np.zeros(4), y), "times increase from record to record; got 0 before 0;"),
         (
-            lambda: extrema(y, y[:3]),
-            "values and times have equal length along T; got 4 and 3; pass both",
+            lambda: extrema(y[:3], y),
+            "times and values have equal length along T; got 3 and 4; pass both",
         ),
-        (lambda: extrema(np.array([0.0, np.nan, np.inf])), "got 1 that is NaN, at 1; drop or fill"),
-        (lambda: extrema(y, np.array([0, 1, 2, np.nan])), "times is an array of finite numbers"),
-        (lambda: extrema(np.array([])), r"is not empty; got shape \(0,\); pass at least one"),
-        (lambda: extrema(y, threshold=-1), "threshold and floor are at least 0; got -1"),
-        (lambda: extrema(y, floor=-1), "got None and -1; pass threshold=None for a smooth curve"),
-        (lambda: descents(y, relative=1), "relative is a share, at least 0 and below 1; got 1;"),
+        (
+            lambda: turns_of(np.array([0.0, np.nan, np.inf])),
+            "got 1 that is NaN, at 1; drop or fill",
+        ),
+        (lambda: extrema(np.array([0, 1, 2, np.nan]), y), "times is an array of finite numbers"),
+        (lambda: turns_of(np.array([])), r"is not empty; got shape \(0,\); pass at least one"),
+        (lambda: turns_of(y, threshold=-1), "threshold and floor are at least 0; got -1"),
+        (lambda: turns_of(y, floor=-1), "got None and -1; pass threshold=None for a smooth curve"),
+        (
+            lambda: turns_of(y, relative=1).descents,
+            "relative is a share, at least 0 and below 1; got 1;",
+        ),
         (lambda: noise_threshold(y), "noise is read off at least 8 records; got 4; record more"),
         (lambda: noise_threshold(np.arange(9.0), rate=1), "rate is between 0 and 1; got 1; use 0"),
     ]

@@ -9,12 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from partwhole._checks import InputError
-from partwhole.measures import (
-    diagnose,
-    learning_order,
-    learning_times,
-    slowing,
-)
+from partwhole.measures import learning_times
+from partwhole.measures.diagnosis import diagnose
+from partwhole.measures.learning import learning_order, slowing
 
 LEVELS = st.lists(st.integers(0, 20).map(lambda x: x / 20), min_size=1, max_size=10)
 
@@ -89,12 +86,12 @@ def test_ties_and_failures_are_named():
     assert exact.groups == ((1,), (4,), (0, 2))
     assert exact.order == (1, 4, 0, 2)
     assert exact.ties == ((0, 2),)
-    assert exact.never == (3,)
+    assert exact.unlearned == (3,)
     # ln 2 / .5 - ln 2 / .52 = .0533
     near = learning_order(t, fractions, tolerance=0.06)
     assert near.groups == ((1,), (4, 0, 2))
     assert learning_order(t, fractions, tolerance=0.05).groups == exact.groups
-    assert learning_order(t, fractions, 0.99).never == (0, 2, 3, 4)
+    assert learning_order(t, fractions, 0.99).unlearned == (0, 2, 3, 4)
     table = near.to_frame()
     assert table.concept.tolist() == [0, 1, 2, 3, 4]
     np.testing.assert_array_equal(table.time, near.times)

@@ -11,6 +11,7 @@ from scipy import stats
 from partwhole import measures, tasks
 from partwhole._checks import InputError
 from partwhole.measures.runs import over_runs
+from partwhole.measures.slope import item_values
 
 
 def numbers(found):
@@ -67,7 +68,7 @@ def test_anchors_stay_unknown_beside_items():
     task = tasks.symbolic_addition(range(-2, 3), [0])
     slopes = np.array([0.4, 0.7, 0.55])
     answers = [m * task.targets for m in slopes]
-    found = over_runs(np.stack([measures.item_values(task, f)[0] for f in answers]))
+    found = over_runs(np.stack([item_values(task, f)[0] for f in answers]))
     one = over_runs(np.array([measures.slope(task, f).value for f in answers]))
     assert found.n_dropped == 0
     values = np.array([-2.0, -1.0, np.nan, 1.0, 2.0])

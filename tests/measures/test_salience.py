@@ -305,8 +305,8 @@ def test_low_structure_is_told():
     found = salience(alike, ROWS)
     assert 0.0 < found.structure < 0.5
     assert found.notes == (
-        f"structure is {found.structure:.2f}: tuples differ in ways that their overlap does not "
-        "know of; predictions from `kernel` can be far off",
+        f"structure is {found.structure:.2f}: similarity depends on more than the overlap; "
+        "predictions from `kernel` can be far off",
     )
     assert salience(np.eye(3)[ROWS].reshape(18, 6), ROWS).notes == ()
 

@@ -10,6 +10,7 @@ import pytest
 
 from partwhole import features, measures, solve, tasks
 from partwhole._checks import InputError
+from partwhole.measures.slope import item_values
 
 
 @pytest.mark.parametrize(
@@ -33,7 +34,7 @@ def test_asymmetric_anchors_add_an_offset():
     predictions = solve(task, kernel, intercept="free").predictions
     found = measures.slope(task, predictions)
     assert (found.value, found.intercept) == pytest.approx((2 / 3, -1.980952), abs=1e-6)
-    values = measures.item_values(task, predictions)
+    values = item_values(task, predictions)
     for items in values:
         assert np.isnan(items[0])
         line = 2 / 3 * np.arange(-3, 5) - 1.980952 / 2
@@ -45,7 +46,7 @@ def test_items_add_up_to_the_predictions():
     task = tasks.symbolic_addition(range(-2, 3), [0], n_components=3)
     parts = rng.normal(size=(3, 5))
     predictions = np.sum([parts[c][task.components[:, c]] for c in range(3)], axis=0)
-    values = measures.item_values(task, predictions)
+    values = item_values(task, predictions)
     rows = task.test_components
     rebuilt = sum(values[c][rows[:, c]] for c in range(3))
     np.testing.assert_allclose(rebuilt, predictions[~task.is_train], atol=1e-10)
@@ -67,12 +68,12 @@ def test_targets_that_do_not_vary_have_no_slope():
     assert found.n == 1
 
 
-@pytest.mark.parametrize("verb", [measures.slope, measures.item_values])
+@pytest.mark.parametrize("verb", [measures.slope, item_values])
 @pytest.mark.parametrize(
     ("predictions", "said"),
     [
-        (np.ones(3), "predictions must be one number for each row of the task; got 3 for 4 rows"),
-        (np.ones((4, 1)), "each row of the task; got an array of shape (4, 1); pass limit"),
+        (np.ones(3), "; got shape (3,); pass "),
+        (np.ones((4, 1, 1)), "; got shape (4, 1, 1); pass "),
         (np.array([0.0, 0.0, 0.0, np.nan]), "got 1 that is NaN, at 3; drop or fill missing"),
     ],
 )
@@ -81,19 +82,37 @@ def test_errors_say_rule_got_remedy(verb, predictions, said):
         verb(tasks.partial_exposure(), predictions)
 
 
-def test_several_outputs_are_read_one_at_a_time():
+def test_outputs_share_a_slope_and_have_intercepts_of_their_own():
     task = tasks.symbolic_addition(range(-4, 5), [0])
-    both = np.stack([task.targets, -task.targets], axis=1)
-    twofold = replace(task, targets=both)
+    twofold = replace(task, targets=np.stack([task.targets, 2.0 * task.targets], axis=1))
+    line = measures.slope(twofold, 0.5 * twofold.targets + [1.0, 4.0])
+    assert (line.value, line.intercept) == pytest.approx((0.5, 2.5))
+    assert line.by_output == pytest.approx((0.5, 0.5))
+    assert line.residual == pytest.approx(0.0, abs=1e-12)
+    # Squares of the second output's targets are four times as large.
+    mixed = measures.slope(twofold, twofold.targets * [1.0, 0.5])
+    assert (mixed.value, *mixed.by_output) == pytest.approx((0.6, 1.0, 0.5))
+    constant = replace(task, targets=np.stack([task.targets, np.ones(81)], axis=1))
+    line = measures.slope(constant, 0.5 * constant.targets)
+    assert line.value == pytest.approx(0.5)
+    assert np.isnan(line.by_output[1])
+
+
+def test_predictions_have_the_shape_of_the_targets():
+    task = tasks.symbolic_addition(range(-4, 5), [0])
+    twofold = replace(task, targets=np.stack([task.targets, -task.targets], axis=1))
     with pytest.raises(InputError) as caught:
         measures.slope(twofold, task.targets)
     assert str(caught.value) == (
-        "slopes are read for one output; got targets of shape (81, 2); take one at a time, "
-        "dataclasses.replace(task, targets=task.targets[:, 0])"
+        "predictions have the shape of the task's targets, (81, 2); got shape (81,); pass one "
+        "prediction for each target, such as limit.predictions"
     )
-    # As the remedy says.
-    second = replace(twofold, targets=twofold.targets[:, 1])
-    assert measures.slope(second, task.targets).value == pytest.approx(-1.0)
+    with pytest.raises(InputError) as caught:
+        item_values(twofold, np.ones(3))
+    assert str(caught.value) == (
+        "predictions have a row for each of the task's 81 rows; got shape (3,); pass shape (81,) "
+        "or (81, k), such as limit.predictions"
+    )
 
 
 @pytest.mark.parametrize("kind", [np.float16, np.float32])
@@ -102,7 +121,7 @@ def test_answers_of_low_precision_are_read_in_double(kind):
     task = tasks.symbolic_addition(range(-4, 5), [0])
     answers = (0.5 * task.targets).astype(kind)
     assert measures.slope(task, answers) == measures.slope(task, 0.5 * task.targets)
-    for found, items in zip(measures.item_values(task, answers), task.values, strict=True):
+    for found, items in zip(item_values(task, answers), task.values, strict=True):
         np.testing.assert_allclose(
             found, np.where(np.array(items) == 0, np.nan, 0.5 * np.array(items)), atol=1e-12
         )

@@ -108,8 +108,8 @@ def test_the_interval_covers_as_often_as_it_says():
         (
             [1.0, 0.0],
             [1.0, -1.0],
-            "losses are above 0; got 2 that are not; add the smallest loss that you can "
-            "tell from 0 to all of them",
+            "losses are above 0; got 2 that are not; add the smallest loss that is "
+            "distinguishable from 0 to all of them",
         ),
     ],
 )

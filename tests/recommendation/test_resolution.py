@@ -8,9 +8,9 @@ from scipy.integrate import solve_ivp
 
 from partwhole._checks import InputError
 from partwhole.recommendation import (
+    Advice,
     Method,
     PredictedLosses,
-    Recommendation,
     predict_losses,
     recommend,
 )
@@ -24,7 +24,7 @@ VARIANCE = 6 * 0.25
 def advised(*losses):
     """Return the advice from losses of each method and seed, in units of the variance."""
     table = VARIANCE * np.array(losses)[:, None]
-    return Recommendation(
+    return Advice(
         PredictedLosses(TASK, METHODS[: len(losses)], (8,), tuple(range(table.shape[-1])), table)
     )
 

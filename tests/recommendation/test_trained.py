@@ -8,8 +8,8 @@ import pytest
 
 from partwhole import solve
 from partwhole._checks import InputError
-from partwhole.limits import HyperbolicEntropy
-from partwhole.recommendation import predict_losses, recommend, train_beside
+from partwhole.limits import Equal, HyperbolicEntropy, least_cost
+from partwhole.recommendation import predict_losses, recommend, trained_losses
 from partwhole.tasks import SparseTeachers
 
 TASK = SparseTeachers(dimension=60, active_aux=6, active_main=6, overlap=4)
@@ -25,14 +25,14 @@ def told():
 
 def test_training_ends_where_theory_says(told):
     """Steps of .1 on targets of order 1 end a few percent from the flow (fact sheet F-13)."""
-    trained = train_beside(told, progress=False, max_steps=60_000)
+    trained = trained_losses(told, progress=False, max_steps=60_000)
     exact = [m.name != "multi-task" for m in told.methods]
     gap = np.abs(trained.final - told.losses)[exact]
     assert (gap <= 0.1 * told.losses[exact] + 1e-6).all()
     # As many records as of 60,000 steps, for which training is compiled.
     methods = tuple(m for m in told.methods if m.name != "multi-task")
     apart = replace(told, methods=methods, losses=told.losses[exact])
-    smaller = train_beside(apart, progress=False, learning_rate=0.02, max_steps=330_000)
+    smaller = trained_losses(apart, progress=False, learning_rate=0.02, max_steps=330_000)
     nearer = np.abs(smaller.final - apart.losses)
     assert nearer.sum() < 0.35 * gap.sum()
     both = trained.final[~np.array(exact)] / told.losses[~np.array(exact)]
@@ -50,7 +50,7 @@ def test_multi_task_learning_follows_the_auxiliary_sample(n_aux):
     predicted = predict_losses(
         task, [8], methods=["multi-task"], n_aux=n_aux, seeds=range(3), progress=False
     )
-    trained = train_beside(predicted, learning_rate=0.02, max_steps=300_000, progress=False)
+    trained = trained_losses(predicted, learning_rate=0.02, max_steps=300_000, progress=False)
     np.testing.assert_allclose(predicted.losses, trained.final, atol=0.005, rtol=0)
 
 
@@ -60,14 +60,14 @@ def test_the_choice_follows_the_auxiliary_sample():
         overlap=5, n_main=40, active_main=10, active_aux=10, dimension=200, n_aux=205,
         methods=["multi-task", "finetuning"], rescalings=[1], seeds=[1], progress=False,
     )  # fmt: skip
-    trained = train_beside(advice.predicted, progress=False)
+    trained = trained_losses(advice.predicted, progress=False)
     assert advice.choice.name == "finetuning"
     assert trained.final[1] < 0.5 * trained.final[0]
     np.testing.assert_allclose(advice.predicted.losses, trained.final, rtol=0.1)
 
 
 def test_the_best_on_the_way_is_no_worse_than_the_end_and_than_the_start(told):
-    trained = train_beside(told, progress=False, max_steps=5000)
+    trained = trained_losses(told, progress=False, max_steps=5000)
     assert (trained.best <= trained.final + 1e-12).all()
     single = [m.name for m in told.methods].index("single-task")
     # It starts from coefficients of zero, in single precision.
@@ -86,7 +86,7 @@ def test_trained_pretraining_is_nearly_perfect_from_weights_that_outweigh_its_er
             init_scale=scale, readout_scale=scale, progress=False,
         )  # fmt: skip
         perfect, trained = (
-            train_beside(kept, progress=False, max_steps=30_000, pretraining=kind)
+            trained_losses(kept, progress=False, max_steps=30_000, pretraining=kind)
             for kind in ("perfect", "trained")
         )
         gaps.append(np.abs(np.log(trained.final / perfect.final)).max())
@@ -97,12 +97,12 @@ def test_too_few_auxiliary_samples_are_pretrained_from():
     few = predict_losses(TASK, [8], methods=["finetuning"], rescalings=[1], n_aux=10,
                          seeds=range(3), progress=False)  # fmt: skip
     for kind in ("perfect", "trained"):
-        found = train_beside(few, progress=False, max_steps=60_000, pretraining=kind)
+        found = trained_losses(few, progress=False, max_steps=60_000, pretraining=kind)
         assert np.abs(found.final / few.losses - 1).max() < 0.1
 
 
 def test_tables(told):
-    trained = train_beside(told, progress=False, max_steps=300)
+    trained = trained_losses(told, progress=False, max_steps=300)
     table = trained.to_frame()
     assert list(table.columns[-4:]) == ["predicted", "final", "best", "fitted"]
     assert len(table) == told.losses.size
@@ -129,7 +129,7 @@ def test_the_readout_is_rescaled_only_if_asked():
         end = solve((sample.inputs[seed], sample.targets[seed]), cost=cost, intercept="none")
         error = ((end.coefficients - sample.main[seed]) ** 2).sum() / (sample.main[seed] ** 2).sum()
         assert alone.losses[0, 0, seed] == pytest.approx(error, rel=1e-6)
-    trained = train_beside(alone, progress=False, learning_rate=0.02)
+    trained = trained_losses(alone, progress=False, learning_rate=0.02)
     assert np.abs(trained.final / alone.losses - 1).max() < 0.02
     assert np.abs(trained.final / both.losses - 1).max() > 0.1
 
@@ -138,8 +138,8 @@ def test_pretraining_that_did_not_end_is_named():
     kept = predict_losses(
         TASK, [8], methods=["finetuning"], rescalings=[1], n_aux=80, seeds=[0, 1], progress=False
     )
-    assert train_beside(kept, progress=False, max_steps=300).pretrained is None
-    short = train_beside(kept, progress=False, max_steps=300, pretraining="trained")
+    assert trained_losses(kept, progress=False, max_steps=300).pretrained is None
+    short = trained_losses(kept, progress=False, max_steps=300, pretraining="trained")
     assert not short.pretrained.any()
     assert short.describe().splitlines()[-1] == "pretraining not fitted for 2 of 2 seeds"
 
@@ -154,7 +154,7 @@ def test_units_of_the_targets_change_nothing(scale, pretraining):
         task = SparseTeachers(60, 6, 6, 4, main_scale=size, aux_scale=size)
         start = 0.01 * np.sqrt(s)
         told = predict_losses(task, [8], init_scale=start, readout_scale=start, **options)
-        runs.append(train_beside(told, pretraining=pretraining, max_steps=20_000, progress=False))
+        runs.append(trained_losses(told, pretraining=pretraining, max_steps=20_000, progress=False))
     one, other = runs
     # Powers of two: what differs is the rounding of single precision, over some thousand steps.
     np.testing.assert_allclose(other.final / scale**2, one.final, rtol=1e-3)
@@ -168,7 +168,7 @@ def test_small_targets_of_which_nothing_was_learned_are_not_fitted():
     task = SparseTeachers(60, 6, 6, 4, main_scale=1e-6, aux_scale=1e-6)
     told = predict_losses(task, [8], rescalings=[1], n_aux=80, seeds=[0, 1], progress=False)
     for kind in ("perfect", "trained"):
-        trained = train_beside(
+        trained = trained_losses(
             told, pretraining=kind, max_steps=300, learning_rate=1e-9, progress=False
         )
         assert not trained.fitted.any()
@@ -178,7 +178,7 @@ def test_small_targets_of_which_nothing_was_learned_are_not_fitted():
 @pytest.mark.parametrize("name", ["learning_rate", "threshold"])
 def test_numbers_of_training(told, name):
     with pytest.raises(InputError) as raised:
-        unwrap(train_beside)(told, **{name: "x"})
+        unwrap(trained_losses)(told, **{name: "x"})
     assert str(raised.value) == (
         f"{name} is a finite number of at least 0; got 'x'; leave its default"
     )
@@ -186,7 +186,7 @@ def test_numbers_of_training(told, name):
 
 def test_unknown_pretraining(told):
     with pytest.raises(InputError) as raised:
-        unwrap(train_beside)(told, pretraining="none")
+        unwrap(trained_losses)(told, pretraining="none")
     assert str(raised.value) == (
         'pretraining is "perfect" or "trained"; got \'none\'; choose one of them'
     )

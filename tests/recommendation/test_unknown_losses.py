@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from partwhole._checks import InputError
-from partwhole.recommendation import Method, PredictedLosses, Recommendation, predict_losses
+from partwhole.recommendation import Advice, Method, PredictedLosses, predict_losses
 from partwhole.tasks import SparseTeachers
 
 TASK = SparseTeachers(dimension=30, active_aux=6, active_main=6, overlap=3)
@@ -19,7 +19,7 @@ def predicted(losses, sizes=(8,)):
 
 
 def test_a_method_without_a_loss_is_not_compared():
-    told = Recommendation(predicted([[[1e-3, np.nan, 1e-3]], [[1.0, 1.0, 1.1]]]))
+    told = Advice(predicted([[[1e-3, np.nan, 1e-3]], [[1.0, 1.0, 1.1]]]))
     assert told.choice.name == "finetuning"
     assert "Not compared, without a solution: single-task (1 of 3 seeds)." in told.describe()
 
@@ -27,10 +27,10 @@ def test_a_method_without_a_loss_is_not_compared():
 def test_nothing_to_choose_from():
     nothing = replace(predicted(np.full((2, 1, 3), np.nan)), notes=("seed 0: no solution",))
     with pytest.raises(InputError) as raised:
-        Recommendation(nothing).describe()
+        Advice(nothing).describe()
     assert str(raised.value) == (
         "a choice needs a method whose loss is known for every seed; got seed 0: no solution; "
-        "follow the notes, or ask for other methods"
+        "follow the notes, or pass other methods"
     )
 
 
@@ -44,9 +44,9 @@ def test_samples_needed_of_what_is_not_known_and_of_what_is_there_at_once():
 
 
 def test_sizes_and_seeds_are_named_once():
-    with pytest.raises(InputError, match="sizes and seeds are named once"):
+    with pytest.raises(InputError, match="sizes and seeds have no duplicates"):
         predict_losses(TASK, [8, 8], progress=False)
-    with pytest.raises(InputError, match="sizes and seeds are named once"):
+    with pytest.raises(InputError, match="sizes and seeds have no duplicates"):
         predict_losses(TASK, [8], seeds=[1, 1], progress=False)
 
 

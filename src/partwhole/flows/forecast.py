@@ -17,7 +17,9 @@ from partwhole.flows.cholesky_path import cholesky_path
 from partwhole.flows.clocks import LearningClocks, lacking, learning_clocks
 from partwhole.flows.stages import Stages, stages
 from partwhole.flows.tied import tied_flow
-from partwhole.measures import Extrema, Swing, extrema, swing
+from partwhole.measures import extrema, swing
+from partwhole.measures.extrema import Extrema
+from partwhole.measures.swing import Swing
 from partwhole.tasks import StructuredIdentity
 
 if TYPE_CHECKING:
@@ -218,8 +220,8 @@ def forecast(
         path,
         stages(path, a),
         loss,
-        extrema(loss, times, floor=floor),
-        extrema(short.loss(task.probe), times, floor=floor),
+        extrema(times, loss, floor=floor),
+        extrema(times, short.loss(task.probe), floor=floor),
         short.valid,
         _swing(task, clocks, path, loss, floor),
     )

@@ -1,131 +1,62 @@
-"""Arrays in, numbers out: what a learner's features and predictions are like."""
+"""Arrays in, numbers out: readings of a learner's features, answers and learning curves.
 
-from partwhole.measures.accuracy import Accuracy, accuracy
-from partwhole.measures.additivity import (
-    Additivity,
-    ConjunctionCoefficients,
-    additivity,
-    conjunction_coefficients,
-)
-from partwhole.measures.agreement import Agreement, decision_agreement, inconsistency
-from partwhole.measures.alignment import Alignment, alignment
-from partwhole.measures.concepts import (
-    Bump,
-    Calibration,
-    Capability,
-    ConceptPath,
-    Decoded,
-    Emergence,
-    EmergenceFit,
-    EmergenceGap,
-    Heading,
-    Smoothing,
-    TurningPoint,
-    calibration,
-    capability,
-    concept_path,
-    decode_shapes,
-    emergence,
-    emergence_law,
-    emergence_time,
-    fit_emergence,
-    initial_heading,
-    turning_point,
-)
-from partwhole.measures.contrasts import Contrasts, contrasts
-from partwhole.measures.count_salience import CountSalience, count_salience
-from partwhole.measures.diagnosis import Diagnosis, Progress, diagnose
-from partwhole.measures.dimensions import (
-    SharedDimensions,
-    participation_ratio,
-    shared_dimensions,
-)
+These are the measures most often used. The others are in the modules of their subject:
+
+additivity, slope, contrasts
+    `conjunction_coefficients`, `item_values`.
+agreement
+    `inconsistency` of the decisions of two learners.
+count_salience
+    `count_salience`, for more components than sets can be listed.
+diagnosis
+    `diagnose`: learned, slow, failed or broken down.
+extrema
+    `noise_threshold`, for curves with noise.
+hierarchy
+    `order_violations` of combinations and their parts.
+learning
+    `learning_order`, `slowing`.
+swing
+    `retreat` of an answer from its target.
+transfer
+    `negative_transfer` beside single-task learning.
+concepts
+    A generative model in concept space: `decode_shapes`, `calibration`, `emergence`, ...
+
+Their results are classes of the same modules.
+"""
+
+from partwhole.measures.accuracy import accuracy
+from partwhole.measures.additivity import additivity
+from partwhole.measures.agreement import decision_agreement
+from partwhole.measures.alignment import alignment
+from partwhole.measures.concepts import capability, concept_path
+from partwhole.measures.contrasts import contrasts
+from partwhole.measures.dimensions import participation_ratio, shared_dimensions
 from partwhole.measures.drift import kernel_drift
-from partwhole.measures.extrema import Extrema, descents, extrema, noise_threshold
-from partwhole.measures.hierarchy import OrderViolations, order_violations
-from partwhole.measures.learning import (
-    LearningOrder,
-    Slowing,
-    learning_order,
-    learning_times,
-    slowing,
-)
-from partwhole.measures.runs import RunInterval, over_runs
+from partwhole.measures.extrema import extrema
+from partwhole.measures.learning import learning_times
+from partwhole.measures.runs import over_runs
 from partwhole.measures.salience import Salience, salience
-from partwhole.measures.selection import Selected, select
-from partwhole.measures.slope import Slope, item_values, slope
-from partwhole.measures.swing import Retreat, Swing, retreat, swing, swing_amplitude
-from partwhole.measures.transfer import NegativeTransfer, negative_transfer
+from partwhole.measures.slope import slope
+from partwhole.measures.swing import swing
 
 __all__ = [
-    "Accuracy",
-    "Additivity",
-    "Agreement",
-    "Alignment",
-    "Bump",
-    "Calibration",
-    "Capability",
-    "ConceptPath",
-    "ConjunctionCoefficients",
-    "Contrasts",
-    "CountSalience",
-    "Decoded",
-    "Diagnosis",
-    "Emergence",
-    "EmergenceFit",
-    "EmergenceGap",
-    "Extrema",
-    "Heading",
-    "LearningOrder",
-    "NegativeTransfer",
-    "OrderViolations",
-    "Progress",
-    "Retreat",
-    "RunInterval",
     "Salience",
-    "Selected",
-    "SharedDimensions",
-    "Slope",
-    "Slowing",
-    "Smoothing",
-    "Swing",
-    "TurningPoint",
     "accuracy",
     "additivity",
     "alignment",
-    "calibration",
     "capability",
     "concept_path",
-    "conjunction_coefficients",
     "contrasts",
-    "count_salience",
     "decision_agreement",
-    "decode_shapes",
-    "descents",
-    "diagnose",
-    "emergence",
-    "emergence_law",
-    "emergence_time",
     "extrema",
-    "fit_emergence",
-    "inconsistency",
-    "initial_heading",
-    "item_values",
     "kernel_drift",
-    "learning_order",
     "learning_times",
-    "negative_transfer",
-    "noise_threshold",
-    "order_violations",
     "over_runs",
     "participation_ratio",
-    "retreat",
     "salience",
-    "select",
     "shared_dimensions",
     "slope",
-    "slowing",
     "swing",
-    "swing_amplitude",
-    "turning_point",
 ]

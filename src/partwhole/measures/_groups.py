@@ -15,7 +15,7 @@ from partwhole.features.subsets import set_of
 
 @dataclass(frozen=True, eq=False)
 class TupleGroups:
-    """Hold which samples make a tuple, and which tuples share each conjunction."""
+    """Samples grouped by tuple, and tuples grouped by shared conjunction."""
 
     index: Int[np.ndarray, " n"]
     counts: Int[np.ndarray, " T"]
@@ -58,24 +58,26 @@ class TupleGroups:
     ) -> np.ndarray:
         """Return kappa by overlap set, each sample counted with its weight."""
         means = self.averaging(weights) @ features
-        own = np.einsum("ij,ij->i", means, means)
-        at_least = [float(np.sum((shared @ means) ** 2) - own.sum()) for shared in self.sharing]
+        sq_norms = np.einsum("ij,ij->i", means, means)
+        at_least = [
+            float(np.sum((shared @ means) ** 2) - sq_norms.sum()) for shared in self.sharing
+        ]
         exactly = over_supersets(np.array([*at_least, 0.0]))
         kappa = np.full(len(exactly), np.nan)
         np.divide(exactly, 2 * self.n_pairs, out=kappa, where=self.n_pairs > 0)
         if self_pairs:
-            kappa[-1] = own.mean()
+            kappa[-1] = sq_norms.mean()
             return kappa
         total = np.bincount(self.index, weights)
         self_weight = np.bincount(self.index, weights**2)
         left = total**2 - self_weight
         usable = left > 0.5
-        inner = total**2 * own - np.bincount(self.index, weights**2 * squares)
+        inner = total**2 * sq_norms - np.bincount(self.index, weights**2 * squares)
         kappa[-1] = np.mean(inner[usable] / left[usable]) if usable.any() else np.nan
         return kappa
 
     def resampled(self, rng: np.random.Generator) -> np.ndarray:
-        """Return how often each sample is drawn when every tuple draws its own anew."""
+        """Return how often each sample is drawn when every tuple resamples its samples."""
         starts = np.cumsum(self.counts) - self.counts
         place = (rng.random(len(self.index)) * self.counts[self.index]).astype(int)
         drawn = self.order[starts[self.index] + place]
@@ -101,8 +103,8 @@ def structure_score(
     """
     groups = TupleGroups.of(components)
     if correct:
-        kept = groups.counts[groups.index] >= 2
-        features, components = features[kept], components[kept]
+        repeated = groups.counts[groups.index] >= 2
+        features, components = features[repeated], components[repeated]
         if len(np.unique(components, axis=0)) < 2:
             return np.nan, "fewer than two tuples have two samples"
         groups = TupleGroups.of(components)
@@ -111,7 +113,7 @@ def structure_score(
     counts, index = groups.counts, groups.index
     mean_of = groups.averaging(np.ones(len(index)))
     means = mean_of @ features
-    own = np.einsum("ij,ij->i", means, means)
+    sq_norms = np.einsum("ij,ij->i", means, means)
     if correct:
         pairs = counts * (counts - 1.0)
         scaled = features / np.sqrt(pairs)[index, None]
@@ -123,27 +125,27 @@ def structure_score(
             float(np.sum((features[rows] @ features[rows].T) ** 2))
             for rows in np.split(groups.order, np.cumsum(counts)[:-1])
         ])  # fmt: skip
-        each = (counts**4 * own**2 - 2 * np.bincount(index, along) + crossed) / pairs**2
+        diagonal = (counts**4 * sq_norms**2 - 2 * np.bincount(index, along) + crossed) / pairs**2
     else:
-        whole, each = means.T @ means, own**2
+        whole, diagonal = means.T @ means, sq_norms**2
     n_pairs = 2.0 * groups.n_pairs
-    square = (float(np.sum(whole**2)) - float(each.sum())) / n_pairs.sum()
+    square = (float(np.sum(whole**2)) - float(diagonal.sum())) / n_pairs.sum()
 
     # For each tuple the sum of the others' means, by exact overlap with it.
-    others = np.stack([shared.T @ (shared @ means) - means for shared in groups.sharing])
-    others = _supersets_first(np.concatenate([others, np.zeros_like(others[:1])]))
+    partners = np.stack([shared.T @ (shared @ means) - means for shared in groups.sharing])
+    partners = _supersets_first(np.concatenate([partners, np.zeros_like(partners[:1])]))
     present = np.flatnonzero(n_pairs > 0)
 
     def squared(partners: np.ndarray, count: float) -> float:
-        found = float(np.sum(means * partners)) / count
+        product = float(np.sum(means * partners)) / count
         if not correct:
-            return found**2
+            return product**2
         influence = 2.0 / count * np.einsum("ij,ij->i", features, partners[index])
         spread = np.bincount(index, influence**2) - counts * (mean_of @ influence) ** 2
-        return found**2 - float(np.sum(spread / (counts * (counts - 1.0))))
+        return product**2 - float(np.sum(spread / (counts * (counts - 1.0))))
 
-    by_set = sum(n_pairs[s] * squared(others[s], n_pairs[s]) for s in present) / n_pairs.sum()
-    grand = squared(others[present].sum(axis=0), n_pairs.sum())
+    by_set = sum(n_pairs[s] * squared(partners[s], n_pairs[s]) for s in present) / n_pairs.sum()
+    grand = squared(partners[present].sum(axis=0), n_pairs.sum())
     if square - grand <= 1e-12 * abs(square):
         return np.nan, "the similarity of different tuples doesn't vary beyond its noise"
     return float((by_set - grand) / (square - grand)), ""

@@ -1,4 +1,4 @@
-"""The door for predictions: one finite number for each row of a task."""
+"""Shapes of predictions: a row for each row of a task, and one output or several."""
 
 from __future__ import annotations
 
@@ -9,26 +9,27 @@ from partwhole._checks import require
 from partwhole.tasks import Task
 
 
-def one_for_each_row(
-    task: Task, predictions: Float[np.ndarray, "n *k"]
-) -> Float[np.ndarray, " rows"]:
-    """Return predictions, once they are seen to be for the task's rows."""
-    found = predictions
+def require_rows(task: Task, predictions: Float[np.ndarray, "n *k"]) -> None:
+    """Require a row of predictions for each row of the task."""
     n = len(task.components)
     require(
-        found.shape == (n,),
-        "predictions must be one number for each row of the task",
-        f"{len(found)} for {n} rows" if found.ndim == 1 else f"an array of shape {found.shape}",
-        "pass limit.predictions, one output at a time",
+        predictions.ndim in (1, 2) and len(predictions) == n and predictions.size > 0,
+        f"predictions have a row for each of the task's {n} rows",
+        f"shape {predictions.shape}",
+        f"pass shape ({n},) or ({n}, k), such as limit.predictions",
     )
-    return found
 
 
-def require_one_output(task: Task, what: str) -> None:
-    """Require targets of shape (n,)."""
+def require_outputs(task: Task, predictions: Float[np.ndarray, "n *k"]) -> None:
+    """Require predictions of the shape of the task's targets."""
     require(
-        task.targets.ndim == 1,
-        f"{what} are read for one output",
-        f"targets of shape {task.targets.shape}",
-        "take one at a time, dataclasses.replace(task, targets=task.targets[:, 0])",
+        predictions.shape == task.targets.shape,
+        f"predictions have the shape of the task's targets, {task.targets.shape}",
+        f"shape {predictions.shape}",
+        "pass one prediction for each target, such as limit.predictions",
     )
+
+
+def outputs_of(values: Float[np.ndarray, "n *k"]) -> list[Float[np.ndarray, " n"]]:
+    """Return each output's column."""
+    return [values] if values.ndim == 1 else list(values.T)

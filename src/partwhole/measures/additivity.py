@@ -13,8 +13,9 @@ from scipy.sparse.linalg import lsqr
 
 from partwhole._checks import require
 from partwhole._door import door
+from partwhole._types import Number
 from partwhole.features import ConjunctionDesign, conjunction_sets
-from partwhole.measures._predictions import one_for_each_row
+from partwhole.measures._predictions import outputs_of, require_rows
 from partwhole.tasks import Task
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ DENSE_LIMIT = 20_000_000
 
 @dataclass(frozen=True)
 class Additivity:
-    """Hold how far held-out predictions are a sum over seen conjunctions.
+    """Share of held-out predictions that is a sum over seen conjunctions.
 
     Parameters
     ----------
@@ -70,13 +71,14 @@ def additivity(
     rectangles of held-out cells (a, c), (a, d), (b, c), (b, d), the contrast
     :math:`d = f(a,c) - f(a,d) - f(b,c) + f(b,d)` with the four cells' sum of squares about
     their mean, of which it makes up :math:`d^2/4`:
-    :math:`1 - \sum d^2/4 \,/ \sum SS`.
+    :math:`1 - \sum d^2/4 \,/ \sum SS`. With several outputs both sums of either share go over
+    all outputs, each about its own mean, so that an output counts by its variance.
 
     Parameters
     ----------
     task : Task
-        What was seen and what was held out; its targets are not used.
-    predictions : float array, shape (n,)
+        Its targets are not used.
+    predictions : float array, shape (n,) or (n, k)
         For every row of the task.
     max_order : int, optional
         Largest conjunctions to fit with, in components; C by default.
@@ -88,7 +90,8 @@ def additivity(
     Raises
     ------
     InputError
-        When predictions are not one finite number for each row, or `max_order` is not in 1..C.
+        When predictions are not finite or do not have a row for each row of the task, or
+        `max_order` is not in 1..C.
 
     Notes
     -----
@@ -105,7 +108,7 @@ def additivity(
     >>> round(additivity(task, distance).value, 6)
     0.125373
     """
-    answers = one_for_each_row(task, predictions)
+    require_rows(task, predictions)
     order = task.n_components if max_order is None else max_order
     require(
         1 <= order <= task.n_components,
@@ -115,11 +118,15 @@ def additivity(
     )
     notes: list[str] = []
     n_held_out = len(np.unique(task.test_components, axis=0))
-    value, rank = _fit_share(task, answers[~task.is_train], order, n_held_out, notes)
+    value, rank = _fit_share(task, predictions[~task.is_train], order, n_held_out, notes)
     rectangles, n_rectangles = np.nan, 0
     if task.n_components == 2:
-        contrasts, squares, n_rectangles = _rectangles(task, answers)
-        scale = max(n_rectangles, 1) * float(np.max(np.abs(answers), initial=0.0)) ** 2
+        contrasts = squares = scale = 0.0
+        for output in outputs_of(predictions):
+            output_contrasts, output_squares, n_rectangles = _rectangles(task, output)
+            contrasts += output_contrasts
+            squares += output_squares
+            scale += max(n_rectangles, 1) * float(np.max(np.abs(output), initial=0.0)) ** 2
         if n_rectangles == 0:
             notes.append("no rectangle of held-out cells")
         elif squares <= 1e-24 * scale:
@@ -130,13 +137,18 @@ def additivity(
 
 
 def _fit_share(
-    task: Task, held_out: np.ndarray, max_order: int, n_held_out: int, notes: list[str]
+    task: Task,
+    held_out: Float[np.ndarray, "m *k"],
+    max_order: int,
+    n_held_out: int,
+    notes: list[str],
 ) -> tuple[float, int | None]:
     if n_held_out < 2:
         notes.append("R² needs at least two held-out tuples")
         return np.nan, n_held_out
-    spread = held_out - held_out.mean()
-    if np.abs(spread).max() <= 1e-12 * np.abs(held_out).max(initial=0.0):
+    spread = held_out - held_out.mean(axis=0)
+    size = np.abs(held_out).max(axis=0, initial=0.0)
+    if np.all(np.abs(spread).max(axis=0) <= 1e-12 * size):
         notes.append("held-out predictions are constant: R² is undefined")
         return np.nan, None
     sets = conjunction_sets(task.n_components, max_order)
@@ -145,13 +157,14 @@ def _fit_share(
     rank = None
     if task.n_test * design.shape[1] <= DENSE_LIMIT:
         dense = columns.toarray()
-        weights, _, found, _ = np.linalg.lstsq(dense, held_out, rcond=None)
-        fitted, rank = dense @ weights, int(found)
+        weights, _, dense_rank, _ = np.linalg.lstsq(dense, held_out, rcond=None)
+        fitted, rank = dense @ weights, int(dense_rank)
     else:
         n_used = int(columns.indices.max()) + 1
         if n_used >= n_held_out and _fit_anything(task, columns, n_held_out):
             rank = n_held_out
-        fitted = columns @ _iterative_fit(columns, held_out)
+        fits = [columns @ _iterative_fit(columns, output) for output in outputs_of(held_out)]
+        fitted = np.stack(fits, axis=-1).reshape(held_out.shape)
     if rank == n_held_out:
         notes.append(
             f"seen conjunctions fit any predictions on these {n_held_out} held-out tuples "
@@ -168,8 +181,8 @@ def _iterative_fit(columns: sparse.csr_array, values: np.ndarray) -> np.ndarray:
 
 def _fit_anything(task: Task, columns: sparse.csr_array, n_held_out: int) -> bool:
     """Decide whether the columns span all functions of the tuples: do they fit random values?"""
-    _, which = np.unique(task.test_components, axis=0, return_inverse=True)
-    values = np.random.default_rng(0).normal(size=n_held_out)[which.ravel()]
+    _, tuple_of_row = np.unique(task.test_components, axis=0, return_inverse=True)
+    values = np.random.default_rng(0).normal(size=n_held_out)[tuple_of_row.ravel()]
     left = values - columns @ _iterative_fit(columns, values)
     return bool(np.linalg.norm(left) <= 1e-6 * np.linalg.norm(values))
 
@@ -192,22 +205,22 @@ def _rectangles(task: Task, predictions: np.ndarray) -> tuple[float, float, int]
     cells = tuple(task.test_components.T)
     np.add.at(count, cells, 1.0)
     np.add.at(total, cells, predictions[~task.is_train])
-    held = count > 0
-    cell = np.divide(total, count, out=np.zeros(shape), where=held)
+    held_out = count > 0
+    cell = np.divide(total, count, out=np.zeros(shape), where=held_out)
     if shape[0] > shape[1]:
-        held, cell = held.T, cell.T
+        held_out, cell = held_out.T, cell.T
     contrasts = squares = 0.0
     n_rectangles = 0
     # For a pair of rows (a, b) the contrast of columns c, d is the difference of u = f(a,.) -
     # f(b,.); the squares split into contrast, row and column parts.
     for a in range(len(cell) - 1):
         for b in range(a + 1, len(cell)):
-            both = held[a] & held[b]
-            k = int(both.sum())
+            shared = held_out[a] & held_out[b]
+            k = int(shared.sum())
             if k < 2:
                 continue
             n_rectangles += k * (k - 1) // 2
-            u, w = (cell[a] - cell[b])[both], (cell[a] + cell[b])[both]
+            u, w = (cell[a] - cell[b])[shared], (cell[a] + cell[b])[shared]
             across = k * float(np.sum((u - u.mean()) ** 2))
             contrasts += across / 4.0
             # Over pairs (c, d): (w_c - w_d)²/4 + (u_c + u_d)²/4 + (u_c - u_d)²/4.
@@ -219,7 +232,7 @@ def _rectangles(task: Task, predictions: np.ndarray) -> tuple[float, float, int]
 
 @dataclass(frozen=True, eq=False)
 class ConjunctionCoefficients:
-    """Hold the sum over seen conjunctions that describes predictions, in a stated gauge.
+    """Sum over seen conjunctions that describes predictions, in a stated gauge.
 
     Parameters
     ----------
@@ -229,38 +242,44 @@ class ConjunctionCoefficients:
         The values of each component.
     values : dict from component sets to int arrays, shapes (d, |S|)
         The seen combinations of each set, as value indices.
-    coefficients : dict from component sets to float arrays, shapes (d,)
-    intercept : float
+    coefficients : dict from component sets to float arrays, shapes (d,) or (d, k)
+    intercept : float, or float array, shape (k,)
     """
 
     names: tuple[str, ...]
     labels: tuple[tuple[Hashable, ...], ...]
     values: dict[tuple[int, ...], Int[np.ndarray, "d S"]]
-    coefficients: dict[tuple[int, ...], Float[np.ndarray, " d"]]
-    intercept: float
+    coefficients: dict[tuple[int, ...], Float[np.ndarray, "d *k"]]
+    intercept: Number
 
     @property
     def mean_size(self) -> dict[tuple[int, ...], float]:
-        """Return the mean absolute coefficient of each set of components."""
+        """Return the mean absolute coefficient of each set of components, over all outputs."""
         return {
-            chosen: float(np.mean(np.abs(found))) for chosen, found in self.coefficients.items()
+            components: float(np.mean(np.abs(coefficients)))
+            for components, coefficients in self.coefficients.items()
         }
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row for each conjunction: order, set, a value index per component, size.
 
-        A component outside the conjunction has the index -1.
+        A component outside the conjunction has the index -1. With k outputs the last columns are
+        coefficient_0 to coefficient_{k - 1}.
         """
         import pandas as pd
 
         parts = []
-        for chosen, found in self.coefficients.items():
-            table = np.full((len(found), len(self.names)), -1)
-            table[:, list(chosen)] = self.values[chosen]
+        for components, coefficients in self.coefficients.items():
+            table = np.full((len(coefficients), len(self.names)), -1)
+            table[:, list(components)] = self.values[components]
             part = pd.DataFrame(table, columns=list(self.names))
-            part.insert(0, "conjunction", " x ".join(self.names[c] for c in chosen))
-            part.insert(1, "order", len(chosen))
-            part["coefficient"] = found
+            part.insert(0, "conjunction", " x ".join(self.names[c] for c in components))
+            part.insert(1, "order", len(components))
+            if coefficients.ndim == 1:
+                part["coefficient"] = coefficients
+            else:
+                for output, column in enumerate(coefficients.T):
+                    part[f"coefficient_{output}"] = column
             parts.append(part)
         return pd.concat(parts, ignore_index=True)
 
@@ -275,12 +294,13 @@ def conjunction_coefficients(
     indicators of all conjunctions of order 1..C that occur in training. The indicators are
     dependent, so many coefficients describe the same function; these are those of least norm
     (the limit of a vanishing ridge on the coefficients, the constant free), a gauge that is
-    not the kernel's own decomposition, which weighs columns by :math:`\sqrt{\sigma_S}`.
+    not the kernel's own decomposition, which weights columns by :math:`\sqrt{\sigma_S}`.
 
     Parameters
     ----------
     task : Task
-    predictions : float array, shape (n,)
+        Its targets are not used.
+    predictions : float array, shape (n,) or (n, k)
         For every row of the task.
 
     Returns
@@ -290,7 +310,7 @@ def conjunction_coefficients(
     Raises
     ------
     InputError
-        When predictions are not one finite number for each row.
+        When predictions are not finite or do not have a row for each row of the task.
 
     Notes
     -----
@@ -301,22 +321,23 @@ def conjunction_coefficients(
     --------
     >>> from partwhole import tasks
     >>> task = tasks.symbolic_addition(range(-4, 5), [0])
-    >>> found = conjunction_coefficients(task, 0.5 * task.targets)
-    >>> round(float(found.coefficients[(0,)][0]), 6)
+    >>> terms = conjunction_coefficients(task, 0.5 * task.targets)
+    >>> round(float(terms.coefficients[(0,)][0]), 6)
     -2.0
     """
-    answers = one_for_each_row(task, predictions)
+    require_rows(task, predictions)
     sets = conjunction_sets(task.n_components, task.n_components)[1:]
     design = ConjunctionDesign.seen(task.train_components, sets, task.n_values)
     matrix = design.at(task.components).toarray()
     means = matrix.mean(axis=0)
-    middle = answers.mean()
-    weights = np.linalg.lstsq(matrix - means, answers - middle, rcond=None)[0]
+    middle = predictions.mean(axis=0)
+    weights = np.linalg.lstsq(matrix - means, predictions - middle, rcond=None)[0]
+    intercept = middle - means @ weights
     pairs = list(zip(design.blocks, design.dictionaries, strict=True))
     return ConjunctionCoefficients(
         task.names,
         task.values,
         {dictionary.components: dictionary.values() for _, dictionary in pairs},
         {dictionary.components: weights[block.columns] for block, dictionary in pairs},
-        float(middle - means @ weights),
+        float(intercept) if predictions.ndim == 1 else np.asarray(intercept),
     )

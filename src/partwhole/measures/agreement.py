@@ -1,4 +1,4 @@
-"""How far two learners agree in their decisions, beyond what their errors alone would bring."""
+"""Agreement of two learners' decisions beyond the agreement that their errors alone produce."""
 
 from __future__ import annotations
 
@@ -16,13 +16,15 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-@door(infinite=("outputs", "others"))
-def inconsistency(outputs: Float[np.ndarray, " n"], others: Float[np.ndarray, " n"]) -> float:
+@door(infinite=("outputs", "other_outputs"))
+def inconsistency(
+    outputs: Float[np.ndarray, " n"], other_outputs: Float[np.ndarray, " n"]
+) -> float:
     """Return how often two learners decide differently; a tie of either counts as half.
 
     Parameters
     ----------
-    outputs, others : float arrays, shape (n,)
+    outputs, other_outputs : float arrays, shape (n,)
 
     Returns
     -------
@@ -31,20 +33,22 @@ def inconsistency(outputs: Float[np.ndarray, " n"], others: Float[np.ndarray, " 
     Raises
     ------
     InputError
-        For none, or outputs that are NaN.
+        For no outputs, or outputs that are NaN.
 
     Examples
     --------
     >>> inconsistency(np.array([2.0, -1.0, 0.0, 1.0]), np.array([1.0, 1.0, 3.0, 2.0]))
     0.375
     """
-    one, two = (_sides("outputs", each, len(outputs)) for each in (outputs, others))
-    return float(0.5 * (1.0 - one * two).mean())
+    first, second = (
+        _sides("outputs", answers, len(outputs)) for answers in (outputs, other_outputs)
+    )
+    return float(0.5 * (1.0 - first * second).mean())
 
 
 @dataclass(frozen=True)
 class Agreement:
-    r"""Hold how far a network and its predicted limit agree, beside two baselines.
+    r"""Agreement of a network with its predicted limit, beside two baselines.
 
     Parameters
     ----------
@@ -53,15 +57,15 @@ class Agreement:
     error, other_error, linear_error : float
         Of the network, p, of the limit, q, and of the linear baseline.
     inconsistency : float
-        How often network and limit decide differently.
+        Share of inputs on which network and limit decide differently.
     by_chance : float
-        How often they would, were their errors independent: p (1 - q) + q (1 - p).
+        The same share if their errors were independent: p (1 - q) + q (1 - p).
     agreement, linear_agreement : float
         :math:`A = 1 - \text{inconsistency} / \text{by chance}`, of the limit and of the linear
         baseline with the network: 0 for independent errors, 1 for the same decisions, NaN where
-        neither errs, or both always do.
+        neither is ever wrong, or both always are.
     above_linear : float
-        Their difference.
+        Agreement of the limit less that of the linear baseline.
     inconsistency_interval, agreement_interval, linear_interval, above_linear_interval : tuple
         95 % intervals over inputs, by bootstrap.
     ties, other_ties : float
@@ -85,7 +89,7 @@ class Agreement:
     other_ties: float
 
     def describe(self) -> str:
-        """Say in a few lines how far the two agree, and what that is worth."""
+        """Return the agreement and its baselines, in a few lines."""
         lines = [
             f"{self.n} inputs: errors {self.error:.4f} (network) and {self.other_error:.4f} "
             f"(limit); {self.linear_error:.4f} (linear).",
@@ -112,8 +116,14 @@ class Agreement:
         ]
         return pd.DataFrame(
             [
-                {"of": name, "error": error, "agreement": told, "low": ends[0], "high": ends[1]}
-                for name, error, told, ends in rows
+                {
+                    "of": name,
+                    "error": error,
+                    "agreement": agreement,
+                    "low": ends[0],
+                    "high": ends[1],
+                }
+                for name, error, agreement, ends in rows
             ]
         )
 
@@ -128,11 +138,11 @@ def decision_agreement(
     resamples: int = 2000,
     seed: int = 0,
 ) -> Agreement:
-    r"""Weigh how far a network decides as its predicted limit does.
+    r"""Measure the agreement of a network's decisions with those of its predicted limit.
 
-    Two learners that err on a tenth of the inputs each agree on four fifths without anything in
-    common; what counts is how much less they disagree than by chance, and whether a linear
-    classifier would do as well.
+    Two unrelated learners that are each wrong on a tenth of the inputs agree on four fifths of
+    them. The measure is therefore how much less often they disagree than by chance, beside the
+    same measure of a linear classifier.
 
     Parameters
     ----------
@@ -153,13 +163,13 @@ def decision_agreement(
     Raises
     ------
     InputError
-        For none, outputs that are NaN or not one for each input, labels other than -1 and +1,
-        and options that don't exist.
+        For no inputs, outputs that are NaN or whose number differs from the labels', labels other
+        than -1 and +1, or too few resamples.
 
     Notes
     -----
-    The chance-corrected agreement is that of Cohen's kappa with errors in the place of categories;
-    derived here. A tie is decided by a coin of its own.
+    The chance-corrected agreement is that of Cohen's kappa with errors instead of categories;
+    derived here. A tie counts as a random decision, independent of all others.
 
     Examples
     --------
@@ -175,29 +185,29 @@ def decision_agreement(
     """
     whole("resamples", resamples, 100, "take 2000")
     whole("seed", seed, 0, "pass 0 or more")
-    given = _labels(labels)
+    signs = _labels(labels)
     sides = [
-        _sides(name, each, len(given))
-        for name, each in (("network", network), ("limit", limit), ("linear", linear))
+        _sides(name, outputs, len(signs))
+        for name, outputs in (("network", network), ("limit", limit), ("linear", linear))
     ]
-    # What a resample changes is how often each kind of input occurs: at most 27 of them.
-    aligned = np.stack([given * each for each in sides])
+    # A resample changes only the counts of the kinds of inputs, of which there are at most 27.
+    aligned = np.stack([signs * outputs for outputs in sides])
     kinds, counts = np.unique(aligned, axis=1, return_counts=True)
-    n = len(given)
+    n = len(signs)
     drawn = np.random.default_rng(seed).multinomial(n, counts / n, size=resamples)
-    here, spread = _read(kinds, counts[None]), _read(kinds, drawn)
+    readings, resampled = _read(kinds, counts[None]), _read(kinds, drawn)
 
     def ends(name: str) -> tuple[float, float]:
-        values = spread[name][np.isfinite(spread[name])]
+        values = resampled[name][np.isfinite(resampled[name])]
         if not len(values):
             return (float("nan"), float("nan"))
         low, high = np.quantile(values, (0.025, 0.975))
         return float(low), float(high)
 
-    told = {name: float(values[0]) for name, values in here.items()}
+    estimates = {name: float(values[0]) for name, values in readings.items()}
     return Agreement(
         n=n,
-        **told,
+        **estimates,
         inconsistency_interval=ends("inconsistency"),
         agreement_interval=ends("agreement"),
         linear_interval=ends("linear_agreement"),
@@ -210,51 +220,55 @@ def decision_agreement(
 def _read(
     kinds: Float[np.ndarray, "3 k"], counts: Int[np.ndarray, "r k"]
 ) -> dict[str, Float[np.ndarray, " r"]]:
-    """Return errors and agreements where each kind of input occurs so often.
+    """Return errors and agreements, given the counts of each kind of input.
 
-    A kind is the decisions of network, limit and baseline, in the label's direction.
+    A kind is a triple of decisions, of network, limit and baseline, each times the label.
     """
     share = counts / counts.sum(axis=1, keepdims=True)
-    p, q, linear = (share @ (0.5 * (1.0 - each)) for each in kinds)
-    apart, apart_linear = (share @ (0.5 * (1.0 - kinds[0] * each)) for each in kinds[1:])
-    chance, chance_linear = (p * (1.0 - each) + each * (1.0 - p) for each in (q, linear))
+    p, q, linear = (share @ (0.5 * (1.0 - decisions)) for decisions in kinds)
+    disagreement, disagreement_linear = (
+        share @ (0.5 * (1.0 - kinds[0] * decisions)) for decisions in kinds[1:]
+    )
+    chance, chance_linear = (p * (1.0 - error) + error * (1.0 - p) for error in (q, linear))
     with np.errstate(all="ignore"):
-        own, baseline = 1.0 - apart / chance, 1.0 - apart_linear / chance_linear
-    own, baseline = (np.where(np.isfinite(each), each, np.nan) for each in (own, baseline))
+        agreement, baseline = 1.0 - disagreement / chance, 1.0 - disagreement_linear / chance_linear
+    agreement, baseline = (
+        np.where(np.isfinite(decisions), decisions, np.nan) for decisions in (agreement, baseline)
+    )
     return {
         "error": p,
         "other_error": q,
         "linear_error": linear,
-        "inconsistency": apart,
+        "inconsistency": disagreement,
         "by_chance": chance,
-        "agreement": own,
+        "agreement": agreement,
         "linear_agreement": baseline,
-        "above_linear": own - baseline,
+        "above_linear": agreement - baseline,
     }
 
 
 def _labels(labels: np.ndarray) -> Float[np.ndarray, " n"]:
-    given = np.asarray(labels, dtype=float)
+    signs = np.asarray(labels, dtype=float)
     require(
-        given.ndim == 1 and len(given) > 0 and bool((np.abs(given) == 1.0).all()),
+        signs.ndim == 1 and len(signs) > 0 and bool((np.abs(signs) == 1.0).all()),
         "labels are -1 and +1, one for each of some inputs",
-        f"{len(given)} in {given.min():g}..{given.max():g}" if given.size else "none",
+        f"{len(signs)} in {signs.min():g}..{signs.max():g}" if signs.size else "none",
         "recode labels 0 and 1 as 2 y - 1",
     )
-    return given
+    return signs
 
 
 def _sides(name: str, outputs: np.ndarray, n: int) -> Float[np.ndarray, " n"]:
-    given = np.asarray(outputs, dtype=float)
+    answers = np.asarray(outputs, dtype=float)
     require(
-        given.shape == (n,) and n > 0,
+        answers.shape == (n,) and n > 0,
         f"{name} are one number for each input",
-        f"shape {given.shape} for {n} inputs",
-        "pass what the learners answer to the same inputs",
+        f"shape {answers.shape} for {n} inputs",
+        "pass the learners' answers to the same inputs",
     )
-    lost = int(np.isnan(given).sum())
-    require(not lost, f"{name} are numbers", f"{lost} NaN", "leave out what was not solved")
-    return np.where(np.abs(given) <= TIE, 0.0, np.sign(given))
+    lost = int(np.isnan(answers).sum())
+    require(not lost, f"{name} are numbers", f"{lost} NaN", "leave out inputs without an output")
+    return np.where(np.abs(answers) <= TIE, 0.0, np.sign(answers))
 
 
 def _interval(ends: tuple[float, float], digits: int = 4) -> str:

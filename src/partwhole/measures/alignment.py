@@ -1,4 +1,4 @@
-r"""How a network's hidden units lie to those of a teacher, or to where they began."""
+r"""Alignment of a network's hidden units with those of a teacher, or with their initial weights."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Alignment:
-    """Hold how each hidden unit is aligned with the reference it is matched to.
+    """Alignment of each hidden unit with the reference it is matched to.
 
     Parameters
     ----------
@@ -36,9 +36,9 @@ class Alignment:
     @property
     def mean(self) -> float:
         """Return the mean alignment, in which a unit counts by its magnitude."""
-        known = self.matches >= 0
-        weights = self.magnitudes[known]
-        return float(weights @ self.values[known] / weights.sum()) if weights.any() else np.nan
+        matched = self.matches >= 0
+        weights = self.magnitudes[matched]
+        return float(weights @ self.values[matched] / weights.sum()) if weights.any() else np.nan
 
     def to_frame(self) -> pd.DataFrame:
         """Return a table with a row for each unit, and columns alignment, match and magnitude."""
@@ -90,14 +90,14 @@ def alignment(
     Notes
     -----
     The published analysis of Lippl & Lindsey (NeurIPS 2024) correlates units with teacher units
-    and with their initial weights; weighing by magnitude was added here. Of many units the best
+    and with their initial weights; weighting by magnitude was added here. Of many units the best
     of k references is aligned above 0 by chance alone.
 
     Examples
     --------
     >>> hidden = np.array([[3.0, 4.0], [0.0, -2.0]])
-    >>> found = alignment(hidden, np.eye(2))
-    >>> found.values.tolist(), found.matches.tolist(), found.magnitudes.tolist()
+    >>> units = alignment(hidden, np.eye(2))
+    >>> units.values.tolist(), units.matches.tolist(), units.magnitudes.tolist()
     ([0.8, 0.0], [1, 0], [5.0, 2.0])
     """
     w, u = hidden, references
@@ -120,18 +120,18 @@ def alignment(
         "leave out references whose weights are all "
         + ("zero" if measure == "cosine" else "the same"),
     )
-    known = w_norms > 0
-    w = np.divide(w, w_norms[:, None], out=np.zeros_like(w), where=known[:, None])
+    has_direction = w_norms > 0
+    w = np.divide(w, w_norms[:, None], out=np.zeros_like(w), where=has_direction[:, None])
     u = u / u_norms[:, None]
     if match == "own":
-        found, where = (w * u).sum(axis=1), np.arange(len(w))
+        cosines, matches = (w * u).sum(axis=1), np.arange(len(w))
     else:
         all_pairs = w @ u.T
-        where = all_pairs.argmax(axis=1)
-        found = np.take_along_axis(all_pairs, where[:, None], axis=1)[:, 0]
+        matches = all_pairs.argmax(axis=1)
+        cosines = np.take_along_axis(all_pairs, matches[:, None], axis=1)[:, 0]
     # Rounding alone goes beyond 1.
-    found = np.where(known, np.clip(found, -1.0, 1.0), np.nan)
-    return Alignment(found, np.where(known, where, -1), size)
+    cosines = np.where(has_direction, np.clip(cosines, -1.0, 1.0), np.nan)
+    return Alignment(cosines, np.where(has_direction, matches, -1), size)
 
 
 def _centred(units: np.ndarray) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Contrasts on unseen combinations: what predictions say of each set of parts, in no gauge."""
+"""Contrasts on unseen combinations: the part of predictions that each set of components adds."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from jaxtyping import Float, Int
 from partwhole._checks import require
 from partwhole._door import door
 from partwhole.features import ConjunctionDesign, conjunction_sets
-from partwhole.measures._predictions import one_for_each_row, require_one_output
+from partwhole.measures._predictions import outputs_of, require_outputs
 from partwhole.tasks import Task
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ CELL_LIMIT, WORK_LIMIT = 2e7, 4e11
 
 @dataclass(frozen=True, eq=False)
 class Contrasts:
-    """Hold what held-out predictions say of each set of components.
+    """Parts of held-out predictions and targets that each set of components adds.
 
     Parameters
     ----------
@@ -36,8 +36,8 @@ class Contrasts:
         Dimension of the set's contrasts; 0 where none of its seen conjunctions is in a held-out
         row, or where sums over other sets say the same.
     size, target_size : dict from component sets to float
-        Root mean square over held-out rows of the predictions' and of the targets' part in these
-        contrasts, in their units.
+        Root mean square, over held-out rows and outputs, of the predictions' and of the targets'
+        part in these contrasts, in their units.
     slope : dict from component sets to float
         Of the predictions' part on the targets': 1 where the contrasts are learned; NaN where
         the targets have none.
@@ -71,7 +71,7 @@ class Contrasts:
         import pandas as pd
 
         sets = list(self.dof)
-        labels = [" x ".join(self.names[c] for c in chosen) for chosen in sets]
+        labels = [" x ".join(self.names[c] for c in components) for components in sets]
         columns = {
             "conjunction": [*labels, "remainder"],
             "order": pd.array([*map(len, sets), None], dtype="Int64"),
@@ -87,7 +87,7 @@ class Contrasts:
 def contrasts(
     task: Task, predictions: Float[np.ndarray, "n *k"], *, max_order: int | None = None
 ) -> Contrasts:
-    r"""Report what held-out predictions say of each set of components, and what of no set.
+    r"""Return the part of held-out predictions that each set of components adds, and the rest.
 
     Coefficients of conjunctions depend on a gauge, since their indicators are dependent. What
     predictions do identify are contrasts. For a set S let :math:`X_S` be the indicators, on
@@ -100,14 +100,17 @@ def contrasts(
     .. math:: \text{size} = \frac{\|Q^\top f\|}{\sqrt n}, \qquad
               \text{slope} = \frac{\langle Q^\top f, Q^\top y \rangle}{\|Q^\top y\|^2}.
 
+    With several outputs n counts rows times outputs, and the products go over all outputs: each
+    output is centred by itself, and all share one slope.
+
     Sets that contain S are not taken out, as is usual for main effects beside interactions: a
     function of a pair may have a part in the contrasts of its components.
 
     Parameters
     ----------
     task : Task
-        With targets of shape (n,).
-    predictions : float array, shape (n,)
+        With targets of shape (n,) or (n, k).
+    predictions : float array, shape of the targets
         For every row of the task; only held-out rows are used.
     max_order : int, keyword-only, optional
         Largest sets to report, in components; C by default. Conjunctions of larger sets then
@@ -121,11 +124,10 @@ def contrasts(
     Raises
     ------
     InputError
-        When the task has several outputs or no held-out row, predictions are not one finite
-        number for each row, `max_order` is not in 1..C, or the task is too large: distinct
-        held-out combinations x columns may reach 2e7 (1 GB), and these x the lesser of the two x
-        sets 4e11 (about a minute); 4,000 combinations of 3 components with 20 values take
-        seconds.
+        When the task has no held-out row, predictions are not finite or do not have the shape of
+        the targets, `max_order` is not in 1..C, or the task is too large: distinct held-out
+        combinations x columns may reach 2e7 (1 GB), and these x the lesser of the two x sets 4e11
+        (about a minute); 4,000 combinations of 3 components with 20 values take seconds.
 
     Notes
     -----
@@ -139,14 +141,13 @@ def contrasts(
     >>> from partwhole import tasks
     >>> task = tasks.symbolic_addition(range(-4, 5), [0])
     >>> first, second = task.components.T - 4.0
-    >>> found = contrasts(task, 0.5 * first + 0.8 * second + 0.1 * first * second)
-    >>> {chosen: round(slope, 6) for chosen, slope in found.slope.items()}
+    >>> parts = contrasts(task, 0.5 * first + 0.8 * second + 0.1 * first * second)
+    >>> {components: round(slope, 6) for components, slope in parts.slope.items()}
     {(0,): 0.5, (1,): 0.8}
-    >>> round(found.remainder, 6), found.remainder_dof
+    >>> round(parts.remainder, 6), parts.remainder_dof
     (0.75, 49)
     """
-    require_one_output(task, "contrasts")
-    answers = one_for_each_row(task, predictions)
+    require_outputs(task, predictions)
     require(
         task.n_test > 0,
         "contrasts are read on held-out rows",
@@ -161,40 +162,44 @@ def contrasts(
         "use 1 for single items",
     )
     held_out = ~task.is_train
-    both = np.stack([_centred(answers[held_out]), _centred(task.targets[held_out])], axis=1)
-    rows, which, counts = np.unique(
+    # Columns: the predictions of all outputs, then their targets.
+    outputs = [*outputs_of(predictions[held_out]), *outputs_of(task.targets[held_out])]
+    values = np.stack([_centred(output) for output in outputs], axis=1)
+    rows, tuples, counts = np.unique(
         task.test_components, axis=0, return_inverse=True, return_counts=True
     )
-    n, root = len(both), np.sqrt(counts)[:, None]
-    # Repeats of a combination are one row that weighs as much, and what differs between them.
-    means = np.stack([np.bincount(which.ravel(), column) / counts for column in both.T], axis=1)
-    within = both - means[which.ravel()]
-    columns = {chosen: root * part for chosen, part in _indicators(task, rows, order).items()}
+    n, root = len(values), np.sqrt(counts)[:, None]
+    # Repeats of a combination: one row of their joint weight, and their differences from its mean.
+    means = np.stack([np.bincount(tuples.ravel(), column) / counts for column in values.T], axis=1)
+    within = values - means[tuples.ravel()]
+    indicators = _indicators(task, rows, order)
+    columns = {components: root * part for components, part in indicators.items()}
     basis = _span(np.hstack(list(columns.values())), n)
     inside = basis.T @ (root * means)
     outside = root * means - basis @ inside
     # From here on in coordinates of everything that sums over seen conjunctions span.
-    columns = {chosen: basis.T @ part for chosen, part in columns.items()}
-    least = NOTHING**2 * float(both[:, 1] @ both[:, 1])
+    columns = {components: basis.T @ part for components, part in columns.items()}
+    targets = values.T[values.shape[1] // 2 :]
+    rounding = NOTHING**2 * sum(float(target @ target) for target in targets)
     dof: dict[tuple[int, ...], int] = {}
     numbers: dict[tuple[int, ...], tuple[float, float, float]] = {}
-    for chosen, part in columns.items():
-        everything = len(chosen) == task.n_components
-        if not chosen or (everything and not part.shape[1]):
+    for components, part in columns.items():
+        complete = len(components) == task.n_components
+        if not components or (complete and not part.shape[1]):
             continue
-        others = [other for key, other in columns.items() if not set(chosen) <= set(key)]
-        adjusted = _span(np.hstack(others), n)
-        own = _span(part - adjusted @ (adjusted.T @ part), n)
-        # Without the others' part here too, so that what rounding leaves of it in `own`, large
-        # where columns nearly depend on theirs, meets nothing.
-        left = inside - adjusted @ (adjusted.T @ inside)
-        dof[chosen] = own.shape[1]
-        numbers[chosen] = _numbers(own.T @ left, n, least)
-    rest = _numbers(np.concatenate([outside, within]), n, least)
+        outer = [column for key, column in columns.items() if not set(components) <= set(key)]
+        adjusted = _span(np.hstack(outer), n)
+        contrast = _span(part - adjusted @ (adjusted.T @ part), n)
+        # The outer part is removed here too: rounding leaves some of it in `contrast`, much where
+        # its columns nearly depend on the outer ones.
+        residual = inside - adjusted @ (adjusted.T @ inside)
+        dof[components] = contrast.shape[1]
+        numbers[components] = _numbers(contrast.T @ residual, n, rounding)
+    remainder = _numbers(np.concatenate([outside, within]), n, rounding)
     size, target_size, slope = (
-        {chosen: found[i] for chosen, found in numbers.items()} for i in range(3)
+        {components: triple[i] for components, triple in numbers.items()} for i in range(3)
     )
-    return Contrasts(task.names, dof, size, target_size, slope, *rest, n - basis.shape[1], n)
+    return Contrasts(task.names, dof, size, target_size, slope, *remainder, n - basis.shape[1], n)
 
 
 def _indicators(
@@ -216,8 +221,8 @@ def _indicators(
         "lower max_order, or take fewer of the held-out rows",
     )
     return {
-        chosen: (index[:, None] == seen).astype(float)
-        for chosen, index, seen in zip(sets, design.index, used, strict=True)
+        components: (index[:, None] == seen).astype(float)
+        for components, index, seen in zip(sets, design.index, used, strict=True)
     }
 
 
@@ -227,12 +232,17 @@ def _span(matrix: Float[np.ndarray, "r p"], n: int) -> Float[np.ndarray, "r d"]:
     return left[:, sizes > RANK * np.sqrt(n)]
 
 
-def _numbers(parts: Float[np.ndarray, "d 2"], n: int, least: float) -> tuple[float, float, float]:
+def _numbers(
+    parts: Float[np.ndarray, "d outputs"], n: int, rounding: float
+) -> tuple[float, float, float]:
     """Return the sizes of predictions and targets, and the slope of one on the other."""
-    f, y = parts.T
-    squares = float(y @ y)
-    slope = float(f @ y) / squares if squares > least else np.nan
-    return float(np.sqrt(f @ f / n)), float(np.sqrt(squares / n)), slope
+    k = parts.shape[1] // 2
+    fs, ys = parts.T[:k], parts.T[k:]
+    squares = sum(float(y @ y) for y in ys)
+    product = sum(float(f @ y) for f, y in zip(fs, ys, strict=True))
+    slope = product / squares if squares > rounding else np.nan
+    size = np.sqrt(sum(float(f @ f) for f in fs) / (n * k))
+    return float(size), float(np.sqrt(squares / (n * k))), slope
 
 
 def _centred(values: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:

@@ -13,12 +13,12 @@ from partwhole._door import door
 
 @dataclass(frozen=True, eq=False)
 class CountSalience:
-    """Hold how similar tuples are that share so many components.
+    """Mean similarity of tuples by their number of shared components.
 
     Parameters
     ----------
     similarity : float array, shape (C + 1,)
-        Mean similarity for 0..C shared components; NaN where no pair of tuples has so many.
+        Mean similarity for 0..C shared components; NaN where no pair of tuples shares as many.
     n_pairs : int array, shape (C + 1,)
         Pairs of tuples for each; at C the tuples whose own similarity was measured.
     noise : float
@@ -28,9 +28,9 @@ class CountSalience:
         Share of the variance of similarity, over pairs of different tuples, that their number
         of shared components explains; noise is not taken out. NaN where nothing varies.
     n_tuples : int
-        Tuples that pairs were made of.
-    of : int
-        Tuples there were.
+        Tuples whose pairs were compared.
+    n_available : int
+        Different tuples among the samples.
     """
 
     similarity: Float[np.ndarray, " orders"]
@@ -38,7 +38,7 @@ class CountSalience:
     noise: float
     structure: float
     n_tuples: int
-    of: int
+    n_available: int
 
 
 @door
@@ -47,7 +47,7 @@ def count_salience(
     components: Int[np.ndarray, "n C"],
     *,
     self_pairs: bool = False,
-    most: int = 2000,
+    max_tuples: int = 2000,
     seed: int = 0,
 ) -> CountSalience:
     r"""Measure similarity by the number of shared components, without listing their sets.
@@ -65,8 +65,8 @@ def count_salience(
         The sample's tuple.
     self_pairs : bool, keyword-only, default False
         Count a sample's similarity with itself, so that a tuple with one sample counts too.
-    most : int, keyword-only, default 2000
-        Pairs are made of at most so many tuples, drawn at random.
+    max_tuples : int, keyword-only, default 2000
+        Most tuples whose pairs are compared; of more, these many are drawn at random.
     seed : int, keyword-only, default 0
         For the draw.
 
@@ -92,7 +92,7 @@ def count_salience(
     >>> count_salience(clean, rows, self_pairs=True).similarity.tolist()
     [0.0, 1.0, 2.0]
     """
-    require(most >= 2, "most is a number of tuples, 2 or more", most, "pass 2000")
+    require(max_tuples >= 2, "max_tuples is at least 2", max_tuples, "pass 2000")
     rows, index, counts = np.unique(components, axis=0, return_inverse=True, return_counts=True)
     index = index.ravel()
     require(len(rows) >= 2, "pairs need two tuples", len(rows), "add others")
@@ -103,20 +103,20 @@ def count_salience(
         f"one sample for each of {len(rows)} tuples",
         "add repeats, or pass self_pairs=True if the features carry no noise",
     )
-    chosen = np.arange(len(rows))
-    if len(rows) > most:
-        chosen = np.sort(np.random.default_rng(seed).choice(len(rows), most, replace=False))
+    drawn = np.arange(len(rows))
+    if len(rows) > max_tuples:
+        drawn = np.sort(np.random.default_rng(seed).choice(len(rows), max_tuples, replace=False))
     order = np.argsort(index, kind="stable")
     sums = np.add.reduceat(features[order], np.cumsum(counts) - counts, axis=0)
     squares = np.bincount(index, np.einsum("ij,ij->i", features, features))
-    own = np.einsum("ij,ij->i", sums, sums)
+    squared_norms = np.einsum("ij,ij->i", sums, sums)
     noise = float("nan")
     if repeated.any():
-        deviation = squares - own / counts
+        deviation = squares - squared_norms / counts
         noise = float(np.mean(deviation[repeated] / (counts[repeated] - 1)))
 
     n_components = rows.shape[1]
-    means, tuples = sums[chosen] / counts[chosen, None], rows[chosen]
+    means, tuples = sums[drawn] / counts[drawn, None], rows[drawn]
     total, square = np.zeros(n_components + 1), np.zeros(n_components + 1)
     pairs = np.zeros(n_components + 1, dtype=np.int64)
     for i in range(0, len(tuples), 256):
@@ -131,16 +131,18 @@ def count_salience(
     # Different tuples never share all; every pair was met twice.
     similarity = np.full(n_components + 1, np.nan)
     np.divide(total, pairs, out=similarity, where=pairs > 0)
-    apart = slice(0, n_components)
-    mean = total[apart].sum() / pairs[apart].sum()
-    spread = square[apart].sum() - pairs[apart].sum() * mean**2
-    told = np.nansum(pairs[apart] * (similarity[apart] - mean) ** 2)
-    structure = float(told / spread) if spread > 1e-12 * square[apart].sum() else float("nan")
+    different = slice(0, n_components)
+    mean = total[different].sum() / pairs[different].sum()
+    spread = square[different].sum() - pairs[different].sum() * mean**2
+    explained = np.nansum(pairs[different] * (similarity[different] - mean) ** 2)
+    structure = (
+        float(explained / spread) if spread > 1e-12 * square[different].sum() else float("nan")
+    )
     n_pairs = pairs // 2
     if self_pairs:
-        similarity[-1], n_pairs[-1] = float(np.mean(own / counts**2)), len(rows)
+        similarity[-1], n_pairs[-1] = float(np.mean(squared_norms / counts**2)), len(rows)
     else:
         m = counts[repeated]
-        similarity[-1] = float(np.mean((own - squares)[repeated] / (m * (m - 1.0))))
+        similarity[-1] = float(np.mean((squared_norms - squares)[repeated] / (m * (m - 1.0))))
         n_pairs[-1] = int(repeated.sum())
     return CountSalience(similarity, n_pairs, noise, structure, len(tuples), len(rows))

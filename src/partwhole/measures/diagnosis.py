@@ -1,4 +1,4 @@
-"""Learned, slow, failed or broken down: what became of a run."""
+"""Diagnosis of a run: learned, slow, failed or broken down."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 NEGATIVE = -1e-10
 
 
-class Progress(Enum):
-    """Say how far a concept, or a run, has come; the value is a sentence with the remedy."""
+class Diagnosis(Enum):
+    """State of a concept, or of a run, at the end; the value is a sentence with the remedy."""
 
     LEARNED = "learned"
     SLOW = "still being learned when the run ended; train longer"
@@ -37,14 +37,14 @@ class Progress(Enum):
 
 
 @dataclass(frozen=True, eq=False)
-class Diagnosis:
-    """Hold how a run ended, for each concept and as a whole.
+class RunDiagnosis:
+    """State of a run at its end, for each concept and as a whole.
 
     Parameters
     ----------
-    run : Progress
+    run : Diagnosis
         The worst that holds: broke down, failed, slow, learned.
-    concepts : tuple of Progress
+    concepts : tuple of Diagnosis
         After a breakdown, a concept counts as learned only if it was learned before.
     remaining : float array, shape (s,)
         How much longer each concept takes at its present pace, in units of the times: 0 when
@@ -52,21 +52,21 @@ class Diagnosis:
     breakdown_time : float
         The first record at which the numbers can't be trusted; NaN without one.
     evidence : str
-        What was seen there, or how large the largest remaining error is.
+        The number that broke down there, or the size of the largest remaining error.
     """
 
-    run: Progress
-    concepts: tuple[Progress, ...]
+    run: Diagnosis
+    concepts: tuple[Diagnosis, ...]
     remaining: Float[np.ndarray, " s"]
     breakdown_time: float
     evidence: str
 
     def to_frame(self) -> pd.DataFrame:
-        """Return a table with a row for each concept, and columns progress and remaining."""
+        """Return a table with a row for each concept, and columns diagnosis and remaining."""
         import pandas as pd
 
-        names = pd.Series([each.name.lower() for each in self.concepts], dtype="str")
-        return pd.DataFrame({"progress": names, "remaining": self.remaining})
+        names = pd.Series([concept.name.lower() for concept in self.concepts], dtype="str")
+        return pd.DataFrame({"diagnosis": names, "remaining": self.remaining})
 
 
 @door(
@@ -83,8 +83,8 @@ def diagnose(
     threshold: Real = 0.9,
     noise: Real = 1e-6,
     rise: Real = 1e-6,
-) -> Diagnosis:
-    r"""Tell learning that failed from learning that is slow and from numbers that broke down.
+) -> RunDiagnosis:
+    r"""Diagnose each concept of a run: learned, slow, failed, or numbers that broke down.
 
     In this order:
 
@@ -127,7 +127,7 @@ def diagnose(
 
     Returns
     -------
-    Diagnosis
+    RunDiagnosis
 
     Raises
     ------
@@ -140,81 +140,81 @@ def diagnose(
     Derived here. The "failure of learning" of Yang et al. (ICLR 2025), figure 10, is a breakdown
     by this reading: its matrix loses an eigenvalue at update 31, and integrated with care
     the concept is learned. From curves alone, a concept whose fraction is still below `noise`
-    looks like one that failed; pass clocks to tell them apart.
+    looks like one that failed; pass clocks to distinguish them.
 
     Examples
     --------
     >>> t = np.linspace(0.0, 10.0, 101)
     >>> fractions = np.stack([1 - np.exp(-t), 1 - np.exp(-0.1 * t), 0.0 * t], axis=1)
-    >>> found = diagnose(t, ((1 - fractions) ** 2).sum(axis=1), fractions)
-    >>> [each.name for each in found.concepts], found.remaining.round(3).tolist()
+    >>> diagnosis = diagnose(t, ((1 - fractions) ** 2).sum(axis=1), fractions)
+    >>> [concept.name for concept in diagnosis.concepts], diagnosis.remaining.round(3).tolist()
     (['LEARNED', 'SLOW', 'FAILED'], [0.0, 13.026, inf])
     """
     f, loss = fractions, training_loss
     t = increasing(times)
-    least = np.zeros(len(t)) if least_eigenvalue is None else least_eigenvalue
+    eigenvalue = np.zeros(len(t)) if least_eigenvalue is None else least_eigenvalue
     expected = np.full(f.shape[1], np.nan) if clocks is None else clocks
     require(len(t) >= 2, "a diagnosis needs at least 2 records", len(t), "record more often")
     require(0 < threshold < 1, "threshold is between 0 and 1", threshold, "use 0.9")
-    for what, value in (("noise", noise), ("rise", rise)):
-        require(value >= 0, f"{what} is at least 0", value, "use 1e-6 for a flow")
-    broken, evidence = _breakdown(loss, f, least, rise)
+    for name, value in (("noise", noise), ("rise", rise)):
+        require(value >= 0, f"{name} is at least 0", value, "use 1e-6 for a flow")
+    broken, evidence = _breakdown(loss, f, eigenvalue, rise)
     if broken is not None:
         lost = np.full(f.shape[1], np.nan)
         before = f[broken - 1] if broken else lost
         concepts = tuple(
-            Progress.LEARNED if abs(1 - last) <= 1 - threshold else Progress.BROKE_DOWN
+            Diagnosis.LEARNED if abs(1 - last) <= 1 - threshold else Diagnosis.BROKE_DOWN
             for last in before
         )
-        return Diagnosis(Progress.BROKE_DOWN, concepts, lost, float(t[broken]), evidence)
-    found = [
-        _progress(t, f[:, k], float(expected[k]), float(threshold), float(noise))
+        return RunDiagnosis(Diagnosis.BROKE_DOWN, concepts, lost, float(t[broken]), evidence)
+    diagnoses = [
+        _diagnose_concept(t, f[:, k], float(expected[k]), float(threshold), float(noise))
         for k in range(f.shape[1])
     ]
-    concepts = tuple(each for each, _ in found)
-    worst = (each for each in (Progress.FAILED, Progress.SLOW) if each in concepts)
-    remaining = np.array([each for _, each in found], dtype=float)
+    concepts = tuple(diagnosis for diagnosis, _ in diagnoses)
+    worst = (state for state in (Diagnosis.FAILED, Diagnosis.SLOW) if state in concepts)
+    remaining = np.array([duration for _, duration in diagnoses], dtype=float)
     residual = np.abs(1 - f[-1]).max(initial=0.0)
     evidence = f"the largest residual at the end is {residual:.3g} of its target"
-    return Diagnosis(next(worst, Progress.LEARNED), concepts, remaining, np.nan, evidence)
+    return RunDiagnosis(next(worst, Diagnosis.LEARNED), concepts, remaining, np.nan, evidence)
 
 
 def _breakdown(
-    loss: np.ndarray, f: np.ndarray, least: np.ndarray, rise: Real
+    loss: np.ndarray, f: np.ndarray, eigenvalue: np.ndarray, rise: Real
 ) -> tuple[int | None, str]:
     """Return the first record that can't be trusted, and why."""
-    whole = np.isfinite(loss) & np.isfinite(f).all(axis=1) & np.isfinite(least)
+    whole = np.isfinite(loss) & np.isfinite(f).all(axis=1) & np.isfinite(eigenvalue)
     n = len(whole) if whole.all() else int(np.argmin(whole))
     risen = loss[:n] - np.minimum.accumulate(loss[:n])
     rises = risen > rise * max(abs(loss[0]), np.finfo(float).tiny)
-    negative = least[:n] < NEGATIVE
+    negative = eigenvalue[:n] < NEGATIVE
     if (rises | negative).any():
         i = int(np.argmax(rises | negative))
         if negative[i]:
-            return i, f"the least eigenvalue of the map is {least[i]:.3g}"
+            return i, f"the least eigenvalue of the map is {eigenvalue[i]:.3g}"
         return i, f"the training loss has risen by {risen[i]:.3g} to {loss[i]:.3g}"
     return (None, "") if n == len(whole) else (n, "a number is no longer finite")
 
 
-def _progress(
+def _diagnose_concept(
     t: np.ndarray, f: np.ndarray, clock: float, threshold: float, noise: float
-) -> tuple[Progress, float]:
+) -> tuple[Diagnosis, float]:
     """Return how far one concept has come, and how much longer it takes."""
     residual = np.abs(1 - f)
     goal = 1 - threshold
     if residual[-1] <= goal:
-        return Progress.LEARNED, 0.0
+        return Diagnosis.LEARNED, 0.0
     half = min(int(np.searchsorted(t, 0.5 * (t[0] + t[-1]))), len(t) - 2)
     furthest = half + int(residual[half:].argmax())
     still = np.ptp(f[half:]) <= noise
     if np.isinf(clock) or (still and not clock > t[-1]):
-        return Progress.FAILED, np.inf
+        return Diagnosis.FAILED, np.inf
     if still or residual[furthest] - residual[-1] <= noise:
-        return Progress.SLOW, np.inf
+        return Diagnosis.SLOW, np.inf
     span = t[-1] - t[furthest]
     middle = np.interp(t[-1] - 0.5 * span, t, f)
     if 0 < f[furthest] < f[-1] < threshold and middle < 0.5 * (f[furthest] + f[-1]):
-        start, end, wanted = (np.log(y / (1 - y)) for y in (f[furthest], f[-1], threshold))
-        return Progress.SLOW, float((wanted - end) / (end - start) * span)
+        start, end, goal_logit = (np.log(y / (1 - y)) for y in (f[furthest], f[-1], threshold))
+        return Diagnosis.SLOW, float((goal_logit - end) / (end - start) * span)
     fall = np.log(residual[furthest] / residual[-1])
-    return Progress.SLOW, float(np.log(residual[-1] / goal) / fall * span)
+    return Diagnosis.SLOW, float(np.log(residual[-1] / goal) / fall * span)

@@ -20,7 +20,7 @@ Space = Literal["features", "samples"]
 
 @dataclass(frozen=True)
 class SharedDimensions:
-    r"""Hold the effective number of dimensions that two sets of features share.
+    r"""Effective number of dimensions that two sets of features share.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ class SharedDimensions:
     overlap : float
         :math:`\tau = \mathrm{tr}(CD)`, at most ``1 / bound``.
     space : {"features", "samples"}
-        Where they were compared.
+        Space in which the sets were compared.
     """
 
     value: float
@@ -155,8 +155,8 @@ def shared_dimensions(
     --------
     >>> a = np.array([[1.0, 2, 0], [0, 1, 1], [2, 0, 1], [1, 1, 1]])
     >>> b = np.array([[1.0, 0, 0], [0, 2, 1], [1, 1, 0], [0, 1, 3]])
-    >>> found = shared_dimensions(a, b)
-    >>> round(found.value, 6), round(found.overlap, 6)
+    >>> shared = shared_dimensions(a, b)
+    >>> round(shared.value, 6), round(shared.overlap, 6)
     (1.17, 0.385185)
     >>> round(shared_dimensions(a, b, space="samples").value, 6)
     1.00125
@@ -188,24 +188,24 @@ def shared_dimensions(
         overlap = float(np.sum(second[0] * second[1]))
     else:
         overlap = _square(a.T @ b if narrow else a @ b.T)
-    first, other = (1.0 / _square(each) for each in second)
-    return SharedDimensions(first * other * overlap, (first, other), overlap, space)
+    ratio_a, ratio_b = (1.0 / _square(moment) for moment in second)
+    return SharedDimensions(ratio_a * ratio_b * overlap, (ratio_a, ratio_b), overlap, space)
 
 
 def _square(matrix: np.ndarray) -> float:
     return float(np.sum(matrix**2))
 
 
-def _features(name: str, found: np.ndarray, center: bool) -> np.ndarray:
+def _features(name: str, values: np.ndarray, center: bool) -> np.ndarray:
     """Return features with squares that sum to one, so that both second moments have trace one."""
-    size = np.abs(found).max(initial=0.0)
+    size = np.abs(values).max(initial=0.0)
     require(
         size > 0,
         "features are not all zero",
-        f"{name} of shape {found.shape} without another number",
+        f"{name} of shape {values.shape} without another number",
         "look whether the layer's units are all silent",
     )
-    scaled = found / size
+    scaled = values / size
     if center:
         scaled = scaled - scaled.mean(axis=0)
         # Equal rows leave the rounding of their mean.

@@ -41,10 +41,10 @@ def kernel_drift(before: Float[np.ndarray, "n m"], after: Float[np.ndarray, "n m
     >>> round(kernel_drift(before, 3.0 * before), 12), round(kernel_drift(before, np.eye(2)), 6)
     (0.0, 0.105573)
     """
-    sizes = [float(np.abs(each).max(initial=0.0)) for each in (before, after)]
+    sizes = [float(np.abs(kernel).max(initial=0.0)) for kernel in (before, after)]
     if min(sizes) == 0.0:
         return float("nan")
     # Scaled first, so that no product overflows; of unit vectors, so that no digits cancel.
-    one, other = (each / size for each, size in zip((before, after), sizes, strict=True))
-    one, other = one / np.linalg.norm(one), other / np.linalg.norm(other)
-    return float(0.5 * np.sum((one - other) ** 2))
+    first, second = (kernel / size for kernel, size in zip((before, after), sizes, strict=True))
+    first, second = first / np.linalg.norm(first), second / np.linalg.norm(second)
+    return float(0.5 * np.sum((first - second) ** 2))

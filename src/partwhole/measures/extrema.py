@@ -1,4 +1,4 @@
-"""Where a curve turns: minima, maxima and descents, told from rounding and from noise."""
+"""Where a curve turns: minima, maxima and descents, without those of rounding and noise."""
 
 from __future__ import annotations
 
@@ -24,18 +24,21 @@ FLOOR = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class Extrema:
-    """Hold the inner minima and maxima of a curve, in order of time.
+    """Inner minima and maxima of a curve, in order of time.
 
     Parameters
     ----------
     indices : int array, shape (m,)
-        Records at which they were found.
+        Records at which the curve turns.
     times, values : float arrays, shape (m,)
         Between the records when `refined`, at them otherwise.
     kinds : tuple of {"minimum", "maximum"}
         They alternate.
     refined : bool
         Whether a parabola through three neighbouring records was used.
+    descents : int
+        How often the curve falls: 1 for an ordinary loss, 3 for "triple descent", 0 for a curve
+        that never falls. A loss that starts and ends by falling has one descent more than maxima.
     """
 
     indices: Int[np.ndarray, " m"]
@@ -43,6 +46,7 @@ class Extrema:
     values: Float[np.ndarray, " m"]
     kinds: tuple[Kind, ...]
     refined: bool
+    descents: int
 
     def __len__(self) -> int:
         return len(self.indices)
@@ -63,8 +67,8 @@ class Extrema:
 
 @door
 def extrema(
+    times: Float[np.ndarray, " T"],
     values: Float[np.ndarray, " T"],
-    times: Float[np.ndarray, " T"] | None = None,
     *,
     threshold: Real | None = None,
     relative: Real = 0.0,
@@ -79,15 +83,15 @@ def extrema(
     .. math:: |u - v| \ge \max(\text{threshold}, \text{floor}, \text{relative} \max(|u|, |v|)).
 
     So the kinds alternate, and the ends of the curve are never among them. The reversed curve has
-    turns of the same kinds and values in reversed order; of records that tie for a turn the first
-    is taken, which is another one seen from the other end.
+    turns of the same kinds and values in reversed order, unless several records tie for a turn,
+    of which the first is taken.
 
     Parameters
     ----------
+    times : float array, shape (T,)
+        Increasing, evenly spaced or not, in any unit.
     values : float array, shape (T,)
         In any unit.
-    times : float array, shape (T,), default None
-        Increasing, evenly spaced or not; by default 0, 1, 2, ...
     threshold : float, keyword-only, default None
         In units of the values. None is for smooth curves: any move above the floor counts. For
         curves with noise see `noise_threshold`.
@@ -95,7 +99,7 @@ def extrema(
         A share of the larger of the two values, at least 0 and below 1; for trained networks
         threshold=1e-3, relative=5e-3.
     floor : float, keyword-only, default 1e-9
-        In units of the values: smaller moves are rounding, whatever else is asked.
+        In units of the values: smaller moves are rounding, whatever the other two thresholds.
     refine : bool, keyword-only, default None
         Whether to put times and values at the vertex of the parabola through the turn and its two
         neighbours. By default on smooth curves, that is with neither threshold nor relative;
@@ -108,76 +112,36 @@ def extrema(
     Raises
     ------
     InputError
-        For values that are not finite, times that don't increase or are not one for each value,
-        and negative thresholds.
+        For values that are not finite, times that do not increase or that differ from the values
+        in number, and negative thresholds.
 
     Notes
     -----
-    Derived here. Refined times err by the third derivative of the curve times the square of
-    the spacing.
+    Derived here; descents are named as in Yang et al. (ICLR 2025), figures 8 and 9. Errors of
+    refined times are of the size of the curve's third derivative times the square of the spacing.
 
     Examples
     --------
     >>> times = np.linspace(0.0, 6.0, 100)
-    >>> found = extrema(np.cos(times), times)
-    >>> found.kinds, found.times.round(4).tolist(), found.values.round(4).tolist()
+    >>> turns = extrema(times, np.cos(times))
+    >>> turns.kinds, turns.times.round(4).tolist(), turns.values.round(4).tolist()
     (('minimum',), [3.1416], [-1.0])
+    >>> loss = np.array([3.0, 1.2, 1.4, 0.4, 0.5, 0.0])
+    >>> [extrema(np.arange(6), loss, threshold=least).descents for least in (0.0, 0.15)]
+    [3, 2]
     """
-    y = values
-    t = np.arange(len(y), dtype=float) if times is None else increasing(times)
-    turns, direction = _turns(y, _least(threshold, relative, floor))
+    t, y = increasing(times), values
+    turns, direction = _turns(y, _smallest_move(threshold, relative, floor))
     smooth = threshold is None and relative == 0
     refined = smooth if refine is None else refine
-    where = np.array(turns, dtype=int)
-    found_t, found_y = _vertices(t, y, where) if refined else (t[where], y[where])
+    records = np.array(turns, dtype=int)
+    turn_t, turn_y = _vertices(t, y, records) if refined else (t[records], y[records])
     names: tuple[Kind, Kind] = ("minimum", "maximum")
-    kinds: tuple[Kind, ...] = tuple(names[(i + (direction > 0)) % 2] for i in range(len(where)))
-    return Extrema(where, found_t, found_y, kinds, refined)
-
-
-@door
-def descents(
-    values: Float[np.ndarray, " T"],
-    *,
-    threshold: Real | None = None,
-    relative: Real = 0.0,
-    floor: Real = FLOOR,
-) -> int:
-    """Count how often a curve falls: 1 for an ordinary loss, 3 for "triple descent".
-
-    A loss that starts and ends by falling has one descent more than bumps.
-
-    Parameters
-    ----------
-    values : float array, shape (T,)
-    threshold, relative, floor : float, keyword-only
-        What counts as a fall, as in `extrema`.
-
-    Returns
-    -------
-    int
-        0 for a curve that never falls.
-
-    Raises
-    ------
-    InputError
-        As in `extrema`.
-
-    Notes
-    -----
-    The name as in Yang et al. (ICLR 2025), figures 8 and 9.
-
-    Examples
-    --------
-    >>> loss = np.array([3.0, 1.2, 1.4, 0.4, 0.5, 0.0])
-    >>> descents(loss), descents(loss, threshold=0.15)
-    (3, 2)
-    """
-    y = values
-    turns, direction = _turns(y, _least(threshold, relative, floor))
-    # Every move is followed by one the other way.
-    moves = len(turns) + 1
-    return moves // 2 if direction > 0 else (moves + 1) // 2 if direction < 0 else 0
+    kinds: tuple[Kind, ...] = tuple(names[(i + (direction > 0)) % 2] for i in range(len(records)))
+    # A move up follows every move down, and the reverse.
+    n_moves = len(turns) + 1 if direction else 0
+    descents = n_moves // 2 if direction > 0 else (n_moves + 1) // 2
+    return Extrema(records, turn_t, turn_y, kinds, refined, descents)
 
 
 @door
@@ -210,14 +174,14 @@ def noise_threshold(values: Float[np.ndarray, " T"], *, rate: Real = 0.05) -> fl
     Returns
     -------
     float
-        In units of the values; for `extrema`, `descents` and `swing`.
+        In units of the values; for `extrema` and `swing`.
 
     Raises
     ------
     InputError
         For fewer than 8 records, values that are not finite, a rate out of range, or a curve of
         which more than half of the second differences are equal, as on values that are rounded
-        coarsely or mostly constant: their median tells nothing of the rest.
+        coarsely or mostly constant: their median is no estimate of the noise then.
 
     Notes
     -----
@@ -230,7 +194,8 @@ def noise_threshold(values: Float[np.ndarray, " T"], *, rate: Real = 0.05) -> fl
     Examples
     --------
     >>> noise = 0.1 * np.random.default_rng(0).standard_normal(1000)
-    >>> round(noise_threshold(noise), 2), len(extrema(noise, threshold=noise_threshold(noise)))
+    >>> threshold = noise_threshold(noise)
+    >>> round(threshold, 2), len(extrema(np.arange(1000), noise, threshold=threshold))
     (0.78, 0)
     """
     y = values
@@ -266,11 +231,11 @@ def increasing(
     return times.astype(float, copy=False)
 
 
-def _least(threshold: Real | None, relative: Real, floor: Real) -> tuple[float, float]:
+def _smallest_move(threshold: Real | None, relative: Real, floor: Real) -> tuple[float, float]:
     """Return the move that counts: as a number, and as a share of the larger value."""
-    asked = 0.0 if threshold is None else threshold
+    absolute = 0.0 if threshold is None else threshold
     require(
-        asked >= 0 and floor >= 0,
+        absolute >= 0 and floor >= 0,
         "threshold and floor are at least 0",
         f"{threshold} and {floor}",
         "pass threshold=None for a smooth curve",
@@ -281,12 +246,12 @@ def _least(threshold: Real | None, relative: Real, floor: Real) -> tuple[float, 
         relative,
         "pass 0.005 for half a percent",
     )
-    return max(float(asked), float(floor)), float(relative)
+    return max(float(absolute), float(floor)), float(relative)
 
 
-def _turns(values: np.ndarray, least: tuple[float, float]) -> tuple[list[int], int]:
+def _turns(values: np.ndarray, smallest_move: tuple[float, float]) -> tuple[list[int], int]:
     """Return the records at which a curve turns, and the direction of its first move or 0."""
-    floor, share = least
+    floor, share = smallest_move
     y = values.tolist()
 
     def counts(low: float, high: float) -> bool:
@@ -310,11 +275,11 @@ def _turns(values: np.ndarray, least: tuple[float, float]) -> tuple[list[int], i
     return turns, first
 
 
-def _vertices(t: np.ndarray, y: np.ndarray, where: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _vertices(t: np.ndarray, y: np.ndarray, turns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return time and value at the vertices of the parabolas through records and neighbours."""
-    before, after = t[where] - t[where - 1], t[where + 1] - t[where]
-    rise, fall = (y[where] - y[where - 1]) / before, (y[where + 1] - y[where]) / after
+    before, after = t[turns] - t[turns - 1], t[turns + 1] - t[turns]
+    rise, fall = (y[turns] - y[turns - 1]) / before, (y[turns + 1] - y[turns]) / after
     slope = (rise * after + fall * before) / (before + after)
     # A turn is strictly above, or below, the record before it, so rise and fall differ.
     shift = 0.5 * slope * (before + after) / (rise - fall)
-    return t[where] + shift, y[where] + 0.5 * slope * shift
+    return t[turns] + shift, y[turns] + 0.5 * slope * shift

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class OrderViolations:
-    """Hold where losses contradict the order of the combinations.
+    """Pairs of combinations whose losses contradict their order.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ class OrderViolations:
     def without_origin(self) -> OrderViolations:
         """Return the same with the pairs of the origin left out.
 
-        A learner with a bias answers the origin wrongly though it holds no concept, and this
+        A learner with a bias answers the origin wrongly though it contains no concept, and this
         alone violates many pairs.
         """
         keep = (self.pairs != self.origin).all(axis=1)
@@ -133,8 +133,8 @@ def order_violations(
     --------
     >>> from partwhole import tasks
     >>> combinations = tasks.StructuredIdentity([1, 2], [0.05, 0.05]).combinations()
-    >>> found = order_violations(np.array([0.3, 0.1, 0.2, 0.7]), combinations.pairs)
-    >>> found.count, found.rate, found.without_origin.count
+    >>> violations = order_violations(np.array([0.3, 0.1, 0.2, 0.7]), combinations.pairs)
+    >>> violations.count, violations.rate, violations.without_origin.count
     (2, 0.4, 0)
     """
     n = losses.shape[-1]

@@ -1,4 +1,4 @@
-"""When each concept is learned, in which order, and how the pace slackens."""
+"""Learning times of concepts, their order, and the decline of learning speed."""
 
 from __future__ import annotations
 
@@ -77,22 +77,22 @@ def learning_times(
     windows = np.lib.stride_tricks.sliding_window_view(f >= threshold, hold, axis=-2)
     opens = windows.all(axis=-1)
     first = opens.argmax(axis=-2)
-    found = t[first]
+    learned = t[first]
     if interpolate:
         before = np.maximum(first - 1, 0)
         low, high = (
-            np.take_along_axis(f, each[..., None, :], axis=-2)[..., 0, :]
-            for each in (before, first)
+            np.take_along_axis(f, record[..., None, :], axis=-2)[..., 0, :]
+            for record in (before, first)
         )
         crosses = (low < threshold) & (high >= threshold)
         share = np.divide(threshold - low, high - low, out=np.ones_like(low), where=crosses)
-        found = t[before] + share * (t[first] - t[before])
-    return np.where(np.any(opens, axis=-2), found, np.inf)
+        learned = t[before] + share * (t[first] - t[before])
+    return np.where(np.any(opens, axis=-2), learned, np.inf)
 
 
 @dataclass(frozen=True, eq=False)
 class LearningOrder:
-    """Hold the order in which concepts are learned.
+    """Order in which concepts are learned.
 
     Parameters
     ----------
@@ -100,13 +100,13 @@ class LearningOrder:
         When each is learned, infinite if never.
     groups : tuple of tuples of int
         The learned concepts from first to last; those in one group are learned at the same time.
-    never : tuple of int
+    unlearned : tuple of int
         The concepts that are not learned within the run.
     """
 
     times: Float[np.ndarray, " s"]
     groups: tuple[tuple[int, ...], ...]
-    never: tuple[int, ...]
+    unlearned: tuple[int, ...]
 
     @property
     def order(self) -> tuple[int, ...]:
@@ -171,8 +171,8 @@ def learning_order(
     --------
     >>> t = np.linspace(0.0, 4.0, 81)
     >>> fractions = 1.0 - np.exp(-np.outer(t, [0.5, 2.0, 0.5, 0.1]))
-    >>> found = learning_order(t, fractions)
-    >>> found.order, found.ties, found.never
+    >>> order = learning_order(t, fractions)
+    >>> order.order, order.ties, order.unlearned
     ((1, 0, 2), ((0, 2),), (3,))
     """
     require(
@@ -182,26 +182,26 @@ def learning_order(
         "pass the time between two records",
     )
     t, f = increasing(times), fractions
-    found = learning_times(t, f, threshold, hold=hold)
-    learned = [int(k) for k in np.argsort(found, kind="stable") if np.isfinite(found[k])]
+    learned_at = learning_times(t, f, threshold, hold=hold)
+    learned = [int(k) for k in np.argsort(learned_at, kind="stable") if np.isfinite(learned_at[k])]
     groups: list[tuple[int, ...]] = []
     for k in learned:
-        if groups and found[k] - found[groups[-1][-1]] <= tolerance:
+        if groups and learned_at[k] - learned_at[groups[-1][-1]] <= tolerance:
             groups[-1] = (*groups[-1], k)
         else:
             groups.append((k,))
-    never = tuple(int(k) for k in np.flatnonzero(np.isinf(found)))
-    return LearningOrder(found, tuple(groups), never)
+    unlearned = tuple(int(k) for k in np.flatnonzero(np.isinf(learned_at)))
+    return LearningOrder(learned_at, tuple(groups), unlearned)
 
 
 @dataclass(frozen=True, eq=False)
 class Slowing:
-    r"""Hold how the pace of an answer slackens.
+    r"""Speed of an answer, and its decline towards the end of learning.
 
     Parameters
     ----------
     times, speed : float arrays, shape (T,)
-        The pace at each record.
+        The speed at each record.
     ratio : float
         First speed over last.
     rate, rate_r2, exponent, exponent_r2 : float
@@ -275,8 +275,8 @@ def slowing(
     Examples
     --------
     >>> t = np.linspace(0.0, 10.0, 201)
-    >>> found = slowing(t, 1.0 - np.exp(-np.outer(t, [0.5, 2.0])))
-    >>> round(found.rate, 3), round(found.ratio, 1), found.rate_r2 > found.exponent_r2
+    >>> pace = slowing(t, 1.0 - np.exp(-np.outer(t, [0.5, 2.0])))
+    >>> round(pace.rate, 3), round(pace.ratio, 1), pace.rate_r2 > pace.exponent_r2
     (0.5, 576.4, True)
     """
     t, f = increasing(times), outputs

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class RunInterval:
-    """Hold the mean over runs and its interval.
+    """Mean over runs, and its interval.
 
     Parameters
     ----------
@@ -95,9 +95,11 @@ def over_runs(values: Float[np.ndarray, "runs *rest"], *, confidence: Real = 0.9
     >>> task = tasks.symbolic_addition(range(-4, 5), [0])
     >>> learned = [0.70 * task.targets, 0.76 * task.targets, None, 0.73 * task.targets]
     >>> slopes = [np.nan if f is None else slope(task, f).value for f in learned]
-    >>> found = over_runs(np.array(slopes))
-    >>> round(found.mean, 3), round(found.low, 3), round(found.high, 3), found.n, found.n_dropped
-    (0.73, 0.655, 0.805, 3, 1)
+    >>> interval = over_runs(np.array(slopes))
+    >>> round(interval.mean, 3), round(interval.low, 3), round(interval.high, 3)
+    (0.73, 0.655, 0.805)
+    >>> interval.n, interval.n_dropped
+    (3, 1)
     """
     array = values
     require(
@@ -115,19 +117,19 @@ def over_runs(values: Float[np.ndarray, "runs *rest"], *, confidence: Real = 0.9
     )
     missing = np.isnan(array)
     counts = ~missing.all(axis=tuple(range(1, array.ndim)))
-    kept, lacking = array[counts], missing[counts]
+    counted, lacking = array[counts], missing[counts]
     partly = lacking.any(axis=0) & ~lacking.all(axis=0)
     require(
         not partly.any(),
         "every run that counts has the same numbers",
-        f"{int(partly.sum())} of {partly.size} that are NaN in some of {len(kept)} runs",
+        f"{int(partly.sum())} of {partly.size} that are NaN in some of {len(counted)} runs",
         "set a run to NaN throughout to leave it out, or leave those numbers out",
     )
-    n, unknown = len(kept), np.full(array.shape[1:], np.nan)
-    mean = kept.mean(axis=0) if n else unknown
+    n, unknown = len(counted), np.full(array.shape[1:], np.nan)
+    mean = counted.mean(axis=0) if n else unknown
     half = unknown
     if n > 1:
-        half = stdtrit(n - 1, 0.5 + confidence / 2) * kept.std(axis=0, ddof=1) / np.sqrt(n)
+        half = stdtrit(n - 1, 0.5 + confidence / 2) * counted.std(axis=0, ddof=1) / np.sqrt(n)
     ends = (mean, mean - half, mean + half)
-    mean, low, high = (float(each) if array.ndim == 1 else np.asarray(each) for each in ends)
+    mean, low, high = (float(number) if array.ndim == 1 else np.asarray(number) for number in ends)
     return RunInterval(mean, low, high, n, len(array) - n, float(confidence))

@@ -24,7 +24,7 @@ FEW_DIGITS = 1e-10
 
 @dataclass(frozen=True, eq=False)
 class Salience:
-    r"""Hold the overlap similarities and saliences of a representation.
+    r"""Overlap similarities and saliences of a representation.
 
     Parameters
     ----------
@@ -38,16 +38,16 @@ class Salience:
         whose own similarity could be measured.
     noise : float
         Trace of the covariance within a tuple, mean over tuples, in units of similarity. To a
-        learner it is a ridge: where repeats are rows of the task, pass ``ridge=found.noise``
-        to `partwhole.solve` as the slack of the fit `Equal`, for each observation; where one row
-        stands for m samples of its tuple, pass ``ridge=found.noise / m``.
+        learner it is a ridge: where repeats are rows of the task, pass ``ridge=measured.noise``
+        to `partwhole.limits.interpolate`, which takes it for each observation; where one row
+        stands for m samples of its tuple, pass ``ridge=measured.noise / m``.
     structure : float
         Share of the variance of similarity between different tuples that their overlap set
-        explains: 1 for an overlap kernel. Below 0.5, tuples differ in ways that their overlap
-        does not know of (some values look alike, say), and predictions from `kernel` can be
-        far off. It is corrected for noise, so it can leave 0..1 by chance. NaN where fewer
-        than two tuples have two samples, where all pairs of tuples share the same components,
-        or where similarity doesn't vary; `notes` says which.
+        explains: 1 for an overlap kernel. Below 0.5, similarity depends on more than the overlap
+        (some values look alike, say), and predictions from `kernel` can be far off. It is
+        corrected for noise, so it can leave 0..1 by chance. NaN where fewer than two tuples have
+        two samples, where all pairs of tuples share the same components, or where similarity
+        doesn't vary; `notes` says which.
     self_pairs : bool
         Whether a sample's similarity with itself was counted, as in the published analysis;
         then noise counts as similarity and saliences are biased towards the full conjunction.
@@ -106,10 +106,10 @@ class Salience:
         >>> rng = np.random.default_rng(1)
         >>> rows = np.repeat([[a, b] for a in range(4) for b in range(4)], 3, axis=0)
         >>> clean = np.hstack([np.eye(4)[rows[:, 0]], np.eye(4)[rows[:, 1]]])
-        >>> found = salience(clean + rng.normal(0, 0.3, clean.shape), rows)
-        >>> found.kernel.salience.round(2).tolist()
+        >>> measured = salience(clean + rng.normal(0, 0.3, clean.shape), rows)
+        >>> measured.kernel.salience.round(2).tolist()
         [0.51, -0.03]
-        >>> found.kernel.nonnegative().salience.round(2).tolist()
+        >>> measured.kernel.nonnegative().salience.round(2).tolist()
         [0.5, 0.0]
         """
         return OverlapKernel(self.n_components, moebius(self._whole(self.kappa, "overlap set")))
@@ -144,8 +144,8 @@ class Salience:
         >>> rng = np.random.default_rng(0)
         >>> rows = np.repeat([[a, b] for a in range(4) for b in range(4)], 5, axis=0)
         >>> clean = np.hstack([np.eye(4)[rows[:, 0]], np.eye(4)[rows[:, 1]]])
-        >>> found = salience(clean + rng.normal(0, 0.1, clean.shape), rows, bootstrap=50)
-        >>> leads = [kernel.range for kernel in found.kernels()]
+        >>> measured = salience(clean + rng.normal(0, 0.1, clean.shape), rows, bootstrap=50)
+        >>> leads = [kernel.range for kernel in measured.kernels()]
         >>> bool(np.quantile(leads, 0.025) < 2.0 < np.quantile(leads, 0.975))
         True
         """
@@ -165,10 +165,10 @@ class Salience:
     @property
     def saliences_interval(self) -> dict[tuple[int, ...], tuple[float, float]]:
         """Return the bootstrap interval of each of `saliences`, NaN without bootstrap."""
-        found = self._interval(_shares(self.replicates))
+        intervals = self._interval(_shares(self.replicates))
         return {
-            chosen: (float(low), float(high))
-            for chosen, (low, high) in zip(self._sets, found, strict=True)
+            components: (float(low), float(high))
+            for components, (low, high) in zip(self._sets, intervals, strict=True)
         }
 
     @property
@@ -179,10 +179,10 @@ class Salience:
         sizes = set_sizes(self.n_components)
         out = np.full((*kappa.shape[:-1], self.n_components + 1), np.nan)
         for k in range(self.n_components + 1):
-            chosen = (sizes == k) & (self.n_pairs > 0)
-            if chosen.any():
-                weight = self.n_pairs[chosen] / self.n_pairs[chosen].sum()
-                out[..., k] = kappa[..., chosen] @ weight
+            present = (sizes == k) & (self.n_pairs > 0)
+            if present.any():
+                weight = self.n_pairs[present] / self.n_pairs[present].sum()
+                out[..., k] = kappa[..., present] @ weight
         return out
 
     def _by_order(self, kappa: np.ndarray) -> np.ndarray:
@@ -196,16 +196,16 @@ class Salience:
         tail = 0.5 * (1.0 - self.confidence)
         return np.quantile(replicates, [tail, 1.0 - tail], axis=0).T
 
-    def _whole(self, found: np.ndarray, what: str) -> np.ndarray:
-        missing = np.flatnonzero(np.isnan(found)).tolist()
-        names = [str(set_of(m)) for m in missing] if "set" in what else missing
+    def _whole(self, similarity: np.ndarray, overlap: str) -> np.ndarray:
+        missing = np.flatnonzero(np.isnan(similarity)).tolist()
+        names = [str(set_of(m)) for m in missing] if "set" in overlap else missing
         require(
             not missing,
-            f"a kernel needs the similarity of every {what}",
+            f"a kernel needs the similarity of every {overlap}",
             f"no pair of tuples for {', '.join(map(str, names))}",
-            "add tuples, or use count_kernel" if "set" in what else "add tuples",
+            "add tuples, or use count_kernel" if "set" in overlap else "add tuples",
         )
-        return found
+        return similarity
 
 
 def _shares(kappa: np.ndarray) -> np.ndarray:
@@ -400,8 +400,8 @@ def _structure_notes(structure: float, unknown: str, offset: bool) -> list[str]:
     if structure >= 0.5:
         return []
     note = (
-        f"structure is {structure:.2f}: tuples differ in ways that their overlap does not know "
-        "of; predictions from `kernel` can be far off"
+        f"structure is {structure:.2f}: similarity depends on more than the overlap; "
+        "predictions from `kernel` can be far off"
     )
     if offset:
         note += "; the features' common offset may hide it, look again with centre=True"
@@ -424,11 +424,11 @@ def _bootstrap(
     def replicates(rng: np.random.Generator) -> Iterator[np.ndarray]:
         for _ in range(bootstrap):
             weights = groups.resampled(rng)
-            chosen, lengths = features, squares
+            centred, lengths = features, squares
             if centre:
-                chosen = features - np.mean(groups.averaging(weights) @ features, axis=0)
-                lengths = np.einsum("ij,ij->i", chosen, chosen)
-            yield groups.similarity(chosen, lengths, weights, self_pairs)
+                centred = features - np.mean(groups.averaging(weights) @ features, axis=0)
+                lengths = np.einsum("ij,ij->i", centred, centred)
+            yield groups.similarity(centred, lengths, weights, self_pairs)
 
     drawn = np.stack(list(replicates(np.random.default_rng(seed))))
     # A replicate in which no tuple drew two different samples has no similarity of its own.

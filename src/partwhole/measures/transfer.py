@@ -1,4 +1,4 @@
-r"""Whether another task helped or hurt: losses beside those of single-task learning."""
+r"""Negative transfer: losses beside those of single-task learning."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class NegativeTransfer:
-    """Hold by what factor losses differ from those of single-task learning.
+    """Factor by which losses differ from those of single-task learning.
 
     Parameters
     ----------
@@ -67,8 +67,8 @@ def negative_transfer(
               \Big), \qquad \text{interval} = \text{ratio} \cdot
               \exp\big(\pm t_{n-1}\, s / \sqrt n\big),
 
-    with the standard deviation s of the n logarithms. Paired, because the draw of the task moves
-    both losses alike.
+    with the standard deviation s of the n logarithms. Paired, because the draw of the task changes
+    both losses in the same direction.
 
     Parameters
     ----------
@@ -98,8 +98,8 @@ def negative_transfer(
 
     Examples
     --------
-    >>> found = negative_transfer(np.array([2.0, 2.4, 0.9]), np.array([1.0, 1.2, 1.0]))
-    >>> round(found.ratio, 3), round(found.share, 3), round(found.share_low, 3)
+    >>> transfer = negative_transfer(np.array([2.0, 2.4, 0.9]), np.array([1.0, 1.2, 1.0]))
+    >>> round(transfer.ratio, 3), round(transfer.share, 3), round(transfer.share_low, 3)
     (1.533, 0.667, 0.208)
     """
     y, single = loss, single_task_loss
@@ -110,7 +110,7 @@ def negative_transfer(
         wrong == 0,
         "losses are above 0",
         f"{wrong} that are not",
-        "add the smallest loss that you can tell from 0 to all of them",
+        "add the smallest loss that is distinguishable from 0 to all of them",
     )
     require(
         0 < confidence < 1,
@@ -121,7 +121,7 @@ def negative_transfer(
     logs = np.log(y) - np.log(single)
     centre = float(logs.mean())
     half = float(stdtrit(n - 1, 0.5 + confidence / 2) * logs.std(ddof=1) / np.sqrt(n))
-    ratio, low, high = (float(np.exp(each)) for each in (centre, centre - half, centre + half))
+    ratio, low, high = (float(np.exp(log)) for log in (centre, centre - half, centre + half))
     hurt = int((y > single).sum())
     wilson = binomtest(hurt, n).proportion_ci(float(confidence), method="wilson")
     return NegativeTransfer(

@@ -4,22 +4,20 @@ from partwhole._extras import needs
 
 needs("train", "partwhole.recommendation")
 
-from partwhole.recommendation.advice import Recommendation as Recommendation
+from partwhole.recommendation.advice import Advice as Advice
 from partwhole.recommendation.advice import recommend as recommend
 from partwhole.recommendation.methods import Method as Method
 from partwhole.recommendation.predicted import PredictedLosses as PredictedLosses
-from partwhole.recommendation.predicted import SamplesNeeded as SamplesNeeded
 from partwhole.recommendation.predicted import predict_losses as predict_losses
 from partwhole.recommendation.trained import TrainedLosses as TrainedLosses
-from partwhole.recommendation.trained import train_beside as train_beside
+from partwhole.recommendation.trained import trained_losses as trained_losses
 
 __all__ = [
+    "Advice",
     "Method",
     "PredictedLosses",
-    "Recommendation",
-    "SamplesNeeded",
     "TrainedLosses",
     "predict_losses",
     "recommend",
-    "train_beside",
+    "trained_losses",
 ]

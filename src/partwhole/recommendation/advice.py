@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class Recommendation:
-    """Hold the predicted loss of every method, and the choice.
+class Advice:
+    """Predicted loss of every method, and the method to choose.
 
     Parameters
     ----------
@@ -37,7 +37,8 @@ class Recommendation:
     def ranking(self) -> tuple[Method, ...]:
         """Return the methods from the least mean loss to the largest, unknown ones last.
 
-        Losses below the resolution of the predictions count as equal, and keep the order asked for.
+        Losses below the resolution of the predictions count as equal; their methods stay in the
+        order of the argument.
         """
         order = np.argsort(self._resolved, kind="stable")
         return tuple(self.predicted.methods[i] for i in order)
@@ -50,7 +51,7 @@ class Recommendation:
             bool(np.isfinite(mean).any()),
             "a choice needs a method whose loss is known for every seed",
             "; ".join(self.predicted.notes) or "none",
-            "follow the notes, or ask for other methods",
+            "follow the notes, or pass other methods",
         )
         return mean
 
@@ -61,7 +62,7 @@ class Recommendation:
 
     @property
     def learned(self) -> tuple[Method, ...]:
-        """Return the methods whose mean loss is below what predictions resolve: all is learned."""
+        """Return the methods that learn the task: mean loss below the predictions' resolution."""
         below = self.predicted.mean[:, 0] < self.predicted.resolution
         return tuple(m for m, low in zip(self.predicted.methods, below, strict=True) if low)
 
@@ -72,37 +73,36 @@ class Recommendation:
 
     @property
     def as_good(self) -> tuple[Method, ...]:
-        """Return the methods that can't be told from the choice with these seeds.
+        """Return the methods whose losses do not differ significantly from that of the choice.
 
-        Those whose logarithm of the loss, paired by seed, isn't larger than that of the choice
-        beyond a one-sided 97.5 % bound, and all that have learned the task where the choice has.
-        With a single seed that is all of them.
+        The logarithms of the losses are compared in pairs by seed: a method is as good as the
+        choice unless its mean is larger beyond a one-sided 97.5 % bound. If the choice has learned
+        the task, every method that has learned it is as good. With a single seed all methods are.
         """
-        known = np.where(
-            np.isfinite(self.predicted.losses[:, 0]), self.predicted.losses[:, 0], 1e300
-        )
-        losses = np.log(np.maximum(known, self.predicted.resolution))
+        losses = self.predicted.losses[:, 0]
+        losses = np.where(np.isfinite(losses), losses, 1e300)
+        losses = np.log(np.maximum(losses, self.predicted.resolution))
         methods, learned = self.predicted.methods, self.learned
         best, n = methods.index(self.choice), len(self.predicted.seeds)
-        found = []
+        as_good = []
         for i, method in enumerate(methods):
             if i == best:
                 continue
             if n == 1 or (method in learned and self.choice in learned):
-                found.append(method)
+                as_good.append(method)
                 continue
             gap = losses[i] - losses[best]
             error = gap.std(ddof=1) / np.sqrt(n)
             if gap.mean() <= stats.t.ppf(0.975, n - 1) * error:
-                found.append(method)
-        return tuple(found)
+                as_good.append(method)
+        return tuple(as_good)
 
     def to_frame(self) -> pd.DataFrame:
         """Return a row for each method, the best first: loss, standard error, transfer, learned.
 
-        `transfer` is the loss over that of single-task learning, where that was asked for too:
-        above 1, what was learned before does harm. It is NaN where either is below the resolution
-        of the predictions, which `learned` says of the method's own.
+        `transfer` is the loss divided by that of single-task learning, if that is among the
+        methods: above 1 the auxiliary task does harm. It is NaN where either loss is below the
+        resolution of the predictions; `learned` is True where the method's own loss is.
         """
         import pandas as pd
 
@@ -124,7 +124,7 @@ class Recommendation:
         return table.iloc[np.argsort(self._resolved, kind="stable")].reset_index(drop=True)
 
     def describe(self) -> str:
-        """Say what to do, with the numbers."""
+        """Return the choice and the numbers behind it, a line for each method."""
         predicted, table = self.predicted, self.to_frame()
         lines = [
             f"{predicted.task.describe()};",
@@ -140,8 +140,8 @@ class Recommendation:
         if unknown:
             lines.append(f"Not compared, without a solution: {', '.join(unknown)}.")
         if self.as_good:
-            others = " and ".join(method.label for method in self.as_good)
-            lines.append(f"With {len(predicted.seeds)} seeds, {others} can't be told from it.")
+            rivals = " and ".join(method.label for method in self.as_good)
+            lines.append(f"With {len(predicted.seeds)} seeds, {rivals} can't be told from it.")
         return "\n".join([*lines, *predicted.notes])
 
 
@@ -181,7 +181,7 @@ def recommend(
     seeds: Iterable[int] = range(6),
     max_gradients: int = 100_000,
     progress: bool = True,
-) -> Recommendation:
+) -> Advice:
     """Recommend how to learn a main task beside an auxiliary one, from theory.
 
     Parameters
@@ -205,7 +205,7 @@ def recommend(
 
     Returns
     -------
-    Recommendation
+    Advice
 
     Raises
     ------
@@ -245,4 +245,4 @@ def recommend(
         max_gradients=max_gradients,
         progress=progress,
     )
-    return Recommendation(predicted)
+    return Advice(predicted)

@@ -29,13 +29,14 @@ SINGLE, MULTI, PROBING, FINETUNING = (
 )
 METHODS = (SINGLE, MULTI, PROBING, FINETUNING)
 
-# Training losses at which the multi-task flow stops, and how well its error is then to be known.
+# Training losses at which the multi-task flow stops in turn, and the relative accuracy of its error
+# at which it need not go on.
 FITTED = (1e-8, 1e-10, 1e-12)
-KNOWN = 0.01
+ACCURACY = 0.01
 
 
 class Method(NamedTuple):
-    """Name a way to learn the main task.
+    """Way to learn the main task.
 
     Parameters
     ----------
@@ -54,7 +55,7 @@ class Method(NamedTuple):
 
 
 class Scales(NamedTuple):
-    """Hold the sizes of initial weights.
+    """Sizes of initial weights.
 
     Parameters
     ----------
@@ -76,40 +77,38 @@ class Scales(NamedTuple):
 
 
 def named_methods(methods: Iterable[str], rescalings: Sequence[Real] | Real) -> tuple[Method, ...]:
-    """Return the methods asked for, finetuning once for each rescaling.
+    """Return the methods of these names, finetuning once for each rescaling.
 
     Raises
     ------
     InputError
         For an unknown method, none at all, and a rescaling that is not above 0.
     """
-    asked = (methods,) if isinstance(methods, str) else tuple(methods)
-    unknown = [name for name in asked if name not in METHODS]
+    names = (methods,) if isinstance(methods, str) else tuple(methods)
+    unknown = [name for name in names if name not in METHODS]
     require(
-        len(asked) > 0 and not unknown,
+        len(names) > 0 and not unknown,
         f"methods are among {', '.join(METHODS)}",
         repr(unknown[0]) if unknown else "none",
         "choose some of them",
     )
-    found: list[Method] = []
-    for name in dict.fromkeys(asked):
+    result: list[Method] = []
+    for name in dict.fromkeys(names):
         if name != FINETUNING:
-            found.append(Method(name))
+            result.append(Method(name))
             continue
-        asked_rescalings = [rescalings] if isinstance(rescalings, Real) else list(rescalings)
-        require(
-            len(asked_rescalings) > 0, "finetuning needs a rescaling", "none", "pass 1 for none"
-        )
-        for rescale in dict.fromkeys(asked_rescalings):
+        rescales = [rescalings] if isinstance(rescalings, Real) else list(rescalings)
+        require(len(rescales) > 0, "finetuning needs a rescaling", "none", "pass 1 for none")
+        for rescale in dict.fromkeys(rescales):
             require_rescale(rescale)
-            found.append(Method(name, float(rescale)))
-    return tuple(found)
+            result.append(Method(name, float(rescale)))
+    return tuple(result)
 
 
 def require_scales(
     init_scale: Real, readout_scale: Real, rescaled: Literal["all", "hidden"]
 ) -> Scales:
-    """Refuse initial weights that are not above 0."""
+    """Return the scales of initial weights, and refuse those that are not above 0."""
     for name, scale in (("init_scale", init_scale), ("readout_scale", readout_scale)):
         require(
             is_finite(scale) and scale > 0,
@@ -123,14 +122,14 @@ def require_scales(
 def pretrained_coefficients(
     inputs: Float[np.ndarray, "n d"], targets: Float[np.ndarray, " n"], scales: Scales
 ) -> tuple[Float[np.ndarray, " d"], str]:
-    """Return where pretraining on a sample of the auxiliary task ends, and a note if it doesn't."""
+    """Return the coefficients at the end of pretraining, and a note if the solve stopped early."""
     cost = HyperbolicEntropy.from_weights(DiagonalWeights.constant(inputs.shape[1], scales.init))
     limit = solve((inputs, targets), cost=cost, intercept="none")
     return limit.coefficients, stopped_early(limit)
 
 
 def stopped_early(limit: Limit) -> str:
-    """Say why a solve stopped early and how far it got; nothing where it did not."""
+    """Return why a solve stopped early and its violation; an empty text where it did not."""
     if limit.outcome is Outcome.SOLVED:
         return ""
     return f"{limit.outcome.value} (a row is missed by {limit.violation:.1e})"
@@ -143,7 +142,7 @@ def end_of(
     pretrained: Float[np.ndarray, " d"],
     scales: Scales,
 ) -> Limit:
-    """Return where a method ends, exactly, for all but multi-task learning.
+    """Return the exact limit of single-task learning, linear probing or finetuning.
 
     Parameters
     ----------
@@ -180,14 +179,14 @@ def end_of(
 
 
 class MultitaskEnd(NamedTuple):
-    """Hold where multi-task learning ends.
+    """End of multi-task learning.
 
     Parameters
     ----------
     error : float
         The main task's expected squared error.
     path : DiagonalPath
-        The last stretch that was followed.
+        The last stretch of the flow.
     """
 
     error: float
@@ -207,10 +206,11 @@ def multitask_end(
     rtol: Real = 1e-7,
     atol: Real = 1e-10,
 ) -> MultitaskEnd:
-    """Follow multi-task learning until its error is known to a percent.
+    """Integrate multi-task learning until its error is accurate to a percent.
 
-    The flow stops at a training loss of 1e-8 and is ended by its tangent; where that may be more
-    than a percent off, the flow goes on to 1e-10, then to 1e-12.
+    The flow stops at a training loss of 1e-8, and its tangent there extrapolates to the end. If
+    the extrapolation may be wrong by more than a percent, the flow continues to 1e-10, then to
+    1e-12.
 
     Parameters
     ----------
@@ -219,11 +219,11 @@ def multitask_end(
         Coefficients of the main task's teacher.
     scales : Scales
     share : float, keyword-only
-        What the main task weighs.
+        Weight of the main task in the loss.
     nothing : float, keyword-only
-        The main task's loss of answering 0, of which the training losses above are shares.
+        The main task's loss for the answer 0; the training losses above are shares of it.
     resolution : float, keyword-only
-        Errors below it need not be told apart.
+        Errors below it need not be accurate.
     max_gradients : int, keyword-only, default 100,000
         Of each stretch.
     rtol, atol : float, keyword-only
@@ -246,7 +246,7 @@ def multitask_end(
         end = tangent_end(weights, tasks)
         error = float(np.sum((end.coefficients[1] - truth) ** 2))
         neglected = end.growth * abs(error - followed)
-        known = neglected <= KNOWN * error or max(error, followed) <= resolution
-        if known or fitted == FITTED[-1]:
+        is_accurate = neglected <= ACCURACY * error or max(error, followed) <= resolution
+        if is_accurate or fitted == FITTED[-1]:
             return MultitaskEnd(error, path)
     raise AssertionError  # unreachable: the last stretch returns

@@ -43,14 +43,14 @@ SMALL = Scales(1e-3, 1e-3)
 
 
 class SamplesNeeded(NamedTuple):
-    """Hold the number of samples at which a method's error falls to a level.
+    """Number of samples at which a method's error falls to a level.
 
     Parameters
     ----------
     method : Method
     samples : float
-        Interpolated between the sizes that were computed; NaN where the error stays above, or is
-        below what predictions resolve.
+        Interpolated between the computed sizes; NaN where the error stays above the level, or
+        where the level is below the resolution of the predictions.
     low, high : float
         95 % interval over seeds (jackknife, in the logarithm).
     at_most : bool, default False
@@ -66,7 +66,7 @@ class SamplesNeeded(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class PredictedLosses:
-    """Hold the test errors that theory predicts for each method, sample size and seed.
+    """Test errors that theory predicts for each method, sample size and seed.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ class PredictedLosses:
     scales : Scales
         Of initial weights.
     notes : tuple of str
-        Solves that stopped early: which, why, and how far they got.
+        One for each solve that stopped early: its name, the reason, and its violation.
     """
 
     task: SparseTeachers
@@ -110,10 +110,10 @@ class PredictedLosses:
 
     @property
     def resolution(self) -> float:
-        """Return the loss below which losses aren't told apart, 1e-7 of the main targets' variance.
+        """Return the loss below which losses are not compared, 1e-7 of the main targets' variance.
 
-        Where the multi-task flow stops and how solvers round changes losses above it by less than a
-        percent, and lower ones by more.
+        The end of the multi-task flow and the rounding of solvers change losses above it by less
+        than a percent, and lower losses by more.
         """
         return RESOLUTION * self.task.active_main * self.task.main_amplitude**2
 
@@ -124,7 +124,7 @@ class PredictedLosses:
         Parameters
         ----------
         error : float
-            Epsilon, in the units of the losses, above 0. Below `resolution` no number is told.
+            Epsilon, in the units of the losses, above 0. Below `resolution` the result is NaN.
 
         Returns
         -------
@@ -147,7 +147,7 @@ class PredictedLosses:
             len(self.sizes),
             "predict losses for more sizes",
         )
-        found, n = [], len(self.seeds)
+        needed, n = [], len(self.seeds)
         for method, losses in zip(self.methods, self.losses, strict=True):
             at = low = high = np.nan
             if error >= self.resolution:
@@ -162,8 +162,8 @@ class PredictedLosses:
                 half = stats.t.ppf(0.975, n - 1) * deviation
                 low, high = at * np.exp(-half), at * np.exp(half)
             first = bool(np.isfinite(at) and (losses.mean(axis=-1) <= float(error)).all())
-            found.append(SamplesNeeded(method, at, float(low), float(high), first))
-        return tuple(found)
+            needed.append(SamplesNeeded(method, at, float(low), float(high), first))
+        return tuple(needed)
 
     def to_frame(self) -> pd.DataFrame:
         """Return a row for each method, size and seed."""
@@ -211,14 +211,14 @@ def predict_losses(
     init_scale, readout_scale : float, keyword-only, default 0.001
         Alpha, where all weights start; gamma, to which finetuning resets the readout.
     rescaled : {"all", "hidden"}, keyword-only, default "all"
-        What c multiplies: the pretrained first layer and gamma too, as published, or that layer
-        alone. The layer's size sets how dear reused features are, gamma how dear new ones.
+        What c multiplies: the pretrained first layer and gamma, as published, or that layer
+        alone. The size of the layer sets the cost of reused features, gamma that of new ones.
     seeds : iterable of int, keyword-only, default range(6)
         Each draws teachers and inputs; samples of different size are nested.
     max_gradients : int, keyword-only, default 100,000
         Evaluations of the gradient that each multi-task flow may take; 1,000 features and as many
-        auxiliary samples take some ten seconds for each seed and size. Where it takes
-        more, a note says how far it got; tasks whose coefficients differ by orders do.
+        auxiliary samples take some ten seconds for each seed and size. A flow that would take
+        more, as for coefficients of very different size, stops there and leaves a note.
     progress : bool, keyword-only, default True
         Whether to show a bar on the error stream once this takes over two seconds.
 
@@ -237,20 +237,20 @@ def predict_losses(
     Single-task learning, finetuning and linear probing are where gradient flow ends, exactly
     (`HyperbolicEntropy`, `LinearProbing`). Multi-task learning has no such closed form; its flow
     on the samples of both tasks is integrated (`multitask_flow`) until the training loss is 1e-8
-    of the main targets' variance times the main task's share of the samples, and ended by its
-    tangent (`tangent_end`); where that may miss the error by a percent it is followed to 1e-10 or
-    1e-12.
+    of the main targets' variance times the main task's share of the samples, and extrapolated
+    along its tangent (`tangent_end`); where the extrapolated error may be wrong by a percent, the
+    integration continues to 1e-10 or 1e-12.
     The tasks and protocols are those of Lippl & Lindsey (NeurIPS 2024), whose published losses
     are the least along training and so lower wherever transfer is negative.
 
     Examples
     --------
     >>> task = SparseTeachers(dimension=100, active_aux=10, active_main=10, overlap=10)
-    >>> found = predict_losses(task, [8, 32], methods=["single-task", "finetuning"],
-    ...                        rescalings=[1], seeds=range(3))
-    >>> [method.label for method in found.methods]
+    >>> predicted = predict_losses(task, [8, 32], methods=["single-task", "finetuning"],
+    ...                            rescalings=[1], seeds=range(3))
+    >>> [method.label for method in predicted.methods]
     ['single-task', 'finetuning, c = 1']
-    >>> bool((found.mean[1] < found.mean[0]).all())
+    >>> bool((predicted.mean[1] < predicted.mean[0]).all())
     True
     """
     require(
@@ -259,7 +259,7 @@ def predict_losses(
         repr(task),
         "pass SparseTeachers(active_main=5, overlap=5), say",
     )
-    chosen = named_methods(methods, rescalings)
+    ways = named_methods(methods, rescalings)
     require(
         rescaled in ("all", "hidden"),
         'rescaled is "all" or "hidden"',
@@ -274,13 +274,13 @@ def predict_losses(
     counts = tuple(int(n) for n in counts)
     require(
         len({*counts}) == len(counts) and len({*drawn}) == len(drawn),
-        "sizes and seeds are named once",
-        f"sizes {counts} and seeds {drawn}" if len(counts) + len(drawn) < 20 else "some twice",
-        "drop what is double",
+        "sizes and seeds have no duplicates",
+        f"sizes {counts} and seeds {drawn}" if len(counts) + len(drawn) < 20 else "duplicates",
+        "drop the duplicates",
     )
     whole("max_gradients", max_gradients, 1, "leave its default")
     whole("n_aux", n_aux, 1, "pass the number of samples of the auxiliary task")
-    losses = np.full((len(chosen), len(counts), len(drawn)), np.nan)
+    losses = np.full((len(ways), len(counts), len(drawn)), np.nan)
     notes: list[str] = []
     total = losses.size
     workers = cores()
@@ -290,18 +290,18 @@ def predict_losses(
         bar(f"predicting {total} losses", total, shown=progress) as advance,
     ):
         for seed_at, seed in enumerate(drawn):
-            case = _Case.drawn(task, seed, max(counts), n_aux, scales, chosen)
+            case = _Case.drawn(task, seed, max(counts), n_aux, scales, ways)
             if case.note:
                 notes.append(f"pretraining, seed {seed}: {case.note}")
             # The largest first, so that no core waits for one at the end.
             jobs = sorted(np.ndindex(*losses.shape[:2]), key=lambda at: -counts[at[1]])
-            ends = pool.map(partial(_ended, case, chosen, counts, max_gradients), jobs)
+            ends = pool.map(partial(_ended, case, ways, counts, max_gradients), jobs)
             for at, (loss, note) in zip(jobs, ends, strict=True):
                 losses[(*at, seed_at)] = loss
                 if note:
-                    notes.append(f"{chosen[at[0]].label}, n = {counts[at[1]]}, seed {seed}: {note}")
+                    notes.append(f"{ways[at[0]].label}, n = {counts[at[1]]}, seed {seed}: {note}")
                 advance(1)
-    return PredictedLosses(task, chosen, counts, drawn, losses, n_aux, scales, tuple(notes))
+    return PredictedLosses(task, ways, counts, drawn, losses, n_aux, scales, tuple(notes))
 
 
 def _ended(
@@ -315,7 +315,7 @@ def _ended(
 
 
 class _Case(NamedTuple):
-    """Hold what one seed draws, and what pretraining makes of it."""
+    """Draw of one seed, and the coefficients after pretraining on it."""
 
     inputs: Float[np.ndarray, "n d"]
     targets: Float[np.ndarray, " n"]
@@ -336,19 +336,19 @@ class _Case(NamedTuple):
         scales: Scales,
         methods: tuple[Method, ...],
     ) -> _Case:
-        # As many samples as features fit one map only, so that pretraining ends at the teacher.
+        # As many samples as features determine the map, so that pretraining ends at the teacher.
         determined = n_aux >= task.dimension
         together = any(method.name == MULTI for method in methods)
         sample = task.sample(seed, n, n_aux if together or not determined else 0)
-        given = sample.aux_inputs, sample.aux_targets
-        known, note = sample.auxiliary, ""
+        auxiliary = sample.aux_inputs, sample.aux_targets
+        pretrained, note = sample.auxiliary, ""
         if not determined:
-            known, note = pretrained_coefficients(*given, scales)
-        # What is learned on the way is not the same: directions that the sample hardly has come
-        # late, however many samples there are.
-        loss = QuadraticLoss.from_sample(*given) if together else None
+            pretrained, note = pretrained_coefficients(*auxiliary, scales)
+        # Multi-task learning depends on the sample even where pretraining does not: directions of
+        # small variance in the sample are learned late.
+        loss = QuadraticLoss.from_sample(*auxiliary) if together else None
         main = sample.inputs, sample.targets, sample.main
-        return cls(*main, known, loss, n_aux, scales, note)
+        return cls(*main, pretrained, loss, n_aux, scales, note)
 
     def error(self, method: Method, n: int, max_gradients: int) -> tuple[float, str]:
         """Return the expected test error of a method, and why a solve stopped early."""
@@ -362,7 +362,7 @@ class _Case(NamedTuple):
         self, inputs: np.ndarray, targets: np.ndarray, max_gradients: int
     ) -> tuple[float, str]:
         assert self.auxiliary is not None  # drawn where a method needs it
-        found = multitask_end(
+        end = multitask_end(
             self.auxiliary,
             QuadraticLoss.from_sample(inputs, targets),
             self.main,
@@ -372,11 +372,11 @@ class _Case(NamedTuple):
             resolution=RESOLUTION * float(self.main @ self.main),
             max_gradients=max_gradients,
         )
-        return found.error, "" if found.path.outcome is Ending.FITTED else found.path.summary
+        return end.error, "" if end.path.outcome is Ending.FITTED else end.path.summary
 
 
 def _listed(sizes: Any) -> tuple[Any, ...]:
-    """Return sample sizes as a tuple; of one that is no sequence, its only member."""
+    """Return sample sizes as a tuple; a single size as a tuple of one."""
     try:
         return tuple(sizes)
     except TypeError:

@@ -1,4 +1,4 @@
-"""Trained networks beside the losses that theory predicts for them."""
+"""Losses of trained networks beside those that theory predicts for them."""
 
 from __future__ import annotations
 
@@ -31,20 +31,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class TrainedLosses:
-    """Hold the test errors of trained networks beside those that theory predicts.
+    """Test errors of trained networks beside those that theory predicts.
 
     Parameters
     ----------
     predicted : PredictedLosses
     final : float array, shape (M, S, seeds)
-        Where training ended.
+        At the end of training.
     best : float array, shape (M, S, seeds)
-        The least along training, which only an oracle can stop at; published losses of this kind
-        hide the harm that a foreign task does.
+        The smallest during training, at which only an oracle can stop; published losses of this
+        kind hide negative transfer.
     fitted : bool array, shape (M, S, seeds)
         Whether training reached its threshold.
     pretrained : bool array, shape (seeds,), or None, default None
-        Whether pretraining did, where it was trained.
+        Whether pretraining reached its threshold, where it was trained.
     """
 
     predicted: PredictedLosses
@@ -61,17 +61,17 @@ class TrainedLosses:
         return table
 
     def describe(self) -> str:
-        """Lay the means over seeds beside each other, method by method."""
+        """Return the means over seeds, predicted and trained, a line for each method and size."""
         predicted = self.predicted
         head = f"{'':24}{'n':>6}{'predicted':>12}{'trained':>12}{'best on the way':>18}"
         lines = [head]
         for m, method in enumerate(predicted.methods):
             for s, n in enumerate(predicted.sizes):
                 numbers = (predicted.mean[m, s], self.final[m, s].mean(), self.best[m, s].mean())
-                told = f"{numbers[0]:>12.3g}{numbers[1]:>12.3g}{numbers[2]:>18.3g}"
+                cells = f"{numbers[0]:>12.3g}{numbers[1]:>12.3g}{numbers[2]:>18.3g}"
                 missed = int((~self.fitted[m, s]).sum())
                 note = f"  ({missed} not fitted)" if missed else ""
-                lines.append(f"{method.label:24}{n:>6}{told}{note}")
+                lines.append(f"{method.label:24}{n:>6}{cells}{note}")
         if self.pretrained is not None and not self.pretrained.all():
             missed = int((~self.pretrained).sum())
             lines.append(f"pretraining not fitted for {missed} of {len(self.pretrained)} seeds")
@@ -79,7 +79,7 @@ class TrainedLosses:
 
 
 @door
-def train_beside(
+def trained_losses(
     predicted: PredictedLosses,
     *,
     learning_rate: Real = 0.1,
@@ -88,23 +88,23 @@ def train_beside(
     pretraining: Literal["perfect", "trained"] = "perfect",
     progress: bool = True,
 ) -> TrainedLosses:
-    """Train the networks whose losses were predicted, on the same data.
+    """Return the losses of networks trained on the data for which losses were predicted.
 
     Parameters
     ----------
     predicted : PredictedLosses
         Of `predict_losses`.
     learning_rate : float, keyword-only, default 0.1
-        In units of 1 / the largest root mean square target of the tasks, which is what targets in
-        other units divide the stable rates of these networks by. Of the published tasks it is 1.
+        In units of 1 / the largest root mean square target of the tasks, since the largest stable
+        rate of these networks is inversely proportional to it. For the published tasks it is 1.
     max_steps : int, keyword-only, default 100,000
-        Of gradient descent on all samples, unless the threshold is met before.
+        Most steps of gradient descent on all samples.
     threshold : float, keyword-only, default 1e-10
         Mean square error on the training set at which a run ends, in units of the variance of its
         targets; in multi-task learning, of the smaller of the two.
     pretraining : {"perfect", "trained"}, keyword-only, default "perfect"
-        "perfect" starts finetuning from the weights that pretraining would reach at last;
-        "trained" trains them, too.
+        "perfect" starts finetuning from the weights at the end of infinitely long pretraining;
+        "trained" trains them too.
     progress : bool, keyword-only, default True
 
     Returns
@@ -118,17 +118,18 @@ def train_beside(
 
     Notes
     -----
-    The protocol of Lippl & Lindsey (NeurIPS 2024): full batches, no momentum. In these units,
-    targets times s are learned as others are where initial weights are times the root of s.
+    The protocol of Lippl & Lindsey (NeurIPS 2024): full batches, no momentum. In these units
+    training is unchanged when targets are multiplied by s and initial weights by the root of s.
 
     Examples
     --------
     >>> from partwhole.recommendation import predict_losses
     >>> from partwhole.tasks import SparseTeachers
     >>> task = SparseTeachers(dimension=50, active_aux=5, active_main=5, overlap=5)
-    >>> told = predict_losses(task, [10], methods=["finetuning"], rescalings=[1], seeds=[0, 1])
-    >>> trained = train_beside(told, progress=False)
-    >>> bool(np.allclose(trained.final, told.losses, rtol=0.05))
+    >>> options = {"methods": ["finetuning"], "rescalings": [1], "seeds": [0, 1]}
+    >>> predicted = predict_losses(task, [10], **options)
+    >>> trained = trained_losses(predicted, progress=False)
+    >>> bool(np.allclose(trained.final, predicted.losses, rtol=0.05))
     True
     """
     kinds = ("perfect", "trained")
@@ -139,32 +140,32 @@ def train_beside(
         "choose one of them",
     )
     task, seeds, scales = predicted.task, predicted.seeds, predicted.scales
-    for name, given in (("learning_rate", learning_rate), ("threshold", threshold)):
+    for name, number in (("learning_rate", learning_rate), ("threshold", threshold)):
         require(
-            is_finite(given) and given >= 0,
+            is_finite(number) and number >= 0,
             f"{name} is a finite number of at least 0",
-            repr(given),
+            repr(number),
             "leave its default",
         )
     variance, aux_variance = _variances(task)
     options = {"max_steps": max_steps, "progress": False}
     options["learning_rate"] = learning_rate / max(variance, aux_variance) ** 0.5
     thresholds = {MULTI: threshold * min(variance, aux_variance)}
-    asked = {method.name for method in predicted.methods}
-    # What has learned the auxiliary task needs its sample, unless that is known to determine it.
-    given = asked & {FINETUNING, PROBING} and (
+    names = {method.name for method in predicted.methods}
+    # As many samples as features determine the auxiliary task, so pretraining needs no sample then.
+    pretrains_on_sample = names & {FINETUNING, PROBING} and (
         pretraining == "trained" or predicted.n_aux < task.dimension
     )
-    n_aux = predicted.n_aux if given or MULTI in asked else 0
+    n_aux = predicted.n_aux if pretrains_on_sample or MULTI in names else 0
     sample = task.samples(seeds, max(predicted.sizes), n_aux)
-    start, known = None, None
-    if asked & {FINETUNING, PROBING}:
+    start, pretrained = None, None
+    if names & {FINETUNING, PROBING}:
         first = {
             **options,
             "learning_rate": learning_rate / aux_variance**0.5,
             "threshold": threshold * aux_variance,
         }
-        start, known = _pretrained(predicted, sample, pretraining, first)
+        start, pretrained = _pretrained(predicted, sample, pretraining, first)
     shape = predicted.losses.shape
     final, best, fitted = np.full(shape, np.nan), np.full(shape, np.nan), np.zeros(shape, bool)
     total = shape[0] * shape[1]
@@ -173,12 +174,12 @@ def train_beside(
             options["threshold"] = thresholds.get(method.name, threshold * variance)
             for s, n in enumerate(predicted.sizes):
                 runs = _trained(method, n, sample, start, scales, options)
-                # With several tasks the main one is the last.
+                # Of several tasks the main one is the last.
                 main = np.s_[:, -1] if method.name == MULTI else np.s_[:]
                 final[m, s], best[m, s] = runs.final_loss[main], runs.best_loss[main]
                 fitted[m, s] = _fitted(runs)
                 advance(1)
-    return TrainedLosses(predicted, final, best, fitted, known)
+    return TrainedLosses(predicted, final, best, fitted, pretrained)
 
 
 def _variances(task: SparseTeachers) -> tuple[float, float]:
@@ -198,11 +199,11 @@ def _pretrained(
         first = DiagonalWeights.constant(dimension, scales.init)
         runs = train_diagonal(sample.aux_inputs, sample.aux_targets, first, **options)
         return runs.weights, _fitted(runs)
-    known = sample.auxiliary
+    coefficients = sample.auxiliary
     if predicted.n_aux < dimension and sample.aux_inputs.shape[1] > 0:
         pairs = zip(sample.aux_inputs, sample.aux_targets, strict=True)
-        known = np.stack([pretrained_coefficients(x, y, scales)[0] for x, y in pairs])
-    return DiagonalWeights.pretrained(known, scales.init), None
+        coefficients = np.stack([pretrained_coefficients(x, y, scales)[0] for x, y in pairs])
+    return DiagonalWeights.pretrained(coefficients, scales.init), None
 
 
 def _fitted(runs: DiagonalRuns) -> np.ndarray:

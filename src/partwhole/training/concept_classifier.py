@@ -11,7 +11,7 @@ from scipy.special import softmax
 from partwhole._checks import require, whole
 from partwhole._door import door
 from partwhole._types import Real
-from partwhole.measures import Calibration, calibration
+from partwhole.measures.concepts.calibration import Calibration, calibration
 from partwhole.networks import ImageNetwork, convnet, outputs
 from partwhole.training.images.goals import n_outputs
 from partwhole.training.images.recipe import Recipe

@@ -12,7 +12,8 @@ from matplotlib.figure import Figure
 
 from partwhole.features import OverlapKernel
 from partwhole.limits import memorization_leak
-from partwhole.measures import additivity, item_values, slope
+from partwhole.measures import additivity, slope
+from partwhole.measures.slope import item_values
 from partwhole.study import Arrays, Cells, Config, Estimate, key, mean, published, series
 from partwhole.study.plots import QUIET, look, panels
 from partwhole_studies.dense import networks

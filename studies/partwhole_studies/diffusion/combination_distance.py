@@ -10,7 +10,8 @@ import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from partwhole.measures.concepts import EmergenceFit, fit_emergence
+from partwhole.measures.concepts import fit_emergence
+from partwhole.measures.concepts.law import EmergenceFit
 from partwhole.study import Cells, Config, key, mean
 from partwhole.study.plots import look, mosaic
 from partwhole_studies.diffusion import concept_readings as readings

@@ -9,7 +9,8 @@ import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
 
-from partwhole.measures.concepts import RAW, ConceptPath, Smoothing, concept_path
+from partwhole.measures.concepts import RAW, Smoothing, concept_path
+from partwhole.measures.concepts.path import ConceptPath
 from partwhole.study import Cells, Estimate, geometric_mean, layout
 from partwhole.study.estimates import by_seed
 from partwhole.study.plots import look

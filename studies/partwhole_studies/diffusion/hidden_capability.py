@@ -9,7 +9,8 @@ import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from partwhole.measures.concepts import PUBLISHED, Capability, capability
+from partwhole.measures.concepts import PUBLISHED, capability
+from partwhole.measures.concepts.capability import Capability
 from partwhole.study import Cells, Config, Estimate, key
 from partwhole.study.plots import COLOURS, look, mosaic
 from partwhole_studies.diffusion import concept_readings as readings

@@ -13,7 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from partwhole.measures import calibration, decode_shapes
+from partwhole.measures.concepts.calibration import calibration
+from partwhole.measures.concepts.decoder import decode_shapes
 from partwhole.networks.diffusion import DiffusionModel, diffusion_model
 from partwhole.study import Config
 from partwhole.tasks import ConceptSpace, circles

@@ -12,7 +12,8 @@ from matplotlib.figure import Figure
 from scipy.ndimage import gaussian_filter1d
 
 from partwhole.flows import one_layer_flow
-from partwhole.measures import learning_times, retreat
+from partwhole.measures import learning_times
+from partwhole.measures.swing import retreat
 from partwhole.networks.diffusion import diffusion_model
 from partwhole.study import Arrays, Cells, Config, geometric_mean, key, layout, mean
 from partwhole.study.plots import COLOURS, QUIET, look, panels
@@ -126,7 +127,8 @@ def retreats(data: xr.Dataset, first_mean: float) -> np.ndarray:
         for choosing, measuring in ((even, odd), (odd, even)):
             loss = retreat(steps, choosing, np.ones(2))
             if loss.occurs[0]:
-                start, end = (np.searchsorted(steps, t[0]) for t in (loss.starts, loss.ends))
+                ends = loss.minimum_time[0], loss.maximum_time[0]
+                start, end = np.searchsorted(steps, ends)
                 measured.append(measuring[start, 0] - measuring[end, 0])
         losses[seed] = np.mean(measured) if measured else 0.0
     return losses

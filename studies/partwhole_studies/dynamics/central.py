@@ -18,7 +18,7 @@ from partwhole.flows import (
     tied_descent,
     tied_flow,
 )
-from partwhole.measures import descents, extrema, learning_times, swing, swing_amplitude
+from partwhole.measures import extrema, learning_times, swing
 from partwhole.study import Arrays, Cells, Config, Estimate, layout, proportion, published
 from partwhole.study.plots import COLOURS, look, mosaic, name
 from partwhole.tasks import StructuredIdentity
@@ -102,7 +102,7 @@ def readings(data: xr.Dataset) -> xr.Dataset:
 def _reading(data: xr.Dataset, power: int, route: str) -> list[float]:
     run, is_flow, first = data.sel(power=power, route=route), route == "flow", FIRST[route]
     times = data.time.values if is_flow else np.arange(data.sizes["time"]) - 1.0 * first
-    turns = extrema(run.error.values[first:], times[first:], refine=is_flow)
+    turns = extrema(times[first:], run.error.values[first:], refine=is_flow)
     extremes = [*turns.times, *turns.values] if len(turns) == 2 else [np.nan] * 4
     majors = np.diagonal(run.state.values, axis1=1, axis2=2)[:, [WEAK, STRONG]]
     records = times[(majors >= 0.5).argmax(axis=0)]
@@ -111,15 +111,14 @@ def _reading(data: xr.Dataset, power: int, route: str) -> list[float]:
 
 def numbers(data: xr.Dataset) -> dict[str, float | int | Estimate | np.ndarray]:
     times, a = data.time.values, CENTRAL.second_moment
-    rise = {
-        power: swing(times, data.error.sel(power=power, route="flow").values).amplitude
-        for power in POWERS
-    }
+    rises = swing(times, data.error.sel(route="flow", power=list(POWERS)).values).amplitude
+    rise = dict(zip(POWERS, rises.tolist(), strict=True))
     block = np.s_[:2, :2]
     conditions = check_assumptions(CENTRAL.w0[block], a[block], STEP).conditions
     (separation,) = (c for c in conditions if c.statement.startswith("a_i - 3 a_j"))
-    falls = swing_amplitude(data.sample_error.values) < 1e-12
+    falls = swing(times, data.sample_error.values).amplitude < 1e-12
     flow = path_of(data, 2)
+    weak_mean = flow.loss(CENTRAL.probe * (np.arange(3) == WEAK))
     parts = field_parts(flow.states, a @ a)
     slope = np.gradient(flow.states[:, WEAK, STRONG], times, edge_order=2)
     away = readings(data) - published(__file__, ["power", "route"])
@@ -131,12 +130,12 @@ def numbers(data: xr.Dataset) -> dict[str, float | int | Estimate | np.ndarray]:
         "rise_defined": rise[1],
         "separation": separation.value,
         "falling": proportion(int(np.sum(falls)), len(data.seed)),
-        "weak_mean_descents": descents(flow.loss(CENTRAL.probe * (np.arange(3) == WEAK))),
+        "weak_mean_descents": extrema(times, weak_mean).descents,
         "times": np.stack([turn_times.sel(route="flow"), half_times.sel(route="flow")]),
         "updates": np.append(turn_times.sel(route=steps), half_times.sel(route="matrix")),
         "errors": away[["minimum", "maximum"]].to_array().to_numpy(),
         "velocity": slope - parts.velocity[:, WEAK, STRONG],
-        "training_rises": swing_amplitude(data.training_error.values),
+        "training_rises": swing(times, data.training_error.values).amplitude,
     }
 
 
@@ -186,7 +185,7 @@ def _draw_error(ax: Axes, data: xr.Dataset, power: int) -> None:
     ax.plot(data.time, run.error.sel(route="matrix"), **look(1, linewidth=1.4))
     training = run.training_error.sel(route="flow")
     ax.plot(data.time, training, color="#555555", linewidth=1.1, linestyle=":")
-    turns = extrema(run.error.sel(route="flow").values, data.time.values)
+    turns = extrema(data.time.values, run.error.sel(route="flow").values)
     ax.plot(turns.times, turns.values, **look(0, line=False, color="black", markersize=4))
     ax.set(xlim=(0, LAST), ylim=(-0.02, 0.65), xlabel="time (paper)")
 

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from partwhole.flows.one_layer import one_layer_flow
-from partwhole.measures import OrderViolations, order_violations
+from partwhole.measures.hierarchy import OrderViolations, order_violations
 from partwhole.networks import Architecture
 from partwhole.study import Arrays, Cells, Config, Estimate, key, layout, mean, published
 from partwhole.study.plots import COLOURS, look, mean_interval, mosaic

@@ -9,7 +9,8 @@ from matplotlib.figure import Figure
 from scipy.optimize import brentq
 
 from partwhole.flows import one_layer_flow
-from partwhole.measures import learning_times, slowing
+from partwhole.measures import learning_times
+from partwhole.measures.learning import slowing
 from partwhole.networks import Architecture
 from partwhole.study import (
     Arrays,

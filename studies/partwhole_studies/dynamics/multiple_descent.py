@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from partwhole.flows import cholesky_path, tied_descent, tied_flow
-from partwhole.measures import descents, extrema, swing_amplitude
+from partwhole.measures import extrema, swing
 from partwhole.study import Arrays, Cells, Config, Estimate, key, layout, proportion, published
 from partwhole.study.plots import QUIET, look, name, panels
 from partwhole_studies.dynamics.published_settings import (
@@ -80,7 +80,7 @@ def _counts(setting: str, seed: int, times: np.ndarray) -> list[int]:
         for power in POWERS
     ]
     # Rounding of the looser tolerances is not a descent.
-    return [descents(path.loss(task.probe), threshold=1e-5) for path in paths]
+    return [extrema(times, path.loss(task.probe), threshold=1e-5).descents for path in paths]
 
 
 def gather(cells: Cells) -> xr.Dataset:
@@ -97,10 +97,15 @@ def gather(cells: Cells) -> xr.Dataset:
     )  # fmt: skip
 
 
+def _rises(error: xr.DataArray) -> np.ndarray:
+    """Return the largest rise of each error along its last axis."""
+    return np.asarray(swing(error[error.dims[-1]].values, error.values).amplitude)
+
+
 def turns(error: xr.DataArray) -> np.ndarray:
     """Return times and errors of the turns, shape (2, n); times of a recurrence are updates."""
     (axis,) = error.dims
-    extremes = extrema(error.values, error[axis].values.astype(float), refine=axis == "time")
+    extremes = extrema(error[axis].values, error.values, refine=axis == "time")
     return np.stack([extremes.times, extremes.values])
 
 
@@ -136,7 +141,9 @@ def plateaus(setting: str) -> np.ndarray:
 
 def numbers(data: xr.Dataset) -> dict[str, float | int | Estimate | np.ndarray]:
     counts = {
-        (setting, power): descents(data.error.sel(setting=setting, power=power).values)
+        (setting, power): extrema(
+            data.time.values, data.error.sel(setting=setting, power=power).values
+        ).descents
         for setting in SETTINGS
         for power in POWERS
     }
@@ -160,7 +167,7 @@ def numbers(data: xr.Dataset) -> dict[str, float | int | Estimate | np.ndarray]:
         "formula_times": formula[0],
         "formula_errors": formula[1],
         "tiny": tiny - levels if tiny.shape == levels.shape else np.nan,
-        "training_rises": np.stack([swing_amplitude(data[error].values) for error in training]),
+        "training_rises": np.stack([_rises(data[error]) for error in training]),
     }
 
 

@@ -7,7 +7,7 @@ from scipy.integrate import quad
 from scipy.special import erf, gammaln
 
 from partwhole.flows.cholesky_path import cholesky_path
-from partwhole.measures.swing import swing_amplitude
+from partwhole.measures.swing import swing
 
 LAWS = ("uniform", "Gaussian")
 WIDTHS = (3, 16, 256)
@@ -38,9 +38,9 @@ def starts(law: str, draws: int, seed: int) -> np.ndarray:
         w0 = few @ few.swapaxes(1, 2)
         w0 *= 0.01 / (width * (1 / 3 if law == "uniform" else 1.0))
         path = cholesky_path(w0, np.diag([1.0, RATIO]), TIMES)
-        swing = np.asarray(swing_amplitude(path.loss(np.array([1.0, np.sqrt(RATIO)]))))
+        rise = np.asarray(swing(TIMES, path.loss(np.array([1.0, np.sqrt(RATIO)]))).amplitude)
         rows.append(
-            [_mean(each) for each in (rho, diagonal / width, joint / width, 2 * swing / RATIO)]
+            [_mean(each) for each in (rho, diagonal / width, joint / width, 2 * rise / RATIO)]
         )
     return np.array(rows)
 

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from partwhole.measures.extrema import extrema
-from partwhole.measures.swing import swing_amplitude
+from partwhole.measures.swing import swing
 from partwhole.networks import MLP, Architecture
 from partwhole.study import Cells, Estimate
 from partwhole.tasks import StructuredIdentity
@@ -95,13 +95,14 @@ def by_seed(cells: Cells, shared: Collection[str] = ()) -> Cells:
 
 def swings_back(losses: Float[np.ndarray, "n T"]) -> Bool[np.ndarray, " n"]:
     """Return which errors fall, and then rise by at least .001 and half a percent."""
-    turns = (extrema(loss, threshold=LEAST, relative=SHARE) for loss in losses)
+    records = np.arange(losses.shape[-1])
+    turns = (extrema(records, loss, threshold=LEAST, relative=SHARE) for loss in losses)
     return np.array(["minimum" in turn.kinds for turn in turns], dtype=bool)
 
 
 def rise(losses: Float[np.ndarray, "n T"], unit: float = 1.0) -> Float[np.ndarray, " n"]:
     """Return the largest rise of each error, in a unit such as the plateau."""
-    return np.asarray(swing_amplitude(losses)) / unit
+    return np.asarray(swing(np.arange(losses.shape[-1]), losses).amplitude) / unit
 
 
 def difference(one: Estimate, other: Estimate) -> Estimate:

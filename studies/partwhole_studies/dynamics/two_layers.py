@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from scipy.integrate import solve_ivp
 
-from partwhole.measures import retreat, swing_amplitude
+from partwhole.measures.swing import retreat, swing
 from partwhole.networks import Architecture
 from partwhole.study import Arrays, Cells, Config, Estimate, key, layout, proportion
 from partwhole.study.plots import COLOURS, QUIET, look, panels
@@ -142,13 +142,13 @@ def runs_of(data: xr.Dataset, variable: str, kind: str, setting: str = MAIN) -> 
 def retreats(data: xr.Dataset, kind: str) -> np.ndarray:
     """Return how far each network's answer goes back along the weak concept, in its mean."""
     runs, means = runs_of(data, "trained", kind), np.array(SETTINGS[MAIN].means)
-    return np.array([retreat(runs.epoch.values, run, means).amounts[0] for run in runs.values])
+    return np.array([retreat(runs.epoch.values, run, means).amplitude[0] for run in runs.values])
 
 
 def numbers(data: xr.Dataset) -> dict[str, float | int | Estimate]:
     relu = retreats(data, "relu")
-    errors = [runs_of(data, "error", kind).values for kind in NETWORKS]
-    rises = np.concatenate([np.asarray(swing_amplitude(error)) for error in errors])
+    errors = [runs_of(data, "error", kind) for kind in NETWORKS]
+    rises = np.concatenate([swing(error.epoch.values, error.values).amplitude for error in errors])
     rising = int((rises > RISES).sum())
     apart = [name for name in data.setting.values if wide.stronger(name) is not None]
     strong = xr.DataArray([wide.stronger(name) for name in apart], dims="setting")

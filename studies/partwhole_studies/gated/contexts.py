@@ -8,8 +8,9 @@ from matplotlib.figure import Figure
 
 from partwhole import solve
 from partwhole.features import HalfspaceGates, JointGates
-from partwhole.limits import Outcome, Quadratic
-from partwhole.measures import accuracy, inconsistency
+from partwhole.limits import Outcome, Quadratic, gated_limit
+from partwhole.measures import accuracy
+from partwhole.measures.agreement import inconsistency
 from partwhole.networks import GatedNetwork
 from partwhole.study import Arrays, Cells, Config, key, layout, mean, published, series
 from partwhole.study.declaration import Number

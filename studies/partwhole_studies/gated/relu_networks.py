@@ -16,8 +16,9 @@ from matplotlib.figure import Figure
 
 from partwhole import solve
 from partwhole.features import ReLUGates
-from partwhole.limits import Outcome, Quadratic
-from partwhole.measures import accuracy, inconsistency
+from partwhole.limits import Margin, Outcome, Quadratic, gated_limit, least_cost
+from partwhole.measures import accuracy
+from partwhole.measures.agreement import inconsistency
 from partwhole.networks import GatedNetwork, LearnedGates
 from partwhole.study import Arrays, Cells, Config, key, layout, mean, published, series
 from partwhole.study.declaration import Number

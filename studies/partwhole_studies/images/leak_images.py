@@ -10,7 +10,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from partwhole.limits import memorization_leak
-from partwhole.measures import additivity, item_values, slope
+from partwhole.measures import additivity, slope
+from partwhole.measures.slope import item_values
 from partwhole.study import Arrays, Cells, Config, Estimate, key, mean, series
 from partwhole.study.plots import QUIET, WIDTH, look
 from partwhole_studies.images import networks

@@ -43,7 +43,7 @@ def test_the_split_is_what_plain_loops_say():
         for t in range(4):
             scores = np.array([[score(r, t, p, half) for p in range(3)] for half in halves])
             first, second = scores.argmax(axis=1)
-            assert found.chosen[r, t].tolist() == [first, second]
+            assert found.best_prompts[r, t].tolist() == [first, second]
             best = (scores[1, first] + scores[0, second]) / 2
             # Means of a few numbers, summed in another order.
             assert found.best_by_run[r, t] == pytest.approx(best, abs=1e-14)
@@ -95,8 +95,8 @@ def test_a_hidden_capability_is_found():
     assert gap.neither == 0.0
     middle = (STEPS > 1100) & (STEPS < 1500)
     assert found.hidden[middle].all()
-    assert (found.chosen[0, middle] == 2).all()
-    assert (found.to_frame().chosen[middle] == "guided").all()
+    assert (found.best_prompts[0, middle] == 2).all()
+    assert (found.to_frame().best_prompt[middle] == "guided").all()
     assert not found.hidden[STEPS < 500].any()
     assert "'asked'" in found.describe()
     # All seeds agree on where it emerges, and differ in their halves.
@@ -125,7 +125,7 @@ def test_prompts_may_be_given_by_name():
     assert capability(STEPS, of_runs, resamples=100, seed=1).best_by_run.shape == (2, len(STEPS))
     with pytest.raises(InputError, match=r"\['a'\] and coordinates\['b'\] have equal length"):
         capability(STEPS, told | {"b": told["b"][:2]}, resamples=100, seed=1)
-    with pytest.raises(InputError, match=r"one shape, .*; got no prompt; ask"):
+    with pytest.raises(InputError, match=r"one shape, .*; got no prompt; make"):
         capability(STEPS, {}, resamples=100, seed=1)
 
 

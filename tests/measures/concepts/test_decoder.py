@@ -10,8 +10,9 @@ from scipy.ndimage import gaussian_filter
 from scipy.special import chndtr
 
 from partwhole._checks import InputError
-from partwhole.measures.concepts import between, calibration, decode_shapes
+from partwhole.measures.concepts import calibration, decode_shapes
 from partwhole.measures.concepts._discs import disc_mask, disc_slopes
+from partwhole.measures.concepts.coordinates import between
 
 NOISE = 0.08  # what generated images keep
 

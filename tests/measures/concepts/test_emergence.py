@@ -10,13 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from partwhole._checks import InputError
-from partwhole.measures.concepts import (
-    concept_path,
-    emergence,
-    emergence_law,
-    emergence_time,
-    fit_emergence,
-)
+from partwhole.measures.concepts import concept_path, emergence, fit_emergence
+from partwhole.measures.concepts.law import emergence_law, emergence_time
 
 STEPS = np.arange(40.0) * 100
 
@@ -37,7 +32,7 @@ def test_the_first_of_three_values_above(values):
     found = emergence(steps, accuracy)
     assert found.step == (steps[opens[0]] if opens else np.inf)
     assert found.by_run.tolist() == [found.step]
-    assert np.isnan([found.median, found.low, found.high, found.never]).all()
+    assert np.isnan([found.median, found.low, found.high, found.share_unreached]).all()
     assert "single readings" in found.describe()
 
 
@@ -85,7 +80,12 @@ def test_more_images_narrow_it():
 def test_what_never_emerges_is_not_given_a_step():
     x = binary(0.5, (40, 32, 2), 0)
     found = emergence(STEPS, x, resamples=100)
-    assert (found.step, found.low, found.high, found.never) == (np.inf, np.inf, np.inf, 1.0)
+    assert (found.step, found.low, found.high, found.share_unreached) == (
+        np.inf,
+        np.inf,
+        np.inf,
+        1.0,
+    )
     assert "step never" in found.describe()
     # A level that reaches the threshold about as often as not, at the end of the run.
     late = emergence(
@@ -93,9 +93,9 @@ def test_what_never_emerges_is_not_given_a_step():
         binary(np.sqrt(0.8) * sigmoid(3200.0, 100)[:, None, None], (40, 64, 2), 3),
         resamples=400,
     )
-    assert 0 < late.never < 1
+    assert 0 < late.share_unreached < 1
     assert late.high == np.inf
-    assert late.never == np.isinf(late.drawn).mean()
+    assert late.share_unreached == np.isinf(late.drawn).mean()
 
 
 def test_runs_that_differ_widen_it():

@@ -11,15 +11,9 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from partwhole._checks import InputError
-from partwhole.measures import swing_amplitude
-from partwhole.measures.concepts import (
-    PUBLISHED,
-    RAW,
-    Smoothing,
-    concept_path,
-    initial_heading,
-    turning_point,
-)
+from partwhole.measures import swing
+from partwhole.measures.concepts import PUBLISHED, RAW, Smoothing, concept_path
+from partwhole.measures.concepts.turning import initial_heading, turning_point
 
 READINGS = hnp.arrays(
     float,
@@ -206,7 +200,7 @@ def test_the_bump_is_the_swing_of_the_error():
     steps = np.arange(30) * 100
     path = concept_path(steps, binary(level, 64, 0))
     found = path.bump(seed=3)
-    assert found.amplitude == swing_amplitude(path.error_of_mean)
+    assert found.amplitude == swing(steps, path.error_of_mean).amplitude
     start, end = (
         np.flatnonzero(steps == t)[0] for t in (found.swing.minimum_time, found.swing.maximum_time)
     )

@@ -8,7 +8,7 @@ from study_cells import computed
 from study_rules import require_whole, verdicts
 from synthetic_readings import of_five_seeds, rising, synthetic
 
-from partwhole.measures.concepts import emergence_law
+from partwhole.measures.concepts.law import emergence_law
 from partwhole_studies.diffusion import combination_distance as study
 from partwhole_studies.diffusion.concept_models import steps_of
 from partwhole_studies.diffusion.training_sets import classes

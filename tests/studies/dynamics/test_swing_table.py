@@ -46,7 +46,7 @@ def test_the_map_is_the_drawup_of_a_flow(data):
     ],
 )
 def test_recorded_turns(data, rho, times, errors):
-    turns = extrema(data.loss.sel(run=rho).values, study.TIMES)
+    turns = extrema(study.TIMES, data.loss.sel(run=rho).values)
     np.testing.assert_allclose(turns.times, times, atol=0.01)
     np.testing.assert_allclose(turns.values, errors, atol=5e-5)
 

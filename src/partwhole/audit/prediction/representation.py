@@ -9,7 +9,8 @@ import numpy as np
 from partwhole._checks import InputError
 from partwhole.audit.case import AuditTable, default_order
 from partwhole.features import OrderKernel, OverlapKernel
-from partwhole.measures import count_salience, salience
+from partwhole.measures import salience
+from partwhole.measures.count_salience import count_salience
 
 # Of more components the sets are not listed; saliences are those of their sizes.
 MOST_SETS_OF = 6
@@ -95,11 +96,11 @@ def _by_count(
 ) -> Representation:
     found = count_salience(features, components, self_pairs=not repeats)
     remarks = [
-        _told(len(features), found.of, repeats),
+        _told(len(features), found.n_available, repeats),
         f"Of {components.shape[1]} components similarities are averaged over sets of the same "
         "size.",
     ]
-    if found.n_tuples < found.of:
+    if found.n_tuples < found.n_available:
         remarks.append(f"Pairs are of {found.n_tuples:,} combinations drawn at random.")
     kernel = OrderKernel.from_similarity(found.similarity.tolist(), order)
     lead = float(found.similarity[-1] - found.similarity[0])

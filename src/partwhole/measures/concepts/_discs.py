@@ -66,16 +66,16 @@ def _profile() -> Float[np.ndarray, "u w"]:
 
 @lru_cache(maxsize=4)
 def disc_templates(
-    side: int, blur: float, least: float, most: float
+    side: int, blur: float, min_radius: float, max_radius: float
 ) -> tuple[Float[np.ndarray, "k 3"], Float[np.ndarray, "k p"]]:
     """Return discs of many radii and centres, in pixels, and their masks centred and of norm 1.
 
     Radii grow by half, and centres are half a radius apart but not less than a pixel, so that
     one of the discs covers most of any disc within the bounds.
     """
-    intervals = max(1, round(np.log(most / least) / np.log(1.5)))
-    radii = np.geomspace(least, most, intervals + 1)
-    kept, templates = [], []
+    intervals = max(1, round(np.log(max_radius / min_radius) / np.log(1.5)))
+    radii = np.geomspace(min_radius, max_radius, intervals + 1)
+    visible, templates = [], []
     for radius in radii:
         n = max(3, int(np.ceil((side - 1) / max(1.0, 0.5 * radius))) + 1)
         line = np.linspace(0.0, side - 1.0, n)
@@ -86,9 +86,9 @@ def disc_templates(
         norm = np.sqrt(np.einsum("kp,kp->k", mask, mask))
         # A disc that covers all of the image, or none of it, is not seen.
         seen = norm > 0.3
-        kept.append(discs[seen])
+        visible.append(discs[seen])
         templates.append((mask[seen] / norm[seen, None]).astype(np.float32))
-    return np.concatenate(kept), np.concatenate(templates)
+    return np.concatenate(visible), np.concatenate(templates)
 
 
 def distances(

@@ -33,8 +33,8 @@ class Fit(NamedTuple):
     def loss(self) -> Float[np.ndarray, " n"]:
         return np.einsum("npc,npc->n", self.residual, self.residual)
 
-    def take(self, which: np.ndarray) -> Fit:
-        return Fit(*(each[which] for each in self))
+    def take(self, images: np.ndarray) -> Fit:
+        return Fit(*(field[images] for field in self))
 
 
 def fit_discs(
@@ -49,15 +49,15 @@ def fit_discs(
     for _ in range(STEPS):
         now = best.take(moving)
         step = _step(now, side, blur, damping[moving])
-        there = now.discs + step
-        there[:, :2] = np.clip(there[:, :2], 0.0, side - 1.0)
-        there[:, 2] = np.clip(there[:, 2], *bounds)
-        trial = _fit(there, pixels[moving], blur)
+        moved_discs = now.discs + step
+        moved_discs[:, :2] = np.clip(moved_discs[:, :2], 0.0, side - 1.0)
+        moved_discs[:, 2] = np.clip(moved_discs[:, 2], *bounds)
+        trial = _fit(moved_discs, pixels[moving], blur)
         better = trial.loss <= now.loss
-        for kept, tried in zip(best, trial, strict=True):
-            kept[moving[better]] = tried[better]
+        for best_field, trial_field in zip(best, trial, strict=True):
+            best_field[moving[better]] = trial_field[better]
         damping[moving] *= np.where(better, 0.2, 8.0)
-        moving = moving[np.abs(there - now.discs).max(axis=1) > STILL]
+        moving = moving[np.abs(moved_discs - now.discs).max(axis=1) > STILL]
         if not len(moving):
             break
     return best
@@ -81,15 +81,15 @@ def _search(
     blocks = cut.reshape(n, small, block, small, block, 3).mean(axis=(2, 4)).reshape(n, -1, 3)
     # The mean over a block blurs by the deviation of a uniform law, 1 / sqrt(12) of its width.
     width = np.hypot(blur / block, 0.0 if block == 1 else 12**-0.5)
-    least, most = max(bounds[0] / block, 0.5), max(bounds[1] / block, 0.75)
-    discs, templates = disc_templates(small, float(width), least, most)
+    min_radius, max_radius = max(bounds[0] / block, 0.5), max(bounds[1] / block, 0.75)
+    discs, templates = disc_templates(small, float(width), min_radius, max_radius)
     centred = (blocks - blocks.mean(axis=1, keepdims=True)).astype(np.float32)
     score = sum((centred[:, :, channel] @ templates.T) ** 2 for channel in range(3))
-    found = discs[np.argmax(score, axis=1)] * block
-    found[:, :2] += 0.5 * (block - 1)
-    found[:, :2] = np.clip(found[:, :2], 0.0, side - 1.0)
-    found[:, 2] = np.clip(found[:, 2], *bounds)
-    return found
+    discs_of_images = discs[np.argmax(score, axis=1)] * block
+    discs_of_images[:, :2] += 0.5 * (block - 1)
+    discs_of_images[:, :2] = np.clip(discs_of_images[:, :2], 0.0, side - 1.0)
+    discs_of_images[:, 2] = np.clip(discs_of_images[:, 2], *bounds)
+    return discs_of_images
 
 
 def _fit(discs: Float[np.ndarray, "n 3"], pixels: Float[np.ndarray, "n p 3"], blur: float) -> Fit:

@@ -17,23 +17,23 @@ from partwhole.measures.learning import learning_times
 ROUNDING = 1e-6
 
 
-def unit_readings(coordinates: np.ndarray, what: str = "coordinates") -> np.ndarray:
+def unit_readings(coordinates: np.ndarray, name: str = "coordinates") -> np.ndarray:
     """Check readings in 0..1 and return them in double precision."""
-    given = np.asarray(coordinates, dtype=float)
+    readings = np.asarray(coordinates, dtype=float)
     require(
-        given.size > 0,
-        f"{what} hold a reading or more",
-        f"shape {given.shape}",
+        readings.size > 0,
+        f"{name} hold a reading or more",
+        f"shape {readings.shape}",
         "pass one checkpoint or more",
     )
-    least, most = given.min(), given.max()
+    low, high = readings.min(), readings.max()
     require(
-        least >= -ROUNDING and most <= 1 + ROUNDING,
-        f"{what} are in 0..1",
-        f"{least:g}..{most:g}",
+        low >= -ROUNDING and high <= 1 + ROUNDING,
+        f"{name} are in 0..1",
+        f"{low:g}..{high:g}",
         "pass probabilities, or places between the means of a concept's two values",
     )
-    return np.clip(given, 0.0, 1.0)
+    return np.clip(readings, 0.0, 1.0)
 
 
 def steps_of(steps: np.ndarray, n_checkpoints: int, shapes: str) -> Float[np.ndarray, " T"]:
@@ -51,20 +51,20 @@ def corner(target: np.ndarray | None, n_concepts: int) -> Float[np.ndarray, " C"
     """Check the target's coordinates and return them; all 1 by default."""
     if target is None:
         return np.ones(n_concepts)
-    given = np.asarray(target, dtype=float)
+    coordinates = np.asarray(target, dtype=float)
     require(
-        given.shape == (n_concepts,),
+        coordinates.shape == (n_concepts,),
         "target has one coordinate for each concept",
-        f"shape {given.shape} for {n_concepts} concepts",
+        f"shape {coordinates.shape} for {n_concepts} concepts",
         "pass 0 or 1 for each",
     )
     require(
-        bool(((given >= 0) & (given <= 1)).all()),
+        bool(((coordinates >= 0) & (coordinates <= 1)).all()),
         "target is in 0..1",
-        given.tolist(),
+        coordinates.tolist(),
         "pass 0 or 1 for each concept",
     )
-    return given
+    return coordinates
 
 
 def smooth(curve: np.ndarray, deviation: Real, truncate: Real = 6.0, axis: int = 0) -> np.ndarray:
@@ -74,10 +74,10 @@ def smooth(curve: np.ndarray, deviation: Real, truncate: Real = 6.0, axis: int =
     return gaussian_filter1d(curve, float(deviation), axis=axis, truncate=float(truncate))
 
 
-def deviation_of(name: str, given: Real) -> float:
+def deviation_of(name: str, width: Real) -> float:
     """Check a width of smoothing, in records."""
-    require(given >= 0, f"{name} is at least 0", given, "pass 0 for none")
-    return float(given)
+    require(width >= 0, f"{name} is at least 0", width, "pass 0 for none")
+    return float(width)
 
 
 def emergence_rule(threshold: Real, consecutive: int, n_checkpoints: int) -> None:
@@ -97,7 +97,7 @@ def emergence_rule(threshold: Real, consecutive: int, n_checkpoints: int) -> Non
 
 
 def bootstrap_options(resamples: int, confidence: Real, seed: int) -> None:
-    """Check what every bootstrap is asked for."""
+    """Check the options that every bootstrap has."""
     whole("resamples", resamples, 100, "take 1000")
     whole("seed", seed, 0, "pass 0 or more")
     require(
@@ -115,16 +115,16 @@ def resampled_means(
     *,
     runs: bool,
 ) -> Iterator[Float[np.ndarray, "R T C"]]:
-    """Yield each run's mean over images drawn again, of runs drawn again if asked.
+    """Yield each run's mean over resampled images, and resampled runs with `runs`.
 
     An image is drawn with its readings at all checkpoints, so that images which share their noise
     from checkpoint to checkpoint keep what they have in common.
     """
     n_runs, _, n_images, _ = readings.shape
     for _ in range(resamples):
-        chosen = rng.integers(n_runs, size=n_runs) if runs else np.arange(n_runs)
+        drawn_runs = rng.integers(n_runs, size=n_runs) if runs else np.arange(n_runs)
         share = rng.multinomial(n_images, np.full(n_images, 1 / n_images), size=n_runs) / n_images
-        yield np.einsum("ri,rtic->rtc", share, readings[chosen])
+        yield np.einsum("ri,rtic->rtc", share, readings[drawn_runs])
 
 
 def product_of(means: Float[np.ndarray, "*batch C"], target: Float[np.ndarray, " C"]) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""The later rise of the error in concept space, and whether it is more than noise."""
+"""Later rise of the error in concept space, compared with its noise."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from partwhole.measures.concepts._readings import (
     smooth,
     step_text,
 )
-from partwhole.measures.swing import Swing, swing, swing_amplitude
+from partwhole.measures.swing import Swing, swing
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Bump:
-    """Hold the largest later rise of an error, and what images alone would give.
+    """Largest later rise of an error, and the rise that noise of the images alone would give.
 
     Parameters
     ----------
@@ -55,15 +55,15 @@ class Bump:
         return self.swing.amplitude
 
     def describe(self) -> str:
-        """Return what was found, in a sentence."""
-        found = self.swing
-        if not found.occurs:
+        """Return the rise and its noise, in a sentence."""
+        swing = self.swing
+        if not swing.occurs:
             return "The error never rises."
-        where = f"from {found.minimum:.3f} at step {step_text(found.minimum_time)}"
-        where += f" to {found.maximum:.3f} at step {step_text(found.maximum_time)}"
-        text = f"The error rises by {found.amplitude:.3f}, {where}"
+        interval = f"from {swing.minimum:.3f} at step {step_text(swing.minimum_time)}"
+        interval += f" to {swing.maximum:.3f} at step {step_text(swing.maximum_time)}"
+        text = f"The error rises by {swing.amplitude:.3f}, {interval}"
         if np.isnan(self.noise):
-            return f"{text}; single readings don't tell whether that is noise."
+            return f"{text}; single readings have no estimate of the noise."
         side = "above" if self.clear else "within"
         ends = f"{number(self.low)} to {number(self.high)}"
         return f"{text} ({ends}): {side} the {self.noise:.3f} that images alone would give."
@@ -86,7 +86,7 @@ def find_bump(
     confidence: Real = 0.95,
     seed: int = 0,
 ) -> Bump:
-    r"""Find the largest later rise of the error of the mean, and weigh it against its noise.
+    r"""Find the largest later rise of the error of the mean, and compare it with its noise.
 
     A maximum over pairs of checkpoints is never negative, so a path without a bump has one too.
     It is compared with a quantile of what the falling curve nearest to the error gives (its
@@ -99,25 +99,25 @@ def find_bump(
 
     path = smooth(readings.mean(axis=(0, 2)), smoothing, truncate)
     curve = error(path)
-    found = swing(steps, curve, threshold=1e-12)
+    rise = swing(steps, curve, threshold=1e-12)
     n_images = readings.shape[2]
     unknown = float("nan")
     if n_images < 2:
-        return Bump(found, unknown, unknown, unknown, False, float(confidence))
+        return Bump(rise, unknown, unknown, unknown, False, float(confidence))
     falling = isotonic_regression(curve, increasing=False).x
     drawn = resampled_means(readings, resamples, np.random.default_rng(seed), runs=False)
     paths = np.stack([means.mean(axis=0) for means in drawn])
     # Means of images drawn again vary less than those of new images do.
     widen = np.sqrt(n_images / (n_images - 1))
     curves = error(path + widen * (smooth(paths, smoothing, truncate, axis=1) - path))
-    alone = np.asarray(swing_amplitude(falling + curves - curve))
+    alone = swing(steps, falling + curves - curve).amplitude
     noise = float(np.quantile(alone, confidence))
     low = high = unknown
-    if found.occurs:
+    if rise.occurs:
         start, end = (
-            int(np.flatnonzero(steps == at)[0]) for at in (found.minimum_time, found.maximum_time)
+            int(np.flatnonzero(steps == at)[0]) for at in (rise.minimum_time, rise.maximum_time)
         )
         rises = curves[:, end] - curves[:, start]
         tail = 0.5 * (1.0 - float(confidence))
-        low, high = (float(each) for each in np.quantile(rises, (tail, 1.0 - tail)))
-    return Bump(found, low, high, noise, bool(found.amplitude > noise), float(confidence))
+        low, high = (float(end) for end in np.quantile(rises, (tail, 1.0 - tail)))
+    return Bump(rise, low, high, noise, bool(rise.amplitude > noise), float(confidence))

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Calibration:
-    """Hold accuracy, Brier score, reliability and abstentions of each concept.
+    """Accuracy, Brier score, reliability and abstentions of each concept.
 
     Parameters
     ----------
@@ -122,15 +122,15 @@ def calibration(
     blue: accuracy 0.7500, Brier score 0.1375, calibration error 0.1250, abstained 0.0000
     small: accuracy 0.6667, Brier score 0.1367, calibration error 0.2333, abstained 0.2500
     """
-    given, known = np.asarray(coordinates, dtype=float), np.asarray(truth, dtype=float)
+    readings, labels = np.asarray(coordinates, dtype=float), np.asarray(truth, dtype=float)
     require(
-        given.ndim == 2 and given.shape == known.shape and given.size > 0,
+        readings.ndim == 2 and readings.shape == labels.shape and readings.size > 0,
         "coordinates and truth have a row for each image and a column for each concept",
-        f"shapes {given.shape} and {known.shape}",
+        f"shapes {readings.shape} and {labels.shape}",
         "flatten leading axes with reshape(-1, C)",
     )
-    decided = ~np.isnan(given)
-    inside = given[decided]
+    decided = ~np.isnan(readings)
+    inside = readings[decided]
     require(
         bool(((inside >= 0) & (inside <= 1)).all()),
         "coordinates are in 0..1, or NaN where the decoder abstains",
@@ -138,13 +138,13 @@ def calibration(
         "pass probabilities",
     )
     require(
-        bool(np.isin(known, (0.0, 1.0)).all()),
+        bool(np.isin(labels, (0.0, 1.0)).all()),
         "truth is 0 or 1",
-        np.unique(known[~np.isin(known, (0.0, 1.0))])[:3].tolist(),
-        "pass the concepts' values as they were asked of the renderer",
+        np.unique(labels[~np.isin(labels, (0.0, 1.0))])[:3].tolist(),
+        "pass the concepts' values that the renderer drew",
     )
     whole("bins", bins, 1, "use 10")
-    n_concepts = given.shape[1]
+    n_concepts = readings.shape[1]
     names = tuple(f"concept {i}" for i in range(n_concepts)) if concepts is None else concepts
     require(
         len(names) == n_concepts,
@@ -155,22 +155,22 @@ def calibration(
     edges = np.linspace(0.0, 1.0, bins + 1)
     scores, tables = [], []
     for c in range(n_concepts):
-        told, true = given[decided[:, c], c], known[decided[:, c], c]
-        place = np.clip(np.searchsorted(edges, told, side="right") - 1, 0, bins - 1)
+        predicted, actual = readings[decided[:, c], c], labels[decided[:, c], c]
+        place = np.clip(np.searchsorted(edges, predicted, side="right") - 1, 0, bins - 1)
         counts, means, shares = (
-            np.bincount(place, weights=each, minlength=bins)
-            for each in (np.ones_like(told), told, true)
+            np.bincount(place, weights=column, minlength=bins)
+            for column in (np.ones_like(predicted), predicted, actual)
         )
         some = np.where(counts > 0, counts, np.nan)
         means, shares = means / some, shares / some
         tables.append((counts.astype(int), means, shares))
-        right = np.where(told == 0.5, 0.5, (told > 0.5) == (true == 1))
-        if not len(told):
+        right = np.where(predicted == 0.5, 0.5, (predicted > 0.5) == (actual == 1))
+        if not len(predicted):
             scores.append((np.nan,) * 3)
             continue
-        apart = np.nansum(counts * np.abs(means - shares)) / len(told)
-        scores.append((right.mean(), ((told - true) ** 2).mean(), apart))
+        gap = np.nansum(counts * np.abs(means - shares)) / len(predicted)
+        scores.append((right.mean(), ((predicted - actual) ** 2).mean(), gap))
     accuracy, brier, error = np.array(scores).T
-    counts, means, shares = (np.stack(each) for each in zip(*tables, strict=True))
+    counts, means, shares = (np.stack(column) for column in zip(*tables, strict=True))
     abstained = 1.0 - decided.mean(axis=0)
     return Calibration(accuracy, brier, error, abstained, edges, counts, means, shares, names)

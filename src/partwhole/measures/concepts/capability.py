@@ -1,4 +1,4 @@
-"""What a model can make with the best prompt, beside what it makes when simply asked."""
+"""Accuracy of a model with the best prompt, beside that with the naive prompt."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class EmergenceGap:
-    """Hold how many steps later the naive prompt succeeds than the best one.
+    """Steps by which the naive prompt succeeds later than the best one.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ class EmergenceGap:
 
 @dataclass(frozen=True, eq=False)
 class Capability:
-    """Hold what is elicited by the best prompt and by the naive one, at each checkpoint.
+    """Accuracies with the best prompt and with the naive one, at each checkpoint.
 
     Parameters
     ----------
@@ -66,8 +66,8 @@ class Capability:
         Best less naive, and its bootstrap interval.
     by_prompt : float array, shape (runs, T, prompts)
         Of every prompt, on all images.
-    chosen : int array, shape (runs, T, 2)
-        The prompt chosen on the first half of the images, and on the second.
+    best_prompts : int array, shape (runs, T, 2)
+        The best prompt on the first half of the images, and on the second.
     emergence, naive_emergence : Emergence
     emergence_gap : EmergenceGap
     prompts : tuple of str
@@ -83,7 +83,7 @@ class Capability:
     low: Float[np.ndarray, " T"]
     high: Float[np.ndarray, " T"]
     by_prompt: Float[np.ndarray, "R T P"]
-    chosen: Int[np.ndarray, "R T 2"]
+    best_prompts: Int[np.ndarray, "R T 2"]
     emergence: Emergence
     naive_emergence: Emergence
     emergence_gap: EmergenceGap
@@ -105,10 +105,10 @@ class Capability:
         return self.low > 0
 
     def describe(self) -> str:
-        """Return what was found, in a few lines."""
-        k, many = int(self.gap.argmax()), "s" * (len(self.prompts) > 1)
+        """Return the largest gap and the steps of emergence, in a few lines."""
+        k, plural = int(self.gap.argmax()), "s" * (len(self.prompts) > 1)
         lines = [
-            f"{len(self.prompts)} prompt{many}, the naive one is "
+            f"{len(self.prompts)} prompt{plural}, the naive one is "
             f"{self.prompts[self.naive_prompt]!r}.",
             f"Largest gap {self.gap[k]:.3f} ({number(self.low[k])} to {number(self.high[k])}) at "
             f"step {step_text(self.steps[k])}: best {self.best[k]:.3f}, naive {self.naive[k]:.3f}.",
@@ -123,7 +123,8 @@ class Capability:
 
         n_prompts = len(self.prompts)
         votes = [
-            np.bincount(each.ravel(), minlength=n_prompts) for each in self.chosen.swapaxes(0, 1)
+            np.bincount(prompts.ravel(), minlength=n_prompts)
+            for prompts in self.best_prompts.swapaxes(0, 1)
         ]
         return pd.DataFrame(
             {
@@ -134,7 +135,7 @@ class Capability:
                 "gap": self.gap,
                 "low": self.low,
                 "high": self.high,
-                "chosen": [self.prompts[int(each.argmax())] for each in votes],
+                "best_prompt": [self.prompts[int(prompts.argmax())] for prompts in votes],
             }
         )
 
@@ -209,8 +210,8 @@ def capability(
     >>> level = [1 / (1 + np.exp(-(steps - at) / 100)) for at in (1500, 500)]
     >>> chance = np.random.default_rng(0).uniform(size=(25, 2, 64, 2))
     >>> images = (chance < np.stack(level, axis=1)[..., None, None]).astype(float)
-    >>> found = capability(steps, images, prompts=("naive", "over"), seed=0)
-    >>> found.emergence.step, found.naive_emergence.step, found.emergence_gap.steps
+    >>> elicited = capability(steps, images, prompts=("naive", "over"), seed=0)
+    >>> elicited.emergence.step, elicited.naive_emergence.step, elicited.emergence_gap.steps
     (800.0, 1800.0, 1000.0)
     >>> both = {"naive": images[:, 0], "over": images[:, 1]}
     >>> capability(steps, both, seed=0).emergence.step
@@ -218,23 +219,23 @@ def capability(
     """
     if isinstance(coordinates, Mapping):
         prompts = tuple(coordinates) if prompts is None else prompts
-        shapes = {np.shape(each) for each in coordinates.values()}
+        shapes = {np.shape(readings) for readings in coordinates.values()}
         require(
             len(shapes) == 1,
             "all prompts have coordinates of one shape, (T, images, C) or (runs, T, images, C)",
             ", ".join(map(str, sorted(shapes))) or "no prompt",
-            "ask for as many images by each",
+            "make as many images with each prompt",
         )
-        coordinates = np.stack([np.asarray(each) for each in coordinates.values()], axis=-3)
-    given = unit_readings(coordinates)
+        coordinates = np.stack([np.asarray(readings) for readings in coordinates.values()], axis=-3)
+    array = unit_readings(coordinates)
     bootstrap_options(resamples, confidence, seed)
     require(
-        given.ndim in (4, 5),
+        array.ndim in (4, 5),
         "coordinates are of checkpoints, prompts, images and concepts, with runs in front",
-        f"{given.ndim} axes",
+        f"{array.ndim} axes",
         "reshape them to (runs, T, prompts, images, C)",
     )
-    readings = given[None] if given.ndim == 4 else given
+    readings = array[None] if array.ndim == 4 else array
     n_runs, n_steps, n_prompts, n_images, n_concepts = readings.shape
     times = steps_of(steps, n_steps, "(T, prompts, images, C) or (runs, T, prompts, images, C)")
     goal = corner(target, n_concepts)
@@ -259,21 +260,21 @@ def capability(
     halves = [flat[:, :, half] for half in np.array_split(rng.permutation(n_images), 2)]
 
     def scored(means: list[np.ndarray]) -> list[np.ndarray]:
-        return [product_of(each.reshape(shape), goal) for each in means]
+        return [product_of(mean.reshape(shape), goal) for mean in means]
 
-    best, plain, chosen = _elicit(scored([half.mean(axis=2) for half in halves]), naive)
+    best, plain, best_prompts = _elicit(scored([half.mean(axis=2) for half in halves]), naive)
     drawn = np.empty((2, resamples, n_steps))
     for b in range(resamples):
         # A run is drawn with both of its halves, and its prompts are chosen anew.
         runs = rng.integers(n_runs, size=n_runs)
         means = [next(resampled_means(half[runs], 1, rng, runs=False)) for half in halves]
-        found, asked, _ = _elicit(scored(means), naive)
-        drawn[:, b] = found.mean(axis=0), asked.mean(axis=0)
+        best_emergence, naive_emergence, _ = _elicit(scored(means), naive)
+        drawn[:, b] = best_emergence.mean(axis=0), naive_emergence.mean(axis=0)
     tail = 0.5 * (1.0 - float(confidence))
     low, high = np.quantile(drawn[0] - drawn[1], (tail, 1.0 - tail), axis=0)
     rule = (threshold, consecutive, confidence)
-    found = emergence_of(times, best, drawn[0], *rule)
-    asked = emergence_of(times, plain, drawn[1], *rule)
+    best_emergence = emergence_of(times, best, drawn[0], *rule)
+    naive_emergence = emergence_of(times, plain, drawn[1], *rule)
     return Capability(
         steps=times,
         best=best.mean(axis=0),
@@ -284,10 +285,10 @@ def capability(
         low=low,
         high=high,
         by_prompt=product_of(readings.mean(axis=3), goal),
-        chosen=chosen,
-        emergence=found,
-        naive_emergence=asked,
-        emergence_gap=_later(found, asked),
+        best_prompts=best_prompts,
+        emergence=best_emergence,
+        naive_emergence=naive_emergence,
+        emergence_gap=_later(best_emergence, naive_emergence),
         prompts=names,
         naive_prompt=int(naive),
     )
@@ -295,28 +296,28 @@ def capability(
 
 def _elicit(scores: list[np.ndarray], naive: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return best and naive accuracy over both halves, and each half's chosen prompt."""
-    chosen = np.stack([score.argmax(axis=2) for score in scores], axis=2)
+    best_prompts = np.stack([score.argmax(axis=2) for score in scores], axis=2)
     best = [
-        np.take_along_axis(score, chosen[:, :, 1 - h, None], axis=2)[..., 0]
+        np.take_along_axis(score, best_prompts[:, :, 1 - h, None], axis=2)[..., 0]
         for h, score in enumerate(scores)
     ]
     plain = [score[..., naive] for score in scores]
-    return 0.5 * (best[0] + best[1]), 0.5 * (plain[0] + plain[1]), chosen
+    return 0.5 * (best[0] + best[1]), 0.5 * (plain[0] + plain[1]), best_prompts
 
 
-def _later(found: Emergence, asked: Emergence) -> EmergenceGap:
-    def apart(first: np.ndarray, then: np.ndarray) -> np.ndarray:
+def _later(best: Emergence, naive: Emergence) -> EmergenceGap:
+    def delays(first: np.ndarray, then: np.ndarray) -> np.ndarray:
         # Neither within the run: nothing is known of what lies between.
-        known = np.isfinite(first) | np.isfinite(then)
-        return then[known] - first[known]
+        reached = np.isfinite(first) | np.isfinite(then)
+        return then[reached] - first[reached]
 
-    steps = apart(np.array([found.step]), np.array([asked.step]))
-    drawn = apart(found.drawn, asked.drawn)
-    tail = 0.5 * (1.0 - found.confidence)
+    steps = delays(np.array([best.step]), np.array([naive.step]))
+    drawn = delays(best.drawn, naive.drawn)
+    tail = 0.5 * (1.0 - best.confidence)
     return EmergenceGap(
         float(steps[0]) if len(steps) else float("nan"),
         quantile(drawn, 0.5),
         quantile(drawn, tail),
         quantile(drawn, 1.0 - tail),
-        1.0 - len(drawn) / len(found.drawn),
+        1.0 - len(drawn) / len(best.drawn),
     )

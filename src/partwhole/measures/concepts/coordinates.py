@@ -42,7 +42,7 @@ def between(
     first, second : float arrays, shape (k,), or floats
         The two means.
     law : {"linear", "logistic"}, keyword-only, default "linear"
-        "linear" tells how far an image has come, "logistic" which value it has.
+        "linear" measures how far an image has moved, "logistic" which value it has.
     spread : float, keyword-only, default 0.15
         In units of the distance between the means; only for the logistic law.
 
@@ -59,8 +59,8 @@ def between(
 
     Notes
     -----
-    Derived here. A classifier's probabilities do the same service; saturated ones tell little
-    about speed, where the linear law does better.
+    Derived here. A classifier's probabilities serve as well; saturated ones contain little
+    information on speed, for which the linear law is better.
 
     Examples
     --------
@@ -70,16 +70,16 @@ def between(
     >>> between(sizes, 0.65, 0.25, law="logistic", spread=0.25).round(3).tolist()
     [0.0, 0.5, 0.982, 1.0]
     """
-    given = np.asarray(attribute, dtype=float)
-    low, high = (np.atleast_1d(np.asarray(each, dtype=float)) for each in (first, second))
+    values = np.asarray(attribute, dtype=float)
+    low, high = (np.atleast_1d(np.asarray(mean, dtype=float)) for mean in (first, second))
     require(
-        low.shape == high.shape == given.shape[-1:],
+        low.shape == high.shape == values.shape[-1:],
         "the two means have the entries of the attribute",
-        f"shapes {low.shape} and {high.shape} for {given.shape[-1:]}",
+        f"shapes {low.shape} and {high.shape} for {values.shape[-1:]}",
         "pass three numbers for a colour and one for a size",
     )
-    apart = high - low
-    square = apart @ apart
+    difference = high - low
+    square = difference @ difference
     require(
         np.isfinite(square) and square > 0,
         "the two means differ, and are finite",
@@ -88,7 +88,7 @@ def between(
     )
     require(law in ("linear", "logistic"), "law is linear or logistic", repr(law), "choose one")
     require(is_finite(spread) and spread > 0, "spread is above 0", spread, "use 0.15")
-    place = (given - low) @ apart / square
+    place = (values - low) @ difference / square
     if law == "linear":
         return np.asarray(np.clip(place, 0.0, 1.0))
     return np.asarray(expit((place - 0.5) / float(spread) ** 2))

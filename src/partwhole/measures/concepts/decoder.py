@@ -28,7 +28,7 @@ MEDIAN = 4.0
 
 @dataclass(frozen=True, eq=False)
 class Decoded:
-    """Hold what was read off each image.
+    """Shape, colours and quality of the fit for each image.
 
     Parameters
     ----------
@@ -115,9 +115,9 @@ class Decoded:
         >>> inside = (np.add.outer(grid**2, grid**2) < 0.45**2)[..., None]
         >>> noise = np.random.default_rng(0).standard_normal((16, 16, 3))
         >>> images = np.stack([np.where(inside, [0.7, 0.3, 0.3], 0.9), 0.5 + 0.1 * noise])
-        >>> found = decode_shapes(images)
+        >>> decoded = decode_shapes(images)
         >>> values = {"colour": ((0.7, 0.3, 0.3), (0.3, 0.3, 0.7)), "size": (0.65, 0.25)}
-        >>> found.is_shape.tolist(), found.coordinates(values).round(1).tolist()
+        >>> decoded.is_shape.tolist(), decoded.coordinates(values).round(1).tolist()
         ([True, False], [[0.0, 0.6], [0.5, 0.5]])
         """
         require(len(values) > 0, "values name one concept or more", "none", 'pass {"size": (1, 0)}')
@@ -226,31 +226,33 @@ def decode_shapes(
     >>> grid = np.linspace(-1.0, 1.0, 32)
     >>> inside = np.add.outer((grid - 0.2) ** 2, grid**2)[..., None] < 0.5**2
     >>> noise = 0.08 * np.random.default_rng(0).standard_normal((32, 32, 3))
-    >>> found = decode_shapes(np.where(inside, [0.3, 0.3, 0.7], 0.9) + noise)
-    >>> found.position.round(2).tolist(), found.size.round(2).item(), found.noise.round(2).item()
-    ([0.2, 0.0], 0.5, 0.08)
-    >>> found.colour.round(1).tolist(), bool(found.is_shape)
+    >>> decoded = decode_shapes(np.where(inside, [0.3, 0.3, 0.7], 0.9) + noise)
+    >>> decoded.position.round(2).tolist(), decoded.size.round(2).item()
+    ([0.2, 0.0], 0.5)
+    >>> decoded.noise.round(2).item()
+    0.08
+    >>> decoded.colour.round(1).tolist(), bool(decoded.is_shape)
     ([0.3, 0.3, 0.7], True)
     """
-    given = np.asarray(images)
+    pixels = np.asarray(images)
     require(
-        given.ndim >= 3 and given.shape[-1] == 3 and given.shape[-2] == given.shape[-3],
+        pixels.ndim >= 3 and pixels.shape[-1] == 3 and pixels.shape[-2] == pixels.shape[-3],
         "images have a height, an equal width and 3 channels on their last axes",
-        f"shape {given.shape}",
+        f"shape {pixels.shape}",
         "move the channels last, and repeat a single one three times",
     )
     require(
-        np.issubdtype(given.dtype, np.floating),
+        np.issubdtype(pixels.dtype, np.floating),
         "pixels are fractions of 0..1",
-        f"{given.dtype}",
+        f"{pixels.dtype}",
         "divide levels of 0..255 by 255",
     )
-    side, batch = given.shape[-2], given.shape[:-3]
+    side, batch = pixels.shape[-2], pixels.shape[:-3]
     require(side >= LEAST_SIDE, f"sides are of {LEAST_SIDE} pixels or more", side, "render larger")
-    require(given.size > 0, "there is an image to decode", f"shape {given.shape}", "pass some")
-    least, most = sizes
+    require(pixels.size > 0, "there is an image to decode", f"shape {pixels.shape}", "pass some")
+    min_radius, max_radius = sizes
     require(
-        0 < least < most,
+        0 < min_radius < max_radius,
         "sizes are a least radius above 0 and a larger one",
         sizes,
         "use (0.05, 1.2)",
@@ -271,13 +273,13 @@ def decode_shapes(
     pixel = 2.0 / (side - 1)
     # Below half a pixel a mask is a step between two pixels, whatever its blur.
     width = max(side / 32.0 if blur is None else float(blur), 0.25)
-    flat = given.reshape(-1, side, side, 3)
+    flat = pixels.reshape(-1, side, side, 3)
     parts = []
     count = max(1, CHUNK // side**2)
     for start in range(0, len(flat), count):
         chunk = flat[start : start + count].astype(float)
-        found = fit_discs(chunk, width, (least / pixel, most / pixel))
-        residual = found.residual.reshape(chunk.shape)
+        fit = fit_discs(chunk, width, (min_radius / pixel, max_radius / pixel))
+        residual = fit.residual.reshape(chunk.shape)
         sigma = white_noise(residual) if noise is None else np.full(len(chunk), float(noise))
         square = (residual**2).mean(axis=(1, 2, 3))
         total = chunk.var(axis=(1, 2)).mean(axis=1)
@@ -285,25 +287,26 @@ def decode_shapes(
         left = np.maximum(square - (1.0 + doubt) * sigma**2, 0.0)
         beyond = np.maximum(total - sigma**2, np.finfo(float).tiny)
         explained = np.clip(1.0 - left / beyond, 0.0, 1.0)
-        contrast = np.sqrt(((found.colour - found.background) ** 2).sum(axis=1) * found.mass)
+        contrast = np.sqrt(((fit.colour - fit.background) ** 2).sum(axis=1) * fit.mass)
         # An image of one colour leaves neither contrast nor residual.
         error = np.maximum(np.maximum(sigma, np.sqrt(square)), 1e-12)
         parts.append(
             (
-                found.discs[:, :2] * pixel - 1.0,
-                found.discs[:, 2] * pixel,
-                found.colour,
-                found.background,
+                fit.discs[:, :2] * pixel - 1.0,
+                fit.discs[:, 2] * pixel,
+                fit.colour,
+                fit.background,
                 sigma,
                 explained,
                 contrast / error,
             )
         )
     position, size, colour, background, sigma, explained, detection = (
-        np.concatenate(each).reshape(batch + each[0].shape[1:]) for each in zip(*parts, strict=True)
+        np.concatenate(chunks).reshape(batch + chunks[0].shape[1:])
+        for chunks in zip(*parts, strict=True)
     )
     # At the largest radius the disc is an edge, of which no more is seen.
-    is_shape = (explained >= least_explained) & (detection >= least_detection) & (size < most)
+    is_shape = (explained >= least_explained) & (detection >= least_detection) & (size < max_radius)
     return Decoded(
         position, size, colour, background, sigma, explained, detection, np.asarray(is_shape)
     )

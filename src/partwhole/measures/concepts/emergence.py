@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Emergence:
-    """Hold the step at which an accuracy stays above a threshold.
+    """Step from which an accuracy stays above a threshold.
 
     A step that is not reached within the run is infinite: all that is known of it is that it is
     later than the last checkpoint, and an interval may end there.
@@ -45,10 +45,10 @@ class Emergence:
         Of each run's own accuracy.
     median, low, high : float
         Of the bootstrap; NaN where each checkpoint has a single reading.
-    never : float
-        The share of the bootstrap in which it is not reached; NaN likewise.
+    share_unreached : float
+        Share of the bootstrap in which the threshold is not reached; NaN likewise.
     threshold, consecutive, confidence : float, int, float
-        As they were asked for.
+        Of the rule and the interval.
     drawn : float array, shape (resamples,)
         The bootstrap's steps.
     """
@@ -58,7 +58,7 @@ class Emergence:
     median: float
     low: float
     high: float
-    never: float
+    share_unreached: float
     threshold: float
     consecutive: int
     confidence: float
@@ -67,23 +67,23 @@ class Emergence:
     @property
     def spread(self) -> float:
         """Return the deviation of the step over runs; NaN unless two or more have one, all do."""
-        known = len(self.by_run) > 1 and bool(np.isfinite(self.by_run).all())
-        return float(self.by_run.std(ddof=1)) if known else float("nan")
+        has_spread = len(self.by_run) > 1 and bool(np.isfinite(self.by_run).all())
+        return float(self.by_run.std(ddof=1)) if has_spread else float("nan")
 
     def describe(self) -> str:
-        """Return what was found, in a sentence."""
+        """Return the rule and the step, in a sentence."""
         rule = f"above {self.threshold:g} for {self.consecutive} checkpoints"
         text = f"{rule}: step {step_text(self.step)}"
-        if np.isnan(self.never):
+        if np.isnan(self.share_unreached):
             return f"{text}; single readings have no interval."
         ends = f"{step_text(self.low)} to {step_text(self.high)}"
-        return f"{text} ({ends}); never in {self.never:.3f} of the resamples."
+        return f"{text} ({ends}); never in {self.share_unreached:.3f} of the resamples."
 
     def to_frame(self) -> pd.DataFrame:
-        """Return a table of one row: step, median, low, high, never, threshold, consecutive."""
+        """Return a table of one row: the step with its interval, and the rule."""
         import pandas as pd
 
-        names = ("step", "median", "low", "high", "never", "threshold", "consecutive")
+        names = ("step", "median", "low", "high", "share_unreached", "threshold", "consecutive")
         return pd.DataFrame([{name: getattr(self, name) for name in names}])
 
 
@@ -105,7 +105,7 @@ def emergence(
     Of coordinates, the accuracy is the multiplicative one,
     :math:`\prod_i (1 - |g_i - \bar C_i|)` with the mean over a run's images, averaged over runs.
     The interval is that of the bootstrap over images, and over runs where there are several: the
-    quantiles of the steps found with images (and runs) drawn again.
+    quantiles of the steps with resampled images (and runs).
 
     Parameters
     ----------
@@ -147,28 +147,28 @@ def emergence(
     >>> steps = np.arange(30.0) * 100
     >>> level = 1 / (1 + np.exp(-(steps - 1200) / 200))
     >>> chance = np.random.default_rng(0).uniform(size=(30, 64, 2))
-    >>> found = emergence(steps, (chance < level[:, None, None]).astype(float))
-    >>> found.low <= found.step <= found.high, found.never
+    >>> onset = emergence(steps, (chance < level[:, None, None]).astype(float))
+    >>> onset.low <= onset.step <= onset.high, onset.share_unreached
     (True, 0.0)
     >>> float(steps[level**2 > 0.8][0]), emergence(steps, level**2).step
     (1700.0, 1700.0)
     """
-    given = unit_readings(accuracy, "accuracies and coordinates")
+    array = unit_readings(accuracy, "accuracies and coordinates")
     bootstrap_options(resamples, confidence, seed)
     width = deviation_of("smoothing", smoothing)
     require(
-        given.ndim in (1, 3, 4),
+        array.ndim in (1, 3, 4),
         "accuracies have one axis, coordinates have three, or four with runs",
-        f"{given.ndim} axes",
+        f"{array.ndim} axes",
         "pass coordinates of shape (T, images, C), or the product over concepts",
     )
     require(
-        target is None or given.ndim > 1,
+        target is None or array.ndim > 1,
         "a target belongs to coordinates",
         "one for accuracies",
         "leave it out",
     )
-    readings = given[:, None, None] if given.ndim == 1 else given
+    readings = array[:, None, None] if array.ndim == 1 else array
     readings = readings[None] if readings.ndim == 3 else readings
     times = steps_of(steps, readings.shape[1], "(T,), (T, images, C) or (runs, T, images, C)")
     emergence_rule(threshold, consecutive, len(times))
@@ -179,7 +179,7 @@ def emergence(
         means = resampled_means(
             readings, resamples, np.random.default_rng(seed), runs=len(readings) > 1
         )
-        drawn = np.stack([product_of(each, goal).mean(axis=0) for each in means])
+        drawn = np.stack([product_of(run_means, goal).mean(axis=0) for run_means in means])
         drawn = smooth(drawn, width, axis=1)
     return emergence_of(times, by_run, drawn, threshold, consecutive, confidence)
 
@@ -193,21 +193,21 @@ def emergence_of(
     confidence: Real,
 ) -> Emergence:
     """Return when accuracies emerge, given those of each run and of each resample."""
-    step, *each = first_steps(
+    step, *run_steps = first_steps(
         steps, np.concatenate([by_run.mean(axis=0)[None], by_run]), threshold, consecutive
     )
-    found = first_steps(steps, drawn, threshold, consecutive) if len(drawn) else np.empty(0)
+    drawn_steps = first_steps(steps, drawn, threshold, consecutive) if len(drawn) else np.empty(0)
     tail = 0.5 * (1.0 - float(confidence))
-    never = float(np.isinf(found).mean()) if len(found) else float("nan")
+    share_unreached = float(np.isinf(drawn_steps).mean()) if len(drawn_steps) else float("nan")
     return Emergence(
         float(step),
-        np.array(each, dtype=float),
-        quantile(found, 0.5),
-        quantile(found, tail),
-        quantile(found, 1.0 - tail),
-        never,
+        np.array(run_steps, dtype=float),
+        quantile(drawn_steps, 0.5),
+        quantile(drawn_steps, tail),
+        quantile(drawn_steps, 1.0 - tail),
+        share_unreached,
         float(threshold),
         int(consecutive),
         float(confidence),
-        found,
+        drawn_steps,
     )

@@ -71,9 +71,9 @@ def emergence_law(
         f"{time.min(initial=0.0):g}",
         "count from 0",
     )
-    each = chance + (1.0 - chance) * -np.expm1(time * np.log1p(-float(rate)))
-    found = each ** np.asarray(n, dtype=float)
-    return float(found) if np.ndim(found) == 0 else found
+    learned = chance + (1.0 - chance) * -np.expm1(time * np.log1p(-float(rate)))
+    all_learned = learned ** np.asarray(n, dtype=float)
+    return float(all_learned) if np.ndim(all_learned) == 0 else all_learned
 
 
 @door
@@ -124,13 +124,13 @@ def emergence_time(
     exact = np.maximum(np.log(np.minimum(short, 1.0)) / np.log1p(-float(rate)), 0.0)
     # A whole number of steps stays one in spite of rounding.
     near = np.round(exact)
-    found = np.where(np.abs(exact - near) <= 1e-9 * np.maximum(near, 1.0), near, np.ceil(exact))
-    return float(found) if np.ndim(found) == 0 else found
+    time = np.where(np.abs(exact - near) <= 1e-9 * np.maximum(near, 1.0), near, np.ceil(exact))
+    return float(time) if np.ndim(time) == 0 else time
 
 
 @dataclass(frozen=True, eq=False)
 class EmergenceFit:
-    """Hold the law that fits measured accuracies best.
+    """Law that fits measured accuracies best.
 
     Parameters
     ----------
@@ -214,8 +214,8 @@ def fit_emergence(
     --------
     >>> steps = np.arange(0.0, 1001.0, 50.0)
     >>> measured = np.stack([emergence_law(steps, 0.004, k) for k in (1, 2, 3)])
-    >>> found = fit_emergence(steps, measured)
-    >>> round(found.rate, 5), found.n.round(3).tolist(), found.emergence_times(0.8).tolist()
+    >>> fit = fit_emergence(steps, measured)
+    >>> round(fit.rate, 5), fit.n.round(3).tolist(), fit.emergence_times(0.8).tolist()
     (0.004, [1.0, 2.0, 3.0], [402.0, 561.0, 658.0])
     """
     y = unit_readings(accuracies, "accuracies")
@@ -239,16 +239,16 @@ def fit_emergence(
     # The logarithm of -ln(1 - p): from far too slow for these steps to learned at the first one.
     first = t[t > 0][0]
     low, high = np.log(1e-4 / t[-1]), np.log(50.0 / first)
-    most = np.log(MOST_CONCEPTS)
+    largest = np.log(MOST_CONCEPTS)
 
     def law(parameters: np.ndarray) -> np.ndarray:
-        each = chance + (1.0 - chance) * -np.expm1(-np.exp(parameters[0]) * t)
+        learned = chance + (1.0 - chance) * -np.expm1(-np.exp(parameters[0]) * t)
         powers = counts if n is not None else np.exp(parameters[1:])
-        return each ** powers[:, None]
+        return learned ** powers[:, None]
 
     free = 0 if n is not None else len(y)
-    lower = np.array([low, *np.full(free, -most)])
-    upper = np.array([high, *np.full(free, most)])
+    lower = np.array([low, *np.full(free, -largest)])
+    upper = np.array([high, *np.full(free, largest)])
     best = None
     for start in np.linspace(low, high, 12)[1:-1]:
         search = least_squares(
@@ -263,19 +263,19 @@ def fit_emergence(
             best = search
     assert best is not None
     # A curve without a rise fits as well at the end of the search as anywhere.
-    found = best.x
+    solution = best.x
     for end in (low, high):
-        there = np.array([end, *best.x[1:]])
-        if 0.5 * ((law(there) - y) ** 2).sum() <= best.cost + FLAT * y.size:
-            found = there
-    fitted = law(found)
+        at_end = np.array([end, *best.x[1:]])
+        if 0.5 * ((law(at_end) - y) ** 2).sum() <= best.cost + FLAT * y.size:
+            solution = at_end
+    fitted = law(solution)
     square = ((y - fitted) ** 2).mean(axis=1)
     variance = y.var(axis=1)
     r2 = 1.0 - np.divide(square, variance, out=np.full(len(y), np.nan), where=variance > 0)
-    near = np.minimum(found - lower, upper - found) < 1e-3
+    near = np.minimum(solution - lower, upper - solution) < 1e-3
     at_bound = np.concatenate([near, np.zeros(len(y) - free, dtype=bool)])
-    powers = counts if n is not None else np.exp(found[1:])
-    rate = float(-np.expm1(-np.exp(found[0])))
+    powers = counts if n is not None else np.exp(solution[1:])
+    rate = float(-np.expm1(-np.exp(solution[0])))
     return EmergenceFit(rate, powers, float(chance), fitted, np.sqrt(square), r2, at_bound)
 
 

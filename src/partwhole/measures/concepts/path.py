@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 @door
 @dataclass(frozen=True)
 class Smoothing:
-    """Say how far curves are smoothed: deviations of a Gaussian, in checkpoints; 0 for not at all.
+    """Widths of smoothing: deviations of a Gaussian, in checkpoints; 0 for none.
 
     The defaults are the published ones, of the code of Park et al. (NeurIPS 2024).
 
@@ -79,7 +79,7 @@ RAW = Smoothing(0, 0, 0, 0)
 
 @dataclass(frozen=True, eq=False)
 class ConceptPath:
-    """Hold where a model's images are in concept space, checkpoint by checkpoint.
+    """Path of a model's images through concept space, checkpoint by checkpoint.
 
     Parameters
     ----------
@@ -114,7 +114,7 @@ class ConceptPath:
     def error_of_mean(self) -> Float[np.ndarray, " T"]:
         r"""Return the error of the mean, :math:`\frac1C \sum_i (\bar C_i - g_i)^2` of the path.
 
-        This is the published concept-space error. Runs that err to both sides cancel in it.
+        This is the published concept-space error. Errors of opposite sign cancel in it.
         """
         return self._error(self.mean)
 
@@ -138,7 +138,7 @@ class ConceptPath:
         r"""Return the smoothed speed :math:`\|dC/dt\|` of the mean, per step.
 
         By differences of second order on the given steps. Probabilities of a classifier saturate,
-        and what remains of their speed is noise; places between two means tell more.
+        and what remains of their speed is noise; positions between two means are more informative.
         """
         require(len(self.steps) >= 2, "a speed needs 2 checkpoints", len(self.steps), "record more")
         rate = np.gradient(self.means.mean(axis=0), self.steps, axis=0)
@@ -160,14 +160,14 @@ class ConceptPath:
     @cached_property
     def additive_accuracy(self) -> Float[np.ndarray, " T"]:
         """Return the mean over concepts instead of their product, smoothed: never below it."""
-        each = (1.0 - np.abs(self.means - self.target)).mean(axis=(0, 2))
-        return self._smooth(each, self.smoothing.accuracy)
+        accuracy = (1.0 - np.abs(self.means - self.target)).mean(axis=(0, 2))
+        return self._smooth(accuracy, self.smoothing.accuracy)
 
     @cached_property
     def concept_accuracy(self) -> Float[np.ndarray, "T C"]:
         """Return each concept's accuracy, smoothed as for learning times."""
-        each = (1.0 - np.abs(self.means - self.target)).mean(axis=0)
-        return self._smooth(each, self.smoothing.learning)
+        accuracy = (1.0 - np.abs(self.means - self.target)).mean(axis=0)
+        return self._smooth(accuracy, self.smoothing.learning)
 
     @door
     def learning_times(
@@ -272,7 +272,7 @@ class ConceptPath:
         heading, turn = self.initial_heading(), self.turning_point()
         sets_out = "It stays within 0.2 of its start."
         if np.isfinite(heading.step):
-            towards = ", ".join(str(each) for each in heading.corner.tolist())
+            towards = ", ".join(str(value) for value in heading.corner.tolist())
             sets_out = f"It sets out towards ({towards}), concept {heading.first} first."
         smoothed = self.smoothing != RAW
         lines = [
@@ -287,11 +287,11 @@ class ConceptPath:
             lines.append(f"It turns by {turn.angle:.0f} degrees at step {step_text(turn.step)}.")
         if n_steps >= 3:
             times = self.learning_times()
-            told = ", ".join(
-                f"{i} at step {step_text(each)}" if np.isfinite(each) else f"{i} not by the end"
-                for i, each in enumerate(times)
+            learned = ", ".join(
+                f"{i} at step {step_text(time)}" if np.isfinite(time) else f"{i} not by the end"
+                for i, time in enumerate(times)
             )
-            lines.append(f"Learned, right for 3 checkpoints in a row: concept {told}.")
+            lines.append(f"Learned, right for 3 checkpoints in a row: concept {learned}.")
         return "\n".join(lines)
 
     def _error(self, places: np.ndarray) -> np.ndarray:
@@ -339,7 +339,7 @@ def concept_path(
     -----
     Measures of Park et al. (NeurIPS 2024) and of Yang et al. (ICLR 2025), figure 6. The published
     error is that of the mean of all runs; where some runs never leave a seen combination, the
-    mean error of runs is much larger, so both are told.
+    mean error of runs is much larger, so both are reported.
 
     Examples
     --------
@@ -356,23 +356,23 @@ def concept_path(
     >>> path.learning_times(0.8).tolist(), path.bump().clear
     ([1700.0, 500.0], True)
     """
-    given = unit_readings(coordinates)
+    array = unit_readings(coordinates)
     require(
-        2 <= given.ndim <= 4,
+        2 <= array.ndim <= 4,
         "coordinates are of checkpoints and concepts, with images between them and runs in front",
-        f"{given.ndim} axes",
+        f"{array.ndim} axes",
         "reshape them to (runs, T, images, C)",
     )
-    if given.ndim == 2:
-        given = given[:, None]
-    if given.ndim == 3:
-        given = given[None]
+    if array.ndim == 2:
+        array = array[:, None]
+    if array.ndim == 3:
+        array = array[None]
     require(
         isinstance(smoothing, Smoothing),
         "smoothing is a Smoothing",
         repr(smoothing),
         "pass RAW for none",
     )
-    times = steps_of(steps, given.shape[1], "(T, C), (T, images, C) or (runs, T, images, C)")
-    goal = corner(target, given.shape[3])
-    return ConceptPath(times, given, goal, smoothing)
+    times = steps_of(steps, array.shape[1], "(T, C), (T, images, C) or (runs, T, images, C)")
+    goal = corner(target, array.shape[3])
+    return ConceptPath(times, array, goal, smoothing)

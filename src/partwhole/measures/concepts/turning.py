@@ -16,12 +16,12 @@ from partwhole.measures.extrema import increasing
 
 @dataclass(frozen=True, eq=False)
 class TurningPoint:
-    """Hold the sharpest turn of a path.
+    """Sharpest turn of a path.
 
     Parameters
     ----------
     index, step : int, float
-        The checkpoint at which it turns; -1 and NaN on a path too short to tell or at rest.
+        The checkpoint at which it turns; -1 and NaN for a path that is too short or at rest.
     angle : float
         Between the ways to it and from it, in degrees.
     score : float
@@ -80,8 +80,8 @@ def turning_point(
     Examples
     --------
     >>> path = np.array([[0, 0], [0, 0.3], [0, 0.6], [0.1, 0.9], [0.4, 1], [0.7, 1], [1, 1]])
-    >>> found = turning_point(np.arange(7.0), path, window=2)
-    >>> found.step, round(found.angle, 1)
+    >>> turn = turning_point(np.arange(7.0), path, window=2)
+    >>> turn.step, round(turn.angle, 1)
     (3.0, 71.1)
     """
     t, c = increasing(steps), path
@@ -108,24 +108,24 @@ def turning_point(
 
 @dataclass(frozen=True, eq=False)
 class Heading:
-    """Hold which way a path set out.
+    """Initial direction of a path.
 
     Parameters
     ----------
     step : float
         The first at which it is further from its start than the radius; infinite if it never is.
-    displacement : float array, shape (C,)
+    move : float array, shape (C,)
         From the start to there, or to the end of the path.
     first : int
         The concept whose coordinate has moved most by then.
     corner : int array, shape (C,)
         The combination towards which it moves: 0 or 1 for each concept.
     cosine : float
-        Of the angle between the displacement and the way from the start to that corner.
+        Of the angle between the move and the way from the start to that corner.
     """
 
     step: float
-    displacement: Float[np.ndarray, " C"]
+    move: Float[np.ndarray, " C"]
     first: int
     corner: Int[np.ndarray, " C"]
     cosine: float
@@ -170,8 +170,8 @@ def initial_heading(
     Examples
     --------
     >>> path = np.array([[0.5, 0.5], [0.45, 0.6], [0.3, 0.8], [0.2, 0.95], [0.9, 1.0]])
-    >>> found = initial_heading(np.arange(5.0), path)
-    >>> found.step, found.corner.tolist(), found.first
+    >>> heading = initial_heading(np.arange(5.0), path)
+    >>> heading.step, heading.corner.tolist(), heading.first
     (2.0, [0, 1], 1)
     """
     t, c = increasing(steps), path
@@ -184,13 +184,13 @@ def initial_heading(
     require(radius > 0, "radius is above 0", radius, "use 0.2")
     far = np.linalg.norm(c - c[0], axis=1) > radius
     at = int(far.argmax()) if far.any() else len(c) - 1
-    moved = c[at] - c[0]
+    move = c[at] - c[0]
     corners = np.array(list(product((0, 1), repeat=c.shape[1])))
     ways = corners - c[0]
-    lengths = np.linalg.norm(ways, axis=1) * np.linalg.norm(moved)
+    lengths = np.linalg.norm(ways, axis=1) * np.linalg.norm(move)
     # From a corner there is no way to itself.
-    cosine = np.where(lengths > 0, ways @ moved / np.where(lengths > 0, lengths, 1.0), -np.inf)
+    cosine = np.where(lengths > 0, ways @ move / np.where(lengths > 0, lengths, 1.0), -np.inf)
     best = int(cosine.argmax())
     step = float(t[at]) if far.any() else float("inf")
-    told = float(cosine[best]) if np.isfinite(cosine[best]) else float("nan")
-    return Heading(step, moved, int(np.abs(moved).argmax()), corners[best], told)
+    largest = float(cosine[best]) if np.isfinite(cosine[best]) else float("nan")
+    return Heading(step, move, int(np.abs(move).argmax()), corners[best], largest)

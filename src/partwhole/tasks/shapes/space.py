@@ -268,7 +268,7 @@ class ConceptSpace(Altered, Sampled):
 
         Examples
         --------
-        >>> from partwhole.measures import decode_shapes
+        >>> from partwhole.measures.concepts import decode_shapes
         >>> from partwhole.tasks.shapes import circles
         >>> space = circles(0.8)
         >>> shown = space.sample(1, side=16, jitter=False, seed=0)
