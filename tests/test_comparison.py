@@ -22,7 +22,7 @@ CONTEXT = tasks.context_dependence(3)
 @pytest.mark.parametrize("order_1", [0.1, 0.3, 0.45])
 def test_a_kernel_machine_is_what_its_saliences_say(order_1):
     kernel = OverlapKernel.from_salience([order_1])
-    answers = interpolate(ADDITION, kernel, intercept="free").predictions
+    answers = solve(ADDITION, kernel, intercept="free").predictions
     comparison = compare(ADDITION, answers, kernel)
     assert comparison.gap.mean < 1e-9
     for readings in (comparison.measured, comparison.predicted):
@@ -50,7 +50,7 @@ def test_components_of_unequal_salience_have_theories_of_their_own():
     size, basis = np.linalg.eigh(kernel.gram(ADDITION.components))
     features = basis * np.sqrt(np.maximum(size, 0.0))
     measured = salience(features, ADDITION.components, self_pairs=True)
-    answers = interpolate(ADDITION, kernel, intercept="free").predictions
+    answers = solve(ADDITION, kernel, intercept="free").predictions
     comparison = compare(ADDITION, answers, measured)
     assert comparison.gap.mean < 1e-6
     slopes = contrasts(ADDITION, comparison.predictions[0]).slope
@@ -70,7 +70,7 @@ def test_components_of_unequal_salience_have_theories_of_their_own():
 )  # fmt: skip
 def test_labels_by_the_largest_margin_in_any_unit(given):
     kernel = OverlapKernel.from_salience([0.1, 0.05])
-    answers = max_margin(CONTEXT, kernel, intercept="free").predictions
+    answers = solve(CONTEXT, kernel, fit="margin", intercept="free").predictions
     comparison = compare(CONTEXT, np.stack([answers, 7.0 * answers]), given)
     assert comparison.fit == "margin"
     # To what two solvers of a margin agree to.
@@ -82,7 +82,7 @@ def test_labels_by_the_largest_margin_in_any_unit(given):
 
 def test_labels_by_regression():
     kernel = OverlapKernel.from_salience([0.15, 0.1])
-    answers = interpolate(CONTEXT, kernel, intercept="free").predictions
+    answers = solve(CONTEXT, kernel, intercept="free").predictions
     comparison = compare(CONTEXT, answers, kernel, fit="equal")
     expected = shortcut_margin(0.15, 0.1, values_per_half=3, fit="regression")
     assert comparison.measured["margin"].mean == pytest.approx(expected, abs=1e-9)

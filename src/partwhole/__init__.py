@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     )
     from partwhole.audit import audit_split
     from partwhole.comparison import compare
+    from partwhole.limits import solve
     from partwhole.recommendation import recommend
 
 __version__ = "0.1.0"

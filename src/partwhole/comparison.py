@@ -14,7 +14,7 @@ from partwhole._checks import require
 from partwhole._door import door
 from partwhole._types import Number, Real
 from partwhole.features import OverlapKernel
-from partwhole.limits import interpolate, max_margin
+from partwhole.limits.solve import solve
 from partwhole.measures._labels import are_labels, label_margins
 from partwhole.measures.accuracy import count_labels
 from partwhole.measures.additivity import additivity
@@ -211,10 +211,10 @@ def compare(
     has_margins = signs and fit != "equal"
     learned = _learned(task, answers, has_learned, has_margins)
     kernels = _kernels(task, salience, len(answers))
-    solve = max_margin if has_margins else interpolate
+    chosen = "margin" if has_margins else "equal"
     # Runs that share a kernel share its solution.
     solutions = {
-        id(kernel): solve(task, kernel, intercept="free").predictions
+        id(kernel): solve(task, kernel, fit=chosen, intercept="free").predictions
         for kernel in {id(kernel): kernel for kernel in kernels}.values()
     }
     predictions = np.stack([solutions[id(kernel)] for kernel in kernels])
@@ -222,7 +222,7 @@ def compare(
     answers[~learned] = np.nan
     return Comparison(
         task=task,
-        fit="margin" if has_margins else "equal",
+        fit=chosen,
         answers=answers,
         predictions=predictions,
         measured=_readings(task, answers, learned, has_margins),

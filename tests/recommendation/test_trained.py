@@ -8,7 +8,7 @@ import pytest
 
 from partwhole import solve
 from partwhole._checks import InputError
-from partwhole.limits import Equal, HyperbolicEntropy, least_cost
+from partwhole.limits import HyperbolicEntropy
 from partwhole.recommendation import predict_losses, recommend, trained_losses
 from partwhole.tasks import SparseTeachers
 

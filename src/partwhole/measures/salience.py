@@ -38,9 +38,9 @@ class Salience:
         whose own similarity could be measured.
     noise : float
         Trace of the covariance within a tuple, mean over tuples, in units of similarity. To a
-        learner it is a ridge: where repeats are rows of the task, pass ``ridge=measured.noise``
-        to `partwhole.limits.interpolate`, which takes it for each observation; where one row
-        stands for m samples of its tuple, pass ``ridge=measured.noise / m``.
+        learner it is a ridge, for each observation: where repeats are rows of the task, pass
+        ``fit=Equal(slack=measured.noise)`` to `partwhole.solve`; where one row stands for m
+        samples of its tuple, ``Equal(slack=measured.noise / m)``.
     structure : float
         Share of the variance of similarity between different tuples that their overlap set
         explains: 1 for an overlap kernel. Below 0.5, similarity depends on more than the overlap

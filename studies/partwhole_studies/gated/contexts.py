@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 from partwhole import solve
 from partwhole.features import HalfspaceGates, JointGates
-from partwhole.limits import Outcome, Quadratic, gated_limit
+from partwhole.limits import Outcome, Quadratic
 from partwhole.measures import accuracy
 from partwhole.measures.agreement import inconsistency
 from partwhole.networks import GatedNetwork

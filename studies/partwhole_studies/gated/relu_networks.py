@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 
 from partwhole import solve
 from partwhole.features import ReLUGates
-from partwhole.limits import Margin, Outcome, Quadratic, gated_limit, least_cost
+from partwhole.limits import Outcome, Quadratic
 from partwhole.measures import accuracy
 from partwhole.measures.agreement import inconsistency
 from partwhole.networks import GatedNetwork, LearnedGates

@@ -9,7 +9,8 @@ import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
 
-from partwhole.limits import FunctionSpaceL2, GroupNorm, Outcome, Quadratic, gated_limit
+from partwhole import solve
+from partwhole.limits import FunctionSpaceL2, GroupNorm, Outcome, Quadratic
 from partwhole.measures.agreement import inconsistency
 from partwhole.networks import GatedNetwork
 from partwhole.study import (

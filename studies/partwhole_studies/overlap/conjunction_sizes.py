@@ -8,7 +8,6 @@ from matplotlib.figure import Figure
 
 from partwhole import solve
 from partwhole.features import OverlapKernel
-from partwhole.limits import max_margin
 from partwhole.measures.additivity import conjunction_coefficients
 from partwhole.study import Arrays, Cells, Config, key, layout, published
 from partwhole.study.plots import QUIET, look, panels
