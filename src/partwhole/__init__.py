@@ -10,7 +10,7 @@ limits
 measures
     Arrays in, numbers out: `salience`, `additivity`, `contrasts`, `slope`, `swing`, `extrema`, ...
 flows
-    How learning gets there: `forecast`, `tied_flow`, `learning_clocks`, `swing_diagram`, ...
+    How learning gets there: `flow` of `Tied`, `Deep`, ...; `forecast`, `learning_clocks`, ...
 networks
     What is trained: `Architecture`, `MLP`, `image_network`; `networks.diffusion`.
 training
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     )
     from partwhole.audit import audit_split
     from partwhole.comparison import compare_with_kernel
+    from partwhole.flows import flow
     from partwhole.recommendation import recommend
 
 __version__ = "0.1.0"
@@ -55,6 +56,7 @@ __all__ = [
     "audit_split",
     "compare_with_kernel",
     "features",
+    "flow",
     "flows",
     "limits",
     "measures",
@@ -69,6 +71,7 @@ __all__ = [
 _HOMES = {
     "audit_split": "audit",
     "compare_with_kernel": "comparison",
+    "flow": "flows",
     "recommend": "recommendation",
 }
 

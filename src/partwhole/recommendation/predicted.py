@@ -18,7 +18,7 @@ from partwhole._door import door
 from partwhole._progress import bar
 from partwhole._threads import cores
 from partwhole._types import Real
-from partwhole.flows import Ending, QuadraticLoss
+from partwhole.flows import FlowOutcome, QuadraticLoss
 from partwhole.recommendation.methods import (
     METHODS,
     MULTI,
@@ -236,10 +236,10 @@ def predict_losses(
     -----
     Single-task learning, finetuning and linear probing are where gradient flow ends, exactly
     (`HyperbolicEntropy`, `linear_probing`). Multi-task learning has no such closed form; its flow
-    on the samples of both tasks is integrated (`multitask_flow`) until the training loss is 1e-8
-    of the main targets' variance times the main task's share of the samples, and ended by its
-    tangent (`tangent_end`); where that may miss the error by a percent it is followed to 1e-10 or
-    1e-12.
+    on the samples of both tasks is integrated (`flow` of `Diagonal`) until the training loss is
+    1e-8 of the main targets' variance times the main task's share of the samples, and ended by
+    its tangent (`tangent_end`); where that may miss the error by a percent it is followed to 1e-10
+    or 1e-12.
     The tasks and protocols are those of Lippl & Lindsey (NeurIPS 2024), whose published losses
     are the least along training and so lower wherever transfer is negative.
 
@@ -372,7 +372,10 @@ class _Case(NamedTuple):
             resolution=RESOLUTION * float(self.main @ self.main),
             max_gradients=max_gradients,
         )
-        return found.error, "" if found.path.outcome is Ending.FITTED else found.path.summary
+        return (
+            found.error,
+            "" if found.path.outcome is FlowOutcome.FITTED else found.path.describe(),
+        )
 
 
 def _listed(sizes: Any) -> tuple[Any, ...]:
