@@ -94,6 +94,8 @@ def test_what_else_is_refused():
         Diagonal(weights, X)
     with pytest.raises(InputError, match=r"learns a sample, or tasks; got both; pass tasks="):
         Diagonal(weights, X, Y, tasks=[(X, Y)])
+    with pytest.raises(InputError, match=r"with an axis of tasks; got readouts of shape \(3,\);"):
+        Diagonal(weights, X, Y, shares=[0.5])
     path = flow(SYSTEMS["Diagonal"], TIMES)
     with pytest.raises(InputError, match=r"got probes without targets; pass targets"):
         path.probe_losses(X)

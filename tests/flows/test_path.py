@@ -7,6 +7,7 @@ import pytest
 
 from partwhole._checks import InputError
 from partwhole.flows import FlowOutcome, Path
+from partwhole.flows.conserved import drift
 from partwhole.flows.tied import identity_losses
 
 TIMES = np.array([0.0, 1.0, 2.0])
@@ -93,3 +94,37 @@ def test_every_failure_names_a_remedy():
     assert PLAIN.outcome is FlowOutcome.REACHED
     for outcome in set(FlowOutcome) - {FlowOutcome.REACHED, FlowOutcome.FITTED}:
         assert ";" in outcome.value
+
+
+def test_a_path_without_a_system_still_describes_itself():
+    assert PLAIN.describe() == "At paper time 2: reached the last time."
+    noted = Path(TIMES, STATES, "steps", FlowOutcome.DIVERGED, notes=("short",))
+    assert noted.describe().splitlines()[1] == "Note: short."
+    assert not noted.ended_well
+    assert Path(TIMES[:0], STATES[:0], "paper").describe() == "A path without times."
+    assert repr(PLAIN) == (
+        "Path(3 times to 2, states of shape (3, 2, 2), clock='paper', outcome=REACHED)"
+    )
+
+
+def test_the_table_holds_offsets_too():
+    table = BIASED.to_frame()
+    assert table.columns.tolist() == ["time", "w11", "w12", "w21", "w22", "b1", "b2"]
+    np.testing.assert_array_equal(table["b2"], OFFSETS[:, 1])
+
+
+def test_targets_of_probes_may_be_given():
+    targets = RNG.normal(size=(4, 2))
+    expected = 0.5 * ((PLAIN.outputs(PROBES) - targets) ** 2).sum(axis=-1)
+    np.testing.assert_allclose(PLAIN.probe_losses(PROBES, targets), expected, rtol=1e-12)
+    wide = Path(TIMES, RNG.normal(size=(3, 1, 2)), "paper")
+    assert wide.outputs(PROBES).shape == (3, 4, 1)
+    with pytest.raises(InputError, match=r"a target of 1 number\(s\); got shape \(4, 2\); pass"):
+        wide.probe_losses(PROBES)
+
+
+def test_weights_are_those_of_a_diagonal_network():
+    with pytest.raises(InputError, match=r"of a diagonal network; got a path without weights; rea"):
+        _ = PLAIN.end
+    with pytest.raises(InputError, match=r"of a diagonal network; got a path without weights; fol"):
+        drift(PLAIN)

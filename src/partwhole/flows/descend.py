@@ -92,7 +92,7 @@ def descend(
         f"{step_size:g}",
         "take a smaller step",
     )
-    rows = recorded_steps(range(steps + 1) if record is None else record, steps)
+    rows = recorded_steps(np.arange(steps + 1) if record is None else record, steps)
     if isinstance(system, Tied):
         require(
             system.w0.ndim == 2,

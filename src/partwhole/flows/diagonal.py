@@ -144,6 +144,12 @@ class Diagonal:
         if shares is None:
             return (1.0,) if len(tasks) == 1 else mean_shares(list(tasks))
         require(
+            self.start.readout_plus.ndim == 2,
+            "shares weigh the tasks of a network with an axis of tasks",
+            f"readouts of shape {self.start.readout_plus.shape}",
+            "leave shares out, or make weights by DiagonalWeights.constant(d, scale, n_tasks=k)",
+        )
+        require(
             len(shares) == len(tasks) and all(share > 0 for share in shares),
             f"shares are {len(tasks)} numbers above 0, one for each task",
             ", ".join(f"{share:g}" for share in shares) or "none",

@@ -149,10 +149,10 @@ def field_parts(
     n = len(a)
     major = np.diagonal(w, axis1=-2, axis2=-1)
     growth = (a[:, None] + a) * w
-    push = major[..., :, None] * (3 * a[:, None] + a)
-    pushes = push + np.swapaxes(push, -1, -2)
+    row_damping = major[..., :, None] * (3 * a[:, None] + a)
+    damping = row_damping + np.swapaxes(row_damping, -1, -2)
     same = np.eye(n, dtype=bool)
-    suppression = 0.5 * w * np.where(same, push, pushes)
+    suppression = 0.5 * w * np.where(same, row_damping, damping)
     # The sum over all k, less the terms k = i and k = j (which are one term on the diagonal).
     square = w @ w
     total = (a[:, None] + a) * square + 2 * (w * a) @ w

@@ -49,7 +49,7 @@ def flow(
     ----------
     system : Tied, OneSided, OneLayer, Deep or Diagonal
         The network, its initial weights, and what it learns.
-    times : float array, shape (T,)
+    times : float array, shape (T,), default None
         When to record, increasing, from 0 or later, in units of `clock`. Stages of learning are
         spaced logarithmically: a geometric grid shows them best. `Diagonal` may leave it out for
         `until`, and then records the start and the end.

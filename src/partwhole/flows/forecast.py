@@ -98,15 +98,19 @@ class Forecast:
         return "\n".join(lines)
 
     def _error(self) -> str:
-        turning, start, end = self.extrema, float(self.loss[0]), float(self.loss[-1])
+        turning_points, start, end = self.extrema, float(self.loss[0]), float(self.loss[-1])
         turns = [
             f"{'falls to' if kind == 'minimum' else 'rises to'} {value:.3g} at {time:.3g}"
-            for kind, time, value in zip(turning.kinds, turning.times, turning.values, strict=True)
+            for kind, time, value in zip(
+                turning_points.kinds, turning_points.times, turning_points.values, strict=True
+            )
         ]
-        before = float(turning.values[-1]) if len(turning) else start
+        before = float(turning_points.values[-1]) if len(turning_points) else start
         if end <= before:
             by_the_end = "" if end < 0.01 * start else f" to {end:.3g} at the end of the path"
-            turns.append(f"then falls{by_the_end}" if len(turning) else f"only falls{by_the_end}")
+            turns.append(
+                f"then falls{by_the_end}" if len(turning_points) else f"only falls{by_the_end}"
+            )
         else:
             # What moves by less than this over the last tenth of the time has settled.
             late = float(np.interp(0.9 * self.path.times[-1], self.path.times, self.loss))
@@ -118,7 +122,7 @@ class Forecast:
         of = self.swing.relative
         percent = f"{100 * of:.2g}" if of < 0.995 else f"{100 * of:.0f}"
         rise = f"a rise of {percent} % of the plateau" if np.isfinite(of) else "a rise"
-        if "maximum" in turning.kinds:
+        if "maximum" in turning_points.kinds:
             return f"{sentence}: swing-by, {rise}."
         return f"{sentence}: {rise}, and no fall after it."
 

@@ -59,8 +59,8 @@ class SwingOutcome(Enum):
         "strong one is learned"
     )
     UNCERTAIN = (
-        "the formulas are outside their range and do not say whether the error rises; integrate "
-        "them by flow(Tied(...)), or start from a smaller matrix"
+        "the formulas are outside their range and do not say whether the error rises; follow "
+        "the network by flow(Tied(...)), or start from a smaller matrix"
     )
 
 

@@ -58,7 +58,7 @@ def test_the_predicted_step_grows_as_signals_approach():
     assert study.predicted_step(w0, np.array([4.0, 0.4])) == pytest.approx(steps[1] / 4, rel=1e-9)
 
 
-@pytest.mark.filterwarnings("ignore::partwhole.flows.PositivityWarning")
+@pytest.mark.filterwarnings("ignore::partwhole.flows.tied.PositivityWarning")
 @pytest.mark.parametrize(("size", "correlation", "weak"), [(1e-2, 0.95, 0.1), (1e-4, 0.8, 0.05)])
 def test_the_predicted_step_is_that_of_the_recurrence(size, correlation, weak):
     w0 = size * np.array([[1, correlation], [correlation, 1]])
