@@ -268,7 +268,7 @@ def test_work_is_bounded_by_gradients(bound, monkeypatch):
         ),
         (
             {"tasks": [QuadraticLoss.from_population(np.ones(6)), drawn(0)[1][1]]},
-            "a population has no number; got 1 of 2 tasks given by their population; pass shares=",
+            "and a population has none; got 1 of 2 tasks given by their population; pass shares=",
         ),
         ({"rtol": -1.0}, "rtol and atol are positive, and rtol is below 1; got -1.0"),
         (
