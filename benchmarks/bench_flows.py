@@ -13,8 +13,8 @@ from collections.abc import Callable
 
 import numpy as np
 
+from partwhole.flows import Tied, flow
 from partwhole.flows.cholesky_path import cholesky_path
-from partwhole.flows.tied import tied_flow
 
 FLOWS, RECORDS, SAMPLE, SEED, REPEATS = 1000, 500, 5, 0, 5
 SIGNALS, LAST = np.diag([2.5, 1.2, 0.6]), 15.0
@@ -56,16 +56,16 @@ def main() -> None:
     u0 = rng.uniform(0.0, 0.15, size=(FLOWS, 3, 3))
     w0, times = u0 @ np.swapaxes(u0, -1, -2), np.linspace(0.0, LAST, RECORDS)
     chosen = rng.choice(FLOWS, SAMPLE, replace=False)
-    truth = tied_flow(w0[chosen], SIGNALS, times, rtol=1e-12, atol=1e-14).states
+    truth = flow(Tied(w0[chosen], SIGNALS), times, rtol=1e-12, atol=1e-14).states
     for name, rtol, atol in (("default", 1e-9, 1e-12), ("loose", 1e-6, 1e-9)):
 
         def flows(rtol: float = rtol, atol: float = atol) -> np.ndarray:
-            return tied_flow(w0, SIGNALS, times, rtol=rtol, atol=atol).states
+            return flow(Tied(w0, SIGNALS), times, rtol=rtol, atol=atol).states
 
         start = time.perf_counter()
         found = flows()[chosen]
         first = time.perf_counter() - start
-        flow = median(flows) / FLOWS
+        seconds = median(flows) / FLOWS
         error = float(np.abs(found - truth).max())
         for per_record in range(1, 65):
             loop = np.array([rk4(u0[i], SIGNALS, per_record, RECORDS) for i in chosen])
@@ -77,9 +77,9 @@ def main() -> None:
         plain = median(lambda n=per_record: [rk4(u0[i], SIGNALS, n, RECORDS) for i in chosen])
         plain /= SAMPLE
         print(
-            f"tied_flow, {name} tolerances: {1e6 * flow:.1f} us a network (error {error:.1e}; "
+            f"Tied, {name} tolerances: {1e6 * seconds:.1f} us a network (error {error:.1e}; "
             f"first call {first:.1f} s); RK4 with {per_record} step(s) between records "
-            f"{1e3 * plain:.1f} ms (error {missed:.1e}); ratio {plain / flow:.0f} (target 100)"
+            f"{1e3 * plain:.1f} ms (error {missed:.1e}); ratio {plain / seconds:.0f} (target 100)"
         )
         if name == "default":
             closed = median(lambda: cholesky_path(w0, SIGNALS, times)) / FLOWS

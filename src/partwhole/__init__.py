@@ -10,7 +10,7 @@ limits
 measures
     Arrays in, numbers out: `salience`, `additivity`, `contrasts`, `slope`, `swing`, `extrema`, ...
 flows
-    How learning gets there: `forecast`, `tied_flow`, `learning_clocks`, `swing_diagram`, ...
+    How learning gets there: `flow` of `Tied`, `Deep`, ...; `forecast`, `learning_clocks`, ...
 networks
     What is trained: `Architecture`, `MLP`, `image_network`; `networks.diffusion`.
 training
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     )
     from partwhole.audit import audit_split
     from partwhole.comparison import compare
+    from partwhole.flows import flow
     from partwhole.limits import solve
     from partwhole.recommendation import recommend
 
@@ -56,6 +57,7 @@ __all__ = [
     "audit_split",
     "compare",
     "features",
+    "flow",
     "flows",
     "limits",
     "measures",
@@ -71,6 +73,7 @@ __all__ = [
 _HOMES = {
     "audit_split": "audit",
     "compare": "comparison",
+    "flow": "flows",
     "recommend": "recommendation",
     "solve": "limits",
 }

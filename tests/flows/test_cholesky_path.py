@@ -22,8 +22,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from partwhole._checks import InputError
+from partwhole.flows import Tied, flow
 from partwhole.flows.cholesky_path import cholesky_path, cholesky_valid
-from partwhole.flows.tied import tied_flow
 
 SHORT = np.linspace(0.0, 4.0, 21)
 SPREAD = np.concatenate([[0.0], np.geomspace(0.01, 300, 200)])
@@ -53,7 +53,7 @@ def test_recorded_losses():
     # Within 0.011 of the integrated ones too, which are on the right.
     w0, a = two_concepts(0.01, 0.5), np.diag(two_signals(3, 1))
     path = cholesky_path(w0, a, np.array([0.5, 1.0, 2.0, 5.0]))
-    loss = path.loss(np.array([3.0, 1.0]))
+    loss = path.probe_losses(np.array([3.0, 1.0]))
     np.testing.assert_allclose(loss, [1.557450, 0.413816, 0.439954, 0.108175], rtol=0, atol=1e-6)
     integrated = [1.5678267, 0.4135979, 0.4394923, 0.1070733]
     np.testing.assert_allclose(loss, integrated, rtol=0, atol=0.011)
@@ -116,7 +116,7 @@ TABLE = [
 def test_recorded_extrema(run, power, told, integrated):
     times = np.concatenate([[0.0], np.geomspace(0.05, 40, 4000)])
     path = cholesky_path(run.w0, np.diag(run.a), times, power=power)
-    found = extrema(times, path.loss(run.means))
+    found = extrema(times, path.probe_losses(run.means))
     assert [each[0] for each in found] == ["min", "max"] * (len(told) // 2)
     where, height = np.array([each[1:] for each in found]).T
     np.testing.assert_allclose(where, [each[0] for each in told], rtol=0, atol=0.004)
@@ -134,12 +134,12 @@ def test_the_formula_says_where_it_miscounts():
     # Signals close together and rows alike: six extrema in place of four.
     times = np.linspace(0, 40, 8001)
     path = cholesky_path(QUAD_CODE.w0, np.diag(QUAD_CODE.a), times)
-    assert len(extrema(times, path.loss(QUAD_CODE.means))) == 6
+    assert len(extrema(times, path.probe_losses(QUAD_CODE.means))) == 6
     assert not path.valid
-    assert path.notes == ("minor entries grow beyond 1/3; integrate with tied_flow",)
+    assert path.notes == ("minor entries grow beyond 1/3; follow Tied(w0, second_moment) by flow",)
     large = cholesky_path(CENTRAL.w0, np.diag(CENTRAL.a), times, power=2)
     assert not large.valid
-    assert large.notes == ("initial entries exceed 0.05; integrate with tied_flow",)
+    assert large.notes == ("initial entries exceed 0.05; follow Tied(w0, second_moment) by flow",)
 
 
 @settings(max_examples=20)
@@ -232,8 +232,8 @@ def test_validity_is_told_one_by_one():
     path = cholesky_path(w0, a, SHORT)
     assert not path.valid
     assert path.notes == (
-        "1 of 3 paths: initial entries exceed 0.05; integrate with tied_flow",
-        "1 of 3 paths: minor entries grow beyond 1/3; integrate with tied_flow",
+        "1 of 3 paths: initial entries exceed 0.05; follow Tied(w0, second_moment) by flow",
+        "1 of 3 paths: minor entries grow beyond 1/3; follow Tied(w0, second_moment) by flow",
     )
 
 
@@ -251,8 +251,8 @@ def test_validity_is_told_one_by_one():
 def test_swings_that_no_flow_has_are_flagged(w0, a):
     means, times = np.sqrt(a), np.concatenate([[0.0], np.geomspace(0.05, 60, 1500)])
     path = cholesky_path(w0, np.diag(a), times)
-    assert drawup(tied_flow(w0, np.diag(a), times).loss(means)) < 1e-6
-    assert drawup(path.loss(means)) > 0.02 * 0.5 * a[1]  # of the plateau
+    assert drawup(flow(Tied(w0, np.diag(a)), times).probe_losses(means)) < 1e-6
+    assert drawup(path.probe_losses(means)) > 0.02 * 0.5 * a[1]  # of the plateau
     assert not path.valid
 
 
@@ -288,9 +288,9 @@ def test_where_it_is_valid_it_is_near_the_flow(d):
     until = (np.log1p(1 / pivots.min(axis=1)) + 8) / (2 * a[:, -1])
     moments = (until[:, None] * a)[:, :, None] * np.eye(d)  # each has its own horizon
     times = np.concatenate([[0.0], np.geomspace(1e-3, 1, 300)])
-    flow = tied_flow(w0, moments, times, rtol=1e-7, atol=1e-10).states
+    exact = flow(Tied(w0, moments), times, rtol=1e-7, atol=1e-10).states
     found = cholesky_path(w0, moments, times).states
-    off = np.abs(found - flow).max(axis=(1, 2, 3))
+    off = np.abs(found - exact).max(axis=(1, 2, 3))
     valid = cholesky_valid(w0, a[:, :, None] * np.eye(d))
     assert 0.4 < valid.mean() < 0.9
     assert off[valid].max() < 0.15
@@ -301,7 +301,7 @@ def test_where_it_is_valid_it_is_near_the_flow(d):
         loss = 0.5 * ((np.einsum("ntij,nj->nti", states, a**0.5) - a[:, None] ** 0.5) ** 2).sum(-1)
         return np.array([drawup(each) for each in loss]) / loss[:, 0]
 
-    apart = np.abs(rises(found) - rises(flow))
+    apart = np.abs(rises(found) - rises(exact))
     assert apart[valid].max() < 0.05
     assert apart[~valid].max() > 0.05
 
@@ -310,7 +310,7 @@ def test_a_concept_that_is_not_there_is_never_learned():
     w0, a = two_concepts(0.01, 1.0), np.diag(two_signals(3, 1))
     path = cholesky_path(w0, a, np.array([2.0, 5.0, 1e5]))
     # The recorded losses are of the integrated flow; the plateau is exact.
-    loss = path.loss(np.array([3.0, 1.0]))
+    loss = path.probe_losses(np.array([3.0, 1.0]))
     np.testing.assert_allclose(loss[:2], [0.480248, 0.499951], rtol=0.01)
     assert loss[2] == pytest.approx(0.5, abs=1e-12)
     assert path.notes == (
@@ -333,7 +333,7 @@ def test_a_coordinate_without_a_signal_keeps_what_the_concepts_lack():
     a = np.diag([*CENTRAL.a[:2], 0.0])
     times = np.array([0.0, 5.0, 60.0])
     found = cholesky_path(CENTRAL.w0, a, times).states[:, 2, 2]
-    integrated = tied_flow(CENTRAL.w0, a, times).states[:, 2, 2]
+    integrated = flow(Tied(CENTRAL.w0, a), times).states[:, 2, 2]
     np.testing.assert_allclose(found, integrated, atol=1e-3)
     pivot = np.linalg.det(CENTRAL.w0) / np.linalg.det(CENTRAL.w0[:2, :2])
     assert found[-1] == pytest.approx(pivot, abs=1e-9)

@@ -17,15 +17,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from partwhole._checks import InputError
-from partwhole.flows.clocks import cholesky, cholesky_pivots, learning_clocks
-from partwhole.flows.tied import tied_flow
+from partwhole.flows import Tied, flow, learning_clocks
+from partwhole.flows.clocks import cholesky, cholesky_pivots
 
 TWO = np.diag(two_signals(3, 1))
 
 
 def half_time(w0: np.ndarray, a: np.ndarray, concept: int, until: float) -> float:
     times = np.linspace(0, until, 3201)
-    return crossing(times, tied_flow(w0, a, times).states[:, concept, concept])
+    return crossing(times, flow(Tied(w0, a), times).states[:, concept, concept])
 
 
 def test_the_weak_clock_is_read_from_the_pivot_and_not_from_the_entry():

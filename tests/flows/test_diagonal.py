@@ -15,9 +15,9 @@ from scipy.integrate import solve_ivp
 from scipy.optimize import linprog
 
 from partwhole._checks import InputError
-from partwhole.flows._follow import Ending
-from partwhole.flows.diagonal import Growth, diagonal_flow
-from partwhole.flows.diagonal_path import conserved
+from partwhole.flows import Diagonal, FlowOutcome, flow
+from partwhole.flows._one_task import Growth
+from partwhole.flows.conserved import conserved, drift
 from partwhole.limits.diagonal import DiagonalWeights
 
 X = x14()
@@ -54,11 +54,11 @@ def velocity(theta: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 @pytest.mark.parametrize("setting", list(SHEET))
 def test_finetuning_ends_at_the_published_coefficients(setting):
-    path = diagonal_flow(finetuned(*setting), X, Y, until=1e-18)
+    path = flow(Diagonal(finetuned(*setting), X, Y), until=1e-18)
     told, error = SHEET[setting]
     expected = np.array(told.split(), dtype=float)
-    end = path.coefficients[-1]
-    assert path.outcome is Ending.FITTED
+    end = path.end.coefficients
+    assert path.outcome is FlowOutcome.FITTED
     np.testing.assert_allclose(end[: len(expected)], expected, rtol=0, atol=1e-6)
     assert ((end - MAIN) ** 2).sum() == pytest.approx(error, abs=1e-6)
     np.testing.assert_allclose(
@@ -72,7 +72,7 @@ def test_finetuning_ends_at_the_published_coefficients(setting):
 )
 def test_how_far_the_published_penalty_is_off(setting, published, without_tilt):
     gamma, _, c = setting
-    end = diagonal_flow(finetuned(*setting), X, Y, until=1e-18).coefficients[-1]
+    end = flow(Diagonal(finetuned(*setting), X, Y), until=1e-18).end.coefficients
     width, tilt = width_and_tilt(*finetuned(*setting))
 
     def off(width):
@@ -87,9 +87,9 @@ def test_rescaling_weights_and_targets_rescales_the_answer():
     small, large = finetuned(0.03, 0.01, 0.3), finetuned(0.1, 0.01, 1.0)
     ratio = width_and_tilt(*small)[0] / width_and_tilt(*large)[0]
     np.testing.assert_allclose(ratio, 0.09, rtol=1e-12)
-    one = diagonal_flow(small, X, 0.09 * Y, until=0.09**2 * 1e-21, rtol=1e-10)
-    other = diagonal_flow(large, X, Y, until=1e-21, rtol=1e-10)
-    gap = one.coefficients[-1] - 0.09 * other.coefficients[-1]
+    one = flow(Diagonal(small, X, 0.09 * Y), until=0.09**2 * 1e-21, rtol=1e-10)
+    other = flow(Diagonal(large, X, Y), until=1e-21, rtol=1e-10)
+    gap = one.end.coefficients - 0.09 * other.end.coefficients
     assert np.abs(gap).max() < 1e-9
 
 
@@ -97,7 +97,7 @@ def test_rescaling_weights_and_targets_rescales_the_answer():
 def test_both_routes_take_the_same_path(seed):
     weights, x, y = drawn(seed)
     times = np.array([0.0, 0.2, 1.0, 5.0])
-    path = diagonal_flow(weights, x, y, times)
+    path = flow(Diagonal(weights, x, y), times)
     slow = solve_ivp(
         lambda _, theta: velocity(theta, x, y),
         (0, 5),
@@ -107,18 +107,18 @@ def test_both_routes_take_the_same_path(seed):
         rtol=1e-11,
         atol=1e-13,
     ).y.T.reshape(4, 4, -1)
-    assert path.outcome is Ending.REACHED
+    assert path.outcome is FlowOutcome.REACHED
     np.testing.assert_array_equal(path.times, times)
     # Steps of a relative error of 1e-8, some hundreds of them.
     np.testing.assert_allclose(np.stack(path.weights, axis=1), slow, rtol=0, atol=2e-6)
-    losses = ((path.coefficients @ x.T - y) ** 2).mean(axis=1)
-    np.testing.assert_allclose(path.loss, losses, rtol=1e-10, atol=1e-20)
+    losses = ((path.states[:, 0] @ x.T - y) ** 2).mean(axis=1)
+    np.testing.assert_allclose(path.losses, losses, rtol=1e-10, atol=1e-20)
 
 
 def test_the_flow_conserves_what_descent_lets_drift():
     weights, x, y = drawn(3)
-    path = diagonal_flow(weights, x, y, np.linspace(0, 20, 41))
-    assert path.drift < 1e-11
+    path = flow(Diagonal(weights, x, y), np.linspace(0, 20, 41))
+    assert drift(path) < 1e-11
     drifts = []
     for step in (1e-2, 1e-3):
         theta = np.concatenate(weights)
@@ -148,7 +148,7 @@ def test_the_growth_of_one_feature_is_the_hyperbolic_sine():
 def test_training_from_scratch_ends_between_least_squares_and_least_sum(width, told):
     # Four equal weights have a width of four times their square.
     start = DiagonalWeights.constant(14, np.sqrt(width / 4))
-    end = diagonal_flow(start, X, Y, until=1e-20).coefficients[-1]
+    end = flow(Diagonal(start, X, Y), until=1e-20).end.coefficients
     assert np.abs(end).sum() == pytest.approx(told, abs=1e-6)
     least = linprog(np.ones(28), A_eq=np.hstack([X, -X]), b_eq=Y).fun
     assert least == pytest.approx(1.256348, abs=1e-6)
@@ -161,53 +161,53 @@ def test_training_from_scratch_ends_between_least_squares_and_least_sum(width, t
 def test_a_thousand_features_end_at_the_exact_limit():
     task = draw(2, 32)
     weights = DiagonalWeights.pretrained(task.auxiliary, 1e-3).for_finetuning(readout_scale=1e-3)
-    path = diagonal_flow(weights, task.inputs, task.targets, until=1e-16)
+    path = flow(Diagonal(weights, task.inputs, task.targets), until=1e-16)
     exact = least_entropy(task.inputs, task.targets, *width_and_tilt(*weights))
-    np.testing.assert_allclose(path.coefficients[-1], exact, rtol=0, atol=1e-6)
+    np.testing.assert_allclose(path.end.coefficients, exact, rtol=0, atol=1e-6)
 
 
 def test_more_samples_than_features_are_fitted_as_well_as_can_be():
     weights, _, _ = drawn(1, d=3)
     rng = np.random.default_rng(1)
     x, y = rng.normal(size=(20, 3)), rng.normal(size=20)
-    path = diagonal_flow(weights, x, y, np.array([0.0, 200.0]))
+    path = flow(Diagonal(weights, x, y), np.array([0.0, 200.0]))
     best, squares, *_ = np.linalg.lstsq(x, y)
-    np.testing.assert_allclose(path.coefficients[-1], best, rtol=0, atol=1e-7)
-    assert path.loss[-1] == pytest.approx(squares[0] / 20, rel=1e-10)
-    losses = ((path.coefficients @ x.T - y) ** 2).mean(axis=1)
-    np.testing.assert_allclose(path.loss, losses, rtol=1e-12)
+    np.testing.assert_allclose(path.end.coefficients, best, rtol=0, atol=1e-7)
+    assert path.losses[-1] == pytest.approx(squares[0] / 20, rel=1e-10)
+    losses = ((path.states[:, 0] @ x.T - y) ** 2).mean(axis=1)
+    np.testing.assert_allclose(path.losses, losses, rtol=1e-12)
 
 
 def test_the_loss_asked_for_ends_the_path_where_it_is_reached():
     weights, x, y = drawn(2)
     times = np.linspace(0, 30, 301)
-    free = diagonal_flow(weights, x, y, times)
-    stopped = diagonal_flow(weights, x, y, times, until=1e-6)
-    first = np.flatnonzero(free.loss <= 1e-6)[0]
-    assert stopped.outcome is Ending.FITTED
-    np.testing.assert_allclose(stopped.coefficients[:-1], free.coefficients[:first], atol=1e-6)
+    free = flow(Diagonal(weights, x, y), times)
+    stopped = flow(Diagonal(weights, x, y), times, until=1e-6)
+    first = np.flatnonzero(free.losses <= 1e-6)[0]
+    assert stopped.outcome is FlowOutcome.FITTED
+    np.testing.assert_allclose(stopped.states[:-1, 0], free.states[:first, 0], atol=1e-6)
     assert times[first - 1] < stopped.times[-1] <= times[first]
     # Twelve halvings of a step.
-    assert 0.99e-6 < stopped.loss[-1] <= 1e-6
-    short = diagonal_flow(weights, x, y, until=1e-6)
+    assert 0.99e-6 < stopped.losses[-1] <= 1e-6
+    short = flow(Diagonal(weights, x, y), until=1e-6)
     np.testing.assert_allclose(short.times, [0.0, stopped.times[-1]])
 
 
 def test_a_loss_that_is_not_reached_is_told():
     weights, x, y = drawn(2)
-    early = diagonal_flow(weights, x, y, until=1e-12, max_time=0.5)
-    assert early.outcome is Ending.NOT_FITTED
+    early = flow(Diagonal(weights, x, y), until=1e-12, max_time=0.5)
+    assert early.outcome is FlowOutcome.NOT_FITTED
     assert early.times.tolist() == [0.0, 0.5]
     assert not early.ended_well
     assert re.fullmatch(
-        r"At time 0\.5, with a training loss of [\d.]+: reached the last time before the training "
-        r"loss asked for; raise max_time or the last time, or ask for a larger loss\.",
-        early.summary,
+        r"At gradient time 0\.5, with a training loss of [\d.]+: reached the last time before the "
+        r"training loss asked for; raise max_time or the last time, or ask for a larger loss\.",
+        early.describe(),
     )
-    few = diagonal_flow(weights, x, y, np.array([0.0, 1.0, 50.0]), max_steps=30)
-    assert few.outcome is Ending.MAX_STEPS
+    few = flow(Diagonal(weights, x, y), np.array([0.0, 1.0, 50.0]), max_steps=30)
+    assert few.outcome is FlowOutcome.MAX_STEPS
     assert 0.0 < few.times[-1] < 50.0
-    assert np.isfinite(few.coefficients).all()
+    assert np.isfinite(few.states[:, 0]).all()
 
 
 def test_targets_that_nothing_fits_are_told_before_the_flow():
@@ -219,17 +219,18 @@ def test_targets_that_nothing_fits_are_told_before_the_flow():
         "larger loss; no coefficients come nearer to all targets at once"
     )
     with pytest.raises(InputError, match=re.escape(text)):
-        diagonal_flow(weights, twins, y, until=1e-3)
-    path = diagonal_flow(weights, twins, y, until=0.5 / 3 + 1e-12)
-    assert path.outcome is Ending.FITTED
-    beta = path.coefficients[-1]
+        flow(Diagonal(weights, twins, y), until=1e-3)
+    path = flow(Diagonal(weights, twins, y), until=0.5 / 3 + 1e-12)
+    assert path.outcome is FlowOutcome.FITTED
+    beta = path.end.coefficients
     np.testing.assert_allclose(twins @ beta, [0.5, 0.5, 2.0], rtol=0, atol=1e-5)
     # A sample that comes twice counts twice, and no more.
     one, two = np.sqrt(4 / 3), np.sqrt(2 / 3)
-    once = diagonal_flow(
-        weights, np.vstack([one * x[0], two * x[1]]), np.array([one * 0.5, two * 2.0]), until=1e-12
+    once = flow(
+        Diagonal(weights, np.vstack([one * x[0], two * x[1]]), np.array([one * 0.5, two * 2.0])),
+        until=1e-12,
     )
-    np.testing.assert_allclose(beta, once.coefficients[-1], rtol=0, atol=1e-5)
+    np.testing.assert_allclose(beta, once.end.coefficients, rtol=0, atol=1e-5)
 
 
 @pytest.mark.parametrize("sign", [1.0, -1.0])
@@ -237,56 +238,56 @@ def test_weights_that_leave_one_sign_go_to_zero_where_the_target_has_the_other(s
     w, none = np.array([0.5]), np.zeros(1)
     pathway = (w, -w, none, none) if sign > 0 else (none, none, w, -w)
     start, x, y = DiagonalWeights(*pathway), np.ones((1, 1)), np.array([sign])
-    until = diagonal_flow(start, x, y, until=1e-6)
-    assert until.outcome is Ending.NOT_FITTED
+    until = flow(Diagonal(start, x, y), until=1e-6)
+    assert until.outcome is FlowOutcome.NOT_FITTED
     times = np.array([0.0, 1.0, 1e6])
-    path = diagonal_flow(start, x, y, times)
-    assert path.outcome is Ending.REACHED
+    path = flow(Diagonal(start, x, y), times)
+    assert path.outcome is FlowOutcome.REACHED
     for each in (until, path):
-        assert each.coefficients[-1] == pytest.approx(0.0, abs=1e-6)
-        assert each.loss[-1] == pytest.approx(1.0, abs=1e-6)
+        assert each.end.coefficients == pytest.approx(0.0, abs=1e-6)
+        assert each.losses[-1] == pytest.approx(1.0, abs=1e-6)
         assert all(np.isfinite(weight).all() for weight in each.weights)
     # The conserved w^2 - v^2 is 0, so that |beta| obeys an equation of its own.
     slow = solve_ivp(
         lambda _, b: -4 * b * (1 + b), (0, 1), [0.25], method="DOP853", rtol=1e-11, atol=1e-13
     ).y[0, -1]
-    assert path.coefficients[1, 0] == pytest.approx(-sign * slow, rel=1e-6)
+    assert path.states[1, 0, 0] == pytest.approx(-sign * slow, rel=1e-6)
 
 
 def test_an_integrator_that_fails_is_told():
     x, y = np.full((1, 2), 1e150), np.array([1e150])
-    path = diagonal_flow(DiagonalWeights.constant(2, 1.0), x, y, np.array([0.0, 1.0]))
-    assert path.outcome is Ending.STUCK
+    path = flow(Diagonal(DiagonalWeights.constant(2, 1.0), x, y), np.array([0.0, 1.0]))
+    assert path.outcome is FlowOutcome.STUCK
     assert path.times.tolist() == [0.0]
 
 
 def test_a_start_that_fits_is_the_end():
     weights, x, _ = drawn(4)
-    path = diagonal_flow(weights, x, x @ weights.coefficients, until=1e-12)
-    assert path.outcome is Ending.FITTED
+    path = flow(Diagonal(weights, x, x @ weights.coefficients), until=1e-12)
+    assert path.outcome is FlowOutcome.FITTED
     assert path.times.tolist() == [0.0]
-    start = diagonal_flow(weights, x, np.ones(4), np.array([0.0]))
-    assert start.outcome is Ending.REACHED
-    np.testing.assert_allclose(start.coefficients[0], weights.coefficients, atol=1e-14)
+    start = flow(Diagonal(weights, x, np.ones(4)), np.array([0.0]))
+    assert start.outcome is FlowOutcome.REACHED
+    np.testing.assert_allclose(start.states[0, 0], weights.coefficients, atol=1e-14)
 
 
 def test_the_table_holds_the_path():
     weights, x, y = drawn(4)
-    path = diagonal_flow(weights, x, y, np.array([0.0, 1.0]))
+    path = flow(Diagonal(weights, x, y), np.array([0.0, 1.0]))
     table = path.to_frame()
-    assert table.columns.tolist() == ["time", "loss", *(f"beta{d}" for d in range(1, 10))]
-    np.testing.assert_array_equal(table["beta3"], path.coefficients[:, 2])
+    assert table.columns.tolist() == ["time", "loss", *(f"w1{d}" for d in range(1, 10))]
+    np.testing.assert_array_equal(table["w13"], path.states[:, 0, 2])
 
 
 def test_order_of_samples_and_features_does_not_matter_and_inputs_stay():
     weights, x, y = drawn(6)
     kept = x.copy(), y.copy(), [each.copy() for each in weights]
     times = np.array([0.5, 3.0])
-    path = diagonal_flow(weights, x, y, times)
+    path = flow(Diagonal(weights, x, y), times)
     rows, columns = np.random.default_rng(0).permutation(4), np.random.default_rng(1).permutation(9)
     turned = DiagonalWeights(*(each[columns] for each in weights))
-    other = diagonal_flow(turned, x[rows][:, columns], y[rows], times)
-    np.testing.assert_allclose(other.coefficients, path.coefficients[:, columns], atol=1e-6)
+    other = flow(Diagonal(turned, x[rows][:, columns], y[rows]), times)
+    np.testing.assert_allclose(other.states[:, 0], path.states[:, 0, columns], atol=1e-6)
     np.testing.assert_array_equal(x, kept[0])
     np.testing.assert_array_equal(y, kept[1])
     for one, before in zip(weights, kept[2], strict=True):
@@ -296,7 +297,7 @@ def test_order_of_samples_and_features_does_not_matter_and_inputs_stay():
 @pytest.mark.parametrize(
     ("change", "text"),
     [
-        ({"inputs": np.ones((4, 5))}, "inputs have as many features as the network, 9; got 5"),
+        ({"inputs": np.ones((4, 5))}, "tasks have as many features as the network, 9; got 5"),
         ({"times": None}, "to given times, or until a training loss; got neither"),
         ({"times": np.array([1.0, 0.5])}, "times start at 0 or later and increase"),
         (
@@ -319,9 +320,13 @@ def test_order_of_samples_and_features_does_not_matter_and_inputs_stay():
         ({"max_steps": 0}, "max_steps is a whole number of at least 1"),
         (
             {"weights": DiagonalWeights.constant(9, 1.0, n_tasks=2)},
+            "the network has a readout for each task, 2; got 1 tasks; make initial weights by "
+            "DiagonalWeights.constant(d, scale, n_tasks=k)",
+        ),
+        (
+            {"weights": DiagonalWeights(*np.ones((4, 3, 9)))},
             "a flow starts at one network, with hidden weights of shape (d,) and readouts of shape "
-            "(d,); got shapes (9,) and (2, 9); call it once for each network; for "
-            "several tasks, use multitask_flow",
+            "(d,), or (k, d) for k tasks; got shapes (3, 9) and (3, 9); call it once for each",
         ),
         (
             {"weights": DiagonalWeights(*np.full((4, 9), np.inf))},
@@ -331,9 +336,12 @@ def test_order_of_samples_and_features_does_not_matter_and_inputs_stay():
 )
 def test_what_is_refused(change, text):
     weights, x, y = drawn(0)
-    given = {"weights": weights, "inputs": x, "targets": y, "times": np.array([0.0, 1.0])}
+    system = {"weights": weights, "inputs": x, "targets": y}
+    options = {"times": np.array([0.0, 1.0])}
+    for name, value in change.items():
+        (system if name in system else options)[name] = value
     with pytest.raises(InputError, match=re.escape(text)):
-        diagonal_flow(**(given | change))
+        flow(Diagonal(**system), **options)
 
 
 @pytest.mark.parametrize("scale", [1e-8, 1e-12, 1e-16, 1e-30, 1e-100])
@@ -345,9 +353,9 @@ def test_weights_as_small_as_numbers_are_followed_to_the_fit(scale, seed):
     """
     rng = np.random.default_rng(seed)
     x, y = rng.normal(size=(3 + seed % 4, 12)), rng.normal(size=3 + seed % 4)
-    path = diagonal_flow(DiagonalWeights.constant(12, scale), x, y, until=1e-16)
-    assert path.outcome is Ending.FITTED
-    end = path.coefficients[-1]
+    path = flow(Diagonal(DiagonalWeights.constant(12, scale), x, y), until=1e-16)
+    assert path.outcome is FlowOutcome.FITTED
+    end = path.end.coefficients
     np.testing.assert_allclose(x @ end, y, atol=1e-7)
     found = linprog(np.ones(24), A_eq=np.hstack([x, -x]), b_eq=y).x
     sparse = found[:12] - found[12:]

@@ -9,7 +9,7 @@ import pytest
 from dynamics_oracles import CENTRAL
 
 from partwhole._checks import InputError
-from partwhole.flows import forecast, learning_clocks, tied_flow
+from partwhole.flows import Tied, flow, forecast, learning_clocks
 from partwhole.tasks import StructuredIdentity
 
 W0 = 0.01 * np.array([[1.0, 0.5], [0.5, 1.0]])
@@ -42,9 +42,9 @@ def test_the_closed_form_stands_beside_the_flow(found):
 def test_its_parts_are_those_of_the_functions_it_stands_on(found):
     a = TASK.second_moment()
     np.testing.assert_array_equal(found.clocks.times, learning_clocks(W0, a).times)
-    path = tied_flow(W0, a, found.path.times)
+    path = flow(Tied(W0, a), found.path.times)
     np.testing.assert_array_equal(found.path.states, path.states)
-    np.testing.assert_array_equal(found.loss, path.loss(np.array([3.0, 1.0])))
+    np.testing.assert_array_equal(found.loss, path.probe_losses(np.array([3.0, 1.0])))
 
 
 @pytest.mark.parametrize(
@@ -65,8 +65,8 @@ def test_signals_far_apart_and_numbers_of_any_size(means, scales, options):
     a = task.second_moment()
     strong = a[0, 0] ** power
     near = np.linspace(0.0, 40.0, 8001) / strong
-    path = tied_flow(W0, a, near, power=power)
-    loss = path.loss(task.probe)
+    path = flow(Tied(W0, a, power), near)
+    loss = path.probe_losses(task.probe)
     lowest = loss[near < 12.0 / strong].argmin()
     assert told.extrema.times[0] == pytest.approx(near[lowest], abs=0.01 / strong)
     rise = (loss - np.minimum.accumulate(loss)).max()

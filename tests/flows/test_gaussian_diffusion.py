@@ -7,7 +7,7 @@ import pytest
 from scipy.integrate import quad
 
 from partwhole._checks import InputError
-from partwhole.flows import gaussian_diffusion_loss, sampled_variance
+from partwhole.flows.gaussian_diffusion import gaussian_diffusion_loss, sampled_variance
 
 
 @pytest.mark.parametrize(("scale", "nats"), [(1.0, 2.5033350), (0.3, 1.3321232), (0.05, 0.1577821)])

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from partwhole._checks import InputError
-from partwhole.flows import QuadraticLoss, multitask_flow, tangent_end
+from partwhole.flows import Diagonal, QuadraticLoss, flow
+from partwhole.flows.last_stretch import tangent_end
 from partwhole.limits import DiagonalWeights
 
 
@@ -24,13 +25,13 @@ def test_it_ends_where_the_flow_goes_on_to(seed, n_aux):
     tasks = drawn(seed, n_aux=n_aux)
     start = DiagonalWeights.constant(10, 0.1, n_tasks=2)
     paths = [
-        multitask_flow(start, tasks, shares=(0.5, 0.5), until=until, rtol=1e-8, atol=1e-11)
+        flow(Diagonal(start, tasks=tasks, shares=(0.5, 0.5)), until=until, rtol=1e-8, atol=1e-11)
         for until in (1e-4, 1e-6, 1e-14)
     ]
-    aim = paths[-1].coefficients[-1]
+    aim = paths[-1].states[-1]
     for path in paths[:-1]:
         end = tangent_end(path.end, tasks)
-        left = np.linalg.norm(path.coefficients[-1] - aim)
+        left = np.linalg.norm(path.states[-1] - aim)
         missed = np.linalg.norm(end.coefficients - aim)
         # What it neglects is a share of the stretch, about the growth of the weights in it.
         assert missed <= end.growth * left
@@ -44,7 +45,7 @@ def test_weights_of_the_tasks_do_not_matter_to_it():
     """Only what the weights are: the linear flow ends at one place however fast it goes there."""
     tasks = drawn(5)
     start = DiagonalWeights.constant(10, 0.1, n_tasks=2)
-    path = multitask_flow(start, tasks, shares=(0.9, 0.1), until=1e-6)
+    path = flow(Diagonal(start, tasks=tasks, shares=(0.9, 0.1)), until=1e-6)
     weights = path.end
     end = tangent_end(weights, tasks).coefficients
     jacobian = []
@@ -69,5 +70,5 @@ def test_sentence():
         tangent_end(start, drawn(0)[:1])
     assert str(raised.value) == (
         "there is a task for each readout of one network; got 1 tasks, readouts of shape (2, "
-        "10); pass the tasks of multitask_flow and its path.end"
+        "10); pass the tasks of Diagonal, and the last weights of its path"
     )

@@ -12,13 +12,9 @@ from scipy.integrate import solve_ivp
 from scipy.optimize import minimize
 
 from partwhole._checks import InputError
-from partwhole.flows import multitask
-from partwhole.flows._follow import Ending
+from partwhole.flows import Diagonal, FlowOutcome, QuadraticLoss, _many_tasks, flow
 from partwhole.flows._stabilised import stabilised_steps
-from partwhole.flows.diagonal import diagonal_flow
-from partwhole.flows.diagonal_path import conserved
-from partwhole.flows.multitask import multitask_flow
-from partwhole.flows.quadratic_loss import QuadraticLoss
+from partwhole.flows.conserved import conserved
 from partwhole.limits.diagonal import DiagonalWeights
 
 X, XA = x14(), x1()
@@ -83,24 +79,24 @@ def test_the_path_is_that_of_a_general_integrator(seed, k):
         rtol=1e-11,
         atol=1e-13,
     ).y.T
-    path = multitask_flow(weights, tasks, times)
-    assert path.outcome is Ending.REACHED
+    path = flow(Diagonal(weights, tasks=tasks), times)
+    assert path.outcome is FlowOutcome.REACHED
     # Steps of order 2 and an error of 1e-7 each, some thousands of them.
     ours = np.array([packed(DiagonalWeights(*(e[t] for e in path.weights))) for t in range(4)])
     np.testing.assert_allclose(ours, theta, rtol=0, atol=2e-5)
     told = [loss_over_samples(now, tasks, k, 6) for now in ours]
-    np.testing.assert_allclose(path.loss, told, rtol=1e-10)
-    assert path.task_losses.shape == (4, k)
+    np.testing.assert_allclose(path.losses, told, rtol=1e-10)
+    assert path.system.task_losses(path.states).shape == (4, k)
 
 
 def test_errors_fall_with_the_tolerance_as_of_order_2():
     weights, tasks = drawn(3)
     times = np.array([10.0])
-    exact = multitask_flow(weights, tasks, times, rtol=1e-8, atol=1e-11)
+    exact = flow(Diagonal(weights, tasks=tasks), times, rtol=1e-8, atol=1e-11)
     gaps = []
     for rtol in (1e-3, 1e-5):
-        path = multitask_flow(weights, tasks, times, rtol=rtol, atol=1e-3 * rtol)
-        gaps.append(np.abs(path.coefficients - exact.coefficients).max())
+        path = flow(Diagonal(weights, tasks=tasks), times, rtol=rtol, atol=1e-3 * rtol)
+        gaps.append(np.abs(path.states - exact.states).max())
     # The error of a step is of third order in it and that of the path of second: 100^(2/3) = 22.
     assert 10 < gaps[0] / gaps[1] < 50
 
@@ -109,16 +105,16 @@ def test_one_task_is_the_flow_on_one_task():
     pretrained = DiagonalWeights.pretrained(AUXILIARY, 0.01)
     w, v, x, y = pretrained.for_finetuning(rescale=0.3, readout_scale=0.1)
     times = np.array([0.0, 10.0, 100.0])
-    alone = diagonal_flow(DiagonalWeights(w, v, x, y), X, Y, times)
-    shared = multitask_flow(DiagonalWeights(w, v[None], x, y[None]), [(X, Y)], times)
+    alone = flow(Diagonal(DiagonalWeights(w, v, x, y), X, Y), times)
+    shared = flow(Diagonal(DiagonalWeights(w, v[None], x, y[None]), tasks=[(X, Y)]), times)
     # As above.
-    np.testing.assert_allclose(shared.coefficients[:, 0], alone.coefficients, atol=2e-6)
+    np.testing.assert_allclose(shared.states[:, 0], alone.states[:, 0], atol=2e-6)
 
 
 def test_small_weights_do_not_end_at_the_least_group_norm():
     start = DiagonalWeights.constant(14, 0.01, n_tasks=2)
-    path = multitask_flow(start, [(XA, YA), (X, Y)], until=1e-14, rtol=1e-6, atol=1e-9)
-    end = path.coefficients[-1]
+    path = flow(Diagonal(start, tasks=[(XA, YA), (X, Y)]), until=1e-14, rtol=1e-6, atol=1e-9)
+    end = path.states[-1]
     least = least_group_norm(X, Y, AUXILIARY)
     value = np.hypot(least, AUXILIARY).sum()
     assert value == pytest.approx(5.162367, abs=1e-6)
@@ -156,33 +152,37 @@ def test_a_population_is_a_sample_with_its_second_moment():
     x, b, main = rng.normal(size=(30, 6)), rng.normal(size=6), rng.normal(size=(3, 6))
     tasks = [(x, x @ b), (main, main @ b)]
     times = np.array([0.0, 1.0, 10.0])
-    sampled = multitask_flow(weights, tasks, times, shares=(0.7, 0.3), rtol=1e-5)
+    sampled = flow(Diagonal(weights, tasks=tasks, shares=(0.7, 0.3)), times, rtol=1e-5)
     whole = QuadraticLoss.from_population(b, x.T @ x / 30)
-    known = multitask_flow(weights, [whole, tasks[1]], times, shares=(0.7, 0.3), rtol=1e-5)
-    np.testing.assert_allclose(known.coefficients, sampled.coefficients, atol=1e-8)
-    np.testing.assert_allclose(known.loss, sampled.loss, atol=1e-8)
+    known = flow(Diagonal(weights, tasks=[whole, tasks[1]], shares=(0.7, 0.3)), times, rtol=1e-5)
+    np.testing.assert_allclose(known.states, sampled.states, atol=1e-8)
+    np.testing.assert_allclose(known.losses, sampled.losses, atol=1e-8)
 
 
 def test_a_thousand_features_fit_both_tasks():
     task = draw(1, 32, overlap=20)
     auxiliary = QuadraticLoss.from_population(task.auxiliary)
-    path = multitask_flow(
-        DiagonalWeights.constant(1000, 1e-3, n_tasks=2),
-        [auxiliary, (task.inputs, task.targets)],
-        shares=(32 / 33, 1 / 33),
+    path = flow(
+        Diagonal(
+            DiagonalWeights.constant(1000, 1e-3, n_tasks=2),
+            tasks=[auxiliary, (task.inputs, task.targets)],
+            shares=(32 / 33, 1 / 33),
+        ),
         until=1e-10,
         rtol=1e-6,
         atol=1e-9,
     )
-    assert path.outcome is Ending.FITTED
-    assert path.loss[-1] == pytest.approx(path.task_losses[-1] @ [32 / 33, 1 / 33], rel=1e-12)
-    end = path.coefficients[-1]
+    assert path.outcome is FlowOutcome.FITTED
+    assert path.losses[-1] == pytest.approx(
+        path.system.task_losses(path.states)[-1] @ [32 / 33, 1 / 33], rel=1e-12
+    )
+    end = path.states[-1]
     assert ((end[0] - task.auxiliary) ** 2).sum() <= 33 / 32 * 1e-10
     assert ((task.inputs @ end[1] - task.targets) ** 2).mean() <= 33e-10
-    assert path.coefficients.shape == (2, 2, 1000)
+    assert path.states.shape == (2, 2, 1000)
     table = path.to_frame()
-    assert table.columns[:5].tolist() == ["time", "loss", "loss_1", "loss_2", "beta1_1"]
-    np.testing.assert_array_equal(table["beta7_2"], path.coefficients[:, 1, 6])
+    assert table.columns[:3].tolist() == ["time", "loss", "w1,1"]
+    np.testing.assert_array_equal(table["w2,7"], path.states[:, 1, 6])
 
 
 def test_weight_decay_is_the_group_norm():
@@ -213,15 +213,15 @@ def test_weight_decay_is_the_group_norm():
 
 def test_a_loss_that_is_not_reached_is_told():
     weights, tasks = drawn(0)
-    early = multitask_flow(weights, tasks, until=1.0, max_time=1e-3)
-    assert early.outcome is Ending.NOT_FITTED
-    few = multitask_flow(weights, tasks, np.array([100.0]), max_steps=20)
-    assert few.outcome is Ending.MAX_STEPS
+    early = flow(Diagonal(weights, tasks=tasks), until=1.0, max_time=1e-3)
+    assert early.outcome is FlowOutcome.NOT_FITTED
+    few = flow(Diagonal(weights, tasks=tasks), np.array([100.0]), max_steps=20)
+    assert few.outcome is FlowOutcome.MAX_STEPS
     assert len(few.times) == 1
     assert 0 < few.times[-1] < 100
     wild = DiagonalWeights(*(np.full_like(each, 1e150) for each in weights))
     with np.errstate(over="ignore", invalid="ignore"):
-        assert multitask_flow(wild, tasks, np.array([1.0])).outcome is Ending.STUCK
+        assert flow(Diagonal(wild, tasks=tasks), np.array([1.0])).outcome is FlowOutcome.STUCK
 
 
 @pytest.mark.parametrize("bound", [50, 2000])
@@ -237,18 +237,18 @@ def test_work_is_bounded_by_gradients(bound, monkeypatch):
 
         return stabilised_steps(one, *given, **options)
 
-    monkeypatch.setattr(multitask, "stabilised_steps", counted)
+    monkeypatch.setattr(_many_tasks, "stabilised_steps", counted)
     task = QuadraticLoss.from_population(np.array([1e4, 1.0, 0.0]))
     start = DiagonalWeights.constant(3, 1e-3, n_tasks=1)
-    path = multitask_flow(start, [task], shares=(1.0,), until=1e-20, max_gradients=bound)
-    assert path.outcome is Ending.MAX_GRADIENTS
-    assert "ran out of gradient evaluations" in path.summary
+    path = flow(Diagonal(start, tasks=[task], shares=(1.0,)), until=1e-20, max_gradients=bound)
+    assert path.outcome is FlowOutcome.MAX_GRADIENTS
+    assert "ran out of gradient evaluations" in path.describe()
     assert path.times[-1] > 0
     # One step more, with its look at the fastest rate.
     assert bound <= calls < bound + 450
     # How far it got is on the path that is taken without a bound.
-    free = multitask_flow(start, [task], path.times, shares=(1.0,))
-    np.testing.assert_allclose(path.coefficients, free.coefficients, rtol=1e-9)
+    free = flow(Diagonal(start, tasks=[task], shares=(1.0,)), path.times)
+    np.testing.assert_allclose(path.states, free.states, rtol=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -268,7 +268,7 @@ def test_work_is_bounded_by_gradients(bound, monkeypatch):
         ),
         (
             {"tasks": [QuadraticLoss.from_population(np.ones(6)), drawn(0)[1][1]]},
-            "a population has no number; got 1 of 2 tasks given by their population; pass shares=",
+            "and a population has none; got 1 of 2 tasks given by their population; pass shares=",
         ),
         ({"rtol": -1.0}, "rtol and atol are positive, and rtol is below 1; got -1.0"),
         (
@@ -277,11 +277,14 @@ def test_work_is_bounded_by_gradients(bound, monkeypatch):
         ),
         ({"times": None}, "got neither"),
         ({"times": None, "until": 1e-9}, "no coefficients come nearer to all targets at once"),
-        ({"weights": DiagonalWeights.constant(6, 1.0)}, "readouts of shape (k, d); got shapes"),
+        ({"weights": DiagonalWeights.constant(6, 1.0)}, "a readout for each task, 1; got 2 tasks"),
     ],
 )
 def test_what_is_refused(change, text):
     weights, tasks = drawn(0)
-    given = {"weights": weights, "tasks": tasks, "times": np.array([0.0, 1.0])}
+    system = {"weights": weights, "tasks": tasks}
+    options = {"times": np.array([0.0, 1.0])}
+    for name, value in change.items():
+        (system if name in ("weights", "tasks", "shares") else options)[name] = value
     with pytest.raises(InputError, match=re.escape(text)):
-        multitask_flow(**(given | change))
+        flow(Diagonal(**system), **options)

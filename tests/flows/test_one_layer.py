@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from scipy.linalg import expm
 
 from partwhole._checks import InputError
-from partwhole.flows.one_layer import one_layer_flow, relaxation_time
+from partwhole.flows import OneLayer, flow
+from partwhole.flows.one_layer import relaxation_time
 
 EPOCH = 0.36875  # 118 steps of 0.1, two 64ths of each
 TIMES = np.array([0.0, 0.5, 1.0, 3.0])
@@ -21,8 +22,9 @@ def published(first_variance, epochs, *, bias):
     a, mean = np.zeros(64), np.zeros(64)
     a[:2], mean[:2] = means**2 / 3 + variances, means / 3
     probe = np.concatenate([means, np.zeros(62)])
-    path = one_layer_flow(
-        np.zeros((64, 64)), np.diag(a), EPOCH * np.asarray(epochs), mean=mean if bias else None
+    path = flow(
+        OneLayer(np.zeros((64, 64)), np.diag(a), mean=mean if bias else None),
+        EPOCH * np.asarray(epochs),
     )
     return path.outputs(probe)[:, :2]
 
@@ -35,7 +37,7 @@ def drawn(seed):
 
 def test_recorded_outputs():
     w0 = np.array([[0.1, -0.2, 0.05], [0.03, 0.2, 0.1], [0, 0.1, -0.1]])
-    path = one_layer_flow(w0, np.diag([0.5025, 2.0025, 0.0]), TIMES)
+    path = flow(OneLayer(w0, np.diag([0.5025, 2.0025, 0.0])), TIMES)
     told = [
         (-0.285, 0.46, 0.17),
         (0.16798695, 1.46546303, 0.04348398),
@@ -77,8 +79,8 @@ def test_recorded_epochs(variance, bias, half, most):
 @given(seed=st.integers(0, 2**32 - 1))
 def test_the_matrix_exponential_gives_the_same(seed):
     w0, a, mean, bias = drawn(seed)
-    plain = one_layer_flow(w0, a, TIMES)
-    path = one_layer_flow(w0, a, TIMES, mean=mean, bias=bias)
+    plain = flow(OneLayer(w0, a), TIMES)
+    path = flow(OneLayer(w0, a, mean=mean, bias=bias), TIMES)
     joint = np.block([[a, mean[:, None]], [mean[None], np.ones((1, 1))]])
     ideal = np.eye(3, 4)
     for i, t in enumerate(TIMES):
@@ -95,7 +97,7 @@ def test_gradient_descent_on_a_sample_follows_the_flow():
     x = rng.normal(size=(50, 2)) * [1.0, 0.5] + [0.7, -0.4]
     w, b = np.array([[0.2, -0.1], [0.3, 0.0]]), np.array([0.1, -0.2])
     times = np.array([2.0])
-    path = one_layer_flow(w, x.T @ x / 50, times, mean=x.mean(axis=0), bias=b)
+    path = flow(OneLayer(w, x.T @ x / 50, mean=x.mean(axis=0), bias=b), times)
     for _ in range(20_000):
         gap = x @ w.T + b - x
         w, b = w - 1e-4 * gap.T @ x / 50, b - 1e-4 * gap.mean(axis=0)
@@ -107,8 +109,8 @@ def test_gradient_descent_on_a_sample_follows_the_flow():
 @given(seed=st.integers(0, 2**32 - 1), factor=st.floats(0.1, 10))
 def test_a_larger_second_moment_is_a_faster_clock(seed, factor):
     w0, a, _, _ = drawn(seed)
-    fast = one_layer_flow(w0, factor * a, TIMES / factor)
-    np.testing.assert_allclose(fast.states, one_layer_flow(w0, a, TIMES).states, atol=1e-11)
+    fast = flow(OneLayer(w0, factor * a), TIMES / factor)
+    np.testing.assert_allclose(fast.states, flow(OneLayer(w0, a), TIMES).states, atol=1e-11)
 
 
 @settings(max_examples=20)
@@ -116,9 +118,9 @@ def test_a_larger_second_moment_is_a_faster_clock(seed, factor):
 def test_rotated_inputs_give_the_rotated_path(seed):
     w0, a, mean, bias = drawn(seed)
     turn = np.linalg.qr(np.random.default_rng(seed).normal(size=(3, 3)))[0]
-    straight = one_layer_flow(w0, a, TIMES, mean=mean, bias=bias)
-    turned = one_layer_flow(
-        turn @ w0 @ turn.T, turn @ a @ turn.T, TIMES, mean=turn @ mean, bias=turn @ bias
+    straight = flow(OneLayer(w0, a, mean=mean, bias=bias), TIMES)
+    turned = flow(
+        OneLayer(turn @ w0 @ turn.T, turn @ a @ turn.T, mean=turn @ mean, bias=turn @ bias), TIMES
     )
     np.testing.assert_allclose(turned.states, turn @ straight.states @ turn.T, atol=1e-10)
     np.testing.assert_allclose(turned.offsets, straight.offsets @ turn.T, atol=1e-10)
@@ -126,22 +128,22 @@ def test_rotated_inputs_give_the_rotated_path(seed):
 
 def test_from_zero_the_loss_is_a_sum_of_decays():
     a, probe, times = np.array([0.5, 2.0]), np.array([1.0, 2.0]), np.linspace(0, 9, 40)
-    path = one_layer_flow(np.zeros((2, 2)), np.diag(a), times)
+    path = flow(OneLayer(np.zeros((2, 2)), np.diag(a)), times)
     told = 0.5 * (probe**2 * np.exp(-2 * np.outer(times, a))).sum(axis=1)
-    np.testing.assert_allclose(path.loss(probe), told, atol=1e-14)
+    np.testing.assert_allclose(path.probe_losses(probe), told, atol=1e-14)
 
 
 def test_what_the_inputs_lack_stays():
     w0 = np.array([[0.3, 0.7], [-0.2, 0.4]])
-    path = one_layer_flow(w0, np.diag([1.0, 0.0]), np.array([1.0, 1e6]))
+    path = flow(OneLayer(w0, np.diag([1.0, 0.0])), np.array([1.0, 1e6]))
     np.testing.assert_array_equal(path.states[:, :, 1], [w0[:, 1]] * 2)
     np.testing.assert_array_equal(path.states[1, :, 0], [1, 0])
 
 
 def test_inputs_of_mean_zero_leave_the_bias_alone():
     w0, a, _, bias = drawn(1)
-    path = one_layer_flow(w0, a, TIMES, mean=np.zeros(3), bias=bias)
-    np.testing.assert_allclose(path.states, one_layer_flow(w0, a, TIMES).states, atol=1e-12)
+    path = flow(OneLayer(w0, a, mean=np.zeros(3), bias=bias), TIMES)
+    np.testing.assert_allclose(path.states, flow(OneLayer(w0, a), TIMES).states, atol=1e-12)
     np.testing.assert_allclose(path.offsets, np.exp(-TIMES)[:, None] * bias, atol=1e-12)
 
 
@@ -149,7 +151,7 @@ def test_relaxation_times_are_those_of_the_path():
     a, q = np.array([0.5025, 2.0025]), np.array([0.9, 0.5])
     times = relaxation_time(a, q)
     for k in range(2):
-        path = one_layer_flow(np.zeros((2, 2)), np.diag(a), times[[k]])
+        path = flow(OneLayer(np.zeros((2, 2)), np.diag(a)), times[[k]])
         assert path.states[0, k, k] == pytest.approx(q[k], abs=1e-12)
     assert relaxation_time(0.0, 0.5) == np.inf
     assert relaxation_time(0.0, 0.0) == 0.0
@@ -157,11 +159,11 @@ def test_relaxation_times_are_those_of_the_path():
 
 def test_lists_do_as_well_as_arrays():
     w0, a, mean, bias = drawn(3)
-    told = one_layer_flow(w0, a, TIMES, mean=mean, bias=bias)
-    lists = one_layer_flow(w0.tolist(), a.tolist(), TIMES, mean=mean.tolist(), bias=bias.tolist())
+    told = flow(OneLayer(w0, a, mean=mean, bias=bias), TIMES)
+    lists = flow(OneLayer(w0.tolist(), a.tolist(), mean=mean.tolist(), bias=bias.tolist()), TIMES)
     np.testing.assert_array_equal(lists.states, told.states)
     np.testing.assert_array_equal(lists.offsets, told.offsets)
-    whole = one_layer_flow([[0, 1], [1, 0]], np.eye(2), TIMES, mean=[0, 0], bias=[1, 2])
+    whole = flow(OneLayer([[0, 1], [1, 0]], np.eye(2), mean=[0, 0], bias=[1, 2]), TIMES)
     assert whole.states.dtype == np.float64
     np.testing.assert_allclose(whole.offsets[:, 1], 2 * np.exp(-TIMES), atol=1e-12)
 
@@ -169,15 +171,15 @@ def test_lists_do_as_well_as_arrays():
 def test_refusals():
     w0, a, mean, bias = drawn(0)
     with pytest.raises(InputError, match=r"learns through the mean of the inputs; got a bias and"):
-        one_layer_flow(w0, a, TIMES, bias=bias)
+        flow(OneLayer(w0, a, bias=bias), TIMES)
     with pytest.raises(
         InputError, match=r"the mean goes with the second moment: A - m m' has no n"
     ):
-        one_layer_flow(w0, a, TIMES, mean=mean + 10)
-    with pytest.raises(InputError, match=r"w0 and bias have equal length along d; got 3 and 2"):
-        one_layer_flow(w0, a, TIMES, mean=mean, bias=bias[:2])
+        flow(OneLayer(w0, a, mean=mean + 10), TIMES)
+    with pytest.raises(InputError, match=r"w0 and bias have equal length along e; got 3 and 2"):
+        flow(OneLayer(w0, a, mean=mean, bias=bias[:2]), TIMES)
     with pytest.raises(InputError, match=r"times start at 0 or later and increase"):
-        one_layer_flow(w0, a, TIMES[::-1].copy())
+        flow(OneLayer(w0, a), TIMES[::-1].copy())
     with pytest.raises(InputError, match=r"a signal is at least 0; got -1; pass"):
         relaxation_time(-1.0, 0.5)
     with pytest.raises(InputError, match=r"lies in \[0, 1\), since the whole .*; got 1; ask"):
@@ -188,5 +190,5 @@ def test_refusals():
 def test_a_mean_beyond_its_second_moment_is_refused_in_any_unit(unit):
     moment, mean = np.eye(2) * unit**2, np.array([3.0, 0.0]) * unit
     with pytest.raises(InputError, match="the mean goes with the second moment"):
-        one_layer_flow(np.zeros((2, 2)), moment, np.ones(1), mean=mean)
-    one_layer_flow(np.zeros((2, 2)), moment, np.ones(1), mean=mean / 3.0)
+        flow(OneLayer(np.zeros((2, 2)), moment, mean=mean), np.ones(1))
+    flow(OneLayer(np.zeros((2, 2)), moment, mean=mean / 3.0), np.ones(1))

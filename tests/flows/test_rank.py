@@ -5,20 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from partwhole.flows import (
-    deep_linear_descent,
-    deep_linear_flow,
-    learning_clocks,
-    tied_descent,
-    tied_flow,
-)
+from partwhole.flows import Deep, Tied, descend, flow, learning_clocks
 
 
 @pytest.mark.parametrize("seed", range(4))
 def test_a_direction_that_is_not_in_the_start_never_comes(seed):
     # To times at which rounding of the start, grown like a concept, would long have been learned.
     u = np.random.default_rng(seed).uniform(0, 0.1, (3, 2))
-    path = tied_flow(u @ u.T, np.diag([2.0, 1.5, 1.0]), np.array([0.0, 10.0, 100.0]))
+    path = flow(Tied(u @ u.T, np.diag([2.0, 1.5, 1.0])), np.array([0.0, 10.0, 100.0]))
     assert np.linalg.matrix_rank(path.states[-1], tol=1e-6) == 2
     np.testing.assert_allclose(path.states[-1], np.diag([1.0, 1.0, 0.0]), atol=1e-5)
     assert "concept 3 (counted from 1) is never learned" in path.notes[0]
@@ -40,14 +34,16 @@ def test_without_rank_the_stronger_signal_takes_over():
     assert told.order.tolist() == [0, 1]
     assert np.isinf(told.times[1])
     # With an axis on which nothing is, a flow of the size of those above.
-    path = tied_flow(np.pad(np.outer(u, u), (0, 1)), np.diag([1.0, 0.5, 0.0]), np.array([0.0, 200]))
+    path = flow(
+        Tied(np.pad(np.outer(u, u), (0, 1)), np.diag([1.0, 0.5, 0.0])), np.array([0.0, 200])
+    )
     np.testing.assert_allclose(path.states[-1], np.diag([1.0, 0.0, 0.0]), atol=1e-6)
 
 
 def test_notes_of_many_flows_name_the_members():
     v = np.array([0.1, 0.07])
     w0 = np.stack([np.eye(2), np.outer(v, v), np.outer(v, v)])
-    path = tied_flow(w0, np.diag([2.0, 1.0]), np.array([0.0, 1.0]))
+    path = flow(Tied(w0, np.diag([2.0, 1.0])), np.array([0.0, 1.0]))
     assert path.notes == (
         "2 of 3 initial matrices lack rank, the first at index 1: concept 2 (counted from 1) is "
         "never learned",
@@ -63,7 +59,7 @@ def test_deep_layers_that_share_too_few_directions_never_gain_one(seed, free):
     first, last = shared @ rng.normal(size=(2, 3)), rng.normal(size=(3, 2)) @ shared.T
     a, times = np.diag([2.0, 1.5, 1.0]), np.array([0.0, 10.0, 400.0])
     extra = {"biases": [shared @ rng.normal(size=2), np.zeros(3)], "mean": np.zeros(3)}
-    path = deep_linear_flow([first, last], a, times, **(extra if free else {}))
+    path = flow(Deep([first, last], a, **extra if free else {}), times)
     assert np.linalg.matrix_rank(path.states[-1], tol=1e-6) == 2
     np.testing.assert_allclose(path.states[0], last @ first, rtol=0, atol=1e-12)
     # The best map of rank 2: what is left is the weakest signal, half of it.
@@ -76,18 +72,18 @@ def test_deep_layers_that_share_too_few_directions_never_gain_one(seed, free):
 def test_notes_of_many_deep_networks_name_the_first():
     v = np.array([[0.1, 0.07]])
     w = np.stack([0.1 * np.eye(2), v.T @ v])
-    path = deep_linear_descent([w, w], np.diag([2.0, 1.0]), steps=10, step_size=0.01)
+    path = descend(Deep([w, w], np.diag([2.0, 1.0])), 10, 0.01)
     assert path.notes == (
         "1 of 2 lack rank: 1 direction(s) of the inputs are never learned, for the first of "
         "them, at index 1",
     )
     zeros = [np.zeros((3, 3))] * 2
-    path = deep_linear_flow(zeros, np.diag([2.0, 1.5, 1.0]), np.array([0.0, 9.0]))
+    path = flow(Deep(zeros, np.diag([2.0, 1.5, 1.0])), np.array([0.0, 9.0]))
     assert "3 direction(s) of the inputs are never learned" in path.notes[0]
-    assert deep_linear_descent(zeros[:1], np.eye(3), steps=1, step_size=0.01).notes == ()
+    assert descend(Deep(zeros[:1], np.eye(3)), 1, 0.01).notes == ()
 
 
 def test_descent_that_overflows_says_so():
-    path = tied_descent(np.diag([30.0, 30.0]), np.diag([4.0, 0.5]), steps=30, step_size=0.2)
+    path = descend(Tied(np.diag([30.0, 30.0]), np.diag([4.0, 0.5])), 30, 0.2)
     assert path.outcome.name == "DIVERGED"
     assert "W is not finite from update" in path.notes[0]

@@ -7,25 +7,23 @@ import pytest
 from dynamics_oracles import TRIPLE_CAPTION, TRIPLE_CODE, two_concepts, two_signals
 
 from partwhole._checks import InputError
-from partwhole.flows._path import Outcome, Path
+from partwhole.flows import FlowOutcome, OneLayer, Path, Tied, flow, stages
 from partwhole.flows.cholesky_path import cholesky_path
 from partwhole.flows.field import tied_field
-from partwhole.flows.one_layer import one_layer_flow
-from partwhole.flows.stages import Phase, stages
-from partwhole.flows.tied import tied_flow
+from partwhole.flows.stages import Phase
 
 TWO = np.diag(two_signals(3, 1))
 
 
 @pytest.fixture(scope="module")
 def two():
-    return tied_flow(two_concepts(1e-3, 0.5), TWO, np.linspace(0, 12, 2401))
+    return flow(Tied(two_concepts(1e-3, 0.5), TWO), np.linspace(0, 12, 2401))
 
 
 @pytest.fixture(scope="module")
 def triple():
     times = np.concatenate([[0.0], np.geomspace(0.05, 60, 2400)])
-    return tied_flow(TRIPLE_CAPTION.w0, np.diag(TRIPLE_CAPTION.a), times, power=2)
+    return flow(Tied(TRIPLE_CAPTION.w0, np.diag(TRIPLE_CAPTION.a), 2), times)
 
 
 def test_recorded_times_of_two_concepts(two):
@@ -67,7 +65,7 @@ def test_recorded_half_times_of_three_concepts(triple):
 def test_the_published_peaks():
     # Of the recurrence with steps of 0.01, which is within 4 per cent of the flow here.
     times = np.linspace(0, 8, 4001)
-    path = tied_flow(TRIPLE_CODE.w0, np.diag(TRIPLE_CODE.a), times, power=2)
+    path = flow(Tied(TRIPLE_CODE.w0, np.diag(TRIPLE_CODE.a), 2), times)
     found = stages(path, np.diag(TRIPLE_CODE.a))
     for (i, j), when, height in [
         ((0, 2), 0.78, 0.090252),
@@ -118,7 +116,7 @@ def test_thresholds_are_used(two):
 
 def test_one_layer_learns_without_turning_over():
     a = np.diag([2.0, 0.5])
-    path = one_layer_flow(np.zeros((2, 2)), a, np.linspace(0, 10, 1001))
+    path = flow(OneLayer(np.zeros((2, 2)), a), np.linspace(0, 10, 1001))
     found = stages(path, a)
     np.testing.assert_allclose(found.learned, np.log(2) / np.diagonal(a), atol=1e-4)
     assert np.isnan(found.turnovers).all()
@@ -167,7 +165,7 @@ def test_refusals(two):
     broken = two.states.copy()
     broken[-1] = np.nan
     with pytest.raises(InputError, match=r"states are finite; got ran out of steps"):
-        stages(Path(two.times, broken, "paper", Outcome.MAX_STEPS), TWO)
+        stages(Path(two.times, broken, "paper", FlowOutcome.MAX_STEPS), TWO)
     with pytest.raises(InputError, match=r"concepts are read off a diagonal second moment"):
         stages(two, TWO + 0.1)
     with pytest.raises(InputError, match=r"there is a concept; got a second moment of 0"):

@@ -9,8 +9,7 @@ import pytest
 from dynamics_oracles import drawup, extrema, probe_loss, rk4, two_concepts
 
 from partwhole._checks import InputError
-from partwhole.flows.swing_diagram import swing_diagram
-from partwhole.flows.tied import tied_flow
+from partwhole.flows import Tied, flow, swing_diagram
 
 RATIOS = np.array([0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.7])
 SCALES, CORRELATIONS = np.array([0.001, 0.01, 0.1]), np.array([0.3, 0.7, 0.95, 0.999])
@@ -62,7 +61,7 @@ def test_signals_far_apart(ratio, scale, correlation):
     told = swing_diagram(np.array([ratio]), np.array([scale]), np.array([correlation]))
     near = np.linspace(0.0, 60.0, 40_001)  # as many as below, for which a flow is compiled
     mu = np.array([1.0, np.sqrt(ratio)])
-    states = tied_flow(two_concepts(scale, correlation), np.diag([1.0, ratio]), near).states
+    states = flow(Tied(two_concepts(scale, correlation), np.diag([1.0, ratio])), near).states
     loss = 0.5 * ((states @ mu - mu) ** 2).sum(axis=-1)
     assert told.amplitude.item() == pytest.approx(drawup(loss) / (0.5 * ratio), abs=2e-4)
 
@@ -157,8 +156,8 @@ def test_turns_are_read_between_the_records(ratio, scale, correlation):
     first, last = float(found.minimum_time), float(found.maximum_time)
     times = np.linspace(0.8 * first, 1.2 * last, 40_001)
     times = np.concatenate([[0.0], times])
-    path = tied_flow(w0, np.diag([1.0, ratio]), times, rtol=1e-10, atol=1e-13)
-    loss = path.loss(np.array([1.0, np.sqrt(ratio)]))
+    path = flow(Tied(w0, np.diag([1.0, ratio])), times, rtol=1e-10, atol=1e-13)
+    loss = path.probe_losses(np.array([1.0, np.sqrt(ratio)]))
     bottom = loss[times <= 0.5 * (first + last)].argmin()
     top = bottom + loss[bottom:].argmax()
     amplitude = (loss[top] - loss[bottom]) / (0.5 * ratio)

@@ -32,8 +32,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from partwhole._checks import InputError
-from partwhole.flows._path import Outcome
-from partwhole.flows.tied import PositivityWarning, stability_limit, tied_descent, tied_flow
+from partwhole.flows import FlowOutcome, Tied, descend, flow, stability_limit
+from partwhole.flows.tied import PositivityWarning
 
 TWO, SIGNALS = np.array([3.0, 1.0]), np.diag(two_signals(3, 1))
 SHORT = np.linspace(0.0, 4.0, 21)
@@ -65,7 +65,7 @@ def matches(found: list[tuple], told: list[tuple], time: float, value: float) ->
 
 
 def test_recorded_trajectory():
-    path = tied_flow(two_concepts(0.01, 0.5), SIGNALS, np.array([0.5, 1.0, 2.0, 5.0]))
+    path = flow(Tied(two_concepts(0.01, 0.5), SIGNALS), np.array([0.5, 1.0, 2.0, 5.0]))
     told = [
         (0.4746732, 0.0365548, 0.0152229),
         (0.9873617, 0.0232212, 0.0209520),
@@ -75,14 +75,14 @@ def test_recorded_trajectory():
     found = path.states[:, [0, 0, 1], [0, 1, 1]]
     np.testing.assert_allclose(found, told, rtol=0, atol=2e-6)
     losses = [1.5678267, 0.4135979, 0.4394923, 0.1070733]
-    np.testing.assert_allclose(path.loss(TWO), losses, rtol=0, atol=2e-6)
+    np.testing.assert_allclose(path.probe_losses(TWO), losses, rtol=0, atol=2e-6)
 
 
 @pytest.mark.parametrize("clock", ["paper", "gradient"])
 def test_recorded_swing(clock):
     pace = 2.0 if clock == "gradient" else 1.0
     times = fine(10.0) / pace
-    loss = tied_flow(two_concepts(0.01, 0.5), SIGNALS, times, clock=clock).loss(TWO)
+    loss = flow(Tied(two_concepts(0.01, 0.5), SIGNALS), times, clock=clock).probe_losses(TWO)
     told = [(0.8453 / pace, 0.400980), (1.660 / pace, 0.444947)]
     matches(extrema(times, loss), told, 0.005 / pace, 2e-5)
     assert drawup(loss) == pytest.approx(0.0439678, abs=2e-5)
@@ -90,9 +90,9 @@ def test_recorded_swing(clock):
 
 
 def test_recorded_swing_from_a_small_start():
-    path = tied_flow(two_concepts(1e-3, 0.5), SIGNALS, fine(10.0))
+    path = flow(Tied(two_concepts(1e-3, 0.5), SIGNALS), fine(10.0))
     told = [(1.160, 0.469901), (2.250, 0.489369)]
-    matches(extrema(path.times, path.loss(TWO)), told, 0.005, 5e-5)
+    matches(extrema(path.times, path.probe_losses(TWO)), told, 0.005, 5e-5)
     (peak,) = extrema(path.times, path.states[:, 0, 1])
     assert peak[1:] == (pytest.approx(0.870, abs=0.005), pytest.approx(0.01455, abs=5e-5))
 
@@ -108,8 +108,8 @@ RHO = {
 
 @pytest.mark.parametrize("rho", RHO)
 def test_the_swing_needs_rows_of_one_direction(rho):
-    path = tied_flow(two_concepts(1e-3, rho), np.diag(two_signals(2, 1)), fine(12.0))
-    found = extrema(path.times, path.loss(np.array([2.0, 1.0])))
+    path = flow(Tied(two_concepts(1e-3, rho), np.diag(two_signals(2, 1))), fine(12.0))
+    found = extrema(path.times, path.probe_losses(np.array([2.0, 1.0])))
     if RHO[rho]:
         matches(found, RHO[rho], 0.01, 5e-5)
     else:
@@ -118,7 +118,7 @@ def test_the_swing_needs_rows_of_one_direction(rho):
 
 def test_the_determinant_tells_the_weak_clock():
     w0, a = two_concepts(1e-3, 0.9), two_signals(2, 1)
-    path = tied_flow(w0, np.diag(a), fine(16.0))
+    path = flow(Tied(w0, np.diag(a)), fine(16.0))
     volume = np.linalg.slogdet(path.states)[1]
     taken = np.einsum("i,tii->t", a, path.states)
     area = np.concatenate([[0.0], np.cumsum(0.5 * (taken[1:] + taken[:-1]) * 0.005)])
@@ -171,26 +171,24 @@ RUNS: list[tuple[Published, int, np.ndarray, list[tuple], float, float]] = [
 
 @pytest.mark.parametrize(("run", "power", "times", "told", "time", "value"), RUNS)
 def test_recorded_descents(run, power, times, told, time, value):
-    path = tied_flow(run.w0, np.diag(run.a), times, power=power)
-    assert path.outcome is Outcome.REACHED
-    matches(extrema(times, path.loss(run.means)), told, time, value)
-    training = path.training_loss(np.diag(run.signals(power)))
+    path = flow(Tied(run.w0, np.diag(run.a), power), times)
+    assert path.outcome is FlowOutcome.REACHED
+    matches(extrema(times, path.probe_losses(run.means)), told, time, value)
+    training = path.losses
     assert (np.diff(training) <= 1e-9).all()
 
 
 @pytest.mark.parametrize(("power", "told"), [(2, (1.8857, 7.3199)), (1, (2.2467, 3.5140))])
 def test_recorded_half_times(power, told):
-    path = tied_flow(CENTRAL.w0, np.diag(CENTRAL.a), fine(12.0), power=power)
+    path = flow(Tied(CENTRAL.w0, np.diag(CENTRAL.a), power), fine(12.0))
     found = [crossing(path.times, path.states[:, k, k]) for k in (1, 0)]
     np.testing.assert_allclose(found, told, rtol=0, atol=0.002)
 
 
 def test_the_published_recurrence_and_its_figure():
-    path = tied_descent(
-        CENTRAL.w0, np.diag(CENTRAL.a), steps=2000, step_size=0.01, on="matrix", power=2
-    )
-    assert path.outcome is Outcome.REACHED
-    loss = path.loss(CENTRAL.means)[1:]  # records are taken after each update
+    path = descend(Tied(CENTRAL.w0, np.diag(CENTRAL.a), 2), 2000, 0.01, on="matrix")
+    assert path.outcome is FlowOutcome.REACHED
+    loss = path.probe_losses(CENTRAL.means)[1:]  # records are taken after each update
     low = int(loss[:400].argmin())
     high = low + int(loss[low:1000].argmax())
     assert (low, high) == (pytest.approx(254, abs=1), pytest.approx(440, abs=1))
@@ -206,8 +204,8 @@ CENTRAL_DESCENT = {
 
 @pytest.mark.parametrize("power", CENTRAL_DESCENT)
 def test_recorded_descent_on_the_factor(power):
-    path = tied_descent(CENTRAL.w0, np.diag(CENTRAL.a), steps=2000, step_size=0.01, power=power)
-    loss = path.loss(CENTRAL.means)  # records are taken before each update
+    path = descend(Tied(CENTRAL.w0, np.diag(CENTRAL.a), power), 2000, 0.01)
+    loss = path.probe_losses(CENTRAL.means)  # records are taken before each update
     found = extrema(np.arange(len(loss), dtype=float), loss)
     (low, least), (high, most), last = CENTRAL_DESCENT[power]
     assert [each[1] for each in found] == [pytest.approx(low, abs=1), pytest.approx(high, abs=1)]
@@ -219,26 +217,24 @@ def test_recorded_descent_on_the_factor(power):
 def test_the_published_failure_is_the_step_and_not_the_task():
     a = np.diag(FAIL.a)
     with pytest.warns(PositivityWarning, match=r"at update \d+, so what follows is an artefact"):
-        path = tied_descent(FAIL.w0, a, steps=17_500, step_size=0.01, on="matrix", power=2)
-    assert path.outcome is Outcome.DIVERGED
+        path = descend(Tied(FAIL.w0, a, 2), 17_500, 0.01, on="matrix")
+    assert path.outcome is FlowOutcome.DIVERGED
     assert not np.isfinite(path.states[-1]).all()
     least = np.linalg.eigvalsh(path.states[1:100])[:, 0]  # after update 0, 1, ...
     first = int(np.argmax(least < 0))
     assert first == pytest.approx(31, abs=1)
     assert path.notes[0].startswith(f"W is not positive semidefinite from update {first + 1} on")
     assert path.states[10_000, 0, 0] == pytest.approx(-0.018943, rel=0.02)
-    flow = tied_flow(FAIL.w0, a, spread(200.0), power=2)
-    assert crossing(flow.times, flow.states[:, 0, 0]) == pytest.approx(144.038, abs=0.05)
-    steps = tied_descent(FAIL.w0, a, steps=17_500, step_size=0.01, power=2)
+    exact = flow(Tied(FAIL.w0, a, 2), spread(200.0))
+    assert crossing(exact.times, exact.states[:, 0, 0]) == pytest.approx(144.038, abs=0.05)
+    steps = descend(Tied(FAIL.w0, a, 2), 17_500, 0.01)
     assert crossing(steps.times, steps.states[:, 0, 0]) == pytest.approx(144.06, abs=0.1)
 
 
 def test_a_recurrence_that_is_stopped_in_time_is_not_positive():
     with pytest.warns(PositivityWarning):
-        path = tied_descent(
-            FAIL.w0, np.diag(FAIL.a), steps=400, step_size=0.01, on="matrix", power=2
-        )
-    assert path.outcome is Outcome.NOT_POSITIVE
+        path = descend(Tied(FAIL.w0, np.diag(FAIL.a), 2), 400, 0.01, on="matrix")
+    assert path.outcome is FlowOutcome.NOT_POSITIVE
 
 
 def test_one_step_on_the_matrix_takes_volume_away():
@@ -251,7 +247,7 @@ def test_one_step_on_the_matrix_takes_volume_away():
     assert formula == pytest.approx(9.3015e-6, abs=1e-10)
     # A step of the library is the linear one, less terms of second order in W.
     small = 1e-6
-    after = tied_descent(small * w, np.diag(a), steps=1, step_size=step, on="matrix").states[1]
+    after = descend(Tied(small * w, np.diag(a)), 1, step, on="matrix").states[1]
     np.testing.assert_allclose(after / small, linear, rtol=1e-6)
 
 
@@ -259,7 +255,7 @@ def test_one_step_on_the_matrix_takes_volume_away():
 def test_any_factor_of_a_matrix_gives_its_path(width):
     rng = np.random.default_rng(width)
     u, a = 0.2 * rng.normal(size=(3, width)), np.diag([2.0, 1.0, 0.5])
-    path = tied_flow(u @ u.T, a, SHORT)
+    path = flow(Tied(u @ u.T, a), SHORT)
     np.testing.assert_allclose(path.states, rk4(u, a, 0.01, 400)[::20], rtol=0, atol=1e-7)
 
 
@@ -267,8 +263,8 @@ def test_a_second_moment_need_not_be_diagonal():
     w0, a, rng = drawn(5)
     q = np.linalg.qr(rng.normal(size=(3, 3)))[0]
     a_turned, w_turned = q @ a @ q.T, q @ w0 @ q.T
-    turned = tied_flow((w_turned + w_turned.T) / 2, (a_turned + a_turned.T) / 2, SHORT)
-    straight = tied_flow(w0, a, SHORT)
+    turned = flow(Tied((w_turned + w_turned.T) / 2, (a_turned + a_turned.T) / 2), SHORT)
+    straight = flow(Tied(w0, a), SHORT)
     np.testing.assert_allclose(q.T @ turned.states @ q, straight.states, rtol=0, atol=1e-7)
 
 
@@ -276,11 +272,11 @@ def test_a_second_moment_need_not_be_diagonal():
 @settings(max_examples=20)
 def test_states_stay_what_a_network_can_be(seed):
     w0, a, _ = drawn(seed)
-    path = tied_flow(w0, a, SHORT)
+    path = flow(Tied(w0, a), SHORT)
     np.testing.assert_array_equal(path.states, np.swapaxes(path.states, 1, 2))
     assert np.linalg.eigvalsh(path.states).min() >= -1e-12
     np.testing.assert_allclose(path.states[0], w0, rtol=0, atol=1e-12)
-    assert (np.diff(path.training_loss(a)) <= 1e-9).all()
+    assert (np.diff(path.losses) <= 1e-9).all()
 
 
 @given(seeds, st.floats(-8.0, 8.0), st.sampled_from([1.0, 30.0]))
@@ -288,9 +284,9 @@ def test_states_stay_what_a_network_can_be(seed):
 def test_stronger_signals_are_faster_time(seed, decades, longer):
     w0, a, _ = drawn(seed)
     strength = 10.0**decades
-    one = tied_flow(w0, a, longer * SHORT)
-    other = tied_flow(w0, strength * a, longer * SHORT / strength)
-    assert other.outcome is Outcome.REACHED
+    one = flow(Tied(w0, a), longer * SHORT)
+    other = flow(Tied(w0, strength * a), longer * SHORT / strength)
+    assert other.outcome is FlowOutcome.REACHED
     np.testing.assert_allclose(one.states, other.states, rtol=0, atol=1e-7)
 
 
@@ -298,7 +294,7 @@ def test_two_records_far_apart():
     """Nothing but the start says where to begin: a first step that overflows is made smaller."""
     for size in (1e-4, 1.0, 1e4, 1e8):
         a = size * np.array([[9.5, 1.0], [1.0, 3.0]])
-        path = tied_flow(100.0 * np.eye(2), a, np.array([0.0, 30.0 / size]))
+        path = flow(Tied(100.0 * np.eye(2), a), np.array([0.0, 30.0 / size]))
         np.testing.assert_allclose(path.states[-1], np.eye(2), rtol=0, atol=1e-8)
 
 
@@ -308,10 +304,10 @@ def test_relabelled_and_mirrored_concepts_have_the_same_loss(seed):
     w0, a, rng = drawn(seed)
     mu, order = rng.normal(size=3), rng.permutation(3)
     sign = np.diag(rng.choice([-1.0, 1.0], size=3))
-    expected = tied_flow(w0, a, SHORT).loss(mu)
-    mirrored = tied_flow(sign @ w0 @ sign, a, SHORT).loss(sign @ mu)
+    expected = flow(Tied(w0, a), SHORT).probe_losses(mu)
+    mirrored = flow(Tied(sign @ w0 @ sign, a), SHORT).probe_losses(sign @ mu)
     swap = np.ix_(order, order)
-    relabelled = tied_flow(w0[swap], a[swap], SHORT).loss(mu[order])
+    relabelled = flow(Tied(w0[swap], a[swap]), SHORT).probe_losses(mu[order])
     np.testing.assert_allclose(mirrored, expected, rtol=0, atol=1e-7)
     np.testing.assert_allclose(relabelled, expected, rtol=0, atol=1e-7)
 
@@ -321,16 +317,16 @@ def test_relabelled_and_mirrored_concepts_have_the_same_loss(seed):
 def test_diagonal_starts_are_logistic_curves_and_monotone(seed):
     _, a, rng = drawn(seed)
     size = rng.uniform(0.01, 0.9, size=3)
-    path = tied_flow(np.diag(size), a, SHORT)
+    path = flow(Tied(np.diag(size), a), SHORT)
     grown = np.exp(2 * np.outer(SHORT, np.diagonal(a)))
     logistic = size * grown / (1 - size + size * grown)
     np.testing.assert_allclose(np.diagonal(path.states, axis1=1, axis2=2), logistic, atol=1e-7)
     assert np.abs(path.states[:, ~np.eye(3, dtype=bool)]).max() == 0
-    assert (np.diff(path.loss(np.array([3.0, 2.0, 1.0]))) <= 1e-9).all()
+    assert (np.diff(path.probe_losses(np.array([3.0, 2.0, 1.0]))) <= 1e-9).all()
 
 
 def test_nothing_comes_of_nothing():
-    path = tied_flow(np.zeros((3, 3)), np.diag([2.0, 1.0, 0.5]), SHORT)
+    path = flow(Tied(np.zeros((3, 3)), np.diag([2.0, 1.0, 0.5])), SHORT)
     np.testing.assert_array_equal(path.states, 0.0)
     assert path.notes == (
         "the initial matrix lacks rank: concepts 1, 2, 3 (counted from 1) are never learned",
@@ -338,28 +334,28 @@ def test_nothing_comes_of_nothing():
 
 
 def test_a_start_without_rank_stays_on_the_plateau_and_says_so():
-    path = tied_flow(0.01 * np.ones((2, 2)), SIGNALS, np.array([2.0, 5.0, 20.0, 60.0]))
-    assert path.outcome is Outcome.REACHED
-    np.testing.assert_allclose(path.loss(TWO)[:2], [0.480248, 0.499951], rtol=0, atol=2e-6)
-    np.testing.assert_allclose(path.loss(TWO)[2:], 0.5, rtol=0, atol=2e-6)
+    path = flow(Tied(0.01 * np.ones((2, 2)), SIGNALS), np.array([2.0, 5.0, 20.0, 60.0]))
+    assert path.outcome is FlowOutcome.REACHED
+    np.testing.assert_allclose(path.probe_losses(TWO)[:2], [0.480248, 0.499951], rtol=0, atol=2e-6)
+    np.testing.assert_allclose(path.probe_losses(TWO)[2:], 0.5, rtol=0, atol=2e-6)
     assert path.notes == (
         "the initial matrix lacks rank: concept 2 (counted from 1) is never learned",
     )
     q = np.array([[0.6, -0.8], [0.8, 0.6]])
-    turned = tied_flow(0.01 * np.ones((2, 2)), q @ SIGNALS @ q.T, np.array([2.0, 5.0, 20.0, 60.0]))
+    turned = flow(Tied(0.01 * np.ones((2, 2)), q @ SIGNALS @ q.T), np.array([2.0, 5.0, 20.0, 60.0]))
     assert turned.notes == ("the initial matrix lacks rank: 1 direction(s) are never learned",)
 
 
 def test_true_gradient_flow_is_exactly_twice_as_fast():
     w0, a, _ = drawn(1)
-    paper, true = tied_flow(w0, a, SHORT), tied_flow(w0, a, SHORT / 2, clock="gradient")
+    paper, true = flow(Tied(w0, a), SHORT), flow(Tied(w0, a), SHORT / 2, clock="gradient")
     np.testing.assert_array_equal(paper.states, true.states)
     assert (paper.clock, true.clock) == ("paper", "gradient")
 
 
 def test_gradient_descent_of_automatic_differentiation_is_the_descent():
     w0, a = two_concepts(0.1, 0.5), np.diag([2.0, 0.5])
-    path = tied_descent(w0, a, steps=50, step_size=0.02)
+    path = descend(Tied(w0, a), 50, 0.02)
     with jax.enable_x64(True):
         fixed = jnp.asarray(a)
 
@@ -377,31 +373,28 @@ def test_gradient_descent_of_automatic_differentiation_is_the_descent():
 
 def test_small_steps_approach_the_flow():
     w0, a, _ = drawn(2)
-    flow = tied_flow(w0, a, SHORT).states[-1]  # to time 4
-    apart = [
-        np.abs(tied_descent(w0, a, steps=n, step_size=4.0 / n).states[-1] - flow).max()
-        for n in (400, 800)
-    ]
+    end = flow(Tied(w0, a), SHORT).states[-1]  # to time 4
+    apart = [np.abs(descend(Tied(w0, a), n, 4.0 / n).states[-1] - end).max() for n in (400, 800)]
     assert apart[0] < 0.02
     assert apart[1] / apart[0] == pytest.approx(0.5, abs=0.02)  # an error of first order
 
 
 def test_squared_signals_are_their_own_second_moment():
     w0, a, _ = drawn(3)
-    squared = tied_flow(w0, a @ a, SHORT)
-    np.testing.assert_array_equal(tied_flow(w0, a, SHORT, power=2).states, squared.states)
+    squared = flow(Tied(w0, a @ a), SHORT)
+    np.testing.assert_array_equal(flow(Tied(w0, a, 2), SHORT).states, squared.states)
 
 
 def test_many_at_once_are_each_alone():
     starts = np.stack([drawn(seed)[0] for seed in range(4)]).reshape(2, 2, 3, 3)
     a, b = np.diag([2.0, 1.0, 0.5]), np.diag([1.0, 1.0, 0.1])
-    shared = tied_flow(starts, a, SHORT)
+    shared = flow(Tied(starts, a), SHORT)
     assert shared.states.shape == (2, 2, len(SHORT), 3, 3)
-    own = tied_flow(starts, np.stack([[a, b], [b, a]]), SHORT)
+    own = flow(Tied(starts, np.stack([[a, b], [b, a]])), SHORT)
     for i, j in np.ndindex(2, 2):
-        alone = tied_flow(starts[i, j], a, SHORT).states
+        alone = flow(Tied(starts[i, j], a), SHORT).states
         np.testing.assert_allclose(shared.states[i, j], alone, rtol=0, atol=1e-10)
-        alone = tied_flow(starts[i, j], a if i == j else b, SHORT).states
+        alone = flow(Tied(starts[i, j], a if i == j else b), SHORT).states
         np.testing.assert_allclose(own.states[i, j], alone, rtol=0, atol=1e-10)
 
 
@@ -416,8 +409,8 @@ def test_arguments_are_left_alone_and_so_is_the_setting_of_jax():
     w0, a, _ = drawn(4)
     given_w, given_a, given_times = w0.copy(), a.copy(), SHORT.copy()
     before = jax.config.jax_enable_x64
-    states = tied_flow(w0, a, SHORT).states
-    tied_descent(w0, a, steps=3, step_size=0.1)
+    states = flow(Tied(w0, a), SHORT).states
+    descend(Tied(w0, a), 3, 0.1)
     assert states.dtype == np.float64
     assert jax.config.jax_enable_x64 == before
     assert jnp.zeros(1).dtype == (jnp.float64 if before else jnp.float32)
@@ -427,8 +420,8 @@ def test_arguments_are_left_alone_and_so_is_the_setting_of_jax():
 
 def test_running_out_of_steps_is_an_outcome():
     w0, a, _ = drawn(6)
-    path = tied_flow(w0, a, SHORT, max_steps=5)
-    assert path.outcome is Outcome.MAX_STEPS
+    path = flow(Tied(w0, a), SHORT, max_steps=5)
+    assert path.outcome is FlowOutcome.MAX_STEPS
     assert "raise max_steps" in path.outcome.value
     assert np.isfinite(path.states[0]).all()
     assert np.isnan(path.states[-1]).all()
@@ -459,7 +452,13 @@ FLOW_REFUSALS = [
 def test_flows_refuse_in_a_sentence(passed, sentence):
     # Stacks that don't fit are refused past the checks of types.
     with pytest.raises(InputError, match=sentence):
-        unwrap(tied_flow)(*passed)
+        flow(past_type_checks(*passed[:2]), passed[2])
+
+
+def past_type_checks(w0: np.ndarray, second_moment: np.ndarray) -> Tied:
+    system = object.__new__(Tied)
+    unwrap(Tied.__init__)(system, w0, second_moment)
+    return system
 
 
 @pytest.mark.parametrize(
@@ -471,31 +470,32 @@ def test_flows_refuse_in_a_sentence(passed, sentence):
     ],
 )
 def test_flows_refuse_options_in_a_sentence(options, sentence):
+    power = options.pop("power", 1)
     with pytest.raises(InputError, match=sentence):
-        tied_flow(EYE, EYE, SHORT, **options)
+        flow(Tied(EYE, EYE, power), SHORT, **options)
 
 
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"step_size": 0.25}, r"between 0 and the stability limit 1/max\(a\) = 0\.25; got 0\.25"),
-        ({"step_size": 0.1, "power": 2}, r"stability limit 1/max\(a\) = 0\.0625; got 0\.1; take"),
+        ({"step_size": 0.25}, r"between 0 and the stability limit 0\.25 of this system; got 0\.25"),
+        ({"step_size": 0.1, "power": 2}, r"stability limit 0\.0625 of this system; got 0\.1; take"),
         ({"step_size": 0.0}, r"lies between 0 and the stability limit .*; got 0; take a smaller"),
         ({"steps": 0}, r"steps is a whole number of at least 1; got 0; ask for one or more"),
         ({"on": "both"}, r'on is "factor" or "matrix"; got .both.; choose one'),
     ],
 )
 def test_descents_refuse_in_a_sentence(options, sentence):
-    asked = {"steps": 10, "step_size": 0.1, **options}
+    power = options.pop("power", 1)
     with pytest.raises(InputError, match=sentence):
-        tied_descent(EYE, np.diag([4.0, 0.5]), **asked)
+        descend(Tied(EYE, np.diag([4.0, 0.5]), power), **{"steps": 10, "step_size": 0.1, **options})
 
 
 @pytest.mark.parametrize(("share", "settles"), [(0.98, True), (1.02, False)])
 def test_the_stability_limit_is_where_descent_leaves_the_identity(share, settles):
     a = np.diag([4.0, 0.5])
     near = np.eye(2) - 1e-3 * np.array([[1.0, 0.5], [0.5, 1.0]])
-    u, step = np.linalg.cholesky(near), share * stability_limit(a)
+    u, step = np.linalg.cholesky(near), share * stability_limit(Tied(near, a))
     for _ in range(200):
         w = u @ u.T
         u = u + step * (a - 0.5 * (a @ w + w @ a)) @ u
@@ -508,6 +508,6 @@ def test_small_starts_are_followed_to_relative_accuracy(start):
     """Beside the logistic curves of a diagonal start; tolerances are 1e-9 for each step."""
     times = np.log(1 / start) / 2 * np.array([0.25, 0.5, 1.0])
     grown = start * np.exp(2 * np.outer(times, [2.0, 1.0]))
-    path = tied_flow(start * np.eye(2), np.diag([2.0, 1.0]), times)
+    path = flow(Tied(start * np.eye(2), np.diag([2.0, 1.0])), times)
     found = np.diagonal(path.states, axis1=1, axis2=2)
     np.testing.assert_allclose(found, grown / (1 - start + grown), rtol=1e-7)

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 
 from partwhole._checks import InputError
-from partwhole.flows.clocks import learning_clocks
-from partwhole.flows.tied import tied_flow
+from partwhole.flows import Tied, flow, learning_clocks
 from partwhole.flows.two_concepts import SwingOutcome, minor_peak, swing_forecast
 
 # Means, size, then measured: half time of the strong, time and height of the minor peak, half
@@ -73,12 +72,12 @@ def test_recorded_predictions(means, size, told, highest):
 @pytest.mark.parametrize(("means", "size", "told", "lowest", "highest"), MEASURED)
 def test_recorded_measurements_and_how_near_the_forecast_comes(means, size, told, lowest, highest):
     probe, times = np.array(means, dtype=float), np.linspace(0, 11, 8801)
-    path = tied_flow(two_concepts(size, 0.5), np.diag(two_signals(*means)), times)
+    path = flow(Tied(two_concepts(size, 0.5), np.diag(two_signals(*means))), times)
     (peak,) = extrema(times, path.states[:, 0, 1])
     halves = [crossing(times, path.states[:, k, k]) for k in range(2)]
     np.testing.assert_allclose([halves[0], peak[1], halves[1]], [*told[:2], told[3]], atol=0.005)
     assert peak[2] == pytest.approx(told[2], abs=5e-5)
-    turns = extrema(times, path.loss(probe))
+    turns = extrema(times, path.probe_losses(probe))
     found = forecast(means, size)
     if lowest is None:
         assert turns == []
@@ -272,7 +271,7 @@ def test_drawn_starts_rise_where_it_is_told():
     until = (np.log1p(1 / weak) + 8) / (2 * a[:, 1])
     times = np.concatenate([[0.0], np.geomspace(1e-4, 1, 600)])
     moments = (until[:, None] * a)[:, :, None] * np.eye(2)
-    states = tied_flow(w0, moments, times, rtol=1e-8, atol=1e-11).states
+    states = flow(Tied(w0, moments), times, rtol=1e-8, atol=1e-11).states
     loss = 0.5 * ((np.einsum("ntij,nj->nti", states, means) - means[:, None]) ** 2).sum(-1)
     rises = np.array([drawup(each) for each in loss]) > 1e-6 * a[:, 1]
     occurs, plain = (

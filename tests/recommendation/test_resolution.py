@@ -110,7 +110,7 @@ def test_a_flow_that_takes_too_long_ends_with_a_note():
         "aux_scale": 1e4, "methods": ["multi-task"], "seeds": [0], "progress": False,
     }  # fmt: skip
     (note,) = recommend(**given, max_gradients=1000).predicted.notes
-    assert note.startswith("multi-task, n = 20, seed 0: At time ")
+    assert note.startswith("multi-task, n = 20, seed 0: At gradient time ")
     assert "ran out of gradient evaluations" in note
 
 

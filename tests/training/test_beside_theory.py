@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from partwhole._checks import InputError
-from partwhole.flows import one_layer_flow
+from partwhole.flows import OneLayer, flow
 from partwhole.networks import Architecture
 from partwhole.tasks import StructuredIdentity
 from partwhole.training import Protocol, RunOutcome, beside_theory, train_identity
@@ -31,12 +31,11 @@ def test_one_layer_follows_the_closed_form():
     turn = ROTATED.rotation_matrix
     w, b = (np.asarray(each, dtype=float) for each in runs.initial.end_to_end())
     for k in range(2):
-        path = one_layer_flow(
-            turn @ w[k] @ turn.T,
-            ROTATED.second_moment(),
+        path = flow(
+            OneLayer(
+                turn @ w[k] @ turn.T, ROTATED.second_moment(), mean=ROTATED.mean(), bias=turn @ b[k]
+            ),
             runs.times[0],
-            mean=ROTATED.mean(),
-            bias=turn @ b[k],
         )
         # The integrator's tolerance.
         np.testing.assert_allclose(found.outputs[0, k], path.outputs(ROTATED.probe), atol=1e-6)
@@ -147,8 +146,8 @@ def test_a_flow_that_runs_out_of_steps_is_noted(monkeypatch):
     # One layer, whose flow is the quickest to compile: other numbers of steps are another program.
     runs = train_identity(ROTATED, Architecture(), Protocol(0.05), seeds=[0, 1], record=STEPS)
     assert beside_theory(runs).notes == ()
-    short = partial(beside_theory_module.deep_linear_flow, max_steps=16)
-    monkeypatch.setattr(beside_theory_module, "deep_linear_flow", short)
+    short = partial(beside_theory_module.flow, max_steps=16)
+    monkeypatch.setattr(beside_theory_module, "flow", short)
     found = beside_theory(runs)
     assert np.isnan(found.outputs[..., -1, :]).all()
     which, remedy = found.notes

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from enum import Enum
 
 import numpy as np
 from jaxtyping import Float
@@ -12,37 +11,14 @@ from jaxtyping import Float
 from partwhole._checks import require, whole
 from partwhole._types import Real
 from partwhole.flows._inputs import grid
+from partwhole.flows._path import FlowOutcome
 
 State = Float[np.ndarray, "*y"]
 
 
-class Ending(Enum):
-    """Say how a flow ended; the value is a sentence with the remedy."""
-
-    REACHED = "reached the last time"
-    FITTED = "reached the training loss asked for"
-    NOT_FITTED = (
-        "reached the last time before the training loss asked for; raise max_time or the last "
-        "time, or ask for a larger loss"
-    )
-    MAX_STEPS = (
-        "ran out of steps, and the path ends where it did; raise max_steps, loosen rtol, or ask "
-        "for an earlier time or a larger loss"
-    )
-    MAX_GRADIENTS = (
-        "ran out of gradient evaluations, and the path ends where it did; raise max_gradients, "
-        "loosen rtol, bring the targets of all tasks to one size, or ask for an earlier time or a "
-        "larger loss"
-    )
-    STUCK = (
-        "the step size fell to nothing, and the path ends where it did; loosen rtol and atol, or "
-        "rescale inputs and targets to order 1"
-    )
-
-
 @dataclass(frozen=True)
 class Step:
-    """Hold one step of an integrator, and how to reach a time within it.
+    """One step of an integrator, and how to reach a time within it.
 
     `gradients` counts those evaluated up to its end, where that is counted.
     """
@@ -60,7 +36,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Stops:
-    """Hold when to record and when to stop: `times`, the loss `until`, and what to spend."""
+    """Times to record, the loss at which to stop, and bounds on the work."""
 
     times: Float[np.ndarray, " T"]
     until: float | None
@@ -78,7 +54,7 @@ class Stops:
         floor: float,
         max_gradients: int | None = None,
     ) -> Stops:
-        """Check them; `floor` is the least loss that there can be."""
+        """Return validated stops; `floor` is the least loss that any state has."""
         require(
             times is not None or until is not None,
             "a flow is followed to given times, or until a training loss",
@@ -98,56 +74,56 @@ class Stops:
                 if floor == 0
                 else "ask for a larger loss; no coefficients come nearer to all targets at once",
             )
-        asked = np.zeros(1) if times is None else grid(times)
-        last = float(max_time) if times is None else min(float(asked[-1]), float(max_time))
+        records = np.zeros(1) if times is None else grid(times)
+        last = float(max_time) if times is None else min(float(records[-1]), float(max_time))
         level = None if until is None else float(until)
-        return cls(asked[asked <= last], level, last, int(max_steps), max_gradients)
+        return cls(records[records <= last], level, last, int(max_steps), max_gradients)
 
 
 def follow(
     start: State, steps: Iterator[Step], stops: Stops, loss: Callable[[State], float]
-) -> tuple[Float[np.ndarray, " T"], Float[np.ndarray, "T *y"], Ending]:
-    """Return the times recorded, the states there, and how the flow ended.
+) -> tuple[Float[np.ndarray, " T"], Float[np.ndarray, "T *y"], FlowOutcome]:
+    """Return the recorded times, the states there, and how the flow ended.
 
-    The last of them is where the flow stopped, also where that is none of the times asked for.
+    The last time is where the flow stopped, even if that is none of `times`.
     """
-    pending, kept = list(stops.times), []
+    pending, records = list(stops.times), []
 
     def record(step: Step, upto: float) -> None:
         while pending and pending[0] <= upto:
             time = pending.pop(0)
-            kept.append((time, step.at(time)))
+            records.append((time, step.at(time)))
 
-    step, now, taken = Step(0.0, 0.0, start, lambda _: start), 0.0, 0
+    step, now, count = Step(0.0, 0.0, start, lambda _: start), 0.0, 0
     ending = _ending(start, now, stops, loss)
     record(step, now)
     while ending is None:
-        following = next(steps, None) if taken < stops.max_steps else None
+        following = next(steps, None) if count < stops.max_steps else None
         if following is None:
-            ending = Ending.STUCK if taken < stops.max_steps else Ending.MAX_STEPS
+            ending = FlowOutcome.STUCK if count < stops.max_steps else FlowOutcome.MAX_STEPS
             break
-        step, taken = following, taken + 1
+        step, count = following, count + 1
         now = min(step.end, stops.last)
         ending = _ending(step.at(now), now, stops, loss)
-        if ending is Ending.FITTED:
+        if ending is FlowOutcome.FITTED:
             now = _crossing(step, now, stops.until or 0.0, loss)
         record(step, now)
         if ending is None and stops.max_gradients and step.gradients >= stops.max_gradients:
-            ending = Ending.MAX_GRADIENTS
-    if not kept or kept[-1][0] < now:
-        kept.append((now, step.at(now)))
-    times, states = zip(*kept, strict=True)
+            ending = FlowOutcome.MAX_GRADIENTS
+    if not records or records[-1][0] < now:
+        records.append((now, step.at(now)))
+    times, states = zip(*records, strict=True)
     return np.array(times), np.array(states), ending
 
 
 def _ending(
     state: State, time: float, stops: Stops, loss: Callable[[State], float]
-) -> Ending | None:
+) -> FlowOutcome | None:
     if stops.until is not None and loss(state) <= stops.until:
-        return Ending.FITTED
+        return FlowOutcome.FITTED
     if time < stops.last:
         return None
-    return Ending.REACHED if stops.until is None else Ending.NOT_FITTED
+    return FlowOutcome.REACHED if stops.until is None else FlowOutcome.NOT_FITTED
 
 
 def _crossing(step: Step, end: float, until: float, loss: Callable[[State], float]) -> float:

@@ -8,6 +8,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from partwhole._checks import require
+from partwhole._types import Real
 
 SYMMETRY = 1e-10  # of the largest entry; beyond rounding of a product U U'
 
@@ -46,12 +47,12 @@ def signals(second_moment: np.ndarray) -> Float[np.ndarray, " d"]:
     return a
 
 
-def symmetric(what: str, matrix: np.ndarray) -> None:
+def symmetric(name: str, matrix: np.ndarray) -> None:
     """Require a symmetric matrix, or a stack of them."""
     off = np.abs(matrix - np.swapaxes(matrix, -1, -2)).max(initial=0.0)
     require(
         off <= SYMMETRY * max(np.abs(matrix).max(initial=0.0), 1e-300),
-        f"{what} is symmetric",
+        f"{name} is symmetric",
         f"entries that differ by {off:.3g} from their mirror image",
         "pass (M + M.T) / 2 if the difference is rounding",
     )
@@ -69,7 +70,7 @@ def factor(w: np.ndarray) -> np.ndarray:
         bool((size[..., 0] >= -SYMMETRY * np.maximum(size[..., -1], 1e-300)).all()),
         "the initial matrix of a tied network is positive semidefinite",
         f"an eigenvalue of {float(size[..., 0].min()):.3g}",
-        "pass U @ U.T of a factor U; untied networks are in deep_linear_flow",
+        "pass U @ U.T of a factor U, or Deep([...], ...) for an untied network",
     )
     return basis * np.sqrt(np.where(present(size), size, 0.0))[..., None, :]
 
@@ -81,7 +82,7 @@ def present(eigenvalues: np.ndarray) -> np.ndarray:
 
 
 def grid(t: Float[np.ndarray, " T"]) -> Float[np.ndarray, " T"]:
-    """Check the times at which a path is asked for."""
+    """Return the times of a path, after checking that they increase from 0."""
     require(
         t[0] >= 0 and bool((np.diff(t) > 0).all()),
         "times start at 0 or later and increase",
@@ -91,13 +92,18 @@ def grid(t: Float[np.ndarray, " T"]) -> Float[np.ndarray, " T"]:
     return t
 
 
+def require_tolerances(rtol: Real, atol: Real) -> None:
+    """Refuse tolerances that no step can meet."""
+    require(rtol > 0 and atol > 0, "rtol and atol are positive", f"{rtol}, {atol}", "use 1e-9")
+
+
 def recorded_steps(record: Sequence[int] | np.ndarray, last: int) -> Int[np.ndarray, " T"]:
     """Check the steps at which training is to be recorded."""
-    kept = np.asarray(record)
+    rows = np.asarray(record)
     require(
-        len(kept) > 0 and bool((np.diff(kept) > 0).all()) and kept[0] >= 0 and kept[-1] <= last,
+        len(rows) > 0 and bool((np.diff(rows) > 0).all()) and rows[0] >= 0 and rows[-1] <= last,
         f"steps to record are whole numbers that increase, from 0 to {last}",
-        str(kept.tolist() if kept.size <= 8 else f"{kept.size} numbers"),
+        str(rows.tolist() if rows.size <= 8 else f"{rows.size} numbers"),
         "pass np.arange(0, 1001, 10), say",
     )
-    return kept.astype(int)
+    return rows.astype(int)

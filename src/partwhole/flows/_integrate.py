@@ -33,9 +33,9 @@ def integrate(
     in size, and then small steps are cheap.
     """
     largest = [jnp.abs(leaf).max(initial=0.0) for leaf in jax.tree.leaves(start)]
-    least = jnp.stack([jnp.where(size > 0, size, SMALL) for size in largest]).min()
-    atol = tolerances[1] * jnp.minimum(1.0, least / SMALL)
-    found = diffrax.diffeqsolve(
+    smallest = jnp.stack([jnp.where(size > 0, size, SMALL) for size in largest]).min()
+    atol = tolerances[1] * jnp.minimum(1.0, smallest / SMALL)
+    solution = diffrax.diffeqsolve(
         diffrax.ODETerm(lambda _, state, constants: velocity(state, constants)),
         diffrax.Tsit5(),
         t0=jnp.zeros_like(times[-1]),
@@ -48,16 +48,16 @@ def integrate(
         max_steps=max_steps,
         throw=False,
     )
-    reached = jnp.asarray(found.ys)  # infinite where the steps ran out
+    reached = jnp.asarray(solution.ys)  # infinite where the steps ran out
     states = jnp.where(jnp.isfinite(reached), reached, jnp.nan)
-    return states, found.result == diffrax.RESULTS.successful
+    return states, solution.result == diffrax.RESULTS.successful
 
 
 def padded(records: Shaped[np.ndarray, " T"]) -> Shaped[np.ndarray, " P"]:
     """Return times or steps with zeros before them, up to a power of two.
 
-    A path is compiled, for seconds, for each number of records; so few numbers are ever asked
-    for. What was asked for are the last T of what is found. (Records at the end would be as good,
+    A path is compiled, for seconds, for each number of records; so few numbers are ever used. The
+    records of the caller are the last T of the result. (Zeros at the end would be as good,
     but many flows at once, which end after different numbers of steps, would wait for one
     another.)
     """

@@ -33,7 +33,7 @@ def stabilised_steps(
     """Yield the accepted steps of a gradient flow from time 0, without end.
 
     Tolerances are relative and absolute, on the error of a step. It ends only where the step
-    size has fallen to nothing. Each step tells how many gradients were evaluated up to its end.
+    size has fallen to nothing. Each step holds how many gradients were evaluated up to its end.
     """
     gradient = _Counted(velocity)
     now, time = start, 0.0
@@ -64,7 +64,7 @@ def stabilised_steps(
 
 
 class _Counted:
-    """Count how often a velocity is evaluated."""
+    """A velocity that counts its evaluations."""
 
     def __init__(self, velocity: Velocity) -> None:
         self.velocity, self.calls = velocity, 0
@@ -89,10 +89,10 @@ def _advance(velocity: Velocity, now: State, slope: State, step: float, rate: fl
     stages = max(2, 1 + int(sqrt(1.0 + 1.54 * step * rate)))
     table = _coefficients(stages)
     before, stage = now, now + table.first * step * slope
-    for rest, mu, nu, fresh, old in table.stages:
+    for share, mu, nu, fresh, old in table.stages:
         before, stage = (
             stage,
-            rest * now + mu * stage + nu * before + step * (fresh * velocity(stage) + old * slope),
+            share * now + mu * stage + nu * before + step * (fresh * velocity(stage) + old * slope),
         )
     return stage
 
@@ -114,16 +114,16 @@ def _coefficients(stages: int) -> _Table:
     w1 = dt[-1] / ddt[-1]
     b = [ddt[j] / dt[j] ** 2 for j in range(2, stages + 1)]
     b = [b[0], b[0], *b]
-    found = []
+    rows = []
     for j in range(2, stages + 1):
         mu, nu = 2 * b[j] * w0 / b[j - 1], -b[j] / b[j - 2]
         fresh = 2 * b[j] * w1 / b[j - 1]
-        found.append([1 - mu - nu, mu, nu, fresh, -(1 - b[j - 1] * t[j - 1]) * fresh])
-    return _Table(b[1] * w1, found)
+        rows.append([1 - mu - nu, mu, nu, fresh, -(1 - b[j - 1] * t[j - 1]) * fresh])
+    return _Table(b[1] * w1, rows)
 
 
 class _FastestRate:
-    """Find the largest rate of a flow by a power iteration that goes on where it stopped."""
+    """Largest rate of a flow, by a power iteration that continues from its last direction."""
 
     def __init__(self, velocity: Velocity, shape: tuple[int, ...]) -> None:
         self.velocity, self.fresh = velocity, True
@@ -132,12 +132,12 @@ class _FastestRate:
 
     def at(self, now: State, slope: State) -> float:
         reach = 1e-6 * max(float(np.linalg.norm(now)), 1e-12)
-        found = 0.0
+        rate = 0.0
         for _ in range(12 if self.fresh else 4):
             change = (self.velocity(now + reach * self.direction) - slope) / reach
-            found = float(np.linalg.norm(change))
-            if found < 1e-300:
+            rate = float(np.linalg.norm(change))
+            if rate < 1e-300:
                 return 1e-300
-            self.direction = change / found
+            self.direction = change / rate
         self.fresh = False
-        return SAFETY * found
+        return SAFETY * rate

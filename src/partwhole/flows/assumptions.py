@@ -24,7 +24,7 @@ GRID = 200  # values of each constant that are tried
 
 @dataclass(frozen=True)
 class Assumption:
-    """Hold one condition: its two sides and whether it is met.
+    """One condition: its two sides and whether it is met.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ class Assumption:
 
 @dataclass(frozen=True)
 class Assumptions:
-    """Hold the conditions of the theorem for one initial matrix and one second moment.
+    """Conditions of the theorem for one initial matrix and one second moment.
 
     Parameters
     ----------
@@ -60,13 +60,13 @@ class Assumptions:
     @property
     def met(self) -> bool:
         """Whether all conditions hold, so that the theorem applies."""
-        return all(each.met for each in self.conditions)
+        return all(condition.met for condition in self.conditions)
 
     def to_frame(self) -> pd.DataFrame:
         """Return a table with a row for each condition."""
         import pandas as pd
 
-        return pd.DataFrame([vars(each) for each in self.conditions])
+        return pd.DataFrame([vars(condition) for condition in self.conditions])
 
 
 @door
@@ -152,23 +152,23 @@ def check_assumptions(
     require(
         step_size >= 0, "a step size is at least 0", step_size, "pass 0 for the continuous flow"
     )
-    for name, given in (
+    for name, constant in (
         ("resolution", resolution),
         ("cap", cap),
         ("slack", slack),
         ("separation", separation),
     ):
         require(
-            given is None or given > 0,
+            constant is None or constant > 0,
             f"{name} is positive",
-            given,
+            constant,
             "leave it out, or see the conditions for its range",
         )
     data = _Data.read(w, a, float(step_size))
-    chosen = _choose(data, resolution, cap, slack, separation)
+    constants = _choose(data, resolution, cap, slack, separation)
     conditions = tuple(
         Assumption(statement, float(value), float(bound), bool(_holds(value, sign, bound)))
-        for statement, value, sign, bound in _sides(data, *chosen)
+        for statement, value, sign, bound in _sides(data, *constants)
     )
     names = ("resolution", "cap", "slack", "separation")
     constants = {
@@ -176,14 +176,14 @@ def check_assumptions(
         "gamma": data.gamma,
         "omega": data.omega,
         "beta": data.beta,
-        **dict(zip(names, (float(each) for each in chosen), strict=True)),
+        **dict(zip(names, (float(value) for value in constants), strict=True)),
     }
     return Assumptions(conditions, constants)
 
 
 @dataclass(frozen=True)
 class _Data:
-    """Hold what the conditions read from the problem."""
+    """Sizes of the problem that the conditions compare."""
 
     dimension: int
     step: float
@@ -231,14 +231,14 @@ def _sides(
     with np.errstate(all="ignore"):
         log_beta = np.log(data.beta)
         room = -10.0 * slack**2 * np.log(reach) + np.log(cap) + log_beta
-        apart = np.where(room > 0, np.log(cap) / room, 0.0)
+        allowed = np.where(room > 0, np.log(cap) / room, 0.0)
         start = np.minimum(slack - 1.0, 1.0 - slack**-0.5) / (
             cap * resolution * data.gamma * data.dimension * data.beta**2
         )
         step = 1.0 / (9.0 * resolution * data.top) if data.top > 0 else np.inf + 0.0 * resolution
 
-    def pair(which: tuple[int, int]) -> str:
-        return f"concepts {which[0] + 1} and {which[1] + 1}"
+    def pair(concepts: tuple[int, int]) -> str:
+        return f"concepts {concepts[0] + 1} and {concepts[1] + 1}"
 
     return [
         ("α > 0", data.alpha, ">", 0.0),
@@ -250,7 +250,7 @@ def _sides(
         (
             "(a_i + a_j) / (2 a_i) <= ln P / (10 κ² ln(1/(Pβω)) + ln(Pβ)), "
             + pair(data.ratio_pair),
-            *(data.ratio, "<=", apart),
+            *(data.ratio, "<=", allowed),
         ),
         (
             f"a_i - 3 a_j >= α / C, {pair(data.gap_pair)}",
@@ -270,12 +270,16 @@ def _holds(value: Side, sign: str, bound: Side) -> np.ndarray:
 
 
 def _choose(
-    data: _Data, resolution: Real | None, cap: Real | None, slack: Real | None, apart: Real | None
+    data: _Data,
+    resolution: Real | None,
+    cap: Real | None,
+    slack: Real | None,
+    separation: Real | None,
 ) -> tuple[float, float, float, float]:
     """Return K, P, κ and C: what was given, and for the rest what fits the conditions best."""
-    least = data.alpha / data.gap if data.gap > 0 else 1.0
+    smallest = data.alpha / data.gap if data.gap > 0 else 1.0
     # A hair inside each bound, so that rounding doesn't decide.
-    c = max(1.0, least) * (1.0 + 1e-9) if apart is None else float(apart)
+    c = max(1.0, smallest) * (1.0 + 1e-9) if separation is None else float(separation)
     kappa = np.geomspace(1.1 + 1e-9, 10.0, GRID) if slack is None else np.array([float(slack)])
     if resolution is None:
         K = np.maximum(20.0, 2.0 * c * (kappa - 1.0) * (1.0 + 1e-9))
@@ -291,7 +295,7 @@ def _choose(
         P = np.concatenate([start[None], np.geomspace(2.0, top, GRID)[:, None] + 0.0 * start])
     else:
         P = np.full((1, len(kappa)), float(cap))
-    P, K, kappa = (each.ravel() for each in np.broadcast_arrays(P, K, kappa))
+    P, K, kappa = (values.ravel() for values in np.broadcast_arrays(P, K, kappa))
     failed, excess = np.zeros(len(P)), np.zeros(len(P))
     for _, value, sign, bound in _sides(data, K, P, kappa, c):
         value, bound = np.broadcast_arrays(value, bound)

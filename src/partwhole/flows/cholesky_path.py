@@ -62,12 +62,12 @@ def cholesky_path(
     -------
     Path
         `valid` says whether the conditions below hold, for a batch whether they hold for all of
-        it (`cholesky_valid` tells which); the notes say what fails.
+        it (`cholesky_valid` returns which); the notes say what fails.
 
     Raises
     ------
     InputError
-        As `tied_flow`, and for a second moment that is not diagonal.
+        As `Tied`, and for a second moment that is not diagonal.
 
     Notes
     -----
@@ -95,22 +95,22 @@ def cholesky_path(
     --------
     >>> w0 = 0.01 * np.array([[1, 0.5], [0.5, 1]])
     >>> path = cholesky_path(w0, np.diag([4.5025, 0.5025]), np.array([0.5, 5.0]))
-    >>> path.loss(np.array([3.0, 1.0])).round(4)
+    >>> path.probe_losses(np.array([3.0, 1.0])).round(4)
     array([1.5574, 0.1082])
     """
-    asked = grid(times)
+    times = grid(times)
     problem = _Problem.read(w0, second_moment, power)
     n, d = problem.signals.shape
-    states = np.empty((n, d, d, len(asked)))
-    step = max(1, CACHE // len(asked))
+    states = np.empty((n, d, d, len(times)))
+    step = max(1, CACHE // len(times))
     for i in range(0, n, step):  # in pieces that stay in the processor's cache
-        _follow(problem.part(slice(i, i + step)), PACE[clock] * asked, states[i : i + step])
-    found = np.moveaxis(states, -1, 1).reshape(*np.shape(w0)[:-2], len(asked), d, d)
+        _follow(problem.part(slice(i, i + step)), PACE[clock] * times, states[i : i + step])
+    by_time = np.moveaxis(states, -1, 1).reshape(*np.shape(w0)[:-2], len(times), d, d)
     small, low = problem.largest <= SMALL, _minor_peaks(problem) <= MINOR
     notes = _notes(small, low)
     if np.ndim(w0) == 2:
         notes = never_learned(w0, second_moment) + notes
-    return Path(asked, found, clock, notes=notes, valid=bool((small & low).all()))
+    return Path(times, by_time, clock, notes=notes, valid=bool((small & low).all()))
 
 
 @door
@@ -120,7 +120,7 @@ def cholesky_valid(
     *,
     power: int = 1,
 ) -> Bool[np.ndarray, "*batch"]:
-    r"""Say for which initial matrices `cholesky_path` is asked within its conditions.
+    r"""Return for which initial matrices the conditions of `cholesky_path` hold.
 
     Parameters
     ----------
@@ -151,7 +151,7 @@ def cholesky_valid(
         [(1-p_k)(3+r)]^{-(3+r)/4}\, (1-r)^{(1-r)/4} .
 
     It grows with r and with the correlation of the initial rows. The two limits were read off a
-    comparison with integrated flows, which `cholesky_path` tells.
+    comparison with integrated flows, which `cholesky_path` reports.
 
     Examples
     --------
@@ -160,13 +160,13 @@ def cholesky_valid(
     array([ True, False])
     """
     problem = _Problem.read(w0, second_moment, power)
-    found = (problem.largest <= SMALL) & (_minor_peaks(problem) <= MINOR)
-    return found.reshape(np.shape(w0)[:-2])
+    valid = (problem.largest <= SMALL) & (_minor_peaks(problem) <= MINOR)
+    return valid.reshape(np.shape(w0)[:-2])
 
 
 @dataclass(frozen=True, eq=False)
 class _Problem:
-    """Hold n initial matrices as Cholesky factors, the coordinates by falling signal."""
+    """Cholesky factors of n initial matrices, the coordinates by falling signal."""
 
     signals: Float[np.ndarray, "n d"]
     order: Int[np.ndarray, "n d"]
@@ -194,14 +194,14 @@ class _Problem:
         return cls(a, order, lower, pivots, a <= NO_SIGNAL * a[:, :1], largest)
 
 
-def _checked(w: np.ndarray, given: np.ndarray, power: int) -> tuple[np.ndarray, np.ndarray]:
+def _checked(w: np.ndarray, moments: np.ndarray, power: int) -> tuple[np.ndarray, np.ndarray]:
     symmetric("the initial matrix", w)
     d = w.shape[-1]
-    if given.ndim == 2:
-        a = signals(moment(given, d, power))
+    if moments.ndim == 2:
+        a = signals(moment(moments, d, power))
     else:
-        require_stack(w, given)
-        a = _many_signals(given.reshape(-1, d, d), power).reshape(given.shape[:-1])
+        require_stack(w, moments)
+        a = _many_signals(moments.reshape(-1, d, d), power).reshape(moments.shape[:-1])
     spread = np.broadcast_to(a, w.shape[:-1])
     return w.reshape(-1, d, d), np.array(spread.reshape(-1, d))
 
@@ -211,20 +211,20 @@ def _many_signals(moments: Float[np.ndarray, "n d d"], power: int) -> Float[np.n
     sound = np.isfinite(moments).all() and (a >= 0).all()
     off = np.abs(moments - a[..., None] * np.eye(a.shape[-1])).max(axis=(-1, -2))
     if not sound or (off > SYMMETRY * np.abs(a).max(axis=-1)).any() or power not in (1, 2):
-        for each in moments:  # the first one at fault is named
-            signals(moment(each, len(each), power))
+        for matrix in moments:  # the first one at fault is named
+            signals(moment(matrix, len(matrix), power))
     return a**power
 
 
 def _cholesky(w: Float[np.ndarray, "n d d"]) -> Float[np.ndarray, "n d d"]:
     """Return the factors of many matrices; columns are zero where rank is lacking."""
-    found = np.zeros_like(w)
+    lower = np.zeros_like(w)
     for k in range(w.shape[-1]):
-        rest = w[:, k:, k] - np.einsum("nij,nj->ni", found[:, k:, :k], found[:, k, :k])
-        there = rest[:, 0] > RANK * np.maximum(w[:, k, k], 1e-300)
-        root = np.sqrt(np.where(there, rest[:, 0], 1.0))
-        found[:, k:, k] = np.where(there[:, None], rest / root[:, None], 0.0)
-    return found
+        column = w[:, k:, k] - np.einsum("nij,nj->ni", lower[:, k:, :k], lower[:, k, :k])
+        present = column[:, 0] > RANK * np.maximum(w[:, k, k], 1e-300)
+        root = np.sqrt(np.where(present, column[:, 0], 1.0))
+        lower[:, k:, k] = np.where(present[:, None], column / root[:, None], 0.0)
+    return lower
 
 
 def _follow(
@@ -233,26 +233,26 @@ def _follow(
     """Write the states into `out`, the coordinates in the caller's order."""
     a, p = problem.signals, problem.pivots
     n, d = a.shape
-    gone = p == 0
+    missing = p == 0
 
     # E = e^{2at} Q with Q = e^{-2at} + p (1 - e^{-2at}), so that no number grows.
     size = np.exp(-2.0 * a[..., None] * times)
     size *= (1.0 - p)[..., None]
     size += p[..., None]
-    if gone.any():
-        size[gone] = 1.0
-    held = np.log(size)
-    if gone.any():
-        held[gone] = -2.0 * a[gone][:, None] * times
+    if missing.any():
+        size[missing] = 1.0
+    log_size = np.log(size)
+    if missing.any():
+        log_size[missing] = -2.0 * a[missing][:, None] * times
 
     entry = np.empty((d, d, n, len(times)))
     for k in range(d):
         np.sqrt(p[:, k, None] / size[:, k], out=entry[k, k])
         for j in range(k + 1, d):
-            pace, mine, other = _exponents(problem, j, k)
+            pace, mine, weaker = _exponents(problem, j, k)
             power = pace[:, None] * times
-            power += mine[:, None] * held[:, k]
-            power += other[:, None] * held[:, j]
+            power += mine[:, None] * log_size[:, k]
+            power += weaker[:, None] * log_size[:, j]
             np.exp(power, out=power)
             np.multiply(power, problem.lower[:, j, k, None], out=entry[j, k])
 
@@ -276,38 +276,38 @@ def _exponents(problem: _Problem, j: int, k: int) -> tuple[np.ndarray, np.ndarra
     under = np.where(silent, 1.0, weak)
     pace = np.where(silent, -0.5 * strong * (1.0 + problem.pivots[:, j]), -(strong + weak))
     mine = np.where(still, 0.0, -(strong + weak) / (4.0 * over))
-    other = np.where(silent, 0.0, -(3.0 * weak + strong) / (4.0 * under))
-    return np.where(still, 0.0, pace), mine, other
+    weaker = np.where(silent, 0.0, -(3.0 * weak + strong) / (4.0 * under))
+    return np.where(still, 0.0, pace), mine, weaker
 
 
 def _minor_peaks(problem: _Problem) -> Float[np.ndarray, " n"]:
     """Return the largest height that any minor entry reaches before its weaker concept grows."""
     a, p = problem.signals, problem.pivots
-    found = np.zeros(len(a))
+    largest = np.zeros(len(a))
     # Concepts that start beyond a half are over the limit on initial entries as it is.
     start = np.clip(p, 1e-300, 0.5)
     left = 1.0 - start
     for k in range(a.shape[1] - 1):
-        here, rest = start[:, k, None], left[:, k, None]
+        begin, gap = start[:, k, None], left[:, k, None]
         over = np.where(problem.silent[:, k], 1.0, a[:, k])[:, None]
         r = a[:, k + 1 :] / over
-        height = np.abs(problem.lower[:, k + 1 :, k]) * np.sqrt(here)
-        height = height * (2.0 * (1.0 + r) * rest / here) ** (0.5 * (1.0 + r))
-        height = height * (rest * (3.0 + r)) ** (-0.25 * (3.0 + r))
+        height = np.abs(problem.lower[:, k + 1 :, k]) * np.sqrt(begin)
+        height = height * (2.0 * (1.0 + r) * gap / begin) ** (0.5 * (1.0 + r))
+        height = height * (gap * (3.0 + r)) ** (-0.25 * (3.0 + r))
         height = height * (1.0 - r) ** (0.25 * (1.0 - r))
         moves = ~problem.silent[:, k] & (p[:, k] > 0)
-        found = np.maximum(found, np.where(moves, height.max(axis=1), 0.0))
-    return found
+        largest = np.maximum(largest, np.where(moves, height.max(axis=1), 0.0))
+    return largest
 
 
 def _notes(small: np.ndarray, low: np.ndarray) -> tuple[str, ...]:
-    whose = "" if len(small) == 1 else "{} of {} paths: "
-    told = []
-    for held, what in (
+    prefix = "" if len(small) == 1 else "{} of {} paths: "
+    notes = []
+    for holds, problem in (
         (small, f"initial entries exceed {SMALL}"),
         (low, "minor entries grow beyond 1/3"),
     ):
-        if not held.all():
-            where = whose.format((~held).sum(), len(held))
-            told.append(f"{where}{what}; integrate with tied_flow")
-    return tuple(told)
+        if not holds.all():
+            subject = prefix.format((~holds).sum(), len(holds))
+            notes.append(f"{subject}{problem}; follow Tied(w0, second_moment) by flow")
+    return tuple(notes)

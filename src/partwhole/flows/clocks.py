@@ -26,7 +26,7 @@ RANK = 1e-13
 
 @dataclass(frozen=True, eq=False)
 class LearningClocks:
-    """Hold the predicted times at which the concepts are learned.
+    """Predicted times at which the concepts are learned.
 
     Parameters
     ----------
@@ -57,9 +57,9 @@ class LearningClocks:
         -------
         float array, shape (d,)
         """
-        found = np.full(self.dimension, np.inf)
-        found[self.order] = self.times
-        return found
+        times = np.full(self.dimension, np.inf)
+        times[self.order] = self.times
+        return times
 
     def to_frame(self) -> pd.DataFrame:
         """Return a table with a row for each concept, in the order in which they are learned."""
@@ -111,7 +111,7 @@ def learning_clocks(
     Raises
     ------
     InputError
-        As `tied_flow`, and for a second moment that is not diagonal.
+        As `Tied`, and for a second moment that is not diagonal.
 
     Notes
     -----
@@ -156,13 +156,13 @@ def _by_signal(w: np.ndarray, a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def _by_time(w: np.ndarray, a: np.ndarray, left: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Take at each turn the concept that is learned first with what is left of the matrix."""
-    order, pivots, rest = [], [], w.copy()
+    order, pivots, remainder = [], [], w.copy()
     while len(left):
-        entries = np.maximum(np.diagonal(rest)[left], 1e-300)
+        entries = np.maximum(np.diagonal(remainder)[left], 1e-300)
         first = left[int(np.argmin(half_time(entries, a[left])))]
         order.append(first)
-        pivots.append(max(rest[first, first], 1e-300))
-        rest = rest - np.outer(rest[first], rest[first]) / pivots[-1]
+        pivots.append(max(remainder[first, first], 1e-300))
+        remainder = remainder - np.outer(remainder[first], remainder[first]) / pivots[-1]
         left = left[left != first]
     return np.array(order, dtype=int), np.array(pivots)
 
@@ -178,27 +178,27 @@ def cholesky_pivots(w: Float[np.ndarray, "s s"]) -> Float[np.ndarray, " s"]:
 def cholesky(w: Float[np.ndarray, "s s"]) -> Float[np.ndarray, "s s"]:
     """Return the lower Cholesky factor; its columns are zero where rank is lacking."""
     n = len(w)
-    found = np.zeros((n, n))
+    lower = np.zeros((n, n))
     size, basis = np.linalg.eigh(w) if n else (np.zeros(0), np.zeros((0, 0)))
-    kept = present(size) if n else size > 0
-    if kept.all():
+    used = present(size) if n else size > 0
+    if used.all():
         for k in range(n):
-            rest = w[k:, k] - found[k:, :k] @ found[k, :k]
-            found[k:, k] = rest / np.sqrt(max(rest[0], RANK * w[k, k]))
-        return found
+            remainder = w[k:, k] - lower[k:, :k] @ lower[k, :k]
+            lower[k:, k] = remainder / np.sqrt(max(remainder[0], RANK * w[k, k]))
+        return lower
     # Rows of a thin factor: whether one adds a direction shows far above rounding, where pivots
     # of a singular matrix would not tell.
-    rows = basis[:, kept] * np.sqrt(size[kept])
+    rows = basis[:, used] * np.sqrt(size[used])
     directions = np.zeros((0, rows.shape[1]))
     for k in range(n):
-        rest = rows[k]
+        remainder = rows[k]
         for _ in range(2):  # once more, against cancellation
-            rest = rest - directions.T @ (directions @ rest)
-        length = np.linalg.norm(rest)
+            remainder = remainder - directions.T @ (directions @ remainder)
+        length = np.linalg.norm(remainder)
         if length > np.sqrt(RANK) * np.linalg.norm(rows[k]) and len(directions) < rows.shape[1]:
-            directions = np.vstack([directions, rest / length])
-            found[k:, k] = rows[k:] @ directions[-1]
-    return found
+            directions = np.vstack([directions, remainder / length])
+            lower[k:, k] = rows[k:] @ directions[-1]
+    return lower
 
 
 def never_learned(w0: np.ndarray, second_moment: np.ndarray) -> tuple[str, ...]:
@@ -213,15 +213,15 @@ def never_learned(w0: np.ndarray, second_moment: np.ndarray) -> tuple[str, ...]:
             return ()
         return (f"the initial matrix lacks rank: {missing} direction(s) are never learned",)
     order, pivots = _by_signal(w0, a)
-    gone = order[pivots == 0]
-    if not len(gone):
+    lost = order[pivots == 0]
+    if not len(lost):
         return ()
-    return (lacking(sorted(gone.tolist())),)
+    return (lacking(sorted(lost.tolist())),)
 
 
 def lacking(concepts: Sequence[int]) -> str:
-    """Say that concepts, counted from 0, are never learned."""
-    named = ", ".join(str(k + 1) for k in concepts)
+    """Return a note that concepts, counted from 0, are never learned."""
+    numbers = ", ".join(str(k + 1) for k in concepts)
     if len(concepts) == 1:
-        return f"the initial matrix lacks rank: concept {named} (counted from 1) is never learned"
-    return f"the initial matrix lacks rank: concepts {named} (counted from 1) are never learned"
+        return f"the initial matrix lacks rank: concept {numbers} (counted from 1) is never learned"
+    return f"the initial matrix lacks rank: concepts {numbers} (counted from 1) are never learned"

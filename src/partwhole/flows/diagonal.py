@@ -1,254 +1,260 @@
-r"""Gradient flow of a diagonal linear network on one task, in as many unknowns as samples.
-
-With :math:`s` the gradient accumulated on the coefficients, :math:`\dot s = -\partial L /
-\partial \beta`, the flow stretches :math:`w_+ + v_+` and :math:`w_- - v_-` by :math:`e^s`, and
-:math:`w_+ - v_+` and :math:`w_- + v_-` by :math:`e^{-s}`, feature by feature. So
-
-.. math:: \beta(s) = \tfrac14 (A e^{2s} - B e^{-2s}) = \tfrac{k}{2} \sinh(2s + \delta),
-
-with :math:`A = (w_+ + v_+)^2 + (w_- - v_-)^2` and :math:`B = (w_+ - v_+)^2 + (w_- + v_-)^2` at the
-start, :math:`k = \sqrt{AB}` and :math:`\delta = \frac12 \ln(A/B)`.
-"""
+r"""Diagonal linear networks that learn one task, or several with one first layer."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
+from functools import cached_property
 
 import numpy as np
 from jaxtyping import Float
-from scipy.integrate import BDF
 
 from partwhole._checks import require
 from partwhole._door import door
 from partwhole._types import Real
-from partwhole.flows._follow import Step, Stops, follow
-from partwhole.flows.diagonal_path import DiagonalPath, check_weights
-from partwhole.flows.quadratic_loss import QuadraticLoss
+from partwhole.flows._follow import Stops
+from partwhole.flows._many_tasks import follow_many_tasks
+from partwhole.flows._one_task import follow_one_task
+from partwhole.flows._path import Path
+from partwhole.flows.quadratic_loss import QuadraticLoss, mean_shares
 from partwhole.limits.diagonal import DiagonalWeights
 
-FURTHEST = 2.0  # that a step stretches the logarithm of a weight, where that has a size
+# Inputs and targets; tasks differ in their number.
+Sample = tuple[Float[np.ndarray, "..."], Float[np.ndarray, "..."]]
 
 
-@door(infinite=("max_time",))
-def diagonal_flow(
-    weights: DiagonalWeights,
-    inputs: Float[np.ndarray, "n d"],
-    targets: Float[np.ndarray, " n"],
-    times: Float[np.ndarray, " T"] | None = None,
-    *,
-    until: Real | None = None,
-    max_time: Real = 1e12,
-    rtol: Real = 1e-8,
-    atol: Real = 1e-10,
-    max_steps: int = 20_000,
-) -> DiagonalPath:
-    r"""Integrate gradient flow of a diagonal network on the mean square error of one task.
+@door
+@dataclass(frozen=True, eq=False)
+class Diagonal:
+    r"""A diagonal linear network and its tasks, one for each readout.
 
-    .. math:: \dot\theta = -\nabla_\theta L, \qquad L = \tfrac1n |X \beta - y|^2
+    .. math:: \dot\theta = -\nabla_\theta L, \qquad
+        L = \sum_t p_t L_t(\beta_t), \qquad
+        \beta_t = w_+ \circ v_{+,t} - w_- \circ v_{-,t}
+
+    For one sample, :math:`L = \tfrac1n |X \beta - y|^2`. Give inputs and targets of a sample, or
+    tasks.
 
     Parameters
     ----------
-    weights : DiagonalWeights, shapes (d,)
-        The start.
-    inputs : float array, shape (n, d)
+    weights : DiagonalWeights
+        Initial weights: hidden weights of shape (d,), readouts of shape (d,), or (k, d) for k
+        tasks that share the first layer.
+    inputs : float array, shape (n, d), default None
         X.
-    targets : float array, shape (n,)
+    targets : float array, shape (n,), default None
         y.
-    times : float array, shape (T,), default None
-        When to record, increasing, from 0 or later; the flow stops at the last. None records the
-        start and the end.
-    until : float, keyword-only, default None
-        A training loss at which to stop; with `times`, if it is reached before their last.
-    max_time : float, keyword-only, default 1e12
-        When to stop where `until` is not reached.
-    rtol, atol : float, keyword-only, defaults 1e-8 and 1e-10
-        Tolerances on the accumulated gradients, that is, on the logarithms of weights; `rtol`
-        below 1.
-    max_steps : int, keyword-only, default 20000
-
-    Returns
-    -------
-    DiagonalPath
-        Its last time is where the flow stopped, and its `outcome` says why.
+    tasks : sequence of QuadraticLoss, or of pairs (inputs, targets), keyword-only, default None
+        One for each readout, in their order.
+    shares : sequence of float, shape (k,), keyword-only, default None
+        Weights :math:`p_t` of the tasks' mean square errors. None takes their shares of all
+        samples, :math:`n_t / n`: one mean over all samples of all tasks.
 
     Raises
     ------
     InputError
-        For weights of more than one network or all 0, inputs and targets that don't fit them,
-        times that don't increase, neither `times` nor `until`, tolerances out of range, and a
-        loss that can't be reached.
+        For weights of more than one network or all 0, and inputs, targets, tasks or shares that
+        don't fit them.
 
     Notes
     -----
-    Since :math:`s = X^\top \nu`, what is integrated is
-    :math:`\dot\nu = \frac2n (y - X \beta(X^\top \nu))` in n dimensions, whatever d, by an
-    implicit method: where some features have hardly grown, this is stiff. All that the weights
-    conserve, they conserve exactly, and where the loss goes to 0 the end does not depend on
-    errors of the path. Derived here; no condition on the initial weights is needed.
+    With one task the flow is integrated in the gradients accumulated on the samples, as many
+    unknowns as samples, by an implicit method. All that the weights conserve, they conserve
+    exactly, and where the loss goes to 0 the end does not depend on errors of the path. Derived
+    here; no condition on the initial weights is needed.
+
+    With several tasks there is no such closed form, since the gradients at two moments do not
+    commute; its steps are explicit but stabilised, and take no matrix. With one task in a readout
+    of shape (1, d) it is the same flow by another route.
 
     Examples
     --------
+    >>> from partwhole.flows import flow
     >>> x, y = np.array([[1.0, 2.0, 0.5]]), np.array([1.0])
-    >>> path = diagonal_flow(DiagonalWeights.constant(3, 0.01), x, y, until=1e-12)
-    >>> path.coefficients[-1].round(4).tolist(), path.outcome.name
-    ([0.007, 0.4963, 0.0008], 'FITTED')
+    >>> path = flow(Diagonal(DiagonalWeights.constant(3, 0.01), x, y), until=1e-12)
+    >>> path.states[-1].round(4).tolist(), path.outcome.name
+    ([[0.007, 0.4963, 0.0008]], 'FITTED')
+
+    >>> auxiliary = QuadraticLoss.from_population(np.array([1.0, 0.0]))
+    >>> main = QuadraticLoss.from_sample(np.array([[1.0, 1.0]]), np.array([0.5]))
+    >>> start = DiagonalWeights.constant(2, 0.01, n_tasks=2)
+    >>> system = Diagonal(start, tasks=[auxiliary, main], shares=(0.5, 0.5))
+    >>> flow(system, until=1e-9).states[-1, 1].round(3).tolist()
+    [0.495, 0.005]
     """
-    start = check_weights(weights, many_tasks=False)
-    require_some_weight(start)
-    task = QuadraticLoss.from_sample(inputs, targets)
+
+    weights: DiagonalWeights
+    inputs: Float[np.ndarray, "n d"] | None = None
+    targets: Float[np.ndarray, " n"] | None = None
+    _: KW_ONLY
+    tasks: Sequence[QuadraticLoss | Sample] | None = None
+    shares: Sequence[Real] | None = None
+
+    def __post_init__(self) -> None:
+        start = self.start
+        readouts, dimension = np.atleast_2d(start.readout_plus).shape
+        wide = [task.dimension for task in self.quadratic_losses]
+        require(
+            len(wide) == readouts,
+            f"the network has a readout for each task, {readouts}",
+            f"{len(wide)} tasks",
+            "make initial weights by DiagonalWeights.constant(d, scale, n_tasks=k)",
+        )
+        require(
+            set(wide) == {dimension},
+            f"tasks have as many features as the network, {dimension}",
+            ", ".join(map(str, wide)),
+            "give all tasks and the network the same features",
+        )
+        _ = self.weighting
+
+    @cached_property
+    def start(self) -> DiagonalWeights:
+        """The initial weights as floats."""
+        return _checked_start(self.weights)
+
+    @cached_property
+    def quadratic_losses(self) -> tuple[QuadraticLoss, ...]:
+        """The mean square error of each task."""
+        if self.tasks is None:
+            require(
+                self.inputs is not None and self.targets is not None,
+                "a diagonal network learns a sample, or tasks",
+                "neither, or half a sample",
+                "pass inputs and targets, or tasks=[...]",
+            )
+            assert self.inputs is not None
+            assert self.targets is not None
+            return (QuadraticLoss.from_sample(self.inputs, self.targets),)
+        require(
+            self.inputs is None and self.targets is None,
+            "a diagonal network learns a sample, or tasks",
+            "both",
+            "pass tasks=[(inputs, targets), ...] for samples among them",
+        )
+        return tuple(
+            task if isinstance(task, QuadraticLoss) else QuadraticLoss.from_sample(*task)
+            for task in self.tasks
+        )
+
+    @cached_property
+    def weighting(self) -> tuple[float, ...]:
+        """The weight of each task in the training loss."""
+        tasks, shares = self.quadratic_losses, self.shares
+        if shares is None:
+            return (1.0,) if len(tasks) == 1 else mean_shares(list(tasks))
+        require(
+            self.start.readout_plus.ndim == 2,
+            "shares weigh the tasks of a network with an axis of tasks",
+            f"readouts of shape {self.start.readout_plus.shape}",
+            "leave shares out, or make weights by DiagonalWeights.constant(d, scale, n_tasks=k)",
+        )
+        require(
+            len(shares) == len(tasks) and all(share > 0 for share in shares),
+            f"shares are {len(tasks)} numbers above 0, one for each task",
+            ", ".join(f"{share:g}" for share in shares) or "none",
+            "pass the fraction of samples that each task has, say",
+        )
+        return tuple(float(share) for share in shares)
+
+    def task_losses(self, states: Float[np.ndarray, "*t k d"]) -> Float[np.ndarray, "*t k"]:
+        """Return the mean square error of each task, without its share.
+
+        Parameters
+        ----------
+        states : float array, shape (..., k, d)
+            Coefficients, such as a path's states.
+
+        Returns
+        -------
+        float array, shape (..., k)
+        """
+        tasks = enumerate(self.quadratic_losses)
+        return np.stack([task.losses(states[..., t, :]) for t, task in tasks], axis=-1)
+
+    def losses(self, states: np.ndarray, offsets: np.ndarray | None = None) -> np.ndarray:
+        """Return the training loss of each state, whose gradient the weights follow."""
+        return self.task_losses(states) @ np.array(self.weighting)
+
+    def best_answers(self, probes: np.ndarray) -> np.ndarray:
+        """Refuse: many coefficients may fit a sample best, with as many answers."""
+        require(
+            False,
+            "the targets of probes are not part of the tasks of a diagonal network",
+            "probes without targets",
+            "pass targets, one row for each probe",
+        )
+        raise AssertionError  # unreachable
+
+
+def follow_diagonal(
+    system: Diagonal,
+    times: Float[np.ndarray, " T"] | None,
+    *,
+    until: Real | None = None,
+    max_time: Real | None = None,
+    rtol: Real | None = None,
+    atol: Real = 1e-10,
+    max_steps: int | None = None,
+    max_gradients: int | None = None,
+) -> Path:
+    """Return the path of a diagonal network, in the time of gradient flow on its loss."""
+    tasks, shares = system.quadratic_losses, system.weighting
+    several = system.start.readout_plus.ndim == 2
+    rtol = (1e-7 if several else 1e-8) if rtol is None else rtol
     require(
-        task.dimension == len(start.hidden_plus),
-        f"inputs have as many features as the network, {len(start.hidden_plus)}",
-        task.dimension,
-        "pass weights and inputs of one problem",
+        0 < rtol < 1 and atol > 0,
+        "rtol and atol are positive, and rtol is below 1",
+        f"{rtol}, {atol}",
+        f"leave their defaults, {'1e-7' if several else '1e-8'} and 1e-10",
     )
-    require_tolerances(rtol, atol, "leave their defaults, 1e-8 and 1e-10")
-    stops = Stops.checked(times, until, max_time, max_steps, task.floor)
-    x = task.rows
-    assert x is not None  # a sample has rows
-    growth = Growth.of(start)
-
-    def velocity(_: float, nu: np.ndarray) -> np.ndarray:
-        return -2.0 * task.residual(growth.coefficients(nu @ x))
-
-    def jacobian(_: float, nu: np.ndarray) -> np.ndarray:
-        return -2.0 * (x * growth.slope(nu @ x)) @ x.T
-
-    largest = np.abs(x).max(axis=1)
-    usual = np.abs(task.targets).max() / max(largest.max(), 1e-300)
-    # An error of nu is one of s as many times as large as an input; a row of zeros has none.
-    atol_nu = float(atol) / np.where(largest > 0, largest, 1.0)
-
-    def longest(nu: np.ndarray) -> float:
-        """Return the longest step that tries no weights beyond all numbers."""
-        rate, s = velocity(0.0, nu) @ x, nu @ x
-        rising = np.where(rate > 0, growth.rising, growth.falling)
-        # From tiny weights it is long until they have a size, and the gradient is constant so long.
-        until_usual = 0.5 * (np.log(usual) - np.log(rising)) - np.sign(rate) * s
-        return float(np.min((FURTHEST + np.maximum(until_usual, 0.0)) / np.abs(rate)))
-
-    # A trial step may go far beyond where the loss is small; it is then refused.
-    with np.errstate(all="ignore"):
-        steps = _implicit_steps(
-            velocity, jacobian, longest, len(x), stops.last, rtol=float(rtol), atol=atol_nu
-        )
-        found, states, ending = follow(
-            np.zeros(len(x)),
-            steps,
-            stops,
-            lambda nu: float(task.losses(growth.coefficients(nu @ x))),
-        )
-    accumulated = states @ x
-    losses = task.losses(growth.coefficients(accumulated))
-    reached = growth.weights(accumulated)
-    return DiagonalPath(found, reached, losses, losses[:, None], ending)
-
-
-class Growth(NamedTuple):
-    """Hold what the four sums and differences of the initial weights are, per feature.
-
-    Parameters
-    ----------
-    plus_sum, plus_difference, minus_sum, minus_difference : float arrays, shape (d,)
-        w+ + v+, w+ - v+, w- + v- and w- - v-.
-
-    Examples
-    --------
-    >>> growth = Growth.of(DiagonalWeights.constant(1, 0.1))
-    >>> growth.coefficients(np.array([2.0])).round(6), (0.02 * np.sinh(4.0)).round(6)
-    (array([0.545798]), np.float64(0.545798))
-    """
-
-    plus_sum: np.ndarray
-    plus_difference: np.ndarray
-    minus_sum: np.ndarray
-    minus_difference: np.ndarray
-
-    @classmethod
-    def of(cls, weights: DiagonalWeights) -> Growth:
-        """Read it off the weights at the start."""
-        w, v, x, y = weights
-        return cls(w + v, w - v, x + y, x - y)
-
-    @property
-    def rising(self) -> np.ndarray:
-        """Return A, the weight of exp(2s)."""
-        return self.plus_sum**2 + self.minus_difference**2
-
-    @property
-    def falling(self) -> np.ndarray:
-        """Return B, the weight of exp(-2s)."""
-        return self.plus_difference**2 + self.minus_sum**2
-
-    def coefficients(self, accumulated: np.ndarray) -> np.ndarray:
-        """Return beta at accumulated gradients s; shape (..., d), as theirs."""
-        s = 2.0 * accumulated
-        return 0.25 * (_stretched(self.rising, s) - _stretched(self.falling, -s))
-
-    def slope(self, accumulated: np.ndarray) -> np.ndarray:
-        """Return the derivative of beta by s; shape (..., d)."""
-        s = 2.0 * accumulated
-        return 0.5 * (_stretched(self.rising, s) + _stretched(self.falling, -s))
-
-    def weights(self, accumulated: np.ndarray) -> DiagonalWeights:
-        """Return the weights at accumulated gradients s, of shape (..., d)."""
-        s = accumulated
-        one, two = _stretched(self.plus_sum, s), _stretched(self.plus_difference, -s)
-        three, four = _stretched(self.minus_sum, -s), _stretched(self.minus_difference, s)
-        return DiagonalWeights(
-            0.5 * (one + two), 0.5 * (one - two), 0.5 * (three + four), 0.5 * (three - four)
-        )
-
-
-def require_some_weight(weights: DiagonalWeights) -> None:
-    """Refuse weights that are all 0, which no gradient moves."""
     require(
-        any(each.any() for each in weights),
+        several or max_gradients is None,
+        "max_gradients bounds the work for several tasks",
+        "one task",
+        "leave it out, or lower max_steps",
+    )
+    stops = Stops.checked(
+        times,
+        until,
+        (1e9 if several else 1e12) if max_time is None else max_time,
+        (10_000 if several else 20_000) if max_steps is None else max_steps,
+        sum(share * task.floor for share, task in zip(shares, tasks, strict=True)),
+        (1_000_000 if max_gradients is None else max_gradients) if several else None,
+    )
+    if several:
+        reached, coefficients, weights, outcome = follow_many_tasks(
+            system.start, tasks, shares, stops, rtol=rtol, atol=atol
+        )
+    else:
+        reached, beta, weights, outcome = follow_one_task(
+            system.start, tasks[0], stops, rtol=rtol, atol=atol
+        )
+        coefficients = beta[:, None]
+    return Path(reached, coefficients, "gradient", outcome, system=system, weights=weights)
+
+
+def _checked_start(weights: DiagonalWeights) -> DiagonalWeights:
+    """Return the weights of one network as floats."""
+    hidden, readout, _, _ = layers = weights.checked()
+    require(
+        hidden.ndim == 1 and readout.ndim <= 2,
+        "a flow starts at one network, with hidden weights of shape (d,) and readouts of shape "
+        "(d,), or (k, d) for k tasks",
+        f"shapes {hidden.shape} and {readout.shape}",
+        "call it once for each network",
+    )
+    require(
+        all(np.isfinite(layer).all() for layer in layers),
+        "initial weights are finite",
+        "NaN or infinity",
+        "replace them",
+    )
+    require(
+        any(layer.any() for layer in layers),
         "a flow starts at weights of which some are not 0",
         "zeros alone",
         "start from DiagonalWeights.constant(d, 0.001), say; from weights of zero nothing is "
         "learned",
     )
-
-
-def require_tolerances(rtol: Real, atol: Real, remedy: str) -> None:
-    """Refuse tolerances that no step could meet, or that any step would."""
-    require(
-        0 < rtol < 1 and atol > 0,
-        "rtol and atol are positive, and rtol is below 1",
-        f"{rtol}, {atol}",
-        remedy,
-    )
-
-
-def _stretched(weight: np.ndarray, exponent: np.ndarray) -> np.ndarray:
-    """Return weight times exp(exponent); what is 0 stays so however large the exponent."""
-    return weight * np.exp(np.where(weight != 0.0, exponent, 0.0))
-
-
-def _implicit_steps(
-    velocity: Callable[[float, np.ndarray], np.ndarray],
-    jacobian: Callable[[float, np.ndarray], np.ndarray],
-    longest: Callable[[np.ndarray], float],
-    n: int,
-    last: float,
-    *,
-    rtol: float,
-    atol: Float[np.ndarray, " n"],
-) -> Iterator[Step]:
-    """Yield the steps of backward differentiation formulas from 0, until they can't go on."""
-    nu = np.zeros(n)
-    try:
-        solver = BDF(
-            velocity, 0.0, nu, last, max_step=longest(nu), rtol=max(rtol, 1e-13),
-            atol=atol, jac=jacobian,  # pyright: ignore[reportArgumentType]
-        )  # fmt: skip
-        while solver.status == "running":
-            start, solver.max_step = solver.t, longest(solver.y)
-            solver.step()
-            if solver.status != "failed":
-                yield Step(start, solver.t, solver.y.copy(), solver.dense_output())
-    except ValueError:
-        # So SciPy ends where a slope is no finite number any more.
-        return
+    return layers

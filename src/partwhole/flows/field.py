@@ -33,15 +33,15 @@ def drive(w: Matrix, second_moment: Matrix) -> Matrix:
 
     Works on NumPy and on JAX arrays.
     """
-    both = second_moment @ w
-    return second_moment - 0.5 * (both + both.swapaxes(-1, -2))
+    product = second_moment @ w
+    return second_moment - 0.5 * (product + product.swapaxes(-1, -2))
 
 
 def require_stack(state: np.ndarray, a: np.ndarray) -> None:
     """Refuse second moments that are neither one nor one for each state."""
     lead = zip(a.shape[-3::-1], state.shape[-3::-1], strict=False)
     require(
-        a.ndim <= state.ndim and all(own in (1, other) for own, other in lead),
+        a.ndim <= state.ndim and all(size in (1, length) for size, length in lead),
         f"the second moment has the shape of the states, {state.shape}, or of one of them",
         f"shape {a.shape}",
         "pass one of them, or one for each state",
@@ -89,7 +89,7 @@ def tied_field(
 
 @dataclass(frozen=True, eq=False)
 class FieldParts:
-    """Hold the three parts of the velocity; `growth - suppression - interaction` is all of it.
+    """Three parts of the velocity, which is `growth - suppression - interaction`.
 
     Parameters
     ----------
@@ -149,13 +149,13 @@ def field_parts(
     n = len(a)
     major = np.diagonal(w, axis1=-2, axis2=-1)
     growth = (a[:, None] + a) * w
-    held = major[..., :, None] * (3 * a[:, None] + a)
-    both = held + np.swapaxes(held, -1, -2)
+    row_damping = major[..., :, None] * (3 * a[:, None] + a)
+    damping = row_damping + np.swapaxes(row_damping, -1, -2)
     same = np.eye(n, dtype=bool)
-    suppression = 0.5 * w * np.where(same, held, both)
+    suppression = 0.5 * w * np.where(same, row_damping, damping)
     # The sum over all k, less the terms k = i and k = j (which are one term on the diagonal).
     square = w @ w
     total = (a[:, None] + a) * square + 2 * (w * a) @ w
     mine = w * major[..., :, None] * (3 * a[:, None] + a)
-    own = np.where(same, mine, mine + np.swapaxes(mine, -1, -2))
-    return FieldParts(growth, suppression, 0.5 * (total - own))
+    own_terms = np.where(same, mine, mine + np.swapaxes(mine, -1, -2))
+    return FieldParts(growth, suppression, 0.5 * (total - own_terms))

@@ -1,4 +1,4 @@
-"""All that theory says of one task and one start: order, times, rise and fall of the error."""
+"""Predictions for one task and one initial matrix: order, times, rise and fall of the error."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ from partwhole._types import Real
 from partwhole.flows._path import PACE, Path
 from partwhole.flows.cholesky_path import cholesky_path
 from partwhole.flows.clocks import LearningClocks, lacking, learning_clocks
+from partwhole.flows.flow import flow
 from partwhole.flows.stages import Stages, stages
-from partwhole.flows.tied import tied_flow
+from partwhole.flows.tied import Tied
 from partwhole.measures import extrema, swing
 from partwhole.measures.extrema import Extrema
 from partwhole.measures.swing import Swing
@@ -32,7 +33,7 @@ ROUNDING = 1e-9  # of the first loss
 
 @dataclass(frozen=True, eq=False)
 class Forecast:
-    """Hold what a tied two-layer network will do from its start.
+    """Prediction of what a tied two-layer network learns, and when.
 
     Parameters
     ----------
@@ -48,7 +49,7 @@ class Forecast:
     extrema, formula : Extrema
         Its inner minima and maxima: along the flow, and by the closed form without integrating.
     formula_valid : bool
-        Whether the closed form is asked within the conditions under which it is accurate.
+        Whether the conditions hold under which the closed form is accurate.
     swing : Swing
         The largest rise of that error. Relative to the plateau on which it ends: the error of a
         learner of just the concepts that are half learned by then, or of all but the last.
@@ -82,46 +83,50 @@ class Forecast:
         return table.loc[concepts < self.task.n_concepts].reset_index(drop=True)
 
     def describe(self) -> str:
-        """Say in a few lines what is learned when, and what the error will do."""
+        """Return a few lines: when each concept is learned, and how the error moves."""
         unit = f"{self.path.clock} time"
         lines = [f"In {unit}, from the initial matrix (predicted) and integrated (flow):"]
         lines.append("concept  mean    signal    predicted  flow")
         table = self.to_frame()
         columns = (table[name] for name in ("concept", "signal", "predicted", "flow"))
-        for concept, signal, predicted, flow in zip(*columns, strict=True):
+        for concept, signal, predicted, integrated in zip(*columns, strict=True):
             mean = self.task.means[concept]
             lines.append(
                 f"{concept + 1:<8} {mean:<7.4g} {signal:<9.4g} {_time(predicted):<10} "
-                f"{'never' if np.isinf(predicted) and np.isnan(flow) else _time(flow)}"
+                f"{'never' if np.isinf(predicted) and np.isnan(integrated) else _time(integrated)}"
             )
         lines.extend(wrap(self._error(), 90))
         lines.extend(f"Note: {note}." for note in self.path.notes)
         return "\n".join(lines)
 
     def _error(self) -> str:
-        found, start, end = self.extrema, float(self.loss[0]), float(self.loss[-1])
+        turning_points, start, end = self.extrema, float(self.loss[0]), float(self.loss[-1])
         turns = [
             f"{'falls to' if kind == 'minimum' else 'rises to'} {value:.3g} at {time:.3g}"
-            for kind, time, value in zip(found.kinds, found.times, found.values, strict=True)
+            for kind, time, value in zip(
+                turning_points.kinds, turning_points.times, turning_points.values, strict=True
+            )
         ]
-        before = float(found.values[-1]) if len(found) else start
+        before = float(turning_points.values[-1]) if len(turning_points) else start
         if end <= before:
             by_the_end = "" if end < 0.01 * start else f" to {end:.3g} at the end of the path"
-            turns.append(f"then falls{by_the_end}" if len(found) else f"only falls{by_the_end}")
+            turns.append(
+                f"then falls{by_the_end}" if len(turning_points) else f"only falls{by_the_end}"
+            )
         else:
             # What moves by less than this over the last tenth of the time has settled.
             late = float(np.interp(0.9 * self.path.times[-1], self.path.times, self.loss))
-            how = "stays there" if abs(end - late) < 1e-3 * end else "is still rising there"
-            turns.append(f"then rises to {end:.3g} at the end of the path and {how}")
-        told = f"The error at the unseen combination {', '.join(turns)}"
+            ending = "stays there" if abs(end - late) < 1e-3 * end else "is still rising there"
+            turns.append(f"then rises to {end:.3g} at the end of the path and {ending}")
+        sentence = f"The error at the unseen combination {', '.join(turns)}"
         if not self.swing.occurs:
-            return f"{told}: no swing-by."
+            return f"{sentence}: no swing-by."
         of = self.swing.relative
         percent = f"{100 * of:.2g}" if of < 0.995 else f"{100 * of:.0f}"
         rise = f"a rise of {percent} % of the plateau" if np.isfinite(of) else "a rise"
-        if "maximum" in found.kinds:
-            return f"{told}: swing-by, {rise}."
-        return f"{told}: {rise}, and no fall after it."
+        if "maximum" in turning_points.kinds:
+            return f"{sentence}: swing-by, {rise}."
+        return f"{sentence}: {rise}, and no fall after it."
 
 
 @door
@@ -135,7 +140,7 @@ def forecast(
     second_moment: Float[np.ndarray, "d d"] | None = None,
     max_steps: int = 65_536,
 ) -> Forecast:
-    """Foresee how a tied two-layer network learns a task, without training it.
+    """Predict how a tied two-layer network learns a task, without training it.
 
     Parameters
     ----------
@@ -160,7 +165,7 @@ def forecast(
     Raises
     ------
     InputError
-        As `tied_flow`; for a second moment that is not diagonal; for a truncated task, unless a
+        As `Tied`; for a second moment that is not diagonal; for a truncated task, unless a
         second moment is given; or when no concept can be learned and no horizon is given.
 
     Notes
@@ -209,10 +214,10 @@ def forecast(
     )
     fastest = PACE[clock] * float(clocks.signals.max(initial=0.0)) * max(1.0, np.abs(w0).max())
     times = _records(float(horizon), fastest)
-    path = tied_flow(w0, a, times, clock=clock, power=power, max_steps=max_steps)
+    path = flow(Tied(w0, a, power), times, clock=clock, max_steps=max_steps)
     path = replace(path, notes=_notes(path.notes, clocks, task.n_concepts))
     short = cholesky_path(w0, a, times, clock=clock, power=power)
-    loss = path.loss(task.probe)
+    loss = path.probe_losses(task.probe)
     floor = ROUNDING * float(loss[0])
     return Forecast(
         task,
@@ -221,7 +226,7 @@ def forecast(
         stages(path, a),
         loss,
         extrema(times, loss, floor=floor),
-        extrema(times, short.loss(task.probe), floor=floor),
+        extrema(times, short.probe_losses(task.probe), floor=floor),
         short.valid,
         _swing(task, clocks, path, loss, floor),
     )
@@ -239,14 +244,14 @@ def _records(horizon: float, fastest: float) -> Float[np.ndarray, " T"]:
 
 
 def _notes(notes: tuple[str, ...], clocks: LearningClocks, n_concepts: int) -> tuple[str, ...]:
-    """Say of concepts only that they are never learned: other axes hold none."""
+    """Return the notes of a path; only of concepts do they say that they are never learned."""
     lost = sorted(int(k) for k in clocks.order[np.isinf(clocks.times)])
     if not lost or lost[-1] < n_concepts:
         return notes
-    told = [lacking([k for k in lost if k < n_concepts])] if lost[0] < n_concepts else []
+    sentences = [lacking([k for k in lost if k < n_concepts])] if lost[0] < n_concepts else []
     axes = ", ".join(str(k + 1) for k in lost if k >= n_concepts)
     return (
-        *told,
+        *sentences,
         f"the initial matrix has nothing on axis {axes} (counted from 1), which has noise",
     )
 
@@ -256,11 +261,11 @@ def _swing(
 ) -> Swing:
     """Find the largest rise of the loss, in units of the plateau on which it ends."""
     heights = 0.5 * task.probe**2
-    found = swing(path.times, loss, threshold=floor)
+    largest = swing(path.times, loss, threshold=floor)
     learned = heights[clocks.order[clocks.order < task.n_concepts]]
     plateau = float(learned[learned > 0][-1]) if (learned > 0).any() else None
-    if found.occurs:
-        at = int(np.searchsorted(path.times, found.maximum_time))
+    if largest.occurs:
+        at = int(np.searchsorted(path.times, largest.maximum_time))
         left = float(heights[np.diagonal(path.states[at]) < 0.5].sum())
         plateau = left if left > 0 else plateau
     return swing(path.times, loss, plateau=plateau, threshold=floor)

@@ -85,12 +85,12 @@ def sampled_variance(scale: Real, steps: int, ends: Sequence[Real] = ENDS) -> fl
     whole("steps", steps, 1, "pass 50, say")
     gamma = np.linspace(first, last, steps + 1)
     signal, noise = 1.0 / (1.0 + np.exp(gamma)), 1.0 / (1.0 + np.exp(-gamma))  # squared
-    gone = -np.expm1(gamma[:-1] - gamma[1:])
-    kept = (
-        signal[:-1] / signal[1:] * (1.0 - gone * noise[1:] / (signal[1:] * s**2 + noise[1:])) ** 2
+    shed = -np.expm1(gamma[:-1] - gamma[1:])
+    factors = (
+        signal[:-1] / signal[1:] * (1.0 - shed * noise[1:] / (signal[1:] * s**2 + noise[1:])) ** 2
     )
     variance = 1.0
-    for factor, added in zip(kept[::-1], (noise[:-1] * gone)[::-1], strict=True):
+    for factor, added in zip(factors[::-1], (noise[:-1] * shed)[::-1], strict=True):
         variance = factor * variance + added
     return float(variance)
 

@@ -16,7 +16,7 @@ from partwhole.limits.diagonal import DiagonalWeights
 
 
 class TangentEnd(NamedTuple):
-    """Hold where the flow ends to first order, and how far first order may be trusted.
+    """End of the flow to first order, and how much it neglects.
 
     Parameters
     ----------
@@ -39,13 +39,13 @@ def tangent_end(weights: DiagonalWeights, tasks: Sequence[QuadraticLoss]) -> Tan
 
     .. math:: K_i = (w_{+,i}^2 + w_{-,i}^2) I + v_{+,i} v_{+,i}^T + v_{-,i} v_{-,i}^T
 
-    the coefficients of feature i move by :math:`K_i R_i^T \lambda`, whatever the tasks weigh,
-    until all are fitted.
+    the coefficients of feature i move by :math:`K_i R_i^T \lambda`, whatever the shares of the
+    tasks, until all are fitted.
 
     Parameters
     ----------
     weights : DiagonalWeights, hidden of shape (d,), readouts of shape (k, d)
-        Late in learning, as `multitask_flow` leaves them.
+        Late in learning, as the flow of a `Diagonal` leaves them.
     tasks : sequence of QuadraticLoss, length k
 
     Returns
@@ -64,13 +64,13 @@ def tangent_end(weights: DiagonalWeights, tasks: Sequence[QuadraticLoss]) -> Tan
 
     Examples
     --------
-    >>> from partwhole.flows import multitask_flow
+    >>> from partwhole.flows import Diagonal, flow
     >>> tasks = [
     ...     QuadraticLoss.from_population(np.array([1.0, 0.0])),
     ...     QuadraticLoss.from_sample(np.array([[1.0, 1.0]]), np.array([0.5])),
     ... ]
     >>> start = DiagonalWeights.constant(2, 0.01, n_tasks=2)
-    >>> path = multitask_flow(start, tasks, shares=(0.5, 0.5), until=1e-8)
+    >>> path = flow(Diagonal(start, tasks=tasks, shares=(0.5, 0.5)), until=1e-8)
     >>> end = tangent_end(path.end, tasks)
     >>> bool(abs(end.coefficients[1].sum() - 0.5) < 1e-12), end.growth < 0.1
     (True, True)
@@ -80,7 +80,7 @@ def tangent_end(weights: DiagonalWeights, tasks: Sequence[QuadraticLoss]) -> Tan
         weights.readout_plus.ndim == 2 and len(tasks) == readouts,
         "there is a task for each readout of one network",
         f"{len(tasks)} tasks, readouts of shape {weights.readout_plus.shape}",
-        "pass the tasks of multitask_flow and its path.end",
+        "pass the tasks of Diagonal, and the last weights of its path",
     )
     plus, minus = weights.readout_plus, weights.readout_minus
     beta = weights.coefficients
@@ -93,17 +93,17 @@ def tangent_end(weights: DiagonalWeights, tasks: Sequence[QuadraticLoss]) -> Tan
     unit = 1.0 / np.sqrt(np.diag(gram))  # features that have hardly grown are small
     right = unit * np.concatenate(missing)
     solved = unit * scipy.linalg.solve(gram * np.outer(unit, unit), right, assume_a="pos")
-    parts = np.split(solved, np.cumsum([len(each) for each in missing])[:-1])
+    parts = np.split(solved, np.cumsum([len(gap) for gap in missing])[:-1])
     push = np.stack([p if row is None else row.T @ p for p, row in zip(parts, rows, strict=True)])
-    moved = beta + np.einsum("tsi,si->ti", kernel, push)
-    return TangentEnd(moved, float(np.abs(push).max()))
+    coefficients = beta + np.einsum("tsi,si->ti", kernel, push)
+    return TangentEnd(coefficients, float(np.abs(push).max()))
 
 
 def _product(
-    one: Float[np.ndarray, "m d"] | None,
+    left: Float[np.ndarray, "m d"] | None,
     middle: Float[np.ndarray, " d"],
-    other: Float[np.ndarray, "n d"] | None,
+    right: Float[np.ndarray, "n d"] | None,
 ) -> Float[np.ndarray, "m n"]:
     """Return the rows' product through a diagonal; None is the identity."""
-    scaled = np.diag(middle) if one is None else one * middle
-    return scaled if other is None else scaled @ other.T
+    scaled = np.diag(middle) if left is None else left * middle
+    return scaled if right is None else scaled @ right.T

@@ -6,6 +6,8 @@ rate of its eigenvalue. A bias ties the coordinates together through the mean of
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
+from functools import cached_property
 from typing import overload
 
 import numpy as np
@@ -14,103 +16,120 @@ from jaxtyping import Float
 from partwhole._checks import require
 from partwhole._door import door
 from partwhole._types import Number, Real
-from partwhole.flows._inputs import SYMMETRY, grid, moment
+from partwhole.flows._inputs import grid
 from partwhole.flows._path import Path
+from partwhole.flows._population import Population
 from partwhole.limits.penalties._inputs import together
 
 
 @door
-def one_layer_flow(
-    w0: Float[np.ndarray, "d d"],
-    second_moment: Float[np.ndarray, "d d"],
-    times: Float[np.ndarray, " T"],
-    *,
-    mean: Float[np.ndarray, " d"] | None = None,
-    bias: Float[np.ndarray, " d"] | None = None,
-) -> Path:
-    r"""Solve gradient flow of a one-layer linear network that learns the identity.
+@dataclass(frozen=True, eq=False)
+class OneLayer:
+    r"""A one-layer linear network, which learns the identity or another linear map.
 
-    .. math:: W(t) = I - (I - W_0) e^{-A t}
+    .. math:: \dot W = C - W A, \qquad W(t) = W_* - (W_* - W_0)\, e^{-A t}, \qquad W_* A = C
 
-    With a bias, the same holds for :math:`[W\ b]` and the second moment of (x, 1),
+    is gradient flow on :math:`L = \frac12 E |W x - y|^2`. With a bias, the same holds for
+    :math:`[W\ b]`, the second moment M of (x, 1) and :math:`[C\ E[y]]`,
 
-    .. math::
-        [W\ b](t) = [I\ 0] + ([W_0\ b_0] - [I\ 0])\, e^{-M t}, \qquad
-        M = \begin{pmatrix} A & m \\ m^\top & 1 \end{pmatrix}.
+    .. math:: M = \begin{pmatrix} A & m \\ m^\top & 1 \end{pmatrix}.
 
     Parameters
     ----------
-    w0 : float array, shape (d, d)
+    w0 : float array, shape (e, d)
         Initial weights, any.
     second_moment : float array, shape (d, d)
         A = E[x x'], diagonal or not.
-    times : float array, shape (T,)
-        Increasing, from 0 or later, in units of gradient flow on
-        :math:`L = \frac12 E \|f(x) - x\|^2`.
+    cross_covariance : float array, shape (e, d), default None
+        C = E[y x'], of targets y. None is the identity: y = x, C = A.
     mean : float array, shape (d,), keyword-only, default None
         m = E[x]. Given, the network has a bias.
-    bias : float array, shape (d,), keyword-only, default None
+    bias : float array, shape (e,), keyword-only, default None
         Its initial bias; 0 if not given.
-
-    Returns
-    -------
-    Path
-        In gradient time, with offsets if there is a bias. A direction in which the inputs do
-        not vary keeps its initial weights.
+    target_mean : float array, shape (e,), keyword-only, default None
+        E[y]; for networks with a bias on a cross covariance, and only for them.
 
     Raises
     ------
     InputError
-        For shapes that differ, times that do not increase, a bias without a mean, or a mean that
-        is too large for the second moment.
+        For shapes that differ, a bias without a mean, a mean that is too large for the second
+        moment, and a cross covariance along directions in which the inputs do not vary.
 
     Notes
     -----
-    Yang et al. (ICLR 2025), theorem on the one-layer model; its sum over concepts is extended
-    here to probes that reach beyond them. The form with a bias is derived here.
+    Yang et al. (ICLR 2025), theorem on the one-layer model, for the identity; its sum over
+    concepts is extended here to probes that reach beyond them. The forms with a bias and with
+    a cross covariance are derived here. A direction in which the inputs do not vary keeps its
+    initial weights.
 
     Examples
     --------
-    >>> path = one_layer_flow(np.zeros((2, 2)), np.diag([0.5, 2.0]), np.array([1.0]))
+    >>> from partwhole.flows import flow
+    >>> path = flow(OneLayer(np.zeros((2, 2)), np.diag([0.5, 2.0])), np.array([1.0]))
     >>> path.outputs(np.array([1.0, 2.0])).round(4)
     array([[0.3935, 1.7293]])
     """
-    d = len(w0)
-    asked = grid(times)
-    a = moment(second_moment, d)
-    if mean is None:
+
+    w0: Float[np.ndarray, "e d"]
+    second_moment: Float[np.ndarray, "d d"]
+    cross_covariance: Float[np.ndarray, "e d"] | None = None
+    _: KW_ONLY
+    mean: Float[np.ndarray, " d"] | None = None
+    bias: Float[np.ndarray, " e"] | None = None
+    target_mean: Float[np.ndarray, " e"] | None = None
+
+    def __post_init__(self) -> None:
         require(
-            bias is None,
+            self.bias is None or self.mean is not None,
             "a bias learns through the mean of the inputs",
             "a bias and no mean",
             "pass mean=identity.mean()",
         )
-        return Path(asked, np.eye(d) + _decay(w0 - np.eye(d), a, asked), "gradient")
-    start = np.zeros(d) if bias is None else bias
-    gap = _decay(np.column_stack([w0 - np.eye(d), start]), moment_with_constant(a, mean), asked)
-    return Path(asked, np.eye(d) + gap[..., :d], "gradient", offsets=gap[..., d])
+        require(
+            self.cross_covariance is not None or self.w0.shape[0] == self.w0.shape[1],
+            "a network that learns the identity has as many outputs as inputs",
+            f"initial weights of shape {self.w0.shape}",
+            "pass square weights, or the cross covariance E[y x'] of other targets",
+        )
+        _ = self.population
+
+    @cached_property
+    def population(self) -> Population:
+        """The moments of inputs and targets, and the best linear map."""
+        return Population.read(
+            self.second_moment, self.cross_covariance, self.mean, self.target_mean
+        )
+
+    def losses(self, states: np.ndarray, offsets: np.ndarray | None = None) -> np.ndarray:
+        """Return the training loss of each state; see `Path.losses`."""
+        return self.population.losses(states, offsets)
+
+    def best_answers(self, probes: np.ndarray) -> np.ndarray:
+        """Return what the best linear map answers to each probe."""
+        return self.population.best_answers(probes)
 
 
-def moment_with_constant(a: np.ndarray, mean: np.ndarray) -> np.ndarray:
-    """Return the second moment of (x, 1), once mean and second moment are seen to agree."""
-    both = np.block([[a, mean[:, None]], [mean[None, :], np.ones((1, 1))]])
-    largest = max(float(np.abs(a).max()), float(mean @ mean))
-    require(
-        np.linalg.eigvalsh(a - np.outer(mean, mean))[0] >= -SYMMETRY * largest,
-        "the mean goes with the second moment: A - m m' has no negative eigenvalue",
-        str(mean.tolist()),
-        "pass E[x] and E[x x'] of the same inputs",
-    )
-    return both
+def follow_one_layer(system: OneLayer, times: Float[np.ndarray, " T"]) -> Path:
+    """Return the path of a one-layer network, in gradient time."""
+    times = grid(times)
+    population, d = system.population, system.population.n_inputs
+    best = population.best
+    if not population.has_bias:
+        gap = _decay(system.w0 - best, population.moment, times)
+        return Path(times, best + gap, "gradient", system=system)
+    bias = np.zeros(len(best)) if system.bias is None else system.bias
+    gap = _decay(np.column_stack([system.w0, bias]) - best, population.moment, times)
+    offsets = best[:, d] + gap[..., d]
+    return Path(times, best[:, :d] + gap[..., :d], "gradient", offsets=offsets, system=system)
 
 
 def _decay(
-    gap: Float[np.ndarray, "d e"], a: Float[np.ndarray, "e e"], times: Float[np.ndarray, " T"]
-) -> Float[np.ndarray, "T d e"]:
+    gap: Float[np.ndarray, "e m"], a: Float[np.ndarray, "m m"], times: Float[np.ndarray, " T"]
+) -> Float[np.ndarray, "T e m"]:
     rates, basis = np.linalg.eigh(a)
     # Rounding must not make a direction without a signal grow.
-    left = np.exp(-np.outer(times, np.maximum(rates, 0.0)))
-    return ((gap @ basis) * left[:, None, :]) @ basis.T
+    remainder = np.exp(-np.outer(times, np.maximum(rates, 0.0)))
+    return ((gap @ basis) * remainder[:, None, :]) @ basis.T
 
 
 @overload
@@ -164,5 +183,5 @@ def relaxation_time(signal: Number, fraction: Number) -> Number:
     )
     needed = -np.log1p(-q)
     with np.errstate(divide="ignore", invalid="ignore"):
-        found = np.where(needed == 0, 0.0, needed / a)
-    return float(found) if found.ndim == 0 else found
+        times = np.where(needed == 0, 0.0, needed / a)
+    return float(times) if times.ndim == 0 else times

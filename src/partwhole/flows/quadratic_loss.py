@@ -1,4 +1,4 @@
-r"""What one task asks of a linear map: a quadratic loss, from a sample or from the population."""
+r"""The quadratic loss of one task, from a sample or from the population."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from partwhole.flows._inputs import moment
 @door
 @dataclass(frozen=True, eq=False)
 class QuadraticLoss:
-    r"""Hold the mean square error of a linear map with coefficients :math:`\beta`.
+    r"""Mean square error of a linear map with coefficients :math:`\beta`.
 
     .. math:: L(\beta) = |R \beta - t|^2 + L_0
 
@@ -154,7 +154,7 @@ def mean_shares(tasks: list[QuadraticLoss]) -> tuple[float, ...]:
     counts = [task.n_samples for task in tasks]
     require(
         None not in counts,
-        "by default a task weighs as many samples as it has, and a population has no number",
+        "by default the weight of a task is its number of samples, and a population has none",
         f"{counts.count(None)} of {len(counts)} tasks given by their population",
         "pass shares=(n_1 / n, n_2 / n, ...)",
     )
@@ -186,11 +186,11 @@ def _split(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.nda
     """Return independent rows and their targets, and the part of y that no coefficients fit."""
     left, size, right = scipy.linalg.svd(x, full_matrices=False)
     rank = int(np.sum(size > np.finfo(float).eps * max(x.shape) * size[0]))
-    kept = max(rank, 1)  # of inputs that are all 0, one row stays
-    inside = left[:, :kept].T @ y
+    rows = max(rank, 1)  # of inputs that are all 0, one row stays
+    inside = left[:, :rows].T @ y
     inside[rank:] = 0.0
-    outside = y - left[:, :kept] @ inside if rank < len(y) else np.zeros_like(y)
-    return size[:kept, None] * right[:kept], inside, outside
+    outside = y - left[:, :rows] @ inside if rank < len(y) else np.zeros_like(y)
+    return size[:rows, None] * right[:rows], inside, outside
 
 
 def _square(outside: np.ndarray, y: np.ndarray) -> float:

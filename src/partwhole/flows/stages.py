@@ -27,7 +27,7 @@ FADED = 0.1  # of its peak: below it, suppression of a minor entry is over
 
 
 class Phase(IntEnum):
-    """Say what an entry does at one time."""
+    """Motion of an entry at one time."""
 
     SUPPRESSION = -1
     REST = 0
@@ -37,7 +37,7 @@ class Phase(IntEnum):
 
 @dataclass(frozen=True)
 class Stage:
-    """Hold one stretch of a path, for shading a plot.
+    """One stretch of a path, for shading a plot.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ class Stage:
 
 @dataclass(frozen=True, eq=False)
 class Stages:
-    """Hold when each entry of a path grows, peaks and saturates.
+    """Times at which each entry of a path grows, peaks and saturates.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ class Stages:
 
     @door
     def kind(self, row: int, column: int) -> Literal["major", "minor", "irrelevant"]:
-        """Say what an entry is."""
+        """Return the kind of an entry."""
         if row not in self.order and column not in self.order:
             return "irrelevant"
         return "major" if row == column else "minor"
@@ -100,7 +100,7 @@ class Stages:
         import pandas as pd
 
         rows, columns = np.triu_indices(len(self.learned))
-        own = rows == columns
+        diagonal = rows == columns
         return pd.DataFrame(
             {
                 "row": rows,
@@ -108,9 +108,9 @@ class Stages:
                 "kind": [self.kind(int(i), int(j)) for i, j in zip(rows, columns, strict=True)],
                 "peak_time": self.peak_times[rows, columns],
                 "peak_height": self.peak_heights[rows, columns],
-                "learned": np.where(own, self.learned[rows], np.nan),
-                "saturated": np.where(own, self.saturated[rows], np.nan),
-                "turnover": np.where(own, self.turnovers[rows], np.nan),
+                "learned": np.where(diagonal, self.learned[rows], np.nan),
+                "saturated": np.where(diagonal, self.saturated[rows], np.nan),
+                "turnover": np.where(diagonal, self.turnovers[rows], np.nan),
             }
         )
 
@@ -198,8 +198,8 @@ def stages(
     for place, k in enumerate(order):
         weaker = [*order[place + 1 :], *silent]
         together = np.sqrt((w[:, k, weaker] ** 2).sum(axis=1))
-        when = _peak(t, together)[0]
-        turnovers[k] = when if t[0] < when < t[-1] else np.nan
+        turn = _peak(t, together)[0]
+        turnovers[k] = turn if t[0] < turn < t[-1] else np.nan
     return Stages(
         times=t,
         phases=_phases(t, w, is_concept, float(saturated)),
@@ -218,10 +218,10 @@ def _phases(
 ) -> Int[np.ndarray, "T d d"]:
     size = np.abs(w)
     phases = np.sign(np.gradient(size, t, axis=0)).astype(int)
-    own = np.eye(w.shape[-1], dtype=bool)
+    diagonal = np.eye(w.shape[-1], dtype=bool)
     after = np.arange(len(t))[:, None, None] > size.argmax(axis=0)
-    phases[after & ~own & (size < FADED * size.max(axis=0))] = Phase.REST
-    phases[(own & is_concept) & (w >= full)] = Phase.SATURATION
+    phases[after & ~diagonal & (size < FADED * size.max(axis=0))] = Phase.REST
+    phases[(diagonal & is_concept) & (w >= full)] = Phase.SATURATION
     return phases
 
 
@@ -256,14 +256,14 @@ def _stages(
     strongest: int,
 ) -> tuple[Stage, ...]:
     last = float(t[-1])
-    ever = [int(k) for k in np.argsort(learned) if np.isfinite(learned[k])]
-    if not ever:
+    concepts = [int(k) for k in np.argsort(learned) if np.isfinite(learned[k])]
+    if not concepts:
         return (Stage("growth", float(t[0]), last, strongest),)
-    found = [Stage("growth", float(t[0]), float(learned[ever[0]]), ever[0])]
-    for place, k in enumerate(ever):
+    parts = [Stage("growth", float(t[0]), float(learned[concepts[0]]), concepts[0])]
+    for place, k in enumerate(concepts):
         start = float(learned[k])
-        stop = float(learned[ever[place + 1]]) if place + 1 < len(ever) else last
+        stop = float(learned[concepts[place + 1]]) if place + 1 < len(concepts) else last
         turn = stop if np.isnan(turnovers[k]) else float(np.clip(turnovers[k], start, stop))
-        found.append(Stage("saturation", start, turn, k))
-        found.append(Stage("suppression", turn, stop, k))
-    return tuple(stage for stage in found if stage.stop > stage.start)
+        parts.append(Stage("saturation", start, turn, k))
+        parts.append(Stage("suppression", turn, stop, k))
+    return tuple(stage for stage in parts if stage.stop > stage.start)

@@ -3,7 +3,7 @@ r"""How far the error swings back on its way down, over signals, initial scale a
 Two concepts without spread, the strong one with signal 1 and the weak one with signal r, so that
 their means stand to each other as :math:`\sqrt r` to 1, and the initial matrix
 :math:`W_0 = \omega \begin{pmatrix} 1 & \rho \\ \rho & 1 \end{pmatrix}`. The swing is the largest
-rise of the loss on the combination of both over an earlier value, told in units of the plateau
+rise of the loss on the combination of both over an earlier value, in units of the plateau
 :math:`\frac12 \mu_w^2` at which only the strong concept is known.
 """
 
@@ -18,9 +18,10 @@ from jaxtyping import Float
 from partwhole._checks import require
 from partwhole._door import door
 from partwhole.flows._inputs import grid
-from partwhole.flows._path import Outcome
+from partwhole.flows._path import FlowOutcome
 from partwhole.flows.cholesky_path import cholesky_path, cholesky_valid
-from partwhole.flows.tied import tied_flow
+from partwhole.flows.flow import flow
+from partwhole.flows.tied import Tied
 
 # States of 4,000 flows at 800 times take 0.1 GB.
 AT_ONCE = 4_000
@@ -66,7 +67,7 @@ def swing_diagram(
     xarray.Dataset
         `amplitude` over (ratio, scale, correlation), in units of the plateau, 0 for a rise below
         1e-7; `minimum_time` and `maximum_time`, the paper times between which the error rose,
-        NaN where it did not; and `valid`, False where the formula is asked outside the
+        NaN where it did not; and `valid`, False where the formula is used outside the
         conditions under which it is accurate, and can show a swing that no flow has.
 
     Raises
@@ -97,17 +98,17 @@ def swing_diagram(
     _within(scales, "scales", 0.0, np.inf, "take 0.01, say")
     _within(correlations, "correlations", -1.0, 1.0, "take 0.999 for rows that are nearly the same")
     over = np.meshgrid(ratios, scales, correlations, indexing="ij")
-    strength, size, same = (each.ravel() for each in over)
+    strength, size, same = (axis.ravel() for axis in over)
     w0 = size[:, None, None] * (np.eye(2) + same[:, None, None] * (1.0 - np.eye(2)))
     if times is None:
         horizon = _horizon(strength, size, same)
         # From well before the strong concept moves, in the longest of them.
         decades = max(4, int(np.ceil(np.log10(float(horizon.max()) / 0.05))))
-        asked = np.concatenate([[0.0], np.geomspace(10.0**-decades, 1.0, DENSITY * decades - 1)])
+        records = np.concatenate([[0.0], np.geomspace(10.0**-decades, 1.0, DENSITY * decades - 1)])
     else:
-        horizon, asked = np.ones(len(strength)), grid(times)
+        horizon, records = np.ones(len(strength)), grid(times)
     parts = [
-        _swings(w0[part], strength[part], horizon[part], asked, method)
+        _swings(w0[part], strength[part], horizon[part], records, method)
         for part in (slice(i, i + AT_ONCE) for i in range(0, len(strength), AT_ONCE))
     ]
     amplitude, lowest, highest = np.concatenate(parts, axis=1)
@@ -127,13 +128,13 @@ def swing_diagram(
     )
 
 
-def _within(values: np.ndarray, what: str, low: float, high: float, remedy: str) -> None:
+def _within(values: np.ndarray, name: str, low: float, high: float, remedy: str) -> None:
     reach = f"lie between {low:g} and {high:g}" if np.isfinite(high) else f"lie above {low:g}"
     out = values[~((values > low) & (values < high))]
     require(
         not out.size,
-        f"{what} are a list of numbers that {reach}, without the ends",
-        ", ".join(f"{each:g}" for each in out[:3]),
+        f"{name} are a list of numbers that {reach}, without the ends",
+        ", ".join(f"{value:g}" for value in out[:3]),
         remedy,
     )
 
@@ -145,19 +146,19 @@ def _horizon(strength: np.ndarray, size: np.ndarray, same: np.ndarray) -> np.nda
 
 
 def _swings(
-    w0: np.ndarray, strength: np.ndarray, horizon: np.ndarray, asked: np.ndarray, method: str
+    w0: np.ndarray, strength: np.ndarray, horizon: np.ndarray, records: np.ndarray, method: str
 ) -> np.ndarray:
     """Return amplitudes and the two times of each flow, shape (3, n)."""
     mu = np.stack([np.ones_like(strength), np.sqrt(strength)], axis=1)
     # A flow under c A is the flow under A at c times the pace: so each has its own horizon.
-    states = _states(w0, _moments(horizon, horizon * strength), asked, method)
+    states = _states(w0, _moments(horizon, horizon * strength), records, method)
     loss = 0.5 * ((np.einsum("ntij,nj->nti", states, mu) - mu[:, None]) ** 2).sum(axis=-1)
     rise = loss - np.minimum.accumulate(loss, axis=1)
     top = rise.argmax(axis=1)
     bottom = np.array([row[: i + 1].argmin() for row, i in zip(loss, top, strict=True)], dtype=int)
-    least, lowest = _turn(asked, loss, bottom)
-    most, highest = _turn(asked, loss, top)
-    amplitude = (most - least) / (0.5 * strength)
+    trough, lowest = _turn(records, loss, bottom)
+    crest, highest = _turn(records, loss, top)
+    amplitude = (crest - trough) / (0.5 * strength)
     risen = (top > bottom) & (amplitude > NOISE)
     return np.stack(
         [
@@ -168,11 +169,11 @@ def _swings(
     )
 
 
-def _turn(asked: np.ndarray, loss: np.ndarray, at: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _turn(records: np.ndarray, loss: np.ndarray, at: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return value and time of the turn of a parabola through the records around one."""
-    rows, inner = np.arange(len(at)), (at > 0) & (at < len(asked) - 1)
-    middle = np.clip(at, 1, len(asked) - 2)
-    (x0, x1, x2) = (asked[middle + i] for i in (-1, 0, 1))
+    rows, inner = np.arange(len(at)), (at > 0) & (at < len(records) - 1)
+    middle = np.clip(at, 1, len(records) - 2)
+    (x0, x1, x2) = (records[middle + i] for i in (-1, 0, 1))
     (y0, y1, y2) = (loss[rows, middle + i] for i in (-1, 0, 1))
     left, right = (y1 - y0) / (x1 - x0), (y2 - y1) / (x2 - x1)
     bend = (right - left) / (x2 - x0)
@@ -182,7 +183,7 @@ def _turn(asked: np.ndarray, loss: np.ndarray, at: np.ndarray) -> tuple[np.ndarr
     # Of records that are all but alike rounding makes a turn far away.
     inner &= (x0 - x1 < shift) & (shift < x2 - x1)
     value = np.where(inner, y1 + 0.5 * slope * shift, loss[rows, at])
-    return value, np.where(inner, x1 + shift, asked[at])
+    return value, np.where(inner, x1 + shift, records[at])
 
 
 def _moments(strong: np.ndarray, weak: np.ndarray) -> np.ndarray:
@@ -191,14 +192,14 @@ def _moments(strong: np.ndarray, weak: np.ndarray) -> np.ndarray:
     return a
 
 
-def _states(w0: np.ndarray, a: np.ndarray, asked: np.ndarray, method: str) -> np.ndarray:
+def _states(w0: np.ndarray, a: np.ndarray, records: np.ndarray, method: str) -> np.ndarray:
     if method == "flow":
-        path = tied_flow(w0, a, asked, rtol=1e-8, atol=1e-11)
+        path = flow(Tied(w0, a), records, rtol=1e-8, atol=1e-11)
         require(
-            path.outcome is Outcome.REACHED,
+            path.outcome is FlowOutcome.REACHED,
             "the flow reaches the last time within its steps",
             path.outcome.value,
             'ask for earlier times or larger ratios, or use method="formula"',
         )
         return path.states
-    return cholesky_path(w0, a, asked).states
+    return cholesky_path(w0, a, records).states

@@ -26,7 +26,7 @@ from partwhole.flows.clocks import cholesky
 
 @dataclass(frozen=True)
 class MinorPeak:
-    """Hold the largest value of the minor entry between two concepts.
+    """Largest value of the minor entry between two concepts.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ class MinorPeak:
 
 
 class SwingOutcome(Enum):
-    """Say whether the error on the combination is expected to rise in between, and why not."""
+    """Whether the error on the combination is expected to rise in between, and why not."""
 
     RISES = "the error on the combination falls, rises and falls again"
     STAYS = (
@@ -59,14 +59,14 @@ class SwingOutcome(Enum):
         "strong one is learned"
     )
     UNCERTAIN = (
-        "the formulas are outside their range and do not say whether the error rises; integrate "
-        "with tied_flow, or start from a smaller matrix"
+        "the formulas are outside their range and do not say whether the error rises; follow "
+        "the network by flow(Tied(...)), or start from a smaller matrix"
     )
 
 
 @dataclass(frozen=True)
 class SwingForecast:
-    """Hold what the asymptotic formulas say of the error on a combination of two concepts.
+    """Asymptotic formulas' prediction of the error on a combination of two concepts.
 
     Parameters
     ----------
@@ -106,15 +106,15 @@ class SwingForecast:
 
     @property
     def occurs(self) -> bool:
-        """Whether a rise is foreseen; False as well where the formulas do not say."""
+        """Whether a rise is predicted; False as well where the formulas are inconclusive."""
         return self.outcome in (SwingOutcome.RISES, SwingOutcome.STAYS)
 
 
 @dataclass(frozen=True)
 class _Pair:
-    """Hold the signals and initial entries of the strong and the weak concept."""
+    """Signals and initial entries of the strong and the weak concept."""
 
-    where: tuple[int, int]
+    places: tuple[int, int]
     a_s: float
     a_w: float
     w_s: float
@@ -126,14 +126,14 @@ class _Pair:
         root = factor(w0)
         w = root @ root.T
         a = signals(moment(second_moment, len(w), power))
-        found = np.flatnonzero(a > 0)
+        present = np.flatnonzero(a > 0)
         require(
-            len(found) == 2,
+            len(present) == 2,
             "the formulas are for two concepts",
-            f"{len(found)} signals above 0",
+            f"{len(present)} signals above 0",
             "use cholesky_path for more, and set the signal of a nuisance coordinate to 0",
         )
-        s, o = sorted(found.tolist(), key=lambda k: -a[k])
+        s, o = sorted(present.tolist(), key=lambda k: -a[k])
         require(
             a[s] > a[o],
             "one of the two concepts has the stronger signal",
@@ -203,7 +203,7 @@ def minor_peak(
     Raises
     ------
     InputError
-        As `tied_flow`, and unless there are exactly two concepts, of different signals, with the
+        As `Tied`, and unless there are exactly two concepts, of different signals, with the
         strong one's initial entry between 0 and 1.
 
     Notes
@@ -222,9 +222,9 @@ def minor_peak(
 
 
 def _peak(pair: _Pair, pace: float) -> MinorPeak:
-    both, apart = pair.a_s + pair.a_w, pair.a_s - pair.a_w
-    strong = 2.0 * both / (3.0 * pair.a_s + pair.a_w)
-    time = np.log((1.0 / pair.w_s - 1.0) * 2.0 * both / apart) / (2.0 * pair.a_s)
+    total, gap = pair.a_s + pair.a_w, pair.a_s - pair.a_w
+    strong = 2.0 * total / (3.0 * pair.a_s + pair.a_w)
+    time = np.log((1.0 / pair.w_s - 1.0) * 2.0 * total / gap) / (2.0 * pair.a_s)
     if time <= 0:
         return MinorPeak(0.0, pair.w_o, pair.w_s)
     return MinorPeak(float(time) / pace, pair.w_o * float(np.exp(pair.log_minor(time))), strong)
@@ -305,7 +305,7 @@ def swing_forecast(
     (True, 2.2479, 0.4892)
     """
     pair = _Pair.read(w0, second_moment, power)
-    mu_s, mu_w = (float(means[k]) for k in pair.where)
+    mu_s, mu_w = (float(means[k]) for k in pair.places)
     require(
         mu_s != 0 and mu_w != 0,
         "the means of both concepts are not 0",
@@ -326,10 +326,10 @@ def swing_forecast(
         outcome = SwingOutcome.RISES if np.isfinite(t_max) else SwingOutcome.STAYS
         # Only the two concepts: what the combination has beyond them adds to every state alike.
         probe = np.zeros(len(means))
-        probe[list(pair.where)] = mu_s, mu_w
+        probe[list(pair.places)] = mu_s, mu_w
         turns = np.array([t_min, t_max])
         path = cholesky_path(w0, second_moment, turns[np.isfinite(turns)], power=power)
-        loss = path.loss(probe)
+        loss = path.probe_losses(probe)
         minimum = float(loss[0])
         maximum = 0.5 * mu_w**2 if outcome is SwingOutcome.STAYS else maximum
         flat = _too_flat(minimum, maximum)
@@ -364,15 +364,15 @@ def _turns(pair: _Pair, mu_s: float, mu_w: float) -> tuple[float, float]:
     """Return when the error is least and largest, in paper time; NaN for the wrong sign."""
     if pair.w_o * mu_s * mu_w <= 0:
         return float("nan"), float("nan")
-    apart = pair.a_s - pair.a_w
+    gap = pair.a_s - pair.a_w
     log_h = np.log(abs(pair.w_o))
     log_late = log_h - pair.fade * np.log(pair.w_s)
-    ratio = np.log(apart * abs(mu_s) / (4.0 * pair.a_w * abs(mu_w)))
+    ratio = np.log(gap * abs(mu_s) / (4.0 * pair.a_w * abs(mu_w)))
     with np.errstate(divide="ignore"):
         t_max = 2.0 / (pair.a_s + 3.0 * pair.a_w) * (ratio + log_late - np.log(pair.spare))
 
     t_s = pair.strong_half_time
-    balance = np.log(4.0 * pair.a_s * abs(mu_s) / (apart * abs(mu_w)))
+    balance = np.log(4.0 * pair.a_s * abs(mu_s) / (gap * abs(mu_w)))
 
     def excess(t: float) -> float:
         """Return the log of what the strong concept gains over what the suppression loses."""
@@ -394,14 +394,14 @@ def _late_loss(pair: _Pair, t: float, mu_s: float, mu_w: float) -> float:
 
 
 def _assumptions(pair: _Pair, largest: float, weak: float) -> tuple[str, ...]:
-    told = []
+    notes = []
     if largest > SMALL:
-        told.append(f"an initial entry of {largest:.3g} is not small (above {SMALL})")
+        notes.append(f"an initial entry of {largest:.3g} is not small (above {SMALL})")
     if pair.a_w > 0.5 * pair.a_s:
-        told.append(f"the signals are not well apart: their ratio is {pair.a_w / pair.a_s:.3g}")
+        notes.append(f"the signals are not well apart: their ratio is {pair.a_w / pair.a_s:.3g}")
     if weak - pair.strong_half_time < 1.0 / pair.a_w:
-        told.append("the weak concept is learned too soon after the strong one")
-    return tuple(told)
+        notes.append("the weak concept is learned too soon after the strong one")
+    return tuple(notes)
 
 
 def _too_flat(minimum: float, maximum: float) -> tuple[str, ...]:

@@ -10,7 +10,8 @@ from jaxtyping import Float
 
 from partwhole._checks import is_finite, require
 from partwhole._types import Real
-from partwhole.flows import DiagonalPath, Ending, QuadraticLoss, multitask_flow, tangent_end
+from partwhole.flows import Diagonal, FlowOutcome, Path, QuadraticLoss, flow
+from partwhole.flows.last_stretch import tangent_end
 from partwhole.limits import (
     DiagonalWeights,
     HyperbolicEntropy,
@@ -185,12 +186,12 @@ class MultitaskEnd(NamedTuple):
     ----------
     error : float
         The main task's expected squared error.
-    path : DiagonalPath
+    path : Path
         The last stretch of the flow.
     """
 
     error: float
-    path: DiagonalPath
+    path: Path
 
 
 def multitask_end(
@@ -227,7 +228,7 @@ def multitask_end(
     max_gradients : int, keyword-only, default 100,000
         Of each stretch.
     rtol, atol : float, keyword-only
-        As in `multitask_flow`.
+        As in `flow`.
 
     Returns
     -------
@@ -235,13 +236,13 @@ def multitask_end(
     """
     tasks, weights = (auxiliary, main), DiagonalWeights.constant(len(truth), scales.init, n_tasks=2)
     for fitted in FITTED:
-        path = multitask_flow(
-            weights, tasks, shares=(1.0 - share, share), until=fitted * share * nothing,
-            max_gradients=max_gradients, rtol=rtol, atol=atol,
+        path = flow(
+            Diagonal(weights, tasks=tasks, shares=(1.0 - share, share)),
+            until=fitted * share * nothing, max_gradients=max_gradients, rtol=rtol, atol=atol,
         )  # fmt: skip
         weights = path.end
         followed = float(np.sum((weights.coefficients[1] - truth) ** 2))
-        if path.outcome is not Ending.FITTED:
+        if path.outcome is not FlowOutcome.FITTED:
             return MultitaskEnd(followed, path)
         end = tangent_end(weights, tasks)
         error = float(np.sum((end.coefficients[1] - truth) ** 2))

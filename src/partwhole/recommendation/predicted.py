@@ -18,7 +18,7 @@ from partwhole._door import door
 from partwhole._progress import bar
 from partwhole._threads import cores
 from partwhole._types import Real
-from partwhole.flows import Ending, QuadraticLoss
+from partwhole.flows import FlowOutcome, QuadraticLoss
 from partwhole.recommendation.methods import (
     METHODS,
     MULTI,
@@ -236,8 +236,8 @@ def predict_losses(
     -----
     Single-task learning, finetuning and linear probing are where gradient flow ends, exactly
     (`HyperbolicEntropy`, `LinearProbing`). Multi-task learning has no such closed form; its flow
-    on the samples of both tasks is integrated (`multitask_flow`) until the training loss is 1e-8
-    of the main targets' variance times the main task's share of the samples, and extrapolated
+    on the samples of both tasks is integrated (`flow` of `Diagonal`) until the training loss is
+    1e-8 of the main targets' variance times the main task's share of the samples, and extrapolated
     along its tangent (`tangent_end`); where the extrapolated error may be wrong by a percent, the
     integration continues to 1e-10 or 1e-12.
     The tasks and protocols are those of Lippl & Lindsey (NeurIPS 2024), whose published losses
@@ -372,7 +372,7 @@ class _Case(NamedTuple):
             resolution=RESOLUTION * float(self.main @ self.main),
             max_gradients=max_gradients,
         )
-        return end.error, "" if end.path.outcome is Ending.FITTED else end.path.summary
+        return end.error, "" if end.path.outcome is FlowOutcome.FITTED else end.path.describe()
 
 
 def _listed(sizes: Any) -> tuple[Any, ...]:

@@ -11,7 +11,7 @@ from jaxtyping import Float
 from partwhole._checks import require
 from partwhole._door import door
 from partwhole._types import Real
-from partwhole.flows import Outcome, deep_linear_flow
+from partwhole.flows import Deep, FlowOutcome, flow
 from partwhole.measures import learning_times, swing
 from partwhole.training.runs import IdentityRuns, RunOutcome
 
@@ -141,7 +141,7 @@ class BesideTheory:
 def beside_theory(runs: IdentityRuns) -> BesideTheory:
     r"""Lay beside trained networks the flow that theory foresees from their initial weights.
 
-    The flow is gradient flow on the population (`deep_linear_flow`): no samples, no batches and
+    The flow is gradient flow on the population (`flow` of `Deep`): no samples, no batches and
     no steps. So what differs is due to these; for ReLU networks also to their nonlinearity.
 
     Parameters
@@ -190,18 +190,15 @@ def beside_theory(runs: IdentityRuns) -> BesideTheory:
         trained.append(runs.outputs[s, :, :, at[0]])
         second, mean = _moments(runs, s)
         weights, biases = _in_concept_frame(runs, s)
-        path = deep_linear_flow(
-            weights,
-            second,
+        path = flow(
+            Deep(weights, second, biases=biases, mean=None if biases is None else mean),
             runs.times[s],
-            biases=biases,
-            mean=None if biases is None else mean,
             rtol=RTOL,
             atol=1e-9,
         )
         found.append(path.outputs(task.probe))
         told = list(path.notes)
-        if path.outcome is not Outcome.REACHED:
+        if path.outcome is not FlowOutcome.REACHED:
             told += ["flows end early; begin with smaller weights, or record fewer steps"]
         notes += [f"setting {s}: {note}" for note in told]
     exact = made.nonlinearity == "linear"

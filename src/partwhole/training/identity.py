@@ -13,7 +13,7 @@ from jaxtyping import Float, Int
 from partwhole._checks import require, seed_list, whole
 from partwhole._door import door
 from partwhole._progress import bar
-from partwhole.flows.deep_linear import deep_stability_limit
+from partwhole.flows.stability import deep_stability_limit
 from partwhole.networks import MLP, Architecture
 from partwhole.tasks import IdentitySample, StructuredIdentity
 from partwhole.training._engines import at_once, choose, cost

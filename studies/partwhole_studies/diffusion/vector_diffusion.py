@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from scipy.ndimage import gaussian_filter1d
 
-from partwhole.flows import one_layer_flow
+from partwhole.flows import OneLayer, flow
 from partwhole.measures import learning_times
 from partwhole.measures.swing import retreat
 from partwhole.networks.diffusion import diffusion_model
@@ -86,10 +86,10 @@ def gather(cells: Cells) -> xr.Dataset:
     return data.rename(mean="first_mean")
 
 
-def flow(first_mean: float, times: np.ndarray) -> np.ndarray:
+def exact_flow(first_mean: float, times: np.ndarray) -> np.ndarray:
     """Return the exact answers of a one-layer network from zero weights, over their targets."""
     task = task_of(first_mean)
-    exact = one_layer_flow(np.zeros((2, 2)), task.second_moment(), times)
+    exact = flow(OneLayer(np.zeros((2, 2)), task.second_moment()), times)
     return exact.outputs(task.probe) / task.probe
 
 
@@ -155,7 +155,7 @@ def figure(data: xr.Dataset) -> Figure:
 
 
 def _draw_path(ax: Axes, first_mean: float, steps: np.ndarray, answers: np.ndarray) -> None:
-    exact = flow(first_mean, np.geomspace(1e-3, 1e3, 300))
+    exact = exact_flow(first_mean, np.geomspace(1e-3, 1e3, 300))
     ax.plot(*exact.T, color=QUIET, label="exact flow of one layer")
     path = gaussian_filter1d(answers.mean(axis=0), 2.0, axis=0, mode="nearest")
     ax.plot(*path.T, color=COLOURS[2], label="mean path, smoothed")

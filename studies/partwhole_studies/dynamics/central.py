@@ -9,15 +9,9 @@ import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from partwhole.flows import (
-    Path,
-    check_assumptions,
-    field_parts,
-    learning_clocks,
-    stages,
-    tied_descent,
-    tied_flow,
-)
+from partwhole.flows import Path, Tied, check_assumptions, descend, flow, learning_clocks, stages
+from partwhole.flows.field import field_parts
+from partwhole.flows.tied import identity_losses
 from partwhole.measures import extrema, learning_times, swing
 from partwhole.study import Arrays, Cells, Config, Estimate, layout, proportion, published
 from partwhole.study.plots import COLOURS, look, mosaic, name
@@ -53,8 +47,8 @@ def cell(config: Config) -> Arrays:
     power = config["power"]
     w0, a = CENTRAL.w0, CENTRAL.second_moment
     times = STEP * np.arange(CENTRAL.updates + 1)
-    steps = partial(tied_descent, w0, a, steps=CENTRAL.updates, step_size=STEP, power=power)
-    paths = [tied_flow(w0, a, times, power=power), steps(on="matrix"), steps(on="factor")]
+    steps = partial(descend, Tied(w0, a, power), CENTRAL.updates, STEP)
+    paths = [flow(Tied(w0, a, power), times), steps(on="matrix"), steps(on="factor")]
     clocks = learning_clocks(w0, a, power=power)
     return {
         "state": np.stack([path.states for path in paths]),
@@ -75,8 +69,9 @@ def gather(cells: Cells) -> xr.Dataset:
         coords={"route": list(ROUTES), "time": STEP * np.arange(CENTRAL.updates + 1)},
     )  # fmt: skip
     path = Path(data.time.values, data.state.values, "paper")
-    data["error"] = data.state.dims[:3], path.loss(CENTRAL.probe)
-    data["training_error"] = data.state.dims[:3], path.training_loss(CENTRAL.second_moment)
+    data["error"] = data.state.dims[:3], path.probe_losses(CENTRAL.probe)
+    losses = identity_losses(path.states, CENTRAL.second_moment)
+    data["training_error"] = data.state.dims[:3], losses
     # Along the published recurrence, with each sample's own second moment.
     gap = data.state.sel(power=2, route="matrix").values - np.eye(3)
     errors = 0.5 * np.einsum("tij,njk,tik->nt", gap, data.moment.values, gap, optimize=True)
@@ -117,10 +112,10 @@ def numbers(data: xr.Dataset) -> dict[str, float | int | Estimate | np.ndarray]:
     conditions = check_assumptions(CENTRAL.w0[block], a[block], STEP).conditions
     (separation,) = (c for c in conditions if c.statement.startswith("a_i - 3 a_j"))
     falls = swing(times, data.sample_error.values).amplitude < 1e-12
-    flow = path_of(data, 2)
-    weak_mean = flow.loss(CENTRAL.probe * (np.arange(3) == WEAK))
-    parts = field_parts(flow.states, a @ a)
-    slope = np.gradient(flow.states[:, WEAK, STRONG], times, edge_order=2)
+    path = path_of(data, 2)
+    weak_mean = path.probe_losses(CENTRAL.probe * (np.arange(3) == WEAK))
+    parts = field_parts(path.states, a @ a)
+    slope = np.gradient(path.states[:, WEAK, STRONG], times, edge_order=2)
     away = readings(data) - published(__file__, ["power", "route"])
     turn_times = away[["minimum_time", "maximum_time"]].to_array()
     half_times = away[["weak_half", "strong_half"]].to_array()

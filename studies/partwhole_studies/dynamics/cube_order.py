@@ -9,7 +9,7 @@ import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from partwhole.flows.one_layer import one_layer_flow
+from partwhole.flows import OneLayer, flow
 from partwhole.measures.hierarchy import OrderViolations, order_violations
 from partwhole.networks import Architecture
 from partwhole.study import Arrays, Cells, Config, Estimate, key, layout, mean, published
@@ -84,13 +84,13 @@ def _exact(
     turn, points = problem.rotation_matrix, problem.combinations().points
     w0, b0 = turn @ weights.astype(float) @ turn.T, turn @ biases.astype(float)
     zero, a, centre = np.zeros_like(w0), problem.second_moment(), problem.mean()
-    exact = one_layer_flow(w0, a, times, mean=centre, bias=b0)
+    exact = flow(OneLayer(w0, a, mean=centre, bias=b0), times)
     return {
-        "exact": exact.loss(points),
+        "exact": exact.probe_losses(points),
         "exact_answer": exact.outputs(points[-1])[:, :4],
-        "bias_alone": one_layer_flow(zero, a, times, mean=centre).loss(points),
-        "weights_alone": one_layer_flow(w0, a, times).loss(points),
-        "neither": one_layer_flow(zero, a, times).loss(points),
+        "bias_alone": flow(OneLayer(zero, a, mean=centre), times).probe_losses(points),
+        "weights_alone": flow(OneLayer(w0, a), times).probe_losses(points),
+        "neither": flow(OneLayer(zero, a), times).probe_losses(points),
     }
 
 

@@ -10,7 +10,7 @@ import xarray as xr
 from jaxtyping import Float
 from matplotlib.figure import Figure
 
-from partwhole.flows import deep_linear_descent
+from partwhole.flows import Deep, descend
 from partwhole.study import Arrays, Cells, Config, Estimate, layout, mean, published
 from partwhole.study.chart import key
 from partwhole.study.plots import COLOURS, QUIET, look, panels
@@ -85,16 +85,13 @@ def _on_population(runs: IdentityRuns, setting: int, seed: int) -> tuple[np.ndar
     """Return outputs and error from the initial weights of a seed, without samples."""
     task = runs.tasks[setting]
     weights, biases = small.in_concepts(runs.initial, task, [seed])
-    path = deep_linear_descent(
-        weights,
-        task.second_moment(),
-        steps=int(runs.steps[-1]),
-        step_size=runs.protocols[setting].rate(task.n_dimensions),
-        biases=biases,
-        mean=task.mean(),
+    path = descend(
+        Deep(weights, task.second_moment(), biases=biases, mean=task.mean()),
+        int(runs.steps[-1]),
+        runs.protocols[setting].rate(task.n_dimensions),
         record=runs.steps,
     )
-    return path.outputs(task.probe)[0, :, :2], path.loss(task.probe)[0]
+    return path.outputs(task.probe)[0, :, :2], path.probe_losses(task.probe)[0]
 
 
 def gather(cells: Cells) -> xr.Dataset:

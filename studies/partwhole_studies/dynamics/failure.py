@@ -12,7 +12,8 @@ from jaxtyping import Float
 from matplotlib.figure import Figure
 from scipy.optimize import root_scalar
 
-from partwhole.flows import Outcome, Path, PositivityWarning, tied_descent, tied_flow
+from partwhole.flows import FlowOutcome, Path, Tied, descend, flow
+from partwhole.flows.tied import PositivityWarning
 from partwhole.measures import learning_times
 from partwhole.study import Arrays, Cells, Config, key, layout
 from partwhole.study.plots import QUIET, look, mosaic
@@ -47,7 +48,7 @@ def cell(config: Config) -> Arrays:
 
 
 def _flow(power: int) -> Arrays:
-    path = tied_flow(FAILURE.w0, FAILURE.second_moment, log_times(LAST), power=power)
+    path = flow(Tied(FAILURE.w0, FAILURE.second_moment, power), log_times(LAST))
     return {"weak": _weak(path), "least": _least(path)}
 
 
@@ -67,7 +68,7 @@ def _largest_step() -> Arrays:
     low, high = 0.5 * STEP, STEP
     while high - low > 1e-3 * STEP:
         step = 0.5 * (low + high)
-        stays = _descent("matrix", step, UPDATES).outcome is Outcome.REACHED
+        stays = _descent("matrix", step, UPDATES).outcome is FlowOutcome.REACHED
         low, high = (step, high) if stays else (low, step)
     return {"largest_step": np.array(low)}
 
@@ -80,7 +81,7 @@ RUNS: dict[str, Callable[..., Arrays]] = {
 
 def _descent(on: Literal["matrix", "factor"], step: float, steps: int) -> Path:
     a = FAILURE.second_moment
-    return tied_descent(FAILURE.w0, a, steps=steps, step_size=step, on=on, power=2)
+    return descend(Tied(FAILURE.w0, a, power=2), steps, step, on=on)
 
 
 def learned(times: np.ndarray, entry: np.ndarray) -> float:
@@ -135,16 +136,16 @@ def gather(cells: Cells) -> xr.Dataset:
 
 def numbers(data: xr.Dataset) -> dict[str, float | str]:
     weak = data.weak.sel(power=2).values
-    flow, largest = learned(data.time.values, weak), float(data.largest_step)
+    flow_time, largest = learned(data.time.values, weak), float(data.largest_step)
     predicted = predicted_step(FAILURE.w0, np.diagonal(FAILURE.second_moment) ** 2)
     learns = weak.max() > 0.5
     never = f"does not learn the concept by t = {LAST:.0f}"
     return {
         "answer": "No" if learns else "Yes",
-        "outcome": f"learns the concept at t = {flow:.0f}" if learns else never,
+        "outcome": f"learns the concept at t = {flow_time:.0f}" if learns else never,
         "entry": float(weak.max()),
-        "flow": flow,
-        "factor": learned(STEP * data["update"].values, data.stepped_weak.values[1]) / flow,
+        "flow": flow_time,
+        "factor": learned(STEP * data["update"].values, data.stepped_weak.values[1]) / flow_time,
         "step_ratio": largest / predicted,
         "step": STEP,
         "compared": "above" if largest < STEP else "not above",
@@ -154,10 +155,10 @@ def numbers(data: xr.Dataset) -> dict[str, float | str]:
 
 def figure(data: xr.Dataset) -> Figure:
     drawn, axes = mosaic("AA;BC", 5.2)
-    flow, time = data.sel(power=2).isel(time=slice(1, None)), STEP * data["update"]
+    squared, time = data.sel(power=2).isel(time=slice(1, None)), STEP * data["update"]
     ax = axes["A"]
     ax.axvspan(STEP * SHOWN, LAST, color="#eeeeee", linewidth=0, zorder=0)
-    ax.plot(flow.time, flow.weak, **look(0, label="gradient flow"))
+    ax.plot(squared.time, squared.weak, **look(0, label="gradient flow"))
     ax.plot(time[1:], data.stepped_weak[0, 1:], **look(1, label="published recurrence on W"))
     marked = np.searchsorted(time, np.geomspace(2.2, time[-1], 26))
     marks = look(2, line=False, label="gradient descent on the factor U")
@@ -168,7 +169,7 @@ def figure(data: xr.Dataset) -> Figure:
     ax.set_xticks([2, 5, 10, 20, 50, 100, 200], ["2", "5", "10", "20", "50", "100", "200"])
     ax.set(xlabel="time (paper)", ylabel="$w_{11}$")
     ax = axes["B"]
-    ax.plot(flow.time, flow.least, **look(0))
+    ax.plot(squared.time, squared.least, **look(0))
     ax.plot(time[1 : SHOWN + 1], data.stepped_least[0, 1 : SHOWN + 1], **look(1))
     ax.set_xscale("log")
     ax.set_yscale("symlog", linthresh=1e-4)
@@ -178,7 +179,7 @@ def figure(data: xr.Dataset) -> Figure:
         axes[panel].axhline(0, color=QUIET, linewidth=0.8, zorder=1)
     ax = axes["C"]
     ax.axvspan(float(data.largest_step), 1.05 * STEP, color="#eeeeee", linewidth=0)
-    ax.axhline(learned(flow.time.values, flow.weak.values), **look(0))
+    ax.axhline(learned(squared.time.values, squared.weak.values), **look(0))
     ax.plot(data.step, data.learned, **look(1, line=False, clip_on=False))
     ax.set(
         xlim=(0, 1.05 * STEP), ylim=(140, 165), xticks=[0, 0.005, 0.01], title="Time of learning"

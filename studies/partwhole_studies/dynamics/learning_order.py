@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from scipy.optimize import brentq
 
-from partwhole.flows import one_layer_flow
+from partwhole.flows import OneLayer, flow
 from partwhole.measures import learning_times
 from partwhole.measures.learning import slowing
 from partwhole.networks import Architecture
@@ -61,7 +61,7 @@ def _flow(spread: float, epochs: np.ndarray, reading: wide.Reading, *, bias: boo
     """Return exact answers from zero weights; the axes beyond the concepts don't matter."""
     task = StructuredIdentity((1.0, 2.0), (spread, wide.SECOND), origin=True, scales_are=reading)
     start, times, centre = np.zeros((2, 2)), wide.EPOCH * epochs, task.mean() if bias else None
-    return one_layer_flow(start, task.second_moment(), times, mean=centre).outputs(task.probe)
+    return flow(OneLayer(start, task.second_moment(), mean=centre), times).outputs(task.probe)
 
 
 def _population(config: Config) -> Arrays:
@@ -111,7 +111,7 @@ def _theory(task: StructuredIdentity, runs: IdentityRuns) -> np.ndarray:
         bias = np.asarray(runs.initial.biases[0][0], dtype=float)
         options = {"mean": task.mean(), "bias": turn @ bias}
     times = Protocol().rate(wide.DIMENSION) * wide.records(EPOCHS)
-    path = one_layer_flow(turn @ weights @ turn.T, task.second_moment(), times, **options)
+    path = flow(OneLayer(turn @ weights @ turn.T, task.second_moment(), **options), times)
     return path.outputs(task.probe)[:, :2]
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from partwhole.flows import learning_clocks, tied_flow
+from partwhole.flows import Tied, flow, learning_clocks
 from partwhole.measures.learning import learning_times
 
 RECORDS = 800  # times at which flows are read in one call
@@ -28,7 +28,7 @@ def integrate(
     pad = ((0, 0), (0, size - d), (0, size - d))  # what starts at 0 stays there
     # Repeated from the first on, to fill the last call.
     w0, moments = (np.resize(np.pad(m, pad), (calls, batch, size, size)) for m in (w0, moments))
-    states = [tied_flow(w, a, times, **options).states for w, a in zip(w0, moments, strict=True)]
+    states = [flow(Tied(w, a), times, **options).states for w, a in zip(w0, moments, strict=True)]
     return np.concatenate(states)[:n, :, :d, :d]
 
 

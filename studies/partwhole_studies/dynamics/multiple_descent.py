@@ -7,7 +7,9 @@ import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from partwhole.flows import cholesky_path, tied_descent, tied_flow
+from partwhole.flows import Tied, descend, flow
+from partwhole.flows.cholesky_path import cholesky_path
+from partwhole.flows.tied import identity_losses
 from partwhole.measures import extrema, swing
 from partwhole.study import Arrays, Cells, Config, Estimate, key, layout, proportion, published
 from partwhole.study.plots import QUIET, look, name, panels
@@ -51,22 +53,20 @@ def cell(config: Config) -> Arrays:
     if "shrunken" in config:
         setting = TRIPLE_CAPTION
         w0 = config["shrunken"] * setting.w0
-        flow = tied_flow(w0, setting.second_moment, times, power=2)
-        return {"shrunken_error": flow.loss(setting.probe)}
+        path = flow(Tied(w0, setting.second_moment, 2), times)
+        return {"shrunken_error": path.probe_losses(setting.probe)}
     setting, power = SETTINGS[config["setting"]], config["power"]
-    flow = tied_flow(setting.w0, setting.second_moment, times, power=power)
+    path = flow(Tied(setting.w0, setting.second_moment, power), times)
     formula = cholesky_path(setting.w0, setting.second_moment, times, power=power)
-    recurrence = tied_descent(
-        setting.w0, setting.second_moment, steps=UPDATES, step_size=STEP, on="matrix", power=power
-    )
+    recurrence = descend(Tied(setting.w0, setting.second_moment, power), UPDATES, STEP, on="matrix")
     return {
-        "error": flow.loss(setting.probe),
-        "training_error": flow.training_loss(setting.second_moment),
-        "formula": formula.loss(setting.probe),
+        "error": path.probe_losses(setting.probe),
+        "training_error": identity_losses(path.states, setting.second_moment),
+        "formula": formula.probe_losses(setting.probe),
         "valid": np.array(formula.valid),
         # Records are counted from 0 after each update, as in the reference implementation.
-        "recurrence": recurrence.loss(setting.probe)[1:],
-        "recurrence_training_error": recurrence.training_loss(setting.second_moment)[1:],
+        "recurrence": recurrence.probe_losses(setting.probe)[1:],
+        "recurrence_training_error": identity_losses(recurrence.states, setting.second_moment)[1:],
     }
 
 
@@ -76,11 +76,13 @@ def _counts(setting: str, seed: int, times: np.ndarray) -> list[int]:
     size = len(task.w0)
     u = np.random.default_rng(seed).uniform(0.0, SPREAD, (size, size))
     paths = [
-        tied_flow(u @ u.T, task.second_moment, times, power=power, rtol=1e-7, atol=1e-10)
+        flow(Tied(u @ u.T, task.second_moment, power), times, rtol=1e-7, atol=1e-10)
         for power in POWERS
     ]
     # Rounding of the looser tolerances is not a descent.
-    return [extrema(times, path.loss(task.probe), threshold=1e-5).descents for path in paths]
+    return [
+        extrema(times, path.probe_losses(task.probe), threshold=1e-5).descents for path in paths
+    ]
 
 
 def gather(cells: Cells) -> xr.Dataset:
@@ -148,7 +150,7 @@ def numbers(data: xr.Dataset) -> dict[str, float | int | Estimate | np.ndarray]:
         for power in POWERS
     }
     drawn = data.descents.sel(drawn="quadruple, as run", power=2)
-    flow = away(data, "flow", "error")
+    path = away(data, "flow", "error")
     formula = away(data, "formula", "formula")
     recurrence = away(data, "recurrence", "recurrence")
     tiny = turns(data.shrunken_error)[1][1::2]
@@ -161,9 +163,9 @@ def numbers(data: xr.Dataset) -> dict[str, float | int | Estimate | np.ndarray]:
         "quadruple_square": counts["quadruple, as run", 2],
         "quadruple_defined": counts["quadruple, as run", 1],
         "quadruple_drawn": proportion(int((drawn >= 4).sum()), data.sizes["seed"]),
-        "times": flow[0],
+        "times": path[0],
         "updates": recurrence[0],
-        "errors": np.concatenate([flow[1], recurrence[1]]),
+        "errors": np.concatenate([path[1], recurrence[1]]),
         "formula_times": formula[0],
         "formula_errors": formula[1],
         "tiny": tiny - levels if tiny.shape == levels.shape else np.nan,

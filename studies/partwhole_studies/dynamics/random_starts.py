@@ -38,7 +38,8 @@ def starts(law: str, draws: int, seed: int) -> np.ndarray:
         w0 = few @ few.swapaxes(1, 2)
         w0 *= 0.01 / (width * (1 / 3 if law == "uniform" else 1.0))
         path = cholesky_path(w0, np.diag([1.0, RATIO]), TIMES)
-        rise = np.asarray(swing(TIMES, path.loss(np.array([1.0, np.sqrt(RATIO)]))).amplitude)
+        error = path.probe_losses(np.array([1.0, np.sqrt(RATIO)]))
+        rise = np.asarray(swing(TIMES, error).amplitude)
         rows.append(
             [_mean(each) for each in (rho, diagonal / width, joint / width, 2 * rise / RATIO)]
         )

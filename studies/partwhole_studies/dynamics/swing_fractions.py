@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
 
-from partwhole.flows import deep_linear_descent, deep_linear_flow
+from partwhole.flows import Deep, descend, flow
 from partwhole.networks import Architecture
 from partwhole.study import Arrays, Cells, Config, Estimate, layout, mean, proportion, published
 from partwhole.study.chart import key
@@ -40,14 +38,14 @@ def _preset(seeds: int, low: int, wide: int, starts: int, *, quick: bool = False
     for name, network in NETWORKS.items():
         count = {LOW: low, WIDE: wide}.get(network, seeds)
         whole = name in QUICK if quick else network is not WIDE
-        flow = network is LOW and not quick
+        by_flow = network is LOW and not quick
         networks += [
             {
                 "part": "network",
                 "network": name,
                 "seeds": list(range(first, first + min(500, count))),
                 "epochs": 4 if network is WIDE else 40,
-                "also": ["population"] * whole + ["flow"] * flow,
+                "also": ["population"] * whole + ["flow"] * by_flow,
             }
             for first in range(0, count, 500)
         ]
@@ -91,15 +89,13 @@ def _population(runs: IdentityRuns, route: str) -> np.ndarray:
     """Return the error on the population, in the runs' steps or as a flow."""
     task, protocol = runs.tasks[0], runs.protocols[0]
     weights, biases = small.in_concepts(runs.initial, task, range(len(runs.seeds)))
-    given: dict[str, Any] = {"biases": biases, "mean": task.mean()}
-    moment = task.second_moment()
+    system = Deep(weights, task.second_moment(), biases=biases, mean=task.mean())
     if route == "flow":
-        path = deep_linear_flow(weights, moment, runs.times[0], rtol=1e-6, atol=1e-8, **given)
+        path = flow(system, runs.times[0], rtol=1e-6, atol=1e-8)
     else:
-        steps, size = int(runs.steps[-1]), protocol.rate(task.n_dimensions)
-        given |= {"steps": steps, "step_size": size, "record": runs.steps}
-        path = deep_linear_descent(weights, moment, **given)
-    return path.loss(task.probe)
+        size = protocol.rate(task.n_dimensions)
+        path = descend(system, int(runs.steps[-1]), size, record=runs.steps)
+    return path.probe_losses(task.probe)
 
 
 def _laws(config: Config) -> Arrays:
@@ -111,10 +107,8 @@ def _laws(config: Config) -> Arrays:
         architecture = Architecture(config["layers"], 3, bias=False, initial=law, scale=0.3)
         initial = architecture.networks(3, seeds=config["seeds"])
         weights = [np.asarray(layer, dtype=float) for layer in initial.weights]
-        path = deep_linear_descent(
-            weights, task.second_moment(), steps=STEPS, step_size=STEP, record=record
-        )
-        arrays[f"rises_{law}"] = small.swings_back(path.loss(task.probe)).astype(float)
+        path = descend(Deep(weights, task.second_moment()), STEPS, STEP, record=record)
+        arrays[f"rises_{law}"] = small.swings_back(path.probe_losses(task.probe)).astype(float)
     return arrays
 
 

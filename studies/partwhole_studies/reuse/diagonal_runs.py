@@ -18,7 +18,7 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float, Int
 
-from partwhole.flows import DiagonalPath, Ending, QuadraticLoss, diagonal_flow, multitask_flow
+from partwhole.flows import Diagonal, FlowOutcome, Path, QuadraticLoss, flow
 from partwhole.limits import DiagonalWeights
 from partwhole.recommendation.methods import (
     FINETUNING,
@@ -99,19 +99,19 @@ def learn(method: str, sample: TeacherSample) -> Learning:
         return Learning(_errors(sample, path), True)
     times = RATE * STEPS
     if method == MULTI:
-        flow = together(sample, len(sample.inputs), times=times, until=THRESHOLD)
-        errors = _errors(sample, flow.coefficients[:, 1])
+        path = together(sample, len(sample.inputs), times=times, until=THRESHOLD)
+        errors = _errors(sample, path.states[:, 1])
     else:
-        flow = diagonal_flow(
-            weights, sample.inputs, sample.targets, times, until=THRESHOLD, **ALONE
+        path = flow(
+            Diagonal(weights, sample.inputs, sample.targets), times, until=THRESHOLD, **ALONE
         )
-        errors = _errors(sample, flow.coefficients)
+        errors = _errors(sample, path.states[:, 0])
     ended = np.full(len(STEPS), errors[-1])
     ended[: len(errors)] = errors
-    return Learning(ended, flow.outcome.name == "FITTED")
+    return Learning(ended, path.outcome.name == "FITTED")
 
 
-def together(sample: TeacherSample, n: int, **options: Any) -> DiagonalPath:
+def together(sample: TeacherSample, n: int, **options: Any) -> Path:
     """Follow multi-task learning of the auxiliary task, all of it, and n samples of the main."""
     share = n / (n + N_AUX)
     tasks = [
@@ -119,7 +119,7 @@ def together(sample: TeacherSample, n: int, **options: Any) -> DiagonalPath:
         QuadraticLoss.from_sample(sample.inputs[:n], sample.targets[:n]),
     ]
     weights = initial(MULTI, sample.auxiliary)
-    return multitask_flow(weights, tasks, shares=(1.0 - share, share), **(TOGETHER | options))
+    return flow(Diagonal(weights, tasks=tasks, shares=(1.0 - share, share)), **(TOGETHER | options))
 
 
 def multitask_error(sample: TeacherSample, n: int) -> tuple[float, bool]:
@@ -135,7 +135,7 @@ def multitask_error(sample: TeacherSample, n: int) -> tuple[float, bool]:
         resolution=RESOLUTION * float(sample.main @ sample.main),
         **TOGETHER,
     )
-    return found.error, found.path.outcome is not Ending.FITTED
+    return found.error, found.path.outcome is not FlowOutcome.FITTED
 
 
 def probing_path(

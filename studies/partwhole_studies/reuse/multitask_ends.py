@@ -11,7 +11,8 @@ from scipy.optimize import minimize
 from partwhole import solve
 from partwhole._types import Real
 from partwhole.features import multitask_design
-from partwhole.flows import multitask_flow
+from partwhole.flows import Diagonal, flow
+from partwhole.flows.conserved import drift
 from partwhole.limits import DiagonalWeights, Equal, GroupNorm, HyperbolicEntropy
 from partwhole.tasks import SparseTeachers, TeacherSample
 from partwhole.training import train_multitask
@@ -80,23 +81,25 @@ def flow_ends(
     }
     for run, seed in enumerate(seeds):
         inputs, targets, auxiliary = task_pair(drawn, run)
-        path = multitask_flow(
-            DiagonalWeights.constant(DIMENSION, scale, n_tasks=2),
-            list(zip(inputs, targets, strict=True)),
+        path = flow(
+            Diagonal(
+                DiagonalWeights.constant(DIMENSION, scale, n_tasks=2),
+                tasks=list(zip(inputs, targets, strict=True)),
+            ),
             until=FITTED,
             rtol=rtol,
             atol=0.1 * rtol * float(scale),
         )
         tuned = HyperbolicEntropy.after_finetuning(auxiliary, readout_scale=scale, init_scale=scale)
         limit = solve((inputs[1], targets[1]), cost=tuned, intercept="none")
-        end = path.coefficients[-1, 1]
+        end = path.states[-1, 1]
         least = least_of(overlap, seed)
         found["ends"].append(end)
         found["tuned"].append(limit.coefficients)
         found["least"].append(least)
         found["excess"].append(group_norm(end, auxiliary) / group_norm(least, auxiliary) - 1.0)
-        found["loss"].append(path.loss[-1])
-        found["drift"].append(path.drift)
+        found["loss"].append(path.losses[-1])
+        found["drift"].append(drift(path))
     return {name: np.array(values) for name, values in found.items()}
 
 

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from partwhole import solve
-from partwhole.flows import diagonal_flow
+from partwhole.flows import Diagonal, flow
 from partwhole.limits import DiagonalWeights, HyperbolicEntropy
 from partwhole.limits.penalties import finetuning_penalty, multitask_penalty, relu_penalty
 from partwhole.study import Arrays, Cells, Config, key, layout, mean, series
@@ -118,7 +118,7 @@ def _distances(
     weights = DiagonalWeights.pretrained(before, scales["init_scale"]).for_finetuning(
         rescale=scales["rescale"], readout_scale=scales["readout_scale"]
     )
-    end = diagonal_flow(weights, inputs, targets, until=1e-14).coefficients[-1]
+    end = flow(Diagonal(weights, inputs, targets), until=1e-14).end.coefficients
     exact = HyperbolicEntropy.after_finetuning(before, **scales)
     published = HyperbolicEntropy.after_finetuning(before, **scales, formula="published")
     solved = [

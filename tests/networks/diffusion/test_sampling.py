@@ -11,7 +11,7 @@ from gaussian_models import best
 from programs import looped
 
 from partwhole._checks import InputError
-from partwhole.flows import sampled_variance
+from partwhole.flows.gaussian_diffusion import sampled_variance
 from partwhole.networks.diffusion import diffusion_model, sample
 from partwhole.networks.diffusion.sampling import _step
 

@@ -31,7 +31,7 @@ def test_the_exact_flow_is_that_of_two_equations():
     solved = solve_ivp(
         lambda t, w: a * (1.0 - w), (0, 2), [0, 0], t_eval=times, rtol=1e-10, atol=1e-12
     )
-    np.testing.assert_allclose(study.flow(0.5, times), solved.y.T, atol=1e-8)
+    np.testing.assert_allclose(study.exact_flow(0.5, times), solved.y.T, atol=1e-8)
     assert study.flow_lag(0.5) == pytest.approx(a[1] / a[0])
 
 
@@ -41,7 +41,7 @@ def cells(back=0.0, swapped=False):
     for config in study.PRESETS["laptop"]:
         rng = np.random.default_rng(config["seed"])
         steps = study.steps_of(config)
-        answers = study.flow(config["mean"], steps / 100.0)
+        answers = study.exact_flow(config["mean"], steps / 100.0)
         answers[:, 0] += back * np.exp(-(((np.log(steps) - np.log(30.0)) / 0.5) ** 2))
         answers = answers[:, ::-1] if swapped else answers
         noisy = answers + 0.005 * rng.normal(size=(2, *answers.shape))

@@ -7,7 +7,8 @@ import pytest
 from study_cells import computed
 from study_rules import require_whole, verdicts
 
-from partwhole.flows import FieldParts, field_parts, tied_flow
+from partwhole.flows import flow
+from partwhole.flows.field import FieldParts, field_parts
 from partwhole.study import declared
 from partwhole_studies.dynamics import central as study
 
@@ -71,10 +72,10 @@ def test_drawn_training_sets_have_the_moment_of_the_population(data):
 
 def test_a_wrong_clock_is_noticed(cells, monkeypatch):
     def twice_as_fast(*args, **options):
-        return tied_flow(*args, clock="gradient", **options)
+        return flow(*args, clock="gradient", **options)
 
     with monkeypatch.context() as broken:
-        broken.setattr(study, "tied_flow", twice_as_fast)
+        broken.setattr(study, "flow", twice_as_fast)
         wrong = study.cell({"power": 2})
     assert "times" in failed(study.gather([({"power": 2}, wrong), *cells[1:]]))
 

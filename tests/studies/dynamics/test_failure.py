@@ -7,7 +7,7 @@ import pytest
 from study_cells import computed
 from study_rules import require_whole, verdicts
 
-from partwhole.flows import Outcome, tied_descent
+from partwhole.flows import FlowOutcome, Tied, descend
 from partwhole_studies.dynamics import failure as study
 
 
@@ -58,7 +58,7 @@ def test_the_predicted_step_grows_as_signals_approach():
     assert study.predicted_step(w0, np.array([4.0, 0.4])) == pytest.approx(steps[1] / 4, rel=1e-9)
 
 
-@pytest.mark.filterwarnings("ignore::partwhole.flows.PositivityWarning")
+@pytest.mark.filterwarnings("ignore::partwhole.flows.tied.PositivityWarning")
 @pytest.mark.parametrize(("size", "correlation", "weak"), [(1e-2, 0.95, 0.1), (1e-4, 0.8, 0.05)])
 def test_the_predicted_step_is_that_of_the_recurrence(size, correlation, weak):
     w0 = size * np.array([[1, correlation], [correlation, 1]])
@@ -66,8 +66,8 @@ def test_the_predicted_step_is_that_of_the_recurrence(size, correlation, weak):
     predicted = study.predicted_step(w0, a)
 
     def stays(step):
-        path = tied_descent(w0, np.diag(a), steps=3000, step_size=step, on="matrix")
-        return path.outcome is Outcome.REACHED
+        path = descend(Tied(w0, np.diag(a)), 3000, step, on="matrix")
+        return path.outcome is FlowOutcome.REACHED
 
     assert stays(predicted / 1.1)
     assert not stays(predicted * 1.1)

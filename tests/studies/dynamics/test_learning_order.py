@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.linalg import expm
 from study_cells import computed
 from study_rules import require_whole, verdicts
 
+from partwhole.flows import flow
 from partwhole.networks import Architecture
 from partwhole.study import declared
 from partwhole_studies.dynamics import learning_order as study
@@ -120,12 +123,10 @@ def test_larger_presets_train_every_published_setting():
 
 
 def test_theory_without_the_origin_is_noticed(cells, monkeypatch):
-    flow = study.one_layer_flow
+    def two_clusters(system, times):
+        return flow(replace(system, second_moment=1.5 * system.second_moment), times)
 
-    def two_clusters(w0, second_moment, times, *, mean=None, bias=None):
-        return flow(w0, 1.5 * second_moment, times, mean=mean, bias=bias)
-
-    monkeypatch.setattr(study, "one_layer_flow", two_clusters)
+    monkeypatch.setattr(study, "flow", two_clusters)
     assert verdicts(study, again(cells, wide.MAIN))["gap"] == "does not hold"
 
 

@@ -10,7 +10,7 @@ from dynamics_oracles import crossing, rk4, two_concepts
 from study_cells import computed
 from study_rules import failed_checks, require_whole, verdicts
 
-from partwhole.flows import learning_clocks, tied_flow
+from partwhole.flows import flow, learning_clocks
 from partwhole_studies.dynamics import learning_times as study
 from partwhole_studies.dynamics import many_flows
 
@@ -112,10 +112,10 @@ def test_naive_clocks_are_noticed(cells, monkeypatch):
 
 
 def test_another_flow_is_noticed(cells, monkeypatch):
-    def faster(w0, second_moment, times, **options):
-        return tied_flow(w0, second_moment, times, clock="gradient", **options)
+    def faster(system, times, **options):
+        return flow(system, times, clock="gradient", **options)
 
-    monkeypatch.setattr(many_flows, "tied_flow", faster)
+    monkeypatch.setattr(many_flows, "flow", faster)
     changed = study.gather([*cells[:2], (cells[2][0], study.cell(cells[2][0]))])
     assert "delay_error" in failed_checks(study, changed)
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from study_cells import computed
 from study_rules import require_whole, verdicts
 
-from partwhole.flows import cholesky_path, tied_flow
+from partwhole.flows import flow
+from partwhole.flows.cholesky_path import cholesky_path
 from partwhole.study import declared
 from partwhole_studies.dynamics import multiple_descent as study
 
@@ -56,10 +59,10 @@ def test_start(data):
 
 
 def test_a_forgotten_square_is_noticed(cells, monkeypatch):
-    def itself(*args, power, **options):
-        return tied_flow(*args, power=1, **options)
+    def itself(system, times, **options):
+        return flow(replace(system, power=1), times, **options)
 
-    monkeypatch.setattr(study, "tied_flow", itself)
+    monkeypatch.setattr(study, "flow", itself)
     wrong = again(cells, {"setting": "quadruple, as run", "power": 2})
     assert verdicts(study, wrong)["square"] == "does not hold"
     assert {"times", "errors"} <= failed(wrong)

@@ -8,7 +8,7 @@ import pytest
 from study_cells import computed
 from study_rules import require_whole, verdicts
 
-from partwhole.flows import multitask_flow
+from partwhole.flows import Diagonal, flow
 from partwhole.limits import DiagonalWeights
 from partwhole_studies.reuse import multitask_bias as study
 from partwhole_studies.reuse import multitask_ends as ends
@@ -39,12 +39,10 @@ def test_a_task_written_as_formulas():
     auxiliary, main = np.zeros((2, 14))
     auxiliary[:5] = 1, -1, 0.5, 2, -0.25
     main[[0, 1, 8]] = 0.8, -0.4, 0.6
-    path = multitask_flow(
-        DiagonalWeights.constant(14, 0.01, n_tasks=2),
-        [(inputs[0], inputs[0] @ auxiliary), (inputs[1], inputs[1] @ main)],
-        until=1e-14, rtol=1e-6, atol=1e-9,
-    )  # fmt: skip
-    end = path.coefficients[-1, 1]
+    tasks = [(inputs[0], inputs[0] @ auxiliary), (inputs[1], inputs[1] @ main)]
+    system = Diagonal(DiagonalWeights.constant(14, 0.01, n_tasks=2), tasks=tasks)
+    path = flow(system, until=1e-14, rtol=1e-6, atol=1e-9)
+    end = path.states[-1, 1]
     least = ends.least_group_norm(inputs[1], inputs[1] @ main, auxiliary)
     assert ends.group_norm(least, auxiliary) == pytest.approx(5.162367, abs=1e-4)
     assert ends.group_norm(end, auxiliary) == pytest.approx(5.175427, abs=1e-4)

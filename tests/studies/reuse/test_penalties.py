@@ -8,7 +8,7 @@ from scipy.integrate import quad
 from study_cells import computed
 from study_rules import failed_checks, require_whole, verdicts
 
-from partwhole.flows import multitask_flow
+from partwhole.flows import Diagonal, flow
 from partwhole.limits import DiagonalWeights
 from partwhole.limits.penalties.finetuning import finetuning_price
 from partwhole_studies.reuse import numerical_penalties as numerical
@@ -45,13 +45,10 @@ def test_prices_are_what_gradients_add_up_to_in_a_network_of_one_feature(rescale
     for before, listed in ((study.LEARNED, pretrained), (0.0, new)):
         start = DiagonalWeights.pretrained(np.array([before]), 1e-3).for_finetuning(**scales)
         w, v, x, y = start
-        path = multitask_flow(
-            DiagonalWeights(w, v[None], x, y[None]),
-            [(np.ones((1, 1)), np.array([0.2]))],
-            until=1e-14, rtol=1e-7, atol=1e-12 * rescale,
-        )  # fmt: skip
-        end = path.weights
-        grown = np.log((end.hidden_plus[-1] + end.readout_plus[-1, 0]) / (w + v))[0]
+        task = (np.ones((1, 1)), np.array([0.2]))
+        system = Diagonal(DiagonalWeights(w, v[None], x, y[None]), tasks=[task])
+        end = flow(system, until=1e-14, rtol=1e-7, atol=1e-12 * rescale).end
+        grown = np.log((end.hidden_plus + end.readout_plus[0]) / (w + v))[0]
         price = finetuning_price(0.2, before, init_scale=1e-3, **scales)
         assert grown == pytest.approx(float(price), abs=1e-4)
         # The list leaves out the tilt, which takes up to .0025 off.

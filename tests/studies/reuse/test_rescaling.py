@@ -7,7 +7,7 @@ import pytest
 from study_cells import computed
 from study_rules import require_whole, verdicts
 
-from partwhole.flows import Ending, diagonal_flow
+from partwhole.flows import Diagonal, FlowOutcome, flow
 from partwhole.study import published
 from partwhole.tasks import SparseTeachers
 from partwhole_studies.reuse import rescaling as study
@@ -46,11 +46,11 @@ def test_the_limit_is_the_end_of_a_flow(features):
     }  # fmt: skip
     limit = study.cell(config)["limit"]
     sample = SparseTeachers(active_main=5, overlap=5, main_scale="1/a").sample(0, 16)
-    path = diagonal_flow(
-        study.start(config, sample.auxiliary), sample.inputs, sample.targets, until=1e-14
+    path = flow(
+        Diagonal(study.start(config, sample.auxiliary), sample.inputs, sample.targets), until=1e-14
     )
-    assert path.outcome is Ending.FITTED
-    error = 5 * float(sample.test_error(path.coefficients[-1]))
+    assert path.outcome is FlowOutcome.FITTED
+    error = 5 * float(sample.test_error(path.end.coefficients))
     # Integrated to a training loss of 1e-14, in steps of relative accuracy 1e-6 or better.
     np.testing.assert_allclose(limit, error, rtol=1e-4)
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from gaussian_models import best
 
-from partwhole.flows import gaussian_diffusion_loss
+from partwhole.flows.gaussian_diffusion import gaussian_diffusion_loss
 from partwhole.networks.diffusion import diffusion_model
 from partwhole.networks.images.layers import Pass
 from partwhole.training import bits_per_dimension

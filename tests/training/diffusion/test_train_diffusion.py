@@ -16,7 +16,7 @@ from killed import killed_beside
 from programs import looped
 
 from partwhole._checks import InputError
-from partwhole.flows import gaussian_diffusion_loss
+from partwhole.flows.gaussian_diffusion import gaussian_diffusion_loss
 from partwhole.networks.diffusion import (
     DiffusionModel,
     Words,

@@ -15,13 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from partwhole._checks import InputError
-from partwhole.flows import deep_linear
-from partwhole.flows._path import Outcome
-from partwhole.flows.deep_linear import (
-    deep_linear_descent,
-    deep_linear_flow,
-    deep_stability_limit,
-)
+from partwhole.flows import Deep, FlowOutcome, _layers, deep, descend, flow
+from partwhole.flows.stability import deep_stability_limit
 
 TIMES = np.linspace(0.0, 6.0, 7)
 # Two clusters at 1 and 2 on their axes and one at the origin, all of variance 0.05.
@@ -60,7 +55,7 @@ def sample_loss(layers, x):
     return 0.5 * ((now - x.T) ** 2).sum() / x.shape[0]
 
 
-ours_at, slope_at = jax.jit(deep_linear._gradients), jax.jit(jax.grad(sample_loss))
+ours_at, slope_at = jax.jit(_layers.gradients), jax.jit(jax.grad(sample_loss))
 
 
 @pytest.mark.parametrize("biased", [False, True])
@@ -101,16 +96,16 @@ def test_one_layer_relaxes_as_the_closed_form(seed):
     rng = np.random.default_rng(seed)
     w0, u = rng.normal(size=(3, 3)), rng.normal(size=(3, 3))
     a = u @ u.T
-    path = deep_linear_flow([w0], a, TIMES)
+    path = flow(Deep([w0], a), TIMES)
     for t, state in zip(TIMES, path.states, strict=True):
         expected = np.eye(3) - (np.eye(3) - w0) @ scipy.linalg.expm(-a * t)
         np.testing.assert_allclose(state, expected, rtol=0, atol=1e-7)
-    assert (np.diff(path.training_loss(a)) <= 1e-9).all()
+    assert (np.diff(path.losses) <= 1e-9).all()
 
 
 def test_recorded_one_layer():
     w0 = np.array([[0.1, -0.2, 0.05], [0.03, 0.2, 0.1], [0.0, 0.1, -0.1]])
-    path = deep_linear_flow([w0], np.diag([0.5025, 2.0025, 0.0]), np.array([0.0, 0.5, 1.0, 3.0]))
+    path = flow(Deep([w0], np.diag([0.5025, 2.0025, 0.0])), np.array([0.0, 0.5, 1.0, 3.0]))
     told = [
         (-0.285, 0.46, 0.17),
         (0.16798695, 1.46546303, 0.04348398),
@@ -126,11 +121,11 @@ def test_recorded_slowing_by_a_bias():
     times, probe = 2 * 0.1 * 118 / 64 * np.arange(10.0, 45.0, 5.0), np.array([1.0, 2.0, 0.0])
     # A third input that is always zero changes nothing: the network is as large as those above.
     nothing, moment, mean = [np.zeros((3, 3))], np.pad(MOMENT, (0, 1)), np.pad(MEAN, (0, 1))
-    without = deep_linear_flow(nothing, moment, times)
+    without = flow(Deep(nothing, moment), times)
     assert without.offsets is None
     told = [(0.7567, 1.9878, 0.0), (0.9965, 2.0, 0.0)]
     np.testing.assert_allclose(without.outputs(probe)[[0, -1]], told, rtol=0, atol=1e-4)
-    path = deep_linear_flow(nothing, moment, times, biases=[np.zeros(3)], mean=mean)
+    path = flow(Deep(nothing, moment, biases=[np.zeros(3)], mean=mean), times)
     told = [(0.6252, 1.8621, 0.0), (0.9323, 1.9747, 0.0)]
     np.testing.assert_allclose(path.outputs(probe)[[0, -1]], told, rtol=0, atol=1e-4)
     assert path.offsets is not None
@@ -144,9 +139,10 @@ def test_recorded_slowing_by_a_bias():
 def test_the_flow_keeps_the_balance_of_neighbouring_layers():
     weights, _ = drawn(3)
     with jax.enable_x64(True):
-        reached, done = jax.jit(deep_linear._flow, static_argnums=4)(
+        reached, done = jax.jit(deep._flow, static_argnums=5)(
             layers_of(weights),
             jnp.asarray(MOMENT),
+            None,
             jnp.asarray(TIMES),
             jnp.asarray([1e-9, 1e-12]),
             4096,
@@ -157,15 +153,15 @@ def test_the_flow_keeps_the_balance_of_neighbouring_layers():
     for below, above in ((w[0], w[1]), (w[1], w[2])):
         kept = np.swapaxes(above, 1, 2) @ above - below @ np.swapaxes(below, 1, 2)
         np.testing.assert_allclose(kept, np.broadcast_to(kept[0], kept.shape), rtol=0, atol=1e-7)
-    path = deep_linear_flow(weights, MOMENT, TIMES)
+    path = flow(Deep(weights, MOMENT), TIMES)
     np.testing.assert_allclose(path.states, w[2] @ w[1] @ w[0], rtol=0, atol=1e-12)
-    assert (np.diff(path.training_loss(MOMENT)) <= 1e-9).all()
+    assert (np.diff(path.losses) <= 1e-9).all()
 
 
 def test_balanced_layers_of_a_commuting_start_are_the_tied_network():
     # W1 = W2' stays so only where W and A commute; the tied flow is then twice as fast.
     root, a = np.diag([0.3, 0.2]), np.diag([2.0, 0.5])
-    path = deep_linear_flow([root, root], a, TIMES / 3)
+    path = flow(Deep([root, root], a), TIMES / 3)
     tied = rk4(root, a, 1 / 90, 180)[::30]  # paper time, in which untied balanced layers move
     np.testing.assert_allclose(path.states, tied, rtol=0, atol=1e-6)
 
@@ -174,14 +170,14 @@ def test_balanced_layers_of_a_commuting_start_are_the_tied_network():
 def test_small_steps_approach_the_flow(biased):
     weights, biases = drawn(4)
     more = {"biases": biases, "mean": MEAN} if biased else {}
-    flow = deep_linear_flow(weights, MOMENT, TIMES / 3, **more)  # to time 2
+    exact = flow(Deep(weights, MOMENT, **more), TIMES / 3)  # to time 2
     apart = []
     for n in (400, 800):
-        path = deep_linear_descent(weights, MOMENT, steps=n, step_size=2.0 / n, record=[n], **more)
+        path = descend(Deep(weights, MOMENT, **more), n, 2.0 / n, record=[n])
         assert path.times.tolist() == pytest.approx([2.0])
-        gap = np.abs(path.states[-1] - flow.states[-1]).max()
+        gap = np.abs(path.states[-1] - exact.states[-1]).max()
         if biased:
-            gap = max(gap, np.abs(path.offsets[-1] - flow.offsets[-1]).max())
+            gap = max(gap, np.abs(path.offsets[-1] - exact.offsets[-1]).max())
         apart.append(gap)
     assert apart[0] < 0.02
     assert apart[1] / apart[0] == pytest.approx(0.5, abs=0.02)
@@ -189,9 +185,7 @@ def test_small_steps_approach_the_flow(biased):
 
 def test_descent_is_training_on_points():
     weights, biases = drawn(5)
-    path = deep_linear_descent(
-        weights, MOMENT, steps=30, step_size=0.05, biases=biases, mean=MEAN, record=[30]
-    )
+    path = descend(Deep(weights, MOMENT, biases=biases, mean=MEAN), 30, 0.05, record=[30])
     with jax.enable_x64(True):
         layers, x = layers_of(weights, biases), jnp.asarray(sampled())
         for _ in range(30):
@@ -204,8 +198,8 @@ def test_descent_is_training_on_points():
 
 def test_what_is_recorded_is_a_part_of_all():
     weights, _ = drawn(6)
-    whole = deep_linear_descent(weights, MOMENT, steps=40, step_size=0.05)
-    some = deep_linear_descent(weights, MOMENT, steps=40, step_size=0.05, record=[3, 7, 40])
+    whole = descend(Deep(weights, MOMENT), 40, 0.05)
+    some = descend(Deep(weights, MOMENT), 40, 0.05, record=[3, 7, 40])
     assert whole.states.shape == (41, 2, 2)
     np.testing.assert_array_equal(some.states, whole.states[[3, 7, 40]])
     np.testing.assert_array_equal(some.times, whole.times[[3, 7, 40]])
@@ -216,17 +210,15 @@ def test_many_networks_at_once_are_each_alone():
     many = [drawn(seed) for seed in range(4)]
     weights = [np.stack([m[0][k] for m in many]).reshape(2, 2, *SHAPES[k]) for k in range(3)]
     biases = [np.stack([m[1][k] for m in many]).reshape(2, 2, -1) for k in range(3)]
-    flow = deep_linear_flow(weights, MOMENT, TIMES, biases=biases, mean=MEAN)
-    steps = deep_linear_descent(
-        weights, MOMENT, steps=40, step_size=0.05, biases=biases, mean=MEAN, record=[40]
-    )
-    assert flow.states.shape == (2, 2, len(TIMES), 2, 2)
-    assert not any("ran out" in note for note in flow.notes)
+    path = flow(Deep(weights, MOMENT, biases=biases, mean=MEAN), TIMES)
+    steps = descend(Deep(weights, MOMENT, biases=biases, mean=MEAN), 40, 0.05, record=[40])
+    assert path.states.shape == (2, 2, len(TIMES), 2, 2)
+    assert not any("ran out" in note for note in path.notes)
     assert steps.offsets.shape == (2, 2, 1, 2)
     for at, (w, b) in zip(np.ndindex(2, 2), many, strict=True):
-        alone = deep_linear_flow(w, MOMENT, TIMES, biases=b, mean=MEAN)
-        np.testing.assert_allclose(flow.states[at], alone.states, rtol=0, atol=1e-10)
-        np.testing.assert_allclose(flow.offsets[at], alone.offsets, rtol=0, atol=1e-10)
+        alone = flow(Deep(w, MOMENT, biases=b, mean=MEAN), TIMES)
+        np.testing.assert_allclose(path.states[at], alone.states, rtol=0, atol=1e-10)
+        np.testing.assert_allclose(path.offsets[at], alone.offsets, rtol=0, atol=1e-10)
 
 
 def test_depth_makes_the_swing():
@@ -236,8 +228,8 @@ def test_depth_makes_the_swing():
     layer = [rng.uniform(0, 0.3, size=(4, 2, 2)) for _ in range(3)]
     rises = []
     for depth in (1, 2, 3):
-        path = deep_linear_descent(layer[:depth], a, steps=6000, step_size=0.005)
-        loss = path.loss(probe)
+        path = descend(Deep(layer[:depth], a), 6000, 0.005)
+        loss = path.probe_losses(probe)
         rises.append((loss - np.minimum.accumulate(loss, axis=1)).max(axis=1))
         assert (loss.max(axis=1) <= loss[:, 0] + 1e-12).all()
     assert (rises[0] == 0).all()
@@ -308,26 +300,26 @@ def test_the_limit_is_where_descent_leaves_the_flattest_identity(share, settles)
 
 def test_descent_that_diverges_says_so():
     far = [30 * w for w in drawn(7)[0]]
-    steps = deep_linear_descent(far, MOMENT, steps=60, step_size=0.4, record=[0, 60])
-    assert steps.outcome is Outcome.DIVERGED
+    steps = descend(Deep(far, MOMENT), 60, 0.4, record=[0, 60])
+    assert steps.outcome is FlowOutcome.DIVERGED
     assert steps.notes == ()
 
 
 def test_networks_of_a_batch_that_failed_are_named():
     one, other = drawn(7)[0], [0.0 * w for w in drawn(7)[0]]  # at rest: it needs few steps
     weights = [np.stack([a] + 8 * [b]) for a, b in zip(one, other, strict=True)]
-    path = deep_linear_flow(weights, MOMENT, TIMES, max_steps=12)
-    assert path.outcome is Outcome.MAX_STEPS
+    path = flow(Deep(weights, MOMENT), TIMES, max_steps=12)
+    assert path.outcome is FlowOutcome.MAX_STEPS
     failed = np.isnan(path.states).any(axis=(1, 2, 3))
     assert failed.tolist() == [True] + 8 * [False]
     assert np.isnan(path.states[0, -1]).all()
     assert path.notes[-1] == "1 of 9 networks ran out of steps: 0 (counted from 0)"
     grid = [np.stack([[b, a], [b, 60 * a]]) for a, b in zip(one, other, strict=True)]
-    steps = deep_linear_descent(grid, MOMENT, steps=60, step_size=0.4, record=[60])
-    assert steps.outcome is Outcome.DIVERGED
+    steps = descend(Deep(grid, MOMENT), 60, 0.4, record=[60])
+    assert steps.outcome is FlowOutcome.DIVERGED
     assert steps.notes[-1] == "1 of 4 networks diverged: (1, 1) (counted from 0)"
     many = [np.broadcast_to(w, (9, *w.shape)).copy() for w in one]
-    (note,) = deep_linear_flow(many, MOMENT, TIMES, max_steps=12).notes
+    (note,) = flow(Deep(many, MOMENT), TIMES, max_steps=12).notes
     assert note.endswith("0, 1, 2, 3, 4, 5, 6, 7 and 1 more (counted from 0)")
 
 
@@ -340,7 +332,7 @@ def test_a_narrow_layer_is_told_and_leaves_directions_unlearned(biased):
     a, mean = u @ u.T + 0.2 * np.eye(3) + np.ones((3, 3)), np.ones(3)
     weights, biases = drawn(1, NARROW)
     more = {"biases": biases, "mean": mean} if biased else {}
-    path = deep_linear_flow(weights, a, np.array([0.0, 1e3]), **more)
+    path = flow(Deep(weights, a, **more), np.array([0.0, 1e3]))
     assert path.notes == (
         "a layer of 1 units bounds the rank of the end-to-end map: 2 direction(s) of the inputs "
         "are never learned",
@@ -351,24 +343,24 @@ def test_a_narrow_layer_is_told_and_leaves_directions_unlearned(biased):
     # What stays is the loss of the best map of rank one: the two least eigenvalues.
     left = np.linalg.eigvalsh(spread)[:2].sum()
     assert np.trace(gap @ spread @ gap.T) == pytest.approx(left, rel=1e-5)
-    steps = deep_linear_descent(weights, a, steps=2, step_size=0.01, **more)
+    steps = descend(Deep(weights, a, **more), 2, 0.01)
     assert steps.notes == path.notes
 
 
 def test_a_narrow_layer_is_no_matter_where_the_inputs_are_narrow_too():
     weights, biases = drawn(1, NARROW)
     flat, mean, times = np.diag([1.0, 0.0, 0.0]), np.pad(MEAN, (0, 1)), np.array([0.0, 6.0])
-    assert deep_linear_flow(weights, flat, times).notes == ()
+    assert flow(Deep(weights, flat), times).notes == ()
     # With the mean apart, one direction is left.
     moment = flat + np.outer(mean, mean)
-    assert deep_linear_flow(weights, moment, times, biases=biases, mean=mean).notes == ()
-    assert deep_linear_flow(weights, moment, times).notes != ()
+    assert flow(Deep(weights, moment, biases=biases, mean=mean), times).notes == ()
+    assert flow(Deep(weights, moment), times).notes != ()
 
 
 def test_arguments_are_left_alone_and_so_is_the_setting_of_jax():
     weights, _ = drawn(8)
     kept, before = [w.copy() for w in weights], jax.config.jax_enable_x64
-    path = deep_linear_flow(weights, MOMENT, TIMES)
+    path = flow(Deep(weights, MOMENT), TIMES)
     assert path.states.dtype == np.float64
     assert path.clock == "gradient"
     assert jax.config.jax_enable_x64 == before
@@ -397,18 +389,15 @@ REFUSALS = [
 
 
 @pytest.mark.parametrize(("changed", "sentence"), REFUSALS)
-def test_refusals_of_both(changed, sentence):
-    asked = {"weights": W, "second_moment": MOMENT, **changed}
+def test_refusals_of_the_system(changed, sentence):
     with pytest.raises(InputError, match=sentence):
-        deep_linear_flow(times=TIMES, **asked)
-    with pytest.raises(InputError, match=sentence):
-        deep_linear_descent(steps=5, step_size=0.01, **asked)
+        Deep(**{"weights": W, "second_moment": MOMENT, **changed})
 
 
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"step_size": 0.482}, r"stability limit 0\.4819 of 3 layer\(s\); got 0\.482; take a sm"),
+        ({"step_size": 0.482}, r"stability limit 0\.4819 of this system; got 0\.482; take a sm"),
         ({"step_size": 0.0}, r"lies between 0 and the stability limit .* got 0; take a smaller"),
         ({"steps": 0}, r"steps is a whole number of at least 1; got 0"),
         ({"record": [0, 6]}, r"whole numbers that increase, from 0 to 5; got \[0, 6\]; pass np"),
@@ -418,14 +407,14 @@ def test_refusals_of_both(changed, sentence):
 )
 def test_refusals_of_descent(options, sentence):
     with pytest.raises(InputError, match=sentence):
-        deep_linear_descent(W, MOMENT, **{"steps": 5, "step_size": 0.01, **options})
+        descend(Deep(W, MOMENT), **{"steps": 5, "step_size": 0.01, **options})
 
 
 def test_refusals_of_the_flow_and_the_limit():
     with pytest.raises(InputError, match=r"rtol and atol are positive; got 1e-09, 0"):
-        deep_linear_flow(W, MOMENT, TIMES, atol=0)
+        flow(Deep(W, MOMENT), TIMES, atol=0)
     with pytest.raises(InputError, match=r"times start at 0 or later"):
-        deep_linear_flow(W, MOMENT, -TIMES)
+        flow(Deep(W, MOMENT), -TIMES)
     with pytest.raises(InputError, match=r"a network has at least one layer; got 0; pass 1"):
         deep_stability_limit(MOMENT, 0)
 
@@ -435,6 +424,6 @@ def test_small_starts_are_followed_to_relative_accuracy(start):
     """Two balanced layers are the tied network: logistic curves in gradient time."""
     times = np.log(1 / start) / 2 * np.array([0.25, 0.5, 1.0])
     grown = start * np.exp(2 * np.outer(times, [2.0, 1.0]))
-    path = deep_linear_flow([np.sqrt(start) * np.eye(2)] * 2, np.diag([2.0, 1.0]), times)
+    path = flow(Deep([np.sqrt(start) * np.eye(2)] * 2, np.diag([2.0, 1.0])), times)
     found = np.diagonal(path.states, axis1=1, axis2=2)
     np.testing.assert_allclose(found, grown / (1 - start + grown), rtol=1e-7)
