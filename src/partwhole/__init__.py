@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from partwhole.comparison import compare_with_kernel
     from partwhole.recommendation import recommend
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 __all__ = [
     "__version__",
     "audit",
