@@ -275,7 +275,8 @@ def test_cite_prints_bibtex(capsys):
         ),
         (
             ["report", "--workers", "0"],
-            "partwhole: the number of workers is at least 1; got 0; ask for one or more\n",
+            "partwhole: workers is a whole number of at least 1; got 0; "
+            "pass a whole number of at least 1\n",
         ),
         (
             ["report", "--out", "/dev/null/x"],

@@ -122,7 +122,9 @@ def test_processes_share_the_cores(monkeypatch):
 def test_there_is_at_least_one():
     with pytest.raises(InputError) as caught:
         Workers(0)
-    assert str(caught.value) == ("the number of workers is at least 1; got 0; ask for one or more")
+    assert str(caught.value) == (
+        "workers is a whole number of at least 1; got 0; pass a whole number of at least 1"
+    )
 
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM, signal.SIGHUP])

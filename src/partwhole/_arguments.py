@@ -12,6 +12,7 @@ import numpy as np
 
 from partwhole._arrays import WHOLE_LIMIT, Sizes, as_read
 from partwhole._checks import InputError, require
+from partwhole._types import Bounds
 
 
 @runtime_checkable
@@ -47,18 +48,27 @@ def _scalar(value: Any) -> Any:
         return value
 
 
+def _within(noun: str, bounds: Bounds | None) -> str:
+    return f"{noun} {bounds}" if bounds else noun
+
+
 @dataclass(frozen=True)
 class Number:
-    """One number; finite unless it says otherwise."""
+    """One number; finite unless it says otherwise. A NaN, where it is a value, has no bounds."""
 
-    default: str = "pass one number"
+    bounds: Bounds | None = None
+    default: str = ""
     floating: bool = False
     nan: bool = False
     infinite: bool = False
 
     @property
     def noun(self) -> str:
-        return "a number" if self.infinite or self.nan else "a finite number"
+        return _within("a number" if self.infinite or self.nan else "a finite number", self.bounds)
+
+    @property
+    def remedy(self) -> str:
+        return f"pass {_within('a number', self.bounds) if self.bounds else 'one number'}"
 
     def claims(self, value: object) -> bool:
         return isinstance(value, (Real, complex)) or getattr(value, "shape", None) == ()
@@ -67,16 +77,18 @@ class Number:
         if type(value) is not float and type(value) is not int:
             value = _scalar(value)
             if not isinstance(value, Real) or isinstance(value, (bool, np.timedelta64)):
-                _refuse(self, name, value, self.default)
+                _refuse(self, name, value, self.remedy + self.default)
         try:
             number = float(value)
         except OverflowError:
-            number = None
-        good = number is not None and (
-            math.isfinite(number) or (self.nan if math.isnan(number) else self.infinite)
-        )
-        if number is None or not good:
-            _refuse(self, name, value, self.default)
+            _refuse(self, name, value, self.remedy + self.default)
+        if math.isnan(number):
+            good = self.nan
+        else:
+            good = self.infinite or math.isfinite(number)
+            good = good and (self.bounds is None or self.bounds.contain(number))
+        if not good:
+            _refuse(self, name, value, self.remedy + self.default)
         # Whole numbers of more than 64 bits are no numbers of NumPy's.
         if type(value) is int and -WHOLE_LIMIT <= value < WHOLE_LIMIT and not self.floating:
             return value
@@ -87,8 +99,16 @@ class Number:
 class Whole:
     """One whole number of at most 64 bits."""
 
-    default: str = "pass one whole number"
-    noun = "a whole number"
+    bounds: Bounds | None = None
+    default: str = ""
+
+    @property
+    def noun(self) -> str:
+        return _within("a whole number", self.bounds)
+
+    @property
+    def remedy(self) -> str:
+        return f"pass {self.noun if self.bounds else 'one whole number'}"
 
     def claims(self, value: object) -> bool:
         return Number().claims(value)
@@ -97,12 +117,13 @@ class Whole:
         if type(value) is not int:
             value = _scalar(value)
             if not isinstance(value, Integral) or isinstance(value, (bool, np.timedelta64)):
-                _refuse(self, name, value, self.default)
+                _refuse(self, name, value, self.remedy + self.default)
             value = int(value)
         if not -WHOLE_LIMIT <= value < WHOLE_LIMIT:
-            raise InputError(
-                f"{name} is {self.noun} of 64 bits; got {as_read(value)}; {self.default}"
-            )
+            rule = f"{name} is a whole number of 64 bits"
+            raise InputError(f"{rule}; got {as_read(value)}; {self.remedy}{self.default}")
+        if self.bounds is not None and not self.bounds.contain(value):
+            _refuse(self, name, value, self.remedy + self.default)
         return value
 
 

@@ -11,7 +11,7 @@ import typing
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, wraps
-from typing import Any, Literal, TypeVar, Union, overload
+from typing import Annotated, Any, Literal, TypeVar, Union, overload
 
 import numpy as np
 from jaxtyping import AbstractArray
@@ -19,6 +19,7 @@ from jaxtyping import AbstractArray
 from partwhole import _arguments as arguments
 from partwhole._arguments import Rule
 from partwhole._arrays import Array, Axes, Sizes
+from partwhole._types import Bounds
 
 T = TypeVar("T")
 Plan = tuple[list[tuple[str, Rule | None]], dict[str, Rule]]
@@ -54,7 +55,8 @@ def door(
     Arrays come as lists, tuples, frames, series or arrays of any type of number, and arrive as
     NumPy arrays in 64 bits with the annotated axes; axes of one name are equally long in all
     arguments. Numbers are finite, and the largest of an array is 0 or between 1e-150 and 1e150, so
-    that they may be squared. A mask holds True and False, not 0 and 1; a switch is True or
+    that they may be squared. A number has the bounds of its annotation: `Positive`, `Count` and the
+    others of `partwhole._types`. A mask holds True and False, not 0 and 1; a switch is True or
     False. Arrays of JAX stay as they are, traced ones too, where only these are named. Annotations
     that name none of these are left alone.
 
@@ -157,7 +159,7 @@ def _plan(function: Callable[..., Any], options: _Options, space: dict[str, Any]
     """Read the rules of all parameters from their annotations."""
     raw = inspect.unwrap(function)
     parameters = inspect.signature(raw).parameters.values()
-    hints = typing.get_type_hints(raw, space, _Names(space))
+    hints = typing.get_type_hints(raw, space, _Names(space), include_extras=True)
     known = {each.name for each in parameters}
     marked = options.missing | options.infinite | options.empty | options.single | options.any_size
     unknown = marked - known
@@ -235,6 +237,12 @@ def _rule(hint: Any, name: str, default: object, options: _Options) -> Rule | No
         return _either(parts, name, default, options)
     if origin is Literal:
         return arguments.Choice(parts)
+    if origin is Annotated:
+        bounds = next((each for each in parts[1:] if isinstance(each, Bounds)), None)
+        if bounds is None:
+            return _rule(parts[0], name, default, options)
+        numbers = {*typing.get_args(parts[0])} or {parts[0]}
+        return _number(numbers, name, default, options, bounds)
     if origin is not None:
         return _container(origin, parts, name, options)
     if hint is None or hint is type(None):
@@ -284,15 +292,15 @@ def _either(parts: tuple[Any, ...], name: str, default: object, options: _Option
     return arguments.Either(known, open=len(known) < len(rules)) if known else None
 
 
-def _number(kinds: set[type], name: str, default: object, options: _Options) -> Rule:
+def _number(
+    kinds: set[Any], name: str, default: object, options: _Options, bounds: Bounds | None = None
+) -> Rule:
     plain = isinstance(default, (int, float))
     if kinds == {int}:
-        whole = "pass one whole number"
-        return arguments.Whole(f"{whole}, or leave it out for {default}" if plain else whole)
-    remedy = f"pass one number, or leave it out for {default:g}" if plain else "pass one number"
+        return arguments.Whole(bounds, f", or leave it out for {default}" if plain else "")
     return arguments.Number(
-        remedy, kinds == {float}, name in options.missing,
-        name in options.missing | options.infinite,
+        bounds, f", or leave it out for {default:g}" if plain else "", kinds == {float},
+        name in options.missing, name in options.missing | options.infinite,
     )  # fmt: skip
 
 

@@ -15,8 +15,9 @@ from multiprocessing.connection import Connection
 from queue import Empty, SimpleQueue
 from typing import Any
 
-from partwhole._checks import require
+from partwhole._door import door
 from partwhole._threads import cores
+from partwhole._types import Count
 
 ATTEMPTS = 2
 _SPAWN = get_context("spawn")
@@ -54,8 +55,8 @@ class Workers(Executor):
         For fewer than one.
     """
 
-    def __init__(self, workers: int) -> None:
-        require(workers >= 1, "the number of workers is at least 1", workers, "ask for one or more")
+    @door
+    def __init__(self, workers: Count) -> None:
         share, told = max(1, cores() // workers), os.environ.get("OMP_NUM_THREADS", "")
         self._share = min(share, int(told)) if told.isdecimal() and int(told) > 0 else share
         self._most = workers

@@ -11,9 +11,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from partwhole._checks import require
+from partwhole._door import door
 
 _VOID = {"br", "col", "hr", "img", "input", "link", "meta", "wbr"}
 _KINDS = {"svg": "image/svg+xml", "png": "image/png"}
@@ -93,7 +94,10 @@ def tag(element: str, /, *children: Any, **attributes: Any) -> Html:
     return Html(f"{opening}{join(*children)}</{element}>")
 
 
-def picture(data: bytes, alt: str, *, kind: str = "svg", **attributes: Any) -> Html:
+@door
+def picture(
+    data: bytes, alt: str, *, kind: Literal["svg", "png"] = "svg", **attributes: Any
+) -> Html:
     """Show an image that travels inside the page.
 
     Parameters
@@ -111,12 +115,11 @@ def picture(data: bytes, alt: str, *, kind: str = "svg", **attributes: Any) -> H
     -------
     Html
     """
-    require(kind in _KINDS, "a picture is svg or png", repr(kind), "render it as one of them")
     address = f"data:{_KINDS[kind]};base64,{base64.b64encode(data).decode()}"
     return tag("img", src=address, alt=alt, **attributes)
 
 
-def plot(figure: Any, alt: str, *, kind: str = "svg") -> Html:
+def plot(figure: Any, alt: str, *, kind: Literal["svg", "png"] = "svg") -> Html:
     """Show a matplotlib figure as a picture that travels inside the page."""
     file = BytesIO()
     figure.savefig(file, format=kind, bbox_inches="tight")

@@ -133,9 +133,9 @@ def test_errors_of_the_frame(tmp_path, result):
     )
     with pytest.raises(InputError, match="a study's name is one that `partwhole list` shows; got"):
         frame.run("no_such", store=tmp_path)
-    with pytest.raises(InputError, match="the number of workers is at least 1; got 0"):
+    with pytest.raises(InputError, match="workers is a whole number of at least 1; got 0"):
         frame.spawned(0)
-    with pytest.raises(InputError, match="saved as svg, pdf or png; got 'gif'"):
+    with pytest.raises(InputError, match=r'format is "svg", "pdf" or "png"; got .gif.'):
         frame.render(result, "gif")
 
 

@@ -10,6 +10,8 @@ from enum import StrEnum
 from typing import Literal
 
 from partwhole._checks import require
+from partwhole._door import door
+from partwhole._types import Index, NonNegative, Real
 
 LEAST_SAMPLES = 5
 Relation = Literal["equal", "at least", "at most"]
@@ -25,6 +27,7 @@ class Verdict(StrEnum):
     OUTSIDE = "outside its assumptions"
 
 
+@door(missing=("reference", "found", "interval"))
 @dataclass(frozen=True)
 class Claim:
     """A statement with a number in it, beside the number that was found by another route.
@@ -84,38 +87,26 @@ class Claim:
 
     statement: str
     paper: str
-    reference: float | int
-    found: float | int
-    tolerance: float | int = 0
-    interval: tuple[float | int, float | int] | None = None
+    reference: Real
+    found: Real
+    tolerance: NonNegative = 0
+    interval: tuple[Real, Real] | None = None
     applies: bool = True
     relation: Relation = "equal"
     note: str = ""
     item: str = ""
     why: str = ""
     unit: str = ""
-    n: int | None = None
+    n: Index | None = None
     artefact: bool = False
     headline: str = ""
 
     def __post_init__(self) -> None:
         require(
-            self.tolerance >= 0,
-            "a tolerance is at least 0",
-            self.tolerance,
-            "give how far from the reference still agrees with it",
-        )
-        require(
             not math.isinf(self.reference),
             "a claim's reference is a finite number, or NaN where it is not known",
             self.reference,
             "state the number that the source claims",
-        )
-        require(
-            self.relation in ("equal", "at least", "at most"),
-            'a relation is "equal", "at least" or "at most"',
-            repr(self.relation),
-            "choose one of them",
         )
         require(
             self.interval is None or not self.interval[0] > self.interval[1],

@@ -20,6 +20,7 @@ import xarray as xr
 from partwhole import __version__, store
 from partwhole._checks import require
 from partwhole._door import door
+from partwhole._types import Count
 from partwhole._workers import WorkerLostError, Workers
 from partwhole.store import sweep
 from partwhole.study.bars import Bars
@@ -261,7 +262,7 @@ def findings_of(study: ModuleType, declaration: Declaration, data: xr.Dataset) -
     return declaration.findings(study.numbers(data), str(data.attrs["preset"]))
 
 
-def spawned(workers: int) -> Workers:
+def spawned(workers: Count) -> Workers:
     """Return an executor of spawned (never forked) processes, which share the cores.
 
     See `partwhole._workers.Workers`: a process that dies is replaced and its cell tried again.

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import matplotlib as mpl
 import matplotlib.figure
 from cycler import cycler
 
-from partwhole._checks import require
+from partwhole._door import door
 from partwhole._writing import naming, write_all
 
 if TYPE_CHECKING:
     from partwhole.study.execution import Result
+
+Format = Literal["svg", "pdf", "png"]
 
 # Okabe and Ito's palette: told apart by people with any kind of colour vision.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
@@ -62,14 +64,9 @@ def _settle(figure: matplotlib.figure.Figure) -> float:
     return low
 
 
-def render(result: Result, format: str = "svg") -> bytes:
+@door
+def render(result: Result, format: Format = "svg") -> bytes:
     """Return a result's figure as the bytes of a file; the same result gives the same bytes."""
-    require(
-        format in ("svg", "pdf", "png"),
-        "a figure is saved as svg, pdf or png",
-        repr(format),
-        "choose one of them",
-    )
     attributes = result.data.attrs
     words = "; ".join(f"{name}: {value}" for name, value in attributes.items())
     title = f"partwhole {attributes['study']}"
@@ -84,7 +81,7 @@ def render(result: Result, format: str = "svg") -> bytes:
     return file.getvalue()
 
 
-def save_figure(result: Result, folder: Path, format: str = "svg") -> Path:
+def save_figure(result: Result, folder: Path, format: Format = "svg") -> Path:
     """Write a result's figure, and beside it the data it shows as NetCDF; return the figure's path.
 
     Parameters
