@@ -114,7 +114,7 @@ def test_a_worse_page_replaces_no_better_one(registered, capsys, monkeypatch):
     assert left.value.code == 1
     out = capsys.readouterr().out
     assert "report/incomplete/index.html: 6 claims" in out
-    assert "report/index.html is as it was: fewer studies had failed on it." in out
+    assert "report/index.html is unchanged: it has fewer failed studies." in out
     assert (registered / "report" / "index.html").read_bytes() == good
     assert "ZeroDivisionError" in (registered / "report" / "incomplete" / "index.html").read_text()
     monkeypatch.setattr(partwhole_studies, "STUDIES", ("tiny_study",))
@@ -169,8 +169,8 @@ def test_a_cell_that_kills_its_process_is_named_and_costs_no_other_study(
     assert left.value.code == 1
     told = capsys.readouterr()
     assert (
-        'a cell leaves its process running; got {"seed": 1, "throws": 100}, for which its process '
-        "ended: SIGKILL, then SIGKILL; give it more memory, by fewer workers say"
+        'a cell does not end its process; got {"seed": 1, "throws": 100}, for which its process '
+        "ended: SIGKILL, then SIGKILL; use fewer workers, so that each has more memory"
     ) in told.err
     assert "report/index.html: 6 claims" in told.out
     assert "; 1 study without a result; " in told.out
@@ -266,12 +266,11 @@ def test_cite_prints_bibtex(capsys):
         ),
         (
             ["run", "tiny_study", "--data", "no_folder"],
-            "partwhole: data lie in a folder that is there; got no_folder; "
-            "name another with --data\n",
+            "partwhole: the folder of data exists; got no_folder; name another with --data\n",
         ),
         (
             ["report", "--preset", "mnist", "--data", "a_file"],
-            "partwhole: data lie in a folder that is there; got a_file; name another with --data\n",
+            "partwhole: the folder of data exists; got a_file; name another with --data\n",
         ),
         (
             ["report", "--workers", "0"],
@@ -289,7 +288,7 @@ def test_cite_prints_bibtex(capsys):
         ),
         (
             ["report", "--store", "a_file"],
-            "partwhole: a store is a folder; got the file a_file; name another with --store\n",
+            "partwhole: the store is a folder; got the file a_file; name another with --store\n",
         ),
     ],
 )

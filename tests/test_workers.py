@@ -109,7 +109,7 @@ def test_leaving_with_an_error_waits_for_nothing(tmp_path):
     assert waiting.cancelled()
     assert isinstance(running.exception(), WorkerLostError)
     assert not psutil.pid_exists(int(name))
-    with pytest.raises(RuntimeError, match="take on nothing"):
+    with pytest.raises(RuntimeError, match="accept no calls"):
         one.submit(worker_calls.square, 1)
 
 

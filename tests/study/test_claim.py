@@ -119,7 +119,7 @@ def test_equal_means_at_least_and_at_most(found, reference, tolerance):
         ),
         (
             {"reference": math.inf},
-            "a claim's reference is a finite number, or NaN where it is not known; got inf; "
+            "a claim's reference is a finite number, or NaN if it is not known; got inf; "
             "state the number that the source claims",
         ),
         (

@@ -66,7 +66,7 @@ def test_a_file_runs_from_any_folder(write, tmp_path, monkeypatch, capsys):
         (
             GOOD,
             "json.py",
-            r"has a name of its own; got json.py, beside .*; rename it",
+            r"does not share its name with another module; got json.py and .*; rename it",
         ),
     ],
 )
@@ -77,7 +77,7 @@ def test_what_cannot_be_imported_is_named_with_its_line(write, text, name, sente
 
 
 def test_a_file_that_is_not_there():
-    with pytest.raises(InputError, match=r"file is there; got nowhere.py; check its path"):
+    with pytest.raises(InputError, match=r"a study's file exists; got nowhere.py; check its path"):
         frame.find("nowhere.py")
 
 

@@ -76,7 +76,7 @@ def test_a_figure_names_the_versions_that_computed_its_cells(tmp_path):
     assert again.data.attrs["gathered"] == __version__
     assert "version: 0.0.0, 0.0.1; commit: abc;" in frame.render(again).decode()
     assert f"partwhole 0.0.0, 0.0.1, drawn by {__version__} · tiny" in figures._footer(again)
-    assert running._all(str(number) for number in range(9)) == "0 and 8 others"
+    assert running._listed(str(number) for number in range(9)) == "0 and 8 others"
 
 
 def test_seeds_may_come_as_lists():
@@ -97,7 +97,7 @@ def test_the_configuration_hash_tells_presets_and_sources_apart():
 def test_a_claim_for_each_row_of_the_frame(result):
     frame = result.to_frame()
     assert list(frame["verdict"]) == [claim.verdict for claim in result.claims]
-    assert frame["found"][0] == pytest.approx(float(result.data["share"].isel(throws=-1).mean()))
+    assert frame["value"][0] == pytest.approx(float(result.data["share"].isel(throws=-1).mean()))
     assert np.isnan(frame["low"][2])
 
 

@@ -1,12 +1,12 @@
-"""Studies: theory beside computation, a module for a question, with claims and verdicts.
+"""Studies: theory beside computation, a module for each question, with claims and verdicts.
 
 A study is a module and a TOML file of the same name. The module has presets and four functions:
-`cell` does one independent piece of work on plain data, `gather` lays all of them out as one
-dataset, `numbers` reads from it the numbers that are weighed, and `figure` draws it. The TOML file
-has every sentence: question, answer, caption and claims (see `Declaration`). Numbers of a paper
-stand in a CSV file beside them. `run` takes such a module, the path of one, or the name of one that
-an installed package registers; the distribution ``partwhole-studies`` registers those of published
-claims.
+`cell` computes one independent unit of work from plain data, `gather` combines the results of all
+cells in one dataset, `numbers` returns the numbers that the claims compare, and `figure` draws the
+dataset. The TOML file has every sentence: question, answer, caption and claims (see `Declaration`).
+Published numbers are in a CSV file beside them. `run` takes such a module, its path, or the name
+under which an installed package registers it; the distribution ``partwhole-studies`` registers
+those of published claims.
 """
 
 from importlib import import_module
@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from partwhole.study.report import Report as Report
     from partwhole.study.report import write_report as write_report
 
-# The modules that names live in, which are imported on first use: `partwhole list` needs few.
+# The module of each name, imported on first use, because `partwhole list` needs few of them.
 HOMES = {
     "Arrays": "execution",
     "COLOURS": "figure",

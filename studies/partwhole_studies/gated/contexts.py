@@ -12,7 +12,7 @@ from partwhole.measures import accuracy, inconsistency
 from partwhole.networks import GatedNetwork
 from partwhole.study import Arrays, Cells, Config, key, layout, mean, published, series
 from partwhole.study.declaration import Number
-from partwhole.study.estimates import known
+from partwhole.study.estimates import finite_values
 from partwhole.study.plots import mosaic
 from partwhole.training import train_gated
 from partwhole_studies.gated.digits import Digits, answers, gates_of
@@ -150,7 +150,7 @@ def numbers(data: xr.Dataset) -> dict[str, Number]:
     best = int(solved.hyperplanes[np.argmin(solved.mean("seed").values)])
     four, nine = median.sel(hyperplanes=4), median.sel(hyperplanes=9)
     table = published(__file__, ["thresholds", "n", "hyperplanes"])
-    misses = known((data.mean("seed")[list(table)] - table).to_dataarray())
+    misses = finite_values((data.mean("seed")[list(table)] - table).to_dataarray())
     return {
         "images": f"{int(median.n):,} images of {data.attrs['images']}",
         "best": f"{2**best} contexts" if best else "1 context",
@@ -161,7 +161,7 @@ def numbers(data: xr.Dataset) -> dict[str, Number]:
         "ties": mean(nine.limit_strict - nine.limit),
         "reloaded": mean(four.apart_reloaded - four.apart),
         "published": mean(np.abs(misses)) if len(misses) else np.nan,
-        "tied": known(data.tied - data.unseen),
+        "tied": finite_values(data.tied - data.unseen),
     }
 
 

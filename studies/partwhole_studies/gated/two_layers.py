@@ -25,7 +25,7 @@ from partwhole.study import (
     series,
 )
 from partwhole.study.declaration import Number
-from partwhole.study.estimates import known
+from partwhole.study.estimates import finite_values
 from partwhole.study.plots import QUIET, look, mosaic
 from partwhole.training import normalised_flow, train_gated
 from partwhole_studies.gated.digits import Digits, answers, gates_of, linear_baseline
@@ -143,8 +143,8 @@ def numbers(data: xr.Dataset) -> dict[str, Number]:
     group, function = (agreement.sel(learner=name) for name in ("group", "function"))
     table = published(__file__, ["thresholds", "n", "hyperplanes", "n_units"])
     ours = data.errors.mean("seed")
-    misses = [known(ours.sel(learner=name) - table[name]) for name in ("network", "group")]
-    mixed = known(data.scrambled_true / data.group_value)
+    misses = [finite_values(ours.sel(learner=name) - table[name]) for name in ("network", "group")]
+    mixed = finite_values(data.scrambled_true / data.group_value)
     return {
         "images": f"{int(median.n)} images of {data.attrs['images']}",
         "group": mean(group),
@@ -154,15 +154,15 @@ def numbers(data: xr.Dataset) -> dict[str, Number]:
         "mixed": geometric_mean(mixed) if len(mixed) else np.nan,
         "published": absent(np.abs(np.concatenate(misses))),
         "limits": np.append(
-            known(data.whitened_value / data.function_value) - 1.0,
-            np.maximum(known(data.largest_pull) - 1.0, 0.0),
+            finite_values(data.whitened_value / data.function_value) - 1.0,
+            np.maximum(finite_values(data.largest_pull) - 1.0, 0.0),
         ),
     }
 
 
 def absent(samples: xr.DataArray | np.ndarray) -> Number:
     """Return the mean, or NaN where a preset has no samples."""
-    return mean(samples) if len(known(samples)) else np.nan
+    return mean(samples) if len(finite_values(samples)) else np.nan
 
 
 def figure(data: xr.Dataset) -> Figure:

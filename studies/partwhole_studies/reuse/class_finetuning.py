@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 from partwhole.networks import image_network, layer_dimensions
 from partwhole.study import Arrays, Cells, Config, key, layout, mean, published, series
-from partwhole.study.estimates import known
+from partwhole.study.estimates import finite_values
 from partwhole.study.plots import QUIET, panels
 from partwhole.tasks import cifar_images, digit_images, split_classes
 from partwhole.training import Recipe, train_transfer
@@ -160,7 +160,7 @@ def numbers(data: xr.Dataset) -> dict[str, Any]:
         "finetuning_gain": mean(usual - single, within=(-1.0, 1.0)),
         "rescaling_gain": mean(small - usual, within=(-1.0, 1.0)),
         "kept": mean((shared / after).mean("layer"), within=(0.0, np.inf)),
-        "unlearned": known(1 - data.pretrained),
+        "unlearned": finite_values(1 - data.pretrained),
     }
 
 

@@ -13,7 +13,7 @@ from scipy.stats import t as student
 
 from partwhole.limits import DiagonalWeights, Equal, HyperbolicEntropy, least_costs
 from partwhole.study import Arrays, Cells, Config, Estimate, key, layout, mean, published, series
-from partwhole.study.estimates import known
+from partwhole.study.estimates import finite_values
 from partwhole.study.plots import mosaic
 from partwhole.tasks import SparseTeachers, TeacherSample
 from partwhole.training import train_diagonal
@@ -169,8 +169,8 @@ def numbers(data: xr.Dataset) -> dict[str, str | np.ndarray | Estimate]:
         "sparse_first": ratio(dense_small, sparse_small),
         "gain_ratio": ratio(ratio(new_small, least), ratio(new, sparse)),
         "new_at_end": mean(data.limit.sel(task="5 new", rescale=1.0, n=32)),
-        "violation": known(data.violation),
-        "networks": known((data.trained / data.limit - 1).where(data.limit > LEVEL)),
+        "violation": finite_values(data.violation),
+        "networks": finite_values((data.trained / data.limit - 1).where(data.limit > LEVEL)),
     }  # fmt: skip
 
 
