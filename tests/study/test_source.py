@@ -242,7 +242,9 @@ def test_a_module_that_was_edited_since_is_refused(written):
     path = Path(study.__file__).with_name("helpers.py")
     path.write_text(path.read_text() + "MORE = 1\n")
     os.utime(path, ns=(1, 1))
-    with pytest.raises(InputError, match=r"not edited after their import; got .*helpers.py, which was ed"):
+    with pytest.raises(
+        InputError, match=r"not edited after their import; got .*helpers.py, which was ed"
+    ):
         frame.run(study, progress=False)
     assert frame.run(path.with_name("square.py"), progress=False).claims[0].value == 48.0
 

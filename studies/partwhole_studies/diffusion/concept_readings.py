@@ -80,10 +80,10 @@ def learned(data: xr.Dataset, names: Sequence[str] | None = None) -> xr.Dataset:
     return data.assign(coordinates=data.coordinates.where(worst <= NEAR))
 
 
-def counts(kept: xr.Dataset) -> dict[str, int]:
+def counts(runs: xr.Dataset) -> dict[str, int]:
     """Return how many models there are, and how many learned their training classes."""
-    known = kept.coordinates.isel(step=0, prompt=0, sample=0, concept=0).notnull()
-    return {"learned": int(known.sum()), "models": known.size}
+    learned = runs.coordinates.isel(step=0, prompt=0, sample=0, concept=0).notnull()
+    return {"learned": int(learned.sum()), "models": learned.size}
 
 
 def corner_of(data: xr.Dataset, corner: Sequence[int]) -> xr.DataArray:

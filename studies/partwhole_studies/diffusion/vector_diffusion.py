@@ -47,7 +47,7 @@ def cell(config: Config) -> Arrays:
     """Train one model; return its mean answers to three prompts, as shares of what they ask for."""
     task = task_of(config["mean"], config["n"])
     points = task.sample(config["seed"]).inputs.astype(np.float32)
-    asked = {"unseen": task.probe, "first": task.probe * [1, 0], "second": task.probe * [0, 1]}
+    requests = {"unseen": task.probe, "first": task.probe * [1, 0], "second": task.probe * [0, 1]}
     options = {name: config[name] for name in ("steps", "batch", "sampling_steps")}
     run = train_diffusion(
         diffusion_model("vector", condition=2, seed=config["seed"]),
@@ -55,12 +55,12 @@ def cell(config: Config) -> Arrays:
         at=steps_of(config).tolist(),
         prompts={
             name: Prompt(conditions=np.tile(point, (config["samples"], 1)).astype(np.float32))
-            for name, point in asked.items()
+            for name, point in requests.items()
         },
         read=lambda samples: samples, progress=False,
     )  # fmt: skip
     unseen, first, second = (
-        (run.coordinates[name] / task.probe.astype(np.float32)).astype(float) for name in asked
+        (run.coordinates[name] / task.probe.astype(np.float32)).astype(float) for name in requests
     )
     return {
         "answer": np.stack([unseen[:, half::2].mean(axis=1) for half in (0, 1)]),

@@ -194,7 +194,7 @@ def _draw_error(ax: Axes, data: xr.Dataset, power: int) -> None:
 def _draw_answers(ax: Axes, path: Path) -> None:
     means = CENTRAL.probe[:2].tolist()
     for index, point in enumerate(CENTRAL.probe * np.array([[1, 1, 0], [1, 0, 0], [0, 1, 0]])):
-        every = 1.0 if index == 0 else None
-        concept_space(ax, path.times, path.outputs(point)[:, :2], means, every=every, index=index)
+        spacing = 1.0 if index == 0 else None
+        concept_space(ax, path.times, path.outputs(point)[:, :2], means, every=spacing, index=index)
     ax.set(xlim=(-0.06, 1.12), ylim=(-0.06, 1.68), xlabel="first concept", ylabel="")
     ax.set(xticks=[0, 0.5, 1], yticks=[0, 0.5, 1, 1.5])

@@ -95,14 +95,14 @@ def _exact(
 
 
 def gather(cells: Cells) -> xr.Dataset:
-    where = "epoch combination"
+    dims = "epoch combination"
     binary = task("captioned").combinations().binary
     epochs = np.arange(cells[0][0]["epochs"] + 1)
     return layout(
         cells,
         {
-            "loss": where, "exact": where, "bias_alone": where, "weights_alone": where,
-            "neither": where, "answer": "epoch concept", "exact_answer": "epoch concept",
+            "loss": dims, "exact": dims, "bias_alone": dims, "weights_alone": dims,
+            "neither": dims, "answer": "epoch concept", "exact_answer": "epoch concept",
         },
         over=["network", "seed"],
         coords={"epoch": epochs, "combination": ["".join(map(str, row)) for row in binary]},
@@ -144,14 +144,14 @@ def figure(data: xr.Dataset) -> Figure:
     drawn, axes = mosaic("AB;CD", 7.0)
     binary = task("captioned").combinations().binary
     seed = data.loss.sel(network="captioned").isel(seed=0)
-    shown: Any = None
+    image: Any = None
     for panel, epoch in zip("ABC", SHOWN, strict=True):
         losses = seed.sel(epoch=epoch).values
-        shown = cube(axes[panel], binary, losses / losses[-1], format="{:.2f}", limits=(0.0, 1.0))
-        when = f"After {epoch} epochs" if epoch else "Before training"
-        axes[panel].set_title(f"{when}: {losses[-1]:.2f} on 1111")
+        image = cube(axes[panel], binary, losses / losses[-1], format="{:.2f}", limits=(0.0, 1.0))
+        stage = f"After {epoch} epochs" if epoch else "Before training"
+        axes[panel].set_title(f"{stage}: {losses[-1]:.2f} on 1111")
     tops = [axes["A"], axes["B"]]
-    bar = drawn.colorbar(shown, ax=tops, location="top", shrink=0.6, aspect=30)
+    bar = drawn.colorbar(image, ax=tops, location="top", shrink=0.6, aspect=30)
     bar.set_label("error / error on 1111")
     bar.outline.set_visible(False)  # type: ignore[operator]
     _draw_counts(axes["D"], data)

@@ -39,10 +39,10 @@ def _preset(low: int, wide: int, epochs: int, parts: int, settings: list[str]) -
         {
             "dimension": dimension,
             "seeds": list(range(part * seeds, (part + 1) * seeds)),
-            "epochs": each,
+            "epochs": length,
             "settings": settings,
         }
-        for dimension, seeds, each in ((2, low, 40), (64, wide, epochs))
+        for dimension, seeds, length in ((2, low, 40), (64, wide, epochs))
         for part in range(parts)
     ]
 
@@ -59,7 +59,7 @@ def cell(config: Config) -> Arrays:
     """Train networks of one dimension from some seeds, in each setting."""
     networks = [network(config["dimension"], setting) for setting in config["settings"]]
     runs = train_identity(
-        [each.task() for each in networks],
+        [network.task() for network in networks],
         networks[0].architecture,
         networks[0].protocol(config["epochs"]),
         seeds=config["seeds"],
@@ -133,19 +133,19 @@ def halvings(steps: np.ndarray, losses: np.ndarray, plateau: float) -> Float[np.
 def numbers(data: xr.Dataset) -> dict[str, float | str | Estimate | np.ndarray]:
     low, wide = rises(data, 2), rises(data, 64)
     pauses = halvings(data.steps_64.values, data.loss_64.sel(setting="as run").values, WIDE.plateau)
-    apart = []
+    differences = []
     for d in NETWORKS:
         for setting, top in zip(data.setting.values, data[f"top_{d}"].values, strict=True):
             loss = data[f"loss_{d}"].sel(setting=setting).values[int(top)]
             population = data[f"population_loss_{d}"].sel(setting=setting).values
-            apart.append(np.abs(loss - population).max() / loss[0])
+            differences.append(np.abs(loss - population).max() / loss[0])
     return {
         "verdict": "Hardly" if wide.mean() < CLEAR else "Yes",
         "wide": mean(wide, within=(0.0, np.inf)),
         "low": mean(low),
         "gain": small.difference(mean(low), mean(wide)),
         "pause": mean(pauses),
-        "apart": np.array(apart),
+        "apart": np.array(differences),
     }
 
 

@@ -79,7 +79,7 @@ def start(rho: float) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _runs() -> Arrays:
-    w0, moments = (np.stack(each) for each in zip(*map(start, RUNS), strict=True))
+    w0, moments = (np.stack(matrices) for matrices in zip(*map(start, RUNS), strict=True))
     parts = [integrate(w0, moments, t, batch=84, size=2) for t in TIMES.reshape(-1, RECORDS)]
     gap = np.concatenate(parts, axis=1) @ MEANS - MEANS
     return {"loss": 0.5 * (gap**2).sum(axis=2)}

@@ -88,8 +88,8 @@ def population_flow(networks: IdentityRuns) -> np.ndarray:
     assert initial.biases is not None
     turn = task.rotation_matrix
     (w1, w2), (b1, b2) = (
-        [np.asarray(layer[0], dtype=float) for layer in each]
-        for each in (initial.weights, initial.biases)
+        [np.asarray(layer[0], dtype=float) for layer in layers]
+        for layers in (initial.weights, initial.biases)
     )
     below = np.vstack([np.column_stack([(w1 @ turn.T)[:, :2], b1]), [0.0, 0.0, 1.0]])
     above = turn @ np.column_stack([w2, b2])
@@ -150,9 +150,9 @@ def numbers(data: xr.Dataset) -> dict[str, float | int | Estimate]:
     errors = [runs_of(data, "error", kind).values for kind in NETWORKS]
     rises = np.concatenate([np.asarray(swing_amplitude(error)) for error in errors])
     rising = int((rises > RISES).sum())
-    apart = [name for name in data.setting.values if wide.stronger(name) is not None]
-    strong = xr.DataArray([wide.stronger(name) for name in apart], dims="setting")
-    half = data.learned.sel(threshold=0.5, setting=apart)
+    settings = [name for name in data.setting.values if wide.stronger(name) is not None]
+    strong = xr.DataArray([wide.stronger(name) for name in settings], dims="setting")
+    half = data.learned.sel(threshold=0.5, setting=settings)
     wrong = half.isel(concept=strong) > half.isel(concept=1 - strong)
     right = int((~wrong.any(["setting", "nonlinearity"])).sum())
     scale = [SETTINGS[name].means for name in data.setting.values]

@@ -43,22 +43,24 @@ _PUBLISHED = (
     *[((1.0, 2.0), spread) for spread in (0.05, 0.1, 0.5, 1.0, 2.0)],
     *[((mean, 2.0), 0.05) for mean in (2.0, 3.0)],
 )
-AS_RUN = {each.name: each for each in (Setting(*one, "variances") for one in _PUBLISHED)}
-AS_CAPTIONED = {each.name: each for each in (Setting(*one, "deviations") for one in _PUBLISHED)}
+AS_RUN = {setting.name: setting for setting in (Setting(*row, "variances") for row in _PUBLISHED)}
+AS_CAPTIONED = {
+    setting.name: setting for setting in (Setting(*row, "deviations") for row in _PUBLISHED)
+}
 SETTINGS = AS_RUN | AS_CAPTIONED
 MAIN, CAPTIONED = next(iter(AS_RUN)), next(iter(AS_CAPTIONED))
 
 
 def task(setting: str) -> StructuredIdentity:
     """Return the task of a published setting; as in the published runs, one cluster is at 0."""
-    known = SETTINGS[setting]
+    law = SETTINGS[setting]
     return StructuredIdentity(
-        known.means,
-        (known.spread, SECOND),
+        law.means,
+        (law.spread, SECOND),
         dimension=DIMENSION,
         origin=True,
         rotation=0,
-        scales_are=known.scales_are,
+        scales_are=law.scales_are,
     )
 
 
@@ -77,9 +79,9 @@ def records(epochs: int) -> Int[np.ndarray, " T"]:
     return np.unique(np.concatenate([[0], early, np.arange(epochs + 1) * BATCHES]))
 
 
-def network(setting: str, epochs: int, seed: int, **more: Any) -> Config:
+def network(setting: str, epochs: int, seed: int, **options: Any) -> Config:
     """Return the configuration of a cell that trains one network."""
-    return {"part": "network", "setting": setting, "epochs": epochs, "seed": seed} | more
+    return {"part": "network", "setting": setting, "epochs": epochs, "seed": seed} | options
 
 
 def answers(runs: IdentityRuns) -> Float[np.ndarray, "T 2"]:
@@ -92,7 +94,9 @@ def learned(
 ) -> Float[np.ndarray, "thresholds 2"]:
     """Return the epochs after which each concept is half learned, and learned to 90 %."""
     fractions = outputs / np.array(means)
-    return np.stack([learning_times(steps / BATCHES, fractions, each) for each in THRESHOLDS])
+    return np.stack(
+        [learning_times(steps / BATCHES, fractions, threshold) for threshold in THRESHOLDS]
+    )
 
 
 def padded(values: Float[np.ndarray, "t *k"]) -> Float[np.ndarray, "T *k"]:

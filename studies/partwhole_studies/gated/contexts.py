@@ -26,10 +26,10 @@ NUMBERS = ("limit", "limit_strict", "tied", "unseen", "largest", "network", "apa
            "apart_reloaded")  # fmt: skip
 
 
-def _cell(thresholds: str, hyperplanes: list[int], seeds: int, **more: int) -> Config:
+def _cell(thresholds: str, hyperplanes: list[int], seeds: int, **options: int) -> Config:
     """Return a configuration; without steps no network is trained."""
     gates = {"thresholds": thresholds, "hyperplanes": hyperplanes}
-    return {"n": 200, "max_steps": 3200} | gates | {"seeds": list(range(seeds))} | more
+    return {"n": 200, "max_steps": 3200} | gates | {"seeds": list(range(seeds))} | options
 
 
 PRESETS: dict[str, list[Config]] = {
@@ -84,9 +84,9 @@ def cell(config: Config) -> Arrays:
 
 def _padded(gates: HalfspaceGates, hyperplanes: int) -> HalfspaceGates:
     """Add hyperplanes that no input is beyond."""
-    more, d = hyperplanes - gates.normals.shape[1], gates.normals.shape[2]
-    normals = np.concatenate([np.zeros((1, more, d)), gates.normals], axis=1)
-    return HalfspaceGates(normals, np.concatenate([np.ones((1, more)), gates.thresholds], axis=1))
+    extra, d = hyperplanes - gates.normals.shape[1], gates.normals.shape[2]
+    normals = np.concatenate([np.zeros((1, extra, d)), gates.normals], axis=1)
+    return HalfspaceGates(normals, np.concatenate([np.ones((1, extra)), gates.thresholds], axis=1))
 
 
 def _limit(data: Digits, gates: HalfspaceGates) -> tuple[dict[str, float], np.ndarray | None]:
@@ -139,13 +139,13 @@ def gather(cells: Cells) -> xr.Dataset:
     return data.assign_attrs(images="MNIST" if of_mnist else "scikit-learn's digits")
 
 
-def shown(data: xr.Dataset) -> xr.Dataset:
+def comparable(data: xr.Dataset) -> xr.Dataset:
     """Return the training size of the answer: 200 digits, or the most images of MNIST."""
     return data.isel(n=-1 if data.attrs["images"] == "MNIST" else 0)
 
 
 def numbers(data: xr.Dataset) -> dict[str, Number]:
-    median = shown(data).sel(thresholds="median")
+    median = comparable(data).sel(thresholds="median")
     solved = median.limit.dropna("seed", how="all").dropna("hyperplanes")
     best = int(solved.hyperplanes[np.argmin(solved.mean("seed").values)])
     four, nine = median.sel(hyperplanes=4), median.sel(hyperplanes=9)
@@ -167,7 +167,7 @@ def numbers(data: xr.Dataset) -> dict[str, Number]:
 
 def figure(data: xr.Dataset) -> Figure:
     drawn, axes = mosaic("AB;CD", 6.6)
-    data = shown(data)
+    data = comparable(data)
     words = {"limit": "limit, ties half", "limit_strict": "limit, ties wrong",
              "network": "trained network"}  # fmt: skip
     for letter, kind in zip("AB", THRESHOLDS, strict=True):

@@ -114,10 +114,15 @@ def _split(data: Digits, seed: int, config: Config) -> dict[str, np.ndarray | fl
             )  # fmt: skip
             outputs[1] = answers(flow.networks[0], tests)
             values["share_longer"] = float(flow.fraction_of(group)[0, -1])
-    apart = [[inconsistency(end, other) if np.isfinite(end + other).all() else np.nan
-              for end in outputs[:2]] for other in outputs]  # fmt: skip
+    disagreement = [
+        [
+            inconsistency(end, answer) if np.isfinite(end + answer).all() else np.nan
+            for end in outputs[:2]
+        ]
+        for answer in outputs
+    ]
     errors = 0.5 * (1.0 - np.sign(outputs) * labels).mean(axis=1)
-    return values | {"errors": errors, "apart": np.array(apart)}
+    return values | {"errors": errors, "apart": np.array(disagreement)}
 
 
 def gather(cells: Cells) -> xr.Dataset:
@@ -167,22 +172,22 @@ def absent(samples: xr.DataArray | np.ndarray) -> Number:
 
 def figure(data: xr.Dataset) -> Figure:
     drawn, axes = mosaic("AB;CC", 6.6)
-    shown = data.isel(n=-1).sel(thresholds="median")
-    ends = shown.errors.sel(learner=list(ENDS)).values
+    largest = data.isel(n=-1).sel(thresholds="median")
+    ends = largest.errors.sel(learner=list(ENDS)).values
     p = np.linspace(0.9 * np.nanmin(ends), 1.1 * np.nanmax(ends))
     axes["A"].plot(p, p, color=QUIET, linewidth=1, label="equal errors, or chance")
     axes["B"].plot(p, 2 * p * (1 - p), color=QUIET, linewidth=1)
     for (i, name), (k, end) in product(enumerate(NORMS), enumerate(ENDS)):
         style: dict[str, Any] = look(i, line=False) | ({"markerfacecolor": COLOURS[i]} if k else {})
-        x = shown.errors.sel(learner=end).values.ravel()
+        x = largest.errors.sel(learner=end).values.ravel()
         if not k:
-            y = shown.errors.sel(learner=name).values.ravel()
+            y = largest.errors.sel(learner=name).values.ravel()
             axes["A"].plot(x, y, **style, label=NAMES[name])
-        axes["B"].plot(x, shown.apart.sel(learner=name, end=end).values.ravel(), **style)
+        axes["B"].plot(x, largest.apart.sel(learner=name, end=end).values.ravel(), **style)
     axes["A"].set(title="Test error", xlabel="network error", ylabel="limit error")
     axes["B"].set(title="Different decisions", xlabel="network error", ylabel="share of images")
     for i, name in {0: "group", 2: "function", 3: "network", 4: "coded"}.items():
-        errors = shown.errors.sel(learner=[name], hyperplanes=1).dropna("n_units", how="all")
+        errors = largest.errors.sel(learner=[name], hyperplanes=1).dropna("n_units", how="all")
         if errors.size:
             errors = errors.assign_coords(n_units=errors.n_units * 1.04 ** (i - 2))
             series(axes["C"], "n_units", by="learner", measured=errors, names=NAMES, shift=i,

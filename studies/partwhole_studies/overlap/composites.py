@@ -53,9 +53,9 @@ def draw_pictures(config: Config, task: Task) -> dict[str, np.ndarray]:
 
     def draw(per_tuple: int, number: int, *, balanced: bool = False) -> np.ndarray:
         pictures = np.empty((len(rows), per_tuple, *size))
-        for pool, which in pools:
-            drawn = composed.draw(per_tuple, rows=which, pool=pool, draw=number, balanced=balanced)
-            pictures[which] = drawn[:].reshape(len(which), per_tuple, *size)
+        for pool, part in pools:
+            drawn = composed.draw(per_tuple, rows=part, pool=pool, draw=number, balanced=balanced)
+            pictures[part] = drawn[:].reshape(len(part), per_tuple, *size)
         return pictures
 
     return {

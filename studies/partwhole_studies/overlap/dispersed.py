@@ -47,11 +47,11 @@ def cell(config: Config) -> Arrays:
     kernel = OverlapKernel.from_salience
     tube = [epsilon_svr(task, kernel([s]), epsilon=0.1).test_error for s in config["tube"]]
     ridge = np.array([additive_ridge(task, (1 - 2 * s) / s) for s in FEW])
-    few = [SALIENCES.index(s) for s in FEW]
+    indices = [SALIENCES.index(s) for s in FEW]
     return {
         "error": np.mean((answers - task.test_targets) ** 2, axis=1),
         "tube_error": np.array(tube),
-        "difference": np.abs(answers[few] - ridge).max(axis=1),
+        "difference": np.abs(answers[indices] - ridge).max(axis=1),
         "item_value": np.array([_item_values(task, s) for s in FEW]),
         "seen": task.is_train.reshape(len(VALUES), len(VALUES)),
     }

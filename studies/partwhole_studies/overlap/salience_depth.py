@@ -48,7 +48,9 @@ def cell(config: Config) -> Arrays:
     if config["part"] == "theory":
         return _theory(config["nonlinearity"])
     rng = np.random.default_rng(config["seed"])
-    layers = [sampling.layers(each, config["width"], SHOWN[-1], rng) for each in sampling.NETWORKS]
+    layers = [
+        sampling.layers(network, config["width"], SHOWN[-1], rng) for network in sampling.NETWORKS
+    ]
     return {"layers": np.stack(layers), "one": sampling.one_layer(config["features"], rng)}
 
 
@@ -169,14 +171,16 @@ def figure(data: xr.Dataset) -> Figure:
         ax.axhline(1 / comb(3, order), color=QUIET, linestyle=":", linewidth=1, label="largest")
         ax.set(title=title)
     for ax, size, order in ((axes[1, 1], 2, 1), (axes[2, 1], 4, 4)):
-        chosen = theory.sel(size=size, order=order)
-        series(ax, "layer", by="nonlinearity", theory=chosen, names=sampling.NETWORKS, words=words)
+        selection = theory.sel(size=size, order=order)
+        series(
+            ax, "layer", by="nonlinearity", theory=selection, names=sampling.NETWORKS, words=words
+        )
         parts = "two" if size == 2 else "four"
         ax.set(title=f"S({order};{size}), {parts} components")
     for i, first in enumerate(FIRST):
         pair = data.unequal.sel(nonlinearity="relu", first=first)
-        for salience, which in ((1 - first, "second"), (first, "first")):
-            axes[2, 0].plot(data.layer, pair.sel(set=which), **look(i))
+        for salience, label in ((1 - first, "second"), (first, "first")):
+            axes[2, 0].plot(data.layer, pair.sel(set=label), **look(i))
             name(axes[2, 0], -0.6, salience, f"{salience:g}", COLOURS[i], ha="right")
     axes[2, 0].set(title="ReLU, unequal inputs", xlim=(-4, 21), xlabel="layer")
     for ax in axes.flat:

@@ -171,17 +171,17 @@ def figure(data: xr.Dataset) -> Figure:
     methods = [tuned(1.0), *(way for way in METHODS if way in data.way)]
     rescaled = {"way": [tuned(c) for c in data.c.values], "n": np.unique(sizes[[0, -1]])}
     for (above, below), network in zip(axes.T, networks, strict=True):
-        shown = {"measured": data.score.sel(part="test", network=network, drop=True)}
+        kinds = {"measured": data.score.sel(part="test", network=network, drop=True)}
         if network in paper.network:
-            shown["published"] = paper.sel(network=network, drop=True)
+            kinds["published"] = paper.sel(network=network, drop=True)
         for i, way in enumerate(methods):
             places = np.arange(len(sizes)) + 0.15 * (i - (len(methods) - 1) / 2)
-            part = {k: values.sel(way=[way]).assign_coords(n=places) for k, values in shown.items()}
+            part = {k: values.sel(way=[way]).assign_coords(n=places) for k, values in kinds.items()}
             series(above, "n", by="way", shift=i, **part)
         above.set_xticks(range(len(sizes)), labels=[str(n) for n in sizes])
         above.set(title=network, xlim=(-0.5, len(sizes) - 0.5), xlabel="main images")
         part = {k: values.sel(rescaled).rename(way="c").assign_coords(c=data.c.values)
-                for k, values in shown.items()}  # fmt: skip
+                for k, values in kinds.items()}  # fmt: skip
         series(below, "c", by="n", names={n: f"{n} images" for n in sizes}, shift=4, **part)
         below.set(xscale="log", xlim=(data.c.min() / 1.4, data.c.max() * 1.4), xlabel="rescaling c")
         below.set_xticks([], minor=True)

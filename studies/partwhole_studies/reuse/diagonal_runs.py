@@ -125,7 +125,7 @@ def together(sample: TeacherSample, n: int, **options: Any) -> DiagonalPath:
 def multitask_error(sample: TeacherSample, n: int) -> tuple[float, bool]:
     """Return the test error where it ends, and whether the flow stopped early."""
     targets = sample.targets[:n]
-    found = multitask_end(
+    end = multitask_end(
         QuadraticLoss.from_population(sample.auxiliary),
         QuadraticLoss.from_sample(sample.inputs[:n], targets),
         sample.main,
@@ -135,7 +135,7 @@ def multitask_error(sample: TeacherSample, n: int) -> tuple[float, bool]:
         resolution=RESOLUTION * float(sample.main @ sample.main),
         **TOGETHER,
     )
-    return found.error, found.path.outcome is not Ending.FITTED
+    return end.error, end.path.outcome is not Ending.FITTED
 
 
 def probing_path(
@@ -147,12 +147,12 @@ def probing_path(
 ) -> Float[np.ndarray, "T d"]:
     """Return the coefficients after so many steps of gradient descent on the readout."""
     squared = weights.hidden_plus**2 + weights.hidden_minus**2
-    begun = weights.coefficients
+    initial = weights.coefficients
     values, vectors = np.linalg.eigh((inputs * squared) @ inputs.T)
-    missing = vectors.T @ (targets - inputs @ begun)
+    missing = vectors.T @ (targets - inputs @ initial)
     # Of each direction, the share that is learned after t steps.
     learned = -np.expm1(steps[:, None] * np.log1p(-2.0 * rate / len(targets) * values))
-    return begun + squared * ((learned / values * missing) @ vectors.T @ inputs)
+    return initial + squared * ((learned / values * missing) @ vectors.T @ inputs)
 
 
 def _errors(sample: TeacherSample, path: np.ndarray) -> np.ndarray:
@@ -226,7 +226,7 @@ def run_table(cells: Cells, variables: Mapping[str, str], over: Sequence[str]) -
     runs = _single_runs(cells)
     tables = [
         layout(
-            [(run, {name: found[name]}) for run, found in runs if name in found],
+            [(run, {name: result[name]}) for run, result in runs if name in result],
             {name: within},
             over=over,
         )
@@ -241,9 +241,9 @@ def _single_runs(cells: Cells) -> Cells:
     runs = {}
     for config, arrays in cells:
         listed = [key for key in keys if key in config]
-        rest = {key: value for key, value in config.items() if key not in keys}
+        common = {key: value for key, value in config.items() if key not in keys}
         for at in product(*(range(len(config[key])) for key in listed)):
-            run = rest | {keys[key]: config[key][i] for key, i in zip(listed, at, strict=True)}
+            run = common | {keys[key]: config[key][i] for key, i in zip(listed, at, strict=True)}
             runs[tuple(run.items())] = (
                 run,
                 {name: np.asarray(values[at]) for name, values in arrays.items()},

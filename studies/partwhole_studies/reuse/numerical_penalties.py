@@ -33,7 +33,7 @@ def multitask(coefficient: Number, auxiliary: Number) -> np.ndarray:
         return np.asarray(0.5 * ((w - b / w) ** 2 + (beta / w) ** 2))
 
     edge = np.asarray(0.5 * np.log(beta + b))
-    return least(weights, np.asarray(edge - 2.0), np.asarray(edge + 2.0))
+    return minimum(weights, np.asarray(edge - 2.0), np.asarray(edge + 2.0))
 
 
 def finetuning(coefficient: Number, width: Number) -> np.ndarray:
@@ -61,10 +61,12 @@ def relu(coefficient: Number, pretrained: Number, cosine: Number = 1.0) -> np.nd
         return np.asarray((beta / m) ** 2 + (m - along) ** 2 + turned)
 
     low = 0.5 * np.log(np.minimum(beta, beta**2 / np.maximum(b, beta)))
-    return least(way, np.asarray(low - 1.0), np.asarray(0.5 * np.log(beta + b) + 1.0))
+    return minimum(way, np.asarray(low - 1.0), np.asarray(0.5 * np.log(beta + b) + 1.0))
 
 
-def least(of: Callable[[np.ndarray], np.ndarray], low: np.ndarray, high: np.ndarray) -> np.ndarray:
+def minimum(
+    of: Callable[[np.ndarray], np.ndarray], low: np.ndarray, high: np.ndarray
+) -> np.ndarray:
     """Return the least value of functions with one minimum each, by golden section."""
     low, high = np.array(low, dtype=float), np.array(high, dtype=float)
     best = np.minimum(of(low), of(high))

@@ -171,7 +171,7 @@ def _learn(
         first = for_finetuning(_pretrained(config), rescale=c, readout_scale=READOUT, seeds=seeds)
         # Features c times as large make the loss c^2 times as steep.
         rate /= max(1.0, c**2)
-    many = n > BATCH
+    batched = n > BATCH
     epochs = config["epochs"]
     if way == SINGLE:
         epochs = config.get("epochs_single", epochs)
@@ -183,8 +183,8 @@ def _learn(
         max_steps=steps,
         learning_rate=rate,
         threshold=_threshold(config),
-        batch=BATCH if many else None,
-        seeds=seeds if many else None,
+        batch=BATCH if batched else None,
+        seeds=seeds if batched else None,
         record=_recorded(steps, config["records"]),
         teachers=[sample.main for sample in samples],
         restarts=3,
