@@ -1,4 +1,4 @@
-"""Kinds of conjunctions in context dependence, and how large each kind's terms are."""
+"""Kinds of conjunctions in context dependence, and the size of their terms."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def kind_of(subset: tuple[int, ...], values: Int[np.ndarray, "m S"]) -> Int[np.n
 
 
 def sizes(task: Task, predictions: Float[np.ndarray, " n"]) -> Float[np.ndarray, " kinds"]:
-    """Return the mean absolute coefficient of each kind, as published: of least length."""
+    """Return the mean absolute coefficient of each kind, least-norm, as published."""
     terms = conjunction_coefficients(task, predictions)
     kind = np.concatenate([kind_of(subset, values) for subset, values in terms.values.items()])
     size = np.abs(np.concatenate(list(terms.coefficients.values())))

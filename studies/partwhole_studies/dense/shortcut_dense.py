@@ -1,4 +1,4 @@
-"""Context dependence in dense networks: the loss decides whether the shortcut is taken."""
+"""Context dependence in dense networks: the loss decides whether they use the shortcut."""
 
 from __future__ import annotations
 

@@ -88,7 +88,7 @@ def law(accuracy: xr.DataArray) -> EmergenceFit:
 
 
 def sharpness(accuracy: xr.DataArray) -> np.ndarray:
-    """Return the largest rise between checkpoints as a share of the whole one, for each model."""
+    """Return the largest rise between two checkpoints over the total rise, for each model."""
     values = accuracy.transpose("seed", "step").values
     whole = values.max(axis=1) - values[:, 0]
     rises = np.diff(values, axis=1).max(axis=1)

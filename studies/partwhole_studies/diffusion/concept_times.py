@@ -1,4 +1,4 @@
-"""When a diffusion model learns a concept, for how strong its signal in the data is."""
+"""Learning time of a concept in diffusion models, against its signal in the data."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def gather(cells: Cells) -> xr.Dataset:
 
 
 def times(data: xr.Dataset) -> xr.DataArray:
-    """Return from which step on half of the way is covered, (kind, colour, seed)."""
+    """Return the step after which more than half of the way is covered, (kind, colour, seed)."""
     paths = {"unseen": (UNSEEN, "colour"), "trained": (TRAINED, "colour"), "size": (UNSEEN, "size")}
     settled = [
         readings.settled(readings.means(data, prompt).sel(concept=concept, drop=True))
@@ -55,7 +55,7 @@ def times(data: xr.Dataset) -> xr.DataArray:
 
 
 def by_seed(times: xr.DataArray, summary: Callable[..., float], minimum: int) -> np.ndarray:
-    """Return a summary of signals and times for each seed with so many known times, or NaN."""
+    """Return a summary of signals and times for each seed; NaN with fewer than `minimum` times."""
     values = []
     for row in times.transpose("seed", "colour").values:
         finite = np.isfinite(row)

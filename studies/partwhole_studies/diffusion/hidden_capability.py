@@ -1,4 +1,4 @@
-"""What a diffusion model can draw before plain prompts show it."""
+"""Combinations that a diffusion model can draw before plain prompts elicit them."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def prompts_of(data: xr.Dataset) -> list[str]:
 
 
 def elicited(runs: xr.Dataset) -> Capability | None:
-    """Return what the best way and the plain one elicit; None if no model learned."""
+    """Return the capability by the best prompt and by the plain one; None if no model learned."""
     samples = runs.coordinates.sel(prompt=prompts_of(runs)).dropna("seed")
     if samples.sizes["seed"] == 0:
         return None
@@ -122,7 +122,7 @@ def _draw_best(ax: Axes, ability: Capability) -> None:
 
 
 def _draw_ways(ax: Axes, ability: Capability) -> None:
-    """Draw plain prompts, and of each other kind the amount that is best on average."""
+    """Draw plain prompts, and for each other kind of prompt its best amount on average."""
     accuracy = ability.by_prompt.mean(axis=0)
     ax.plot(ability.steps, accuracy[:, 0], **look(0))
     for k, (kind, label) in enumerate(NAMES.items(), 1):

@@ -30,7 +30,7 @@ CLASSIFIER = Recipe(loss="cross entropy", batch=64, epochs=6)
 
 
 class Setting(NamedTuple):
-    """A model with its training set, the conditions of its prompts, and how samples are read."""
+    """A model with its training set, the conditions of its prompts, and its reader of samples."""
 
     model: DiffusionModel
     samples: np.ndarray

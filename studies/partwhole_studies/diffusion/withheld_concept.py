@@ -1,4 +1,4 @@
-"""Prompts that leave a concept out, and what a diffusion model takes from the rest of them."""
+"""Prompts that leave a concept out, and how a diffusion model completes them."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def gather(cells: Cells) -> xr.Dataset:
 
 
 def blue(data: xr.Dataset, prompt: str) -> xr.DataArray:
-    """Return how blue samples of a prompt are, (masked, seed, step)."""
+    """Return the mean colour coordinate of a prompt's samples, (masked, seed, step)."""
     path = readings.means(data, prompt).sel(concept="colour", drop=True)
     return path.transpose("masked", "seed", "step")
 

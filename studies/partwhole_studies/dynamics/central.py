@@ -1,4 +1,4 @@
-"""Two concepts in a tied two-layer network: how the error rises again, and how far it does."""
+"""Two concepts in a tied two-layer network: the time and the size of the error's rise."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def path_of(data: xr.Dataset, power: int) -> Path:
 
 
 def readings(data: xr.Dataset) -> xr.Dataset:
-    """Return what the CSV file has, as computed here; NaN where an error does not turn twice."""
+    """Return the quantities of the CSV file, computed here; NaN if an error does not turn twice."""
     rows = [[_reading(data, power, route) for route in ROUTES] for power in POWERS]
     names = list(published(__file__, ["power", "route"]).data_vars)
     array = xr.DataArray(

@@ -98,7 +98,7 @@ def _on_population(runs: IdentityRuns, setting: int, seed: int) -> tuple[np.ndar
 
 
 def gather(cells: Cells) -> xr.Dataset:
-    """Lay out the networks of each dimension, which have steps and seeds of their own."""
+    """Combine the networks of each dimension, which differ in steps and seeds."""
     shared = {
         "steps": "step", "epochs": "epoch", "top": "setting",
         "population": "setting step concept", "population_loss": "setting step",
@@ -116,13 +116,13 @@ def gather(cells: Cells) -> xr.Dataset:
 
 
 def rises(data: xr.Dataset, dimension: int, setting: str = "as run") -> np.ndarray:
-    """Return how far the error of each seed rises again, in plateaus."""
+    """Return the rise of the error of each seed, in plateaus."""
     losses = data[f"loss_{dimension}"].sel(setting=setting).values
     return small.rise(losses, network(dimension, setting).plateau)
 
 
 def halvings(steps: np.ndarray, losses: np.ndarray, plateau: float) -> Float[np.ndarray, " n"]:
-    """Return the time in which errors fall from 1 to 1/2 plateau, over that from 1/4 to 1/8."""
+    """Return the time of the fall from 1 to 1/2 plateau over that from 1/4 to 1/8."""
     # The last passage of each level, so that rises count as time spent.
     last = [[steps[np.flatnonzero(x > k * plateau)[-1]] for k in (1, 1 / 2, 1 / 4, 1 / 8)]
             for x in losses]  # fmt: skip

@@ -93,7 +93,7 @@ def _weak(path: Path) -> np.ndarray:
 
 
 def _lowest(path: Path) -> np.ndarray:
-    """Return the least eigenvalue at every time, NaN from where numbers are not finite."""
+    """Return the smallest eigenvalue at every time; NaN once numbers are not finite."""
     finite = np.asarray(np.isfinite(path.states).all(axis=(1, 2)))
     lowest = np.full(len(finite), np.nan)
     lowest[finite] = np.linalg.eigvalsh(path.states[finite])[:, 0]

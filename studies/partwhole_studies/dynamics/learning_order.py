@@ -1,4 +1,4 @@
-"""Which of two concepts a one-layer network learns first: the larger mean, or the larger signal."""
+"""The concept that a one-layer network learns first: that of larger mean, or larger signal."""
 
 from __future__ import annotations
 

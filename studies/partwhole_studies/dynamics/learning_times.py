@@ -1,4 +1,4 @@
-"""When each concept is learned: read off the initial matrix, and measured along the flow."""
+"""Learning times of concepts: predicted from the initial matrix, and measured along the flow."""
 
 from __future__ import annotations
 

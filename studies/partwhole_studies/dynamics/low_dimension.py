@@ -44,7 +44,7 @@ PRESETS: dict[str, list[Config]] = {
 
 
 def clearance(network: Network) -> float:
-    """Return how many deviations the circle lies from the nearest training mean."""
+    """Return the distance of the circle from the nearest training mean, in deviations."""
     scale = 0.05 if network.scales_are == "deviations" else 0.05**0.5
     return 0.5 * min(network.means) / scale
 
@@ -99,7 +99,7 @@ def losses(
 
 
 def rises(data: xr.Dataset, task: str, **selection: str) -> np.ndarray:
-    """Return how far the error of each seed rises again, in plateaus."""
+    """Return the rise of the error of each seed, in plateaus."""
     return small.rise(losses(data, task, **selection), NETWORKS[task].plateau)
 
 

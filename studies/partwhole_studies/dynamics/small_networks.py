@@ -1,4 +1,4 @@
-"""The small linear networks of Yang et al. (ICLR 2025), and how far their errors rise again."""
+"""The small linear networks of Yang et al. (ICLR 2025), and the rise of their errors."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def by_seed(cells: Cells, shared: Collection[str] = ()) -> Cells:
 
 
 def swings_back(losses: Float[np.ndarray, "n T"]) -> Bool[np.ndarray, " n"]:
-    """Return which errors fall, and then rise by at least .001 and half a percent."""
+    """Return whether errors fall, and then rise by at least .001 and half a percent."""
     turns = (extrema(loss, threshold=LEAST, relative=SHARE) for loss in losses)
     return np.array(["minimum" in turn.kinds for turn in turns], dtype=bool)
 

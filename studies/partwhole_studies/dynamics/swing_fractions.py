@@ -1,4 +1,4 @@
-"""How many seeds swing back, and how many of them without samples."""
+"""The share of seeds whose error rises again, with and without samples."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def gather(cells: Cells) -> xr.Dataset:
 
 
 def share(happened: xr.DataArray | np.ndarray) -> Estimate:
-    """Return the share of the known seeds for which something happened."""
+    """Return the share of seeds with a value of 1; NaN is not counted."""
     values = finite_values(happened)
     return proportion(int(values.sum()), len(values))
 

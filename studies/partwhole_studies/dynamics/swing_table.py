@@ -113,7 +113,7 @@ def gather(cells: Cells) -> xr.Dataset:
 
 
 def swings(data: xr.Dataset, law: str) -> tuple[Estimate, Estimate]:
-    """Return the mean rise from drawn factors, in narrow networks and in wide ones."""
+    """Return the mean rise from random factors, in narrow and in wide networks."""
     rows = data.starts.sel(law=law, width=[3, 256], quantity="swing").values.tolist()
     narrow, wide = (
         Estimate(m, m - 1.96 * se, m + 1.96 * se, random_starts.SWINGS) for m, se in rows

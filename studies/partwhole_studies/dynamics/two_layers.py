@@ -1,4 +1,4 @@
-"""Two layers in 64 dimensions, linear and ReLU: an answer may retreat while its error falls."""
+"""Two layers in 64 dimensions, linear and ReLU: answers that retreat while the error falls."""
 
 from __future__ import annotations
 
@@ -134,13 +134,13 @@ def gather(cells: Cells) -> xr.Dataset:
 
 
 def runs_of(data: xr.Dataset, variable: str, kind: str, setting: str = MAIN) -> xr.DataArray:
-    """Return the records of the networks that were trained, as long as all of them have some."""
+    """Return the records that all trained networks have."""
     runs = data[variable].sel(nonlinearity=kind, setting=setting).dropna("seed", how="all")
     return runs.dropna("epoch")
 
 
 def retreats(data: xr.Dataset, kind: str) -> np.ndarray:
-    """Return how far each network's answer goes back along the weak concept, in its mean."""
+    """Return the retreat of each network's answer along the weak concept, in units of its mean."""
     runs, means = runs_of(data, "trained", kind), np.array(SETTINGS[MAIN].means)
     return np.array([retreat(runs.epoch.values, run, means).amounts[0] for run in runs.values])
 

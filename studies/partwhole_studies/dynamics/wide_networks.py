@@ -1,4 +1,4 @@
-"""Two concepts in 64 dimensions: the published settings, and what is recorded of networks."""
+"""Two concepts in 64 dimensions: the published settings, and the records of networks."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ EPOCHS = 40
 BATCHES = 118  # of an epoch: 15,000 samples in batches of 128
 EPOCH = BATCHES * Protocol().rate(DIMENSION)  # in gradient time, .36875
 THRESHOLDS = (0.5, 0.9)
-SECOND = 0.05  # the spread of the second concept, whatever that of the first
+SECOND = 0.05  # the spread of the second concept, in all settings
 Reading = Literal["variances", "deviations"]
 READINGS: tuple[Reading, ...] = ("variances", "deviations")  # as run, as captioned
 
 
 @dataclass(frozen=True)
 class Setting:
-    """Two concepts: their means, the spread of the first, and which measure of spread it is."""
+    """Two concepts: their means, the spread of the first, and the measure of that spread."""
 
     means: tuple[float, float]
     spread: float

@@ -77,9 +77,9 @@ def cell(config: Config) -> Arrays:
 
 
 def _split(data: Digits, seed: int, config: Config) -> dict[str, np.ndarray | float]:
-    """Solve for the limits; train if there are steps; solve the published programs if asked.
+    """Solve for the limits; train, and solve the published programs, as the configuration says.
 
-    What has no solution, as where no weights separate the training set, is NaN.
+    NaN stands for limits without a solution, as when no weights separate the training set.
     """
     gates = gates_of(data, config["n_units"], config["hyperplanes"], config["thresholds"])
     tests = np.concatenate([data.test_inputs, data.selection_inputs])

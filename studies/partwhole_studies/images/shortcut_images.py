@@ -1,4 +1,4 @@
-"""Context dependence on composed images: on which side of the phase boundary do networks lie?"""
+"""Context dependence on composed images: the side of the phase boundary of trained networks."""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ def cell(config: Config) -> Arrays:
 
 
 def _fit(config: Config, task: Task, features: Callable[[str], np.ndarray]) -> Arrays:
-    """Return what saliences predict, and slopes by regression on mean images and on images."""
+    """Return predictions from saliences, and slopes by regression on mean images and on images."""
     seen, targets, readout = task.is_train, task.train_targets, composites.ridge_readout
     fresh = features("fresh").astype(float)
     repeated = np.repeat(task.components, fresh.shape[1], axis=0)

@@ -1,4 +1,4 @@
-"""Invariance and partial exposure: the smallest tasks on which saliences decide."""
+"""Invariance and partial exposure: the smallest tasks whose solution depends on saliences."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ PRESETS: dict[str, list[Config]] = {"quick": _cells(21), "laptop": _cells(51), "
 
 
 def margin(task: str, intercept: Literal["none", "free"], learner: str, salience: float) -> float:
-    """Return the mean margin on what is held out."""
+    """Return the mean margin on held-out combinations."""
     kernel = OverlapKernel.from_salience([salience])
     return float(LEARNERS[learner](TASKS[task](), kernel, intercept=intercept).test_margins.mean())
 

@@ -1,4 +1,4 @@
-"""Phase diagrams of context dependence over the saliences, with random networks laid over."""
+"""Phase diagrams of context dependence over the saliences, with random networks."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ PRESETS: dict[str, list[Config]] = {"quick": _cells(4), "laptop": _cells(1), "pa
 
 
 def cell(config: Config) -> Arrays:
-    """Do one piece of work: a phase diagram, a network's path, boundaries, or single solves."""
+    """Compute one part: a phase diagram, a network's path, boundaries, or single solutions."""
     order_1, order_2, valid = published_grid()
     task = context_dependence(config.get("left_out", 3))
     match config["work"]:
@@ -127,7 +127,7 @@ def network_law(data: xr.Dataset) -> xr.DataArray:
 
 
 def solved_tasks(data: xr.Dataset) -> xr.DataArray:
-    """Return 3 where all tasks are solved, 2 for CD-2 and CD-1, 1 for CD-1 only, else 0."""
+    """Return 3 if all tasks are solved, 2 for CD-2 and CD-1, 1 for CD-1 only, else 0."""
     three, two, single = (data.margin.sel(left_out=r) > 0 for r in TASKS)
     return xr.where(three & two & single, 3, xr.where(two & single, 2, xr.where(single, 1, 0)))
 

@@ -1,4 +1,4 @@
-"""Salience against depth: what a random network makes of parts and their conjunctions."""
+"""Salience against depth: how random networks weight parts and their conjunctions."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def cell(config: Config) -> Arrays:
 
 
 def _theory(nonlinearity: str) -> Arrays:
-    """Follow the recursion for infinite width; absent orders and kernels are NaN."""
+    """Iterate the recursion for infinite width; absent orders and kernels are NaN."""
 
     def saliences(n_components: int, depth: int, kind: str = "nngp") -> np.ndarray:
         kernel = OverlapKernel.random_network(nonlinearity, n_components, depth, kind)
@@ -111,7 +111,7 @@ def gather(cells: Cells) -> xr.Dataset:
 
 
 def gaussian_plateau(n_components: int) -> float:
-    r"""Return the salience S(C; C) that deep Gaussian networks end at, in closed form.
+    r"""Return the limit of the salience S(C; C) in deep Gaussian networks, in closed form.
 
     The layer map :math:`x \to \sqrt{5 / (9 - 4 x^2)}` is a Möbius map of :math:`x^2` with fixed
     points 1 and 5/4, so :math:`h(x) = (1 - x^2) / (5 - 4 x^2)` shrinks by exactly 4/5 in each

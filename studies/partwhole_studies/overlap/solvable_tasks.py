@@ -60,7 +60,7 @@ PRESETS: dict[str, list[Config]] = {"quick": _CELLS, "laptop": _CELLS, "paper": 
 
 
 def indicators(task: Task) -> np.ndarray:
-    """Write out, tuple by tuple, which unseen tuples hold each conjunction of a seen one."""
+    """Return an explicit matrix: which unseen tuples have each conjunction of a seen tuple."""
     train, test = task.train_components.tolist(), task.test_components.tolist()
     columns = [[1.0] * len(test)]
     for size in range(1, task.n_components + 1):

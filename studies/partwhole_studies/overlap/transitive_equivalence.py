@@ -1,4 +1,4 @@
-"""Transitive equivalence and associative inference: out of reach for every overlap kernel."""
+"""Transitive equivalence and associative inference: not solvable by any overlap kernel."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def build(config: Config) -> Task:
 
 
 def contradictory(task: Task) -> np.ndarray:
-    """Return the rectangles of held-out pairs whose pairs on one diagonal alone are alike."""
+    """Return rectangles of held-out pairs, equivalent on exactly one diagonal."""
     corners = rectangles(task)
     return corners[np.abs(task.targets[corners] @ [1, -1, -1, 1]) == 4]
 

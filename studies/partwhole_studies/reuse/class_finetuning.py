@@ -66,7 +66,7 @@ PRESETS = {
 
 
 def tuned(c: float) -> str:
-    """Name finetuning after rescaling by c."""
+    """Return the name of finetuning after rescaling by c."""
     return f"finetuning, c = {c:g}"
 
 
@@ -117,7 +117,7 @@ def _accuracy(run: Any, part: str) -> float:
 
 
 def _setting(config: Config) -> tuple[Recipe, dict[str, Any]]:
-    """Return the recipe, and what is split: pixels from -1 to 1, and test images if any."""
+    """Return the recipe and the images to split: pixels from -1 to 1, and test images if any."""
     split: dict[str, Any] = {name: config[name] for name in ("n_test", "main_classes")}
     if config["images"] == "digits":
         images, labels = digit_images()

@@ -112,7 +112,7 @@ def learn(method: str, sample: TeacherSample) -> Learning:
 
 
 def together(sample: TeacherSample, n: int, **options: Any) -> DiagonalPath:
-    """Follow multi-task learning of the auxiliary task, all of it, and n samples of the main."""
+    """Integrate multi-task learning of the whole auxiliary task and n samples of the main task."""
     share = n / (n + N_AUX)
     tasks = [
         QuadraticLoss.from_population(sample.auxiliary),
@@ -219,9 +219,9 @@ def trained(
 
 
 def run_table(cells: Cells, variables: Mapping[str, str], over: Sequence[str]) -> xr.Dataset:
-    """Lay errors out over learner, sample size and seed, whichever of them a cell has several of.
+    """Combine the errors of cells over learner, sample size and seed.
 
-    Variables are laid out one by one: not all of them have the same learners and sizes.
+    Variables are combined one by one, because their learners and sizes differ.
     """
     runs = _single_runs(cells)
     tables = [
@@ -236,7 +236,7 @@ def run_table(cells: Cells, variables: Mapping[str, str], over: Sequence[str]) -
 
 
 def _single_runs(cells: Cells) -> Cells:
-    """Part cells into one for each learner, sample size and seed; the last of two alike counts."""
+    """Split cells by learner, sample size and seed; of two with the same keys the last counts."""
     keys = {"methods": "learner", "sizes": "n", "seeds": "seed"}
     runs = {}
     for config, arrays in cells:

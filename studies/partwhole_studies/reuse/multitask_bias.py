@@ -1,4 +1,4 @@
-"""Where multi-task learning ends: not at the least group norm, unless weights decay."""
+"""The end of multi-task learning: not the least group norm, unless weights decay."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a coefficient costs: penalties, their order, and where finetuning ends by them."""
+"""The cost of a coefficient: penalties, their order, and the end of finetuning under them."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def _sparse(overlap: int, seed: int) -> list[float]:
 def _distances(
     inputs: np.ndarray, targets: np.ndarray, before: np.ndarray, scales: dict[str, Any]
 ) -> list[float]:
-    """Return how far the solution of each formula is from where gradient flow ends."""
+    """Return the relative distance of each formula's solution from the end of gradient flow."""
     weights = DiagonalWeights.pretrained(before, scales["init_scale"]).for_finetuning(
         rescale=scales["rescale"], readout_scale=scales["readout_scale"]
     )

@@ -32,7 +32,7 @@ Sizes = dict[int, int]  # seeds by the number of samples
 def _curve(
     features: str, active: int, c: float, sizes: Sizes, trained: Sizes, steps: int = 100_000
 ) -> list[Config]:
-    """Return a cell for each size; sizes and trained say how many seeds."""
+    """Return a cell for each size; `sizes` and `trained` are numbers of seeds."""
     return [
         {"features": features, "active": active, "rescale": c, "n": n, "max_steps": steps}
         | {"seeds": list(range(count)), "trained": min(trained.get(n, 0), count)}

@@ -1,4 +1,4 @@
-"""Features shared with an auxiliary task: which way of learning needs fewer samples."""
+"""Features shared with an auxiliary task: the samples that each way of learning needs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The least error along learning beside the last: how an oracle hides that transfer hurts."""
+"""The least error along learning beside the last: early stopping by an oracle hides harm."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which way to learn a main task: a map of the best method over overlap, sparsity and samples."""
+"""The best way to learn a main task: a map over overlap, sparsity and samples."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def teachers(overlap: int = ACTIVE, active: int = ACTIVE) -> SparseTeachers:
 
 
 def cell(config: Config) -> Arrays:
-    """Return test losses over that of answering 0, shape (methods, sizes, seeds) if predicted."""
+    """Return test losses relative to an answer of 0, (methods, sizes, seeds) if predicted."""
     if "trained_way" in config:
         return {"final": _train(config, teachers(config["trained_overlap"]))}
     options = {at: config[at] for at in ("overlap", "active") if at in config}
@@ -153,7 +153,7 @@ def numbers(data: xr.Dataset) -> dict[str, Any]:
 
 
 def best(losses: xr.DataArray) -> tuple[str, float, float]:
-    """Return the method with the least loss, the ratio of the second to it, and the loss."""
+    """Return the method with the least loss, the ratio of the second least to it, and that loss."""
     order = np.argsort(losses.values)  # NaN, a method without predictions, comes last
     values = losses.values[order]
     return str(losses.way.values[order[0]]), float(values[1] / values[0]), float(values[0])
