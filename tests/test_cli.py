@@ -16,6 +16,7 @@ from partwhole import study as frame
 from partwhole._checks import InputError
 from partwhole.cli import command as commands
 from partwhole.cli import main
+from partwhole.study import registry
 from partwhole.tasks.images._files import VARIABLE
 
 
@@ -47,7 +48,7 @@ def test_list_never_cuts_a_name(capsys, monkeypatch):
     main(["list"])
     lines = capsys.readouterr().out.splitlines()
     assert [line for line in lines if not line.startswith(" ")] == list(frame.registered())
-    question = next(iter(frame.declarations().values())).question
+    question = next(iter(registry.declarations().values())).question
     assert " ".join(lines[1].split()) == question[:72].rsplit(" ", 1)[0]
 
 
@@ -302,17 +303,17 @@ def test_bad_input_is_told_in_one_sentence(registered, capsys, argv, sentence):
 
 
 def test_a_study_is_found_by_the_last_part_of_its_name(monkeypatch):
-    assert frame.full_name("leak_slope") == "overlap.leak_slope"
-    assert frame.full_name("overlap.leak_slope") == "overlap.leak_slope"
+    assert registry.full_name("leak_slope") == "overlap.leak_slope"
+    assert registry.full_name("overlap.leak_slope") == "overlap.leak_slope"
     with pytest.raises(InputError, match=r"got 'leak_slop'; the nearest is overlap\.leak_slope"):
-        frame.full_name("leak_slop")
+        registry.full_name("leak_slop")
     twice = ("partwhole_studies.a.leak", "partwhole_studies.b.leak")
     monkeypatch.setattr(partwhole_studies, "STUDIES", twice)
     with pytest.raises(InputError, match=r"got 'leak'; choose from a\.leak, b\.leak"):
-        frame.full_name("leak")
+        registry.full_name("leak")
     monkeypatch.setattr(partwhole_studies, "STUDIES", ())
     with pytest.raises(InputError, match="got 'leak'; none is registered; install"):
-        frame.full_name("leak")
+        registry.full_name("leak")
 
 
 def test_help_names_what_is_wanted(capsys):

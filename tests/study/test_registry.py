@@ -12,6 +12,7 @@ import partwhole_studies
 from partwhole import study as frame
 from partwhole._checks import InputError
 from partwhole.cli import main
+from partwhole.study.registry import short_name
 
 GOOD = "from tiny_study import PRESETS, cell, figure, gather, numbers\n"
 
@@ -82,8 +83,8 @@ def test_a_file_that_is_not_there():
 
 
 def test_names_leave_out_the_outermost_package(monkeypatch):
-    assert frame.short_name("partwhole_studies.overlap.leak_slope") == "overlap.leak_slope"
-    assert frame.short_name(tiny_study) == "tiny_study"
+    assert short_name("partwhole_studies.overlap.leak_slope") == "overlap.leak_slope"
+    assert short_name(tiny_study) == "tiny_study"
     monkeypatch.setattr(partwhole_studies, "STUDIES", ())
     with pytest.raises(InputError, match="none is registered; install partwhole-studies, or"):
         frame.find("leak_slope")

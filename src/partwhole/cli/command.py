@@ -92,12 +92,12 @@ def list_() -> None:
     """List the studies with their questions."""
     from textwrap import fill
 
-    from partwhole import study
+    from partwhole.study.registry import declarations
 
-    declarations = study.declarations()
-    if not declarations:
+    declared = declarations()
+    if not declared:
         print("No study is registered; install partwhole-studies for those of published claims.")
-    for name, declaration in declarations.items():
+    for name, declaration in declared.items():
         question = fill(declaration.question, 76, initial_indent="    ", subsequent_indent="    ")
         print(f"{name}\n{question}")
 
@@ -128,9 +128,10 @@ def run(
     from rich.table import Table
 
     from partwhole import study as frame
+    from partwhole.study.execution import configurations
 
     module = frame.find(study)
-    frame.configurations(module, preset)
+    configurations(module, preset)
     _require_writable(out, "the folder for the figure", "name another with --out")
     _check_store(store, [module], preset)
     with _data_folder(data), _executor(workers) as executor:
@@ -216,7 +217,7 @@ def store_(
 
     root = _check_store(store, writes=action == "clear")
     if study is not None:
-        from partwhole.study import full_name
+        from partwhole.study.registry import full_name
 
         study = full_name(study)
     if action == "clear":
@@ -340,7 +341,8 @@ def _check_store(
 
 def _has_all(root: Path, studies: Sequence[ModuleType | str], preset: str) -> bool:
     from partwhole.store import holds
-    from partwhole.study import configurations, find, short_name
+    from partwhole.study.execution import configurations
+    from partwhole.study.registry import find, short_name
     from partwhole.study.source import fingerprint
 
     modules = [find(study) if isinstance(study, str) else study for study in studies]

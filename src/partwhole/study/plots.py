@@ -1,14 +1,11 @@
-"""The common look of figures: lines, markers, panels, and intervals over samples."""
+"""The common look of figures: lines, markers and panels."""
 
 from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-from jaxtyping import Float
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from scipy import stats
 
 from partwhole.study.figure import COLOURS as COLOURS
 
@@ -57,11 +54,3 @@ def name(ax: Axes, x: float, y: float, text: str, colour: str = "black", **chang
     """Write the name of a series beside it, in its colour."""
     size = {"color": colour, "fontsize": 9, "va": "center"}
     ax.text(x, y, text, **(size | changes))
-
-
-def mean_interval(samples: Float[np.ndarray, "n *k"], confidence: float = 0.95) -> np.ndarray:
-    """Return mean, low and high end of Student's interval over the first axis, shape (3, ...)."""
-    n = len(samples)
-    centre = samples.mean(axis=0)
-    half = stats.t.ppf(0.5 + confidence / 2, n - 1) * samples.std(axis=0, ddof=1) / np.sqrt(n)
-    return np.stack([centre, centre - half, centre + half])

@@ -13,7 +13,7 @@ from partwhole.flows.one_layer import one_layer_flow
 from partwhole.measures import OrderViolations, order_violations
 from partwhole.networks import Architecture
 from partwhole.study import Arrays, Cells, Config, Estimate, key, layout, mean, published
-from partwhole.study.plots import COLOURS, look, mean_interval, mosaic
+from partwhole.study.plots import COLOURS, look, mosaic
 from partwhole.tasks import StructuredIdentity
 from partwhole.training import Protocol, train_identity
 from partwhole_studies.dynamics.drawing import cube
@@ -162,9 +162,10 @@ def _draw_counts(ax: Axes, data: xr.Dataset) -> None:
     seed = published(__file__, ["network", "epoch"]).pairs
     epochs = data.epoch.values
     for k, (network, label) in enumerate(NETWORKS.items()):
-        average, low, high = mean_interval(counts(data, network))
-        ax.fill_between(epochs, np.maximum(low, 0), high, color=COLOURS[k], alpha=0.2, lw=0)
-        ax.plot(epochs, average, **look(k, label=label))
+        estimates = [mean(pairs, within=(0, np.inf)) for pairs in counts(data, network).T]
+        low, high = [e.low for e in estimates], [e.high for e in estimates]
+        ax.fill_between(epochs, low, high, color=COLOURS[k], alpha=0.2, lw=0)
+        ax.plot(epochs, [e.value for e in estimates], **look(k, label=label))
         marks = look(k, line=False, marker="x", clip_on=False, zorder=4)
         ax.plot(seed.epoch, seed.sel(network=network), **marks)
     elsewhere = violations(data, "captioned").without_origin.violated.sum(axis=-1).mean(axis=0)

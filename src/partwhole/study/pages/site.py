@@ -49,6 +49,6 @@ def site(
         pages[study_file(entry.name)] = (
             study_page(entry, figures[entry.name], names, footer)
             if isinstance(entry, Result)
-            else missing_page(entry, preset, names, footer)
+            else missing_page(entry, preset, footer)
         )
     return pages

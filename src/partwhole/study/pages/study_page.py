@@ -65,7 +65,7 @@ def study_page(result: Result, figure: bytes, papers: Sequence[str], footer: Htm
     )
 
 
-def missing_page(entry: NotRun, preset: str, papers: Sequence[str], footer: Html) -> str:
+def missing_page(entry: NotRun, preset: str, footer: Html) -> str:
     """Return the page of a study without a result."""
     presets = getattr(entry.study, "PRESETS", {})
     runnable = preset if preset in presets else next(iter(presets), preset)
