@@ -128,10 +128,9 @@ def run(
     from rich.table import Table
 
     from partwhole import study as frame
-    from partwhole.study.execution import configurations
 
     module = frame.find(study)
-    configurations(module, preset)
+    frame.configurations(module, preset)
     _require_writable(out, "the folder for the figure", "name another with --out")
     _check_store(store, [module], preset)
     with _data_folder(data), _executor(workers) as executor:
@@ -341,8 +340,8 @@ def _check_store(
 
 def _has_all(root: Path, studies: Sequence[ModuleType | str], preset: str) -> bool:
     from partwhole.store import holds
-    from partwhole.study.execution import configurations
-    from partwhole.study.registry import find, short_name
+    from partwhole.study import configurations, find
+    from partwhole.study.registry import short_name
     from partwhole.study.source import fingerprint
 
     modules = [find(study) if isinstance(study, str) else study for study in studies]

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from partwhole.study.execution import Config as Config
     from partwhole.study.execution import Result as Result
     from partwhole.study.execution import Study as Study
+    from partwhole.study.execution import configurations as configurations
     from partwhole.study.execution import run as run
     from partwhole.study.execution import spawned as spawned
     from partwhole.study.figure import COLOURS as COLOURS
@@ -61,6 +62,7 @@ HOMES = {
     "STYLE": "figure",
     "Study": "execution",
     "Verdict": "claim",
+    "configurations": "execution",
     "declared": "declaration",
     "find": "registry",
     "geometric_mean": "estimates",
