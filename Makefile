@@ -8,7 +8,7 @@ CORE := $(VENV)/.core
 TEST := $(VENV)/.test
 PYTEST := $(BIN)/python -m pytest
 
-.PHONY: report test test-all test-browser fuzz check bench clean
+.PHONY: report test test-all test-browser fuzz check wheel bench clean
 
 # Hundreds of processes read the same modules; what they compile is kept.
 unexport PYTHONDONTWRITEBYTECODE
@@ -42,6 +42,9 @@ check: $(TEST)
 	$(BIN)/ruff format --check
 	$(BIN)/ruff check
 	$(BIN)/pyright
+
+wheel: $(TEST)
+	PYTHON=$(PYTHON) .ci/wheel
 
 bench: $(TEST)
 	set -e; for bench in benchmarks/bench_*.py; do echo "== $$bench"; $(BIN)/python $$bench; done

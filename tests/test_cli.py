@@ -16,6 +16,7 @@ from partwhole import study as frame
 from partwhole._checks import InputError
 from partwhole.cli import command as commands
 from partwhole.cli import main
+from partwhole.study import registry
 from partwhole.tasks.images._files import VARIABLE
 
 
@@ -47,7 +48,7 @@ def test_list_never_cuts_a_name(capsys, monkeypatch):
     main(["list"])
     lines = capsys.readouterr().out.splitlines()
     assert [line for line in lines if not line.startswith(" ")] == list(frame.registered())
-    question = next(iter(frame.declarations().values())).question
+    question = next(iter(registry.declarations().values())).question
     assert " ".join(lines[1].split()) == question[:72].rsplit(" ", 1)[0]
 
 
@@ -114,7 +115,7 @@ def test_a_worse_page_replaces_no_better_one(registered, capsys, monkeypatch):
     assert left.value.code == 1
     out = capsys.readouterr().out
     assert "report/incomplete/index.html: 6 claims" in out
-    assert "report/index.html is as it was: fewer studies had failed on it." in out
+    assert "report/index.html is unchanged: it has fewer failed studies." in out
     assert (registered / "report" / "index.html").read_bytes() == good
     assert "ZeroDivisionError" in (registered / "report" / "incomplete" / "index.html").read_text()
     monkeypatch.setattr(partwhole_studies, "STUDIES", ("tiny_study",))
@@ -169,8 +170,8 @@ def test_a_cell_that_kills_its_process_is_named_and_costs_no_other_study(
     assert left.value.code == 1
     told = capsys.readouterr()
     assert (
-        'a cell leaves its process running; got {"seed": 1, "throws": 100}, for which its process '
-        "ended: SIGKILL, then SIGKILL; give it more memory, by fewer workers say"
+        'a cell does not end its process; got {"seed": 1, "throws": 100}, for which its process '
+        "ended: SIGKILL, then SIGKILL; use fewer workers, so that each has more memory"
     ) in told.err
     assert "report/index.html: 6 claims" in told.out
     assert "; 1 study without a result; " in told.out
@@ -266,16 +267,16 @@ def test_cite_prints_bibtex(capsys):
         ),
         (
             ["run", "tiny_study", "--data", "no_folder"],
-            "partwhole: data lie in a folder that is there; got no_folder; "
-            "name another with --data\n",
+            "partwhole: the folder of data exists; got no_folder; name another with --data\n",
         ),
         (
             ["report", "--preset", "mnist", "--data", "a_file"],
-            "partwhole: data lie in a folder that is there; got a_file; name another with --data\n",
+            "partwhole: the folder of data exists; got a_file; name another with --data\n",
         ),
         (
             ["report", "--workers", "0"],
-            "partwhole: the number of workers is at least 1; got 0; ask for one or more\n",
+            "partwhole: workers is a whole number of at least 1; got 0; "
+            "pass a whole number of at least 1\n",
         ),
         (
             ["report", "--out", "/dev/null/x"],
@@ -288,7 +289,7 @@ def test_cite_prints_bibtex(capsys):
         ),
         (
             ["report", "--store", "a_file"],
-            "partwhole: a store is a folder; got the file a_file; name another with --store\n",
+            "partwhole: the store is a folder; got the file a_file; name another with --store\n",
         ),
     ],
 )
@@ -302,17 +303,17 @@ def test_bad_input_is_told_in_one_sentence(registered, capsys, argv, sentence):
 
 
 def test_a_study_is_found_by_the_last_part_of_its_name(monkeypatch):
-    assert frame.full_name("leak_slope") == "overlap.leak_slope"
-    assert frame.full_name("overlap.leak_slope") == "overlap.leak_slope"
+    assert registry.full_name("leak_slope") == "overlap.leak_slope"
+    assert registry.full_name("overlap.leak_slope") == "overlap.leak_slope"
     with pytest.raises(InputError, match=r"got 'leak_slop'; the nearest is overlap\.leak_slope"):
-        frame.full_name("leak_slop")
+        registry.full_name("leak_slop")
     twice = ("partwhole_studies.a.leak", "partwhole_studies.b.leak")
     monkeypatch.setattr(partwhole_studies, "STUDIES", twice)
     with pytest.raises(InputError, match=r"got 'leak'; choose from a\.leak, b\.leak"):
-        frame.full_name("leak")
+        registry.full_name("leak")
     monkeypatch.setattr(partwhole_studies, "STUDIES", ())
     with pytest.raises(InputError, match="got 'leak'; none is registered; install"):
-        frame.full_name("leak")
+        registry.full_name("leak")
 
 
 def test_help_names_what_is_wanted(capsys):

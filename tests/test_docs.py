@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 import importlib.util
+import inspect
+import json
 import re
+import tomllib
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+import partwhole
 from partwhole import __version__, networks, tasks, training
+from partwhole.audit.outputs import machine
+from partwhole.cli import command
 
 ROOT = Path(__file__).parents[1]
 
 
-@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", "docs/notation.md"])
+@pytest.mark.parametrize(
+    "name",
+    ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/notation.md", "docs/stability.md"],
+)
 def test_links_between_files_lead_somewhere(name):
     path = ROOT / name
     links = re.findall(r"\]\(([^)#]+)", path.read_text("utf-8"))
@@ -53,7 +62,46 @@ def test_the_comparison_in_the_readme_is_what_is_found():
 
 
 def test_versions_agree():
-    assert f"\nversion: {__version__}\n" in (ROOT / "CITATION.cff").read_text("utf-8")
+    changelog = (ROOT / "CHANGELOG.md").read_text("utf-8")
+    (newest, date), *_ = re.findall(r"^## \[([\d.]+)\] - ([\d-]+)$", changelog, flags=re.MULTILINE)
+    assert newest == __version__
+    citation = (ROOT / "CITATION.cff").read_text("utf-8")
+    assert f"\nversion: {__version__}\ndate-released: {date}\n" in citation
+
+
+def stable(first: str) -> list[str]:
+    """Return the code in the first cell of a row of the page of stable names, by how it begins."""
+    page = (ROOT / "docs/stability.md").read_text("utf-8")
+    (row,) = re.findall(rf"^\| ({re.escape(first)}[^|]*)\|", page, flags=re.MULTILINE)
+    return re.findall(r"`([^`]+)`", row)
+
+
+def test_the_stable_verbs_are_those_of_the_face():
+    verbs = {name for name in partwhole.__all__ if inspect.isfunction(getattr(partwhole, name))}
+    assert {name.removeprefix("partwhole.") for name in stable("`partwhole.audit_split`")} == verbs
+
+
+def test_the_stable_commands_and_exit_codes_are_those_of_the_command(capsys):
+    with pytest.raises(SystemExit):
+        command.main(["--help"])
+    usage = re.search(r"\{([\w,]+)\}", capsys.readouterr().out)
+    assert usage
+    assert {f"partwhole {name}" for name in usage[1].split(",")} == {*stable("`partwhole audit`")}
+    page = (ROOT / "docs/stability.md").read_text("utf-8")
+    codes = {int(code) for code in re.findall(r"^\| (\d+) \|", page, flags=re.MULTILINE)}
+    assert codes == {0, 1, command.BAD_INPUT, command.OWN_FAILURE, 130, command.READER_LEFT}
+    assert f"`schema`, now {machine.SCHEMA}:" in page
+
+
+def test_the_supported_pythons_are_those_that_are_tested():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    before = "Programming Language :: Python :: 3."
+    named = [each for each in project["classifiers"] if each.startswith(before)]
+    versions = [name.removeprefix("Programming Language :: Python :: ") for name in named]
+    assert project["requires-python"] == f">={versions[0]}"
+    assert f"| Python | {', '.join(versions)} |" in (ROOT / "docs/stability.md").read_text("utf-8")
+    workflow = (ROOT / ".github/workflows/ci.yml").read_text("utf-8")
+    assert f"python: {json.dumps(versions)}" in workflow
 
 
 def test_the_locks_pin_every_package_with_its_hashes_and_name_no_index():

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import FrozenInstanceError, dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import numpy as np
 import pandas as pd
@@ -18,7 +18,18 @@ from jaxtyping import Bool, Float, Float32, Int
 
 from partwhole._checks import InputError
 from partwhole._door import door
-from partwhole._types import Number, Real
+from partwhole._types import (
+    Bounds,
+    Count,
+    Index,
+    NonNegative,
+    Number,
+    Positive,
+    ProperFraction,
+    Real,
+    Seeds,
+)
+from partwhole._types import Fraction as Share
 
 if TYPE_CHECKING:
     from nowhere import Nothing  # pyright: ignore[reportMissingImports]
@@ -68,6 +79,26 @@ def settings(
     parts: Mapping[str, Float[np.ndarray, " p"]] | None = None,
     call: Callable[[int], int] | None = None,
     left_alone: Nothing | None = None,
+):
+    return dict(locals())
+
+
+@door(infinite=("horizon",), missing=("reference",))
+def bounded(
+    rate: Positive = 0.5,
+    ridge: NonNegative = 0,
+    share: Share = 1,
+    confidence: ProperFraction = 0.95,
+    steps: Count = 10,
+    output: Index = 0,
+    dropout: Annotated[float, Bounds(at_least=0, below=1)] = 0.0,
+    anchor: Annotated[int, Bounds(above=-5, at_most=4)] = 0,
+    width: Count | None = None,
+    seeds: Seeds = (0,),
+    horizon: Positive = 1.0,
+    reference: NonNegative = 1.0,
+    intercept: Literal["free", "none"] | Positive = "free",
+    scale: Positive | Float[np.ndarray, " n"] = 1.0,
 ):
     return dict(locals())
 
@@ -275,6 +306,70 @@ def test_what_is_a_setting():
     assert refused(settings, parts={"a": [1], "b": [1, 2]}).startswith(
         "parts['a'] and parts['b'] have equal length along p; got 1 and 2"
     )
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "noun", "default"),
+    [
+        ("rate", 0, "a finite number above 0", 0.5),
+        ("rate", -1e-300, "a finite number above 0", 0.5),
+        ("rate", np.inf, "a finite number above 0", 0.5),
+        ("rate", "0.1", "a finite number above 0", 0.5),
+        ("ridge", np.float32(-0.5), "a finite number of at least 0", 0),
+        ("share", 1.5, "a finite number from 0 to 1", 1),
+        ("confidence", 1, "a finite number above 0 and below 1", 0.95),
+        ("confidence", 0.0, "a finite number above 0 and below 1", 0.95),
+        ("steps", 0, "a whole number of at least 1", 10),
+        ("steps", 2.0, "a whole number of at least 1", 10),
+        ("steps", True, "a whole number of at least 1", 10),
+        ("output", np.int8(-1), "a whole number of at least 0", 0),
+        ("dropout", 1, "a finite number of at least 0 and below 1", 0),
+        ("anchor", 5, "a whole number above -5 and at most 4", 0),
+        ("anchor", -5, "a whole number above -5 and at most 4", 0),
+        ("horizon", -np.inf, "a number above 0", 1),
+        ("horizon", np.nan, "a number above 0", 1),
+        ("reference", -1, "a number of at least 0", 1),
+    ],
+)
+def test_a_number_within_the_bounds_of_its_annotation(name, given, noun, default):
+    assert refused(bounded, **{name: given}) == (
+        f"{name} is {noun}; got {np.asarray(given).item()!r}; "
+        f"pass {noun.replace('finite ', '')}, or leave it out for {default}"
+    )
+
+
+def test_bounds_beside_other_kinds():
+    assert refused(bounded, width=0) == (
+        "width is a whole number of at least 1; got 0; pass a whole number of at least 1"
+    )
+    assert refused(bounded, width="wide") == (
+        "width is a whole number of at least 1 or None; got 'wide'; pass one of these"
+    )
+    assert refused(bounded, seeds=[0, -1]) == (
+        "seeds[1] is a whole number of at least 0; got -1; pass a whole number of at least 0"
+    )
+    assert refused(bounded, intercept=0.0).startswith("intercept is a finite number above 0; got")
+    assert refused(bounded, intercept="fixed") == (
+        'intercept is "free" or "none"; got \'fixed\'; choose one of them'
+    )
+    assert refused(bounded, scale=-1.0).startswith("scale is a finite number above 0; got -1.0")
+    assert refused(bounded, steps=2**63).startswith("steps is a whole number of 64 bits; got")
+
+
+def test_numbers_at_their_bounds_arrive_as_they_are():
+    found = bounded(
+        rate=5e-324, ridge=np.float64(0), share=np.int64(1), confidence=Fraction(1, 2), steps=1,
+        output=np.uint8(3), dropout=0, anchor=4, seeds=range(2), horizon=np.inf, reference=np.nan,
+        intercept=0.1, scale=[1.0, -1.0], width=None,
+    )  # fmt: skip
+    kinds = {name: type(value) for name, value in found.items()}
+    assert kinds["ridge"] is kinds["confidence"] is kinds["dropout"] is float
+    assert kinds["share"] is kinds["output"] is int
+    assert found["horizon"] == np.inf
+    assert np.isnan(found["reference"])
+    assert found["scale"].tolist() == [1.0, -1.0]
+    assert (found["rate"], found["seeds"], found["width"]) == (5e-324, range(2), None)
+    assert bounded() == bounded(0.5)
 
 
 def test_numbers_of_32_bits_where_they_are_annotated():

@@ -71,7 +71,7 @@ def test_a_picture_travels_inside_the_page():
     assert address
     assert b"<svg" in base64.b64decode(address[1])
     assert Reader(made).attributes["alt"] == 'one "square"'
-    with pytest.raises(InputError, match="a picture is svg or png; got 'gif'"):
+    with pytest.raises(InputError, match=r'kind is "svg" or "png"; got .gif.; choose one of them'):
         page.picture(b"", "", kind="gif")
 
 

@@ -148,11 +148,11 @@ def test_names_and_arrays_are_checked(tmp_path):
     with pytest.raises(InputError, match="got Python objects in 'y'; convert them"):
         store.cell("s", {}, lambda: {"y": np.array([{}])}, source="1", root=tmp_path)
     for other in (np.zeros(1, "M8[s]"), np.zeros(1, [("a", "i4")])):
-        with pytest.raises(InputError, match=r"numbers, truth values or text; got .* in 'y'"):
+        with pytest.raises(InputError, match=r"numbers, booleans or text; got .* in 'y'"):
             store.cell("s", {}, lambda other=other: {"y": other}, source="1", root=tmp_path)
     with pytest.raises(InputError, match=r"identifiers; got '\.\./y'; rename the array"):
         store.cell("s", {}, lambda: {"../y": np.zeros(1)}, source="1", root=tmp_path)
-    assert store.kept(tmp_path) == []
+    assert store.stored_cells(tmp_path) == []
 
 
 def test_a_computation_that_fails_leaves_nothing_behind(tmp_path):
@@ -165,7 +165,7 @@ def test_a_computation_that_fails_leaves_nothing_behind(tmp_path):
 
 def test_the_metadata_name_the_computation(tmp_path):
     store.cell("s", {"seed": 7, "p": 0.1}, counting()[0], source="3", root=tmp_path)
-    (found,) = store.kept(tmp_path)
+    (found,) = store.stored_cells(tmp_path)
     meta = json.loads((found.folder / "cell.json").read_text())
     assert (meta["study"], meta["source"], meta["seed"]) == ("s", "3", 7)
     assert meta["config"] == {"p": 0.1, "seed": 7}
@@ -240,7 +240,7 @@ def test_a_damaged_cell_is_set_aside_and_computed_again(tmp_path, damage):
         np.testing.assert_array_equal(found["y"], [5.0, 2.0])
         assert calls == [1]
         assert len(list((tmp_path / "s").glob("*.damaged*"))) == times
-    assert len(store.kept(tmp_path)) == 1
+    assert len(store.stored_cells(tmp_path)) == 1
     assert store.clear(tmp_path) == 1
     assert list(tmp_path.iterdir()) == []
 
@@ -282,11 +282,11 @@ def test_what_killed_processes_left_is_swept(tmp_path):
 def test_listing_and_clearing_one_study(tmp_path):
     for study, number in [("a", 1), ("a", 2), ("b", 1)]:
         store.cell(study, {"n": number}, counting()[0], source="1", root=tmp_path)
-    assert [each.study for each in store.kept(tmp_path)] == ["a", "a", "b"]
-    assert [each.config for each in store.kept(tmp_path, "b")] == [{"n": 1}]
+    assert [each.study for each in store.stored_cells(tmp_path)] == ["a", "a", "b"]
+    assert [each.config for each in store.stored_cells(tmp_path, "b")] == [{"n": 1}]
     assert store.clear(tmp_path, "a") == 2
-    assert [each.study for each in store.kept(tmp_path)] == ["b"]
-    assert store.kept(tmp_path / "nowhere") == []
+    assert [each.study for each in store.stored_cells(tmp_path)] == ["b"]
+    assert store.stored_cells(tmp_path / "nowhere") == []
     assert store.clear(tmp_path / "nowhere") == 0
 
 
@@ -306,13 +306,13 @@ def test_clearing_leaves_what_is_being_computed(tmp_path):
     assert store.clear(tmp_path) == 0
     go.set()
     thread.join()
-    assert len(store.kept(tmp_path)) == 1
+    assert len(store.stored_cells(tmp_path)) == 1
 
 
 def test_the_environment_moves_the_store(tmp_path, monkeypatch):
     monkeypatch.setenv("PARTWHOLE_STORE", str(tmp_path / "elsewhere"))
     store.cell("s", {}, counting()[0], source="1")
-    assert len(store.kept(tmp_path / "elsewhere")) == 1
+    assert len(store.stored_cells(tmp_path / "elsewhere")) == 1
     monkeypatch.delenv("PARTWHOLE_STORE")
     assert store.default_root() == Path("report", "store")
 
@@ -374,7 +374,7 @@ def test_twenty_kills_lose_no_finished_cell(tmp_path):
         timeout=60,
     )
     assert done.returncode == 0
-    assert len(store.kept(tmp_path)) == max(finished) + 5
+    assert len(store.stored_cells(tmp_path)) == max(finished) + 5
     remains = {path.suffix for path in (tmp_path / "killed").iterdir()}
     assert remains <= {"", ".lock"}, "a killed process left more than unheld locks"
     assert store.clear(tmp_path) == max(finished) + 5
@@ -423,7 +423,7 @@ def test_a_failure_lets_one_of_those_who_wait_compute_at_a_time(tmp_path):
     assert found == [2.0, 2.0]
 
 
-@pytest.mark.parametrize("call", [store.kept, store.clear])
+@pytest.mark.parametrize("call", [store.stored_cells, store.clear])
 def test_a_study_cannot_name_a_folder_outside_the_store(call, tmp_path):
     danger = tmp_path / "danger" / ("0" * 20)
     danger.mkdir(parents=True)

@@ -109,7 +109,7 @@ def test_leaving_with_an_error_waits_for_nothing(tmp_path):
     assert waiting.cancelled()
     assert isinstance(running.exception(), WorkerLostError)
     assert not psutil.pid_exists(int(name))
-    with pytest.raises(RuntimeError, match="take on nothing"):
+    with pytest.raises(RuntimeError, match="accept no calls"):
         one.submit(worker_calls.square, 1)
 
 
@@ -122,7 +122,9 @@ def test_processes_share_the_cores(monkeypatch):
 def test_there_is_at_least_one():
     with pytest.raises(InputError) as caught:
         Workers(0)
-    assert str(caught.value) == ("the number of workers is at least 1; got 0; ask for one or more")
+    assert str(caught.value) == (
+        "workers is a whole number of at least 1; got 0; pass a whole number of at least 1"
+    )
 
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM, signal.SIGHUP])

@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from partwhole.limits import solve
     from partwhole.recommendation import recommend
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 __all__ = [
     "__version__",
     "audit",

@@ -1,4 +1,4 @@
-"""What each kind of argument must be, and its conversion: arrays, masks, switches, numbers."""
+"""Rules for arguments other than arrays: numbers, switches, choices, objects, sequences."""
 
 from __future__ import annotations
 
@@ -12,21 +12,22 @@ import numpy as np
 
 from partwhole._arrays import WHOLE_LIMIT, Sizes, as_read
 from partwhole._checks import InputError, require
+from partwhole._types import Bounds
 
 
 @runtime_checkable
 class Rule(Protocol):
-    """What one argument must be; a call returns the converted argument or raises `InputError`."""
+    """A rule for one argument; a call returns the converted argument or raises `InputError`."""
 
     def __call__(self, name: str, value: Any, sizes: Sizes) -> Any: ...
 
     def claims(self, value: object) -> bool:
-        """Return whether the value looks meant for this rule, so that this rule judges it."""
+        """Return whether this rule is the one to apply to the value, of several rules."""
         ...
 
     @property
     def noun(self) -> str:
-        """What the argument is, after "is"."""
+        """The words after "is" in the sentence of the rule."""
         ...
 
 
@@ -35,7 +36,7 @@ def _refuse(rule: Rule, name: str, value: object, remedy: str) -> NoReturn:
 
 
 def _scalar(value: Any) -> Any:
-    """Return the one number of an array without axes, and anything else as it is."""
+    """Return the number in an array without axes; return any other value unchanged."""
     if getattr(value, "shape", None) != () or not hasattr(value, "item"):
         return value
     timed = getattr(value, "dtype", None) is not None and value.dtype.kind in "mM"
@@ -47,18 +48,27 @@ def _scalar(value: Any) -> Any:
         return value
 
 
+def _within(noun: str, bounds: Bounds | None) -> str:
+    return f"{noun} {bounds}" if bounds else noun
+
+
 @dataclass(frozen=True)
 class Number:
-    """One number; finite unless it says otherwise."""
+    """One number; finite unless it says otherwise. A NaN, where it is a value, has no bounds."""
 
-    default: str = "pass one number"
+    bounds: Bounds | None = None
+    default: str = ""
     floating: bool = False
     nan: bool = False
     infinite: bool = False
 
     @property
     def noun(self) -> str:
-        return "a number" if self.infinite or self.nan else "a finite number"
+        return _within("a number" if self.infinite or self.nan else "a finite number", self.bounds)
+
+    @property
+    def remedy(self) -> str:
+        return f"pass {_within('a number', self.bounds) if self.bounds else 'one number'}"
 
     def claims(self, value: object) -> bool:
         return isinstance(value, (Real, complex)) or getattr(value, "shape", None) == ()
@@ -67,16 +77,18 @@ class Number:
         if type(value) is not float and type(value) is not int:
             value = _scalar(value)
             if not isinstance(value, Real) or isinstance(value, (bool, np.timedelta64)):
-                _refuse(self, name, value, self.default)
+                _refuse(self, name, value, self.remedy + self.default)
         try:
             number = float(value)
         except OverflowError:
-            number = None
-        good = number is not None and (
-            math.isfinite(number) or (self.nan if math.isnan(number) else self.infinite)
-        )
-        if number is None or not good:
-            _refuse(self, name, value, self.default)
+            _refuse(self, name, value, self.remedy + self.default)
+        if math.isnan(number):
+            good = self.nan
+        else:
+            good = self.infinite or math.isfinite(number)
+            good = good and (self.bounds is None or self.bounds.contain(number))
+        if not good:
+            _refuse(self, name, value, self.remedy + self.default)
         # Whole numbers of more than 64 bits are no numbers of NumPy's.
         if type(value) is int and -WHOLE_LIMIT <= value < WHOLE_LIMIT and not self.floating:
             return value
@@ -87,8 +99,16 @@ class Number:
 class Whole:
     """One whole number of at most 64 bits."""
 
-    default: str = "pass one whole number"
-    noun = "a whole number"
+    bounds: Bounds | None = None
+    default: str = ""
+
+    @property
+    def noun(self) -> str:
+        return _within("a whole number", self.bounds)
+
+    @property
+    def remedy(self) -> str:
+        return f"pass {self.noun if self.bounds else 'one whole number'}"
 
     def claims(self, value: object) -> bool:
         return Number().claims(value)
@@ -97,18 +117,19 @@ class Whole:
         if type(value) is not int:
             value = _scalar(value)
             if not isinstance(value, Integral) or isinstance(value, (bool, np.timedelta64)):
-                _refuse(self, name, value, self.default)
+                _refuse(self, name, value, self.remedy + self.default)
             value = int(value)
         if not -WHOLE_LIMIT <= value < WHOLE_LIMIT:
-            raise InputError(
-                f"{name} is {self.noun} of 64 bits; got {as_read(value)}; {self.default}"
-            )
+            rule = f"{name} is a whole number of 64 bits"
+            raise InputError(f"{rule}; got {as_read(value)}; {self.remedy}{self.default}")
+        if self.bounds is not None and not self.bounds.contain(value):
+            _refuse(self, name, value, self.remedy + self.default)
         return value
 
 
 @dataclass(frozen=True)
 class Switch:
-    """True or False: any text, "no" too, would count as True."""
+    """True or False; in Python any text, even "no", counts as True."""
 
     noun = "True or False"
 
@@ -168,8 +189,8 @@ class Kind:
 
 
 @dataclass(frozen=True)
-class Whatever:
-    """Anything."""
+class Anything:
+    """Any value."""
 
     noun = "anything"
 
@@ -202,7 +223,10 @@ class Like:
 
 @dataclass(frozen=True)
 class Several:
-    """A sequence whose items keep one rule, or each its own; a tuple if it must be."""
+    """A sequence: one rule for all items, or with `fixed` a rule for each item.
+
+    With `lazy` any iterable will do; with `as_tuple` the result is a tuple.
+    """
 
     items: tuple[Rule, ...]
     fixed: bool = False
@@ -240,18 +264,20 @@ class Several:
             value = value.tolist() if plain or value.dtype == object else list(value)
         if isinstance(value, range) and not self.fixed:
             return tuple(value) if self.as_tuple else value
-        given, n = list(value), len(self.items)
-        if self.fixed and len(given) != n:
-            raise InputError(f"{name} is {self.noun}; got {len(given)} items; pass {n}")
-        rules = self.items if self.fixed else self.items * len(given)
-        named = [f"{name}[{i}]" for i in range(len(given))]
-        found = [each(at, item, sizes) for each, at, item in zip(rules, named, given, strict=True)]
-        return found if isinstance(value, list) and not self.as_tuple else tuple(found)
+        items, n = list(value), len(self.items)
+        if self.fixed and len(items) != n:
+            raise InputError(f"{name} is {self.noun}; got {len(items)} items; pass {n}")
+        rules = self.items if self.fixed else self.items * len(items)
+        converted = [
+            rule(f"{name}[{i}]", item, sizes)
+            for i, (rule, item) in enumerate(zip(rules, items, strict=True))
+        ]
+        return converted if isinstance(value, list) and not self.as_tuple else tuple(converted)
 
 
 @dataclass(frozen=True)
 class Named:
-    """A mapping, with what its keys and values must be."""
+    """A mapping, with rules for its keys and values."""
 
     keys: Rule | None
     values: Rule | None
@@ -268,24 +294,24 @@ class Named:
             _refuse(self, name, value, "pass a dictionary")
         if self.keys is None and self.values is None:
             return value
-        keys, values = self.keys or Whatever(), self.values or Whatever()
+        keys, values = self.keys or Anything(), self.values or Anything()
         return {
-            keys(f"a key of {name}", key, {}): values(f"{name}[{key!r}]", each, sizes)
-            for key, each in value.items()
+            keys(f"a key of {name}", key, {}): values(f"{name}[{key!r}]", entry, sizes)
+            for key, entry in value.items()
         }
 
 
 def _refuse_doubtful(name: str, array: np.ndarray) -> None:
-    """Refuse 0 and 1 over and over, which as indices would choose the first two rows."""
+    """Refuse many 0 and 1, a mask of numbers: as indices they would choose the first two rows."""
     doubtful = array.size > 2 and array.min() >= 0 and array.max() <= 1
     require(
-        not doubtful, f"{name} is a boolean mask, or indices of rows", "0 and 1 over and over",
+        not doubtful, f"{name} is a boolean mask, or indices of rows", "several 0 and 1",
         f"pass a boolean mask, such as {name} == 1",
     )  # fmt: skip
 
 
 def _letter(value: object) -> str | None:
-    """Return which kind of array the value is, if it is one of whole numbers or booleans."""
+    """Return the kind of array that the value is, as `Array.kind` names it, or None."""
     try:
         letter = np.asarray(value).dtype.kind
     except (ValueError, OverflowError, TypeError):
@@ -295,7 +321,10 @@ def _letter(value: object) -> str | None:
 
 @dataclass(frozen=True)
 class Either:
-    """What keeps one of several rules; what none of them is meant for passes if it is open."""
+    """Several rules, of which an argument satisfies one.
+
+    With `open` a value that no rule claims is accepted as it is.
+    """
 
     rules: tuple[Rule, ...]
     open: bool = False
@@ -310,18 +339,18 @@ class Either:
     def __call__(self, name: str, value: Any, sizes: Sizes) -> Any:
         if value is None and any(rule.claims(None) for rule in self.rules):
             return None
-        meant = [rule for rule in self.rules if rule.claims(value)]
-        if not meant:
+        candidates = [rule for rule in self.rules if rule.claims(value)]
+        if not candidates:
             rule = f"{name} is {self.noun}"
             require(self.open, rule, as_read(value), "pass one of these")
             return value
         errors = []
-        if len(meant) > 1 and (letter := _letter(value)):
-            kinds = {getattr(rule, "kind", "") for rule in meant}
+        if len(candidates) > 1 and (letter := _letter(value)):
+            kinds = {getattr(rule, "kind", "") for rule in candidates}
             if letter == "whole" and kinds >= {"whole", "mask"}:
                 _refuse_doubtful(name, np.asarray(value))
-            meant.sort(key=lambda rule: getattr(rule, "kind", "") != letter)
-        for rule in meant:
+            candidates.sort(key=lambda rule: getattr(rule, "kind", "") != letter)
+        for rule in candidates:
             before = dict(sizes)
             try:
                 return rule(name, value, sizes)

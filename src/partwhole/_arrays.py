@@ -1,4 +1,4 @@
-"""What an array as an argument must be: its axes, its entries, and its conversion."""
+"""The rule for an array as an argument: its axes, its entries, and its conversion."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from partwhole._checks import InputError, require
 
 Sizes = dict[str, tuple[object, str]]
 WHOLE_LIMIT = 1 << 63
-MOST = 1e150  # numbers up to it, and down to its inverse, may be squared and summed
-LARGE = 4096  # entries: from here on a copy costs more than a second pass
+LARGEST = 1e150  # numbers up to it, and down to its inverse, may be squared and summed
+LARGE = 4096  # entries, above which a copy costs more than a second pass
 SINGLE_LIMIT = float(np.finfo(np.float32).max)
-# What an array holds instead of numbers, and the remedy, by NumPy's letter of its kind of entries.
+# Entries that are no numbers, by NumPy's letter of their kind, and the remedy.
 NO_NUMBERS = {
     "c": ("complex numbers", "pass the real part or the absolute values"),
     "b": ("True and False", "pass numbers, such as mask.astype(float)"),
@@ -30,7 +30,7 @@ NO_NUMBERS = {
 
 
 def as_read(value: object) -> str:
-    """Return what was given on one short line."""
+    """Return a short description of a value, for "got ..." in an error."""
     if isinstance(value, int) and abs(value) >= 1 << 128:
         digits = int(value.bit_length() * math.log10(2)) + 1
         return f"a whole number of about {digits} digits"
@@ -53,9 +53,9 @@ class Axes:
         words = [word.partition("=")[2] or word for word in text.split()]
         variadic = [i for i, word in enumerate(words) if word == "..." or word.startswith("*")]
         self.spread = variadic[0] if variadic else None
-        self.least = len(words) - len(variadic)
+        self.n_fixed = len(words) - len(variadic)
         self.empty = empty
-        # Fixed lengths are numbers, names are agreed on; "_", "#n" and "n+1" are free.
+        # A number is a fixed length; equal names have equal lengths; "_", "#n", "n+1" are free.
         self.words: list[int | str | None] = [
             int(word)
             if word.isdigit()
@@ -66,19 +66,19 @@ class Axes:
         ]
         if self.spread is not None and (name := self.words[self.spread]) is not None:
             self.words[self.spread] = f"*{name}"
-        named = ["..." if i == self.spread else w for i, w in enumerate(words)]
-        self.text = f"({', '.join(named)}{',' * (len(named) == 1)})"
+        labels = ["..." if i == self.spread else word for i, word in enumerate(words)]
+        self.text = f"({', '.join(labels)}{',' * (len(labels) == 1)})"
 
     def lengths(self, shape: tuple[int, ...]) -> tuple[Any, ...] | None:
         """Return the length of each axis, or None if there are too few or too many."""
-        n, at = len(shape), self.spread
-        if at is None:
-            return shape if n == self.least else None
-        after = n - self.least + at
-        return (*shape[:at], shape[at:after], *shape[after:]) if n >= self.least else None
+        n, start = len(shape), self.spread
+        if start is None:
+            return shape if n == self.n_fixed else None
+        stop = n - self.n_fixed + start
+        return (*shape[:start], shape[start:stop], *shape[stop:]) if n >= self.n_fixed else None
 
     def check(self, name: str, array: Array, shape: tuple[int, ...], sizes: Sizes) -> None:
-        """Require these axes, as long as those of the same names in other arguments."""
+        """Require these axes, and equal lengths of axes with one name in several arguments."""
         lengths = self.lengths(shape)
         if lengths is None:
             _refuse_shape(name, array, shape)
@@ -92,14 +92,14 @@ class Axes:
             if length == 0 and not self.empty:
                 rule = f"{name} is {array.noun}, and is not empty"
                 raise InputError(f"{rule}; got shape {shape}; pass at least one")
-            known, other = sizes.setdefault(word, (length, name))
-            if known != length and other == name:
+            expected, first = sizes.setdefault(word, (length, name))
+            if expected != length and first == name:
                 _refuse_shape(name, array, shape)
-            if known != length:
+            if expected != length:
                 axis = word.removeprefix("*")
                 raise InputError(
-                    f"{other} and {name} have equal length along {axis}; "
-                    f"got {known} and {length}; pass both for the same {axis}"
+                    f"{first} and {name} have equal length along {axis}; "
+                    f"got {expected} and {length}; pass both for the same {axis}"
                 )
 
 
@@ -109,7 +109,7 @@ def _refuse_shape(name: str, array: Array, shape: tuple[int, ...]) -> NoReturn:
 
 
 def _largest(values: np.ndarray) -> float:
-    """Return the largest size of any entry; NaN where one is. A large array is not copied."""
+    """Return the largest absolute value, NaN if an entry is; without a copy of a large array."""
     if values.size < LARGE:
         return float(np.abs(values).max())
     return max(float(values.max()), -float(values.min()))
@@ -129,11 +129,11 @@ class Array:
 
     @property
     def noun(self) -> str:
-        what = {"mask": "booleans", "whole": "whole numbers"}.get(self.kind, "numbers")
-        if self.kind != "mask" and not (self.nan or self.infinite):
-            what = f"finite {what}" if self.kind != "whole" else what
-        where = "" if self.axes.text == "(...,)" else f" of shape {self.axes.text}"
-        return f"an array of {what}{where}"
+        entries = {"mask": "booleans", "whole": "whole numbers"}.get(self.kind, "numbers")
+        if self.kind not in ("mask", "whole") and not (self.nan or self.infinite):
+            entries = f"finite {entries}"
+        shape = "" if self.axes.text == "(...,)" else f" of shape {self.axes.text}"
+        return f"an array of {entries}{shape}"
 
     def claims(self, value: object) -> bool:
         if value is None or isinstance(value, (str, bytes, Mapping)):
@@ -147,7 +147,7 @@ class Array:
             value = self._converted(name, value)
         if value.dtype.kind == "f" and value.size:
             largest = _largest(value)
-            if largest != 0.0 and not 1.0 / MOST <= largest <= MOST:
+            if largest != 0.0 and not 1.0 / LARGEST <= largest <= LARGEST:
                 self._refuse_nonfinite(name, value)
                 if not self.any_size:
                     self._refuse_without_square(name, value)
@@ -162,25 +162,25 @@ class Array:
             ("infinite", "drop or limit infinite numbers first", np.isinf(array), self.infinite),
         ):
             if wrong.any() and not allowed:
-                got = counted(wrong, word) if array.ndim else array.item()
-                raise InputError(f"{name} is {self.noun}; got {got}; {remedy}")
+                count = counted(wrong, word) if array.ndim else array.item()
+                raise InputError(f"{name} is {self.noun}; got {count}; {remedy}")
 
     def _refuse_beyond_single(self, name: str, array: np.ndarray) -> None:
-        """Refuse what would be infinite in the precision in which networks compute."""
+        """Refuse numbers that are infinite in single precision, in which networks compute."""
         largest = np.nanmax(np.abs(array))
         if SINGLE_LIMIT < largest < np.inf:
             rule = f"{name} is {self.noun} that single precision holds, up to {SINGLE_LIMIT:.1e}"
             raise InputError(f"{rule}; got {largest:.3g}; divide by a unit first")
 
     def _refuse_without_square(self, name: str, array: np.ndarray) -> None:
-        """Refuse what would be infinite, or nothing, once it is squared."""
+        """Refuse numbers whose squares overflow or vanish in double precision."""
         largest = float(np.abs(array).max(initial=0.0, where=np.isfinite(array)))
-        if largest != 0.0 and not 1.0 / MOST <= largest <= MOST:
+        if largest != 0.0 and not 1.0 / LARGEST <= largest <= LARGEST:
             rule = f"the largest of {name}, {self.noun}, is between 1e-150 and 1e150, or 0"
             raise InputError(f"{rule}; got {largest:.3g}; divide by a unit first")
 
     def _converted(self, name: str, value: Any) -> np.ndarray:
-        """Return the array in the type of its kind, once its entries are of that kind."""
+        """Return the array in its own type, after a check that its entries have that kind."""
         rule = f"{name} is {self.noun}"
         several = isinstance(value, (list, tuple))
         for part in value if several else (value,):
@@ -194,25 +194,25 @@ class Array:
         try:
             array = np.asarray(value)
         except (ValueError, OverflowError):
-            got = "rows of different lengths, or numbers too large"
-            raise InputError(f"{rule}; got {got}; pass rows of one length") from None
+            ragged = "rows of different lengths, or numbers too large"
+            raise InputError(f"{rule}; got {ragged}; pass rows of one length") from None
         except Exception as error:
-            got = f"{as_read(value)} that NumPy can't read ({type(error).__name__})"
-            raise InputError(f"{rule}; got {got}; pass a NumPy array") from None
+            unreadable = f"{as_read(value)} that NumPy can't read ({type(error).__name__})"
+            raise InputError(f"{rule}; got {unreadable}; pass a NumPy array") from None
         if array.dtype == object:
             array = self._unboxed(rule, array)
         if array.size == 0 and array.dtype.kind in "fiu":
             return array.astype(self.dtype)
         if self.kind == "mask":
-            got = NO_NUMBERS[array.dtype.kind][0] if array.dtype.kind in NO_NUMBERS else "numbers"
+            entries, _ = NO_NUMBERS.get(array.dtype.kind, ("numbers", ""))
             remedy = f"pass a boolean mask, such as {name} == 1"
-            require(array.dtype.kind == "b", rule, got, remedy)
+            require(array.dtype.kind == "b", rule, entries, remedy)
             return array
         if (kind := array.dtype.kind) in NO_NUMBERS:
-            what, remedy = NO_NUMBERS[kind]
-            if self.kind == "whole" and what == "text":
+            entries, remedy = NO_NUMBERS[kind]
+            if self.kind == "whole" and entries == "text":
                 remedy = "number its values from 0 first"
-            raise InputError(f"{rule}; got {what}; {remedy}")
+            raise InputError(f"{rule}; got {entries}; {remedy}")
         if self.kind == "either" and kind in "iu":
             return array
         return self._whole(rule, array) if self.kind == "whole" else self._floating(array)
@@ -226,14 +226,14 @@ class Array:
         if array.dtype.kind == "f":
             with np.errstate(invalid="ignore"):
                 wrong = int((~(array == np.round(array)) | ~np.isfinite(array)).sum())
-            got = f"{wrong} that {_are(wrong)} not whole"
-            require(wrong == 0, rule, got, "round, drop or fill them first")
+            count = f"{wrong} that {_are(wrong)} not whole"
+            require(wrong == 0, rule, count, "round, drop or fill them first")
         large = array.size and bool((array >= WHOLE_LIMIT).any() or (array < -WHOLE_LIMIT).any())
         require(not large, rule, "numbers of more than 64 bits", "number them from 0")
         return array.astype(self.dtype)
 
     def _unboxed(self, rule: str, array: np.ndarray) -> np.ndarray:
-        """Return an array of Python objects as one of numbers or of booleans, if they are."""
+        """Return an array of Python objects, all numbers or all booleans, in a plain type."""
         entries = array.ravel().tolist()
         if entries and all(isinstance(entry, (bool, np.bool_)) for entry in entries):
             return array.astype(bool)
@@ -258,11 +258,12 @@ class Array:
             ) from None
 
 
-def counted(wrong: np.ndarray, what: str) -> str:
+def counted(wrong: np.ndarray, word: str) -> str:
+    """Return how many entries are wrong, and the index of the first."""
     count = int(wrong.sum())
-    place = tuple(np.argwhere(wrong)[0].tolist())
+    index = tuple(np.argwhere(wrong)[0].tolist())
     first = "" if count == 1 else "the first "
-    return f"{count} that {_are(count)} {what}, {first}at {place[0] if len(place) == 1 else place}"
+    return f"{count} that {_are(count)} {word}, {first}at {index[0] if len(index) == 1 else index}"
 
 
 def _are(count: int) -> str:

@@ -1,4 +1,4 @@
-"""Errors that say the rule, what was got, and the remedy."""
+"""Errors of one sentence: the rule, the value that was got, and the remedy."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ class InputError(ValueError):
     """An input that breaks a stated rule."""
 
 
-def require(condition: object, rule: str, got: object, remedy: str) -> None:
+def require(condition: object, rule: str, actual: object, remedy: str) -> None:
     """Raise an `InputError` of one sentence unless `condition` is true.
 
     Parameters
     ----------
     condition : object
-        What must be true.
+        The condition, by its truth value.
     rule : str
         The rule, as a clause without its full stop.
-    got : object
-        What was found instead, as it should be read.
+    actual : object
+        The value or description that stands after "got".
     remedy : str
-        What to do about it.
+        The remedy, as an imperative.
 
     Raises
     ------
@@ -38,11 +38,11 @@ def require(condition: object, rule: str, got: object, remedy: str) -> None:
     partwhole._checks.InputError: anchors must be among the values; got 7; choose from -4..4
     """
     if not condition:
-        raise InputError(f"{rule}; got {got}; {remedy}")
+        raise InputError(f"{rule}; got {actual}; {remedy}")
 
 
-def whole(name: str, number: object, least: int, remedy: str) -> None:
-    """Require a whole number of at least some size.
+def whole(name: str, number: object, minimum: int, remedy: str) -> None:
+    """Require a whole number of at least a minimum.
 
     Examples
     --------
@@ -51,35 +51,35 @@ def whole(name: str, number: object, least: int, remedy: str) -> None:
     ...
     partwhole._checks.InputError: layers is a whole number of at least 1; got 2.5; pass 1 or more
     """
-    rule = f"{name} is a whole number of at least {least}"
-    require(is_whole(number) and int(number) >= least, rule, repr(number), remedy)
+    rule = f"{name} is a whole number of at least {minimum}"
+    require(is_whole(number) and int(number) >= minimum, rule, repr(number), remedy)
 
 
-def switch(name: str, given: object) -> None:
-    """Require True or False: any other text, "no" too, would count as True."""
-    require(isinstance(given, bool), f"{name} is True or False", repr(given), "choose one of them")
+def switch(name: str, value: object) -> None:
+    """Require True or False; in Python any text, even "no", counts as True."""
+    require(isinstance(value, bool), f"{name} is True or False", repr(value), "choose one of them")
 
 
 def seed_list(
-    given: object, rule: str = "seeds are whole numbers of at least 0"
+    values: object, rule: str = "seeds are whole numbers of at least 0"
 ) -> tuple[int, ...]:
-    """Return one or more seeds, once they are seen to be whole numbers of at least 0."""
+    """Validate one or more seeds and return them as a tuple."""
     try:
-        found = tuple(given)  # pyright: ignore[reportArgumentType]
+        seeds = tuple(values)  # pyright: ignore[reportArgumentType]
     except TypeError:
-        found = ()
-    good = len(found) > 0 and all(is_whole(seed) and seed >= 0 for seed in found)
-    listed = getattr(given, "tolist", lambda: given)()
-    shown = " ".join(repr(listed).split()) if len(found) < 9 else f"{len(found)} of them"
-    require(good, rule, shown, "pass range(24), say")
-    return tuple(int(seed) for seed in found)
+        seeds = ()
+    valid = len(seeds) > 0 and all(is_whole(seed) and seed >= 0 for seed in seeds)
+    plain = getattr(values, "tolist", lambda: values)()
+    text = " ".join(repr(plain).split()) if len(seeds) < 9 else f"{len(seeds)} of them"
+    require(valid, rule, text, "pass range(24), say")
+    return tuple(int(seed) for seed in seeds)
 
 
 def is_whole(number: object) -> TypeGuard[int]:
     """Return whether this is a whole number, NumPy's included."""
-    # A bool is an int too, but seed=True is no seed; durations of NumPy are counted as integers.
-    strange = isinstance(number, bool) or type(number).__name__ == "timedelta64"
-    return isinstance(number, Integral) and not strange
+    # Python counts True as an integer, and NumPy its durations.
+    excluded = isinstance(number, bool) or type(number).__name__ == "timedelta64"
+    return isinstance(number, Integral) and not excluded
 
 
 def is_finite(number: object) -> TypeGuard[float]:

@@ -1,4 +1,4 @@
-"""What an object of a user's own must keep to: checks that report every breach at once."""
+"""Checks of an object that a user supplies; they report every breach at once."""
 
 from __future__ import annotations
 
@@ -12,36 +12,37 @@ T = TypeVar("T")
 
 
 class CheckFailed(AssertionError):
-    """An object breaks what it must keep to; the text has a sentence for each breach."""
+    """An object breaks its contract; the text has a sentence for each breach."""
 
 
 class Contract:
-    """The breaches of one object so far.
+    """The contract of an object, with the breaches noted so far.
 
     Parameters
     ----------
     subject : str
-        The object, as sentences name it.
+        The object, as it is named in the sentences.
     """
 
     def __init__(self, subject: str) -> None:
         self.subject = subject
         self.breaches: list[str] = []
 
-    def keeps(self, condition: object, rule: str, got: object) -> bool:
+    def keeps(self, condition: object, rule: str, actual: object) -> bool:
         """Note a breach unless the condition is true, and return whether it is."""
         if not condition:
-            self.breaches.append(f"{rule}; got {got}")
+            self.breaches.append(f"{rule}; got {actual}")
         return bool(condition)
 
-    def agrees(self, rule: str, got: object, wanted: object, tolerance: float) -> bool:
-        """Note a breach unless two arrays agree to a share of the larger one's largest entry."""
-        got, wanted = np.asarray(got, dtype=float), np.asarray(wanted, dtype=float)
-        if not self.keeps(got.shape == wanted.shape, rule, f"shapes {got.shape}, {wanted.shape}"):
+    def agrees(self, rule: str, actual: object, expected: object, tolerance: float) -> bool:
+        """Note a breach unless two arrays agree, relative to the largest entry of both."""
+        actual, expected = np.asarray(actual, dtype=float), np.asarray(expected, dtype=float)
+        shapes = f"shapes {actual.shape}, {expected.shape}"
+        if not self.keeps(actual.shape == expected.shape, rule, shapes):
             return False
-        size = max(float(np.abs(each).max(initial=0.0)) for each in (got, wanted))
-        apart = float(np.abs(got - wanted).max(initial=0.0))
-        share = apart / size if size > 0.0 else 0.0
+        size = max(float(np.abs(array).max(initial=0.0)) for array in (actual, expected))
+        difference = float(np.abs(actual - expected).max(initial=0.0))
+        share = difference / size if size > 0.0 else 0.0
         return self.keeps(
             share <= tolerance, rule, f"a difference of {share:.2g} of the largest entry"
         )
@@ -55,20 +56,20 @@ class Contract:
             text = " ".join(str(error).split())
             self.breaches.append(f"{rule}; got {type(error).__name__}: {text}")
 
-    def pure(self, rule: str, function: Callable[..., T], *given: object) -> T:
-        """Return a function's result; note it where it changes what it is given."""
-        before = [np.array(each) if isinstance(each, np.ndarray) else None for each in given]
-        result = function(*given)
+    def pure(self, rule: str, function: Callable[..., T], *values: object) -> T:
+        """Return a function's result; note a breach if it changes its arguments."""
+        copies = [np.array(value) if isinstance(value, np.ndarray) else None for value in values]
+        result = function(*values)
         same = all(
-            np.array_equal(each, kept, equal_nan=True)
-            for each, kept in zip(given, before, strict=True)
-            if isinstance(each, np.ndarray) and kept is not None
+            np.array_equal(value, copy, equal_nan=True)
+            for value, copy in zip(values, copies, strict=True)
+            if isinstance(value, np.ndarray) and copy is not None
         )
         self.keeps(same, f"{rule} leaves its arguments as they are", "another array after the call")
         return result
 
     def close(self) -> None:
-        """Raise what was noted.
+        """Raise an error if breaches were noted.
 
         Raises
         ------
@@ -76,5 +77,5 @@ class Contract:
             With a sentence for each breach, one a line.
         """
         if self.breaches:
-            lines = "\n".join(f"- {each}" for each in dict.fromkeys(self.breaches))
+            lines = "\n".join(f"- {breach}" for breach in dict.fromkeys(self.breaches))
             raise CheckFailed(f"{self.subject} breaks its contract:\n{lines}")

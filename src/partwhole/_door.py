@@ -1,4 +1,4 @@
-"""One door for the arguments of a public function: they are checked and converted on entry."""
+"""Checks and conversion of the arguments of public functions, by their annotations."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import typing
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, wraps
-from typing import Any, Literal, TypeVar, Union, overload
+from typing import Annotated, Any, Literal, TypeVar, Union, overload
 
 import numpy as np
 from jaxtyping import AbstractArray
@@ -19,6 +19,7 @@ from jaxtyping import AbstractArray
 from partwhole import _arguments as arguments
 from partwhole._arguments import Rule
 from partwhole._arrays import Array, Axes, Sizes
+from partwhole._types import Bounds
 
 T = TypeVar("T")
 Plan = tuple[list[tuple[str, Rule | None]], dict[str, Rule]]
@@ -54,9 +55,10 @@ def door(
     Arrays come as lists, tuples, frames, series or arrays of any type of number, and arrive as
     NumPy arrays in 64 bits with the annotated axes; axes of one name are equally long in all
     arguments. Numbers are finite, and the largest of an array is 0 or between 1e-150 and 1e150, so
-    that they may be squared. A mask holds True and False, not 0 and 1; a switch is True or
-    False. Arrays of JAX stay as they are, traced ones too, where only these are named. Annotations
-    that name none of these are left alone.
+    that they may be squared. A number has the bounds of its annotation: `Positive`, `Count` and the
+    others of `partwhole._types`. A mask holds True and False, not 0 and 1; a switch is True or
+    False. Where only arrays of JAX are annotated they stay as they are, traced ones too. Any other
+    annotation is not checked.
 
     Parameters
     ----------
@@ -78,7 +80,7 @@ def door(
     Returns
     -------
     function or dataclass
-        As it was, with its signature and docstring.
+        The same, with its signature and docstring.
 
     Examples
     --------
@@ -128,26 +130,26 @@ def _entered(function: Callable[..., Any], options: _Options, space: dict[str, A
     plan: Plan | None = None
 
     @wraps(function)
-    def entered(*given: Any, **named: Any) -> Any:
+    def entered(*values: Any, **keywords: Any) -> Any:
         nonlocal plan
         if plan is None:
             plan = _plan(function, options, space)
         in_order, by_name = plan
         sizes: Sizes = {}
         if options.shape:
-            owner = f"the {type(given[0]).__name__}"
-            lengths = zip(options.shape, given[0].shape, strict=True)
+            owner = f"the {type(values[0]).__name__}"
+            lengths = zip(options.shape, values[0].shape, strict=True)
             sizes = {axis: (length, owner) for axis, length in lengths}
-        passed = list(given)
-        for i, (value, (name, rule)) in enumerate(zip(given, in_order, strict=False)):
+        converted = list(values)
+        for i, (value, (name, rule)) in enumerate(zip(values, in_order, strict=False)):
             if rule is not None:
-                passed[i] = rule(name, value, sizes)
-        for name, value in named.items():
+                converted[i] = rule(name, value, sizes)
+        for name, value in keywords.items():
             rule = by_name.get(name)
             if rule is not None:
-                named[name] = rule(name, value, sizes)
-        # Tests put their checks of types behind the door, in the place of the function.
-        return entered.__wrapped__(*passed, **named)
+                keywords[name] = rule(name, value, sizes)
+        # Read here, because tests replace the function by one that checks its types.
+        return entered.__wrapped__(*converted, **keywords)
 
     entered.__door__ = options  # type: ignore[attr-defined]
     return entered
@@ -157,30 +159,29 @@ def _plan(function: Callable[..., Any], options: _Options, space: dict[str, Any]
     """Read the rules of all parameters from their annotations."""
     raw = inspect.unwrap(function)
     parameters = inspect.signature(raw).parameters.values()
-    hints = typing.get_type_hints(raw, space, _Names(space))
-    known = {each.name for each in parameters}
+    hints = typing.get_type_hints(raw, space, _Names(space), include_extras=True)
     marked = options.missing | options.infinite | options.empty | options.single | options.any_size
-    unknown = marked - known
+    unknown = marked - {parameter.name for parameter in parameters}
     if unknown:
         raise TypeError(f"{raw.__qualname__} has no arguments {sorted(unknown)}")
     in_order: list[tuple[str, Rule | None]] = []
     by_name: dict[str, Rule] = {}
-    for each in parameters:
-        if each.kind in (each.VAR_POSITIONAL, each.VAR_KEYWORD):
-            continue  # left alone
-        hint = hints.get(each.name, Any)
-        rule = _rule(hint, each.name, each.default, options)
-        if each.default is None and rule is not None and not rule.claims(None):
+    for parameter in parameters:
+        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+            continue  # not checked
+        name, default = parameter.name, parameter.default
+        rule = _rule(hints.get(name, Any), name, default, options)
+        if default is None and rule is not None and not rule.claims(None):
             rule = arguments.Either((rule, arguments.Kind(type(None))))
-        if each.kind is not each.KEYWORD_ONLY:
-            in_order.append((each.name, rule))
+        if parameter.kind is not parameter.KEYWORD_ONLY:
+            in_order.append((name, rule))
         if rule is not None:
-            by_name[each.name] = rule
+            by_name[name] = rule
     return in_order, by_name
 
 
 class _Unknown(type):
-    """What stands for names that are imported for type checkers alone."""
+    """The type of the stand-in for names that are imported for type checkers alone."""
 
     def __getattr__(cls, name: str) -> type:
         if name.startswith("__"):
@@ -206,35 +207,41 @@ class _Names(dict[str, Any]):
         for names in (self.space, vars(builtins)):
             if name in names:
                 return names[name]
-        # What only type checkers import has been imported by whoever has an object of it.
+        # A class imported for type checkers alone is loaded once an object of it exists.
         module, title = _for_checkers(self.space["__name__"]).get(name, ("", ""))
         return getattr(sys.modules.get(module), title, _AnyOf)
 
 
 @cache
 def _for_checkers(module: str) -> dict[str, tuple[str, str]]:
-    """Return what a module imports for type checkers alone: a module and a name, by local name."""
+    """Return the imports of a module for type checkers alone: module and name, by local name."""
     try:
         tree = ast.parse(inspect.getsource(sys.modules[module]))
     except (OSError, TypeError, KeyError):
         return {}
     return {
-        each.asname or each.name: (node.module or "", each.name)
+        alias.asname or alias.name: (node.module or "", alias.name)
         for block in tree.body
         if isinstance(block, ast.If) and "TYPE_CHECKING" in ast.unparse(block.test)
         for node in block.body
         if isinstance(node, ast.ImportFrom)
-        for each in node.names
+        for alias in node.names
     }
 
 
 def _rule(hint: Any, name: str, default: object, options: _Options) -> Rule | None:
-    """Return the rule of an annotation, or None for what is left alone."""
+    """Return the rule of an annotation, or None if it is not checked."""
     origin, parts = typing.get_origin(hint), typing.get_args(hint)
     if origin in (Union, types.UnionType):
         return _either(parts, name, default, options)
     if origin is Literal:
         return arguments.Choice(parts)
+    if origin is Annotated:
+        bounds = next((part for part in parts[1:] if isinstance(part, Bounds)), None)
+        if bounds is None:
+            return _rule(parts[0], name, default, options)
+        numbers = {*typing.get_args(parts[0])} or {parts[0]}
+        return _number(numbers, name, default, options, bounds)
     if origin is not None:
         return _container(origin, parts, name, options)
     if hint is None or hint is type(None):
@@ -257,42 +264,42 @@ def _rule(hint: Any, name: str, default: object, options: _Options) -> Rule | No
 def _like(protocol: type) -> Rule | None:
     """Return the rule of a protocol: an object that has its public attributes."""
     bases = [base for base in protocol.__mro__ if getattr(base, "_is_protocol", False)]
-    names = {each for base in bases for each in (*vars(base), *inspect.get_annotations(base))}
+    names = {name for base in bases for name in (*vars(base), *inspect.get_annotations(base))}
     public = tuple(sorted(name for name in names if not name.startswith("_")))
     return arguments.Like(protocol.__name__, public) if public else None
 
 
 def _either(parts: tuple[Any, ...], name: str, default: object, options: _Options) -> Rule | None:
     numbers = {part for part in parts if part in (int, float)}
-    others = [part for part in parts if part not in (int, float)]
-    # Where arrays of NumPy do, those of JAX come as such.
-    if any(map(_kind, others)):
-        others = [part for part in others if _kind(part) or not _is_array(part)]
+    hints = [part for part in parts if part not in (int, float)]
+    # The rule for an array of NumPy converts those of JAX too.
+    if any(map(_kind, hints)):
+        hints = [hint for hint in hints if _kind(hint) or not _is_array(hint)]
     rules: list[Rule | None] = [_number(numbers, name, default, options)] if numbers else []
-    floats = [p for p in others if _kind(p) == "float"]
-    wholes = [p for p in others if _kind(p) == "whole"]
+    floats = [hint for hint in hints if _kind(hint) == "float"]
+    wholes = [hint for hint in hints if _kind(hint) == "whole"]
     if floats and wholes and floats[0].dim_str == wholes[0].dim_str:
-        others = [p for p in others if p is not wholes[0] and p is not floats[0]]
+        hints = [hint for hint in hints if hint is not wholes[0] and hint is not floats[0]]
         rules.append(_array(floats[0], name, options, "either"))
-    # A sequence may come as an array anyway.
-    if any(typing.get_origin(part) is Sequence for part in others):
-        others = [part for part in others if part is not np.ndarray]
-    rules += [_rule(part, name, default, options) for part in others]
-    known = tuple(rule for rule in rules if rule is not None)
-    if len(known) == 1 == len(rules):
-        return known[0]
-    return arguments.Either(known, open=len(known) < len(rules)) if known else None
+    # The rule for a sequence accepts an array.
+    if any(typing.get_origin(hint) is Sequence for hint in hints):
+        hints = [hint for hint in hints if hint is not np.ndarray]
+    rules += [_rule(hint, name, default, options) for hint in hints]
+    checked = tuple(rule for rule in rules if rule is not None)
+    if len(checked) == 1 == len(rules):
+        return checked[0]
+    return arguments.Either(checked, open=len(checked) < len(rules)) if checked else None
 
 
-def _number(kinds: set[type], name: str, default: object, options: _Options) -> Rule:
+def _number(
+    kinds: set[Any], name: str, default: object, options: _Options, bounds: Bounds | None = None
+) -> Rule:
     plain = isinstance(default, (int, float))
     if kinds == {int}:
-        whole = "pass one whole number"
-        return arguments.Whole(f"{whole}, or leave it out for {default}" if plain else whole)
-    remedy = f"pass one number, or leave it out for {default:g}" if plain else "pass one number"
+        return arguments.Whole(bounds, f", or leave it out for {default}" if plain else "")
     return arguments.Number(
-        remedy, kinds == {float}, name in options.missing,
-        name in options.missing | options.infinite,
+        bounds, f", or leave it out for {default:g}" if plain else "", kinds == {float},
+        name in options.missing, name in options.missing | options.infinite,
     )  # fmt: skip
 
 
@@ -301,7 +308,7 @@ def _is_array(hint: Any) -> bool:
 
 
 def _kind(hint: Any) -> str | None:
-    """Return what an annotated array holds; None for arrays of JAX and what is no array."""
+    """Return the kind of an annotated array; None for arrays of JAX and other annotations."""
     if not _is_array(hint) or hint.array_type is not np.ndarray:
         return None
     name = hint.dtype.__name__
@@ -312,7 +319,7 @@ def _kind(hint: Any) -> str | None:
 def _array(hint: Any, name: str, options: _Options, kind: str | None = None) -> Rule | None:
     kind = kind or _kind(hint)
     if kind is None:
-        # One of JAX, or what stands for it while JAX traces a function.
+        # An array of JAX, or its stand-in while JAX traces a function.
         return arguments.Like("Array", ("dtype", "shape"))
     exact = hint.dtype.__name__.lower()
     if kind == "mask":
@@ -339,7 +346,7 @@ def _container(origin: Any, parts: tuple[Any, ...], name: str, options: _Options
         fixed = origin is tuple and parts[-1] is not ...
         hints = parts if fixed else parts[:1]
         rules = [_rule(part, name, inspect.Parameter.empty, options) for part in hints]
-        items = tuple(rule or arguments.Whatever() for rule in rules)
+        items = tuple(rule or arguments.Anything() for rule in rules)
         return arguments.Several(items, fixed, origin is tuple, origin.__name__ == "Iterable")
     if origin.__name__ == "Callable":
         return arguments.Kind(origin)

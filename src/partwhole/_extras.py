@@ -1,10 +1,10 @@
-"""Packages that an installation without extras lacks, and the sentence that says which extra."""
+"""Packages of the extras, and the error that names the extra whose packages are missing."""
 
 from __future__ import annotations
 
 from importlib.util import find_spec
 
-# The packages of each extra, by the names they are imported by.
+# The packages of each extra, by the names under which they are imported.
 EXTRAS: dict[str, tuple[str, ...]] = {
     "train": ("jax", "equinox", "optax", "diffrax", "xarray"),
     "plot": ("matplotlib", "xarray"),
@@ -24,7 +24,7 @@ def needs(extra: str, part: str) -> None:
     ----------
     extra : {"train", "plot", "digits"}
     part : str
-        What needs them, as users call it.
+        The part of partwhole that needs them, as users call it.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""A bar that says how far training is, once it takes longer than a few seconds."""
+"""A progress bar for training that takes longer than a few seconds."""
 
 from __future__ import annotations
 
@@ -12,46 +12,48 @@ PATIENCE = 2.0
 
 
 class Advance(Protocol):
-    """Call it with the number of pieces that have just been done, and a note beside the bar."""
+    """A function of the number of steps just completed and a note to show beside the bar."""
 
-    def __call__(self, done: int, note: str = "") -> None: ...
+    def __call__(self, steps: int, note: str = "") -> None: ...
 
 
 @contextmanager
-def bar(what: str, total: int, *, shown: bool) -> Iterator[Advance]:
+def bar(title: str, total: int, *, shown: bool) -> Iterator[Advance]:
     """Show a bar on the error stream when it is a terminal and work takes over two seconds.
 
     Parameters
     ----------
-    what : str
-        What is done.
+    title : str
+        Name of the work, beside the bar.
     total : int
-        In how many pieces.
+        Number of steps.
     shown : bool, keyword-only
-        False for no bar at all.
+        False for no bar.
 
     Yields
     ------
     Advance
-        To call with the number of pieces that have just been done.
+        Function that moves the bar.
     """
     if not (shown and sys.stderr.isatty()):
-        yield lambda done, note="": None
+        yield lambda steps, note="": None
         return
     from rich.console import Console
     from rich.progress import MofNCompleteColumn, Progress, TimeElapsedColumn, TimeRemainingColumn
 
     columns = (*Progress.get_default_columns()[:2], MofNCompleteColumn(), TimeElapsedColumn())
-    drawn = Progress(*columns, TimeRemainingColumn(), console=Console(stderr=True), transient=True)
-    told = drawn.add_task(what, total=total)
-    timer = Timer(PATIENCE, drawn.start)
+    progress = Progress(
+        *columns, TimeRemainingColumn(), console=Console(stderr=True), transient=True
+    )
+    task = progress.add_task(title, total=total)
+    timer = Timer(PATIENCE, progress.start)
     timer.daemon = True
     timer.start()
     try:
-        yield lambda done, note="": drawn.update(
-            told, advance=done, description=f"{what} {note}".rstrip()
+        yield lambda steps, note="": progress.update(
+            task, advance=steps, description=f"{title} {note}".rstrip()
         )
     finally:
         timer.cancel()
         timer.join()
-        drawn.stop()
+        progress.stop()

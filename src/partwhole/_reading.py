@@ -1,7 +1,7 @@
-"""Files that somebody brings: sizes are seen before memory is taken, and any damage is told.
+"""Readers of files from any source: sizes are checked before memory is taken, damage is reported.
 
-`read_npz`, `read_npy` and `read_whole` raise one error, `UnreadableError`, whose text says what is
-there instead and stands after "got" in the caller's sentence.
+`read_npz`, `read_npy` and `read_whole` raise one error, `UnreadableError`, whose text describes the
+file and stands after "got" in the caller's sentence.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import cast
 
 import numpy as np
 
-# Numbers, truth values and text, by NumPy's letters: no objects, no records, no times.
+# Numbers, booleans and text, by NumPy's letters: no objects, no records, no times.
 KINDS = "biufcUS"
 _PIECE = 1 << 20
 _HEADER = 4096
@@ -37,16 +37,16 @@ class UnreadableError(ValueError):
     """A file that is damaged, too large or of another kind; the text says which."""
 
 
-def read_npz(file: Path | io.BufferedIOBase, *, most: int | None = None) -> dict[str, np.ndarray]:
+def read_npz(file: Path | io.BufferedIOBase, *, limit: int | None = None) -> dict[str, np.ndarray]:
     """Read the arrays of an .npz archive.
 
     Parameters
     ----------
     file : Path or binary file
-        The archive; a file is read from where it is in the system's sense, and left open.
-    most : int, default None
-        Bytes that the archive may take unpacked; None is the size of the file, which an archive
-        that is not compressed never exceeds.
+        The archive; an open file is left open.
+    limit : int, default None
+        Largest size of the unpacked archive, in bytes; None is the size of the file, which an
+        archive that is not compressed never exceeds.
 
     Returns
     -------
@@ -56,7 +56,7 @@ def read_npz(file: Path | io.BufferedIOBase, *, most: int | None = None) -> dict
     Raises
     ------
     UnreadableError
-        For anything but an archive of arrays of numbers, truth values and text.
+        For anything but an archive of arrays of numbers, booleans and text.
 
     Examples
     --------
@@ -65,7 +65,7 @@ def read_npz(file: Path | io.BufferedIOBase, *, most: int | None = None) -> dict
     >>> read_npz(file)
     {'y': array([0, 1, 2])}
     >>> np.savez_compressed(file, y=np.zeros(10**6))
-    >>> read_npz(file, most=10**6)
+    >>> read_npz(file, limit=10**6)
     Traceback (most recent call last):
     ...
     partwhole._reading.UnreadableError: 8,000,128 bytes unpacked, of at most 1,000,000
@@ -74,8 +74,8 @@ def read_npz(file: Path | io.BufferedIOBase, *, most: int | None = None) -> dict
     with _opened(file) as raw, zipfile.ZipFile(_Bounded(raw)) as archive:
         size = raw.seek(0, os.SEEK_END)
         members = archive.infolist()
-        bound = size if most is None else most
-        _require_at_most(sum(member.file_size for member in members), bound)
+        unpacked = sum(member.file_size for member in members)
+        _require_at_most(unpacked, size if limit is None else limit)
         for member in members:
             packed, whole = member.compress_size, member.file_size
             name = member.filename.removesuffix(".npy")
@@ -91,14 +91,14 @@ def read_npz(file: Path | io.BufferedIOBase, *, most: int | None = None) -> dict
     return arrays
 
 
-def read_npy(file: Path | io.BufferedIOBase, *, most: int | None = None) -> np.ndarray:
+def read_npy(file: Path | io.BufferedIOBase, *, limit: int | None = None) -> np.ndarray:
     """Read the array of an .npy file.
 
     Parameters
     ----------
     file : Path or binary file
-    most : int, default None
-        Bytes that the file may have; None is any number.
+    limit : int, default None
+        Largest size of the file in bytes; None is no limit.
 
     Returns
     -------
@@ -107,7 +107,7 @@ def read_npy(file: Path | io.BufferedIOBase, *, most: int | None = None) -> np.n
     Raises
     ------
     UnreadableError
-        For anything but one array of numbers, truth values or text.
+        For anything but one array of numbers, booleans or text.
 
     Examples
     --------
@@ -118,20 +118,20 @@ def read_npy(file: Path | io.BufferedIOBase, *, most: int | None = None) -> np.n
     """
     with _opened(file) as raw:
         size = raw.seek(0, os.SEEK_END)
-        if most is not None:
-            _require_at_most(size, most)
+        if limit is not None:
+            _require_at_most(size, limit)
         raw.seek(0)
         return _array(raw, size)
 
 
-def read_whole(path: Path, *, most: int) -> bytes:
+def read_whole(path: Path, *, limit: int) -> bytes:
     """Read the bytes of a file, unpacked if its name ends in .gz.
 
     Parameters
     ----------
     path : Path
-    most : int
-        Bytes that it may have, unpacked.
+    limit : int
+        Largest size of the unpacked file, in bytes.
 
     Returns
     -------
@@ -144,51 +144,51 @@ def read_whole(path: Path, *, most: int) -> bytes:
     """
     with _opened(path) as raw:
         if path.suffix.lower() != ".gz":
-            _require_at_most(os.fstat(raw.fileno()).st_size, most)
-            return _pieces(raw, most)
+            _require_at_most(os.fstat(raw.fileno()).st_size, limit)
+            return _pieces(raw, limit)
         with gzip.GzipFile(fileobj=raw) as inner:
-            return _pieces(inner, most)
+            return _pieces(inner, limit)
 
 
-def _pieces(file: io.BufferedIOBase, most: int) -> bytes:
+def _pieces(file: io.BufferedIOBase, limit: int) -> bytes:
     pieces, size = [], 0
     while piece := file.read(_PIECE):
         size += len(piece)
-        if size > most:
-            raise UnreadableError(f"more than {most:,} bytes unpacked")
+        if size > limit:
+            raise UnreadableError(f"more than {limit:,} bytes unpacked")
         pieces.append(piece)
     return b"".join(pieces)
 
 
-def _require_at_most(size: int, most: int) -> None:
-    if size > most:
-        raise UnreadableError(f"{size:,} bytes unpacked, of at most {most:,}")
+def _require_at_most(size: int, limit: int) -> None:
+    if size > limit:
+        raise UnreadableError(f"{size:,} bytes unpacked, of at most {limit:,}")
 
 
 @contextmanager
 def _opened(file: Path | io.BufferedIOBase) -> Iterator[io.BufferedIOBase]:
-    """Open a plain file, and turn whatever its bytes lead to into one error."""
+    """Open a plain file, and turn every error that its bytes cause into one class of error."""
     try:
         if not isinstance(file, Path):
             yield file
             return
-        # What is no plain file, a pipe say, may keep its reader waiting for ever.
+        # A pipe could keep its reader waiting for ever.
         if not file.is_file():
-            raise UnreadableError(_instead(file))
+            raise UnreadableError(_kind_of_path(file))
         with file.open("rb") as raw:
             yield raw
     except UnreadableError:
         raise
     except MemoryError as error:
         raise UnreadableError("more than memory can hold") from error
-    except Exception as error:  # damage leads to whatever the bytes make of it
+    except Exception as error:  # damaged bytes can cause any error
         denied = isinstance(error, PermissionError)
-        what = "a file that may not be read" if denied else "a damaged file or one of another kind"
-        raise UnreadableError(what) from error
+        text = "a file that may not be read" if denied else "a damaged file or one of another kind"
+        raise UnreadableError(text) from error
 
 
 class _Bounded(io.RawIOBase):
-    """Bound what is read at once: `zipfile` takes a directory of any size whole."""
+    """A file that is read in bounded pieces; `zipfile` reads a directory of any size at once."""
 
     def __init__(self, file: io.BufferedIOBase) -> None:
         self._file = file
@@ -209,7 +209,7 @@ class _Bounded(io.RawIOBase):
 
 
 def _array(file: io.BufferedIOBase, size: int) -> np.ndarray:
-    """Read an array of .npy format, which takes `size` bytes with its header."""
+    """Read an array of .npy format, whose header and entries take `size` bytes."""
     magic = _MAGIC.fullmatch(file.read(8))
     if magic is None:
         raise UnreadableError("no array")
@@ -219,12 +219,12 @@ def _array(file: io.BufferedIOBase, size: int) -> np.ndarray:
         raise UnreadableError(f"an array with a header of {length:,} bytes")
     header = _DESCRIBED.fullmatch(file.read(length).decode("latin1"))
     if header is None:
-        raise UnreadableError("an array that is not of numbers, truth values or text")
+        raise UnreadableError("an array that is not of numbers, booleans or text")
     dtype = np.dtype(header[1])
-    shape = tuple(int(each) for each in re.findall(r"\d+", header[3]))
+    shape = tuple(int(length) for length in re.findall(r"\d+", header[3]))
     count = prod(shape)
     if count * dtype.itemsize != size - 8 - wide - length:
-        raise UnreadableError("an array whose entries are not as many as its shape says")
+        raise UnreadableError("an array whose number of entries is not that of its shape")
     flat = np.empty(count, dtype)
     room = memoryview(flat.view(np.uint8))  # pyright: ignore[reportArgumentType]
     while len(room):
@@ -234,12 +234,12 @@ def _array(file: io.BufferedIOBase, size: int) -> np.ndarray:
         room[: len(piece)] = piece
         room = room[len(piece) :]
     if dtype.kind == "b" and count and flat.view(np.uint8).max() > 1:
-        raise UnreadableError("truth values that are neither true nor false")
+        raise UnreadableError("booleans that are neither true nor false")
     if dtype.kind == "U" and count and flat.view(f"{dtype.byteorder}u4").max() > 0x10FFFF:
-        raise UnreadableError("text with signs that no alphabet has")
+        raise UnreadableError("text with code points beyond Unicode")
     return flat.reshape(shape, order="F" if header[2] == "True" else "C")
 
 
-def _instead(path: Path) -> str:
-    """Say what is there in place of a plain file."""
+def _kind_of_path(path: Path) -> str:
+    """Return what is at a path that is no plain file."""
     return "a folder" if path.is_dir() else "no plain file" if path.exists() else "no file"

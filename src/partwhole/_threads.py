@@ -1,4 +1,4 @@
-"""Independent runs in threads: compiled code lets go of the interpreter while it runs."""
+"""Independent runs in threads: compiled code releases the interpreter's lock while it runs."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ T = TypeVar("T")
 
 
 def cores() -> int:
-    """Return how many cores this process may use."""
+    """Return the number of cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 
 def in_threads(
-    one: Callable[[int], T], runs: Sequence[int], workers: int, progress: bool
+    train: Callable[[int], T], runs: Sequence[int], workers: int, progress: bool
 ) -> dict[int, T]:
-    """Return what each run gives."""
-    found: dict[int, T] = {}
+    """Return the result of each run."""
+    results: dict[int, T] = {}
     pool = ThreadPoolExecutor(workers)
     try:
         with bar(f"training {len(runs)} networks", len(runs), shown=progress) as advance:
-            for run, each in zip(runs, pool.map(one, runs), strict=True):
-                found[run] = each
+            for run, result in zip(runs, pool.map(train, runs), strict=True):
+                results[run] = result
                 advance(1)
     finally:
         pool.shutdown(cancel_futures=True)
-    return found
+    return results

@@ -1,4 +1,4 @@
-"""Processes that compute, are replaced when they die, and leave with their parent."""
+"""Processes that compute, are replaced when they die, and end with their parent."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ from multiprocessing.connection import Connection
 from queue import Empty, SimpleQueue
 from typing import Any
 
-from partwhole._checks import require
+from partwhole._door import door
 from partwhole._threads import cores
+from partwhole._types import Count
 
 ATTEMPTS = 2
 _SPAWN = get_context("spawn")
@@ -24,29 +25,29 @@ _STARTING = threading.Lock()
 
 
 class WorkerLostError(RuntimeError):
-    """A computation whose process ended each time it was tried."""
+    """A computation whose process ended at every attempt."""
 
 
 class _EndedError(Exception):
-    """A process that ended: by what, and whether it had begun with what it was asked."""
+    """The end of a process: its cause, and whether the call had started."""
 
-    def __init__(self, how: str, *, begun: bool) -> None:
-        super().__init__(how)
-        self.begun = begun
+    def __init__(self, cause: str, *, started: bool) -> None:
+        super().__init__(cause)
+        self.started = started
 
 
 class Workers(Executor):
     """An executor of spawned (never forked) processes, which share the cores.
 
-    Each does linear algebra on its share of them, or on as many as OMP_NUM_THREADS says if that
-    is fewer. A process that dies is replaced, and what it computed is tried once more; the others
-    go on. An interrupt from the terminal reaches the parent alone; processes end when the parent
-    does, however it ends.
+    Linear algebra in each process uses its share of the cores, or OMP_NUM_THREADS of them if that
+    is fewer. A process that dies is replaced, and its call is tried once more; the other processes
+    continue. An interrupt from the terminal reaches only the parent; processes end when the parent
+    ends, also when it is killed.
 
     Parameters
     ----------
     workers : int
-        How many processes; each is started when there is work for it.
+        Number of processes; each is started when there is work for it.
 
     Raises
     ------
@@ -54,11 +55,13 @@ class Workers(Executor):
         For fewer than one.
     """
 
-    def __init__(self, workers: int) -> None:
-        require(workers >= 1, "the number of workers is at least 1", workers, "ask for one or more")
-        share, told = max(1, cores() // workers), os.environ.get("OMP_NUM_THREADS", "")
-        self._share = min(share, int(told)) if told.isdecimal() and int(told) > 0 else share
-        self._most = workers
+    @door
+    def __init__(self, workers: Count) -> None:
+        share, threads = max(1, cores() // workers), os.environ.get("OMP_NUM_THREADS", "")
+        if threads.isdecimal() and int(threads) > 0:
+            share = min(share, int(threads))
+        self._share = share
+        self._n_workers = workers
         self._tasks: SimpleQueue[tuple[Future[Any], Callable[[], Any]] | None] = SimpleQueue()
         self._threads: list[threading.Thread] = []
         self._processes: set[_Process] = set()
@@ -66,20 +69,20 @@ class Workers(Executor):
         self._closed = self._killed = False
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-        """Have a function called in a process; it and its arguments can be pickled."""
+        """Call a function in a process; it and its arguments must be picklable."""
         future: Future[Any] = Future()
         with self._lock:
             if self._closed:
-                raise RuntimeError("workers that are shut down take on nothing")
+                raise RuntimeError("workers that are shut down accept no calls")
             self._tasks.put((future, partial(fn, *args, **kwargs)))
-            if len(self._threads) < self._most:
-                # A daemon: an interpreter that ends waits for no computation.
+            if len(self._threads) < self._n_workers:
+                # A daemon, so that an interpreter that ends does not wait for computations.
                 self._threads.append(threading.Thread(target=self._work, daemon=True))
                 self._threads[-1].start()
         return future
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Take on nothing more, and let the processes end when they have done what is left."""
+        """Accept no more calls; the processes end after the calls already submitted."""
         with self._lock:
             self._closed = True
         if cancel_futures:
@@ -91,15 +94,15 @@ class Workers(Executor):
                 thread.join()
 
     def kill(self) -> None:
-        """End the processes at once; what they were computing is lost."""
+        """End the processes at once; their unfinished calls are lost."""
         with self._lock:
             self._closed = self._killed = True
             for process in self._processes:
                 process.kill()
         self._cancel()
 
-    def __exit__(self, kind: object, *rest: object) -> None:
-        """Wait for what was submitted, but for nothing after an error or an interrupt."""
+    def __exit__(self, kind: object, *_: object) -> None:
+        """Wait for the submitted calls; after an error or an interrupt, end at once."""
         if kind is not None:
             self.kill()
         self.shutdown()
@@ -114,7 +117,7 @@ class Workers(Executor):
             return
 
     def _work(self) -> None:
-        """Give task after task to a process of this thread's own."""
+        """Give one task after another to this thread's process."""
         process = None
         while (task := self._tasks.get()) is not None:
             if task[0].set_running_or_notify_cancel():
@@ -135,7 +138,7 @@ class Workers(Executor):
                 future.set_result(process.ask(call))
                 return process
             except _EndedError as ended:
-                if new or ended.begun:  # else it ended while it waited for work
+                if new or ended.started:  # else it ended while it waited for work
                     ends.append(str(ended))
             except BaseException as error:  # of the call itself, or of starting a process
                 future.set_exception(error)
@@ -147,8 +150,8 @@ class Workers(Executor):
 
     def _started(self, before: _Process | None) -> _Process:
         with _STARTING:
-            # A thread's mask of signals passes on to what it starts. Starting the tracker of
-            # resources, where it does not run yet, would lift it.
+            # A process inherits the mask of signals of the thread that starts it. The tracker of
+            # resources has to run before, because starting it resets the mask.
             resource_tracker.ensure_running()
             signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
             process = _Process(self._share)
@@ -172,17 +175,17 @@ class _Process:
 
     def ask(self, call: Callable[[], Any]) -> Any:
         """Return what a call returns, or raise what it raises."""
-        held, begun = pickle.dumps(call), False
+        message, started = pickle.dumps(call), False
         try:
-            self._pipe.send_bytes(held)
+            self._pipe.send_bytes(message)
             self._pipe.recv_bytes()
-            begun = True
+            started = True
             answer = self._pipe.recv_bytes()
         except (EOFError, OSError) as error:
             self._process.join()
             code = self._process.exitcode or 0
-            how = f"status {code}" if code >= 0 else signal.Signals(-code).name
-            raise _EndedError(how, begun=begun) from error
+            cause = f"status {code}" if code >= 0 else signal.Signals(-code).name
+            raise _EndedError(cause, started=started) from error
         value, error = pickle.loads(answer)
         if error is not None:
             raise error
@@ -195,39 +198,39 @@ class _Process:
         self._process.kill()
 
     def end(self) -> None:
-        """Let the process leave, which it does once its pipe is closed."""
+        """Close the pipe, at which the process ends by itself."""
         self._pipe.close()
         self._process.join()
 
 
 def _serve(pipe: Connection, share: int) -> None:
-    """Answer calls until there are no more, in a process that leaves with its parent."""
-    threading.Thread(target=_leave_with_parent, daemon=True).start()
+    """Answer calls until there are no more, in a process that ends with its parent."""
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     _use_threads(share)
     while True:
         try:
-            held = pipe.recv_bytes()
+            message = pipe.recv_bytes()
         except EOFError:
             return
-        pipe.send_bytes(b"begun")
-        pipe.send_bytes(_answer(held))
+        pipe.send_bytes(b"started")
+        pipe.send_bytes(_answer(message))
 
 
-def _answer(held: bytes) -> bytes:
+def _answer(message: bytes) -> bytes:
     try:
-        return pickle.dumps((pickle.loads(held)(), None))
+        return pickle.dumps((pickle.loads(message)(), None))
     except BaseException as error:
-        told = "".join(traceback.format_exception(error))
-        error.add_note(told)
+        trace = "".join(traceback.format_exception(error))
+        error.add_note(trace)
         try:
             answer = pickle.dumps((None, error))
             pickle.loads(answer)
-        except Exception:  # some errors can't be pickled, others not be read again
-            return pickle.dumps((None, RuntimeError(told)))
+        except Exception:  # some errors can't be pickled, others can't be read back
+            return pickle.dumps((None, RuntimeError(trace)))
         return answer
 
 
-def _leave_with_parent() -> None:
+def _end_with_parent() -> None:
     """End this process at once when its parent has ended, even by a kill."""
     parent = parent_process()
     if parent is not None:
@@ -235,10 +238,10 @@ def _leave_with_parent() -> None:
         os._exit(1)
 
 
-def _use_threads(most: int) -> None:
-    """Bound the threads of linear algebra: processes that each use every core take far longer."""
+def _use_threads(count: int) -> None:
+    """Bound the threads of linear algebra; processes that each use every core are far slower."""
     from threadpoolctl import threadpool_limits
 
-    # Read by libraries that are loaded later; the limit is for those that are here.
-    os.environ["OMP_NUM_THREADS"] = str(most)
-    threadpool_limits(most)
+    # The variable is for libraries that are loaded later, the limit for those already loaded.
+    os.environ["OMP_NUM_THREADS"] = str(count)
+    threadpool_limits(count)

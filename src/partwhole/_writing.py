@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all, and are on the disk once they are called kept."""
+"""Files that are written whole or not at all, and are on the disk when the call returns."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ _REMEDIES = {
 
 
 class WriteError(OSError):
-    """What could not be written, why, and what to do; nothing is half-written."""
+    """A file that could not be written, with the cause and the remedy; nothing is half-written."""
 
 
 @contextmanager
 def naming(path: Path) -> Iterator[None]:
-    """Turn a failure of the system into one sentence that names what was to be written.
+    """Turn a failure of the system into one sentence that names the file or folder.
 
     Raises
     ------
@@ -44,33 +44,33 @@ def naming(path: Path) -> Iterator[None]:
         raise
     except OSError as error:
         remedy = _REMEDIES.get(error.errno or 0, "check its disk")
-        told = WriteError(
+        failure = WriteError(
             f"a result is written whole or not at all; got {error.strerror or error} at {path}; "
             f"{remedy} and try again"
         )
-        told.errno = error.errno
-        raise told from error
+        failure.errno = error.errno
+        raise failure from error
 
 
 def write_all(files: Mapping[Path, bytes]) -> None:
-    """Write files whole: all under temporary names first, which are then given up.
+    """Write files whole: all under temporary names first, then renamed.
 
-    A file that is there keeps its rights; a link stays one. What a killed process left of an
-    earlier attempt is removed.
+    A file that is replaced keeps its permissions, and a link stays a link. Temporary files of an
+    earlier attempt, whose process was killed, are removed.
 
     Parameters
     ----------
     files : mapping of Path to bytes
-        What to write where; the folders exist.
+        The bytes of each file; the folders exist.
 
     Raises
     ------
     WriteError
-        When one can't be written. Before the first is replaced, none is.
+        When one can't be written; the files are replaced only after all have been written.
     """
     waiting: list[tuple[Path, Path, BinaryIO]] = []
     try:
-        for path, held in files.items():
+        for path, content in files.items():
             with naming(path):
                 place = path.resolve()
                 _sweep(place)
@@ -78,7 +78,7 @@ def write_all(files: Mapping[Path, bytes]) -> None:
                 waiting.append((temporary, place, file))
                 if place.exists():
                     os.chmod(temporary, place.stat().st_mode & 0o777)
-                file.write(held)
+                file.write(content)
                 file.flush()
                 os.fsync(file.fileno())
         for temporary, place, file in list(waiting):
@@ -96,7 +96,7 @@ def write_all(files: Mapping[Path, bytes]) -> None:
 
 
 def npz(arrays: Mapping[str, np.ndarray]) -> bytes:
-    """Return the archive of some arrays, which is not compressed.
+    """Return arrays as the bytes of an .npz archive, which is not compressed.
 
     Examples
     --------
@@ -128,7 +128,7 @@ def _temporary(place: Path) -> tuple[Path, BinaryIO]:
         file = path.open("xb")
         try:
             fcntl.flock(file, fcntl.LOCK_EX)
-            # Until it was locked another process may have taken it for a remainder.
+            # Before it was locked another process may have removed it as a leftover.
             if path.exists():
                 return path, file
         except BaseException:
@@ -139,7 +139,7 @@ def _temporary(place: Path) -> tuple[Path, BinaryIO]:
 
 
 def _sweep(place: Path) -> None:
-    """Remove the temporary files beside another that nobody holds any more."""
+    """Remove temporary files beside another whose process has ended."""
     start = f".{place.name[:40]}."
     for name in os.listdir(place.parent):
         if not (name.startswith(start) and name.endswith(".partial")):

@@ -11,14 +11,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from partwhole._checks import require
+from partwhole._door import door
 
 _VOID = {"br", "col", "hr", "img", "input", "link", "meta", "wbr"}
 _KINDS = {"svg": "image/svg+xml", "png": "image/png"}
-# Controls, line and paragraph separators, marks that turn the direction of what follows, halves
-# of surrogate pairs: what changes how other text reads, or is no text at all.
+# Control characters, line and paragraph separators, marks of text direction, and halves of
+# surrogate pairs: they change how other text is read, or are no text.
 _UNSEEN = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069"
     "\ud800-\udfff\ufeff\ufffe\uffff]"
@@ -27,7 +28,7 @@ _UNSEEN = re.compile(
 
 @dataclass(frozen=True)
 class Html:
-    """Markup that is already safe; everything else is text and gets escaped."""
+    """Markup, which is not escaped again; any other text is."""
 
     text: str
 
@@ -36,7 +37,7 @@ class Html:
 
 
 def visible(text: str) -> str:
-    r"""Write signs that nobody sees, and that turn or break what others read, as their escapes.
+    r"""Replace invisible characters, and those that change how other text is read, by escapes.
 
     Examples
     --------
@@ -47,9 +48,9 @@ def visible(text: str) -> str:
 
 
 def join(*children: Any) -> Html:
-    """Join children into markup: `Html` as it is, iterables by their members, the rest escaped.
+    """Join children into markup: `Html` unchanged, iterables by their members, text escaped.
 
-    None and False are nothing; signs that cannot be seen become their escapes (`visible`).
+    None and False are left out; invisible characters become their escapes (`visible`).
 
     Examples
     --------
@@ -93,15 +94,18 @@ def tag(element: str, /, *children: Any, **attributes: Any) -> Html:
     return Html(f"{opening}{join(*children)}</{element}>")
 
 
-def picture(data: bytes, alt: str, *, kind: str = "svg", **attributes: Any) -> Html:
-    """Show an image that travels inside the page.
+@door
+def picture(
+    data: bytes, alt: str, *, kind: Literal["svg", "png"] = "svg", **attributes: Any
+) -> Html:
+    """Return an image whose data are part of the page.
 
     Parameters
     ----------
     data : bytes
         The image's file.
     alt : str
-        What it shows, for whoever cannot see it.
+        Description, for readers who can't see the image.
     kind : {"svg", "png"}, default "svg"
         Kind of file.
     **attributes
@@ -111,20 +115,19 @@ def picture(data: bytes, alt: str, *, kind: str = "svg", **attributes: Any) -> H
     -------
     Html
     """
-    require(kind in _KINDS, "a picture is svg or png", repr(kind), "render it as one of them")
     address = f"data:{_KINDS[kind]};base64,{base64.b64encode(data).decode()}"
     return tag("img", src=address, alt=alt, **attributes)
 
 
-def plot(figure: Any, alt: str, *, kind: str = "svg") -> Html:
-    """Show a matplotlib figure as a picture that travels inside the page."""
+def plot(figure: Any, alt: str, *, kind: Literal["svg", "png"] = "svg") -> Html:
+    """Return a matplotlib figure as an image whose data are part of the page."""
     file = BytesIO()
     figure.savefig(file, format=kind, bbox_inches="tight")
     return picture(file.getvalue(), alt, kind=kind)
 
 
 def scroll(*children: Any, label: str) -> Html:
-    """Let wide content scroll sideways in a region of its own that the keyboard can reach."""
+    """Return a region in which wide content scrolls sideways, and which the keyboard can reach."""
     return tag("div", *children, class_="scroll", role="region", aria_label=label, tabindex=0)
 
 
@@ -136,20 +139,20 @@ def table(
     numbers: Sequence[int] = (),
     foot: Sequence[Any] | None = None,
 ) -> Html:
-    """Build a table that scrolls in its own region; the first cell of a row names the row.
+    """Return a table that scrolls in its own region; the first cell of a row is its heading.
 
     On a narrow screen each row becomes a block of `heading: cell` lines.
 
     Parameters
     ----------
     headings : sequence of str
-        One for each column.
+        A heading for each column.
     rows : iterable of sequences
         Cells, as text or `Html`.
     caption : str
-        What the table holds; shown above it.
+        Caption, shown above the table.
     numbers : sequence of int, default ()
-        Columns set as figures, to the right.
+        Columns of numbers, which are aligned to the right.
     foot : sequence, default None
         A last row of totals.
 
@@ -159,33 +162,33 @@ def table(
     """
 
     def line(cells: Sequence[Any]) -> Html:
-        first, *rest = cells
+        first, *values = cells
         return tag(
             "tr",
             tag("th", first, scope="row", role="rowheader"),
             [
                 tag(
                     "td",
-                    each,
+                    cell,
                     role="cell",
                     data_label=headings[i],
                     class_="number" if i in numbers else None,
                 )
-                for i, each in enumerate(rest, 1)
+                for i, cell in enumerate(values, 1)
             ],
             role="row",
         )
 
-    # The roles keep it a table where a narrow screen lays its rows out as blocks.
+    # On a narrow screen rows become blocks; the roles keep the meaning of a table.
     head = [
         tag(
             "th",
-            each,
+            heading,
             scope="col",
             role="columnheader",
             class_="number" if i in numbers else None,
         )
-        for i, each in enumerate(headings)
+        for i, heading in enumerate(headings)
     ]
     return scroll(
         tag(
@@ -201,12 +204,12 @@ def table(
 
 
 def data(value: Any, **attributes: Any) -> Html:
-    """Carry data for the page's script; no text in it can end the element or start another.
+    """Return data for the page's script; no text in them can end the element or start another.
 
     Parameters
     ----------
     value : Any
-        What JSON can hold.
+        Data that JSON can represent.
     **attributes
         Attributes of the element, such as its id.
 
@@ -220,7 +223,7 @@ def data(value: Any, **attributes: Any) -> Html:
     <script type="application/json">["\\u003c/script\\u003e"]</script>
     """
     text = json.dumps(_visible(value), separators=(",", ":"), allow_nan=False)
-    # json.dumps has written everything beyond ASCII, U+2028 too, as escapes already.
+    # json.dumps has already written all characters beyond ASCII, U+2028 too, as escapes.
     for sign in "<>&":
         text = text.replace(sign, f"\\u{ord(sign):04x}")
     opening = str(tag("script", type="application/json", **attributes)).removesuffix("</script>")
@@ -228,7 +231,7 @@ def data(value: Any, **attributes: Any) -> Html:
 
 
 def _visible(value: Any) -> Any:
-    """Return data with every text in it made visible."""
+    """Return data with invisible characters replaced in all texts."""
     if isinstance(value, str):
         return visible(value)
     if isinstance(value, dict):
@@ -248,7 +251,7 @@ def page(
     style: str = "",
     script: str = "",
 ) -> str:
-    """Build a whole page: one file that asks nothing of the network.
+    """Return a whole page: one file that loads nothing from the network.
 
     Parameters
     ----------
@@ -259,10 +262,10 @@ def page(
     nav, footer : children, default None
         Links into the page, and its closing lines.
     style : str, default ""
-        Rules to add to those of every page.
+        CSS rules to add to those of every page.
     script : str, default ""
-        The page's one script. The browser is told its digest, to run no other and to load
-        nothing.
+        The page's only script. A policy with its digest stops the browser from running any other
+        script, and from loading anything.
 
     Returns
     -------

@@ -1,11 +1,11 @@
-"""One function: a cell's result, computed once, kept on disk.
+"""The store of finished cells: each is computed once and kept on disk.
 
-A cell is one independent unit of work. Its key is the study's name, a hash of the source that it
-stands on and the canonical form of its configuration. On disk it is a folder with two files,
-`arrays.npz` and `cell.json`; the second carries the checksum of the first. The folder is written
-under a temporary name and renamed when it is whole, so a cell is there entirely or not at all, and
-resuming means skipping what is there. A lock, which the system frees when its process dies, lets
-one process compute while the others wait and read.
+A cell is one independent unit of work. Its key is the study's name, a hash of the source that the
+cell depends on, and the canonical form of its configuration. On disk a cell is a folder with two
+files, `arrays.npz` and `cell.json`; the second has the checksum of the first. The folder is written
+under a temporary name and renamed when it is complete, so that a cell on disk is always complete,
+and an interrupted run continues with the cells that are missing. A lock, which the system releases
+when its process dies, lets one process compute a cell while others wait and then read it.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ _OURS = re.compile(r"[0-9a-f]{20}(\.(partial|lock|damaged\d*))?").fullmatch
 
 
 @dataclass(frozen=True)
-class Kept:
-    """A whole cell on disk: where it is, what it is, how large it is in bytes."""
+class StoredCell:
+    """A cell on disk: its folder, its key, the time when it was computed, and its size in bytes."""
 
     folder: Path
     study: str
@@ -55,12 +55,11 @@ class Cell:
 
     Parameters
     ----------
-    arrays : dict of str to numpy.ndarray
-        As read back from disk.
+
     version, commit : str
         The version and the commit of the package that computed them; "none" outside a checkout.
     computed : bool
-        Whether they were computed just now.
+        Whether this call computed them.
     """
 
     arrays: dict[str, np.ndarray]
@@ -70,15 +69,15 @@ class Cell:
 
 
 def default_root() -> Path:
-    """Return the folder that keeps cells: `$PARTWHOLE_STORE`, else `report/store`."""
+    """Return the default folder of the store: `$PARTWHOLE_STORE`, else `report/store`."""
     return Path(os.environ.get("PARTWHOLE_STORE") or Path("report", "store"))
 
 
 def canonical(config: Mapping[str, Any]) -> str:
-    """Write a configuration as one line of JSON that equal configurations share.
+    """Write a configuration as one line of JSON, the same for equal configurations.
 
     Keys are sorted, floats are exact, tuples are lists and -0.0 is 0.0; 1 and 1.0 differ, since
-    they may compute different things.
+    a cell may compute different results from them.
 
     Parameters
     ----------
@@ -104,7 +103,7 @@ def canonical(config: Mapping[str, Any]) -> str:
 
 
 def digest(study: str, config: Mapping[str, Any], *, source: str) -> str:
-    """Return the key of a cell: 20 hexadecimal digits of the SHA-256 of all that names it.
+    """Return the key of a cell: 20 hexadecimal digits of a SHA-256 over study, source and config.
 
     Examples
     --------
@@ -123,11 +122,11 @@ def cell(
     source: str,
     root: Path | None = None,
 ) -> dict[str, np.ndarray]:
-    """Return a cell's arrays, computing and keeping them if they are not on disk whole.
+    """Return a cell's arrays, from disk, or computed and then kept on disk.
 
-    Of several processes that want the same cell one computes and the others wait and read. A cell
-    found damaged, or that says it is another than its place, is renamed to `*.damaged` and computed
-    again. A cell that is there is read without anything being written.
+    Of several processes that need the same cell, one computes it, and the others wait and read it.
+    A cell that is damaged, or whose metadata contradict its key, is renamed to `*.damaged` and
+    computed again. Reading a cell writes nothing.
 
     Parameters
     ----------
@@ -136,9 +135,9 @@ def cell(
     config : mapping of str to plain data
         Configuration of the cell; see `canonical`. Its `seed`, if any, is noted beside the result.
     compute : callable () -> mapping of str to array
-        Makes the arrays; they may not hold Python objects.
+        Returns the arrays, of numbers, booleans or text.
     source : str
-        What the computation stands on, such as a hash of it; another source is another cell.
+        Hash of the source that the computation depends on; part of the key.
     root : Path, default None
         Folder of the store; None is `default_root()`.
 
@@ -150,7 +149,7 @@ def cell(
     Raises
     ------
     InputError
-        If the name, the configuration or the arrays cannot be kept.
+        If the name, the configuration or the arrays can't be stored.
     WriteError
         If the disk is full, or the store can't be written to.
 
@@ -159,10 +158,10 @@ def cell(
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     for _ in range(2):
-    ...         found = cell("squares", {"n": 3}, lambda: print("computing") or {"y": [0, 1, 4]},
-    ...                      source="v1", root=Path(folder))
+    ...         arrays = cell("squares", {"n": 3}, lambda: print("computing") or {"y": [0, 1, 4]},
+    ...                       source="v1", root=Path(folder))
     computing
-    >>> found["y"]
+    >>> arrays["y"]
     array([0, 1, 4])
     """
     return obtain(study, config, compute, source=source, root=root).arrays
@@ -179,23 +178,23 @@ def obtain(
     """Return a cell with its origin; the arguments are those of `cell`."""
     _require_name(study)
     home = _home(study, config, source, root)
-    asked = {"study": study, "source": source, "config": json.loads(canonical(config))}
-    found = _read(home, asked)
-    if found is not None:
-        return found
+    identity = {"study": study, "source": source, "config": json.loads(canonical(config))}
+    stored = _read(home, identity)
+    if stored is not None:
+        return stored
     with ExitStack() as stack:
-        # What computing raises is its own.
+        # Errors of the computation itself pass as they are.
         with naming(home):
             home.parent.mkdir(parents=True, exist_ok=True)
             stack.enter_context(_lock(home.with_name(f"{home.name}.lock")))
-            found = _read(home, asked)
-            if found is not None:
-                return found
+            stored = _read(home, identity)
+            if stored is not None:
+                return stored
             if home.exists():
                 _set_aside(home)
         start = time.perf_counter()
         arrays = _checked(compute())
-        meta = asked | {
+        meta = identity | {
             "seed": config.get("seed"),
             "version": __version__,
             "commit": commit(),
@@ -204,21 +203,21 @@ def obtain(
         }
         with naming(home):
             _write(home, arrays, meta)
-        found = _read(home, asked)
-    if found is None:
+        stored = _read(home, identity)
+    if stored is None:
         raise OSError(f"the cell {home} was written but reads back damaged; check the disk")
-    return replace(found, computed=True)
+    return replace(stored, computed=True)
 
 
 def fresh(compute: Callable[[], Mapping[str, Any]]) -> Cell:
-    """Return a cell that is computed and not kept."""
+    """Compute a cell without the store."""
     return Cell(_checked(compute()), __version__, commit() or "none", computed=True)
 
 
 def holds(study: str, config: Mapping[str, Any], *, source: str, root: Path | None = None) -> bool:
-    """Return whether a cell is on disk whole."""
-    asked = {"study": study, "source": source, "config": json.loads(canonical(config))}
-    return _read(_home(study, config, source, root), asked) is not None
+    """Return whether a cell is on disk and undamaged."""
+    identity = {"study": study, "source": source, "config": json.loads(canonical(config))}
+    return _read(_home(study, config, source, root), identity) is not None
 
 
 def _home(study: str, config: Mapping[str, Any], source: str, root: Path | None) -> Path:
@@ -235,15 +234,15 @@ def _require_name(study: str) -> None:
     )
 
 
-def kept(root: Path | None = None, study: str | None = None) -> list[Kept]:
+def stored_cells(root: Path | None = None, study: str | None = None) -> list[StoredCell]:
     """List the cells on disk, of one study or of all, by study and then by time.
 
-    Their arrays are not read: a damaged cell is found when it is next wanted.
+    Their arrays are not read, so that damaged cells are listed too.
     """
     if study is not None:
         _require_name(study)
     root = default_root() if root is None else root
-    found = []
+    cells = []
     for path in root.glob(f"{study or '*'}/*/{META}"):
         if "." in path.parent.name:
             continue
@@ -253,14 +252,14 @@ def kept(root: Path | None = None, study: str | None = None) -> list[Kept]:
             fields = [meta[name] for name in ("study", "source", "config", "time")]
         except (OSError, ValueError, KeyError, TypeError):
             continue
-        found.append(Kept(path.parent, *fields, size=size))
-    return sorted(found, key=lambda each: (each.study, each.time, each.folder))
+        cells.append(StoredCell(path.parent, *fields, size=size))
+    return sorted(cells, key=lambda cell: (cell.study, cell.time, cell.folder))
 
 
 def clear(root: Path | None = None, study: str | None = None) -> int:
-    """Remove the cells of one study or of all, damaged ones and remains too; return how many.
+    """Remove the cells of one study or of all, with damaged and unfinished ones; return a count.
 
-    Cells that another process is computing right now are left alone.
+    Cells that another process is computing are not removed.
     """
     if study is not None:
         _require_name(study)
@@ -280,9 +279,9 @@ def clear(root: Path | None = None, study: str | None = None) -> int:
 
 
 def sweep(study: str, root: Path | None = None) -> None:
-    """Remove what killed processes left of a study: locks that nobody holds, and parts of cells."""
+    """Remove the leftovers of killed processes: free locks, and unfinished cells."""
     folder = (default_root() if root is None else root) / study
-    # What can't be removed, in a store that is only read say, harms nobody.
+    # In a store that can only be read the leftovers stay, and do no harm.
     with suppress(OSError):
         for name in [*os.listdir(folder)]:
             if _OURS(name) and name.endswith((".partial", ".lock")):
@@ -298,15 +297,15 @@ def commit() -> str | None:
         return None
     command = ["git", "-C", str(checkout), "describe", "--always", "--dirty", "--abbrev=40"]
     try:
-        done = subprocess.run(
+        result = subprocess.run(
             [*command, "--exclude=*"], capture_output=True, text=True, timeout=20, check=True
         )
     except (OSError, subprocess.SubprocessError):
         return None
-    return done.stdout.strip()
+    return result.stdout.strip()
 
 
-def _plain(value: Any, where: str) -> Any:
+def _plain(value: Any, place: str) -> Any:
     if value is None or isinstance(value, bool | str):
         return value
     if isinstance(value, int):
@@ -315,36 +314,36 @@ def _plain(value: Any, where: str) -> Any:
         require(
             np.isfinite(value),
             "numbers in a configuration are finite",
-            f"{value} at {where}",
+            f"{value} at {place}",
             "leave the entry out or use None",
         )
         return float(value) + 0.0
     if isinstance(value, list | tuple):
-        return [_plain(each, f"{where}[{i}]") for i, each in enumerate(value)]
+        return [_plain(entry, f"{place}[{i}]") for i, entry in enumerate(value)]
     if isinstance(value, Mapping):
         for key in value:
             require(
                 isinstance(key, str),
                 "keys in a configuration are strings",
-                f"{key!r} in {where}",
+                f"{key!r} in {place}",
                 "use str(key)",
             )
-        return {str(key): _plain(each, f"{where}[{key!r}]") for key, each in value.items()}
+        return {str(key): _plain(entry, f"{place}[{key!r}]") for key, entry in value.items()}
     raise InputError(
         "a configuration is plain data (None, bool, int, float, str, lists and mappings of them); "
-        f"got {type(value).__name__} at {where}; convert it with .item(), .tolist() or str()"
+        f"got {type(value).__name__} at {place}; convert it with .item(), .tolist() or str()"
     )
 
 
-def _checked(made: Mapping[str, Any]) -> dict[str, np.ndarray]:
+def _checked(result: Mapping[str, Any]) -> dict[str, np.ndarray]:
     require(
-        isinstance(made, Mapping),
+        isinstance(result, Mapping),
         "a cell's result maps names to arrays",
-        type(made).__name__,
+        type(result).__name__,
         "return a dict",
     )
     arrays = {}
-    for name, value in made.items():
+    for name, value in result.items():
         require(
             isinstance(name, str) and name.isidentifier(),
             "names of arrays are identifiers",
@@ -355,18 +354,18 @@ def _checked(made: Mapping[str, Any]) -> dict[str, np.ndarray]:
         dtype = arrays[name].dtype
         require(
             dtype.kind in KINDS,
-            "arrays hold numbers, truth values or text",
+            "arrays hold numbers, booleans or text",
             f"{'Python objects' if dtype.hasobject else dtype} in {name!r}",
             "convert them to a NumPy type first",
         )
     return arrays
 
 
-def _read(home: Path, asked: dict[str, Any]) -> Cell | None:
-    """Return a whole cell that says it is the one asked for; None if it is not there."""
+def _read(home: Path, identity: dict[str, Any]) -> Cell | None:
+    """Return the cell on disk; None if it is absent, damaged, or its metadata name another cell."""
     try:
         meta = json.loads((home / META).read_text("utf-8"))
-        if any(canonical({"": meta[name]}) != canonical({"": asked[name]}) for name in asked):
+        if any(canonical({"": meta[key]}) != canonical({"": identity[key]}) for key in identity):
             return None
         with (home / ARRAYS).open("rb") as file:
             if meta["checksum"] != hashlib.file_digest(file, "sha256").hexdigest():
@@ -382,10 +381,10 @@ def _write(home: Path, arrays: dict[str, np.ndarray], meta: dict[str, Any]) -> N
     shutil.rmtree(partial, ignore_errors=True)
     try:
         partial.mkdir()
-        held = npz(arrays)
-        meta["checksum"] = hashlib.sha256(held).hexdigest()
-        told = json.dumps(meta, indent=2, allow_nan=False).encode()
-        for name, data in ((ARRAYS, held), (META, told)):
+        archive = npz(arrays)
+        meta["checksum"] = hashlib.sha256(archive).hexdigest()
+        metadata = json.dumps(meta, indent=2, allow_nan=False).encode()
+        for name, data in ((ARRAYS, archive), (META, metadata)):
             with (partial / name).open("wb") as file:
                 file.write(data)
                 file.flush()
@@ -393,7 +392,7 @@ def _write(home: Path, arrays: dict[str, np.ndarray], meta: dict[str, Any]) -> N
         sync(partial)
         partial.rename(home)
     except BaseException:
-        # A full disk needs the room.
+        # Free the space, which a full disk lacks.
         shutil.rmtree(partial, ignore_errors=True)
         raise
     sync(home.parent)
@@ -408,7 +407,7 @@ def _set_aside(home: Path) -> None:
 
 @contextmanager
 def _lock(path: Path, *, wait: bool = True) -> Iterator[None]:
-    """Hold the lock of one cell; the system frees it when the process dies, however it dies."""
+    """Hold the lock of one cell; the system releases it when the process ends or is killed."""
     while True:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
         try:
@@ -418,11 +417,11 @@ def _lock(path: Path, *, wait: bool = True) -> Iterator[None]:
             raise
         if _is_at(descriptor, path):
             break
-        os.close(descriptor)  # the holder before us removed the file: take the new one
+        os.close(descriptor)  # the previous holder removed the file: open the new one
     try:
         yield
     finally:
-        with suppress(OSError):  # a lock that stays harms nobody
+        with suppress(OSError):  # a lock file that stays does no harm
             path.unlink()
         os.close(descriptor)
 

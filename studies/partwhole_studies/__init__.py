@@ -79,8 +79,8 @@ def _studies() -> tuple[str, ...]:
     declared = [(path.parent.name, path.stem) for path in sorted(HERE.glob("*/*.toml"))]
     declared = [study for study in declared if study[0] != PAPERS.name]
     ordered = [(folder, name) for folder, names in ORDER.items() for name in names]
-    both = [study for study in ordered if study in declared] + declared
-    return tuple(dict.fromkeys(f"{__name__}.{folder}.{name}" for folder, name in both))
+    studies = [study for study in ordered if study in declared] + declared
+    return tuple(dict.fromkeys(f"{__name__}.{folder}.{name}" for folder, name in studies))
 
 
 STUDIES = _studies()

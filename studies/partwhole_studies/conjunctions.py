@@ -1,4 +1,4 @@
-"""Kinds of conjunctions in context dependence, and how large each kind's terms are."""
+"""Kinds of conjunctions in context dependence, and the size of their terms."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from partwhole.tasks import Task
 KINDS = ("right pair", "wrong pair", "features only", "context", "memorization")
 
 
-def kind_of(chosen: tuple[int, ...], values: Int[np.ndarray, "m S"]) -> Int[np.ndarray, " m"]:
+def kind_of(subset: tuple[int, ...], values: Int[np.ndarray, "m S"]) -> Int[np.ndarray, " m"]:
     """Return the kind of each conjunction of one set of components (context, features 1 and 2)."""
-    if len(chosen) == 3:
+    if len(subset) == 3:
         kind = "memorization"
-    elif 0 not in chosen:
+    elif 0 not in subset:
         kind = "features only"
-    elif chosen == (0,):
+    elif subset == (0,):
         kind = "context"
     else:
-        relevant = values[:, 0] == chosen[1] - 1
+        relevant = values[:, 0] == subset[1] - 1
         return np.where(relevant, KINDS.index("right pair"), KINDS.index("wrong pair"))
     return np.full(len(values), KINDS.index(kind))
 
 
 def sizes(task: Task, predictions: Float[np.ndarray, " n"]) -> Float[np.ndarray, " kinds"]:
-    """Return the mean absolute coefficient of each kind, as published: of least length."""
+    """Return the mean absolute coefficient of each kind, least-norm, as published."""
     terms = conjunction_coefficients(task, predictions)
-    kind = np.concatenate([kind_of(chosen, values) for chosen, values in terms.values.items()])
+    kind = np.concatenate([kind_of(subset, values) for subset, values in terms.values.items()])
     size = np.abs(np.concatenate(list(terms.coefficients.values())))
     return np.array([size[kind == k].mean() for k in range(len(KINDS))])

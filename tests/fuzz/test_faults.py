@@ -157,7 +157,7 @@ def test_cells_are_whole_or_absent_whatever_fails(tmp_path, write, number, stays
             failures += 1
             told(error, number, folder)
         wanted = {"a": 0} if write is cell_for_a_damaged_one else {"a": 1}
-        for found in store.kept(folder):
+        for found in store.stored_cells(folder):
             # A whole cell is read; one that is not, which only damage made, is set aside.
             age = found.config["a"]
             again = store.cell("s", {"a": age}, lambda n=age: arrays(n), source="1", root=folder)

@@ -110,12 +110,16 @@ def test_equal_means_at_least_and_at_most(found, reference, tolerance):
     [
         (
             {"tolerance": -1},
-            "a tolerance is at least 0; got -1; "
-            "give how far from the reference still agrees with it",
+            "tolerance is a finite number of at least 0; got -1; "
+            "pass a number of at least 0, or leave it out for 0",
+        ),
+        (
+            {"relation": "above"},
+            'relation is "equal", "at least" or "at most"; got \'above\'; choose one of them',
         ),
         (
             {"reference": math.inf},
-            "a claim's reference is a finite number, or NaN where it is not known; got inf; "
+            "a claim's reference is a finite number, or NaN if it is not known; got inf; "
             "state the number that the source claims",
         ),
         (

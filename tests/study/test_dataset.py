@@ -59,12 +59,16 @@ def test_labels_go_to_variables_and_coordinates():
 @pytest.mark.parametrize(
     ("variables", "over", "sentence"),
     [
-        ({"loss": "time"}, ["task", "seed"], "every array of a cell is laid out; got steps left"),
+        (
+            {"loss": "time"},
+            ["task", "seed"],
+            "has its dimensions in `variables`; got none for steps",
+        ),
         ({"loss": "time", "steps": "", "x": ""}, ["task", "seed"], "is an array of a cell; got x;"),
         (
             {"loss": "time", "steps": ""},
             ["task"],
-            "cells of loss differ in .* got two alike over task",
+            "cells of loss differ in .* got two that agree in task",
         ),
     ],
 )
@@ -101,16 +105,20 @@ def test_published_numbers_keep_their_order_and_leave_gaps(study):
 @pytest.mark.parametrize(
     ("over", "rows", "sentence"),
     [
-        (["depth"], {}, "have the columns that are asked for; got .*study.csv without depth; add"),
+        (
+            ["depth"],
+            {},
+            "have the columns that the study reads; got .*study.csv without depth; add",
+        ),
         (
             ["layout"],
             {"network": "x"},
-            r"have rows with what is asked for; got .* without \{'network'",
+            r"have the rows that the study reads; got .* without \{'network'",
         ),
         (
             ["layout"],
             {"network": "conv"},
-            r"one row at each place; got .* with \['b'\] twice; leave",
+            r"one row for each combination of coordinates; got .* with \['b'\] twice; remove",
         ),
     ],
 )

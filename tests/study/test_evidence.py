@@ -11,7 +11,8 @@ from study_variants import PYTHON, TOML
 
 from partwhole import study as frame
 from partwhole._checks import InputError
-from partwhole.study.evidence import better
+from partwhole.study.evidence import better, stored
+from partwhole.study.registry import load
 
 # With four seeds the share is an illustration, with 40 it is decided.
 FEWER = PYTHON.replace("range(6)", "range(4)").replace("range(60)", "range(40)")
@@ -26,7 +27,7 @@ def study(tmp_path, monkeypatch):
     (folder / "tiny.py").write_text(FEWER)
     (folder / "tiny.toml").write_text(TOML.replace("longest[:3]", "longest[:5]"))
     monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
-    yield frame.load("some_studies.coins.tiny")
+    yield load("some_studies.coins.tiny")
     for name in [name for name in sys.modules if name.startswith("some_studies")]:
         del sys.modules[name]
 
@@ -36,11 +37,11 @@ def run(study, preset, tmp_path):
 
 
 def test_a_stored_result_is_read_as_it_was(study, tmp_path):
-    assert frame.stored(study) is None
+    assert stored(study) is None
     result = run(study, "laptop", tmp_path)
     path = frame.keep(result)
     assert path == tmp_path / "some_studies" / "stored" / "coins.tiny.nc.gz"
-    again = frame.stored(study)
+    again = stored(study)
     assert again is not None
     xr.testing.assert_equal(again.data, result.data)
     assert repr(again.findings) == repr(result.findings)
@@ -73,7 +74,7 @@ def test_a_result_of_another_source_says_so(study, tmp_path):
     path.write_text(FEWER.replace('config["seed"])', 'config["seed"] + 1)'))
     for name in [name for name in sys.modules if name.startswith("some_studies")]:
         del sys.modules[name]
-    again = frame.stored(frame.load("some_studies.coins.tiny"))
+    again = stored(load("some_studies.coins.tiny"))
     assert again is not None
     assert again.data.attrs["outdated"] == 1
 
@@ -89,4 +90,4 @@ def test_what_cannot_be_stored_or_read(study, tmp_path):
     with pytest.raises(
         InputError, match=r"NetCDF file; got .*coins.tiny.nc.gz: .*; write it again"
     ):
-        frame.stored(study)
+        stored(study)

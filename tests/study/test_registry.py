@@ -12,6 +12,7 @@ import partwhole_studies
 from partwhole import study as frame
 from partwhole._checks import InputError
 from partwhole.cli import main
+from partwhole.study.registry import short_name
 
 GOOD = "from tiny_study import PRESETS, cell, figure, gather, numbers\n"
 
@@ -66,7 +67,7 @@ def test_a_file_runs_from_any_folder(write, tmp_path, monkeypatch, capsys):
         (
             GOOD,
             "json.py",
-            r"has a name of its own; got json.py, beside .*; rename it",
+            r"does not share its name with another module; got json.py and .*; rename it",
         ),
     ],
 )
@@ -77,13 +78,13 @@ def test_what_cannot_be_imported_is_named_with_its_line(write, text, name, sente
 
 
 def test_a_file_that_is_not_there():
-    with pytest.raises(InputError, match=r"file is there; got nowhere.py; check its path"):
+    with pytest.raises(InputError, match=r"a study's file exists; got nowhere.py; check its path"):
         frame.find("nowhere.py")
 
 
 def test_names_leave_out_the_outermost_package(monkeypatch):
-    assert frame.short_name("partwhole_studies.overlap.leak_slope") == "overlap.leak_slope"
-    assert frame.short_name(tiny_study) == "tiny_study"
+    assert short_name("partwhole_studies.overlap.leak_slope") == "overlap.leak_slope"
+    assert short_name(tiny_study) == "tiny_study"
     monkeypatch.setattr(partwhole_studies, "STUDIES", ())
     with pytest.raises(InputError, match="none is registered; install partwhole-studies, or"):
         frame.find("leak_slope")

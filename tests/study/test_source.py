@@ -121,11 +121,11 @@ def test_nothing_else_does(written, file, old, new):
 def test_an_edited_cell_is_computed_and_an_edited_sentence_is_not(written, tmp_path):
     root = tmp_path / "store"
     first = frame.run(written(), store=root, progress=False)
-    assert (first.computed, first.claims[0].found) == (1, 48.0)
+    assert (first.computed, first.claims[0].value) == (1, 48.0)
     told = frame.run(written(toml=("How large?", "How?")), store=root, progress=False)
-    assert (told.computed, told.read, told.claims[0].found) == (0, 1, 48.0)
+    assert (told.computed, told.read, told.claims[0].value) == (0, 1, 48.0)
     other = frame.run(written(square=("FACTOR = 3.0", "FACTOR = 1.0")), store=root, progress=False)
-    assert (other.computed, other.claims[0].found) == (1, 16.0)
+    assert (other.computed, other.claims[0].value) == (1, 16.0)
     assert other.data.attrs["source"] != first.data.attrs["source"]
 
 
@@ -208,7 +208,7 @@ def test_any_way_to_import_is_seen(tmp_path, monkeypatch, imports, first, value)
         path.with_suffix(".toml").write_text(TOML)
         result = frame.run(path, store=tmp_path / "store", progress=False)
         assert result.computed == 1
-        values.append(result.claims[0].found)
+        values.append(result.claims[0].value)
     assert values[1] - values[0] == 19.0
 
 
@@ -227,13 +227,13 @@ def test_helpers_of_one_name_in_two_folders(tmp_path, monkeypatch):
         paths[-1].with_suffix(".toml").write_text(TOML)
     for _ in range(2):
         found = [frame.run(each, store=tmp_path / "store", progress=False) for each in paths]
-        assert [each.claims[0].found for each in found] == [10.0, 20.0]
+        assert [each.claims[0].value for each in found] == [10.0, 20.0]
     with frame.spawned(1) as processes:
         found = [
             frame.run(each, executor=processes, store=tmp_path / "other", progress=False)
             for each in paths
         ]
-    assert [each.claims[0].found for each in found] == [10.0, 20.0]
+    assert [each.claims[0].value for each in found] == [10.0, 20.0]
 
 
 def test_a_module_that_was_edited_since_is_refused(written):
@@ -242,22 +242,24 @@ def test_a_module_that_was_edited_since_is_refused(written):
     path = Path(study.__file__).with_name("helpers.py")
     path.write_text(path.read_text() + "MORE = 1\n")
     os.utime(path, ns=(1, 1))
-    with pytest.raises(InputError, match=r"as it was imported; got .*helpers.py, which was ed"):
+    with pytest.raises(
+        InputError, match=r"not edited after their import; got .*helpers.py, which was ed"
+    ):
         frame.run(study, progress=False)
-    assert frame.run(path.with_name("square.py"), progress=False).claims[0].found == 48.0
+    assert frame.run(path.with_name("square.py"), progress=False).claims[0].value == 48.0
 
 
 def test_an_edit_while_cells_wait_is_refused(written, tmp_path):
     study = written()
     path = Path(study.__file__)
     with frame.spawned(1) as processes:
-        begun = execution.begin(study, executor=processes, store=tmp_path / "store")
+        begun = execution.submit(study, executor=processes, store=tmp_path / "store")
         first = begun.futures[0].exception() or begun.futures[0].result()
         path.write_text(path.read_text() + "MORE = 1\n")
         os.utime(path, ns=(1, 1))
         again = processes.submit(begun.work, {"n": 3}).exception()
     assert first.computed
-    assert "which was edited since" in str(again)
+    assert "which was edited; import it again" in str(again)
 
 
 def test_a_study_without_a_file_is_never_read_from_the_store(tmp_path):

@@ -17,6 +17,7 @@ from partwhole import study as frame
 from partwhole._checks import InputError
 from partwhole.study import execution as running
 from partwhole.study import figure as figures
+from partwhole.study.registry import declarations
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +59,7 @@ def test_the_result_is_the_same_whatever_runs_the_cells(tmp_path, result):
 
 def test_the_data_say_what_made_them(result):
     assert result.data.attrs["study"] == "tiny_study"
-    assert result.data.attrs["configuration"] == frame.configuration_hash(tiny_study, "quick")
+    assert result.data.attrs["configuration"] == running.configuration_hash(tiny_study, "quick")
     assert result.data.attrs["version"] == __version__
     assert result.data.attrs["seeds"] == "0-5"
     assert result.data.attrs["preset"] == "quick"
@@ -74,9 +75,9 @@ def test_a_figure_names_the_versions_that_computed_its_cells(tmp_path):
     assert again.data.attrs["version"] == "0.0.0, 0.0.1"
     assert again.data.attrs["commit"] == "abc"
     assert again.data.attrs["gathered"] == __version__
-    assert "version: 0.0.0, 0.0.1; commit: abc;" in frame.render(again).decode()
+    assert "version: 0.0.0, 0.0.1; commit: abc;" in figures.render(again).decode()
     assert f"partwhole 0.0.0, 0.0.1, drawn by {__version__} · tiny" in figures._footer(again)
-    assert running._all(str(number) for number in range(9)) == "0 and 8 others"
+    assert running._listed(str(number) for number in range(9)) == "0 and 8 others"
 
 
 def test_seeds_may_come_as_lists():
@@ -87,9 +88,9 @@ def test_seeds_may_come_as_lists():
 
 def test_the_configuration_hash_tells_presets_and_sources_apart():
     hashes = {
-        frame.configuration_hash(tiny_study, "quick"),
-        frame.configuration_hash(tiny_study, "laptop"),
-        frame.configuration_hash(variant(), "quick"),
+        running.configuration_hash(tiny_study, "quick"),
+        running.configuration_hash(tiny_study, "laptop"),
+        running.configuration_hash(variant(), "quick"),
     }
     assert len(hashes) == 3
 
@@ -97,7 +98,7 @@ def test_the_configuration_hash_tells_presets_and_sources_apart():
 def test_a_claim_for_each_row_of_the_frame(result):
     frame = result.to_frame()
     assert list(frame["verdict"]) == [claim.verdict for claim in result.claims]
-    assert frame["found"][0] == pytest.approx(float(result.data["share"].isel(throws=-1).mean()))
+    assert frame["value"][0] == pytest.approx(float(result.data["share"].isel(throws=-1).mean()))
     assert np.isnan(frame["low"][2])
 
 
@@ -121,8 +122,8 @@ def _description(path) -> bytes:
 
 
 def test_the_same_result_gives_the_same_bytes(result):
-    assert frame.render(result, "svg") == frame.render(result, "svg")
-    assert frame.render(result, "pdf") == frame.render(result, "pdf")
+    assert figures.render(result, "svg") == figures.render(result, "svg")
+    assert figures.render(result, "pdf") == figures.render(result, "pdf")
 
 
 def test_errors_of_the_frame(tmp_path, result):
@@ -133,10 +134,10 @@ def test_errors_of_the_frame(tmp_path, result):
     )
     with pytest.raises(InputError, match="a study's name is one that `partwhole list` shows; got"):
         frame.run("no_such", store=tmp_path)
-    with pytest.raises(InputError, match="the number of workers is at least 1; got 0"):
+    with pytest.raises(InputError, match="workers is a whole number of at least 1; got 0"):
         frame.spawned(0)
-    with pytest.raises(InputError, match="saved as svg, pdf or png; got 'gif'"):
-        frame.render(result, "gif")
+    with pytest.raises(InputError, match=r'format is "svg", "pdf" or "png"; got .gif.'):
+        figures.render(result, "gif")
 
 
 def test_a_module_that_is_no_study_is_named_with_what_it_lacks(tmp_path):
@@ -148,6 +149,6 @@ def test_a_module_that_is_no_study_is_named_with_what_it_lacks(tmp_path):
 
 def test_the_registered_studies_are_whole():
     for name in frame.registered():
-        assert frame.configurations(frame.find(name), "quick")
-    assert all(its.question.endswith("?") for its in frame.declarations().values())
+        assert running.configurations(frame.find(name), "quick")
+    assert all(its.question.endswith("?") for its in declarations().values())
     assert len(set(partwhole_studies.STUDIES)) == len(partwhole_studies.STUDIES)

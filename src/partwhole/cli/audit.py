@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from tyro.conf import Positional, arg
 
 from partwhole._checks import require
-from partwhole.cli.streams import tell
+from partwhole.cli.streams import print_inert
 
 if TYPE_CHECKING:
     from partwhole.audit import AuditReport, HoldOut
 
-# Where nothing is the default there is none to show.
+# In place of a default, for options that have none.
 NONE = ""
 NEEDED = "(required)"
 File = Annotated[Path | None, arg(metavar="PATH", help_behavior_hint=NONE)]
@@ -79,26 +79,26 @@ def audit(
             5,000,000 rows and 10,000 columns.
         components: The columns that are combined, two or more.
         target: The column of the answer: numbers or labels.
-        split: The column that says which rows are for training.
+        split: The column that assigns rows to training and test.
         train: The entry of the split column that marks training rows; of booleans, True.
-        test: The entries to take as test splits; every other one by default.
+        test: The entries of test splits; by default every entry that does not mark training.
         hold_out: Instead of a split column, hold out random rows or whole combinations.
         share: The share to hold out.
-        seed: For what is held out, and for samples.
-        order: At most so many components in a conjunction; 2 by default, 1 for two components.
+        seed: Seed of the rows that are held out, and of samples.
+        order: Largest number of components in a conjunction; 2 by default, 1 for two components.
         weights: The column of sample weights.
         features: A .npy file with a measured representation of each row.
         feature_columns: Columns with a measured representation.
-        fit: What is predicted: least-norm regression, or the largest margin of two labels.
+        fit: The predicted learner: least-norm regression, or the largest margin of two labels.
         target_kind: Whether the target is numbers or labels; auto takes text as labels.
-        duplicates: What to do with a combination whose rows differ in their target.
-        add: Recommend at most so many combinations to add to training, found in about 10 seconds.
+        duplicates: How to treat a combination whose rows differ in their target.
+        add: Largest number of combinations to recommend for training, in about 10 seconds.
         json: Write the report as JSON.
         html: Write the report as a page.
         sarif: Write the findings as SARIF 2.1.0, for build servers.
         junit: Write the rules as JUnit test cases, for build servers.
         time_limit: Seconds a test split after which solvability is left undecided.
-        rules: Print the rules with their thresholds, and leave.
+        rules: Print the rules with their thresholds, without an audit.
     """
     from partwhole.audit import Settings
 
@@ -115,7 +115,7 @@ def audit(
         "name a .csv, .tsv, .csv.gz or .parquet file",
     )
     assert table is not None
-    require(components, "an audit needs the columns that are combined", "none", "use --components")
+    require(components, "an audit needs the combined columns", "none", "use --components")
     require(target, "an audit needs the column of the answer", "none", "use --target")
     require(
         not (split and hold_out),
@@ -126,7 +126,7 @@ def audit(
     require(split or hold_out, "an audit needs a split", "none", "use --split, or --hold-out")
     require(
         share is None or hold_out,
-        "a share is what --hold-out holds out",
+        "--share applies only to --hold-out",
         f"--share {share} and a split column",
         "leave it out, or use --hold-out in place of --split",
     )
@@ -161,19 +161,19 @@ def audit(
     except KeyboardInterrupt:
         print("partwhole: interrupted; nothing was written", file=sys.stderr)
         raise SystemExit(130) from None
-    written = [f"{what.removeprefix('--').upper()}: {path}\n" for what, path in files.items()]
-    tell(report.to_text() + "".join(written))
+    written = [f"{option.removeprefix('--').upper()}: {path}\n" for option, path in files.items()]
+    print_inert(report.to_text() + "".join(written))
     if report.verdict == "unsupported":
         raise SystemExit(1)
 
 
 def _checked(outputs: dict[str, Path | None], inputs: dict[str, Path | None]) -> dict[str, Path]:
-    """Return the outputs that were asked for, all of which can be written."""
+    """Return the requested outputs, after a check that all of them can be written."""
     from partwhole.audit.outputs.files import check_outputs
 
-    files = {what: path for what, path in outputs.items() if path is not None}
+    files = {option: path for option, path in outputs.items() if path is not None}
     check_outputs(
-        list(files.items()), [(what, path) for what, path in inputs.items() if path is not None]
+        list(files.items()), [(name, path) for name, path in inputs.items() if path is not None]
     )
     return files
 
@@ -191,7 +191,7 @@ def _audited(table: Path, **options) -> AuditReport:
 
 
 def _write(report: AuditReport, files: dict[str, Path]) -> None:
-    """Render everything before anything is written."""
+    """Write the files after all of them have been rendered."""
     from partwhole.audit.outputs.files import write_all
 
     forms = {
@@ -200,4 +200,4 @@ def _write(report: AuditReport, files: dict[str, Path]) -> None:
         "--sarif": report.to_sarif,
         "--junit": report.to_junit,
     }
-    write_all({path: forms[what]() for what, path in files.items()})
+    write_all({path: forms[option]() for option, path in files.items()})

@@ -19,7 +19,7 @@ from partwhole import __version__
 from partwhole._checks import InputError, require
 from partwhole._extras import MissingExtraError
 from partwhole.cli.audit import audit
-from partwhole.cli.streams import inert, let_go
+from partwhole.cli.streams import discard_output, inert
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -89,16 +89,16 @@ _BIBTEX = f"""\
 
 @app.command(name="list")
 def list_() -> None:
-    """List the studies and the question each asks."""
+    """List the studies with their questions."""
     from textwrap import fill
 
-    from partwhole import study
+    from partwhole.study.registry import declarations
 
-    declarations = study.declarations()
-    if not declarations:
+    declared = declarations()
+    if not declared:
         print("No study is registered; install partwhole-studies for those of published claims.")
-    for name, its in declarations.items():
-        question = fill(its.question, 76, initial_indent="    ", subsequent_indent="    ")
+    for name, declaration in declared.items():
+        question = fill(declaration.question, 76, initial_indent="    ", subsequent_indent="    ")
         print(f"{name}\n{question}")
 
 
@@ -116,13 +116,13 @@ def run(
     """Run one study: print its claims, and write its figure with the data beside it.
 
     Args:
-        study: A name that `partwhole list` shows, or its last part; or the file of a study of
-            your own, which ends with .py.
+        study: A name that `partwhole list` shows, or its last part; or the file of your own
+            study, which ends with .py.
         preset: quick takes seconds, laptop minutes, paper is the published scale; mnist takes
-            hours on the published images, where a study has it.
+            hours on the published images, in studies that have it.
         out: Folder for the figure and the data.
-        format: Kind of figure file.
-        keep: Also store the result in the study's package, for reports to show.
+        format: Format of the figure.
+        keep: Also store the result in the study's package, for use in reports.
     """
     from rich.console import Console
     from rich.table import Table
@@ -131,23 +131,23 @@ def run(
 
     module = frame.find(study)
     frame.configurations(module, preset)
-    _writable(out, "the folder for the figure", "name another with --out")
+    _require_writable(out, "the folder for the figure", "name another with --out")
     _check_store(store, [module], preset)
-    with _named(data), _executor(workers) as executor:
+    with _data_folder(data), _executor(workers) as executor:
         result = frame.run(module, preset, executor=executor, store=store)
     path = frame.save_figure(result, out, format)
     table = Table(
-        "claim", "claimed", "found", "tolerance", "verdict", title=result.declaration.question
+        "claim", "claimed", "measured", "tolerance", "verdict", title=result.declaration.question
     )
     for claim in result.claims:
         sign = "" if claim.relation == "equal" else f"{claim.relation} "
-        found = f"{claim.found:.4g}"
+        value = f"{claim.value:.4g}"
         if claim.interval:
-            found += f" [{claim.interval[0]:.4g}, {claim.interval[1]:.4g}]"
+            value += f" [{claim.interval[0]:.4g}, {claim.interval[1]:.4g}]"
         table.add_row(
             claim.statement,
             f"{sign}{claim.reference:.4g} {claim.unit}".rstrip(),
-            found,
+            value,
             f"{claim.tolerance:.2g}",
             claim.verdict.value,
         )
@@ -183,20 +183,20 @@ def report(
     names = list(study.registered())
     remedy = "install partwhole-studies for those of published claims"
     require(bool(names), "a report shows the registered studies", "none", remedy)
-    _writable(out, "the folder for the page", "name another with --out")
+    _require_writable(out, "the folder for the page", "name another with --out")
     _check_store(store, names, preset)
-    with _named(data), _executor(workers) as executor:
-        made = study.write_report(names, out, preset=preset, executor=executor, store=store)
-    for entry in made.failures:
-        print(f"partwhole: {entry.name} failed. {entry.why}", file=sys.stderr)
-    told = study.tally(claim for result in made.results for claim in result.claims)
-    left = len(names) - len(made.results)
-    if left:
-        told += f"; {left} {'study' if left == 1 else 'studies'} without a result"
-    print(f"{made.path}: {told}; {made.seconds:.0f} s. Open it in a browser.")
-    if made.path.parent != out:
-        print(f"{out / 'index.html'} is as it was: fewer studies had failed on it.")
-    if made.failures:
+    with _data_folder(data), _executor(workers) as executor:
+        written = study.write_report(names, out, preset=preset, executor=executor, store=store)
+    for entry in written.failures:
+        print(f"partwhole: {entry.name} failed. {entry.reason}", file=sys.stderr)
+    summary = study.tally(claim for result in written.results for claim in result.claims)
+    missing = len(names) - len(written.results)
+    if missing:
+        summary += f"; {missing} {'study' if missing == 1 else 'studies'} without a result"
+    print(f"{written.path}: {summary}; {written.seconds:.0f} s. Open it in a browser.")
+    if written.path.parent != out:
+        print(f"{out / 'index.html'} is unchanged: it has fewer failed studies.")
+    if written.failures:
         raise SystemExit(1)
 
 
@@ -206,47 +206,47 @@ def store_(
     study: Annotated[str | None, arg(metavar="STUDY")] = None,
     store: Store = None,
 ) -> None:
-    """List or clear the finished cells that are kept on disk.
+    """List or clear the finished cells on disk.
 
     Args:
         action: list shows them by study; clear removes them.
         study: Only the cells of this study.
     """
-    from partwhole import store as keeper
+    from partwhole.store import clear, stored_cells
 
     root = _check_store(store, writes=action == "clear")
     if study is not None:
-        from partwhole.study import full_name
+        from partwhole.study.registry import full_name
 
         study = full_name(study)
     if action == "clear":
-        print(f"{_cells(keeper.clear(root, study))} removed from {root}")
+        print(f"{_cells(clear(root, study))} removed from {root}")
         return
-    cells = keeper.kept(root, study)
+    cells = stored_cells(root, study)
     for name in sorted({cell.study for cell in cells}):
-        of = [cell for cell in cells if cell.study == name]
-        size = sum(cell.size for cell in of)
-        print(f"{name}: {_cells(len(of))}, {size / 1e6:.1f} MB, last {max(c.time for c in of)}")
+        group = [cell for cell in cells if cell.study == name]
+        size, last = sum(cell.size for cell in group), max(cell.time for cell in group)
+        print(f"{name}: {_cells(len(group))}, {size / 1e6:.1f} MB, last {last}")
     print(f"{_cells(len(cells))} in {root}")
 
 
 @app.command
 def cite() -> None:
-    """Print how to cite partwhole and the works it stands on, as BibTeX."""
+    """Print citations of partwhole and the works it is based on, as BibTeX."""
     print(_BIBTEX)
 
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Run the command.
 
-    The process ends with 0 when all is well; 1 when an audited split is unsupported, or a study
-    of a report failed; 2 on bad input, told in one sentence; 3 when partwhole itself failed, so
-    that nothing can be concluded; 130 after an interrupt. A reader of the output that leaves
-    early changes no verdict: an audit keeps its status, other commands end with 141.
+    The exit code is 0 for success; 1 if an audited split is unsupported, or a study of a report
+    failed; 2 on bad input, reported in one sentence; 3 if partwhole itself failed, so that nothing
+    can be concluded; 130 after an interrupt. If the reader of the output closes it early, an audit
+    keeps its exit code and other commands end with 141.
     """
     args = list(sys.argv[1:] if argv is None else argv)
     for name in ("stdout", "stderr"):
-        if getattr(sys, name) is None:  # closed by whoever started us
+        if getattr(sys, name) is None:  # closed by the calling process
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
     if args == ["--version"]:
         print(f"partwhole {__version__}")
@@ -262,36 +262,36 @@ def main(argv: Sequence[str] | None = None) -> None:
     except (InputError, MissingExtraError) as error:
         _leave(str(error), BAD_INPUT)
     except BrokenPipeError:
-        # The reader of our output went away, as `head` does: leave without a word.
-        let_go()
+        # The reader of the output closed it, as `head` does: no message.
+        discard_output()
         raise SystemExit(READER_LEFT) from None
     except OSError as error:
-        told = error.strerror or str(error)
-        _leave(f"{told}: {error.filename}" if error.filename else told, BAD_INPUT)
+        text = error.strerror or str(error)
+        _leave(f"{text}: {error.filename}" if error.filename else text, BAD_INPUT)
     except KeyboardInterrupt:
-        _leave("interrupted; what was finished is kept, and the next run goes on from there", 130)
+        _leave("interrupted; finished cells are stored, and the next run continues from them", 130)
     except Exception as error:
         _leave(_own_failure(error), OWN_FAILURE)
 
 
 def _own_failure(error: Exception) -> str:
-    """Say that partwhole failed, with what whoever mends it has to know."""
+    """Return a sentence on a fault of partwhole, with the facts that a bug report needs."""
     if isinstance(error, MemoryError):
         return (
             "the memory of this machine did not suffice, so nothing can be concluded; give fewer "
             "rows, columns or labels"
         )
     place = extract_tb(error.__traceback__)[-1]
-    what = " ".join(f"{type(error).__name__}: {error}".split())
+    text = " ".join(f"{type(error).__name__}: {error}".split())
     return (
-        f"a fault of partwhole, so nothing can be concluded: {what[:300]} "
+        f"a fault of partwhole, so nothing can be concluded: {text[:300]} "
         f"({Path(place.filename).name}, line {place.lineno}); report it, with the command and "
         "its input"
     )
 
 
 def _leave(sentence: str, status: int) -> None:
-    with suppress(OSError, ValueError):  # where nobody listens the status says it
+    with suppress(OSError, ValueError):  # with closed streams the exit code still reports it
         print(inert(f"partwhole: {sentence}"), file=sys.stderr, flush=True)
     with suppress(OSError, ValueError):
         sys.stdout.flush()
@@ -302,18 +302,18 @@ def _cells(count: int) -> str:
     return f"{count} cell{'s' * (count != 1)}"
 
 
-def _writable(folder: Path, what: str, remedy: str) -> None:
-    """Refuse a folder that can't be made or written to, before anything is computed."""
-    there = folder.absolute()
-    while not os.path.lexists(there):
-        there = there.parent
+def _require_writable(folder: Path, name: str, remedy: str) -> None:
+    """Refuse a folder that can't be created or written to, before any computation."""
+    nearest = folder.absolute()
+    while not os.path.lexists(nearest):
+        nearest = nearest.parent
     try:
-        fit = there.is_dir() and os.access(there, os.W_OK | os.X_OK)
-        with TemporaryFile(dir=there):  # what the system says of rights is not always so
+        writable = nearest.is_dir() and os.access(nearest, os.W_OK | os.X_OK)
+        with TemporaryFile(dir=nearest):  # reported permissions are not always right
             pass
     except OSError:
-        fit = False
-    require(fit, f"{what} must be writable", folder, remedy)
+        writable = False
+    require(writable, f"{name} must be writable", folder, remedy)
 
 
 def _check_store(
@@ -323,15 +323,15 @@ def _check_store(
     *,
     writes: bool = True,
 ) -> Path:
-    """Refuse a store that can't be written to, unless it has every cell that is wanted."""
+    """Refuse a store that can't be written to, unless it has all cells of the studies."""
     from partwhole.store import default_root
 
     root = default_root() if store is None else store
     remedy = "name another with --store"
-    require(not root.is_file(), "a store is a folder", f"the file {root}", remedy)
+    require(not root.is_file(), "the store is a folder", f"the file {root}", remedy)
     try:
         if writes:
-            _writable(root, "the store", remedy)
+            _require_writable(root, "the store", remedy)
     except InputError:
         if not (studies and _has_all(root, studies, preset)):
             raise
@@ -340,7 +340,8 @@ def _check_store(
 
 def _has_all(root: Path, studies: Sequence[ModuleType | str], preset: str) -> bool:
     from partwhole.store import holds
-    from partwhole.study import configurations, find, short_name
+    from partwhole.study import configurations, find
+    from partwhole.study.registry import short_name
     from partwhole.study.source import fingerprint
 
     modules = [find(study) if isinstance(study, str) else study for study in studies]
@@ -353,15 +354,15 @@ def _has_all(root: Path, studies: Sequence[ModuleType | str], preset: str) -> bo
 
 
 @contextmanager
-def _named(data: Path | None) -> Iterator[None]:
-    """Name the folder of data to this process and to those it starts, for as long as it runs."""
+def _data_folder(data: Path | None) -> Iterator[None]:
+    """Set the folder of data for this process and its child processes, within the context."""
     from partwhole.tasks.images._files import VARIABLE
 
     if data is None:
         yield
         return
     before = os.environ.get(VARIABLE)
-    require(data.is_dir(), "data lie in a folder that is there", data, "name another with --data")
+    require(data.is_dir(), "the folder of data exists", data, "name another with --data")
     os.environ[VARIABLE] = str(data.absolute())
     try:
         yield

@@ -1,4 +1,4 @@
-"""What the command prints: read by people, by pipes that close and by build servers."""
+"""Output of the command, safe for closed pipes and for build servers."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import os
 import re
 import sys
 
-# Build servers obey a line that starts with ::name:: and, anywhere in it, ##[name] or ##name[ ].
-ORDERS = re.compile(r"^(?P<start>\s*)::|##(?=[A-Za-z]*\[)", re.MULTILINE)
+# Build servers execute a line that starts with ::name::, and ##[name] or ##name[ ] anywhere in it.
+COMMANDS = re.compile(r"^(?P<start>\s*)::|##(?=[A-Za-z]*\[)", re.MULTILINE)
 
 
 def inert(text: str) -> str:
-    r"""Return text with a backslash in whatever a build server would take for an order.
+    r"""Return text with a backslash in everything that a build server would execute.
 
     Examples
     --------
@@ -21,20 +21,20 @@ def inert(text: str) -> str:
     >>> print(inert("red ##vso[task.setvariable] # [1]"))
     red #\#vso[task.setvariable] # [1]
     """
-    return ORDERS.sub(lambda m: "#\\#" if m["start"] is None else f"{m['start']}\\::", text)
+    return COMMANDS.sub(lambda m: "#\\#" if m["start"] is None else f"{m['start']}\\::", text)
 
 
-def tell(text: str) -> None:
-    """Print text; a reader that has gone away is no error."""
+def print_inert(text: str) -> None:
+    """Print text without commands for build servers; a closed output is no error."""
     if isinstance(sys.stdout, io.TextIOWrapper):
-        # A terminal may lack signs that a table has.
+        # A terminal may lack characters of a table.
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
         print(inert(text), end="", flush=True)
     except BrokenPipeError:
-        let_go()
+        discard_output()
 
 
-def let_go() -> None:
-    """Send what is left to print nowhere, so that leaving prints no error."""
+def discard_output() -> None:
+    """Redirect the output to the null device, so that closing it at exit raises no error."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,12 +1,12 @@
-"""Studies: theory beside computation, a module for a question, with claims and verdicts.
+"""Studies: theory beside computation, a module for each question, with claims and verdicts.
 
 A study is a module and a TOML file of the same name. The module has presets and four functions:
-`cell` does one independent piece of work on plain data, `gather` lays all of them out as one
-dataset, `numbers` reads from it the numbers that are weighed, and `figure` draws it. The TOML file
-has every sentence: question, answer, caption and claims (see `Declaration`). Numbers of a paper
-stand in a CSV file beside them. `run` takes such a module, the path of one, or the name of one that
-an installed package registers; the distribution ``partwhole-studies`` registers those of published
-claims.
+`cell` computes one independent unit of work from plain data, `gather` combines the results of all
+cells in one dataset, `numbers` returns the numbers that the claims compare, and `figure` draws the
+dataset. The TOML file has every sentence: question, answer, caption and claims (see `Declaration`).
+Published numbers are in a CSV file beside them. `run` takes such a module, its path, or the name
+under which an installed package registers it; the distribution ``partwhole-studies`` registers
+those of published claims.
 """
 
 from importlib import import_module
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from partwhole.study.claim import tally as tally
     from partwhole.study.dataset import layout as layout
     from partwhole.study.dataset import published as published
-    from partwhole.study.declaration import Check as Check
     from partwhole.study.declaration import Declaration as Declaration
     from partwhole.study.declaration import DeclaredCheck as DeclaredCheck
     from partwhole.study.declaration import DeclaredClaim as DeclaredClaim
@@ -33,71 +32,52 @@ if TYPE_CHECKING:
     from partwhole.study.estimates import median as median
     from partwhole.study.estimates import proportion as proportion
     from partwhole.study.evidence import keep as keep
-    from partwhole.study.evidence import stored as stored
     from partwhole.study.execution import Arrays as Arrays
     from partwhole.study.execution import Cells as Cells
     from partwhole.study.execution import Config as Config
     from partwhole.study.execution import Result as Result
     from partwhole.study.execution import Study as Study
-    from partwhole.study.execution import configuration_hash as configuration_hash
     from partwhole.study.execution import configurations as configurations
     from partwhole.study.execution import run as run
     from partwhole.study.execution import spawned as spawned
     from partwhole.study.figure import COLOURS as COLOURS
     from partwhole.study.figure import STYLE as STYLE
-    from partwhole.study.figure import draw as draw
-    from partwhole.study.figure import render as render
     from partwhole.study.figure import save_figure as save_figure
-    from partwhole.study.registry import declarations as declarations
     from partwhole.study.registry import find as find
-    from partwhole.study.registry import full_name as full_name
-    from partwhole.study.registry import load as load
     from partwhole.study.registry import registered as registered
-    from partwhole.study.registry import short_name as short_name
-    from partwhole.study.report import Report as Report
     from partwhole.study.report import write_report as write_report
 
-# The modules that names live in, which are imported on first use: `partwhole list` needs few.
+# The module of each name, imported on first use, because `partwhole list` needs few of them.
 HOMES = {
     "Arrays": "execution",
     "COLOURS": "figure",
     "Cells": "execution",
-    "Check": "declaration",
     "Claim": "claim",
     "Config": "execution",
     "Declaration": "declaration",
     "DeclaredCheck": "declaration",
     "DeclaredClaim": "declaration",
     "Estimate": "claim",
-    "Report": "report",
     "Result": "execution",
     "STYLE": "figure",
     "Study": "execution",
     "Verdict": "claim",
-    "configuration_hash": "execution",
     "configurations": "execution",
-    "declarations": "registry",
     "declared": "declaration",
-    "draw": "figure",
     "find": "registry",
-    "full_name": "registry",
     "geometric_mean": "estimates",
     "keep": "evidence",
     "key": "chart",
     "layout": "dataset",
-    "load": "registry",
     "mean": "estimates",
     "median": "estimates",
     "proportion": "estimates",
     "published": "dataset",
     "registered": "registry",
-    "render": "figure",
     "run": "execution",
     "save_figure": "figure",
     "series": "chart",
-    "short_name": "registry",
     "spawned": "execution",
-    "stored": "evidence",
     "tally": "claim",
     "write_report": "report",
 }

@@ -1,4 +1,4 @@
-"""What is running, what is left, and about how long."""
+"""Progress bars of studies and their cells, with an estimate of the time left."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from typing import Any
 
 
 class Bars:
-    """Progress bars: one of studies, where there are several, and one of the cells of each.
+    """Progress bars: one for all studies, if there are several, and one for the cells of each.
 
     Parameters
     ----------
     studies : int, or None
-        How many studies are run; 0 for one alone, None to show nothing.
+        Number of studies; 0 for a single one without a bar of studies, None to show nothing.
     """
 
     def __init__(self, studies: int | None) -> None:
@@ -31,7 +31,7 @@ class Bars:
             MofNCompleteColumn(),
             TimeElapsedColumn(),
             TextColumn("elapsed,"),
-            # Studies differ in length: their rate is that of all of them so far.
+            # Studies differ in length, so the rate is the mean over all of them so far.
             TimeRemainingColumn(elapsed_when_finished=False),
             TextColumn("left"),
             console=Console(stderr=True),
@@ -49,15 +49,15 @@ class Bars:
         self.bars.stop()
 
     def study_begins(self, name: str, cells: int) -> None:
-        """Show a bar of a study's cells."""
+        """Add a bar for the cells of a study."""
         self.cells = self.bars.add_task(name, total=cells)
 
     def cell_ended(self) -> None:
-        """Move the bar of the study that runs."""
+        """Advance the bar of the running study."""
         self.bars.advance(self.cells)
 
     def study_ended(self) -> None:
-        """Move the bar of studies; print the line of the one that ran, so that it stays."""
+        """Advance the bar of studies, and print the finished study in a line that stays."""
         if self.all is None:
             return
         if self.cells is not None:

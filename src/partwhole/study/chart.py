@@ -1,8 +1,8 @@
 """A small grammar of figures: series of theory, measurement and publication over an axis.
 
-Theory is drawn as lines, what was measured as hollow markers, with 95 % intervals or, where samples
-are too few for one, a dot for each; published numbers as crosses. Groups differ by colour,
-marker and dashes. One key below the figure explains all of it, so that no legend covers data.
+Theory is drawn as lines, measured means as hollow markers with 95 % intervals (with a dot for each
+sample if they are too few for an interval), and published numbers as crosses. Groups differ by
+colour, marker and dashes. One key below the figure explains them, so that no legend covers data.
 """
 
 from __future__ import annotations
@@ -51,30 +51,27 @@ def series(
     ----------
     ax : matplotlib Axes
     x : str
-        Dimension along the horizontal axis. Its label, and that of the vertical axis, are the
-        long names of the data, where the axes have none yet.
+        Dimension along the horizontal axis. Axes without a label get the long names of the data.
     by : str, default None
-        Dimension of the groups; None is one group.
+        Dimension of the groups; None is a single group.
     theory, measured, published : DataArray, default None
         Arrays with the dimensions `x` and `by`; `measured` may also have `over`.
     over : str, default "seed"
-        Dimension of the samples of `measured`, of which the mean and its interval are drawn.
+        Dimension of the samples of `measured`, whose mean and interval are drawn.
     within : tuple of two floats, default unbounded
         Bounds of the measured quantity; see `mean`.
     names : mapping, default None
-        What the key calls a group; by default its coordinate.
+        Names of the groups in the key; by default their coordinates.
     words : mapping, default None
-        What the key calls theory, measured and published, where it is something else.
+        Other names in the key for theory, measured and published.
     shift : int, default 0
-        First of the colours and markers that are used.
+        Index of the first colour and marker.
     """
     words = {kind: kind for kind in KINDS} | dict(words or {})
-    shown = {"theory": theory, "measured": measured, "published": published}
-    given = [values for values in shown.values() if values is not None]
-    groups = list(dict.fromkeys(g for values in given for g in _coords(values, by)))
-    for kind, values in shown.items():
-        if values is None:
-            continue
+    arrays = {"theory": theory, "measured": measured, "published": published}
+    drawn = {kind: values for kind, values in arrays.items() if values is not None}
+    groups = list(dict.fromkeys(g for values in drawn.values() for g in _coords(values, by)))
+    for kind, values in drawn.items():
         for group in _coords(values, by):
             i = groups.index(group) + shift
             part = values if by is None or by not in values.dims else values.sel({by: group})
@@ -93,7 +90,7 @@ def series(
 
 
 def key(figure: Figure, columns: int = 4) -> Figure:
-    """Explain the groups and kinds of all panels below the figure, each once; return the figure."""
+    """Add one key below the figure, with an entry for each label of its panels; return it."""
     handles: dict[str, Artist] = {}
     for ax in figure.axes:
         for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):
@@ -121,22 +118,22 @@ def _crosses(ax: Axes, values: xr.DataArray, x: str, i: int, *_: Any) -> None:
 def _markers(
     ax: Axes, values: xr.DataArray, x: str, i: int, over: str, within: tuple[Real, Real]
 ) -> None:
-    look_of_it = look(i, line=False)
+    style = look(i, line=False)
     if over not in values.dims:
-        ax.plot(values[x], values.transpose(x), **look_of_it)
+        ax.plot(values[x], values.transpose(x), **style)
         return
     samples = values.transpose(x, over).values
     estimates = [mean(row, within=within) for row in samples]
     ends = np.array([[e.value - e.low, e.high - e.value] for e in estimates]).T
-    few = np.array([e.n < LEAST_SAMPLES for e in estimates])
+    scarce = np.array([e.n < LEAST_SAMPLES for e in estimates])
     ax.errorbar(
         values[x].values,
         [e.value for e in estimates],
-        yerr=np.where(few, np.nan, ends),
-        **look_of_it,
+        yerr=np.where(scarce, np.nan, ends),
+        **style,
     )
-    for place, row in zip(values[x].values[few], samples[few], strict=True):
-        ax.plot(np.full(len(row), place), row, ".", color=look_of_it["color"], markersize=3)
+    for place, row in zip(values[x].values[scarce], samples[scarce], strict=True):
+        ax.plot(np.full(len(row), place), row, ".", color=style["color"], markersize=3)
 
 
 _DRAWN = {"theory": _line, "measured": _markers, "published": _crosses}

@@ -1,4 +1,4 @@
-"""A claim, what was found, and the verdict."""
+"""Claims: a claimed number beside a computed one, and the verdict."""
 
 from __future__ import annotations
 
@@ -10,13 +10,15 @@ from enum import StrEnum
 from typing import Literal
 
 from partwhole._checks import require
+from partwhole._door import door
+from partwhole._types import Index, NonNegative, Real
 
 LEAST_SAMPLES = 5
 Relation = Literal["equal", "at least", "at most"]
 
 
 class Verdict(StrEnum):
-    """What became of a claim."""
+    """The verdict on a claim."""
 
     HOLDS = "holds"
     FAILS = "does not hold"
@@ -25,49 +27,50 @@ class Verdict(StrEnum):
     OUTSIDE = "outside its assumptions"
 
 
+@door(missing=("reference", "value", "interval"))
 @dataclass(frozen=True)
 class Claim:
-    """A statement with a number in it, beside the number that was found by another route.
+    """A statement about a number, beside the number computed here by another route.
 
-    The numbers that agree with the claim are, for a reference r and a tolerance t, those within
-    [r - t, r + t] when the relation is "equal", from r - t upward when it is "at least", and up to
-    r + t when it is "at most". Without an interval the claim holds when `found` is among them.
-    With one it holds when the whole interval is, does not hold when none of the interval is, and
-    is inconclusive otherwise. A NaN is inconclusive. A number estimated from fewer than
+    For a reference r and a tolerance t, the numbers that agree with the claim are those in
+    [r - t, r + t] if the relation is "equal", those from r - t upward if it is "at least", and
+    those up to r + t if it is "at most". Without an interval the claim holds if `value` agrees.
+    With an interval it holds if the whole interval agrees, does not hold if no part of the interval
+    agrees, and is inconclusive otherwise. A NaN is inconclusive. A number estimated from fewer than
     five samples, or without an interval, is an illustration: it is shown and decides nothing.
 
     Parameters
     ----------
     statement : str
-        What is claimed, in a sentence.
+        The claim in a sentence.
     paper : str
         The paper that makes the claim, or "derived here".
     reference : float
-        The number claimed; NaN where it is not known.
-    found : float
-        The number found; computed by another route than the reference.
+        The claimed number; NaN if it is not known.
+    value : float
+        The number computed here, by another route than the reference.
     tolerance : float, default 0
-        How far from the reference still agrees with it, in the unit of both; at least 0.
+        Largest difference from the reference that agrees with it, in the unit of both; at least 0.
     interval : tuple of two floats, default None
-        95 % interval of the number found, for statistical claims, low end first.
+        95 % interval of the value, for statistical claims, low end first.
     applies : bool, default True
-        False where the claim's own assumptions are not met.
+        False if the claim's own assumptions are not met.
     relation : {"equal", "at least", "at most"}, default "equal"
-        What the claim says of the number.
+        The relation that is claimed between the value and the reference.
     note : str, default ""
-        What a reader must know beside the numbers.
+        A remark that a reader needs beside the numbers.
     item : str, default ""
         Figure, equation, theorem or section of the paper.
     why : str, default ""
-        Why this tolerance.
+        The reason for this tolerance.
     unit : str, default ""
         Unit of the numbers, such as "times".
     n : int, default None
         Number of samples behind an estimate; None for a number that is computed, not sampled.
     artefact : bool, default False
-        True where the published number rests on a known fault of how it was computed.
+        True if the published number is due to a known fault in its computation.
     headline : str, default ""
-        The finding in one sentence, where it is one of those that a report begins with.
+        The finding in one sentence, if a report is to begin with it.
 
     Raises
     ------
@@ -84,38 +87,26 @@ class Claim:
 
     statement: str
     paper: str
-    reference: float | int
-    found: float | int
-    tolerance: float | int = 0
-    interval: tuple[float | int, float | int] | None = None
+    reference: Real
+    value: Real
+    tolerance: NonNegative = 0
+    interval: tuple[Real, Real] | None = None
     applies: bool = True
     relation: Relation = "equal"
     note: str = ""
     item: str = ""
     why: str = ""
     unit: str = ""
-    n: int | None = None
+    n: Index | None = None
     artefact: bool = False
     headline: str = ""
 
     def __post_init__(self) -> None:
         require(
-            self.tolerance >= 0,
-            "a tolerance is at least 0",
-            self.tolerance,
-            "give how far from the reference still agrees with it",
-        )
-        require(
             not math.isinf(self.reference),
-            "a claim's reference is a finite number, or NaN where it is not known",
+            "a claim's reference is a finite number, or NaN if it is not known",
             self.reference,
             "state the number that the source claims",
-        )
-        require(
-            self.relation in ("equal", "at least", "at most"),
-            'a relation is "equal", "at least" or "at most"',
-            repr(self.relation),
-            "choose one of them",
         )
         require(
             self.interval is None or not self.interval[0] > self.interval[1],
@@ -126,7 +117,7 @@ class Claim:
 
     @property
     def agreeing(self) -> tuple[float, float]:
-        """The lowest and the highest number that agree with the claim."""
+        """The smallest and the largest number that agree with the claim."""
         low = -math.inf if self.relation == "at most" else self.reference - self.tolerance
         high = math.inf if self.relation == "at least" else self.reference + self.tolerance
         return float(low), float(high)
@@ -138,7 +129,7 @@ class Claim:
 
     @property
     def remark(self) -> str:
-        """What the interval says about a published number, beside the verdict."""
+        """A remark if the interval excludes the published number, "" otherwise."""
         if self.interval is None or not self.item or self.relation != "equal":
             return ""
         low, high = self.interval
@@ -152,8 +143,8 @@ class Claim:
             return Verdict.OUTSIDE
         if self.n is not None and (self.n < LEAST_SAMPLES or self.interval is None):
             return Verdict.ILLUSTRATION
-        left, right = self.interval or (self.found, self.found)
-        if any(math.isnan(number) for number in (self.reference, self.found, left, right)):
+        left, right = self.interval or (self.value, self.value)
+        if any(math.isnan(number) for number in (self.reference, self.value, left, right)):
             return Verdict.OPEN
         low, high = self.agreeing
         if low <= left and right <= high:
@@ -172,7 +163,7 @@ class Estimate:
     value : float
         The estimate; NaN without samples.
     low, high : float
-        Ends of the interval; NaN where the samples are too few for one.
+        Ends of the interval; NaN if the samples are too few.
     n : int
         Number of independent samples.
     """
@@ -188,7 +179,7 @@ class Estimate:
 
 
 def tally(claims: Iterable[Claim]) -> str:
-    """Count claims and what became of them, in a phrase.
+    """Count claims and their verdicts, in a phrase.
 
     Examples
     --------

@@ -1,9 +1,9 @@
 """The sentences and claims of a study, declared in a TOML file beside its module.
 
-`name.toml` holds what an editor may revise without Python: the question, the paper, the answer and
-the caption, and the claims. The module's `numbers` returns the numbers by name; a claim, a check or
-a sentence names the number it is about. In the answer and the caption a number stands in braces
-with its format, ``{slope:.2f}``, so that no sentence holds a number that was not computed.
+An editor can revise `name.toml` without Python: the question, the paper, the answer, the caption
+and the claims. The module's `numbers` returns numbers by name, and a claim, a check or a sentence
+refers to a number by its name. In the answer and the caption a number is written in braces with
+its format, ``{slope:.2f}``, so that every number in a sentence is computed.
 """
 
 from __future__ import annotations
@@ -36,25 +36,23 @@ class DeclaredClaim:
     Parameters
     ----------
     number : str
-        Name of the number that is weighed, as `numbers` returns it.
+        Name of the number that is compared, as `numbers` returns it.
     says : str
         The claim in a sentence.
     reference : float or str
-        The number claimed; text names one that `numbers` returns, such as a prediction.
+        The claimed number; text names a number that `numbers` returns, such as a prediction.
     item : str, default ""
-        Figure, equation, theorem or section of the paper; a claim without one is a finding made
-        here.
+        Figure, equation, theorem or section of the paper; a claim without an item is not published.
     paper : str, default ""
-        The paper, where it is another than the study's.
+        The paper, if it is not that of the study.
     relation, tolerance, unit, note, applies, artefact
         As of `Claim`.
     headline : str, default ""
-        The finding in one sentence, with numbers in braces, where a report should begin with it.
+        The finding in one sentence, with numbers in braces, if a report is to begin with it.
     why : str, default ""
-        Why this tolerance; needed where there is one.
+        The reason for the tolerance; required with a tolerance.
     presets : list of str, default all
-        The presets that have what the claim is about; in others there is no such claim, and
-        `numbers` need not return its number.
+        The presets in which the claim is made; in the others `numbers` need not return its number.
     """
 
     number: str
@@ -82,7 +80,7 @@ class DeclaredCheck:
     number : str
         Name of the differences, a number or an array of them.
     says : str
-        What is compared, as a phrase.
+        The two quantities that are compared, as a phrase.
     at_most : float
         The largest absolute difference that passes.
     """
@@ -94,12 +92,12 @@ class DeclaredCheck:
 
 @dataclass(frozen=True)
 class Check:
-    """A numerical check that was made.
+    """The outcome of a numerical check.
 
     Parameters
     ----------
     says : str
-        What is compared.
+        The two quantities that are compared.
     largest : float
         Largest absolute difference; NaN if one of them is.
     count : int
@@ -119,7 +117,7 @@ class Check:
 
 
 class Findings(NamedTuple):
-    """What a study found: its sentences with their numbers, its claims and its checks."""
+    """The findings of a study: its sentences with their numbers, its claims and its checks."""
 
     answer: str
     caption: str
@@ -129,7 +127,7 @@ class Findings(NamedTuple):
 
 @dataclass(frozen=True)
 class Declaration:
-    """What a study declares in its TOML file.
+    """The content of a study's TOML file.
 
     Parameters
     ----------
@@ -143,7 +141,7 @@ class Declaration:
         Figures, theorems and equations of the paper that the study covers beside those of its
         claims.
     caption : str, default ""
-        What the figure shows, for whoever can't see it, with numbers in braces.
+        A description of the figure, for readers who can't see it, with numbers in braces.
     claims, checks : lists of tables, default none
         See `DeclaredClaim` and `DeclaredCheck`.
     """
@@ -161,39 +159,39 @@ class Declaration:
     def source(self) -> str:
         """The paper with the items that the study covers."""
         claimed = [claim.item for claim in self.claims if claim.item and not claim.paper]
-        named: list[str] = []
+        texts: list[str] = []
         seen: set[str] = set()
-        # "Figures 11 and 12" says "Figure 12" too.
+        # "Figures 11 and 12" includes "Figure 12".
         for text in sorted([*self.items, *claimed], key=lambda text: -len(items_of(text))):
             if not seen.issuperset(items_of(text)):
-                named.append(text)
+                texts.append(text)
                 seen.update(items_of(text))
-        return ", ".join([self.paper, *named])
+        return ", ".join([self.paper, *texts])
 
     def findings(self, numbers: Mapping[str, Number], preset: str | None = None) -> Findings:
-        """Weigh the claims of a preset and fill the sentences with the numbers of a run.
+        """Fill the claims of a preset, and the sentences, with the numbers of a run.
 
-        Without a preset all claims are weighed.
+        Without a preset all claims are filled.
 
         Raises
         ------
         InputError
-            If a number is named and not supplied, or supplied and not named.
+            If a declared number is missing, or a number is not declared.
         """
         claims = [
             claim
             for claim in self.claims
             if preset is None or preset in (claim.presets or [preset])
         ]
-        self._require_alike(numbers, claims)
+        self._require_same_names(numbers, claims)
         return Findings(
             _Sentence().format(self.answer, **numbers),
             _Sentence().format(self.caption, **numbers),
-            tuple(self._weighed(claim, numbers) for claim in claims),
+            tuple(self._claim(claim, numbers) for claim in claims),
             tuple(_checked(check, numbers[check.number]) for check in self.checks),
         )
 
-    def _weighed(self, claim: DeclaredClaim, numbers: Mapping[str, Number]) -> Claim:
+    def _claim(self, claim: DeclaredClaim, numbers: Mapping[str, Number]) -> Claim:
         number, reference = numbers[claim.number], claim.reference
         if isinstance(reference, str):
             reference = _single(numbers[reference])
@@ -217,10 +215,12 @@ class Declaration:
             _Sentence().format(claim.headline, **numbers),
         )
 
-    def _require_alike(self, numbers: Mapping[str, Number], claims: list[DeclaredClaim]) -> None:
-        named = {name: f"{table} {k}" for name, table, k in self._named(self.claims)}
-        needed = {name for name, _, _ in self._named(claims)}
-        for name, place in named.items():
+    def _require_same_names(
+        self, numbers: Mapping[str, Number], claims: list[DeclaredClaim]
+    ) -> None:
+        places = {name: f"{table} {k}" for name, table, k in self._references(self.claims)}
+        needed = {name for name, _, _ in self._references(claims)}
+        for name, place in places.items():
             require(
                 name in numbers or name not in needed,
                 "a number that a study declares is one that its `numbers` returns",
@@ -229,30 +229,30 @@ class Declaration:
             )
         for name in numbers:
             require(
-                name in named,
+                name in places,
                 "a number that a study returns is declared in a claim, a check or a sentence",
                 f"{name!r} in {self._code(name)}",
                 f"name it in {self.file.name if self.file else 'the declaration'}, or leave it out",
             )
 
-    def _named(self, claims: Sequence[DeclaredClaim]) -> list[tuple[str, str, int]]:
-        """Return each number that is named, with the table of the file that names it."""
-        named = [(check.number, "checks", k) for k, check in enumerate(self.checks)]
+    def _references(self, claims: Sequence[DeclaredClaim]) -> list[tuple[str, str, int]]:
+        """Return the name of each declared number, with the table that refers to it."""
+        references = [(check.number, "checks", k) for k, check in enumerate(self.checks)]
         for k, claim in enumerate(claims):
-            named.append((claim.number, "claims", k))
+            references.append((claim.number, "claims", k))
             if isinstance(claim.reference, str):
-                named.append((claim.reference, "claims", k))
-            named += [(name, "claims", k) for name in _fields(claim.headline)]
+                references.append((claim.reference, "claims", k))
+            references += [(name, "claims", k) for name in _fields(claim.headline)]
         for field in ("answer", "caption"):
-            named += [(name, field, 0) for name in _fields(getattr(self, field))]
-        return named
+            references += [(name, field, 0) for name in _fields(getattr(self, field))]
+        return references
 
     def _code(self, name: str) -> str:
-        """Return where in the study's module a number is named."""
+        """Return the line of the study's module that names a number."""
         path = self.file.with_suffix(".py") if self.file else Path()
         lines = path.read_text("utf-8").splitlines() if path.is_file() else []
-        here = [i for i, line in enumerate(lines, 1) if re.search(rf"[\"']{name}[\"']", line)]
-        return f"{path}, line {here[0]}" if here else "`numbers`"
+        matches = [i for i, line in enumerate(lines, 1) if re.search(rf"[\"']{name}[\"']", line)]
+        return f"{path}, line {matches[0]}" if matches else "`numbers`"
 
     def _place(self, place: str) -> str:
         table, _, k = place.partition(" ")
@@ -266,7 +266,8 @@ def declared(study: ModuleType) -> Declaration:
     Parameters
     ----------
     study : module
-        One that was typed in, and has no file, has a `Declaration` under the name DECLARATION.
+        A module without a file, from an interactive session, has a `Declaration` under the name
+        DECLARATION.
 
     Returns
     -------
@@ -275,7 +276,7 @@ def declared(study: ModuleType) -> Declaration:
     Raises
     ------
     InputError
-        If the file is absent, is no TOML, or breaks a rule; the sentence names file and line.
+        If the file is absent, is not TOML, or breaks a rule; the sentence names file and line.
     """
     typed = getattr(study, "DECLARATION", None)
     if isinstance(typed, Declaration):
@@ -300,7 +301,7 @@ def read(path: Path) -> Declaration:
     Raises
     ------
     InputError
-        If the file is absent, is no TOML, or breaks a rule; the sentence names file and line.
+        If the file is absent, is not TOML, or breaks a rule; the sentence names file and line.
     """
     rule = "a study declares its sentences in a TOML file beside its module"
     require(path.is_file(), rule, f"no {path}", "write it")
@@ -308,7 +309,7 @@ def read(path: Path) -> Declaration:
         text = path.read_text("utf-8")
         table = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InputError(f"{rule}; got {path}: {error}; mend it") from error
+        raise InputError(f"{rule}; got {path}: {error}; correct it") from error
     file = _File(path, text)
     parts: dict[str, Any] = {}
     for name, kind in (("claims", DeclaredClaim), ("checks", DeclaredCheck)):
@@ -323,7 +324,7 @@ def read(path: Path) -> Declaration:
 
 
 def items_of(text: str) -> list[str]:
-    """Return the single items of what a claim names.
+    """Return the items in the text of a claim, one by one.
 
     Examples
     --------
@@ -337,17 +338,17 @@ def items_of(text: str) -> list[str]:
 
 
 class _File(NamedTuple):
-    """A file that is read, for sentences that name the line."""
+    """A file and its text, for errors that name the line."""
 
     path: Path
     text: str
 
     def require(
-        self, condition: object, rule: str, got: object, table: str, k: int = 0, field: str = ""
+        self, condition: object, rule: str, actual: object, table: str, k: int = 0, field: str = ""
     ) -> None:
         if not condition:
             line = _line(self.text, table, k, field)
-            raise InputError(f"{rule}; got {got!r} in {self.path}, line {line}; mend that line")
+            raise InputError(f"{rule}; got {actual!r} in {self.path}, line {line}; edit that line")
 
     def build(self, kind: type, row: Any, table: str = "", k: int = 0) -> Any:
         name = table.removesuffix("s") or "study"
@@ -377,7 +378,7 @@ class _File(NamedTuple):
         )  # fmt: skip
         self.require(
             claim.why or not claim.tolerance,
-            "a claim with a tolerance says why that one",
+            "a claim with a tolerance gives the reason for it in `why`",
             claim.number, "claims", k, "tolerance",
         )  # fmt: skip
 
@@ -401,7 +402,7 @@ def _kinds(kind: type) -> dict[str, tuple[type, ...]]:
 
 
 class _Sentence(Formatter):
-    """Fill braces with numbers as they are read: a true minus sign, and words for a NaN."""
+    """A formatter of sentences: a typographic minus sign, and words for a NaN."""
 
     def format_field(self, value: Any, format_spec: str) -> str:
         if isinstance(value, Estimate):
@@ -440,7 +441,7 @@ def _nearest(name: str, names: Any, remedy: str) -> str:
 
 
 def _line(text: str, table: str, k: int = 0, field: str = "") -> int:
-    """Return the line of a field in the k-th table of a name; of the table where it has none."""
+    """Return the line of a field in the k-th table of a name, or else the line of the table."""
     lines = text.splitlines()
     head = re.compile(rf"\s*\[\[{table}\]\]\s*(#.*)?")
     starts = [i for i, line in enumerate(lines) if head.fullmatch(line)]

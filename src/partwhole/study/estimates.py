@@ -1,4 +1,4 @@
-"""Means with intervals over what is known; NaN stands for what was not computed or not solved."""
+"""Estimates with 95 % intervals; NaN marks samples that were not computed or not solved."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from partwhole.study.claim import Estimate as Estimate
 def mean(
     samples: xr.DataArray | np.ndarray, *, within: tuple[Real, Real] = (-np.inf, np.inf)
 ) -> Estimate:
-    """Estimate a mean, with Student's interval, cut off where no mean can be.
+    """Estimate a mean, with Student's interval, clipped to the bounds of the samples.
 
-    An interval keeps its confidence when it is cut at bounds that the mean has for certain.
+    Clipping keeps the confidence, because the mean is certain to lie within the bounds.
 
     Parameters
     ----------
     samples : float array, any shape
-        Independent samples; NaN stands for none.
+        Independent samples; a NaN is not counted.
     within : tuple of two floats, default unbounded
-        The least and the largest value that a sample can have, such as (0, 1) for an accuracy.
+        The smallest and the largest possible value of a sample, such as (0, 1) for an accuracy.
 
     Returns
     -------
@@ -42,17 +42,17 @@ def mean(
     >>> round(estimate.value, 3), round(estimate.low, 3), estimate.high
     (0.97, 0.914, 1.0)
     """
-    finite = known(samples)
+    finite = finite_values(samples)
     n = len(finite)
     if n < 2:
         return Estimate(float(finite[0]) if n else np.nan, np.nan, np.nan, n)
-    least, most = float(within[0]), float(within[1])
-    inside = least <= finite.min() and finite.max() <= most
-    got = f"{finite.min():g}..{finite.max():g}"
-    require(inside, f"samples lie within {least:g} and {most:g}", got, "widen `within`")
+    low, high = float(within[0]), float(within[1])
+    inside = low <= finite.min() and finite.max() <= high
+    span = f"{finite.min():g}..{finite.max():g}"
+    require(inside, f"samples lie within {low:g} and {high:g}", span, "widen `within`")
     centre = float(finite.mean())
     half = float(student.ppf(0.975, n - 1) * finite.std(ddof=1) / np.sqrt(n))
-    return Estimate(centre, max(least, centre - half), min(most, centre + half), n)
+    return Estimate(centre, max(low, centre - half), min(high, centre + half), n)
 
 
 def geometric_mean(samples: xr.DataArray | np.ndarray) -> Estimate:
@@ -71,8 +71,8 @@ def geometric_mean(samples: xr.DataArray | np.ndarray) -> Estimate:
     2.0
     """
     samples = np.asarray(samples, dtype=float)
-    least = float(np.nanmin(samples, initial=np.inf))
-    require(least > 0, "samples of a geometric mean are above 0", least, "use `mean`")
+    lowest = float(np.nanmin(samples, initial=np.inf))
+    require(lowest > 0, "samples of a geometric mean are above 0", lowest, "use `mean`")
     logs = mean(np.log(samples))
     value, low, high = np.exp([logs.value, logs.low, logs.high]).tolist()
     return Estimate(value, low, high, logs.n)
@@ -88,7 +88,7 @@ def median(samples: xr.DataArray | np.ndarray) -> Estimate:
     >>> median(np.arange(9.0))
     Estimate(value=4.0, low=1.0, high=7.0, n=9)
     """
-    ordered = np.sort(known(samples))
+    ordered = np.sort(finite_values(samples))
     n = len(ordered)
     value = float(np.median(ordered)) if n else np.nan
     # The largest k with P(fewer than k of n below the median) <= 2.5 %.
@@ -113,13 +113,13 @@ def proportion(successes: int, n: int) -> Estimate:
     return Estimate(successes / n, float(ends.low), float(ends.high), n)
 
 
-def known(values: xr.DataArray | np.ndarray) -> Float[np.ndarray, " k"]:
-    """Return the finite numbers in a row."""
+def finite_values(values: xr.DataArray | np.ndarray) -> Float[np.ndarray, " k"]:
+    """Return the finite numbers of an array, flattened."""
     numbers = np.asarray(values, dtype=float).ravel()
     return numbers[np.isfinite(numbers)]
 
 
 def by_seed(values: xr.DataArray) -> Float[np.ndarray, " S"]:
-    """Return the mean of each seed over all else that was solved."""
-    kept = values.transpose("seed", ...).values.reshape(values.sizes["seed"], -1)
-    return np.array([np.nanmean(each) for each in kept if np.isfinite(each).any()])
+    """Return the mean of each seed over the finite numbers of its other dimensions."""
+    rows = values.transpose("seed", ...).values.reshape(values.sizes["seed"], -1)
+    return np.array([np.nanmean(row) for row in rows if np.isfinite(row).any()])

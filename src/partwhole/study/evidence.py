@@ -1,7 +1,7 @@
-"""Results that are shipped with a package of studies, for presets that take too long to run again.
+"""Stored results, shipped with a package of studies, for presets that take long to compute.
 
-A report that cannot decide a study's claims shows the stored result in its place, with its date and
-the command that reproduces it.
+Where a run of a report leaves claims undecided, the report shows the stored result of that study
+instead, with its date and the command that reproduces it.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ UNDECIDED = (Verdict.OPEN, Verdict.ILLUSTRATION)
 
 
 def is_decided(result: Result) -> bool:
-    """Return whether every claim of a result was decided."""
+    """Return whether every claim of a result is decided."""
     return not any(claim.verdict in UNDECIDED for claim in result.claims)
 
 
 def keep(result: Result) -> Path:
-    """Write a result's data into its package, to be shipped with it.
+    """Write the data of a result into the package of its study, and return the file.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ def keep(result: Result) -> Path:
     InputError
         For a study that belongs to no package.
     WriteError
-        If it can't be written; what was there is then left as it was.
+        If it can't be written; an earlier file is then unchanged.
     """
     path = _file(result.study)
     rule = "a stored result belongs to a package of studies"
@@ -59,19 +59,19 @@ def keep(result: Result) -> Path:
     data = result.data.assign_attrs(stored=today, seconds=round(result.seconds, 1))
     with naming(path.parent):
         path.parent.mkdir(parents=True, exist_ok=True)
-    # Without the time of writing, so that the same data are the same file.
+    # Without the time of writing, so that equal data give equal files.
     write_all({path: gzip.compress(bytes(data.to_netcdf(engine="scipy")), mtime=0)})
     return path
 
 
 def stored(study: ModuleType) -> Result | None:
-    """Return the stored result of a study, with its claims on the stored data.
+    """Return the stored result of a study, with the claims computed from the stored data.
 
     Returns
     -------
     Result or None
-        None where none is stored. Its attribute ``outdated`` says whether the source that its
-        cells stood on has changed since.
+        None if no result is stored. The attribute ``outdated`` of its data is 1 if the source of
+        its cells has changed since.
     """
     path = _file(study)
     if path is None or not path.is_file():
@@ -79,7 +79,7 @@ def stored(study: ModuleType) -> Result | None:
     try:
         with xr.open_dataset(BytesIO(gzip.decompress(path.read_bytes())), engine="scipy") as file:
             data = file.load()
-    except Exception as error:  # whatever a reader makes of a damaged file
+    except Exception as error:  # a damaged file can cause any error
         rule = "a stored result is a compressed NetCDF file"
         raise InputError(f"{rule}; got {path}: {error}; write it again") from error
     data.attrs["outdated"] = int(data.attrs["source"] != fingerprint(study))
@@ -91,7 +91,7 @@ def stored(study: ModuleType) -> Result | None:
 
 
 def better(result: Result) -> Result:
-    """Return a result, or the stored one where it decides what this one could not."""
+    """Return a result, or the stored result of its study if that decides more claims."""
     if is_decided(result):
         return result
     with suppress(InputError):
@@ -106,8 +106,8 @@ def _undecided(result: Result) -> int:
 
 
 def _file(study: ModuleType) -> Path | None:
-    package, _, rest = study.__name__.partition(".")
+    package, _, module = study.__name__.partition(".")
     file = getattr(sys.modules.get(package), "__file__", None)
-    if not rest or file is None:
+    if not module or file is None:
         return None
     return Path(file).parent / "stored" / f"{short_name(study)}.nc.gz"

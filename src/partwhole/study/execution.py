@@ -1,4 +1,4 @@
-"""Run a study: compute or read its cells, gather them, weigh its claims."""
+"""Runs of studies: cells are computed or read, gathered, and compared with the claims."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ import xarray as xr
 from partwhole import __version__, store
 from partwhole._checks import require
 from partwhole._door import door
+from partwhole._types import Count
 from partwhole._workers import WorkerLostError, Workers
 from partwhole.store import sweep
 from partwhole.study.bars import Bars
@@ -34,10 +35,10 @@ Cells = list[tuple[Config, Arrays]]
 
 
 class Study(Protocol):
-    """What a study module has, beside the TOML file of its name that holds its sentences.
+    """The interface of a study module, beside the TOML file of its name with its sentences.
 
-    `numbers` returns the numbers of a run by name: those that its `Declaration` names. A
-    configuration names its randomness as "seed", one number, or as "seeds", a list of them.
+    `numbers` returns the numbers that its `Declaration` names. A configuration has the key "seed",
+    a number, or "seeds", a list of numbers, if its cell is random.
     """
 
     PRESETS: Mapping[str, Sequence[Config]]
@@ -50,7 +51,7 @@ class Study(Protocol):
 
 @dataclass(frozen=True)
 class Result:
-    """A study that was run: its data, its claims, and what it took.
+    """The result of a study: its data, its claims, and the time it took.
 
     Parameters
     ----------
@@ -59,19 +60,19 @@ class Result:
     study : module
         The study itself.
     declaration : Declaration
-        What it declares: the question, the paper and the claims without their numbers.
+        The question, the paper, and the claims without their numbers.
     preset : str
-        Which of its presets was run.
+        The preset that was run.
     data : xarray.Dataset
-        What `gather` built; its attributes carry the study, a hash of its source, the preset, the
-        configuration hash, the versions and commits that computed the cells, the version that
+        The dataset from `gather`. Its attributes are the study, a hash of its source, the preset,
+        the configuration hash, the versions and commits that computed the cells, the version that
         gathered them, and the seeds.
     findings : Findings
-        The answer, the caption, the claims and the numerical checks, on the data.
+        The answer, the caption, the claims and the numerical checks, with their numbers.
     seconds : float
-        How long the run took, cells read from the store included.
+        Duration of the run, cells read from the store included.
     computed, read : int
-        How many cells were computed, and how many were read from the store.
+        Number of cells that were computed, and number that were read from the store.
     """
 
     name: str
@@ -97,7 +98,7 @@ class Result:
                 "item": claim.item,
                 "relation": claim.relation,
                 "reference": claim.reference,
-                "found": claim.found,
+                "value": claim.value,
                 "tolerance": claim.tolerance,
                 "low": claim.interval[0] if claim.interval else np.nan,
                 "high": claim.interval[1] if claim.interval else np.nan,
@@ -111,7 +112,7 @@ class Result:
 
 
 def configurations(study: ModuleType, preset: str) -> list[Config]:
-    """Return the cell configurations of a preset, in their order."""
+    """Return the configurations of the cells of a preset, in order."""
     require(
         preset in study.PRESETS,
         f"a preset of {short_name(study)} is one of its own",
@@ -122,7 +123,7 @@ def configurations(study: ModuleType, preset: str) -> list[Config]:
 
 
 def configuration_hash(study: ModuleType, preset: str) -> str:
-    """Return 12 hexadecimal digits that name the study, its source and every configuration."""
+    """Return a hash of the study, its source and all configurations, 12 hexadecimal digits."""
     lines = [short_name(study), fingerprint(study)]
     lines += [store.canonical(config) for config in configurations(study, preset)]
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:12]
@@ -137,17 +138,17 @@ def run(
     store: Path | None = None,
     progress: bool = True,
 ) -> Result:
-    """Run a study: compute or read its cells, gather them and weigh its claims.
+    """Run a study: compute or read its cells, gather them, and compare them with its claims.
 
     Parameters
     ----------
     study : str, path or module
-        A name that `partwhole list` shows, a study module, or the file of one, which ends with .py.
+        A name that `partwhole list` shows, a study module, or its file, which ends with .py.
     preset : str, default "quick"
-        One of the study's presets.
+        A preset of the study.
     executor : concurrent.futures.Executor, default None
-        What the cells run on; None is this process, one cell after another. The result is the
-        same whatever runs them. For processes see `spawned`.
+        Executor of the cells; None is this process, one cell after another. The result does not
+        depend on it. For processes see `spawned`.
     store : Path, default None
         Folder of the store; None is `partwhole.store.default_root()`.
     progress : bool, default True
@@ -162,22 +163,21 @@ def run(
     InputError
         If the study or the preset does not exist, or the study can't be imported.
     """
-    begun = begin(study, preset, executor=executor, store=store)
+    submitted = submit(study, preset, executor=executor, store=store)
     with Bars(0 if progress else None) as bars:
-        return begun.result(bars)
+        return submitted.result(bars)
 
 
-def begin(
+def submit(
     study: str | Path | ModuleType,
     preset: str = "quick",
     *,
     executor: Executor | None = None,
     store: Path | None = None,
-) -> Begun:
-    """Give a study's cells to an executor, which can go on with them while others are gathered.
+) -> SubmittedStudy:
+    """Submit the cells of a study to an executor, and return without waiting for them.
 
-    The arguments are those of `run`. Without an executor cells are computed once they are asked
-    for.
+    The arguments are those of `run`. Without an executor the cells are computed by `result`.
     """
     module = load(study) if isinstance(study, ModuleType) else find(study)
     configs = configurations(module, preset)
@@ -188,12 +188,12 @@ def begin(
         work = partial(_obtained, module, source=source, root=root)
     else:
         work = partial(_work, place_of(module), source=source, root=root)
-    futures = None if executor is None else [executor.submit(work, each) for each in configs]
-    return Begun(module, preset, configs, work, futures, time.perf_counter())
+    futures = None if executor is None else [executor.submit(work, config) for config in configs]
+    return SubmittedStudy(module, preset, configs, work, futures, time.perf_counter())
 
 
-class Begun(NamedTuple):
-    """Hold a study whose cells are on their way."""
+class SubmittedStudy(NamedTuple):
+    """A study whose cells have been submitted."""
 
     module: ModuleType
     preset: str
@@ -203,14 +203,14 @@ class Begun(NamedTuple):
     start: float
 
     def result(self, bars: Bars) -> Result:
-        """Wait for the cells, gather them and weigh the claims."""
+        """Wait for the cells, gather them, and compare them with the claims."""
         name = short_name(self.module)
         bars.study_begins(name, len(self.configs))
-        kept = self._cells(bars)
-        cells = [(config, cell.arrays) for config, cell in zip(self.configs, kept, strict=True)]
-        computed = sum(cell.computed for cell in kept)
-        attributes = _attributes(self.module, self.preset, self.configs, kept)
-        data = self.module.gather(cells).assign_attrs(attributes)
+        cells = self._cells(bars)
+        pairs = [(config, cell.arrays) for config, cell in zip(self.configs, cells, strict=True)]
+        computed = sum(cell.computed for cell in cells)
+        attributes = _attributes(self.module, self.preset, self.configs, cells)
+        data = self.module.gather(pairs).assign_attrs(attributes)
         declaration = declared(self.module)
         return Result(
             name,
@@ -246,43 +246,43 @@ class Begun(NamedTuple):
             future.result()
         except WorkerLostError as error:
             raise WorkerLostError(
-                f"a cell leaves its process running; got {store.canonical(config)}, for which "
-                f"{error}; give it more memory, by fewer workers say"
+                f"a cell does not end its process; got {store.canonical(config)}, for which "
+                f"{error}; use fewer workers, so that each has more memory"
             ) from error
 
     def cancel(self) -> None:
-        """Give up the cells that have not been begun."""
+        """Cancel the cells that have not started."""
         for future in self.futures or ():
             future.cancel()
 
 
 def findings_of(study: ModuleType, declaration: Declaration, data: xr.Dataset) -> Findings:
-    """Return what a study finds in its data."""
+    """Return the findings of a study, from its data."""
     return declaration.findings(study.numbers(data), str(data.attrs["preset"]))
 
 
-def spawned(workers: int) -> Workers:
+def spawned(workers: Count) -> Workers:
     """Return an executor of spawned (never forked) processes, which share the cores.
 
-    See `partwhole._workers.Workers`: a process that dies is replaced and its cell tried again.
+    A process that dies is replaced, and its cell is tried once more (`partwhole._workers.Workers`).
     """
     return Workers(workers)
 
 
 def _root(root: Path | None) -> Path:
-    # Absolute, since an executor's processes may start in another folder.
+    # Absolute, because the processes of an executor may start in another folder.
     return (store.default_root() if root is None else root).absolute()
 
 
 def _work(place: str, config: Config, *, source: Source, root: Path) -> store.Cell:
-    """Compute or read one cell; top-level and of plain data, so that any process can run it."""
+    """Compute or read a cell; a top-level function of plain data, for any kind of executor."""
     return _obtained(load(place), config, source=source, root=root)
 
 
 def _obtained(study: ModuleType, config: Config, *, source: Source, root: Path) -> store.Cell:
     source.require_unchanged()
     if source.digest == NO_SOURCE:
-        # Nothing would tell its cells from those of an earlier version of it.
+        # Without a source its cells can't be told from those of an earlier version.
         return store.fresh(lambda: study.cell(dict(config)))
     return store.obtain(
         short_name(study), config, lambda: study.cell(dict(config)), source=source.digest, root=root
@@ -292,28 +292,28 @@ def _obtained(study: ModuleType, config: Config, *, source: Source, root: Path) 
 def _attributes(
     study: ModuleType, preset: str, configs: list[Config], cells: Sequence[store.Cell]
 ) -> dict[str, str | int]:
-    one = {each["seed"] for each in configs if each.get("seed") is not None}
-    seeds = sorted(one.union(*(each.get("seeds", ()) for each in configs)))
+    seeds = {config["seed"] for config in configs if config.get("seed") is not None}
+    seeds = sorted(seeds.union(*(config.get("seeds", ()) for config in configs)))
     return {
         "study": short_name(study),
         "source": fingerprint(study),
         "preset": preset,
         "configuration": configuration_hash(study, preset),
-        "version": _all(cell.version for cell in cells),
-        "commit": _all(cell.commit for cell in cells),
+        "version": _listed(cell.version for cell in cells),
+        "commit": _listed(cell.commit for cell in cells),
         "gathered": __version__,
         "seeds": _spans(seeds) or "none",
     }
 
 
-def _all(origins: Iterable[str]) -> str:
-    """Name the versions or commits that cells come from; of very many, how many they are."""
+def _listed(origins: Iterable[str]) -> str:
+    """List the versions or commits that computed the cells; of more than four, count them."""
     names = sorted(set(origins))
     return ", ".join(names) if len(names) <= 4 else f"{names[0]} and {len(names) - 1} others"
 
 
 def _spans(seeds: list[int]) -> str:
-    """Write sorted integers shortly: 0, 2-49."""
+    """Return sorted integers as ranges: 0, 2-49."""
     spans: list[list[int]] = []
     for seed in seeds:
         if spans and seed == spans[-1][1] + 1:

@@ -1,22 +1,24 @@
-"""How a study's figure looks, what it says about itself, and where it is kept."""
+"""Figures of studies: their style, their metadata, and their files."""
 
 from __future__ import annotations
 
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import matplotlib as mpl
 import matplotlib.figure
 from cycler import cycler
 
-from partwhole._checks import require
+from partwhole._door import door
 from partwhole._writing import naming, write_all
 
 if TYPE_CHECKING:
     from partwhole.study.execution import Result
 
-# Okabe and Ito's palette: told apart by people with any kind of colour vision.
+Format = Literal["svg", "pdf", "png"]
+
+# Okabe and Ito's palette, which people with any kind of colour vision can distinguish.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 
 STYLE: dict[Any, Any] = {
@@ -38,7 +40,7 @@ STYLE: dict[Any, Any] = {
 
 
 def draw(result: Result) -> matplotlib.figure.Figure:
-    """Draw a result's figure in the house style, with a line below that says what made it."""
+    """Draw the figure of a result in the common style, with a footer that names its origin."""
     with mpl.rc_context(STYLE):
         figure = result.study.figure(result.data)
         low = _settle(figure) - 0.012
@@ -47,9 +49,9 @@ def draw(result: Result) -> matplotlib.figure.Figure:
 
 
 def _settle(figure: matplotlib.figure.Figure) -> float:
-    """Lay the figure out for good; return its lower edge, in parts of its height.
+    """Fix the layout of a figure, and return its lower edge as a share of its height.
 
-    Keys below the panels stay where they are, although saving with a tight box moves the figure's.
+    Keys below the panels are fixed too, because saving with a tight box would move them.
     """
     figure.draw_without_rendering()
     figure.set_layout_engine("none")
@@ -62,14 +64,9 @@ def _settle(figure: matplotlib.figure.Figure) -> float:
     return low
 
 
-def render(result: Result, format: str = "svg") -> bytes:
-    """Return a result's figure as the bytes of a file; the same result gives the same bytes."""
-    require(
-        format in ("svg", "pdf", "png"),
-        "a figure is saved as svg, pdf or png",
-        repr(format),
-        "choose one of them",
-    )
+@door
+def render(result: Result, format: Format = "svg") -> bytes:
+    """Return the figure of a result as the bytes of a file; equal results give equal bytes."""
     attributes = result.data.attrs
     words = "; ".join(f"{name}: {value}" for name, value in attributes.items())
     title = f"partwhole {attributes['study']}"
@@ -84,15 +81,14 @@ def render(result: Result, format: str = "svg") -> bytes:
     return file.getvalue()
 
 
-def save_figure(result: Result, folder: Path, format: str = "svg") -> Path:
-    """Write a result's figure, and beside it the data it shows as NetCDF; return the figure's path.
+def save_figure(result: Result, folder: Path, format: Format = "svg") -> Path:
+    """Write the figure of a result, with its data as NetCDF beside it, and return its path.
 
     Parameters
     ----------
     result : Result
-        A study that was run.
     folder : Path
-        Where to write; made if it is absent.
+        Folder of both files; created if it is absent.
     format : {"svg", "pdf", "png"}, default "svg"
         Kind of file.
 
@@ -105,7 +101,7 @@ def save_figure(result: Result, folder: Path, format: str = "svg") -> Path:
     InputError
         If the format is another.
     WriteError
-        If they can't be written; what was there is then left as it was.
+        If they can't be written; earlier files are then unchanged.
     """
     picture = render(result, format)
     with naming(folder):
@@ -117,10 +113,11 @@ def save_figure(result: Result, folder: Path, format: str = "svg") -> Path:
 
 
 def _footer(result: Result) -> str:
-    at = result.data.attrs
-    seeds = "no seeds" if at["seeds"] == "none" else f"seeds {at['seeds']}"
-    later = "" if at["gathered"] == at["version"] else f", drawn by {at['gathered']}"
+    attributes = result.data.attrs
+    version, gathered = attributes["version"], attributes["gathered"]
+    seeds = "no seeds" if attributes["seeds"] == "none" else f"seeds {attributes['seeds']}"
+    drawn = "" if gathered == version else f", drawn by {gathered}"
     return (
-        f"partwhole {at['version']}{later} · {at['study']} · {at['preset']} · "
-        f"configuration {at['configuration']} · {seeds}"
+        f"partwhole {version}{drawn} · {attributes['study']} · {attributes['preset']} · "
+        f"configuration {attributes['configuration']} · {seeds}"
     )

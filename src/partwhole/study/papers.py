@@ -1,4 +1,4 @@
-"""Papers: what each shows, item by item, and what its words mean."""
+"""Papers: their items with the status of each, and their terms."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ GROUP = "partwhole.papers"
 
 @dataclass(frozen=True)
 class Paper:
-    """A paper, with what it shows in its own order.
+    """A paper, with its items in the paper's order.
 
     Parameters
     ----------
@@ -26,9 +26,9 @@ class Paper:
         As the declarations of studies name it: "authors (venue and year)".
     title : str
     items : dict of str to str
-        Each figure, theorem, equation or section, and what it shows.
+        Each figure, theorem, equation or section, with its content in a phrase.
     words : dict of str to str
-        Words that its pages use, and what they mean.
+        Terms on its pages, with their meanings.
     """
 
     name: str
@@ -39,19 +39,19 @@ class Paper:
 
 @dataclass(frozen=True)
 class Row:
-    """What became of an item of a paper in one study.
+    """The status of an item of a paper in one study.
 
     Parameters
     ----------
     item : str
         Figure, theorem, equation or section.
     shows : str
-        What it shows.
+        Its content in a phrase.
     status : {"reproduced", "differs", "artefact", "not decided here", "not tested"}
     claim : Claim, default None
-        The claim that decides it, if there is one.
+        The claim that decides the status, if any.
     result : Result, default None
-        The study, if there is one.
+        The study, if any.
     """
 
     item: str
@@ -77,34 +77,34 @@ def read_paper(path: Path) -> Paper:
     Raises
     ------
     InputError
-        If it is no TOML, or has no name.
+        If the file is not TOML, or has no name.
     """
     rule = "a paper is described in a TOML file with name, title, [items] and [words]"
     try:
         table = tomllib.loads(path.read_text("utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InputError(f"{rule}; got {path}: {error}; mend it") from error
+        raise InputError(f"{rule}; got {path}: {error}; correct it") from error
     require(isinstance(table.get("name"), str), rule, f"{path} without a name", "add it")
     items, words = (tuple(dict(table.get(name, {})).items()) for name in ("items", "words"))
     return Paper(table["name"], str(table.get("title", "")), items, words)
 
 
 def papers_of(results: Sequence[Result], described: Sequence[Paper]) -> list[Paper]:
-    """Return the papers that studies are about, in the order of the studies.
+    """Return the papers of some studies, in the order of the studies.
 
-    Of a paper that nobody has described, what is known is its name and what the claims name of it.
+    A paper without a description has its name, and the items that claims name.
     """
     names: dict[str, None] = {}
     for result in results:
         if result.declaration.items:
             names[result.declaration.paper] = None
         names |= {claim.paper: None for claim in result.claims if claim.item}
-    known = {paper.name: paper for paper in described}
-    return [known.get(name, Paper(name)) for name in names]
+    by_name = {paper.name: paper for paper in described}
+    return [by_name.get(name, Paper(name)) for name in names]
 
 
 def rows(paper: Paper, results: Sequence[Result]) -> list[Row]:
-    """Return what became of each item of a paper, in the paper's order."""
+    """Return the status of each item of a paper, in the paper's order."""
     claims: dict[str, list[tuple[Claim, Result]]] = {}
     covering: dict[str, list[Result]] = {}
     for result in results:
@@ -115,13 +115,19 @@ def rows(paper: Paper, results: Sequence[Result]) -> list[Row]:
         if result.declaration.paper == paper.name:
             for item in (item for text in result.declaration.items for item in items_of(text)):
                 covering.setdefault(item, []).append(result)
-    shows = dict(paper.items)
+    contents = dict(paper.items)
     table = []
-    for item in dict.fromkeys([*shows, *claims, *covering]):
-        what = shows.get(item, "")
-        decided = [Row(item, what, _status(claim), claim, of) for claim, of in claims.get(item, [])]
-        drawn = [Row(item, what, "not decided here", None, of) for of in covering.get(item, [])]
-        table += decided or drawn or [Row(item, what, "not tested")]
+    for item in dict.fromkeys([*contents, *claims, *covering]):
+        content = contents.get(item, "")
+        decided = [
+            Row(item, content, _status(claim), claim, result)
+            for claim, result in claims.get(item, [])
+        ]
+        drawn = [
+            Row(item, content, "not decided here", None, result)
+            for result in covering.get(item, [])
+        ]
+        table += decided or drawn or [Row(item, content, "not tested")]
     return table
 
 

@@ -1,20 +1,17 @@
-"""What all studies share: how lines and points look, and intervals over samples."""
+"""The common look of figures: lines, markers and panels."""
 
 from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-from jaxtyping import Float
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from scipy import stats
 
 from partwhole.study.figure import COLOURS as COLOURS
 
 WIDTH = 5.6  # inches; narrow enough that 10 pt type is still read on a phone
 QUIET = "#767676"
-# One look for each series, told apart in grey by its marker and its dashes.
+# Series differ by marker and dashes too, so that they can be told apart in grey.
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 DASHES: tuple[Any, ...] = (
     "-",
@@ -26,7 +23,7 @@ DASHES: tuple[Any, ...] = (
 
 
 def look(index: int, *, line: bool = True, **changes: Any) -> dict[str, Any]:
-    """Return the keywords that draw a series: theory as a line, solutions as hollow markers."""
+    """Return keywords of the look of a series: a line for theory, or hollow markers."""
     colour = COLOURS[index % len(COLOURS)]
     if line:
         return {"color": colour, "linestyle": DASHES[index % len(DASHES)]} | changes
@@ -42,26 +39,18 @@ def look(index: int, *, line: bool = True, **changes: Any) -> dict[str, Any]:
 
 
 def panels(rows: int, columns: int, height: float | int, **grid: Any) -> tuple[Figure, Any]:
-    """Make a figure of the common width with a grid of axes, shape (rows, columns)."""
+    """Return a figure of the common width, and its grid of axes, shape (rows, columns)."""
     figure = Figure(figsize=(WIDTH, height), layout="constrained")
     return figure, figure.subplots(rows, columns, squeeze=False, **grid)
 
 
 def mosaic(layout: str, height: float | int, **grid: Any) -> tuple[Figure, dict[str, Axes]]:
-    """Make a figure of the common width from a layout such as "AA;BC"."""
+    """Return a figure of the common width, and its axes, from a layout such as "AA;BC"."""
     figure = Figure(figsize=(WIDTH, height), layout="constrained")
     return figure, figure.subplot_mosaic(layout, **grid)
 
 
 def name(ax: Axes, x: float, y: float, text: str, colour: str = "black", **changes: Any) -> None:
-    """Write a series' name beside it, in its colour."""
+    """Write the name of a series beside it, in its colour."""
     size = {"color": colour, "fontsize": 9, "va": "center"}
     ax.text(x, y, text, **(size | changes))
-
-
-def mean_interval(samples: Float[np.ndarray, "n *k"], confidence: float = 0.95) -> np.ndarray:
-    """Return mean, low and high end of Student's interval over the first axis, shape (3, ...)."""
-    n = len(samples)
-    centre = samples.mean(axis=0)
-    half = stats.t.ppf(0.5 + confidence / 2, n - 1) * samples.std(axis=0, ddof=1) / np.sqrt(n)
-    return np.stack([centre, centre - half, centre + half])

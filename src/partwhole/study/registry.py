@@ -1,4 +1,4 @@
-"""Find studies: by the name that a package registers, by their module, or by their file."""
+"""Studies by their registered name, their module, or their file."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ from partwhole._extras import MissingExtraError, needs
 from partwhole.study.declaration import Declaration, declared, read
 from partwhole.study.source import source_of
 
-# Of studies that were given as files.
+# The folders of studies that were loaded by their file.
 _folders: set[Path] = set()
 GROUP = "partwhole.studies"
 NEEDED = ("PRESETS", "cell", "gather", "numbers", "figure")
 
 
 def registered() -> dict[str, str]:
-    """Return the registered studies: the name a person types, and the module behind it.
+    """Return the registered studies: module by short name.
 
-    A package registers the full names of its study modules, in the order in which reports show
-    them, as an entry point of the group ``partwhole.studies``.
+    A package registers the full names of its study modules, in the order of a report, as an entry
+    point of the group ``partwhole.studies``.
     """
     modules = [name for entry in entry_points(group=GROUP) for name in entry.load()]
     return {short_name(module): module for module in modules}
 
 
 def short_name(study: ModuleType | str) -> str:
-    """Return the name a person types: that of the module, without its outermost package."""
+    """Return the short name of a study: that of its module, without the outermost package."""
     name = study if isinstance(study, str) else study.__name__
     if name == "__main__" and isinstance(study, ModuleType) and study.__file__:
         return Path(study.__file__).stem
@@ -44,34 +44,35 @@ def short_name(study: ModuleType | str) -> str:
 
 
 def full_name(name: str) -> str:
-    """Return the name of a registered study, given that name or its last part if that is unique.
+    """Return the short name of a registered study, from that name or its unique last part.
 
     Hyphens stand for underscores.
 
     Raises
     ------
     InputError
-        If no study, or more than one, has this name.
+        If no study, or several, have this name.
     """
-    known = list(registered())
+    studies = list(registered())
     name = name.replace("-", "_")
-    ends = [each for each in known if name in (each, each.rpartition(".")[2])]
-    matches = [name] if name in known else ends
+    by_end = [study for study in studies if name in (study, study.rpartition(".")[2])]
+    matches = [name] if name in studies else by_end
     if len(matches) == 1:
         return matches[0]
-    if not known:
+    if not studies:
         remedy = "none is registered; install partwhole-studies, or name a file"
-    elif len(ends) > 1:
-        remedy = f"choose from {', '.join(ends)}"
+    elif len(by_end) > 1:
+        remedy = f"choose from {', '.join(by_end)}"
     else:
-        by_end = {each.rpartition(".")[2]: each for each in known} | {each: each for each in known}
-        (near,) = get_close_matches(name, by_end, 1, 0.0)
-        remedy = f"the nearest is {by_end[near]}"
+        names = {study.rpartition(".")[2]: study for study in studies}
+        names |= {study: study for study in studies}
+        (nearest,) = get_close_matches(name, names, 1, 0.0)
+        remedy = f"the nearest is {names[nearest]}"
     raise InputError(f"a study's name is one that `partwhole list` shows; got {name!r}; {remedy}")
 
 
 def find(name: str | Path) -> ModuleType:
-    """Return a study by its name, by the last part of it, or by its file.
+    """Import and return a study by its name, by the last part of its name, or by its file.
 
     Parameters
     ----------
@@ -85,7 +86,7 @@ def find(name: str | Path) -> ModuleType:
     Raises
     ------
     InputError
-        If no study has this name, or its file can't be run.
+        If no study has this name, or its file can't be imported.
     """
     if str(name).endswith(".py"):
         return load(Path(name))
@@ -93,7 +94,7 @@ def find(name: str | Path) -> ModuleType:
 
 
 def load(place: str | Path | ModuleType) -> ModuleType:
-    """Import a study and check that it has all that a study needs.
+    """Import a study and check that its module has the interface of a study.
 
     Parameters
     ----------
@@ -107,7 +108,7 @@ def load(place: str | Path | ModuleType) -> ModuleType:
     Raises
     ------
     InputError
-        If it can't be imported, or lacks something.
+        If it can't be imported, or lacks a part of the interface.
     MissingExtraError
         If the packages of the extra "plot" are not installed.
     """
@@ -139,7 +140,7 @@ def declarations() -> dict[str, Declaration]:
     Raises
     ------
     InputError
-        If one can't be read.
+        If a declaration can't be read.
     """
     return {name: _declared_in(module) for name, module in registered().items()}
 
@@ -150,7 +151,7 @@ def _declared_in(module: str) -> Declaration:
 
 
 def place_of(study: ModuleType) -> str:
-    """Return what another process can load a study from: its file, or its name in a package."""
+    """Return the file of a study, or its name in a package, from which a process can load it."""
     file = getattr(study, "__file__", None)
     if "." in study.__name__ or not file:
         return study.__name__
@@ -160,7 +161,7 @@ def place_of(study: ModuleType) -> str:
 def _imported(place: str | Path) -> ModuleType:
     path = Path(place) if str(place).endswith(".py") else None
     if path is not None:
-        require(path.is_file(), "a study's file is there", str(path), "check its path")
+        require(path.is_file(), "a study's file exists", str(path), "check its path")
         require(
             path.stem.isidentifier(),
             "a study's file has a name that can be imported",
@@ -169,9 +170,9 @@ def _imported(place: str | Path) -> ModuleType:
         )
         path = Path(os.path.abspath(path))
         _make_way_for(path)
-    keeps = sys.dont_write_bytecode
-    # Python takes compiled source for that of a file that was edited within the same second.
-    sys.dont_write_bytecode = keeps or path is not None
+    before = sys.dont_write_bytecode
+    # Python would use old compiled code for a file that was edited within the same second.
+    sys.dont_write_bytecode = before or path is not None
     try:
         study = import_module(path.stem if path is not None else str(place))
     except MissingExtraError:
@@ -179,40 +180,40 @@ def _imported(place: str | Path) -> ModuleType:
     except (Exception, SystemExit) as error:
         raise InputError(_failure(place, error)) from error
     finally:
-        sys.dont_write_bytecode = keeps
+        sys.dont_write_bytecode = before
     if path is not None:
         file = Path(study.__file__ or "")
         require(
             file == path,
-            "a study's file has a name of its own",
-            f"{path.name}, beside {file}",
+            "a study's file does not share its name with another module",
+            f"{path.name} and {file}",
             "rename it",
         )
     return study
 
 
 def _make_way_for(path: Path) -> None:
-    """Let a file and the modules beside it be imported, as they are now, as Python does a script.
+    """Prepare the import of a file and the modules beside it in their present version.
 
-    Modules of an earlier study's folder, or of an earlier version of this one, are let go.
+    Modules from the folders of earlier studies, and earlier versions of these, are forgotten.
     """
     with suppress(InputError):
-        here = sys.modules.get(path.stem)
-        if getattr(here, "__file__", None) == str(path) and here is not None:
-            source_of(here).require_unchanged()
+        loaded = sys.modules.get(path.stem)
+        if getattr(loaded, "__file__", None) == str(path) and loaded is not None:
+            source_of(loaded).require_unchanged()
             return
     _folders.add(path.parent)
     modules = {name: module for name, module in sys.modules.items() if "." not in name}
     leaving = {name for name, module in modules.items() if _folder_of(module) in _folders}
     for name in [name for name in sys.modules if name.partition(".")[0] in leaving]:
         del sys.modules[name]
-    sys.path[:] = [each for each in sys.path if Path(each) not in _folders]
+    sys.path[:] = [folder for folder in sys.path if Path(folder) not in _folders]
     sys.path.insert(0, str(path.parent))
     invalidate_caches()
 
 
 def _folder_of(module: ModuleType) -> Path | None:
-    """Return the folder that a module or package is imported from."""
+    """Return the folder from which a module or package is imported."""
     file = getattr(module, "__file__", None)
     places = [file] if file else [*getattr(module, "__path__", ())]
     if not places:
@@ -222,11 +223,11 @@ def _folder_of(module: ModuleType) -> Path | None:
 
 
 def _failure(place: str | Path, error: BaseException) -> str:
-    """Say why a study can't be imported, and where."""
+    """Return the sentence of an import that failed, with the cause and its place."""
     rule = f"a study can be imported; got {type(error).__name__} in {place}"
     if isinstance(error, SyntaxError):
-        return f"{rule}, line {error.lineno}: {error.msg}; mend that line"
-    frames = [each for each in extract_tb(error.__traceback__) if "importlib" not in each.filename]
-    at = f"{Path(frames[-1].filename).name}, line {frames[-1].lineno}" if frames else ""
-    what = " ".join(str(error).split())
-    return f"{rule} ({at}): {what}; mend it" if at else f"{rule}: {what}; mend it"
+        return f"{rule}, line {error.lineno}: {error.msg}; correct that line"
+    trace = extract_tb(error.__traceback__)
+    frames = [frame for frame in trace if "importlib" not in frame.filename]
+    place = f" ({Path(frames[-1].filename).name}, line {frames[-1].lineno})" if frames else ""
+    return f"{rule}{place}: {' '.join(str(error).split())}; correct it"

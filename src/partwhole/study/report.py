@@ -1,4 +1,4 @@
-"""Run studies one after another and write the pages of a report."""
+"""Reports: studies are run one after another, and their pages written."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from partwhole._writing import naming, write_all
 from partwhole.page import tag
 from partwhole.study.bars import Bars
 from partwhole.study.evidence import better
-from partwhole.study.execution import Begun, Result, begin
+from partwhole.study.execution import Result, SubmittedStudy, submit
 from partwhole.study.figure import render
 from partwhole.study.pages import FAILED, Entry, NotRun, site
 from partwhole.study.registry import find, load, short_name
@@ -25,10 +25,10 @@ from partwhole.study.registry import find, load, short_name
 
 @dataclass(frozen=True)
 class Report:
-    """The report that was written, and what is in it, in order.
+    """A report that was written, with its entries in order.
 
-    `path` is its first page: `index.html`, or `incomplete/index.html` where a report with fewer
-    failures was there.
+    `path` is its first page: `index.html`, or `incomplete/index.html` if the folder has a report
+    with fewer failures.
     """
 
     path: Path
@@ -41,7 +41,7 @@ class Report:
 
     @property
     def failures(self) -> tuple[NotRun, ...]:
-        return tuple(each for each in self.entries if isinstance(each, NotRun) and each.failed)
+        return tuple(entry for entry in self.entries if isinstance(entry, NotRun) and entry.failed)
 
 
 @door
@@ -54,10 +54,10 @@ def write_report(
     store: Path | None = None,
     progress: bool = True,
 ) -> Report:
-    """Run studies in their order and write the pages of a report.
+    """Run studies in order and write the pages of a report.
 
-    They are `index.html`, a page for each paper and each study, and a ledger of all claims; a
-    report with more failures than the one that is there goes into the folder `incomplete`.
+    The pages are `index.html`, one for each paper and each study, and a ledger of all claims. A
+    report with more failures than the one in the folder is written into the folder `incomplete`.
 
     However long it takes, every study is run that has the preset. Where that can't decide its
     claims, a stored result that can is shown in its place. A study that can't be imported, or
@@ -68,33 +68,33 @@ def write_report(
     studies : iterable of str, paths or modules
         As for `run`, in the order of the report; each once.
     folder : Path
-        Where the pages go; made if it is absent.
+        Folder of the pages; created if it is absent.
     preset : str, default "quick"
         The preset to run.
     executor : concurrent.futures.Executor, default None
-        What cells run on; None is this process.
+        Executor of the cells; None is this process.
     store : Path, default None
         Folder of the store; None is `partwhole.store.default_root()`.
     progress : bool, default True
-        Whether to show what is running, what is left and about how long.
+        Whether to show bars of progress, with an estimate of the time left.
     """
     start = time.perf_counter()
     entries: list[Entry] = []
     figures: dict[str, bytes] = {}
-    ahead: Begun | NotRun | None = None
+    ahead: SubmittedStudy | NotRun | None = None
     places = list(dict.fromkeys(studies))
     try:
-        # One study ahead, so that processes have work while the cells before are gathered.
+        # The next study is submitted first, so that processes have work during gathering.
         with Bars(len(places) if progress else None) as bars:
             for place in places:
-                after = _begun(place, preset, executor, store)
+                following = _submitted(place, preset, executor, store)
                 if ahead is not None:
-                    entries.append(_ended(ahead, bars, figures))
-                ahead = after
+                    entries.append(_finished(ahead, bars, figures))
+                ahead = following
             if ahead is not None:
-                entries.append(_ended(ahead, bars, figures))
+                entries.append(_finished(ahead, bars, figures))
     except BaseException:
-        if isinstance(ahead, Begun):
+        if isinstance(ahead, SubmittedStudy):
             ahead.cancel()
         raise
     seconds = time.perf_counter() - start
@@ -114,37 +114,37 @@ def write_report(
 
 
 def _remove_former(folder: Path, pages: Iterable[str]) -> None:
-    """Remove the pages of studies and papers that the report no longer has."""
-    kept = {folder / name for name in pages}
+    """Remove pages of studies and papers that are no longer in the report."""
+    current = {folder / name for name in pages}
     for place in ("studies", "papers"):
         for path in (folder / place).glob("*.html"):
-            if path not in kept:
+            if path not in current:
                 path.unlink()
 
 
-def _begun(
+def _submitted(
     place: str | Path | ModuleType, preset: str, executor: Executor | None, store: Path | None
-) -> Begun | NotRun:
+) -> SubmittedStudy | NotRun:
     study = None
     try:
         study = load(place) if isinstance(place, ModuleType) else find(place)
         if preset not in study.PRESETS:
             return NotRun(short_name(study), study, f"It has no {preset} preset.")
-        return begin(study, preset, executor=executor, store=store)
+        return submit(study, preset, executor=executor, store=store)
     except Exception as error:
         return _stopped(short_name(study) if study else str(place), study, error)
 
 
 def _failed(path: Path) -> int | float:
-    """Return how many studies failed on a page that is there; infinity without one."""
+    """Return the number of failed studies on an earlier page; infinity if there is none."""
     try:
         return path.read_text("utf-8").count(str(tag("strong", FAILED)))
     except (OSError, ValueError):
         return math.inf
 
 
-def _ended(entry: Begun | NotRun, bars: Bars, figures: dict[str, bytes]) -> Entry:
-    """Wait for a study and draw it; one that is broken must not cost the reader all the others."""
+def _finished(entry: SubmittedStudy | NotRun, bars: Bars, figures: dict[str, bytes]) -> Entry:
+    """Wait for a study and draw it; an error in one study leaves the others in the report."""
     try:
         if isinstance(entry, NotRun):
             return entry
@@ -159,7 +159,7 @@ def _ended(entry: Begun | NotRun, bars: Bars, figures: dict[str, bytes]) -> Entr
 
 
 def _stopped(name: str, study: ModuleType | None, error: Exception) -> NotRun:
-    what = " ".join(str(error).split())
-    # An InputError is a sentence by itself.
-    why = what if isinstance(error, InputError) else f"{type(error).__name__}: {what}"
-    return NotRun(name, study, f"It was stopped by an error: {why}", failed=True)
+    text = " ".join(str(error).split())
+    # The text of an InputError is a full sentence.
+    reason = text if isinstance(error, InputError) else f"{type(error).__name__}: {text}"
+    return NotRun(name, study, f"It was stopped by an error: {reason}", failed=True)

@@ -1,9 +1,9 @@
-"""The source that a study's cells stand on, as one short hash.
+"""The source that the cells of a study depend on, as a short hash.
 
-It holds the study's module and all modules of its own and of partwhole that it imports, directly or
-through others, without docstrings and comments. Of the study itself its sentences, its presets and
-what lays out, weighs and draws are left out, with what is imported for these alone. Installed
-packages are not in it: their versions are kept beside a result.
+It covers the study's module, and the modules of its package and of partwhole that it imports,
+directly or indirectly, without docstrings and comments. Of the study's module it leaves out the
+sentences, the presets, `gather`, `numbers` and `figure`, and imports that only these need.
+Installed packages are not covered.
 """
 
 from __future__ import annotations
@@ -25,31 +25,31 @@ from partwhole.study import HOMES
 
 DIGITS = 16
 NO_SOURCE = "none"
-# Of a study: what its cells don't stand on, unless something that they do names it.
+# Names in a study's module that its cells do not depend on, unless `cell` refers to them.
 LEFT_OUT = frozenset(("DECLARATION", "PRESETS", "gather", "numbers", "figure"))
 PACKAGE = "partwhole"
-FRAME = "partwhole.study."  # runs cells and lends its types; none stands on it,
-ESTIMATES = "partwhole.study.estimates"  # but for these
-_RESTART = "import it again, in another process say, or give the path of its file"
+FRAME = "partwhole.study."  # runs cells; no cell depends on it,
+ESTIMATES = "partwhole.study.estimates"  # except on these functions
+_RESTART = "import it again in a new process, or give the path of its file"
 
 
 @dataclass(frozen=True)
 class Source:
-    """What a study's cells stand on.
+    """The source that the cells of a study depend on.
 
     Parameters
     ----------
     digest : str
-        16 hexadecimal digits; "none" for a study without a file, of which nothing is kept.
+        16 hexadecimal digits; "none" for a study without a file, whose cells are not stored.
     files : tuple of (str, str, int)
-        Each module, its file, and when that was last changed, in nanoseconds.
+        Each module, its file, and the time of the file's last change, in nanoseconds.
     """
 
     digest: str
     files: tuple[tuple[str, str, int], ...] = ()
 
     def require_unchanged(self) -> None:
-        """Refuse modules that are imported from other files, or that were edited since.
+        """Refuse modules that were imported from other files, or edited since.
 
         Raises
         ------
@@ -68,13 +68,13 @@ class Source:
                 changed = True
             if changed:
                 raise InputError(
-                    "a study runs as it was imported; "
-                    f"got {file}, which was edited since; {_RESTART}"
+                    "a study's files are not edited after their import; "
+                    f"got {file}, which was edited; {_RESTART}"
                 )
 
 
 def source_of(study: ModuleType) -> Source:
-    """Return what a study's cells stand on, as it was when the study was first asked for it.
+    """Return the source that the cells of a study depend on, as it was at the first call.
 
     Parameters
     ----------
@@ -87,11 +87,11 @@ def source_of(study: ModuleType) -> Source:
     Raises
     ------
     InputError
-        If a module was edited since, or is another than the one beside the study.
+        If a module was edited since, or was imported from another file.
     """
     if not getattr(study, "__file__", None):
         return Source(NO_SOURCE)
-    # A module that is loaded again has another function.
+    # After a reload the module has another function `cell`.
     function, source = vars(study).get("__source_of_cells__", (None, None))
     if function is not study.cell:
         source = _read(study)
@@ -101,7 +101,7 @@ def source_of(study: ModuleType) -> Source:
 
 
 def fingerprint(study: ModuleType) -> str:
-    """Return the hash of what a study's cells stand on; see `source_of`."""
+    """Return the hash of the source that the cells of a study depend on; see `source_of`."""
     return source_of(study).digest
 
 
@@ -111,10 +111,10 @@ def _read(study: ModuleType) -> Source:
     top = start.partition(".")[0]
     package = start if path.name == "__init__.py" else start.rpartition(".")[0]
     tree = _parsed(path, path.stat().st_mtime_ns)
-    kept = _stood_on(tree)
-    parts, files = [("", "\n".join(map(ast.unparse, kept)))], {}
+    statements = _needed_by_cells(tree)
+    parts, files = [("", "\n".join(map(ast.unparse, statements)))], {}
     files[study.__name__] = (study.__name__, str(path), path.stat().st_mtime_ns)
-    waiting = [name for node in kept for name in _imported(node, package)]
+    waiting = [name for node in statements for name in _imported(node, package)]
     waiting.append(start.rpartition(".")[0] or start)
     seen = {start, study.__name__}
     while waiting:
@@ -122,7 +122,7 @@ def _read(study: ModuleType) -> Source:
         if module in seen or (f"{module}.".startswith(FRAME) and module != ESTIMATES):
             continue
         seen.add(module)
-        waiting.append(module.rpartition(".")[0] or module)  # packages around it run first
+        waiting.append(module.rpartition(".")[0] or module)  # its package is imported first
         file = _file(module, top)
         if file is None:
             continue
@@ -135,30 +135,34 @@ def _read(study: ModuleType) -> Source:
     return Source(digest, tuple(files.values()))
 
 
-def _stood_on(tree: ast.Module) -> list[ast.stmt]:
-    """Return a study's statements without what its cells don't need."""
-    aside = [node for node in tree.body if (names := {*_bound(node)}) and names <= LEFT_OUT]
-    rest = [node for node in tree.body if node not in aside]
-    imports = [node for node in rest if isinstance(node, ast.Import | ast.ImportFrom)]
-    named = _mentioned(node for node in rest if node not in imports)
-    # What the rest names after all, such as a preset.
-    back = [node for node in aside if named & {*_bound(node)}]
-    named |= _mentioned(back)
-    for_others = _mentioned(node for node in aside if node not in back)
+def _needed_by_cells(tree: ast.Module) -> list[ast.stmt]:
+    """Return the statements of a study that its cells need."""
+    optional = [node for node in tree.body if (names := {*_bound(node)}) and names <= LEFT_OUT]
+    required = [node for node in tree.body if node not in optional]
+    imports = [node for node in required if isinstance(node, ast.Import | ast.ImportFrom)]
+    used = _mentioned(node for node in required if node not in imports)
+    # Statements that the required ones refer to, such as a preset.
+    restored = [node for node in optional if used & {*_bound(node)}]
+    used |= _mentioned(restored)
+    used_elsewhere = _mentioned(node for node in optional if node not in restored)
     unneeded = [
         node
         for node in imports
-        if (names := {*_bound(node)}) and not names & named and names <= for_others
+        if (names := {*_bound(node)}) and not names & used and names <= used_elsewhere
     ]
-    kept = [node for node in tree.body if node not in unneeded and (node in rest or node in back)]
-    return [_of_the_frame(node, named) for node in kept]
+    needed = [
+        node
+        for node in tree.body
+        if node not in unneeded and (node in required or node in restored)
+    ]
+    return [_without_unused_names(node, used) for node in needed]
 
 
-def _of_the_frame(node: ast.stmt, named: set[str]) -> ast.stmt:
-    """Return an import from the frame without the names that only what is left out needs."""
+def _without_unused_names(node: ast.stmt, used: set[str]) -> ast.stmt:
+    """Return an import from the frame of studies without the names that cells do not use."""
     if not isinstance(node, ast.ImportFrom) or node.module != FRAME[:-1]:
         return node
-    names = [alias for alias in node.names if (alias.asname or alias.name) in named]
+    names = [alias for alias in node.names if (alias.asname or alias.name) in used]
     return ast.ImportFrom(node.module, names, node.level) if names else ast.Pass()
 
 
@@ -167,7 +171,7 @@ def _bound(node: ast.stmt) -> Iterator[str]:
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
         yield node.name
     elif isinstance(node, ast.Import | ast.ImportFrom):
-        yield from ((each.asname or each.name).partition(".")[0] for each in node.names)
+        yield from ((alias.asname or alias.name).partition(".")[0] for alias in node.names)
     else:
         loops = [part for part in ast.walk(node) if isinstance(part, ast.comprehension)]
         inner = {name for loop in loops for name in _mentioned([loop.target])}
@@ -178,16 +182,16 @@ def _bound(node: ast.stmt) -> Iterator[str]:
 
 
 def _mentioned(nodes: Any) -> set[str]:
-    return {each.id for node in nodes for each in ast.walk(node) if isinstance(each, ast.Name)}
+    return {part.id for node in nodes for part in ast.walk(node) if isinstance(part, ast.Name)}
 
 
 def _imported(tree: ast.AST, package: str) -> Iterator[str]:
     """Yield the modules that a piece of source imports, and names that may be modules."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            yield from (each.name for each in node.names)
-            # Its rooms are imported as they are asked for.
-            if any(each.name == PACKAGE for each in node.names):
+            yield from (alias.name for alias in node.names)
+            # The rooms of partwhole are imported on first use.
+            if any(alias.name == PACKAGE for alias in node.names):
                 yield from _rooms()
         elif isinstance(node, ast.ImportFrom):
             parts = package.split(".")
@@ -196,7 +200,7 @@ def _imported(tree: ast.AST, package: str) -> Iterator[str]:
             yield module
             if module == FRAME[:-1]:
                 yield from (f"{FRAME}{HOMES.get(alias.name, alias.name)}" for alias in node.names)
-            yield from (f"{module}.{each.name}" for each in node.names if each.name != "*")
+            yield from (f"{module}.{alias.name}" for alias in node.names if alias.name != "*")
 
 
 @cache
@@ -208,7 +212,7 @@ def _rooms() -> tuple[str, ...]:
 
 @cache
 def _whole(path: Path, time: int, module: str) -> tuple[str, tuple[str, ...]]:
-    """Return a module's text, and what it imports."""
+    """Return the text of a module, and the names of its imports."""
     tree = _parsed(path, time)
     package = module if path.name == "__init__.py" else module.rpartition(".")[0]
     return ast.unparse(tree), tuple(dict.fromkeys(_imported(tree, package)))
@@ -216,13 +220,14 @@ def _whole(path: Path, time: int, module: str) -> tuple[str, tuple[str, ...]]:
 
 @cache
 def _parsed(path: Path, time: int) -> ast.Module:
-    """Parse a file without docstrings, and without what is imported for type checkers alone."""
+    """Parse a file without docstrings and without imports for type checkers alone."""
     try:
         tree = ast.parse(path.read_bytes(), str(path))
     except (SyntaxError, ValueError) as error:
         line = getattr(error, "lineno", None)
-        at = f"{path}, line {line}" if line else str(path)
-        raise InputError(f"a study's modules are Python; got {at}: {error}; mend it") from error
+        place = f"{path}, line {line}" if line else str(path)
+        rule = "a study's modules are Python"
+        raise InputError(f"{rule}; got {place}: {error}; correct it") from error
     for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             first = node.body[0] if node.body else None
@@ -234,19 +239,19 @@ def _parsed(path: Path, time: int) -> ast.Module:
 
 
 def _file(module: str, package: str) -> Path | None:
-    """Return the file of a module of partwhole, of the study's package, or of no package's."""
+    """Return the file of a module, None if it belongs to an installed package."""
     top = module.partition(".")[0]
     if top not in (PACKAGE, package) and _is_installed(top):
         return None
-    return _file_of_partwhole(module) if top == PACKAGE else _found(module)
+    return _file_of_partwhole(module) if top == PACKAGE else _located(module)
 
 
 @cache
 def _file_of_partwhole(module: str) -> Path | None:
-    return _found(module)
+    return _located(module)
 
 
-def _found(module: str) -> Path | None:
+def _located(module: str) -> Path | None:
     file = getattr(sys.modules.get(module), "__file__", None)
     if file is None:
         try:

@@ -169,9 +169,9 @@ def _draw_accuracy(ax: Axes, data: xr.Dataset) -> None:
 def _draw_units(ax: Axes, units: np.ndarray, title: str) -> None:
     size = np.nanmax(np.abs(units[:, :2]))
     for i, (sign, word) in enumerate(((1, "unit signals same"), (-1, "unit signals different"))):
-        chosen = units[np.sign(units[:, 2]) == sign] / size
+        group = units[np.sign(units[:, 2]) == sign] / size
         style = look(i + 2, line=False, markersize=3.5, markeredgewidth=0.7)
-        ax.plot(chosen[:, 0], chosen[:, 1], label=word, **style)
+        ax.plot(group[:, 0], group[:, 1], label=word, **style)
     ax.axhline(0, color=QUIET, linewidth=0.6, zorder=0)
     ax.axvline(0, color=QUIET, linewidth=0.6, zorder=0)
     ax.set(title=title, xlabel="A less D in first place", xlim=(-1.1, 1.1), ylim=(-1.1, 1.1))

@@ -92,7 +92,7 @@ def gather(cells: Cells) -> xr.Dataset:
 
 
 def _read_wide(config: Config, network: Arrays) -> dict[str, Any]:
-    """Return what a network with one hidden layer shows, beside what theory says of it."""
+    """Return measures of a network with one hidden layer, and their predictions."""
     task, anchors = make_task(config["task"]), len(LAYOUTS[config["task"]])
     read = {
         "slope": slope(task, network["predictions"]).value,
@@ -112,7 +112,7 @@ def _read_deep(config: Config, network: Arrays) -> dict[str, Any]:
 
 
 def leak(salience: float, anchors: int) -> float:
-    """Return the slope at a measured salience; a hair above one half it is one half."""
+    """Return the slope at a measured salience; one just above one half counts as one half."""
     return float(memorization_leak(min(max(salience, 0.0), 0.5), anchors))
 
 

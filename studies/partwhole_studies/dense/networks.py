@@ -26,7 +26,7 @@ EXPLAINED = 0.05
 
 
 class Trained(NamedTuple):
-    """Networks after training along a leading axis, and what they and their first state show."""
+    """Trained networks along a leading axis, with measures before and after training."""
 
     networks: MLP
     arrays: Arrays
@@ -87,7 +87,7 @@ def _saliences(task: Task, networks: MLP) -> Float[np.ndarray, "seeds layers C"]
 
 
 def _kernel_regimes(config: Config, task: Task, start: MLP, end: MLP) -> Arrays:
-    """Return the answers of the first networks if their tangent kernels stayed, and the drift."""
+    """Return answers of the first networks with frozen tangent kernels, and the kernels' drift."""
     inputs, predictions, drift = task.one_hot(), [], []
     for run in range(min(config["kernels"], len(config["seeds"]))):
         before, after = (
@@ -123,6 +123,6 @@ def lay_out(separated: Cells, within: Mapping[str, str], **options: Any) -> xr.D
 
 
 def not_learned(cells: Cells) -> str:
-    """Say how many of the networks that were trained have not learned."""
+    """Return a sentence on the number of trained networks that have not learned."""
     learned = np.concatenate([arrays["learned"] for _, arrays in cells])
     return f"{np.sum(~learned) or 'none'} of {len(learned)}"

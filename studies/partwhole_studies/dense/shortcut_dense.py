@@ -1,4 +1,4 @@
-"""Context dependence in dense networks: the loss decides whether the shortcut is taken."""
+"""Context dependence in dense networks: the loss decides whether they use the shortcut."""
 
 from __future__ import annotations
 
@@ -167,8 +167,8 @@ def _draw_margins(ax: Axes, data: xr.Dataset) -> None:
 
 def _draw_sizes(ax: Axes, task: str, size: xr.DataArray) -> None:
     series(ax, "depth", by="kind", measured=size)
-    for (named, kind), (low, high) in PUBLISHED_SIZES.items():
-        if named == task:
+    for (setting, kind), (low, high) in PUBLISHED_SIZES.items():
+        if setting == task:
             ax.axhspan(low, high, color=look(KINDS.index(kind))["color"], alpha=0.12, linewidth=0)
     ax.set(title=f"{task}, logistic loss", xlabel="hidden layers", ylabel="mean size of its terms")
     ax.label_outer()

@@ -1,1 +1,1 @@
-"""Conditional diffusion models, watched in concept space."""
+"""Conditional diffusion models, followed in concept space."""

@@ -89,7 +89,7 @@ def law(accuracy: xr.DataArray) -> EmergenceFit:
 
 
 def sharpness(accuracy: xr.DataArray) -> np.ndarray:
-    """Return the largest rise between checkpoints as a share of the whole one, for each model."""
+    """Return the largest rise between two checkpoints over the total rise, for each model."""
     values = accuracy.transpose("seed", "step").values
     whole = values.max(axis=1) - values[:, 0]
     rises = np.diff(values, axis=1).max(axis=1)
@@ -97,18 +97,19 @@ def sharpness(accuracy: xr.DataArray) -> np.ndarray:
 
 
 def numbers(data: xr.Dataset) -> dict[str, Any]:
-    kept = readings.learned(data)
-    known = kept.dropna("seed")
-    accuracy = products(kept)
+    runs = readings.learned(data)
+    complete = runs.dropna("seed")
+    accuracy = products(runs)
     times = readings.settled(accuracy)
     logs = xr.apply_ufunc(np.log, readings.capped(times, data)).mean("seed")
     typical = np.exp(logs.values).tolist()
     in_order = typical[1] < typical[2] < typical[3]
     unlearned = (times == np.inf).any("seed")
     farthest = {"distance": CONCEPTS}
-    sharper = sharpness(accuracy.sel(farthest)) - sharpness(averages(kept).sel(farthest))
+    sharper = sharpness(accuracy.sel(farthest)) - sharpness(averages(runs).sel(farthest))
     explained = [
-        float(np.nanmin(law(differing(known).isel(seed=k)).r2)) for k in range(known.sizes["seed"])
+        float(np.nanmin(law(differing(complete).isel(seed=k)).r2))
+        for k in range(complete.sizes["seed"])
     ]
 
     farther, nearer = (times.sel(distance=n, drop=True) for n in (3, 2))
@@ -122,18 +123,18 @@ def numbers(data: xr.Dataset) -> dict[str, Any]:
             for n in range(2, CONCEPTS + 1)
         },
         "unreadable": readings.unreadable(data),
-        **readings.counts(kept),
+        **readings.counts(runs),
     }
 
 
 def figure(data: xr.Dataset) -> Figure:
     drawn, axes = mosaic("AB", 3.5, sharey=True)
-    known = readings.learned(data).dropna("seed")
-    if known.sizes["seed"]:
-        accuracy = products(known)
+    complete = readings.learned(data).dropna("seed")
+    if complete.sizes["seed"]:
+        accuracy = products(complete)
         for n in range(CONCEPTS + 1):
             readings.curves(axes["A"], accuracy.sel(distance=n), n, f"{n} changed")
-        _draw_law(axes["B"], differing(known).mean("seed"))
+        _draw_law(axes["B"], differing(complete).mean("seed"))
     axes["A"].set(title="All concepts", ylabel="product of accuracies")
     axes["B"].set(title="Changed concepts")
     for ax in axes.values():

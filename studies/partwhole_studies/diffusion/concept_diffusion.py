@@ -50,8 +50,8 @@ def bumps(data: xr.Dataset) -> list[bool]:
 
 
 def numbers(data: xr.Dataset) -> dict[str, Any]:
-    kept = readings.learned(data)
-    weak = kept.isel(colour=0)
+    runs = readings.learned(data)
+    weak = runs.isel(colour=0)
     path = readings.means(weak, UNSEEN)
     lead = path.sel(concept="size") - path.sel(concept="colour")
     lead = mean(by_seed(lead.mean("step", skipna=False)), within=(-1.0, 1.0))
@@ -68,22 +68,22 @@ def numbers(data: xr.Dataset) -> dict[str, Any]:
         "rising": sum(clear),
         "weak_models": len(clear),
         "unreadable": readings.unreadable(data),
-        **readings.counts(kept),
+        **readings.counts(runs),
     }  # fmt: skip
 
 
 def figure(data: xr.Dataset) -> Figure:
     pictures = "pictures" in data
-    kept = readings.learned(data)
+    runs = readings.learned(data)
     drawn, axes = mosaic("AB;CC" if pictures else "AB", 5.8 if pictures else 3.4)
-    _draw_paths(axes["A"], kept)
+    _draw_paths(axes["A"], runs)
     for k, colour in enumerate(data.colour.values):
         if k in (0, data.sizes["colour"] - 1):
-            accuracy = readings.accuracy(kept.isel(colour=k), UNSEEN)
+            accuracy = readings.accuracy(runs.isel(colour=k), UNSEEN)
             readings.curves(axes["B"], accuracy, k, f"separation {colour:g}")
     axes["B"].set(xlabel=data.step.long_name, ylabel="accuracy, blue and small", ylim=(-0.03, 1.03))
     if pictures:
-        _draw_pictures(axes["C"], kept)
+        _draw_pictures(axes["C"], runs)
     return key(drawn)
 
 
@@ -105,13 +105,13 @@ def _draw_paths(ax: Axes, data: xr.Dataset) -> None:
 
 def _draw_pictures(ax: Axes, data: xr.Dataset) -> None:
     """Draw samples of the first model of the weakest and of the strongest signal."""
-    shown = np.unique(np.linspace(0, data.sizes["step"] - 1, 12).round().astype(int))
-    data = data.isel(step=shown, picture=0)
+    indices = np.unique(np.linspace(0, data.sizes["step"] - 1, 12).round().astype(int))
+    data = data.isel(step=indices, picture=0)
     side = data.sizes["row"]
     ends = [data.isel(colour=k).transpose("seed", "step", ...) for k in (0, -1)]
     strips = [np.concatenate(list(part.pictures.values[0]), axis=1) for part in ends]
     ax.imshow(np.concatenate(strips), interpolation="nearest")
-    ax.set_xticks((np.arange(len(shown)) + 0.5) * side, labels=map(str, data.step.values))
+    ax.set_xticks((np.arange(len(indices)) + 0.5) * side, labels=map(str, data.step.values))
     names = [f"{float(part.colour):g}" for part in ends]
     ax.set_yticks([0.5 * side, 1.5 * side], labels=names)
     ax.tick_params(length=0, labelsize=7)

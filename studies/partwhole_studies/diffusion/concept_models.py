@@ -112,5 +112,5 @@ def train(config: Config) -> Arrays:
 def prompt_names(config: Config) -> list[str]:
     """Return the names of a cell's prompts in their order."""
     kinds = (("over", "over"), ("direction", "directions"), ("guidance", "guidance"))
-    others = [f"{kind} {amount:g}" for kind, key in kinds for amount in config[key]]
-    return [*classes(len(concepts(config))), *others]
+    variants = [f"{kind} {amount:g}" for kind, key in kinds for amount in config[key]]
+    return [*classes(len(concepts(config))), *variants]

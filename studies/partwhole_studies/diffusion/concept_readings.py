@@ -1,4 +1,4 @@
-"""Where samples of diffusion models lie in concept space, and when they get there."""
+"""Coordinates of samples of diffusion models in concept space, and the times of arrival."""
 
 from __future__ import annotations
 
@@ -81,10 +81,10 @@ def learned(data: xr.Dataset, names: Sequence[str] | None = None) -> xr.Dataset:
     return data.assign(coordinates=data.coordinates.where(worst <= NEAR))
 
 
-def counts(kept: xr.Dataset) -> dict[str, int]:
-    """Return how many models there are, and how many learned their training classes."""
-    known = kept.coordinates.isel(step=0, prompt=0, sample=0, concept=0).notnull()
-    return {"learned": int(known.sum()), "models": known.size}
+def counts(runs: xr.Dataset) -> dict[str, int]:
+    """Return the number of models, and of those that learned their training classes."""
+    learned = runs.coordinates.isel(step=0, prompt=0, sample=0, concept=0).notnull()
+    return {"learned": int(learned.sum()), "models": learned.size}
 
 
 def corner_of(data: xr.Dataset, corner: Sequence[int]) -> xr.DataArray:
@@ -111,7 +111,7 @@ def path_of(data: xr.Dataset, prompt: str, smoothing: Smoothing = RAW) -> Concep
 
 
 def settled(paths: xr.DataArray, level: float = HALF) -> xr.DataArray:
-    """Return the step from which paths stay above a level; infinite where they end below it.
+    """Return the step after which paths stay above a level; infinite if they end below it.
 
     It is interpolated between checkpoints. A path that never lies below the level has the first
     checkpoint; a path with NaN has NaN.
@@ -133,15 +133,15 @@ def settled(paths: xr.DataArray, level: float = HALF) -> xr.DataArray:
 
 
 def capped(times: xr.DataArray, data: xr.Dataset) -> xr.DataArray:
-    """Return times, where what is never reached counts as reached at the last checkpoint."""
+    """Return times, with the last checkpoint in place of infinite ones."""
     last = float(data.step.values[-1])
     return times.where(~(times > last), last)
 
 
 def later(second: xr.DataArray, first: xr.DataArray, data: xr.Dataset) -> Estimate:
-    """Estimate how many times later one time is than another, a mean over seeds.
+    """Estimate the ratio of the second of two times to the first, as a mean over seeds.
 
-    The cap on times that are never reached can only bring both nearer.
+    The cap on infinite times can only bring the ratio nearer to 1.
     """
     return ratio((capped(second, data) / capped(first, data)).pipe(np.log))
 

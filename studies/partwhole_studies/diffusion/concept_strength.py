@@ -67,7 +67,7 @@ def gather(cells: Cells) -> xr.Dataset:
 
 
 def crossing(data: xr.Dataset, circle: str) -> float:
-    """Return from which separation on colour changes more than size; infinite where it never does.
+    """Return the separation above which colour changes more than size; infinite if it never does.
 
     It is interpolated between separations.
     """

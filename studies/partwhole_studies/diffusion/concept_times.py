@@ -1,4 +1,4 @@
-"""When a diffusion model learns a concept, for how strong its signal in the data is."""
+"""Learning time of a concept in diffusion models, against its signal in the data."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def gather(cells: Cells) -> xr.Dataset:
 
 
 def times(data: xr.Dataset) -> xr.DataArray:
-    """Return from which step on half of the way is covered, (kind, colour, seed)."""
+    """Return the step after which more than half of the way is covered, (kind, colour, seed)."""
     paths = {"unseen": (UNSEEN, "colour"), "trained": (TRAINED, "colour"), "size": (UNSEEN, "size")}
     settled = [
         readings.settled(readings.means(data, prompt).sel(concept=concept, drop=True))
@@ -54,13 +54,13 @@ def times(data: xr.Dataset) -> xr.DataArray:
     return xr.concat(settled, xr.DataArray(list(paths), dims="kind", name="kind"))
 
 
-def by_seed(times: xr.DataArray, summary: Callable[..., float], least: int) -> np.ndarray:
-    """Return a summary of signals and times for each seed with so many known times, or NaN."""
+def by_seed(times: xr.DataArray, summary: Callable[..., float], minimum: int) -> np.ndarray:
+    """Return a summary of signals and times for each seed; NaN with fewer than `minimum` times."""
     values = []
     for row in times.transpose("seed", "colour").values:
-        known = np.isfinite(row)
-        enough = known.sum() >= least
-        values.append(summary(times.colour.values[known], row[known]) if enough else np.nan)
+        finite = np.isfinite(row)
+        enough = finite.sum() >= minimum
+        values.append(summary(times.colour.values[finite], row[finite]) if enough else np.nan)
     return np.array(values, float)
 
 
@@ -78,16 +78,16 @@ def typical(times: xr.DataArray) -> xr.DataArray:
 
 
 def numbers(data: xr.Dataset) -> dict[str, Any]:
-    kept = readings.learned(data, REFERENCES)
-    measured = times(kept)
+    runs = readings.learned(data, REFERENCES)
+    measured = times(runs)
     capped = readings.capped(measured, data)
     unseen, trained = (capped.sel(kind=kind, drop=True) for kind in ("unseen", "trained"))
     slope = mean(by_seed(unseen, exponent, 3))
     ends = typical(unseen).isel(colour=[0, -1]).values.tolist()
     unlearned = (measured.sel(kind="unseen") == np.inf).any("seed").isel(colour=[0, -1])
     first, last = (
-        f"at least {time:.0f}" if never else time
-        for time, never in zip(ends, unlearned.values, strict=True)
+        f"at least {time:.0f}" if censored else time
+        for time, censored in zip(ends, unlearned.values, strict=True)
     )
     return {
         "correlation": mean(by_seed(unseen, rank_correlation, 2), within=(-1.0, 1.0)),
@@ -100,14 +100,14 @@ def numbers(data: xr.Dataset) -> dict[str, Any]:
         else "neither clearly more nor less steeply than",
         "first": first,
         "last": last,
-        **readings.counts(kept),
+        **readings.counts(runs),
     }
 
 
 def figure(data: xr.Dataset) -> Figure:
-    kept = readings.learned(data, REFERENCES)
+    runs = readings.learned(data, REFERENCES)
     drawn, axes = mosaic("A", 3.6)
-    _draw(axes["A"], readings.capped(times(kept), data))
+    _draw(axes["A"], readings.capped(times(runs), data))
     axes["A"].set(xlabel="separation of the colours", ylabel="training steps to half of the value")
     return key(drawn, columns=2)
 
@@ -123,8 +123,8 @@ def _draw(ax: Axes, times: xr.DataArray) -> None:
     square = float(typical(times.sel(kind="unseen"))[0]) * (colours / colours[0]) ** -2.0
     ax.plot(colours, square, color=QUIET, linewidth=1, label="linear network: power −2")
     ax.set(xscale="log", yscale="log")
-    shown = colours if len(colours) < 6 else colours[:: len(colours) // 5]
-    ax.set_xticks(shown, labels=[f"{c:g}" for c in shown])
+    ticks = colours if len(colours) < 6 else colours[:: len(colours) // 5]
+    ax.set_xticks(ticks, labels=[f"{c:g}" for c in ticks])
     low, high = (float(end) for end in ax.get_ylim())
     ticks = [n * 10**k for k in range(5) for n in (1, 2, 5) if low <= n * 10**k <= high]
     ax.set_yticks(ticks, labels=[f"{n:,}" for n in ticks])

@@ -1,4 +1,4 @@
-"""What a diffusion model can draw before plain prompts show it."""
+"""Combinations that a diffusion model can draw before plain prompts elicit them."""
 
 from __future__ import annotations
 
@@ -52,53 +52,53 @@ def prompts_of(data: xr.Dataset) -> list[str]:
     return names[names.index(UNSEEN) :]
 
 
-def elicited(kept: xr.Dataset) -> Capability | None:
-    """Return what the best way and the plain one elicit; None if no model learned."""
-    samples = kept.coordinates.sel(prompt=prompts_of(kept)).dropna("seed")
+def elicited(runs: xr.Dataset) -> Capability | None:
+    """Return the capability by the best prompt and by the plain one; None if no model learned."""
+    samples = runs.coordinates.sel(prompt=prompts_of(runs)).dropna("seed")
     if samples.sizes["seed"] == 0:
         return None
     values = samples.transpose("seed", "step", "prompt", "sample", "concept").values
     return capability(
-        kept.step.values.astype(float), values.astype(float), prompts=tuple(prompts_of(kept)),
+        runs.step.values.astype(float), values.astype(float), prompts=tuple(prompts_of(runs)),
         threshold=THRESHOLD, consecutive=CONSECUTIVE, resamples=300, seed=0,
     )  # fmt: skip
 
 
-def turns(kept: xr.Dataset) -> xr.DataArray:
+def turns(runs: xr.Dataset) -> xr.DataArray:
     """Return the step of the sharpest turn of each path, smoothed as published; NaN for none."""
     steps = []
-    for seed in kept.seed.values:
-        path = readings.path_of(kept.sel(seed=[seed]), UNSEEN, PUBLISHED)
+    for seed in runs.seed.values:
+        path = readings.path_of(runs.sel(seed=[seed]), UNSEEN, PUBLISHED)
         turn = path.turning_point(window=2) if path is not None else None
         steps.append(turn.step if turn is not None and turn.index >= 0 else np.nan)
     return xr.DataArray(np.array(steps, float), dims="seed")
 
 
 def numbers(data: xr.Dataset) -> dict[str, Any]:
-    kept = readings.learned(data)
-    ability = elicited(kept)
-    known = kept.coordinates.notnull().all(["step", "prompt", "sample", "concept"]).values
-    best, plain = (xr.DataArray(np.full(len(known), np.nan), dims="seed") for _ in range(2))
+    runs = readings.learned(data)
+    ability = elicited(runs)
+    complete = runs.coordinates.notnull().all(["step", "prompt", "sample", "concept"]).values
+    best, plain = (xr.DataArray(np.full(len(complete), np.nan), dims="seed") for _ in range(2))
     if ability is not None:
-        best[known], plain[known] = ability.emergence.by_run, ability.naive_emergence.by_run
+        best[complete], plain[complete] = ability.emergence.by_run, ability.naive_emergence.by_run
     delay = readings.later(plain, best, data)
     spreads = [
-        float(np.log(readings.capped(times, data)).std(ddof=1)) if known.sum() > 1 else np.nan
+        float(np.log(readings.capped(times, data)).std(ddof=1)) if complete.sum() > 1 else np.nan
         for times in (best, plain)
     ]
     reached = best.where(np.isfinite(best))
     return {
         "delay": delay,
         # Too few models for an interval of a difference of deviations.
-        "spread": Estimate(spreads[0] - spreads[1], np.nan, np.nan, int(known.sum())),
-        "turn": readings.ratio((reached / turns(kept)).pipe(np.log)),
+        "spread": Estimate(spreads[0] - spreads[1], np.nan, np.nan, int(complete.sum())),
+        "turn": readings.ratio((reached / turns(runs)).pipe(np.log)),
         "order": "sooner than"
         if delay.low > 1
         else "later than"
         if delay.high < 1
         else "neither clearly sooner nor later than",
         "at_least": "at least " if np.isinf(plain).any() else "",
-        **readings.counts(kept),
+        **readings.counts(runs),
     }
 
 
@@ -123,7 +123,7 @@ def _draw_best(ax: Axes, ability: Capability) -> None:
 
 
 def _draw_ways(ax: Axes, ability: Capability) -> None:
-    """Draw plain prompts, and of each other kind the amount that is best on average."""
+    """Draw plain prompts, and for each other kind of prompt its best amount on average."""
     accuracy = ability.by_prompt.mean(axis=0)
     ax.plot(ability.steps, accuracy[:, 0], **look(0))
     for k, (kind, label) in enumerate(NAMES.items(), 1):

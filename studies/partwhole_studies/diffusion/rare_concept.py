@@ -45,38 +45,38 @@ def late(data: xr.Dataset, prompt: str) -> xr.DataArray:
 
 
 def numbers(data: xr.Dataset) -> dict[str, Any]:
-    kept = readings.learned(data, REFERENCES)
-    trained, unseen = late(kept, TRAINED), late(kept, UNSEEN)
+    runs = readings.learned(data, REFERENCES)
+    trained, unseen = late(runs, TRAINED), late(runs, UNSEEN)
     gap = trained - unseen
-    blue = readings.means(kept, UNSEEN).sel(concept="colour", drop=True)
+    blue = readings.means(runs, UNSEEN).sel(concept="colour", drop=True)
     times = readings.settled(blue)
-    few, many = {"rare": 0}, {"rare": -1}
-    gain = mean(unseen.isel(many) - unseen.isel(few), within=(-1.0, 1.0))
+    rare, frequent = {"rare": 0}, {"rare": -1}
+    gain = mean(unseen.isel(frequent) - unseen.isel(rare), within=(-1.0, 1.0))
     return {
         "gain": gain,
         "help": "helps" if gain.low > 0 else "harms" if gain.high < 0 else "has no clear effect",
-        "excess": mean(gap.isel(few) - gap.isel(many), within=(-2.0, 2.0)),
-        "delay": readings.later(times.isel(few), times.isel(many), data),
-        "at_least": "at least " if np.isinf(times.isel(few)).any() else "",
+        "excess": mean(gap.isel(rare) - gap.isel(frequent), within=(-2.0, 2.0)),
+        "delay": readings.later(times.isel(rare), times.isel(frequent), data),
+        "at_least": "at least " if np.isinf(times.isel(rare)).any() else "",
         "few": int(data.rare[0]),
         "many": int(data.rare[-1]),
-        "unseen_few": float(unseen.isel(few).mean()),
-        "unseen_many": float(unseen.isel(many).mean()),
-        **readings.counts(kept),
+        "unseen_few": float(unseen.isel(rare).mean()),
+        "unseen_many": float(unseen.isel(frequent).mean()),
+        **readings.counts(runs),
     }
 
 
 def figure(data: xr.Dataset) -> Figure:
-    kept = readings.learned(data, REFERENCES)
+    runs = readings.learned(data, REFERENCES)
     drawn, axes = mosaic("AB", 3.5, sharey=True)
-    accuracy = readings.accuracy(kept, UNSEEN)
+    accuracy = readings.accuracy(runs, UNSEEN)
     for k, count in enumerate(data.rare.values):
         readings.curves(axes["A"], accuracy.sel(rare=count), k, f"{count} blue samples")
     axes["A"].set(title="Blue small, not in training", xlabel=data.step.long_name)
     axes["A"].set(ylabel="product of accuracies", ylim=(-0.03, 1.06))
     places = list(range(data.sizes["rare"]))
     for k, (prompt, label) in enumerate(((TRAINED, "blue big"), (UNSEEN, "blue small"))):
-        values, shift = late(kept, prompt), 0.24 * (k - 0.5)
+        values, shift = late(runs, prompt), 0.24 * (k - 0.5)
         marker = look(k + 3, line=False)
         shifted = [place + shift for place in places]
         axes["B"].plot(shifted, values, ".", color=marker["color"], markersize=4)

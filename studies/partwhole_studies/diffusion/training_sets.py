@@ -31,7 +31,7 @@ CLASSIFIER = Recipe(loss="cross entropy", batch=64, epochs=6)
 
 
 class Setting(NamedTuple):
-    """A model with its training set, the conditions of its prompts, and how samples are read."""
+    """A model with its training set, the conditions of its prompts, and its reader of samples."""
 
     model: DiffusionModel
     samples: np.ndarray
@@ -110,9 +110,9 @@ def _readers(
     noise = 1e-3 if config["recipe"].get("denoise", False) else LEFT
     readers = [lambda samples: decode_shapes(samples).coordinates(ends, unsure=UNSURE)]
     if config["classifier"]:
-        known = space.sample(config["per_class"], side=side, noise=noise, seed=seed + READER)
+        labelled = space.sample(config["per_class"], side=side, noise=noise, seed=seed + READER)
         classifier = train_concept_classifier(
-            known.images, known.components, recipe=CLASSIFIER, seed=seed, progress=False
+            labelled.images, labelled.components, recipe=CLASSIFIER, seed=seed, progress=False
         )
         goal = space.classes[-1]
         readers.append(lambda samples: classifier.coordinates(samples, goal))
@@ -128,14 +128,14 @@ def points(config: Config) -> Setting:
     """Return points around the corners of a box."""
     sides = np.array([config[name] for name in concepts(config)]) * 2.0
     rng = np.random.default_rng([config["seed"], POINT])
-    n, names, most = config["samples"], classes(len(sides)), config["per_class"]
+    n, names, per_class = config["samples"], classes(len(sides)), config["per_class"]
 
     def around(corner: tuple[int, ...], count: int) -> np.ndarray:
         jitter = JITTER * rng.uniform(-1.0, 1.0, (count, len(sides)))
         return ((np.array(corner) + jitter) * sides).astype(np.float32)
 
     corners = [names[name] for name in train_classes(len(sides))]
-    counts = [most if config["rare"] is None or not c[0] else config["rare"] for c in corners]
+    counts = [per_class if config["rare"] is None or not c[0] else config["rare"] for c in corners]
     samples = np.concatenate([around(c, k) for c, k in zip(corners, counts, strict=True)])
     conditions = samples.copy()
     red = rng.permutation(np.flatnonzero(np.repeat([not c[0] for c in corners], counts)))

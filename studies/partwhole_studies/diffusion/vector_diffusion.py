@@ -45,10 +45,10 @@ def steps_of(config: Config) -> np.ndarray:
 
 
 def cell(config: Config) -> Arrays:
-    """Train one model; return its mean answers to three prompts, as shares of what they ask for."""
+    """Train one model; return its mean answers to three prompts, relative to the prompted point."""
     task = task_of(config["mean"], config["n"])
     points = task.sample(config["seed"]).inputs.astype(np.float32)
-    asked = {"unseen": task.probe, "first": task.probe * [1, 0], "second": task.probe * [0, 1]}
+    requests = {"unseen": task.probe, "first": task.probe * [1, 0], "second": task.probe * [0, 1]}
     options = {name: config[name] for name in ("steps", "batch", "sampling_steps")}
     run = train_diffusion(
         diffusion_model("vector", condition=2, seed=config["seed"]),
@@ -56,12 +56,12 @@ def cell(config: Config) -> Arrays:
         at=steps_of(config).tolist(),
         prompts={
             name: Prompt(conditions=np.tile(point, (config["samples"], 1)).astype(np.float32))
-            for name, point in asked.items()
+            for name, point in requests.items()
         },
         read=lambda samples: samples, progress=False,
     )  # fmt: skip
     unseen, first, second = (
-        (run.coordinates[name] / task.probe.astype(np.float32)).astype(float) for name in asked
+        (run.coordinates[name] / task.probe.astype(np.float32)).astype(float) for name in requests
     )
     return {
         "answer": np.stack([unseen[:, half::2].mean(axis=1) for half in (0, 1)]),
@@ -81,7 +81,7 @@ def gather(cells: Cells) -> xr.Dataset:
         over=["mean", "seed"],
         coords={"half": ["even", "odd"], "step": steps_of(cells[0][0]),
                 "concept": ["first", "second"]},
-        labels={"answer": "answer / what is asked", "step": "training steps"},
+        labels={"answer": "answer / prompted value", "step": "training steps"},
     )  # fmt: skip
     return data.rename(mean="first_mean")
 
@@ -94,7 +94,7 @@ def exact_flow(first_mean: float, times: np.ndarray) -> np.ndarray:
 
 
 def flow_lag(first_mean: float) -> float:
-    """Return how many times later the first concept is learned in the exact flow."""
+    """Return the ratio of learning times, first over second concept, in the exact flow."""
     first, second = task_of(first_mean).signals
     return float(second / first)
 
@@ -106,7 +106,7 @@ def answers_of(data: xr.Dataset, first_mean: float) -> np.ndarray:
 
 
 def lags(data: xr.Dataset, first_mean: float) -> np.ndarray:
-    """Return how many times later the first concept is half learned, by the last step if never."""
+    """Return the ratio of half times, first over second concept; the last step if never reached."""
     steps = data.step.values.astype(float)
     times = learning_times(steps, answers_of(data, first_mean), HALF, hold=3)
     times = np.minimum(times, steps[-1])
@@ -114,7 +114,7 @@ def lags(data: xr.Dataset, first_mean: float) -> np.ndarray:
 
 
 def retreats(data: xr.Dataset, first_mean: float) -> np.ndarray:
-    """Return how much of the first concept each model loses again.
+    """Return the drop of the first concept in each model.
 
     One half of the samples chooses the time, the other half measures the loss, and vice versa, so
     that noise adds nothing on average.
@@ -164,7 +164,7 @@ def _draw_path(ax: Axes, first_mean: float, steps: np.ndarray, answers: np.ndarr
         ax.plot(*path[k], "o", color=COLOURS[2], markersize=4)
         below = {"xytext": (5, -3), "textcoords": "offset points", "fontsize": 8, "va": "top"}
         ax.annotate(f"{step:,}", path[k], **below)
-    ax.plot(1.0, 1.0, "k*", markersize=9, linestyle="none", label="what is asked")
+    ax.plot(1.0, 1.0, "k*", markersize=9, linestyle="none", label="prompted point")
 
 
 def _draw_time(ax: Axes, steps: np.ndarray, answers: np.ndarray) -> None:

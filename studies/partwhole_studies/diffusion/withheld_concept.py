@@ -1,4 +1,4 @@
-"""Prompts that leave a concept out, and what a diffusion model takes from the rest of them."""
+"""Prompts that leave a concept out, and how a diffusion model completes them."""
 
 from __future__ import annotations
 
@@ -45,39 +45,39 @@ def gather(cells: Cells) -> xr.Dataset:
 
 
 def blue(data: xr.Dataset, prompt: str) -> xr.DataArray:
-    """Return how blue samples of a prompt are, (masked, seed, step)."""
+    """Return the mean colour coordinate of a prompt's samples, (masked, seed, step)."""
     path = readings.means(data, prompt).sel(concept="colour", drop=True)
     return path.transpose("masked", "seed", "step")
 
 
 def numbers(data: xr.Dataset) -> dict[str, Any]:
-    kept = readings.learned(data, COMPLETE)
-    always, never = {"masked": 0}, {"masked": -1}
+    runs = readings.learned(data, COMPLETE)
+    labelled, withheld = {"masked": 0}, {"masked": -1}
     plain, over, red = (
-        readings.ends(kept, prompt).sel(concept="colour", drop=True) for prompt in PROMPTS
+        readings.ends(runs, prompt).sel(concept="colour", drop=True) for prompt in PROMPTS
     )
-    times = readings.settled(blue(kept, UNSEEN))
-    masked, complete = (float(plain.isel(part).mean()) for part in (never, always))
+    times = readings.settled(blue(runs, UNSEEN))
+    masked, complete = (float(plain.isel(part).mean()) for part in (withheld, labelled))
     return {
-        "loss": mean(plain.isel(always) - plain.isel(never), within=(-1.0, 1.0)),
-        "delay": readings.later(times.isel(never), times.isel(always), data),
-        "elicited": mean(over.isel(never), within=(0.0, 1.0)),
-        "red_gain": mean(red.isel(never) - red.isel(always), within=(-1.0, 1.0)),
+        "loss": mean(plain.isel(labelled) - plain.isel(withheld), within=(-1.0, 1.0)),
+        "delay": readings.later(times.isel(withheld), times.isel(labelled), data),
+        "elicited": mean(over.isel(withheld), within=(0.0, 1.0)),
+        "red_gain": mean(red.isel(withheld) - red.isel(labelled), within=(-1.0, 1.0)),
         "share": float(data.masked[-1]),
         "plain": masked,
         "complete": complete,
         "redder": "redder" if round(masked, 2) < round(complete, 2) else "no redder",
-        **readings.counts(kept),
+        **readings.counts(runs),
     }
 
 
 def figure(data: xr.Dataset) -> Figure:
-    kept = readings.learned(data, COMPLETE)
+    runs = readings.learned(data, COMPLETE)
     drawn, axes = panels(1, 3, 3.2, sharey=True)
     for ax, (prompt, title) in zip(axes[0], PROMPTS.items(), strict=True):
         for k, share in enumerate(map(float, data.masked.values)):
             label = f"{share:.0%} of red samples masked"
-            readings.curves(ax, blue(kept, prompt).sel(masked=share), k, label)
+            readings.curves(ax, blue(runs, prompt).sel(masked=share), k, label)
         ax.set_title(title, fontsize=9)
         ax.set(xlabel=data.step.long_name, ylim=(-0.03, 1.03))
     axes[0, 0].set_ylabel("how blue samples are")

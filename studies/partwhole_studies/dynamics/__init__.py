@@ -1,1 +1,1 @@
-"""Concept learning: what is learned first, and when the error rises before it falls."""
+"""Concept learning: the order of concepts, and errors that rise before they fall."""

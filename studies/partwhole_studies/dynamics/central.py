@@ -1,4 +1,4 @@
-"""Two concepts in a tied two-layer network: how the error rises again, and how far it does."""
+"""Two concepts in a tied two-layer network: the time and the size of the error's rise."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def path_of(data: xr.Dataset, power: int) -> Path:
 
 
 def readings(data: xr.Dataset) -> xr.Dataset:
-    """Return what the CSV file has, as computed here; NaN where an error does not turn twice."""
+    """Return the quantities of the CSV file, computed here; NaN if an error does not turn twice."""
     rows = [[_reading(data, power, route) for route in ROUTES] for power in POWERS]
     names = list(published(__file__, ["power", "route"]).data_vars)
     array = xr.DataArray(
@@ -188,7 +188,7 @@ def _draw_error(ax: Axes, data: xr.Dataset, power: int) -> None:
 def _draw_answers(ax: Axes, path: Path) -> None:
     means = CENTRAL.probe[:2].tolist()
     for index, point in enumerate(CENTRAL.probe * np.array([[1, 1, 0], [1, 0, 0], [0, 1, 0]])):
-        every = 1.0 if index == 0 else None
-        concept_space(ax, path.times, path.outputs(point)[:, :2], means, every=every, index=index)
+        spacing = 1.0 if index == 0 else None
+        concept_space(ax, path.times, path.outputs(point)[:, :2], means, every=spacing, index=index)
     ax.set(xlim=(-0.06, 1.12), ylim=(-0.06, 1.68), xlabel="first concept", ylabel="")
     ax.set(xticks=[0, 0.5, 1], yticks=[0, 0.5, 1, 1.5])

@@ -13,7 +13,7 @@ from partwhole.flows import OneLayer, flow
 from partwhole.measures.hierarchy import OrderViolations, order_violations
 from partwhole.networks import Architecture
 from partwhole.study import Arrays, Cells, Config, Estimate, key, layout, mean, published
-from partwhole.study.plots import COLOURS, look, mean_interval, mosaic
+from partwhole.study.plots import COLOURS, look, mosaic
 from partwhole.tasks import StructuredIdentity
 from partwhole.training import Protocol, train_identity
 from partwhole_studies.dynamics.drawing import cube
@@ -95,14 +95,14 @@ def _exact(
 
 
 def gather(cells: Cells) -> xr.Dataset:
-    where = "epoch combination"
+    dims = "epoch combination"
     binary = task("captioned").combinations().binary
     epochs = np.arange(cells[0][0]["epochs"] + 1)
     return layout(
         cells,
         {
-            "loss": where, "exact": where, "bias_alone": where, "weights_alone": where,
-            "neither": where, "answer": "epoch concept", "exact_answer": "epoch concept",
+            "loss": dims, "exact": dims, "bias_alone": dims, "weights_alone": dims,
+            "neither": dims, "answer": "epoch concept", "exact_answer": "epoch concept",
         },
         over=["network", "seed"],
         coords={"epoch": epochs, "combination": ["".join(map(str, row)) for row in binary]},
@@ -144,14 +144,14 @@ def figure(data: xr.Dataset) -> Figure:
     drawn, axes = mosaic("AB;CD", 7.0)
     binary = task("captioned").combinations().binary
     seed = data.loss.sel(network="captioned").isel(seed=0)
-    shown: Any = None
+    image: Any = None
     for panel, epoch in zip("ABC", SHOWN, strict=True):
         losses = seed.sel(epoch=epoch).values
-        shown = cube(axes[panel], binary, losses / losses[-1], format="{:.2f}", limits=(0.0, 1.0))
-        when = f"After {epoch} epochs" if epoch else "Before training"
-        axes[panel].set_title(f"{when}: {losses[-1]:.2f} on 1111")
+        image = cube(axes[panel], binary, losses / losses[-1], format="{:.2f}", limits=(0.0, 1.0))
+        stage = f"After {epoch} epochs" if epoch else "Before training"
+        axes[panel].set_title(f"{stage}: {losses[-1]:.2f} on 1111")
     tops = [axes["A"], axes["B"]]
-    bar = drawn.colorbar(shown, ax=tops, location="top", shrink=0.6, aspect=30)
+    bar = drawn.colorbar(image, ax=tops, location="top", shrink=0.6, aspect=30)
     bar.set_label("error / error on 1111")
     bar.outline.set_visible(False)  # type: ignore[operator]
     _draw_counts(axes["D"], data)
@@ -162,9 +162,10 @@ def _draw_counts(ax: Axes, data: xr.Dataset) -> None:
     seed = published(__file__, ["network", "epoch"]).pairs
     epochs = data.epoch.values
     for k, (network, label) in enumerate(NETWORKS.items()):
-        average, low, high = mean_interval(counts(data, network))
-        ax.fill_between(epochs, np.maximum(low, 0), high, color=COLOURS[k], alpha=0.2, lw=0)
-        ax.plot(epochs, average, **look(k, label=label))
+        estimates = [mean(pairs, within=(0, np.inf)) for pairs in counts(data, network).T]
+        low, high = [e.low for e in estimates], [e.high for e in estimates]
+        ax.fill_between(epochs, low, high, color=COLOURS[k], alpha=0.2, lw=0)
+        ax.plot(epochs, [e.value for e in estimates], **look(k, label=label))
         marks = look(k, line=False, marker="x", clip_on=False, zorder=4)
         ax.plot(seed.epoch, seed.sel(network=network), **marks)
     elsewhere = violations(data, "captioned").without_origin.violated.sum(axis=-1).mean(axis=0)

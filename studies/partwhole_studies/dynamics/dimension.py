@@ -39,10 +39,10 @@ def _preset(low: int, wide: int, epochs: int, parts: int, settings: list[str]) -
         {
             "dimension": dimension,
             "seeds": list(range(part * seeds, (part + 1) * seeds)),
-            "epochs": each,
+            "epochs": length,
             "settings": settings,
         }
-        for dimension, seeds, each in ((2, low, 40), (64, wide, epochs))
+        for dimension, seeds, length in ((2, low, 40), (64, wide, epochs))
         for part in range(parts)
     ]
 
@@ -59,7 +59,7 @@ def cell(config: Config) -> Arrays:
     """Train networks of one dimension from some seeds, in each setting."""
     networks = [network(config["dimension"], setting) for setting in config["settings"]]
     runs = train_identity(
-        [each.task() for each in networks],
+        [network.task() for network in networks],
         networks[0].architecture,
         networks[0].protocol(config["epochs"]),
         seeds=config["seeds"],
@@ -95,7 +95,7 @@ def _on_population(runs: IdentityRuns, setting: int, seed: int) -> tuple[np.ndar
 
 
 def gather(cells: Cells) -> xr.Dataset:
-    """Lay out the networks of each dimension, which have steps and seeds of their own."""
+    """Combine the networks of each dimension, which differ in steps and seeds."""
     shared = {
         "steps": "step", "epochs": "epoch", "top": "setting",
         "population": "setting step concept", "population_loss": "setting step",
@@ -113,13 +113,13 @@ def gather(cells: Cells) -> xr.Dataset:
 
 
 def rises(data: xr.Dataset, dimension: int, setting: str = "as run") -> np.ndarray:
-    """Return how far the error of each seed rises again, in plateaus."""
+    """Return the rise of the error of each seed, in plateaus."""
     losses = data[f"loss_{dimension}"].sel(setting=setting).values
     return small.rise(losses, network(dimension, setting).plateau)
 
 
 def halvings(steps: np.ndarray, losses: np.ndarray, plateau: float) -> Float[np.ndarray, " n"]:
-    """Return the time in which errors fall from 1 to 1/2 plateau, over that from 1/4 to 1/8."""
+    """Return the time of the fall from 1 to 1/2 plateau over that from 1/4 to 1/8."""
     # The last passage of each level, so that rises count as time spent.
     last = [[steps[np.flatnonzero(x > k * plateau)[-1]] for k in (1, 1 / 2, 1 / 4, 1 / 8)]
             for x in losses]  # fmt: skip
@@ -130,19 +130,19 @@ def halvings(steps: np.ndarray, losses: np.ndarray, plateau: float) -> Float[np.
 def numbers(data: xr.Dataset) -> dict[str, float | str | Estimate | np.ndarray]:
     low, wide = rises(data, 2), rises(data, 64)
     pauses = halvings(data.steps_64.values, data.loss_64.sel(setting="as run").values, WIDE.plateau)
-    apart = []
+    differences = []
     for d in NETWORKS:
         for setting, top in zip(data.setting.values, data[f"top_{d}"].values, strict=True):
             loss = data[f"loss_{d}"].sel(setting=setting).values[int(top)]
             population = data[f"population_loss_{d}"].sel(setting=setting).values
-            apart.append(np.abs(loss - population).max() / loss[0])
+            differences.append(np.abs(loss - population).max() / loss[0])
     return {
         "verdict": "Hardly" if wide.mean() < CLEAR else "Yes",
         "wide": mean(wide, within=(0.0, np.inf)),
         "low": mean(low),
         "gain": small.difference(mean(low), mean(wide)),
         "pause": mean(pauses),
-        "apart": np.array(apart),
+        "apart": np.array(differences),
     }
 
 

@@ -1,4 +1,4 @@
-"""Pictures of concept learning, from plain arrays into axes of your own.
+"""Drawings of concept learning, from plain arrays into given axes.
 
 `concept_space` draws outputs as a path with markers at equal times, `cube` the combinations of
 binary concepts in their order.
@@ -31,7 +31,7 @@ def concept_space(
     index: int = 0,
     label: str = "",
 ) -> None:
-    """Draw what a learner answers at the unseen combination as a path through concept space.
+    """Draw the answers to the unseen combination as a path through concept space.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ def concept_space(
         ax.plot(*marks, **style)
     ax.plot([x, 0], [0, y], "s", color=QUIET, markersize=6, clip_on=False, zorder=3)
     ax.plot([x], [y], "*", color="black", markersize=11, clip_on=False, zorder=4)
-    # A little room about the box of the two means, whatever the path does.
+    # A margin around the box of the two means, which the path may leave.
     ax.set(
         xlim=_reach(outputs[:, 0], x),
         ylim=_reach(outputs[:, 1], y),

@@ -27,8 +27,8 @@ ENOUGH = 160.0  # paper time within which the recurrence with smaller steps lear
 
 def _cells(*steps: float) -> list[Config]:
     flows = [{"run": "flow", "power": power} for power in (2, 1)]
-    others = [{"run": run} for run in ("recurrence", "largest step")]
-    return [*flows, *others, *({"run": "smaller", "step": step} for step in steps)]
+    cases = [{"run": run} for run in ("recurrence", "largest step")]
+    return [*flows, *cases, *({"run": "smaller", "step": step} for step in steps)]
 
 
 # Every run has the published scale; the presets differ in how small the steps become.
@@ -49,13 +49,13 @@ def cell(config: Config) -> Arrays:
 
 def _flow(power: int) -> Arrays:
     path = flow(Tied(FAILURE.w0, FAILURE.second_moment, power), log_times(LAST))
-    return {"weak": _weak(path), "least": _least(path)}
+    return {"weak": _weak(path), "least": _lowest(path)}
 
 
 def _recurrence() -> Arrays:
     paths = [_descent(on, STEP, UPDATES) for on in ("matrix", "factor")]
-    weak, least = (np.stack([read(path) for path in paths]) for read in (_weak, _least))
-    return {"stepped_weak": weak, "stepped_least": least}
+    weak, lowest = (np.stack([read(path) for path in paths]) for read in (_weak, _lowest))
+    return {"stepped_weak": weak, "stepped_least": lowest}
 
 
 def _smaller(step: float) -> Arrays:
@@ -93,12 +93,12 @@ def _weak(path: Path) -> np.ndarray:
     return path.states[:, 0, 0]
 
 
-def _least(path: Path) -> np.ndarray:
-    """Return the least eigenvalue at every time, NaN from where numbers are not finite."""
+def _lowest(path: Path) -> np.ndarray:
+    """Return the smallest eigenvalue at every time; NaN once numbers are not finite."""
     finite = np.asarray(np.isfinite(path.states).all(axis=(1, 2)))
-    least = np.full(len(finite), np.nan)
-    least[finite] = np.linalg.eigvalsh(path.states[finite])[:, 0]
-    return least
+    lowest = np.full(len(finite), np.nan)
+    lowest[finite] = np.linalg.eigvalsh(path.states[finite])[:, 0]
+    return lowest
 
 
 def predicted_step(w0: Float[np.ndarray, "d d"], signals: Float[np.ndarray, " d"]) -> float:
@@ -111,15 +111,15 @@ def predicted_step(w0: Float[np.ndarray, "d d"], signals: Float[np.ndarray, " d"
     """
     major, limit, strong = np.diagonal(w0), 1.0 / float(signals.max()), int(np.argmax(signals))
 
-    def least(step: float) -> float:
+    def lowest(step: float) -> float:
         alone = 1.0 + 2.0 * step * signals
         growth = (1.0 + step * (signals[:, None] + signals)) / np.sqrt(np.outer(alone, alone))
         steps = np.log(1.0 / major[strong]) / np.log(alone[strong])
         correlations = w0 / np.sqrt(np.outer(major, major)) * growth**steps
         return float(np.linalg.eigvalsh(correlations)[0])
 
-    stays = least(limit) >= 0
-    return limit if stays else float(root_scalar(least, bracket=(1e-6 * limit, limit)).root)
+    stays = lowest(limit) >= 0
+    return limit if stays else float(root_scalar(lowest, bracket=(1e-6 * limit, limit)).root)
 
 
 def gather(cells: Cells) -> xr.Dataset:
@@ -139,10 +139,10 @@ def numbers(data: xr.Dataset) -> dict[str, float | str]:
     flow_time, largest = learned(data.time.values, weak), float(data.largest_step)
     predicted = predicted_step(FAILURE.w0, np.diagonal(FAILURE.second_moment) ** 2)
     learns = weak.max() > 0.5
-    never = f"does not learn the concept by t = {LAST:.0f}"
+    unlearned = f"does not learn the concept by t = {LAST:.0f}"
     return {
         "answer": "No" if learns else "Yes",
-        "outcome": f"learns the concept at t = {flow_time:.0f}" if learns else never,
+        "outcome": f"learns the concept at t = {flow_time:.0f}" if learns else unlearned,
         "entry": float(weak.max()),
         "flow": flow_time,
         "factor": learned(STEP * data["update"].values, data.stepped_weak.values[1]) / flow_time,

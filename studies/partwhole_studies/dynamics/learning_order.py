@@ -1,4 +1,4 @@
-"""Which of two concepts a one-layer network learns first: the larger mean, or the larger signal."""
+"""The concept that a one-layer network learns first: that of larger mean, or larger signal."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ from partwhole_studies.dynamics.drawing import concept_space
 from partwhole_studies.dynamics.wide_networks import AS_RUN, EPOCHS, MAIN, SETTINGS
 
 NO_BIAS = "means 1 and 2, variance 0.05, no bias"
-SWEEP = {name: known.spread for name, known in AS_RUN.items() if known.means == (1.0, 2.0)}
-MEANS = [name for name, known in AS_RUN.items() if known.spread == 0.05]
+SWEEP = {name: setting.spread for name, setting in AS_RUN.items() if setting.means == (1.0, 2.0)}
+MEANS = [name for name, setting in AS_RUN.items() if setting.spread == 0.05]
 # A third of the published number of epochs: by then most concepts are learned to 90 %.
 SHORT = 14
 WHOLE = np.arange(EPOCHS + 1.0)
@@ -98,7 +98,7 @@ def _network(config: Config) -> Arrays:
     )
     trained, theory = wide.answers(runs), _theory(task, runs)
     routes = (trained, theory[: len(steps)])
-    learned = [wide.learned(steps, each, SETTINGS[setting].means) for each in routes]
+    learned = [wide.learned(steps, route, SETTINGS[setting].means) for route in routes]
     return {"trained": wide.padded(trained), "theory": theory, "learned": np.stack(learned)}
 
 
@@ -137,10 +137,10 @@ def gather(cells: Cells) -> xr.Dataset:
 
 def numbers(data: xr.Dataset) -> dict[str, float | int | Estimate | np.ndarray]:
     trained = [name for name in data.setting.values if name in SETTINGS]
-    apart = {name: wide.stronger(name) for name in trained if wide.stronger(name) is not None}
-    learned = data.learned.sel(route="trained", threshold=0.9, setting=[*apart])
+    leaders = {name: wide.stronger(name) for name in trained if wide.stronger(name) is not None}
+    learned = data.learned.sel(route="trained", threshold=0.9, setting=[*leaders])
     first_leads = learned.sel(concept="first") < learned.sel(concept="second")
-    leading = xr.DataArray([concept == 0 for concept in apart.values()], dims="setting")
+    leading = xr.DataArray([concept == 0 for concept in leaders.values()], dims="setting")
     right = int((first_leads == leading).all("setting").sum())
     scale = [SETTINGS.get(name, SETTINGS[MAIN]).means for name in data.setting.values]
     gap = np.abs(data.trained - data.theory) / xr.DataArray(scale, dims=("setting", "concept"))

@@ -1,4 +1,4 @@
-"""When each concept is learned: read off the initial matrix, and measured along the flow."""
+"""Learning times of concepts: predicted from the initial matrix, and measured along the flow."""
 
 from __future__ import annotations
 
@@ -56,8 +56,8 @@ def cell(config: Config) -> Arrays:
 
 
 def _pair(strong: float, weak: float, rho: float) -> np.ndarray:
-    both = rho * np.sqrt(strong * weak)
-    return np.array([[strong, both], [both, weak]])
+    joint = rho * np.sqrt(strong * weak)
+    return np.array([[strong, joint], [joint, weak]])
 
 
 def _two(config: Config) -> Arrays:
@@ -80,9 +80,13 @@ def _two(config: Config) -> Arrays:
 def _settings(config: Config) -> Arrays:
     """Return measured half times, clocks, naive clocks and 1/a, concepts as they are learned."""
     settings = list(SETTINGS.values())
-    moments = [np.linalg.matrix_power(each.second_moment, p) for each in settings for p in POWERS]
-    w0 = [each.w0 for each in settings for _ in POWERS]
-    padded = (np.stack([np.pad(m, (0, MOST - len(m))) for m in each]) for each in (w0, moments))
+    moments = [
+        np.linalg.matrix_power(setting.second_moment, p) for setting in settings for p in POWERS
+    ]
+    w0 = [setting.w0 for setting in settings for _ in POWERS]
+    padded = (
+        np.stack([np.pad(m, (0, MOST - len(m))) for m in matrices]) for matrices in (w0, moments)
+    )
     rows = np.full((len(w0), 4, MOST), np.nan)
     for row, w, a, half in zip(rows, w0, moments, half_times(*padded, **BATCH), strict=True):
         clock = learning_clocks(w, a)
@@ -100,7 +104,7 @@ def _runs(config: Config) -> Arrays:
     parts = [integrate(w0, moments, t, **BATCH) for t in TIMES.reshape(-1, RECORDS)]
     states = np.concatenate(parts, axis=1)
     majors = np.diagonal(states, axis1=2, axis2=3)
-    return {"run": np.array([learning_times(TIMES, each) for each in majors])}
+    return {"run": np.array([learning_times(TIMES, major) for major in majors])}
 
 
 def gather(cells: Cells) -> xr.Dataset:

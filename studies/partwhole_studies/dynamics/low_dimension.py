@@ -44,16 +44,16 @@ PRESETS: dict[str, list[Config]] = {
 
 
 def clearance(network: Network) -> float:
-    """Return how many deviations the circle lies from the nearest training mean."""
+    """Return the distance of the circle from the nearest training mean, in deviations."""
     scale = 0.05 if network.scales_are == "deviations" else 0.05**0.5
     return 0.5 * min(network.means) / scale
 
 
 def cell(config: Config) -> Arrays:
     """Train networks of all tasks, on all samples and on truncated ones, from the same seeds."""
-    networks = [replace(each, scales_are=s) for s in SCALES for each in NETWORKS.values()]
-    full, cut = ([each.task(truncated=t) for each in networks] for t in (False, True))
-    near = [i for i, each in enumerate(networks) if clearance(each) < NEVER]
+    networks = [replace(network, scales_are=s) for s in SCALES for network in NETWORKS.values()]
+    full, cut = ([network.task(truncated=t) for network in networks] for t in (False, True))
+    near = [i for i, network in enumerate(networks) if clearance(network) < NEVER]
     runs = train_identity(
         [*full, *(cut[i] for i in near)],
         networks[0].architecture,
@@ -68,25 +68,25 @@ def cell(config: Config) -> Arrays:
         for truncated in (False, True)
     ]
     shape = (len(SCALES), len(NETWORKS), len(SAMPLES), len(config["seeds"]), len(runs.steps))
-    moved = [
-        (one.sample(0).inputs != other.sample(0).inputs).any(axis=1).sum()
-        for one, other in zip(full, cut, strict=True)
+    changed = [
+        (first.sample(0).inputs != second.sample(0).inputs).any(axis=1).sum()
+        for first, second in zip(full, cut, strict=True)
     ]
     outputs = runs.outputs[rows, ..., 0, :2].reshape(*shape, 2)
     return {
         "loss": np.moveaxis(runs.losses[rows, ..., 0].reshape(shape), 3, 0),
         "outputs": np.moveaxis(outputs, 3, 0),
         "steps": runs.steps,
-        "moved": np.array(moved).reshape(shape[:2]),
+        "moved": np.array(changed).reshape(shape[:2]),
     }
 
 
 def gather(cells: Cells) -> xr.Dataset:
     shared = {"steps": "step", "moved": "scales task"}
-    where = "scales task samples step"
+    dims = "scales task samples step"
     return layout(
         small.by_seed(cells, shared),
-        {"loss": where, "outputs": f"{where} concept"} | shared,
+        {"loss": dims, "outputs": f"{dims} concept"} | shared,
         over=["seed"],
         coords={"scales": list(SCALES), "task": list(NETWORKS), "samples": list(SAMPLES)},
     )
@@ -98,9 +98,9 @@ def losses(
     return data.loss.sel(task=task, scales=scales, samples=samples).values
 
 
-def rises(data: xr.Dataset, task: str, **which: str) -> np.ndarray:
-    """Return how far the error of each seed rises again, in plateaus."""
-    return small.rise(losses(data, task, **which), NETWORKS[task].plateau)
+def rises(data: xr.Dataset, task: str, **selection: str) -> np.ndarray:
+    """Return the rise of the error of each seed, in plateaus."""
+    return small.rise(losses(data, task, **selection), NETWORKS[task].plateau)
 
 
 def numbers(data: xr.Dataset) -> dict[str, int | str | Estimate]:

@@ -129,7 +129,7 @@ def away(data: xr.Dataset, route: str, variable: str) -> tuple[np.ndarray, np.nd
 
 
 def plateaus(setting: str) -> np.ndarray:
-    """Return half the squared means of the concepts not yet learned: after the first, second, ...
+    """Return the plateaus: half the squared means of concepts not learned after the first, ...
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The settings of the published figures: as the paper words them, and as they were run.
+"""The settings of the published figures: as the paper describes them, and as they were run.
 
 Where the two differ both are here, "caption" and "code". All matrix figures were run with the
 square of the second moment (`power=2`) and the recurrence on W with a step of .01.
@@ -18,7 +18,7 @@ STEP = 0.01
 # One number of records for all flows of these figures, so that each size of matrix compiles once.
 RECORDS = 2001
 
-# The initial factors came from another library's generator, which can't be asked again: numbers.
+# The initial factors are from another library's generator, so that they are given as numbers.
 _STREAM = (
     (0.03038305602967739, 0.08644746989011765, 0.09201551973819733, 0.013996744528412819),
     (0.05614424869418144, 0.08502353727817535, 0.09660958498716354, 0.07615965604782104),

@@ -34,14 +34,14 @@ def starts(law: str, draws: int, seed: int) -> np.ndarray:
         diagonal, joint = (first**2).sum(axis=1), (first * second).sum(axis=1)
         cosine = joint / np.sqrt(diagonal * (second**2).sum(axis=1))
         rho = cosine if law == "uniform" else np.abs(cosine)
-        few = np.stack([first[:SWINGS], second[:SWINGS]], axis=1)
-        w0 = few @ few.swapaxes(1, 2)
+        pairs = np.stack([first[:SWINGS], second[:SWINGS]], axis=1)
+        w0 = pairs @ pairs.swapaxes(1, 2)
         w0 *= 0.01 / (width * (1 / 3 if law == "uniform" else 1.0))
         path = cholesky_path(w0, np.diag([1.0, RATIO]), TIMES)
         error = path.probe_losses(np.array([1.0, np.sqrt(RATIO)]))
         rise = np.asarray(swing(TIMES, error).amplitude)
         rows.append(
-            [_mean(each) for each in (rho, diagonal / width, joint / width, 2 * rise / RATIO)]
+            [_mean(values) for values in (rho, diagonal / width, joint / width, 2 * rise / RATIO)]
         )
     return np.array(rows)
 
@@ -61,8 +61,8 @@ def mean_correlation(law: str, width: int) -> float:
         return float(np.exp(gammaln(width / 2) - gammaln((width + 1) / 2)) / np.sqrt(np.pi))
 
     def share(s: float) -> float:
-        rest = np.sqrt(np.pi) * erf(s) / (2 * s)
-        return -np.expm1(-(s**2)) / (2 * s**2) * rest ** (width - 1)
+        tail = np.sqrt(np.pi) * erf(s) / (2 * s)
+        return -np.expm1(-(s**2)) / (2 * s**2) * tail ** (width - 1)
 
     m = 2 / np.sqrt(np.pi) * quad(share, 0.0, np.inf, limit=200)[0]
     return float(width * m**2)

@@ -1,4 +1,4 @@
-"""The small linear networks of Yang et al. (ICLR 2025), and how far their errors rise again."""
+"""The small linear networks of Yang et al. (ICLR 2025), and the rise of their errors."""
 
 from __future__ import annotations
 
@@ -84,8 +84,8 @@ def by_seed(cells: Cells, shared: Collection[str] = ()) -> Cells:
     for config, arrays in cells:
         common = {key: value for key, value in config.items() if key != "seeds"}
         for i, seed in enumerate(config["seeds"]):
-            own = {k: np.asarray(v[i], float) for k, v in arrays.items() if k not in shared}
-            split.append((common | {"seed": seed}, own))
+            single = {k: np.asarray(v[i], float) for k, v in arrays.items() if k not in shared}
+            split.append((common | {"seed": seed}, single))
     if shared:
         config, arrays = cells[0]
         common = {key: value for key, value in config.items() if key != "seeds"}
@@ -94,7 +94,7 @@ def by_seed(cells: Cells, shared: Collection[str] = ()) -> Cells:
 
 
 def swings_back(losses: Float[np.ndarray, "n T"]) -> Bool[np.ndarray, " n"]:
-    """Return which errors fall, and then rise by at least .001 and half a percent."""
+    """Return whether errors fall, and then rise by at least .001 and half a percent."""
     records = np.arange(losses.shape[-1])
     turns = (extrema(records, loss, threshold=LEAST, relative=SHARE) for loss in losses)
     return np.array(["minimum" in turn.kinds for turn in turns], dtype=bool)
@@ -105,15 +105,15 @@ def rise(losses: Float[np.ndarray, "n T"], unit: float = 1.0) -> Float[np.ndarra
     return np.asarray(swing(np.arange(losses.shape[-1]), losses).amplitude) / unit
 
 
-def difference(one: Estimate, other: Estimate) -> Estimate:
+def difference(first: Estimate, second: Estimate) -> Estimate:
     """Return the difference of two independent estimates, its interval from both of theirs.
 
     For two proportions this is Newcombe's interval.
     """
-    value = one.value - other.value
-    below = np.hypot(one.value - one.low, other.high - other.value)
-    above = np.hypot(one.high - one.value, other.value - other.low)
-    return Estimate(value, float(value - below), float(value + above), min(one.n, other.n))
+    value = first.value - second.value
+    below = np.hypot(first.value - first.low, second.high - second.value)
+    above = np.hypot(first.high - first.value, second.value - second.low)
+    return Estimate(value, float(value - below), float(value + above), min(first.n, second.n))
 
 
 def in_concepts(

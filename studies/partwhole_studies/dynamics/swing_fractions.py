@@ -1,4 +1,4 @@
-"""How many seeds swing back, and how many of them without samples."""
+"""The share of seeds whose error rises again, with and without samples."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from partwhole.flows import Deep, descend, flow
 from partwhole.networks import Architecture
 from partwhole.study import Arrays, Cells, Config, Estimate, layout, mean, proportion, published
 from partwhole.study.chart import key
-from partwhole.study.estimates import known
+from partwhole.study.estimates import finite_values
 from partwhole.study.plots import QUIET, look, mosaic
 from partwhole.tasks import StructuredIdentity
 from partwhole.training import IdentityRuns, train_identity
@@ -121,8 +121,8 @@ def gather(cells: Cells) -> xr.Dataset:
 
 
 def share(happened: xr.DataArray | np.ndarray) -> Estimate:
-    """Return the share of the known seeds for which something happened."""
-    values = known(happened)
+    """Return the share of seeds with a value of 1; NaN is not counted."""
+    values = finite_values(happened)
     return proportion(int(values.sum()), len(values))
 
 
@@ -145,7 +145,7 @@ def numbers(data: xr.Dataset) -> dict[str, str | Estimate | np.ndarray]:
         "agreement": agreement,
         "matters": "hardly matters" if agreement.value > 0.9 else "matters",
         "uniform": share(data.rises_uniform.sel(layers=3)),
-        "apart": np.concatenate([known(distances.median("seed")) for distances in apart]),
+        "apart": np.concatenate([finite_values(distances.median("seed")) for distances in apart]),
     }
 
 

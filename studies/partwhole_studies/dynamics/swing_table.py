@@ -79,7 +79,7 @@ def start(rho: float) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _runs() -> Arrays:
-    w0, moments = (np.stack(each) for each in zip(*map(start, RUNS), strict=True))
+    w0, moments = (np.stack(matrices) for matrices in zip(*map(start, RUNS), strict=True))
     parts = [integrate(w0, moments, t, batch=84, size=2) for t in TIMES.reshape(-1, RECORDS)]
     gap = np.concatenate(parts, axis=1) @ MEANS - MEANS
     return {"loss": 0.5 * (gap**2).sum(axis=2)}
@@ -113,7 +113,7 @@ def gather(cells: Cells) -> xr.Dataset:
 
 
 def swings(data: xr.Dataset, law: str) -> tuple[Estimate, Estimate]:
-    """Return the mean rise from drawn factors, in narrow networks and in wide ones."""
+    """Return the mean rise from random factors, in narrow and in wide networks."""
     rows = data.starts.sel(law=law, width=[3, 256], quantity="swing").values.tolist()
     narrow, wide = (
         Estimate(m, m - 1.96 * se, m + 1.96 * se, random_starts.SWINGS) for m, se in rows

@@ -1,4 +1,4 @@
-"""Two layers in 64 dimensions, linear and ReLU: an answer may retreat while its error falls."""
+"""Two layers in 64 dimensions, linear and ReLU: answers that retreat while the error falls."""
 
 from __future__ import annotations
 
@@ -88,8 +88,8 @@ def population_flow(networks: IdentityRuns) -> np.ndarray:
     assert initial.biases is not None
     turn = task.rotation_matrix
     (w1, w2), (b1, b2) = (
-        [np.asarray(layer[0], dtype=float) for layer in each]
-        for each in (initial.weights, initial.biases)
+        [np.asarray(layer[0], dtype=float) for layer in layers]
+        for layers in (initial.weights, initial.biases)
     )
     below = np.vstack([np.column_stack([(w1 @ turn.T)[:, :2], b1]), [0.0, 0.0, 1.0]])
     above = turn @ np.column_stack([w2, b2])
@@ -134,13 +134,13 @@ def gather(cells: Cells) -> xr.Dataset:
 
 
 def runs_of(data: xr.Dataset, variable: str, kind: str, setting: str = MAIN) -> xr.DataArray:
-    """Return the records of the networks that were trained, as long as all of them have some."""
+    """Return the records that all trained networks have."""
     runs = data[variable].sel(nonlinearity=kind, setting=setting).dropna("seed", how="all")
     return runs.dropna("epoch")
 
 
 def retreats(data: xr.Dataset, kind: str) -> np.ndarray:
-    """Return how far each network's answer goes back along the weak concept, in its mean."""
+    """Return the retreat of each network's answer along the weak concept, in units of its mean."""
     runs, means = runs_of(data, "trained", kind), np.array(SETTINGS[MAIN].means)
     return np.array([retreat(runs.epoch.values, run, means).amplitude[0] for run in runs.values])
 
@@ -150,9 +150,9 @@ def numbers(data: xr.Dataset) -> dict[str, float | int | Estimate]:
     errors = [runs_of(data, "error", kind) for kind in NETWORKS]
     rises = np.concatenate([swing(error.epoch.values, error.values).amplitude for error in errors])
     rising = int((rises > RISES).sum())
-    apart = [name for name in data.setting.values if wide.stronger(name) is not None]
-    strong = xr.DataArray([wide.stronger(name) for name in apart], dims="setting")
-    half = data.learned.sel(threshold=0.5, setting=apart)
+    settings = [name for name in data.setting.values if wide.stronger(name) is not None]
+    strong = xr.DataArray([wide.stronger(name) for name in settings], dims="setting")
+    half = data.learned.sel(threshold=0.5, setting=settings)
     wrong = half.isel(concept=strong) > half.isel(concept=1 - strong)
     right = int((~wrong.any(["setting", "nonlinearity"])).sum())
     scale = [SETTINGS[name].means for name in data.setting.values]

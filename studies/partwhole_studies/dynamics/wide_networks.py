@@ -1,4 +1,4 @@
-"""Two concepts in 64 dimensions: the published settings, and what is recorded of networks."""
+"""Two concepts in 64 dimensions: the published settings, and the records of networks."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ EPOCHS = 40
 BATCHES = 118  # of an epoch: 15,000 samples in batches of 128
 EPOCH = BATCHES * Protocol().rate(DIMENSION)  # in gradient time, .36875
 THRESHOLDS = (0.5, 0.9)
-SECOND = 0.05  # the spread of the second concept, whatever that of the first
+SECOND = 0.05  # the spread of the second concept, in all settings
 Reading = Literal["variances", "deviations"]
 READINGS: tuple[Reading, ...] = ("variances", "deviations")  # as run, as captioned
 
 
 @dataclass(frozen=True)
 class Setting:
-    """Two concepts: their means, the spread of the first, and which measure of spread it is."""
+    """Two concepts: their means, the spread of the first, and the measure of that spread."""
 
     means: tuple[float, float]
     spread: float
@@ -43,22 +43,24 @@ _PUBLISHED = (
     *[((1.0, 2.0), spread) for spread in (0.05, 0.1, 0.5, 1.0, 2.0)],
     *[((mean, 2.0), 0.05) for mean in (2.0, 3.0)],
 )
-AS_RUN = {each.name: each for each in (Setting(*one, "variances") for one in _PUBLISHED)}
-AS_CAPTIONED = {each.name: each for each in (Setting(*one, "deviations") for one in _PUBLISHED)}
+AS_RUN = {setting.name: setting for setting in (Setting(*row, "variances") for row in _PUBLISHED)}
+AS_CAPTIONED = {
+    setting.name: setting for setting in (Setting(*row, "deviations") for row in _PUBLISHED)
+}
 SETTINGS = AS_RUN | AS_CAPTIONED
 MAIN, CAPTIONED = next(iter(AS_RUN)), next(iter(AS_CAPTIONED))
 
 
 def task(setting: str) -> StructuredIdentity:
     """Return the task of a published setting; as in the published runs, one cluster is at 0."""
-    known = SETTINGS[setting]
+    law = SETTINGS[setting]
     return StructuredIdentity(
-        known.means,
-        (known.spread, SECOND),
+        law.means,
+        (law.spread, SECOND),
         dimension=DIMENSION,
         origin=True,
         rotation=0,
-        scales_are=known.scales_are,
+        scales_are=law.scales_are,
     )
 
 
@@ -77,9 +79,9 @@ def records(epochs: int) -> Int[np.ndarray, " T"]:
     return np.unique(np.concatenate([[0], early, np.arange(epochs + 1) * BATCHES]))
 
 
-def network(setting: str, epochs: int, seed: int, **more: Any) -> Config:
+def network(setting: str, epochs: int, seed: int, **options: Any) -> Config:
     """Return the configuration of a cell that trains one network."""
-    return {"part": "network", "setting": setting, "epochs": epochs, "seed": seed} | more
+    return {"part": "network", "setting": setting, "epochs": epochs, "seed": seed} | options
 
 
 def answers(runs: IdentityRuns) -> Float[np.ndarray, "T 2"]:
@@ -92,7 +94,9 @@ def learned(
 ) -> Float[np.ndarray, "thresholds 2"]:
     """Return the epochs after which each concept is half learned, and learned to 90 %."""
     fractions = outputs / np.array(means)
-    return np.stack([learning_times(steps / BATCHES, fractions, each) for each in THRESHOLDS])
+    return np.stack(
+        [learning_times(steps / BATCHES, fractions, threshold) for threshold in THRESHOLDS]
+    )
 
 
 def padded(values: Float[np.ndarray, "t *k"]) -> Float[np.ndarray, "T *k"]:

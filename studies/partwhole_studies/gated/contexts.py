@@ -14,7 +14,7 @@ from partwhole.measures.agreement import inconsistency
 from partwhole.networks import GatedNetwork
 from partwhole.study import Arrays, Cells, Config, key, layout, mean, published, series
 from partwhole.study.declaration import Number
-from partwhole.study.estimates import known
+from partwhole.study.estimates import finite_values
 from partwhole.study.plots import mosaic
 from partwhole.training import train_gated
 from partwhole_studies.gated.digits import Digits, answers, gates_of
@@ -28,10 +28,10 @@ NUMBERS = ("limit", "limit_strict", "tied", "unseen", "largest", "network", "apa
            "apart_reloaded")  # fmt: skip
 
 
-def _cell(thresholds: str, hyperplanes: list[int], seeds: int, **more: int) -> Config:
+def _cell(thresholds: str, hyperplanes: list[int], seeds: int, **options: int) -> Config:
     """Return a configuration; without steps no network is trained."""
     gates = {"thresholds": thresholds, "hyperplanes": hyperplanes}
-    return {"n": 200, "max_steps": 3200} | gates | {"seeds": list(range(seeds))} | more
+    return {"n": 200, "max_steps": 3200} | gates | {"seeds": list(range(seeds))} | options
 
 
 PRESETS: dict[str, list[Config]] = {
@@ -86,9 +86,9 @@ def cell(config: Config) -> Arrays:
 
 def _padded(gates: HalfspaceGates, hyperplanes: int) -> HalfspaceGates:
     """Add hyperplanes that no input is beyond."""
-    more, d = hyperplanes - gates.normals.shape[1], gates.normals.shape[2]
-    normals = np.concatenate([np.zeros((1, more, d)), gates.normals], axis=1)
-    return HalfspaceGates(normals, np.concatenate([np.ones((1, more)), gates.thresholds], axis=1))
+    extra, d = hyperplanes - gates.normals.shape[1], gates.normals.shape[2]
+    normals = np.concatenate([np.zeros((1, extra, d)), gates.normals], axis=1)
+    return HalfspaceGates(normals, np.concatenate([np.ones((1, extra)), gates.thresholds], axis=1))
 
 
 def _limit(data: Digits, gates: HalfspaceGates) -> tuple[dict[str, float], np.ndarray | None]:
@@ -143,18 +143,18 @@ def gather(cells: Cells) -> xr.Dataset:
     return data.assign_attrs(images="MNIST" if of_mnist else "scikit-learn's digits")
 
 
-def shown(data: xr.Dataset) -> xr.Dataset:
+def comparable(data: xr.Dataset) -> xr.Dataset:
     """Return the training size of the answer: 200 digits, or the most images of MNIST."""
     return data.isel(n=-1 if data.attrs["images"] == "MNIST" else 0)
 
 
 def numbers(data: xr.Dataset) -> dict[str, Number]:
-    median = shown(data).sel(thresholds="median")
+    median = comparable(data).sel(thresholds="median")
     solved = median.limit.dropna("seed", how="all").dropna("hyperplanes")
     best = int(solved.hyperplanes[np.argmin(solved.mean("seed").values)])
     four, nine = median.sel(hyperplanes=4), median.sel(hyperplanes=9)
     table = published(__file__, ["thresholds", "n", "hyperplanes"])
-    misses = known((data.mean("seed")[list(table)] - table).to_dataarray())
+    misses = finite_values((data.mean("seed")[list(table)] - table).to_dataarray())
     return {
         "images": f"{int(median.n):,} images of {data.attrs['images']}",
         "best": f"{2**best} contexts" if best else "1 context",
@@ -165,13 +165,13 @@ def numbers(data: xr.Dataset) -> dict[str, Number]:
         "ties": mean(nine.limit_strict - nine.limit),
         "reloaded": mean(four.apart_reloaded - four.apart),
         "published": mean(np.abs(misses)) if len(misses) else np.nan,
-        "tied": known(data.tied - data.unseen),
+        "tied": finite_values(data.tied - data.unseen),
     }
 
 
 def figure(data: xr.Dataset) -> Figure:
     drawn, axes = mosaic("AB;CD", 6.6)
-    data = shown(data)
+    data = comparable(data)
     words = {"limit": "limit, ties half", "limit_strict": "limit, ties wrong",
              "network": "trained network"}  # fmt: skip
     for letter, kind in zip("AB", THRESHOLDS, strict=True):

@@ -47,10 +47,10 @@ def digits(seed: int, n_train: int = 200, n_selection: int = 0) -> Digits:
     stream = np.random.RandomState(seed)
     order = stream.permutation(len(every))
     train, test = order[:n_train], order[n_train : len(order) - n_selection]
-    chosen = order[len(order) - n_selection :]
+    selected = order[len(order) - n_selection :]
     return Digits(
-        every, every[train], labels[train], every[test], labels[test], every[chosen],
-        labels[chosen], stream,
+        every, every[train], labels[train], every[test], labels[test], every[selected],
+        labels[selected], stream,
     )  # fmt: skip
 
 

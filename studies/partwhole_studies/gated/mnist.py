@@ -38,10 +38,10 @@ def mnist(seed: int, n_train: int = 500, n_selection: int = 0, n_test: int = VAL
     stream = np.random.RandomState(seed)
     order = stream.permutation(len(every))
     train, test = order[:n_train], order[n_train : n_train + n_test]
-    chosen = order[len(order) - n_selection :]
+    selected = order[len(order) - n_selection :]
     return Digits(
-        every, every[train], labels[train], every[test], labels[test], every[chosen],
-        labels[chosen], stream,
+        every, every[train], labels[train], every[test], labels[test], every[selected],
+        labels[selected], stream,
     )  # fmt: skip
 
 

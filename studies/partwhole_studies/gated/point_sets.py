@@ -50,8 +50,8 @@ def square_rule(seed: int, n: int, gap: float) -> tuple[Float[np.ndarray, "m d"]
     rng = np.random.default_rng(seed)
     points = np.ones((0, 3))
     while len(points) < n:
-        more = np.column_stack([rng.uniform(-1.0, 1.0, (4 * n, 2)), np.ones(4 * n)])
-        points = np.concatenate([points, more[np.abs(_beyond(more)) > gap]])
+        candidates = np.column_stack([rng.uniform(-1.0, 1.0, (4 * n, 2)), np.ones(4 * n)])
+        points = np.concatenate([points, candidates[np.abs(_beyond(candidates)) > gap]])
     points = points[:n]
     return points, np.where(_beyond(points) > 0, 1.0, -1.0)
 

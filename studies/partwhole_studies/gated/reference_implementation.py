@@ -76,8 +76,8 @@ def whitened_limit(
     values, vectors = np.linalg.eigh(matrix.T @ matrix)
     half = vectors / np.sqrt(np.maximum(values, FREE * values.max()))
     contexts = gates.contexts(inputs)[:, :, None] == np.arange(gates.n_contexts)
-    chosen = contexts.reshape(len(inputs), size).astype(float) @ half
-    features = (chosen[:, :, None] * inputs[:, None, :]).reshape(len(inputs), -1)
+    selected = contexts.reshape(len(inputs), size).astype(float) @ half
+    features = (selected[:, :, None] * inputs[:, None, :]).reshape(len(inputs), -1)
     limit = solve((DenseDesign(features), labels), cost=Quadratic(), fit="margin", intercept="none")
     weights = half @ limit.coefficients.reshape(size, -1)
     return weights.ravel(), float(np.sum((matrix @ weights) ** 2))

@@ -22,7 +22,7 @@ from partwhole.measures.agreement import inconsistency
 from partwhole.networks import GatedNetwork, LearnedGates
 from partwhole.study import Arrays, Cells, Config, key, layout, mean, published, series
 from partwhole.study.declaration import Number
-from partwhole.study.estimates import known
+from partwhole.study.estimates import finite_values
 from partwhole.study.plots import QUIET, look, mosaic
 from partwhole.training import train_gated
 from partwhole_studies.gated.digits import digits, linear_baseline
@@ -145,7 +145,7 @@ def numbers(data: xr.Dataset) -> dict[str, Number]:
     gained = error["linear"] - error["network"]
     recovered = ((error["linear"] - error["learned gates"]) / gained).where(gained > 0)
     table = published(__file__, ["momentum", "n", "units"], table="error").error
-    misses = known(data.error.sel(kind="network").mean("seed") - table)
+    misses = finite_values(data.error.sel(kind="network").mean("seed") - table)
     missing = np.isnan(data.error.sel(kind=["hidden layer", "learned gates"]))
     return {
         "images": data.attrs["images"],
@@ -157,7 +157,7 @@ def numbers(data: xr.Dataset) -> dict[str, Number]:
         "share": mean(by_seed(fast.share), within=(-np.inf, 1.0)),
         "errors": mean(np.abs(misses)) if data.attrs["images"] == "MNIST" else np.nan,
         "missing": ((data.training_error == 0) & missing).to_numpy(),
-        "bound": np.maximum(known(data.share) - 1.0, 0.0),
+        "bound": np.maximum(finite_values(data.share) - 1.0, 0.0),
     }
 
 

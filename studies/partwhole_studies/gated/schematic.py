@@ -144,12 +144,12 @@ def gather(cells: Cells) -> xr.Dataset:
 def numbers(data: xr.Dataset) -> dict[str, Number]:
     group = data.sel(norm="group")
     size = np.abs(group.answers).max()
-    apart = float(np.abs(data.answers[:3] - group.answers).max() / size)
+    difference = float(np.abs(data.answers[:3] - group.answers).max() / size)
     gap, near = data.accuracy.sel(learner="group", gap=[0.2, 0.0]).isel(n=-1)
     margins = data.margin.to_numpy() if "margin" in data else np.zeros(0)
     return {
         "planes": int(data.plane),
-        "apart": apart,
+        "apart": difference,
         "gap": mean(gap, within=(0.0, 1.0)),
         "near": mean(near, within=(0.0, 1.0)),
         "points": int(data.n[-1]),

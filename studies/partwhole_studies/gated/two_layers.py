@@ -26,7 +26,7 @@ from partwhole.study import (
     series,
 )
 from partwhole.study.declaration import Number
-from partwhole.study.estimates import known
+from partwhole.study.estimates import finite_values
 from partwhole.study.plots import QUIET, look, mosaic
 from partwhole.training import normalised_flow, train_gated
 from partwhole_studies.gated.digits import Digits, answers, gates_of, linear_baseline
@@ -78,9 +78,9 @@ def cell(config: Config) -> Arrays:
 
 
 def _split(data: Digits, seed: int, config: Config) -> dict[str, np.ndarray | float]:
-    """Solve for the limits; train if there are steps; solve the published programs if asked.
+    """Solve for the limits; train, and solve the published programs, as the configuration says.
 
-    What has no solution, as where no weights separate the training set, is NaN.
+    NaN stands for limits without a solution, as when no weights separate the training set.
     """
     gates = gates_of(data, config["n_units"], config["hyperplanes"], config["thresholds"])
     tests = np.concatenate([data.test_inputs, data.selection_inputs])
@@ -118,10 +118,15 @@ def _split(data: Digits, seed: int, config: Config) -> dict[str, np.ndarray | fl
             )  # fmt: skip
             outputs[1] = answers(flow.networks[0], tests)
             values["share_longer"] = float(flow.fraction_of(group)[0, -1])
-    apart = [[inconsistency(end, other) if np.isfinite(end + other).all() else np.nan
-              for end in outputs[:2]] for other in outputs]  # fmt: skip
+    disagreement = [
+        [
+            inconsistency(end, answer) if np.isfinite(end + answer).all() else np.nan
+            for end in outputs[:2]
+        ]
+        for answer in outputs
+    ]
     errors = 0.5 * (1.0 - np.sign(outputs) * labels).mean(axis=1)
-    return values | {"errors": errors, "apart": np.array(apart)}
+    return values | {"errors": errors, "apart": np.array(disagreement)}
 
 
 def gather(cells: Cells) -> xr.Dataset:
@@ -147,8 +152,8 @@ def numbers(data: xr.Dataset) -> dict[str, Number]:
     group, function = (agreement.sel(learner=name) for name in ("group", "function"))
     table = published(__file__, ["thresholds", "n", "hyperplanes", "n_units"])
     ours = data.errors.mean("seed")
-    misses = [known(ours.sel(learner=name) - table[name]) for name in ("network", "group")]
-    mixed = known(data.scrambled_true / data.group_value)
+    misses = [finite_values(ours.sel(learner=name) - table[name]) for name in ("network", "group")]
+    mixed = finite_values(data.scrambled_true / data.group_value)
     return {
         "images": f"{int(median.n)} images of {data.attrs['images']}",
         "group": mean(group),
@@ -158,35 +163,35 @@ def numbers(data: xr.Dataset) -> dict[str, Number]:
         "mixed": geometric_mean(mixed) if len(mixed) else np.nan,
         "published": absent(np.abs(np.concatenate(misses))),
         "limits": np.append(
-            known(data.whitened_value / data.function_value) - 1.0,
-            np.maximum(known(data.largest_pull) - 1.0, 0.0),
+            finite_values(data.whitened_value / data.function_value) - 1.0,
+            np.maximum(finite_values(data.largest_pull) - 1.0, 0.0),
         ),
     }
 
 
 def absent(samples: xr.DataArray | np.ndarray) -> Number:
     """Return the mean, or NaN where a preset has no samples."""
-    return mean(samples) if len(known(samples)) else np.nan
+    return mean(samples) if len(finite_values(samples)) else np.nan
 
 
 def figure(data: xr.Dataset) -> Figure:
     drawn, axes = mosaic("AB;CC", 6.6)
-    shown = data.isel(n=-1).sel(thresholds="median")
-    ends = shown.errors.sel(learner=list(ENDS)).values
+    largest = data.isel(n=-1).sel(thresholds="median")
+    ends = largest.errors.sel(learner=list(ENDS)).values
     p = np.linspace(0.9 * np.nanmin(ends), 1.1 * np.nanmax(ends))
     axes["A"].plot(p, p, color=QUIET, linewidth=1, label="equal errors, or chance")
     axes["B"].plot(p, 2 * p * (1 - p), color=QUIET, linewidth=1)
     for (i, name), (k, end) in product(enumerate(NORMS), enumerate(ENDS)):
         style: dict[str, Any] = look(i, line=False) | ({"markerfacecolor": COLOURS[i]} if k else {})
-        x = shown.errors.sel(learner=end).values.ravel()
+        x = largest.errors.sel(learner=end).values.ravel()
         if not k:
-            y = shown.errors.sel(learner=name).values.ravel()
+            y = largest.errors.sel(learner=name).values.ravel()
             axes["A"].plot(x, y, **style, label=NAMES[name])
-        axes["B"].plot(x, shown.apart.sel(learner=name, end=end).values.ravel(), **style)
+        axes["B"].plot(x, largest.apart.sel(learner=name, end=end).values.ravel(), **style)
     axes["A"].set(title="Test error", xlabel="network error", ylabel="limit error")
     axes["B"].set(title="Different decisions", xlabel="network error", ylabel="share of images")
     for i, name in {0: "group", 2: "function", 3: "network", 4: "coded"}.items():
-        errors = shown.errors.sel(learner=[name], hyperplanes=1).dropna("n_units", how="all")
+        errors = largest.errors.sel(learner=[name], hyperplanes=1).dropna("n_units", how="all")
         if errors.size:
             errors = errors.assign_coords(n_units=errors.n_units * 1.04 ** (i - 2))
             series(axes["C"], "n_units", by="learner", measured=errors, names=NAMES, shift=i,

@@ -71,11 +71,11 @@ def numbers(data: xr.Dataset) -> dict[str, float | str | Estimate]:
 
 def figure(data: xr.Dataset) -> Figure:
     tasks = list(map(str, data.task.values))
-    both = len(tasks) > 1
-    drawn = Figure(figsize=(WIDTH, 7.6 if both else 4.6), layout="constrained")
-    rows: Any = drawn.subfigures(2, 1, height_ratios=[0.6, 5.6 if both else 2.6])
+    several = len(tasks) > 1
+    drawn = Figure(figsize=(WIDTH, 7.6 if several else 4.6), layout="constrained")
+    rows: Any = drawn.subfigures(2, 1, height_ratios=[0.6, 5.6 if several else 2.6])
     draw_examples(rows[0], data)
-    axes = rows[1].subplot_mosaic("AB;CC" if both else "AC")
+    axes = rows[1].subplot_mosaic("AB;CC" if several else "AC")
     for letter, task in zip("AB", tasks, strict=False):
         _draw_accuracy(axes[letter], task, data.isel(network=0).sel(task=task).right)
     network = data.isel(network=0, distance=-1, seed=0).sel(task=tasks[-1])
@@ -100,12 +100,12 @@ def _draw_answers(ax: Axes, name: str, data: xr.Dataset) -> None:
     """Draw a network's mean answer to each pair; frames are around unseen ones."""
     largest = float(np.nan_to_num(abs(data.answer).max())) or 1.0
     shades = {"cmap": "PuOr_r", "vmin": -largest, "vmax": largest}
-    shown = ax.imshow(data.answer.transpose("first", "second"), **shades)
+    image = ax.imshow(data.answer.transpose("first", "second"), **shades)
     task = make_task(name)
     for first, second in task.components[~task.is_train]:
         frame = Rectangle((second - 0.5, first - 0.5), 1, 1, fill=False, linewidth=1.2)
         ax.add_patch(frame)
     ax.set(xlabel="second item", ylabel="first item", title="Answers of one network")
     ax.set(xticks=[0, 4, 5, 9], yticks=[0, 4, 5, 9])
-    bar = ax.figure.colorbar(shown, ax=ax, shrink=0.8, ticks=[-largest, 0, largest])
+    bar = ax.figure.colorbar(image, ax=ax, shrink=0.8, ticks=[-largest, 0, largest])
     bar.ax.set_yticklabels(["different", "0", "same"], fontsize=8)

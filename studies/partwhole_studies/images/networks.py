@@ -107,7 +107,7 @@ def train(config: Config) -> Arrays:
         start, samples, Recipe(**config["recipe"]), seed=config["seed"], evaluate=sets,
         progress=False,
     )  # fmt: skip
-    shown = composed.draw(MEASURED, pool="held out", draw=3)
+    composites = composed.draw(MEASURED, pool="held out", draw=3)
     layers = LAYERS[config["network"]]
     scores = [run.scores[name] for name in ("training", "seen", "unseen")]
     quality = [score.error if score.accuracy is None else score.accuracy for score in scores]
@@ -121,7 +121,7 @@ def train(config: Config) -> Arrays:
         "quality": np.array([values[-1] for values in quality if values is not None]),
         "learned": np.array(run.has_learned),
         "loss": run.training_loss,
-        "salience": np.array([_saliences(net, shown, layers) for net in (start, run.network)]),
+        "salience": np.array([_saliences(net, composites, layers) for net in (start, run.network)]),
     }
     if config["images"] != "digits":  # whose files may be elsewhere when a figure is drawn
         arrays["example"] = samples[:1][0].max(axis=-1)
@@ -131,14 +131,14 @@ def train(config: Config) -> Arrays:
 
 
 def _saliences(
-    network: ImageNetwork, shown: Composites, layers: tuple[str, ...]
+    network: ImageNetwork, composites: Composites, layers: tuple[str, ...]
 ) -> Float[np.ndarray, "layers C"]:
     """Measure S(1; C) to S(C; C) of layers, all read in one go, which is compiled once."""
     pixels, *within = layers
-    rows = [shown[:], *activations(network, shown, layers=within)]
+    rows = [composites[:], *activations(network, composites, layers=within)]
     assert pixels == "input"
     flat = [layer.reshape(len(layer), -1) for layer in rows]
-    return np.array([salience(layer, shown.components).salience for layer in flat])
+    return np.array([salience(layer, composites.components).salience for layer in flat])
 
 
 def readout_alone(

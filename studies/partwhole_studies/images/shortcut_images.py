@@ -1,4 +1,4 @@
-"""Context dependence on composed images: on which side of the phase boundary do networks lie?"""
+"""Context dependence on composed images: the side of the phase boundary of trained networks."""
 
 from __future__ import annotations
 
@@ -143,8 +143,8 @@ def _draw_accuracy(ax: Axes, data: xr.Dataset) -> None:
         measured=data.unseen.isel(network=0).reindex(task=list(CONTEXTS)),
         published=published_over_widths(__file__, ["task", "distance"], quantity="accuracy").value,
     )  # fmt: skip
-    others = data.unseen.isel(network=slice(1, None)).stack(kind=["network", "task"])
-    for i, (network, task) in enumerate(others.dropna("kind", how="all").kind.values):
+    trained = data.unseen.isel(network=slice(1, None)).stack(kind=["network", "task"])
+    for i, (network, task) in enumerate(trained.dropna("kind", how="all").kind.values):
         part = data.unseen.sel(network=[network], task=task).dropna("distance", how="all")
         names = {network: f"{network.removesuffix('-small')}, {task}"}
         series(ax, "distance", by="network", measured=part, names=names, shift=len(CONTEXTS) + i)

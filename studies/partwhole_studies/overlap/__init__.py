@@ -1,1 +1,1 @@
-"""Overlap kernels: what a fixed compositional representation does with unseen combinations."""
+"""Overlap kernels: answers of a fixed compositional representation to unseen combinations."""

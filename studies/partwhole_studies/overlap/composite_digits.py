@@ -15,7 +15,7 @@ from threadpoolctl import threadpool_limits
 from partwhole.limits import memorization_leak
 from partwhole.measures import accuracy, salience
 from partwhole.study import Arrays, Cells, Config, Estimate, key, layout, mean, series
-from partwhole.study.estimates import known
+from partwhole.study.estimates import finite_values
 from partwhole.study.plots import QUIET, WIDTH, name
 from partwhole.tasks import Task
 from partwhole_studies.overlap import composites
@@ -78,7 +78,7 @@ def cell(config: Config) -> Arrays:
 
 
 def _fit(config: Config, task: Task, features: Callable[[str], np.ndarray]) -> Arrays:
-    """Return what saliences predict, and slopes by regression on mean images and on images."""
+    """Return predictions from saliences, and slopes by regression on mean images and on images."""
     seen, targets, readout = task.is_train, task.train_targets, composites.ridge_readout
     fresh = features("fresh").astype(float)
     repeated = np.repeat(task.components, fresh.shape[1], axis=0)
@@ -142,8 +142,8 @@ def numbers(data: xr.Dataset) -> dict[str, str | Estimate | np.ndarray]:
     near, half = sums.sel(distance=0), sums.sel(distance=4)
     right = data.accuracy.sel(task="CD-3", kind="ReLU", per_tuple=MANY)
     leaks = [
-        known(data.predicted.sel(task=task))
-        - memorization_leak(known(data.salience.sel(task=task)).clip(0.0, 0.5), anchors)
+        finite_values(data.predicted.sel(task=task))
+        - memorization_leak(finite_values(data.salience.sel(task=task)).clip(0.0, 0.5), anchors)
         for task, anchors in ANCHORS.items()
     ]
     slopes = {name: mean(half[name]) for name in ("predicted", "means", "images")}

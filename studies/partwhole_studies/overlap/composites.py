@@ -42,7 +42,7 @@ def _compose(task: Task, distance: int, seed: int) -> ComposedImages:
 
 
 def draw_pictures(config: Config, task: Task) -> dict[str, np.ndarray]:
-    """Draw composites of every tuple: fresh ones, two balanced halves, and those trained on."""
+    """Draw composites of every tuple: new ones, two balanced halves, and those for training."""
     composed = _compose(task, config["distance"], config["seed"])
     rows = np.arange(len(task.components))
     size = composed.draw(1).shape[:2]
@@ -54,9 +54,9 @@ def draw_pictures(config: Config, task: Task) -> dict[str, np.ndarray]:
 
     def draw(per_tuple: int, number: int, *, balanced: bool = False) -> np.ndarray:
         pictures = np.empty((len(rows), per_tuple, *size))
-        for pool, which in pools:
-            drawn = composed.draw(per_tuple, rows=which, pool=pool, draw=number, balanced=balanced)
-            pictures[which] = drawn[:].reshape(len(which), per_tuple, *size)
+        for pool, part in pools:
+            drawn = composed.draw(per_tuple, rows=part, pool=pool, draw=number, balanced=balanced)
+            pictures[part] = drawn[:].reshape(len(part), per_tuple, *size)
         return pictures
 
     return {
@@ -142,7 +142,7 @@ def effects(means: Float[np.ndarray, "n p"], n_values: tuple[int, ...]) -> np.nd
 
 
 def rotate(rows: Float[np.ndarray, "n p"], rng: np.random.Generator) -> Float[np.ndarray, "n p"]:
-    """Turn all rows by a random rotation: signs and a cosine transform, three times over."""
+    """Rotate all rows at random, by signs and a cosine transform, three times."""
     for _ in range(3):
         signs = rng.choice([-1.0, 1.0], rows.shape[1])
         rows = np.asarray(dct(rows * signs, axis=1, norm="ortho"))

@@ -39,13 +39,13 @@ def cell(config: Config) -> Arrays:
     labels = conjunction_coefficients(task, np.sign(limit.predictions))
     exact, dual, kinds = [], [], []
     parts, weights = limit.parts(), _dual_weights(task, kernel)
-    for chosen, conjunctions in values.values.items():
-        shares = weights * kernel.saliences[chosen] * kernel.range
+    for subset, conjunctions in values.values.items():
+        shares = weights * kernel.saliences[subset] * kernel.range
         for conjunction in conjunctions:
-            bearers = np.all(task.components[:, chosen] == conjunction, axis=1)
-            exact.append(parts[chosen][bearers][0])
+            bearers = np.all(task.components[:, subset] == conjunction, axis=1)
+            exact.append(parts[subset][bearers][0])
             dual.append(shares[bearers[task.is_train]].sum())
-        kinds.append(kind_of(chosen, conjunctions))
+        kinds.append(kind_of(subset, conjunctions))
     kind = np.concatenate(kinds)
     ways = [
         np.concatenate(list(labels.coefficients.values())),
@@ -70,12 +70,12 @@ def _dual_weights(task: Task, kernel: OverlapKernel) -> np.ndarray:
 
 def gather(cells: Cells) -> xr.Dataset:
     panel = [f"{config['representation']}, CD-{config['left_out']}" for config, _ in cells]
-    named = [
+    titled = [
         (config | {"panel": name}, arrays)
         for (config, arrays), name in zip(cells, panel, strict=True)
     ]
     data = layout(
-        named,
+        titled,
         {"size": "way kind", "apart": ""},
         over=["panel"],
         coords={"way": list(WAYS), "kind": list(KINDS)},
@@ -109,11 +109,11 @@ def figure(data: xr.Dataset) -> Figure:
     drawn, axes = panels(len(PANELS), 1, 7.0, sharex=True)
     place = np.arange(len(KINDS))
     for ax, panel in zip(axes[:, 0], data.panel.to_numpy(), strict=True):
-        chosen = data.sel(panel=panel)
-        ax.bar(place, chosen.published, width=0.72, color="#d9d9d9", label="published")
+        means = data.sel(panel=panel)
+        ax.bar(place, means.published, width=0.72, color="#d9d9d9", label="published")
         for i, way in enumerate(("labels", "decision values", "exact")):
             marks = look((1, 0, 2)[i], line=False, markersize=6.5, label=way)
-            ax.plot(place + 0.2 * (i - 1), chosen["size"].sel(way=way), **marks)
+            ax.plot(place + 0.2 * (i - 1), means["size"].sel(way=way), **marks)
         outcome = "does not generalise" if panel == FAILING else "generalises"
         ax.set(title=f"{panel}: {outcome}", ylim=(0, 0.76), ylabel="mean size")
         ax.axhline(0, color=QUIET, linewidth=1)

@@ -11,7 +11,7 @@ from partwhole import solve
 from partwhole.features import OverlapKernel
 from partwhole.limits import Tube
 from partwhole.study import COLOURS, Arrays, Cells, Config, Estimate, key, layout, mean, series
-from partwhole.study.plots import DASHES, QUIET, look, mean_interval, mosaic, name
+from partwhole.study.plots import DASHES, QUIET, look, mosaic, name
 from partwhole.tasks import Task, dispersed_addition, symbolic_addition
 from partwhole_studies.overlap.held_out import held_out_line
 
@@ -51,11 +51,11 @@ def cell(config: Config) -> Arrays:
         solve(task, kernel([s]), fit=Tube(0.1), intercept="free").test_error for s in config["tube"]
     ]
     ridge = np.array([additive_ridge(task, (1 - 2 * s) / s) for s in FEW])
-    few = [SALIENCES.index(s) for s in FEW]
+    indices = [SALIENCES.index(s) for s in FEW]
     return {
         "error": limits.test_error,
         "tube_error": np.array(tube),
-        "difference": np.abs(answers[few] - ridge).max(axis=1),
+        "difference": np.abs(answers[indices] - ridge).max(axis=1),
         "item_value": np.array([_item_values(task, s) for s in FEW]),
         "seen": task.is_train.reshape(len(VALUES), len(VALUES)),
     }
@@ -148,11 +148,13 @@ def figure(data: xr.Dataset) -> Figure:
         axes["L"].plot(data["item"], curve, **marks, linewidth=1.2)
     _draw_error(axes["E"], data)
     axes["L"].set(title="Layouts 1 to 4, S = 0.3", xlabel="item", ylabel="value it adds")
-    centre, low, high = mean_interval(data.item_value.transpose("seed", "few", "item").values)
     for i, salience in enumerate(FEW):
-        axes["M"].fill_between(VALUES, low[i], high[i], color=COLOURS[i], alpha=0.2, linewidth=0)
-        axes["M"].plot(VALUES, centre[i], **look(i, linewidth=1.4))
-        name(axes["M"], 4.2, centre[i, -1], f"{salience:g}", COLOURS[i])
+        curves = data.item_value.isel(few=i).transpose("item", "seed").values
+        estimates = [mean(samples) for samples in curves]
+        low, high = [e.low for e in estimates], [e.high for e in estimates]
+        axes["M"].fill_between(VALUES, low, high, color=COLOURS[i], alpha=0.2, linewidth=0)
+        axes["M"].plot(VALUES, [e.value for e in estimates], **look(i, linewidth=1.4))
+        name(axes["M"], 4.2, estimates[-1].value, f"{salience:g}", COLOURS[i])
     axes["M"].set(title="Mean over layouts, by S", xlabel="item", xlim=(-4.6, 6.0))
     for ax in (axes["L"], axes["M"]):
         ax.plot([-4, 4], [-4, 4], color=QUIET, linestyle=":", linewidth=1)

@@ -1,4 +1,4 @@
-"""Invariance and partial exposure: the smallest tasks on which saliences decide."""
+"""Invariance and partial exposure: the smallest tasks whose solution depends on saliences."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ PRESETS: dict[str, list[Config]] = {"quick": _cells(21), "laptop": _cells(51), "
 
 
 def margin(task: str, intercept: Literal["none", "free"], learner: str, salience: float) -> float:
-    """Return the mean margin on what is held out."""
+    """Return the mean margin on held-out combinations."""
     kernel = OverlapKernel.from_salience([salience])
     limit = solve(TASKS[task](), kernel, fit=LEARNERS[learner], intercept=intercept)
     return float(limit.test_margins.mean())
@@ -78,18 +78,18 @@ def numbers(data: xr.Dataset) -> dict[str, float | str | np.ndarray]:
     margins = data.margin.sel(learner="interpolation")
     partial = margins.sel(task="partial exposure")
     without = margins.sel(intercept="none").min("task")
-    least = float(without.min())
+    lowest = float(without.min())
     least_free = float(partial.sel(intercept="free").min())
     threshold = float(data.zero.sel(task="partial exposure", intercept="free"))
     rounding = 1e-9  # at a salience of 0 margins are 0
     reversed_below = f"a part changes its meaning below a salience of {threshold:.2f}"
     return {
         "verdict": "both are true"
-        if least > rounding
+        if lowest > rounding
         else "both are true but for a tie"
-        if least >= -rounding
+        if lowest >= -rounding
         else "both can fail",
-        "least": round(least, 9) + 0.0,  # no sign of a rounded -0
+        "least": round(lowest, 9) + 0.0,  # no sign of a rounded -0
         "least_at": float(without.idxmin("salience")),
         "free": "this is so too" if least_free >= -rounding else reversed_below,
         "least_without": float(partial.sel(intercept="none").min()),
@@ -110,7 +110,7 @@ def figure(data: xr.Dataset) -> Figure:
             ax, "salience", by="intercept", theory=law(data).sel(task=task), measured=margins,
             names=names, words={"theory": "closed form", "measured": "solved"},
         )  # fmt: skip
-        alike = np.allclose(*(margins.sel(intercept=intercept) for intercept in INTERCEPTS))
-        ax.set(title=f"{task}{', both alike' * alike}", ylim=(-0.45, 1.05))
+        equal = np.allclose(*(margins.sel(intercept=intercept) for intercept in INTERCEPTS))
+        ax.set(title=f"{task}{', both equal' * equal}", ylim=(-0.45, 1.05))
     axes[0, 1].set_ylabel("")
     return key(drawn)

@@ -40,8 +40,8 @@ def cell(config: Config) -> Arrays:
     kernel = OverlapKernel.from_salience([config["salience"]])
     solved = solve(task, kernel, intercept="free")
     # Each item beside itself: rows (v, v) of the grid, whose parts are read component by component.
-    both = np.arange(len(VALUES))[:, None].repeat(2, axis=1)
-    parts = solved.parts(both)
+    pairs = np.arange(len(VALUES))[:, None].repeat(2, axis=1)
+    parts = solved.parts(pairs)
     return {
         "value": np.stack([parts[(c,)] + parts[()] / 2 for c in (0, 1)]),
         "error": np.array(solved.test_error),
@@ -64,9 +64,9 @@ def gather(cells: Cells) -> xr.Dataset:
 
 def slope(curve: xr.DataArray, items: list[int]) -> float:
     """Return the least-squares slope of values over the given items, both components together."""
-    chosen = curve.sel(item=items)
-    x = np.broadcast_to(chosen["item"].values, chosen.shape)
-    return float(np.polyfit(x.ravel(), chosen.values.ravel(), 1)[0])
+    values = curve.sel(item=items)
+    x = np.broadcast_to(values["item"].values, values.shape)
+    return float(np.polyfit(x.ravel(), values.values.ravel(), 1)[0])
 
 
 def not_anchors(at: str) -> list[int]:
@@ -95,17 +95,17 @@ def numbers(data: xr.Dataset) -> dict[str, float | str | np.ndarray]:
     values = data.value.sel(layout="extrapolation")
     slopes = {s: slope(values.sel(salience=s), not_anchors("extrapolation")) for s in PUBLISHED}
     lines = memorization_leak(data.salience.to_numpy(), 1)[:, None, None] * data["item"].values
-    both = data.value.sel(layout="both", salience=SALIENCE)
-    anchors, rest = slope(both, list(LAYOUTS["both"])), slope(both, not_anchors("both"))
+    curve = data.value.sel(layout="both", salience=SALIENCE)
+    anchors, others = slope(curve, list(LAYOUTS["both"])), slope(curve, not_anchors("both"))
     return {
         "salience": SALIENCE,
         "anchors": anchors,
-        "rest": rest,
-        "compared": "more than" if anchors > rest else "no more than",
-        "advantage": anchors / rest,
+        "rest": others,
+        "compared": "more than" if anchors > others else "no more than",
+        "advantage": anchors / others,
         "published_gap": max(abs(slopes[s] - PUBLISHED[s]) for s in PUBLISHED),
         "lines": values.transpose("salience", "component", "item").to_numpy() - lines,
-        "two_slopes": np.array([anchors, rest]) - two_anchor_law(SALIENCE),
+        "two_slopes": np.array([anchors, others]) - two_anchor_law(SALIENCE),
         "errors": (data.error - error_law(data.salience.to_numpy())).to_numpy(),
     }
 
@@ -144,8 +144,8 @@ def _draw_two_anchors(ax: Axes, data: xr.Dataset) -> None:
     ax.plot(ends, ends, color=QUIET, linestyle=":", linewidth=1)
     ax.plot(ends, shallow * ends, **look(0, linewidth=1.4))
     ax.plot(ends, steep * ends, **look(1, linewidth=1.4))
-    rest = curve.sel(item=not_anchors("both"))
-    ax.plot(rest["item"], rest, **look(0, line=False))
+    others = curve.sel(item=not_anchors("both"))
+    ax.plot(others["item"], others, **look(0, line=False))
     filled = look(1, line=False, markersize=7, markerfacecolor=COLOURS[1])
     ax.plot(anchors, curve.sel(item=anchors), **filled)
     name(ax, -4.1, 2.9, f"anchors\n{steep:.2f}", COLOURS[1])

@@ -1,4 +1,4 @@
-"""Phase diagrams of context dependence over the saliences, with random networks laid over."""
+"""Phase diagrams of context dependence over the saliences, with random networks."""
 
 from __future__ import annotations
 
@@ -49,13 +49,13 @@ EASIER = {
 DEPTHS = {"relu": 13, "leaky_relu": 9, "step": 0, "rectified_quadratic": 5, "gaussian": 20}
 
 
-def _cells(every: int) -> list[Config]:
+def _cells(stride: int) -> list[Config]:
     return [
         *({"work": "margins", "left_out": r} for r in TASKS),
         *({"work": "network", "nonlinearity": network} for network in NETWORKS),
         {"work": "boundary"},
         {"work": "probes"},
-        {"work": "regression", "every": every},
+        {"work": "regression", "every": stride},
     ]
 
 
@@ -63,7 +63,7 @@ PRESETS: dict[str, list[Config]] = {"quick": _cells(4), "laptop": _cells(1), "pa
 
 
 def cell(config: Config) -> Arrays:
-    """Do one piece of work: a phase diagram, a network's path, boundaries, or single solves."""
+    """Compute one part: a phase diagram, a network's path, boundaries, or single solutions."""
     order_1, order_2, valid = published_grid()
     task = context_dependence(config.get("left_out", 3))
     match config["work"]:
@@ -116,9 +116,9 @@ def gather(cells: Cells) -> xr.Dataset:
         labels={"network_margin": "margin on unseen CD-3", "layer": "layers of random network"},
     )
     order_1, order_2, valid = published_grid()
-    every = next(config["every"] for config, _ in cells if "every" in config)
+    stride = next(config["every"] for config, _ in cells if "every" in config)
     regressed = np.zeros(valid.shape, dtype=bool)
-    regressed.flat[np.flatnonzero(valid)[::every]] = True
+    regressed.flat[np.flatnonzero(valid)[::stride]] = True
     at = tuple(grid.split())
     return data.assign_coords(
         order_1=(at, order_1), order_2=(at, order_2), valid=(at, valid), regressed=(at, regressed)
@@ -131,9 +131,9 @@ def network_law(data: xr.Dataset) -> xr.DataArray:
 
 
 def solved_tasks(data: xr.Dataset) -> xr.DataArray:
-    """Return 3 where all tasks are solved, 2 for CD-2 and CD-1, 1 for CD-1 only, else 0."""
-    three, two, one = (data.margin.sel(left_out=r) > 0 for r in TASKS)
-    return xr.where(three & two & one, 3, xr.where(two & one, 2, xr.where(one, 1, 0)))
+    """Return 3 if all tasks are solved, 2 for CD-2 and CD-1, 1 for CD-1 only, else 0."""
+    three, two, single = (data.margin.sel(left_out=r) > 0 for r in TASKS)
+    return xr.where(three & two & single, 3, xr.where(two & single, 2, xr.where(single, 1, 0)))
 
 
 def numbers(data: xr.Dataset) -> dict[str, int | float | np.ndarray]:

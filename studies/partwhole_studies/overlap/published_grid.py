@@ -38,7 +38,7 @@ def published_grid() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def on_grid(values: np.ndarray) -> np.ndarray:
-    """Lay numbers of the grid's kernels out on the grid, NaN where there is no kernel."""
+    """Arrange numbers of the kernels on the grid; NaN at points without a kernel."""
     valid = published_grid()[2]
     grid = np.full(valid.shape, np.nan)
     grid[valid] = values
@@ -74,7 +74,7 @@ def solved_boundary(order_1: float, fit: str) -> float:
 
 
 def solved_corner() -> float:
-    """Find by bisection the S(1;3) at which it does so without memorization, S(3;3) = 0."""
+    """Find by bisection the S(1;3) at which it changes sign without memorization, S(3;3) = 0."""
     return _root(lambda order_1: _margin(order_1, 1 / 3 - order_1, "margin"), 0.05, 0.30)
 
 

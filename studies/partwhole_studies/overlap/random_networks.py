@@ -53,7 +53,7 @@ def layers(
     components = full_grid([2, 2, 2])
     inputs = one_hot(components, 2)
     gram = inputs @ inputs.T
-    found = [measured(gram, components)]
+    saliences = [measured(gram, components)]
     for _ in range(depth):
         size, basis = np.linalg.eigh(gram)
         # The symmetric root is the only one, where eigenvectors of equal size are any: with them a
@@ -63,8 +63,8 @@ def layers(
         gram = units @ units.T
         norm = np.sqrt(np.diag(gram))
         gram = gram / norm[:, None] / norm[None, :]
-        found.append(measured(gram, components))
-    return np.array(found)
+        saliences.append(measured(gram, components))
+    return np.array(saliences)
 
 
 def one_layer(n_features: int, rng: np.random.Generator) -> Float[np.ndarray, " 3"]:
@@ -84,12 +84,12 @@ def one_layer(n_features: int, rng: np.random.Generator) -> Float[np.ndarray, " 
     units = np.maximum(weights @ (inputs * np.sqrt([0.6] * 4 + [1.4] * 4)).T, 0.0)
     gram = units.T @ units
     same = components[:, None] == components[None]
-    none, both = gram[~same.any(axis=2)].mean(), gram[same.all(axis=2)].mean()
+    none, identical = gram[~same.any(axis=2)].mean(), gram[same.all(axis=2)].mean()
     first = gram[same[:, :, 0] & ~same[:, :, 1]].mean()
     return np.array(
         [
             measured(features, components)[0],
             measured(tangent, components)[0],
-            (first - none) / (both - none),
+            (first - none) / (identical - none),
         ]
     )

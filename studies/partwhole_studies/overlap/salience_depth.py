@@ -1,4 +1,4 @@
-"""Salience against depth: what a random network makes of parts and their conjunctions."""
+"""Salience against depth: how random networks weight parts and their conjunctions."""
 
 from __future__ import annotations
 
@@ -48,12 +48,14 @@ def cell(config: Config) -> Arrays:
     if config["part"] == "theory":
         return _theory(config["nonlinearity"])
     rng = np.random.default_rng(config["seed"])
-    layers = [sampling.layers(each, config["width"], SHOWN[-1], rng) for each in sampling.NETWORKS]
+    layers = [
+        sampling.layers(network, config["width"], SHOWN[-1], rng) for network in sampling.NETWORKS
+    ]
     return {"layers": np.stack(layers), "one": sampling.one_layer(config["features"], rng)}
 
 
 def _theory(nonlinearity: str) -> Arrays:
-    """Follow the recursion for infinite width; absent orders and kernels are NaN."""
+    """Iterate the recursion for infinite width; absent orders and kernels are NaN."""
 
     def saliences(n_components: int, depth: int, kind: str = "nngp") -> np.ndarray:
         kernel = OverlapKernel.random_network(nonlinearity, n_components, depth, kind)
@@ -109,7 +111,7 @@ def gather(cells: Cells) -> xr.Dataset:
 
 
 def gaussian_plateau(n_components: int) -> float:
-    r"""Return the salience S(C; C) that deep Gaussian networks end at, in closed form.
+    r"""Return the limit of the salience S(C; C) in deep Gaussian networks, in closed form.
 
     The layer map :math:`x \to \sqrt{5 / (9 - 4 x^2)}` is a Möbius map of :math:`x^2` with fixed
     points 1 and 5/4, so :math:`h(x) = (1 - x^2) / (5 - 4 x^2)` shrinks by exactly 4/5 in each
@@ -169,14 +171,16 @@ def figure(data: xr.Dataset) -> Figure:
         ax.axhline(1 / comb(3, order), color=QUIET, linestyle=":", linewidth=1, label="largest")
         ax.set(title=title)
     for ax, size, order in ((axes[1, 1], 2, 1), (axes[2, 1], 4, 4)):
-        chosen = theory.sel(size=size, order=order)
-        series(ax, "layer", by="nonlinearity", theory=chosen, names=sampling.NETWORKS, words=words)
+        selection = theory.sel(size=size, order=order)
+        series(
+            ax, "layer", by="nonlinearity", theory=selection, names=sampling.NETWORKS, words=words
+        )
         parts = "two" if size == 2 else "four"
         ax.set(title=f"S({order};{size}), {parts} components")
     for i, first in enumerate(FIRST):
         pair = data.unequal.sel(nonlinearity="relu", first=first)
-        for salience, which in ((1 - first, "second"), (first, "first")):
-            axes[2, 0].plot(data.layer, pair.sel(set=which), **look(i))
+        for salience, label in ((1 - first, "second"), (first, "first")):
+            axes[2, 0].plot(data.layer, pair.sel(set=label), **look(i))
             name(axes[2, 0], -0.6, salience, f"{salience:g}", COLOURS[i], ha="right")
     axes[2, 0].set(title="ReLU, unequal inputs", xlim=(-4, 21), xlabel="layer")
     for ax in axes.flat:

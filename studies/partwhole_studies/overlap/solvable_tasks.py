@@ -60,13 +60,13 @@ PRESETS: dict[str, list[Config]] = {"quick": _CELLS, "laptop": _CELLS, "paper": 
 
 
 def indicators(task: Task) -> np.ndarray:
-    """Write out, tuple by tuple, which unseen tuples hold each conjunction of a seen one."""
+    """Return an explicit matrix: which unseen tuples have each conjunction of a seen tuple."""
     train, test = task.train_components.tolist(), task.test_components.tolist()
     columns = [[1.0] * len(test)]
     for size in range(1, task.n_components + 1):
-        for chosen in combinations(range(task.n_components), size):
-            for seen in {tuple(row[c] for c in chosen) for row in train}:
-                columns.append([float(tuple(row[c] for c in chosen) == seen) for row in test])
+        for subset in combinations(range(task.n_components), size):
+            for seen in {tuple(row[c] for c in subset) for row in train}:
+                columns.append([float(tuple(row[c] for c in subset) == seen) for row in test])
     return np.array(columns).T
 
 

@@ -1,4 +1,4 @@
-"""Transitive equivalence and associative inference: out of reach for every overlap kernel."""
+"""Transitive equivalence and associative inference: not solvable by any overlap kernel."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ CURVE = np.linspace(0.02, 0.48, 12).round(10).tolist()
 
 def _cells(kernels: int) -> list[Config]:
     sets = [{"sizes": list(a), "anchors": list(b), "saliences": CURVE} for a, b in EQUAL + UNEQUAL]
-    everything = [*sets, {"sizes": [], "anchors": [], "saliences": CURVE}]
-    return [config | {"kernels": kernels, "seed": 0} for config in everything]
+    runs = [*sets, {"sizes": [], "anchors": [], "saliences": CURVE}]
+    return [config | {"kernels": kernels, "seed": 0} for config in runs]
 
 
 PRESETS: dict[str, list[Config]] = {
@@ -48,7 +48,7 @@ def build(config: Config) -> Task:
 
 
 def contradictory(task: Task) -> np.ndarray:
-    """Return the rectangles of held-out pairs whose pairs on one diagonal alone are alike."""
+    """Return rectangles of held-out pairs, equivalent on exactly one diagonal."""
     corners = rectangles(task)
     return corners[np.abs(task.targets[corners] @ [1, -1, -1, 1]) == 4]
 
@@ -92,9 +92,9 @@ def cell(config: Config) -> Arrays:
 def _by_pair(task: Task, salience: float) -> list[float]:
     """Return the interpolant's mean margin within the first class, the last one, and across."""
     limit = solve(task, OverlapKernel.from_salience([salience]), intercept="free")
-    alike, first = task.test_targets > 0, task.test_components[:, 0] < task.n_values[0] / 2
-    chosen = (alike & first, alike & ~first, ~alike)
-    return [float(limit.test_margins[rows].mean()) for rows in chosen]
+    equivalent, first = task.test_targets > 0, task.test_components[:, 0] < task.n_values[0] / 2
+    groups = (equivalent & first, equivalent & ~first, ~equivalent)
+    return [float(limit.test_margins[rows].mean()) for rows in groups]
 
 
 def margins_in_closed_form(size: int, p: int, q: int, salience: np.ndarray) -> xr.DataArray:
@@ -120,9 +120,9 @@ def title(sizes: Sequence[int], anchors: Sequence[int]) -> str:
 
 
 def gather(cells: Cells) -> xr.Dataset:
-    named = [(c | {"task": title(c["sizes"], c["anchors"])}, arrays) for c, arrays in cells]
+    titled = [(c | {"task": title(c["sizes"], c["anchors"])}, arrays) for c, arrays in cells]
     data = layout(
-        named,
+        titled,
         dict.fromkeys(READINGS, "kernel")
         | {"curve": "salience pair", "wanted": "", "r_squared": ""},
         over=["task"],

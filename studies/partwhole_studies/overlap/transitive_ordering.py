@@ -41,8 +41,8 @@ PRESETS: dict[str, list[Config]] = {
 
 def by_distance(task: Task, margins: np.ndarray, distances: np.ndarray) -> np.ndarray:
     """Return the mean margin of pairs at each distance."""
-    apart = np.abs(task.components[:, 0] - task.components[:, 1])
-    return np.array([margins[apart == distance].mean() for distance in distances])
+    of_row = np.abs(task.components[:, 0] - task.components[:, 1])
+    return np.array([margins[of_row == distance].mean() for distance in distances])
 
 
 def cell(config: Config) -> Arrays:
@@ -80,9 +80,9 @@ def _end_gain(task: Task, margins: np.ndarray) -> float:
     last = task.components.max()
     gains = []
     for distance in range(2, last - 1):
-        chosen = high - low == distance
-        end = chosen & ((low == 0) | (high == last))
-        gains.append(margins[end].min() - margins[chosen & ~end].max())
+        pairs = high - low == distance
+        end = pairs & ((low == 0) | (high == last))
+        gains.append(margins[end].min() - margins[pairs & ~end].max())
     return float(min(gains))
 
 
@@ -117,8 +117,8 @@ def margins_in_closed_form(n_items: int, salience: float) -> np.ndarray:
 
 def best_share(n_items: int) -> float:
     """Return R² of sign(j - i) on unseen pairs, fitted by g_i - g_j: Laplacian least squares."""
-    apart = np.abs(np.subtract.outer(np.arange(n_items), np.arange(n_items)))
-    unseen = (apart >= 2).astype(float)
+    distance = np.abs(np.subtract.outer(np.arange(n_items), np.arange(n_items)))
+    unseen = (distance >= 2).astype(float)
     targets = unseen * np.sign(np.subtract.outer(-np.arange(n_items), -np.arange(n_items)))
     laplacian = np.diag(unseen.sum(axis=1)) - unseen
     ranks = np.linalg.pinv(laplacian) @ targets.sum(axis=1)
@@ -147,7 +147,7 @@ def numbers(data: xr.Dataset) -> dict[str, float | str | np.ndarray]:
     gain = float(unseen.diff("distance").min())
     least_accuracy = float(min(data.right.min(), data.hard.min()))
     laws = [data.sel(items=n) - law(data.salience.to_numpy(), n) for n in SIZES]
-    known = [
+    expected = [
         float(data.margin.sel(items=n, distance=d).sel(salience=s, method="nearest")) - value
         for (n, s), margins in KNOWN.items()
         for d, value in margins.items()
@@ -161,7 +161,7 @@ def numbers(data: xr.Dataset) -> dict[str, float | str | np.ndarray]:
         "salience": SALIENCE,
         "ranks_law": np.concatenate([part.ranks.to_numpy().ravel() for part in laws]),
         "margins_law": np.concatenate([part.margin.to_numpy().ravel() for part in laws]),
-        "known": np.array(known),
+        "known": np.array(expected),
         "share": float(seven.r_squared) - best_share(7),
     }
 

@@ -1,1 +1,1 @@
-"""Feature reuse: what multi-task learning and finetuning take over from another task."""
+"""Feature reuse: transfer from another task by multi-task learning and finetuning."""

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 from partwhole.networks import image_network, layer_dimensions
 from partwhole.study import Arrays, Cells, Config, key, layout, mean, published, series
-from partwhole.study.estimates import known
+from partwhole.study.estimates import finite_values
 from partwhole.study.plots import QUIET, panels
 from partwhole.tasks import cifar_images, digit_images, split_classes
 from partwhole.training import Recipe, train_transfer
@@ -66,7 +66,7 @@ PRESETS = {
 
 
 def tuned(c: float) -> str:
-    """Name finetuning after rescaling by c."""
+    """Return the name of finetuning after rescaling by c."""
     return f"finetuning, c = {c:g}"
 
 
@@ -117,7 +117,7 @@ def _accuracy(run: Any, part: str) -> float:
 
 
 def _setting(config: Config) -> tuple[Recipe, dict[str, Any]]:
-    """Return the recipe, and what is split: pixels from -1 to 1, and test images if any."""
+    """Return the recipe and the images to split: pixels from -1 to 1, and test images if any."""
     split: dict[str, Any] = {name: config[name] for name in ("n_test", "main_classes")}
     if config["images"] == "digits":
         images, labels = digit_images()
@@ -160,7 +160,7 @@ def numbers(data: xr.Dataset) -> dict[str, Any]:
         "finetuning_gain": mean(usual - single, within=(-1.0, 1.0)),
         "rescaling_gain": mean(small - usual, within=(-1.0, 1.0)),
         "kept": mean((shared / after).mean("layer"), within=(0.0, np.inf)),
-        "unlearned": known(1 - data.pretrained),
+        "unlearned": finite_values(1 - data.pretrained),
     }
 
 
@@ -171,17 +171,17 @@ def figure(data: xr.Dataset) -> Figure:
     methods = [tuned(1.0), *(way for way in METHODS if way in data.way)]
     rescaled = {"way": [tuned(c) for c in data.c.values], "n": np.unique(sizes[[0, -1]])}
     for (above, below), network in zip(axes.T, networks, strict=True):
-        shown = {"measured": data.score.sel(part="test", network=network, drop=True)}
+        kinds = {"measured": data.score.sel(part="test", network=network, drop=True)}
         if network in paper.network:
-            shown["published"] = paper.sel(network=network, drop=True)
+            kinds["published"] = paper.sel(network=network, drop=True)
         for i, way in enumerate(methods):
             places = np.arange(len(sizes)) + 0.15 * (i - (len(methods) - 1) / 2)
-            part = {k: values.sel(way=[way]).assign_coords(n=places) for k, values in shown.items()}
+            part = {k: values.sel(way=[way]).assign_coords(n=places) for k, values in kinds.items()}
             series(above, "n", by="way", shift=i, **part)
         above.set_xticks(range(len(sizes)), labels=[str(n) for n in sizes])
         above.set(title=network, xlim=(-0.5, len(sizes) - 0.5), xlabel="main images")
         part = {k: values.sel(rescaled).rename(way="c").assign_coords(c=data.c.values)
-                for k, values in shown.items()}  # fmt: skip
+                for k, values in kinds.items()}  # fmt: skip
         series(below, "c", by="n", names={n: f"{n} images" for n in sizes}, shift=4, **part)
         below.set(xscale="log", xlim=(data.c.min() / 1.4, data.c.max() * 1.4), xlabel="rescaling c")
         below.set_xticks([], minor=True)

@@ -1,4 +1,4 @@
-"""Units near those of an auxiliary task, but not the same: when ReLU networks gain from them."""
+"""Units near those of an auxiliary task: conditions under which ReLU networks gain from them."""
 
 from __future__ import annotations
 

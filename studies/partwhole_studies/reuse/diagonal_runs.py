@@ -112,7 +112,7 @@ def learn(method: str, sample: TeacherSample) -> Learning:
 
 
 def together(sample: TeacherSample, n: int, **options: Any) -> Path:
-    """Follow multi-task learning of the auxiliary task, all of it, and n samples of the main."""
+    """Integrate multi-task learning of the whole auxiliary task and n samples of the main task."""
     share = n / (n + N_AUX)
     tasks = [
         QuadraticLoss.from_population(sample.auxiliary),
@@ -125,7 +125,7 @@ def together(sample: TeacherSample, n: int, **options: Any) -> Path:
 def multitask_error(sample: TeacherSample, n: int) -> tuple[float, bool]:
     """Return the test error where it ends, and whether the flow stopped early."""
     targets = sample.targets[:n]
-    found = multitask_end(
+    end = multitask_end(
         QuadraticLoss.from_population(sample.auxiliary),
         QuadraticLoss.from_sample(sample.inputs[:n], targets),
         sample.main,
@@ -135,7 +135,7 @@ def multitask_error(sample: TeacherSample, n: int) -> tuple[float, bool]:
         resolution=RESOLUTION * float(sample.main @ sample.main),
         **TOGETHER,
     )
-    return found.error, found.path.outcome is not FlowOutcome.FITTED
+    return end.error, end.path.outcome is not FlowOutcome.FITTED
 
 
 def probing_path(
@@ -147,12 +147,12 @@ def probing_path(
 ) -> Float[np.ndarray, "T d"]:
     """Return the coefficients after so many steps of gradient descent on the readout."""
     squared = weights.hidden_plus**2 + weights.hidden_minus**2
-    begun = weights.coefficients
+    initial = weights.coefficients
     values, vectors = np.linalg.eigh((inputs * squared) @ inputs.T)
-    missing = vectors.T @ (targets - inputs @ begun)
+    missing = vectors.T @ (targets - inputs @ initial)
     # Of each direction, the share that is learned after t steps.
     learned = -np.expm1(steps[:, None] * np.log1p(-2.0 * rate / len(targets) * values))
-    return begun + squared * ((learned / values * missing) @ vectors.T @ inputs)
+    return initial + squared * ((learned / values * missing) @ vectors.T @ inputs)
 
 
 def _errors(sample: TeacherSample, path: np.ndarray) -> np.ndarray:
@@ -219,14 +219,14 @@ def trained(
 
 
 def run_table(cells: Cells, variables: Mapping[str, str], over: Sequence[str]) -> xr.Dataset:
-    """Lay errors out over learner, sample size and seed, whichever of them a cell has several of.
+    """Combine the errors of cells over learner, sample size and seed.
 
-    Variables are laid out one by one: not all of them have the same learners and sizes.
+    Variables are combined one by one, because their learners and sizes differ.
     """
     runs = _single_runs(cells)
     tables = [
         layout(
-            [(run, {name: found[name]}) for run, found in runs if name in found],
+            [(run, {name: result[name]}) for run, result in runs if name in result],
             {name: within},
             over=over,
         )
@@ -236,14 +236,14 @@ def run_table(cells: Cells, variables: Mapping[str, str], over: Sequence[str]) -
 
 
 def _single_runs(cells: Cells) -> Cells:
-    """Part cells into one for each learner, sample size and seed; the last of two alike counts."""
+    """Split cells by learner, sample size and seed; of two with the same keys the last counts."""
     keys = {"methods": "learner", "sizes": "n", "seeds": "seed"}
     runs = {}
     for config, arrays in cells:
         listed = [key for key in keys if key in config]
-        rest = {key: value for key, value in config.items() if key not in keys}
+        common = {key: value for key, value in config.items() if key not in keys}
         for at in product(*(range(len(config[key])) for key in listed)):
-            run = rest | {keys[key]: config[key][i] for key, i in zip(listed, at, strict=True)}
+            run = common | {keys[key]: config[key][i] for key, i in zip(listed, at, strict=True)}
             runs[tuple(run.items())] = (
                 run,
                 {name: np.asarray(values[at]) for name, values in arrays.items()},

@@ -1,4 +1,4 @@
-"""Where multi-task learning ends: not at the least group norm, unless weights decay."""
+"""The end of multi-task learning: not the least group norm, unless weights decay."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ def cell(config: Config) -> Arrays:
         flow = ends.flow_ends(config["overlap"], config["seeds"], config["scale"])
         stepped, _ = ends.steps_end(sample, config["scale"], 200_000)
         return flow | {"stepped": stepped[:, 1]}
-    least = np.array([ends.least_of(config["overlap"], seed) for seed in config["seeds"]])
-    return _decayed(sample, config["decay"], config["seeds"]) | {"decayed_least": least}
+    minimum = np.array([ends.least_of(config["overlap"], seed) for seed in config["seeds"]])
+    return _decayed(sample, config["decay"], config["seeds"]) | {"decayed_least": minimum}
 
 
 def _decayed(sample: ends.TeacherSample, decay: float, seeds: list[int]) -> Arrays:
@@ -89,7 +89,8 @@ def gather(cells: Cells) -> xr.Dataset:
 def distance(coefficients: xr.DataArray, reference: xr.DataArray) -> xr.DataArray:
     """Return the distance of coefficients relative to the size of the reference."""
     away, size = (
-        (each**2).sum("feature", skipna=False) for each in (coefficients - reference, reference)
+        (vectors**2).sum("feature", skipna=False)
+        for vectors in (coefficients - reference, reference)
     )
     return (away / size) ** 0.5
 
@@ -136,18 +137,18 @@ def figure(data: xr.Dataset) -> Figure:
     label = "least error and squared weights"
     axes["B"].plot(data.decay, weights.mean("seed")[0], "s", label=label, **squares)
     axes["B"].set(xscale="log", yscale="log", ylabel="", title="With weight decay")
-    flow_end, least = main.ends.sel(scale=SCALE), main.least.sel(scale=SCALE)
-    _draw_coefficients(axes["C"], least, flow_end, f"Flow from {SCALE:g}")
+    flow_end, minimum = main.ends.sel(scale=SCALE), main.least.sel(scale=SCALE)
+    _draw_coefficients(axes["C"], minimum, flow_end, f"Flow from {SCALE:g}")
     weak = main.sel(decay=DECAY)
     _draw_coefficients(axes["D"], weak.decayed_least, weak.decayed, f"Weight decay {DECAY:g}")
     axes["C"].set_ylabel("coefficient, main task")
     return key(drawn, 3)
 
 
-def _draw_coefficients(ax: Axes, least: xr.DataArray, learned: xr.DataArray, title: str) -> None:
-    edge = 1.08 * float(max(abs(least).max(), abs(learned).max()))
+def _draw_coefficients(ax: Axes, minimum: xr.DataArray, learned: xr.DataArray, title: str) -> None:
+    edge = 1.08 * float(max(abs(minimum).max(), abs(learned).max()))
     ax.plot([-edge, edge], [-edge, edge], color=QUIET, linewidth=0.8, linestyle=":")
     dots = {"color": COLOURS[0], "markersize": 2.5, "alpha": 0.6, "markeredgewidth": 0}
-    ax.plot(np.ravel(least), np.ravel(learned), "o", **dots)
+    ax.plot(np.ravel(minimum), np.ravel(learned), "o", **dots)
     ax.set(xlim=(-edge, edge), ylim=(-edge, edge), aspect="equal", title=title)
     ax.set_xlabel("at the least group norm")

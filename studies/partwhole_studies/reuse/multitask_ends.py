@@ -1,4 +1,4 @@
-"""Where multi-task learning ends: by gradient flow, by steps, with weight decay, and by theory."""
+"""The end of multi-task learning: by gradient flow, by steps, with weight decay, and by theory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Penalties by a second route: sums of squares made least, and prices added up.
+"""Penalties by a second route: numerical minima and integrals.
 
 Nothing here uses the closed forms of penalties or of their powers. No term is negative, so that
 small penalties keep their digits.
@@ -21,7 +21,7 @@ Penalty = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 
 def multitask(coefficient: Number, auxiliary: Number) -> np.ndarray:
-    r"""Return what a unit's weights cost beyond those that the auxiliary task needs.
+    r"""Return the cost of a unit's weights beyond the cost that the auxiliary task needs.
 
     .. math:: \min_w \tfrac12 \left[ w^2 + (\beta^2 + b^2)/w^2 \right] - b
               = \min_w \tfrac12 \left[ (w - b/w)^2 + \beta^2/w^2 \right]
@@ -33,11 +33,11 @@ def multitask(coefficient: Number, auxiliary: Number) -> np.ndarray:
         return np.asarray(0.5 * ((w - b / w) ** 2 + (beta / w) ** 2))
 
     edge = np.asarray(0.5 * np.log(beta + b))
-    return least(weights, np.asarray(edge - 2.0), np.asarray(edge + 2.0))
+    return minimum(weights, np.asarray(edge - 2.0), np.asarray(edge + 2.0))
 
 
 def finetuning(coefficient: Number, width: Number) -> np.ndarray:
-    r"""Return four times what gradients add up to on the way from 0 to a coefficient.
+    r"""Return four times the accumulated gradients on the path from 0 to a coefficient.
 
     Gradient flow is at :math:`\tfrac{k}{2} \sinh 2s` when they have added up to s, so that
     :math:`R = 4 \int s\, k \cosh 2s\, ds`, by Gauss's rule.
@@ -51,7 +51,7 @@ def finetuning(coefficient: Number, width: Number) -> np.ndarray:
 
 
 def relu(coefficient: Number, pretrained: Number, cosine: Number = 1.0) -> np.ndarray:
-    """Return the least squared way of a unit's weights, over how it splits its strength."""
+    """Return the least squared change of a unit's weights, over the splits of its strength."""
     beta, b, theta = np.broadcast_arrays(coefficient, pretrained, cosine)
     along = np.sqrt(b) * theta
     turned = b * (1.0 - theta) * (1.0 + theta)
@@ -61,10 +61,12 @@ def relu(coefficient: Number, pretrained: Number, cosine: Number = 1.0) -> np.nd
         return np.asarray((beta / m) ** 2 + (m - along) ** 2 + turned)
 
     low = 0.5 * np.log(np.minimum(beta, beta**2 / np.maximum(b, beta)))
-    return least(way, np.asarray(low - 1.0), np.asarray(0.5 * np.log(beta + b) + 1.0))
+    return minimum(way, np.asarray(low - 1.0), np.asarray(0.5 * np.log(beta + b) + 1.0))
 
 
-def least(of: Callable[[np.ndarray], np.ndarray], low: np.ndarray, high: np.ndarray) -> np.ndarray:
+def minimum(
+    of: Callable[[np.ndarray], np.ndarray], low: np.ndarray, high: np.ndarray
+) -> np.ndarray:
     """Return the least value of functions with one minimum each, by golden section."""
     low, high = np.array(low, dtype=float), np.array(high, dtype=float)
     best = np.minimum(of(low), of(high))
@@ -92,7 +94,7 @@ def powers(penalty: Penalty, coefficient: Number, pretrained: Number) -> tuple[n
 
 
 def decades(penalty: Penalty, low: float, high: float) -> float:
-    """Return over how many decades of the second argument the order rises from low to high."""
+    """Return the decades of the second argument in which the order rises from low to high."""
 
     # Read from cubics through orders a hundredth of a decade apart, which are good to 1e-9.
     grid = np.linspace(-12.0, 3.0, 1501)

@@ -1,4 +1,4 @@
-"""What a coefficient costs: penalties, their order, and where finetuning ends by them."""
+"""The cost of a coefficient: penalties, their order, and the end of finetuning under them."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ OVERLAPS = (40, 20)  # of 40 active features of 1,000, as published
 
 
 def _preset(seeds: int) -> list[Config]:
-    chosen = list(range(seeds))
+    seed_list = list(range(seeds))
     return [
         {"part": "penalties"},
-        *({"part": "normal", "setting": i, "seeds": chosen} for i in range(len(SETTINGS))),
-        *({"part": "sparse", "overlap": overlap, "seeds": chosen} for overlap in OVERLAPS),
+        *({"part": "normal", "setting": i, "seeds": seed_list} for i in range(len(SETTINGS))),
+        *({"part": "sparse", "overlap": overlap, "seeds": seed_list} for overlap in OVERLAPS),
     ]
 
 
@@ -82,14 +82,14 @@ def cell(config: Config) -> Arrays:
 
 def _penalties() -> Arrays:
     """Return penalties and their powers, by closed form and numerically."""
-    before, one = np.array(SIZES)[:, None], np.ones_like(RATIOS)
-    powers = [closed(one, RATIOS) for closed, _ in PENALTIES.values()]
+    before, ones = np.array(SIZES)[:, None], np.ones_like(RATIOS)
+    powers = [closed(ones, RATIOS) for closed, _ in PENALTIES.values()]
     return {
         "penalty": np.array([closed(GRID, before).penalty for closed, _ in PENALTIES.values()]),
-        "penalty_again": np.array([again(GRID, before) for _, again in PENALTIES.values()]),
-        "powers": np.array([(each.order, each.feature_dependence) for each in powers]),
+        "penalty_again": np.array([numeric(GRID, before) for _, numeric in PENALTIES.values()]),
+        "powers": np.array([(power.order, power.feature_dependence) for power in powers]),
         "powers_again": np.array(
-            [numerical.powers(again, one, RATIOS) for _, again in PENALTIES.values()]
+            [numerical.powers(numeric, ones, RATIOS) for _, numeric in PENALTIES.values()]
         ),
         "decades": np.array([numerical.decades(PENALTIES[name][1], 1.1, 1.9) for name in RISING]),
     }
@@ -114,7 +114,7 @@ def _sparse(overlap: int, seed: int) -> list[float]:
 def _distances(
     inputs: np.ndarray, targets: np.ndarray, before: np.ndarray, scales: dict[str, Any]
 ) -> list[float]:
-    """Return how far the solution of each formula is from where gradient flow ends."""
+    """Return the relative distance of each formula's solution from the end of gradient flow."""
     weights = DiagonalWeights.pretrained(before, scales["init_scale"]).for_finetuning(
         rescale=scales["rescale"], readout_scale=scales["readout_scale"]
     )
@@ -125,7 +125,7 @@ def _distances(
         solve((inputs, targets), cost=cost, intercept="none").coefficients
         for cost in (exact, HyperbolicEntropy(exact.width), published)
     ]
-    return [float(np.linalg.norm(each - end) / np.linalg.norm(end)) for each in solved]
+    return [float(np.linalg.norm(solution - end) / np.linalg.norm(end)) for solution in solved]
 
 
 def gather(cells: Cells) -> xr.Dataset:

@@ -71,14 +71,14 @@ def gather(cells: Cells) -> xr.Dataset:
 
 def numbers(data: xr.Dataset) -> dict[str, Any]:
     errors = data.final.sel(n=64)
-    none, half, every = (errors.sel(task=task) for task in CORRELATIONS)
+    none, half, full = (errors.sel(task=task) for task in CORRELATIONS)
     six, single_unit = (errors.sel(task=task, way=tuned(0.1)) for task in ("6 reused", "1 reused"))
     return {
         "hidden": int(data.attrs["hidden"]),
-        "single": mean(100 * every.sel(way=SINGLE), within=(0.0, np.inf)),
-        "tuned": mean(100 * every.sel(way=TUNED), within=(0.0, np.inf)),
+        "single": mean(100 * full.sel(way=SINGLE), within=(0.0, np.inf)),
+        "tuned": mean(100 * full.sel(way=TUNED), within=(0.0, np.inf)),
         "none_gain": geometric_mean(none.sel(way=TUNED) / none.sel(way=SINGLE)),
-        "all_gain": geometric_mean(every.sel(way=TUNED) / every.sel(way=SINGLE)),
+        "all_gain": geometric_mean(full.sel(way=TUNED) / full.sel(way=SINGLE)),
         "half_probing": geometric_mean(half.sel(way=PROBING) / half.sel(way=TUNED)),
         "units_small": geometric_mean(six / single_unit),
     }

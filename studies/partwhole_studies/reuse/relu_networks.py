@@ -1,4 +1,4 @@
-"""ReLU networks that learn a main task by each of the published methods, large or small."""
+"""ReLU networks that learn a main task by the published methods, from large or small weights."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def stacked(samples: list[ReLUTeacherSample], name: str) -> np.ndarray:
 
 
 def _pretrained(config: Config) -> MLP:
-    """Return networks that know the auxiliary task."""
+    """Return networks trained on the auxiliary task."""
     names = ("hidden", "pretrain_rate", "pretrain_steps", "pretrain_batch", "threshold")
     settings = [config[name] for name in names]
     return _pretrain(tuple(config["seeds"]), config.get("aux_magnitude", 1.0), *settings)
@@ -171,7 +171,7 @@ def _learn(
         first = for_finetuning(_pretrained(config), rescale=c, readout_scale=READOUT, seeds=seeds)
         # Features c times as large make the loss c^2 times as steep.
         rate /= max(1.0, c**2)
-    many = n > BATCH
+    batched = n > BATCH
     epochs = config["epochs"]
     if way == SINGLE:
         epochs = config.get("epochs_single", epochs)
@@ -183,8 +183,8 @@ def _learn(
         max_steps=steps,
         learning_rate=rate,
         threshold=_threshold(config),
-        batch=BATCH if many else None,
-        seeds=seeds if many else None,
+        batch=BATCH if batched else None,
+        seeds=seeds if batched else None,
         record=_recorded(steps, config["records"]),
         teachers=[sample.main for sample in samples],
         restarts=3,
@@ -222,7 +222,7 @@ def _recorded(steps: int, count: int) -> list[int]:
 
 
 def _threshold(config: Config) -> float:
-    """Return the loss that ends training; smaller main tasks are learned as closely."""
+    """Return the loss that ends training, relative to the size of the main task."""
     return float(config["threshold"]) * min(1.0, float(config["magnitude"]) ** 2)
 
 

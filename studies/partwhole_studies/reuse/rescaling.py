@@ -14,7 +14,7 @@ from scipy.stats import t as student
 from partwhole import solve
 from partwhole.limits import DiagonalWeights, HyperbolicEntropy
 from partwhole.study import Arrays, Cells, Config, Estimate, key, layout, mean, published, series
-from partwhole.study.estimates import known
+from partwhole.study.estimates import finite_values
 from partwhole.study.plots import mosaic
 from partwhole.tasks import SparseTeachers, TeacherSample
 from partwhole.training import train_diagonal
@@ -33,7 +33,7 @@ Sizes = dict[int, int]  # seeds by the number of samples
 def _curve(
     features: str, active: int, c: float, sizes: Sizes, trained: Sizes, steps: int = 100_000
 ) -> list[Config]:
-    """Return a cell for each size; sizes and trained say how many seeds."""
+    """Return a cell for each size; `sizes` and `trained` are numbers of seeds."""
     return [
         {"features": features, "active": active, "rescale": c, "n": n, "max_steps": steps}
         | {"seeds": list(range(count)), "trained": min(trained.get(n, 0), count)}
@@ -54,10 +54,10 @@ def _quick() -> list[Config]:
     return cells
 
 
-def _whole(seeds: int, large: int, most: int, trained: Sizes) -> list[Config]:
+def _whole(seeds: int, large: int, maximum: int, trained: Sizes) -> list[Config]:
     cells = []
     for c, a, features in product(RESCALINGS, ACTIVE, (REUSED, SAME, NEW, SINGLE)):
-        largest = most if features in (NEW, SINGLE) else most // 2
+        largest = maximum if features in (NEW, SINGLE) else maximum // 2
         sizes = dict.fromkeys(FEW, seeds)
         sizes |= {n: large for n in (96, 128, 192, 256, 512) if n <= largest}
         cells += _curve(features, a, c, sizes, {} if features == SAME else trained)
@@ -96,7 +96,9 @@ def cell(config: Config) -> Arrays:
     violation = np.array([limit.violation for limit in limits])
     arrays = {"limit": np.asarray(sample.test_error(ends)) / variance, "violation": violation}
     if count := config["trained"]:
-        weights = DiagonalWeights(*(np.stack(each) for each in zip(*starts[:count], strict=True)))
+        weights = DiagonalWeights(
+            *(np.stack(arrays) for arrays in zip(*starts[:count], strict=True))
+        )
         runs = train_diagonal(
             sample.inputs[:count], sample.targets[:count], weights, record=50,
             teachers=sample.main[:count], max_steps=config["max_steps"], progress=False,
@@ -133,8 +135,8 @@ def samples_needed(data: xr.Dataset, task: str, rescale: float) -> Estimate:
     count = near.seed.size
     if np.isnan(samples) or count < 3:
         return Estimate(samples, np.nan, np.nan, count)
-    rest = [near.drop_sel(seed=seed).mean("seed") for seed in near.seed]
-    logs = np.log([crossing(near.n.values, means.values) for means in rest])
+    jackknife = [near.drop_sel(seed=seed).mean("seed") for seed in near.seed]
+    logs = np.log([crossing(near.n.values, means.values) for means in jackknife])
     error = float(student.ppf(0.975, count - 1)) * sqrt((count - 1) * np.var(logs))
     return Estimate(samples, samples * exp(-error), samples * exp(error), count)
 
@@ -160,7 +162,7 @@ def numbers(data: xr.Dataset) -> dict[str, str | np.ndarray | Estimate]:
     sparse, sparse_small = (samples_needed(data, "5 reused", c) for c in (1.0, 0.01))
     dense, dense_small = (samples_needed(data, "40 reused", c) for c in (1.0, 0.01))
     new, new_small = (samples_needed(data, "5 new", c) for c in (1.0, 0.001))
-    least = samples_needed(data, "5 reused", 0.001)
+    smallest = samples_needed(data, "5 reused", 0.001)
     return {
         "sparse": sparse, "sparse_small": sparse_small,
         "sparse_word": "fewer" if sparse_small.value < sparse.value else "more",
@@ -168,10 +170,10 @@ def numbers(data: xr.Dataset) -> dict[str, str | np.ndarray | Estimate]:
         "dense_word": "fewer" if dense_small.value < dense.value else "more",
         "alike": ratio(dense, sparse),
         "sparse_first": ratio(dense_small, sparse_small),
-        "gain_ratio": ratio(ratio(new_small, least), ratio(new, sparse)),
+        "gain_ratio": ratio(ratio(new_small, smallest), ratio(new, sparse)),
         "new_at_end": mean(data.limit.sel(task="5 new", rescale=1.0, n=32)),
-        "violation": known(data.violation),
-        "networks": known((data.trained / data.limit - 1).where(data.limit > LEVEL)),
+        "violation": finite_values(data.violation),
+        "networks": finite_values((data.trained / data.limit - 1).where(data.limit > LEVEL)),
     }  # fmt: skip
 
 

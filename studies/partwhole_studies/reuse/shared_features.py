@@ -1,4 +1,4 @@
-"""Features shared with an auxiliary task: which way of learning needs fewer samples."""
+"""Features shared with an auxiliary task: the samples that each way of learning needs."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ WORDS = {"theory": "end, theory", "measured": "least, theory"}
 FLOWING, ENDING = (SINGLE, FINETUNING), (SINGLE, FINETUNING, PROBING)
 
 
-def _config(part: str, methods: Sequence[str], seeds: int, **rest: Any) -> Config:
-    return {"part": part, "methods": list(methods), "seeds": list(range(seeds))} | rest
+def _config(part: str, methods: Sequence[str], seeds: int, **options: Any) -> Config:
+    return {"part": part, "methods": list(methods), "seeds": list(range(seeds))} | options
 
 
 def _ends(overlap: int, sizes: Sequence[int], seeds: int, methods: Sequence[str]) -> Config:
@@ -107,7 +107,7 @@ def cell(config: Config) -> Arrays:
         trained = runs.train(task, n, method, seeds, max_steps=config["max_steps"])
         return {f"trained_{name}": trained[name][None] for name in ("best", "last")}
     learned = [[runs.learn(m, task.sample(seed, n)) for seed in seeds] for m in config["methods"]]
-    read = np.array([[(each.best, each.last) for each in row] for row in learned])
+    read = np.array([[(end.best, end.last) for end in row] for row in learned])
     return {"best": read[..., 0], "last": read[..., 1]}
 
 
@@ -145,12 +145,12 @@ def numbers(data: xr.Dataset) -> dict[str, Any]:
     # Below this, the threshold on the training loss and single precision decide.
     large = data.where(data.best > 1e-4)
     networks = np.append(large.trained_best / large.best, large.trained_last / large["last"]) - 1
-    least = (means.sel(learner=FINETUNING) / best).where(best < 0.95 * last)
+    lowest = (means.sel(learner=FINETUNING) / best).where(best < 0.95 * last)
     half = ends["half"].mean("seed")
     return transfer | {
         "half_single": float(half.sel(learner=SINGLE)),
         "half_finetuning": float(half.sel(learner=FINETUNING)),
-        "least": geometric_mean(least),
+        "least": geometric_mean(lowest),
         "networks": networks[np.isfinite(networks)],
     }
 
@@ -185,13 +185,13 @@ def _draw_overlap(ax: Axes, data: xr.Dataset, overlap: int, closely: bool) -> No
     means = published(__file__, ["learner", "n"], set="overlap", overlap=overlap).error
     for i, learner in enumerate(LABELS):
         aside = 1.07 ** (i - 1.5) if closely else 1.0
-        theory, least, known = (
-            each.sel(learner=[learner]).assign_coords(n=each.n * aside)
-            for each in (mean.end, mean.best, means)
+        theory, lowest, paper = (
+            values.sel(learner=[learner]).assign_coords(n=values.n * aside)
+            for values in (mean.end, mean.best, means)
         )
         if learner == MULTI:  # computed at some sizes only, where no line would be seen
             ax.plot(theory.n, theory[0], **look(i), marker="_", markersize=11)
         series(
-            ax, "n", by="learner", theory=None if learner == MULTI else theory, measured=least,
-            published=known, names=LABELS, shift=i, words=WORDS,
+            ax, "n", by="learner", theory=None if learner == MULTI else theory, measured=lowest,
+            published=paper, names=LABELS, shift=i, words=WORDS,
         )  # fmt: skip

@@ -1,4 +1,4 @@
-"""The least error along learning beside the last: how an oracle hides that transfer hurts."""
+"""The least error along learning beside the last: early stopping by an oracle hides harm."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ SHOWN = ((0, 32), (20, 64))  # overlap and samples of the curves
 PUBLISHED = Path(__file__).with_name("shared_features.csv")
 
 
-def _cell(part: str, overlap: int, n: int, learner: str, count: int, **more: int) -> Config:
+def _cell(part: str, overlap: int, n: int, learner: str, count: int, **options: int) -> Config:
     config = {"part": part, "overlap": overlap, "n": n, "learner": learner}
-    return config | {"seeds": SEEDS[:count]} | more
+    return config | {"seeds": SEEDS[:count]} | options
 
 
 def _paths(cases: Sequence[tuple[int, int]], learners: Sequence[str], count: int) -> list[Config]:
@@ -74,8 +74,8 @@ def cell(config: Config) -> Arrays:
         return {f"trained_{name}": trained[name] for name in ("best", "last")}
     learned = [runs.learn(learner, task.sample(seed, n)) for seed in seeds]
     return {
-        "errors": np.stack([each.errors for each in learned]),
-        "best": np.array([each.best for each in learned]),
+        "errors": np.stack([run.errors for run in learned]),
+        "best": np.array([run.best for run in learned]),
     }
 
 
@@ -88,15 +88,15 @@ def gather(cells: Cells) -> xr.Dataset:
 
 
 def numbers(data: xr.Dataset) -> dict[str, Any]:
-    apart = data.sel(overlap=0, n=32)
-    ratio = apart / apart.sel(learner=SINGLE)
+    disjoint = data.sel(overlap=0, n=32)
+    ratio = disjoint / disjoint.sel(learner=SINGLE)
     means = published(PUBLISHED, ["learner"], set="overlap", overlap=0, n=32).error
     tuned = ratio.sel(learner=FINETUNING)
     networks = np.append(data.trained_last / data["last"], data.trained_best / data.best) - 1
     return {
         "published": float(means.sel(learner=FINETUNING)),
-        "best": mean(apart.best.sel(learner=FINETUNING), within=(0.0, np.inf)),
-        "last": mean(apart["last"].sel(learner=FINETUNING), within=(0.0, np.inf)),
+        "best": mean(disjoint.best.sel(learner=FINETUNING), within=(0.0, np.inf)),
+        "last": mean(disjoint["last"].sel(learner=FINETUNING), within=(0.0, np.inf)),
         "hurts": geometric_mean(tuned["last"]),
         "hidden": geometric_mean(tuned.best),
         "networks": networks[np.isfinite(networks)],
@@ -129,8 +129,8 @@ def _draw_curves(ax: Axes, data: xr.Dataset, overlap: int, n: int) -> None:
         if np.isfinite(curve).all():
             ax.plot(steps, curve, label=LABELS[learner], **look(i))
             recorded = np.where(data.step % runs.RECORDED == 0, curve, np.inf)
-            least = int(recorded.argmin())
-            ax.plot(steps[least], curve[least], "o", color=COLOURS[i], zorder=4)
+            lowest = int(recorded.argmin())
+            ax.plot(steps[lowest], curve[lowest], "o", color=COLOURS[i], zorder=4)
         ax.plot([4e5], run.trained_last.mean(), **look(i, line=False))
         ax.plot([3e6], means.sel(learner=learner), **look(i, line=False, marker="x"))
     ax.set(xscale="log", yscale="log", xlabel="step", xlim=(0.5, 8e6), ylim=(0.65, 9))
@@ -152,8 +152,8 @@ def _draw_transfer(ax: Axes, data: xr.Dataset) -> None:
                 style = look(i, line=False, markerfacecolor=face)
                 ax.errorbar(n * 1.12 ** (i - 2), estimate.value, ends, **style)
     ax.axhline(1.0, color=QUIET, linewidth=0.8, linestyle=":", zorder=0)
-    shown = data["last"].dropna("n", how="all").n.values
-    ax.set(xscale="log", yscale="log", xlim=(shown[0] / 1.4, shown[-1] * 1.4), ylim=(0.5, 11))
+    sizes = data["last"].dropna("n", how="all").n.values
+    ax.set(xscale="log", yscale="log", xlim=(sizes[0] / 1.4, sizes[-1] * 1.4), ylim=(0.5, 11))
     ax.minorticks_off()
-    ax.set_xticks(shown, labels=[str(n) for n in shown])
+    ax.set_xticks(sizes, labels=[str(n) for n in sizes])
     ax.set_yticks([0.5, 1, 2, 5, 10], labels=["0.5", "1", "2", "5", "10"])

@@ -1,4 +1,4 @@
-"""Which way to learn a main task: a map of the best method over overlap, sparsity and samples."""
+"""The best way to learn a main task: a map over overlap, sparsity and samples."""
 
 from __future__ import annotations
 
@@ -86,11 +86,11 @@ def teachers(overlap: int = ACTIVE, active: int = ACTIVE) -> SparseTeachers:
 
 
 def cell(config: Config) -> Arrays:
-    """Return test losses over that of answering 0, shape (methods, sizes, seeds) if predicted."""
+    """Return test losses relative to an answer of 0, (methods, sizes, seeds) if predicted."""
     if "trained_way" in config:
         return {"final": _train(config, teachers(config["trained_overlap"]))}
-    named = {at: config[at] for at in ("overlap", "active") if at in config}
-    task, sizes, seeds = teachers(**named), config["sizes"], config["seeds"]
+    options = {at: config[at] for at in ("overlap", "active") if at in config}
+    task, sizes, seeds = teachers(**options), config["sizes"], config["seeds"]
     usual, little = (
         predict_losses(
             task, sizes, methods=methods, rescalings=RESCALINGS, init_scale=scale, seeds=seeds,
@@ -129,7 +129,7 @@ def gather(cells: Cells) -> xr.Dataset:
 
 
 def numbers(data: xr.Dataset) -> dict[str, Any]:
-    few, middle, many = (data.overlapping.sel(n=n) for n in (32, 64, 128))
+    small, middle, large = (data.overlapping.sel(n=n) for n in (32, 64, 128))
     subset = data.subset.sel(active=5, n=32)
     overlaps = {"none": 0, "half": 20, "full": ACTIVE}
     winners = {name: best(middle.sel(overlap=o).mean("seed")) for name, o in overlaps.items()}
@@ -139,13 +139,13 @@ def numbers(data: xr.Dataset) -> dict[str, Any]:
     ).rename(seed="trained_seed")  # fmt: skip
     networks = np.ravel((data.final / predicted - 1).where(predicted > 0.01))
 
-    def ratio(losses: xr.DataArray, way: str, other: str) -> Any:
-        return geometric_mean(losses.sel(way=way) / losses.sel(way=other))
+    def ratio(losses: xr.DataArray, way: str, reference: str) -> Any:
+        return geometric_mean(losses.sel(way=way) / losses.sel(way=reference))
 
     return {name: STYLES[method][0] for name, (method, _, _) in winners.items()} | {
         "half_loss": winners["half"][2],
-        "few": ratio(few.sel(overlap=20), TUNED[1], MULTI),
-        "many": ratio(many.sel(overlap=20), TUNED[1], MULTI),
+        "few": ratio(small.sel(overlap=20), TUNED[1], MULTI),
+        "many": ratio(large.sel(overlap=20), TUNED[1], MULTI),
         "rescaled": ratio(subset, TUNED[3], TUNED[1]),
         "probing": ratio(middle.sel(overlap=ACTIVE), PROBING, TUNED[1]),
         "networks": networks[np.isfinite(networks)],
@@ -153,7 +153,7 @@ def numbers(data: xr.Dataset) -> dict[str, Any]:
 
 
 def best(losses: xr.DataArray) -> tuple[str, float, float]:
-    """Return the method with the least loss, the ratio of the second to it, and the loss."""
+    """Return the method with the least loss, the ratio of the second least to it, and that loss."""
     order = np.argsort(losses.values)  # NaN, a method without predictions, comes last
     values = losses.values[order]
     return str(losses.way.values[order[0]]), float(values[1] / values[0]), float(values[0])

@@ -1,4 +1,4 @@
-"""The first page of a report: the findings worth telling, and how much was run."""
+"""The first page of a report: the main findings, the amount of work, and a list of studies."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def index_page(
     seconds: float,
     footer: Html,
 ) -> str:
-    """Write the first page.
+    """Return the first page.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ def index_page(
         The papers that have a page.
     preset : str
     seconds : float
-        How long all of it took.
+        Duration of the report.
     footer : Html
 
     Returns
@@ -78,7 +78,7 @@ def index_page(
 
 
 def _missing(missing: Sequence[NotRun], studies: int) -> Html | None:
-    """Name at the top what the report lacks, and why."""
+    """List the studies without a result at the top of the page, with the reasons."""
     if not missing:
         return None
     lines = [
@@ -86,7 +86,7 @@ def _missing(missing: Sequence[NotRun], studies: int) -> Html | None:
             "li",
             tag("strong", FAILED) if entry.failed else None,
             study_link(entry),
-            f" ({entry.name}): {entry.why}",
+            f" ({entry.name}): {entry.reason}",
         )
         for entry in missing
     ]
@@ -129,7 +129,7 @@ def _card(claim: Claim, result: Result, figure: bytes) -> Html:
 
 
 def _amount(results: Sequence[Result], preset: str, seconds: float) -> Html:
-    """Say in a line how much was run, and what became of the claims."""
+    """Count the studies, the numerical checks, and the claims by verdict."""
     if not results:
         return tag("p", "No study has been run for this page yet.")
     claims = [claim for result in results for claim in result.claims]
@@ -137,8 +137,8 @@ def _amount(results: Sequence[Result], preset: str, seconds: float) -> Html:
     checks = [check for result in results for check in result.findings.checks]
     failed = sum(not check.passed for check in checks)
     total = count(sum(check.count for check in checks), "numerical check", "numerical checks")
-    kept = sum("stored" in result.data.attrs for result in results)
-    shown = f" ({kept} of them from stored results)" if kept else ""
+    n_stored = sum("stored" in result.data.attrs for result in results)
+    stored = f" ({n_stored} of them from stored results)" if n_stored else ""
     passed = f"{count(failed, 'of them fails', 'of them fail')}" if failed else "all passed"
     lines = [
         tag("li", f"{counts[verdict]} ", _several(verdict, counts[verdict]), title=meaning)
@@ -149,7 +149,7 @@ def _amount(results: Sequence[Result], preset: str, seconds: float) -> Html:
         "div",
         tag(
             "p",
-            f"{count(len(results), 'study', 'studies')}{shown} with the preset {preset} in "
+            f"{count(len(results), 'study', 'studies')}{stored} with the preset {preset} in "
             f"{seconds:.0f} s; {total}, {passed}; ",
             tag("a", count(len(claims), "claim", "claims"), href="ledger.html"),
             ":",
@@ -170,7 +170,7 @@ def _several(verdict: Verdict, number: int) -> Html:
 
 
 def _studies(entries: Sequence[Entry]) -> Html | None:
-    """List every study by the folder it is in, with what became of its claims."""
+    """List the studies by folder, with their verdicts."""
     if not entries:
         return None
     groups = [

@@ -26,16 +26,15 @@ from partwhole.study.pages.parts import (
 CSV = "ledger.csv"
 COLUMNS: tuple[str, ...] = (
     "claim", "verdict", "kind", "paper", "item", "relation", "reference", "unit", "tolerance",
-    "why", "found", "low", "high", "n", "note", "study", "preset", "version", "configuration",
+    "why", "value", "low", "high", "n", "note", "study", "preset", "version", "configuration",
 )  # fmt: skip
 HEADINGS = ("Claim", "Verdict", "Claimed", "Measured", "Paper", "Study")
 
 
 def ledger_page(results: Sequence[Result], papers: Sequence[str], footer: Html) -> str:
-    """Write the page of all claims, and of the numerical checks behind them.
+    """Return the page of all claims and numerical checks.
 
-    Its rows are drawn by the page's own script, a hundred at a time, so that a ledger of ten
-    thousand claims is as quick as one of ten.
+    A script of the page draws its rows, a hundred at a time, so that a long ledger opens quickly.
     """
     entries = [entry for result in results for entry in _entries(result)]
     claims = sum(len(result.claims) for result in results)
@@ -96,7 +95,7 @@ def ledger_page(results: Sequence[Result], papers: Sequence[str], footer: Html) 
 
 
 def ledger_csv(results: Sequence[Result]) -> str:
-    """Write every claim as a line of a CSV file."""
+    """Return a CSV file with a line for each claim."""
     text = StringIO()
     writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
     writer.writeheader()
@@ -116,19 +115,19 @@ def ledger_csv(results: Sequence[Result]) -> str:
 
 
 def _cell(value: Any) -> Any:
-    """Keep a spreadsheet from reading text as a formula."""
+    """Return a cell that a spreadsheet does not read as a formula."""
     return f"'{value}" if isinstance(value, str) and value[:1] in ("=", "+", "-", "@") else value
 
 
 def _entries(result: Result) -> list[dict[str, Any]]:
-    """Return the rows of a study's claims, and below them of its numerical checks."""
-    at = {
+    """Return the rows of a study: its claims, then its numerical checks."""
+    common = {
         "study": result.name,
         "preset": result.preset,
         "link": study_file(result.name),
     }
     claims = [_claim(claim) for claim in result.claims]
-    return [row | at for row in (*claims, *map(_check, result.findings.checks))]
+    return [row | common for row in (*claims, *map(_check, result.findings.checks))]
 
 
 def _check(check: Check) -> dict[str, Any]:
@@ -154,7 +153,7 @@ def _claim(claim: Claim) -> dict[str, Any]:
         "verdict": claim.verdict.value,
         "claimed": claimed(claim),
         "allowed": ": ".join(text for text in (allowance(claim), claim.why) if text),
-        "measured": f"{number(claim.found, claim.tolerance)} {claim.unit}".rstrip(),
+        "measured": f"{number(claim.value, claim.tolerance)} {claim.unit}".rstrip(),
         "spread": [spread] * bool(spread) + [f"n = {claim.n}"] * (claim.n is not None),
         "paper": claim.paper,
         "item": claim.item,

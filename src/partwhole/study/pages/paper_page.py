@@ -1,4 +1,4 @@
-"""The page of a paper: its figures and theorems in their order, and what became of each."""
+"""The page of a paper: its figures and theorems in order, with the status of each."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ _MARKS = {
 
 
 def paper_page(paper: Paper, results: Sequence[Result], footer: Html) -> str:
-    """Write the page of a paper.
+    """Return the page of a paper.
 
     Parameters
     ----------
     paper : Paper
     results : sequence of Result
-        The studies that were run.
+        Results of the studies.
     footer : Html
 
     Returns
@@ -42,12 +42,12 @@ def paper_page(paper: Paper, results: Sequence[Result], footer: Html) -> str:
         if counts[status]
     ]
     lines = []
-    shown: dict[Claim, str] = {}
+    first_item: dict[Claim, str] = {}
     for i, row in enumerate(entries):
         first = i == 0 or entries[i - 1].item != row.item
-        known = shown.setdefault(row.claim, row.item) if row.claim else row.item
-        statement = f"As for {known}." if known != row.item else None
-        # A claim says what its item shows.
+        item = first_item.setdefault(row.claim, row.item) if row.claim else row.item
+        statement = f"As for {item}." if item != row.item else None
+        # The statement of a claim already describes its item.
         is_stated = row.claim is not None and statement is None
         shows = tag("small", row.shows) if first and row.shows and not is_stated else None
         name = join(row.item if first else f"{row.item}, also", shows)
@@ -74,7 +74,7 @@ def paper_page(paper: Paper, results: Sequence[Result], footer: Html) -> str:
 
 
 def _cells(row: Row, statement: str | None = None) -> list[Html | str]:
-    """Return the cells of a row; a claim that was stated before is not stated again."""
+    """Return the cells of a row, with `statement` in place of a claim that an earlier row has."""
     status = mark(*_MARKS[row.status], row.status)
     claim, result = row.claim, row.result
     if result is None:

@@ -1,4 +1,4 @@
-"""What several pages of a report show: numbers, verdicts, names and links."""
+"""Common parts of the pages of a report: numbers, verdicts, names and links."""
 
 from __future__ import annotations
 
@@ -29,24 +29,24 @@ SIGNS = {
 MEANINGS = {
     Verdict.HOLDS: "The number, or its whole 95 % interval, agrees with the claim.",
     Verdict.FAILS: "The number, or its whole 95 % interval, does not agree with the claim.",
-    Verdict.OPEN: "The interval crosses the edge of what agrees, or there is no number.",
+    Verdict.OPEN: "The interval is only partly within the tolerance, or there is no number.",
     Verdict.ILLUSTRATION: "Fewer than five samples: the number is shown and decides nothing.",
-    Verdict.OUTSIDE: "What the claim assumes is not the case here, so nothing was decided.",
+    Verdict.OUTSIDE: "The assumptions of the claim are not met here, so nothing is decided.",
 }
 
 
 @dataclass(frozen=True)
 class NotRun:
-    """A study that the report names without a result, and why."""
+    """A study without a result in the report, with the reason."""
 
     name: str
     study: ModuleType | None
-    why: str
+    reason: str
     failed: bool = False
 
     @property
     def question(self) -> str:
-        """Return the study's question, or its name where it has none that can be read."""
+        """The study's question, or its name if the question can't be read."""
         with suppress(InputError):
             if self.study is not None:
                 return declared(self.study).question
@@ -61,12 +61,12 @@ def question(entry: Entry) -> str:
 
 
 def study_file(name: str) -> str:
-    """Return where a study's page is, from the index."""
+    """Return the path of a study's page, relative to the index."""
     return f"studies/{re.sub(r'[^a-zA-Z0-9_]+', '-', name)}.html"
 
 
 def paper_file(paper: str) -> str:
-    """Return where a paper's page is, from the index.
+    """Return the path of a paper's page, relative to the index.
 
     Examples
     --------
@@ -81,14 +81,14 @@ def study_link(entry: Entry, text: str | None = None, *, up: str = "") -> Html:
 
 
 def navigation(papers: Sequence[str], *, up: str = "") -> Html:
-    """Link the index, the papers and the ledger."""
+    """Return links to the index, the papers and the ledger."""
     links = [("Findings", "index.html"), *((paper, paper_file(paper)) for paper in papers)]
     links.append(("All claims", "ledger.html"))
     return tag("ul", [tag("li", tag("a", text, href=up + file)) for text, file in links])
 
 
 def verdict_mark(verdict: Verdict) -> Html:
-    """Show a verdict by its sign, its word and, last of all, its colour."""
+    """Return a verdict as a sign and a word, so that colour is not needed to read it."""
     kind, sign = SIGNS[verdict]
     return mark(kind, sign, verdict.value)
 
@@ -98,7 +98,7 @@ def mark(kind: str, sign: str, word: str) -> Html:
 
 
 def number(value: float | int, tolerance: float | int = 0.0) -> str:
-    """Write a number with a true minus sign, to four digits or as many as its tolerance needs.
+    """Return a number as text: a minus sign, four digits or more if its tolerance needs them.
 
     Examples
     --------
@@ -111,7 +111,7 @@ def number(value: float | int, tolerance: float | int = 0.0) -> str:
         return "not a number"
     digits = 4
     if tolerance > 0 and math.isfinite(value) and abs(value) > tolerance:
-        # One digit finer than the tolerance; six are as many as anyone reads.
+        # One digit finer than the tolerance, six at most.
         digits = min(max(4, math.ceil(math.log10(abs(value) / tolerance)) + 1), 6)
     whole = float(value).is_integer() and abs(value) < 1e6
     text = f"{value:.0f}" if whole else f"{value:.{digits}g}"
@@ -119,7 +119,7 @@ def number(value: float | int, tolerance: float | int = 0.0) -> str:
 
 
 def interval(low: float | int, high: float | int) -> str:
-    """Write an interval with as many decimals as tell its ends apart to two digits.
+    """Return an interval as text, with decimals that resolve its width to two digits.
 
     Examples
     --------
@@ -134,7 +134,7 @@ def interval(low: float | int, high: float | int) -> str:
 
 
 def claimed(claim: Claim) -> str:
-    """Return what a claim says of its number, as it is read.
+    """Return the claimed number as text, with its relation and unit.
 
     Examples
     --------
@@ -146,23 +146,23 @@ def claimed(claim: Claim) -> str:
 
 
 def ours(claim: Claim) -> Html:
-    """Return the number of a claim with its unit, its interval and its number of samples."""
+    """Return the computed number of a claim with its unit, interval and number of samples."""
     lines = []
     if claim.interval:
         lines.append(interval(*claim.interval))
     if claim.n is not None:
         lines.append(f"n = {claim.n}")
-    shown = f"{number(claim.found, claim.tolerance)} {claim.unit}".rstrip()
-    return join(shown, [tag("small", line) for line in lines])
+    value = f"{number(claim.value, claim.tolerance)} {claim.unit}".rstrip()
+    return join(value, [tag("small", line) for line in lines])
 
 
 def allowance(claim: Claim) -> str:
-    """Return how far from the reference still agrees; "" where nothing else does."""
+    """Return the tolerance of a claim as text; "" if it has none."""
     return f"± {number(claim.tolerance)}" if claim.tolerance else ""
 
 
-def count(number: int, one: str, many: str) -> str:
-    return f"{number:,} {one if number == 1 else many}"
+def count(number: int, singular: str, plural: str) -> str:
+    return f"{number:,} {singular if number == 1 else plural}"
 
 
 def beside(name: str) -> str:
@@ -171,7 +171,7 @@ def beside(name: str) -> str:
 
 
 def closing(preset: str, seconds: float) -> Html:
-    """Say on the first page what wrote the report, and when."""
+    """Return the footer of the first page: version, date, preset and duration."""
     commit = store.commit()
     written = datetime.now(UTC).strftime("%-d %B %Y, %H:%M UTC")
     return tag(
@@ -185,5 +185,5 @@ def closing(preset: str, seconds: float) -> Html:
 
 
 def stamp() -> Html:
-    """Say on every other page by which version it was written, and when."""
+    """Return the footer of the other pages: version and date."""
     return tag("p", f"partwhole {__version__}, {datetime.now(UTC):%Y-%m-%d}")

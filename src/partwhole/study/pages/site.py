@@ -1,4 +1,4 @@
-"""All pages of a report, by where they go."""
+"""All files of a report, by their paths."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from partwhole.study.papers import papers_of, registered_papers
 def site(
     entries: Sequence[Entry], figures: Mapping[str, bytes], *, preset: str, seconds: float
 ) -> dict[str, str]:
-    """Write all pages of a report.
+    """Return all files of a report.
 
     Parameters
     ----------
@@ -29,7 +29,7 @@ def site(
         The figure of each study that was run, as SVG, by its name.
     preset : str
     seconds : float
-        How long all of it took.
+        Duration of the report.
 
     Returns
     -------
@@ -49,6 +49,6 @@ def site(
         pages[study_file(entry.name)] = (
             study_page(entry, figures[entry.name], names, footer)
             if isinstance(entry, Result)
-            else missing_page(entry, preset, names, footer)
+            else missing_page(entry, preset, footer)
         )
     return pages

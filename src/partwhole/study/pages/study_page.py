@@ -24,7 +24,7 @@ from partwhole.study.pages.parts import (
 
 
 def study_page(result: Result, figure: bytes, papers: Sequence[str], footer: Html) -> str:
-    """Write the page of a study that was run.
+    """Return the page of a study with a result.
 
     Parameters
     ----------
@@ -65,10 +65,10 @@ def study_page(result: Result, figure: bytes, papers: Sequence[str], footer: Htm
     )
 
 
-def missing_page(entry: NotRun, preset: str, papers: Sequence[str], footer: Html) -> str:
-    """Write the page of a study that has no result."""
+def missing_page(entry: NotRun, preset: str, footer: Html) -> str:
+    """Return the page of a study without a result."""
     presets = getattr(entry.study, "PRESETS", {})
-    shown = preset if preset in presets else next(iter(presets), preset)
+    runnable = preset if preset in presets else next(iter(presets), preset)
     return page(
         entry.question,
         header=join(
@@ -77,8 +77,8 @@ def missing_page(entry: NotRun, preset: str, papers: Sequence[str], footer: Html
         nav=navigation((), up="../"),
         main=tag(
             "div",
-            tag("p", tag("strong", FAILED if entry.failed else "Not run. "), entry.why),
-            tag("p", "To run it: ", tag("code", _command(entry.name, shown))),
+            tag("p", tag("strong", FAILED if entry.failed else "Not run. "), entry.reason),
+            tag("p", "To run it: ", tag("code", _command(entry.name, runnable))),
             class_="notice",
         ),
         footer=footer,
@@ -86,7 +86,7 @@ def missing_page(entry: NotRun, preset: str, papers: Sequence[str], footer: Html
 
 
 def _stored(result: Result) -> Html | None:
-    """Say that a result was not computed for this report, and how to reproduce it."""
+    """Return a notice on a stored result, with the command that reproduces it."""
     at = result.data.attrs
     if "stored" not in at:
         return None
@@ -138,22 +138,22 @@ def _claims(result: Result) -> Html | None:
 
 
 def _verdict(claim: Claim) -> Html:
-    """Return a verdict, and of what decides nothing, whether it is as claimed."""
+    """Return a verdict; of an illustration also whether its number agrees with the claim."""
     mark = verdict_mark(claim.verdict)
     if claim.verdict is not Verdict.ILLUSTRATION:
         return mark
     low, high = claim.agreeing
-    return join(mark, tag("small", f"{'' if low <= claim.found <= high else 'not '}as claimed"))
+    return join(mark, tag("small", f"{'' if low <= claim.value <= high else 'not '}as claimed"))
 
 
 def _statement(claim: Claim) -> Html:
-    """Return what is claimed, and why it does not hold or what its interval leaves out."""
+    """Return the statement of a claim, with its note if it does not hold, and its remark."""
     lines = [claim.note if claim.verdict is Verdict.FAILS else "", claim.remark]
     return join(claim.statement, [tag("small", line) for line in lines if line])
 
 
 def _checks(checks: Sequence[Check]) -> Html | None:
-    """Say how many numerical checks stand behind a study, and name those that failed."""
+    """Return the number of numerical checks of a study, with those that failed."""
     if not checks:
         return None
     total = count(sum(check.count for check in checks), "numerical check", "numerical checks")
@@ -176,8 +176,8 @@ def _methods(result: Result) -> Html:
         "Configuration": at["configuration"],
         "Source": at["source"],
     }
-    others = [preset for preset in result.study.PRESETS if preset != result.preset]
-    commands = [tag("div", tag("code", line)) for line in _commands(result.name, others)]
+    presets = [preset for preset in result.study.PRESETS if preset != result.preset]
+    commands = [tag("div", tag("code", line)) for line in _commands(result.name, presets)]
     return tag(
         "dl",
         [tag("div", tag("dt", name), tag("dd", fact)) for name, fact in facts.items()],
@@ -186,11 +186,11 @@ def _methods(result: Result) -> Html:
 
 
 def _commands(name: str, presets: Sequence[str]) -> list[str]:
-    """Return the command of the first preset, and how it ends for the others."""
+    """Return the command of the first preset, and only its end for the other presets."""
     whole = [_command(name, preset) for preset in presets]
     return whole[:1] + ["…" + line.removeprefix(f"partwhole run {name}") for line in whole[1:]]
 
 
 def _command(name: str, preset: str) -> str:
-    """Return what to type for a preset; one of data that is not shipped names their folder."""
+    """Return the command that runs a preset; `mnist` needs the folder of its data."""
     return f"partwhole run {name} --preset {preset}" + " --data FOLDER" * (preset == "mnist")

@@ -73,7 +73,7 @@ def read_whole(path: Path, remedy: str) -> bytes:
         For a damaged file, and one of more than 256 MiB unpacked.
     """
     try:
-        return _reading.read_whole(path, most=MOST)
+        return _reading.read_whole(path, limit=MOST)
     except _reading.UnreadableError as error:
         kind = "gzip file" if path.suffix == ".gz" else "file"
         rule = f"{path.name} is a whole {kind} of at most {MOST:,} bytes unpacked"
