@@ -91,7 +91,7 @@ def test_matrices_are_designs():
         (
             lambda: DenseDesign(np.ones((2, 3)), (Block("a", 0, 1), Block("b", 2, 3))),
             "blocks must cover the columns in order; got [(0, 1), (2, 3)] for 3 columns; start "
-            "each where the one before stops",
+            "each block at the end of the previous one",
         ),
     ],
 )

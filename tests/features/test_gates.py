@@ -213,7 +213,7 @@ def test_angles_of_inputs_that_are_nearly_alike():
         ),
         (
             lambda: HalfspaceGates(np.zeros((1, 17, 3)), np.zeros((1, 17))),
-            "a unit has at most 16 hyperplanes; got 17; take fewer, more units",
+            "a unit has at most 16 hyperplanes; got 17; pass fewer hyperplanes and more units",
         ),
         (
             lambda: HalfspaceGates.random(3, n_units=2).contexts(np.ones((4, 5))),
@@ -248,7 +248,8 @@ def test_angles_of_inputs_that_are_nearly_alike():
         ),
         (
             lambda: HalfspaceGates.random(3, n_units=2, n_hyperplanes=10**9),
-            "a unit has at most 16 hyperplanes; got 1000000000; take fewer, more units",
+            "a unit has at most 16 hyperplanes; got 1000000000; pass fewer hyperplanes and more "
+            "units",
         ),
         (
             lambda: ReLUGates.random(3, n_units=2, always_on="no"),

@@ -124,7 +124,7 @@ def test_gram_counts_overlap():
         (
             lambda: OverlapKernel.from_similarity([1.0]),
             "similarities by count start at 0 shared components and end at all; got 1 of them; "
-            "give C + 1 numbers",
+            "pass C + 1 numbers",
         ),
         (
             lambda: OverlapKernel.from_similarity([0.5, 0.2, 0.5]),
@@ -144,7 +144,7 @@ def test_gram_counts_overlap():
         (
             lambda: OverlapKernel.from_salience([0.4]).spectrum((3,)),
             "n_values needs a positive number of values for each component; got (3,) for 2 "
-            "components; give C of them",
+            "components; pass one number for each component",
         ),
     ],
 )

@@ -203,8 +203,8 @@ FRAME = pd.DataFrame(
         ),
         (
             lambda: tasks.dispersed_addition(range(5), 6),
-            "per_row must lie in 1..5, the number of values; got 6; choose how many partners "
-            "each item is seen with",
+            "per_row must lie in 1..5, the number of values; got 6; choose the number of partners "
+            "of each item",
         ),
         (
             lambda: tasks.context_dependence(4),
@@ -223,12 +223,13 @@ FRAME = pd.DataFrame(
         ),
         (
             lambda: tasks.context_dependence([{0: [0, 1]}]),
-            "a task needs at least one training combination; got none; mark the combinations "
-            "that are seen in is_train",
+            "a task needs at least one training combination; got none; mark the seen combinations "
+            "in is_train",
         ),
         (
             lambda: tasks.stimulus_composition(3),
-            "stimulus composition has 2 or 4 contexts; got 3; build others with context_dependence",
+            "stimulus composition has 2 or 4 contexts; got 3; use context_dependence for other "
+            "numbers",
         ),
         (
             lambda: tasks.transitive_equivalence([2], [3]),
@@ -237,7 +238,7 @@ FRAME = pd.DataFrame(
         ),
         (
             lambda: tasks.transitive_equivalence([2, 2], [1]),
-            "anchors must give a number for each class; got 2 classes and 1 numbers of anchors; "
+            "anchors are a number for each class; got 2 classes and 1 numbers of anchors; "
             "pass lists of equal length",
         ),
         (
@@ -251,7 +252,7 @@ FRAME = pd.DataFrame(
         (
             lambda: tasks.from_frame(FRAME, ["a", "z"], "y", "s"),
             "components, target and split must each name one column of the table; got 'z', which "
-            "no columns bear; columns are a, b, y, s, one; rename the column or the argument",
+            "no columns have; columns are a, b, y, s, one; rename the column or the argument",
         ),
         (
             lambda: tasks.from_frame(FRAME, ["a", "b"], "y", "s"),
@@ -288,18 +289,18 @@ FRAME = pd.DataFrame(
         (
             lambda: tasks.Task(ROWS, np.zeros(2), np.ones(2, bool), ("a", "b"), ((0, 1),)),
             "every component needs a name and its values; got 1 components, 2 names, 1 lists; "
-            "give one of each for every column of components",
+            "pass one name and one list of values for each column of components",
         ),
         (
             lambda: tasks.context_dependence(1, 0),
-            "values_per_half must be at least 1; got 0; give each response a value",
+            "values_per_half must be at least 1; got 0; pass at least one value for each response",
         ),
         (
             lambda: tasks.from_frame(
                 pd.DataFrame([[0, 1, 0.0, "train"]], columns=["a", "a", "y", "s"]), ["a"], "y", "s"
             ),
             "components, target and split must each name one column of the table; got 'a', which "
-            "2 columns bear; columns are a, a, y, s; rename the column or the argument",
+            "2 columns have; columns are a, a, y, s; rename the column or the argument",
         ),
         (
             lambda: tasks.transitive_ordering(5, exceptions=[(2, 2)]),

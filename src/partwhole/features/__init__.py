@@ -1,4 +1,4 @@
-"""What a learner can express."""
+"""Features and kernels: the functions that a learner can express."""
 
 from partwhole.features.checking import check_design as check_design
 from partwhole.features.checking import check_kernel as check_kernel

@@ -211,7 +211,10 @@ def test_unfit_attributes_are_refused(columns, sentence):
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"side": 3}, "side is a whole number of at least 4; got 3; shapes can't be told"),
+        (
+            {"side": 3},
+            "side is a whole number of at least 4; got 3; shapes cannot",
+        ),
         ({"blur": -1.0}, "blur is a standard deviation in pixels, at least 0; got -1.0; leave it"),
         ({"noise": -1.0}, "noise is a standard deviation, at least 0; got -1.0; pass 0 for none"),
         ({"seed": -1}, "seed is a whole number of at least 0; got -1; pass a whole number"),

@@ -150,13 +150,13 @@ def shape_masks(
 
 
 def grid(side: int) -> Float[np.ndarray, " side"]:
-    """Return where the pixels of a side lie."""
+    """Return the positions of the pixels of a side."""
     return np.linspace(-1.0, 1.0, side)
 
 
 def spread(side: int, blur: Real | None) -> float:
-    """Return the blur in pixels, once side and blur are seen to be fit."""
-    whole("side", side, 4, "shapes can't be told apart in fewer pixels")
+    """Return the blur in pixels, after validation of side and blur."""
+    whole("side", side, 4, "shapes cannot be distinguished in fewer pixels")
     require(
         blur is None or (is_finite(blur) and blur >= 0),
         "blur is a standard deviation in pixels, at least 0",

@@ -1,4 +1,4 @@
-"""How strongly a concept shows in pictures: the renderer's sensitivity, and pixel distances."""
+"""Concept signal: the renderer's sensitivity to a concept, and pixel distances."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ NODES, NODES_PER_BLUR = 48, 10  # of the quadrature: more where the blur is fine
 def concept_signal(
     space: ConceptSpace, side: int = 32, *, blur: Real | None = None, step: Real = 1e-3
 ) -> pd.DataFrame:
-    r"""Return how strongly pictures change with a concept, at the mean of each class.
+    r"""Return the concept signal: the change of pictures with a concept, at each class mean.
 
     Concept i moves the mean attributes of a class towards those of another value, the coordinate
     :math:`z_i` going from 0 to 1 on the way. Its signal there is
@@ -99,14 +99,14 @@ def concept_signal(
     columns = to_columns(means)
     pixels = shape_masks(means, side, blur=blur)[..., None]
     rows = []
-    both = np.concatenate([graph.edges, graph.edges[:, ::-1]])
+    pair = np.concatenate([graph.edges, graph.edges[:, ::-1]])
     concepts = np.tile(graph.concepts, 2)
-    for e in np.lexsort((both[:, 1], both[:, 0], concepts)):
-        (first, second), c = both[e], concepts[e]
+    for e in np.lexsort((pair[:, 1], pair[:, 0], concepts)):
+        (first, second), c = pair[e], concepts[e]
         name: Field = space.fields[c]
-        one = columns[[first]]
-        away = np.zeros_like(one)
-        away[:, COLUMNS[name]] = (columns[[second]] - one)[:, COLUMNS[name]]
+        class_index = columns[[first]]
+        away = np.zeros_like(class_index)
+        away[:, COLUMNS[name]] = (columns[[second]] - class_index)[:, COLUMNS[name]]
         if name == "kind":
             change = np.array(np.nan)
         elif name == "colour":
@@ -114,7 +114,7 @@ def concept_signal(
         elif name == "background":
             change = (1.0 - pixels[first]) * away[0, COLUMNS["background"]]
         else:
-            ends = np.concatenate([one + step * away, one - step * away])
+            ends = np.concatenate([class_index + step * away, class_index - step * away])
             ahead, behind = smooth_masks(from_columns(ends), side, blur=blur)
             contrast = means.colour[first] - means.background[first]
             change = ((ahead - behind) / (2.0 * step))[..., None] * contrast
@@ -207,7 +207,7 @@ def smooth_masks(
 def pixel_distances(
     space: ConceptSpace, side: int = 32, *, blur: Real | None = None
 ) -> pd.DataFrame:
-    """Return how far the pictures of classes' means are apart, centred and without noise.
+    """Return the pixel distances of the pictures of class means, centred and without noise.
 
     Parameters
     ----------

@@ -43,7 +43,11 @@ class Samples(NamedTuple):
 
         Pictures that another set of samples has too are held once.
         """
-        shown = images.shown if isinstance(images, Composites) else np.arange(len(images))[:, None]
+        shown = (
+            images.image_index
+            if isinstance(images, Composites)
+            else np.arange(len(images))[:, None]
+        )
         layout = (
             Layout(images.distance, images.combine) if isinstance(images, Composites) else Layout()
         )
