@@ -15,7 +15,8 @@ import time
 import cvxpy as cp
 import numpy as np
 
-from partwhole.features import GatedDesign, HalfspaceGates
+from partwhole.features import HalfspaceGates
+from partwhole.features.gates.design import GatedDesign
 from partwhole.limits import GroupNorm, Limit, Margin, gated_limit, least_cost
 from partwhole.networks import GatedNetwork
 from partwhole.training import ascend_margin, normalised_flow, stationarity

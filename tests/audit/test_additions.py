@@ -13,7 +13,7 @@ from partwhole.audit.additions import search as module
 from partwhole.audit.additions.candidates import unseen_combinations
 from partwhole.audit.additions.search import OBJECTIVE, additions
 from partwhole.audit.case import AuditTable
-from partwhole.features import conjunction_sets
+from partwhole.features.conjunctions import conjunction_sets
 from partwhole.features.order_kernel import OrderKernel
 from partwhole.limits.proofs.determination import determination
 

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from random_tasks import kernels
 
 from partwhole._checks import InputError
-from partwhole.features import OverlapKernel, kernel_spectrum, moebius, zeta
+from partwhole.features import OverlapKernel
+from partwhole.features.subsets import kernel_spectrum, moebius, zeta
 from partwhole.tasks._build import full_grid
 
 

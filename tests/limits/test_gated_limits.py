@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from partwhole._checks import InputError
-from partwhole.features import DenseDesign, GatedDesign, HalfspaceGates, JointGates, ReLUGates
+from partwhole.features import DenseDesign, HalfspaceGates, JointGates, ReLUGates
+from partwhole.features.gates.design import GatedDesign
 from partwhole.limits import (
     ChainNorm,
     Equal,

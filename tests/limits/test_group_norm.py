@@ -6,7 +6,9 @@ import pytest
 from scipy.optimize import minimize
 
 from partwhole._checks import InputError
-from partwhole.features import ConjunctionDesign, as_design, multitask_design, weighted_gram
+from partwhole.features import ConjunctionDesign, as_design
+from partwhole.features.design import weighted_gram
+from partwhole.features.multitask import multitask_design
 from partwhole.limits import Equal, GroupNorm, L1Norm, Margin, Outcome, least_cost
 
 ROW, COLUMN = np.arange(1, 7)[:, None], np.arange(1, 15)

@@ -17,7 +17,8 @@ from sklearn.kernel_ridge import KernelRidge
 from sklearn.svm import SVC, SVR
 
 from partwhole._checks import InputError
-from partwhole.features import Block, ConjunctionDesign, DenseDesign
+from partwhole.features import ConjunctionDesign, DenseDesign
+from partwhole.features.design import Block
 from partwhole.limits import (
     DualTerm,
     Equal,

@@ -10,6 +10,7 @@ import pytest
 
 from partwhole import tasks
 from partwhole._checks import InputError
+from partwhole.tasks.context import context_substitution, stimulus_composition
 
 SIZES = [
     (tasks.symbolic_addition(anchors=[0]), 17, 64),
@@ -83,13 +84,13 @@ def test_context_makes_its_feature_decide():
 
 
 def test_named_variants_are_context_dependence():
-    plain = tasks.stimulus_composition(2)
+    plain = stimulus_composition(2)
     general = tasks.context_dependence([{1: [0], 2: [1]}], 1)
     np.testing.assert_array_equal(plain.is_train, general.is_train)
     np.testing.assert_array_equal(plain.targets, general.targets)
-    four = tasks.stimulus_composition(4)
+    four = stimulus_composition(4)
     assert (four.n_values, four.n_test) == ((4, 4, 4), 16)
-    substitution = tasks.context_substitution()
+    substitution = context_substitution()
     held_out = substitution.test_components
     assert set(held_out[:, 0]) == {0, 2}
     assert np.all(np.isin(held_out[:, 1], (0, 3)) | np.isin(held_out[:, 2], (0, 3)))
@@ -227,7 +228,7 @@ FRAME = pd.DataFrame(
             "in is_train",
         ),
         (
-            lambda: tasks.stimulus_composition(3),
+            lambda: stimulus_composition(3),
             "stimulus composition has 2 or 4 contexts; got 3; use context_dependence for other "
             "numbers",
         ),
@@ -331,7 +332,7 @@ def test_context_dependence_leaves_out_first_values_of_one_and_of_the_other_half
 
 def test_stimulus_composition_in_four_contexts():
     """Contexts 0, 1 ask for feature 1, contexts 2, 3 for feature 2, of four values each."""
-    task = tasks.stimulus_composition(4)
+    task = stimulus_composition(4)
     for (context, *features), target in zip(task.components, task.targets, strict=True):
         assert target == (1.0 if features[context // 2] >= 2 else -1.0)
     told = [[c, i, j] for c in range(4) for i in (0, 1) for j in (2, 3)]

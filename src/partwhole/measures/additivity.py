@@ -13,7 +13,8 @@ from scipy.sparse.linalg import lsqr
 
 from partwhole._checks import require
 from partwhole._door import door
-from partwhole.features import ConjunctionDesign, conjunction_sets
+from partwhole.features import ConjunctionDesign
+from partwhole.features.conjunctions import conjunction_sets
 from partwhole.measures._predictions import one_for_each_row
 from partwhole.tasks import Task
 

@@ -10,7 +10,8 @@ from jaxtyping import Float, Int
 
 from partwhole._checks import require
 from partwhole._door import door
-from partwhole.features import ConjunctionDesign, conjunction_sets
+from partwhole.features import ConjunctionDesign
+from partwhole.features.conjunctions import conjunction_sets
 from partwhole.measures._predictions import one_for_each_row, require_one_output
 from partwhole.tasks import Task
 

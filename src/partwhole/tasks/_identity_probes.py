@@ -11,9 +11,9 @@ from jaxtyping import Float
 from partwhole._checks import is_whole, require, whole
 from partwhole._door import door
 from partwhole._types import Real
-from partwhole.tasks._combinations import Combinations, combine
 from partwhole.tasks._identity_checks import Numbers, numbers
-from partwhole.tasks._identity_sample import DIRECTIONS, TEST
+from partwhole.tasks.combinations import Combinations, combine
+from partwhole.tasks.identity_sample import DIRECTIONS, TEST
 
 
 class Probed(ABC):

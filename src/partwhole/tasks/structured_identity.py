@@ -19,7 +19,7 @@ from partwhole._door import door
 from partwhole._types import Real
 from partwhole.tasks._identity_checks import Numbers, check, coordinates, numbers
 from partwhole.tasks._identity_probes import Probed
-from partwhole.tasks._identity_sample import CHECK, ROTATION, SAMPLE, IdentitySample
+from partwhole.tasks.identity_sample import CHECK, ROTATION, SAMPLE, IdentitySample
 
 CHECKED_DRAWS, LEAST_SHARE = 1000, 0.01
 

@@ -15,7 +15,7 @@ from partwhole.features import dense_kernel
 from partwhole.limits import Equal, Limit, Margin, gram_limit
 from partwhole.networks import MLP, ImageNetwork, activations, outputs, tangent_kernel
 from partwhole.networks.tangent import Inputs, Parametrisation, require_fit
-from partwhole.tasks import Composites
+from partwhole.tasks.images.composites import Composites
 
 Kind = Literal["tangent", "readout", "nngp", "ntk"]
 

@@ -6,7 +6,8 @@ import numpy as np
 from jaxtyping import Float
 
 from partwhole._types import Real
-from partwhole.features import Block, DenseDesign, HalfspaceGates
+from partwhole.features import DenseDesign, HalfspaceGates
+from partwhole.features.design import Block
 from partwhole.limits import GroupNorm, Limit, Margin, Quadratic, least_cost
 from partwhole.networks import GatedNetwork
 

@@ -7,7 +7,8 @@ from functools import cache
 import numpy as np
 from scipy.optimize import brentq
 
-from partwhole.features import OverlapKernel, kernel_spectrum
+from partwhole.features import OverlapKernel
+from partwhole.features.subsets import kernel_spectrum
 from partwhole.limits import interpolate, margin_sweep, max_margin, shortcut_margin
 from partwhole.tasks import context_dependence
 

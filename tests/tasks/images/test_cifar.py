@@ -16,9 +16,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from partwhole._checks import InputError
-from partwhole.tasks import cifar_images
 from partwhole.tasks.images._files import VARIABLE
 from partwhole.tasks.images._pickles import PickleRefusedError, read_pickle
+from partwhole.tasks.images.cifar import cifar_images
 
 TEN = (
     "CIFAR-10 is read from files data_batch_1.bin to data_batch_5.bin (30,730,000 bytes each) or "

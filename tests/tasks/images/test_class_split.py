@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from partwhole._checks import InputError
-from partwhole.tasks import digit_images
 from partwhole.tasks.images.class_split import split_classes
+from partwhole.tasks.images.digits import digit_images
 
 
 def numbered(n=60, classes=(7, 3, -1, 12), seed=0):

@@ -11,7 +11,9 @@ import pytest
 
 from partwhole import tasks
 from partwhole._checks import InputError
-from partwhole.tasks import ComposedImages, Task, class_assignment, compose_images, digit_images
+from partwhole.tasks import Task, compose_images
+from partwhole.tasks.images.composing import ComposedImages, class_assignment
+from partwhole.tasks.images.digits import digit_images
 
 
 def pictures(n_classes=4, each=6, height=3, width=4):

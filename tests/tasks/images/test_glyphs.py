@@ -7,7 +7,7 @@ import pytest
 from sklearn.neighbors import KNeighborsClassifier
 
 from partwhole._checks import InputError
-from partwhole.tasks import glyph_images
+from partwhole.tasks.images.glyphs import glyph_images
 
 
 @pytest.mark.parametrize("size", [6, 16, 33])

@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 
 from partwhole._checks import InputError
-from partwhole.tasks import mnist_images
 from partwhole.tasks.images._files import VARIABLE
-from partwhole.tasks.images.mnist import IMAGES, LABELS
+from partwhole.tasks.images.mnist import IMAGES, LABELS, mnist_images
 
 FILES = (
     f"MNIST is read from files {IMAGES} (47,040,016 bytes) and {LABELS} (60,008 bytes), plain or "

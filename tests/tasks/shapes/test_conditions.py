@@ -11,7 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from partwhole._checks import InputError
-from partwhole.tasks.shapes import Concept, ConceptSpace, circles, published_over_prompts
+from partwhole.tasks import ConceptSpace, circles
+from partwhole.tasks.shapes.altered import published_over_prompts
+from partwhole.tasks.shapes.concept import Concept
 
 SPACE = circles(0.6, background_separation=0.4, shapes=("circle", "triangle"))
 MEANS = circles().mean_attributes()

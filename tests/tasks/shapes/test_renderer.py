@@ -10,15 +10,11 @@ import pytest
 from scipy.ndimage import gaussian_filter
 
 from partwhole._checks import InputError
-from partwhole.tasks.shapes import (
-    ShapeAttributes,
-    circles,
-    clean_images,
-    pixel_distances,
-    render_shapes,
-    shape_masks,
-)
+from partwhole.tasks import circles
 from partwhole.tasks.shapes import renderer as module
+from partwhole.tasks.shapes.attributes import ShapeAttributes
+from partwhole.tasks.shapes.renderer import clean_images, render_shapes, shape_masks
+from partwhole.tasks.shapes.sensitivity import pixel_distances
 
 
 def some(n=7, seed=0, kind=None) -> ShapeAttributes:

@@ -11,14 +11,10 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from partwhole._checks import InputError
-from partwhole.tasks.shapes import (
-    ConceptSpace,
-    LabelledShapes,
-    circles,
-    clean_images,
-    distance_one,
-    leave_out,
-)
+from partwhole.tasks import ConceptSpace, circles
+from partwhole.tasks.shapes.labelled import LabelledShapes
+from partwhole.tasks.shapes.renderer import clean_images
+from partwhole.tasks.shapes.splits import distance_one, leave_out
 
 SPACE = circles(0.6, background_separation=0.4, shapes=("circle", "triangle"))
 
@@ -155,7 +151,7 @@ def test_a_picture_has_a_row_for_each_class():
 @pytest.mark.parametrize(
     ("make", "sentence"),
     [
-        (lambda: small(counts=0), "at least one picture is drawn; got none; ask for some"),
+        (lambda: small(counts=0), "at least one picture is drawn; got none; pass the number"),
         (lambda: small(counts=[1, 2]), r"counts are a whole number, or one for each of the 4 cla"),
         (lambda: small(counts=-1), r"one for each of the 4 classes; got \[-1, -1, -1, -1\]; pass"),
         (lambda: small(seed=-1), "seed is a whole number of at least 0; got -1"),

@@ -11,15 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from partwhole._checks import InputError
-from partwhole.tasks.shapes import (
-    CONCEPT_SIGNALS,
-    CONCEPT_SIGNALS_SHOWN,
-    Concept,
-    ConceptSpace,
-    Law,
-    circles,
-    leave_out,
-)
+from partwhole.tasks import ConceptSpace, circles
+from partwhole.tasks.shapes.concept import Concept, Law
+from partwhole.tasks.shapes.published import CONCEPT_SIGNALS, CONCEPT_SIGNALS_SHOWN
+from partwhole.tasks.shapes.splits import leave_out
 
 PLACE = Concept.around("place", {"left": -0.4, "middle": 0.0, "right": 0.4}, field="y")
 SIZE = Concept.around("size", {"small": 0.2, "medium": 0.4, "big": 0.6, "huge": 0.8}, jitter=0.05)

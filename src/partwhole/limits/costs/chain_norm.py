@@ -47,7 +47,8 @@ class ChainNorm:
 
     Examples
     --------
-    >>> from partwhole.features import Block, DenseDesign
+    >>> from partwhole.features import DenseDesign
+    >>> from partwhole.features.design import Block
     >>> from partwhole.limits import Equal, least_cost
     >>> design = DenseDesign(np.array([[1.0, 1.2]]), (Block(0, 0, 1), Block(1, 1, 2)))
     >>> limit = least_cost(design, np.array([1.2]), ChainNorm(3), Equal(), intercept="none")

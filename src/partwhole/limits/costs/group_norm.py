@@ -44,7 +44,7 @@ class GroupNorm:
 
     Examples
     --------
-    >>> from partwhole.features import multitask_design
+    >>> from partwhole.features.multitask import multitask_design
     >>> from partwhole.limits import Equal, least_cost
     >>> inputs = [np.array([[1.0, 0.5]]), np.array([[0.5, 1.0]])]
     >>> limit = least_cost(

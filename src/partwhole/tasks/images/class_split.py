@@ -71,7 +71,8 @@ def split_classes(
     Examples
     --------
     >>> from partwhole import tasks
-    >>> split = split_classes(*tasks.digit_images(), n_main=50, seed=0)
+    >>> from partwhole.tasks.images.digits import digit_images
+    >>> split = split_classes(*digit_images(), n_main=50, seed=0)
     >>> split.classes.tolist(), [len(split.samples(part)[0]) for part in split.parts]
     ([2, 7, 8, 3, 4, 9, 1, 6, 5, 0], [50, 200, 1441])
     """

@@ -140,7 +140,8 @@ def compose_images(
     Examples
     --------
     >>> from partwhole import tasks
-    >>> images, labels = tasks.digit_images()
+    >>> from partwhole.tasks.images.digits import digit_images
+    >>> images, labels = digit_images()
     >>> task = tasks.symbolic_addition(range(-4, 5), [0])
     >>> composed = compose_images(task, images, labels, distance=4, seed=0)
     >>> [len(part) for part in (composed.training(50), composed.compositional(10))]

@@ -42,7 +42,8 @@ class Composites:
     Examples
     --------
     >>> from partwhole import tasks
-    >>> images, labels = tasks.digit_images()
+    >>> from partwhole.tasks.images.digits import digit_images
+    >>> images, labels = digit_images()
     >>> task = tasks.symbolic_addition(range(-4, 5), [0])
     >>> seen = tasks.compose_images(task, images, labels, distance=4, seed=0).training(50)
     >>> len(seen), seen.shape, seen[:2].shape, seen.targets[:2].tolist()

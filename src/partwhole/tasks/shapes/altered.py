@@ -68,7 +68,7 @@ class Altered(Prompted):
 
         Examples
         --------
-        >>> from partwhole.tasks.shapes import circles
+        >>> from partwhole.tasks import circles
         >>> space = circles(0.8)
         >>> space.mask_conditions(space.class_conditions(), "colour", rows=space.select("red"))[1:3]
         array([[0.  , 0.  , 0.  , 0.25],
@@ -188,7 +188,7 @@ class Altered(Prompted):
 
         Examples
         --------
-        >>> from partwhole.tasks.shapes import circles
+        >>> from partwhole.tasks import circles
         >>> circles(0.2).over_prompts("small blue", [0.0, 0.25, 0.5]).round(2).tolist()
         [[0.4, 0.4, 0.6, 0.25], [0.15, 0.15, 0.85, 0.25], [0.0, 0.0, 1.0, 0.25]]
         """
@@ -244,7 +244,8 @@ def published_over_prompts() -> Float[np.ndarray, "5 4"]:
 
     Examples
     --------
-    >>> from partwhole.tasks.shapes import circles, published_over_prompts
+    >>> from partwhole.tasks import circles
+    >>> from partwhole.tasks.shapes.altered import published_over_prompts
     >>> further = circles(0.2).over_prompts("small blue", [0.0, 0.05, 0.15, 0.25, 0.35])
     >>> bool(abs(further - published_over_prompts())[:, :3].max() < 1e-12)
     True

@@ -72,7 +72,7 @@ class ShapeAttributes:
     Examples
     --------
     >>> import numpy as np
-    >>> from partwhole.tasks.shapes import ShapeAttributes
+    >>> from partwhole.tasks.shapes.attributes import ShapeAttributes
     >>> one = ShapeAttributes(
     ...     kind=np.array([0]), position=np.zeros((1, 2)), colour=np.array([[1.0, 0.0, 0.0]]),
     ...     size=np.array([0.65]), background=np.full((1, 3), 0.9),

@@ -94,7 +94,7 @@ class Prompted(ABC):
 
         Examples
         --------
-        >>> from partwhole.tasks.shapes import circles
+        >>> from partwhole.tasks import circles
         >>> space = circles(colour_separation=0.8)
         >>> space.conditions(space.mean_attributes([3])).round(2).tolist()
         [[0.1, 0.1, 0.9, 0.25]]
@@ -124,7 +124,7 @@ class Prompted(ABC):
 
         Examples
         --------
-        >>> from partwhole.tasks.shapes import circles
+        >>> from partwhole.tasks import circles
         >>> circles(0.8).class_conditions().round(2).tolist()[1:3]
         [[0.9, 0.1, 0.1, 0.25], [0.1, 0.1, 0.9, 0.65]]
         """
@@ -144,7 +144,7 @@ class Prompted(ABC):
 
         Examples
         --------
-        >>> from partwhole.tasks.shapes import circles
+        >>> from partwhole.tasks import circles
         >>> circles().vocabulary
         {'red': 1, 'blue': 2, 'big': 3, 'small': 4}
         """
@@ -214,7 +214,7 @@ class Prompted(ABC):
 
         Examples
         --------
-        >>> from partwhole.tasks.shapes import circles
+        >>> from partwhole.tasks import circles
         >>> circles().tokens(["small blue circle", "blue", ""]).tolist()
         [[2, 4], [2, 0], [0, 0]]
         >>> circles().tokens([0, 3]).tolist()

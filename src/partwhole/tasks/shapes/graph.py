@@ -34,7 +34,8 @@ def hamming_distance(
 
     Examples
     --------
-    >>> from partwhole.tasks.shapes import circles, hamming_distance
+    >>> from partwhole.tasks import circles
+    >>> from partwhole.tasks.shapes.graph import hamming_distance
     >>> classes = circles().classes
     >>> hamming_distance(classes[:1], classes).tolist()
     [[0, 1, 1, 2]]
@@ -86,7 +87,9 @@ class ConceptGraph:
 
         Examples
         --------
-        >>> from partwhole.tasks.shapes import circles, concept_graph, distance_one
+        >>> from partwhole.tasks import circles
+        >>> from partwhole.tasks.shapes.graph import concept_graph
+        >>> from partwhole.tasks.shapes.splits import distance_one
         >>> space = circles(background_separation=0.6)
         >>> concept_graph(space).distances_from(distance_one(space, 0)).tolist()
         [0, 0, 0, 1, 0, 1, 1, 2]
@@ -115,7 +118,9 @@ class ConceptGraph:
 
         Examples
         --------
-        >>> from partwhole.tasks.shapes import adversarial_split, circles, concept_graph
+        >>> from partwhole.tasks import circles
+        >>> from partwhole.tasks.shapes.graph import concept_graph
+        >>> from partwhole.tasks.shapes.splits import adversarial_split
         >>> space = circles(background_separation=0.6)
         >>> concept_graph(space).pieces(adversarial_split(space, 0)).tolist()
         [-1, 0, 1, -1, 2, -1, -1, 3]
@@ -155,7 +160,8 @@ def concept_graph(space: ConceptSpace) -> ConceptGraph:
 
     Examples
     --------
-    >>> from partwhole.tasks.shapes import circles, concept_graph
+    >>> from partwhole.tasks import circles
+    >>> from partwhole.tasks.shapes.graph import concept_graph
     >>> concept_graph(circles()).edges.tolist()
     [[0, 1], [0, 2], [1, 3], [2, 3]]
     """

@@ -67,7 +67,7 @@ class LabelledShapes:
 
         Examples
         --------
-        >>> from partwhole.tasks.shapes import circles
+        >>> from partwhole.tasks import circles
         >>> circles().sample(1, seed=0).has("blue").tolist()
         [False, False, True, True]
         """
@@ -106,7 +106,7 @@ class LabelledShapes:
 
         Examples
         --------
-        >>> from partwhole.tasks.shapes import circles
+        >>> from partwhole.tasks import circles
         >>> [len(part) for part in circles().sample(100, seed=0, side=8).split(seed=0)]
         [340, 60]
         """

@@ -65,7 +65,8 @@ def render_shapes(
 
     Examples
     --------
-    >>> from partwhole.tasks.shapes import circles, render_shapes
+    >>> from partwhole.tasks import circles
+    >>> from partwhole.tasks.shapes.renderer import render_shapes
     >>> means = circles().mean_attributes()
     >>> images = render_shapes(means, 32, seed=0)
     >>> images.shape, images[1, 16, 16].round(1).tolist()  # a small red circle
@@ -141,7 +142,8 @@ def shape_masks(
 
     Examples
     --------
-    >>> from partwhole.tasks.shapes import circles, shape_masks
+    >>> from partwhole.tasks import circles
+    >>> from partwhole.tasks.shapes.renderer import shape_masks
     >>> means = circles().mean_attributes()
     >>> shape_masks(means, 32, blur=0).sum(axis=(1, 2)).tolist()  # big and small, of two colours
     [316.0, 52.0, 316.0, 52.0]

@@ -71,12 +71,13 @@ class Sampled(ABC):
 
         Examples
         --------
-        >>> from partwhole.tasks.shapes import circles, distance_one
+        >>> from partwhole.tasks import circles
+        >>> from partwhole.tasks.shapes.splits import distance_one
         >>> space = circles()
         >>> space.counts(2048, {"blue": 100}, is_train=distance_one(space, "red big")).tolist()
         [2048, 2048, 100, 0]
         """
-        whole("per_class", per_class, 1, "ask for some")
+        whole("per_class", per_class, 1, "pass the number of pictures")
         seen = self._flags(is_train)
         counts = np.where(seen, per_class, 0)
         for word, largest in (rare or {}).items():
@@ -175,7 +176,8 @@ class Sampled(ABC):
         Examples
         --------
         >>> import numpy as np
-        >>> from partwhole.tasks.shapes import circles, leave_out
+        >>> from partwhole.tasks import circles
+        >>> from partwhole.tasks.shapes.splits import leave_out
         >>> space = circles(colour_separation=0.4)
         >>> seen = space.sample(64, seed=0, side=16, is_train=leave_out(space, "blue small"))
         >>> seen.images.shape, seen.conditions().shape, np.bincount(seen.classes).tolist()
@@ -219,6 +221,6 @@ class Sampled(ABC):
             bool(numbers_seen.any()),
             "at least one picture is drawn",
             "none",
-            "ask for some",
+            "pass the number of pictures",
         )
         return numbers_seen

@@ -73,7 +73,8 @@ def concept_signal(
 
     Examples
     --------
-    >>> from partwhole.tasks.shapes import circles, concept_signal
+    >>> from partwhole.tasks import circles
+    >>> from partwhole.tasks.shapes.sensitivity import concept_signal
     >>> concept_signal(circles(0.358)).round(4)
       concept                 at towards  signal
     0  colour     red big circle    blue  0.1531
@@ -166,7 +167,8 @@ def smooth_masks(
     Examples
     --------
     >>> import numpy as np
-    >>> from partwhole.tasks.shapes import circles, smooth_masks
+    >>> from partwhole.tasks import circles
+    >>> from partwhole.tasks.shapes.sensitivity import smooth_masks
     >>> mass = smooth_masks(circles().mean_attributes([0, 1]), 32).sum(axis=(1, 2))
     >>> (mass / (np.pi * 15.5**2)).round(6).tolist()  # the radii squared, in pixels
     [0.4225, 0.0625]
@@ -225,7 +227,8 @@ def pixel_distances(
 
     Examples
     --------
-    >>> from partwhole.tasks.shapes import circles, pixel_distances
+    >>> from partwhole.tasks import circles
+    >>> from partwhole.tasks.shapes.sensitivity import pixel_distances
     >>> table = pixel_distances(circles(0.358))
     >>> table[table.distance == 1].drop(columns="distance").round(6)
                   first             second concepts       mse

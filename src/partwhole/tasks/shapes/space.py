@@ -65,7 +65,8 @@ class ConceptSpace(Altered, Sampled):
 
     Examples
     --------
-    >>> from partwhole.tasks.shapes import Concept, ConceptSpace
+    >>> from partwhole.tasks import ConceptSpace
+    >>> from partwhole.tasks.shapes.concept import Concept
     >>> space = ConceptSpace((
     ...     Concept.around("size", {"small": 0.2, "medium": 0.4, "big": 0.6}, jitter=0.05),
     ...     Concept.around("place", {"left": -0.4, "right": 0.4}, field="y"),
@@ -191,7 +192,7 @@ class ConceptSpace(Altered, Sampled):
 
         Examples
         --------
-        >>> from partwhole.tasks.shapes import circles
+        >>> from partwhole.tasks import circles
         >>> circles().index("small blue circle"), circles().index(("blue", "small"))
         (3, 3)
         """
@@ -221,7 +222,7 @@ class ConceptSpace(Altered, Sampled):
 
         Examples
         --------
-        >>> from partwhole.tasks.shapes import circles
+        >>> from partwhole.tasks import circles
         >>> circles().select("blue").tolist()
         [False, False, True, True]
         """
@@ -269,7 +270,7 @@ class ConceptSpace(Altered, Sampled):
         Examples
         --------
         >>> from partwhole.measures import decode_shapes
-        >>> from partwhole.tasks.shapes import circles
+        >>> from partwhole.tasks import circles
         >>> space = circles(0.8)
         >>> shown = space.sample(1, side=16, jitter=False, seed=0)
         >>> decode_shapes(shown.images).coordinates(space.ends()).round(1).tolist()
@@ -339,7 +340,8 @@ class ConceptSpace(Altered, Sampled):
 
         Examples
         --------
-        >>> from partwhole.tasks.shapes import circles, leave_out
+        >>> from partwhole.tasks import circles
+        >>> from partwhole.tasks.shapes.splits import leave_out
         >>> space = circles()
         >>> print(space.task(leave_out(space, "blue small")).describe())
         circle: 2 components, 3 combinations seen, 1 held out
@@ -362,7 +364,7 @@ class ConceptSpace(Altered, Sampled):
 
         Examples
         --------
-        >>> from partwhole.tasks.shapes import circles
+        >>> from partwhole.tasks import circles
         >>> print(circles(0.2).describe())
         circles: 2 concepts, 4 classes
         colour: red (0.6, 0.4, 0.4) in (0.575, 0.375, 0.375)..(0.625, 0.425, 0.425), blue

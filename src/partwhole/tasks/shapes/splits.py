@@ -43,7 +43,8 @@ def leave_out(
 
     Examples
     --------
-    >>> from partwhole.tasks.shapes import circles, leave_out
+    >>> from partwhole.tasks import circles
+    >>> from partwhole.tasks.shapes.splits import leave_out
     >>> leave_out(circles(), "blue small").tolist()
     [True, True, True, False]
     >>> leave_out(circles(), [0, 3]).tolist()
@@ -95,7 +96,8 @@ def distance_one(space: ConceptSpace, centre: Combination) -> Bool[np.ndarray, "
 
     Examples
     --------
-    >>> from partwhole.tasks.shapes import circles, distance_one
+    >>> from partwhole.tasks import circles
+    >>> from partwhole.tasks.shapes.splits import distance_one
     >>> distance_one(circles(background_separation=0.6), "red big light").tolist()
     [True, True, True, False, True, False, False, False]
     """
@@ -150,7 +152,8 @@ def adversarial_split(
     Examples
     --------
     >>> import numpy as np
-    >>> from partwhole.tasks.shapes import adversarial_split, circles
+    >>> from partwhole.tasks import circles
+    >>> from partwhole.tasks.shapes.splits import adversarial_split
     >>> space = circles(background_separation=0.6)
     >>> [space.label(i) for i in np.flatnonzero(adversarial_split(space, "red big light"))]
     ['red big dark circle', 'red small light circle', 'blue big light circle',

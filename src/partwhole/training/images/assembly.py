@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
-from partwhole.tasks import Composites
+from partwhole.tasks.images.composites import Composites
 
 
 class Layout(NamedTuple):
