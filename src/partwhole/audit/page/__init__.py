@@ -15,8 +15,8 @@ from partwhole.audit.page.opening import between, kind, opening
 from partwhole.audit.page.predictions import predictions
 from partwhole.audit.page.proof import solvable
 from partwhole.audit.page.sections import held_out, remarks, shortcuts
-from partwhole.audit.page.words import count, share
-from partwhole.audit.wording import printable
+from partwhole.audit.page.words import share
+from partwhole.audit.wording import count, printable
 from partwhole.page import Html, join, page, table, tag
 
 if TYPE_CHECKING:

@@ -8,7 +8,8 @@ from partwhole.audit.additions.search import OBJECTIVE
 from partwhole.audit.case import Case
 from partwhole.audit.evidence import Addition, Additions, Evidence
 from partwhole.audit.page.sections import remarks
-from partwhole.audit.page.words import combination, count, number, share
+from partwhole.audit.page.words import combination, number, share
+from partwhole.audit.wording import count
 from partwhole.page import Html, join, table, tag
 
 

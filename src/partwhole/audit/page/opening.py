@@ -7,8 +7,8 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from partwhole.audit.case import TRAIN
-from partwhole.audit.page.words import count, listed, number, share
-from partwhole.audit.wording import printable, representation_name
+from partwhole.audit.page.words import listed, number, share
+from partwhole.audit.wording import count, printable, representation_name
 from partwhole.page import Html, join, tag
 
 if TYPE_CHECKING:

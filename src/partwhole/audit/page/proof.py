@@ -11,8 +11,8 @@ from partwhole.audit.evidence import Evidence
 from partwhole.audit.outputs.machine import MOST_ITEMS
 from partwhole.audit.page.marks import SHOWN, added_up, mark, targets
 from partwhole.audit.page.signed import Mark, drawing
-from partwhole.audit.page.words import combination, conjunction, count, exact
-from partwhole.audit.wording import one_line, printable
+from partwhole.audit.page.words import combination, conjunction, exact
+from partwhole.audit.wording import count, one_line, printable
 from partwhole.features.conjunctions import ConjunctionDesign, conjunction_sets
 from partwhole.limits.proofs.certificates import Certificate
 from partwhole.page import Html, join, table, tag

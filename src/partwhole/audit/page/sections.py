@@ -7,14 +7,8 @@ from partwhole.audit.evidence import Coverage, Evidence
 from partwhole.audit.outputs.machine import MOST_ITEMS
 from partwhole.audit.page.cells import grids
 from partwhole.audit.page.grid import board
-from partwhole.audit.page.words import (
-    conjunction,
-    count,
-    listed,
-    number,
-    share,
-)
-from partwhole.audit.wording import printable
+from partwhole.audit.page.words import conjunction, listed, number, share
+from partwhole.audit.wording import count, printable
 from partwhole.page import Html, join, table, tag
 
 VALUES, SHORTCUTS = 60, 40

@@ -56,17 +56,6 @@ def share(value: Real) -> str:
     return f"{100 * value:.1f}".removesuffix(".0") + " %"
 
 
-def count(n: int, singular: str, plural: str = "") -> str:
-    """Return a number with its noun.
-
-    Examples
-    --------
-    >>> count(1, "row"), count(12000, "row"), count(2, "match", "matches")
-    ('1 row', '12,000 rows', '2 matches')
-    """
-    return f"{n:,} {singular if n == 1 else plural or singular + 's'}"
-
-
 def combination(
     values: Sequence[Sequence[Hashable]],
     row: Int[np.ndarray, " C"] | Sequence[int],
