@@ -23,7 +23,7 @@ class ReLUGates:
 
     Those of a ReLU network are its first layer's weights, with thresholds of minus its biases.
     Frozen at their last values they make the network linear in what it learns, so that the limit
-    of its training can be told (Lippl, Abbott & Chung, 2022).
+    of its training is computable (Lippl, Abbott & Chung, 2022).
 
     Parameters
     ----------

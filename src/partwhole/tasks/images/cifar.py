@@ -24,7 +24,7 @@ PICKLED = {
     10: ("cifar-10-batches-py", BATCHES, ("test_batch",)),
     100: ("cifar-100-python", ("train",), ("test",)),
 }
-# What users are told of how large a file is, unpacked: of pickles names of images differ in length.
+# File sizes in messages, unpacked; the size of pickles varies with the lengths of image names.
 SIZES = {
     **dict.fromkeys([*BINARY[10][1], *BINARY[10][2]], "30,730,000 bytes"),
     **dict.fromkeys([*PICKLED[10][1], *PICKLED[10][2]], "about 31.0 million bytes"),
