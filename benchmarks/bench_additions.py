@@ -18,7 +18,7 @@ import numpy as np
 from partwhole import solve
 from partwhole.audit.additions.search import additions
 from partwhole.audit.case import AuditTable, Case, default_order
-from partwhole.features import conjunction_sets
+from partwhole.features.conjunctions import conjunction_sets
 from partwhole.features.order_kernel import OrderKernel
 from partwhole.limits.proofs.determination import determination
 from partwhole.tasks import Task

@@ -16,7 +16,8 @@ import cvxpy as cp
 import numpy as np
 
 from partwhole import solve
-from partwhole.features import GatedDesign, HalfspaceGates
+from partwhole.features import HalfspaceGates
+from partwhole.features.gates.design import GatedDesign
 from partwhole.limits import GroupNorm, Limit
 from partwhole.networks import GatedNetwork
 from partwhole.training import ascend_margin, normalised_flow, stationarity

@@ -21,7 +21,8 @@ import optax
 
 from partwhole.networks import ImageNetwork, image_network
 from partwhole.networks.images.layers import trained
-from partwhole.tasks import compose_images, digit_images, symbolic_addition
+from partwhole.tasks import compose_images, symbolic_addition
+from partwhole.tasks.images.digits import digit_images
 from partwhole.training import Recipe, train_images
 
 BATCH, STEPS, REPEATS, RATE = 128, 40, 5, 1e-3

@@ -17,7 +17,8 @@ import jax.numpy as jnp
 import numpy as np
 import pandas as pd
 
-from partwhole.tasks import Composites, compose_images, symbolic_addition
+from partwhole.tasks import compose_images, symbolic_addition
+from partwhole.tasks.images.composites import Composites
 from partwhole.training.images.assembly import Layout, Samples, assemble
 
 BATCH, TOTAL, FEW, REPEATS = 128, 20_000, 512, 5
@@ -30,7 +31,7 @@ SIZES = {
 
 def table(composites: Composites) -> pd.DataFrame:
     """Return a frame with a row for each sample: the images that show it, and its target."""
-    shown = {f"image_{c}": column for c, column in enumerate(composites.shown.T)}
+    shown = {f"image_{c}": column for c, column in enumerate(composites.image_index.T)}
     return pd.DataFrame(shown | {"target": composites.targets})
 
 

@@ -14,8 +14,8 @@ import numpy as np
 from sklearn.svm import SVC
 
 from partwhole import tasks
-from partwhole.features import OverlapKernel, kernel_spectrum, moebius
-from partwhole.features.subsets import set_sizes
+from partwhole.features import OverlapKernel
+from partwhole.features.subsets import kernel_spectrum, moebius, set_sizes
 from partwhole.limits.sweeps import margin_sweep
 
 SAMPLE, SEED, REPEATS = 40, 0, 5

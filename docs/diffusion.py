@@ -13,7 +13,8 @@ import partwhole as pw
 from partwhole.measures.concepts import RAW
 from partwhole.networks.diffusion import diffusion_model
 from partwhole.study import COLOURS, STYLE
-from partwhole.tasks.shapes import circles, leave_out
+from partwhole.tasks import circles
+from partwhole.tasks.shapes.splits import leave_out
 
 SIDE, SEED = 16, 0
 AT = (100, 200, 400, 700, 1000, 1400, 1900, 2500)

@@ -20,7 +20,8 @@ import numpy as np
 import pandas as pd
 
 import partwhole as pw
-from partwhole.tasks import compose_images, digit_images
+from partwhole.tasks import compose_images
+from partwhole.tasks.images.digits import digit_images
 
 WIDTH, DEPTH, HELD_OUT, RIDGE = 2000, 3, 0.5, 1e-3
 

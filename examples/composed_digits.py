@@ -13,12 +13,13 @@ import numpy as np
 
 import partwhole as pw
 from partwhole import networks, training
+from partwhole.tasks.images.digits import digit_images
 
 
 def main(epochs: int = 30, seed: int = 0, distance: int = 4) -> pw.comparison.Comparison:
     """Train one network and print both."""
     task = pw.tasks.symbolic_addition(range(-4, 5), [0])
-    images, classes = pw.tasks.digit_images()
+    images, classes = digit_images()
     composed = pw.tasks.compose_images(
         task, images.astype(np.float32), classes, distance=distance, seed=seed
     )

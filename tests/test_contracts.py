@@ -16,16 +16,19 @@ import rooms
 from partwhole import features, limits, networks, solve, tasks
 from partwhole._checks import InputError
 from partwhole._contract import CheckFailed
+from partwhole.features.checking import check_design, check_kernel
+from partwhole.features.design import Block
+from partwhole.features.gates.expected import expected_agreement, expected_relu_agreement
+from partwhole.features.multitask import multitask_design
 from partwhole.limits.checking import check_cost
 from partwhole.limits.costs import Conjugate, ConjugateCost
 from partwhole.limits.costs.schatten_norm import MatrixMetric
+from partwhole.tasks.checking import check_task
 
 RNG = np.random.default_rng(0)
 GATES = features.HalfspaceGates(RNG.normal(size=(3, 1, 3)), np.zeros((3, 1)))
 GATED = GATES.design(RNG.normal(size=(6, 3)))
-DENSE = features.DenseDesign(
-    RNG.normal(size=(7, 8)), (features.Block("a", 0, 4), features.Block("b", 4, 8))
-)
+DENSE = features.DenseDesign(RNG.normal(size=(7, 8)), (Block("a", 0, 4), Block("b", 4, 8)))
 
 
 class ElasticNet(ConjugateCost):
@@ -258,13 +261,13 @@ DESIGNS = {
     "GatedDesign, relu": features.ReLUGates(RNG.normal(size=(4, 3)), np.zeros(4)).design(
         GATED.inputs
     ),
-    "DenseDesign, multitask": features.multitask_design([np.eye(3), np.ones((2, 3))]),
+    "DenseDesign, multitask": multitask_design([np.eye(3), np.ones((2, 3))]),
 }
 
 
 @pytest.mark.parametrize("name", DESIGNS)
 def test_designs(name):
-    features.check_design(DESIGNS[name])
+    check_design(DESIGNS[name])
 
 
 def test_every_design_is_checked():
@@ -288,14 +291,14 @@ class Design:
 
 
 def test_a_design_of_ones_own():
-    features.check_design(Design())
+    check_design(Design())
 
 
 @pytest.mark.parametrize(
     ("rule", "fields"),
     [
         ("blocks cover", {"blocks": DENSE.blocks[:1]}),
-        ("blocks have labels", {"blocks": (features.Block("a", 0, 4), features.Block("a", 4, 8))}),
+        ("blocks have labels", {"blocks": (Block("a", 0, 4), Block("a", 4, 8))}),
         ("outputs have shape", {"shape": (6, 8)}),
         ("outputs are linear", {"__matmul__": lambda self, c: np.abs(DENSE @ c)}),
         ("adjoint is the product", {"adjoint": lambda self, v: 2.0 * DENSE.adjoint(v)}),
@@ -306,7 +309,7 @@ def test_a_design_of_ones_own():
 )
 def test_broken_designs_are_told_what_is_wrong(rule, fields):
     with pytest.raises(CheckFailed, match=f"(?m)^- {rule}"):
-        features.check_design(type("Broken", (Design,), fields)())
+        check_design(type("Broken", (Design,), fields)())
 
 
 KERNELS = {
@@ -320,16 +323,16 @@ KERNELS = {
         RNG.normal(size=(9, 4)),
     ),
     "expected_agreement": (
-        lambda a, b: features.expected_agreement(a, b, n_hyperplanes=2),
+        lambda a, b: expected_agreement(a, b, n_hyperplanes=2),
         RNG.normal(size=(9, 4)),
     ),
-    "expected_relu_agreement": (features.expected_relu_agreement, RNG.normal(size=(9, 4))),
+    "expected_relu_agreement": (expected_relu_agreement, RNG.normal(size=(9, 4))),
 }
 
 
 @pytest.mark.parametrize("name", KERNELS)
 def test_kernels(name):
-    features.check_kernel(*KERNELS[name])
+    check_kernel(*KERNELS[name])
 
 
 @pytest.mark.parametrize(
@@ -348,7 +351,7 @@ def test_kernels(name):
 )
 def test_broken_kernels_are_told_what_is_wrong(rule, kernel):
     with pytest.raises(CheckFailed, match=f"(?m)^- {rule}"):
-        features.check_kernel(kernel, RNG.normal(size=(9, 4)))
+        check_kernel(kernel, RNG.normal(size=(9, 4)))
 
 
 MAKERS = [
@@ -361,7 +364,7 @@ MAKERS = [
 @pytest.mark.parametrize("name", MAKERS)
 def test_tasks(name):
     make, arguments = good_calls.tasks().get(name, (rooms.offered("tasks")[name], {}))
-    tasks.check_task(lambda: make(**arguments))
+    check_task(lambda: make(**arguments))
 
 
 TASK = tasks.symbolic_addition(range(-1, 2), [0])
@@ -390,7 +393,7 @@ TASK = tasks.symbolic_addition(range(-1, 2), [0])
 )
 def test_broken_tasks_are_told_what_is_wrong(rule, make):
     with pytest.raises(CheckFailed, match=f"(?m)^- {rule}"):
-        tasks.check_task(make)
+        check_task(make)
 
 
 POINTS = RNG.normal(size=(5, 3))
@@ -466,7 +469,7 @@ def test_an_output_that_sees_its_batch():
 
 def test_all_breaches_are_told_at_once():
     with pytest.raises(CheckFailed) as told:
-        features.check_kernel(lambda a, b: -(a[:, :1] + 0 * b.T[:1]), POINTS)
+        check_kernel(lambda a, b: -(a[:, :1] + 0 * b.T[:1]), POINTS)
     lines = str(told.value).splitlines()
     assert lines[0] == "the kernel <lambda> breaks its contract:"
     assert len(lines) == 3

@@ -9,7 +9,8 @@ import pytest
 import type_checks
 from jaxtyping import Float
 
-from partwhole.features import Block, DenseDesign
+from partwhole.features import DenseDesign
+from partwhole.features.design import Block
 from partwhole.limits import GroupNorm
 
 # The hook's decorator, with annotations as the modules of the library have them.

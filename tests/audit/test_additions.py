@@ -13,7 +13,7 @@ from partwhole.audit.additions import search as module
 from partwhole.audit.additions.candidates import unseen_combinations
 from partwhole.audit.additions.search import OBJECTIVE, additions
 from partwhole.audit.case import AuditTable
-from partwhole.features import conjunction_sets
+from partwhole.features.conjunctions import conjunction_sets
 from partwhole.features.order_kernel import OrderKernel
 from partwhole.limits.proofs.determination import determination
 
@@ -226,19 +226,19 @@ def test_targets_play_no_part_and_the_seed_decides():
 def test_candidates_are_sampled_and_it_is_said(monkeypatch):
     case = random_case(4)
     every = unseen(case)
-    rows, of = unseen_combinations(case, most=10_000, seed=0)
+    rows, of = unseen_combinations(case, limit=10_000, seed=0)
     assert sorted(map(tuple, rows.tolist())) == sorted(every)
     assert of == len(every)
     h = case.task.n_test
     assert rows[:h].tolist() == case.task.test_components.tolist()
     for grid_limit in (1 << 24, 1):
         monkeypatch.setattr(choosing, "MOST_GRID", grid_limit)
-        some, _ = unseen_combinations(case, most=h + 2, seed=1)
-        again, _ = unseen_combinations(case, most=h + 2, seed=1)
+        some, _ = unseen_combinations(case, limit=h + 2, seed=1)
+        again, _ = unseen_combinations(case, limit=h + 2, seed=1)
         assert some.tolist() == again.tolist()
         assert some[:h].tolist() == case.task.test_components.tolist()
         assert len({tuple(row) for row in some.tolist()} & set(every)) == h + 2
-        few, _ = unseen_combinations(case, most=2, seed=1)
+        few, _ = unseen_combinations(case, limit=2, seed=1)
         assert len(few) == 2
         assert {tuple(r) for r in few.tolist()} <= {tuple(r) for r in rows[:h].tolist()}
     monkeypatch.setattr(module, "MOST_CANDIDATES", h + 1)
@@ -251,7 +251,7 @@ def test_nothing_is_searched_where_nothing_can_be_told(monkeypatch):
     monkeypatch.setattr(module, "MOST_COLUMNS", 3)
     found = recommended(case_of(grid(3, 4, 2), np.arange(24) % 5 == 0, 1), 3)
     assert (found.determined, found.steps, found.evaluations) == (1.0, (), 0)
-    assert "not computed for 9 conjunctions (over 3)" in found.remarks[0]
+    assert "not computed for 9 conjunctions (more than 3)" in found.remarks[0]
 
 
 def test_many_conjunctions_are_looked_at_one_by_one(monkeypatch):
@@ -264,7 +264,7 @@ def test_many_conjunctions_are_looked_at_one_by_one(monkeypatch):
     found = recommended(case, 3)
     assert found.determined < 1.0 == found.steps[0].determined
     assert np.isnan([found.eigenvalue, *(step.eigenvalue for step in found.steps)]).all()
-    assert "With 9 conjunctions (over 3) the eigenvalue is not computed" in found.remarks[0]
+    assert "With 9 conjunctions (more than 3) the eigenvalue is not computed" in found.remarks[0]
 
     def error(added):
         train = [*map(tuple, case.task.train_components.tolist()), *added]
@@ -294,7 +294,7 @@ def test_it_ends_where_there_is_nothing_to_choose():
     found = recommended(two, 2)
     assert [step.values for step in found.steps] == [(1, 1)]
     assert found.remarks == (
-        "No unseen combination of known values is left; 1 of 2 additions were chosen.",
+        "No unseen combination of known values remains; 1 of 2 additions were chosen.",
     )
     one = case_of([[0], [1], [2]], [0, 0, 1], 0)
     found = recommended(one, 1)
@@ -312,9 +312,9 @@ def test_time_that_runs_out_is_told():
     found = recommended(blocks, 5, time_limit=0.0)
     assert len(found.steps) == 1
     assert found.remarks == (
-        "The time allowed was over; 1 of 5 additions were chosen.",
-        "Of the candidates that determine as many, only those of least expected error were "
-        "compared by their eigenvalue: 2 of 30.",
+        "The time limit was reached; 1 of 5 additions were chosen.",
+        "Among candidates that determine equally many combinations, only those with the smallest "
+        "expected error were compared by their eigenvalue: 2 of 30.",
     )
 
 
@@ -332,13 +332,15 @@ def test_probes_that_run_out_are_drawn_anew():
     short = additions(
         blocks, determination(blocks.task, max_order=1, n_probes=2), add=5, time_limit=0.0
     )
-    assert short.remarks[0] == "The time allowed was over; 1 of 5 additions were chosen."
+    assert short.remarks[0] == "The time limit was reached; 1 of 5 additions were chosen."
 
 
 def test_a_negative_number_is_refused():
     with pytest.raises(InputError) as error:
         recommended(random_case(0), -1)
-    assert str(error.value) == "add counts combinations from 0; got -1; leave it out for 5"
+    assert (
+        str(error.value) == "add is a number of combinations, 0 or more; got -1; leave it out for 5"
+    )
 
 
 def test_the_objective_can_be_quoted():

@@ -139,7 +139,9 @@ def test_several_arrays_are_no_features(tmp_path):
 
 def test_a_mask_is_not_lost():
     masked = np.ma.masked_array(np.arange(8.0).reshape(4, 2), mask=np.eye(4, 2, dtype=bool))
-    with pytest.raises(InputError, match=r"^features are known in every row; got a masked array, "):
+    with pytest.raises(
+        InputError, match=r"^features are present in every row; got a masked array, "
+    ):
         read_table(FRAME, *ROLES, features=masked)
 
 

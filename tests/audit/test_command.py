@@ -159,14 +159,15 @@ REFUSED = {
         "features are a file or columns; got both; leave out --features or --feature-columns"
     ),
     " ".join([*ASKED, "--json", "x", "--html", "x"]): (
-        "--html is a file of its own; got x, which is --json; name another with --html"
+        "--html is a separate file; got x, which is --json; name another file with --html"
     ),
     " ".join([*ASKED, "--json", "./folder/../table.csv"]): (
-        "--json is a file of its own; got folder/../table.csv, which is the table; name another "
+        "--json is a separate file; got folder/../table.csv, which is the table; name another file "
         "with --json"
     ),
     " ".join([*ASKED, "--config", "good.toml", "--sarif", "good.toml"]): (
-        "--sarif is a file of its own; got good.toml, which is --config; name another with --sarif"
+        "--sarif is a separate file; got good.toml, which is --config; name another file with "
+        "--sarif"
     ),
     " ".join([*ASKED, "--html", "folder"]): (
         "--html is a file; got the folder folder; name another file with --html"
@@ -182,7 +183,7 @@ REFUSED = {
         "--html must be writable; got /proc/a.html; name another file with --html"
     ),
     " ".join([*ASKED, "--config", "none.toml"]): (
-        "settings are read from a file that exists; got none.toml; name a TOML file with the "
+        "the settings file must exist; got none.toml; name a TOML file with the "
         "tables [thresholds] and [silence]"
     ),
     " ".join([*ASKED, "--order", "2", "--json", "a.json"]): (
@@ -243,7 +244,7 @@ def test_a_column_of_booleans_says_what_it_is_taken_as(folder, capsys, style):
     ended(*argv)
     said = " ".join(capsys.readouterr().out.split())
     remark = (
-        f"split: {style('True')} is taken as training (16 rows of 25); if it marks the test, pass "
+        f"split: {style('True')} marks training (16 of 25 rows); if it marks the test split, pass "
         "train=False (--train False)."
     )
     assert remark in said

@@ -14,7 +14,7 @@ from audit_tables import table_of
 
 from partwhole.audit import Settings, audit_split
 from partwhole.audit.additions import support
-from partwhole.audit.judging import judge
+from partwhole.audit.judging.judge import judge
 from partwhole.audit.prediction import prediction
 from partwhole.audit.prediction.prediction import predict
 from partwhole.limits.order_sweep import OrderProblem
@@ -79,13 +79,13 @@ def test_predictions_that_are_not_computed_are_undecided(monkeypatch, labels):
     (finding,) = [one for one in report.findings if one.rule == "not-decided"]
     base = "guessing among the labels" if labels else "the mean of training"
     assert finding.message == (
-        f"Whether learners of order 1 do better on test 0 than {base} was not computed to the "
-        "end. Allow more time."
+        f"Whether learners of order 1 do better on test 0 than {base} is not known, because the "
+        "predictions did not finish in time. Raise the time limit."
     )
     assert report.headline == "Supported at order 1 as far as decided"
     assert report.to_dict()["splits"][0]["prediction"] is None
     for text in (report.to_text(), report.to_html(), report.to_junit(), report.to_sarif()):
-        assert "not computed to the" in " ".join(text.split())
+        assert "did not finish in" in " ".join(text.split())
 
 
 @pytest.mark.parametrize("labels", [False, True])

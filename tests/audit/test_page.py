@@ -291,14 +291,14 @@ def test_a_large_grid_is_a_picture():
 
 def test_only_what_fits_is_shown_and_the_rest_is_told(read):
     made = grids(audit_samples.large().evidence[0].case, 4)
-    assert sum(map(len, made.shown)) <= 750
+    assert sum(map(len, made.values)) <= 750
     assert grids(audit_samples.large().evidence[0].case).left_out == []
     case = audit_samples.large().evidence[0].case
     few = grids(case, 40)
     assert few.left_out[0].startswith("component number 0: the ")
     counts = np.bincount(case.task.components[:, 0], minlength=200)
-    assert counts[few.shown[0]].min() >= np.delete(counts, few.shown[0]).max()
-    assert "2,000 of 200,000 are drawn" in read["large"].text
+    assert counts[few.values[0]].min() >= np.delete(counts, few.values[0]).max()
+    assert "A random sample of 2,000 of 200,000 is drawn" in read["large"].text
     assert "40 of 200" in read["large"].text
 
 
@@ -306,7 +306,7 @@ def test_only_what_fits_is_shown_and_the_rest_is_told(read):
 def test_the_certificate_adds_up_on_the_page(read, name):
     report = getattr(audit_samples, name)()
     case, certificate = report.evidence[0].case, report.evidence[0].solvability.certificate
-    lines = read[name].tables["The sum of the targets, to be done again by hand"]
+    lines = read[name].tables["The sum of the targets, for checking by hand"]
     head, body, foot = lines[0], lines[1:-1], lines[-1]
     assert head[0] == "Held-out combination"
     total = 0.0
@@ -340,12 +340,12 @@ def test_the_certificate_adds_up_on_the_page(read, name):
             for row, weight in zip(columns[:, chosen].tolist(), weights, strict=True):
                 sums[tuple(row)] = sums.get(tuple(row), 0.0) + weight
             assert all(abs(each) < 1e-9 for each in sums.values())
-    balance = next(t for c, t in read[name].tables.items() if c.startswith("Every conjunction of"))
+    balance = next(t for c, t in read[name].tables.items() if c.startswith("All conjunctions of"))
     assert all(row[1] == "never seen" or row[-1] == "0" for row in balance[1:])
 
 
 def test_a_proof_of_many_labels_adds_up_for_each(read):
-    lines = read["rivals"].tables["The sum of the targets, to be done again by hand"]
+    lines = read["rivals"].tables["The sum of the targets, for checking by hand"]
     assert lines[0][3] == "Compared"
     sums: dict[tuple[str, int, str], float] = {}
     for cells in lines[1:-1]:
@@ -362,7 +362,7 @@ def test_a_proof_of_many_labels_adds_up_for_each(read):
 def test_a_split_that_holds_nothing_out_is_told(read):
     page = read["nothing"]
     assert "○ Nothing is held outNothing is held out, so nothing was tested." in page.text
-    assert "training has the combination of each of the 9 rows of this test split" in page.text
+    assert "training contains the combination of each of the 9 rows of this test split" in page.text
     assert "What learners will do" not in page.text
     assert "✓" not in page.text
     assert page.ids.count("s1") == 1
@@ -397,18 +397,18 @@ def test_what_was_not_decided_is_not_called_supported():
 def test_an_order_that_is_cut_off_is_told(read):
     text = read["scenes"].text
     assert "conjunctions of more than 2 components count as memory" in text
-    assert "Learners that use those of 3, as deep networks" in text
-    assert "is one only if it has no conjunctions of 3 components" in text
+    assert "For learners that use conjunctions of 3, such as deep networks" in text
+    assert "if these have no conjunctions of 3 components" in text
     assert "hidden layers of a random ReLU network, cut off at order 2" in text
     for name in ("sums", "parity"):
         assert "cut off" not in read[name].text
-        assert "is one on all held-out combinations" in read[name].text
+        assert "components two inputs share: on a held-out combination" in read[name].text
 
 
 def test_labels_are_compared_with_guessing(read):
-    assert "Guessing among the labels gets 50 %." in read["faulty"].text
-    assert "Guessing among the labels gets 33.3 %." in read["scenes"].text
-    told = "The test split has one label, so accuracy alone says little."
+    assert "Guessing among the labels reaches 50 %." in read["faulty"].text
+    assert "Guessing among the labels reaches 33.3 %." in read["scenes"].text
+    told = "The test split has only one label, so accuracy alone is not informative."
     assert told in read["one_label"].text
     for name in ("faulty", "scenes", "sums"):
         assert told not in read[name].text
@@ -427,20 +427,23 @@ def test_open_answers_are_said_to_be_the_learners_choice(read):
 
 def test_additions_are_marked_grouped_and_counted(read):
     page = read["faulty"]
-    first = page.tables["What to add to training first"][1:]
-    rest = page.tables["Further ones, to reduce the leak"][1:]
+    first = page.tables["Combinations to add to training first"][1:]
+    rest = page.tables["Further combinations, which reduce the leak"][1:]
     shown = [cells[0] for cells in first + rest]
     held = {"(moon, green)", "(circle, black)", "(star, red)", "(circle, red)"}
     for i, text in enumerate(shown, 1):
         assert text.startswith(f"{i}. (")
-        name = text.removeprefix(f"{i}. ").removesuffix("held out now: move it into training")
+        name = text.removeprefix(f"{i}. ").removesuffix("held out: move it into training")
         assert text.endswith("training") == (name in held)
     assert [cells[1].split(" → ")[1] for cells in first] == ["85.7 %", "100 %"]
-    assert page.tables["Further ones, to reduce the leak"][0] == ["Add", "Smallest eigenvalue"]
+    assert page.tables["Further combinations, which reduce the leak"][0] == [
+        "Add",
+        "Smallest eigenvalue",
+    ]
     # Eight blocks are joined by seven combinations at least.
-    assert "3 of at least 7 that it takes to settle all are shown." in read["islands"].text
-    assert "to settle all" not in page.text
-    assert "What to add, to reduce the leak" in read["sums"].tables
+    assert "To determine all takes at least 7 additions; 3 are listed." in read["islands"].text
+    assert "To determine all takes" not in page.text
+    assert "Combinations to add, which reduce the leak" in read["sums"].tables
 
 
 def test_additions_that_do_not_settle_all_are_told_so():
@@ -449,7 +452,7 @@ def test_additions_that_do_not_settle_all_are_told_so():
     assert one.determination
     unknown = replace(one.determination, free_dimensions=None)
     text = Reader(to_html(replace(report, evidence=(replace(one, determination=unknown),)))).text
-    assert "3 additions are shown; to settle all takes more." in text
+    assert "3 additions are listed; to determine all takes more." in text
 
 
 def test_why_no_addition_is_recommended_is_told():
@@ -469,14 +472,14 @@ def test_measured_features_are_told_with_what_they_leave_out():
     for structure, noise in ((0.661, 0.0934), (0.97, 0.0)):
         found = replace(one.prediction, structure=structure, noise=noise)
         text = Reader(to_html(replace(report, evidence=(replace(one, prediction=found),)))).text
-        assert ("erred several times as much" in text) == (structure < 0.95)
+        assert ("several times larger" in text) == (structure < 0.95)
         if noise:
             assert (
                 "the overlap explains 66 % of the variance of similarity; the noise of single "
-                "rows is 0.093 of the lead of identical combinations."
+                "rows is 0.093 of the similarity gained by sharing all components."
             ) in text
         else:
-            assert "no noise of single rows is counted" in text
+            assert "the noise of single rows is set to 0" in text
     assert "Measured features:" not in Reader(to_html(audit_samples.scenes())).text
 
 
@@ -525,8 +528,8 @@ def test_a_long_table_of_predictions_says_that_it_is_cut(read):
     caption = next(c for c in read["large"].tables if "arranged by squared error" in c)
     assert caption.endswith("(the first 200 of 200,000)")
     assert len(read["large"].tables[caption]) == 201
-    assert f"has the first {MOST_ITEMS:,} in the table's order" in read["large"].text
-    assert "of the evidence has all of them; the JSON output has all." in read["sums"].text
+    assert f"contains the first {MOST_ITEMS:,} in the table's order" in read["large"].text
+    assert "of the evidence returns all of them; the JSON output contains all." in read["sums"].text
 
 
 def test_worst_values_are_only_those_with_errors(read):
@@ -539,20 +542,20 @@ def test_worst_values_are_only_those_with_errors(read):
 
 
 def test_what_shortcuts_were_looked_at_is_told(read):
-    assert "no value goes with other targets" in read["one_label"].text
-    assert "Pairs are looked at from order 2." in read["one_label"].text
-    assert "Pairs are looked at" not in read["sums"].text
-    assert "no value or pair of values goes" in read["scenes"].text
+    assert "no value has targets in test that differ" in read["one_label"].text
+    assert "Pairs are tested from order 2." in read["one_label"].text
+    assert "Pairs are tested" not in read["sums"].text
+    assert "no value or pair of values has targets in test" in read["scenes"].text
 
 
 def test_a_long_proof_is_left_to_a_program(read):
-    assert "With 48 terms this cannot be checked by hand in comfort" in read["ring"].text
+    assert "With 48 terms this is tedious to check by hand" in read["ring"].text
     found = json.loads(audit_samples.ring().to_json())["splits"][0]["solvability"]["certificate"]
     certificate = audit_samples.ring().evidence[0].solvability.certificate
     kept = [each["weight"] for each in found["combinations"]]
     assert kept == certificate.weights.tolist()
     for name in ("products", "parity", "faulty"):
-        assert "by hand in comfort" not in read[name].text
+        assert "tedious to check by hand" not in read[name].text
 
 
 def test_the_rectangle_is_drawn_with_signs(pages):
@@ -577,7 +580,9 @@ def test_a_derivation_adds_up_to_the_target(read):
 
 
 def test_what_is_open_changes_nothing_in_training(read):
-    lines = read["faulty"].tables["A change that training does not notice"][1:]
+    lines = read["faulty"].tables[
+        "A change of the learned function that leaves all training outputs as they are"
+    ][1:]
     assert {row[1] for row in lines} == {"held out", "training"}
     for row in lines:
         assert row[-1] == ("1" if row[1] == "held out" else "0")
@@ -586,7 +591,7 @@ def test_what_is_open_changes_nothing_in_training(read):
 
 
 def test_blocks_of_the_seen_graph_are_drawn(read, pages):
-    assert "there are 2." in read["faulty"].text
+    assert "there are 2 blocks." in read["faulty"].text
     assert 'class="blocks"' in pages["faulty"]
     assert 'class="blocks"' not in pages["sums"]
 
@@ -657,8 +662,8 @@ def test_many_splits_stay_small_and_are_all_named():
     made = to_html(replace(report, evidence=(one,) * 40))
     page = Reader(made)
     assert len(made) < 1_500_000
-    assert "The JSON output has the main facts of the other 30." in page.text
-    assert len(page.tables["Further test splits in short"]) == 31
+    assert "The JSON output contains the evidence for the other 30." in page.text
+    assert len(page.tables["Summary of further test splits"]) == 31
 
 
 def test_held_out_combinations_of_two_labels_have_no_accuracy():
@@ -668,5 +673,8 @@ def test_held_out_combinations_of_two_labels_have_no_accuracy():
     })  # fmt: skip
     split = HoldOut("combinations", 0.2, 0)
     report = audit_split(table, ["a", "b", "c"], target="y", split=split, add=1)
-    told = "No accuracy is predicted: no held-out combination has one label of its own."
+    told = (
+        "No accuracy is predicted: the rows of every held-out combination are evenly divided "
+        "between labels."
+    )
     assert told in str(report.to_html())

@@ -148,7 +148,7 @@ def test_many_values_of_two_components_keep_every_salience(monkeypatch):
     found = predict(case)
     assert found.remarks[0] == (
         "training has 11 conjunctions (more than 10), so S = 0.5 was computed with a memory of "
-        "1e-9, not none"
+        "1e-9 instead of 0"
     )
     for point, other in zip(found.points, whole.points, strict=True):
         # Eigenvalues are above .01 here, so that memory changes outputs by less than 1e-6.
@@ -270,7 +270,7 @@ def test_margins_without_memory_may_not_exist():
     assert len(measured.points) == 20
     assert measured.remarks[1:] == (
         "measured is left out: without memory it cannot separate the training set",
-        "a margin has no ridge, so noise in the features is left out",
+        "a margin has no ridge, so the noise in the features is ignored",
     )
 
 
@@ -282,9 +282,7 @@ def test_margins_where_rows_disagree():
     divided = np.sum(case.task.is_train & (case.label < 0))
     assert divided > 0
     assert f"{divided} training combinations whose rows are evenly divided" in found.remarks[-4]
-    assert found.remarks[-3] == (
-        "where training rows disagree, the margin takes the majority's label"
-    )
+    assert found.remarks[-3] == ("where training rows differ, the margin uses the majority label")
     outputs = found.points[found.reference].outputs
     assert outputs.shape == (len(case.held_out),)
 
@@ -308,10 +306,10 @@ def test_what_is_left_out_is_said():
     assert predict(clean).remarks == ()
     found = predict(table.case(1, 1))
     assert found.remarks == (
-        "1 held-out combinations whose rows are evenly divided between labels are left out of "
-        "accuracy",
-        "where rows of a held-out combination disagree, errors are those of their mean target, "
-        "accuracies of the majority's label",
+        "1 held-out combinations whose rows are evenly divided between labels are excluded from "
+        "the accuracy",
+        "where rows of a held-out combination differ, errors refer to their mean target, and "
+        "accuracies to the majority label",
     )
     assert np.isnan(found.points[0].accuracy)
     assert found.chance == 0.5
@@ -339,7 +337,7 @@ def test_a_search_that_stops_early_is_told(monkeypatch):
     forecast = predict(case)
     assert forecast.unsolved == ("depth 2",)
     assert forecast.remarks[0] == (
-        "depth 2 is left out: not computed to the end in the time and the steps allowed"
+        "depth 2 is left out: the computation did not finish within the allowed time and steps"
     )
     assert [point.position for point in forecast.points] == [1, *range(3, 21)]
 
@@ -378,8 +376,8 @@ def all_divided():
         (
             lambda: predict(numbers(), measured=OrderKernel.from_similarity([0, 1, 2, 3], 1)),
             "a measured kernel has the table's number of components and the audit's order; got 3 "
-            "components at order 1 for 2 at 1; measure it on the same components, and cut it off "
-            "there",
+            "components at order 1 for 2 at 1; measure it on the same components, and truncate it "
+            "at that order",
         ),
         (
             lambda: predict(numbers(), noise=-1.0),
@@ -400,8 +398,8 @@ def all_divided():
         ),
         (
             lambda: predict(all_divided(), fit="margin"),
-            "a margin needs a training combination with one label; got rows evenly divided in "
-            "every one; use fit='regression'",
+            "a margin needs a training combination with one label; got combinations whose rows are "
+            "all evenly divided between the labels; use fit='regression'",
         ),
     ],
 )

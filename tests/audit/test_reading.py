@@ -215,20 +215,20 @@ def test_a_file_holds_numbers_where_every_cell_reads_as_one(cells, labels, tmp_p
 
 
 def test_the_remarks_say_what_was_decided(tmp_path):
-    assert read(frame()).remarks == ("Target 'y': taken as numbers.",)
+    assert read(frame()).remarks == ("Target 'y': read as numbers.",)
     assert read(frame(y=[0, 1, 1, 0])).remarks == (
-        "Target 'y' has two values, 0 and 1: taken as numbers; to take them as labels set "
+        "Target 'y' has two values, 0 and 1: read as numbers; to read them as labels, set "
         "target_kind to 'labels'.",
     )
     assert read(frame(y=[0, 1, 1, 2**60])).remarks[-1] == (
-        "Targets beyond 2^53 are kept to 16 digits."
+        "Targets above 2^53 are rounded to 16 digits."
     )
     text = 'a,b,y,s\n1,NA,u,train\n\n01,r,v,train\n1,"",u,train\n1.0,NA,v,test\n'
     assert from_csv(text, tmp_path).remarks == (
         "Blank lines of the file were skipped; rows count the others.",
-        "Values '01' and '1' of 'a' are taken as different (2 such pairs in all).",
+        "Values '01' and '1' of 'a' count as different (2 such pairs in all).",
         "In 'b' the text '', 'NA' is a value; only an empty cell is missing.",
-        "Target 'y': taken as 2 labels, 'u', 'v'.",
+        "Target 'y': read as 2 labels, 'u', 'v'.",
     )
 
 
@@ -240,7 +240,7 @@ def test_test_splits_are_all_others_or_those_named():
     one = read(given, train="fit", test="near")
     assert one.split_names == ("fit", "near")
     assert one.split.tolist() == [1, 0, -1, 1]
-    assert "Left out: 1 of 4 rows, in splits not asked for ('far')." in one.remarks
+    assert "Left out: 1 of 4 rows, in splits that were not selected ('far')." in one.remarks
     turned = read(given, train="fit", test=["near", "far"])
     assert turned.split_names == ("fit", "near", "far")
     ordered = frame(s=pd.Categorical(["near", "fit", "far", "near"], ["near", "far", "fit"]))
@@ -310,18 +310,18 @@ def test_rows_that_disagree_are_counted_in_each_part(kind, seed):
     assert count["train"] > 0
     where = " and ".join(f"{n} of {part!r}" for part, n in count.items() if n)
     assert found.remarks[-1] == (
-        f"Rows with different targets: {where} are combinations that have them; each counts with "
-        "its rows' weighted mean."
+        f"Combinations whose rows have different targets: {where}; the audit uses their weighted "
+        "mean."
     )
 
 
 def test_rows_of_different_parts_may_disagree_where_they_are_averaged():
     given = frame(b=list("rssr"), a=list("pqpp"), y=[0, 1, 2, 5])
-    assert read(given).remarks == ("Target 'y': taken as numbers.",)
+    assert read(given).remarks == ("Target 'y': read as numbers.",)
     # Two test splits have no say in each other.
     apart = frame(b=list("rssr"), a=list("pqpq"), y=[0, 1, 2, 5], s=["train", "train", "x", "y"])
     again = pd.concat([apart, apart.iloc[2:].assign(s=["y", "x"], y=[7, 8])], ignore_index=True)
-    assert read(again, duplicates="refuse").remarks == ("Target 'y': taken as numbers.",)
+    assert read(again, duplicates="refuse").remarks == ("Target 'y': read as numbers.",)
 
 
 LINES = [
@@ -360,8 +360,8 @@ def test_other_tables_have_no_lines(tmp_path):
 def test_entries_like_that_of_training_are_told():
     given = frame(s=["train", "train", "Train", "train "])
     assert read(given).remarks[0] == (
-        "Entries 'Train', 'train ' of 's' (2 rows) are not taken as training, which is 'train'; if "
-        "they mean it, write them alike."
+        "Entries 'Train', 'train ' of 's' (2 rows) do not mark training, which is 'train'; if they "
+        "should, write them identically."
     )
     assert len(read(frame()).remarks) == 1
 
@@ -369,7 +369,7 @@ def test_entries_like_that_of_training_are_told():
 def test_booleans_are_told_unless_training_is_named():
     given = frame(s=[True, True, False, False])
     assert read(given).remarks[0] == (
-        "s: True is taken as training (2 rows of 4); if it marks the test, pass train=False "
+        "s: True marks training (2 of 4 rows); if it marks the test split, pass train=False "
         "(--train False)."
     )
     for train, expected in ((True, [0, 0, 1, 1]), (False, [1, 1, 0, 0])):
@@ -385,8 +385,8 @@ def test_a_column_that_names_rows_is_told(n, own, told):
         {"sku": names, "b": np.arange(n) % 3, "y": np.arange(n), "s": ["train", "test"] * (n // 2)}
     )
     remark = (
-        "sku has a value of its own in nearly every row: it seems to name rows, not parts; leave "
-        "it out of the components."
+        "sku has a different value in nearly every row, so it seems to identify rows rather than "
+        "parts; leave it out of the components."
     )
     assert (remark in read(given, ["sku", "b"]).remarks) is told
 
@@ -426,9 +426,7 @@ def test_long_entries_are_cut_in_remarks_and_sentences(tmp_path):
     text = CSV.replace("q,s", "q" * 5000 + ",s").replace("q,r", "Q" * 5000 + " ,r")
     found = from_csv(text, tmp_path)
     cut = "q" * 60 + "…"
-    assert found.remarks[0] == (
-        f"Values '{cut.upper()}' and '{cut}' of 'a' are taken as different."
-    )
+    assert found.remarks[0] == (f"Values '{cut.upper()}' and '{cut}' of 'a' count as different.")
     with pytest.raises(InputError) as caught:
         from_csv(CSV.replace("2,test", "x" * 5000 + ",test"), tmp_path)
     assert len(str(caught.value)) < 300

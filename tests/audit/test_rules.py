@@ -10,10 +10,11 @@ import pytest
 from split_tables import cross, random_table, rows, shortcut, total
 
 from partwhole.audit import RULES, Finding, Settings, audit_split
-from partwhole.audit.judging import LISTED, MOST_SHORTCUTS, MOST_UNSEEN, judge
+from partwhole.audit.judging.judge import judge
+from partwhole.audit.judging.rows import MOST_CANDIDATES, MOST_SHORTCUTS, MOST_UNSEEN
 from partwhole.audit.outputs.text import rule_table
 from partwhole.audit.settings import EXAMPLE
-from partwhole.audit.wording import one_line, percent, shown, where
+from partwhole.audit.wording import one_line, percent, printable, representation_name
 
 COLUMNS = ["first", "second"]
 
@@ -98,7 +99,7 @@ def test_a_leak_is_strong_below_the_slope_of_theory():
     frame = cross(total)
     assert found(audit(frame, settings=Settings(leak_slope=slope - 1e-6)), "strong-leak") == []
     (leak,) = found(audit(frame, settings=Settings(leak_slope=slope + 1e-6)), "strong-leak")
-    assert f"change by {slope:.3g} where the targets change by 1" in leak.message
+    assert f"change by {slope:.3g} when the targets change by 1" in leak.message
     assert leak.rows.tolist() == np.flatnonzero(frame["split"] == "test").tolist()
 
 
@@ -119,7 +120,7 @@ def test_labels_that_training_lacks_are_found_one_by_one():
         ("target = oh", [6]),
     ]
     assert told[0].message.startswith(
-        "label 'hi' occurs in 2 held-out combinations of test and never in training"
+        "label 'hi' occurs in 2 held-out combinations of test but in no training row"
     )
 
 
@@ -133,8 +134,8 @@ def test_many_unseen_values_of_a_component_are_one_finding():
     assert one.subject == "second"
     assert one.rows.tolist() == list(range(6, 18))
     assert one.message.startswith(
-        "6 values of second are held out and never in training, such as w0, w1, w2. They occur in "
-        "12 rows of test"
+        "6 values of second occur in held-out combinations but in no training row, such as w0, w1, "
+        "w2. They occur in 12 rows of test"
     )
 
 
@@ -163,9 +164,9 @@ def test_repeats_with_another_target_are_counted():
         target=float,
     )
     (one,) = found(audit(frame), "not-held-out")
-    assert "(a, x); 2 of them with another target than in training. " in one.message
+    assert "(a, x); 2 of them with a target that training does not give it. " in one.message
     assert one.message.endswith(
-        "If test is meant as an ordinary validation split, leave it out of the test splits."
+        "If test is an ordinary validation split, exclude it from the test splits."
     )
     (one,) = found(audit(frame.drop(index=4)), "not-held-out")
     assert "validation" not in one.message
@@ -176,7 +177,7 @@ def test_repeats_with_another_target_are_counted():
     frame["target"] = 1.0
     report = audit_split(frame, COLUMNS, ["target", "more"], "split", add=0)
     (one,) = found(report, "not-held-out")
-    assert "; 1 of them with another" in one.message
+    assert "; 1 of them with a target that training does not give it" in one.message
 
 
 def test_what_the_best_sum_leaves_is_told():
@@ -185,21 +186,25 @@ def test_what_the_best_sum_leaves_is_told():
     # Of (a + b + ab / 100) on a, b in -2, -1, 1, 2: the products' variance 2.5**2, the sums' 5.
     left = 6.25e-4 / (5.0 + 6.25e-4)
     assert (
-        f"The best sum leaves {100 * left:.3g} % of their variance; up to 0.0001 % is allowed "
-        "(threshold unexplained). If the rest is noise, raise the threshold."
+        f"The best such sum leaves {100 * left:.3g} % of the variance of the held-out targets "
+        "unexplained; the threshold 'unexplained' allows up to 0.0001 %. If the remainder is "
+        "noise, raise this threshold."
     ) in one.message
     (evidence,) = audit(frame).evidence
     unlisted = replace(evidence, solvability=replace(evidence.solvability, certificate=None))
     (one,) = [one for one in judge([unlisted], Settings()) if one.rule == "not-solvable"]
     assert one.message.count(" leaves ") == 1
-    assert "variance. Up to 0.0001 % is allowed (threshold" in one.message
+    assert (
+        "variance. The threshold 'unexplained' allows up to 0.0001 %. If the remainder"
+        in one.message
+    )
     (one,) = found(audit(cross(sign, lambda a, b: sign(a * b, 0))), "not-solvable")
     assert "variance" not in one.message
 
 
 def test_disagreeing_numbers_may_be_noise_and_labels_not():
     frame = CASES["conflicting-duplicates"][0]
-    reason = "repeated measurements with noise this is expected: silence the rule"
+    reason = "repeated noisy measurements, this is expected: silence the rule"
     (one,) = found(audit(frame), "conflicting-duplicates")
     assert reason in one.message
     (one,) = found(audit(frame.astype({"target": str})), "conflicting-duplicates")
@@ -210,7 +215,7 @@ def test_learners_and_places_are_named():
     report = audit(CASES["at-chance"][0])
     (one,) = found(report, "at-chance")
     kernels = "over S = 0 to S = 0.5 of a kernel with salience S(1; 2)"
-    assert f"{kernels}; guessing among the labels has 50 %" in one.message
+    assert f"{kernels}; guessing among the labels reaches 50 %" in one.message
     (leak,) = found(report, "strong-leak")
     assert leak.message.startswith("At S(1; 2) = 0.425, about one hidden ReLU layer, outputs for ")
     frame = cross(sign, opposite).assign(third=0)
@@ -228,7 +233,7 @@ def test_learners_and_places_are_named():
         )
         text = " ".join(report.to_text().split())
         assert f"{words}: " in text
-        assert ("are asked about with order 2." in text) is cut
+        assert ("audit with order 2." in text) is cut
         (one,) = found(report, "at-chance")
         assert f"over {words}; guessing" in one.message
 
@@ -236,10 +241,16 @@ def test_learners_and_places_are_named():
 def test_a_place_is_named_by_what_is_known_of_it():
     report = audit(cross(total))
     points = {point.position: point for point in report.evidence[0].prediction.points}
-    assert where(points[0.4], 2) == "S(1; 2) = 0.4"
-    assert where(points[0.425], 2) == "S(1; 2) = 0.425, about one hidden ReLU layer"
-    assert where(replace(points[0.4], position=3.0), 5) == "3 hidden ReLU layers (depth 3)"
-    assert where(replace(points[0.4], position=float("nan")), 2) == "the measured representation"
+    assert representation_name(points[0.4], 2) == "S(1; 2) = 0.4"
+    assert representation_name(points[0.425], 2) == "S(1; 2) = 0.425, about one hidden ReLU layer"
+    assert (
+        representation_name(replace(points[0.4], position=3.0), 5)
+        == "3 hidden ReLU layers (depth 3)"
+    )
+    assert (
+        representation_name(replace(points[0.4], position=float("nan")), 2)
+        == "the measured representation"
+    )
 
 
 @pytest.mark.parametrize(
@@ -253,10 +264,11 @@ def test_outputs_of_labels_are_told_by_how_far_apart_they_lie(rule, test, apart)
     slope = prediction.points[prediction.reference].leak_slope
     (leak,) = found(report, "strong-leak")
     told = (
-        f"outputs for right and wrong labels of test lie {slope:.3g} times as far apart as in "
-        "training (below 10)"
+        f"outputs for correct and wrong labels of test lie {slope:.3g} times as far apart as in "
+        "training (leak slope below the threshold 10)"
         if apart
-        else "outputs for test are higher for wrong labels than for right ones (below 10)"
+        else "outputs for test are higher for wrong labels than for correct ones (leak slope below "
+        "the threshold 10)"
     )
     assert told in leak.message
 
@@ -398,12 +410,12 @@ def test_many_shortcuts_are_summed_up():
     many = replace(evidence, shortcuts=(one,) * (MOST_SHORTCUTS + 3))
     told = [finding for finding in judge([many], Settings()) if finding.rule == "shortcut"]
     assert len(told) == MOST_SHORTCUTS + 1
-    assert told[-1].message.startswith("3 more values and pairs of test have other targets")
+    assert told[-1].message.startswith("3 more values and pairs of test have different targets")
     assert told[-1].rows.tolist() == told[0].rows.tolist()
-    assert "are kept" not in told[-1].message
-    cut = replace(evidence, shortcuts=(one,) * LISTED)
+    assert "the search keeps" not in told[-1].message
+    cut = replace(evidence, shortcuts=(one,) * MOST_CANDIDATES)
     messages = [finding.message for finding in judge([cut], Settings())]
-    assert sum("(no more than 200 candidates are kept)" in message for message in messages) == 1
+    assert sum("(the search keeps at most 200 candidates)" in message for message in messages) == 1
 
 
 def test_a_shortcut_is_told_in_shares():
@@ -444,8 +456,8 @@ def test_the_rule_table_names_every_rule_and_threshold():
 
 
 def test_names_are_printed_on_one_line():
-    assert shown("a\x1b[31mb\n") == "a\\x1b[31mb\\n"
-    assert shown(" a") == "' a'"
-    assert len(shown("x" * 1000)) <= 60
+    assert printable("a\x1b[31mb\n") == "a\\x1b[31mb\\n"
+    assert printable(" a") == "' a'"
+    assert len(printable("x" * 1000)) <= 60
     assert one_line("é—中") == "é—中"
     assert [percent(x) for x in (0.995, 0.9949, 0.005, 0.0049)] == [">99 %", "99 %", "0 %", "<1 %"]

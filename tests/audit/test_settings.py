@@ -57,15 +57,15 @@ SENTENCES = {
         'for each rule a line such as shortcut = "why it does not apply"'
     ),
     "[silence]\nshort-cut = 'x'": (
-        "a silenced rule is one that `partwhole audit --rules` shows; got 'short-cut'; the nearest "
-        "is shortcut"
+        "a silenced rule is one of those that `partwhole audit --rules` lists; got 'short-cut'; "
+        "the nearest is shortcut"
     ),
     "[silence]\nshortcut = ' '": (
-        "a rule is silenced with a reason in words; got ' ' for shortcut; write shortcut = "
+        "the reason for silencing a rule is a text; got ' ' for shortcut; write shortcut = "
         '"why it does not apply"'
     ),
     "[silence]\nshortcut = true": (
-        "a rule is silenced with a reason in words; got True for shortcut; write shortcut = "
+        "the reason for silencing a rule is a text; got True for shortcut; write shortcut = "
         '"why it does not apply"'
     ),
 }
@@ -85,11 +85,11 @@ def test_settings_files_that_are_none(tmp_path):
     with pytest.raises(InputError) as error:
         Settings.load(tmp_path / "none.toml")
     assert str(error.value) == (
-        f"settings are read from a file that exists; got {tmp_path / 'none.toml'}; {remedy}"
+        f"the settings file must exist; got {tmp_path / 'none.toml'}; {remedy}"
     )
     with pytest.raises(InputError) as error:
         Settings.load(tmp_path)
-    assert str(error.value) == f"settings are read from a file; got the folder {tmp_path}; {remedy}"
+    assert str(error.value) == f"settings are in a file; got the folder {tmp_path}; {remedy}"
     path = tmp_path / "audit.toml"
     path.write_bytes(b"\xff\xfe")
     with pytest.raises(InputError) as error:
@@ -99,7 +99,7 @@ def test_settings_files_that_are_none(tmp_path):
     with pytest.raises(InputError) as error:
         Settings.load(path)
     assert str(error.value).startswith(f"{path} must be TOML; got ")
-    assert str(error.value).endswith("; mend that line")
+    assert str(error.value).endswith("; correct that line")
 
 
 def test_settings_are_read(tmp_path):

@@ -106,9 +106,9 @@ def test_choosing_components_redraws_the_grid(visit):
         expected = by_hand("scenes", 1, i, j)
         assert marks(page) == expected, (i, j)
         names = audit_samples.scenes().table.names
-        told = page.locator("#s1-board .told").inner_text()
-        assert told.startswith(f"Down: {names[i]}; across: {names[j]}. Of ")
-        assert f" {expected['all']} {'is' if expected['all'] == 1 else 'are'} all seen" in told
+        sentence = page.locator("#s1-board .description").inner_text()
+        assert sentence.startswith(f"Down: {names[i]}; across: {names[j]}. Of ")
+        assert f" {expected['all']} {'is' if expected['all'] == 1 else 'are'} all seen" in sentence
     # The other split's grid stays as it was.
     assert marks(page, "#s2-board") == by_hand("scenes", 2, 0, 1)
 
@@ -136,10 +136,10 @@ def test_the_script_draws_what_the_page_says_without_it(visit, name):
             # Shapes alike to a tenth of a pixel, which is what one of the two rounds to.
             for side in ("width", "height"):
                 assert abs(box[side] - other[side]) < 0.11
-    before = plain.locator("#s1-board .told").inner_text()
+    before = plain.locator("#s1-board .description").inner_text()
     live.get_by_label("Down").first.select_option("1")
     live.get_by_label("Down").first.select_option("0")
-    assert live.locator("#s1-board .told").inner_text() == before
+    assert live.locator("#s1-board .description").inner_text() == before
 
 
 def test_a_cell_is_read_with_the_keyboard_and_the_pointer(visit):

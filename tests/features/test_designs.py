@@ -9,7 +9,9 @@ from hypothesis import strategies as st
 from random_tasks import tasks
 
 from partwhole._checks import InputError
-from partwhole.features import Block, ConjunctionDesign, DenseDesign, as_design, conjunction_sets
+from partwhole.features import ConjunctionDesign, DenseDesign, as_design
+from partwhole.features.conjunctions import conjunction_sets
+from partwhole.features.design import Block
 
 
 @given(tasks(components=(2, 4), values=(2, 6)), st.integers(0, 2**32 - 1))
@@ -91,7 +93,7 @@ def test_matrices_are_designs():
         (
             lambda: DenseDesign(np.ones((2, 3)), (Block("a", 0, 1), Block("b", 2, 3))),
             "blocks must cover the columns in order; got [(0, 1), (2, 3)] for 3 columns; start "
-            "each where the one before stops",
+            "each block at the end of the previous one",
         ),
     ],
 )

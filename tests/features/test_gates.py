@@ -6,16 +6,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from partwhole._checks import InputError
-from partwhole.features import (
-    GatedDesign,
-    Gates,
-    HalfspaceGates,
-    JointGates,
-    ReLUGates,
-    expected_agreement,
-    expected_relu_agreement,
-    weighted_gram,
-)
+from partwhole.features import HalfspaceGates, JointGates, ReLUGates
+from partwhole.features.design import weighted_gram
+from partwhole.features.gates.design import GatedDesign
+from partwhole.features.gates.expected import expected_agreement, expected_relu_agreement
+from partwhole.features.gates.joint import Gates
 
 
 @given(
@@ -213,7 +208,7 @@ def test_angles_of_inputs_that_are_nearly_alike():
         ),
         (
             lambda: HalfspaceGates(np.zeros((1, 17, 3)), np.zeros((1, 17))),
-            "a unit has at most 16 hyperplanes; got 17; take fewer, more units",
+            "a unit has at most 16 hyperplanes; got 17; pass fewer hyperplanes and more units",
         ),
         (
             lambda: HalfspaceGates.random(3, n_units=2).contexts(np.ones((4, 5))),
@@ -248,7 +243,8 @@ def test_angles_of_inputs_that_are_nearly_alike():
         ),
         (
             lambda: HalfspaceGates.random(3, n_units=2, n_hyperplanes=10**9),
-            "a unit has at most 16 hyperplanes; got 1000000000; take fewer, more units",
+            "a unit has at most 16 hyperplanes; got 1000000000; pass fewer hyperplanes and more "
+            "units",
         ),
         (
             lambda: ReLUGates.random(3, n_units=2, always_on="no"),

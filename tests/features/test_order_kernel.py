@@ -108,7 +108,7 @@ def test_similarity_of_the_equivalent_overlap_kernel():
         ),
         (
             lambda: OrderKernel(0, 0, {}, 1.0),
-            "a kernel has at least one component; got 0; give their number",
+            "a kernel has at least one component; got 0; pass the number of components",
         ),
         (
             lambda: OrderKernel(3, 1, {(0, 1): 0.5}, 0.5),

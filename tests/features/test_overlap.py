@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from random_tasks import kernels
 
 from partwhole._checks import InputError
-from partwhole.features import OverlapKernel, kernel_spectrum, moebius, zeta
+from partwhole.features import OverlapKernel
+from partwhole.features.subsets import kernel_spectrum, moebius, zeta
 from partwhole.tasks._build import full_grid
 
 
@@ -124,7 +125,7 @@ def test_gram_counts_overlap():
         (
             lambda: OverlapKernel.from_similarity([1.0]),
             "similarities by count start at 0 shared components and end at all; got 1 of them; "
-            "give C + 1 numbers",
+            "pass C + 1 numbers",
         ),
         (
             lambda: OverlapKernel.from_similarity([0.5, 0.2, 0.5]),
@@ -144,7 +145,7 @@ def test_gram_counts_overlap():
         (
             lambda: OverlapKernel.from_salience([0.4]).spectrum((3,)),
             "n_values needs a positive number of values for each component; got (3,) for 2 "
-            "components; give C of them",
+            "components; pass one number for each component",
         ),
     ],
 )

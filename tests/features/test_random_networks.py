@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from partwhole._checks import InputError
-from partwhole.features import OverlapKernel, deep_limit
+from partwhole.features import OverlapKernel
+from partwhole.features.overlap import deep_limit
 from partwhole.features.random_networks import (
     NONLINEARITIES,
     DualActivation,

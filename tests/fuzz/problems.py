@@ -11,7 +11,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from partwhole.features import Block, ConjunctionDesign, DenseDesign, Design, GatedDesign
+from partwhole.features import ConjunctionDesign, DenseDesign, Design
+from partwhole.features.design import Block
+from partwhole.features.gates.design import GatedDesign
 from partwhole.limits import (
     ChainNorm,
     Equal,

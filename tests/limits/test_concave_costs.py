@@ -10,7 +10,9 @@ from scipy.optimize import minimize
 
 from partwhole import solve
 from partwhole._checks import InputError
-from partwhole.features import Block, DenseDesign, GatedDesign, HalfspaceGates
+from partwhole.features import DenseDesign, HalfspaceGates
+from partwhole.features.design import Block
+from partwhole.features.gates.design import GatedDesign
 from partwhole.features.scaled import ScaledDesign
 from partwhole.limits import (
     ChainNorm,

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from partwhole import solve
 from partwhole._checks import InputError
-from partwhole.features import DenseDesign, GatedDesign, HalfspaceGates, JointGates, ReLUGates
+from partwhole.features import DenseDesign, HalfspaceGates, JointGates, ReLUGates
+from partwhole.features.gates.design import GatedDesign
 from partwhole.features.gates.joint import seen_share
 from partwhole.limits import (
     ChainNorm,

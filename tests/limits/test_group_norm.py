@@ -7,7 +7,9 @@ from scipy.optimize import minimize
 
 from partwhole import solve
 from partwhole._checks import InputError
-from partwhole.features import ConjunctionDesign, as_design, multitask_design, weighted_gram
+from partwhole.features import ConjunctionDesign, as_design
+from partwhole.features.design import weighted_gram
+from partwhole.features.multitask import multitask_design
 from partwhole.limits import GroupNorm, L1Norm, Outcome
 
 ROW, COLUMN = np.arange(1, 7)[:, None], np.arange(1, 15)

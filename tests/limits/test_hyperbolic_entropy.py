@@ -330,7 +330,8 @@ def test_too_few_steps_say_how_far_they_got():
 
 
 def test_blocks_and_conjunctions_serve_as_designs():
-    from partwhole.features import Block, ConjunctionDesign, DenseDesign
+    from partwhole.features import ConjunctionDesign, DenseDesign
+    from partwhole.features.design import Block
 
     rows = np.array([[0, 0], [0, 1], [1, 0]])
     design = ConjunctionDesign.seen(rows, ((0,), (1,), (0, 1)), (2, 2))

@@ -26,7 +26,8 @@ from sklearn.datasets import load_digits
 from sklearn.linear_model import Ridge, lars_path
 
 from partwhole import features, solve, tasks
-from partwhole.features import Block, DenseDesign
+from partwhole.features import DenseDesign
+from partwhole.features.design import Block
 from partwhole.limits import (
     ChainNorm,
     Equal,

@@ -19,6 +19,7 @@ from partwhole._checks import InputError
 from partwhole.features import OverlapKernel
 from partwhole.limits import solvability
 from partwhole.limits.proofs.certificates import Certificate, rectangles
+from partwhole.tasks.context import context_substitution
 
 
 def product(anchors):
@@ -134,7 +135,7 @@ def test_solvable_in_principle_is_not_solved():
 
 def test_three_components_have_rectangles_too():
     """Context substitution: a known context meets new values, and no sum can tell."""
-    task = tasks.context_substitution()
+    task = context_substitution()
     found = solvability(task)
     assert found.solvable is False
     check_certificate(task, found)

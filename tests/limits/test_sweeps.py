@@ -13,8 +13,8 @@ from random_tasks import tasks as random_tasks
 
 from partwhole import solve, tasks
 from partwhole._checks import InputError
-from partwhole.features import OverlapKernel, kernel_spectrum, moebius
-from partwhole.features.subsets import overlap_sets, set_sizes
+from partwhole.features import OverlapKernel
+from partwhole.features.subsets import kernel_spectrum, moebius, overlap_sets, set_sizes
 from partwhole.limits import (
     Equal,
     Outcome,

@@ -13,6 +13,7 @@ from random_tasks import tasks_with_kernels
 
 from partwhole import features, limits, measures, solve, tasks
 from partwhole._checks import InputError
+from partwhole.features.conjunctions import conjunction_sets
 from partwhole.measures.contrasts import Contrasts, contrasts
 
 SMALL = {"components": (2, 3), "values": (2, 5)}
@@ -167,7 +168,7 @@ def test_contrasts_are_what_a_set_adds_to_the_fit_without_it(task, seed, singles
     if not task.n_test:
         return
     predictions, max_order = rng.normal(size=len(rows)), 1 if singles else None
-    sets = features.conjunction_sets(task.n_components, max_order or task.n_components)
+    sets = conjunction_sets(task.n_components, max_order or task.n_components)
     found = contrasts(task, predictions, max_order=max_order)
     assert {(), *found.dof} | {sets[-1]} == set(sets)
     n = task.n_test
@@ -199,7 +200,7 @@ def test_functions_of_other_sets_change_nothing(task, seed):
     before = contrasts(task, predictions)
     for chosen in before.dof:
         changed = predictions + 100.0
-        for other in features.conjunction_sets(task.n_components, task.n_components - 1):
+        for other in conjunction_sets(task.n_components, task.n_components - 1):
             if set(chosen) <= set(other):
                 continue
             columns = seen_columns(task, other)

@@ -16,9 +16,10 @@ from partwhole.measures import participation_ratio, shared_dimensions
 from partwhole.networks import Architecture, activations, image_network
 from partwhole.networks.images.layers import BatchNorm, Pass, trained
 from partwhole.networks.layer_dimensions import layer_dimensions
+from partwhole.tasks.images.digits import digit_images
 
 module = import_module("partwhole.networks.layer_dimensions")
-IMAGES = tasks.digit_images()[0][:40, :, :, None].astype(np.float32)
+IMAGES = digit_images()[0][:40, :, :, None].astype(np.float32)
 
 
 def moved(network, seed=1):
@@ -125,7 +126,7 @@ def test_dropout_is_off_and_without_batch_normalisation_there_is_no_choice():
 
 
 def test_layers_in_the_order_asked_for_and_composites():
-    images, labels = tasks.digit_images()
+    images, labels = digit_images()
     task = tasks.symbolic_addition(range(-1, 2), [0])
     shown = tasks.compose_images(task, images, labels, distance=0, combine="sum", seed=0).training(
         4

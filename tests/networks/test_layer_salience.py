@@ -12,6 +12,7 @@ from partwhole import features, measures, tasks
 from partwhole._checks import InputError
 from partwhole.networks import Architecture, activations, convnet, image_network, mlp
 from partwhole.networks.layer_salience import LayerSaliences, layer_saliences
+from partwhole.tasks.images.digits import digit_images
 
 ROWS = np.array([[a, b] for a in range(4) for b in range(4)])
 ONE_HOT = np.hstack([np.eye(4)[ROWS[:, 0]], np.eye(4)[ROWS[:, 1]]])
@@ -19,7 +20,7 @@ ONE_HOT = np.hstack([np.eye(4)[ROWS[:, 0]], np.eye(4)[ROWS[:, 1]]])
 
 @pytest.fixture(scope="module")
 def composites():
-    images, labels = tasks.digit_images()
+    images, labels = digit_images()
     task = tasks.symbolic_addition(range(-1, 2), [0])
     return tasks.compose_images(task, images, labels, distance=4, seed=0).draw(5)
 

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from partwhole._checks import InputError
-from partwhole.features import GatedDesign, HalfspaceGates, JointGates, ReLUGates
+from partwhole.features import HalfspaceGates, JointGates, ReLUGates
+from partwhole.features.gates.design import GatedDesign
 from partwhole.networks import (
     MLP,
     Architecture,

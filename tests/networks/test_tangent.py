@@ -25,6 +25,7 @@ from partwhole.networks import (
     tangent_kernel,
 )
 from partwhole.networks.images.layers import trained
+from partwhole.tasks.images.digits import digit_images
 
 X = np.random.default_rng(0).normal(size=(7, 4))
 
@@ -144,7 +145,7 @@ def test_no_more_memory_is_taken_than_allowed():
     ids=["convnet", "resnet"],
 )
 def test_image_networks(draw):
-    images, labels = tasks.digit_images()
+    images, labels = digit_images()
     task = tasks.symbolic_addition(range(-1, 2), [0])
     composed = tasks.compose_images(task, images, labels, distance=8, seed=0)
     drawn = composed.draw(1).take(np.arange(4))

@@ -198,10 +198,10 @@ def test_describe():
     [
         (
             {"correlations": (1, 1.2)},
-            "correlations are one or more numbers from -1 to 1; got (1, 1.2); give one for each "
+            "correlations are one or more numbers from -1 to 1; got (1, 1.2); pass one for each "
             "main unit",
         ),
-        ({"correlations": ()}, "correlations are one or more numbers from -1 to 1; got (); give"),
+        ({"correlations": ()}, "correlations are one or more numbers from -1 to 1; got (); pass"),
         (
             {"units_aux": 5},
             "every main unit has an auxiliary unit to be correlated with; got 6 correlations for 5 "
@@ -217,8 +217,11 @@ def test_describe():
             "magnitude is a finite number above 0; got 0.0; pass 1 for a main task of the "
             "auxiliary task's size",
         ),
-        ({"dimension": 0}, "dimension is a whole number of at least 1; got 0; give the number of"),
-        ({"units_aux": 0}, "units_aux is a whole number of at least 1; got 0; give the auxiliary"),
+        ({"dimension": 0}, "dimension is a whole number of at least 1; got 0; pass the number of"),
+        (
+            {"units_aux": 0},
+            "units_aux is a whole number of at least 1; got 0; pass the number",
+        ),
     ],
 )
 def test_errors_say_rule_got_remedy(options, sentence):

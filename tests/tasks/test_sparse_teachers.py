@@ -222,7 +222,7 @@ def test_describe():
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"active_main": 0}, "active_main is a whole number of at least 1; got 0; give the number"),
+        ({"active_main": 0}, "active_main is a whole number of at least 1; got 0; pass the number"),
         (
             {"overlap": -1},
             "overlap is a whole number of at least 0; got -1; pass 0 for tasks without features",
@@ -230,7 +230,7 @@ def test_describe():
         (
             {"overlap": 5},
             "overlap counts features that are active in both tasks; got 5, with 6 active in the "
-            "auxiliary task and 4 in the main task; lower overlap, or raise the smaller of the two",
+            "auxiliary task and 4 in the main task; lower overlap, or raise the smaller number",
         ),
         (
             {"active_main": 27},

@@ -128,7 +128,7 @@ def test_moments_give_the_stated_path_of_a_one_layer_network_with_bias():
 
 def test_truncated_moments_come_from_a_sample():
     for ask in (TRUNCATED.second_moment, TRUNCATED.mean, lambda: TRUNCATED.signals):
-        with pytest.raises(InputError, match=r"known only from a sample; got truncation 0\.5; use"):
+        with pytest.raises(InputError, match=r"only from a sample; got truncation 0\.5; use"):
             ask()
     # Few samples are affected, so the moments barely move.
     np.testing.assert_allclose(
@@ -378,19 +378,19 @@ def test_description_names_every_option_that_is_on():
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        ({"means": []}, "a task has at least one concept; got no means; give one for each"),
+        ({"means": []}, "a task has at least one concept; got no means; pass one mean for each"),
         (
             {"means": [1]},
-            "every concept has a mean and a scale; got 1 means and 2 scales; give one of each "
-            "for every concept",
+            "every concept has a mean and a scale; got 1 means and 2 scales; pass one mean and one "
+            "scale for each concept",
         ),
         (
             {"means": [1, math.nan]},
-            "means are a list of finite numbers; got [1, nan]; give one for each concept",
+            "means are a list of finite numbers; got [1, nan]; pass one number for each concept",
         ),
         (
             {"scales": [math.inf, 1]},
-            "scales are a list of finite numbers; got [inf, 1]; give one for each concept",
+            "scales are a list of finite numbers; got [inf, 1]; pass one number for each concept",
         ),
         (
             {"scales": [0.1, -0.1]},
@@ -404,7 +404,8 @@ def test_description_names_every_option_that_is_on():
         ),
         (
             {"samples": 0},
-            "samples is a whole number of at least 1; got 0; ask for some in each cluster",
+            "samples is a whole number of at least 1; got 0; pass the number of samples in each "
+            "cluster",
         ),
         (
             {"rotation": True},
@@ -412,7 +413,10 @@ def test_description_names_every_option_that_is_on():
             "or None for none",
         ),
         ({"origin": "no"}, "origin is True or False; got 'no'; choose one of them"),
-        ({"samples": 2.5}, "samples is a whole number of at least 1; got 2.5; ask for some"),
+        (
+            {"samples": 2.5},
+            "samples is a whole number of at least 1; got 2.5; pass the number",
+        ),
         ({"noise": "0.1"}, "noise is a finite number, at least 0; got '0.1'; pass 0 for none"),
         ({"truncation": 0.0}, "truncation is a positive radius; got 0.0; pass None to keep every"),
         ({"truncation": math.nan}, "truncation is a positive radius; got nan; pass None to keep"),
@@ -440,13 +444,13 @@ def test_tasks_that_make_no_sense_are_refused(change, sentence):
         (lambda task: task.to_inputs(np.ones(3)), r"points lie in the task's 2 dimensions; got sh"),
         (lambda task: task.to_concepts(np.ones((2, 1))), r"got shape \(2, 1\); pass one point, or"),
         (lambda task: task.scaled_probe(math.inf), "factor is a finite number; got inf; pass"),
-        (lambda task: task.negative_probe(), r"are among 0\.\.1, each named once; got none; name"),
-        (lambda task: task.negative_probe(0, 0), "each named once; got 0, 0; name at least one"),
+        (lambda task: task.negative_probe(), r"are among 0\.\.1, each once; got none; name"),
+        (lambda task: task.negative_probe(0, 0), "each once; got 0, 0; name at least one"),
         (
             lambda task: unwrap(StructuredIdentity.negative_probe)(task, 1.0),
-            r"among 0\.\.1, each named once; got 1\.0; name",
+            r"among 0\.\.1, each once; got 1\.0; name",
         ),
-        (lambda task: task.negative_probe(True), r"each named once; got True; name at least one"),
+        (lambda task: task.negative_probe(True), r"each once; got True; name at least one"),
         (lambda task: task.negative_probe(-1), r"the concepts to flip are among 0\.\.1, .* got -1"),
         (lambda task: task.random_probes(0, seed=0), "n is a whole number of at least 1; got 0"),
         (lambda task: task.test_cluster(3, seed=-2), "seed is a whole number of at least 0; got"),
@@ -456,7 +460,7 @@ def test_tasks_that_make_no_sense_are_refused(change, sentence):
         ),
         (
             lambda _: StructuredIdentity([1.0] * 13, [1.0] * 13).combinations(),
-            "listed for at most 12 concepts; got 13; take a task of fewer",
+            "listed for at most 12 concepts; got 13; use a task with fewer",
         ),
     ],
 )

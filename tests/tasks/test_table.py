@@ -73,7 +73,7 @@ def test_all_that_is_not_train_is_held_out(split, options, expected):
     assert read(table(s=split), **options).is_train.tolist() == expected
 
 
-TIME = "targets are real numbers or labels; got {} in 'y'; turn them into numbers, or into text "
+TIME = "targets are real numbers or labels; got {} in 'y'; convert them to numbers, or to text "
 DAYS = pd.to_datetime(["2020-01-01", "2020-01-02", "2020-01-03", "2020-01-04"])
 
 
@@ -101,12 +101,12 @@ def test_targets_that_are_neither_numbers_nor_labels_are_refused(target, got):
     [
         (
             lambda: tasks.from_frame(table(), ["a", "b"], "a", "s"),
-            "each column plays one part; got 'a' twice; components a, b, target a, split s; name "
+            "each column has one role; got 'a' twice; components a, b, target a, split s; name "
             "it once, or copy the column under another name",
         ),
         (
             lambda: tasks.from_frame(table(), ["a", "s", "s"], "y", "s"),
-            "each column plays one part; got 's' 3 times; components a, s, s, target y, split s; "
+            "each column has one role; got 's' 3 times; components a, s, s, target y, split s; "
             "name it once, or copy the column under another name",
         ),
         (

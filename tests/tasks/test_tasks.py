@@ -10,6 +10,7 @@ import pytest
 
 from partwhole import tasks
 from partwhole._checks import InputError
+from partwhole.tasks.context import context_substitution, stimulus_composition
 
 SIZES = [
     (tasks.symbolic_addition(anchors=[0]), 17, 64),
@@ -83,13 +84,13 @@ def test_context_makes_its_feature_decide():
 
 
 def test_named_variants_are_context_dependence():
-    plain = tasks.stimulus_composition(2)
+    plain = stimulus_composition(2)
     general = tasks.context_dependence([{1: [0], 2: [1]}], 1)
     np.testing.assert_array_equal(plain.is_train, general.is_train)
     np.testing.assert_array_equal(plain.targets, general.targets)
-    four = tasks.stimulus_composition(4)
+    four = stimulus_composition(4)
     assert (four.n_values, four.n_test) == ((4, 4, 4), 16)
-    substitution = tasks.context_substitution()
+    substitution = context_substitution()
     held_out = substitution.test_components
     assert set(held_out[:, 0]) == {0, 2}
     assert np.all(np.isin(held_out[:, 1], (0, 3)) | np.isin(held_out[:, 2], (0, 3)))
@@ -203,8 +204,8 @@ FRAME = pd.DataFrame(
         ),
         (
             lambda: tasks.dispersed_addition(range(5), 6),
-            "per_row must lie in 1..5, the number of values; got 6; choose how many partners "
-            "each item is seen with",
+            "per_row must lie in 1..5, the number of values; got 6; choose the number of partners "
+            "of each item",
         ),
         (
             lambda: tasks.context_dependence(4),
@@ -223,12 +224,13 @@ FRAME = pd.DataFrame(
         ),
         (
             lambda: tasks.context_dependence([{0: [0, 1]}]),
-            "a task needs at least one training combination; got none; mark the combinations "
-            "that are seen in is_train",
+            "a task needs at least one training combination; got none; mark the seen combinations "
+            "in is_train",
         ),
         (
-            lambda: tasks.stimulus_composition(3),
-            "stimulus composition has 2 or 4 contexts; got 3; build others with context_dependence",
+            lambda: stimulus_composition(3),
+            "stimulus composition has 2 or 4 contexts; got 3; use context_dependence for other "
+            "numbers",
         ),
         (
             lambda: tasks.transitive_equivalence([2], [3]),
@@ -237,7 +239,7 @@ FRAME = pd.DataFrame(
         ),
         (
             lambda: tasks.transitive_equivalence([2, 2], [1]),
-            "anchors must give a number for each class; got 2 classes and 1 numbers of anchors; "
+            "anchors are a number for each class; got 2 classes and 1 numbers of anchors; "
             "pass lists of equal length",
         ),
         (
@@ -251,7 +253,7 @@ FRAME = pd.DataFrame(
         (
             lambda: tasks.from_frame(FRAME, ["a", "z"], "y", "s"),
             "components, target and split must each name one column of the table; got 'z', which "
-            "no columns bear; columns are a, b, y, s, one; rename the column or the argument",
+            "no columns have; columns are a, b, y, s, one; rename the column or the argument",
         ),
         (
             lambda: tasks.from_frame(FRAME, ["a", "b"], "y", "s"),
@@ -288,18 +290,18 @@ FRAME = pd.DataFrame(
         (
             lambda: tasks.Task(ROWS, np.zeros(2), np.ones(2, bool), ("a", "b"), ((0, 1),)),
             "every component needs a name and its values; got 1 components, 2 names, 1 lists; "
-            "give one of each for every column of components",
+            "pass one name and one list of values for each column of components",
         ),
         (
             lambda: tasks.context_dependence(1, 0),
-            "values_per_half must be at least 1; got 0; give each response a value",
+            "values_per_half must be at least 1; got 0; pass at least one value for each response",
         ),
         (
             lambda: tasks.from_frame(
                 pd.DataFrame([[0, 1, 0.0, "train"]], columns=["a", "a", "y", "s"]), ["a"], "y", "s"
             ),
             "components, target and split must each name one column of the table; got 'a', which "
-            "2 columns bear; columns are a, a, y, s; rename the column or the argument",
+            "2 columns have; columns are a, a, y, s; rename the column or the argument",
         ),
         (
             lambda: tasks.transitive_ordering(5, exceptions=[(2, 2)]),
@@ -330,7 +332,7 @@ def test_context_dependence_leaves_out_first_values_of_one_and_of_the_other_half
 
 def test_stimulus_composition_in_four_contexts():
     """Contexts 0, 1 ask for feature 1, contexts 2, 3 for feature 2, of four values each."""
-    task = tasks.stimulus_composition(4)
+    task = stimulus_composition(4)
     for (context, *features), target in zip(task.components, task.targets, strict=True):
         assert target == (1.0 if features[context // 2] >= 2 else -1.0)
     told = [[c, i, j] for c in range(4) for i in (0, 1) for j in (2, 3)]

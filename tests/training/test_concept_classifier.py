@@ -8,7 +8,7 @@ import pytest
 from partwhole import tasks
 from partwhole._checks import InputError
 from partwhole.networks import convnet, outputs
-from partwhole.tasks.shapes import Concept
+from partwhole.tasks.shapes.concept import Concept
 from partwhole.training import Recipe, train_concept_classifier
 
 SHORT = Recipe(loss="cross entropy", batch=32, epochs=6)

@@ -15,6 +15,7 @@ from partwhole._checks import InputError
 from partwhole.features import OverlapKernel, dense_kernel
 from partwhole.limits import Outcome
 from partwhole.networks import Architecture, activations, convnet, image_network, outputs
+from partwhole.tasks.images.digits import digit_images
 from partwhole.training import kernel_regime, train_dense
 
 RNG = np.random.default_rng(0)
@@ -132,7 +133,7 @@ def test_deep_wide_networks_with_biases_of_every_layer():
 
 
 def test_images():
-    images, labels = tasks.digit_images()
+    images, labels = digit_images()
     task = tasks.symbolic_addition(range(-1, 2), [0])
     composed = tasks.compose_images(task, images, labels, distance=8, seed=0)
     drawn = composed.draw(2)

@@ -17,6 +17,7 @@ from partwhole import tasks
 from partwhole._checks import InputError
 from partwhole.networks import Architecture, ImageNetwork, convnet
 from partwhole.networks.images.layers import Dense, Flatten
+from partwhole.tasks.images.digits import digit_images
 from partwhole.training import Recipe, TrainingOutcome, train_dense, train_images
 from partwhole.training._rate_search import RateOutcome, search
 from partwhole.training.images.assembly import Samples
@@ -419,7 +420,7 @@ def test_hard_batches_are_no_rise():
 
 
 def convolutional():
-    digits, labels = tasks.digit_images()
+    digits, labels = digit_images()
     task = tasks.symbolic_addition(range(-1, 2), [0])
     composed = tasks.compose_images(task, digits, labels, distance=8, seed=0)
     # Small, since compiling a step takes longer than all others.

@@ -1,4 +1,4 @@
-"""The audit itself: read, look at every test split, judge."""
+"""The audit: read the table, collect the evidence of every test split, judge it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ from partwhole.audit.additions.support import TrainingInverse
 from partwhole.audit.case import AuditTable, Case, default_order
 from partwhole.audit.coverage import coverage
 from partwhole.audit.evidence import Coverage, Evidence, Prediction
-from partwhole.audit.judging import LISTED, judge
+from partwhole.audit.judging.judge import judge
+from partwhole.audit.judging.rows import MOST_CANDIDATES
 from partwhole.audit.noise import Noise
 from partwhole.audit.prediction.prediction import predict_splits
 from partwhole.audit.prediction.representation import Representation, measure
@@ -34,10 +35,10 @@ from partwhole.limits.proofs.determination import Determination, determinations
 from partwhole.limits.proofs.solvability import Solvability, solvability
 
 MOST_SETS = 5000
-# Seconds for the search of additions, which takes what it gets on large tables: of a test split,
-# and of all of them.
+# Seconds for the search of additions, which uses all of them on large tables: for one test split,
+# and for all together.
 SEARCH, SEARCH_OF_ALL = 2.0, 10.0
-# Shares of the time limit. What is not used is left to the next.
+# Shares of the time limit; a step leaves unused time to the next.
 PREDICTED, DETERMINED, SOLVED = 0.5, 0.1, 0.4
 STEPS = ("coverage", "additions", "shortcuts", "solvable")
 
@@ -62,7 +63,7 @@ def audit_split(
     time_limit: Real = 10.0,
     seed: int = 0,
 ) -> AuditReport:
-    """Ask whether a training split supports the combinations that it will be tested on.
+    """Return whether a training split supports the combinations on which it will be tested.
 
     Learners of order K have outputs that are sums of conjunctions of at most K components:
     kernel machines, linear readouts and networks in the lazy regime on a representation in
@@ -83,7 +84,7 @@ def audit_split(
     train : hashable, keyword-only, default "train"
         The entry of the split column that marks training rows.
     test : hashable or sequence, keyword-only, optional
-        The entries to take as test splits; every other entry by default.
+        The entries that mark test splits; by default every entry except that of training.
     order : int, keyword-only, optional
         K, from 1 to C - 1; min(2, C - 1) by default.
     weights : column name, keyword-only, optional
@@ -94,21 +95,20 @@ def audit_split(
         Predictions of minimum-norm interpolation, or of the hard-margin classifier (two labels).
     target_kind : {"auto", "numbers", "labels"}, keyword-only, default "auto"
     duplicates : {"average", "refuse"}, keyword-only, default "average"
-        What to do with rows of one combination that have different targets.
+        Treatment of rows of one combination with different targets.
     add : int, keyword-only, default 5
-        Recommend at most so many combinations to add to training; 0 for none. The search takes
-        about 2 seconds for a test split and 10 for all of them, then ends with those it has.
+        Largest number of combinations recommended for addition to training; 0 for none. The
+        search ends after about 2 seconds for one test split and 10 seconds for all of them.
     settings : Settings, keyword-only, optional
         Thresholds, and rules silenced with a reason.
     time_limit : float, keyword-only, default 10
-        Seconds for each test split. Steps are counted, so that the answer does not depend on how
-        busy a machine is; but what predictions, what training determines and solvability have
-        not computed to the end by the clock is left undecided, which a finding says. Reading,
-        the search of additions, a single dense factorisation (6,000 conjunctions at most) and
-        shortcuts come on top, about 10 seconds at most for a table of 16,000 rows and 1,000
-        labels.
+        Seconds for each test split. The solvers count steps, so that results do not depend on the
+        load of the machine; but predictions, determination and solvability that have not finished
+        when the time is over are left undecided, and a finding reports this. Reading, the search
+        of additions, a single dense factorisation (at most 6,000 conjunctions) and shortcuts take
+        additional time: at most about 10 seconds for a table of 16,000 rows and 1,000 labels.
     seed : int, keyword-only, default 0
-        For the random null functions and for samples of candidates.
+        Of the random null functions and the samples of candidates.
 
     Returns
     -------
@@ -117,12 +117,12 @@ def audit_split(
     Raises
     ------
     InputError
-        When the table or an argument breaks a rule; the sentence names it.
+        If the table or an argument breaks a rule; the message names the rule.
 
     Notes
     -----
     Solvable: theorem 4.2 of Lippl & Stachenfeld (ICLR 2025). Determined, and the predictions for
-    orders below C - 1, are derived here. Training rows of one combination count once.
+    orders below C - 1: derived here. Training rows of one combination count once.
 
     Examples
     --------
@@ -137,7 +137,7 @@ def audit_split(
     start = monotonic()
     settings = settings or Settings()
     _check_options(fit, add, time_limit, seed)
-    given = read_table(
+    audited = read_table(
         table,
         components,
         target,
@@ -149,37 +149,37 @@ def audit_split(
         target_kind=target_kind,
         duplicates=duplicates,
     )
-    order = default_order(given.n_components) if order is None else order
-    _check_order(order, given.n_components)
+    order = default_order(audited.n_components) if order is None else order
+    _check_order(order, audited.n_components)
     require(
-        fit == "regression" or (given.labels is not None and len(given.labels) == 2),
+        fit == "regression" or (audited.labels is not None and len(audited.labels) == 2),
         "fit 'margin' is for targets with two labels",
-        "numbers" if given.labels is None else f"{len(given.labels)} labels",
+        "numbers" if audited.labels is None else f"{len(audited.labels)} labels",
         "use fit 'regression'",
     )
-    n_splits = len(given.split_names) - 1
-    # At these sizes a second thread of linear algebra gains little, and waits on busy machines.
+    n_splits = len(audited.split_names) - 1
+    # At these sizes a second thread of linear algebra gains little, and waits on a busy machine.
     with progress(n_splits * len(STEPS) + 3) as step, threadpool_limits(1, "blas"):
         step("Measuring the representation")
-        measured = measure(given, order)
-        cases = [given.case(i, order) for i in range(1, n_splits + 1)]
-        asked = [case for case in cases if len(case.held_out)]
-        begin, whole = monotonic(), len(asked) * float(time_limit)
+        measured = measure(audited, order)
+        cases = [audited.case(i, order) for i in range(1, n_splits + 1)]
+        tested = [case for case in cases if len(case.held_out)]
+        begin, whole = monotonic(), len(tested) * float(time_limit)
         step("Predicting over the range of representations")
-        predicted = _predicted(asked, measured, fit, begin + PREDICTED * whole) if asked else []
-        step("What training determines")
+        predicted = _predicted(tested, measured, fit, begin + PREDICTED * whole) if tested else []
+        step("Computing what training determines")
         determined = (
             determinations(
-                [case.task for case in asked],
+                [case.task for case in tested],
                 max_order=order,
                 seed=seed,
                 deadline=max(begin + PREDICTED * whole, monotonic()) + DETERMINED * whole,
             )
-            if asked
+            if tested
             else []
         )
         results = iter(zip(predicted, determined, strict=True))
-        shared, left = TrainingInverse(), len(asked)
+        shared, left = TrainingInverse(), len(tested)
         evidence = []
         for case in cases:
             if not len(case.held_out):
@@ -191,15 +191,15 @@ def audit_split(
                 add,
                 float(time_limit),
                 now + max(SOLVED * float(time_limit), (begin + whole - now) / left),
-                min(SEARCH, SEARCH_OF_ALL / len(asked)),
+                min(SEARCH, SEARCH_OF_ALL / len(tested)),
                 seed,
                 shared,
             )
             evidence.append(_look_at(case, *next(results), looks, step))
             left -= 1
-    given = _with_remarks(given, measured)
+    audited = _with_remarks(audited, measured)
     return AuditReport(
-        given,
+        audited,
         order,
         settings,
         tuple(evidence),
@@ -227,7 +227,7 @@ def _predicted(
 
 @dataclass(frozen=True)
 class _Looks:
-    """Hold what a look at one test split may take: seconds, ends by the clock, what is shared."""
+    """Settings, time limits and shared results for the evidence of one test split."""
 
     settings: Settings
     add: int
@@ -248,14 +248,14 @@ def _look_at(
     """Collect the evidence of one test split."""
     start = monotonic()
 
-    def at(what: str) -> None:
-        step(f"{case.name}: {what}")
+    def at(stage: str) -> None:
+        step(f"{case.name}: {stage}")
 
-    at("counting what is held out")
+    at("counting held-out values and conjunctions")
     covered = coverage(case)
-    at("what can be answered at all")
+    at("searching for an answer or a proof that none exists")
     solved = _solved(case, covered, looks.settings, looks.time_limit, looks.deadline)
-    at("what to add first")
+    at("searching for combinations to add")
     added = (
         additions(
             case,
@@ -268,13 +268,13 @@ def _look_at(
         if looks.add
         else None
     )
-    at("shortcuts")
+    at("searching for shortcuts")
     candidates = shortcuts(
         case,
         effect=looks.settings.shortcut_effect,
         effect_sd=looks.settings.shortcut_effect_sd,
         p_value=looks.settings.shortcut_p,
-        limit=LISTED,
+        limit=MOST_CANDIDATES,
     )
     return Evidence(
         case, covered, solved, determined, candidates, predicted, added, monotonic() - start
@@ -284,7 +284,7 @@ def _look_at(
 def _solved(
     case: Case, covered: Coverage, settings: Settings, time_limit: float, deadline: float
 ) -> Solvability:
-    """Decide whether held-out targets can be answered, up to the noise that repeats show."""
+    """Decide whether held-out targets can be answered, up to the noise between repeated rows."""
 
     def ask(unexplained: float) -> Solvability:
         return solvability(
@@ -296,24 +296,25 @@ def _solved(
             deadline=deadline,
         )
 
-    found = ask(float(settings.unexplained))
+    solved = ask(float(settings.unexplained))
     noise = Noise.of(case)
-    if found.solvable is not False or noise is None:
-        return found
-    many = len(case.held_out)
-    # Conjunctions of order K span those below.
-    most = next(o.seen for o in covered.orders if o.order == case.order)
-    rank = min(many, most) if found.rank is None else found.rank
-    allowed = noise.unexplained(many, rank)
-    if not settings.unexplained < found.unexplained <= allowed:
-        return found
-    found = ask(allowed)
+    if solved.solvable is not False or noise is None:
+        return solved
+    n_held_out = len(case.held_out)
+    # Conjunctions of order K span those of lower orders.
+    n_conjunctions = next(o.seen for o in covered.orders if o.order == case.order)
+    rank = min(n_held_out, n_conjunctions) if solved.rank is None else solved.rank
+    allowed = noise.unexplained(n_held_out, rank)
+    if not settings.unexplained < solved.unexplained <= allowed:
+        return solved
+    solved = ask(allowed)
     remark = (
-        "Rows of one combination differ, by a standard deviation of "
-        f"{noise.variance**0.5:.3g}. Such noise alone leaves up to {100.0 * allowed:.3g} % of the "
-        "held-out variance unexplained, once in 1,000 times more, so this much counts as solvable."
+        "Rows of the same combination differ with a standard deviation of "
+        f"{noise.variance**0.5:.3g}. In 999 of 1,000 cases, noise of this size leaves at most "
+        f"{100.0 * allowed:.3g} % of the held-out variance unexplained, so this share still counts "
+        "as solvable."
     )
-    return replace(found, remarks=(*found.remarks, remark))
+    return replace(solved, remarks=(*solved.remarks, remark))
 
 
 def _with_remarks(table: AuditTable, measured: Representation | None) -> AuditTable:
@@ -327,7 +328,7 @@ def _check_options(fit: str, add: int, time_limit: Real, seed: int) -> None:
         repr(fit),
         "choose one of them",
     )
-    require(add >= 0, "add counts combinations from 0", add, "use 0 to recommend none")
+    require(add >= 0, "add is a number of combinations, 0 or more", add, "use 0 to recommend none")
     require(
         0 <= time_limit < float("inf"),
         "time_limit is a number of seconds, 0 or more",
@@ -338,17 +339,17 @@ def _check_options(fit: str, add: int, time_limit: Real, seed: int) -> None:
 
 
 def _check_order(order: int, n_components: int) -> None:
-    most = n_components - 1
+    highest = n_components - 1
     require(
-        1 <= order <= most,
+        1 <= order <= highest,
         "the order of an audit is at least 1 and below the number of components",
         f"{order} for {n_components} components",
-        "use 1" if most == 1 else f"choose from 1 to {most}",
+        "use 1" if highest == 1 else f"choose from 1 to {highest}",
     )
     sets = sum(comb(n_components, k) for k in range(order + 1))
     require(
         sets <= MOST_SETS,
-        f"an audit looks at no more than {MOST_SETS:,} sets of components",
+        f"an audit covers at most {MOST_SETS:,} sets of components",
         f"{sets:,} sets of at most {order} of {n_components} components",
-        "choose a smaller order, which asks about other learners, or name fewer components",
+        "choose a smaller order, which concerns other learners, or name fewer components",
     )

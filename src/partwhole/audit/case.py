@@ -1,4 +1,4 @@
-"""What every part of an audit looks at: the table as numbers, and one test split's combinations."""
+"""The table of an audit as numbers, and the combinations of one test split."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TRAIN, LEFT_OUT = 0, -1
 
 @dataclass(frozen=True, eq=False)
 class AuditTable:
-    """Hold a user's table as numbers; no row of it is dropped.
+    """User's table as numbers, with all of its rows.
 
     Parameters
     ----------
@@ -32,7 +32,7 @@ class AuditTable:
         The index of each row's label in `labels`; None when targets are numbers.
     split : int array, shape (n,)
         0 for training, i for the test split ``split_names[i]``, -1 for rows of splits that
-        were not asked for.
+        are left out.
     weights : float array, shape (n,)
         Sample weights; ones by default.
     names : tuple of str, length C
@@ -41,15 +41,15 @@ class AuditTable:
         Names of the target's columns.
     labels : tuple or None
     split_names : tuple of str
-        Training's name first.
+        The name of training first.
     features : float array, shape (n, d), or None
         A measured representation, one row for each row of the table.
     source : str
         The file's name, or "table".
     remarks : tuple of str
-        What was done on the way in and should be said.
+        Decisions made while reading the table.
     first_line : int or None
-        The line of the file that row 0 is on, where each row is one line; None else.
+        The line of the file with row 0, if each row is one line; otherwise None.
     """
 
     components: Int[np.ndarray, "n C"]
@@ -78,7 +78,7 @@ class AuditTable:
 
     @property
     def n_values(self) -> tuple[int, ...]:
-        """Return how many values each component has."""
+        """Return the number of values of each component."""
         return tuple(len(values) for values in self.values)
 
     def case(self, split: int, order: int) -> Case:
@@ -105,16 +105,20 @@ class AuditTable:
         rank[np.argsort(first)] = np.arange(len(first))
         first, combination = np.sort(first), rank[combination]
         is_train = first < len(train)
-        # Test rows of a combination that training has seen say nothing of what is held out.
+        # Test rows of a combination that training has seen carry no information on held-out ones.
         counted = (np.arange(len(rows)) < len(train)) | ~is_train[combination]
         weights = np.where(counted, self.weights[rows], 0.0)
         total = np.bincount(combination, weights)
-        given = self.targets[rows]
-        own = given[first]
+        row_targets = self.targets[rows]
+        first_targets = row_targets[first]
         conflict = np.zeros(len(first), dtype=bool)
-        conflict[combination[counted & np.any(given != own[combination], axis=1)]] = True
-        means = np.stack([np.bincount(combination, weights * y) / total for y in given.T], axis=1)
-        targets = np.where(conflict[:, None], means, own)
+        conflict[
+            combination[counted & np.any(row_targets != first_targets[combination], axis=1)]
+        ] = True
+        means = np.stack(
+            [np.bincount(combination, weights * y) / total for y in row_targets.T], axis=1
+        )
+        targets = np.where(conflict[:, None], means, first_targets)
         task = Task(
             self.components[rows[first]],
             targets[:, 0] if targets.shape[1] == 1 else targets,
@@ -130,7 +134,7 @@ class AuditTable:
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """Hold one test split beside training, a row for each distinct combination.
+    """One test split and training, with one row for each distinct combination.
 
     Parameters
     ----------
@@ -140,14 +144,14 @@ class Case:
     order : int
         The audit's order K.
     task : Task
-        The m combinations, those of training first; a test combination that training has seen
-        counts as training's. Targets are weighted means over a combination's rows.
+        The m combinations, those of training first; a test combination that occurs in training
+        belongs to training. Targets are weighted means over a combination's rows.
     weights : float array, shape (m,)
         Summed sample weights of each combination's rows (in its own part of the split).
     conflict : bool array, shape (m,)
-        Whether the rows of a combination disagree in their target.
+        Whether the rows of a combination have different targets.
     row_combination : int array, shape (n,)
-        For each row of the table its combination, -1 for rows of other splits.
+        The combination of each row of the table, -1 for rows of other splits.
     """
 
     table: AuditTable
@@ -202,14 +206,14 @@ class Case:
         """Return the table's rows of the test split that have one of these combinations."""
         for combination in (combinations.min(initial=0), combinations.max(initial=0)):
             self._require_known(int(combination))
-        wanted = np.zeros(len(self.weights), dtype=bool)
-        wanted[combinations] = True
+        is_listed = np.zeros(len(self.weights), dtype=bool)
+        is_listed[combinations] = True
         test = np.flatnonzero(self.table.split == self.split)
-        return test[wanted[self.row_combination[test]]]
+        return test[is_listed[self.row_combination[test]]]
 
     @door
     def in_words(self, combination: int) -> str:
-        """Write a combination as its values, such as ``(circle, red)``."""
+        """Return a combination as its values, such as ``(circle, red)``."""
         self._require_known(combination)
         values = zip(self.task.values, self.task.components[combination], strict=True)
         return f"({', '.join(str(names[i]) for names, i in values)})"

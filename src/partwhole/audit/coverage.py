@@ -1,4 +1,4 @@
-"""What is held out: values, conjunctions and the graph of what occurs together."""
+"""Held-out values and conjunctions, and the graph of values that occur together."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from partwhole.features.conjunctions import Dictionary, conjunction_sets
 
 
 def coverage(case: Case) -> Coverage:
-    """Count which values and conjunctions the held-out combinations have and training lacks.
+    """Return the values and conjunctions of held-out combinations, with their counts in training.
 
-    Two values are joined in the graph when a training combination has both; its connected
-    components decide what a sum of single values can be told about (Lippl & Stachenfeld, ICLR
-    2025, theorem 4.2; the graph is derived here).
+    The graph joins two values if a training combination has both; its connected components
+    decide which combinations a sum of single values determines (Lippl & Stachenfeld, ICLR 2025,
+    theorem 4.2; the graph is derived here).
 
     Parameters
     ----------
@@ -29,8 +29,8 @@ def coverage(case: Case) -> Coverage:
     Returns
     -------
     Coverage
-        In distinct combinations; a combination of the test split that training has seen counts
-        as training's. Rows of unseen values are rows of the table.
+        Counts of distinct combinations; a combination of the test split that occurs in training
+        belongs to training. Rows of unseen values are rows of the table.
 
     Examples
     --------
@@ -49,28 +49,32 @@ def coverage(case: Case) -> Coverage:
     n_components, n_values = task.n_components, task.n_values
     train, held_out = task.train_components, task.test_components
     counts = [
-        (np.bincount(seen, minlength=n), np.bincount(asked, minlength=n))
-        for seen, asked, n in zip(train.T, held_out.T, n_values, strict=True)
+        (np.bincount(seen, minlength=n), np.bincount(in_test, minlength=n))
+        for seen, in_test, n in zip(train.T, held_out.T, n_values, strict=True)
     ]
     orders: dict[int, tuple[int, int, int]] = {}
-    for chosen in conjunction_sets(n_components, min(case.order, n_components - 1))[1:]:
-        seen, asked = _present(task.components, task.is_train, chosen, n_values)
-        before = orders.get(len(chosen), (0, 0, 0))
-        now = int(seen.sum()), int(asked.sum()), int((asked & ~seen).sum())
-        orders[len(chosen)] = before[0] + now[0], before[1] + now[1], before[2] + now[2]
+    for subset in conjunction_sets(n_components, min(case.order, n_components - 1))[1:]:
+        seen, in_test = _present(task.components, task.is_train, subset, n_values)
+        previous = orders.get(len(subset), (0, 0, 0))
+        present = int(seen.sum()), int(in_test.sum()), int((in_test & ~seen).sum())
+        orders[len(subset)] = (
+            previous[0] + present[0],
+            previous[1] + present[1],
+            previous[2] + present[2],
+        )
     # Combinations are distinct, and held-out ones are those that training lacks.
     orders[n_components] = len(train), len(held_out), len(held_out)
     partners, graph, n_graph = _graph(train, n_values)
     unseen = tuple(
         UnseenValue(c, value, rows)
-        for c, (seen, asked) in enumerate(counts)
-        for value, rows in _rows_with(case, c, np.flatnonzero((asked > 0) & (seen == 0)))
+        for c, (seen, in_test) in enumerate(counts)
+        for value, rows in _rows_with(case, c, np.flatnonzero((in_test > 0) & (seen == 0)))
     )
     values = tuple(
         ValueCoverage(c, value, int(n_train), int(n_test), int(met), int(place))
-        for c, (seen, asked) in enumerate(counts)
+        for c, (seen, in_test) in enumerate(counts)
         for value, (n_train, n_test, met, place) in enumerate(
-            zip(seen, asked, partners[c], graph[c], strict=True)
+            zip(seen, in_test, partners[c], graph[c], strict=True)
         )
     )
     return Coverage(
@@ -86,7 +90,7 @@ def _rows_with(
 ) -> Iterator[tuple[int, Int[np.ndarray, " r"]]]:
     """Yield each of these values with the rows of held-out combinations that have it."""
     rows = case.rows_of(case.held_out) if len(values) else np.zeros(0, dtype=np.int64)
-    # Sorted once: to look through all rows for each value would take rows times values.
+    # Sort once: a search through all rows for each value would cost rows times values.
     column = case.table.components[rows, component]
     rows = rows[np.argsort(column, kind="stable")]
     column = np.sort(column)
@@ -102,43 +106,45 @@ def _rows_with(
 def _present(
     components: Int[np.ndarray, "m C"],
     is_train: Bool[np.ndarray, " m"],
-    chosen: tuple[int, ...],
+    subset: tuple[int, ...],
     n_values: tuple[int, ...],
 ) -> tuple[Bool[np.ndarray, " d"], Bool[np.ndarray, " d"]]:
     """Return for each conjunction of these components whether training and test have it."""
-    dictionary, index = Dictionary.of(components, chosen, n_values)
-    seen, asked = np.zeros(dictionary.size, dtype=bool), np.zeros(dictionary.size, dtype=bool)
+    dictionary, index = Dictionary.of(components, subset, n_values)
+    seen, in_test = np.zeros(dictionary.size, dtype=bool), np.zeros(dictionary.size, dtype=bool)
     seen[index[is_train]] = True
-    asked[index[~is_train]] = True
-    return seen, asked
+    in_test[index[~is_train]] = True
+    return seen, in_test
 
 
 def _graph(
     train: Int[np.ndarray, "m C"], n_values: tuple[int, ...]
 ) -> tuple[list[np.ndarray], list[np.ndarray], int]:
-    """Return each value's partners and graph component, and how many components there are."""
+    """Return the partners and the graph component of each value, and the number of components."""
     start = np.concatenate([[0], np.cumsum(n_values)])
     partners = np.zeros(start[-1], dtype=np.int64)
-    here, there = [], []
+    starts, ends = [], []
     for a, b in combinations(range(len(n_values)), 2):
         pairs = Dictionary.of(train, (a, b), n_values)[0].values() + start[[a, b]]
         partners += np.bincount(pairs.ravel(), minlength=start[-1])
         # A row joins all its values, so those of the first component reach every other.
         if a == 0:
-            here.append(pairs[:, 0])
-            there.append(pairs[:, 1])
-    one, other = (np.concatenate([*ends, np.zeros(0, dtype=np.int64)]) for ends in (here, there))
-    edges = sparse.csr_array((np.ones(len(one)), (one, other)), shape=(start[-1],) * 2)
+            starts.append(pairs[:, 0])
+            ends.append(pairs[:, 1])
+    tails, heads = (
+        np.concatenate([*pieces, np.zeros(0, dtype=np.int64)]) for pieces in (starts, ends)
+    )
+    edges = sparse.csr_array((np.ones(len(tails)), (tails, heads)), shape=(start[-1],) * 2)
     _, place = csgraph.connected_components(edges, directed=False)
     seen = np.zeros(start[-1], dtype=bool)
     seen[(train + start[:-1]).ravel()] = True
-    # Numbered by their first value; those of unseen values are none of training's.
-    named, first, place = np.unique(
+    # Numbered by their first value; unseen values belong to no component of the training graph.
+    labels, first, place = np.unique(
         np.where(seen, place, -1), return_index=True, return_inverse=True
     )
-    rank = np.empty(len(named), dtype=np.int64)
-    rank[np.argsort(np.where(named < 0, -1, first), kind="stable")] = np.arange(len(named))
-    if named[0] < 0:
+    rank = np.empty(len(labels), dtype=np.int64)
+    rank[np.argsort(np.where(labels < 0, -1, first), kind="stable")] = np.arange(len(labels))
+    if labels[0] < 0:
         rank -= 1
     split = [slice(i, j) for i, j in pairwise(start)]
     return [partners[s] for s in split], [rank[place[s]] for s in split], int(rank.max()) + 1

@@ -1,4 +1,4 @@
-"""What an audit finds out about one test split, before any rule judges it."""
+"""The evidence about one test split, before any rule judges it."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ ROUNDING = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class UnseenValue:
-    """Name a value that the test split has and training lacks.
+    """Value that occurs in the test split and not in training.
 
     Parameters
     ----------
     component, value : int
-        Its place in the table.
+        The indices of the component and of its value.
     rows : int array, shape (r,)
         Rows of the table.
     """
@@ -40,18 +40,18 @@ class UnseenValue:
 
 @dataclass(frozen=True)
 class OrderCoverage:
-    """Count the conjunctions of one order.
+    """Numbers of conjunctions of one order.
 
     Parameters
     ----------
     order : int
         Components in each conjunction.
     seen : int
-        Distinct ones in training.
+        Distinct conjunctions in training.
     in_test : int
-        Distinct ones in held-out combinations.
+        Distinct conjunctions in held-out combinations.
     unseen : int
-        Those of them that training lacks.
+        Conjunctions in held-out combinations that training lacks.
     """
 
     order: int
@@ -62,7 +62,7 @@ class OrderCoverage:
 
 @dataclass(frozen=True)
 class ValueCoverage:
-    """Say how well training covers a value.
+    """Training's coverage of one value.
 
     Parameters
     ----------
@@ -70,9 +70,9 @@ class ValueCoverage:
     n_train, n_test : int
         Distinct combinations with it, in training and held out.
     partners : int
-        Other values it meets in training, over all other components.
+        Number of values of other components that it occurs with in training.
     graph_component : int
-        Which connected component of the co-occurrence graph it is in; -1 when unseen.
+        The index of its connected component in the co-occurrence graph; -1 if unseen.
     """
 
     component: int
@@ -85,7 +85,7 @@ class ValueCoverage:
 
 @dataclass(frozen=True, eq=False)
 class Coverage:
-    """Say what is held out.
+    """Held-out values and conjunctions beside those of training.
 
     Parameters
     ----------
@@ -107,16 +107,16 @@ class Coverage:
 
 @dataclass(frozen=True)
 class Shortcut:
-    """Name a value or conjunction whose targets differ between training and test.
+    """Value or conjunction whose targets differ between training and test.
 
     Parameters
     ----------
     components : tuple of int
-        Which components.
+        The indices of its components.
     values : tuple of int
-        Their values' indices.
+        The indices of their values.
     n_train, n_test : int
-        Combinations with it.
+        Numbers of combinations with it.
     label : hashable or None
         The label whose share differs most; None when targets are numbers.
     train, test : float
@@ -125,8 +125,8 @@ class Shortcut:
         Largest difference of a label's share (0..1), or of means in standard deviations of
         the target.
     p_value : float
-        Of so large a difference when rows were assigned to splits at random, corrected for the
-        number of conjunctions looked at.
+        Probability of a difference at least as large if rows were assigned to splits at random,
+        corrected for the number of conjunctions tested.
     """
 
     components: tuple[int, ...]
@@ -142,7 +142,7 @@ class Shortcut:
 
 @dataclass(frozen=True, eq=False)
 class Point:
-    """Hold the predictions at one representation of the range.
+    """Predictions at one representation of the range.
 
     Parameters
     ----------
@@ -159,18 +159,18 @@ class Point:
     error : float
         Weighted mean squared error over held-out rows.
     accuracy, balanced_accuracy : float
-        Share of right labels, and its mean over the labels of the test split; half of each
-        tie; NaN for numbers.
+        Share of correct labels, and its mean over the labels of the test split; a tie counts by
+        half; NaN for numbers.
     leak_slope : float
-        Slope of predictions on targets, both about their means, over all outputs; 1 without
-        leak. NaN when the targets do not vary.
+        Slope of predictions on targets, both centred, over all outputs; 1 without a leak, NaN if
+        the targets do not vary.
     kernel : OrderKernel
     ridge : float array, shape (d,), or float
         Kernel-ridge penalty of each training combination, in the kernel's unit.
 
     Notes
     -----
-    Each held-out combination counts by its rows' sample weights. `outputs` are those of
+    Each held-out combination is weighted by its rows' sample weights. `outputs` are those of
     ``solve(case.task, kernel, fit=Equal(ridge), intercept="free")``, or of the largest margin.
     """
 
@@ -187,13 +187,13 @@ class Point:
     ridge: Float[np.ndarray, " d"] | Real = 0.0
 
     def __repr__(self) -> str:
-        """Name the point and how well it does."""
+        """Return the label, the error and the accuracy of the point."""
         return f"Point({self.label}: error {self.error:.4g}, accuracy {self.accuracy:.4g})"
 
 
 @dataclass(frozen=True, eq=False)
 class WorstItem:
-    """Name a value at which held-out combinations are predicted worst.
+    """Value whose held-out combinations are predicted worst.
 
     Parameters
     ----------
@@ -218,35 +218,35 @@ class WorstItem:
 
 @dataclass(frozen=True, eq=False)
 class Prediction:
-    """Hold what learners of the range will do with the held-out combinations.
+    """Predictions for the held-out combinations over a range of representations.
 
     Parameters
     ----------
     axis : str
-        What the range varies: "salience S(1; 2)" or "hidden layers of a random ReLU network".
+        The variable of the range: "salience S(1; 2)" or "hidden layers of a random ReLU network".
     points : tuple of Point
-        Along the range; the measured point, where features were given, comes last.
+        Along the range; the measured point, if features were passed, comes last.
     reference : int
-        Index of the point that pictures and worst items are drawn at: the measured one if
-        there is one, else one hidden ReLU layer (the nearest S for two components).
+        Index of the point used for pictures and worst items: the measured point if it exists,
+        otherwise one hidden ReLU layer (the nearest S for two components).
     constant_error : float
-        Mean squared error of the best constant of training.
+        Mean squared error of the best constant prediction, the mean of training.
     chance : float
-        Balanced accuracy of guessing: 1 / (labels of the test split), of all labels where it
-        has one; NaN for numbers.
+        Balanced accuracy of guessing: 1 / (number of labels in the test split), or of all labels
+        if the test split has only one; NaN for numbers.
     fit : str
         "regression" or "margin".
     worst : tuple of WorstItem
     remarks : tuple of str
-        Such as which depths were left out.
+        Such as the depths that were left out.
     structure : float
-        Of measured features: the share of the variance of similarity that the overlap explains.
+        For measured features: the share of the variance of similarity that the overlap explains.
     noise : float
-        Of measured features: the variance of single rows beside the lead of identical
-        combinations over those that share nothing.
+        For measured features: the variance of single rows, divided by the difference in
+        similarity between identical combinations and those that share no value.
     unsolved : tuple of str
-        Representations of the range that are left out, as their computation did not converge in
-        the time and the steps allowed.
+        Representations of the range that are left out because their computation did not converge
+        within the allowed time and steps.
     """
 
     axis: str
@@ -262,24 +262,24 @@ class Prediction:
     unsolved: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
-        """Name the range and the point of reference."""
+        """Return the number of points and the reference point."""
         return f"Prediction({len(self.points)} points; {self.points[self.reference]!r})"
 
 
 @dataclass(frozen=True)
 class Addition:
-    """Recommend a combination for training.
+    """Combination recommended for training.
 
     Parameters
     ----------
     values : tuple of int
         Its value indices.
     determined : float
-        Share of the test split's combinations that is determined (or seen) once it is added.
+        Share of the test split's combinations that are determined, or seen, after the addition.
     eigenvalue : float
-        The smallest eigenvalue that governs the leak once it is added; NaN if not computed.
+        The smallest eigenvalue that governs the leak after the addition; NaN if not computed.
     held_out : bool
-        Whether it is one of the test split's own combinations, to be moved into training.
+        Whether it is a combination of the test split, to be moved into training.
     """
 
     values: tuple[int, ...]
@@ -290,23 +290,23 @@ class Addition:
 
 @dataclass(frozen=True, eq=False)
 class Additions:
-    """Hold which unseen combinations to add first, and what the search cost.
+    """Unseen combinations to add first, and the cost of the search.
 
     Parameters
     ----------
     steps : tuple of Addition
-        In order; each builds on those before.
+        In order; each assumes the previous ones.
     determined, eigenvalue : float
-        As it stands, before any is added.
+        Before any addition.
     candidates : int
         Combinations tried at each step.
     of : int
-        Unseen combinations there were to choose from.
+        Number of unseen combinations to choose from.
     evaluations : int
         Candidates evaluated in all.
     seconds : float
     remarks : tuple of str
-        Such as why none is recommended.
+        Such as the reason why none is recommended.
     """
 
     steps: tuple[Addition, ...]
@@ -321,7 +321,7 @@ class Additions:
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """Hold all that was found out about one test split.
+    """Evidence about one test split.
 
     Parameters
     ----------
@@ -334,9 +334,9 @@ class Evidence:
     shortcuts : tuple of Shortcut
         Candidates, strongest first.
     prediction : Prediction or None
-        None when nothing is held out, or nothing was computed in the time allowed.
+        None if nothing is held out, or nothing was computed in the allowed time.
     additions : Additions or None
-        None when not asked for.
+        None if additions were not requested.
     seconds : float
     """
 
@@ -351,36 +351,39 @@ class Evidence:
 
     @property
     def undecided(self) -> bool:
-        """Return whether solvability, what training determines or whether predictions are better
-        than guesses is in part not known."""
-        solved, found = self.solvability, self.determination
+        """Return whether solvability, determination or comparison with guesses is incomplete."""
+        solved, determination = self.solvability, self.determination
         return (
             (solved is not None and solved.solvable is None)
-            or (found is not None and bool(found.undecided.any()))
+            or (determination is not None and bool(determination.undecided.any()))
             or (len(self.case.held_out) > 0 and self.is_better_than_guesses is None)
         )
 
     @property
     def is_better_than_guesses(self) -> bool | None:
-        """Return whether some representation of the range is predicted to do better than guesses.
+        """Return whether learners at some representation are predicted to do better than guessing.
 
-        Labels are compared with guessing in balanced accuracy, numbers with the mean of training
-        in squared error. None where those that were computed do not, and others were not.
+        For labels, balanced accuracy is compared with guessing; for numbers, squared error is
+        compared with that of the mean of training. None if no computed representation does
+        better and others were not computed.
         """
         prediction = self.prediction
         if prediction is None:
             return None
         if self.case.has_labels:
-            # What has no score, as no label is held out, is not below another.
+            # Without held-out labels the score is NaN, which is not at or below chance.
             worse = all(
                 point.balanced_accuracy <= prediction.chance + ROUNDING
                 for point in prediction.points
             )
         else:
-            most = prediction.constant_error * (1.0 - ROUNDING)
-            # Where even the constant is right there is nothing to do better.
-            least = 1e-12 * float(np.mean(self.case.task.targets**2))
-            worse = all(point.error >= most and point.error > least for point in prediction.points)
+            constant_error = prediction.constant_error * (1.0 - ROUNDING)
+            # If even the constant is exact, no prediction can be better.
+            rounding = 1e-12 * float(np.mean(self.case.task.targets**2))
+            worse = all(
+                point.error >= constant_error and point.error > rounding
+                for point in prediction.points
+            )
         if not worse:
             return True
         return None if prediction.unsolved else False
@@ -395,7 +398,7 @@ class Evidence:
         )
 
     def to_frame(self) -> pd.DataFrame:
-        """Return the held-out combinations with what is true and what is predicted of them.
+        """Return the held-out combinations with their true and predicted targets.
 
         Returns
         -------
@@ -429,8 +432,10 @@ class Evidence:
             columns["predicted label"] = [labels[i] for i in best]
         columns["weight"] = case.weights[rows]
         if self.determination is not None:
-            found = self.determination
-            known = found.determined.astype(object)
-            known[found.undecided] = None
-            columns["determined"] = known if found.undecided.any() else found.determined
+            determination = self.determination
+            determined = determination.determined.astype(object)
+            determined[determination.undecided] = None
+            columns["determined"] = (
+                determined if determination.undecided.any() else determination.determined
+            )
         return pd.DataFrame(columns)

@@ -1,7 +1,7 @@
-r"""How far the held-out targets of a solvable task may stray from every sum of conjunctions.
+r"""Deviation from every sum of conjunctions that noise explains in a solvable task's targets.
 
-Where several rows share a combination and disagree, their targets carry noise, and so do the means
-that are asked to be solvable. With the variance :math:`s^2` pooled within combinations and m_i
+If several rows of one combination differ, their targets contain noise, and so do the means whose
+solvability is tested. With the variance :math:`s^2` pooled within combinations and m_i
 rows for combination i, residuals of the n means about the best sum (of rank r) have a mean square
 near :math:`\overline{s^2/m_i}` if noise is all there is: the lack-of-fit test of regression.
 """
@@ -18,7 +18,7 @@ from partwhole.audit.case import TRAIN, Case
 
 @dataclass(frozen=True)
 class Noise:
-    """Hold what repeats tell of the noise in held-out means.
+    """Noise in held-out means, estimated from repeated rows.
 
     Parameters
     ----------
@@ -39,13 +39,13 @@ class Noise:
 
     @classmethod
     def of(cls, case: Case) -> Noise | None:
-        """Read the noise off a case with numbers as targets; None without repeats that differ."""
+        """Estimate the noise of a case with numeric targets; None if no repeated rows differ."""
         held_out = case.held_out
         if case.has_labels or not len(held_out) or not case.conflict.any():
             return None
         table, size = case.table, len(case.weights)
         combination = case.row_combination
-        # A test row of a combination that training has seen was not averaged with it.
+        # A test row whose combination occurs in training does not enter that combination's mean.
         counted = combination >= 0
         counted &= (table.split == TRAIN) | ~case.task.is_train[combination]
         rows = combination[counted]

@@ -1,4 +1,4 @@
-"""A line that says what an audit is at, once it takes longer than a few seconds."""
+"""A progress bar for audits that take longer than a few seconds."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ PATIENCE = 2.0
 
 @contextmanager
 def progress(steps: int) -> Iterator[Callable[[str], None]]:
-    """Show a bar on the error stream when it is a terminal and work takes over two seconds.
+    """Show a bar on the error stream if it is a terminal and the work takes over two seconds.
 
     Parameters
     ----------
     steps : int
-        How often the function that is given will be called.
+        The number of calls of the yielded function.
 
     Yields
     ------
     function of str
-        To call with what is done next.
+        To be called with the name of the next stage.
     """
     if not sys.stderr.isatty():
-        yield lambda what: None
+        yield lambda stage: None
         return
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
@@ -38,12 +38,12 @@ def progress(steps: int) -> Iterator[Callable[[str], None]]:
         transient=True,
     )
     task = bar.add_task("", total=steps)
-    done = 0
+    completed_steps = 0
 
-    def step(what: str) -> None:
-        nonlocal done
-        bar.update(task, description=what, completed=done)
-        done += 1
+    def step(stage: str) -> None:
+        nonlocal completed_steps
+        bar.update(task, description=stage, completed=completed_steps)
+        completed_steps += 1
 
     timer = Timer(PATIENCE, bar.start)
     timer.daemon = True

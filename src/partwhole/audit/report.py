@@ -1,4 +1,4 @@
-"""The report of an audit: its verdict, and every form in which it is told."""
+"""The report of an audit: its verdict, and its output formats."""
 
 from __future__ import annotations
 
@@ -18,32 +18,32 @@ from partwhole.audit.wording import count
 if TYPE_CHECKING:
     import pandas as pd
 
-MOST_TOLD = 50
+MOST_LISTED = 50
 
 
 class UnsupportedSplit(Exception):
-    """A split that does not support what it will be tested on; the message lists the errors."""
+    """Training split that does not support its tests; the message lists the errors."""
 
 
 @dataclass(frozen=True, eq=False)
 class AuditReport:
-    """Hold what an audit found, and tell it.
+    """Verdict of an audit, with its findings and evidence.
 
     Parameters
     ----------
     table : AuditTable
     order : int
-        K: learners whose outputs are sums of conjunctions of at most K components.
+        K: the learners' outputs are sums of conjunctions of at most K components.
     settings : Settings
     evidence : tuple of Evidence
         One for each test split.
     findings : tuple of Finding
-        Everything that breaks a rule, errors first; silenced ones are among them.
+        All violations of rules, errors first, silenced findings included.
     seconds : float
     fit : str
         "regression" or "margin".
     path : str
-        The table's path as it was given; empty for a DataFrame.
+        The path of the table, as passed; empty for a DataFrame.
     """
 
     table: AuditTable
@@ -72,44 +72,56 @@ class AuditReport:
 
     @property
     def headline(self) -> str:
-        """Return the verdict in a line, which names the order and says what it leaves open.
+        """Return one line with the verdict, the order, and whether the verdict is complete.
 
         Such as "Unsupported at order 1: 3 errors, 1 warning", "Supported at order 2, with 2 errors
         silenced", "Supported at order 2 as far as decided" or "Nothing is held out".
         """
         at = f"at order {self.order}"
         errors, warnings = (
-            count(len(of), one) if of else f"no {one}s"
-            for of, one in ((self.errors, "error"), (self.warnings, "warning"))
+            count(len(of), item) if of else f"no {item}s"
+            for of, item in ((self.errors, "error"), (self.warnings, "warning"))
         )
         if self.errors:
             return f"Unsupported {at}: {errors}, {warnings}"
-        if not any(len(one.case.held_out) for one in self.evidence):
+        if not any(len(item.case.held_out) for item in self.evidence):
             return "Nothing is held out"
         silenced = sum(
-            one.severity == "error" and one.silenced is not None for one in self.findings
+            item.severity == "error" and item.silenced is not None for item in self.findings
         )
-        told = f"{count(silenced, 'error')} silenced"
-        if any(one.undecided for one in self.evidence):
-            return f"Supported {at} as far as decided" + (f", with {told}" if silenced else "")
-        return f"Supported {at}" + (f", with {told}" if silenced else f": {errors}, {warnings}")
+        silenced_errors = f"{count(silenced, 'error')} silenced"
+        if any(item.undecided for item in self.evidence):
+            return f"Supported {at} as far as decided" + (
+                f", with {silenced_errors}" if silenced else ""
+            )
+        return f"Supported {at}" + (
+            f", with {silenced_errors}" if silenced else f": {errors}, {warnings}"
+        )
 
     @property
     def solvable(self) -> bool | None:
-        """Return whether every split is solvable; None when not known or nothing is held out."""
-        found = [one.solvability.solvable for one in self.evidence if one.solvability is not None]
-        if False in found:
+        """Return whether every split is solvable; None if unknown or nothing is held out."""
+        answers = [
+            evidence.solvability.solvable
+            for evidence in self.evidence
+            if evidence.solvability is not None
+        ]
+        if False in answers:
             return False
-        return None if None in found or not found else True
+        return None if None in answers or not answers else True
 
     @property
     def determined(self) -> float:
         """Return the share of held-out combinations that training determines.
 
-        The least over the test splits; NaN when nothing is held out.
+        The smallest share of all test splits; NaN if nothing is held out.
         """
-        found = [one.determination.share for one in self.evidence if one.determination is not None]
-        return min(found, default=float("nan"))
+        shares = [
+            evidence.determination.share
+            for evidence in self.evidence
+            if evidence.determination is not None
+        ]
+        return min(shares, default=float("nan"))
 
     def __repr__(self) -> str:
         """Return the verdict in a line."""
@@ -125,13 +137,16 @@ class AuditReport:
         Raises
         ------
         UnsupportedSplit
-            Its message has a line for each error.
+            The message has one line for each error.
         """
         if not self.errors:
             return
-        lines = [f"{one.rule} ({one.split}): {one.message}" for one in self.errors[:MOST_TOLD]]
-        if len(self.errors) > MOST_TOLD:
-            lines.append(f"and {len(self.errors) - MOST_TOLD:,} more, in report.errors")
+        lines = [
+            f"{finding.rule} ({finding.split}): {finding.message}"
+            for finding in self.errors[:MOST_LISTED]
+        ]
+        if len(self.errors) > MOST_LISTED:
+            lines.append(f"and {len(self.errors) - MOST_LISTED:,} more in report.errors")
         raise UnsupportedSplit(
             "\n".join(
                 [
@@ -156,31 +171,31 @@ class AuditReport:
 
     @door
     def to_json(self, path: str | Path | None = None) -> str:
-        """Return the report as JSON, and write it to a file if one is named."""
+        """Return the report as JSON, and write it to `path` unless that is None."""
         from partwhole.audit.outputs.machine import to_json
 
-        return _kept(to_json(self), path)
+        return _written(to_json(self), path)
 
     @door
     def to_html(self, path: str | Path | None = None) -> str:
-        """Return the report as a page that needs nothing else, and write it if a file is named."""
+        """Return the report as one HTML file, and write it to `path` unless that is None."""
         from partwhole.audit.page import to_html
 
-        return _kept(to_html(self), path)
+        return _written(to_html(self), path)
 
     @door
     def to_sarif(self, path: str | Path | None = None) -> str:
-        """Return the findings as SARIF 2.1.0, and write them to a file if one is named."""
+        """Return the findings as SARIF 2.1.0, and write them to `path` unless that is None."""
         from partwhole.audit.outputs.build_servers import to_sarif
 
-        return _kept(to_sarif(self), path)
+        return _written(to_sarif(self), path)
 
     @door
     def to_junit(self, path: str | Path | None = None) -> str:
-        """Return the rules as JUnit test cases in XML, and write them if a file is named."""
+        """Return the rules as JUnit test cases, and write them to `path` unless that is None."""
         from partwhole.audit.outputs.build_servers import to_junit
 
-        return _kept(to_junit(self), path)
+        return _written(to_junit(self), path)
 
     def to_frame(self) -> pd.DataFrame:
         """Return a table with a row for each finding.
@@ -193,24 +208,26 @@ class AuditReport:
         import pandas as pd
 
         columns = {
-            "rule": [one.rule for one in self.findings],
-            "severity": [one.severity for one in self.findings],
-            "split": [one.split for one in self.findings],
-            "subject": [one.subject for one in self.findings],
-            "message": [one.message for one in self.findings],
-            "row_count": np.array([len(one.rows) for one in self.findings], dtype=np.int64),
-            "rows": pd.Series([one.rows for one in self.findings], dtype=object),
-            "silenced": pd.Series([one.silenced for one in self.findings], dtype=object),
+            "rule": [finding.rule for finding in self.findings],
+            "severity": [finding.severity for finding in self.findings],
+            "split": [finding.split for finding in self.findings],
+            "subject": [finding.subject for finding in self.findings],
+            "message": [finding.message for finding in self.findings],
+            "row_count": np.array([len(finding.rows) for finding in self.findings], dtype=np.int64),
+            "rows": pd.Series([finding.rows for finding in self.findings], dtype=object),
+            "silenced": pd.Series([finding.silenced for finding in self.findings], dtype=object),
         }
         return pd.DataFrame(columns)
 
     def _counted(self, severity: str) -> tuple[Finding, ...]:
         return tuple(
-            one for one in self.findings if one.severity == severity and one.silenced is None
+            finding
+            for finding in self.findings
+            if finding.severity == severity and finding.silenced is None
         )
 
 
-def _kept(text: str, path: str | Path | None) -> str:
+def _written(text: str, path: str | Path | None) -> str:
     if path is not None:
         from partwhole.audit.outputs.files import write_all
 

@@ -1,4 +1,4 @@
-"""The rules of an audit: what each means, when it is broken and what to do about it."""
+"""The rules of an audit: their meaning, the condition that breaks them, and the remedy."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Severity = Literal["error", "warning", "note"]
 
 @dataclass(frozen=True)
 class Rule:
-    """Say what a rule asks of a split.
+    """Rule that a split has to keep.
 
     Parameters
     ----------
@@ -29,15 +29,15 @@ class Rule:
     severity : {"error", "warning", "note"}
         An error makes the split unsupported.
     meaning : str
-        What is wrong when it is broken, in plain words.
+        The problem when the rule is broken, in plain words.
     trigger : str
-        When exactly it is broken.
+        The exact condition that breaks it.
     threshold : str
-        The setting that it compares with; empty when it has none.
+        The name of the threshold in the settings; empty without one.
     remedy : str
-        What to do.
+        The action to take.
     also : tuple of str
-        Further settings it compares with.
+        The names of further thresholds.
     """
 
     id: str
@@ -50,7 +50,7 @@ class Rule:
 
     @door
     def in_force(self, settings: Settings) -> str:
-        """Write the thresholds that it compares with.
+        """Return the names and values of its thresholds.
 
         Parameters
         ----------
@@ -72,7 +72,7 @@ class Rule:
 
 @dataclass(frozen=True, eq=False)
 class Finding:
-    """Say where a rule is broken.
+    """Violation of a rule.
 
     Parameters
     ----------
@@ -80,15 +80,16 @@ class Finding:
         The rule's id, a key of `RULES`.
     severity : {"error", "warning", "note"}
     message : str
-        One or two sentences with numbers, names and what to do.
+        One or two sentences with numbers, names and the remedy.
     rows : int array, shape (r,)
-        Rows of the table that it is about, counted from 0.
+        The rows of the table concerned, counted from 0.
     split : str
-        The test split's name, or that of training.
+        The name of the test split, or of training.
     subject : str
-        What it is about, such as ``shape = circle``; empty for the whole split.
+        The value, pair or component concerned, such as ``shape = circle``; empty for the whole
+        split.
     silenced : str or None
-        The reason given for not counting it; None when it counts.
+        The reason why it does not count; None when it counts.
     """
 
     rule: str
@@ -108,37 +109,38 @@ _TABLE = (
     Rule(
         "unseen-value",
         "error",
-        "A value is tested that training never shows.",
+        "A tested value occurs in no training row.",
         "A value of a component occurs in the test split and not in training.",
         "",
-        "Add training rows with the value, or take its rows out of the test split.",
+        "Add training rows with the value, or remove its rows from the test split.",
     ),
     Rule(
         "unseen-label",
         "error",
-        "A label is tested that training never shows.",
-        "A label of held-out combinations is that of no training row.",
+        "A tested label occurs in no training row.",
+        "A label of held-out combinations occurs in no training row.",
         "",
-        "Add training rows with the label, or take its rows out of the test split.",
+        "Add training rows with the label, or remove its rows from the test split.",
     ),
     Rule(
         "not-solvable",
         "error",
         "No learner of this kind can answer the held-out combinations correctly.",
-        "The held-out targets are not a sum of conjunctions of at most K components that "
-        "training shows (numbers), or no such sum has the right sign or the largest output on "
-        "all of them (labels). Of the variance of numbers, a share up to the threshold, or what "
-        "the disagreement of repeated rows accounts for, may be left unexplained.",
+        "Numbers: no sum of conjunctions of at most K components that occur in training equals "
+        "the held-out targets, apart from a share of their variance up to the threshold or up to "
+        "the noise between repeated rows. Labels: no such sum has the correct sign or the largest "
+        "output on all held-out combinations.",
         "unexplained",
-        "Test another rule, raise the order, or use a learner that learns its features and check "
-        "its predictions.",
+        "Choose targets that such sums can have, raise the order, or train a network that learns "
+        "its features and check its predictions.",
     ),
     Rule(
         "not-determined",
         "error",
-        "Training leaves open what should be predicted.",
-        "The share of held-out combinations whose row of the constant and all conjunctions of "
-        "at most K components lies in the row space of the training rows is below the threshold.",
+        "Training leaves the answers to held-out combinations open.",
+        "A held-out combination is determined when its row of the constant and all conjunctions "
+        "of at most K components lies in the row space of the training rows. The share of "
+        "determined combinations is below the threshold.",
         "determined",
         "Add the recommended combinations to training.",
     ),
@@ -148,7 +150,8 @@ _TABLE = (
         "Labels are predicted no better than by guessing among them.",
         "Predicted balanced accuracy is at or below chance at every representation of the range.",
         "",
-        "Hold out other combinations, or add training combinations that contradict the shortcut.",
+        "Hold out other combinations, or add training combinations that contradict the misleading "
+        "association.",
     ),
     Rule(
         "no-better-than-constant",
@@ -162,7 +165,7 @@ _TABLE = (
     Rule(
         "shortcut",
         "warning",
-        "A value or pair of values goes with other targets in test than in training.",
+        "A value or pair of values has different targets in training and in test.",
         "A label's share (or, for numbers, the mean target in standard deviations) differs "
         "between the training and the held-out combinations that have the value or pair by at "
         "least shortcut_effect (shortcut_effect_sd), and the corrected p-value is at most "
@@ -174,29 +177,30 @@ _TABLE = (
     Rule(
         "not-held-out",
         "warning",
-        "Test rows repeat combinations that training has.",
-        "The combination of a test row occurs in training.",
+        "Test rows repeat combinations of training.",
+        "The combination of a test row also occurs in training.",
         "",
-        "Take these rows out of the test split; no other number here counts them. Leave ordinary "
-        "validation splits out of the test splits.",
+        "Remove these rows from the test split; no other number in the report counts them. Exclude "
+        "ordinary validation splits from the test splits.",
     ),
     Rule(
         "strong-leak",
         "warning",
-        "Much of what training shows is stored by combination and does not carry over.",
-        "At the reference representation the slope of predicted on true held-out targets is "
-        "below the threshold (with labels: outputs for right and wrong ones lie so many times as "
-        "far apart as in training, and some are predicted wrong).",
+        "Much of what is learned is memorised for single training combinations and does not carry "
+        "over.",
+        "At the reference representation, the slope of predicted on true held-out targets is "
+        "below the threshold. Labels: the slope compares the distance between the outputs for "
+        "correct and wrong labels with that in training, and some labels are predicted wrong.",
         "leak_slope",
-        "Show the values in more training combinations, or use a representation with a smaller "
-        "share for the full combination.",
+        "Show the values in more training combinations, or use a representation that gives the "
+        "full combination a smaller share.",
     ),
     Rule(
         "thin-coverage",
         "warning",
-        "A tested value is met in few training combinations.",
-        "A value of the held-out combinations occurs in training, in fewer distinct combinations "
-        "than the threshold.",
+        "A tested value occurs in few training combinations.",
+        "A value of the held-out combinations occurs in training, but in fewer distinct "
+        "combinations than the threshold.",
         "coverage",
         "Add training combinations with the value.",
     ),
@@ -204,22 +208,22 @@ _TABLE = (
         "conflicting-duplicates",
         "warning",
         "Rows of the same combination have different targets.",
-        "Rows of one combination, within training or within the held-out ones, differ in their "
+        "Rows of one combination, within training or within the test split, differ in their "
         "targets.",
         "",
-        "Check these rows; their weighted mean is used. Noise of repeated measurements is a reason "
-        "to silence this rule.",
+        "Check these rows; the audit uses their weighted mean. If they are repeated noisy "
+        "measurements, silence this rule with that reason.",
     ),
     Rule(
         "not-decided",
         "warning",
-        "Whether the held-out targets can be answered at all, whether training determines "
-        "them, or whether they are predicted better than by guessing, is not known.",
-        "The search for an answer and for a proof that there is none, or the predictions over the "
-        "range, were stopped by the time limit; or the computation of what training determines by "
-        "its number of steps.",
+        "It is not known whether the held-out targets can be answered at all, whether training "
+        "determines them, or whether they are predicted better than by guessing.",
+        "The time limit ended the search for an answer or for a proof that none exists, or the "
+        "predictions over the range; or the limit on steps ended the computation of what training "
+        "determines.",
         "",
-        "Allow more time; or ask about a smaller order.",
+        "Raise the time limit, or choose a smaller order.",
     ),
 )
 

@@ -26,7 +26,7 @@ SILENCED_LINES = (
     '"why it does not apply"'
 )
 LARGEST = 1e100
-# What the command asks for, and some might look for in a configuration.
+# Options of the command that a user might look for in a configuration file.
 OPTIONS = (
     "table",
     "components",
@@ -52,36 +52,36 @@ OPTIONS = (
 @door
 @dataclass(frozen=True)
 class Settings:
-    """Set thresholds, and silence rules with a reason.
+    """Thresholds of an audit, and rules silenced with a reason.
 
-    A silenced rule's findings are kept and shown with the reason, and do not count in the
-    verdict.
+    The report keeps the findings of a silenced rule, shows them with the reason, and does not
+    count them in the verdict.
 
     Parameters
     ----------
     determined : float, default 1
-        Least share of held-out combinations that training must determine.
+        Smallest share of held-out combinations that training must determine.
     unexplained : float, default 1e-6
-        Largest share of the held-out targets' variance that may stay unexplained while they
-        still count as solvable (numbers). The default takes in numbers that a table rounds to
-        four digits or more.
+        Largest unexplained share of the held-out targets' variance at which they still count as
+        solvable (numbers). The default tolerates numbers that a table rounds to four digits or
+        more.
     shortcut_effect : float, default 0.2
-        Least difference of a label's share between training and test.
+        Smallest difference of a label's share between training and test that is reported.
     shortcut_effect_sd : float, default 0.5
-        Least difference of mean targets, in standard deviations.
+        Smallest difference of mean targets that is reported, in standard deviations.
     shortcut_p : float, default 0.01
         Largest corrected p-value of a shortcut.
     leak_slope : float, default 0.5
-        Least slope of predicted on true targets.
+        Smallest slope of predicted on true targets that is not reported.
     coverage : int, default 3
-        Least number of distinct training combinations with a tested value.
+        Smallest number of distinct training combinations with a tested value.
     silence : mapping of str to str, optional
-        For each silenced rule's id the reason.
+        The reason for silencing, by rule id.
 
     Raises
     ------
     InputError
-        When a threshold is not a number in its range, a rule is unknown or a reason is empty.
+        If a threshold is not a number in its range, a rule is unknown or a reason is empty.
 
     Examples
     --------
@@ -126,8 +126,8 @@ class Settings:
         Raises
         ------
         InputError
-            When the file can't be read, is not TOML, or has a table, name or value that is
-            unknown or of the wrong kind.
+            If the file cannot be read, is not TOML, or has a table, name or value that is
+            unknown or of the wrong type.
 
         Examples
         --------
@@ -140,20 +140,20 @@ class Settings:
         """
         path = Path(path)
         remedy = "name a TOML file with the tables [thresholds] and [silence]"
-        require(path.exists(), "settings are read from a file that exists", path, remedy)
-        require(path.is_file(), "settings are read from a file", f"the folder {path}", remedy)
+        require(path.exists(), "the settings file must exist", path, remedy)
+        require(path.is_file(), "settings are in a file", f"the folder {path}", remedy)
         try:
             data = tomllib.loads(path.read_bytes().decode("utf-8"))
         except UnicodeDecodeError:
             require(False, "settings are UTF-8 text", f"other bytes in {path}", remedy)
             raise
         except tomllib.TOMLDecodeError as error:
-            require(False, f"{path} must be TOML", str(error).rstrip("."), "mend that line")
+            require(False, f"{path} must be TOML", str(error).rstrip("."), "correct that line")
             raise
         except (ValueError, RecursionError) as error:
-            many = "brackets in brackets" if isinstance(error, RecursionError) else "digits"
+            excess = "nested brackets" if isinstance(error, RecursionError) else "digits"
             raise InputError(
-                f"settings are short numbers and texts; got too many {many} in {path}; {remedy}"
+                f"settings are short numbers and texts; got too many {excess} in {path}; {remedy}"
             ) from error
         return _from_tables(data)
 
@@ -171,7 +171,7 @@ def _from_tables(data: Mapping[str, Any]) -> Settings:
         require(
             isinstance(content, Mapping),
             f"{name} is a table of settings",
-            "" if isinstance(content, Mapping) else _told(content),
+            "" if isinstance(content, Mapping) else _value_text(content),
             SILENCED_LINES
             if name == "silence"
             else f"write a line [{name}] and its entries below it",
@@ -210,46 +210,46 @@ def _check(thresholds: Mapping[str, Any], silence: Mapping[str, Any]) -> None:
     for rule, reason in silence.items():
         require(
             rule in RULES,
-            "a silenced rule is one that `partwhole audit --rules` shows",
+            "a silenced rule is one of those that `partwhole audit --rules` lists",
             repr(rule),
             f"the nearest is {_nearest(str(rule), list(RULES))}",
         )
         require(
             isinstance(reason, str) and reason.strip(),
-            "a rule is silenced with a reason in words",
-            f"{_told(reason)} for {rule}",
+            "the reason for silencing a rule is a text",
+            f"{_value_text(reason)} for {rule}",
             f'write {rule} = "why it does not apply"',
         )
 
 
 def _check_threshold(name: str, value: object) -> None:
-    # Compared, not converted: whole numbers of any length are; NaN is in no range.
+    # Comparing works for whole numbers of any length, converting does not; NaN is in no range.
     number = isinstance(value, int | float) and not isinstance(value, bool)
     number = number and -LARGEST <= value <= LARGEST  # pyright: ignore
     if name == "coverage":
         require(
             number and value == int(value) and value >= 0,  # pyright: ignore
             "coverage is a whole number of combinations, 0 or more",
-            _told(value),
+            _value_text(value),
             "write such as coverage = 3",
         )
     elif name in ("shortcut_effect_sd", "leak_slope"):
         require(
             number and value >= 0,  # pyright: ignore
             f"{name} is a number, 0 or more",
-            _told(value),
+            _value_text(value),
             f"write such as {name} = 0.5",
         )
     else:
         require(
             number and 0 <= value <= 1,  # pyright: ignore
             f"{name} is a share from 0 to 1",
-            _told(value),
+            _value_text(value),
             f"write such as {name} = {getattr(Settings, name):g}",
         )
 
 
-def _told(value: object) -> str:
+def _value_text(value: object) -> str:
     try:
         text = repr(value)
     except ValueError:
@@ -257,5 +257,5 @@ def _told(value: object) -> str:
     return text if len(text) <= 60 else f"{text[:60]}…"
 
 
-def _nearest(name: str, known: list[str]) -> str:
-    return (get_close_matches(name, known, 1, 0.0) or known)[0]
+def _nearest(name: str, names: list[str]) -> str:
+    return (get_close_matches(name, names, 1, 0.0) or names)[0]

@@ -24,7 +24,7 @@ MOST_ASSIGNMENTS = 20_000
 def shortcuts(
     case: Case, *, effect: Real = 0.2, effect_sd: Real = 0.5, p_value: Real = 0.01, limit: int = 200
 ) -> tuple[Shortcut, ...]:
-    r"""Find values and pairs whose targets in training mislead about the held-out combinations.
+    r"""Return the values and pairs whose targets in training mislead about held-out combinations.
 
     For labels the effect is the difference of a label's share between the training and the
     held-out combinations that have the conjunction; for numbers the difference of mean targets
@@ -34,35 +34,35 @@ def shortcuts(
     ----------
     case : Case
     effect : float, keyword-only, default 0.2
-        Least difference of shares that is reported.
+        Smallest difference of shares that is reported.
     effect_sd : float, keyword-only, default 0.5
-        Least difference of means, in standard deviations.
+        Smallest difference of means that is reported, in standard deviations.
     p_value : float, keyword-only, default 0.01
         Greatest p-value, after correction, that is reported.
     limit : int, keyword-only, default 200
-        Report at most so many.
+        Largest number of reported shortcuts.
 
     Returns
     -------
     tuple of Shortcut
-        Strongest effect first; a conjunction is named once, by the label (or target column)
-        that differs most. Looked at are single values and, from order 2, pairs that training
-        and the held-out combinations both have. A pair is left out when one of its values is
-        reported for the same label and direction and the pair's effect exceeds the value's by
-        less than half the threshold: 0.1 of a share, a quarter of a standard deviation.
+        Strongest effect first; a conjunction is listed once, with the label (or target column)
+        that differs most. The search covers single values and, from order 2, pairs that occur in
+        training and in held-out combinations. A pair is left out if one of its values is reported
+        for the same label and direction, and the pair's effect exceeds that of the value by less
+        than half the threshold: 0.1 of a share, a quarter of a standard deviation.
 
     Notes
     -----
     Derived here. Combinations count once each, whatever their weights; those whose rows are
     evenly divided between labels have no label and are left out.
 
-    For labels p is Fisher's exact test, the smaller hypergeometric tail doubled: of so large a
-    difference, were the conjunction's combinations assigned to training and test at random.
-    For numbers it is Student's t-test with the pooled variance, which approximates the same
-    random assignment (Pitman 1937); where that is passed and there are at most 20,000
-    assignments, they are counted instead. Groups of one are not tested. Either p is multiplied
-    by the number of tests that could have come out so small at all (Tarone, Biometrics 1990),
-    which bounds the chance of any false report.
+    For labels, p is that of Fisher's exact test, twice the smaller hypergeometric tail: the
+    probability of a difference at least as large if the conjunction's combinations were assigned
+    to training and test at random. For numbers it is Student's t-test with the pooled variance,
+    which approximates the same random assignment (Pitman 1937); if that test is passed and there
+    are at most 20,000 assignments, they are enumerated instead. Groups of one are not tested.
+    Both are multiplied by the number of tests whose p-value could have been as small (Tarone,
+    Biometrics 1990), which bounds the probability of any false report.
 
     Examples
     --------
@@ -81,51 +81,56 @@ def shortcuts(
         return ()
     sets = conjunction_sets(case.task.n_components, min(case.order, 2))[1:]
     count = _labels if case.has_labels else _numbers
-    least = float(effect if case.has_labels else effect_sd)
-    groups = [count(case, chosen, least) for chosen in sets]
+    threshold = float(effect if case.has_labels else effect_sd)
+    groups = [count(case, subset, threshold) for subset in sets]
     bounds = np.sort(np.concatenate([group.least_tail.ravel() for group in groups]))
     listed: dict[tuple, float] = {}
-    found: list[Shortcut] = []
+    reported: list[Shortcut] = []
     for group in groups:
         corrected = _corrected(group.tail, bounds)
         if not case.has_labels:
             tail = group.tail.copy()
-            for place, output in np.argwhere((corrected <= p_value) & (np.abs(group.gap) >= least)):
+            for place, output in np.argwhere(
+                (corrected <= p_value) & (np.abs(group.gap) >= threshold)
+            ):
                 tail[place, output] = group.by_assignment(int(place), int(output))
             corrected = _corrected(tail, bounds)
         size = np.where(corrected <= p_value, np.abs(group.gap), -1.0)
         values, best = group.dictionary.values(), size.argmax(axis=1)
-        for place in np.flatnonzero(size.max(axis=1) >= least):
-            these = tuple(int(value) for value in values[place])
-            parts = list(zip(group.dictionary.components, these, strict=True))
+        for place in np.flatnonzero(size.max(axis=1) >= threshold):
+            indices = tuple(int(value) for value in values[place])
+            parts = list(zip(group.dictionary.components, indices, strict=True))
             output = int(best[place])
-            own, up = float(size[place, output]), bool(group.gap[place, output] > 0)
-            if len(these) == 1:
-                for other in np.flatnonzero(size[place] >= least):
-                    key = (parts[0], int(other), bool(group.gap[place, other] > 0))
-                    listed[key] = float(size[place, other])
-            elif own < max(listed.get((part, output, up), -1.0) for part in parts) + least / 2.0:
+            largest, up = float(size[place, output]), bool(group.gap[place, output] > 0)
+            if len(indices) == 1:
+                for other_output in np.flatnonzero(size[place] >= threshold):
+                    key = (parts[0], int(other_output), bool(group.gap[place, other_output] > 0))
+                    listed[key] = float(size[place, other_output])
+            elif (
+                largest
+                < max(listed.get((part, output, up), -1.0) for part in parts) + threshold / 2.0
+            ):
                 continue
-            found.append(
+            reported.append(
                 Shortcut(
                     group.dictionary.components,
-                    these,
+                    indices,
                     int(group.n_train[place]),
                     int(group.n_test[place]),
                     group.names[output],
                     float(group.train[place, output]),
                     float(group.test[place, output]),
-                    own,
+                    largest,
                     float(corrected[place, output]),
                 )
             )
-    found.sort(key=lambda shortcut: (-round(shortcut.effect, 9), shortcut.components))
-    return tuple(found[:limit])
+    reported.sort(key=lambda shortcut: (-round(shortcut.effect, 9), shortcut.components))
+    return tuple(reported[:limit])
 
 
 @dataclass(frozen=True, eq=False)
 class _Group:
-    """Hold the conjunctions of one set of components, a column for each label or target.
+    """Conjunctions of one set of components, with a column for each label or target.
 
     `gap` is the signed effect, `tail` its uncorrected p-value (1 where the effect is below the
     threshold; for numbers by the t-test) and `least_tail` the least p-value that the counts
@@ -144,7 +149,7 @@ class _Group:
     members: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None
 
     def by_assignment(self, place: int, output: int) -> float:
-        """Return a p-value over all assignments to training and test, if these are few enough."""
+        """Return the p-value over all assignments to training and test if they are few."""
         drawn = int(min(self.n_train[place], self.n_test[place]))
         whole = int(self.n_train[place] + self.n_test[place])
         if self.members is None or comb(whole, drawn) > MOST_ASSIGNMENTS:
@@ -153,11 +158,11 @@ class _Group:
         inside = index == place
         y, seen = scores[inside, output], is_train[inside]
         smaller = seen if self.n_train[place] == drawn else ~seen
-        every = y[np.array(list(combinations(range(whole), drawn)))].sum(axis=1)
-        # Sums of the same numbers in another order.
+        sums = y[np.array(list(combinations(range(whole), drawn)))].sum(axis=1)
+        # The same numbers summed in different orders differ by rounding.
         rounding = 1e-12 * float(np.abs(y).sum())
-        own = float(y[smaller].sum())
-        tails = np.mean(every >= own - rounding), np.mean(every <= own + rounding)
+        observed = float(y[smaller].sum())
+        tails = np.mean(sums >= observed - rounding), np.mean(sums <= observed + rounding)
         return min(1.0, 2.0 * float(min(tails)))
 
 
@@ -168,57 +173,60 @@ def _corrected(
     return np.minimum(1.0, tail * np.searchsorted(bounds, tail * (1.0 + 1e-9), side="right"))
 
 
-def _labels(case: Case, chosen: tuple[int, ...], least: float) -> _Group:
+def _labels(case: Case, subset: tuple[int, ...], threshold: float) -> _Group:
     """Compare the shares of labels."""
     assert case.label is not None
     assert case.table.labels is not None
-    kept, task, names = case.label >= 0, case.task, case.table.labels
-    dictionary, index = Dictionary.of(task.components[kept], chosen, task.n_values)
-    coded, is_train = index.astype(np.int64) * len(names) + case.label[kept], task.is_train[kept]
+    has_label, task, names = case.label >= 0, case.task, case.table.labels
+    dictionary, index = Dictionary.of(task.components[has_label], subset, task.n_values)
+    coded, is_train = (
+        index.astype(np.int64) * len(names) + case.label[has_label],
+        task.is_train[has_label],
+    )
     shape = (dictionary.size, len(names))
-    seen, asked = (
+    seen, in_test = (
         np.bincount(coded[part], minlength=shape[0] * shape[1]).reshape(shape)
         for part in (is_train, ~is_train)
     )
-    n_train, n_test = seen.sum(axis=1), asked.sum(axis=1)
+    n_train, n_test = seen.sum(axis=1), in_test.sum(axis=1)
     if len(names) == 2:
-        # The second label's share tells the first's.
-        seen, asked, names = seen[:, 1:], asked[:, 1:], names[1:]
-    both = ((n_train > 0) & (n_test > 0))[:, None]
+        # The share of the second label implies that of the first.
+        seen, in_test, names = seen[:, 1:], in_test[:, 1:], names[1:]
+    in_both = ((n_train > 0) & (n_test > 0))[:, None]
     train = seen / np.maximum(n_train, 1)[:, None]
-    test = asked / np.maximum(n_test, 1)[:, None]
-    gap = np.where(both, test - train, 0.0)
+    test = in_test / np.maximum(n_test, 1)[:, None]
+    gap = np.where(in_both, test - train, 0.0)
     whole = np.broadcast_to((n_train + n_test)[:, None], seen.shape)
     drawn = np.broadcast_to(n_test[:, None], seen.shape)
-    with_label = seen + asked
+    with_label = seen + in_test
     lowest = np.maximum(0, with_label - whole + drawn)
     ends = [
         _log_chance(k, whole, with_label, drawn) for k in (lowest, np.minimum(with_label, drawn))
     ]
-    least_tail = np.where(both, np.minimum(1.0, 2.0 * np.exp(np.minimum(*ends))), 1.0)
+    least_tail = np.where(in_both, np.minimum(1.0, 2.0 * np.exp(np.minimum(*ends))), 1.0)
     tail = np.ones(seen.shape)
-    tested = np.abs(gap) >= least
+    tested = np.abs(gap) >= threshold
     if tested.any():
-        given = (part[tested] for part in (asked, whole, with_label, drawn))
-        tail[tested] = _fisher(*given)
+        counts_tested = (part[tested] for part in (in_test, whole, with_label, drawn))
+        tail[tested] = _fisher(*counts_tested)
     return _Group(dictionary, names, n_train, n_test, train, test, gap, tail, least_tail)
 
 
-def _numbers(case: Case, chosen: tuple[int, ...], least: float) -> _Group:
+def _numbers(case: Case, subset: tuple[int, ...], threshold: float) -> _Group:
     """Compare mean targets."""
     task = case.task
-    dictionary, index = Dictionary.of(task.components, chosen, task.n_values)
+    dictionary, index = Dictionary.of(task.components, subset, task.n_values)
     raw = task.targets.reshape(len(task.targets), -1)
     centre, spread = raw.mean(axis=0), raw.std(axis=0)
-    # What does not vary has no effects.
+    # Outputs that do not vary have no effects.
     scores = (raw - centre) / np.where(spread > 0, spread, np.inf)
     sums = [
         _moments(index[part], scores[part], dictionary.size)
         for part in (task.is_train, ~task.is_train)
     ]
     (n_train, train, train_square), (n_test, test, test_square) = sums
-    both = ((n_train > 1) & (n_test > 1))[:, None]
-    gap = np.where(both, test - train, 0.0)
+    in_both = ((n_train > 1) & (n_test > 1))[:, None]
+    gap = np.where(in_both, test - train, 0.0)
     freedom = np.maximum(n_train + n_test - 2, 1)[:, None]
     variance = (train_square + test_square) / freedom
     variance *= (1.0 / np.maximum(n_train, 1) + 1.0 / np.maximum(n_test, 1))[:, None]
@@ -227,11 +235,11 @@ def _numbers(case: Case, chosen: tuple[int, ...], least: float) -> _Group:
     whole = n_train + n_test
     log_one = special.gammaln(n_train + 1) + special.gammaln(n_test + 1)
     log_one -= special.gammaln(whole + 1)
-    one = np.minimum(1.0, 2.0 * np.exp(log_one))[:, None]
-    least_tail = np.where(both, np.broadcast_to(one, gap.shape), 1.0)
-    # Without any variance the assignment's own chance is all there is.
+    least_chance = np.minimum(1.0, 2.0 * np.exp(log_one))[:, None]
+    least_tail = np.where(in_both, np.broadcast_to(least_chance, gap.shape), 1.0)
+    # Without variance only the probability of the assignment itself remains.
     tail = np.where(np.isnan(tail), 0.0, tail)
-    tail = np.where(np.abs(gap) >= least, np.maximum(tail, least_tail), 1.0)
+    tail = np.where(np.abs(gap) >= threshold, np.maximum(tail, least_tail), 1.0)
     return _Group(
         dictionary,
         (None,) * raw.shape[1],
@@ -253,8 +261,8 @@ def _moments(
     count = np.bincount(index, minlength=size)
     n = np.maximum(count, 1)[:, None]
     mean = np.stack([np.bincount(index, y, minlength=size) for y in scores.T], axis=1) / n
-    rest = scores - mean[index]
-    square = np.stack([np.bincount(index, y**2, minlength=size) for y in rest.T], axis=1)
+    residual = scores - mean[index]
+    square = np.stack([np.bincount(index, y**2, minlength=size) for y in residual.T], axis=1)
     return count, mean, square
 
 
@@ -285,12 +293,12 @@ def _fisher(
     for step, last in ((-1, lowest), (1, highest)):
         length = np.minimum(np.abs(last - k) + 1, TERMS)
         out = np.zeros(len(k))
-        # In chunks of so many terms in all.
+        # In chunks of at most about CHUNK terms.
         part = (np.cumsum(length) - 1) // CHUNK
         for chunk in np.unique(part):
-            these = np.flatnonzero(part == chunk)
-            n = length[these]
-            owner = np.repeat(these, n)
+            members = np.flatnonzero(part == chunk)
+            n = length[members]
+            owner = np.repeat(members, n)
             offset = np.arange(n.sum()) - np.repeat(np.cumsum(n) - n, n)
             terms = np.exp(
                 _log_chance(k[owner] + step * offset, whole[owner], with_label[owner], drawn[owner])
@@ -301,7 +309,7 @@ def _fisher(
             if len(cut):
                 end = terms[stop[cut]]
                 ratio = end / terms[stop[cut] - 1]
-                rest = end * ratio / np.maximum(1.0 - ratio, 1e-300)
-                out[these[cut]] += np.where(ratio < 1.0, rest, 1.0)
+                remainder = end * ratio / np.maximum(1.0 - ratio, 1e-300)
+                out[members[cut]] += np.where(ratio < 1.0, remainder, 1.0)
         tails.append(out)
     return np.minimum(1.0, 2.0 * np.minimum(*tails))

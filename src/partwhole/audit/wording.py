@@ -1,4 +1,4 @@
-"""Names and numbers from a table as they may be printed: on one line, and not too long."""
+"""Names and numbers from a table in a form that can be printed: on one line, and not too long."""
 
 from __future__ import annotations
 
@@ -13,19 +13,20 @@ LONGEST = 60
 # Salience of one hidden ReLU layer on two components.
 ONE_LAYER = 0.425
 OPEN = (
-    "Training leaves some of these answers open: the figures are what the least-norm learners "
-    "choose; others that fit training as well may answer otherwise."
+    "Training leaves some of these answers open: these numbers are for least-norm learners; other "
+    "learners that fit the training set equally well may answer differently."
 )
-# Of the variance of similarity; below it the overlap is far from all that features tell apart.
+# Explained share of the variance of similarity below which the overlap describes features poorly.
 LEAST_STRUCTURE = 0.95
 LEFT_OUT = (
-    "The predicted error leaves out what the overlap does not explain: readouts trained on such "
-    "features have erred several times as much. Trust the slope and the order of outputs more."
+    "The predicted error omits what the overlap does not explain: measured errors of readouts "
+    "trained on such features were several times larger. The slope and the order of the outputs "
+    "are more reliable."
 )
 
 
-def shown(value: Hashable, longest: int = LONGEST) -> str:
-    r"""Write a name or value on one line: unprintable signs escaped, the middle of a long one cut.
+def printable(value: Hashable, longest: int = LONGEST) -> str:
+    r"""Return a name or value on one line, unprintable characters escaped and long text shortened.
 
     Parameters
     ----------
@@ -38,7 +39,7 @@ def shown(value: Hashable, longest: int = LONGEST) -> str:
 
     Examples
     --------
-    >>> shown("dark\nred"), shown(""), shown("abcdefghij", 7)
+    >>> printable("dark\nred"), printable(""), printable("abcdefghij", 7)
     ('dark\\nred', "''", 'abc…hij')
     """
     text = one_line(str(value))
@@ -51,7 +52,7 @@ def shown(value: Hashable, longest: int = LONGEST) -> str:
 
 
 def one_line(text: str) -> str:
-    r"""Escape all signs that are not printable, such as line ends and terminal codes.
+    r"""Return the text with unprintable characters escaped, such as line ends and terminal codes.
 
     Parameters
     ----------
@@ -72,7 +73,7 @@ def one_line(text: str) -> str:
 
 
 def combination(case: Case, index: int) -> str:
-    """Write a combination as its values, such as ``(circle, red)``.
+    """Return a combination as its values, such as ``(circle, red)``.
 
     Parameters
     ----------
@@ -88,7 +89,7 @@ def combination(case: Case, index: int) -> str:
 
 
 def tuple_of(case: Case, values: Iterable[int | np.integer]) -> str:
-    """Write value indices, one for each component, as a combination.
+    """Return the combination of value indices, one for each component, in words.
 
     Parameters
     ----------
@@ -100,11 +101,11 @@ def tuple_of(case: Case, values: Iterable[int | np.integer]) -> str:
     str
     """
     names = zip(case.table.values, values, strict=True)
-    return f"({', '.join(shown(of[int(i)]) for of, i in names)})"
+    return f"({', '.join(printable(of[int(i)]) for of, i in names)})"
 
 
 def conjunction(case: Case, components: Iterable[int], values: Iterable[int]) -> str:
-    """Write values of some components, such as ``shape = circle, colour = red``.
+    """Return values of some components in words, such as ``shape = circle, colour = red``.
 
     Parameters
     ----------
@@ -117,13 +118,13 @@ def conjunction(case: Case, components: Iterable[int], values: Iterable[int]) ->
     """
     table = case.table
     return ", ".join(
-        f"{shown(table.names[c])} = {shown(table.values[c][v])}"
+        f"{printable(table.names[c])} = {printable(table.values[c][v])}"
         for c, v in zip(components, values, strict=True)
     )
 
 
-def where(point: Point, n_components: int) -> str:
-    """Name a representation of the range in words.
+def representation_name(point: Point, n_components: int) -> str:
+    """Return the name of a representation of the range.
 
     Parameters
     ----------
@@ -147,12 +148,12 @@ def where(point: Point, n_components: int) -> str:
 
 
 def learners(case_or_order: Case | int, n_components: int) -> str:
-    """Name the learners that the range of representations is of.
+    """Return the name of the learners whose representations the range covers.
 
     Parameters
     ----------
     case_or_order : Case or int
-        Whose order K they are cut off at.
+        The case, or its order K, at which conjunctions are cut off.
     n_components : int
 
     Returns
@@ -179,15 +180,15 @@ def learners(case_or_order: Case | int, n_components: int) -> str:
     )
 
 
-def count(n: int, one: str, many: str | None = None) -> str:
-    """Write a number of things.
+def count(n: int, singular: str, plural: str | None = None) -> str:
+    """Return a number with its noun.
 
     Parameters
     ----------
     n : int
-    one : str
-    many : str, optional
-        By default with an s.
+    singular : str
+    plural : str, optional
+        The singular with an s by default.
 
     Returns
     -------
@@ -198,11 +199,11 @@ def count(n: int, one: str, many: str | None = None) -> str:
     >>> count(1, "error"), count(1200, "row")
     ('1 error', '1,200 rows')
     """
-    return f"{n:,} {one if n == 1 else many or one + 's'}"
+    return f"{n:,} {singular if n == 1 else plural or singular + 's'}"
 
 
 def percent(share: float) -> str:
-    """Write a share in percent, so that only all is 100 % and only none is 0 %.
+    """Return a share in percent; only 1 is written as 100 % and only 0 as 0 %.
 
     Parameters
     ----------
@@ -227,7 +228,7 @@ def percent(share: float) -> str:
 
 
 def number(value: float) -> str:
-    """Write a number in three digits.
+    """Return a number to three digits.
 
     Parameters
     ----------
@@ -245,25 +246,29 @@ def number(value: float) -> str:
     return "not known" if value != value else f"{value:.3g}"
 
 
-def measured(found: Prediction) -> str:
-    """Say how well the overlap describes measured features; empty without a measured point.
+def measured(prediction: Prediction) -> str:
+    """Return how well the overlap describes measured features; empty without a measured point.
 
     Parameters
     ----------
-    found : Prediction
+    prediction : Prediction
 
     Returns
     -------
     str
     """
-    if np.isnan(found.structure) or not any(np.isnan(point.position) for point in found.points):
+    if np.isnan(prediction.structure) or not any(
+        np.isnan(point.position) for point in prediction.points
+    ):
         return ""
-    noise = "no noise of single rows is counted"
-    if found.noise > 0:
+    noise = "the noise of single rows is set to 0"
+    if prediction.noise > 0:
         noise = (
-            f"the noise of single rows is {found.noise:.2g} of the lead of identical combinations"
+            f"the noise of single rows is {prediction.noise:.2g} of the similarity gained by "
+            "sharing all components"
         )
     line = (
-        f"the overlap explains {percent(found.structure)} of the variance of similarity; {noise}."
+        f"the overlap explains {percent(prediction.structure)} of the variance of similarity; "
+        f"{noise}."
     )
-    return f"{line} {LEFT_OUT}" if found.structure < LEAST_STRUCTURE else line
+    return f"{line} {LEFT_OUT}" if prediction.structure < LEAST_STRUCTURE else line

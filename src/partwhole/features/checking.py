@@ -1,4 +1,4 @@
-"""The contracts of designs and kernels, checked."""
+"""Checks of the contracts of designs and kernels."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ EXACT = 1e-10  # of the largest entry
 
 @door
 def check_design(design: Design, *, seed: int = 0) -> None:
-    r"""Check that a design keeps to what the solvers rely on.
+    r"""Check that a design fulfils the requirements of the solvers.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ def check_kernel(
     *,
     seed: int = 0,
 ) -> None:
-    r"""Check that a kernel is one: symmetric, positive semidefinite, and a function of pairs.
+    r"""Check that a function is a kernel: symmetric, positive semidefinite, a function of pairs.
 
     Parameters
     ----------
@@ -126,12 +126,12 @@ def check_kernel(
     """
     require(
         len(inputs) >= 3, "a kernel is checked on inputs of at least 3 rows",
-        f"{len(inputs)}", "pass more",
+        f"{len(inputs)}", "pass at least 3 inputs",
     )  # fmt: skip
     call: Callable[..., np.ndarray] = getattr(kernel, "gram", kernel)  # type: ignore[assignment]
     name = getattr(call, "__name__", type(kernel).__name__)
     contract = Contract(f"the kernel {type(kernel).__name__ if call is not kernel else name}")
-    n, few = len(inputs), max(1, len(inputs) // 3)
+    n, tuples = len(inputs), max(1, len(inputs) // 3)
     with contract.trying("a kernel returns an array of shape (n, m) for lists of n and m inputs"):
         whole = np.asarray(contract.pure("the kernel", call, inputs, inputs), dtype=float)
         if not contract.keeps(
@@ -149,7 +149,7 @@ def check_kernel(
         )
         contract.agrees(
             "an entry depends on its pair of inputs alone: some inputs beside others",
-            call(inputs[:few], inputs[few:]), whole[:few, few:], EXACT,
+            call(inputs[:tuples], inputs[tuples:]), whole[:tuples, tuples:], EXACT,
         )  # fmt: skip
         order = np.random.default_rng(seed).permutation(n)
         contract.agrees(

@@ -1,4 +1,4 @@
-"""The seen-conjunction design: an indicator column for every conjunction met in training."""
+"""The seen-conjunction design: an indicator column for every conjunction in training."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CODE_LIMIT = 1 << 62
 
 @door
 def conjunction_sets(n_components: int, max_order: int) -> tuple[tuple[int, ...], ...]:
-    """List the sets of 0..max_order components, smaller ones first.
+    """Return the sets of 0..max_order components, smaller sets first.
 
     Examples
     --------
@@ -29,13 +29,13 @@ def conjunction_sets(n_components: int, max_order: int) -> tuple[tuple[int, ...]
     ((), (0,), (1,), (2,), (0, 1), (0, 2), (1, 2))
     """
     return tuple(
-        chosen for k in range(max_order + 1) for chosen in combinations(range(n_components), k)
+        subset for k in range(max_order + 1) for subset in combinations(range(n_components), k)
     )
 
 
 @dataclass(frozen=True, eq=False)
 class Dictionary:
-    """Number the value combinations of one set of components that were seen.
+    """Seen value combinations of one set of components, with their numbers.
 
     Parameters
     ----------
@@ -57,15 +57,15 @@ class Dictionary:
 
     @classmethod
     def of(
-        cls, components: Int[np.ndarray, "n C"], chosen: tuple[int, ...], n_values: Sequence[int]
+        cls, components: Int[np.ndarray, "n C"], subset: tuple[int, ...], n_values: Sequence[int]
     ) -> tuple[Dictionary, Int[np.ndarray, " n"]]:
-        """Collect the combinations in these rows; return the dictionary and each row's column."""
-        radix = tuple(int(n_values[c]) for c in chosen)
+        """Return the dictionary of the combinations in these rows, and each row's column."""
+        radix = tuple(int(n_values[c]) for c in subset)
         whole = float(np.prod(np.array(radix, dtype=float)))
         coded = np.zeros(len(components), dtype=np.int32 if whole < 2.0**31 else np.int64)
         folds: dict[int, np.ndarray] = {}
         space = 1
-        for position, (c, n) in enumerate(zip(chosen, radix, strict=True)):
+        for position, (c, n) in enumerate(zip(subset, radix, strict=True)):
             if space * n >= CODE_LIMIT:
                 folds[position], coded = np.unique(coded, return_inverse=True)
                 space = len(folds[position])
@@ -77,17 +77,17 @@ class Dictionary:
             seen[coded] = True
             codes = np.flatnonzero(seen)
             table = np.cumsum(seen, dtype=np.int32) - np.int32(1)
-            return cls(chosen, radix, codes, folds), table[coded]
+            return cls(subset, radix, codes, folds), table[coded]
         codes, index = np.unique(coded, return_inverse=True)
-        return cls(chosen, radix, codes, folds), index.astype(np.int32)
+        return cls(subset, radix, codes, folds), index.astype(np.int32)
 
     @property
     def size(self) -> int:
-        """Return how many combinations were seen."""
+        """Return the number of seen combinations."""
         return len(self.codes)
 
     def columns(self, components: Int[np.ndarray, "n C"]) -> Int[np.ndarray, " n"]:
-        """Return each row's column, -1 where its combination was not seen."""
+        """Return each row's column, -1 for an unseen combination."""
         coded = np.zeros(len(components), dtype=np.int64)
         unknown = np.zeros(len(components), dtype=bool)
         for position, (c, n) in enumerate(zip(self.components, self.radix, strict=True)):
@@ -105,27 +105,27 @@ class Dictionary:
     def values(self) -> Int[np.ndarray, "d S"]:
         """Return the value indices of each seen combination."""
         out = np.empty((self.size, len(self.radix)), dtype=np.int64)
-        rest = self.codes.astype(np.int64)
+        remainder = self.codes.astype(np.int64)
         for position in range(len(self.radix) - 1, -1, -1):
-            rest, out[:, position] = np.divmod(rest, self.radix[position])
+            remainder, out[:, position] = np.divmod(remainder, self.radix[position])
             if position in self.folds:
-                rest = self.folds[position].astype(np.int64)[rest]
+                remainder = self.folds[position].astype(np.int64)[remainder]
         return out
 
 
 def _places(
-    known: Int[np.ndarray, " d"], coded: Int[np.ndarray, " n"]
+    sorted_codes: Int[np.ndarray, " d"], coded: Int[np.ndarray, " n"]
 ) -> tuple[Int[np.ndarray, " n"], Bool[np.ndarray, " n"]]:
     """Return each code's place among the sorted known ones, and which are not among them."""
-    place = np.searchsorted(known, coded)
-    place[place == len(known)] = 0
-    return place, known[place] != coded
+    place = np.searchsorted(sorted_codes, coded)
+    place[place == len(sorted_codes)] = 0
+    return place, sorted_codes[place] != coded
 
 
 @door(empty=("index",))
 @dataclass(frozen=True, eq=False)
 class ConjunctionDesign:
-    """Hold indicators of seen conjunctions, one column index for each row and block.
+    """Indicators of seen conjunctions, stored as a column index for each row and block.
 
     Parameters
     ----------
@@ -161,7 +161,7 @@ class ConjunctionDesign:
         sets: Sequence[tuple[int, ...]],
         n_values: Sequence[int],
     ) -> ConjunctionDesign:
-        """Build the columns from the rows that were seen.
+        """Return the design of the conjunctions in seen rows.
 
         Parameters
         ----------
@@ -176,9 +176,9 @@ class ConjunctionDesign:
             len(n_values) == components.shape[1],
             "n_values has a count for each column of components",
             f"{len(n_values)} for {components.shape[1]}",
-            "pass how many values each component has",
+            "pass the number of values of each component",
         )
-        pairs = [Dictionary.of(components, tuple(chosen), n_values) for chosen in sets]
+        pairs = [Dictionary.of(components, tuple(subset), n_values) for subset in sets]
         return cls(
             tuple(dictionary for dictionary, _ in pairs),
             tuple(index for _, index in pairs),
@@ -187,12 +187,12 @@ class ConjunctionDesign:
 
     @door(empty=("components",))
     def at(self, components: Int[np.ndarray, "n C"]) -> ConjunctionDesign:
-        """Describe other tuples in the same columns."""
+        """Return the design of other tuples in the same columns."""
         used = [c for dictionary in self.dictionaries for c in dictionary.components]
-        least = 1 + max(used, default=-1)
+        lowest = 1 + max(used, default=-1)
         require(
-            components.shape[1] >= least,
-            f"rows have the {least} components of the design or more",
+            components.shape[1] >= lowest,
+            f"rows have the {lowest} components of the design or more",
             f"shape {components.shape}",
             "pass a column for each component",
         )
@@ -200,7 +200,7 @@ class ConjunctionDesign:
         return ConjunctionDesign(self.dictionaries, index, len(components))
 
     def with_constant(self) -> ConjunctionDesign:
-        """Put the conjunction of no components, a column of ones, before the others."""
+        """Return the design with a column of ones, the empty conjunction, before the others."""
         constant = Dictionary((), (), np.zeros(1, dtype=np.int64), {})
         index = np.zeros(self.n_rows, dtype=np.int32)
         return ConjunctionDesign((constant, *self.dictionaries), (index, *self.index), self.n_rows)
@@ -262,7 +262,7 @@ class ConjunctionDesign:
     def gram(
         self, block: Block, weights: Float[np.ndarray, " b"] | None = None
     ) -> Float[np.ndarray, "n n"]:
-        """Return 1, or the conjunction's weight, where two rows share one of this block."""
+        """Return 1, or the conjunction's weight, for pairs of rows that share one of this block."""
         require_block_weights(block, weights)
         index = self.index[self.blocks.index(block)]
         shared = ((index[:, None] == index[None, :]) & (index[:, None] >= 0)).astype(float)

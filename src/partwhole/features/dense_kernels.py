@@ -23,7 +23,7 @@ def dense_kernel(
     weight_variance: Real | Sequence[Real] = 2.0,
     bias_variance: Real | Sequence[Real] = 0.0,
 ) -> Float[np.ndarray, "n m"]:
-    r"""Compute the kernel of an infinitely wide dense ReLU network.
+    r"""Return the kernel of an infinitely wide dense ReLU network.
 
     With weights of variance v / n in a layer of n inputs and biases of variance b,
 
@@ -70,15 +70,15 @@ def dense_kernel(
     0.426422
     """
     whole("depth", depth, 0, "pass 1 for one hidden layer")
-    v, b = (_of_layers(given, depth) for given in (weight_variance, bias_variance))
+    v, b = (_of_layers(second, depth) for second in (weight_variance, bias_variance))
     require(
-        len(v) == depth + 1 and all(is_finite(each) and each > 0 for each in v),
+        len(v) == depth + 1 and all(is_finite(array) and array > 0 for array in v),
         f"weight_variance is above 0, one number or {depth + 1}",
         repr(weight_variance),
         "pass 2, which keeps the size of ReLU units",
     )
     require(
-        len(b) == depth + 1 and all(is_finite(each) and each >= 0 for each in b),
+        len(b) == depth + 1 and all(is_finite(array) and array >= 0 for array in b),
         f"bias_variance is at least 0, one number or {depth + 1}",
         repr(bias_variance),
         "pass 0 for no biases",
@@ -100,9 +100,9 @@ def dense_kernel(
         bent = np.sin(angle) / (2.0 * np.pi) + active * cosine
         covariance = v[layer] * norms * bent + b[layer]
         tangent = covariance + v[layer] * active * tangent
-        left, right = (0.5 * v[layer] * each + b[layer] for each in (left, right))
+        left, right = (0.5 * v[layer] * array + b[layer] for array in (left, right))
     return covariance if kind == "nngp" else tangent
 
 
-def _of_layers(given: Real | Sequence[Real], depth: int) -> tuple[Real, ...]:
-    return tuple(given) if isinstance(given, Sequence) else (given,) * (depth + 1)
+def _of_layers(array: Real | Sequence[Real], depth: int) -> tuple[Real, ...]:
+    return tuple(array) if isinstance(array, Sequence) else (array,) * (depth + 1)

@@ -16,7 +16,7 @@ from partwhole._door import door
 @door
 @dataclass(frozen=True)
 class Block:
-    """Name a run of columns: a conjunction set, a unit, all inputs.
+    """Labelled run of columns: a conjunction set, a unit, all inputs.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ class Block:
 
 @runtime_checkable
 class Design(Protocol):
-    """Describe n inputs by p features without saying how they are kept."""
+    """Matrix of n inputs and p features, in any representation."""
 
     @property
     def blocks(self) -> tuple[Block, ...]:
@@ -65,7 +65,7 @@ class Design(Protocol):
 @door(empty=("matrix",))
 @dataclass(frozen=True, eq=False)
 class DenseDesign:
-    """Keep features as a matrix.
+    """Features as a dense matrix.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ class DenseDesign:
             "blocks must cover the columns in order",
             f"{[(block.start, block.stop) for block in self.blocks]} "
             f"for {self.matrix.shape[1]} columns",
-            "start each where the one before stops",
+            "start each block at the end of the previous one",
         )
 
     @property

@@ -14,7 +14,7 @@ from partwhole.features.design import Block, DenseDesign
 
 @door
 def multitask_design(inputs: Sequence[Float[np.ndarray, "_ _"]]) -> DenseDesign:
-    """Lay several tasks' inputs out so that a feature's coefficients in all tasks are one block.
+    """Return the design of several tasks, with a feature's coefficients in all tasks as one block.
 
     Parameters
     ----------
@@ -38,8 +38,8 @@ def multitask_design(inputs: Sequence[Float[np.ndarray, "_ _"]]) -> DenseDesign:
     >>> design.matrix.astype(int).tolist()
     [[1, 0, 2, 0], [0, 3, 0, 4]]
     """
-    tasks = [np.atleast_2d(np.asarray(each, dtype=float)) for each in inputs]
-    widths = sorted({each.shape[1] for each in tasks})
+    tasks = [np.atleast_2d(np.asarray(block, dtype=float)) for block in inputs]
+    widths = sorted({block.shape[1] for block in tasks})
     require(
         len(widths) == 1,
         "tasks share their features",
@@ -49,8 +49,8 @@ def multitask_design(inputs: Sequence[Float[np.ndarray, "_ _"]]) -> DenseDesign:
     k, d = len(tasks), widths[0]
     matrix = np.zeros((sum(map(len, tasks)), d, k))
     row = 0
-    for task, each in enumerate(tasks):
-        matrix[row : row + len(each), :, task] = each
-        row += len(each)
+    for task, block in enumerate(tasks):
+        matrix[row : row + len(block), :, task] = block
+        row += len(block)
     blocks = tuple(Block(feature, k * feature, k * (feature + 1)) for feature in range(d))
     return DenseDesign(matrix.reshape(len(matrix), d * k), blocks)

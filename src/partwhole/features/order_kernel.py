@@ -1,4 +1,4 @@
-"""Overlap kernels cut off at an order: what a learner of few orders knows of them."""
+"""Overlap kernels truncated at an order, with memory for the higher orders."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ROUNDING = 1e-14
 @door
 @dataclass(frozen=True, eq=False)
 class OrderKernel:
-    r"""Hold an overlap kernel up to order K, and all that lies above as *memory*.
+    r"""Overlap kernel up to order K, with all higher orders as *memory*.
 
     Two different inputs that share the set O of components have the similarity
 
@@ -73,7 +73,7 @@ class OrderKernel:
 
     def __post_init__(self) -> None:
         n, order = self.n_components, self.order
-        require(n >= 1, "a kernel has at least one component", n, "give their number")
+        require(n >= 1, "a kernel has at least one component", n, "pass the number of components")
         require(
             0 <= order < n,
             f"a kernel of {n} components is cut off at an order in 0..{n - 1}",
@@ -81,13 +81,13 @@ class OrderKernel:
             "the full conjunction is memory",
         )
         strange = [
-            chosen
-            for chosen in self.weights
+            subset
+            for subset in self.weights
             if not (
-                0 < len(chosen) <= order
-                and chosen == tuple(sorted(set(chosen)))
-                and chosen[0] >= 0
-                and chosen[-1] < n
+                0 < len(subset) <= order
+                and subset == tuple(sorted(set(subset)))
+                and subset[0] >= 0
+                and subset[-1] < n
             )
         ]
         require(
@@ -113,7 +113,7 @@ class OrderKernel:
     @classmethod
     @door
     def from_salience(cls, salience: Real) -> OrderKernel:
-        """Build the kernel of two components with S(1; 2) = S, of order 1.
+        """Return the kernel of two components with S(1; 2) = S, of order 1.
 
         Parameters
         ----------
@@ -152,7 +152,7 @@ class OrderKernel:
         nonlinearity: str | DualActivation = "relu",
         kind: str = "nngp",
     ) -> OrderKernel:
-        r"""Build the kernel of an infinitely wide random network on one-hot components.
+        r"""Return the kernel of an infinitely wide random network on one-hot components.
 
         Only overlaps of at most K components and identity are followed through the layers, so
         any number of components will do:
@@ -199,7 +199,7 @@ class OrderKernel:
         shares = _cleared(sigma / float(sigma[1:].sum()))
         by_order = [float(shares[(1 << k) - 1]) for k in range(order + 1)]
         weights = {
-            chosen: by_order[len(chosen)] for chosen in conjunction_sets(n_components, order)[1:]
+            subset: by_order[len(subset)] for subset in conjunction_sets(n_components, order)[1:]
         }
         if order == n_components - 1:
             memory = float(shares[-1])
@@ -210,7 +210,7 @@ class OrderKernel:
     @classmethod
     @door
     def truncate(cls, kernel: OverlapKernel, order: int) -> OrderKernel:
-        """Cut an overlap kernel off; saliences below 0, as measured ones may be, become 0.
+        """Return an overlap kernel truncated at an order; negative (measured) saliences become 0.
 
         Parameters
         ----------
@@ -233,8 +233,8 @@ class OrderKernel:
         >>> round(OrderKernel.truncate(whole, 1).memory, 6)
         0.7
         """
-        kept = kernel.nonnegative()
-        shares = _cleared(kept.sigma / kept.range)
+        low_orders = kernel.nonnegative()
+        shares = _cleared(low_orders.sigma / low_orders.range)
         sizes = set_sizes(kernel.n_components)
         below = np.flatnonzero((sizes > 0) & (sizes <= order))
         weights = {set_of(int(mask)): float(shares[mask]) for mask in below}
@@ -243,7 +243,7 @@ class OrderKernel:
     @classmethod
     @door(missing=("similarity",))
     def from_similarity(cls, similarity: Sequence[Real], order: int) -> OrderKernel:
-        r"""Build it from the similarity of inputs that share 0..K components, and of equal ones.
+        r"""Return the kernel from the similarity of inputs that share 0..K or all components.
 
         :math:`\sigma_k = \sum_j (-1)^{k-j} \binom{k}{j} \kappa_j` needs those below k only.
 
@@ -291,21 +291,21 @@ class OrderKernel:
             max(0.0, sum((-1) ** (k - j) * comb(k, j) * kappa[j] for j in range(k + 1)))
             for k in range(1, order + 1)
         ]
-        told = sum(comb(n_components, k) * each for k, each in enumerate(by_order, 1))
+        shared = sum(comb(n_components, k) * values for k, values in enumerate(by_order, 1))
         # Where noise gives lower orders more than there is, nothing is left for memory.
-        whole = max(float(kappa[-1] - kappa[0]), float(told))
+        whole = max(float(kappa[-1] - kappa[0]), float(shared))
         weights = {
-            chosen: float(by_order[len(chosen) - 1] / whole)
-            for chosen in conjunction_sets(n_components, order)[1:]
+            subset: float(by_order[len(subset) - 1] / whole)
+            for subset in conjunction_sets(n_components, order)[1:]
         }
-        return cls(n_components, order, weights, float(1.0 - told / whole))
+        return cls(n_components, order, weights, float(1.0 - shared / whole))
 
     @property
     def salience(self) -> tuple[float, ...]:
-        """Return S(1; C)..S(K; C), the salience by order; the mean where sets differ."""
+        """Return S(1; C)..S(K; C), the salience by order; the mean if sets differ."""
         totals = [0.0] * (self.order + 1)
-        for chosen, share in self.weights.items():
-            totals[len(chosen)] += float(share)
+        for subset, share in self.weights.items():
+            totals[len(subset)] += float(share)
         return tuple(totals[k] / comb(self.n_components, k) for k in range(1, self.order + 1))
 
     def as_overlap(self) -> OverlapKernel:
@@ -333,8 +333,8 @@ class OrderKernel:
             "use the kernel as it is",
         )
         sigma = np.zeros(1 << self.n_components)
-        for chosen, share in self.weights.items():
-            sigma[mask_of(chosen)] = share
+        for subset, share in self.weights.items():
+            sigma[mask_of(subset)] = share
         sigma[-1] = self.memory
         return OverlapKernel(self.n_components, sigma)
 
@@ -349,5 +349,5 @@ def _require_order(n_components: int, order: int) -> None:
 
 
 def _cleared(shares: Float[np.ndarray, " sets"]) -> Float[np.ndarray, " sets"]:
-    """Return 0 for what is rounding: without memory the least weight would fit everything."""
+    """Return 0 for rounding errors: without memory the smallest weight would fit everything."""
     return np.where(np.abs(shares) <= ROUNDING, 0.0, shares)

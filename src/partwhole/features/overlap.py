@@ -29,7 +29,7 @@ from partwhole.features.subsets import (
 @door
 @dataclass(frozen=True, eq=False)
 class OverlapKernel:
-    r"""Hold a kernel :math:`\kappa(O)` on tuples, O the set of components two tuples share.
+    r"""Kernel :math:`\kappa(O)` on tuples, O the set of components two tuples share.
 
     It is stored in its Möbius form :math:`\kappa(O) = \sum_{S \subseteq O} \sigma_S`, that is
     as the weights of an explicit feature map: one-hot indicators of every conjunction S,
@@ -93,7 +93,7 @@ class OverlapKernel:
         offset: Real = 0.0,
         scale: Real = 1.0,
     ) -> OverlapKernel:
-        r"""Build a kernel from saliences.
+        r"""Return a kernel from saliences.
 
         Parameters
         ----------
@@ -166,7 +166,7 @@ class OverlapKernel:
     def from_similarity(
         cls, similarity: Sequence[Real] | Mapping[tuple[int, ...], Real]
     ) -> OverlapKernel:
-        """Build a kernel from similarities.
+        """Return a kernel from similarities.
 
         Parameters
         ----------
@@ -204,7 +204,7 @@ class OverlapKernel:
                 len(similarity) >= 2,
                 "similarities by count start at 0 shared components and end at all",
                 f"{len(similarity)} of them",
-                "give C + 1 numbers",
+                "pass C + 1 numbers",
             )
             n_components = len(similarity) - 1
             kappa = np.asarray(similarity, dtype=float)[set_sizes(n_components)]
@@ -221,7 +221,7 @@ class OverlapKernel:
         *,
         inputs: OverlapKernel | None = None,
     ) -> OverlapKernel:
-        """Build the kernel of an infinitely wide random network on compositional inputs.
+        """Return the kernel of an infinitely wide random network on compositional inputs.
 
         Parameters
         ----------
@@ -278,7 +278,7 @@ class OverlapKernel:
 
     @property
     def range(self) -> float:
-        """Return how much more similar identical inputs are than inputs that share nothing."""
+        """Return the similarity of identical inputs minus that of inputs that share nothing."""
         return float(self.sigma[1:].sum())
 
     @property
@@ -344,7 +344,7 @@ class OverlapKernel:
 
     @door
     def is_positive_semidefinite(self, n_values: Sequence[int], tolerance: float = 1e-12) -> bool:
-        """Decide exactly whether the kernel is positive semidefinite on the full grid.
+        """Return exactly whether the kernel is positive semidefinite on the full grid.
 
         Every eigenvalue of `spectrum` with positive multiplicity must be at least 0. Saliences
         slightly below 0 can pass for finite n; for all n at once they must be nonnegative.
@@ -372,7 +372,7 @@ class OverlapKernel:
     def gram(
         self, a: Int[np.ndarray, "n C"], b: Int[np.ndarray, "m C"] | None = None
     ) -> Float[np.ndarray, "n m"]:
-        """Form the kernel matrix between two lists of tuples, explicitly.
+        """Return the explicit kernel matrix between two lists of tuples.
 
         Parameters
         ----------
@@ -392,7 +392,7 @@ class OverlapKernel:
             len(n_values) == self.n_components and min(n_values) >= 1,
             "n_values needs a positive number of values for each component",
             f"{tuple(n_values)} for {self.n_components} components",
-            "give C of them",
+            "pass one number for each component",
         )
 
 

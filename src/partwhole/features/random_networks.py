@@ -34,7 +34,7 @@ KOENIGS_LAYERS = 100_000
 @door
 @dataclass(frozen=True)
 class DualActivation:
-    r"""Hold a nonlinearity's dual map, normalised to k(1) = 1, in :math:`\delta = 1 - x`.
+    r"""Nonlinearity's dual map, normalised to k(1) = 1, in :math:`\delta = 1 - x`.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ class DualActivation:
 
     @door
     def flattening(self, delta: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
-        """Return how much less steep the map is at this distance than at identity."""
+        """Return the slope at identity minus the slope at this distance."""
         return self.chi - self.slope(delta) if self.slope_fall is None else self.slope_fall(delta)
 
 
@@ -121,8 +121,8 @@ def rectified_quadratic() -> DualActivation:
 
     def fall(delta: np.ndarray) -> np.ndarray:
         theta, cosine = _angle(delta), 1.0 - delta
-        rest = 3.0 * np.sin(theta) * cosine - theta * (1.0 + 2.0 * cosine**2)
-        return (2.0 * np.pi * delta * (2.0 - delta) - rest) / (3.0 * np.pi)
+        remainder = 3.0 * np.sin(theta) * cosine - theta * (1.0 + 2.0 * cosine**2)
+        return (2.0 * np.pi * delta * (2.0 - delta) - remainder) / (3.0 * np.pi)
 
     return DualActivation(
         "rectified_quadratic",
@@ -197,7 +197,7 @@ def network_sigma(
     kind: str,
     input_kappa: Float[np.ndarray, " sets"],
 ) -> Float[np.ndarray, " sets"]:
-    r"""Compute the Möbius coefficients of a random network's kernel.
+    r"""Return the Möbius coefficients of a random network's kernel.
 
     With the normalised dual map k, layer by layer for every overlap set,
 
@@ -255,9 +255,9 @@ def network_sigma(
     tangent, inverse = delta, 1.0
     for layer in range(depth):
         if 0.0 < chi < 1.0 and delta.max() < LINEAR:
-            rest = depth - layer
-            tangent, inverse = _linear_layers(dual, delta, tangent, inverse, rest)
-            scale = exp(rest * log(chi))
+            remainder = depth - layer
+            tangent, inverse = _linear_layers(dual, delta, tangent, inverse, remainder)
+            scale = exp(remainder * log(chi))
             break
         below = dual.fall(delta)
         if kind == "ntk":
@@ -279,7 +279,7 @@ def network_sigma(
 def _linear_layers(
     dual: DualActivation, delta: np.ndarray, tangent: np.ndarray, inverse: float, layers: int
 ) -> tuple[np.ndarray, float]:
-    r"""Pass the tangent kernel on where the map is linear, in units of chi**layers.
+    r"""Return the tangent kernel of the next layer for a linear map, in units of chi**layers.
 
     With distances :math:`\chi^j \delta` and slopes :math:`\chi - \chi^j s`, the tangent
     kernel's distance D = t T from its value T at identity grows by
@@ -298,7 +298,7 @@ def _linear_layers(
 def deep_sigma(
     nonlinearity: str | DualActivation, input_kappa: Float[np.ndarray, " sets"]
 ) -> Float[np.ndarray, " sets"]:
-    r"""Compute the saliences that a random network's layers approach with depth.
+    r"""Return the saliences that a random network's layers approach with depth.
 
     When the slope k'(1) is at least 1 that is the lookup table: only the full conjunction is
     salient (or the smallest one that identifies an input, where the inputs leave components

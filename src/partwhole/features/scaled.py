@@ -1,4 +1,4 @@
-"""A design whose features are scaled, as weights in a cost ask for."""
+"""A design with scaled features, which represent the weights of a cost."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from partwhole.features.design import Block, Design, weighted_gram
 
 @dataclass(frozen=True, eq=False)
 class ScaledDesign:
-    r"""Scale each feature of a design: :math:`A\,\mathrm{diag}(r)`.
+    r"""Design with each feature scaled: :math:`A\,\mathrm{diag}(r)`.
 
     Parameters
     ----------

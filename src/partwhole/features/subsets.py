@@ -50,7 +50,7 @@ def overlap_sets(a: Int[np.ndarray, "n C"], b: Int[np.ndarray, "m C"]) -> Int[np
 
 @door
 def zeta(sigma: Float[np.ndarray, "*batch sets"]) -> Float[np.ndarray, "*batch sets"]:
-    r"""Sum over subsets: :math:`\kappa(O) = \sum_{S \subseteq O} \sigma_S`.
+    r"""Return the sum over subsets: :math:`\kappa(O) = \sum_{S \subseteq O} \sigma_S`.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ def zeta(sigma: Float[np.ndarray, "*batch sets"]) -> Float[np.ndarray, "*batch s
 
 @door
 def moebius(kappa: Float[np.ndarray, "*batch sets"]) -> Float[np.ndarray, "*batch sets"]:
-    r"""Invert the sum over subsets.
+    r"""Return the inverse of the sum over subsets.
 
     .. math:: \sigma_S = \sum_{T \subseteq S} (-1)^{|S|-|T|} \kappa(T)
 
@@ -116,7 +116,7 @@ def _over_subsets(name: str, numbers: np.ndarray, sign: float) -> np.ndarray:
 def kernel_spectrum(
     sigma: Float[np.ndarray, "*batch sets"], n_values: Sequence[int]
 ) -> Float[np.ndarray, "*batch sets"]:
-    r"""Compute the kernel's eigenvalues on the full grid of combinations.
+    r"""Return the kernel's eigenvalues on the full grid of combinations.
 
     .. math:: \lambda_T = \sum_{S \supseteq T} \sigma_S \prod_{c \notin S} n_c
 

@@ -8,9 +8,8 @@ import numpy as np
 from jaxtyping import Int
 from scipy import sparse
 
-from partwhole.features import moebius
 from partwhole.features.conjunctions import Dictionary
-from partwhole.features.subsets import set_of
+from partwhole.features.subsets import moebius, set_of
 
 
 @dataclass(frozen=True, eq=False)

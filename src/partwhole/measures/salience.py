@@ -14,8 +14,8 @@ from jaxtyping import Float, Int
 
 from partwhole._checks import require
 from partwhole._door import door
-from partwhole.features import OverlapKernel, moebius
-from partwhole.features.subsets import MAX_COMPONENTS, set_of, set_sizes
+from partwhole.features import OverlapKernel
+from partwhole.features.subsets import MAX_COMPONENTS, moebius, set_of, set_sizes
 from partwhole.measures._groups import TupleGroups, structure_score
 
 # A lead of identical tuples below this share of the similarity keeps few digits.

@@ -15,7 +15,8 @@ from jaxtyping import Array, Float, Int
 from partwhole._checks import require, whole
 from partwhole._door import door
 from partwhole._types import Real
-from partwhole.features import Gates, ReLUGates
+from partwhole.features import ReLUGates
+from partwhole.features.gates.joint import Gates
 from partwhole.networks import _gates_as_pytrees as _gates_as_pytrees
 from partwhole.networks.initial import he, normal, orthogonal
 

@@ -20,7 +20,7 @@ from partwhole.networks.images.network import ImageNetwork, Layer
 from partwhole.networks.layer_salience import layer_names
 from partwhole.networks.mlp import MLP
 from partwhole.networks.reading import Inputs, activations
-from partwhole.tasks import Composites
+from partwhole.tasks.images.composites import Composites
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -114,7 +114,8 @@ def layer_dimensions(
     --------
     >>> from partwhole import tasks
     >>> from partwhole.networks import image_network
-    >>> images = tasks.digit_images()[0][:50, :, :, None]
+    >>> from partwhole.tasks.images.digits import digit_images
+    >>> images = digit_images()[0][:50, :, :, None]
     >>> network = image_network("resnet-small", (8, 8, 1), outputs=10, seed=0)
     >>> found = layer_dimensions(network, network, images, layers=["mean", "out"])
     >>> bool(np.allclose(found.shared, found.before))

@@ -17,7 +17,7 @@ from partwhole.measures import Salience, salience
 from partwhole.networks.images.network import ImageNetwork
 from partwhole.networks.mlp import MLP
 from partwhole.networks.reading import Inputs, activations
-from partwhole.tasks import Composites
+from partwhole.tasks.images.composites import Composites
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -13,7 +13,7 @@ from jaxtyping import Float
 
 from partwhole._checks import require
 from partwhole._door import door
-from partwhole.features import Gates
+from partwhole.features.gates.joint import Gates
 from partwhole.limits import ChainNorm, GroupNorm, Limit, NuclearNorm, Quadratic, SchattenNorm
 from partwhole.limits.costs import Concave, Cost
 from partwhole.limits.solve import solve

@@ -14,7 +14,7 @@ from partwhole._checks import require
 from partwhole._door import door
 from partwhole.networks.images.network import ImageNetwork
 from partwhole.networks.mlp import MLP
-from partwhole.tasks import Composites
+from partwhole.tasks.images.composites import Composites
 
 AT_ONCE = 256  # images read in one call
 Inputs = Composites | Float[np.ndarray, "n d"] | Float[np.ndarray, "n h w c"]

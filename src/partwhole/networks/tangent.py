@@ -20,7 +20,7 @@ from partwhole._types import Real
 from partwhole.networks.images.layers import trained
 from partwhole.networks.images.network import ImageNetwork
 from partwhole.networks.mlp import MLP
-from partwhole.tasks import Composites
+from partwhole.tasks.images.composites import Composites
 
 Inputs = Composites | Float[np.ndarray, "n d"] | Float[np.ndarray, "n h w c"]
 Others = Composites | Float[np.ndarray, "m d"] | Float[np.ndarray, "m h w c"]

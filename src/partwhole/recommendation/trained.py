@@ -22,7 +22,8 @@ from partwhole.recommendation.methods import (
     pretrained_coefficients,
 )
 from partwhole.recommendation.predicted import PredictedLosses
-from partwhole.tasks import SparseTeachers, TeacherSample
+from partwhole.tasks import SparseTeachers
+from partwhole.tasks.sparse_teachers import TeacherSample
 from partwhole.training import DiagonalRuns, TrainingOutcome, train_diagonal, train_multitask
 
 if TYPE_CHECKING:

@@ -36,18 +36,18 @@ def matches(
 
 
 def positions(
-    chosen: Sequence[Hashable], values: Sequence[Hashable], what: str
+    selected: Sequence[Hashable], values: Sequence[Hashable], role: str
 ) -> Int[np.ndarray, " k"]:
-    """Return the index of each chosen value, or say which one is not among the values."""
+    """Return the index of each chosen value, or raise for a value that is not among them."""
     index = {value: i for i, value in enumerate(values)}
-    missing = [value for value in chosen if value not in index]
+    missing = [value for value in selected if value not in index]
     require(
         not missing,
-        f"{what} must be among the values",
+        f"{role} must be among the values",
         f"{missing[0] if missing else None}, values are {span(values)}",
         "choose from the values",
     )
-    return np.array([index[value] for value in chosen], dtype=int)
+    return np.array([index[value] for value in selected], dtype=int)
 
 
 def span(values: Sequence[Hashable]) -> str:
@@ -57,11 +57,11 @@ def span(values: Sequence[Hashable]) -> str:
     return ", ".join(map(str, values))
 
 
-def require_distinct(values: Sequence[Hashable], what: str) -> None:
-    """Refuse a list with repeated entries."""
+def require_distinct(values: Sequence[Hashable], role: str) -> None:
+    """Require a list without repeated entries."""
     require(
         len(set(values)) == len(values),
-        f"{what} must be distinct",
+        f"{role} must be distinct",
         f"{len(values)} entries, {len(set(values))} different ones",
         "name each once",
     )

@@ -1,4 +1,4 @@
-"""The checks at the door of the structured identity task."""
+"""Validation of the structured identity task."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ Numbers = Sequence[Real] | np.ndarray
 
 
 def check(task: StructuredIdentity) -> None:
-    """Require options that make sense together."""
+    """Require consistent options."""
     s = len(task.means)
-    require(s >= 1, "a task has at least one concept", "no means", "give one for each")
+    require(s >= 1, "a task has at least one concept", "no means", "pass one mean for each concept")
     require(
         len(task.scales) == s,
         "every concept has a mean and a scale",
         f"{s} means and {len(task.scales)} scales",
-        "give one of each for every concept",
+        "pass one mean and one scale for each concept",
     )
     require(
         min(task.scales) >= 0,
@@ -40,7 +40,7 @@ def check(task: StructuredIdentity) -> None:
         "choose one of them",
     )
     whole("dimension", task.dimension, s, "leave it None for the number of concepts")
-    whole("samples", task.samples, 1, "ask for some in each cluster")
+    whole("samples", task.samples, 1, "pass the number of samples in each cluster")
     switch("origin", task.origin)
     if task.rotation is not None:
         whole("rotation", task.rotation, 0, "pass the seed of a rotation, or None for none")
@@ -64,31 +64,31 @@ def check(task: StructuredIdentity) -> None:
     )
 
 
-def numbers(name: str, given: object) -> tuple[float, ...]:
+def numbers(name: str, entries: object) -> tuple[float, ...]:
     """Return a list of finite numbers as floats."""
     try:
-        found = np.asarray(given, dtype=float)
+        array = np.asarray(entries, dtype=float)
     except (TypeError, ValueError):
-        found = np.full(1, np.nan)
+        array = np.full(1, np.nan)
     require(
-        found.ndim == 1 and bool(np.isfinite(found).all()),
+        array.ndim == 1 and bool(np.isfinite(array).all()),
         f"{name} are a list of finite numbers",
-        repr(given),
-        "give one for each concept",
+        repr(entries),
+        "pass one number for each concept",
     )
-    return tuple(found.tolist())
+    return tuple(array.tolist())
 
 
-def coordinates(given: object, dimension: int) -> Float[np.ndarray, "*k d"]:
+def coordinates(points: object, dimension: int) -> Float[np.ndarray, "*k d"]:
     """Return points, a row for each or one alone, as floats."""
     try:
-        found = np.asarray(given, dtype=float)
+        array = np.asarray(points, dtype=float)
     except (TypeError, ValueError):
-        found = None
+        array = None
     require(
-        found is not None and found.ndim >= 1 and found.shape[-1] == dimension,
+        array is not None and array.ndim >= 1 and array.shape[-1] == dimension,
         f"points lie in the task's {dimension} dimensions",
-        repr(given) if found is None else f"shape {found.shape}",
+        repr(points) if array is None else f"shape {array.shape}",
         "pass one point, or one row for each",
     )
-    return np.asarray(found)
+    return np.asarray(array)

@@ -1,4 +1,4 @@
-"""What a structured identity task is tested at."""
+"""Test points of a structured identity task."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from jaxtyping import Float
 from partwhole._checks import is_whole, require, whole
 from partwhole._door import door
 from partwhole._types import Real
-from partwhole.tasks._combinations import Combinations, combine
 from partwhole.tasks._identity_checks import Numbers, numbers
-from partwhole.tasks._identity_sample import DIRECTIONS, TEST
+from partwhole.tasks.combinations import Combinations, combine
+from partwhole.tasks.identity_sample import DIRECTIONS, TEST
 
 
 class Probed(ABC):
-    """Draw and list test points of a task; `StructuredIdentity` is the one that has them."""
+    """Test points of a task, a part of `StructuredIdentity`."""
 
     means: Numbers
     scales_are: Literal["deviations", "variances"]
@@ -102,7 +102,7 @@ class Probed(ABC):
         require(
             all(is_whole(p) and 0 <= p < self.n_concepts for p in concepts)
             and 0 < len(concepts) == len({*concepts}),
-            f"the concepts to flip are among 0..{self.n_concepts - 1}, each named once",
+            f"the concepts to flip are among 0..{self.n_concepts - 1}, each once",
             ", ".join(map(str, concepts)) or "none",
             "name at least one",
         )
@@ -112,7 +112,7 @@ class Probed(ABC):
 
     @door
     def random_probes(self, n: int, seed: int) -> Float[np.ndarray, "n d"]:
-        """Draw points as far out as the probe, in uniform directions of the concepts' span.
+        """Draw points at the probe's distance, in uniform directions of the concepts' span.
 
         Parameters
         ----------
@@ -130,7 +130,7 @@ class Probed(ABC):
         InputError
             For n below 1 or a seed below 0.
         """
-        whole("n", n, 1, "ask for some probes")
+        whole("n", n, 1, "pass the number of probes")
         whole("seed", seed, 0, "pass a whole number")
         z = np.random.default_rng([seed, DIRECTIONS]).standard_normal((n, self.n_concepts))
         probes = np.zeros((n, self.n_dimensions))
@@ -169,7 +169,7 @@ class Probed(ABC):
         >>> task.test_cluster(1000, seed=0, scales=[0.0, 0.5]).mean(axis=0).round(1)
         array([1., 2.])
         """
-        whole("n", n, 1, "ask for some points")
+        whole("n", n, 1, "pass the number of points")
         whole("seed", seed, 0, "pass a whole number")
         variances = self.variances
         if scales is not None:

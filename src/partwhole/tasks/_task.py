@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 @door
 @dataclass(frozen=True, eq=False)
 class Task:
-    """State what is learned, from which combinations, and which are held out.
+    """Finite table of combinations with targets, some seen and some held out.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ class Task:
             len(self.names) == n_components and len(self.values) == n_components,
             "every component needs a name and its values",
             f"{n_components} components, {len(self.names)} names, {len(self.values)} lists",
-            "give one of each for every column of components",
+            "pass one name and one list of values for each column of components",
         )
         for name, column, values in zip(self.names, self.components.T, self.values, strict=True):
             require(
@@ -82,7 +82,7 @@ class Task:
             bool(self.is_train.any()),
             "a task needs at least one training combination",
             "none",
-            "mark the combinations that are seen in is_train",
+            "mark the seen combinations in is_train",
         )
 
     @property
@@ -92,7 +92,7 @@ class Task:
 
     @property
     def n_values(self) -> tuple[int, ...]:
-        """Return how many values each component has."""
+        """Return the number of values of each component."""
         return tuple(len(values) for values in self.values)
 
     @property
@@ -131,7 +131,7 @@ class Task:
         return bool(np.all(np.abs(self.targets) == 1.0))
 
     def __repr__(self) -> str:
-        """Name the task and its size, not every row."""
+        """Return the task's name and size."""
         sizes = " x ".join(map(str, self.n_values))
         return (
             f"Task({self.title or 'untitled'}: {self.n_components} components of {sizes} values, "
@@ -167,7 +167,7 @@ class Task:
         return pd.DataFrame(columns)
 
     def describe(self) -> str:
-        """Draw the grid of seen and unseen cells.
+        """Return the grid of seen and unseen cells.
 
         Returns
         -------
@@ -194,7 +194,7 @@ class Task:
             f"{'s' if self.n_components != 1 else ''}, "
             f"{_counted(seen_rows)} seen, {_counted(held_rows, short=True)} held out"
         )
-        never = [
+        no_split = [
             f"never seen: {name} {values[index]}"
             for name, values, seen_values, held_values in zip(
                 self.names, self.values, seen_rows.T, held_rows.T, strict=True
@@ -222,12 +222,12 @@ class Task:
             f" {value:>{side}}" + "".join(f" {mark:>{cell}}" for mark in line)
             for value, line in zip(row_values, marks, strict=True)
         ]
-        lines = [heading, f"{axes}  ({legend})", head, *body, *never]
+        lines = [heading, f"{axes}  ({legend})", head, *body, *no_split]
         return "\n".join(line.rstrip() for line in lines)
 
 
 def _counted(rows: Int[np.ndarray, "m C"], *, short: bool = False) -> str:
-    """Count combinations, and rows where these are more."""
+    """Return the number of combinations, and of rows if there are more."""
     distinct = len(np.unique(rows, axis=0))
     words = f"{distinct}" if short else f"{distinct} combinations"
     return words if distinct == len(rows) else f"{words} ({len(rows)} rows)"

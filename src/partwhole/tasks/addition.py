@@ -23,15 +23,15 @@ def component_names(n_components: int) -> tuple[str, ...]:
     )
 
 
-def _for_each_component(entries: Sequence[Any], n_components: int, what: str) -> list[list[Any]]:
-    """Repeat one shared list for every component, or take one list for each."""
+def _for_each_component(entries: Sequence[Any], n_components: int, role: str) -> list[list[Any]]:
+    """Return a list for each component, from one shared list or one list for each."""
     entries = list(entries)
     separate = [isinstance(entry, Sequence | np.ndarray | range) for entry in entries]
     if not any(separate):
         return [entries] * n_components
     require(
         all(separate) and len(entries) == n_components,
-        f"{what} must be one list, or one list for each of the {n_components} components",
+        f"{role} must be one list, or one list for each of the {n_components} components",
         f"{len(entries)} entries, {sum(separate)} of them lists",
         "pass a flat list to share it",
     )
@@ -45,7 +45,7 @@ def symbolic_addition(
     *,
     n_components: int = 2,
 ) -> Task:
-    """Make symbolic addition: a combination is seen when it holds an anchor.
+    """Return symbolic addition: a combination is seen when it holds an anchor.
 
     The target is :math:`y(z) = \\sum_c v(z_c)`; a tuple is in the training set when at least
     one component's value is among that component's anchors.
@@ -88,9 +88,9 @@ def symbolic_addition(
     components = full_grid([len(entries) for entries in per_values])
     targets = np.zeros(len(components))
     is_train = np.zeros(len(components), dtype=bool)
-    for c, (entries, chosen) in enumerate(zip(per_values, per_anchors, strict=True)):
+    for c, (entries, anchor_lists) in enumerate(zip(per_values, per_anchors, strict=True)):
         targets += np.asarray(entries, dtype=float)[components[:, c]]
-        is_train |= np.isin(components[:, c], positions(chosen, entries, "anchors"))
+        is_train |= np.isin(components[:, c], positions(anchor_lists, entries, "anchors"))
     return Task(
         components,
         targets,
@@ -105,7 +105,7 @@ def symbolic_addition(
 def dispersed_addition(
     values: Sequence[Real] = range(-4, 5), per_row: int = 2, *, seed: int = 0
 ) -> Task:
-    """Make dispersed addition: every item is seen with equally many partners.
+    """Return dispersed addition: every item is seen with equally many partners.
 
     An n x n circulant pattern with `per_row` consecutive seen cells in each row, its rows
     shuffled by ``numpy.random.default_rng(seed)``; so each row and each column has exactly
@@ -149,7 +149,7 @@ def dispersed_addition(
         1 <= per_row <= n,
         f"per_row must lie in 1..{n}, the number of values",
         per_row,
-        "choose how many partners each item is seen with",
+        "choose the number of partners of each item",
     )
     first = np.arange(n)
     seen = np.zeros((n, n), dtype=bool)

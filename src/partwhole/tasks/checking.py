@@ -26,9 +26,9 @@ def check_task(make: Callable[[], Task]) -> None:
     Raises
     ------
     CheckFailed
-        With a sentence for each rule that is broken.
+        With one sentence for each broken rule.
     InputError
-        For what is not a function, or returns no task.
+        If `make` is not a function, or does not return a task.
 
     Notes
     -----
@@ -42,15 +42,20 @@ def check_task(make: Callable[[], Task]) -> None:
     >>> from partwhole import tasks
     >>> check_task(lambda: tasks.symbolic_addition(range(-4, 5), [0]))
     """
-    require(callable(make), "a check needs the function that makes the task", repr(make), "pass it")
-    task, again = make(), make()
     require(
-        isinstance(task, Task) and isinstance(again, Task), "a task is of the type Task",
+        callable(make),
+        "a check needs the function that makes the task",
+        repr(make),
+        "pass the function, not its task",
+    )
+    task, repeated = make(), make()
+    require(
+        isinstance(task, Task) and isinstance(repeated, Task), "a task is of the type Task",
         type(task).__name__, "return Task(...)",
     )  # fmt: skip
     contract = Contract(f"the task {task.title or getattr(make, '__name__', 'untitled')!r}")
     for name in ("components", "targets", "is_train"):
-        first, second = getattr(task, name), getattr(again, name)
+        first, second = getattr(task, name), getattr(repeated, name)
         contract.keeps(
             np.array_equal(first, second), f"two calls return the same {name}", "others; fix a seed"
         )
@@ -58,7 +63,7 @@ def check_task(make: Callable[[], Task]) -> None:
             not np.shares_memory(first, second), f"two calls share no {name}", "one array for both"
         )
     contract.keeps(
-        (task.names, task.values) == (again.names, again.values),
+        (task.names, task.values) == (repeated.names, repeated.values),
         "two calls return the same names and values", "others",
     )  # fmt: skip
     contract.keeps(
@@ -72,17 +77,17 @@ def check_task(make: Callable[[], Task]) -> None:
         contract.keeps(not unused, f"every value of {name!r} has a row", f"none for {unused[:5]}")
     _, place = np.unique(task.components, axis=0, return_inverse=True)
     place = place.ravel()
-    both = np.intersect1d(place[task.is_train], place[~task.is_train])
+    results = np.intersect1d(place[task.is_train], place[~task.is_train])
     contract.keeps(
-        not len(both), "no combination is seen and held out at once", f"{len(both)} that are"
+        not len(results), "no combination is seen and held out at once", f"{len(results)} that are"
     )
     targets = task.targets.reshape(len(place), -1)
     high, low = (np.full((place.max() + 1, targets.shape[1]), end) for end in (-np.inf, np.inf))
     np.maximum.at(high, place, targets)
     np.minimum.at(low, place, targets)
-    others = int((high > low).any(axis=1).sum())
+    parts = int((high > low).any(axis=1).sum())
     contract.keeps(
-        not others, "rows of one combination have one target", f"{others} combinations with more"
+        not parts, "rows of one combination have one target", f"{parts} combinations with more"
     )
     with contract.trying("the task is described, and listed as a table"):
         task.describe()

@@ -1,4 +1,4 @@
-"""Context dependence: the context says which feature decides."""
+"""Context dependence: the context decides which feature is relevant."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def context_dependence(
     relevant_feature: Sequence[int] = (0, 1),
     title: str | None = None,
 ) -> Task:
-    """Make context dependence: context z_1 makes one feature relevant.
+    """Return context dependence: context z_1 makes one feature relevant.
 
     Each feature has 2 `values_per_half` values; those of the first half call for -1, those of
     the second for +1. In context c the response is that of feature ``relevant_feature[c]``.
@@ -61,7 +61,9 @@ def context_dependence(
     (54, 18)
     """
     n = values_per_half
-    require(n >= 1, "values_per_half must be at least 1", n, "give each response a value")
+    require(
+        n >= 1, "values_per_half must be at least 1", n, "pass at least one value for each response"
+    )
     require(
         len(relevant_feature) >= 1 and set(relevant_feature) <= {0, 1},
         "relevant_feature names feature 0 or 1 for each context",
@@ -96,7 +98,7 @@ def context_dependence(
 
 @door
 def stimulus_composition(n_contexts: int = 2) -> Task:
-    """Make stimulus composition: known stimuli, an unseen pair of them.
+    """Return stimulus composition: an unseen pair of seen stimuli.
 
     Parameters
     ----------
@@ -125,7 +127,7 @@ def stimulus_composition(n_contexts: int = 2) -> Task:
         n_contexts in (2, 4),
         "stimulus composition has 2 or 4 contexts",
         n_contexts,
-        "build others with context_dependence",
+        "use context_dependence for other numbers",
     )
     half = n_contexts // 2
     return context_dependence(
@@ -138,7 +140,7 @@ def stimulus_composition(n_contexts: int = 2) -> Task:
 
 @door
 def context_substitution(values_per_half: int = 3) -> Task:
-    """Make context substitution: two contexts mean the same; in one of them values are new.
+    """Return context substitution: two equivalent contexts, with unseen values in one of them.
 
     Contexts 0 and 1 make feature 1 relevant, 2 and 3 feature 2. In contexts 0 and 2 the first
     value of each half is held out, of either feature; the other contexts show it.

@@ -16,7 +16,7 @@ from partwhole.tasks._task import Task
 def transitive_equivalence(
     class_sizes: Sequence[int] = (2, 2), anchors: Sequence[int] = (1, 1)
 ) -> Task:
-    """Make transitive equivalence: do two items belong to the same hidden class?
+    """Return transitive equivalence: do two items belong to the same hidden class?
 
     Items are numbered class after class; tuples are all ordered pairs, the diagonal too. The
     target is +1 within a class and -1 across. A pair is seen when one of its items is an
@@ -51,7 +51,7 @@ def transitive_equivalence(
     """
     require(
         len(class_sizes) == len(anchors),
-        "anchors must give a number for each class",
+        "anchors are a number for each class",
         f"{len(class_sizes)} classes and {len(anchors)} numbers of anchors",
         "pass lists of equal length",
     )
@@ -78,7 +78,7 @@ def transitive_equivalence(
 
 
 def associative_inference() -> Task:
-    """Make associative inference: transitive equivalence with two classes of two items.
+    """Return associative inference: transitive equivalence with two classes of two items.
 
     Items A, B in one class and C, D in the other; held out are the pairs (A, B), (A, D),
     (C, B) and (C, D): an item of each class as the first, the other item of each as the
@@ -119,7 +119,7 @@ def transitive_ordering(
     *,
     exceptions: Sequence[tuple[int, int]] = (),
 ) -> Task:
-    """Make transitive ordering: which of two items comes first?
+    """Return transitive ordering: which of two items comes first?
 
     Tuples are the ordered pairs of different items; the target is +1 when the first item has
     the lower rank. Seen are the pairs whose distance in rank is among `train_distances`.

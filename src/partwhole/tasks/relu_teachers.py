@@ -19,14 +19,14 @@ from partwhole._checks import is_finite, require, whole
 from partwhole._door import door
 from partwhole._types import Real
 
-# Random streams: what is drawn for one purpose doesn't move what is drawn for another.
+# Separate random streams: draws for one purpose do not change draws for another.
 UNITS, AUX_SIGNS, MAIN_SIGNS, MAIN, AUXILIARY, TEST = range(6)
 
 
 @door
 @dataclass(frozen=True, eq=False)
 class ReLUTeacher:
-    r"""Compute :math:`f(x) = \sum_h v_h \max(0, w_h^\top x)`.
+    r"""ReLU network :math:`f(x) = \sum_h v_h \max(0, w_h^\top x)`.
 
     Parameters
     ----------
@@ -163,7 +163,7 @@ def relu_products(
 @door
 @dataclass(frozen=True, eq=False)
 class ReLUTeacherPair:
-    """Hold two ReLU teachers.
+    """Pair of ReLU teachers.
 
     Parameters
     ----------
@@ -176,7 +176,7 @@ class ReLUTeacherPair:
 
 @dataclass(frozen=True, eq=False)
 class ReLUTeacherSample:
-    """Hold data of both tasks and the teachers they come from.
+    """Data of both tasks, with their teachers.
 
     Parameters
     ----------
@@ -200,7 +200,7 @@ class ReLUTeacherSample:
 @door
 @dataclass(frozen=True)
 class ReLUTeachers:
-    r"""State two ReLU tasks, an auxiliary and a main one, with related hidden units.
+    r"""Two ReLU tasks, an auxiliary and a main one, with related hidden units.
 
     With the rows :math:`W_i` of a random orthogonal matrix, the auxiliary teacher has the units
     :math:`W_1 \dots W_n`, and the main teacher
@@ -246,16 +246,16 @@ class ReLUTeachers:
     magnitude: Real = 1.0
 
     def __post_init__(self) -> None:
-        whole("dimension", self.dimension, 1, "give the number of inputs")
-        whole("units_aux", self.units_aux, 1, "give the auxiliary teacher's units")
-        given = np.atleast_1d(np.asarray(self.correlations, dtype=object)).ravel().tolist()
+        whole("dimension", self.dimension, 1, "pass the number of inputs")
+        whole("units_aux", self.units_aux, 1, "pass the number of auxiliary units")
+        entries = np.atleast_1d(np.asarray(self.correlations, dtype=object)).ravel().tolist()
         require(
-            len(given) > 0 and all(is_finite(a) and abs(a) <= 1 for a in given),
+            len(entries) > 0 and all(is_finite(a) and abs(a) <= 1 for a in entries),
             "correlations are one or more numbers from -1 to 1",
             repr(self.correlations),
-            "give one for each main unit",
+            "pass one for each main unit",
         )
-        object.__setattr__(self, "correlations", tuple(float(a) for a in given))
+        object.__setattr__(self, "correlations", tuple(float(a) for a in entries))
         require(
             self.units_main <= self.units_aux,
             "every main unit has an auxiliary unit to be correlated with",
@@ -283,7 +283,7 @@ class ReLUTeachers:
 
     @door
     def teachers(self, seed: int) -> ReLUTeacherPair:
-        """Draw both teachers; correlations and magnitude leave the auxiliary one as it is.
+        """Draw both teachers; the auxiliary one does not depend on correlations and magnitude.
 
         Parameters
         ----------
@@ -357,7 +357,7 @@ class ReLUTeachers:
         )
 
     def describe(self) -> str:
-        """Say in words how the two teachers are related.
+        """Return a description of the two teachers.
 
         Examples
         --------
@@ -382,5 +382,5 @@ def _signs(seed: int, stream: int, n: int) -> np.ndarray:
     return np.where(np.random.default_rng([seed, stream]).random(n) < 0.5, -1.0, 1.0)
 
 
-def _counted(n: int, what: str) -> str:
-    return f"{n} {what}" + ("" if n == 1 else "s")
+def _counted(n: int, noun: str) -> str:
+    return f"{n} {noun}" + ("" if n == 1 else "s")

@@ -27,7 +27,7 @@ AUXILIARY, TEST, SIGNS = 1, 2, 3
 @door
 @dataclass(frozen=True, eq=False)
 class TeacherPair:
-    """Hold the coefficients of two linear teachers.
+    """Coefficients of two linear teachers.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ class TeacherPair:
 
 @dataclass(frozen=True, eq=False)
 class TeacherSample:
-    """Hold data of both tasks, of one seed or, along a leading axis, of several.
+    """Data of both tasks, of one seed or, along a leading axis, of several.
 
     Parameters
     ----------
@@ -92,21 +92,21 @@ class TeacherSample:
         0.2
         """
         d = self.main.shape[-1]
-        given = np.asarray(coefficients, dtype=float)
+        learners = np.asarray(coefficients, dtype=float)
         require(
-            given.ndim >= 1 and given.shape[-1] == d,
+            learners.ndim >= 1 and learners.shape[-1] == d,
             f"coefficients are one for each of the {d} features",
-            f"shape {given.shape}",
+            f"shape {learners.shape}",
             "pass one learner, or a row for each",
         )
-        error = ((given - self.main) ** 2).sum(axis=-1)
+        error = ((learners - self.main) ** 2).sum(axis=-1)
         return float(error) if error.ndim == 0 else error
 
 
 @door
 @dataclass(frozen=True)
 class SparseTeachers:
-    r"""State two sparse linear tasks, an auxiliary and a main one, with features in common.
+    r"""Two sparse linear tasks, an auxiliary and a main one, with shared features.
 
     The auxiliary teacher has entries of one size and random sign on `active_aux` of the d
     features. The main teacher has `active_main` active features: `overlap` of these, and others
@@ -158,14 +158,14 @@ class SparseTeachers:
 
     def __post_init__(self) -> None:
         for name in ("dimension", "active_aux", "active_main"):
-            whole(name, getattr(self, name), 1, "give the number of features")
+            whole(name, getattr(self, name), 1, "pass the number of features")
         whole("overlap", self.overlap, 0, "pass 0 for tasks without features in common")
         require(
             self.overlap <= min(self.active_aux, self.active_main),
             "overlap counts features that are active in both tasks",
             f"{self.overlap}, with {self.active_aux} active in the auxiliary task and "
             f"{self.active_main} in the main task",
-            "lower overlap, or raise the smaller of the two",
+            "lower overlap, or raise the smaller number",
         )
         needed = self.active_aux + self.active_main - self.overlap
         require(
@@ -293,13 +293,13 @@ class SparseTeachers:
             For no seeds, and as in `sample`.
         """
         drawn = [self.sample(seed, n_main, n_aux, n_test) for seed in seed_list(seeds)]
-        names = [each.name for each in fields(TeacherSample)]
+        names = [entry.name for entry in fields(TeacherSample)]
         return TeacherSample(
-            **{name: np.stack([getattr(each, name) for each in drawn]) for name in names}
+            **{name: np.stack([getattr(entry, name) for entry in drawn]) for name in names}
         )
 
     def describe(self) -> str:
-        """Say in words what the two tasks have in common.
+        """Return a description of what the two tasks share.
 
         Examples
         --------
@@ -311,11 +311,11 @@ class SparseTeachers:
             "shared": "with the same sign",
             "independent": "with signs drawn anew",
         }[self.signs]
-        both = f"{self.overlap} in both {common}" if self.overlap else "none in both"
+        shared = f"{self.overlap} in both {common}" if self.overlap else "none in both"
         return (
             f"sparse linear teachers: of {self.dimension} features {self.active_aux} are active "
             f"in the auxiliary task (entries ±{self.aux_amplitude:.4g}) and {self.active_main} in "
-            f"the main task (entries ±{self.main_amplitude:.4g}), {both}"
+            f"the main task (entries ±{self.main_amplitude:.4g}), {shared}"
         )
 
     def _teachers(self, seed: int) -> tuple[TeacherPair, np.random.Generator]:

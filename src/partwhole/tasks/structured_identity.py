@@ -19,7 +19,7 @@ from partwhole._door import door
 from partwhole._types import Real
 from partwhole.tasks._identity_checks import Numbers, check, coordinates, numbers
 from partwhole.tasks._identity_probes import Probed
-from partwhole.tasks._identity_sample import CHECK, ROTATION, SAMPLE, IdentitySample
+from partwhole.tasks.identity_sample import CHECK, ROTATION, SAMPLE, IdentitySample
 
 CHECKED_DRAWS, LEAST_SHARE = 1000, 0.01
 
@@ -27,7 +27,7 @@ CHECKED_DRAWS, LEAST_SHARE = 1000, 0.01
 @door
 @dataclass(frozen=True)
 class StructuredIdentity(Probed):
-    r"""State a structured identity task: reproduce the input, having seen each concept alone.
+    r"""Structured identity task: reproduce the input after seeing each concept alone.
 
     Cluster p holds :math:`x = \mu_p e_p + \mathrm{diag}(\sigma) z` with standard normal z. The
     clusters weigh the same and share one covariance; targets are the inputs. Everything here is
@@ -201,14 +201,14 @@ class StructuredIdentity(Probed):
     def _refuse_truncation(self, moment: str, name: str) -> None:
         require(
             self.truncation is None,
-            f"the {moment} of a truncated task is known only from a sample",
+            f"the {moment} of a truncated task can be estimated only from a sample",
             f"truncation {self.truncation}",
             f"use task.sample(seed).{name}()",
         )
 
     @door
     def sample(self, seed: int) -> IdentitySample:
-        """Draw a training set, cluster after cluster.
+        """Draw a training set, one cluster after another.
 
         Clusters, noise and redrawn samples have random streams of their own: with the same seed,
         another scale, noise, rotation, truncation or a cluster at the origin leaves everything
@@ -316,12 +316,12 @@ class StructuredIdentity(Probed):
         """
         return self._turned(outputs, self.rotation_matrix.T)
 
-    def _turned(self, given: object, matrix: np.ndarray) -> np.ndarray:
-        found = coordinates(given, self.n_dimensions)
-        return found.copy() if self.rotation is None else found @ matrix
+    def _turned(self, points: object, matrix: np.ndarray) -> np.ndarray:
+        rows = coordinates(points, self.n_dimensions)
+        return rows.copy() if self.rotation is None else rows @ matrix
 
     def describe(self) -> str:
-        """Say in words what is learned, from what, and what is asked.
+        """Return a description of the training set, the target and the test point.
 
         Examples
         --------
@@ -334,8 +334,8 @@ class StructuredIdentity(Probed):
         tested at the sum of the means, never seen: (1, 2)
         """
         s, d = self.n_concepts, self.n_dimensions
-        known = self.truncation is None
-        signals = [f", signal {a:.4g}" for a in self.signals] if known else [""] * s
+        facts = self.truncation is None
+        signals = [f", signal {a:.4g}" for a in self.signals] if facts else [""] * s
         deviations = np.sqrt(self.variances)
         lines = [
             f"structured identity: {_counted(s, 'concept')} in {_counted(d, 'dimension')}"
@@ -351,7 +351,7 @@ class StructuredIdentity(Probed):
         if self.noise:
             beyond = _counted(d - s, "further dimension")
             lines.append(f"noise of deviation {deviations[-1]:.4g} along {beyond}")
-        if not known:
+        if not facts:
             lines.append(
                 f"training samples nearer than {self.truncation:g} to the test point are drawn "
                 "again, so signals are known only from a sample"
@@ -360,5 +360,5 @@ class StructuredIdentity(Probed):
         return "\n".join([*lines, f"tested at the sum of the means, never seen: ({point})"])
 
 
-def _counted(n: int, what: str) -> str:
-    return f"{n} {what}" + ("" if n == 1 else "s")
+def _counted(n: int, noun: str) -> str:
+    return f"{n} {noun}" + ("" if n == 1 else "s")

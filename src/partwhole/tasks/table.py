@@ -31,7 +31,7 @@ def from_frame(
     train: Hashable = "train",
     title: str = "",
 ) -> Task:
-    """Read a task from a table with one row for each combination (or observation).
+    """Return a task from a table with one row for each combination (or observation).
 
     Parameters
     ----------
@@ -91,18 +91,18 @@ def from_frame(
     name, times = Counter(used).most_common(1)[0]
     require(
         times == 1,
-        "each column plays one part",
+        "each column has one role",
         f"{name!r} {'twice' if times == 2 else f'{times} times'}; "
         f"components {', '.join(map(str, components))}, target {', '.join(map(str, targets))}, "
         f"split {split}",
         "name it once, or copy the column under another name",
     )
     for name in used:
-        found = int(sum(column == name for column in frame.columns))
+        n_columns = int(sum(column == name for column in frame.columns))
         require(
-            found == 1,
+            n_columns == 1,
             "components, target and split must each name one column of the table",
-            f"{name!r}, which {found or 'no'} columns bear; columns are "
+            f"{name!r}, which {n_columns or 'no'} columns have; columns are "
             f"{', '.join(map(str, frame.columns))}",
             "rename the column or the argument",
         )
@@ -127,7 +127,7 @@ def from_frame(
 
 
 def require_single_values(column: pd.Series, name: Hashable) -> None:
-    """Refuse a column of objects with an entry that holds several values."""
+    """Raise if an entry of a column of objects holds several values."""
     for entry in column if column.dtype == object else ():
         try:
             hash(entry)
@@ -141,13 +141,13 @@ def require_single_values(column: pd.Series, name: Hashable) -> None:
 
 
 def _inferred(column: pd.Series) -> pd.Series:
-    """Give a column of objects the type of its entries, which must be single values."""
+    """Return a column of objects with the type of its entries, which must be single values."""
     require_single_values(column, column.name)
     return column.infer_objects() if column.dtype == object else column
 
 
 def _codes(column: pd.Series) -> tuple[np.ndarray, tuple[Hashable, ...]]:
-    """Number a column's values: category order, else sorted, else in order of appearance."""
+    """Return a column's values as numbers: category order, else sorted, else by appearance."""
     import pandas as pd
 
     if isinstance(column.dtype, pd.CategoricalDtype):
@@ -162,7 +162,7 @@ def _codes(column: pd.Series) -> tuple[np.ndarray, tuple[Hashable, ...]]:
 
 
 def _targets(column: pd.Series) -> np.ndarray:
-    """Take numbers as they are and turn labels into -1 and +1."""
+    """Return numbers unchanged, and labels as -1 and +1."""
     import pandas as pd
 
     kind = pd.api.types.infer_dtype(column, skipna=False)
@@ -171,7 +171,7 @@ def _targets(column: pd.Series) -> np.ndarray:
         unfit is None,
         "targets are real numbers or labels",
         f"{unfit} in {column.name!r}",
-        "turn them into numbers, or into text to use them as labels",
+        "convert them to numbers, or to text to use them as labels",
     )
     if pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column):
         return column.to_numpy(dtype=float, copy=True)
@@ -197,13 +197,13 @@ def _training_rows(column: pd.Series, train: Hashable) -> np.ndarray:
     import pandas as pd
 
     if pd.api.types.is_bool_dtype(column):
-        chosen = column.to_numpy(dtype=bool) != (train is False)
+        is_train = column.to_numpy(dtype=bool) != (train is False)
     else:
-        chosen = np.asarray([entry == train for entry in column], dtype=bool)
+        is_train = np.asarray([entry == train for entry in column], dtype=bool)
     require(
-        bool(chosen.any()),
+        bool(is_train.any()),
         f"the split column must mark training rows, as {train!r} or with booleans",
         "no such row; entries are " + ", ".join(sorted({str(entry) for entry in column})[:5]),
         "name the entry with train=",
     )
-    return chosen
+    return is_train

@@ -9,7 +9,7 @@ from partwhole.tasks._task import Task
 
 
 def invariance() -> Task:
-    """Make the invariance toy: an answer learned beside one value, asked beside another.
+    """Return the invariance toy: an answer learned with one value and tested with another.
 
     Seen are (A, x) = -1 and (B, x) = +1; held out are (A, y) and (B, y).
 
@@ -39,7 +39,7 @@ def invariance() -> Task:
 
 
 def partial_exposure() -> Task:
-    """Make partial exposure: three of four pairs seen, one component decides.
+    """Return partial exposure: three of four pairs are seen, and one component decides.
 
     Seen are (-, -), (-, +) and (+, -); held out is (+, +). The label is the first component.
 

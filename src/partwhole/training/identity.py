@@ -15,7 +15,8 @@ from partwhole._door import door
 from partwhole._progress import bar
 from partwhole.flows.stability import deep_stability_limit
 from partwhole.networks import MLP, Architecture
-from partwhole.tasks import IdentitySample, StructuredIdentity
+from partwhole.tasks import StructuredIdentity
+from partwhole.tasks.identity_sample import IdentitySample
 from partwhole.training._engines import at_once, choose, cost
 from partwhole.training._recorded import Recorded
 from partwhole.training.protocol import Protocol, Record, batch_order

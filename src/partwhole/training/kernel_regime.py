@@ -16,7 +16,7 @@ from partwhole.limits import Equal, Limit, Margin
 from partwhole.limits.solve import solve
 from partwhole.networks import MLP, ImageNetwork, activations, outputs, tangent_kernel
 from partwhole.networks.tangent import Inputs, Parametrisation, require_fit
-from partwhole.tasks import Composites
+from partwhole.tasks.images.composites import Composites
 
 Kind = Literal["tangent", "readout", "nngp", "ntk"]
 

@@ -199,7 +199,8 @@ def image_learning_rate(
     --------
     >>> from partwhole import tasks
     >>> from partwhole.networks import convnet
-    >>> digits, labels = tasks.digit_images()
+    >>> from partwhole.tasks.images.digits import digit_images
+    >>> digits, labels = digit_images()
     >>> task = tasks.symbolic_addition(range(-1, 2), [0])
     >>> composed = tasks.compose_images(task, digits, labels, distance=8, seed=0)
     >>> network = convnet((8, 16, 2), channels=(4,), kernel=3, dense=(), seed=0)

@@ -11,15 +11,11 @@ from matplotlib.figure import Figure
 
 from partwhole.study import Arrays, Cells, Config, key, layout
 from partwhole.study.plots import look, mosaic
-from partwhole.tasks.shapes import (
-    CONCEPT_SIGNALS,
-    CONCEPT_SIGNALS_SHOWN,
-    circles,
-    clean_images,
-    concept_signal,
-    image_grid,
-    pixel_distances,
-)
+from partwhole.tasks import circles
+from partwhole.tasks.shapes.pictures import image_grid
+from partwhole.tasks.shapes.published import CONCEPT_SIGNALS, CONCEPT_SIGNALS_SHOWN
+from partwhole.tasks.shapes.renderer import clean_images
+from partwhole.tasks.shapes.sensitivity import concept_signal, pixel_distances
 
 CHANGES = {"small": "colour, small circles", "big": "colour, big circles", "size": "size"}
 EXAMPLE = 0.358

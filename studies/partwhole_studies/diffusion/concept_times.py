@@ -13,7 +13,7 @@ from scipy.stats import kendalltau
 
 from partwhole.study import Cells, Config, key, mean
 from partwhole.study.plots import QUIET, look, mosaic
-from partwhole.tasks.shapes import CONCEPT_SIGNALS
+from partwhole.tasks.shapes.published import CONCEPT_SIGNALS
 from partwhole_studies.diffusion import concept_readings as readings
 from partwhole_studies.diffusion.concept_models import PAPER, POINTS, SHORT
 from partwhole_studies.diffusion.concept_models import train as train

@@ -12,7 +12,7 @@ from partwhole import solve
 from partwhole.features import HalfspaceGates
 from partwhole.limits import Limit, Margin, Outcome, Quadratic
 from partwhole.networks import GatedNetwork, path_weights
-from partwhole.tasks import digit_images
+from partwhole.tasks.images.digits import digit_images
 
 SELECTION = 400  # digits for selection
 SLACK = 1.0  # of the linear baseline where no hyperplane separates: a misfit of 1 costs 1/2

@@ -9,8 +9,8 @@ from jaxtyping import Float
 
 from partwhole._checks import require
 from partwhole.study import Config
-from partwhole.tasks import mnist_images
 from partwhole.tasks.images._files import VARIABLE
+from partwhole.tasks.images.mnist import mnist_images
 from partwhole_studies.gated.digits import SELECTION, Digits, digits
 
 VALIDATION = 12_000  # images that the published errors are of

@@ -7,7 +7,8 @@ from jaxtyping import Float
 
 from partwhole import solve
 from partwhole._types import Real
-from partwhole.features import Block, DenseDesign, HalfspaceGates
+from partwhole.features import DenseDesign, HalfspaceGates
+from partwhole.features.design import Block
 from partwhole.limits import GroupNorm, Limit, Quadratic
 from partwhole.networks import GatedNetwork
 

@@ -15,7 +15,11 @@ from jaxtyping import Float
 from partwhole.measures import salience
 from partwhole.networks import ImageNetwork, activations, image_network
 from partwhole.study import Arrays, Config
-from partwhole.tasks import Composites, cifar_images, compose_images, digit_images, mnist_images
+from partwhole.tasks import compose_images
+from partwhole.tasks.images.cifar import cifar_images
+from partwhole.tasks.images.composites import Composites
+from partwhole.tasks.images.digits import digit_images
+from partwhole.tasks.images.mnist import mnist_images
 from partwhole.training import Recipe, train_images
 from partwhole_studies.network_tasks import make_task
 

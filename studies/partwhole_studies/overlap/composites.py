@@ -16,14 +16,9 @@ from partwhole.limits import Equal
 from partwhole.measures import slope
 from partwhole.study import Config
 from partwhole.study.plots import name
-from partwhole.tasks import (
-    Task,
-    compose_images,
-    context_dependence,
-    digit_images,
-    symbolic_addition,
-)
+from partwhole.tasks import Task, compose_images, context_dependence, symbolic_addition
 from partwhole.tasks.images.composing import ComposedImages, Pool
+from partwhole.tasks.images.digits import digit_images
 
 # Everything is fitted with this ridge, relative to the (centred) squared length of a sample.
 PENALTY = 1e-6

@@ -8,7 +8,8 @@ import numpy as np
 from scipy.optimize import brentq
 
 from partwhole import solve
-from partwhole.features import OverlapKernel, OverlapKernels, kernel_spectrum
+from partwhole.features import OverlapKernel, OverlapKernels
+from partwhole.features.subsets import kernel_spectrum
 from partwhole.limits import shortcut_margin
 from partwhole.tasks import context_dependence
 

@@ -8,7 +8,8 @@ import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
 
-from partwhole.features import OverlapKernel, deep_limit
+from partwhole.features import OverlapKernel
+from partwhole.features.overlap import deep_limit
 from partwhole.study import Arrays, Cells, Config, Estimate, key, layout, mean, series
 from partwhole.study.plots import COLOURS, QUIET, look, name, panels
 from partwhole_studies.overlap import random_networks as sampling

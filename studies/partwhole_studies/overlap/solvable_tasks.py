@@ -17,13 +17,12 @@ from partwhole.tasks import (
     Task,
     associative_inference,
     context_dependence,
-    context_substitution,
     dispersed_addition,
-    stimulus_composition,
     symbolic_addition,
     transitive_equivalence,
     transitive_ordering,
 )
+from partwhole.tasks.context import context_substitution, stimulus_composition
 
 VALUES = range(-4, 5)
 

@@ -14,7 +14,9 @@ from partwhole.networks import image_network, layer_dimensions
 from partwhole.study import Arrays, Cells, Config, key, layout, mean, published, series
 from partwhole.study.estimates import finite_values
 from partwhole.study.plots import QUIET, panels
-from partwhole.tasks import cifar_images, digit_images, split_classes
+from partwhole.tasks import split_classes
+from partwhole.tasks.images.cifar import cifar_images
+from partwhole.tasks.images.digits import digit_images
 from partwhole.training import Recipe, train_transfer
 
 SINGLE, MULTI, PUBLISHED = METHODS = ("single-task", "multi-task", "multi-task as published")

@@ -10,11 +10,12 @@ from scipy.optimize import minimize
 
 from partwhole import solve
 from partwhole._types import Real
-from partwhole.features import multitask_design
+from partwhole.features.multitask import multitask_design
 from partwhole.flows import Diagonal, flow
 from partwhole.flows.conserved import drift
 from partwhole.limits import DiagonalWeights, Equal, GroupNorm, HyperbolicEntropy
-from partwhole.tasks import SparseTeachers, TeacherSample
+from partwhole.tasks import SparseTeachers
+from partwhole.tasks.sparse_teachers import TeacherSample
 from partwhole.training import train_multitask
 
 DIMENSION, N_AUX, N_MAIN, ACTIVE = 30, 60, 10, 8

@@ -16,7 +16,8 @@ from partwhole.limits import DiagonalWeights, HyperbolicEntropy
 from partwhole.study import Arrays, Cells, Config, Estimate, key, layout, mean, published, series
 from partwhole.study.estimates import finite_values
 from partwhole.study.plots import mosaic
-from partwhole.tasks import SparseTeachers, TeacherSample
+from partwhole.tasks import SparseTeachers
+from partwhole.tasks.sparse_teachers import TeacherSample
 from partwhole.training import train_diagonal
 
 SCALE = 1e-3

@@ -8,13 +8,14 @@ import pytest
 from partwhole import tasks
 from partwhole._checks import InputError
 from partwhole.networks import activations, image_network, mlp, outputs, reading
+from partwhole.tasks.images.digits import digit_images
 
 NETWORK = image_network("resnet-small", (8, 12, 2), outputs=2, seed=0)
 
 
 @pytest.fixture(scope="module")
 def composites():
-    images, labels = tasks.digit_images()
+    images, labels = digit_images()
     task = tasks.symbolic_addition(range(-1, 2), [0])
     return tasks.compose_images(task, images, labels, distance=4, seed=0).draw(5)
 

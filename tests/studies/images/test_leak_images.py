@@ -10,7 +10,8 @@ from study_rules import require_whole, verdicts
 from partwhole import solve
 from partwhole.features import OverlapKernel
 from partwhole.networks import activations, image_network
-from partwhole.tasks import compose_images, digit_images
+from partwhole.tasks import compose_images
+from partwhole.tasks.images.digits import digit_images
 from partwhole_studies.images import leak_images as study
 from partwhole_studies.images import networks
 from partwhole_studies.network_tasks import make_task

@@ -12,7 +12,8 @@ from partwhole.features import OverlapKernel
 from partwhole.limits import Equal, Quadratic, memorization_leak
 from partwhole.measures import salience, slope
 from partwhole.study import mean
-from partwhole.tasks import compose_images, digit_images
+from partwhole.tasks import compose_images
+from partwhole.tasks.images.digits import digit_images
 from partwhole_studies.overlap import composite_digits as study
 from partwhole_studies.overlap import composites
 

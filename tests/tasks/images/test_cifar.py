@@ -16,9 +16,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from partwhole._checks import InputError
-from partwhole.tasks import cifar_images
 from partwhole.tasks.images._files import VARIABLE
 from partwhole.tasks.images._pickles import PickleRefusedError, read_pickle
+from partwhole.tasks.images.cifar import cifar_images
 
 TEN = (
     "CIFAR-10 is read from files data_batch_1.bin to data_batch_5.bin (30,730,000 bytes each) or "
@@ -206,7 +206,7 @@ def test_without_the_files(there, tmp_path):
         )
     with pytest.raises(InputError) as caught:
         cifar_images(10, folder)
-    assert str(caught.value) == f"{TEN}; got {found}; fetch them once, and name their folder"
+    assert str(caught.value) == f"{TEN}; got {found}; download them once, and name their folder"
     with pytest.raises(InputError) as caught:
         cifar_images(100, folder)
     assert str(caught.value).startswith(f"{HUNDRED}; got {folder} without them; ")
@@ -226,7 +226,7 @@ def damage(kind, folder):
         batch.write_bytes(batch.read_bytes()[:3073])
         return 10, (
             "all batches of CIFAR-10 hold equally many images; got 1 and 2 in "
-            f"{folder}; fetch them anew"
+            f"{folder}; download them again"
         )
     if kind == "empty":
         train.write_bytes(b"")
@@ -236,7 +236,7 @@ def damage(kind, folder):
         )
     assert kind == "labels"
     train.write_bytes(bytes([0, 100]) + bytes(3072))
-    return 100, f"labels are from 0 to 99; got 100 in {folder}; fetch the files anew"
+    return 100, f"labels are from 0 to 99; got 100 in {folder}; download the files again"
 
 
 @pytest.mark.parametrize("kind", ["cut short", "a record short", "empty", "labels"])

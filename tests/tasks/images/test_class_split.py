@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from partwhole._checks import InputError
-from partwhole.tasks import digit_images
 from partwhole.tasks.images.class_split import split_classes
+from partwhole.tasks.images.digits import digit_images
 
 
 def numbered(n=60, classes=(7, 3, -1, 12), seed=0):
@@ -108,7 +108,8 @@ IMAGES, LABELS = numbered()
         (
             {"images": IMAGES.astype(int)},
             "images are floating-point, of shape (k, height, width) or (k, height, width, "
-            "channels); got shape (60, 1, 1) of int64; divide grey levels by their largest, say",
+            "channels); got shape (60, 1, 1) of int64; divide grey levels by the largest, for "
+            "example",
         ),
         (
             {"images": np.where(IMAGES > 3, IMAGES, np.inf)},
@@ -138,8 +139,8 @@ IMAGES, LABELS = numbered()
         ({"seed": -1}, "seed is a whole number of at least 0; got -1; pass a whole number"),
         (
             {"n_main": 21},
-            "the main classes have as many images as are asked for; got 30 for n_main=21 and "
-            "n_test=10; ask for fewer, or pass more images",
+            "the main classes have enough images; got 30 for n_main=21 and "
+            "n_test=10; request fewer, or pass more images",
         ),
         (
             {"test_images": IMAGES},
@@ -156,13 +157,13 @@ IMAGES, LABELS = numbered()
         ),
         (
             {"test_images": IMAGES, "test_labels": LABELS, "n_main": 31},
-            "the main classes have as many images as are asked for; got 30 for n_main=31; ask for "
-            "fewer, or pass more images",
+            "the main classes have enough images; got 30 for n_main=31; request fewer, or pass "
+            "more images",
         ),
         (
             {"test_images": IMAGES, "test_labels": LABELS, "n_test": 31},
-            "the main classes have as many test images as are asked for; got 30 for n_test=31; ask "
-            "for fewer, or pass more images",
+            "the main classes have enough test images; got 30 for n_test=31; "
+            "request fewer, or pass more images",
         ),
     ],
 )

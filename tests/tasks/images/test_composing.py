@@ -11,7 +11,9 @@ import pytest
 
 from partwhole import tasks
 from partwhole._checks import InputError
-from partwhole.tasks import ComposedImages, Task, class_assignment, compose_images, digit_images
+from partwhole.tasks import Task, compose_images
+from partwhole.tasks.images.composing import ComposedImages, class_assignment
+from partwhole.tasks.images.digits import digit_images
 
 
 def pictures(n_classes=4, each=6, height=3, width=4):
@@ -78,7 +80,7 @@ def test_each_composite_by_padding_its_pictures(distance, channels):
         drawn = compose_images(
             task, images, labels, distance=distance, combine=combine, seed=0
         ).draw(2)
-        for found, shown in zip(drawn[:], drawn.shown, strict=True):
+        for found, shown in zip(drawn[:], drawn.image_index, strict=True):
             parts = [
                 np.pad(images[i], [(0, 0), (c * distance, (2 - c) * distance), (0, 0)], mode="edge")
                 for c, i in enumerate(shown)
@@ -192,7 +194,11 @@ def test_seeds_and_draws():
     task = tasks.symbolic_addition(range(-4, 5), [0])
 
     def drawn(seed=0, draw=0):
-        return compose_images(task, images, labels, distance=4, seed=seed).draw(2, draw=draw).shown
+        return (
+            compose_images(task, images, labels, distance=4, seed=seed)
+            .draw(2, draw=draw)
+            .image_index
+        )
 
     np.testing.assert_array_equal(drawn(), drawn())
     assert not np.array_equal(drawn(), drawn(draw=1))
@@ -262,7 +268,7 @@ def test_components_can_share_their_classes():
         ),
         (
             {"labels": np.zeros(24, dtype=int)},
-            "every value of a component needs a class of its own; got 4 values and 1 classes; "
+            "every value of a component needs a separate class; got 4 values and 1 classes; "
             "pass images of more classes",
         ),
         (
@@ -293,12 +299,14 @@ def test_components_can_share_their_classes():
         (
             {"images": np.ones((24, 3, 0))},
             "images are floating-point, of shape (k, height, width) or (k, height, width, "
-            "channels); got shape (24, 3, 0) of float64; divide grey levels by their largest, say",
+            "channels); got shape (24, 3, 0) of float64; divide grey levels by the largest, for "
+            "example",
         ),
         (
             {"images": np.ones((24, 3, 4), dtype=np.uint8)},
             "images are floating-point, of shape (k, height, width) or (k, height, width, "
-            "channels); got shape (24, 3, 4) of uint8; divide grey levels by their largest, say",
+            "channels); got shape (24, 3, 4) of uint8; divide grey levels by the largest, for "
+            "example",
         ),
     ],
 )
@@ -365,5 +373,5 @@ def test_a_pool_without_images_is_told():
     )
     with pytest.raises(InputError, match=r"an image that is for training; got class 0 of 6 images"):
         composed(training_images=0.1).training(3)
-    with pytest.raises(InputError, match="per_tuple is a whole number of at least 1; got 0; ask"):
+    with pytest.raises(InputError, match="per_tuple is a whole number of at least 1; got 0; pass"):
         composed().training(0)

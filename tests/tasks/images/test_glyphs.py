@@ -7,7 +7,7 @@ import pytest
 from sklearn.neighbors import KNeighborsClassifier
 
 from partwhole._checks import InputError
-from partwhole.tasks import glyph_images
+from partwhole.tasks.images.glyphs import glyph_images
 
 
 @pytest.mark.parametrize("size", [6, 16, 33])
@@ -52,7 +52,7 @@ def test_larger_images_show_the_same():
     [
         (
             {"size": 5},
-            "size is a whole number of at least 6; got 5; strokes can't be told apart in fewer "
+            "size is a whole number of at least 6; got 5; strokes cannot be distinguished in fewer "
             "pixels",
         ),
         ({"strokes": 13}, "strokes is at most 12; got 13; pass 3, say"),

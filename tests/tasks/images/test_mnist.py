@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 
 from partwhole._checks import InputError
-from partwhole.tasks import mnist_images
 from partwhole.tasks.images._files import VARIABLE
-from partwhole.tasks.images.mnist import IMAGES, LABELS
+from partwhole.tasks.images.mnist import IMAGES, LABELS, mnist_images
 
 FILES = (
     f"MNIST is read from files {IMAGES} (47,040,016 bytes) and {LABELS} (60,008 bytes), plain or "
@@ -90,7 +89,7 @@ def test_without_the_files(drawn, there, tmp_path, monkeypatch):
         folder.mkdir()
     if there == "images only":
         (folder / IMAGES).write_bytes(idx(drawn[0]))
-    remedy = "fetch them once, and name their folder"
+    remedy = "download them once, and name their folder"
     monkeypatch.setenv(VARIABLE, str(folder))
     for given in (None, folder):
         with pytest.raises(InputError) as caught:
@@ -105,7 +104,7 @@ def damage(kind, folder, images, labels):
     if kind == "cut short":
         pixels.write_bytes(idx(images)[:-10])
         return (
-            f"{IMAGES} holds as many entries as its head says, 5488; got 5478 in {pixels}; "
+            f"{IMAGES} holds as many entries as its header states, 5488; got 5478 in {pixels}; "
             f"{ANEW} 47,040,016 bytes"
         )
     if kind == "other file":
@@ -129,8 +128,8 @@ def damage(kind, folder, images, labels):
     if kind == "fewer labels":
         classes.write_bytes(idx(labels[:-1]))
         return (
-            f"there is a label for each of some images; got 7 images and 6 labels in {folder}; "
-            "fetch both files anew"
+            f"there is one label for each image; got 7 images and 6 labels in {folder}; "
+            "download both files again"
         )
     if kind == "labels":
         classes.write_bytes(idx(labels + 20))

@@ -11,7 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from partwhole._checks import InputError
-from partwhole.tasks.shapes import Concept, ConceptSpace, circles, published_over_prompts
+from partwhole.tasks import ConceptSpace, circles
+from partwhole.tasks.shapes.altered import published_over_prompts
+from partwhole.tasks.shapes.concept import Concept
 
 SPACE = circles(0.6, background_separation=0.4, shapes=("circle", "triangle"))
 MEANS = circles().mean_attributes()
@@ -180,11 +182,11 @@ def test_multiples_go_on_from_the_other_values():
         ),
         (
             lambda: circles().mask_conditions(np.zeros((2, 4), dtype=int), "size"),
-            r"tokens have 2 columns, one for each concept; got shape \(2, 4\); pass what tokens",
+            r"tokens have 2 columns, one for each concept; got shape \(2, 4\); pass the result",
         ),
         (
             lambda: circles().mask_conditions(circles().tokens([0]), "size", value=-1),
-            "what takes a concept's place is 0 for tokens; got -1; pass 0",
+            "the value of a masked concept is 0 for tokens; got -1; pass 0",
         ),
         (lambda: circles().mask_conditions(np.zeros((2, 4)), "hue"), "the concepts are colour, s"),
         (
@@ -197,10 +199,10 @@ def test_multiples_go_on_from_the_other_values():
         ),
         (lambda: SPACE.over_prompts(0, [0.1], concept="shape"), "a kind can't be overstated; got"),
         (lambda: circles().over_prompts(0, [np.inf]), r"amounts\[0\] is a finite number; got inf"),
-        (lambda: circles().over_prompts("blue", [0.1]), "a class is told by a value of each"),
+        (lambda: circles().over_prompts("blue", [0.1]), "a class is identified by a value of each"),
         (
             lambda: PLACES.over_prompts("medium left", [0.1], concept="size"),
-            "a value of size that is overstated differs from the middle; got 'medium', which is",
+            "an overstated value of size differs from the middle value; got 'medium', which",
         ),
         (
             lambda: unwrap(ConceptSpace.over_prompts)(circles(), 0, [0.1], amounts_are="more"),

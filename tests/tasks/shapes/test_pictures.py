@@ -11,7 +11,7 @@ import pytest
 from matplotlib.image import imread
 
 from partwhole._checks import InputError
-from partwhole.tasks.shapes import image_grid, picture_png, save_picture
+from partwhole.tasks.shapes.pictures import image_grid, picture_png, save_picture
 
 
 @pytest.mark.parametrize("n", [1, 3, 4, 7])

@@ -10,15 +10,11 @@ import pytest
 from scipy.ndimage import gaussian_filter
 
 from partwhole._checks import InputError
-from partwhole.tasks.shapes import (
-    ShapeAttributes,
-    circles,
-    clean_images,
-    pixel_distances,
-    render_shapes,
-    shape_masks,
-)
+from partwhole.tasks import circles
 from partwhole.tasks.shapes import renderer as module
+from partwhole.tasks.shapes.attributes import ShapeAttributes
+from partwhole.tasks.shapes.renderer import clean_images, render_shapes, shape_masks
+from partwhole.tasks.shapes.sensitivity import pixel_distances
 
 
 def some(n=7, seed=0, kind=None) -> ShapeAttributes:
@@ -211,7 +207,10 @@ def test_unfit_attributes_are_refused(columns, sentence):
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"side": 3}, "side is a whole number of at least 4; got 3; shapes can't be told"),
+        (
+            {"side": 3},
+            "side is a whole number of at least 4; got 3; shapes cannot",
+        ),
         ({"blur": -1.0}, "blur is a standard deviation in pixels, at least 0; got -1.0; leave it"),
         ({"noise": -1.0}, "noise is a standard deviation, at least 0; got -1.0; pass 0 for none"),
         ({"seed": -1}, "seed is a whole number of at least 0; got -1; pass a whole number"),

@@ -11,14 +11,10 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from partwhole._checks import InputError
-from partwhole.tasks.shapes import (
-    ConceptSpace,
-    LabelledShapes,
-    circles,
-    clean_images,
-    distance_one,
-    leave_out,
-)
+from partwhole.tasks import ConceptSpace, circles
+from partwhole.tasks.shapes.labelled import LabelledShapes
+from partwhole.tasks.shapes.renderer import clean_images
+from partwhole.tasks.shapes.splits import distance_one, leave_out
 
 SPACE = circles(0.6, background_separation=0.4, shapes=("circle", "triangle"))
 
@@ -155,11 +151,11 @@ def test_a_picture_has_a_row_for_each_class():
 @pytest.mark.parametrize(
     ("make", "sentence"),
     [
-        (lambda: small(counts=0), "there is at least one picture to draw; got none; ask for some"),
+        (lambda: small(counts=0), "at least one picture is drawn; got none; pass the number"),
         (lambda: small(counts=[1, 2]), r"counts are a whole number, or one for each of the 4 cla"),
         (lambda: small(counts=-1), r"one for each of the 4 classes; got \[-1, -1, -1, -1\]; pass"),
         (lambda: small(seed=-1), "seed is a whole number of at least 0; got -1"),
-        (lambda: small(side=2), "side is a whole number of at least 4; got 2; shapes can't be"),
+        (lambda: small(side=2), "side is a whole number of at least 4; got 2; shapes"),
         (
             lambda: unwrap(ConceptSpace.draw)(circles(), 1, seed=0, jitter="no"),
             "jitter is True or False; got 'no'; choose one of them",
@@ -173,9 +169,9 @@ def test_a_picture_has_a_row_for_each_class():
             "a rare value has fewer pictures than the others; got 11 that are blue, of 5 in each",
         ),
         (lambda: circles().counts(5, {"green": 1}), "prompts are made of red, blue, big, small"),
-        (lambda: circles().counts(0), "per_class is a whole number of at least 1; got 0; ask for"),
+        (lambda: circles().counts(0), "per_class is a whole number of at least 1; got 0; pass"),
         (lambda: small().split(1.0, seed=0), "share is a part of each class, between 0 and 1; go"),
-        (lambda: small().picture(0), "per_class is a whole number of at least 1; got 0; ask for"),
+        (lambda: small().picture(0), "per_class is a whole number of at least 1; got 0; pass"),
     ],
 )  # fmt: skip
 def test_errors(make, sentence):

@@ -9,16 +9,11 @@ import pytest
 from scipy.integrate import dblquad
 
 from partwhole._checks import InputError
-from partwhole.tasks.shapes import (
-    Concept,
-    ConceptSpace,
-    ShapeAttributes,
-    circles,
-    concept_signal,
-    pixel_distances,
-    shape_masks,
-    smooth_masks,
-)
+from partwhole.tasks import ConceptSpace, circles
+from partwhole.tasks.shapes.attributes import ShapeAttributes
+from partwhole.tasks.shapes.concept import Concept
+from partwhole.tasks.shapes.renderer import shape_masks
+from partwhole.tasks.shapes.sensitivity import concept_signal, pixel_distances, smooth_masks
 
 SIDE = 16
 

@@ -11,15 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from partwhole._checks import InputError
-from partwhole.tasks.shapes import (
-    CONCEPT_SIGNALS,
-    CONCEPT_SIGNALS_SHOWN,
-    Concept,
-    ConceptSpace,
-    Law,
-    circles,
-    leave_out,
-)
+from partwhole.tasks import ConceptSpace, circles
+from partwhole.tasks.shapes.concept import Concept, Law
+from partwhole.tasks.shapes.published import CONCEPT_SIGNALS, CONCEPT_SIGNALS_SHOWN
+from partwhole.tasks.shapes.splits import leave_out
 
 PLACE = Concept.around("place", {"left": -0.4, "middle": 0.0, "right": 0.4}, field="y")
 SIZE = Concept.around("size", {"small": 0.2, "medium": 0.4, "big": 0.6, "huge": 0.8}, jitter=0.05)
@@ -80,7 +75,7 @@ def test_separations_are_those_asked_for(colour, size, background):
 
 
 def test_a_radius_is_cut_off_below():
-    law = Law.about(0.25, 0.2, least=0.1)
+    law = Law.about(0.25, 0.2, lowest=0.1)
     assert (law.low, law.high) == ((0.1,), (0.45,))
 
 
@@ -168,7 +163,7 @@ def test_task_targets_rest_on_one_concept_each():
             "a free field is one that no concept decides; got 'size'; choose from kind, x",
         ),
         (
-            lambda: ConceptSpace((SIZE,), {"x": Law.about(0.3, 2.0, most=3.0)}),
+            lambda: ConceptSpace((SIZE,), {"x": Law.about(0.3, 2.0, highest=3.0)}),
             r"the law of the free field 'x' lies in -1\.\.1 with its mean between its ends; got",
         ),
         (lambda: Concept.around("hue", {"a": 0.1, "b": 0.2}), "a concept is one of the fields"),
@@ -180,8 +175,11 @@ def test_task_targets_rest_on_one_concept_each():
         (lambda: Concept.around("kind", {"a": 0, "b": 1}, jitter=0.1), "a kind does not vary"),
         (lambda: Concept.around("kind", {"a": 0, "b": 0.5}), "is 0, a circle, or 1, a triangle"),
         (lambda: Concept("size", ("a", "b"), (Law.about(0.1),), "size"), "value .* has a law"),
-        (lambda: circles().index("blue"), "a class is told by a value of each concept, colour, s"),
-        (lambda: circles().index(4), r"classes are numbered 0\.\.3; got 4; or tell the class"),
+        (
+            lambda: circles().index("blue"),
+            "a class is identified by a value of each concept, colour, s",
+        ),
+        (lambda: circles().index(4), r"classes are numbered 0\.\.3; got 4; or name the class"),
         (lambda: circles().select("red blue"), "a prompt names one colour; got red blue; leave"),
         (
             lambda: circles().select("green"),

@@ -11,16 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from partwhole._checks import InputError
-from partwhole.tasks.shapes import (
-    Concept,
-    ConceptSpace,
-    adversarial_split,
-    circles,
-    concept_graph,
-    distance_one,
-    hamming_distance,
-    leave_out,
-)
+from partwhole.tasks import ConceptSpace, circles
+from partwhole.tasks.shapes.concept import Concept
+from partwhole.tasks.shapes.graph import concept_graph, hamming_distance
+from partwhole.tasks.shapes.splits import adversarial_split, distance_one, leave_out
 
 FIELDS = ("x", "y", "size", "kind")
 

@@ -19,6 +19,7 @@ from partwhole import tasks
 from partwhole._checks import InputError
 from partwhole.networks import ImageNetwork, convnet, image_network, outputs
 from partwhole.networks.images.layers import Dense, Flatten
+from partwhole.tasks.images.digits import digit_images
 from partwhole.training import ImageOutcome, Recipe, train_images
 from partwhole.training.images.assembly import Samples
 
@@ -126,7 +127,7 @@ def test_classes():
 
 def small(**change):
     """Return what a small run of a convolutional network is made of."""
-    images, labels = tasks.digit_images()
+    images, labels = digit_images()
     task = tasks.symbolic_addition(range(-1, 2), [0])
     composed = tasks.compose_images(task, images, labels, distance=8, seed=0)
     told = {"loss": "squared", "epochs": 4, "batch": 16, "crop": 1, "flip": True} | change

@@ -13,11 +13,11 @@ import optax
 import pytest
 from programs import primitives
 
-from partwhole import tasks
 from partwhole._checks import InputError
 from partwhole.networks import ImageNetwork, convnet, image_network, outputs
 from partwhole.networks.images.layers import BatchNorm, Dense, Drawn, Flatten, ReLU, trained
 from partwhole.tasks.images.class_split import split_classes
+from partwhole.tasks.images.digits import digit_images
 from partwhole.training import ImageOutcome, Recipe, train_images
 from partwhole.training.images.assembly import Layout, Samples
 from partwhole.training.images.transfer import train_transfer
@@ -25,7 +25,7 @@ from partwhole.training.images.two_tasks import Half, TwoTasks
 
 module = import_module("partwhole.training.images.train")
 transfer = import_module("partwhole.training.images.transfer")
-DIGITS, LABELS = tasks.digit_images()
+DIGITS, LABELS = digit_images()
 
 
 def small_split(n_main=6, per_class=12, n_test=4, seed=0):

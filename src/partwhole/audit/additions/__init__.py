@@ -1,1 +1,1 @@
-"""Which unseen combinations to add to training first."""
+"""Unseen combinations to add to training first."""

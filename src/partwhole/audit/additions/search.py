@@ -1,4 +1,4 @@
-"""Which unseen combinations to add to training first."""
+"""Greedy search for the unseen combinations to add to training first."""
 
 from __future__ import annotations
 
@@ -28,20 +28,21 @@ from partwhole.tasks import Task
 MOST_CANDIDATES = 2000
 MOST_COLUMNS = 1500
 MOST_GROUPS = 64
-# Values of null functions below this share of what they were have been eliminated.
+# Values of null functions that fall below this share of their size have been eliminated.
 TOLERANCE = 1e-7
-# Of candidates that determine nothing more; no held-out combination has it.
+# The group of candidates that determine nothing more; no held-out combination has it.
 NO_GROUP = -2
 # Numbers closer than this, relatively, are equal but for rounding.
 TIE = 1e-9
 
 OBJECTIVE = (
-    "First, the share of held-out combinations that training determines (one that is itself "
-    "added counts). Among equals, the eigenvalue e that governs the leak: the contrast of "
+    "The first criterion is the share of held-out combinations that training determines, added "
+    "ones included. Ties are broken by the eigenvalue e that governs the leak: the contrast of "
     "determined held-out combinations that training supports least is predicted at e / (e + m) "
-    "of its size, m being the memory, and e should be large. Among equals still, the expected "
-    "squared error of the held-out combinations' sums, which should be small. The last two are "
-    "for a random ReLU network with one hidden layer. Labels are not used."
+    "of its size, with m the memory, so e should be large. Remaining ties are broken by the "
+    "expected squared error of the held-out combinations' sums, which should be small. The last "
+    "two criteria are computed for a random ReLU network with one hidden layer. Labels are not "
+    "used."
 )
 
 
@@ -55,13 +56,13 @@ def additions(
     kernel: OrderKernel | None = None,
     shared: TrainingInverse | None = None,
 ) -> Additions:
-    r"""Choose unseen combinations for training, one at a time, each the best for what is held out.
+    r"""Choose unseen combinations for training greedily, each the best for the held-out ones.
 
-    The objective is `OBJECTIVE`, in its order; it needs no labels. Adding x leaves the null
-    functions that vanish at x, so it determines the held-out combinations whose values under
-    the random null functions are parallel to x's. With the scatter M of training's scaled
-    indicators about their mean and the memory m, and v running over the span of the determined
-    held-out combinations less the mean of training as it stands,
+    The criteria are those of `OBJECTIVE`, in its order; they need no labels. After x is added,
+    the null functions that vanish at x remain, so x determines the held-out combinations whose
+    values under the random null functions are parallel to those of x. With the scatter M of
+    training's scaled indicators about their mean and the memory m, and v in the span of the
+    determined held-out combinations minus the current mean of training,
 
     .. math:: \frac{e}{e + m} = \min_v \frac{v^T M (M + m)^{-1} v}{v^T v}.
 
@@ -70,40 +71,40 @@ def additions(
     case : Case
     determination : Determination
         Of the case's task, at its order. Each addition that determines something uses up one
-        of its probes; when they run out it is computed anew, with what was added.
+        of its probes; when none remain it is computed again, with the additions in training.
     add : int, keyword-only, default 5
-        Most combinations to choose.
+        Largest number of combinations to choose.
     seed : int, keyword-only, default 0
-        Of the candidates' sample.
+        Of the sample of candidates.
     time_limit : float, keyword-only, default 3
-        Seconds after which no further addition is looked for; one is chosen in any case.
+        Seconds after which the search ends; it chooses at least one.
     kernel : OrderKernel, keyword-only, optional
         Weights of conjunctions and memory; by default those of a random ReLU network with one
         hidden layer.
     shared : TrainingInverse, keyword-only, optional
-        What other test splits of this training, kernel and order have computed.
+        Results shared with other test splits of this training set, kernel and order.
 
     Returns
     -------
     Additions
-        Candidates are all unseen combinations of values that training or the held-out
-        combinations have, at most 2,000 of them: the held-out ones first, then others at
-        random. Where there are over 1,500 conjunctions the eigenvalue is NaN, and the error is
-        that of each conjunction by itself. Candidates that determine as many others, but not
-        the same ones, are compared by their eigenvalue in the order of their error, 64 kinds at
-        most. `remarks` say what was sampled or cut.
+        Candidates are the unseen combinations of values that occur in training or in held-out
+        combinations, at most 2,000 of them: the held-out ones first, then a random sample. With
+        over 1,500 conjunctions the eigenvalue is NaN, and the error treats each conjunction
+        separately. Candidates that determine equally many, but different, combinations are
+        compared by their eigenvalue in the order of their error, at most 64 groups. `remarks`
+        report sampling and omissions.
 
     Raises
     ------
     InputError
-        When `add` is negative.
+        If `add` is negative.
 
     Notes
     -----
     Derived here. For two components of equal salience S and held-out combinations that connect
     all values, e is S times the smallest positive eigenvalue of the bipartite graph's signless
     Laplacian :math:`B^T B`, once the constant is projected out, :math:`B^T (I - 11^T/n) B`. The
-    search is greedy: the best pair may contain neither best single one.
+    search is greedy: the best pair may contain neither of the best single combinations.
 
     Examples
     --------
@@ -119,16 +120,16 @@ def additions(
     (0.0, [((0, 2), 1.0)])
     """
     start = monotonic()
-    require(add >= 0, "add counts combinations from 0", add, "leave it out for 5")
+    require(add >= 0, "add is a number of combinations, 0 or more", add, "leave it out for 5")
     task = case.task
     order = min(case.order, task.n_components - 1)
     if kernel is None:
         kernel = OrderKernel.random_network(task.n_components, order, depth=1)
-    rows, of = unseen_combinations(case, most=MOST_CANDIDATES, seed=seed)
-    if determination.determined.all() and (many := _n_columns(task, order)) > MOST_COLUMNS:
+    rows, of = unseen_combinations(case, limit=MOST_CANDIDATES, seed=seed)
+    if determination.determined.all() and (n_columns := _n_columns(task, order)) > MOST_COLUMNS:
         remark = (
-            "Training determines every held-out combination. What else an addition would gain is "
-            f"not computed for {many:,} conjunctions (over {MOST_COLUMNS:,})."
+            "Training determines every held-out combination. Further gains of an addition are not "
+            f"computed for {n_columns:,} conjunctions (more than {MOST_COLUMNS:,})."
         )
         nothing = (float("nan"), 0, of, 0, monotonic() - start, (remark,))
         return Additions((), float(determination.share), *nothing)
@@ -151,8 +152,9 @@ def additions(
         steps.append(Addition(values, search.share, search.eigenvalue, held_out))
     if search.compared:
         search.remarks.append(
-            "Of the candidates that determine as many, only those of least expected error were "
-            f"compared by their eigenvalue: {', then '.join(search.compared)}."
+            "Among candidates that determine equally many combinations, only those with the "
+            "smallest expected error were compared by their eigenvalue: "
+            f"{', then '.join(search.compared)}."
         )
     return Additions(
         tuple(steps),
@@ -172,11 +174,11 @@ def _n_columns(task: Task, order: int) -> int:
 
 @dataclass(eq=False)
 class _Search:
-    """Hold the state of the search.
+    """State of the search.
 
-    `probes` are the values of the null functions that are left, at held-out combinations and
-    then at candidates; `followed` says whether there are no other null functions than these
-    span. `seconds` is what drawing new ones costs.
+    `probes` are the values of the remaining null functions, at held-out combinations and then at
+    candidates; `followed` is true if they span all null functions. `seconds` is the cost of
+    drawing new ones.
     """
 
     task: Task
@@ -208,7 +210,7 @@ class _Search:
         deadline: float,
         shared: TrainingInverse,
     ) -> _Search:
-        """Start it."""
+        """Return the state before the first addition."""
         task = case.task
         train, held_out = task.train_components, task.test_components
         probes = np.concatenate([determination.probes, determination.values(rows)])
@@ -216,15 +218,16 @@ class _Search:
         support = coarse = None
         if len(held_out) and kernel.order:
             sets = conjunction_sets(task.n_components, kernel.order)[1:]
-            every = np.concatenate([train, held_out, rows])
-            design = ConjunctionDesign.seen(every, sets, task.n_values)
+            rows_of_all = np.concatenate([train, held_out, rows])
+            design = ConjunctionDesign.seen(rows_of_all, sets, task.n_values)
             if design.shape[1] <= MOST_COLUMNS:
                 support = Support.of(kernel, design, len(train), len(held_out), shared)
             else:
                 coarse = CoarseSupport.of(kernel, design, len(train), len(held_out))
                 remarks.append(
-                    f"With {design.shape[1]:,} conjunctions (over {MOST_COLUMNS:,}) the eigenvalue "
-                    "is not computed, and the expected error neglects how conjunctions overlap."
+                    f"With {design.shape[1]:,} conjunctions (more than {MOST_COLUMNS:,}) the "
+                    "eigenvalue is not computed, and the expected error ignores the overlap of "
+                    "conjunctions."
                 )
         search = cls(
             task,
@@ -253,69 +256,71 @@ class _Search:
         return float(self.determined.mean()) if len(self.determined) else float("nan")
 
     def over(self) -> str:
-        """Return why no further addition can be chosen, or nothing."""
+        """Return the reason why no further addition can be chosen; empty if one can."""
         # Candidates start with the held-out combinations, in their order.
         if not self.n_held_out:
             return "Nothing is held out"
         if not self.free.any():
-            return "No unseen combination of known values is left"
+            return "No unseen combination of known values remains"
         if not self.free[: self.n_held_out].any() and len(self.free) >= self.n_held_out:
             return "Every held-out combination has been added"
         if self.support is None and self.coarse is None:
             return "There are no conjunctions to support"
         if self.evaluations and monotonic() + self.lost * self.seconds > self.deadline:
-            return "The time allowed was over"
+            return "The time limit was reached"
         return ""
 
     @property
     def lost(self) -> bool:
-        """Return whether the probes that are left cannot tell combinations apart."""
+        """Return whether the remaining probes cannot distinguish combinations."""
         return not (self.followed or self.determined.all() or self.probes.shape[1] > 1)
 
     def _renew(self) -> None:
-        """Draw new null functions, with what was added in training."""
+        """Draw new null functions, with the additions in training."""
         task, added = self.task, self.rows[~self.free]
         parts = [task.train_components, added, task.test_components]
         components = np.concatenate(parts)
         is_train = np.arange(len(components)) < len(parts[0]) + len(added)
         grown = Task(components, np.zeros(len(components)), is_train, task.names, task.values)
-        found = determine(grown, max_order=self.order, seed=len(added))
-        self.probes = np.concatenate([found.probes, found.values(self.rows)])
+        renewed = determine(grown, max_order=self.order, seed=len(added))
+        self.probes = np.concatenate([renewed.probes, renewed.values(self.rows)])
         self.followed = _rank(self.probes) < self.probes.shape[1]
-        self.determined |= found.determined
+        self.determined |= renewed.determined
 
     def step(self, left: int) -> int:
-        """Choose a candidate and add it; return its place. So many are left to choose."""
+        """Choose a candidate, add it and return its index; `left` additions remain."""
         until = monotonic() + (self.deadline - monotonic()) / left
         if self.lost:
             self._renew()
-        label = _parallel(self.probes)
-        asked, offered = label[: self.n_held_out], label[self.n_held_out :]
-        size = np.bincount(asked[asked >= 0], minlength=len(label) + 1)
+        group_of = _parallel(self.probes)
+        held_out_group, offered_group = group_of[: self.n_held_out], group_of[self.n_held_out :]
+        size = np.bincount(held_out_group[held_out_group >= 0], minlength=len(group_of) + 1)
         # The last entry, which label -1 meets, is 0.
-        gain = np.where(self.free, size[offered], -1)
+        gain = np.where(self.free, size[offered_group], -1)
         tied = np.flatnonzero(gain == gain.max())
         self.evaluations += int(self.free.sum())
         if self.support is not None:
-            group = offered[tied] if gain.max() > 0 else np.full(len(tied), NO_GROUP)
-            place = self._by_eigenvalue(tied, group, asked, until)
+            tied_group = offered_group[tied] if gain.max() > 0 else np.full(len(tied), NO_GROUP)
+            place = self._by_eigenvalue(tied, tied_group, held_out_group, until)
         else:
             assert self.coarse is not None
             place = int(tied[_first_least(self.coarse.errors_with(tied))])
-        self._add(place, asked == offered[place] if offered[place] >= 0 else None)
+        self._add(
+            place, held_out_group == offered_group[place] if offered_group[place] >= 0 else None
+        )
         return place
 
     def _by_eigenvalue(
         self,
         tied: Int[np.ndarray, " t"],
         group: Int[np.ndarray, " t"],
-        asked: Int[np.ndarray, " h"],
+        held_out_group: Int[np.ndarray, " h"],
         until: float,
     ) -> int:
-        """Return the one of equal gain with the largest eigenvalue, then the least error.
+        """Return the candidate of equal gain with the largest eigenvalue, then smallest error.
 
-        Those that determine the same combinations are compared on the same space; such groups
-        are taken in the order of their least error, at most 64 and for as long as time allows.
+        Candidates that determine the same combinations are compared on the same space; such
+        groups are visited in the order of their smallest error, at most 64 within the time limit.
         """
         support = self.support
         assert support is not None
@@ -325,25 +330,25 @@ class _Search:
             by_error = np.argsort(support.errors_with(x), kind="stable")
             groups = list(dict.fromkeys(group[by_error].tolist()))
         best, equal = -np.inf, np.zeros(len(tied), dtype=bool)
-        for count, one in enumerate(groups):
+        for count, label in enumerate(groups):
             if count == MOST_GROUPS or (count and monotonic() > until):
                 n = int(np.sum(np.isin(group, groups[:count])))
                 self.compared.append(f"{n:,} of {len(tied):,}")
                 break
-            these = np.flatnonzero(group == one)
-            left = self._unsupported(self.determined | (asked == one))
-            value, reaching = support.best_eigenvalue(x[these], left, TIE)
+            members = np.flatnonzero(group == label)
+            left = self._unsupported(self.determined | (held_out_group == label))
+            value, reaching = support.best_eigenvalue(x[members], left, TIE)
             if value < best * (1.0 - TIE):
                 continue
             if value > best * (1.0 + TIE) or count == 0:
                 best, equal[:] = value, False
-            equal[these[reaching]] = True
-        chosen = np.flatnonzero(equal)
+            equal[members[reaching]] = True
+        best_places = np.flatnonzero(equal)
         self.eigenvalue = best if best > -np.inf else float("nan")
-        return int(tied[chosen[_first_least(support.errors_with(x[chosen]))]])
+        return int(tied[best_places[_first_least(support.errors_with(x[best_places]))]])
 
     def _unsupported(self, determined: Bool[np.ndarray, " h"]) -> Unsupported | None:
-        """Resolve what these held-out combinations leave unsupported; the last is kept."""
+        """Return the unsupported part of these held-out combinations' span; the last is cached."""
         assert self.support is not None
         if self.last is not None and np.array_equal(self.last[0], determined):
             _, basis, left = self.last
@@ -360,9 +365,9 @@ class _Search:
         if new is not None:
             probe = self.probes[self.n_held_out + place]
             size = np.linalg.norm(self.probes, axis=1)
-            # The null functions that are left are those that vanish there.
-            rest = np.linalg.qr(probe[:, None], mode="complete")[0][:, 1:]
-            self.probes = self.probes @ rest
+            # The remaining null functions are those that vanish at the candidate.
+            complement = np.linalg.qr(probe[:, None], mode="complete")[0][:, 1:]
+            self.probes = self.probes @ complement
             self.probes[np.linalg.norm(self.probes, axis=1) <= TOLERANCE * size] = 0.0
             self.determined |= new | ~self.probes[: self.n_held_out].any(axis=1)
         if self.support is not None:
@@ -386,7 +391,7 @@ def _rank(probes: Float[np.ndarray, "r m"]) -> int:
 def _parallel(probes: Float[np.ndarray, "r m"]) -> Int[np.ndarray, " r"]:
     """Number the rows so that parallel ones, in either direction, share a number; zeros get -1.
 
-    A unit row t is told by its products (t.a)(t.b) with fixed axes a and b in general position.
+    A unit row t is identified by its products (t.a)(t.b) with fixed axes a, b in general position.
     """
     label = np.full(len(probes), -1)
     size = np.linalg.norm(probes, axis=1)
@@ -396,16 +401,16 @@ def _parallel(probes: Float[np.ndarray, "r m"]) -> Int[np.ndarray, " r"]:
     m = probes.shape[1]
     axes = np.linalg.qr(np.random.default_rng(0).normal(size=(m, m)))[0]
     along = probes[rows] / size[rows, None] @ axes
-    found = np.zeros(len(rows), dtype=np.int64)
+    classes = np.zeros(len(rows), dtype=np.int64)
     for product in (along * along[:, :1]).T:
-        order = np.lexsort((product, found))
-        apart = np.diff(found[order]) + (np.diff(product[order]) > TOLERANCE)
-        found[order] = np.concatenate([[0], np.cumsum(apart > 0)])
-    label[rows] = found
+        order = np.lexsort((product, classes))
+        steps = np.diff(classes[order]) + (np.diff(product[order]) > TOLERANCE)
+        classes[order] = np.concatenate([[0], np.cumsum(steps > 0)])
+    label[rows] = classes
     return label
 
 
 def _first_least(numbers: Float[np.ndarray, " n"]) -> int:
-    """Return the first of the smallest numbers, equal up to rounding."""
-    least = numbers.min()
-    return int(np.flatnonzero(numbers <= least + TIE * abs(least))[0])
+    """Return the index of the first of the smallest numbers, equal up to rounding."""
+    smallest = numbers.min()
+    return int(np.flatnonzero(numbers <= smallest + TIE * abs(smallest))[0])

@@ -1,1 +1,1 @@
-"""What comes out: text, JSON, and the formats of build servers, written whole or not at all."""
+"""Output as text, JSON, and formats of build servers; files are written completely or not."""

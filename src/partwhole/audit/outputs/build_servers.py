@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 MOST_LOCATIONS = 1_000
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
-# XML 1.0 has no other control characters, and no halves of surrogate pairs.
+# XML 1.0 excludes other control characters and lone surrogates.
 NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-# In a message of SARIF, what stands for a link or a placeholder.
+# Characters with a meaning in a SARIF message: links and placeholders.
 LINK = re.compile(r"[\[\]\\]")
 
 
 def to_sarif(report: AuditReport) -> str:
-    """Return the findings as SARIF 2.1.0, a result for each.
+    """Return the findings as SARIF 2.1.0, one result for each finding.
 
     Parameters
     ----------
@@ -36,8 +36,8 @@ def to_sarif(report: AuditReport) -> str:
     Returns
     -------
     str
-        Rows of a .csv or .tsv file are given as its lines, where each row is one line; at most
-        1,000 lines a finding, beside the count of all of them. A silenced finding is a suppressed
+        Rows of a .csv or .tsv file are located by line if each row is one line: at most 1,000
+        lines for each finding, with the count of all rows. A silenced finding is a suppressed
         result with its reason.
     """
     place = {rule: i for i, rule in enumerate(RULES)}
@@ -59,53 +59,53 @@ def to_sarif(report: AuditReport) -> str:
             }
         },
         "columnKind": "unicodeCodePoints",
-        "results": [_result(report, one, place[one.rule]) for one in report.findings],
+        "results": [_result(report, finding, place[finding.rule]) for finding in report.findings],
     }
     log = {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
     return json.dumps(log, indent=2, allow_nan=False) + "\n"
 
 
-def _result(report: AuditReport, one: Finding, index: int) -> dict[str, Any]:
+def _result(report: AuditReport, finding: Finding, index: int) -> dict[str, Any]:
     result: dict[str, Any] = {
-        "ruleId": one.rule,
+        "ruleId": finding.rule,
         "ruleIndex": index,
-        "level": one.severity,
-        "message": {"text": _message(one.message)},
+        "level": finding.severity,
+        "message": {"text": _message(finding.message)},
         "properties": {
-            "split": one.split,
+            "split": finding.split,
             "order": report.order,
-            "rowCount": len(one.rows),
-            "subject": one.subject,
+            "rowCount": len(finding.rows),
+            "subject": finding.subject,
         },
     }
     if report.path:
         file = {"artifactLocation": {"uri": _uri(report.path)}}
         first = report.table.first_line
-        if first is not None and len(one.rows):
+        if first is not None and len(finding.rows):
             result["locations"] = [
                 {"physicalLocation": {**file, "region": {"startLine": first + int(row)}}}
-                for row in one.rows[:MOST_LOCATIONS]
+                for row in finding.rows[:MOST_LOCATIONS]
             ]
         else:
             result["locations"] = [{"physicalLocation": file}]
-    if one.silenced is not None:
-        result["suppressions"] = [{"kind": "external", "justification": one.silenced}]
+    if finding.silenced is not None:
+        result["suppressions"] = [{"kind": "external", "justification": finding.silenced}]
     return result
 
 
 def _message(text: str) -> str:
-    """Escape what SARIF reads as a placeholder (section 3.11.5) or as a link (3.11.6)."""
+    """Escape SARIF placeholders (section 3.11.5) and links (3.11.6)."""
     text = text.replace("{", "{{").replace("}", "}}")
-    # Without such a pair there is no link, and a backslash is only itself.
+    # Without this pair there is no link, and a backslash has no special meaning.
     return LINK.sub(lambda sign: f"\\{sign[0]}", text) if "](" in text else text
 
 
 def _uri(path: str) -> str:
-    """Write a path as a URI: relative inside the working directory, where servers look for it."""
-    place, here = Path(path), Path.cwd()
-    if place.is_relative_to(here):
-        place = place.relative_to(here)
-    return place.as_uri() if place.is_absolute() else quote_from_bytes(os.fsencode(place))
+    """Return a path as a URI, relative inside the working directory, as build servers expect."""
+    location, folder = Path(path), Path.cwd()
+    if location.is_relative_to(folder):
+        location = location.relative_to(folder)
+    return location.as_uri() if location.is_absolute() else quote_from_bytes(os.fsencode(location))
 
 
 def to_junit(report: AuditReport) -> str:
@@ -118,20 +118,22 @@ def to_junit(report: AuditReport) -> str:
     Returns
     -------
     str
-        XML. Errors are failures and warnings are told in ``system-out``; a rule whose findings
-        are silenced is skipped with the reason. Findings about training stand in a suite of its
-        own, if there are any.
+        XML. Errors are failures and warnings are written to ``system-out``; a rule whose findings
+        are silenced is skipped with the reason. Findings about training, if any, have a separate
+        suite.
     """
     root = ElementTree.Element("testsuites", name="partwhole audit")
     train, *tests = report.table.split_names
-    about_training = [one for one in report.findings if one.split == train]
+    about_training = [item for item in report.findings if item.split == train]
     suites = [(name, list(RULES), _of(report, name)) for name in tests]
     if about_training:
-        suites.append((train, list({one.rule: None for one in about_training}), about_training))
-    seconds = {one.case.name: one.seconds for one in report.evidence}
+        suites.append((train, list({item.rule: None for item in about_training}), about_training))
+    seconds = {item.case.name: item.seconds for item in report.evidence}
     for name, rules, findings in suites:
-        failed = {one.rule for one in findings if one.severity == "error" and one.silenced is None}
-        skipped = {one.rule for one in findings if one.silenced is not None}
+        failed = {
+            item.rule for item in findings if item.severity == "error" and item.silenced is None
+        }
+        skipped = {item.rule for item in findings if item.silenced is not None}
         suite = ElementTree.SubElement(
             root,
             "testsuite",
@@ -146,7 +148,7 @@ def to_junit(report: AuditReport) -> str:
             case = ElementTree.SubElement(
                 suite, "testcase", name=rule, classname=f"partwhole.audit.{_xml(name)}", time="0"
             )
-            _outcome(case, [one for one in findings if one.rule == rule])
+            _outcome(case, [item for item in findings if item.rule == rule])
     ElementTree.indent(root)
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + (
         ElementTree.tostring(root, encoding="unicode") + "\n"
@@ -154,13 +156,15 @@ def to_junit(report: AuditReport) -> str:
 
 
 def _of(report: AuditReport, split: str) -> list[Finding]:
-    return [one for one in report.findings if one.split == split]
+    return [finding for finding in report.findings if finding.split == split]
 
 
 def _outcome(case: ElementTree.Element, findings: list[Finding]) -> None:
     if not findings:
         return
-    lines = "\n".join(_xml(f"{one.message} ({count(len(one.rows), 'row')})") for one in findings)
+    lines = "\n".join(
+        _xml(f"{finding.message} ({count(len(finding.rows), 'row')})") for finding in findings
+    )
     first = findings[0]
     if first.silenced is not None:
         ElementTree.SubElement(case, "skipped", message=_xml(one_line(first.silenced)))

@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all."""
+"""Output files, written completely or not at all."""
 
 from __future__ import annotations
 
@@ -12,61 +12,61 @@ from partwhole._checks import require
 
 
 def check_outputs(outputs: Sequence[tuple[str, Path]], inputs: Sequence[tuple[str, Path]]) -> None:
-    """Refuse outputs that can't be written or would overwrite each other or an input.
+    """Raise for outputs that cannot be written or would overwrite each other or an input.
 
     Parameters
     ----------
     outputs, inputs : sequences of (str, Path)
-        What each is called, and where it is.
+        The option and the path of each file.
 
     Raises
     ------
     InputError
     """
-    named = {path.resolve(): what for what, path in reversed(inputs)}
-    for what, path in outputs:
+    used = {path.resolve(): option for option, path in reversed(inputs)}
+    for option, path in outputs:
         place = path.resolve()
         require(
-            place not in named,
-            f"{what} is a file of its own",
-            f"{path}, which is {named.get(place)}",
-            f"name another with {what}",
+            place not in used,
+            f"{option} is a separate file",
+            f"{path}, which is {used.get(place)}",
+            f"name another file with {option}",
         )
-        named[place] = what
-        remedy = f"name another file with {what}"
-        require(not place.is_dir(), f"{what} is a file", f"the folder {path}", remedy)
+        used[place] = option
+        remedy = f"name another file with {option}"
+        require(not place.is_dir(), f"{option} is a file", f"the folder {path}", remedy)
         require(
             place.is_file() or not os.path.lexists(place),
-            f"{what} is a plain file",
+            f"{option} is a plain file",
             f"the device {path}",
             remedy,
         )
         require(
             place.parent.is_dir(),
-            f"{what} lies in a folder that exists",
+            f"{option} lies in a folder that exists",
             path,
             f"make the folder, or {remedy}",
         )
         try:
-            with TemporaryFile(dir=place.parent):  # what the system says of rights may be wrong
+            with TemporaryFile(dir=place.parent):  # the reported permissions may be wrong
                 fit = os.access(place, os.W_OK) or not place.exists()
         except OSError:
             fit = False
-        require(fit, f"{what} must be writable", path, remedy)
+        require(fit, f"{option} must be writable", path, remedy)
 
 
 def write_all(texts: Mapping[Path, str]) -> None:
-    """Write texts whole, as `partwhole._writing.write_all` does.
+    """Write texts completely or not at all, with `partwhole._writing.write_all`.
 
     Parameters
     ----------
     texts : mapping of Path to str
-        UTF-8; what that can't hold is written as its escape.
+        Encoded in UTF-8; other characters are escaped.
 
     Raises
     ------
     WriteError
-        When one can't be written; before the first is replaced, none is.
+        If a file cannot be written; then no existing file has been replaced.
     """
     _writing.write_all(
         {path: text.encode("utf-8", "backslashreplace") for path, text in texts.items()}

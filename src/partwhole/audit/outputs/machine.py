@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 SCHEMA = 1
 MOST_ROWS = 10_000
 MOST_ITEMS = 100_000
-# Larger whole numbers lose digits in readers that keep all numbers as doubles.
+# Larger whole numbers lose digits in readers that store all numbers as doubles.
 LARGEST = 2**53
 
 
@@ -37,9 +37,9 @@ def to_dict(report: AuditReport) -> dict[str, Any]:
     Returns
     -------
     dict
-        Rows count from 0. A list that can be long is cut (rows of a finding after 10,000, other
-        lists after 100,000) and stands beside a count of all its entries. What is not known, or not
-        a number, is None.
+        Rows count from 0. Long lists are truncated (rows of a finding after 10,000, other lists
+        after 100,000) and accompanied by the count of all entries. Unknown values and NaN are
+        None.
     """
     table = report.table
     return {
@@ -62,8 +62,8 @@ def to_dict(report: AuditReport) -> dict[str, Any]:
         "target": list(table.target),
         "labels": None if table.labels is None else [_plain(label) for label in table.labels],
         "train": table.split_names[0],
-        "findings": [_finding(one) for one in report.findings],
-        "splits": [_split(one) for one in report.evidence],
+        "findings": [_finding(item) for item in report.findings],
+        "splits": [_split(item) for item in report.evidence],
         "settings": {
             "thresholds": {name: value for name, value in report.settings.thresholds.items()},
             "silence": dict(report.settings.silence),
@@ -114,16 +114,16 @@ def _combination(case: Case, values: Sequence[int] | np.ndarray) -> dict[str, An
     return _values(case, range(case.table.n_components), [int(v) for v in values])
 
 
-def _finding(one: Finding) -> dict[str, Any]:
+def _finding(finding: Finding) -> dict[str, Any]:
     return {
-        "rule": one.rule,
-        "severity": one.severity,
-        "split": one.split,
-        "subject": one.subject,
-        "message": one.message,
-        "rows": one.rows[:MOST_ROWS].tolist(),
-        "row_count": len(one.rows),
-        "silenced": one.silenced,
+        "rule": finding.rule,
+        "severity": finding.severity,
+        "split": finding.split,
+        "subject": finding.subject,
+        "message": finding.message,
+        "rows": finding.rows[:MOST_ROWS].tolist(),
+        "row_count": len(finding.rows),
+        "silenced": finding.silenced,
     }
 
 
@@ -138,21 +138,21 @@ def _split(evidence: Evidence) -> dict[str, Any]:
         "coverage": _coverage(case, evidence.coverage),
         "solvability": evidence.solvability and _solvability(case, evidence.solvability),
         "determination": evidence.determination and _determination(case, evidence.determination),
-        "shortcuts": [_shortcut(case, one) for one in evidence.shortcuts],
+        "shortcuts": [_shortcut(case, shortcut) for shortcut in evidence.shortcuts],
         "prediction": evidence.prediction and _prediction(evidence, evidence.prediction),
         "additions": evidence.additions and _additions(case, evidence.additions),
         "seconds": evidence.seconds,
     }
 
 
-def _coverage(case: Case, found: Coverage) -> dict[str, Any]:
+def _coverage(case: Case, coverage: Coverage) -> dict[str, Any]:
     return {
         "orders": [
             {"order": o.order, "seen": o.seen, "in_test": o.in_test, "unseen": o.unseen}
-            for o in found.orders
+            for o in coverage.orders
         ],
-        "graph_components": found.n_graph_components,
-        "value_count": len(found.values),
+        "graph_components": coverage.n_graph_components,
+        "value_count": len(coverage.values),
         "values": [
             {
                 "component": case.table.names[v.component],
@@ -162,16 +162,16 @@ def _coverage(case: Case, found: Coverage) -> dict[str, Any]:
                 "partners": v.partners,
                 "graph_component": v.graph_component,
             }
-            for v in found.values[:MOST_ITEMS]
+            for v in coverage.values[:MOST_ITEMS]
         ],
     }
 
 
-def _solvability(case: Case, found: Solvability) -> dict[str, Any]:
-    proof = found.certificate
-    told = None
+def _solvability(case: Case, solvability: Solvability) -> dict[str, Any]:
+    proof = solvability.certificate
+    certificate = None
     if proof is not None:
-        told = {
+        certificate = {
             "combinations": [
                 {
                     "values": _combination(case, case.task.components[row]),
@@ -188,19 +188,19 @@ def _solvability(case: Case, found: Solvability) -> dict[str, Any]:
             **_outputs(case, proof),
         }
     return {
-        "solvable": found.solvable,
-        "kind": found.kind,
-        "rank": found.rank,
-        "r_squared": _number(found.r_squared),
-        "explanation": found.explain(case.table.labels),
-        "certificate": told,
-        "remarks": list(found.remarks),
-        "seconds": found.seconds,
+        "solvable": solvability.solvable,
+        "kind": solvability.kind,
+        "rank": solvability.rank,
+        "r_squared": _number(solvability.r_squared),
+        "explanation": solvability.explain(case.table.labels),
+        "certificate": certificate,
+        "remarks": list(solvability.remarks),
+        "seconds": solvability.seconds,
     }
 
 
 def _outputs(case: Case, proof: Certificate) -> dict[str, Any]:
-    """Say which output's sum it is, or which labels' outputs are set against each other."""
+    """Return the output of the certificate's sum, or the labels whose outputs it compares."""
     labels = case.table.labels
     if labels is None:
         return {"target": case.table.target[proof.output]}
@@ -219,76 +219,76 @@ def _target(case: Case, row: int) -> Any:
     return case.task.targets[row].tolist()
 
 
-def _determination(case: Case, found: Determination) -> dict[str, Any]:
-    left = np.flatnonzero(~found.determined & ~found.undecided)
+def _determination(case: Case, determination: Determination) -> dict[str, Any]:
+    undetermined = np.flatnonzero(~determination.determined & ~determination.undecided)
     return {
-        "share": _number(found.share),
-        "method": found.method,
-        "free_dimensions": found.free_dimensions,
-        "undecided_count": int(found.undecided.sum()),
-        "undetermined_count": len(left),
+        "share": _number(determination.share),
+        "method": determination.method,
+        "free_dimensions": determination.free_dimensions,
+        "undecided_count": int(determination.undecided.sum()),
+        "undetermined_count": len(undetermined),
         "undetermined": [
             {
                 "values": _combination(case, case.task.components[case.held_out[i]]),
-                "has_an_unseen_conjunction": bool(found.unseen[i]),
+                "has_an_unseen_conjunction": bool(determination.unseen[i]),
             }
-            for i in left[:MOST_ITEMS]
+            for i in undetermined[:MOST_ITEMS]
         ],
-        "remarks": list(found.remarks),
-        "seconds": found.seconds,
+        "remarks": list(determination.remarks),
+        "seconds": determination.seconds,
     }
 
 
-def _shortcut(case: Case, one: Shortcut) -> dict[str, Any]:
+def _shortcut(case: Case, shortcut: Shortcut) -> dict[str, Any]:
     return {
-        "values": _values(case, one.components, one.values),
-        "label": None if one.label is None else _plain(one.label),
-        "n_train": one.n_train,
-        "n_test": one.n_test,
-        "train": _number(one.train),
-        "test": _number(one.test),
-        "effect": _number(one.effect),
-        "p_value": _number(one.p_value),
+        "values": _values(case, shortcut.components, shortcut.values),
+        "label": None if shortcut.label is None else _plain(shortcut.label),
+        "n_train": shortcut.n_train,
+        "n_test": shortcut.n_test,
+        "train": _number(shortcut.train),
+        "test": _number(shortcut.test),
+        "effect": _number(shortcut.effect),
+        "p_value": _number(shortcut.p_value),
     }
 
 
-def _prediction(evidence: Evidence, found: Prediction) -> dict[str, Any]:
-    case, settled = evidence.case, evidence.determination
-    here = found.points[found.reference]
+def _prediction(evidence: Evidence, prediction: Prediction) -> dict[str, Any]:
+    case, determination = evidence.case, evidence.determination
+    reference = prediction.points[prediction.reference]
     return {
-        "axis": found.axis,
-        "fit": found.fit,
-        "points": [_point(point) for point in found.points],
-        "reference": found.reference,
-        "constant_error": _number(found.constant_error),
-        "chance": _number(found.chance),
-        "structure": _number(found.structure),
-        "noise": _number(found.noise),
+        "axis": prediction.axis,
+        "fit": prediction.fit,
+        "points": [_point(point) for point in prediction.points],
+        "reference": prediction.reference,
+        "constant_error": _number(prediction.constant_error),
+        "chance": _number(prediction.chance),
+        "structure": _number(prediction.structure),
+        "noise": _number(prediction.noise),
         "held_out_count": len(case.held_out),
         "held_out": [
             {
                 "values": _combination(case, case.task.components[row]),
                 "target": _target(case, int(row)),
-                "output": here.outputs[i].tolist(),
+                "output": reference.outputs[i].tolist(),
                 "weight": float(case.weights[row]),
                 "determined": None
-                if settled is None or settled.undecided[i]
-                else bool(settled.determined[i]),
+                if determination is None or determination.undecided[i]
+                else bool(determination.determined[i]),
             }
             for i, row in enumerate(case.held_out[:MOST_ITEMS])
         ],
         "worst": [
             {
-                "component": case.table.names[one.component],
-                "value": _plain(case.table.values[one.component][one.value]),
-                "n_test": one.n_test,
-                "n_train": one.n_train,
-                "error": _number(one.error),
-                "accuracy": _number(one.accuracy),
+                "component": case.table.names[item.component],
+                "value": _plain(case.table.values[item.component][item.value]),
+                "n_test": item.n_test,
+                "n_train": item.n_train,
+                "error": _number(item.error),
+                "accuracy": _number(item.accuracy),
             }
-            for one in found.worst
+            for item in prediction.worst
         ],
-        "remarks": list(found.remarks),
+        "remarks": list(prediction.remarks),
     }
 
 
@@ -305,10 +305,10 @@ def _point(point: Point) -> dict[str, Any]:
     }
 
 
-def _additions(case: Case, found: Additions) -> dict[str, Any]:
+def _additions(case: Case, additions: Additions) -> dict[str, Any]:
     return {
-        "determined": _number(found.determined),
-        "eigenvalue": _number(found.eigenvalue),
+        "determined": _number(additions.determined),
+        "eigenvalue": _number(additions.eigenvalue),
         "steps": [
             {
                 "values": _combination(case, step.values),
@@ -316,11 +316,11 @@ def _additions(case: Case, found: Additions) -> dict[str, Any]:
                 "eigenvalue": _number(step.eigenvalue),
                 "held_out": step.held_out,
             }
-            for step in found.steps
+            for step in additions.steps
         ],
-        "candidates": found.candidates,
-        "of": found.of,
-        "evaluations": found.evaluations,
-        "seconds": found.seconds,
-        "remarks": list(found.remarks),
+        "candidates": additions.candidates,
+        "of": additions.of,
+        "evaluations": additions.evaluations,
+        "seconds": additions.seconds,
+        "remarks": list(additions.remarks),
     }

@@ -1,4 +1,4 @@
-"""The report as plain text: what the terminal shows."""
+"""The report as plain text, for the terminal."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from partwhole.audit.wording import (
     number,
     one_line,
     percent,
-    shown,
+    printable,
+    representation_name,
     tuple_of,
-    where,
 )
 
 if TYPE_CHECKING:
@@ -33,14 +33,14 @@ WIDTH = 100
 MOST_OF_A_RULE = 20
 MOST_WORST = 3
 WHO = (
-    "It is meant for learners with a fixed representation: kernel machines, linear readouts, "
-    "networks in the lazy regime. A network that learns its features may do better: train it, and "
-    "check its predictions with partwhole.measures.additivity."
+    "The verdict applies to learners with a fixed representation: kernel machines, linear "
+    "readouts, networks in the lazy regime. A network that learns its features may do better: "
+    "train it, and check its predictions with partwhole.measures.additivity."
 )
 
 
 def to_text(report: AuditReport) -> str:
-    """Tell an audit in plain text of at most 100 columns.
+    """Return an audit as plain text of at most 100 columns.
 
     Parameters
     ----------
@@ -54,12 +54,12 @@ def to_text(report: AuditReport) -> str:
 
 
 def rule_table(settings: Settings | None = None) -> str:
-    """Write the rules with their meaning, trigger and thresholds, and an example of settings.
+    """Return the rules with meaning, trigger, thresholds and remedy, and an example of settings.
 
     Parameters
     ----------
     settings : Settings, optional
-        The thresholds to show; the defaults if not given.
+        The thresholds; those of `Settings()` by default.
 
     Returns
     -------
@@ -77,7 +77,10 @@ def rule_table(settings: Settings | None = None) -> str:
         if rule.id in settings.silence:
             lines += _wrapped(f"Silenced:  {one_line(settings.silence[rule.id])}", "    ")
         lines.append("")
-    lines += ["A configuration (--config) sets thresholds, and silences rules with a reason:", ""]
+    lines += [
+        "A configuration file (--config) sets thresholds and silences rules with a reason:",
+        "",
+    ]
     lines += [f"    {line}" for line in EXAMPLE.splitlines()]
     return "\n".join(lines) + "\n"
 
@@ -86,16 +89,16 @@ def _lines(report: AuditReport) -> Iterator[str]:
     table = report.table
     yield report.headline
     names = ", ".join(
-        f"{shown(name)} ({n:,})" for name, n in zip(table.names, table.n_values, strict=True)
+        f"{printable(name)} ({n:,})" for name, n in zip(table.names, table.n_values, strict=True)
     )
-    target = ", ".join(map(shown, table.target))
+    target = ", ".join(map(printable, table.target))
     if table.labels is not None:
-        few = ", ".join(shown(label, 20) for label in table.labels[:6])
-        more = f" and {len(table.labels) - 6:,} more" if len(table.labels) > 6 else ""
-        target += f" (labels {few}{more})"
+        first_labels = ", ".join(printable(label, 20) for label in table.labels[:6])
+        remaining = f" and {len(table.labels) - 6:,} more" if len(table.labels) > 6 else ""
+        target += f" (labels {first_labels}{remaining})"
     yield from _wrapped(
-        f"{shown(table.source)}: {count(len(table.split), 'row')}; components with their number "
-        f"of values: {names}; target {target}."
+        f"{printable(table.source)}: {count(len(table.split), 'row')}; components with their "
+        f"number of values: {names}; target {target}."
     )
     yield from _wrapped(
         f"Order {report.order}: outputs are sums of conjunctions of at most "
@@ -103,14 +106,14 @@ def _lines(report: AuditReport) -> Iterator[str]:
     )
     if report.order < table.n_components - 1:
         yield from _wrapped(
-            f"Learners that use conjunctions of more than {count(report.order, 'component')}, as "
-            f"deep networks and most kernels on {table.n_components} components do, are asked "
-            f"about with order {table.n_components - 1}."
+            f"For learners that use conjunctions of more than {count(report.order, 'component')}, "
+            f"such as deep networks and most kernels on {table.n_components} components, audit "
+            f"with order {table.n_components - 1}."
         )
     yield from _findings(report.findings)
-    for one in report.evidence:
+    for evidence in report.evidence:
         yield ""
-        yield from _split(one)
+        yield from _split(evidence)
     if table.remarks:
         yield ""
         yield "Remarks"
@@ -121,54 +124,59 @@ def _lines(report: AuditReport) -> Iterator[str]:
 
 
 def _findings(findings: tuple[Finding, ...]) -> Iterator[str]:
-    told: Counter[str] = Counter()
-    for one in findings:
-        told[one.rule] += 1
-        if told[one.rule] > MOST_OF_A_RULE:
+    counts: Counter[str] = Counter()
+    for finding in findings:
+        counts[finding.rule] += 1
+        if counts[finding.rule] > MOST_OF_A_RULE:
             continue
-        sign = "silenced" if one.silenced is not None else one.severity
+        sign = "silenced" if finding.silenced is not None else finding.severity
         yield ""
-        yield f"{sign.upper()}  {one.rule}  ({shown(one.split)}; {count(len(one.rows), 'row')})"
-        yield from _wrapped(one.message, "    ")
-        if one.silenced is not None:
-            yield from _wrapped(f"Silenced: {one_line(one.silenced)}", "    ")
-    for rule, many in told.items():
-        if many > MOST_OF_A_RULE:
+        rows = count(len(finding.rows), "row")
+        yield f"{sign.upper()}  {finding.rule}  ({printable(finding.split)}; {rows})"
+        yield from _wrapped(finding.message, "    ")
+        if finding.silenced is not None:
+            yield from _wrapped(f"Silenced: {one_line(finding.silenced)}", "    ")
+    for rule, n_findings in counts.items():
+        if n_findings > MOST_OF_A_RULE:
             yield ""
-            rest = count(many - MOST_OF_A_RULE, "more finding")
+            remaining = count(n_findings - MOST_OF_A_RULE, "more finding")
             yield from _wrapped(
-                f"{rest} of {rule} not shown here; the JSON and the page have them."
+                f"{remaining} of {rule} not listed here; see the JSON or the HTML page."
             )
 
 
 def _split(evidence: Evidence) -> Iterator[str]:
     case = evidence.case
-    many, train = len(case.held_out), case.task.n_train
-    heading = f"Test split {shown(case.name)}"
+    n_held_out, train = len(case.held_out), case.task.n_train
+    heading = f"Test split {printable(case.name)}"
     yield heading
     yield "-" * len(heading)
-    if not many:
-        yield "Nothing is held out: training has every combination of it."
+    if not n_held_out:
+        yield "Nothing is held out: training contains every combination of this split."
         return
     yield from _wrapped(
-        f"{count(many, 'held-out combination')}; training has {train:,}. The values seen in "
+        f"{count(n_held_out, 'held-out combination')}; training has {train:,}. The values seen in "
         f"training form {count(evidence.coverage.n_graph_components, 'connected group')}."
     )
     yield f"    {'order':>5}  {'seen in training':>16}  {'held out':>10}  {'of them unseen':>14}"
     for row in evidence.coverage.orders:
         yield f"    {row.order:>5}  {row.seen:>16,}  {row.in_test:>10,}  {row.unseen:>14,}"
-    found = evidence.determination
-    if found is not None:
+    determination = evidence.determination
+    if determination is not None:
         yield from _wrapped(
-            f"Determined: {percent(found.share)} ({int(found.determined.sum()):,} of "
-            f"{len(found.determined):,}"
-            + (f"; {int(found.undecided.sum()):,} not decided)." if found.undecided.any() else ").")
+            f"Determined: {percent(determination.share)} ({int(determination.determined.sum()):,} "
+            f"of {len(determination.determined):,}"
+            + (
+                f"; {int(determination.undecided.sum()):,} not decided)."
+                if determination.undecided.any()
+                else ")."
+            )
         )
-        yield from _remarks(found.remarks)
+        yield from _remarks(determination.remarks)
     if evidence.solvability is not None:
         if evidence.solvability.solvable is False:
-            has = "has the proof" if evidence.solvability.certificate else "says how far"
-            yield f"Not solvable; the finding not-solvable {has}."
+            content = "the proof" if evidence.solvability.certificate else "the unexplained share"
+            yield f"Not solvable; the finding not-solvable gives {content}."
         else:
             yield from _wrapped(one_line(evidence.solvability.explain(case.table.labels)))
         yield from _remarks(evidence.solvability.remarks)
@@ -178,19 +186,19 @@ def _split(evidence: Evidence) -> Iterator[str]:
         yield from _additions(evidence, evidence.additions)
 
 
-def _prediction(evidence: Evidence, found: Prediction) -> Iterator[str]:
+def _prediction(evidence: Evidence, prediction: Prediction) -> Iterator[str]:
     labels = evidence.case.has_labels
-    inside = [point for point in found.points if not np.isnan(point.position)]
-    here = found.points[found.reference]
-    tiny = 1e-12 * found.constant_error
-    what = "balanced accuracy" if labels else "squared error"
+    inside = [inner for inner in prediction.points if not np.isnan(inner.position)]
+    at = prediction.points[prediction.reference]
+    tiny = 1e-12 * prediction.constant_error
+    measure = "balanced accuracy" if labels else "squared error"
 
-    def score(of: float) -> str:
-        # Rounding of what is exact is not worth its digits.
-        return percent(of) if labels else number(of if of > tiny else 0.0)
+    def score(value: float) -> str:
+        # An exact answer has an error of rounding size, which is not reported.
+        return percent(value) if labels else number(value if value > tiny else 0.0)
 
-    scores = [point.balanced_accuracy if labels else point.error for point in inside]
-    line = f"Predicted {what}"
+    scores = [inner.balanced_accuracy if labels else inner.error for inner in inside]
+    line = f"Predicted {measure}"
     n_components = evidence.case.table.n_components
     if scores:
         low, high = score(float(np.min(scores))), score(float(np.max(scores)))
@@ -198,57 +206,57 @@ def _prediction(evidence: Evidence, found: Prediction) -> Iterator[str]:
         line += f" over {inside[0].label}{last} of "
         line += f"{learners(evidence.case, n_components)}: "
         line += f"{low} to {high}" if low != high else f"{low} throughout"
-    base = found.chance if labels else found.constant_error
+    base = prediction.chance if labels else prediction.constant_error
     line += (
         f" ({'guessing among the labels' if labels else 'the mean of training'} has {score(base)})."
     )
-    slope = 0.0 if abs(here.leak_slope) < 1e-9 else here.leak_slope
-    own = here.balanced_accuracy if labels else here.error
-    line += f" At {where(here, n_components)}: {score(own)}"
-    # Of targets that do not vary there is no slope.
+    slope = 0.0 if abs(at.leak_slope) < 1e-9 else at.leak_slope
+    reference_score = at.balanced_accuracy if labels else at.error
+    line += f" At {representation_name(at, n_components)}: {score(reference_score)}"
+    # Constant targets have no slope.
     line += "." if np.isnan(slope) else f", leak slope {number(slope)}."
     yield from _wrapped(line)
-    yield from _cautions(evidence, found)
+    yield from _cautions(evidence, prediction)
     worst = [
-        f"{conjunction(evidence.case, [one.component], [one.value])} "
-        f"({score(one.accuracy if labels else one.error)})"
-        for one in found.worst[:MOST_WORST]
-        if (one.accuracy < 1.0 if labels else one.error > tiny)
+        f"{conjunction(evidence.case, [item.component], [item.value])} "
+        f"({score(item.accuracy if labels else item.error)})"
+        for item in prediction.worst[:MOST_WORST]
+        if (item.accuracy < 1.0 if labels else item.error > tiny)
     ]
     if worst:
         kind = "accuracy" if labels else "error"
         yield from _wrapped(f"Worst values there, with their {kind}: {', '.join(worst)}.")
-    yield from _remarks(found.remarks)
+    yield from _remarks(prediction.remarks)
 
 
-def _cautions(evidence: Evidence, found: Prediction) -> Iterator[str]:
-    """Say what the figures take for granted."""
+def _cautions(evidence: Evidence, prediction: Prediction) -> Iterator[str]:
+    """Yield the assumptions behind the predictions."""
     if evidence.determination is not None and evidence.determination.share < 1.0:
         yield from _wrapped(OPEN)
-    if told := measured(found):
-        yield from _wrapped(f"Measured features: {told}")
+    if description := measured(prediction):
+        yield from _wrapped(f"Measured features: {description}")
 
 
-def _additions(evidence: Evidence, found: Additions) -> Iterator[str]:
-    if found.steps:
+def _additions(evidence: Evidence, additions: Additions) -> Iterator[str]:
+    if additions.steps:
         yield (
-            f"To add to training first ({found.candidates:,} of {found.of:,} unseen combinations "
-            "tried):"
+            f"Combinations to add to training first ({additions.candidates:,} of "
+            f"{additions.of:,} unseen combinations tried):"
         )
-        before = found.determined
-        for step in found.steps:
+        before = additions.determined
+        for step in additions.steps:
             gains = []
             if step.determined != before:
                 gains.append(f"determined {percent(before)} -> {percent(step.determined)}")
             if not np.isnan(step.eigenvalue):
                 gains.append(f"least eigenvalue {number(step.eigenvalue)}")
             changes = ", ".join(gains) or "no change in what is determined"
-            what = tuple_of(evidence.case, step.values)
+            addition = tuple_of(evidence.case, step.values)
             if step.held_out:
-                what += ", now held out: move it into training"
-            yield from _item(f"{what}{'; ' if step.held_out else ': '}{changes}")
+                addition += " (held out: move it into training)"
+            yield from _item(f"{addition}{'; ' if step.held_out else ': '}{changes}")
             before = step.determined
-    yield from _remarks(found.remarks)
+    yield from _remarks(additions.remarks)
 
 
 def _remarks(remarks: tuple[str, ...]) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""The page of an audit: one file that can be read, printed and sent around."""
+"""The HTML page of an audit: one file to read, print and share."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 
 from partwhole import __version__
 from partwhole.audit.evidence import Evidence
-from partwhole.audit.page.adding import additions
+from partwhole.audit.page.additions import additions
+from partwhole.audit.page.determined import determined
 from partwhole.audit.page.findings import findings, rules
 from partwhole.audit.page.opening import between, kind, opening
 from partwhole.audit.page.predictions import predictions
 from partwhole.audit.page.proof import solvable
 from partwhole.audit.page.sections import held_out, remarks, shortcuts
-from partwhole.audit.page.settled import settled
-from partwhole.audit.page.words import count, share
-from partwhole.audit.wording import shown
+from partwhole.audit.page.words import share
+from partwhole.audit.wording import count, printable
 from partwhole.page import Html, join, page, table, tag
 
 if TYPE_CHECKING:
@@ -24,20 +24,20 @@ if TYPE_CHECKING:
 
 __all__ = ["to_html"]
 
-# Test splits that are shown with all evidence.
+# Test splits with all evidence on the page, and further ones in the table.
 FULL, MOST_FURTHER = 10, 300
 PARTS = (
     ("held-out", "What is held out"),
-    ("solvable", "Can it be answered at all?"),
-    ("determined", "Is it settled by training?"),
-    ("shortcuts", "Shortcuts that training offers"),
-    ("predicted", "What learners will do"),
-    ("add", "What to add first"),
+    ("solvable", "Can the held-out combinations be answered at all?"),
+    ("determined", "Does training determine the answers?"),
+    ("shortcuts", "Shortcuts in the training set"),
+    ("predicted", "Predictions for learners"),
+    ("add", "Combinations to add first"),
 )
 
 
 def to_html(report: AuditReport) -> str:
-    """Write the page of an audit.
+    """Return the HTML page of an audit.
 
     Parameters
     ----------
@@ -46,11 +46,12 @@ def to_html(report: AuditReport) -> str:
     Returns
     -------
     str
-        A whole document that asks nothing of the network. Everything from the table is escaped.
+        A complete document that loads nothing from the network. All text from the table is
+        escaped.
     """
-    here = Path(__file__)
-    made = page(
-        f"{report.headline} · {shown(report.table.source)}",
+    folder = Path(__file__)
+    document = page(
+        f"{report.headline} · {printable(report.table.source)}",
         header=opening(report),
         nav=tag("ol", _links(report)),
         main=join(
@@ -60,20 +61,20 @@ def to_html(report: AuditReport) -> str:
                 _rows_are_counted(report),
                 findings(report.findings, report.table),
             ),
-            [_split(report, i, each) for i, each in enumerate(report.evidence[:FULL], 1)],
+            [_split(report, i, evidence) for i, evidence in enumerate(report.evidence[:FULL], 1)],
             _further(report),
-            _section("learners", "For whom this is meant", _learners(report)),
+            _section("learners", "Which learners the verdict covers", _learners(report)),
             _section(
                 "rules", "Rules and settings", rules(report.settings, report.settings.silence)
             ),
-            _section("remarks", "What was done on the way in", _done(report)),
+            _section("remarks", "How the table was read", _remarks(report)),
         ),
         footer=_closing(report),
-        style=here.with_name("audit.css").read_text("utf-8"),
-        script=here.with_name("audit.js").read_text("utf-8"),
+        style=folder.with_name("audit.css").read_text("utf-8"),
+        script=folder.with_name("audit.js").read_text("utf-8"),
     )
-    # A lone surrogate can't be written as UTF-8.
-    return made.encode("utf-8", "replace").decode("utf-8")
+    # UTF-8 cannot encode a lone surrogate.
+    return document.encode("utf-8", "replace").decode("utf-8")
 
 
 def _links(report: AuditReport) -> list[Html]:
@@ -84,19 +85,19 @@ def _links(report: AuditReport) -> list[Html]:
     if len(report.evidence) == 1:
         only = report.evidence[0]
         parts = [link(f"s1-{anchor}", words) for anchor, words in _parts(only)]
-        links += parts or [link("s1", f"Test split “{shown(only.case.name)}”")]
+        links += parts or [link("s1", f"Test split “{printable(only.case.name)}”")]
     else:
         links += [
-            link(f"s{i}", f"Test split “{shown(each.case.name)}”")
-            for i, each in enumerate(report.evidence[:FULL], 1)
+            link(f"s{i}", f"Test split “{printable(evidence.case.name)}”")
+            for i, evidence in enumerate(report.evidence[:FULL], 1)
         ]
         if len(report.evidence) > FULL:
             links.append(link("further", "Further test splits"))
     return [
         *links,
-        link("learners", "For whom this is meant"),
+        link("learners", "Which learners the verdict covers"),
         link("rules", "Rules and settings"),
-        link("remarks", "What was done on the way in"),
+        link("remarks", "How the table was read"),
     ]
 
 
@@ -111,10 +112,12 @@ def _section(anchor: str, title: str, *children: object) -> Html:
 
 
 def _rows_are_counted(report: AuditReport) -> Html | None:
-    if not any(len(each.rows) for each in report.findings):
+    if not any(len(finding.rows) for finding in report.findings):
         return None
     first = report.table.first_line
-    line = "" if first is None else f"; row 0 is on line {first} of {shown(report.table.source)}"
+    line = (
+        "" if first is None else f"; row 0 is on line {first} of {printable(report.table.source)}"
+    )
     return tag("p", f"Rows of the table are counted from 0{line}.", class_="quiet")
 
 
@@ -133,23 +136,23 @@ def _split(report: AuditReport, i: int, evidence: Evidence) -> Html:
     bodies = {
         "held-out": lambda: held_out(evidence, f"s{i}", min(FULL, len(report.evidence))),
         "solvable": lambda: solvable(evidence),
-        "determined": lambda: settled(evidence),
+        "determined": lambda: determined(evidence),
         "shortcuts": lambda: shortcuts(evidence),
         "predicted": lambda: evidence.prediction and predictions(evidence, evidence.prediction),
         "add": lambda: evidence.additions and additions(evidence, evidence.additions),
     }
     section = _section(
         f"s{i}",
-        f"Test split “{shown(evidence.case.name)}”",
+        f"Test split “{printable(evidence.case.name)}”",
         [
             join(tag("h3", words, id=f"s{i}-{anchor}", class_="part"), bodies[anchor]())
             for anchor, words in _parts(evidence)
         ]
         or _nothing(evidence),
     )
-    # Regions of the same name can't be told apart by ear.
-    named = rf"\g<0>, test split {i}"
-    return Html(re.sub(r'role="region" aria-label="[^"]*', named, section.text))
+    # A screen reader cannot distinguish regions of the same name.
+    numbered = rf"\g<0>, test split {i}"
+    return Html(re.sub(r'role="region" aria-label="[^"]*', numbered, section.text))
 
 
 def _nothing(evidence: Evidence) -> Html:
@@ -157,40 +160,40 @@ def _nothing(evidence: Evidence) -> Html:
     rows = count(len(case.also_seen), "row")
     return tag(
         "p",
-        f"Nothing is held out: training has the combination of each of the {rows} of this test "
-        "split, so there is nothing to answer, to settle or to predict.",
+        f"Nothing is held out: training contains the combination of each of the {rows} of this "
+        "test split, so nothing was tested or predicted.",
     )
 
 
 def _further(report: AuditReport) -> Html | None:
-    """Sum up the test splits beyond those that the page has room for."""
-    rest = report.evidence[FULL:]
-    if not rest:
+    """Return a table of the test splits without a section on the page."""
+    further = report.evidence[FULL:]
+    if not further:
         return None
     words = {True: "yes", False: "no", None: "not decided"}
     lines = [
         [
-            shown(each.case.name),
-            f"{len(each.case.held_out):,}",
-            words[each.solvability.solvable] if each.solvability else "–",
-            share(each.determination.share) if each.determination else "–",
+            printable(evidence.case.name),
+            f"{len(evidence.case.held_out):,}",
+            words[evidence.solvability.solvable] if evidence.solvability else "–",
+            share(evidence.determination.share) if evidence.determination else "–",
         ]
-        for each in rest[:MOST_FURTHER]
+        for evidence in further[:MOST_FURTHER]
     ]
-    left = len(rest) - len(lines)
+    left = len(further) - len(lines)
     return _section(
         "further",
         "Further test splits",
         tag(
             "p",
-            f"The first {FULL} test splits are shown above with all evidence. The JSON output has "
-            f"the main facts of the other {len(rest):,}"
+            f"The first {FULL} test splits have their own sections above. The JSON output contains "
+            f"the evidence for the other {len(further):,}"
             + (f", of which {left:,} are not in this table." if left else "."),
         ),
         table(
             ["Test split", "Held-out combinations", "Solvable", "Determined"],
             lines,
-            caption="Further test splits in short",
+            caption="Summary of further test splits",
             numbers=(1, 3),
         ),
     )
@@ -200,76 +203,74 @@ def _learners(report: AuditReport) -> Html:
     order, n = report.order, report.table.n_components
     if order == n - 1:
         kernels = (
-            "A kernel machine whose similarity depends on which components two inputs share is "
-            "one on all held-out combinations: what it adds for a conjunction that it never saw "
-            "is 0."
+            "They include kernel machines whose similarity depends on which components two inputs "
+            "share: on a held-out combination, the term for the full conjunction, which training "
+            "lacks, is 0."
         )
     else:
         kernels = (
-            "A kernel machine whose similarity depends on which components two inputs share is "
-            f"one only if it has no conjunctions of {between(order, n)} components; what it adds "
-            "for the whole combination, that it never saw, is 0."
+            "They include kernel machines whose similarity depends on which components two inputs "
+            f"share, if these have no conjunctions of {between(order, n)} components: on a "
+            "held-out combination, the term for the full conjunction, which training lacks, is 0."
         )
     return join(
         tag(
             "p",
-            "Every verdict here is about learners with a fixed representation at order "
-            f"K = {order}: those {kind(order)}. {kernels} So are linear readouts of fixed "
-            "features of this kind, and networks in the lazy regime, whose features hardly change "
-            "in training.",
+            "All verdicts on this page apply to learners with a fixed representation of order "
+            f"K = {order}: those {kind(order)}. {kernels} They also include linear readouts of "
+            "such features, and networks in the lazy regime, whose features hardly change during "
+            "training.",
         ),
         tag(
             "p",
-            f"Learners with higher orders, as deep networks and most kernels on {n} components, "
-            f"are asked about with order {n - 1}. What is predicted here is for a learner cut off "
-            f"at order {order}: its conjunctions of more than {count(order, 'component')} count "
-            "as memory, which carries nothing over.",
+            f"For learners of higher order, such as deep networks and most kernels on {n} "
+            f"components, audit with order {n - 1}. The predictions on this page are for learners "
+            f"cut off at order {order}: conjunctions of more than {count(order, 'component')} "
+            "count as memory, which does not carry over to held-out combinations.",
         )
         if order < n - 1
         else None,
         tag(
             "p",
-            "A network that learns its features may do better. Transitive equivalence is the known "
-            "case: told that A goes with B and B with C, the question is whether A goes with C. No "
-            "sum of parts is right on all such pairs, so the audit calls it not solvable; networks "
-            "that start from small weights come to give the items of one class the same features, "
-            "and then answer rightly.",
+            "A network that learns its features may do better. Transitive equivalence is a known "
+            "case: training shows that A is equivalent to B and B to C, and the test asks whether "
+            "A is equivalent to C. No sum of parts is correct on all such pairs, so the audit "
+            "reports the task as not solvable; networks that start from small weights learn the "
+            "same features for all items of a class, and then answer correctly.",
         ),
         tag(
             "p",
-            "To check whether that happens, train the network and give its predictions for all "
-            "rows to ",
+            "To check this for a network, train it and pass its predictions for all rows to ",
             tag("code", "partwhole.measures.additivity(task, predictions, max_order=K)"),
-            ". A value near 1 says that its held-out outputs are a sum of seen conjunctions, and "
-            "all of this page applies to it; a value clearly below 1 says that it does something "
-            "else.",
+            ". A value near 1 means that its held-out outputs are a sum of seen conjunctions, so "
+            "this page applies to it; a value clearly below 1 means that the page does not apply.",
         ),
     )
 
 
-def _done(report: AuditReport) -> Html:
+def _remarks(report: AuditReport) -> Html:
     lines = remarks(report.table.remarks)
-    conflicts = sum(int(each.case.conflict.sum()) for each in report.evidence)
+    conflicts = sum(int(evidence.case.conflict.sum()) for evidence in report.evidence)
     if conflicts:
         lines += remarks(
             (
-                f"{count(conflicts, 'combination')} had rows with different targets; their "
-                "weighted mean is used",
+                f"{count(conflicts, 'combination')} had rows with different targets; the audit "
+                "uses their weighted mean",
             )
         )
     weights = report.table.weights
     if len(weights) and weights.min() != weights.max():
-        lines += remarks(("rows have sample weights, which means and errors use",))
+        lines += remarks(("rows have sample weights, which enter means and errors",))
     if report.table.features is not None:
         lines += remarks((f"measured features: {count(report.table.features.shape[1], 'column')}",))
-    return join(lines or tag("p", "The table was taken as it is."))
+    return join(lines or tag("p", "The table was read without changes."))
 
 
 def _closing(report: AuditReport) -> Html:
     return tag(
         "p",
         f"Made by partwhole {__version__} in {max(report.seconds, 0.1):.1f} s. This page is one "
-        "file and asks nothing of the network. The theory is that of Lippl and Stachenfeld, "
+        "file and loads nothing from the network. The theory is that of Lippl and Stachenfeld, "
         "“When does compositional structure yield compositional generalization? A kernel theory” "
         "(ICLR 2025).",
     )

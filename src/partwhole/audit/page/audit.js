@@ -1,13 +1,13 @@
 "use strict";
-// The page says everything without this script; with it, any two components can be chosen.
+// The page is complete without this script; with it, any two components can be chosen.
 const ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 const NEVER = 0, ALL = 1, SOME = 2, HELD = 3;
 const STYLES = ["never", "all", "some", "held"];
 const STATES = ["in neither", "all seen", "some held out", "held out only"];
 
-const short = (text, most) => {
-  const signs = Array.from(text), half = Math.floor((most - 1) / 2);
-  return signs.length <= most ? text : [...signs.slice(0, half), "…", ...signs.slice(-half)].join("");
+const short = (text, limit) => {
+  const signs = Array.from(text), half = Math.floor((limit - 1) / 2);
+  return signs.length <= limit ? text : [...signs.slice(0, half), "…", ...signs.slice(-half)].join("");
 };
 const count = (n) => n.toLocaleString("en-US");
 
@@ -33,11 +33,11 @@ function cellsOf(data, down, across) {
 }
 
 function inWords(cells, down, across) {
-  const number = [0, 0, 0, 0], named = [];
+  const number = [0, 0, 0, 0], listed = [];
   cells.rows.forEach((row, i) => cells.columns.forEach((column, j) => {
     const state = cells.state(i, j);
     number[state] += 1;
-    if (state === HELD && named.length < 12) named.push(`(${row}, ${column})`);
+    if (state === HELD && listed.length < 12) listed.push(`(${row}, ${column})`);
   }));
   const total = cells.rows.length * cells.columns.length;
   const are = (n) => (n === 1 ? "is" : "are");
@@ -46,39 +46,39 @@ function inWords(cells, down, across) {
     `combinations held out, ${count(number[HELD])} ${are(number[HELD])} held out only, and ` +
     `${count(number[NEVER])} ${are(number[NEVER])} in neither.`;
   if (number[HELD]) {
-    const rest = number[HELD] - named.length;
-    words += ` Held out only: ${named.join(", ")}${rest ? ` and ${count(rest)} more` : ""}.`;
+    const remaining = number[HELD] - listed.length;
+    words += ` Held out only: ${listed.join(", ")}${remaining ? ` and ${count(remaining)} more` : ""}.`;
   }
   return words;
 }
 
 function drawing(cells, namespace) {
-  const rows = cells.rows.map((each) => short(each, 16));
-  const columns = cells.columns.map((each) => short(each, 16));
+  const rows = cells.rows.map((name) => short(name, 16));
+  const columns = cells.columns.map((name) => short(name, 16));
   const longest = (words) => Math.max(...words.map((word) => Array.from(word).length));
   const side = Math.min(44, Math.max(17, Math.floor(460 / Math.max(rows.length, columns.length))));
   const flat = side >= 7.5 * longest(columns) + 4;
   const left = Math.round(16 + 7.5 * longest(rows));
   const top = flat ? 26 : Math.round(14 + 7.5 * longest(columns));
   const make = (kind, attributes, text) => {
-    const made = document.createElementNS(namespace, kind);
-    for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
-    if (text !== undefined) made.textContent = text;
-    return made;
+    const element = document.createElementNS(namespace, kind);
+    for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
+    if (text !== undefined) element.textContent = text;
+    return element;
   };
   const width = left + side * columns.length + 4, height = top + side * rows.length + 4;
   const svg = make("svg", {
     viewBox: `0 0 ${width} ${height}`, width, height, class: "grid", "aria-hidden": "true",
   });
-  rows.forEach((each, i) => svg.append(make("text", {
+  rows.forEach((name, i) => svg.append(make("text", {
     x: left - 8, y: top + side * (i + 0.5) + 4, "text-anchor": "end",
-  }, each)));
-  columns.forEach((each, j) => {
+  }, name)));
+  columns.forEach((name, j) => {
     const x = left + side * (j + 0.5) + (flat ? 0 : 4);
     svg.append(make("text", {
       x, y: top - 7, "text-anchor": flat ? "middle" : "start",
       ...(flat ? {} : { transform: `rotate(-90 ${x} ${top - 7})` }),
-    }, each));
+    }, name));
   });
   const paths = ["", "", "", ""];
   rows.forEach((_, i) => columns.forEach((_, j) => {
@@ -111,27 +111,27 @@ function board(figure) {
   const data = JSON.parse(figure.querySelector("script.cells").textContent);
   const [downwards, sideways] = figure.querySelectorAll("select");
   const holder = figure.querySelector(".drawn .scroll");
-  const told = figure.querySelector(".told"), line = figure.querySelector(".cell");
+  const description = figure.querySelector(".description"), line = figure.querySelector(".cell");
   const namespace = figure.querySelector(".legend svg").namespaceURI;
   const cursor = document.createElement("span");
   cursor.className = "cursor";
   holder.setAttribute("aria-label",
-    `${holder.getAttribute("aria-label")}; arrow keys go from cell to cell`);
-  let cells, made, at;
+    `${holder.getAttribute("aria-label")}; arrow keys select a cell`);
+  let cells, picture, at;
 
   function draw(aloud) {
     const down = Number(downwards.value), across = Number(sideways.value);
     cells = cellsOf(data, down, across);
     const small = Math.max(cells.rows.length, cells.columns.length) <= data.labelled;
-    made = small ? drawing(cells, namespace) : pixels(cells, data.palette);
+    picture = small ? drawing(cells, namespace) : pixels(cells, data.palette);
     const frame = document.createElement("div");
     frame.className = small ? "frame" : "frame pixels";
     cursor.hidden = true;
-    frame.append(made.element, cursor);
+    frame.append(picture.element, cursor);
     holder.replaceChildren(frame);
     at = null;
-    line.textContent = "Point at a cell, or go there with the arrow keys, to read it.";
-    if (aloud) told.textContent = inWords(cells, data.names[down], data.names[across]);
+    line.textContent = "Point at a cell, or select it with the arrow keys, to read it.";
+    if (aloud) description.textContent = inWords(cells, data.names[down], data.names[across]);
   }
 
   function read(i, j) {
@@ -141,16 +141,16 @@ function board(figure) {
     line.textContent = `(${cells.rows[i]}, ${cells.columns[j]}): ${STATES[cells.state(i, j)]}` +
       (counts ? `; ${count(counts[0])} seen, ${count(counts[1])} held out` : "");
     Object.assign(cursor.style, {
-      left: `${made.left + made.side * j - 2}px`, top: `${made.top + made.side * i - 2}px`,
-      width: `${made.side + 1}px`, height: `${made.side + 1}px`,
+      left: `${picture.left + picture.side * j - 2}px`, top: `${picture.top + picture.side * i - 2}px`,
+      width: `${picture.side + 1}px`, height: `${picture.side + 1}px`,
     });
     cursor.hidden = false;
     return true;
   }
 
-  // The same component twice is no pair: the other one takes the place that was left.
+  // The same component twice is not a pair: the other list takes the previous component.
   let before = [downwards.value, sideways.value];
-  function chosen(event) {
+  function redraw(event) {
     if (downwards.value === sideways.value) {
       (event.target === downwards ? sideways : downwards).value =
         before[event.target === downwards ? 0 : 1];
@@ -158,12 +158,12 @@ function board(figure) {
     before = [downwards.value, sideways.value];
     draw(true);
   }
-  downwards.addEventListener("change", chosen);
-  sideways.addEventListener("change", chosen);
+  downwards.addEventListener("change", redraw);
+  sideways.addEventListener("change", redraw);
   holder.addEventListener("pointermove", (event) => {
-    const box = made.element.getBoundingClientRect();
-    read(Math.floor((event.clientY - box.top - made.top) / made.side),
-      Math.floor((event.clientX - box.left - made.left) / made.side));
+    const box = picture.element.getBoundingClientRect();
+    read(Math.floor((event.clientY - box.top - picture.top) / picture.side),
+      Math.floor((event.clientX - box.left - picture.left) / picture.side));
   });
   holder.addEventListener("keydown", (event) => {
     const step = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
@@ -183,12 +183,12 @@ document.querySelectorAll("figure.board").forEach((figure) => {
   if (figure.querySelector("select")) board(figure);
 });
 
-// For browsers that keep what is folded folded on paper.
+// For browsers that do not unfold details on paper.
 let folded = [];
 window.addEventListener("beforeprint", () => {
   folded = Array.from(document.querySelectorAll("details:not([open])"));
-  folded.forEach((each) => { each.open = true; });
+  folded.forEach((details) => { details.open = true; });
 });
 window.addEventListener("afterprint", () => {
-  folded.forEach((each) => { each.open = false; });
+  folded.forEach((details) => { details.open = false; });
 });

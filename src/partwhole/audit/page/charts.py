@@ -11,7 +11,7 @@ from jaxtyping import Float
 
 from partwhole._types import Real
 from partwhole.audit.page.words import number
-from partwhole.audit.wording import shown
+from partwhole.audit.wording import printable
 from partwhole.page import Html, tag
 
 WIDTH, HEIGHT = 460, 310
@@ -20,7 +20,7 @@ LEFT, RIGHT, TOP, BOTTOM = 62, 14, 14, 50
 
 @dataclass(frozen=True)
 class Line:
-    """Hold one line of a chart.
+    """One line of a chart.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Axis:
-    """Map an interval of numbers onto an interval of the picture."""
+    """Linear map of an interval of numbers onto an interval of the picture."""
 
     low: Real
     high: Real
@@ -46,12 +46,12 @@ class Axis:
     end: Real
 
     def __call__(self, value: Real) -> float:
-        """Return the place of a number, to a tenth of a unit."""
+        """Return the position of a number, rounded to a tenth of a unit."""
         span = (self.high - self.low) or 1.0
         return round(self.start + (value - self.low) / span * (self.end - self.start), 1)
 
-    def ticks(self, most: int = 6) -> list[float]:
-        """List round numbers within the interval.
+    def ticks(self, limit: int = 6) -> list[float]:
+        """Return round numbers within the interval.
 
         Examples
         --------
@@ -61,14 +61,14 @@ class Axis:
         span = self.high - self.low
         if span <= 0:
             return [self.low]
-        raw = span / (most - 1)
+        raw = span / (limit - 1)
         power = 10.0 ** math.floor(math.log10(raw))
         step = next(m * power for m in (1, 2, 5, 10) if m * power >= raw * (1 - 1e-9))
         first, last = math.ceil(self.low / step - 1e-9), math.floor(self.high / step + 1e-9)
         return [float(f"{i * step:.15g}") for i in range(first, last + 1)]
 
     def marks(self, ticks: Sequence[Real]) -> list[tuple[Real, str]]:
-        """Return the places of ticks with their labels, with digits enough to tell them apart.
+        """Return the positions and labels of ticks, with enough digits to distinguish them.
 
         Examples
         --------
@@ -76,14 +76,14 @@ class Axis:
         [(25.0, '1000.1'), (50.0, '1000.2')]
         """
         step = min(np.diff(ticks), default=1.0)
-        most = max((abs(t) for t in ticks), default=1.0)
-        digits = max(4, 1 + math.ceil(math.log10(most / step))) if step and most else 4
+        largest = max((abs(t) for t in ticks), default=1.0)
+        digits = max(4, 1 + math.ceil(math.log10(largest / step))) if step and largest else 4
         return [(self(t), number(t, digits)) for t in ticks]
 
 
 def interval(*values: Float[np.ndarray, "..."], zero: bool = False) -> tuple[float, float]:
-    """Return the interval of all finite values, with room about a single one."""
-    together = np.concatenate([np.ravel(each) for each in values])
+    """Return the interval of all finite values, widened for a single value."""
+    together = np.concatenate([np.ravel(array) for array in values])
     together = together[np.isfinite(together)]
     if zero or len(together) == 0:
         together = np.append(together, 0.0)
@@ -106,7 +106,7 @@ def lines(
     whole: bool,
     share: bool,
 ) -> Html:
-    """Draw lines over a range, a level to compare with, and one further point.
+    """Return a chart of lines over a range, with a reference level and one further point.
 
     Parameters
     ----------
@@ -114,11 +114,11 @@ def lines(
     reference : (str, float)
         Name and height of a dashed level.
     point : (str, float) or None
-        Name and height of a point that is not on the range; drawn at its right.
+        Name and height of a point outside the range, drawn to its right.
     labels : (str, str)
-        What is on the axes.
+        Labels of the axes.
     title, text : str
-        Title, and what the picture shows in words.
+        Title, and a description of the picture.
     whole : bool
         Whether positions are whole numbers.
     share : bool
@@ -129,21 +129,21 @@ def lines(
     Html
     """
     right = WIDTH - RIGHT - (74 if point else 0)
-    xs = np.concatenate([each.x for each in series])
+    xs = np.concatenate([line.x for line in series])
     x = Axis(float(xs.min()), float(xs.max()), LEFT + 8, right - 8)
-    heights = [each.y for each in series] + [np.array([reference[1]])]
+    heights = [line.y for line in series] + [np.array([reference[1]])]
     if point:
         heights.append(np.array([point[1]]))
     low, high = (0.0, 1.04) if share else interval(*heights, zero=True)
     y = Axis(low, high, HEIGHT - BOTTOM, TOP)
     ticks = [t for t in x.ticks() if not whole or t.is_integer()]
     marks = []
-    for each in series:
-        good = np.isfinite(each.y)
-        places = [(x(a), y(b)) for a, b in zip(each.x[good], each.y[good], strict=True)]
-        marks.append(tag("path", d=_path(places), class_=f"line {each.style}"))
+    for line in series:
+        good = np.isfinite(line.y)
+        places = [(x(a), y(b)) for a, b in zip(line.x[good], line.y[good], strict=True)]
+        marks.append(tag("path", d=_path(places), class_=f"line {line.style}"))
         if len(places) <= 30:
-            marks += [_dot(a, b, each.style) for a, b in places]
+            marks += [_dot(a, b, line.style) for a, b in places]
     level = y(reference[1])
     marks.append(tag("path", d=f"M{LEFT} {level}H{WIDTH - RIGHT}", class_="level"))
     if point:
@@ -166,20 +166,20 @@ def scatter(
     title: str,
     text: str,
 ) -> Html:
-    """Draw predictions against true values, with the line on which both are equal."""
+    """Return a chart of predicted against true values, with the line of equality."""
     low, high = interval(truth, outputs)
     x = Axis(low, high, LEFT, WIDTH - RIGHT)
     y = Axis(low, high, HEIGHT - BOTTOM, TOP)
     equal = f"M{x(low)} {y(low)}L{x(high)} {y(high)}"
-    # Equal dots are one dot; and one path for them all keeps the page small.
+    # Dots at the same position are drawn once, in one path, to keep the page small.
     places = sorted({(x(a), y(b)) for a, b in zip(truth, outputs, strict=True)})
     dots = "".join(f"M{a} {b}h0" for a, b in places)
-    few = " few" if len(places) <= 200 else ""
+    size_class = " few" if len(places) <= 200 else ""
     return _chart(
         [
             _frame(x, y, x.ticks(), y.ticks(), WIDTH - RIGHT, labels),
             tag("path", d=equal, class_="level"),
-            tag("path", d=dots, class_=f"dots{few}"),
+            tag("path", d=dots, class_=f"dots{size_class}"),
         ],
         title=title,
         text=text,
@@ -189,36 +189,36 @@ def scatter(
 def strips(
     rows: Sequence[tuple[str, Float[np.ndarray, "..."]]], *, label: str, title: str, text: str
 ) -> Html:
-    """Draw a histogram for each name, one below another; bars left of 0 are hollow.
+    """Return histograms, one below the other for each name; bars left of 0 are hollow.
 
-    Values of 0, which are neither right nor wrong, have a grey bar of their own.
+    Values of 0, which are neither correct nor wrong, have a separate grey bar.
     """
     low, high = interval(*[values for _, values in rows], np.zeros(1))
-    # An edge at 0, so that no bar is on both sides of it.
+    # An edge at 0, so that no bar covers both sides.
     step = (high - low) / 30
     edges = step * np.arange(math.floor(low / step), math.ceil(high / step) + 1)
-    left, each, bottom = 110, 46 if len(rows) > 3 else 62, 50
-    height = TOP + each * len(rows) + bottom
+    left, row_height, bottom = 110, 46 if len(rows) > 3 else 62, 50
+    height = TOP + row_height * len(rows) + bottom
     x = Axis(float(edges[0]), float(edges[-1]), left, WIDTH - RIGHT)
     marks = []
     for i, (name, values) in enumerate(rows):
-        base = TOP + each * (i + 1)
+        base = TOP + row_height * (i + 1)
         ties = int(np.sum(values == 0.0))
         counts, _ = np.histogram(values[values != 0.0], edges)
         tallest = max(1, int(counts.max()), ties)
         for sign, style in ((-1, "wrong"), (1, "right")):
             d = "".join(
-                f"M{x(a)} {base}V{round(base - (each - 10) * c / tallest, 1)}H{x(b)}V{base}Z"
+                f"M{x(a)} {base}V{round(base - (row_height - 10) * c / tallest, 1)}H{x(b)}V{base}Z"
                 for a, b, c in zip(edges[:-1], edges[1:], counts, strict=True)
                 if c and (a + b) * sign > 0
             )
             marks.append(tag("path", d=d, class_=f"bar {style}") if d else None)
         if ties:
-            up = round(base - (each - 10) * ties / tallest, 1)
+            up = round(base - (row_height - 10) * ties / tallest, 1)
             d = f"M{x(0) - 3} {base}V{up}H{x(0) + 3}V{base}Z"
             marks.append(tag("path", d=d, class_="bar tie"))
         marks.append(tag("path", d=f"M{left} {base}H{WIDTH - RIGHT}", class_="axis"))
-        marks.append(_label(left - 8, base - each / 2 + 8, shown(name, 14), "end"))
+        marks.append(_label(left - 8, base - row_height / 2 + 8, printable(name, 14), "end"))
     marks.append(tag("path", d=f"M{x(0)} {TOP - 6}V{height - bottom}", class_="level"))
     for at, name in x.marks(x.ticks()):
         marks.append(_label(at, height - bottom + 18, name, "middle"))
@@ -265,7 +265,7 @@ def _label(x: Real, y: Real, text: str, anchor: str, style: str | None = None) -
 
 
 def _dot(x: Real, y: Real, style: str) -> Html:
-    # A second line has squares, for whoever does not tell colours apart.
+    # The second line has squares, so that lines differ without colour.
     if style == "first":
         return tag("circle", cx=x, cy=y, r=3, class_="mark first")
     return tag("rect", x=x - 2.8, y=y - 2.8, width=5.6, height=5.6, class_=f"mark {style}")

@@ -1,4 +1,4 @@
-"""The grid of seen and unseen cells, for any two components, by choice."""
+"""The grid of seen and unseen cells, for any two components."""
 
 from __future__ import annotations
 
@@ -11,41 +11,43 @@ from jaxtyping import Int
 
 from partwhole._types import Real
 from partwhole.audit.page.cells import ALL, HELD, NEVER, SOME, STATES, Grids, states
-from partwhole.audit.page.words import count, listed
-from partwhole.audit.wording import shown
+from partwhole.audit.page.words import listed
+from partwhole.audit.wording import count, printable
 from partwhole.page import Html, data, picture, scroll, tag
 
-# A labelled board up to so many values, beyond them a picture; counts up to so many cells.
+# Largest number of values of a labelled board, beyond it a picture; of cells with counts.
 LABELLED, WITH_COUNTS = 40, 20_000
-# The picture's colours stand out by 3 to 1 from a white and from a dark page alike.
+# The picture's colours have a contrast of 3 to 1 with a white and with a dark page.
 PALETTE = ((128, 128, 128, 0), (86, 125, 158, 255), (150, 110, 170, 255), (207, 104, 25, 255))
 
 
-def board(made: Grids, anchor: str) -> Html:
-    """Draw the grid of the first two components, with what the script needs to draw others.
+def board(grids: Grids, anchor: str) -> Html:
+    """Return the grid of the first two components, with the data to draw others.
 
     Parameters
     ----------
-    made : Grids
+    grids : Grids
     anchor : str
-        Prefix of the ids, unlike that of any other board of the page.
+        Prefix of the ids, different for each board of the page.
 
     Returns
     -------
     Html
     """
-    if len(made.shown) < 2:
-        return tag("p", "There is one component, so there are no pairs to draw.")
-    seen, held = made.counts[0, 1]
-    cell = states(seen, held)
+    if len(grids.values) < 2:
+        return tag("p", "With one component there are no pairs to draw.")
+    seen, held_out = grids.counts[0, 1]
+    cell = states(seen, held_out)
     drawn = (
-        draw(cell, made.labels(0), made.labels(1))
+        draw(cell, grids.labels(0), grids.labels(1))
         if max(cell.shape) <= LABELLED
         else tag("div", picture(png(cell), "", kind="png"), class_="pixels")
     )
-    names = made.names
-    others = names[2:] if len(made.case.task.names) == len(names) else ["all other components"]
-    over = f" Each cell counts over {listed(others, 6)}." if others else ""
+    names = grids.names
+    other_names = (
+        names[2:] if len(grids.case.task.names) == len(names) else ["all other components"]
+    )
+    over = f" Each cell includes all values of {listed(other_names, 6)}." if other_names else ""
     return tag(
         "figure",
         tag(
@@ -63,22 +65,23 @@ def board(made: Grids, anchor: str) -> Html:
         ),
         tag(
             "p",
-            in_words(cell, names[0], names[1], made.labels(0), made.labels(1)),
-            class_="told",
+            in_words(cell, names[0], names[1], grids.labels(0), grids.labels(1)),
+            class_="description",
             aria_live="polite",
         ),
         tag("p", "", class_="cell", aria_live="polite", hidden=True),
         tag(
             "figcaption",
-            "Cells of two components, by the combinations of training and of this test split that "
-            "lie in them." + over,
-            " Beyond 40 values cells are dots of colour: blue for all seen, violet for some held "
-            "out, orange for held out only, none for in neither."
-            if max(len(each) for each in made.shown) > LABELLED
+            "Each cell is a pair of values of two components, marked by the combinations of "
+            "training "
+            "and of this test split that contain it." + over,
+            " With more than 40 values, cells are coloured dots: blue for all seen, violet for "
+            "some held out, orange for held out only, none for in neither."
+            if max(len(values) for values in grids.values) > LABELLED
             else None,
-            [f" {line}" for line in made.left_out],
+            [f" {line}" for line in grids.left_out],
         ),
-        data(_carried(made), class_="cells"),
+        data(_carried(grids), class_="cells"),
         class_="board",
         id=f"{anchor}-board",
     )
@@ -87,7 +90,7 @@ def board(made: Grids, anchor: str) -> Html:
 def in_words(
     cell: Int[np.ndarray, "r c"], down: str, across: str, rows: list[str], columns: list[str]
 ) -> str:
-    """Say what the grid shows; the script says the same of the pair that was chosen."""
+    """Return a description of the grid; the script writes the same for the chosen pair."""
     number = [int((cell == state).sum()) for state in range(4)]
     words = (
         f"Down: {down}; across: {across}. Of {count(cell.size, 'cell')} {number[ALL]:,} "
@@ -96,20 +99,20 @@ def in_words(
         f"{number[NEVER]:,} {'is' if number[NEVER] == 1 else 'are'} in neither."
     )
     if number[HELD]:
-        where = np.argwhere(cell == HELD)[:12]
-        named = [f"({rows[i]}, {columns[j]})" for i, j in where]
-        rest = number[HELD] - len(named)
-        more = f" and {rest:,} more" if rest else ""
-        words += f" Held out only: {', '.join(named)}{more}."
+        positions = np.argwhere(cell == HELD)[:12]
+        listed = [f"({rows[i]}, {columns[j]})" for i, j in positions]
+        remaining = number[HELD] - len(listed)
+        ending = f" and {remaining:,} more" if remaining else ""
+        words += f" Held out only: {', '.join(listed)}{ending}."
     return words
 
 
 def draw(cell: Int[np.ndarray, "r c"], rows: Sequence[str], columns: Sequence[str]) -> Html:
-    """Draw a labelled board; a state is told by its shape first, by its colour second."""
+    """Return a labelled board, whose states differ in shape as well as in colour."""
     side = size(cell.shape)
-    longest = max(len(shown(each, 16)) for each in columns)
+    longest = max(len(printable(name, 16)) for name in columns)
     flat = side >= 7.5 * longest + 4
-    left = round(16 + 7.5 * max(len(shown(each, 16)) for each in rows))
+    left = round(16 + 7.5 * max(len(printable(name, 16)) for name in rows))
     top = 26 if flat else round(14 + 7.5 * longest)
     marks = []
     for state, style in ((NEVER, "never"), (ALL, "all"), (SOME, "some"), (HELD, "held")):
@@ -119,16 +122,16 @@ def draw(cell: Int[np.ndarray, "r c"], rows: Sequence[str], columns: Sequence[st
         )
         marks.append(tag("path", d=d, class_=f"is-{style}") if d else None)
     text = []
-    for i, each in enumerate(rows):
+    for i, name in enumerate(rows):
         y = round(top + side * (i + 0.5) + 4, 1)
-        text.append(tag("text", shown(each, 16), x=left - 8, y=y, text_anchor="end"))
-    for j, each in enumerate(columns):
+        text.append(tag("text", printable(name, 16), x=left - 8, y=y, text_anchor="end"))
+    for j, name in enumerate(columns):
         x = round(left + side * (j + 0.5) + (0 if flat else 4), 1)
         turned = {} if flat else {"transform": f"rotate(-90 {x} {top - 7})"}
         text.append(
             tag(
                 "text",
-                shown(each, 16),
+                printable(name, 16),
                 x=x,
                 y=top - 7,
                 text_anchor="middle" if flat else "start",
@@ -154,7 +157,7 @@ def size(shape: tuple[int, ...]) -> int:
 
 
 def glyph(state: int, x: Real, y: Real, side: int) -> str:
-    """Draw one cell: a full square, half of one, a cross in a frame, or a dot."""
+    """Return the path of a cell: a full square, half a square, a framed cross, or a dot."""
     a = side - 3
     if state == ALL:
         return f"M{x} {y}h{a}v{a}h-{a}z"
@@ -168,7 +171,7 @@ def glyph(state: int, x: Real, y: Real, side: int) -> str:
 
 
 def png(cell: Int[np.ndarray, "r c"]) -> bytes:
-    """Write states as a picture with a palette, one pixel for each cell, enlarged if small."""
+    """Return a PNG of the states with a palette, one pixel for each cell, enlarged if small."""
     scale = max(1, 480 // max(cell.shape))
     pixels = np.kron(cell, np.ones((scale, scale), dtype=int)).astype(np.uint8)
     height, width = pixels.shape
@@ -192,8 +195,8 @@ def png(cell: Int[np.ndarray, "r c"]) -> bytes:
     )
 
 
-def _choice(names: Sequence[str], chosen: int, anchor: str, label: str) -> Html:
-    options = [tag("option", n, value=i, selected=i == chosen) for i, n in enumerate(names)]
+def _choice(names: Sequence[str], selected: int, anchor: str, label: str) -> Html:
+    options = [tag("option", n, value=i, selected=i == selected) for i, n in enumerate(names)]
     return tag("label", f"{label} ", tag("select", options, id=anchor))
 
 
@@ -213,17 +216,17 @@ def _legend() -> Html:
     return tag("ul", items, class_="legend")
 
 
-def _carried(made: Grids) -> dict[str, object]:
-    total = sum(seen.size for seen, _ in made.counts.values())
+def _carried(grids: Grids) -> dict[str, object]:
+    total = sum(seen.size for seen, _ in grids.counts.values())
     pairs = {}
-    for (i, j), (seen, held) in made.counts.items():
-        one: dict[str, object] = {"s": _digits(states(seen, held))}
+    for (i, j), (seen, held_out) in grids.counts.items():
+        entry: dict[str, object] = {"s": _digits(states(seen, held_out))}
         if total <= WITH_COUNTS:
-            one |= {"n": seen.ravel().tolist(), "h": held.ravel().tolist()}
-        pairs[f"{i},{j}"] = one
+            entry |= {"n": seen.ravel().tolist(), "h": held_out.ravel().tolist()}
+        pairs[f"{i},{j}"] = entry
     return {
-        "names": made.names,
-        "values": [made.labels(c) for c in range(len(made.shown))],
+        "names": grids.names,
+        "values": [grids.labels(c) for c in range(len(grids.values))],
         "labelled": LABELLED,
         "palette": [list(colour) for colour in PALETTE],
         "pairs": pairs,
@@ -231,7 +234,7 @@ def _carried(made: Grids) -> dict[str, object]:
 
 
 def _digits(cell: Int[np.ndarray, "r c"]) -> str:
-    """Pack three cells of two bits into each sign, in the signs that JSON leaves alone."""
+    """Return the states with three cells of two bits in each character, safe in JSON."""
     flat = np.zeros(-(-cell.size // 3) * 3, dtype=np.uint8)
     flat[: cell.size] = cell.ravel()
     six = flat.reshape(-1, 3) @ np.array([16, 4, 1], dtype=np.uint8)

@@ -1,4 +1,4 @@
-"""What proofs and findings share: a verdict's mark, targets in words, a sum written out."""
+"""Elements of proofs and findings: a verdict's mark, targets in words, a sum in full."""
 
 from __future__ import annotations
 
@@ -10,31 +10,31 @@ from jaxtyping import Float, Int
 from partwhole._types import Real
 from partwhole.audit.case import Case
 from partwhole.audit.page.words import exact, number
-from partwhole.audit.wording import shown
+from partwhole.audit.wording import printable
 from partwhole.page import Html, tag
 
 SHOWN = 16
 
 
 def mark(kind: str, sign: str, words: str) -> Html:
-    """Show a verdict by its sign, its words and, last of all, its colour."""
+    """Return a verdict as sign, words and colour."""
     return tag("span", tag("span", sign, aria_hidden="true"), f" {words}", class_=f"verdict {kind}")
 
 
 def targets(case: Case, rows: Int[np.ndarray, " q"], values: Float[np.ndarray, " q"]) -> list[str]:
-    """Write the targets of some combinations: labels by name, with the mean where rows disagree."""
+    """Return targets of combinations: labels by name, with the mean if rows differ."""
     if case.label is None or case.table.labels is None:
         return [exact(v) for v in values]
     words = []
     for row, value in zip(rows.tolist(), values.tolist(), strict=True):
         i = case.label[row]
-        name = shown(case.table.labels[i], 24) if i >= 0 else "evenly divided"
+        name = printable(case.table.labels[i], 24) if i >= 0 else "evenly divided"
         words.append(name if abs(value) == 1 else f"{name} ({number(value, 3)})")
     return words
 
 
 def added_up(weights: Iterable[Real], values: Iterable[Real], total: Real) -> str:
-    """Write a weighted sum of numbers, and what it comes to.
+    """Return a weighted sum of numbers with its total, in words.
 
     Examples
     --------
@@ -45,5 +45,5 @@ def added_up(weights: Iterable[Real], values: Iterable[Real], total: Real) -> st
         f"{'−' if w < 0 else '+'} {'' if abs(w) == 1 else exact(abs(w)) + ' × '}({exact(v)})"
         for w, v in zip(weights, values, strict=True)
     ]
-    more = " + …" if len(terms) > SHOWN else ""
-    return f"{' '.join(terms[:SHOWN]).removeprefix('+ ')}{more} = {exact(total)}"
+    ending = " + …" if len(terms) > SHOWN else ""
+    return f"{' '.join(terms[:SHOWN]).removeprefix('+ ')}{ending} = {exact(total)}"

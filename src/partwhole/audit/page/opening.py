@@ -1,4 +1,4 @@
-"""The opening of the page: the verdict, for whom it is meant, and the facts of the table."""
+"""The opening of the page: the verdict, the learners it covers, and the facts of the table."""
 
 from __future__ import annotations
 
@@ -7,25 +7,25 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from partwhole.audit.case import TRAIN
-from partwhole.audit.page.words import count, listed, number, share
-from partwhole.audit.wording import shown, where
+from partwhole.audit.page.words import listed, number, share
+from partwhole.audit.wording import count, printable, representation_name
 from partwhole.page import Html, join, tag
 
 if TYPE_CHECKING:
     from partwhole.audit.report import AuditReport
 
-# A number stays with what it counts.
+# No line break between a number and its noun.
 NUMBERED = r"(\border \d+|\b(?:\d[\d,]*(?<!,)|no) \w+)"
 
 
 def kind(order: int) -> str:
-    """Say which learners are meant."""
-    what = "single values" if order == 1 else f"conjunctions of at most {order} components"
-    return f"whose outputs are sums of {what}"
+    """Return the description of the learners that the verdict covers."""
+    terms = "single values" if order == 1 else f"conjunctions of at most {order} components"
+    return f"whose outputs are sums of {terms}"
 
 
 def between(order: int, n_components: int) -> str:
-    """Name the numbers of components of the conjunctions that an order leaves out.
+    """Return the numbers of components of the conjunctions that an order leaves out.
 
     Examples
     --------
@@ -37,57 +37,61 @@ def between(order: int, n_components: int) -> str:
 
 
 def standing(report: AuditReport) -> tuple[str, str, str]:
-    """Return how the verdict stands: its style, its sign, and what is the case in words."""
+    """Return the style, the sign and the sentence of the verdict."""
     whom = f"for learners with a fixed representation {kind(report.order)}"
     if report.errors:
-        what = f"Training does not support the combinations that are tested, {whom}."
-        return "fails", "✗", what
-    if not any(len(each.case.held_out) for each in report.evidence):
+        sentence = f"Training does not support the tested combinations, {whom}."
+        return "fails", "✗", sentence
+    if not any(len(item.case.held_out) for item in report.evidence):
         return "open", "○", "Nothing is held out, so nothing was tested."
     silenced = [
-        each for each in report.findings if each.severity == "error" and each.silenced is not None
+        item for item in report.findings if item.severity == "error" and item.silenced is not None
     ]
     undecided = [
-        shown(each.case.name)
-        for each in report.evidence
-        if each.solvability is not None and each.solvability.solvable is None
+        printable(item.case.name)
+        for item in report.evidence
+        if item.solvability is not None and item.solvability.solvable is None
     ]
     words = []
     if silenced:
-        rules = Counter(each.rule for each in silenced)
-        named = listed([f"{rule} ({n:,})" if n > 1 else rule for rule, n in rules.items()], 12)
+        rules = Counter(item.rule for item in silenced)
+        listed_rules = listed(
+            [f"{rule} ({n:,})" if n > 1 else rule for rule, n in rules.items()], 12
+        )
         words.append(
-            f"Supported with {count(len(silenced), 'error')} silenced: {named}. If "
+            f"Supported with {count(len(silenced), 'error')} silenced: {listed_rules}. If "
             f"{'it' if len(silenced) == 1 else 'they'} counted, training would not support the "
-            f"combinations that are tested, {whom}."
+            f"tested combinations, {whom}."
         )
     if undecided:
         words.append(
-            f"Whether any such learner can answer {listed(undecided)} at all was not decided in "
-            "the time allowed."
+            f"Whether any such learner can answer {listed(undecided)} at all was not decided "
+            "within the time limit."
         )
         if not silenced:
-            words.append(f"Nothing else speaks against the split, {whom}.")
+            words.append(f"There is no other error, {whom}.")
     if words:
         return "open", "○", " ".join(words)
-    return "holds", "✓", f"Training supports the combinations that are tested, {whom}."
+    return "holds", "✓", f"Training supports the tested combinations, {whom}."
 
 
 def opening(report: AuditReport) -> Html:
-    """Open the page: the verdict, for whom it is meant, and the facts of the table."""
-    held = report.table
+    """Return the verdict, the learners it covers, and the facts of the table."""
+    audited = report.table
     style, sign, lead = standing(report)
-    tested = any(len(each.case.held_out) for each in report.evidence)
+    tested = any(len(item.case.held_out) for item in report.evidence)
     return join(
         tag(
-            "p", f"partwhole audit · {shown(held.source)} · order K = {report.order}", class_="name"
+            "p",
+            f"partwhole audit · {printable(audited.source)} · order K = {report.order}",
+            class_="name",
         ),
         tag(
             "h1",
             tag("span", f"{sign} ", aria_hidden="true"),
             [
-                tag("span", each) if i % 2 else each
-                for i, each in enumerate(re.split(NUMBERED, report.headline))
+                tag("span", item) if i % 2 else item
+                for i, item in enumerate(re.split(NUMBERED, report.headline))
             ],
             class_=style,
         ),
@@ -104,84 +108,86 @@ def _learners(report: AuditReport) -> Html:
     if order < n - 1:
         cut = (
             f" They are cut off at order {order}: conjunctions of more than "
-            f"{count(order, 'component')} count as memory. Learners that use those of "
-            f"{between(order, n)}, as deep networks and most kernels on {n} components do, are "
-            f"asked about with order {n - 1}."
+            f"{count(order, 'component')} count as memory. For learners that use conjunctions of "
+            f"{between(order, n)}, such as deep networks and most kernels on {n} components, audit "
+            f"with order {n - 1}."
         )
     return tag(
         "p",
-        "These are kernel machines, linear readouts of fixed features and networks that are "
-        f"trained without changing their features much.{cut} ",
+        "These are kernel machines, linear readouts of fixed features, and networks whose features "
+        f"hardly change during training.{cut} ",
         tag("a", "A network that learns its features may do better", href="#learners"),
         ".",
     )
 
 
 def _tiles(report: AuditReport) -> Html:
-    h = sum(len(each.case.held_out) for each in report.evidence)
+    h = sum(len(evidence.case.held_out) for evidence in report.evidence)
     solved = {True: "yes", False: "no", None: "not decided"}[report.solvable]
     scores = "–"
     points = [p for e in report.evidence if e.prediction for p in [e.prediction]]
     at = ""
     if points:
-        at = f"at {where(points[0].points[points[0].reference], report.table.n_components)}"
+        point = points[0].points[points[0].reference]
+        at = f"at {representation_name(point, report.table.n_components)}"
     if points and report.table.labels is not None:
         best = [p.points[p.reference].balanced_accuracy for p in points]
         scores = share(min(best))
     tiles = [
         (f"{h:,}", "held-out combinations", "in test and not in training"),
-        (solved, "solvable", "some sum of seen conjunctions answers them all"),
-        (share(report.determined), "determined", "training settles what such sums say of them"),
+        (solved, "solvable", "some sum of seen conjunctions answers all of them"),
+        (share(report.determined), "determined", "training determines the answer of such sums"),
     ]
     if report.table.labels is not None:
         tiles.append((scores, "predicted balanced accuracy", at))
     elif points:
         slopes = [p.points[p.reference].leak_slope for p in points]
-        what = f"{at}: of predicted on true held-out targets; 1 is without leak"
-        # min() would keep a NaN that comes first.
-        known = [slope for slope in slopes if slope == slope]
-        tiles.append((number(min(known), 2) if known else "–", "leak slope", what))
+        meaning = f"{at}: slope of predicted on true held-out targets; 1 means no leak"
+        # min() would return NaN if it comes first.
+        slopes_known = [slope for slope in slopes if slope == slope]
+        tiles.append((number(min(slopes_known), 2) if slopes_known else "–", "leak slope", meaning))
     if len(report.evidence) > 1:
         tiles = [
-            (value, name, what + ("" if i == 0 else "; the worst of the test splits"))
-            for i, (value, name, what) in enumerate(tiles)
+            (value, name, meaning + ("" if i == 0 else "; the worst of the test splits"))
+            for i, (value, name, meaning) in enumerate(tiles)
         ]
     return tag(
         "ul",
         [
-            tag("li", tag("strong", value), tag("span", name), tag("small", what))
-            for value, name, what in tiles
+            tag("li", tag("strong", value), tag("span", name), tag("small", meaning))
+            for value, name, meaning in tiles
         ],
         class_="tiles",
     )
 
 
 def _facts(report: AuditReport) -> Html:
-    held = report.table
+    audited = report.table
     sizes = [
-        f"{shown(name, 30)} ({count(n, 'value')})"
-        for name, n in zip(held.names, held.n_values, strict=True)
+        f"{printable(name, 30)} ({count(n, 'value')})"
+        for name, n in zip(audited.names, audited.n_values, strict=True)
     ]
-    if held.labels is not None:
-        target = f"{shown(held.target[0])}, with {count(len(held.labels), 'label')}: " + listed(
-            [shown(each, 24) for each in held.labels], 8
+    if audited.labels is not None:
+        target = (
+            f"{printable(audited.target[0])}, with {count(len(audited.labels), 'label')}: "
+            + listed([printable(label, 24) for label in audited.labels], 8)
         )
     else:
-        target = f"{listed([shown(each) for each in held.target])} (numbers)"
+        target = f"{listed([printable(label) for label in audited.target])} (numbers)"
     splits = [
-        f"{shown(name)} ({'training, ' if i == TRAIN else ''}"
-        f"{count(int((held.split == i).sum()), 'row')})"
-        for i, name in enumerate(held.split_names)
+        f"{printable(name)} ({'training, ' if i == TRAIN else ''}"
+        f"{count(int((audited.split == i).sum()), 'row')})"
+        for i, name in enumerate(audited.split_names)
     ]
-    left = int((held.split < 0).sum())
+    left = int((audited.split < 0).sum())
     if left:
-        splits.append(f"not asked for ({count(left, 'row')})")
+        splits.append(f"not selected ({count(left, 'row')})")
     facts = {
-        "Table": f"{shown(held.source)}, {count(len(held.split), 'row')}",
+        "Table": f"{printable(audited.source)}, {count(len(audited.split), 'row')}",
         "Components": listed(sizes, 16),
         "Target": target,
         "Splits": listed(splits, 16),
-        "Order": f"K = {report.order} of {count(held.n_components, 'component')}",
+        "Order": f"K = {report.order} of {count(audited.n_components, 'component')}",
         "Fit": {"regression": "regression", "margin": "largest margin"}.get(report.fit, report.fit),
     }
     return tag(

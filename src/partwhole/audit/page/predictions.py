@@ -1,4 +1,4 @@
-"""What learners of a range of representations will do with the held-out combinations."""
+"""Predictions for held-out combinations over the range of representations."""
 
 from __future__ import annotations
 
@@ -10,114 +10,121 @@ from partwhole._types import Real
 from partwhole.audit.case import Case
 from partwhole.audit.evidence import Evidence, Point, Prediction
 from partwhole.audit.page.charts import Line, lines, scatter, strips
-from partwhole.audit.page.every import every, margins
+from partwhole.audit.page.held_out_table import held_out_table, margins
 from partwhole.audit.page.sections import remarks
-from partwhole.audit.page.words import conjunction, count, number, share
-from partwhole.audit.wording import OPEN, measured, shown, where
+from partwhole.audit.page.words import conjunction, number, share
+from partwhole.audit.wording import OPEN, count, measured, printable, representation_name
 from partwhole.page import Html, join, table, tag
 
 DOTS, STRIPS = 2000, 10
 
 
-def predictions(evidence: Evidence, found: Prediction) -> Html:
-    """Draw error or accuracy over the range, and predicted against true values.
+def predictions(evidence: Evidence, prediction: Prediction) -> Html:
+    """Return charts and tables of the predictions: scores over the range, predicted against true.
 
     Parameters
     ----------
     evidence : Evidence
-    found : Prediction
-        That of the evidence.
+    prediction : Prediction
+        The prediction of this evidence.
 
     Returns
     -------
     Html
     """
-    case, settled = evidence.case, evidence.determination
-    at = found.points[found.reference]
+    case, determination = evidence.case, evidence.determination
+    at = prediction.points[prediction.reference]
     return join(
-        tag("p", _summary(case, found), class_="answer"),
-        tag("p", OPEN) if settled is not None and settled.share < 1.0 else None,
-        tag("div", _range(case, found), _fit(case, at), class_="pair"),
-        tag("p", tag("strong", "Measured features: "), told) if (told := measured(found)) else None,
-        _table(case, found),
+        tag("p", _summary(case, prediction), class_="answer"),
+        tag("p", OPEN) if determination is not None and determination.share < 1.0 else None,
+        tag("div", _range(case, prediction), _fit(case, at), class_="pair"),
+        tag("p", tag("strong", "Measured features: "), description)
+        if (description := measured(prediction))
+        else None,
+        _table(case, prediction),
         tag("p", _leak(case, at)),
-        _worst(case, found, at),
-        every(evidence, at),
-        remarks(found.remarks),
+        _worst(case, prediction, at),
+        held_out_table(evidence, at),
+        remarks(prediction.remarks),
     )
 
 
-def _summary(case: Case, found: Prediction) -> str:
-    at = found.points[found.reference]
+def _summary(case: Case, prediction: Prediction) -> str:
+    at = prediction.points[prediction.reference]
     if case.has_labels:
-        scores = np.array([each.balanced_accuracy for each in found.points])
-        if np.isnan(scores).all():  # rows of one combination that have as many of either label
-            return "No accuracy is predicted: no held-out combination has one label of its own."
+        scores = np.array([point.balanced_accuracy for point in prediction.points])
+        if np.isnan(scores).all():  # the rows of each combination are evenly divided between labels
+            return (
+                "No accuracy is predicted: the rows of every held-out combination are evenly "
+                "divided between labels."
+            )
         return (
             f"Predicted balanced accuracy: {_span(scores, True)} over the range, "
-            f"{share(at.balanced_accuracy)} at {_where(case, at)}. Guessing among the labels "
-            f"gets {share(found.chance)}.{_one_label(case)}"
+            f"{share(at.balanced_accuracy)} at {_representation(case, at)}. Guessing among the "
+            f"labels reaches {share(prediction.chance)}.{_one_label(case)}"
         )
-    errors = np.array([_told(each.error, found) for each in found.points])
+    errors = np.array([_error(point.error, prediction) for point in prediction.points])
     return (
         f"Predicted mean squared error: {_span(errors, False)} over the range, "
-        f"{number(_told(at.error, found), 3)} at {_where(case, at)}. The mean of "
-        f"training, as a constant answer, gets {number(found.constant_error, 3)}."
+        f"{number(_error(at.error, prediction), 3)} at {_representation(case, at)}. The mean of "
+        f"training, as a constant prediction, has {number(prediction.constant_error, 3)}."
     )
 
 
-def _told(error: Real, found: Prediction) -> float:
-    """Take what is rounding beside the constant answer's error for 0."""
-    return 0.0 if error < 1e-12 * found.constant_error else error
+def _error(error: Real, prediction: Prediction) -> float:
+    """Return the error, or 0 if it is rounding relative to the constant prediction's error."""
+    return 0.0 if error < 1e-12 * prediction.constant_error else error
 
 
 def _span(values: np.ndarray, of_labels: bool) -> str:
-    told = share if of_labels else lambda value: number(value, 3)
-    low, high = told(float(np.nanmin(values))), told(float(np.nanmax(values)))
+    write = share if of_labels else lambda value: number(value, 3)
+    low, high = write(float(np.nanmin(values))), write(float(np.nanmax(values)))
     return low if low == high else f"{low} to {high}"
 
 
 def _one_label(case: Case) -> str:
-    own = case.label[case.held_out] if case.label is not None else np.zeros(0)
-    if len(np.unique(own[own >= 0])) != 1:
+    label = case.label[case.held_out] if case.label is not None else np.zeros(0)
+    if len(np.unique(label[label >= 0])) != 1:
         return ""
-    return " The test split has one label, so accuracy alone says little."
+    return " The test split has only one label, so accuracy alone is not informative."
 
 
-def _where(case: Case, at: Point) -> str:
-    return where(at, case.task.n_components)
+def _representation(case: Case, at: Point) -> str:
+    return representation_name(at, case.task.n_components)
 
 
-def _axis(case: Case, found: Prediction) -> str:
-    """Say what the range varies, and where its learners are cut off."""
+def _axis(case: Case, prediction: Prediction) -> str:
+    """Return the variable of the range, and the order at which learners are cut off."""
     if case.order >= case.task.n_components - 1:
-        return found.axis
-    return f"{found.axis}, cut off at order {case.order}"
+        return prediction.axis
+    return f"{prediction.axis}, cut off at order {case.order}"
 
 
-def _range(case: Case, found: Prediction) -> Html:
-    along = [each for each in found.points if math.isfinite(each.position)]
-    measured = [each for each in found.points if not math.isfinite(each.position)]
-    x = np.array([each.position for each in along])
+def _range(case: Case, prediction: Prediction) -> Html:
+    along = [item for item in prediction.points if math.isfinite(item.position)]
+    measured = [item for item in prediction.points if not math.isfinite(item.position)]
+    x = np.array([item.position for item in along])
     if case.has_labels:
         series = [
-            Line("balanced accuracy", x, np.array([each.balanced_accuracy for each in along])),
-            Line("accuracy", x, np.array([each.accuracy for each in along]), "second"),
+            Line("balanced accuracy", x, np.array([item.balanced_accuracy for item in along])),
+            Line("accuracy", x, np.array([item.accuracy for item in along]), "second"),
         ]
-        reference = ("guessing among the labels", found.chance)
+        reference = ("guessing among the labels", prediction.chance)
         score, title = "balanced_accuracy", "Predicted accuracy over the range"
     else:
-        errors = np.array([_told(each.error, found) for each in along])
+        errors = np.array([_error(item.error, prediction) for item in along])
         series = [Line("squared error", x, errors)]
-        reference = ("the mean of training", found.constant_error)
+        reference = ("the mean of training", prediction.constant_error)
         score, title = "error", "Predicted error over the range"
     point = ("measured", float(getattr(measured[0], score))) if measured else None
-    key = [(f"key {each.style}", each.name) for each in series] + [("key level", reference[0])]
+    key = [(f"key {item.style}", item.name) for item in series] + [("key level", reference[0])]
     if point:
         key.append(("key point", "measured features"))
-    told = ", ".join(f"{number(a, 3)}: {number(b, 3)}" for a, b in zip(x, series[0].y, strict=True))
+    listed = ", ".join(
+        f"{number(a, 3)}: {number(b, 3)}" for a, b in zip(x, series[0].y, strict=True)
+    )
     text = (
-        f"By {_axis(case, found)}, {series[0].name} is {told}; {reference[0]} gets "
+        f"By {_axis(case, prediction)}, {series[0].name} is {listed}; {reference[0]} gets "
         f"{number(reference[1], 3)}" + (f"; measured {number(point[1], 3)}" if point else "")
     )
     whole = bool(np.all(x == np.round(x))) and len(x) > 1
@@ -127,7 +134,10 @@ def _range(case: Case, found: Prediction) -> Html:
             series,
             reference=reference,
             point=point,
-            labels=(_axis(case, found), "accuracy" if case.has_labels else "mean squared error"),
+            labels=(
+                _axis(case, prediction),
+                "accuracy" if case.has_labels else "mean squared error",
+            ),
             title=title,
             text=text,
             whole=whole,
@@ -136,7 +146,7 @@ def _range(case: Case, found: Prediction) -> Html:
         tag("ul", [tag("li", tag("i", class_=kind), name) for kind, name in key], class_="keys"),
         tag(
             "figcaption",
-            f"{title}: {_axis(case, found)}. Each held-out combination counts by its rows' "
+            f"{title}: {_axis(case, prediction)}. Each held-out combination counts by its rows' "
             "weights.",
         ),
     )
@@ -146,23 +156,24 @@ def _fit(case: Case, at: Point) -> Html:
     truth = case.task.targets[case.held_out]
     h = len(truth)
     if case.has_labels:
-        ahead, own = margins(case, at)
+        ahead, label = margins(case, at)
         labels = case.table.labels or ()
-        kinds = [i for i in range(len(labels)) if np.any(own == i)]
-        rows = [(shown(labels[i], 14), ahead[own == i]) for i in kinds[:STRIPS]]
+        kinds = [i for i in range(len(labels)) if np.any(label == i)]
+        rows = [(printable(labels[i], 14), ahead[label == i]) for i in kinds[:STRIPS]]
         counted = [
             f"{name}: {share(float(np.mean(values > 0)))} right of 0" for name, values in rows
         ]
         caption = (
-            f"Margins of the held-out combinations at {_where(case, at)}, by true label: how far "
-            "the right label's output is ahead. Right of 0 is a right answer"
+            f"Margins of the held-out combinations at {_representation(case, at)}, by true label: "
+            "the output for the correct label minus the largest other output. Answers right of 0 "
+            "are correct"
         )
-        ties = int(np.sum(ahead[own >= 0] == 0.0))
-        caption += f", at 0, in grey, is {count(ties, 'tie')}." if ties else "."
+        ties = int(np.sum(ahead[label >= 0] == 0.0))
+        caption += f"; the grey bar at 0 is {count(ties, 'tie')}." if ties else "."
         if len(kinds) > STRIPS:
-            caption += f" The first {STRIPS} of {len(kinds)} labels are shown."
-        if np.any(own < 0):
-            caption += " Combinations with evenly divided labels are left out."
+            caption += f" The chart has the first {STRIPS} of {len(kinds)} labels."
+        if np.any(label < 0):
+            caption += " Combinations whose rows are evenly divided between labels are left out."
         if not rows:
             return tag("figure", tag("figcaption", caption))
         picture = strips(
@@ -171,12 +182,12 @@ def _fit(case: Case, at: Point) -> Html:
     else:
         y, f = truth.reshape(h, -1).ravel(), at.outputs.reshape(h, -1).ravel()
         caption = (
-            f"Predicted against true values of the held-out combinations at {_where(case, at)}; "
-            "on the dashed line both are equal."
+            f"Predicted against true values of the held-out combinations at "
+            f"{_representation(case, at)}; on the dashed line both are equal."
         )
         if len(y) > DOTS:
             keep = np.sort(np.random.default_rng(0).choice(len(y), DOTS, replace=False))
-            caption += f" {DOTS:,} of {len(y):,} are drawn, chosen at random."
+            caption += f" A random sample of {DOTS:,} of {len(y):,} is drawn."
             y, f = y[keep], f[keep]
         picture = scatter(
             y,
@@ -190,25 +201,25 @@ def _fit(case: Case, at: Point) -> Html:
     return tag("figure", picture, tag("figcaption", caption))
 
 
-def _table(case: Case, found: Prediction) -> Html:
-    orders = len(found.points[0].salience)
+def _table(case: Case, prediction: Prediction) -> Html:
+    orders = len(prediction.points[0].salience)
     labels = case.has_labels
     lines_ = [
         [
-            shown(each.label),
-            *[number(s, 3) for s in each.salience],
-            number(each.memory, 3),
-            number(_told(each.error, found), 3),
-            *([share(each.accuracy), share(each.balanced_accuracy)] if labels else []),
-            number(each.leak_slope, 3),
+            printable(point.label),
+            *[number(s, 3) for s in point.salience],
+            number(point.memory, 3),
+            number(_error(point.error, prediction), 3),
+            *([share(point.accuracy), share(point.balanced_accuracy)] if labels else []),
+            number(point.leak_slope, 3),
         ]
-        for each in found.points
+        for point in prediction.points
     ]
     names = ["single values", "pairs"]
     headings = [
         "Representation",
         *[f"Share of {names[k] if k < 2 else f'sets of {k + 1}'}" for k in range(orders)],
-        "Share stored by combination",
+        "Share of the full combination",
         "Squared error",
         *(["Accuracy", "Balanced accuracy"] if labels else []),
         "Leak slope",
@@ -227,33 +238,33 @@ def _table(case: Case, found: Prediction) -> Html:
 
 def _leak(case: Case, at: Point) -> str:
     if math.isnan(at.leak_slope):
-        return "The held-out targets do not vary, so there is no leak slope."
+        return "The held-out targets do not vary, so the leak slope is undefined."
     return (
-        f"Leak slope at {_where(case, at)}: {number(at.leak_slope, 3)}. When held-out targets "
-        f"differ by 1, predictions differ by {number(at.leak_slope, 3)} on average; 1 would be "
-        "without leak, 0 means that nothing carries over."
+        f"Leak slope at {_representation(case, at)}: {number(at.leak_slope, 3)}. When held-out "
+        f"targets differ by 1, predictions differ by {number(at.leak_slope, 3)} on average; 1 "
+        "means no leak, and 0 means that nothing carries over from training."
     )
 
 
-def _worst(case: Case, found: Prediction, at: Point) -> Html | None:
-    if not found.worst:
+def _worst(case: Case, prediction: Prediction, at: Point) -> Html | None:
+    if not prediction.worst:
         return None
     task, labels = case.task, case.has_labels
     worst = [
-        each
-        for each in found.worst
-        if (each.accuracy < 1.0 if labels else _told(each.error, found) > 0.0)
+        item
+        for item in prediction.worst
+        if (item.accuracy < 1.0 if labels else _error(item.error, prediction) > 0.0)
     ]
     if not worst:
         return tag("p", "No value is predicted wrong.")
     lines_ = [
         [
-            conjunction(task.names, task.values, [each.component], [each.value]),
-            share(each.accuracy) if labels else number(_told(each.error, found), 3),
-            f"{each.n_test:,}",
-            f"{each.n_train:,}",
+            conjunction(task.names, task.values, [item.component], [item.value]),
+            share(item.accuracy) if labels else number(_error(item.error, prediction), 3),
+            f"{item.n_test:,}",
+            f"{item.n_train:,}",
         ]
-        for each in worst
+        for item in worst
     ]
     return table(
         [
@@ -263,6 +274,6 @@ def _worst(case: Case, found: Prediction, at: Point) -> Html | None:
             "Training combinations",
         ],
         lines_,
-        caption=f"Values at which predictions are worst, at {_where(case, at)}",
+        caption=f"Values at which predictions are worst, at {_representation(case, at)}",
         numbers=(1, 2, 3),
     )

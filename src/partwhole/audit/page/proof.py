@@ -1,4 +1,4 @@
-"""Whether the held-out targets can be answered at all, with the proof drawn where they can't."""
+"""Solvability of the held-out targets, with the proof drawn if they are not solvable."""
 
 from __future__ import annotations
 
@@ -11,66 +11,72 @@ from partwhole.audit.evidence import Evidence
 from partwhole.audit.outputs.machine import MOST_ITEMS
 from partwhole.audit.page.marks import SHOWN, added_up, mark, targets
 from partwhole.audit.page.signed import Mark, drawing
-from partwhole.audit.page.words import combination, conjunction, count, exact
-from partwhole.audit.wording import one_line, shown
+from partwhole.audit.page.words import combination, conjunction, exact
+from partwhole.audit.wording import count, one_line, printable
 from partwhole.features.conjunctions import ConjunctionDesign, conjunction_sets
 from partwhole.limits.proofs.certificates import Certificate
 from partwhole.page import Html, join, table, tag
 
 MOST, SIGNS = 200, 30_000
-# Combinations that a sum can still be done over by hand.
+# Largest number of terms of a sum that can be checked by hand.
 BY_HAND = 40
-# Entries of training that are looked through for conjunctions that were seen.
+# Largest number of training entries that are searched for seen conjunctions.
 LOOKED_UP = 1e7
 
 
 def solvable(evidence: Evidence) -> Html:
-    """Say whether any sum of seen conjunctions answers the held-out combinations, and prove it."""
-    found = evidence.solvability
-    if found is None:
-        return tag("p", "Nothing is held out, so there is nothing to answer.")
+    """Return whether a sum of seen conjunctions answers the held-out combinations, with proof."""
+    solvability = evidence.solvability
+    if solvability is None:
+        return tag("p", "Nothing is held out, so solvability was not tested.")
     verdict = {
         True: mark("holds", "✓", "Solvable"),
         False: mark("fails", "✗", "Not solvable"),
         None: mark("open", "?", "Not decided"),
-    }[found.solvable]
+    }[solvability.solvable]
     question = (
-        "Is there any sum of the conjunctions that training has, of at most "
-        f"{count(found.order, 'component')} each, that gives every held-out combination its "
+        "Does any sum of training's conjunctions, each of at most "
+        f"{count(solvability.order, 'component')}, give every held-out combination its "
         + ("label?" if evidence.case.has_labels else "target?")
     )
     certificate = None
-    if found.certificate is not None:
-        certificate = proof(evidence.case, found.certificate, evidence.case.order)
+    if solvability.certificate is not None:
+        certificate = proof(evidence.case, solvability.certificate, evidence.case.order)
     return join(
         tag("p", question, class_="question"),
         tag(
-            "p", verdict, ". ", _without(found.explain(evidence.case.table.labels)), class_="answer"
+            "p",
+            verdict,
+            ". ",
+            _without(solvability.explain(evidence.case.table.labels)),
+            class_="answer",
         ),
         certificate,
-        [tag("p", each, class_="quiet") for each in found.remarks],
+        [tag("p", remark, class_="quiet") for remark in solvability.remarks],
     )
 
 
 def _without(sentence: str) -> str:
-    """Drop the verdict's first words, which stand before the sentence already."""
+    """Return the sentence without the words that repeat the verdict."""
     for opening in ("Not solvable: ", "Solvable in principle: ", "Not decided "):
         if sentence.startswith(opening):
-            rest = sentence.removeprefix(opening)
-            words = one_line(rest)
+            remainder = sentence.removeprefix(opening)
+            words = one_line(remainder)
             return words if words.startswith("f") else words[:1].upper() + words[1:]
     return one_line(sentence)
 
 
 def proof(case: Case, certificate: Certificate, order: int) -> Html:
-    """Draw a certificate, and set out the sum that anyone can do again."""
+    """Return a drawing of a certificate, with the sum in full for checking."""
     task = case.task
     arranged = np.argsort(-certificate.weights, kind="stable")
     rows, weights = certificate.rows[arranged], certificate.weights[arranged]
-    wanted = certificate.wanted
-    if wanted is None:
-        wanted = task.targets.reshape(len(task.targets), -1)[certificate.rows, certificate.output]
-    values = wanted[arranged]
+    target_numbers = certificate.wanted
+    if target_numbers is None:
+        target_numbers = task.targets.reshape(len(task.targets), -1)[
+            certificate.rows, certificate.output
+        ]
+    values = target_numbers[arranged]
     names = targets(case, rows, values)
     rivals = [certificate.rivals[i] for i in arranged.tolist()] if certificate.rivals else []
     marks = [
@@ -82,23 +88,23 @@ def proof(case: Case, certificate: Certificate, order: int) -> Html:
         f"{combination(task.values, task.components[r])} with target {exact(v)}"
         for r, w, v in list(zip(rows, weights, values, strict=True))[:SHOWN]
     )
-    # With rivals the signs are those of several outputs, which one picture would mix up.
+    # With rivals the signs refer to several outputs, which one picture would mix.
     drawn = None
     if not rivals:
         drawn = drawing(
             task, marks, f"Held-out combinations with signs and targets: {words}", "The proof drawn"
         )
-    told = tag(
+    explanation = tag(
         "p",
         f"Targets{_numbers(case, certificate)} of "
-        f"{count(len(set(rows.tolist())), 'held-out combination')}{_constant(case, rows)}, added "
-        f"up with the signs shown, give {exact(certificate.total)}. For every sum of seen "
-        f"conjunctions{_output(case, certificate)}, outputs that are added up so give 0, because "
-        f"each conjunction that training has is there{' for every label' if rivals else ''} as "
-        "much with + as with −. ",
-        "So not all of these labels can be right."
+        f"{count(len(set(rows.tolist())), 'held-out combination')}{_constant(case, rows)}, summed "
+        f"with the signs above, give {exact(certificate.total)}. For every sum of seen "
+        f"conjunctions{_output(case, certificate)}, its outputs summed in the same way give 0, "
+        f"because each seen conjunction occurs{' for every label' if rivals else ''} equally "
+        "often with + and with −. ",
+        "Therefore these labels cannot all be correct."
         if case.has_labels
-        else "So no such sum can have these targets.",
+        else "Therefore no such sum can have these targets.",
         _by_hand(len(rows), bool(rivals)),
     )
     formula = None
@@ -117,7 +123,7 @@ def proof(case: Case, certificate: Certificate, order: int) -> Html:
             "figure",
             drawn,
             tag("div", formula, class_="sum") if formula else None,
-            tag("figcaption", told),
+            tag("figcaption", explanation),
             class_="certificate",
         ),
         _sum(case, certificate, rows, weights, values, names, rivals),
@@ -128,34 +134,34 @@ def proof(case: Case, certificate: Certificate, order: int) -> Html:
 def _by_hand(n: int, rivals: bool) -> str | None:
     if n <= BY_HAND:
         return None
-    # The JSON output does not name the rivals.
-    where = f"the JSON output has all {n:,}"
+    # The JSON output does not contain the rivals.
+    source = f"the JSON output contains all {n:,}"
     if rivals or n > MOST_ITEMS:
-        where = f"in Python, the certificate in the evidence's solvability has all {n:,}"
+        source = f"in Python, evidence.solvability.certificate contains all {n:,}"
     return (
-        f" With {n:,} terms this cannot be checked by hand in comfort; {where} with every digit, "
-        "for a program to check."
+        f" With {n:,} terms this is tedious to check by hand; {source} with all digits, for a "
+        "check by program."
     )
 
 
 def _numbers(case: Case, certificate: Certificate) -> str:
-    """Say which numbers stand for labels, or which of several targets it is about."""
+    """Return the numbers that represent labels, or the name of the target if there are several."""
     labels, names = case.table.labels, case.table.target
     if certificate.rivals:
-        return " (+1: the right label ahead of its rival)"
+        return " (+1: the correct label has a larger output than its rival)"
     if labels is None:
-        return f" in {shown(names[certificate.output])}" if len(names) > 1 else ""
+        return f" in {printable(names[certificate.output])}" if len(names) > 1 else ""
     pair = certificate.labels or (1, 0)
-    one, other = (shown(labels[i], 24) for i in pair)
-    return f" (+1 for {one}, −1 for {other})"
+    positive, negative = (printable(labels[i], 24) for i in pair)
+    return f" (+1 for {positive}, −1 for {negative})"
 
 
 def _output(case: Case, certificate: Certificate) -> str:
-    """Say which output f is, where there are several."""
+    """Return the meaning of the output f if there are several outputs."""
     labels = case.table.labels
     if certificate.labels is not None and labels is not None:
-        one, other = (shown(labels[i], 24) for i in certificate.labels)
-        return f", with f the output for {one} minus that for {other}"
+        positive, negative = (printable(labels[i], 24) for i in certificate.labels)
+        return f", with f the output for {positive} minus that for {negative}"
     if certificate.rivals:
         return ", with f[a − b] the output for a minus that for b"
     return ""
@@ -181,7 +187,9 @@ def _sum(
         columns.append(names)
     if rivals and labels is not None:
         headings.append("Compared")
-        columns.append([f"{shown(labels[a], 24)} − {shown(labels[b], 24)}" for a, b in rivals])
+        columns.append(
+            [f"{printable(labels[a], 24)} − {printable(labels[b], 24)}" for a, b in rivals]
+        )
     headings += ["As a number" if case.has_labels else "Target", "Weight × number"]
     columns += [
         [exact(v) for v in values.tolist()],
@@ -192,7 +200,7 @@ def _sum(
         "The sum as a table",
         headings,
         [list(line) for line in zip(*columns, strict=True)],
-        "The sum of the targets, to be done again by hand",
+        "The sum of the targets, for checking by hand",
         (1, n - 2, n - 1),
         ["Total", *[""] * (n - 2), exact(certificate.total)],
         len(rows) <= 8,
@@ -200,7 +208,7 @@ def _sum(
 
 
 def _constant(case: Case, rows: np.ndarray) -> str:
-    """Name the values that all these combinations share."""
+    """Return the values that all these combinations share, in words."""
     task = case.task
     same = np.flatnonzero(np.all(task.components[rows] == task.components[rows[0]], axis=0))
     if not len(same):
@@ -219,26 +227,26 @@ def _folded(
     foot: Sequence[str] | None,
     opened: bool,
 ) -> Html:
-    # Long tables of wide combinations would make the page too large to open.
-    most = max(20, min(MOST, SIGNS // max(1, len(lines[0][0]))))
-    if len(lines) > most:
-        caption += f" (the first {most} of {len(lines):,} lines; what is said is of all)"
-    body = table(headings, lines[:most], caption=caption, numbers=numbers, foot=foot)
+    # Long tables of wide combinations would make the page too large.
+    limit = max(20, min(MOST, SIGNS // max(1, len(lines[0][0]))))
+    if len(lines) > limit:
+        caption += f" (the first {limit} of {len(lines):,} lines; the total is over all)"
+    body = table(headings, lines[:limit], caption=caption, numbers=numbers, foot=foot)
     return tag("details", tag("summary", summary), body, open=opened)
 
 
 def _balance(case: Case, rows: np.ndarray, weights: np.ndarray, order: int) -> Html | None:
-    """List each conjunction of the certificate: with plus, with minus, and whether it was seen."""
+    """Return each conjunction's weights with plus and with minus, and whether it was seen."""
     task = case.task
     sets = conjunction_sets(task.n_components, order)[1:]
     train = task.train_components
     if float(len(train)) * len(sets) > LOOKED_UP or len(rows) > MOST:
         return None
-    own = task.components[rows]
-    design = ConjunctionDesign.seen(train, sets, task.n_values).at(own)
+    combinations = task.components[rows]
+    design = ConjunctionDesign.seen(train, sets, task.n_values).at(combinations)
     lines = []
-    for chosen, index in zip(sets, design.index, strict=True):
-        settings, inverse = np.unique(own[:, list(chosen)], axis=0, return_inverse=True)
+    for subset, index in zip(sets, design.index, strict=True):
+        settings, inverse = np.unique(combinations[:, list(subset)], axis=0, return_inverse=True)
         inverse = inverse.ravel()
         for k, setting in enumerate(settings):
             w = weights[inverse == k]
@@ -246,19 +254,19 @@ def _balance(case: Case, rows: np.ndarray, weights: np.ndarray, order: int) -> H
             plus, minus = float(w[w > 0].sum()), float(-w[w < 0].sum())
             lines.append(
                 [
-                    conjunction(task.names, task.values, chosen, setting.tolist()),
+                    conjunction(task.names, task.values, subset, setting.tolist()),
                     "seen" if seen else "never seen",
                     exact(plus),
                     exact(minus),
-                    exact(plus - minus) if seen else "adds nothing",
+                    exact(plus - minus) if seen else "contributes nothing",
                 ]
             )
     return _folded(
-        "Why the outputs give 0",
+        "Why the outputs sum to 0",
         ["Conjunction", "In training", "With +", "With −", "Left over"],
         lines,
-        "Every conjunction of these combinations: what was never seen adds nothing, and what was "
-        "seen cancels",
+        "All conjunctions of these combinations: unseen ones contribute nothing, and seen ones "
+        "cancel",
         (2, 3, 4),
         None,
         False,

@@ -1,4 +1,4 @@
-"""What is held out, and which shortcuts training offers."""
+"""Held-out combinations, and shortcuts in the training set."""
 
 from __future__ import annotations
 
@@ -7,21 +7,15 @@ from partwhole.audit.evidence import Coverage, Evidence
 from partwhole.audit.outputs.machine import MOST_ITEMS
 from partwhole.audit.page.cells import grids
 from partwhole.audit.page.grid import board
-from partwhole.audit.page.words import (
-    conjunction,
-    count,
-    listed,
-    number,
-    share,
-)
-from partwhole.audit.wording import shown
+from partwhole.audit.page.words import conjunction, listed, number, share
+from partwhole.audit.wording import count, printable
 from partwhole.page import Html, join, table, tag
 
 VALUES, SHORTCUTS = 60, 40
 
 
 def remarks(lines: tuple[str, ...], style: str | None = "quiet") -> list[Html]:
-    """Show remarks as sentences."""
+    """Return remarks as sentences."""
     return [
         tag("p", line[:1].upper() + line[1:] + ("" if line.endswith(".") else "."), class_=style)
         for line in lines
@@ -30,27 +24,27 @@ def remarks(lines: tuple[str, ...], style: str | None = "quiet") -> list[Html]:
 
 
 def held_out(evidence: Evidence, anchor: str, n_splits: int) -> Html:
-    """Draw the grid, and count what is seen and unseen by order and by value."""
+    """Return the grid, and the counts of seen and unseen conjunctions by order and by value."""
     case, coverage = evidence.case, evidence.coverage
     task = case.task
     h = len(case.held_out)
     repeats = len(case.also_seen)
-    told = (
+    sentence = (
         f"Training has {count(task.n_train, 'distinct combination')}; this test split has "
         f"{h:,} that training lacks"
     )
-    told += (
-        f", and {count(repeats, 'row')} whose combination training has: these are left out of all "
-        "that follows."
+    sentence += (
+        f", and {count(repeats, 'row')} whose combination training contains; all results below "
+        "exclude these rows."
         if repeats
         else "."
     )
     unseen = [
-        conjunction(task.names, task.values, [each.component], [each.value])
-        for each in coverage.unseen_values
+        conjunction(task.names, task.values, [value.component], [value.value])
+        for value in coverage.unseen_values
     ]
     return join(
-        tag("p", told),
+        tag("p", sentence),
         tag(
             "p",
             tag("strong", f"{count(len(unseen), 'value')} never seen in training: "),
@@ -69,17 +63,17 @@ def held_out(evidence: Evidence, anchor: str, n_splits: int) -> Html:
 def _orders(coverage: Coverage, case: Case) -> Html:
     n = case.task.n_components
     lines = []
-    for each in coverage.orders:
-        name = {1: "Single values", 2: "Pairs"}.get(each.order, f"Sets of {each.order}")
-        if each.order == n:
+    for row in coverage.orders:
+        name = {1: "Single values", 2: "Pairs"}.get(row.order, f"Sets of {row.order}")
+        if row.order == n:
             name = "Whole combinations"
         lines.append(
             [
                 name,
-                f"{each.seen:,}",
-                f"{each.in_test:,}",
-                f"{each.unseen:,}",
-                share(each.unseen / each.in_test) if each.in_test else "–",
+                f"{row.seen:,}",
+                f"{row.in_test:,}",
+                f"{row.unseen:,}",
+                share(row.unseen / row.in_test) if row.in_test else "–",
             ]
         )
     return table(
@@ -98,23 +92,23 @@ def _orders(coverage: Coverage, case: Case) -> Html:
 
 def _graph(coverage: Coverage, case: Case) -> Html:
     n = coverage.n_graph_components
-    told = (
-        "Join two values when a training combination has both: all values that training has hang "
-        "together."
+    sentence = (
+        "Link two values if a training combination has both: then all values of training form one "
+        "connected group."
     )
     if n > 1:
-        told = (
-            f"Join two values when a training combination has both: they fall into {n:,} groups "
-            "that nothing in training connects."
+        sentence = (
+            f"Link two values if a training combination has both: then the values of training form "
+            f"{n:,} groups without links between them."
         )
         if case.task.n_components == 2 and case.order == 1:
-            told += " A combination of values from different groups is not determined."
-    return tag("p", told)
+            sentence += " A combination of values from different groups is not determined."
+    return tag("p", sentence)
 
 
 def _values(coverage: Coverage, case: Case) -> Html:
     task = case.task
-    # What is tested and least covered comes first.
+    # Tested values with the least coverage come first.
     arranged = sorted(coverage.values, key=lambda v: (v.n_test == 0, v.n_train, -v.n_test))
     lines = [
         [
@@ -126,16 +120,22 @@ def _values(coverage: Coverage, case: Case) -> Html:
         ]
         for v in arranged[:VALUES]
     ]
-    summary = "How well training covers each value"
-    caption = "Values, the least covered of those tested first"
+    summary = "Training coverage of each value"
+    caption = "Values, tested ones with the least coverage first"
     if len(arranged) > VALUES:
-        kept = "all" if len(arranged) <= MOST_ITEMS else f"the first {MOST_ITEMS:,} of the table"
-        caption += f" ({VALUES} of {len(arranged):,}; the JSON output has {kept})"
+        extent = "all" if len(arranged) <= MOST_ITEMS else f"the first {MOST_ITEMS:,} of the table"
+        caption += f" ({VALUES} of {len(arranged):,}; the JSON output contains {extent})"
     return tag(
         "details",
         tag("summary", summary),
         table(
-            ["Value", "Training combinations", "Held-out combinations", "Values met", "Group"],
+            [
+                "Value",
+                "Training combinations",
+                "Held-out combinations",
+                "Values seen with it",
+                "Group",
+            ],
             lines,
             caption=caption,
             numbers=(1, 2, 3, 4),
@@ -144,44 +144,44 @@ def _values(coverage: Coverage, case: Case) -> Html:
 
 
 def shortcuts(evidence: Evidence) -> Html:
-    """List the values and conjunctions whose targets differ between training and test."""
-    case, found = evidence.case, evidence.shortcuts
+    """Return the values and conjunctions whose targets differ between training and test."""
+    case, candidates = evidence.case, evidence.shortcuts
     task, pairs = case.task, case.order > 1
-    if not found:
+    if not candidates:
         return tag(
             "p",
-            f"None found: no value{' or pair of values' if pairs else ''} goes with other "
-            "targets in test than in training, beyond what chance would do."
-            + (" Pairs are looked at from order 2." if not pairs and task.n_components > 2 else ""),
+            f"None found: no value{' or pair of values' if pairs else ''} has targets in test that "
+            "differ from those in training by more than chance explains."
+            + (" Pairs are tested from order 2." if not pairs and task.n_components > 2 else ""),
         )
     labels = case.has_labels
     lines = []
-    for each in found[:SHORTCUTS]:
-        name = conjunction(task.names, task.values, each.components, each.values)
-        told = share if labels else number
+    for candidate in candidates[:SHORTCUTS]:
+        name = conjunction(task.names, task.values, candidate.components, candidate.values)
+        write = share if labels else number
         lines.append(
             [name]
-            + ([shown(each.label, 24)] if labels else [])
+            + ([printable(candidate.label, 24)] if labels else [])
             + [
-                join(told(each.train), tag("small", f"of {each.n_train:,}")),
-                join(told(each.test), tag("small", f"of {each.n_test:,}")),
-                f"{number(each.effect, 2)}" + ("" if labels else " sd"),
-                "< 0.001" if each.p_value < 0.001 else number(each.p_value, 2),
+                join(write(candidate.train), tag("small", f"of {candidate.n_train:,}")),
+                join(write(candidate.test), tag("small", f"of {candidate.n_test:,}")),
+                f"{number(candidate.effect, 2)}" + ("" if labels else " sd"),
+                "< 0.001" if candidate.p_value < 0.001 else number(candidate.p_value, 2),
             ]
         )
-    left = len(found) - SHORTCUTS
+    left = len(candidates) - SHORTCUTS
     caption = "Shortcut candidates, strongest first"
     if left > 0:
-        caption += f" ({SHORTCUTS} of {len(found):,}; the JSON output has all)"
+        caption += f" ({SHORTCUTS} of {len(candidates):,}; the JSON output contains all)"
     return join(
         tag(
             "p",
-            "Here training points another way than the test split: a learner that goes by the "
-            "value alone will be misled. "
+            "For these values, targets in training differ from targets in the test split: a "
+            "learner that relies on the value alone is misled. The table compares "
             + (
-                "Compared is the share of a label among the combinations that have the value."
+                "the share of a label among the combinations that have the value."
                 if labels
-                else "Compared is the mean target of the combinations that have the value."
+                else "the mean target of the combinations that have the value."
             ),
         ),
         table(

@@ -1,4 +1,4 @@
-"""Combinations with signs, drawn as the corners of a rectangle, of a box, or on a path."""
+"""Combinations with signs, drawn as the corners of a rectangle or a box, or along a path."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from jaxtyping import Int
 
 from partwhole._types import Real
 from partwhole.audit.page.words import exact
-from partwhole.audit.wording import shown
+from partwhole.audit.wording import printable
 from partwhole.page import Html, scroll, tag
 from partwhole.tasks import Task
 
@@ -19,14 +19,14 @@ MOST_SIDE, MOST_PANELS = 8, 2
 
 @dataclass(frozen=True)
 class Mark:
-    """Hold what is drawn for one combination.
+    """One combination of a drawing.
 
     Parameters
     ----------
     row : tuple of int
         The combination's value indices.
     weight : float or None
-        Its weight in the sum; None for the one that is asked for.
+        Its weight in the sum; None for the held-out combination.
     text : str
         Its target.
     """
@@ -37,7 +37,7 @@ class Mark:
 
 
 def groups_of(rows: Int[np.ndarray, "q C"]) -> tuple[tuple[int, ...], ...]:
-    """Group the components that vary together over some rows; those that don't vary are in none.
+    """Return the groups of components that vary together over rows, without constant ones.
 
     Examples
     --------
@@ -48,28 +48,28 @@ def groups_of(rows: Int[np.ndarray, "q C"]) -> tuple[tuple[int, ...], ...]:
     for c, column in enumerate(rows.T):
         values, first, kind = np.unique(column, return_index=True, return_inverse=True)
         if len(values) > 1:
-            # By first occurrence, so that the names of the values don't matter.
+            # Numbered by first occurrence, so that only the partition matters.
             rank = np.argsort(np.argsort(first))
             kinds.setdefault(rank[kind].astype(np.int64).tobytes(), []).append(c)
     return tuple(tuple(group) for group in kinds.values())
 
 
 def drawing(task: Task, marks: Sequence[Mark], text: str, label: str) -> Html | None:
-    """Draw combinations by two groups of components, in a panel for each setting of a third.
+    """Return a board of combinations by two groups of components, a panel for each of a third.
 
     Parameters
     ----------
     task : Task
     marks : sequence of Mark
     text : str
-        What the picture shows, in words.
+        Description of the picture.
     label : str
-        What it is, for whoever moves about by keyboard.
+        Its name for keyboard users.
 
     Returns
     -------
     Html or None
-        None when they don't fit on a board.
+        None if they do not fit on a board.
     """
     rows = np.array([mark.row for mark in marks])
     groups = list(groups_of(rows)) if task.n_components > 2 else [(0,), (1,)]
@@ -77,11 +77,11 @@ def drawing(task: Task, marks: Sequence[Mark], text: str, label: str) -> Html | 
         return None
     settings = []
     for group in groups:
-        found: dict[tuple[int, ...], None] = {}
+        distinct: dict[tuple[int, ...], None] = {}
         for mark in marks:
-            found.setdefault(tuple(mark.row[c] for c in group))
-        # Two settings as they come, a + in the corner; more of them in the order of their values.
-        settings.append(list(found) if len(found) < 3 else sorted(found))
+            distinct.setdefault(tuple(mark.row[c] for c in group))
+        # Two settings in order of occurrence, which puts a + in the corner; more in value order.
+        settings.append(list(distinct) if len(distinct) < 3 else sorted(distinct))
     side = max(len(settings[0]), len(settings[1]))
     if side > MOST_SIDE or (len(groups) == 3 and len(settings[2]) > MOST_PANELS):
         return None
@@ -105,10 +105,10 @@ def drawing(task: Task, marks: Sequence[Mark], text: str, label: str) -> Html | 
     return scroll(tag("div", boards, class_="signed", role="img", aria_label=text), label=label)
 
 
-def _setting(task: Task, group: tuple[int, ...], values: tuple[int, ...], named: bool) -> str:
-    words = [shown(task.values[c][v], 24) for c, v in zip(group, values, strict=True)]
-    if named:
-        words = [f"{shown(task.names[c], 18)} = {w}" for c, w in zip(group, words, strict=True)]
+def _setting(task: Task, group: tuple[int, ...], values: tuple[int, ...], with_names: bool) -> str:
+    words = [printable(task.values[c][v], 24) for c, v in zip(group, values, strict=True)]
+    if with_names:
+        words = [f"{printable(task.names[c], 18)} = {w}" for c, w in zip(group, words, strict=True)]
     return ", ".join(words)
 
 
@@ -118,18 +118,20 @@ def _board(
     columns: Sequence[str],
     places: dict[tuple[int, ...], Mark],
 ) -> Html:
-    few = max(len(rows), len(columns)) <= 3
-    wide, high = (132, 78) if few else (96, 60)
-    cut = 17 if few else 12
+    is_small = max(len(rows), len(columns)) <= 3
+    wide, high = (132, 78) if is_small else (96, 60)
+    cut = 17 if is_small else 12
     left = 16 + round(7.4 * min(cut, max(map(len, rows))))
     top = 52 if title else 30
     marks: list[Html] = []
     if title:
-        marks.append(_text(left + wide * len(columns) / 2, 16, shown(title, 36), "middle", "name"))
-    for i, each in enumerate(rows):
-        marks.append(_text(left - 10, top + high * (i + 0.5) + 4, shown(each, cut), "end"))
-    for j, each in enumerate(columns):
-        marks.append(_text(left + wide * (j + 0.5), top - 9, shown(each, cut), "middle"))
+        marks.append(
+            _text(left + wide * len(columns) / 2, 16, printable(title, 36), "middle", "name")
+        )
+    for i, name in enumerate(rows):
+        marks.append(_text(left - 10, top + high * (i + 0.5) + 4, printable(name, cut), "end"))
+    for j, name in enumerate(columns):
+        marks.append(_text(left + wide * (j + 0.5), top - 9, printable(name, cut), "middle"))
     for i in range(len(rows)):
         for j in range(len(columns)):
             marks += _cell(places.get((i, j)), left + wide * j, top + high * i, wide, high, cut)
@@ -151,7 +153,7 @@ def _cell(mark: Mark | None, x: int, y: int, wide: int, high: int, cut: int) -> 
         return [tag("rect", **place, class_="blank")]
     middle = x + wide / 2
     if mark.weight is None:
-        sign, kind = "?", "asked"
+        sign, kind = "?", "held-out"
     else:
         size = "" if abs(mark.weight) == 1 else exact(abs(mark.weight))
         sign, kind = (
@@ -161,7 +163,7 @@ def _cell(mark: Mark | None, x: int, y: int, wide: int, high: int, cut: int) -> 
     return [
         tag("rect", **place, class_=kind),
         _text(middle, y + high / 2 - 3, sign, "middle", "sign"),
-        _text(middle, y + high / 2 + 20, shown(mark.text, cut), "middle"),
+        _text(middle, y + high / 2 + 20, printable(mark.text, cut), "middle"),
     ]
 
 

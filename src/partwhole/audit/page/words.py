@@ -1,4 +1,4 @@
-"""How the page writes numbers, values, conjunctions and row numbers."""
+"""Numbers, values, conjunctions and row numbers as text on the page."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import numpy as np
 from jaxtyping import Int
 
 from partwhole._types import Real
-from partwhole.audit.wording import shown
+from partwhole.audit.wording import printable
 
 
 def number(value: Real, digits: int = 4) -> str:
-    """Write a number to a few significant digits, with a true minus sign.
+    """Return a number to a few significant digits, with a true minus sign.
 
     Examples
     --------
@@ -28,7 +28,7 @@ def number(value: Real, digits: int = 4) -> str:
 
 
 def exact(value: Real) -> str:
-    """Write a number with the digits that it takes to compute with it by hand.
+    """Return a number with enough digits for a computation by hand.
 
     Examples
     --------
@@ -40,7 +40,7 @@ def exact(value: Real) -> str:
 
 
 def share(value: Real) -> str:
-    """Write a share in per cent; only what is all is called 100 %, only nothing 0 %.
+    """Return a share in percent; only 1 is written as 100 % and only 0 as 0 %.
 
     Examples
     --------
@@ -56,23 +56,12 @@ def share(value: Real) -> str:
     return f"{100 * value:.1f}".removesuffix(".0") + " %"
 
 
-def count(n: int, one: str, many: str = "") -> str:
-    """Write how many there are of something.
-
-    Examples
-    --------
-    >>> count(1, "row"), count(12000, "row"), count(2, "match", "matches")
-    ('1 row', '12,000 rows', '2 matches')
-    """
-    return f"{n:,} {one if n == 1 else many or one + 's'}"
-
-
 def combination(
     values: Sequence[Sequence[Hashable]],
     row: Int[np.ndarray, " C"] | Sequence[int],
-    most: int | None = None,
+    limit: int | None = None,
 ) -> str:
-    """Write a combination as its values, all or the first few.
+    """Return a combination as its values, all or the first few.
 
     Examples
     --------
@@ -81,17 +70,17 @@ def combination(
     >>> combination([("circle", "square"), ("red", "blue")], [1, 0], 1)
     '(square and 1 more)'
     """
-    words = [shown(of[i], 40) for of, i in zip(values, row, strict=True)]
-    return f"({', '.join(words) if most is None else listed(words, most, ', ')})"
+    words = [printable(of[i], 40) for of, i in zip(values, row, strict=True)]
+    return f"({', '.join(words) if limit is None else listed(words, limit, ', ')})"
 
 
 def conjunction(
     names: Sequence[str],
     values: Sequence[Sequence[Hashable]],
     components: Sequence[int],
-    chosen: Sequence[int],
+    value_indices: Sequence[int],
 ) -> str:
-    """Write a conjunction as its components and their values.
+    """Return a conjunction as its components and their values.
 
     Examples
     --------
@@ -102,27 +91,27 @@ def conjunction(
     """
     if not len(components):
         return "the constant"
-    pairs = zip(components, chosen, strict=True)
-    return ", ".join(f"{shown(names[c], 30)} = {shown(values[c][i], 30)}" for c, i in pairs)
+    pairs = zip(components, value_indices, strict=True)
+    return ", ".join(f"{printable(names[c], 30)} = {printable(values[c][i], 30)}" for c, i in pairs)
 
 
-def listed(items: Sequence[str], most: int = 8, last: str = " and ") -> str:
-    """Join words into a list, and say how many are left out.
+def listed(items: Sequence[str], limit: int = 8, last: str = " and ") -> str:
+    """Return words as a list, with the number of those left out.
 
     Examples
     --------
     >>> listed(["a", "b", "c"], 3), listed(["a", "b", "c", "d"], 2)
     ('a, b and c', 'a, b and 2 more')
     """
-    if len(items) > most:
-        return f"{', '.join(items[:most])} and {len(items) - most:,} more"
+    if len(items) > limit:
+        return f"{', '.join(items[:limit])} and {len(items) - limit:,} more"
     if len(items) < 2:
         return "".join(items)
     return f"{', '.join(items[:-1])}{last}{items[-1]}"
 
 
-def ranges(rows: Int[np.ndarray, " r"], most: int = 300) -> tuple[str, int]:
-    """Write row numbers as ranges; return them and how many rows they leave out.
+def ranges(rows: Int[np.ndarray, " r"], limit: int = 300) -> tuple[str, int]:
+    """Return row numbers as ranges, and the number of rows left out.
 
     Examples
     --------
@@ -134,7 +123,7 @@ def ranges(rows: Int[np.ndarray, " r"], most: int = 300) -> tuple[str, int]:
     ends = np.append(starts[1:], len(rows)) - 1
     words = [
         f"{rows[a]}" if a == b else f"{rows[a]}–{rows[b]}"
-        for a, b in zip(starts[:most], ends[:most], strict=True)
+        for a, b in zip(starts[:limit], ends[:limit], strict=True)
     ]
-    left = len(rows) - 1 - int(ends[most - 1]) if len(starts) > most else 0
+    left = len(rows) - 1 - int(ends[limit - 1]) if len(starts) > limit else 0
     return ", ".join(words), left

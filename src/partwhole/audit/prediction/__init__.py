@@ -1,1 +1,1 @@
-"""What learners over a range of representations will do with held-out combinations."""
+"""Predictions for held-out combinations over a range of representations."""

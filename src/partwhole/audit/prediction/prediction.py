@@ -1,4 +1,4 @@
-"""What learners of a range of representations will do with the held-out combinations."""
+"""Predictions for held-out combinations over a range of representations."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from partwhole.limits.solvers.sparse_primal import COARSE_COLUMNS
 SALIENCES = tuple(step / 40 for step in range(21))
 DEPTHS = tuple(range(1, 21))
 FEWER_DEPTHS = (1, 2, 3, 4, 6, 8, 12, 16, 20)
-# Where all outputs of all combinations are more numbers than this, only so many are computed.
+# With more outputs than this over all combinations, only the fewest steps are computed.
 MANY_OUTPUTS = 1 << 22
 FEWEST_DEPTHS = (1, 4, 20)
 FEWEST_SALIENCES = (0.0, 0.425, 0.5)
@@ -36,7 +36,7 @@ MARGIN_MANY = 400
 
 @dataclass(frozen=True)
 class _Place:
-    """Name one representation of the range."""
+    """One representation of the range."""
 
     label: str
     position: float
@@ -52,16 +52,15 @@ def predict(
     structure: Real = float("nan"),
     deadline: Real = float("inf"),
 ) -> Prediction | None:
-    r"""Predict the outputs for held-out combinations over the range of representations.
+    r"""Return the predicted outputs for held-out combinations over the range of representations.
 
     Two components: salience S(1; 2) from 0 to 1/2 in steps of 1/40. More: random ReLU networks
-    of 1 to 20 hidden layers. Where training has more than 1,500 conjunctions, or a margin more
-    than 400 combinations, or combinations times labels are over 4,194,304, there are fewer
-    steps, and a remark names them. Each kernel is cut
-    off at the audit's order K (`OrderKernel`), so that what lies above it is memory.
-    "regression" interpolates the training combinations with least norm (mean targets where
-    rows disagree), "margin" separates their labels with the largest margin; both have a free
-    intercept.
+    of 1 to 20 hidden layers. The range has fewer steps, listed in a remark, if training has more
+    than 1,500 conjunctions, or more than 400 combinations for a margin, or if combinations times
+    labels exceed 4,194,304. Each kernel is cut off at the audit's order K (`OrderKernel`), so
+    that conjunctions above it count as memory. "regression" is the minimum-norm interpolant of
+    the training combinations (with mean targets if rows differ), "margin" the largest-margin
+    classifier of their labels; both have a free intercept.
 
     Parameters
     ----------
@@ -77,22 +76,22 @@ def predict(
     structure : float, keyword-only, default NaN
         Share of the variance of the features' similarity that overlap explains; passed on.
     deadline : float, keyword-only, default infinity
-        By `time.monotonic`; bounds the computation where training has more than 1,500
-        conjunctions or there are fewer steps for the number of outputs. The point of reference
-        is computed first.
+        In seconds of `time.monotonic`; limits the computation if training has more than 1,500
+        conjunctions or the number of outputs reduces the steps. The reference point is computed
+        first.
 
     Returns
     -------
     Prediction or None
-        Errors and accuracies weigh each held-out combination by its rows' sample weights. Points
-        whose computation did not converge are left out; None where none is left.
+        Errors and accuracies weight each held-out combination by its rows' sample weights. Points
+        whose computation did not converge are left out; None if none remains.
 
     Raises
     ------
     InputError
-        When nothing is held out, the measured kernel has other components, the noise is
-        negative, or a margin is asked for numbers, for more than two labels, or for more than
-        2,000 training combinations.
+        If nothing is held out, the measured kernel has a different number of components or order,
+        the noise is negative, or `fit` is "margin" for numbers, for more than two labels, or for
+        more than 2,000 training combinations.
 
     Notes
     -----
@@ -128,12 +127,12 @@ def predict_splits(
     structure: Real = float("nan"),
     deadline: Real = float("inf"),
 ) -> list[Prediction | None]:
-    """Predict for several test splits of one table; training, which they share, is fitted once.
+    """Return predictions for several test splits of one table, with a single fit of training.
 
     Parameters
     ----------
     cases : sequence of Case
-        Of one table and order, each with a held-out combination.
+        Of one table and order, each with at least one held-out combination.
     fit, measured, noise, structure, deadline
         As in `predict`, for all splits together.
 
@@ -146,11 +145,11 @@ def predict_splits(
     InputError
         As `predict`.
     """
-    for one in cases:
+    for split in cases:
         require(
-            one.task.n_test > 0,
+            split.task.n_test > 0,
             "a prediction needs held-out combinations",
-            f"none in split {one.name!r}",
+            f"none in split {split.name!r}",
             "audit a split that holds some out",
         )
     case, among = _together(cases)
@@ -163,7 +162,7 @@ def predict_splits(
         f"{case.order}"
         if measured
         else "none",
-        "measure it on the same components, and cut it off there",
+        "measure it on the same components, and truncate it at that order",
     )
     require(noise >= 0, "noise is a penalty of at least 0", noise, "use 0 to interpolate")
     order = min(case.order, task.n_components - 1)
@@ -175,26 +174,26 @@ def predict_splits(
     if fit == "margin":
         outputs, unsolved = _margins(case, places, remarks), ()
         if measured is not None and noise > 0:
-            remarks.append("a margin has no ridge, so noise in the features is left out")
+            remarks.append("a margin has no ridge, so the noise in the features is ignored")
     else:
         outputs, unsolved = _interpolants(
             problem, places, ridge, float(deadline) if is_bounded else float("inf"), remarks
         )
     unknown = measured is None
-    found: list[Prediction | None] = []
-    for one, chosen in zip(cases, among, strict=True):
-        scorer = Scorer(one)
+    predictions: list[Prediction | None] = []
+    for split, rows in zip(cases, among, strict=True):
+        scorer = Scorer(split)
         points = tuple(
-            _point(scorer, place, out[chosen], ridge if np.isnan(place.position) else 0.0)
+            _point(scorer, place, out[rows], ridge if np.isnan(place.position) else 0.0)
             for place, out in zip(places, outputs, strict=True)
             if out is not None
         )
         if not points:
-            found.append(None)
+            predictions.append(None)
             continue
         reference = max(range(len(points)), key=lambda i, of=points: _preference(of[i].position))
-        train, test = one.task.train_targets, one.task.test_targets
-        found.append(
+        train, test = split.task.train_targets, split.task.test_targets
+        predictions.append(
             Prediction(
                 axis,
                 points,
@@ -209,11 +208,11 @@ def predict_splits(
                 unsolved,
             )
         )
-    return found
+    return predictions
 
 
 def _together(cases: Sequence[Case]) -> tuple[Case, list[Int[np.ndarray, " h"]]]:
-    """Return a case that holds out what any of these does, and where it has each one's."""
+    """Return a case with the held-out combinations of all splits, and their indices in it."""
     if len(cases) == 1:
         return cases[0], [np.arange(cases[0].task.n_test)]
     table = cases[0].table
@@ -232,7 +231,7 @@ def _together(cases: Sequence[Case]) -> tuple[Case, list[Int[np.ndarray, " h"]]]
 
 
 def _preference(position: float) -> int:
-    """Prefer the measured point to one hidden layer, and that to any other."""
+    """Return a point's rank as reference: measured, one hidden layer, any other."""
     if np.isnan(position):
         return 2
     return int(position in (REFERENCE_SALIENCE, REFERENCE_DEPTH))
@@ -263,38 +262,40 @@ def _point(
 def _range(
     problem: OrderProblem, fit: Literal["regression", "margin"]
 ) -> tuple[str, list[_Place], list[str], bool]:
-    """List the representations, say which are left out, and whether a deadline is kept."""
+    """Return axis, representations, remarks on omissions, and whether a deadline applies."""
     task, remarks = problem.task, []
-    many = problem.n_columns > COARSE_COLUMNS
-    why = f"training has {problem.n_columns:,} conjunctions (more than {COARSE_COLUMNS:,})"
-    fewer = many
+    is_large = problem.n_columns > COARSE_COLUMNS
+    reason = f"training has {problem.n_columns:,} conjunctions (more than {COARSE_COLUMNS:,})"
+    fewer = is_large
     if fit == "margin":
         fewer = task.n_train > MARGIN_MANY
-        why = f"training has {task.n_train:,} combinations (more than {MARGIN_MANY:,} for margins)"
+        reason = (
+            f"training has {task.n_train:,} combinations (more than {MARGIN_MANY:,} for margins)"
+        )
     outputs = task.targets.size
     fewest = outputs > MANY_OUTPUTS
     if fewest:
-        why = f"combinations times outputs are {outputs:,} (more than {MANY_OUTPUTS:,})"
+        reason = f"combinations times outputs are {outputs:,} (more than {MANY_OUTPUTS:,})"
     if task.n_components == 2:
         saliences = FEWER_SALIENCES if fewer and fit == "margin" else SALIENCES
         saliences = FEWEST_SALIENCES if fewest else saliences
         places = [_Place(f"S = {S:g}", S, OrderKernel.from_salience(S)) for S in saliences]
-        if many and fit == "regression":
+        if is_large and fit == "regression":
             remarks.append(
                 f"training has {problem.n_columns:,} conjunctions (more than {COARSE_COLUMNS:,}), "
-                "so S = 0.5 was computed with a memory of 1e-9, not none"
+                "so S = 0.5 was computed with a memory of 1e-9 instead of 0"
             )
         if len(saliences) < len(SALIENCES):
-            remarks.append(f"{why}, so only S = {_listed(saliences)} were computed")
-        return "salience S(1; 2)", places, remarks, many or fewest
+            remarks.append(f"{reason}, so only S = {_listed(saliences)} were computed")
+        return "salience S(1; 2)", places, remarks, is_large or fewest
     depths = FEWEST_DEPTHS if fewest else FEWER_DEPTHS if fewer else DEPTHS
     if depths is not DEPTHS:
-        remarks.append(f"{why}, so only depths {_listed(depths)} were computed")
+        remarks.append(f"{reason}, so only depths {_listed(depths)} were computed")
     places = []
     for depth in depths:
         kernel = OrderKernel.random_network(task.n_components, problem.order, depth)
         places.append(_Place(f"depth {depth}", float(depth), kernel))
-    return "hidden layers of a random ReLU network", places, remarks, many or fewest
+    return "hidden layers of a random ReLU network", places, remarks, is_large or fewest
 
 
 def _listed(numbers: tuple[Real, ...]) -> str:
@@ -302,8 +303,8 @@ def _listed(numbers: tuple[Real, ...]) -> str:
 
 
 def _joined(names: Sequence[str]) -> str:
-    *others, last = names
-    return f"{', '.join(others)} and {last}" if others else last
+    *initial, last = names
+    return f"{', '.join(initial)} and {last}" if initial else last
 
 
 def _ridge(case: Case, measured: OrderKernel | None, noise: Real) -> Float[np.ndarray, " d"] | Real:
@@ -322,26 +323,26 @@ def _interpolants(
     deadline: float,
     remarks: list[str],
 ) -> tuple[list[Float[np.ndarray, "h *k"] | None], tuple[str, ...]]:
-    """Return each place's outputs, None where they did not converge, and the names of those.
+    """Return each place's outputs, None without convergence, and the names of those places.
 
-    The last place has the ridge. The point of reference comes first, lest time run out before it.
+    The last place has the ridge. The reference point is computed first, before time can run out.
     """
     first = max(range(len(places)), key=lambda i: _preference(places[i].position))
     arranged = [first, *(i for i in range(len(places)) if i != first)]
     ridges = np.array([isinstance(ridge, np.ndarray) and i == len(places) - 1 for i in arranged])
     outputs: list[np.ndarray | None] = [None] * len(places)
     for ridged in np.unique(ridges)[::-1].tolist():
-        these = [i for i, other in zip(arranged, ridges, strict=True) if other == ridged]
+        group = [i for i, is_ridged in zip(arranged, ridges, strict=True) if is_ridged == ridged]
         sweep = problem.sweep(
-            [places[i].kernel for i in these], ridge=ridge if ridged else 0.0, deadline=deadline
+            [places[i].kernel for i in group], ridge=ridge if ridged else 0.0, deadline=deadline
         )
-        for i, predicted, done in zip(these, sweep.outputs, sweep.converged, strict=True):
-            outputs[i] = predicted if done else None
+        for i, predicted, converged in zip(group, sweep.outputs, sweep.converged, strict=True):
+            outputs[i] = predicted if converged else None
     unsolved = tuple(place.label for place, out in zip(places, outputs, strict=True) if out is None)
     if unsolved:
         remarks.append(
-            f"{_joined(unsolved)} {'is' if len(unsolved) == 1 else 'are'} left out: not computed "
-            "to the end in the time and the steps allowed"
+            f"{_joined(unsolved)} {'is' if len(unsolved) == 1 else 'are'} left out: the "
+            "computation did not finish within the allowed time and steps"
         )
     return outputs, unsolved
 
@@ -349,7 +350,7 @@ def _interpolants(
 def _margins(
     case: Case, places: list[_Place], remarks: list[str]
 ) -> list[Float[np.ndarray, " h"] | None]:
-    """Return each place's outputs of the largest margin; None where nothing is separated."""
+    """Return each place's largest-margin outputs; None if training is not separable."""
     task, label = case.task, case.label
     labels = case.table.labels
     require(
@@ -369,7 +370,7 @@ def _margins(
     require(
         bool(np.any(task.is_train & ~divided)),
         "a margin needs a training combination with one label",
-        "rows evenly divided in every one",
+        "combinations whose rows are all evenly divided between the labels",
         "use fit='regression'",
     )
     if divided.any():
@@ -379,13 +380,13 @@ def _margins(
         )
     signs = np.where(label > 0, 1.0, -1.0)
     if np.any(task.is_train & ~divided & (np.abs(task.targets) != 1.0)):
-        remarks.append("where training rows disagree, the margin takes the majority's label")
-    kept = ~divided
+        remarks.append("where training rows differ, the margin uses the majority label")
+    is_decided = ~divided
     decided = replace(
         task,
-        components=task.components[kept],
-        targets=signs[kept],
-        is_train=task.is_train[kept],
+        components=task.components[is_decided],
+        targets=signs[is_decided],
+        is_train=task.is_train[is_decided],
     )
     problem = OrderProblem.of(decided, case.order)
     outputs: list[np.ndarray | None] = []

@@ -1,4 +1,4 @@
-"""The measured representation: how strongly the given features separate each conjunction."""
+"""The measured representation: how strongly the features separate each conjunction."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from partwhole.features import OrderKernel, OverlapKernel
 from partwhole.measures import salience
 from partwhole.measures.count_salience import count_salience
 
-# Of more components the sets are not listed; saliences are those of their sizes.
+# With more components, saliences are averaged over sets of the same size.
 MOST_SETS_OF = 6
 
 
 @dataclass(frozen=True)
 class Representation:
-    """Hold a measured kernel.
+    """Kernel measured on features.
 
     Parameters
     ----------
     kernel : OrderKernel or None
-        Saliences below 0, which are noise, set to 0; None when it could not be measured.
+        Saliences below 0, which are noise, set to 0; None if it could not be measured.
     noise : float
         Ridge for each observation, in the kernel's unit.
     structure : float
-        Share of the variance of similarity that the overlap explains; NaN where unknown.
+        Share of the variance of similarity that the overlap explains; NaN if unknown.
     remarks : tuple of str
-        How it was measured, or why it was not.
+        The measurement, or the reason why it failed.
     """
 
     kernel: OrderKernel | None
@@ -39,7 +39,7 @@ class Representation:
 
 
 def measure(table: AuditTable, order: int | None = None) -> Representation | None:
-    """Measure the saliences of the table's features, over training and all test splits.
+    """Return the measured saliences of the table's features, over training and all test splits.
 
     Parameters
     ----------
@@ -54,8 +54,8 @@ def measure(table: AuditTable, order: int | None = None) -> Representation | Non
 
     Notes
     -----
-    Targets play no part. A combination with one row says nothing of the noise; where none has
-    two, a row's similarity with itself is counted and the noise is taken as 0.
+    Targets are not used. A combination with one row carries no information on the noise; if no
+    combination has two, a row's similarity with itself is included and the noise is set to 0.
     """
     if table.features is None:
         return None
@@ -75,46 +75,50 @@ def measure(table: AuditTable, order: int | None = None) -> Representation | Non
 def _by_set(
     features: np.ndarray, components: np.ndarray, order: int, repeats: bool
 ) -> Representation:
-    found = salience(features, components, self_pairs=not repeats)
-    remarks = [_told(found.n_samples, found.n_tuples, repeats)]
-    if np.isnan(found.kappa).any():
-        kernel: OverlapKernel = found.count_kernel
+    saliences = salience(features, components, self_pairs=not repeats)
+    remarks = [_sample_remark(saliences.n_samples, saliences.n_tuples, repeats)]
+    if np.isnan(saliences.kappa).any():
+        kernel: OverlapKernel = saliences.count_kernel
         remarks.append(
             "Some overlap sets occur in no pair of combinations, so similarities are averaged "
             "over sets of the same size."
         )
     else:
-        kernel = found.kernel
+        kernel = saliences.kernel
     kernel = kernel.nonnegative()
-    noise = _ridge(found.noise, repeats, kernel.range)
+    noise = _ridge(saliences.noise, repeats, kernel.range)
     cut = OrderKernel.truncate(kernel, order)
-    return Representation(cut, noise, float(found.structure), tuple(remarks))
+    return Representation(cut, noise, float(saliences.structure), tuple(remarks))
 
 
 def _by_count(
     features: np.ndarray, components: np.ndarray, order: int, repeats: bool
 ) -> Representation:
-    found = count_salience(features, components, self_pairs=not repeats)
+    saliences = count_salience(features, components, self_pairs=not repeats)
     remarks = [
-        _told(len(features), found.n_available, repeats),
-        f"Of {components.shape[1]} components similarities are averaged over sets of the same "
+        _sample_remark(len(features), saliences.n_available, repeats),
+        f"With {components.shape[1]} components, similarities are averaged over sets of the same "
         "size.",
     ]
-    if found.n_tuples < found.n_available:
-        remarks.append(f"Pairs are of {found.n_tuples:,} combinations drawn at random.")
-    kernel = OrderKernel.from_similarity(found.similarity.tolist(), order)
-    lead = float(found.similarity[-1] - found.similarity[0])
-    noise = _ridge(found.noise, repeats, lead)
-    return Representation(kernel, noise, found.structure, tuple(remarks))
+    if saliences.n_tuples < saliences.n_available:
+        remarks.append(
+            f"The pairs are those of {saliences.n_tuples:,} combinations drawn at random."
+        )
+    kernel = OrderKernel.from_similarity(saliences.similarity.tolist(), order)
+    lead = float(saliences.similarity[-1] - saliences.similarity[0])
+    noise = _ridge(saliences.noise, repeats, lead)
+    return Representation(kernel, noise, saliences.structure, tuple(remarks))
 
 
-def _told(n_rows: int, n_combinations: int, repeats: bool) -> str:
+def _sample_remark(n_rows: int, n_combinations: int, repeats: bool) -> str:
     remark = (
         f"Saliences are measured on {n_rows:,} rows of {n_combinations:,} combinations, training "
-        "and test together; targets play no part."
+        "and test together, without the targets."
     )
     if not repeats:
-        remark += " With one row a combination, noise counts as similarity and is taken as 0."
+        remark += (
+            " With one row for each combination, the noise cannot be measured and is set to 0."
+        )
     return remark
 
 

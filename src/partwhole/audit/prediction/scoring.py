@@ -1,4 +1,4 @@
-"""How right outputs are on held-out combinations: error, accuracy, slope, worst values."""
+"""Scores of outputs on held-out combinations: error, accuracy, slope, worst values."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from partwhole.audit.case import Case
 from partwhole.audit.evidence import WorstItem
 
 WORST = 10
-# Outputs this close are the same: an answer of 0, or two labels of one score, is a tie.
+# Outputs this close are equal: an output of 0, or two labels with one score, is a tie.
 TIE = 1e-9
 
 
 class Scorer:
-    """Compare outputs with what held-out combinations should give.
+    """Comparison of outputs with the targets of held-out combinations.
 
-    Every combination counts with its rows' summed sample weights. Outputs within 1e-9 of 0 for
-    two labels, or of the highest for more, are ties, of which each label gets its share.
+    Every combination is weighted by the sum of its rows' sample weights. Outputs within 1e-9 of 0
+    for two labels, or of the highest for more, are ties, which count in equal parts.
 
     Parameters
     ----------
@@ -49,18 +49,18 @@ class Scorer:
             if divided:
                 remarks.append(
                     f"{divided} held-out combinations whose rows are evenly divided between "
-                    "labels are left out of accuracy"
+                    "labels are excluded from the accuracy"
                 )
         if np.any(case.conflict[case.held_out]):
             remarks.append(
-                "where rows of a held-out combination disagree, errors are those of their mean "
-                "target" + ("" if self.label is None else ", accuracies of the majority's label")
+                "where rows of a held-out combination differ, errors refer to their mean target"
+                + ("" if self.label is None else ", and accuracies to the majority label")
             )
         self.remarks = tuple(remarks)
 
     @property
     def chance(self) -> float:
-        """Return what a constant answer gets in balanced accuracy."""
+        """Return the balanced accuracy of a constant answer."""
         labels = self.case.table.labels
         if self.label is None or labels is None:
             return float("nan")
@@ -76,7 +76,7 @@ class Scorer:
         return float(np.average(self.errors(outputs), weights=self.weights))
 
     def right(self, outputs: Float[np.ndarray, "h *k"]) -> Float[np.ndarray, " h"]:
-        """Return 1 where the label is right, its share of a tie, NaN where there is none."""
+        """Return 1 for a correct label, its share of a tie, and NaN without a label."""
         assert self.label is not None
         if outputs.ndim == 1:
             sign = 2.0 * self.label - 1.0
@@ -88,7 +88,7 @@ class Scorer:
         return np.where(self.label < 0, np.nan, right)
 
     def accuracies(self, outputs: Float[np.ndarray, "h *k"]) -> tuple[float, float]:
-        """Return the weighted share that is right, and its mean over labels."""
+        """Return the weighted share of correct labels, and its mean over labels."""
         if self.label is None or not np.any(self.label >= 0):
             return float("nan"), float("nan")
         decided = self.label >= 0
@@ -104,18 +104,18 @@ class Scorer:
         y, f = (q.reshape(len(q), -1) for q in (self.targets, outputs))
         if np.all(y == y[0]):
             return float("nan")
-        # In units of the targets, whose squares might vanish.
+        # Scaled, because the squares of small targets might underflow.
         scale = np.abs(y).max()
         y, f = (q / scale - np.average(q / scale, axis=0, weights=self.weights) for q in (y, f))
         spread = float(np.sum(self.weights @ (y * y)))
         return float(np.sum(self.weights @ (y * f)) / spread) if spread else float("nan")
 
     def worst(self, outputs: Float[np.ndarray, "h *k"]) -> tuple[WorstItem, ...]:
-        """Name the values whose held-out combinations are predicted worst, ten at most."""
+        """Return the values whose held-out combinations are predicted worst, at most ten."""
         task = self.case.task
         errors = self.errors(outputs)
         right = None if self.label is None else self.right(outputs)
-        found = []
+        items = []
         for c, n in enumerate(task.n_values):
             column = self.components[:, c]
             n_test = np.bincount(column, minlength=n)
@@ -124,17 +124,17 @@ class Scorer:
             accuracy = np.full(n, np.nan)
             if right is not None:
                 accuracy = _means(column, right, self.weights, n)
-            found += [
+            items += [
                 WorstItem(
                     c, v, int(n_test[v]), int(n_train[v]), float(error[v]), float(accuracy[v])
                 )
                 for v in np.flatnonzero(n_test).tolist()
             ]
         if right is None:
-            found.sort(key=lambda item: -item.error)
+            items.sort(key=lambda item: -item.error)
         else:
-            found.sort(key=lambda item: (np.nan_to_num(item.accuracy, nan=2.0), -item.error))
-        return tuple(found[:WORST])
+            items.sort(key=lambda item: (np.nan_to_num(item.accuracy, nan=2.0), -item.error))
+        return tuple(items[:WORST])
 
 
 def _means(
@@ -143,9 +143,9 @@ def _means(
     weights: Float[np.ndarray, " h"],
     n: int,
 ) -> Float[np.ndarray, " n"]:
-    """Return the weighted mean of each value, of the numbers there are."""
-    there = ~np.isnan(numbers)
-    column, numbers, weights = column[there], numbers[there], weights[there]
+    """Return the weighted mean of the numbers at each value, without NaN."""
+    present = ~np.isnan(numbers)
+    column, numbers, weights = column[present], numbers[present], weights[present]
     total = np.bincount(column, weights, n)
     sums = np.bincount(column, weights * numbers, n)
     return np.divide(sums, total, out=np.full(n, np.nan), where=total > 0)

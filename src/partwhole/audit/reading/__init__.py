@@ -1,1 +1,1 @@
-"""What goes in: tables, splits, targets, weights and features, checked at the door."""
+"""Reading of tables, splits, targets, weights and features, validated on entry."""

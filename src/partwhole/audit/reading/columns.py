@@ -1,4 +1,4 @@
-"""A column's distinct values: numbered, in an order, and named in sentences."""
+"""Distinct values of a column: their numbering, their order, and their text in messages."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ LOOKS_MISSING = frozenset({"na", "n/a", "nan", "none", "null", "nil", "?", "-", 
 
 @dataclass(frozen=True, eq=False)
 class Texts:
-    """Hold a column of text as written: each row's place among its distinct entries.
+    """Column of text as written: the index of each row among the distinct entries.
 
     Parameters
     ----------
     codes : int array, shape (n,)
-        -1 where the cell is empty.
+        -1 for an empty cell.
     texts : tuple of str
     """
 
@@ -39,41 +39,42 @@ class Texts:
     texts: tuple[str, ...]
 
 
-# Texts, or floats with NaN where missing, or a pandas Series where pandas read the table.
+# Texts; or floats with NaN for missing cells; or a pandas Series if pandas read the table.
 Column = Any
 
 
 def require_whole(column: Column, name: Hashable, part: str) -> None:
-    """Refuse a column with missing entries, saying how many and where the first is."""
+    """Raise unless a column has no missing entries; name their number and the first."""
     if isinstance(column, Texts):
-        gone = column.codes < 0
+        missing = column.codes < 0
     elif isinstance(column, np.ndarray):
-        gone = np.isnan(column)
+        missing = np.isnan(column)
     else:
         try:
-            gone = column.isna().to_numpy(dtype=bool)
+            missing = column.isna().to_numpy(dtype=bool)
         except InvalidOperation as error:
             raise InputError(
                 f"decimals are numbers or missing; got a signalling NaN in {name!r}; leave it empty"
             ) from error
-    require_none(gone, f"every row needs its {part}", f"missing in {name!r}")
+    require_none(missing, f"every row needs its {part}", f"missing in {name!r}")
 
 
-def require_none(bad: Bool[np.ndarray, " n"], rule: str, what: str, example: str = "") -> None:
+def require_none(bad: Bool[np.ndarray, " n"], rule: str, fault: str, example: str = "") -> None:
     if bad.any():
         row = int(bad.argmax())
         require(
             False,
             rule,
-            f"{int(bad.sum()):,} {what}, the first{example} in row {row} (counted from 0)",
-            "mend or drop those rows",
+            f"{int(bad.sum()):,} {fault}, the first{example} in row {row} (counted from 0)",
+            "correct or drop those rows",
         )
 
 
 def numbered(column: Column, name: Hashable) -> tuple[Int[np.ndarray, " n"], tuple[Hashable, ...]]:
-    """Number a column's values, in the order of its categories, else numbers by their size.
+    """Return the number of each row's value, and the values in order.
 
-    Text is in natural order: numbers by size first, then text with the digits in it by size.
+    Categories keep their order and numbers are sorted by size. Text is in natural order: numbers
+    by size first, then text, in which runs of digits are compared by size.
     """
     if isinstance(column, Texts):
         codes, values, ordered = column.codes, list(column.texts), False
@@ -95,13 +96,13 @@ def _require_writable(values: Iterable[object], name: Hashable) -> None:
             require(
                 False,
                 "values are text, numbers, dates or booleans",
-                f"{'raw bytes' if is_raw else 'one that cannot be written'} in {name!r}",
+                f"{'raw bytes' if is_raw else 'a value that cannot be written'} in {name!r}",
                 "decode them to text",
             )
 
 
 def factorized(column: pd.Series, name: Hashable) -> tuple[np.ndarray, list[Hashable], bool]:
-    """Number a pandas column's values; say whether the column itself orders them."""
+    """Return a pandas column's codes and values, and whether the column itself orders them."""
     import pandas as pd
 
     if isinstance(column.dtype, pd.CategoricalDtype):
@@ -113,7 +114,7 @@ def factorized(column: pd.Series, name: Hashable) -> tuple[np.ndarray, list[Hash
 
 
 def plain(column: pd.Series, name: Hashable) -> pd.Series:
-    """Give a column of objects the type of its entries, which must be single values."""
+    """Return a column of objects with the type of its entries, which must be single values."""
     import pandas as pd
 
     if isinstance(column.dtype, pd.ArrowDtype):
@@ -121,12 +122,12 @@ def plain(column: pd.Series, name: Hashable) -> pd.Series:
     if column.dtype != object:
         return column
     require_single_values(column, name)
-    # Before pandas infers types, for it cannot hold text that UTF-8 cannot write.
+    # Checked before pandas infers types, which fails for text that UTF-8 cannot encode.
     _require_writable((entry for entry in column if isinstance(entry, str)), name)
     kinds = set(map(type, column))
     require(
         not (kinds & {bool, np.bool_} and any(map(is_number_type, kinds))),
-        "a column holds booleans or numbers, not both, for True equals 1",
+        "a column holds booleans or numbers, not both, because True equals 1",
         f"both in {name!r}",
         "write them as text",
     )
@@ -138,7 +139,7 @@ def is_number_type(kind: type) -> bool:
 
 
 def in_order(values: Sequence[Hashable]) -> list[int]:
-    """Return the places of values from first to last; text in natural order.
+    """Return the indices that sort values; text in natural order.
 
     Examples
     --------
@@ -156,30 +157,30 @@ def in_order(values: Sequence[Hashable]) -> list[int]:
 
 
 def natural(text: str) -> tuple[Any, ...]:
-    """Return what sorts text as people do: ``9`` before ``10`` before ``a9`` before ``a10``."""
+    """Return the sort key of natural order: ``9`` before ``10`` before ``a9`` before ``a10``."""
     number = as_number(text)
     if number is not None and math.isfinite(number):
         return (0, number, text)
     pieces = DIGITS.split(text)
-    # As (length, digits) the size of a number of any length compares without making it an int.
+    # Pairs (length, digits) compare numbers of any length without converting them to int.
     pieces[1::2] = [(len(run.lstrip("0")), run.lstrip("0")) for run in pieces[1::2]]  # type: ignore[misc]
     return (1, pieces, text)
 
 
 def as_number(text: str) -> float | None:
-    """Return the number that a text reads as, None where it reads as none."""
+    """Return the number that a text represents, None if it represents no number."""
     try:
         return None if "_" in text else float(text)
     except ValueError:
         return None
 
 
-def alike(values: Sequence[Hashable]) -> list[tuple[Hashable, Hashable]]:
-    """Pair values that differ only in spaces, capitals or how a number is written.
+def near_duplicates(values: Sequence[Hashable]) -> list[tuple[Hashable, Hashable]]:
+    """Return pairs of values that differ only in spaces, capitals or the format of a number.
 
     Examples
     --------
-    >>> alike(["red", "Red ", "1", "01", "blue"])
+    >>> near_duplicates(["red", "Red ", "1", "01", "blue"])
     [('red', 'Red '), ('1', '01')]
     """
     first: dict[object, Hashable] = {}
@@ -196,7 +197,7 @@ def alike(values: Sequence[Hashable]) -> list[tuple[Hashable, Hashable]]:
 
 
 def looks_missing(values: Sequence[Hashable]) -> list[str]:
-    """Return the texts that elsewhere often stand for a missing entry."""
+    """Return the texts that often mark a missing entry."""
     return [
         value
         for value in values
@@ -205,7 +206,7 @@ def looks_missing(values: Sequence[Hashable]) -> list[str]:
 
 
 def is_writable(value: object) -> bool:
-    """Return whether a value has a text that UTF-8 can write."""
+    """Return whether UTF-8 can encode a value's text."""
     try:
         str(value).encode("utf-8")
     except ValueError:  # lone surrogates, and integers of thousands of digits
@@ -213,33 +214,33 @@ def is_writable(value: object) -> bool:
     return True
 
 
-def shown(entry: object, most: int = 60) -> str:
-    """Write an entry for a sentence, in quotes where it is text; a long one is cut.
+def quoted(entry: object, limit: int = 60) -> str:
+    """Return an entry for a message: text in quotes, long entries shortened.
 
     Examples
     --------
-    >>> shown("x" * 100, most=5), shown(3)
+    >>> quoted("x" * 100, limit=5), quoted(3)
     ("'xxxxx…'", '3')
     """
     text = str(entry)
-    text = text if len(text) <= most else text[:most] + "…"
+    text = text if len(text) <= limit else text[:limit] + "…"
     return repr(text) if isinstance(entry, str) else text
 
 
-def listing(entries: Sequence[Hashable], most: int = 8) -> str:
-    """Name the first few entries and count the others."""
-    more = f" and {len(entries) - most:,} more" if len(entries) > most else ""
-    return ", ".join(shown(str(entry)) for entry in entries[:most]) + more
+def listing(entries: Sequence[Hashable], limit: int = 8) -> str:
+    """Return the first entries and the number of the others."""
+    ending = f" and {len(entries) - limit:,} more" if len(entries) > limit else ""
+    return ", ".join(quoted(str(entry)) for entry in entries[:limit]) + ending
 
 
 def near(text: str, texts: Sequence[str], otherwise: str) -> str:
-    """Ask for the entry most like a text, else give another remedy.
+    """Return a remedy that suggests the entry most similar to a text, else another remedy.
 
     Examples
     --------
     >>> near("color", ["shape", "colour"], "name one of them")
     "did you mean 'colour'?"
     """
-    by_lower = {other.strip().lower(): other for other in texts[:1000]}
-    found = difflib.get_close_matches(text.strip().lower(), by_lower, n=1)
-    return f"did you mean {shown(by_lower[found[0]])}?" if found else otherwise
+    by_lower = {candidate.strip().lower(): candidate for candidate in texts[:1000]}
+    matches = difflib.get_close_matches(text.strip().lower(), by_lower, n=1)
+    return f"did you mean {quoted(by_lower[matches[0]])}?" if matches else otherwise

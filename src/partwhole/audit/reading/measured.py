@@ -1,4 +1,4 @@
-"""What is measured beside the table: features of each row, and sample weights."""
+"""Measurements beside the table: features of each row, and sample weights."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from partwhole.audit.reading.sources import existing_file
 def read_weights(
     columns: Sequence[tuple[Column, Hashable]], n_rows: int
 ) -> Float[np.ndarray, " n"]:
-    """Return positive sample weights, ones where no column is named."""
+    """Return positive sample weights, ones if no column is named."""
     if not columns:
         return np.ones(n_rows)
     column, name = columns[0]
@@ -43,14 +43,14 @@ def read_features(
     ----------
     features : path of a .npy file, array, list of column names, or None
     columns : sequence of (column, name)
-        The columns, where `features` names some.
+        The columns, if `features` names some.
     n_rows : int
 
     Raises
     ------
     InputError
-        When the file cannot be read, or the matrix is not one of finite real numbers that differ,
-        with a row for each row of the table.
+        If the file cannot be read, or the matrix does not consist of finite real numbers that
+        vary, with a row for each row of the table.
 
     Examples
     --------
@@ -60,61 +60,61 @@ def read_features(
     if features is None:
         return None
     if isinstance(features, list | tuple):
-        require(columns, "features name a column or more", "an empty list", "leave features out")
-        found = np.column_stack([numbers(column, name, "feature") for column, name in columns])
-        return _varied(found)
-    found = _loaded(features) if isinstance(features, str | Path) else features
+        require(columns, "features name at least one column", "an empty list", "leave features out")
+        matrix = np.column_stack([numbers(column, name, "feature") for column, name in columns])
+        return _varied(matrix)
+    matrix = _loaded(features) if isinstance(features, str | Path) else features
     require(
-        isinstance(found, np.ndarray),
+        isinstance(matrix, np.ndarray),
         "features are a .npy file, a numpy array or a list of columns",
-        type(found).__name__,
+        type(matrix).__name__,
         "save them with numpy.save",
     )
     require(
-        not isinstance(found, np.ma.MaskedArray),
-        "features are known in every row",
+        not isinstance(matrix, np.ma.MaskedArray),
+        "features are present in every row",
         "a masked array, whose mask would be lost",
         "fill it, or drop those rows",
     )
     require(
         (
-            np.issubdtype(found.dtype, np.number)
-            and not np.issubdtype(found.dtype, np.complexfloating)
+            np.issubdtype(matrix.dtype, np.number)
+            and not np.issubdtype(matrix.dtype, np.complexfloating)
         )
-        or found.dtype == np.bool_,
+        or matrix.dtype == np.bool_,
         "features are real numbers",
-        f"an array of {found.dtype}",
+        f"an array of {matrix.dtype}",
         "convert them first",
     )
     require(
-        found.ndim == 2 and found.shape[1] > 0,
+        matrix.ndim == 2 and matrix.shape[1] > 0,
         "features are a matrix, a row for each row of the table",
-        f"shape {found.shape}",
+        f"shape {matrix.shape}",
         "flatten each row's features",
     )
     require(
-        len(found) == n_rows,
+        len(matrix) == n_rows,
         "features have as many rows as the table",
-        f"{len(found):,} for {n_rows:,}",
+        f"{len(matrix):,} for {n_rows:,}",
         "measure every row, in the table's order",
     )
-    found = found.astype(float)
-    finite = np.isfinite(found)
+    matrix = matrix.astype(float)
+    finite = np.isfinite(matrix)
     require(
         finite.all(),
         "features are finite",
-        f"{int((~finite).sum()):,} entries that are not, the first in row "
+        f"{int((~finite).sum()):,} entries that are not finite, the first in row "
         f"{int((~finite.all(axis=1)).argmax())} (counted from 0)",
         "measure them again, or drop those rows",
     )
-    largest = np.abs(found).max()
+    largest = np.abs(matrix).max()
     require(
         largest <= LARGEST,
         "features lie between -1e100 and 1e100",
-        f"{largest:.3g} among them",
+        f"a largest absolute value of {largest:.3g}",
         "scale them down",
     )
-    return _varied(found)
+    return _varied(matrix)
 
 
 def _varied(features: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n d"]:
@@ -122,7 +122,7 @@ def _varied(features: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n d"]:
         bool((np.ptp(features, axis=0) >= 1.0 / LARGEST).any()),
         "features differ between rows",
         "the same features in every row",
-        "check what was measured",
+        "check the measurement",
     )
     return features
 
@@ -136,16 +136,16 @@ def _loaded(features: str | Path) -> Any:
         "save it with numpy.save, or give a list to name columns",
     )
     try:
-        # Mapped, so that no more is allocated than the file has, whatever its header says.
-        found = np.load(path, mmap_mode="r", allow_pickle=False)
-    except Exception as error:  # a damaged header is read as Python, and fails in a dozen ways
+        # Mapped, so that a wrong header cannot allocate more memory than the file has bytes.
+        array = np.load(path, mmap_mode="r", allow_pickle=False)
+    except Exception as error:  # a damaged header is parsed as Python and fails in many ways
         objects = any(word in str(error).lower() for word in ("pickle", "python objects"))
-        why = "pickled objects" if objects else "something else"
+        content = "pickled objects" if objects else "something else"
         raise InputError(
-            f"a .npy file holds an array of numbers; got {why} in {path.name!r}; save it with "
+            f"a .npy file holds an array of numbers; got {content} in {path.name!r}; save it with "
             "numpy.save"
         ) from error
-    if isinstance(found, np.lib.npyio.NpzFile):
-        found.close()
+    if isinstance(array, np.lib.npyio.NpzFile):
+        array.close()
         require(False, "a .npy file holds one array", f"several in {path.name!r}", "save one")
-    return found
+    return array

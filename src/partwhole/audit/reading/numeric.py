@@ -1,4 +1,4 @@
-"""A column as real numbers, or the row of the first cell that is none."""
+"""A column as real numbers, or the row of the first cell that is not a number."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from partwhole.audit.reading.columns import (
     factorized,
     is_number_type,
     plain,
+    quoted,
     require_none,
-    shown,
 )
 
 # Squares of numbers this large, summed over a billion rows, are still finite.
@@ -27,9 +27,9 @@ LARGEST = 1e100
 
 
 def numbers(
-    column: Column, name: Hashable, part: str, *, remedy: str = "mend the cell"
+    column: Column, name: Hashable, part: str, *, remedy: str = "correct the cell"
 ) -> Float[np.ndarray, " n"]:
-    """Read a column as finite real numbers.
+    """Return a column as finite real numbers.
 
     Parameters
     ----------
@@ -37,9 +37,9 @@ def numbers(
         Without missing entries.
     name : hashable
     part : str
-        What the numbers are, such as "weight".
+        The meaning of the numbers, such as "weight".
     remedy : str, keyword-only
-        What to do about an entry that is no number.
+        The remedy for an entry that is not a number.
 
     Returns
     -------
@@ -48,7 +48,7 @@ def numbers(
     Raises
     ------
     InputError
-        When an entry is not a real number, not finite, or beyond 1e100 in size.
+        If an entry is not a real number, not finite, or larger than 1e100 in absolute value.
 
     Examples
     --------
@@ -56,7 +56,7 @@ def numbers(
     >>> numbers(Texts(np.array([1, 0, 1]), ("2.5", "-1")), "y", "target").tolist()
     [-1.0, 2.5, -1.0]
     """
-    found, bad, entry = _floats(column, name, part)
+    floats, bad, entry = _floats(column, name, part)
     if bad is not None:
         require(
             False,
@@ -64,22 +64,22 @@ def numbers(
             f"{entry} in {name!r}, row {bad} (counted from 0)",
             remedy,
         )
-    require_none(np.isnan(found), f"every row needs its {part}", f"not a number in {name!r}")
-    require_none(np.isinf(found), f"every {part} is finite", f"infinite in {name!r}")
-    beyond = np.abs(found) > LARGEST
+    require_none(np.isnan(floats), f"every row needs its {part}", f"not a number in {name!r}")
+    require_none(np.isinf(floats), f"every {part} is finite", f"infinite in {name!r}")
+    beyond = np.abs(floats) > LARGEST
     require_none(
         beyond,
         f"every {part} lies between -1e100 and 1e100, so that its square is finite",
         f"beyond in {name!r}",
-        f", {found[beyond.argmax()]:.3g},",
+        f", {floats[beyond.argmax()]:.3g},",
     )
-    return found
+    return floats
 
 
 def _floats(
     column: Column, name: Hashable, part: str
 ) -> tuple[Float[np.ndarray, " n"], int | None, str]:
-    """Return a column as floats, or the row of the first entry that is no number, in words."""
+    """Return a column as floats, or the row and text of the first entry that is not a number."""
     if isinstance(column, Texts):
         return _by_code(column.codes, column.texts, as_number)
     if isinstance(column, np.ndarray):
@@ -91,7 +91,7 @@ def _floats(
         not kind,
         f"every {part} is a plain number",
         f"{kind} in {name!r}",
-        "turn them into real numbers first",
+        "convert them to real numbers first",
     )
     column = plain(column, name)
     if pd.api.types.is_numeric_dtype(column) and not isinstance(column.dtype, pd.CategoricalDtype):
@@ -111,7 +111,7 @@ def _by_code(
     floats = np.array([np.nan if value is None else value for value in read_as], dtype=float)
     bad = no_number[codes]
     row = int(bad.argmax()) if bad.any() else None
-    return floats[codes], row, "" if row is None else shown(values[codes[row]])
+    return floats[codes], row, "" if row is None else quoted(values[codes[row]])
 
 
 def _as_float(entry: object) -> float | None:
@@ -128,7 +128,7 @@ def _as_float(entry: object) -> float | None:
 
 
 def unfit(column: Column) -> str:
-    """Name what makes a column neither numbers nor labels: times and complex numbers."""
+    """Return the kind of entries that are neither numbers nor labels: times, complex numbers."""
     if isinstance(column, Texts):
         return ""
     import pandas as pd
@@ -146,7 +146,7 @@ def unfit(column: Column) -> str:
 
 
 def is_numbers(column: Column, name: Hashable) -> bool | str:
-    """Say whether entries are numbers; where only some are, name one that is not, with its row."""
+    """Return whether entries are numbers; if only some are, the text and row of another entry."""
     if isinstance(column, Texts):
         return _all_or_none(column.codes, [as_number(text) for text in column.texts], column.texts)
     import pandas as pd
@@ -174,5 +174,7 @@ def _all_or_none(
     if not no_number.any():
         return True
     row = int(no_number.argmax())
-    rest = int((~no_number).sum())
-    return f"{shown(values[codes[row]])} in row {row} (counted from 0) beside {rest:,} numbers"
+    n_numbers = int((~no_number).sum())
+    return (
+        f"{quoted(values[codes[row]])} in row {row} (counted from 0) beside {n_numbers:,} numbers"
+    )

@@ -1,4 +1,4 @@
-"""Where a table comes from: a CSV or Parquet file, or a DataFrame."""
+"""Sources of a table: a CSV or Parquet file, or a DataFrame."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
-# Of a table's file, unpacked: so much is held in memory some times over.
+# Size of a table's file, unpacked, of which memory holds several copies.
 MOST_BYTES = 1 << 29
 MOST_ROWS = 5_000_000
 MOST_COLUMNS = 10_000
@@ -32,21 +32,21 @@ SMALLER = "audit a part of it, or give a DataFrame"
 
 @dataclass(frozen=True, eq=False)
 class Source:
-    """Hold a table of which only the header has been read.
+    """Table of which only the header has been read.
 
     Parameters
     ----------
     name : str
     columns : tuple
-        The columns' names, as many as there are.
+        The names of all columns.
     read : callable
-        From the places of columns to be read as they are, and of columns wanted as numbers, to
-        the columns by place.
+        Function of the indices of columns to be read as they are, and of columns to be read as
+        numbers, that returns the columns by index.
     remarks : tuple of str
     first_line : int or None
-        The first line of a text file that is below its header.
+        The first line of a text file below its header.
     lines : int
-        How many lines from there on.
+        The number of lines from there on.
     """
 
     name: str
@@ -57,15 +57,15 @@ class Source:
     lines: int = 0
 
     def line_of_first(self, n_rows: int) -> int | None:
-        """Return the line that row 0 is on, None unless each of the rows is one line.
+        """Return the line of row 0, None unless each of the rows is one line.
 
-        Blank lines and line breaks in cells only ever make more lines than rows.
+        With blank lines or line breaks in cells there are more lines than rows.
         """
         return self.first_line if self.lines == n_rows else None
 
 
 def open_source(table: Any) -> Source:
-    """Open a path or a DataFrame as a `Source`, refusing whatever is neither."""
+    """Return a path or a DataFrame as a `Source`; raise for anything else."""
     if isinstance(table, str | Path) or hasattr(table, "__fspath__"):
         return _open_file(Path(table))
     import pandas as pd
@@ -79,14 +79,14 @@ def open_source(table: Any) -> Source:
     return _open_frame(table, "table")
 
 
-def existing_file(path: Path, what: str) -> Path:
-    """Return the path of a file, refusing one that is not there or is a folder."""
+def existing_file(path: Path, role: str) -> Path:
+    """Return the path of an existing file; raise if it is missing or a folder."""
     try:
         is_folder, is_there = path.is_dir(), path.exists()
     except (OSError, ValueError):
         is_folder = is_there = False
-    require(not is_folder, f"{what} is a file", f"the folder {str(path)!r}", "name a file in it")
-    require(is_there, f"{what} must exist", f"no file {str(path)!r}", "check the path")
+    require(not is_folder, f"{role} is a file", f"the folder {str(path)!r}", "name a file in it")
+    require(is_there, f"{role} must exist", f"no file {str(path)!r}", "check the path")
     return path
 
 
@@ -105,12 +105,12 @@ def _open_file(path: Path) -> Source:
         return _open_parquet(path)
     raw = _bounded(path, zipped)
     source = _open_csv(raw, path.name, DELIMITERS[kind[0]])
-    # Lines can't be pointed at in a file that is compressed.
+    # Lines of a compressed file cannot be cited.
     return replace(source, first_line=None) if zipped else source
 
 
 def _bounded(path: Path, zipped: bool) -> bytes:
-    """Return a file's bytes, unpacked; refuse it as soon as there are too many."""
+    """Return a file's bytes, unpacked; raise as soon as there are too many."""
     chunks, size = [], 0
     try:
         with path.open("rb") as packed, gzip.open(packed) if zipped else packed as file:
@@ -121,12 +121,13 @@ def _bounded(path: Path, zipped: bool) -> bytes:
                     break
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise InputError(
-            f"a .gz file is whole and compressed by gzip; got another in {path.name!r}; compress "
-            "it again"
+            f"a .gz file is complete and compressed by gzip; got other data in {path.name!r}; "
+            "compress it again"
         ) from error
     except OSError as error:
         raise InputError(
-            f"the table is readable; got {error.strerror} for {path.name!r}; check its permissions"
+            f"the table must be readable; got {error.strerror} for {path.name!r}; check its "
+            "permissions"
         ) from error
     _require_size(size, path.name)
     return b"".join(chunks)
@@ -141,10 +142,10 @@ def _require_size(size: int, name: str) -> None:
     )
 
 
-def _require_few(most: int, count: int, what: str, name: str) -> None:
+def _require_few(limit: int, count: int, unit: str, name: str) -> None:
     require(
-        count <= most,
-        f"a table's file has at most {most:,} {what}",
+        count <= limit,
+        f"a table's file has at most {limit:,} {unit}",
         f"{count:,} in {name!r}",
         SMALLER,
     )
@@ -173,7 +174,7 @@ def _open_csv(raw: bytes, name: str, delimiter: str) -> Source:
         try:
             table = _arrow(raw, delimiter, len(header), skipped, coded, numeric, name)
         except pa.ArrowInvalid:
-            # Some numeric cell is none: as text it can be found and named.
+            # Some cell is not a number: read as text, the cell can be named.
             table = _arrow(raw, delimiter, len(header), skipped, [*coded, *numeric], (), name)
         return {place: _column(table[str(place)]) for place in [*coded, *numeric]}
 
@@ -193,7 +194,7 @@ def _line_ends(raw: bytes) -> int:
 
 
 def _header(raw: bytes, name: str, delimiter: str) -> tuple[list[str], int, bool]:
-    """Return a CSV file's header, the lines it takes, and whether nothing follows it."""
+    """Return a CSV file's header, its number of lines, and whether nothing follows it."""
     text = io.TextIOWrapper(io.BytesIO(raw), encoding="utf-8-sig", newline="")
     lines = csv.reader(text, delimiter=delimiter)
     try:
@@ -223,7 +224,7 @@ def _arrow(
     numeric: Sequence[int],
     name: str,
 ) -> pa.Table:
-    """Read columns of a CSV file; an ArrowInvalid that remains is a cell that is no number."""
+    """Return columns of a CSV file; a remaining ArrowInvalid means a cell that is not a number."""
     import pyarrow as pa
     from pyarrow import csv as arrow_csv
 
@@ -238,7 +239,7 @@ def _arrow(
         return arrow_csv.read_csv(
             pa.BufferReader(raw),
             read_options=arrow_csv.ReadOptions(
-                # By place, for names may repeat.
+                # By index, because names may repeat.
                 column_names=[str(place) for place in range(width)],
                 skip_rows=skipped,
                 **reading,
@@ -276,8 +277,8 @@ def _arrow(
             row = ragged[0]
             raise InputError(
                 f"every row has as many cells as the header; got {row.actual_columns} for "
-                f"{row.expected_columns} in line {row.number} of {name!r}; mend the line, or quote "
-                f"cells that hold a {'comma' if delimiter == ',' else 'tab'}"
+                f"{row.expected_columns} in line {row.number} of {name!r}; correct the line, or "
+                f"quote cells that contain a {'comma' if delimiter == ',' else 'tab'}"
             ) from error
         if "conversion error to double" in str(error):
             raise
@@ -299,7 +300,7 @@ def _column(column: pa.ChunkedArray) -> Column:
 
 
 def _indices(indices: pa.Array) -> np.ndarray:
-    """Return Arrow's indices, -1 where missing."""
+    """Return Arrow's indices, -1 for missing entries."""
     # Arrow's to_numpy imports pandas, which takes longer than reading a small table.
     if indices.null_count:
         return np.nan_to_num(indices.to_numpy(zero_copy_only=False), nan=-1.0).astype(np.int64)

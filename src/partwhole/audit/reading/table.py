@@ -1,4 +1,4 @@
-"""What goes into an audit: a table, what its columns are, and every refusal."""
+"""Reading of an audit's table, with the roles of its columns."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from partwhole.audit.case import AuditTable
 from partwhole.audit.reading.columns import (
     Column,
     Texts,
-    alike,
     is_writable,
     listing,
     looks_missing,
     near,
+    near_duplicates,
     numbered,
+    quoted,
     require_whole,
-    shown,
 )
 from partwhole.audit.reading.measured import read_features, read_weights
 from partwhole.audit.reading.sources import Source, open_source
@@ -38,7 +38,7 @@ PART_NAMES = {
     "feature": "features",
 }
 
-# Of this many rows on, values of which each is in one row are told.
+# With more rows than this, a remark reports a column whose values hardly repeat.
 MOST_NAMED = 20
 OWN_VALUE = 0.9
 
@@ -63,20 +63,21 @@ def read_table(
     table : path or pandas.DataFrame
         A .csv, .tsv (or either with .gz) or .parquet file, or a table, which is not modified.
         In a CSV file component values are text exactly as written: ``01`` and ``1`` differ and
-        ``NA`` is a value. Only an empty cell is missing; a quoted empty one is the empty text.
+        ``NA`` is a value. Only an empty cell is missing; quotes around nothing are empty text.
         A file has at most 512 MiB, unpacked, 5,000,000 rows and 10,000 columns.
         Row i is line i + 2 of a file without blank lines and line breaks in cells.
     components : column names
         Two or more.
     target : column name, or several
-        Several are several numbers.
+        Several columns contain numbers.
     split : column name or HoldOut
         The column that says which rows are for training, or a rule that draws them.
     train : hashable, keyword-only, default "train"
         The entry that marks training rows, compared as text. In a column of booleans it is True
         by default.
     test : hashable or sequence, keyword-only, optional
-        The entries to take as test splits; every entry but training's by default, in order.
+        The entries that mark test splits; by default every entry except that of training, in
+        order.
     weights : column name, keyword-only, optional
         Positive sample weights.
     features : path, array or column names, keyword-only, optional
@@ -84,21 +85,21 @@ def read_table(
         shape (n, d), or columns of the table.
     target_kind : str, keyword-only, default "auto"
         "numbers" or "labels" (at most 1,000, and rows times labels at most 16,777,216); "auto"
-        takes text, booleans and categories as labels and numbers as numbers. Cells of a CSV file
-        are numbers where all of them read as one.
+        reads text, booleans and categories as labels and numbers as numbers. The cells of a
+        column of a CSV file are numbers if all of them are.
     duplicates : str, keyword-only, default "average"
-        What to do with a combination whose rows, within training or within one test split, have
+        Treatment of combinations whose rows, within training or within one test split, have
         different targets: "average" them, or "refuse" the table.
 
     Returns
     -------
     AuditTable
-        Its `remarks` say what was decided on the way in.
+        Its `remarks` report the decisions made while reading.
 
     Raises
     ------
     InputError
-        When the table or an argument breaks a rule; the sentence names it.
+        If the table or an argument breaks a rule; the message names the rule.
 
     Examples
     --------
@@ -113,14 +114,19 @@ def read_table(
     >>> read_table(frame, ["shape", "color"], "label", "split")
     Traceback (most recent call last):
     ...
-    partwhole._checks.InputError: every column named is one of the table's; got 'color' for a
+    partwhole._checks.InputError: each named column is a column of the table; got 'color' for a
     component, columns are 'shape', 'colour', 'label', 'split'; did you mean 'colour'?
     """
-    for option, name, known in (
+    for option, name, allowed in (
         (target_kind, "target_kind", ("auto", "numbers", "labels")),
         (duplicates, "duplicates", ("average", "refuse")),
     ):
-        require(option in known, f"{name} is one of {listing(known)}", repr(option), "choose one")
+        require(
+            option in allowed,
+            f"{name} is one of {listing(allowed)}",
+            repr(option),
+            "choose one of them",
+        )
     parts = _parts(components, target, split, train, test, weights, features)
     source = open_source(table)
     columns = _read(source, parts)
@@ -130,11 +136,11 @@ def read_table(
         part, names = split.draw(coded, [len(v) for v in values]), ("train", "test")
         remarks.append(f"The test split is {split.in_words()}.")
     else:
-        part, names, more = read_split(*columns["split"][0], train, test)
-        remarks.extend(more)
+        part, names, new_remarks = read_split(*columns["split"][0], train, test)
+        remarks.extend(new_remarks)
     _require_two_values(columns["component"], coded[part >= 0], values)
-    targets, label, labels, more = read_target(columns["target"], part >= 0, target_kind)
-    remarks.extend(more)
+    targets, label, labels, new_remarks = read_target(columns["target"], part >= 0, target_kind)
+    remarks.extend(new_remarks)
     remarks.extend(conflicts(coded, values, targets, label, labels, part, names, duplicates))
     return AuditTable(
         coded,
@@ -157,7 +163,7 @@ def read_table(
 def _parts(
     components: Any, target: Any, split: Any, train: Any, test: Any, weights: Any, features: Any
 ) -> dict[str, list[Hashable]]:
-    """Return the columns by the part they play."""
+    """Return the names of columns by their role."""
     require(
         isinstance(components, Iterable) and not isinstance(components, str),
         "components is a list of column names",
@@ -169,15 +175,15 @@ def _parts(
         len(components) >= 2,
         "a combination has at least two components",
         f"{len(components)}" + "".join(f", {name!r}" for name in components),
-        "name the columns that are combined",
+        "name the columns of the components",
     )
     targets = list(target) if isinstance(target, list | tuple) else [target]
-    require(targets, "target names a column or more", "an empty list", "name one")
+    require(targets, "target names at least one column", "an empty list", "name a column")
     if isinstance(split, HoldOut):
         require(
             train == "train" and test is None,
             "train and test name entries of a split column",
-            "a HoldOut rule, which has none",
+            "a HoldOut rule, which has no entries",
             "leave them out, or name a column in split",
         )
     parts = {
@@ -191,10 +197,10 @@ def _parts(
     for part, names in parts.items():
         for name in names:
             played.setdefault(str(name), []).append(part)
-    twice = next((name for name, where in played.items() if len(where) > 1), "")
+    twice = next((name for name, roles in played.items() if len(roles) > 1), "")
     require(
         not twice,
-        "each column plays one part",
+        "each column has one role",
         f"{twice!r} as {' and as '.join(played.get(twice, []))}",
         "name it once, or copy the column under another name",
     )
@@ -204,7 +210,7 @@ def _parts(
 def _read(
     source: Source, parts: dict[str, list[Hashable]]
 ) -> dict[str, list[tuple[Column, Hashable]]]:
-    """Read the columns named, each found once in the table and without missing entries."""
+    """Return the named columns, each once in the table and without missing entries."""
     as_text = [str(name) for name in source.columns]
     count = Counter(as_text)
     place: dict[str, int] = {}
@@ -212,50 +218,50 @@ def _read(
         for name in map(str, names):
             require(
                 count[name] > 0,
-                "every column named is one of the table's",
+                "each named column is a column of the table",
                 f"{name!r} for a {part}, columns are {listing(as_text)}",
                 near(name, as_text, "name one of them"),
             )
             require(
                 count[name] == 1,
-                "a column that is named bears its name alone",
+                "the name of each named column is unique",
                 f"{count[name]} columns {name!r}",
                 "rename the others",
             )
             require(
                 is_writable(name),
-                "names of columns can be written as UTF-8 text",
+                "names of columns are text that UTF-8 can encode",
                 repr(name),
                 "rename the column",
             )
             place[name] = as_text.index(name)
     numeric = {place[str(name)] for part in ("weight", "feature") for name in parts[part]}
     read = source.read(sorted({*place.values()} - numeric), sorted(numeric))
-    found: dict[str, list[tuple[Column, Hashable]]] = {}
+    by_part: dict[str, list[tuple[Column, Hashable]]] = {}
     for part, names in parts.items():
-        found[part] = [(read[place[name]], name) for name in map(str, names)]
-    column = found["component"][0][0]
+        by_part[part] = [(read[place[name]], name) for name in map(str, names)]
+    column = by_part["component"][0][0]
     n = len(column.codes if isinstance(column, Texts) else column)
-    require(n > 0, "the table has rows", f"none, under {len(as_text)} columns", "check the table")
-    for part, pairs in found.items():
+    require(n > 0, "the table has rows", f"none below {len(as_text)} columns", "check the table")
+    for part, pairs in by_part.items():
         for column, name in pairs:
             require_whole(column, name, PART_NAMES[part])
-    return found
+    return by_part
 
 
 def _components(
     columns: list[tuple[Column, Hashable]], remarks: list[str]
 ) -> tuple[Int[np.ndarray, "n C"], tuple[tuple[Hashable, ...], ...]]:
-    """Number the values of each component, and say which of them look odd."""
+    """Return the components' values as numbers; remarks list suspicious values."""
     coded = [numbered(column, name) for column, name in columns]
     for (column, name), (codes, values) in zip(columns, coded, strict=True):
-        pairs = alike(values)
+        pairs = near_duplicates(values)
         if pairs:
             first, second = pairs[0]
-            more = f" ({len(pairs)} such pairs in all)" if len(pairs) > 1 else ""
+            ending = f" ({len(pairs)} such pairs in all)" if len(pairs) > 1 else ""
             remarks.append(
-                f"Values {shown(first)} and {shown(second)} of {name!r} are taken as "
-                f"different{more}."
+                f"Values {quoted(first)} and {quoted(second)} of {name!r} count as "
+                f"different{ending}."
             )
         odd = looks_missing(values) if isinstance(column, Texts) else []
         if odd:
@@ -264,8 +270,8 @@ def _components(
             )
         if len(codes) > MOST_NAMED and np.sum(np.bincount(codes) == 1) >= OWN_VALUE * len(codes):
             remarks.append(
-                f"{name} has a value of its own in nearly every row: "
-                "it seems to name rows, not parts; leave it out of the components."
+                f"{name} has a different value in nearly every row, so it seems to identify rows "
+                "rather than parts; leave it out of the components."
             )
     return np.stack([codes for codes, _ in coded], axis=1), tuple(v for _, v in coded)
 
@@ -279,6 +285,6 @@ def _require_two_values(
         require(
             bool((codes != codes[0]).any()),
             "every component has at least two values",
-            f"only {shown(str(distinct[codes[0]]))} in {name!r}",
+            f"only {quoted(str(distinct[codes[0]]))} in {name!r}",
             "leave the column out",
         )

@@ -1,4 +1,4 @@
-"""What is learned: numbers, or labels as one-vs-rest signs; and rows that disagree."""
+"""Targets: numbers, or labels as one-vs-rest signs; and rows with conflicting targets."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from jaxtyping import Bool, Float, Int
 
 from partwhole._checks import require
 from partwhole.audit.case import TRAIN
-from partwhole.audit.reading.columns import Column, listing, numbered, shown
+from partwhole.audit.reading.columns import Column, listing, numbered, quoted
 from partwhole.audit.reading.numeric import is_numbers, numbers, unfit
 from partwhole.features.conjunctions import Dictionary
 
 MOST_LABELS = 1_000
-MOST_SIGNS = 1 << 24  # each is solved for, at every representation
+MOST_SIGNS = 1 << 24  # each sign is a right-hand side at every representation
 SMALLEST_SPREAD = 1e-100
 EXACT_INTEGERS = 2.0**53
-AS_LABELS = "name labels with target_kind 'labels', or mend the cell"
+AS_LABELS = "set target_kind to 'labels', or correct the cell"
 
 
 def read_target(
@@ -34,14 +34,14 @@ def read_target(
     ----------
     columns : sequence of (column, name)
     used : bool array, shape (n,)
-        The rows of training and of the test splits, in which targets must vary.
+        The rows of training and of the test splits, whose targets must vary.
     kind : str
         "auto", "numbers" or "labels".
 
     Raises
     ------
     InputError
-        When entries are neither numbers nor labels or a mix of both, do not vary, or are too
+        If entries are neither numbers nor labels or a mixture of both, do not vary, or are too
         many or too large.
 
     Examples
@@ -58,7 +58,7 @@ def read_target(
     _, name = columns[as_numbers.index(False)]
     require(
         len(columns) == 1,
-        "labels are in one column, and several target columns are numbers",
+        "labels are in one column, and several target columns contain numbers",
         f"labels in {name!r}",
         "name that column alone, or leave it out",
     )
@@ -73,16 +73,16 @@ def _are_numbers(column: Column, name: Hashable, kind: str) -> bool:
         not odd,
         "targets are real numbers or labels",
         f"{odd} in {name!r}",
-        "turn them into numbers, or name labels with target_kind 'labels'",
+        "convert them to numbers, or set target_kind to 'labels'",
     )
-    found = is_numbers(column, name)
+    is_number = is_numbers(column, name)
     require(
-        isinstance(found, bool),
+        isinstance(is_number, bool),
         "a target column holds numbers or labels, not both",
-        f"{found} in {name!r}",
+        f"{is_number} in {name!r}",
         AS_LABELS,
     )
-    return bool(found)
+    return bool(is_number)
 
 
 def _numbers(
@@ -95,7 +95,7 @@ def _numbers(
     spread = np.ptp(targets[used], axis=0)
     require(
         bool(spread.max() > 0),
-        "targets vary, or there is nothing to learn",
+        "targets vary between rows",
         f"{targets[used][0, 0]:.6g} in every row of {names[0]!r}",
         "check the target column",
     )
@@ -105,16 +105,16 @@ def _numbers(
         f"at most {spread.max():.3g} in {listing(names)}",
         "scale them up",
     )
-    what = "Target" if len(names) == 1 else "Targets"
-    remarks = [f"{what} {listing(names)}: taken as numbers."]
+    noun = "Target" if len(names) == 1 else "Targets"
+    remarks = [f"{noun} {listing(names)}: read as numbers."]
     low, high = targets[used].min(), targets[used].max()
     if len(names) == 1 and np.isin(targets[used], (low, high)).all():
         remarks = [
-            f"Target {names[0]!r} has two values, {low:.6g} and {high:.6g}: taken as numbers; to "
-            "take them as labels set target_kind to 'labels'."
+            f"Target {names[0]!r} has two values, {low:.6g} and {high:.6g}: read as numbers; to "
+            "read them as labels, set target_kind to 'labels'."
         ]
     if np.abs(targets).max() > EXACT_INTEGERS:
-        remarks.append("Targets beyond 2^53 are kept to 16 digits.")
+        remarks.append("Targets above 2^53 are rounded to 16 digits.")
     return targets, None, None, tuple(remarks)
 
 
@@ -124,17 +124,17 @@ def _labels(
     label, labels = numbered(column, name)
     require(
         bool((label[used] != label[used][0]).any()),
-        "labels are two or more",
-        f"only {shown(str(labels[label[used][0]]))} in {name!r}",
+        "a target has at least two labels",
+        f"only {quoted(str(labels[label[used][0]]))} in {name!r}",
         "check the target column",
     )
     require(
         len(labels) <= MOST_LABELS and len(label) * len(labels) <= MOST_SIGNS,
         f"labels are at most {MOST_LABELS:,}, and rows times labels at most {MOST_SIGNS:,}",
         f"{len(labels):,} labels in {len(label):,} rows of {name!r}",
-        "group the labels, or give numbers",
+        "group the labels, or pass numbers",
     )
-    remarks = (f"Target {name!r}: taken as {len(labels)} labels, {listing(labels)}.",)
+    remarks = (f"Target {name!r}: read as {len(labels)} labels, {listing(labels)}.",)
     if len(labels) == 2:
         return 2.0 * label[:, None] - 1.0, label, labels, remarks
     targets = np.full((len(label), len(labels)), -1.0)
@@ -152,24 +152,24 @@ def conflicts(
     names: Sequence[str],
     duplicates: str,
 ) -> tuple[str, ...]:
-    """Say how many combinations have rows, in one part of the split, with different targets.
+    """Return remarks on combinations with different targets within one part of the split.
 
     Raises
     ------
     InputError
-        When `duplicates` is "refuse" and there is one, or a test row has another target than
-        training gives its combination.
+        If `duplicates` is "refuse" and such a combination exists, or a test row has a target that
+        differs from its combination's target in training.
     """
     rows = np.flatnonzero(part >= 0)
     _, group = Dictionary.of(coded, tuple(range(coded.shape[1])), [len(v) for v in values])
     whole = group[rows].astype(np.int64)
     _, group = np.unique(whole * len(names) + part[rows], return_inverse=True)
     first = _firsts(group, np.arange(len(rows)))[group]
-    given = targets[rows] if label is None else label[rows, None]
-    differs = (given != given[first]).any(axis=1)
+    row_targets = targets[rows] if label is None else label[rows, None]
+    differs = (row_targets != row_targets[first]).any(axis=1)
 
-    def named(row: int) -> str:
-        value = _named(row, targets, label, labels)
+    def described(row: int) -> str:
+        value = _target_text(row, targets, label, labels)
         return f"{value} in row {row}"
 
     def refuse(
@@ -177,53 +177,55 @@ def conflicts(
     ) -> None:
         if not bad.any():
             return
-        other = int(bad.argmax())
-        combination = [v[i] for v, i in zip(values, coded[rows[other]], strict=True)]
-        one, two = int(rows[first[other]]), int(rows[other])
+        place = int(bad.argmax())
+        combination = [v[i] for v, i in zip(values, coded[rows[place]], strict=True)]
+        first_row, other_row = int(rows[first[place]]), int(rows[place])
         require(
             False,
             rule,
-            f"({listing(combination, len(combination))}) with {named(one)} and {named(two)} "
-            "(counted from 0)",
-            f"mend the table, or {remedy} with duplicates 'average'",
+            f"({listing(combination, len(combination))}) with {described(first_row)} and "
+            f"{described(other_row)} (counted from 0)",
+            f"correct the table, or {remedy} with duplicates 'average'",
         )
 
     if duplicates == "refuse":
         refuse("rows of one combination have one target", differs, first, "average them")
         _, whole = np.unique(whole, return_inverse=True)
         train = np.flatnonzero(part[rows] == TRAIN)
-        known = _firsts(whole, train)[whole]
-        seen = known < len(rows)
-        other = seen & (given != given[np.where(seen, known, 0)]).any(axis=1)
+        first_in_training = _firsts(whole, train)[whole]
+        seen = first_in_training < len(rows)
+        changed = seen & (row_targets != row_targets[np.where(seen, first_in_training, 0)]).any(
+            axis=1
+        )
         refuse(
-            "test rows of a combination have the target it has in training",
-            other,
-            known,
-            "have them reported",
+            "test rows of a combination have the same target as in training",
+            changed,
+            first_in_training,
+            "report them",
         )
     if not differs.any():
         return ()
     clashing = np.bincount(part[rows][np.unique(first[differs])], minlength=len(names))
-    where = [f"{n:,} of {name!r}" for n, name in zip(clashing, names, strict=True) if n]
+    listed = [f"{n:,} of {name!r}" for n, name in zip(clashing, names, strict=True) if n]
     return (
-        f"Rows with different targets: {' and '.join(where)} are combinations that have them; "
-        "each counts with its rows' weighted mean.",
+        f"Combinations whose rows have different targets: {' and '.join(listed)}; the audit uses "
+        "their weighted mean.",
     )
 
 
 def _firsts(group: Int[np.ndarray, " m"], places: Int[np.ndarray, " r"]) -> Int[np.ndarray, " g"]:
-    """Return each group's first of these places, or how many places there could be."""
+    """Return the first of these places in each group, or the number of rows without one."""
     first = np.full(int(group.max()) + 1, len(group))
     np.minimum.at(first, group[places], places)
     return first
 
 
-def _named(
+def _target_text(
     row: int,
     targets: Float[np.ndarray, "n k"],
     label: Int[np.ndarray, " n"] | None,
     labels: Sequence[Hashable] | None,
 ) -> str:
     if label is not None and labels is not None:
-        return shown(str(labels[label[row]]))
+        return quoted(str(labels[label[row]]))
     return ", ".join(f"{y:.6g}" for y in targets[row])

@@ -1,1 +1,1 @@
-"""Gates: which of its weights a unit applies is decided by the input alone, before learning."""
+"""Gates: the input alone decides which weights a unit applies, before learning."""

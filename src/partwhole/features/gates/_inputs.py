@@ -1,4 +1,4 @@
-"""The check at the door of every gate."""
+"""Validation of the inputs of gates."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from partwhole._checks import require
 
 
 def require_inputs(inputs: np.ndarray, dimension: int) -> None:
-    """Refuse inputs that the gates were not made for."""
+    """Raise for inputs of another dimension than the gates'."""
     require(
         np.ndim(inputs) == 2 and np.shape(inputs)[1] == dimension,
         f"these gates are for inputs of {dimension} numbers",

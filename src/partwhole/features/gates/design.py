@@ -1,4 +1,4 @@
-"""Features of gated units: each input once for every unit, in the place of its context."""
+"""Features of gated units: the input, once for each unit, in the columns of its context."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ WIDTH = 1024
 @door(empty=("inputs", "contexts"))
 @dataclass(frozen=True, eq=False)
 class GatedDesign:
-    r"""Describe inputs by the weights that gated units would apply to them.
+    r"""Design of gated units: inputs in the columns of the weights that apply to them.
 
     Unit h has a weight vector for each of its C contexts and applies the one of the input's
     context: :math:`\Phi_h(x) = e_{c_h(x)} \otimes x`, nothing where the unit is off. The p =
@@ -116,35 +116,35 @@ class GatedDesign:
     def __matmul__(self, coefficients: Float[np.ndarray, "p *k"]) -> Float[np.ndarray, "n *k"]:
         """Return the outputs."""
         columns = coefficients.reshape(len(coefficients), -1)
-        found = np.stack([self.block_outputs(each).sum(axis=1) for each in columns.T], axis=1)
-        return found.reshape(len(self.inputs), *coefficients.shape[1:])
+        outputs = np.stack([self.block_outputs(unit).sum(axis=1) for unit in columns.T], axis=1)
+        return outputs.reshape(len(self.inputs), *coefficients.shape[1:])
 
     @door(missing=("coefficients",), shape="n p")
     def block_outputs(self, coefficients: Float[np.ndarray, " p"]) -> Float[np.ndarray, "n H"]:
         """Return each unit's share of the outputs."""
         n, d = self.inputs.shape
         weights = coefficients.reshape(self.n_units, self.n_contexts, d)
-        found = np.zeros((n, self.n_units))
+        outputs = np.zeros((n, self.n_units))
         for units in self._chunks():
             part = self.contexts[:, units]
             answers = self.inputs @ weights[units].reshape(-1, d).T
             answers = answers.reshape(n, part.shape[1], self.n_contexts)
             picked = np.take_along_axis(answers, np.maximum(part, 0)[:, :, None], axis=2)[:, :, 0]
-            found[:, units] = np.where(part >= 0, picked, 0.0)
-        return found
+            outputs[:, units] = np.where(part >= 0, picked, 0.0)
+        return outputs
 
     @door(missing=("multipliers",), empty=("multipliers",), shape="n p")
     def adjoint(self, multipliers: Float[np.ndarray, "n *k"]) -> Float[np.ndarray, "p *k"]:
         """Return the transposed features times the multipliers."""
         columns = multipliers.reshape(len(multipliers), int(np.prod(multipliers.shape[1:])))
-        found = np.empty((self.shape[1], columns.shape[1]))
+        out = np.empty((self.shape[1], columns.shape[1]))
         size = self.n_contexts * self.inputs.shape[1]
         for units in self._chunks():
             at = slice(units.start * size, units.stop * size)
             membership = self._membership(units)
-            for k, each in enumerate(columns.T):
-                found[at, k] = (membership.T @ (each[:, None] * self.inputs)).ravel()
-        return found.reshape(-1, *multipliers.shape[1:])
+            for k, unit in enumerate(columns.T):
+                out[at, k] = (membership.T @ (unit[:, None] * self.inputs)).ravel()
+        return out.reshape(-1, *multipliers.shape[1:])
 
     @door(missing=("weights",), empty=("weights",))
     def gram(
@@ -152,22 +152,22 @@ class GatedDesign:
     ) -> Float[np.ndarray, "n n"]:
         """Return the inner products of one unit's features, their columns weighted."""
         require_block_weights(block, weights)
-        own = self.contexts[:, block.start // (self.n_contexts * self.inputs.shape[1])]
+        contexts = self.contexts[:, block.start // (self.n_contexts * self.inputs.shape[1])]
         if weights is None:
-            return np.where((own[:, None] == own) & (own >= 0), self.products, 0.0)
-        found = np.zeros((len(own), len(own)))
+            return np.where((contexts[:, None] == contexts) & (contexts >= 0), self.products, 0.0)
+        gram = np.zeros((len(contexts), len(contexts)))
         for context, weight in enumerate(weights.reshape(self.n_contexts, -1)):
-            rows = np.flatnonzero(own == context)
+            rows = np.flatnonzero(contexts == context)
             part = self.inputs[rows]
-            found[np.ix_(rows, rows)] = (part * weight) @ part.T
-        return found
+            gram[np.ix_(rows, rows)] = (part * weight) @ part.T
+        return gram
 
     @door(missing=("weights",), empty=("weights",), shape="n p")
     def weighted_gram(self, weights: Float[np.ndarray, " p"]) -> Float[np.ndarray, "n n"]:
         """Return the inner products of all features, their columns weighted."""
-        each = weights.reshape(self.n_units, self.n_contexts, -1)
-        if np.all(each == each[:, :, :1]):
-            return self.agreement(each[:, :, 0]) * self.products
+        unit = weights.reshape(self.n_units, self.n_contexts, -1)
+        if np.all(unit == unit[:, :, :1]):
+            return self.agreement(unit[:, :, 0]) * self.products
         parts = (self.gram(block, weights[block.columns]) for block in self.blocks)
         return sum(parts, np.zeros((len(self.inputs),) * 2))
 
@@ -175,17 +175,17 @@ class GatedDesign:
     def agreement(
         self, weights: Float[np.ndarray, "H C"] | None = None
     ) -> Float[np.ndarray, "n n"]:
-        """Return how many units have two inputs in the same context, each weighted."""
+        """Return the weighted number of units with two inputs in the same context."""
         shape = (self.n_units, self.n_contexts)
-        given = shape if weights is None else weights.shape
+        weights_of_units = shape if weights is None else weights.shape
         rule = "weights are one number for each context of each unit"
-        require(given == shape, rule, f"shape {given}", f"pass shape {shape}")
-        found = np.zeros((len(self.inputs),) * 2)
+        require(weights_of_units == shape, rule, f"shape {weights_of_units}", f"pass shape {shape}")
+        agreement = np.zeros((len(self.inputs),) * 2)
         for units in self._chunks():
             membership = self._membership(units)
             weighted = membership if weights is None else membership * weights[units].ravel()
-            found += weighted @ membership.T
-        return found
+            agreement += weighted @ membership.T
+        return agreement
 
     def dense(self) -> DenseDesign:
         """Return the features as a matrix, shape (n, p)."""
@@ -202,7 +202,7 @@ class GatedDesign:
         )
 
     def _membership(self, units: slice) -> Float[np.ndarray, "n UC"]:
-        """Return 1 where an input is in a unit's context."""
+        """Return 1 for inputs in a unit's context, otherwise 0."""
         part = self.contexts[:, units]
-        there = part[:, :, None] == np.arange(self.n_contexts)
-        return there.astype(float).reshape(len(part), part.shape[1] * self.n_contexts)
+        is_on = part[:, :, None] == np.arange(self.n_contexts)
+        return is_on.astype(float).reshape(len(part), part.shape[1] * self.n_contexts)

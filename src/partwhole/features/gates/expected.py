@@ -1,4 +1,4 @@
-r"""How often random gates treat two inputs alike: kernels of infinitely many gated units."""
+r"""Probability that random gates treat two inputs equally: kernels of infinitely many units."""
 
 from __future__ import annotations
 
@@ -92,13 +92,13 @@ def expected_relu_agreement(
 
 def _angles(inputs: np.ndarray, others: np.ndarray | None) -> np.ndarray:
     directions = []
-    for each in (inputs, inputs if others is None else others):
+    for rows in (inputs, inputs if others is None else others):
         # Squares of the very large and very small are no numbers.
-        each = each / np.maximum(np.abs(each).max(axis=1, keepdims=True, initial=0.0), 1e-300)
-        length = np.linalg.norm(each, axis=1, keepdims=True)
+        rows = rows / np.maximum(np.abs(rows).max(axis=1, keepdims=True, initial=0.0), 1e-300)
+        length = np.linalg.norm(rows, axis=1, keepdims=True)
         none = int(np.sum(length == 0.0))
         require(not none, "inputs have a direction", f"{none} that are 0", "add a constant input")
-        directions.append(each / length)
-    one, two = directions
+        directions.append(rows / length)
+    first, two = directions
     # By half-angles: the arccosine loses half its digits for inputs that are nearly alike.
-    return 2.0 * np.arctan2(cdist(one, two), cdist(one, -two))
+    return 2.0 * np.arctan2(cdist(first, two), cdist(first, -two))

@@ -21,7 +21,7 @@ MOST = 16  # hyperplanes of a unit; its contexts double with each
 @door(empty=("normals", "thresholds"))
 @dataclass(frozen=True, eq=False)
 class HalfspaceGates:
-    r"""Choose among C = 2^k contexts by k hyperplanes.
+    r"""Gates with C = 2^k contexts, the sides of k hyperplanes.
 
     .. math:: c_h(x) = \sum_{j=1}^k 2^{k-j} \,[\langle a_{hj}, x \rangle > b_{hj}],
 
@@ -79,7 +79,7 @@ class HalfspaceGates:
         shared: bool = False,
         seed: int = 0,
     ) -> HalfspaceGates:
-        """Draw hyperplanes of all directions alike.
+        """Draw hyperplanes with uniform directions.
 
         Parameters
         ----------
@@ -123,8 +123,8 @@ class HalfspaceGates:
         whole("n_hyperplanes", n_hyperplanes, 0, "0 is for units without a gate")
         _require_few(n_hyperplanes)
         whole("seed", seed, 0, "pass a whole number")
-        named = {"zero": None, "median": 0.5}
-        share = named.get(thresholds) if isinstance(thresholds, str) else thresholds
+        parameters = {"zero": None, "median": 0.5}
+        share = parameters.get(thresholds) if isinstance(thresholds, str) else thresholds
         require(
             thresholds == "zero"
             if isinstance(thresholds, str) and share is None
@@ -155,7 +155,7 @@ class HalfspaceGates:
         inputs: Float[np.ndarray, "n d"],
         share: Real = 0.5,
     ) -> HalfspaceGates:
-        """Put hyperplanes of given directions so that each has a share of inputs below it.
+        """Return hyperplanes of given directions, each with a share of the inputs below it.
 
         Parameters
         ----------
@@ -227,4 +227,4 @@ class HalfspaceGates:
 
 def _require_few(n_hyperplanes: int) -> None:
     rule = f"a unit has at most {MOST} hyperplanes"
-    require(n_hyperplanes <= MOST, rule, n_hyperplanes, "take fewer, more units")
+    require(n_hyperplanes <= MOST, rule, n_hyperplanes, "pass fewer hyperplanes and more units")

@@ -1,4 +1,4 @@
-"""Joint contexts: what all units' gates say together, as one gate."""
+"""Joint contexts: the contexts of all units together, as one gate."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from partwhole.features.gates.design import GatedDesign
 
 @runtime_checkable
 class Gates(Protocol):
-    """Say which of its weights each unit applies to an input."""
+    """Gates of units: the context of each unit for an input."""
 
     @property
     def n_units(self) -> int:
@@ -39,7 +39,7 @@ class Gates(Protocol):
 @door
 @dataclass(frozen=True, eq=False)
 class JointGates:
-    """Give every combination of the units' contexts weights of its own.
+    """Gates with separate weights for every combination of the units' contexts.
 
     A unit for all of them: where the units' sum shares what is learned between joint contexts,
     this learns each alone, and answers 0 in those without data. Contexts are then conjunctions,
@@ -82,7 +82,7 @@ class JointGates:
     @classmethod
     @door(empty=("inputs",))
     def of(cls, gates: Gates, inputs: Float[np.ndarray, "n d"]) -> JointGates:
-        """Take the joint contexts that inputs are in, those of the training set.
+        """Return the gates for the joint contexts of inputs, such as the training set.
 
         Parameters
         ----------
@@ -107,9 +107,9 @@ class JointGates:
 
     @door(empty=("inputs",))
     def contexts(self, inputs: Float[np.ndarray, "n d"]) -> Int[np.ndarray, "n 1"]:
-        """Return the joint context of each input, -1 in those without weights."""
-        both = np.concatenate([self.occupied, self.gates.contexts(inputs)])
-        _, same = np.unique(both, axis=0, return_inverse=True)
+        """Return the joint context of each input, -1 without weights."""
+        joined = np.concatenate([self.occupied, self.gates.contexts(inputs)])
+        _, same = np.unique(joined, axis=0, return_inverse=True)
         same = same.reshape(-1)
         place = np.full(same.max() + 1, -1)
         place[same[: len(self.occupied)]] = np.arange(len(self.occupied))

@@ -19,11 +19,11 @@ from partwhole.features.gates.halfspaces import HalfspaceGates
 @door
 @dataclass(frozen=True, eq=False)
 class ReLUGates:
-    r"""Let a unit answer where :math:`\langle u_h, x \rangle \ge b_h`, and be off elsewhere.
+    r"""Gates of ReLU units: a unit is on where :math:`\langle u_h, x \rangle \ge b_h`, else off.
 
     Those of a ReLU network are its first layer's weights, with thresholds of minus its biases.
     Frozen at their last values they make the network linear in what it learns, so that the limit
-    of its training can be told (Lippl, Abbott & Chung, 2022).
+    of its training is computable (Lippl, Abbott & Chung, 2022).
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ class ReLUGates:
         always_on: bool = False,
         seed: int = 0,
     ) -> ReLUGates:
-        """Draw gates of all directions alike.
+        """Draw gates with uniform directions.
 
         Parameters
         ----------
@@ -119,7 +119,7 @@ class ReLUGates:
 
     @door(empty=("inputs",))
     def contexts(self, inputs: Float[np.ndarray, "n d"]) -> Int[np.ndarray, "n H"]:
-        """Return 0 where a unit is on and -1 where it is off."""
+        """Return 0 for a unit that is on and -1 for one that is off."""
         require_inputs(inputs, self.normals.shape[1])
         return np.where(inputs @ self.normals.T >= self.thresholds, 0, -1)
 

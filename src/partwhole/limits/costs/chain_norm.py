@@ -47,8 +47,9 @@ class ChainNorm:
 
     Examples
     --------
-    >>> from partwhole.features import Block, DenseDesign
     >>> from partwhole import solve
+    >>> from partwhole.features import DenseDesign
+    >>> from partwhole.features.design import Block
     >>> design = DenseDesign(np.array([[1.0, 1.2]]), (Block(0, 0, 1), Block(1, 1, 2)))
     >>> limit = solve((design, np.array([1.2])), cost=ChainNorm(3), intercept="none")
     >>> limit.outcome.name, limit.coefficients.round(6).tolist(), round(limit.value, 6)

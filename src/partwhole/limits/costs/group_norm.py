@@ -44,8 +44,8 @@ class GroupNorm:
 
     Examples
     --------
-    >>> from partwhole.features import multitask_design
     >>> from partwhole import solve
+    >>> from partwhole.features.multitask import multitask_design
     >>> inputs = [np.array([[1.0, 0.5]]), np.array([[0.5, 1.0]])]
     >>> data = multitask_design(inputs), np.array([1.0, 0.2])
     >>> limit = solve(data, cost=GroupNorm(), intercept="none")

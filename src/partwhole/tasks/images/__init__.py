@@ -1,1 +1,1 @@
-"""Images that show a task: where they come from, and how they are put together."""
+"""Images of a task's components: their sources and their composition."""

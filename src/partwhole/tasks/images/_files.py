@@ -1,4 +1,4 @@
-"""Files that somebody has put on this machine: where to look, and reading them whole."""
+"""Local data files: where they are searched for, and reading them completely."""
 
 from __future__ import annotations
 
@@ -33,27 +33,27 @@ def find_files(
     InputError
         When no layout is whole.
     """
-    named = os.environ.get(VARIABLE) if folder is None else folder
+    environment_folder = os.environ.get(VARIABLE) if folder is None else folder
     require(
-        named, rule, f"no folder to look in ({VARIABLE} is not set)",
+        environment_folder, rule, f"no folder to look in ({VARIABLE} is not set)",
         f"name their folder in {VARIABLE}, or with --data on the command line",
     )  # fmt: skip
-    root = Path(str(named))
+    root = Path(str(environment_folder))
     partial = None
     for subfolder, names in layouts:
         for place in (root, root / subfolder):
-            found = [
+            paths = [
                 next((p for p in (place / name, place / f"{name}.gz") if p.is_file()), None)
                 for name in names
             ]
-            whole = [path for path in found if path is not None]
+            whole = [path for path in paths if path is not None]
             if len(whole) == len(names):
                 return whole
             if whole and partial is None:
-                missing = [n for n, path in zip(names, found, strict=True) if path is None]
+                missing = [n for n, path in zip(names, paths, strict=True) if path is None]
                 partial = f"{place} without {', '.join(missing)}"
     require(
-        False, rule, partial or f"{root} without them", "fetch them once, and name their folder"
+        False, rule, partial or f"{root} without them", "download them once, and name their folder"
     )
     raise AssertionError
 

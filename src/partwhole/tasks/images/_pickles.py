@@ -37,25 +37,25 @@ _MARK = object()
 
 
 class PickleRefusedError(Exception):
-    """A pickle that is damaged, or names what is not plain data."""
+    """Pickle that is damaged, or contains other objects than plain data."""
 
 
 class _Name:
-    """Stand for a function or a class that arrays need."""
+    """Placeholder of a function or class that arrays need."""
 
     def __init__(self, name: str) -> None:
         self.name = name
 
 
 class _Type:
-    """Stand for an array's type."""
+    """Placeholder of an array's type."""
 
     def __init__(self, name: Any) -> None:
         self.name = name
 
 
 class _Array:
-    """Stand for an array, until its state is here."""
+    """Placeholder of an array until its state is read."""
 
     values: np.ndarray | None = None
 
@@ -69,7 +69,7 @@ _NAMES = {
 }
 
 
-def read_pickle(held: bytes) -> dict[str, Any]:
+def read_pickle(data: bytes) -> dict[str, Any]:
     """Return the entries of a pickled dictionary: plain data, and arrays of bytes.
 
     Raises
@@ -78,49 +78,49 @@ def read_pickle(held: bytes) -> dict[str, Any]:
         For anything else, with what it is.
     """
     try:
-        found = _carried_out(held)
+        entries = _carried_out(data)
     except PickleRefusedError:
         raise
     except Exception as error:  # a damaged pickle leads to whatever its bytes make of it
         raise PickleRefusedError("a damaged pickle") from error
-    if not isinstance(found, dict):
-        raise PickleRefusedError(f"a {type(found).__name__}")
+    if not isinstance(entries, dict):
+        raise PickleRefusedError(f"a {type(entries).__name__}")
     return {
-        key: value.values if isinstance(value, _Array) else value for key, value in found.items()
+        key: value.values if isinstance(value, _Array) else value for key, value in entries.items()
     }
 
 
-def _carried_out(held: bytes) -> Any:
+def _carried_out(data: bytes) -> Any:
     stack: list[Any] = []
     memo: dict[int, Any] = {}
 
     def marked() -> list[Any]:
-        """Take what lies above the last mark."""
+        """Remove and return the items above the last mark."""
         at = len(stack) - 1
         while stack[at] is not _MARK:
             at -= 1
             if at < 0:
                 raise PickleRefusedError("a damaged pickle")
-        taken = stack[at + 1 :]
+        marked_items = stack[at + 1 :]
         del stack[at:]
-        return taken
+        return marked_items
 
     operation: Any
-    given: Any
-    for operation, given, _ in pickletools.genops(io.BytesIO(held)):
+    argument: Any
+    for operation, argument, _ in pickletools.genops(io.BytesIO(data)):
         name = operation.name
         if name in _VALUES:
-            stack.append(given)
+            stack.append(argument)
         elif name in _TEXTS:
-            stack.append(given.encode("latin1"))
+            stack.append(argument.encode("latin1"))
         elif name in _MAKERS:
             stack.append(_MAKERS[name]())
         elif name in ("PUT", "BINPUT", "LONG_BINPUT"):
-            memo[given] = stack[-1]
+            memo[argument] = stack[-1]
         elif name == "MEMOIZE":
             memo[len(memo)] = stack[-1]
         elif name in ("GET", "BINGET", "LONG_BINGET"):
-            stack.append(memo[given])
+            stack.append(memo[argument])
         elif name == "MARK":
             stack.append(_MARK)
         elif name == "POP":
@@ -133,21 +133,21 @@ def _carried_out(held: bytes) -> Any:
         elif name == "LIST":
             stack.append(marked())
         elif name in ("APPEND", "APPENDS"):
-            taken = [stack.pop()] if name == "APPEND" else marked()
-            _of(stack[-1], list).extend(taken)
+            items = [stack.pop()] if name == "APPEND" else marked()
+            _of(stack[-1], list).extend(items)
         elif name == "DICT":
             stack.append(_entries(marked()))
         elif name in ("SETITEM", "SETITEMS"):
-            taken = [stack.pop(-2), stack.pop()] if name == "SETITEM" else marked()
-            _of(stack[-1], dict).update(_entries(taken))
+            items = [stack.pop(-2), stack.pop()] if name == "SETITEM" else marked()
+            _of(stack[-1], dict).update(_entries(items))
         elif name in ("GLOBAL", "STACK_GLOBAL"):
             if name == "GLOBAL":
-                named = tuple(given.split(" ", 1))
+                global_name = tuple(argument.split(" ", 1))
             else:
-                named = _of(stack.pop(-2), str), _of(stack.pop(), str)
-            if named not in _NAMES:
-                raise PickleRefusedError(f"the name {'.'.join(named)}")
-            stack.append(_Name(_NAMES[named]))
+                global_name = _of(stack.pop(-2), str), _of(stack.pop(), str)
+            if global_name not in _NAMES:
+                raise PickleRefusedError(f"the name {'.'.join(global_name)}")
+            stack.append(_Name(_NAMES[global_name]))
         elif name == "REDUCE":
             arguments = stack.pop()
             stack.append(_called(_of(stack.pop(), _Name).name, _of(arguments, tuple)))
@@ -162,15 +162,15 @@ def _carried_out(held: bytes) -> Any:
 
 
 def _of(value: Any, kind: type) -> Any:
-    """Return a value that is of a kind, and of no other."""
+    """Return a value if it has exactly this type; raise otherwise."""
     if type(value) is not kind:
         raise PickleRefusedError(f"a {type(value).__name__} in place of a {kind.__name__}")
     return value
 
 
-def _entries(taken: list[Any]) -> dict[str, Any]:
+def _entries(items: list[Any]) -> dict[str, Any]:
     entries = {}
-    for key, value in zip(taken[::2], taken[1::2], strict=True):
+    for key, value in zip(items[::2], items[1::2], strict=True):
         entries[key.decode("latin1") if type(key) is bytes else _of(key, str)] = value
     return entries
 
@@ -192,14 +192,14 @@ def _called(name: str, arguments: tuple[Any, ...]) -> Any:
 def _built(target: Any, state: tuple[Any, ...]) -> None:
     if type(target) is _Type:
         return  # byte order and the like say nothing of single bytes
-    _, shape, kind, by_columns, held = state
+    _, shape, kind, by_columns, data = state
     if type(kind) is not _Type or kind.name not in ("u1", b"u1", "uint8", b"uint8"):
         raise PickleRefusedError("an array that is not of bytes")
     sizes = [_of(size, int) for size in _of(shape, tuple)]
-    if len(sizes) > 4 or not all(0 <= size <= len(held) for size in sizes):
+    if len(sizes) > 4 or not all(0 <= size <= len(data) for size in sizes):
         raise PickleRefusedError("an array whose entries are not as many as its shape says")
-    if type(held) is not bytes or len(held) != prod(sizes):
+    if type(data) is not bytes or len(data) != prod(sizes):
         raise PickleRefusedError("an array whose entries are not as many as its shape says")
-    _of(target, _Array).values = np.frombuffer(held, dtype=np.uint8).reshape(
+    _of(target, _Array).values = np.frombuffer(data, dtype=np.uint8).reshape(
         sizes, order="F" if by_columns else "C"
     )

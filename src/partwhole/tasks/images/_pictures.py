@@ -1,4 +1,4 @@
-"""Images and their classes, seen to be such."""
+"""Validation of images and their classes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from partwhole._checks import require
 def known_pictures(
     name: str, images: ArrayLike, labels_name: str, labels: ArrayLike
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return images with channels, and their labels, once they are seen to be such.
+    """Validate images and labels; return the images with channels, and the labels.
 
     Raises
     ------
@@ -24,7 +24,7 @@ def known_pictures(
         images.ndim in (3, 4) and np.issubdtype(images.dtype, np.floating) and images.size > 0,
         f"{name} are floating-point, of shape (k, height, width) or (k, height, width, channels)",
         f"shape {images.shape} of {images.dtype}",
-        "divide grey levels by their largest, say",
+        "divide grey levels by the largest, for example",
     )
     # NaN passes through both, and neither needs memory as large as the images.
     require(

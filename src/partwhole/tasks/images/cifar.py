@@ -1,4 +1,4 @@
-"""Photographs of CIFAR-10 and CIFAR-100, read from files that somebody has put on this machine."""
+"""Photographs of CIFAR-10 and CIFAR-100, read from local files."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PICKLED = {
     10: ("cifar-10-batches-py", BATCHES, ("test_batch",)),
     100: ("cifar-100-python", ("train",), ("test",)),
 }
-# What users are told of how large a file is, unpacked: of pickles names of images differ in length.
+# File sizes in messages, unpacked; the size of pickles varies with the lengths of image names.
 SIZES = {
     **dict.fromkeys([*BINARY[10][1], *BINARY[10][2]], "30,730,000 bytes"),
     **dict.fromkeys([*PICKLED[10][1], *PICKLED[10][2]], "about 31.0 million bytes"),
@@ -43,7 +43,7 @@ def cifar_images(
     split: Literal["train", "test"] = "train",
     coarse: bool = False,
 ) -> tuple[Float[np.ndarray, "n 32 32 3"], Int[np.ndarray, " n"]]:
-    """Read the images of CIFAR; nothing is ever downloaded.
+    """Return the images of CIFAR, read from local files; nothing is downloaded.
 
     Parameters
     ----------
@@ -96,8 +96,8 @@ def cifar_images(
         "pass n_classes=100",
     )
     layouts = [
-        (where, train if split == "train" else test)
-        for where, train, test in (BINARY[n_classes], PICKLED[n_classes])
+        (location, train if split == "train" else test)
+        for location, train, test in (BINARY[n_classes], PICKLED[n_classes])
     ]
     paths = find_files(_rule(n_classes, split), folder, layouts)
     reads = _binary if ".bin" in paths[0].suffixes else _pickled
@@ -107,15 +107,15 @@ def cifar_images(
         len(sizes) == 1,
         "all batches of CIFAR-10 hold equally many images",
         f"{sizes[0]} and {sizes[-1]} in {paths[0].parent}",
-        "fetch them anew",
+        "download them again",
     )
     labels = np.concatenate([labels for _, labels in parts]).astype(int)
-    most, last = int(labels.max()), (20 if coarse else n_classes) - 1
+    limit, last = int(labels.max()), (20 if coarse else n_classes) - 1
     require(
-        most <= last,
+        limit <= last,
         f"labels are from 0 to {last}",
-        f"{most} in {paths[0].parent}",
-        "fetch the files anew",
+        f"{limit} in {paths[0].parent}",
+        "download the files again",
     )
     images = np.empty((len(labels), SIDE, SIDE, 3), dtype=np.float32)
     begin = 0
@@ -129,22 +129,22 @@ def cifar_images(
 
 
 def _rule(n_classes: int, split: str) -> str:
-    """Say which files are read."""
+    """Return the rule that names the files."""
     place = 1 if split == "train" else 2
 
-    def told(names: tuple[str, ...]) -> str:
+    def listed(names: tuple[str, ...]) -> str:
         size = SIZES[names[0]]
         several = f"{names[0]} to {names[-1]} ({size} each)"
         return f"{names[0]} ({size})" if len(names) == 1 else several
 
     return (
-        f"CIFAR-{n_classes} is read from files {told(BINARY[n_classes][place])} or "
-        f"{told(PICKLED[n_classes][place])}, plain or packed as .gz"
+        f"CIFAR-{n_classes} is read from files {listed(BINARY[n_classes][place])} or "
+        f"{listed(PICKLED[n_classes][place])}, plain or packed as .gz"
     )
 
 
 def _anew(path: Path) -> str:
-    """Say what to do about a damaged file, and how large a whole one is."""
+    """Return the remedy for a damaged file, with the size of a complete one."""
     return f"fetch it anew: unpacked it has {SIZES[path.name.removesuffix('.gz')]}"
 
 
@@ -152,16 +152,16 @@ def _binary(
     path: Path, n_classes: int, coarse: bool
 ) -> tuple[UInt8[np.ndarray, "n 3072"], Integer[np.ndarray, " n"]]:
     """Read records of one label, or two in CIFAR-100, and 3,072 pixels."""
-    held = np.frombuffer(read_whole(path, _anew(path)), dtype=np.uint8)
+    raw = np.frombuffer(read_whole(path, _anew(path)), dtype=np.uint8)
     label_bytes = 1 if n_classes == 10 else 2
     record = label_bytes + PIXELS
     require(
-        len(held) > 0 and len(held) % record == 0,
+        len(raw) > 0 and len(raw) % record == 0,
         f"{path.name} holds whole records of {record} bytes",
-        f"{len(held):,} bytes in {path}",
+        f"{len(raw):,} bytes in {path}",
         _anew(path),
     )
-    rows = held.reshape(-1, record)
+    rows = raw.reshape(-1, record)
     return rows[:, label_bytes:], rows[:, 0 if coarse else label_bytes - 1]
 
 
@@ -172,17 +172,17 @@ def _pickled(
     key = "labels" if n_classes == 10 else "coarse_labels" if coarse else "fine_labels"
     rule = f"{path.name} is a pickled dictionary of images, data, and of labels, {key}"
     try:
-        found = read_pickle(read_whole(path, _anew(path)))
+        entries = read_pickle(read_whole(path, _anew(path)))
     except PickleRefusedError as error:
         # A damaged pickle may name what runs over several lines.
         require(False, rule, f"{' '.join(str(error).split())} in {path}", _anew(path))
         raise AssertionError from error
-    pixels: Any = found.get("data")
-    labels = found.get(key)
+    pixels: Any = entries.get("data")
+    labels = entries.get(key)
     require(
         isinstance(pixels, np.ndarray) and pixels.ndim == 2 and pixels.shape[1] == PIXELS,
         rule,
-        f"data {_told(pixels)} in {path}",
+        f"data {_description(pixels)} in {path}",
         _anew(path),
     )
     require(
@@ -190,14 +190,14 @@ def _pickled(
         and len(labels) == len(pixels) > 0
         and all(type(label) is int and 0 <= label < 256 for label in labels),
         rule,
-        f"{key} {_told(labels)} for {len(pixels)} images in {path}",
+        f"{key} {_description(labels)} for {len(pixels)} images in {path}",
         _anew(path),
     )
     return pixels, np.asarray(labels)
 
 
-def _told(found: object) -> str:
-    """Say what stands where an array or a list should."""
-    if isinstance(found, np.ndarray):
-        return f"of shape {found.shape}"
-    return f"{len(found)} long" if isinstance(found, list) else f"of type {type(found).__name__}"
+def _description(value: object) -> str:
+    """Return a description of a value that should be an array or a list."""
+    if isinstance(value, np.ndarray):
+        return f"of shape {value.shape}"
+    return f"{len(value)} long" if isinstance(value, list) else f"of type {type(value).__name__}"

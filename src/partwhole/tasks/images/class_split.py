@@ -1,4 +1,4 @@
-"""Splitting the classes of images in a main task and an auxiliary one."""
+"""Splits of image classes into a main task and an auxiliary one."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def split_classes(
     test_labels: Int[np.ndarray, " q"] | None = None,
     seed: int,
 ) -> ClassSplit:
-    """Split classes at random in a main task, of which few images train, and an auxiliary one.
+    """Split classes at random into a main task, of which few images train, and an auxiliary one.
 
     Parameters
     ----------
@@ -71,17 +71,18 @@ def split_classes(
     Examples
     --------
     >>> from partwhole import tasks
-    >>> split = split_classes(*tasks.digit_images(), n_main=50, seed=0)
+    >>> from partwhole.tasks.images.digits import digit_images
+    >>> split = split_classes(*digit_images(), n_main=50, seed=0)
     >>> split.classes.tolist(), [len(split.samples(part)[0]) for part in split.parts]
     ([2, 7, 8, 3, 4, 9, 1, 6, 5, 0], [50, 200, 1441])
     """
     images, labels = known_pictures("images", images, "labels", labels)
-    found = np.unique(labels)
+    classes = np.unique(labels)
     whole("main_classes", main_classes, 2, "pass 2, say")
     require(
-        main_classes < len(found),
+        main_classes < len(classes),
         "an auxiliary task has at least one class",
-        f"{len(found)} classes, {main_classes} of them the main task's",
+        f"{len(classes)} classes, {main_classes} of them the main task's",
         "pass fewer main_classes, or images of more classes",
     )
     whole("n_main", n_main, 1, "pass 100, say")
@@ -93,32 +94,34 @@ def split_classes(
         "only one of test_images and test_labels",
         "pass both, or neither",
     )
-    order = np.random.default_rng([seed, CLASSES]).permutation(len(found))
-    column = np.argsort(order)[np.searchsorted(found, labels)]  # of the outputs, for each image
-    own = np.flatnonzero(column < main_classes)
-    drawn = np.random.default_rng([seed, MAIN]).permutation(own)
+    order = np.random.default_rng([seed, CLASSES]).permutation(len(classes))
+    column = np.argsort(order)[np.searchsorted(classes, labels)]  # of the outputs, for each image
+    main_columns = np.flatnonzero(column < main_classes)
+    drawn = np.random.default_rng([seed, MAIN]).permutation(main_columns)
     if test_images is None or test_labels is None:
-        _require_images(n_main + n_test, len(own), f"n_main={n_main} and n_test={n_test}")
+        _require_images(n_main + n_test, len(main_columns), f"n_main={n_main} and n_test={n_test}")
         tested, answers = images, column
         test, main = drawn[:n_test], drawn[n_test : n_test + n_main]
     else:
-        tested, others = known_pictures("test_images", test_images, "test_labels", test_labels)
+        tested, other_classes = known_pictures(
+            "test_images", test_images, "test_labels", test_labels
+        )
         require(
             tested.shape[1:] == images.shape[1:],
             f"test images have the shape of the others, {images.shape[1:]}",
             f"{tested.shape[1:]}",
             "cut or pad them",
         )
-        new = np.setdiff1d(others, found)
+        new = np.setdiff1d(other_classes, classes)
         require(
             len(new) == 0,
             "test images are of the classes of the others",
             f"class {new[0]}" if len(new) else "",
             "leave those images out",
         )
-        answers = np.argsort(order)[np.searchsorted(found, others)]
+        answers = np.argsort(order)[np.searchsorted(classes, other_classes)]
         open_to = np.flatnonzero(answers < main_classes)
-        _require_images(n_main, len(own), f"n_main={n_main}")
+        _require_images(n_main, len(main_columns), f"n_main={n_main}")
         _require_images(n_test, len(open_to), f"n_test={n_test}", "test images")
         main = drawn[:n_main]
         test = np.random.default_rng([seed, TEST]).permutation(open_to)[:n_test]
@@ -127,7 +130,7 @@ def split_classes(
         columns=column,
         test_images=tested,
         test_columns=answers,
-        classes=found[order],
+        classes=classes[order],
         main_classes=int(main_classes),
         main=main,
         test=test,
@@ -137,7 +140,7 @@ def split_classes(
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ClassSplit:
-    """Hold images of two tasks, each class of which is a column of the outputs.
+    """Images of two tasks, with an output column for each class.
 
     Made by `split_classes`. The pictures are held once, and which of them belong to a task as
     indices.
@@ -203,8 +206,8 @@ class ClassSplit:
         InputError
             For another name.
         """
-        images, columns, which = self.source(part)
-        return images[which], columns[which]
+        images, columns, rows = self.source(part)
+        return images[rows], columns[rows]
 
     @door
     def source(
@@ -224,10 +227,10 @@ class ClassSplit:
         return self.images, self.columns, self.main if part == "main" else self.auxiliary
 
 
-def _require_images(asked: int, there: int, told: str, what: str = "images") -> None:
+def _require_images(requested: int, available: int, description: str, noun: str = "images") -> None:
     require(
-        asked <= there,
-        f"the main classes have as many {what} as are asked for",
-        f"{there} for {told}",
-        "ask for fewer, or pass more images",
+        requested <= available,
+        f"the main classes have enough {noun}",
+        f"{available} for {description}",
+        "request fewer, or pass more images",
     )

@@ -25,7 +25,7 @@ Pool = Literal["every", "training", "held out"]
 def class_assignment(
     task: Task, n_classes: int, *, seed: int, assign: Assignment = "every"
 ) -> tuple[Int[np.ndarray, " _"], ...]:
-    """Draw which class shows each value, anew for each component.
+    """Draw the class that represents each value, independently for each component.
 
     Parameters
     ----------
@@ -63,11 +63,11 @@ def class_assignment(
     _require_one_of("assign", assign, get_args(Assignment))
     whole("n_classes", n_classes, 1, "count the classes of the images")
     whole("seed", seed, 0, "pass a whole number")
-    most = max(task.n_values)
+    largest = max(task.n_values)
     require(
-        most <= n_classes,
-        "every value of a component needs a class of its own",
-        f"{most} values and {n_classes} classes",
+        largest <= n_classes,
+        "every value of a component needs a separate class",
+        f"{largest} values and {n_classes} classes",
         "pass images of more classes",
     )
     rng = np.random.default_rng([seed, ASSIGNED])
@@ -92,7 +92,7 @@ def compose_images(
     training_images: int | Real = 0.5,
     seed: int,
 ) -> ComposedImages:
-    r"""Show the tuples of a task by composites of images.
+    r"""Return a source of composite images of a task's tuples.
 
     Each component value stands for a class (`class_assignment`), shown by an image of that
     class, drawn at random. Component c lies at the horizontal offset c * `distance` on a
@@ -140,7 +140,8 @@ def compose_images(
     Examples
     --------
     >>> from partwhole import tasks
-    >>> images, labels = tasks.digit_images()
+    >>> from partwhole.tasks.images.digits import digit_images
+    >>> images, labels = digit_images()
     >>> task = tasks.symbolic_addition(range(-4, 5), [0])
     >>> composed = compose_images(task, images, labels, distance=4, seed=0)
     >>> [len(part) for part in (composed.training(50), composed.compositional(10))]
@@ -193,7 +194,7 @@ def compose_images(
 
 @dataclass(frozen=True, eq=False)
 class ComposedImages:
-    """Hold what shows the tuples of a task, and draw samples of it.
+    """Source of composite images of a task's tuples.
 
     Made by `compose_images`. Four kinds of samples are those a learner is read at:
 
@@ -242,7 +243,7 @@ class ComposedImages:
 
     @door
     def pool(self, pool: Pool) -> Int[np.ndarray, " m"]:
-        """Return which images, of all classes, are in a pool.
+        """Return the indices of a pool's images, of all classes.
 
         Parameters
         ----------
@@ -293,7 +294,7 @@ class ComposedImages:
             For `per_tuple` below 1, `draw` below 0, rows that the task does not have, or a class
             without images in the pool.
         """
-        whole("per_tuple", per_tuple, 1, "ask for some")
+        whole("per_tuple", per_tuple, 1, "pass the number of composites")
         whole("draw", draw, 0, "pass a whole number")
         switch("balanced", balanced)
         order, start, size = self._sorted
@@ -302,7 +303,7 @@ class ComposedImages:
         short = used[high[used] <= low[used]]
         require(
             len(short) == 0,
-            f"every class that is shown needs an image that is {_TOLD[pool]}",
+            f"every class that is shown needs an image that is {_POOLS[pool]}",
             f"class {short[0]} of {size[short[0]]} images, {self.training_images[short[0]]} of "
             "them for training"
             if len(short)
@@ -310,19 +311,19 @@ class ComposedImages:
             "pass more images, or change training_images",
         )
         n = len(self.task.components)
-        kept = np.arange(n) if rows is None else _rows(np.asarray(rows), n)
-        shown = np.empty((len(kept), per_tuple, self.task.n_components), dtype=np.intp)
+        tuples = np.arange(n) if rows is None else _rows(np.asarray(rows), n)
+        index = np.empty((len(tuples), per_tuple, self.task.n_components), dtype=np.intp)
         rng = np.random.default_rng([self.seed, 2, draw])
         for c, assigned in enumerate(self.classes):
             chance = rng.random((n, per_tuple))
             if balanced:
                 spread = rng.permuted(np.tile(np.arange(per_tuple), (n, 1)), axis=1)
                 chance = (spread + chance) / per_tuple
-            of = assigned[self.task.components[kept, c]][:, None]
-            place = low[of] + (chance[kept] * (high[of] - low[of])).astype(int)
-            shown[:, :, c] = order[start[of] + place]
+            of = assigned[self.task.components[tuples, c]][:, None]
+            place = low[of] + (chance[tuples] * (high[of] - low[of])).astype(int)
+            index[:, :, c] = order[start[of] + place]
         return Composites(
-            self.task, self.images, shown.reshape(-1, shown.shape[2]), np.repeat(kept, per_tuple),
+            self.task, self.images, index.reshape(-1, index.shape[2]), np.repeat(tuples, per_tuple),
             self.distance, self.combine,
         )  # fmt: skip
 
@@ -354,11 +355,11 @@ class ComposedImages:
         return low, split if pool == "training" else size
 
 
-_TOLD = {"every": "there", "training": "for training", "held out": "held out"}
+_POOLS = {"every": "there", "training": "for training", "held out": "held out"}
 
 
 def _rows(rows: np.ndarray, n: int) -> np.ndarray:
-    """Return the numbers of rows of a task, once they are seen to be such."""
+    """Return the validated row numbers of a task."""
     marks = rows.dtype == bool
     numbers = np.issubdtype(rows.dtype, np.integer) and bool(np.all((rows >= -n) & (rows < n)))
     require(
@@ -372,10 +373,10 @@ def _rows(rows: np.ndarray, n: int) -> np.ndarray:
     return np.arange(n)[rows if marks else rows.astype(int)]
 
 
-def _require_one_of(name: str, given: object, options: tuple[str, ...]) -> None:
+def _require_one_of(name: str, value: object, options: tuple[str, ...]) -> None:
     require(
-        given in options,
+        value in options,
         f"{name} is one of {', '.join(map(repr, options))}",
-        repr(given),
+        repr(value),
         "choose one of them",
     )

@@ -1,4 +1,4 @@
-"""Composites: which image shows each component of a sample, put together when it is asked for."""
+"""Composites: the image of each component of a sample, assembled on access."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ Combine = Literal["channels", "maximum", "sum"]
 MEETING: dict[str, Callable[..., np.ndarray]] = {"maximum": np.maximum, "sum": np.add}
 
 
-@door(single=("images",), empty=("shown", "rows"))
+@door(single=("images",), empty=("image_index", "rows"))
 @dataclass(frozen=True, eq=False)
 class Composites:
-    """Hold composite images of a task's tuples as indices, and assemble those asked for.
+    """Composite images of a task's tuples, stored as indices and assembled on access.
 
     Index it as an array of shape (n, height, wide, channels): ``composites[:64]`` assembles the
     first 64, ``composites[order]`` those of an index array, ``composites[:]`` all of them, and
@@ -30,7 +30,7 @@ class Composites:
     ----------
     task : Task
     images : float array, shape (k, height, width, channels)
-    shown : int array, shape (n, C)
+    image_index : int array, shape (n, C)
         Which image shows each component.
     rows : int array, shape (n,)
         The row of the task that each composite shows.
@@ -42,7 +42,8 @@ class Composites:
     Examples
     --------
     >>> from partwhole import tasks
-    >>> images, labels = tasks.digit_images()
+    >>> from partwhole.tasks.images.digits import digit_images
+    >>> images, labels = digit_images()
     >>> task = tasks.symbolic_addition(range(-4, 5), [0])
     >>> seen = tasks.compose_images(task, images, labels, distance=4, seed=0).training(50)
     >>> len(seen), seen.shape, seen[:2].shape, seen.targets[:2].tolist()
@@ -51,7 +52,7 @@ class Composites:
 
     task: Task
     images: Float[np.ndarray, "k height width channels"]
-    shown: Int[np.ndarray, "n C"]
+    image_index: Int[np.ndarray, "n C"]
     rows: Int[np.ndarray, " n"]
     distance: int
     combine: Combine
@@ -64,7 +65,7 @@ class Composites:
     def shape(self) -> tuple[int, int, int]:
         """Return height, width and channels of one composite."""
         _, height, width, channels = self.images.shape
-        n_components = self.shown.shape[1]
+        n_components = self.image_index.shape[1]
         wide = width + self.distance * (n_components - 1)
         return height, wide, channels * (n_components if self.combine == "channels" else 1)
 
@@ -75,33 +76,28 @@ class Composites:
 
     @property
     def targets(self) -> Float[np.ndarray, "n *k"]:
-        """Return what is to be learned of each composite."""
+        """Return the target of each composite."""
         return self.task.targets[self.rows]
 
     @door
-    def take(self, which: slice | Int[np.ndarray, " m"] | Bool[np.ndarray, " n"]) -> Composites:
+    def take(self, rows: slice | Int[np.ndarray, " m"] | Bool[np.ndarray, " n"]) -> Composites:
         """Return some of them, in this order, still as indices."""
-        require_rows(which, len(self.rows))
-        return replace(self, shown=self.shown[which], rows=self.rows[which])
+        require_rows(rows, len(self.rows))
+        return replace(self, image_index=self.image_index[rows], rows=self.rows[rows])
 
     def __getitem__(
         self,
-        which: int
-        | np.integer
-        | slice
-        | list[int]
-        | Int[np.ndarray, " m"]
-        | Bool[np.ndarray, " n"],
+        rows: int | np.integer | slice | list[int] | Int[np.ndarray, " m"] | Bool[np.ndarray, " n"],
     ) -> Float[np.ndarray, "*m height wide channels"]:
-        """Assemble some of them, or one."""
-        if isinstance(which, int | np.integer):
-            return self[[int(which)]][0]
-        shown = self.shown[which]
+        """Return some assembled composites, or one."""
+        if isinstance(rows, int | np.integer):
+            return self[[int(rows)]][0]
+        image_index = self.image_index[rows]
         channels, width = self.images.shape[3], self.images.shape[2]
         meet = MEETING.get(self.combine)
-        canvas = np.empty((len(shown), *self.shape), dtype=self.images.dtype)
-        for c in range(shown.shape[1]):
-            layer = np.take(self.images, shown[:, c], axis=0)
+        canvas = np.empty((len(image_index), *self.shape), dtype=self.images.dtype)
+        for c in range(image_index.shape[1]):
+            layer = np.take(self.images, image_index[:, c], axis=0)
             start = self.distance * c
             at = slice(c * channels, (c + 1) * channels) if meet is None else slice(None)
             parts = (

@@ -1,4 +1,4 @@
-"""Real handwritten digits, at hand without files."""
+"""Real handwritten digits, available without files."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from partwhole._extras import needs
 
 
 def digit_images() -> tuple[Float[np.ndarray, "n 8 8"], Int[np.ndarray, " n"]]:
-    """Load the real handwritten digits that come with scikit-learn.
+    """Return the real handwritten digits that scikit-learn includes.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Glyphs: classes of drawn characters, as many as wanted and of any size."""
+"""Glyphs: drawn characters, with any number of classes and any size."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def glyph_images(
     variation: Real = 1.0,
     seed: int,
 ) -> tuple[Float[np.ndarray, "n size size"], Int[np.ndarray, " n"]]:
-    r"""Draw characters of invented alphabets, each image in another hand.
+    r"""Draw characters of invented alphabets, each image in a different handwriting.
 
     A class is a set of strokes: curves :math:`(1-t)^2 a + 2t(1-t) b + t^2 c` between two points of
     a 3 by 3 grid, bent towards a third place. Its images turn, stretch, slant and shift it, move
@@ -66,7 +66,7 @@ def glyph_images(
     """
     whole("n_classes", n_classes, 1, "pass 10, say")
     whole("per_class", per_class, 1, "pass 100, say")
-    whole("size", size, 6, "strokes can't be told apart in fewer pixels")
+    whole("size", size, 6, "strokes cannot be distinguished in fewer pixels")
     whole("strokes", strokes, 1, "pass 3, say")
     require(strokes <= 12, "strokes is at most 12", strokes, "pass 3, say")
     require(
@@ -100,17 +100,17 @@ def _written(
     rng: np.random.Generator, skeleton: Float[np.ndarray, "strokes 3 2"], n: int, variation: float
 ) -> tuple[Float[np.ndarray, "n lines 2 2"], Float[np.ndarray, " n"]]:
     """Write a class in n hands: the lines of each, and half the width of its pen."""
-    moved = skeleton + 0.06 * variation * rng.standard_normal((n, *skeleton.shape))
+    shifted = skeleton + 0.06 * variation * rng.standard_normal((n, *skeleton.shape))
     across, down, slant, turn = 0.1 * variation * rng.standard_normal((4, n))
     cosine, sine = np.cos(turn), np.sin(turn)
     turned = np.array([[cosine, -sine], [sine, cosine]])
     stretched = np.array([[np.exp(across), slant], [np.zeros(n), np.exp(down)]])
     hand = np.einsum("ijn,jkn->nik", turned, stretched)
     shift = 0.06 * variation * rng.standard_normal((n, 1, 1, 2))
-    moved = np.einsum("nik,nspk->nspi", hand, moved) + shift
+    shifted = np.einsum("nik,nspk->nspi", hand, shifted) + shift
     t = np.linspace(0.0, 1.0, POINTS)
     weights = np.stack([(1 - t) ** 2, 2 * t * (1 - t), t**2], axis=1)
-    curves = np.einsum("tp,nspi->nsti", weights, moved)
+    curves = np.einsum("tp,nspi->nsti", weights, shifted)
     lines = np.stack([curves[:, :, :-1], curves[:, :, 1:]], axis=3).reshape(n, -1, 2, 2)
     return lines, PEN * np.exp(0.1 * variation * rng.standard_normal(n))
 

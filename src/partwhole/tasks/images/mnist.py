@@ -1,4 +1,4 @@
-"""Handwritten digits of MNIST, read from files that somebody has put on this machine."""
+"""Handwritten digits of MNIST, read from local files."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SIDE = 28
 def mnist_images(
     folder: Path | str | None = None,
 ) -> tuple[Float[np.ndarray, "n 28 28"], Int[np.ndarray, " n"]]:
-    """Read the training images of MNIST; nothing is ever downloaded.
+    """Return the training images of MNIST, read from local files; nothing is downloaded.
 
     Parameters
     ----------
@@ -74,36 +74,36 @@ def mnist_images(
     )
     require(
         len(images) == len(labels) > 0,
-        "there is a label for each of some images",
+        "there is one label for each image",
         f"{len(images)} images and {len(labels)} labels in {pixels.parent}",
-        "fetch both files anew",
+        "download both files again",
     )
-    most = int(labels.max())
-    require(most <= 9, "labels are the digits 0 to 9", f"{most} in {classes}", _anew(classes))
+    limit = int(labels.max())
+    require(limit <= 9, "labels are the digits 0 to 9", f"{limit} in {classes}", _anew(classes))
     return images / 255.0, labels.astype(int)
 
 
 def _anew(path: Path) -> str:
-    """Say what to do about a damaged file, and how large a whole one is."""
+    """Return the remedy for a damaged file, with the size of a complete one."""
     return f"fetch it anew: unpacked it has {SIZES[path.name.removesuffix('.gz')]}"
 
 
 def _read(path: Path, n_axes: int) -> np.ndarray:
     """Return the bytes of an IDX file in their shape."""
     remedy = _anew(path)
-    held = read_whole(path, remedy)
+    raw = read_whole(path, remedy)
     head = 4 + 4 * n_axes
     require(
-        held[:4] == bytes([0, 0, 8, n_axes]) and len(held) >= head,
+        raw[:4] == bytes([0, 0, 8, n_axes]) and len(raw) >= head,
         f"{path.name} begins as an IDX file of bytes in {n_axes} dimension{'s' * (n_axes > 1)}",
-        f"{held[:4].hex(' ') or 'nothing'} in {path}",
+        f"{raw[:4].hex(' ') or 'nothing'} in {path}",
         remedy,
     )
-    shape = [int.from_bytes(held[at : at + 4], "big") for at in range(4, head, 4)]
+    shape = [int.from_bytes(raw[at : at + 4], "big") for at in range(4, head, 4)]
     require(
-        len(held) - head == prod(shape),
-        f"{path.name} holds as many entries as its head says, {prod(shape)}",
-        f"{len(held) - head} in {path}",
+        len(raw) - head == prod(shape),
+        f"{path.name} holds as many entries as its header states, {prod(shape)}",
+        f"{len(raw) - head} in {path}",
         remedy,
     )
-    return np.frombuffer(held, dtype=np.uint8, offset=head).reshape(shape)
+    return np.frombuffer(raw, dtype=np.uint8, offset=head).reshape(shape)

@@ -1,4 +1,4 @@
-"""Conditions that say less than a picture shows, and conditions that overstate."""
+"""Masked conditions, and conditions that overstate a concept."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MASK = 5  # a random stream of its own
 
 
 class Altered(Prompted):
-    """Hide concepts in conditions, and overstate them; `ConceptSpace` is the one that does."""
+    """Masked and overstated conditions, a part of `ConceptSpace`."""
 
     @door
     def mask_conditions(
@@ -32,7 +32,7 @@ class Altered(Prompted):
         value: Real = 0.0,
         seed: int | None = None,
     ) -> Float[np.ndarray, "n width"] | Int[np.ndarray, "n C"]:
-        """Hide a concept in some conditions, so that they say less than the picture shows.
+        """Return conditions in which a concept of some rows is masked.
 
         Parameters
         ----------
@@ -46,7 +46,7 @@ class Altered(Prompted):
             How much of those rows loses it, rounded to whole rows. With the same seed the rows
             of a smaller share are among those of a larger one.
         value : float, keyword-only, default 0
-            What takes its place; the published code has 0 for what is not told and -1 for a
+            What takes its place; the published code has 0 for a masked concept and -1 for a
             condition that is dropped. Tokens have 0, no word, and no other.
         seed : int, keyword-only, default None
             Chooses the rows, needed for a share between 0 and 1.
@@ -64,11 +64,11 @@ class Altered(Prompted):
         Notes
         -----
         Park et al. (NeurIPS 2024), underspecified prompts: colour is hidden for a share of the
-        red samples, and with all of them a blue one can't be asked for.
+        red samples, and with all of them a blue sample cannot be requested.
 
         Examples
         --------
-        >>> from partwhole.tasks.shapes import circles
+        >>> from partwhole.tasks import circles
         >>> space = circles(0.8)
         >>> space.mask_conditions(space.class_conditions(), "colour", rows=space.select("red"))[1:3]
         array([[0.  , 0.  , 0.  , 0.25],
@@ -76,13 +76,13 @@ class Altered(Prompted):
         >>> space.mask_conditions(space.tokens(range(4)), "colour", rows=[0]).tolist()[:2]
         [[0, 3], [1, 4]]
         """
-        given = np.asarray(conditions)
+        rows_of_conditions = np.asarray(conditions)
         hidden = [concept] if isinstance(concept, str) else list(concept)
-        columns = self._columns_of(given, [self.position(name) for name in hidden])
-        told = np.issubdtype(given.dtype, np.integer)
+        columns = self._columns_of(rows_of_conditions, [self.position(name) for name in hidden])
+        is_tokens = np.issubdtype(rows_of_conditions.dtype, np.integer)
         require(
-            not told or value == NO_WORD,
-            "what takes a concept's place is 0 for tokens",
+            not is_tokens or value == NO_WORD,
+            "the value of a masked concept is 0 for tokens",
             repr(value),
             "pass 0, or -1 for a dropped condition in numbers",
         )
@@ -92,7 +92,9 @@ class Altered(Prompted):
             repr(share),
             "pass 0.5 for half of them",
         )
-        open_rows = np.arange(len(given))[slice(None) if rows is None else np.asarray(rows)]
+        open_rows = np.arange(len(rows_of_conditions))[
+            slice(None) if rows is None else np.asarray(rows)
+        ]
         if 0.0 < share < 1.0:
             require(
                 seed is not None,
@@ -103,34 +105,34 @@ class Altered(Prompted):
             whole("seed", seed, 0, "pass a whole number")
             open_rows = np.random.default_rng([seed or 0, MASK]).permutation(open_rows)
         open_rows = open_rows[: int(np.floor(share * len(open_rows) + 0.5))]
-        masked = given.copy()
+        masked = rows_of_conditions.copy()
         masked[open_rows[:, None], columns] = value
         return masked
 
     def _columns_of(self, conditions: np.ndarray, concepts: list[int]) -> list[int]:
-        """Return the columns of concepts in conditions of a layout that their width tells."""
+        """Return the columns of concepts in conditions, whose width identifies the layout."""
         width = conditions.shape[1] if conditions.ndim == 2 else 0
-        told = self.told_columns
+        used_columns = self.condition_columns
         if np.issubdtype(conditions.dtype, np.integer):
             require(
                 width == len(self.concepts),
                 f"tokens have {len(self.concepts)} columns, one for each concept",
                 f"shape {conditions.shape}",
-                "pass what tokens returns",
+                "pass the result of tokens",
             )
             return concepts
         require(
-            width in (len(told), N_ENCODED),
-            f"conditions have {len(told)} columns, or {N_ENCODED} in the published layout",
+            width in (len(used_columns), N_ENCODED),
+            f"conditions have {len(used_columns)} columns, or {N_ENCODED} in the published layout",
             f"shape {conditions.shape}",
-            "pass what conditions returns",
+            "pass the result of conditions",
         )
         columns = [
             column for c in concepts for column in range(N_ENCODED)[ENCODED[self.concepts[c].field]]
         ]
         if width == N_ENCODED:
             return columns
-        return [int(np.flatnonzero(told == column)[0]) for column in columns]
+        return [int(np.flatnonzero(used_columns == column)[0]) for column in columns]
 
     @door
     def over_prompts(
@@ -186,7 +188,7 @@ class Altered(Prompted):
 
         Examples
         --------
-        >>> from partwhole.tasks.shapes import circles
+        >>> from partwhole.tasks import circles
         >>> circles(0.2).over_prompts("small blue", [0.0, 0.25, 0.5]).round(2).tolist()
         [[0.4, 0.4, 0.6, 0.25], [0.15, 0.15, 0.85, 0.25], [0.0, 0.0, 1.0, 0.25]]
         """
@@ -206,25 +208,25 @@ class Altered(Prompted):
             repr(concept),
             "choose a concept in numbers",
         )
-        chosen = self.index(combination)
+        concept_index = self.index(combination)
         means = np.array([law.mean for law in self.concepts[c].laws])
-        value = int(self.classes[chosen, c])
+        value = int(self.classes[concept_index, c])
         middle = np.full(3, 0.5) if means.shape[1] == 3 else means.mean(axis=0)
-        others = np.delete(means, value, axis=0).mean(axis=0)
-        away = means[value] - (others if amounts_are == "multiples" else middle)
+        other_columns = np.delete(means, value, axis=0).mean(axis=0)
+        away = means[value] - (other_columns if amounts_are == "multiples" else middle)
         size = np.abs(away).max()
         require(
             size > 1e-9,
-            f"a value of {concept} that is overstated differs from the middle",
-            f"{self.concepts[c].words[value]!r}, which is there",
+            f"an overstated value of {concept} differs from the middle value",
+            f"{self.concepts[c].words[value]!r}, which is the middle",
             "choose another class or concept",
         )
         start = middle if amounts_are == "from the middle" else means[value]
         step = away if amounts_are == "multiples" else away / size
-        base = self.class_conditions([chosen], layout="published")
+        base = self.class_conditions([concept_index], layout="published")
         prompts = np.repeat(base, len(moves), axis=0)
         prompts[:, ENCODED[name]] = np.clip(start + moves[:, None] * step, *BOUNDS[name])
-        return prompts if layout == "published" else prompts[:, self.told_columns]
+        return prompts if layout == "published" else prompts[:, self.condition_columns]
 
 
 def published_over_prompts() -> Float[np.ndarray, "5 4"]:
@@ -242,7 +244,8 @@ def published_over_prompts() -> Float[np.ndarray, "5 4"]:
 
     Examples
     --------
-    >>> from partwhole.tasks.shapes import circles, published_over_prompts
+    >>> from partwhole.tasks import circles
+    >>> from partwhole.tasks.shapes.altered import published_over_prompts
     >>> further = circles(0.2).over_prompts("small blue", [0.0, 0.05, 0.15, 0.25, 0.35])
     >>> bool(abs(further - published_over_prompts())[:, :3].max() < 1e-12)
     True

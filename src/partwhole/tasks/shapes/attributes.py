@@ -1,4 +1,4 @@
-"""What a picture of one shape is drawn from."""
+"""Attributes of a picture of one shape."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ BOUNDS: dict[Field, tuple[float, float]] = {
 @door
 @dataclass(frozen=True, eq=False)
 class ShapeAttributes:
-    """Hold what pictures of one shape each are drawn from.
+    """Attributes of pictures of one shape each.
 
     Lengths are in grid units: a picture goes from -1 to 1 along both sides.
 
@@ -72,7 +72,7 @@ class ShapeAttributes:
     Examples
     --------
     >>> import numpy as np
-    >>> from partwhole.tasks.shapes import ShapeAttributes
+    >>> from partwhole.tasks.shapes.attributes import ShapeAttributes
     >>> one = ShapeAttributes(
     ...     kind=np.array([0]), position=np.zeros((1, 2)), colour=np.array([[1.0, 0.0, 0.0]]),
     ...     size=np.array([0.65]), background=np.full((1, 3), 0.9),
@@ -89,15 +89,15 @@ class ShapeAttributes:
 
     def __post_init__(self) -> None:
         n = len(self.kind)
-        wanted = {
+        shapes = {
             "kind": (n,), "position": (n, 2), "colour": (n, 3), "size": (n,), "background": (n, 3),
         }  # fmt: skip
-        for name, shape in wanted.items():
-            given = getattr(self, name)
+        for name, shape in shapes.items():
+            array = getattr(self, name)
             require(
-                given.shape == shape,
+                array.shape == shape,
                 f"{name} has a row for each of the {n} shapes, {shape}",
-                f"shape {given.shape}",
+                f"shape {array.shape}",
                 "pass arrays of equal length",
             )
         require(
@@ -110,12 +110,12 @@ class ShapeAttributes:
             ("position", -1.0, 1.0), ("colour", 0.0, 1.0), ("size", 0.0, 1.0),
             ("background", 0.0, 1.0),
         ):  # fmt: skip
-            given = getattr(self, name)
-            fit = (given >= low) & (given <= high) & (given > 0 if name == "size" else True)
+            array = getattr(self, name)
+            fit = (array >= low) & (array <= high) & (array > 0 if name == "size" else True)
             require(
                 bool(fit.all()),
                 f"{name} lies in {low:g}..{high:g}" + (", above 0" if name == "size" else ""),
-                f"{given[~fit][0] if not fit.all() else ''}",
+                f"{array[~fit][0] if not fit.all() else ''}",
                 "positions and sizes are in grid units, -1..1 from side to side",
             )
 
@@ -124,14 +124,12 @@ class ShapeAttributes:
         return len(self.kind)
 
     @door
-    def take(
-        self, which: slice | Int[np.ndarray, " m"] | Bool[np.ndarray, " n"]
-    ) -> ShapeAttributes:
-        """Return some of them, in this order."""
-        require_rows(which, len(self.kind))
+    def take(self, rows: slice | Int[np.ndarray, " m"] | Bool[np.ndarray, " n"]) -> ShapeAttributes:
+        """Return some of the attributes, in this order."""
+        require_rows(rows, len(self.kind))
         return ShapeAttributes(
-            self.kind[which], self.position[which], self.colour[which], self.size[which],
-            self.background[which],
+            self.kind[rows], self.position[rows], self.colour[rows], self.size[rows],
+            self.background[rows],
         )  # fmt: skip
 
     def encoded(self) -> Float[np.ndarray, "n 11"]:

@@ -1,4 +1,4 @@
-"""A concept: one attribute of a picture, and the words for what it may be."""
+"""A concept: one attribute of a picture, with the words for its values."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from partwhole.tasks.shapes.attributes import BOUNDS, COLUMNS, FIELDS, KINDS, Fi
 
 @dataclass(frozen=True)
 class Law:
-    """State how a field varies: each of its numbers uniform and independent about a mean.
+    """Law of a field: each of its numbers is uniform and independent about a mean.
 
     Parameters
     ----------
@@ -24,7 +24,7 @@ class Law:
 
     Examples
     --------
-    >>> Law.about(0.25, 0.15, least=0.1)
+    >>> Law.about(0.25, 0.15, lowest=0.1)
     Law(mean=(0.25,), low=(0.1,), high=(0.4,))
     """
 
@@ -38,27 +38,27 @@ class Law:
         mean: Real | Sequence[Real],
         jitter: Real = 0.0,
         *,
-        least: Real = -1.0,
-        most: Real = 1.0,
+        lowest: Real = -1.0,
+        highest: Real = 1.0,
     ) -> Law:
-        """Return the uniform law within `jitter` of a mean, cut off below `least` and above `most`.
+        """Return the uniform law within `jitter` of a mean, clipped to `lowest` and `highest`.
 
         Parameters
         ----------
         mean : float or sequence of float
         jitter : float, default 0
             Half the width of the law.
-        least, most : float, keyword-only, default -1 and 1
+        lowest, highest : float, keyword-only, default -1 and 1
         """
         centre = np.atleast_1d(np.asarray(mean, dtype=float))
-        low, high = np.maximum(centre - jitter, least), np.minimum(centre + jitter, most)
-        return cls(*(tuple(float(number) for number in each) for each in (centre, low, high)))
+        low, high = np.maximum(centre - jitter, lowest), np.minimum(centre + jitter, highest)
+        return cls(*(tuple(float(number) for number in value) for value in (centre, low, high)))
 
 
 @door
 @dataclass(frozen=True)
 class Concept:
-    """Name an attribute of pictures, and what it may be.
+    """Attribute of pictures, with its values.
 
     Parameters
     ----------
@@ -95,10 +95,10 @@ class Concept:
         means: Mapping[str, Real | Sequence[Real]],
         *,
         jitter: Real = 0.0,
-        least: Real | None = None,
+        lowest: Real | None = None,
         field: Field | None = None,
     ) -> Concept:
-        """Make a concept from the mean of each value.
+        """Return a concept from the mean of each value.
 
         Parameters
         ----------
@@ -108,7 +108,7 @@ class Concept:
             background, one for the others; a kind is 0, a circle, or 1, a triangle.
         jitter : float, keyword-only, default 0
             Half the width of the uniform law about the mean, the same for all.
-        least : float, keyword-only, default None
+        lowest : float, keyword-only, default None
             Where the law is cut off below; None for the field's own bound: 0 for colours, .01 for
             sizes, -1 for positions. Above it is cut off at 1.
         field : str, keyword-only, default None
@@ -123,14 +123,14 @@ class Concept:
         InputError
             As `Concept`, and for a negative jitter or a name that is no field.
         """
-        wanted = name if field is None else field
+        field_name = name if field is None else field
         require(
-            wanted in FIELDS,
+            field_name in FIELDS,
             f"a concept is one of the fields {', '.join(FIELDS)}",
-            repr(wanted),
+            repr(field_name),
             "name it so, or pass field",
         )
-        found = FIELDS[FIELDS.index(wanted)]  # pyright: ignore[reportArgumentType]
+        known_field = FIELDS[FIELDS.index(field_name)]  # pyright: ignore[reportArgumentType]
         require(
             is_finite(jitter) and jitter >= 0,
             "jitter is half the width of a law, at least 0",
@@ -138,17 +138,18 @@ class Concept:
             "pass 0 for none",
         )
         require(
-            found != "kind" or jitter == 0,
+            known_field != "kind" or jitter == 0,
             "a kind does not vary within a value",
             f"jitter {jitter}",
             "leave jitter out",
         )
-        bound = 0.01 if found == "size" else BOUNDS[found][0]
-        floor = bound if least is None else least
+        bound = 0.01 if known_field == "size" else BOUNDS[known_field][0]
+        floor = bound if lowest is None else lowest
         laws = tuple(
-            Law.about(mean, jitter, least=floor, most=BOUNDS[found][1]) for mean in means.values()
+            Law.about(mean, jitter, lowest=floor, highest=BOUNDS[known_field][1])
+            for mean in means.values()
         )
-        return cls(name, tuple(means), laws, found)
+        return cls(name, tuple(means), laws, known_field)
 
     def __post_init__(self) -> None:
         require(
@@ -185,23 +186,23 @@ class Concept:
         return len(self.words)
 
 
-def require_law(law: Law, field: Field, what: str) -> None:
-    """Refuse a law that a field can't follow."""
+def require_law(law: Law, field: Field, role: str) -> None:
+    """Raise for a law outside the range of a field."""
     columns = COLUMNS[field]
     width = columns.stop - columns.start
     lengths = {len(law.mean), len(law.low), len(law.high)}
     require(
         lengths == {width},
-        f"the law of {what} has {width} number{'s' if width > 1 else ''} for its {field}",
+        f"the law of {role} has {width} number{'s' if width > 1 else ''} for its {field}",
         f"{sorted(lengths)}",
         "pass red, green and blue for a colour, one number for the others",
     )
-    least, most = BOUNDS[field]
+    lowest, highest = BOUNDS[field]
     numbers = list(zip(law.low, law.mean, law.high, strict=True))
     require(
-        all(least <= low <= mean <= high <= most for low, mean, high in numbers)
+        all(lowest <= low <= mean <= high <= highest for low, mean, high in numbers)
         and (field != "size" or min(law.low) > 0),
-        f"the law of {what} lies in {least:g}..{most:g}"
+        f"the law of {role} lies in {lowest:g}..{highest:g}"
         + (", above 0," if field == "size" else "")
         + " with its mean between its ends",
         f"mean {list(law.mean)} in {list(law.low)}..{list(law.high)}",
@@ -209,20 +210,20 @@ def require_law(law: Law, field: Field, what: str) -> None:
     )
     require(
         field != "kind" or (law.low == law.high and law.mean[0] in (0.0, 1.0)),
-        f"the kind of {what} is 0, a circle, or 1, a triangle",
+        f"the kind of {role} is 0, a circle, or 1, a triangle",
         f"mean {law.mean[0]:g} in {law.low[0]:g}..{law.high[0]:g}",
         "choose one of them",
     )
 
 
-def told(law: Law, field: Field) -> str:
-    """Return a law in few words: its mean, and its ends where it varies."""
+def law_in_words(law: Law, field: Field) -> str:
+    """Return a law as text: its mean, and its ends if it varies."""
     if field == "kind":
         return KINDS[int(law.mean[0])]
-    ends = "" if law.low == law.high else f" in {_shown(law.low)}..{_shown(law.high)}"
-    return _shown(law.mean) + ends
+    ends = "" if law.low == law.high else f" in {_in_digits(law.low)}..{_in_digits(law.high)}"
+    return _in_digits(law.mean) + ends
 
 
-def _shown(numbers: tuple[float, ...]) -> str:
-    each = ", ".join(f"{round(number, 4):g}" for number in numbers)
-    return each if len(numbers) == 1 else f"({each})"
+def _in_digits(numbers: tuple[float, ...]) -> str:
+    value = ", ".join(f"{round(number, 4):g}" for number in numbers)
+    return value if len(numbers) == 1 else f"({value})"

@@ -1,4 +1,4 @@
-"""Conditions: what a model is told of a picture, in numbers or in words, whole or in part."""
+"""Conditions of a model: a picture's attributes in numbers or in words."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NO_WORD = 0
 
 
 class Prompted(ABC):
-    """Tell models what a picture shows; `ConceptSpace` is the one that does."""
+    """Conditions of pictures, a part of `ConceptSpace`."""
 
     concepts: tuple[Concept, ...]
     noun: str
@@ -52,7 +52,9 @@ class Prompted(ABC):
 
     @abstractmethod
     @door
-    def known(self, classes: Sequence[int] | np.ndarray | None) -> Int[np.ndarray, " n"]: ...
+    def class_numbers(
+        self, classes: Sequence[int] | np.ndarray | None
+    ) -> Int[np.ndarray, " n"]: ...
 
     @abstractmethod
     @door
@@ -66,7 +68,7 @@ class Prompted(ABC):
     def conditions(
         self, attributes: ShapeAttributes, *, layout: Layout = "vector"
     ) -> Float[np.ndarray, "n width"]:
-        """Return what a model is told of pictures: the attributes that concepts decide.
+        """Return the conditions of pictures: the attributes that concepts decide.
 
         Parameters
         ----------
@@ -88,11 +90,11 @@ class Prompted(ABC):
         Notes
         -----
         Park et al. (NeurIPS 2024): their text has colour and size, four numbers; their code
-        the eleven. Training pictures are told by what was drawn for them, jitter included.
+        the eleven. The conditions of training pictures are their attributes, jitter included.
 
         Examples
         --------
-        >>> from partwhole.tasks.shapes import circles
+        >>> from partwhole.tasks import circles
         >>> space = circles(colour_separation=0.8)
         >>> space.conditions(space.mean_attributes([3])).round(2).tolist()
         [[0.1, 0.1, 0.9, 0.25]]
@@ -102,16 +104,16 @@ class Prompted(ABC):
         require_layout(layout)
         whole_row = attributes.encoded()
         if layout == "vector":
-            return whole_row[:, self.told_columns]
-        told = np.zeros_like(whole_row)
-        told[:, self.told_columns] = whole_row[:, self.told_columns]
-        return told
+            return whole_row[:, self.condition_columns]
+        conditions = np.zeros_like(whole_row)
+        conditions[:, self.condition_columns] = whole_row[:, self.condition_columns]
+        return conditions
 
     @door
     def class_conditions(
         self, classes: Sequence[int] | np.ndarray | None = None, *, layout: Layout = "vector"
     ) -> Float[np.ndarray, "n width"]:
-        """Return the conditions of classes' exact means, by which held-out classes are asked for.
+        """Return the conditions of classes' exact means, which request held-out classes.
 
         Parameters
         ----------
@@ -122,19 +124,19 @@ class Prompted(ABC):
 
         Examples
         --------
-        >>> from partwhole.tasks.shapes import circles
+        >>> from partwhole.tasks import circles
         >>> circles(0.8).class_conditions().round(2).tolist()[1:3]
         [[0.9, 0.1, 0.1, 0.25], [0.1, 0.1, 0.9, 0.65]]
         """
         return self.conditions(self.mean_attributes(classes), layout=layout)
 
     @property
-    def told_columns(self) -> Int[np.ndarray, " width"]:
+    def condition_columns(self) -> Int[np.ndarray, " width"]:
         """Return which columns of the published layout concepts decide."""
-        told = [
+        columns = [
             np.arange(N_ENCODED)[ENCODED[name]] for name in sorted(self.fields, key=FIELDS.index)
         ]
-        return np.concatenate(told)
+        return np.concatenate(columns)
 
     @property
     def vocabulary(self) -> dict[str, int]:
@@ -142,7 +144,7 @@ class Prompted(ABC):
 
         Examples
         --------
-        >>> from partwhole.tasks.shapes import circles
+        >>> from partwhole.tasks import circles
         >>> circles().vocabulary
         {'red': 1, 'blue': 2, 'big': 3, 'small': 4}
         """
@@ -164,7 +166,7 @@ class Prompted(ABC):
             For a word that is not in the vocabulary, or two values of one concept.
         """
         words = prompt.split() if isinstance(prompt, str) else list(prompt)
-        found: list[int | None] = [None] * len(self.concepts)
+        values: list[int | None] = [None] * len(self.concepts)
         for word in words:
             if word == self.noun:
                 continue
@@ -178,13 +180,13 @@ class Prompted(ABC):
             c = next(i for i, concept in enumerate(self.concepts) if word in concept.words)
             value = self.concepts[c].words.index(word)
             require(
-                found[c] in (None, value),
+                values[c] in (None, value),
                 f"a prompt names one {self.names[c]}",
                 " ".join(map(str, words)),
                 "leave one of the words out",
             )
-            found[c] = value
-        return tuple(found)
+            values[c] = value
+        return tuple(values)
 
     @door
     def tokens(
@@ -212,7 +214,7 @@ class Prompted(ABC):
 
         Examples
         --------
-        >>> from partwhole.tasks.shapes import circles
+        >>> from partwhole.tasks import circles
         >>> circles().tokens(["small blue circle", "blue", ""]).tolist()
         [[2, 4], [2, 0], [0, 0]]
         >>> circles().tokens([0, 3]).tolist()
@@ -228,7 +230,7 @@ class Prompted(ABC):
             "turn numbers into texts by label",
         )
         if not any(texts):
-            return self.classes[self.known(np.array(each))] + first
+            return self.classes[self.class_numbers(np.array(each))] + first
         rows = np.zeros((len(each), len(self.concepts)), dtype=int)
         for row, prompt in zip(rows, each, strict=True):
             named = self.slots(str(prompt))

@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 
 def hamming_distance(
-    classes: Int[np.ndarray, "n C"], others: Int[np.ndarray, "m C"]
+    classes: Int[np.ndarray, "n C"], targets: Int[np.ndarray, "m C"]
 ) -> Int[np.ndarray, "n m"]:
-    """Return in how many concepts each class differs from each of the others.
+    """Return the number of concepts in which each pair of classes differs.
 
     Parameters
     ----------
-    classes, others : int arrays, shapes (n, C) and (m, C)
+    classes, targets : int arrays, shapes (n, C) and (m, C)
         The index of each concept's value.
 
     Raises
@@ -34,23 +34,24 @@ def hamming_distance(
 
     Examples
     --------
-    >>> from partwhole.tasks.shapes import circles, hamming_distance
+    >>> from partwhole.tasks import circles
+    >>> from partwhole.tasks.shapes.graph import hamming_distance
     >>> classes = circles().classes
     >>> hamming_distance(classes[:1], classes).tolist()
     [[0, 1, 1, 2]]
     """
     require(
-        classes.ndim == others.ndim == 2 and classes.shape[1] == others.shape[1],
+        classes.ndim == targets.ndim == 2 and classes.shape[1] == targets.shape[1],
         "classes that are compared have the same concepts",
-        f"shapes {classes.shape} and {others.shape}",
+        f"shapes {classes.shape} and {targets.shape}",
         "pass a row for each class, a column for each concept",
     )
-    return (classes[:, None, :] != others[None, :, :]).sum(axis=-1)
+    return (classes[:, None, :] != targets[None, :, :]).sum(axis=-1)
 
 
 @dataclass(frozen=True, eq=False)
 class ConceptGraph:
-    """Hold which classes differ in one concept, and how far all of them are apart.
+    """Graph of classes that differ in one concept, with the distances of all pairs.
 
     Made by `concept_graph`.
 
@@ -69,7 +70,7 @@ class ConceptGraph:
     distances: Int[np.ndarray, "k k"]
 
     def distances_from(self, is_train: Bool[np.ndarray, " k"]) -> Int[np.ndarray, " k"]:
-        """Return how far each class is from the nearest that is seen, 0 for those that are.
+        """Return the distance of each class from the nearest seen one, 0 for seen classes.
 
         Parameters
         ----------
@@ -86,7 +87,9 @@ class ConceptGraph:
 
         Examples
         --------
-        >>> from partwhole.tasks.shapes import circles, concept_graph, distance_one
+        >>> from partwhole.tasks import circles
+        >>> from partwhole.tasks.shapes.graph import concept_graph
+        >>> from partwhole.tasks.shapes.splits import distance_one
         >>> space = circles(background_separation=0.6)
         >>> concept_graph(space).distances_from(distance_one(space, 0)).tolist()
         [0, 0, 0, 1, 0, 1, 1, 2]
@@ -95,7 +98,7 @@ class ConceptGraph:
         return self.distances[:, is_train].min(axis=1)
 
     def pieces(self, is_train: Bool[np.ndarray, " k"]) -> Int[np.ndarray, " k"]:
-        """Return which seen classes are joined by paths of seen ones.
+        """Return the connected pieces of the seen classes.
 
         Along such a path one concept changes at a time, and every step is seen.
 
@@ -115,19 +118,23 @@ class ConceptGraph:
 
         Examples
         --------
-        >>> from partwhole.tasks.shapes import adversarial_split, circles, concept_graph
+        >>> from partwhole.tasks import circles
+        >>> from partwhole.tasks.shapes.graph import concept_graph
+        >>> from partwhole.tasks.shapes.splits import adversarial_split
         >>> space = circles(background_separation=0.6)
         >>> concept_graph(space).pieces(adversarial_split(space, 0)).tolist()
         [-1, 0, 1, -1, 2, -1, -1, 3]
         """
         self._require_seen(is_train)
         k = len(self.distances)
-        kept = self.edges[is_train[self.edges].all(axis=1)]
-        joined = coo_array((np.ones(len(kept)), (kept[:, 0], kept[:, 1])), shape=(k, k))
+        seen_edges = self.edges[is_train[self.edges].all(axis=1)]
+        joined = coo_array(
+            (np.ones(len(seen_edges)), (seen_edges[:, 0], seen_edges[:, 1])), shape=(k, k)
+        )
         _, labels = connected_components(joined, directed=False)
-        found = np.full(k, -1)
-        found[is_train] = np.unique(labels[is_train], return_inverse=True)[1]
-        return found
+        pieces = np.full(k, -1)
+        pieces[is_train] = np.unique(labels[is_train], return_inverse=True)[1]
+        return pieces
 
     def _require_seen(self, is_train: np.ndarray) -> None:
         k = len(self.distances)
@@ -153,7 +160,8 @@ def concept_graph(space: ConceptSpace) -> ConceptGraph:
 
     Examples
     --------
-    >>> from partwhole.tasks.shapes import circles, concept_graph
+    >>> from partwhole.tasks import circles
+    >>> from partwhole.tasks.shapes.graph import concept_graph
     >>> concept_graph(circles()).edges.tolist()
     [[0, 1], [0, 2], [1, 3], [2, 3]]
     """

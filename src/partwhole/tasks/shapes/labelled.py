@@ -1,4 +1,4 @@
-"""Pictures with labels: what was drawn for each, its class, and what a model is told of it."""
+"""Pictures with attributes, class and condition."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ HELD = 4  # a random stream of its own
 @door(single=("images",))
 @dataclass(frozen=True, eq=False)
 class LabelledShapes:
-    """Hold pictures of a concept space, and what each shows.
+    """Pictures of a concept space, with the attributes and class of each.
 
     Parameters
     ----------
@@ -54,11 +54,11 @@ class LabelledShapes:
 
     @door
     def conditions(self, *, layout: Layout = "vector") -> Float[np.ndarray, "n width"]:
-        """Return what a model is told of each, as `ConceptSpace.conditions`: jitter included."""
+        """Return the condition of each, as `ConceptSpace.conditions`, jitter included."""
         return self.space.conditions(self.attributes, layout=layout)
 
     def tokens(self) -> Int[np.ndarray, "n C"]:
-        """Return what a model is told of each in words, as `ConceptSpace.tokens`."""
+        """Return the condition of each in words, as `ConceptSpace.tokens`."""
         return self.space.tokens(self.classes)
 
     @door
@@ -67,21 +67,21 @@ class LabelledShapes:
 
         Examples
         --------
-        >>> from partwhole.tasks.shapes import circles
+        >>> from partwhole.tasks import circles
         >>> circles().sample(1, seed=0).has("blue").tolist()
         [False, False, True, True]
         """
         return self.space.select(words)[self.classes]
 
     @door
-    def take(self, which: slice | Int[np.ndarray, " m"] | Bool[np.ndarray, " n"]) -> LabelledShapes:
-        """Return some of them, in this order."""
-        require_rows(which, len(self.classes))
+    def take(self, rows: slice | Int[np.ndarray, " m"] | Bool[np.ndarray, " n"]) -> LabelledShapes:
+        """Return some of the pictures, in this order."""
+        require_rows(rows, len(self.classes))
         return replace(
             self,
-            images=self.images[which],
-            classes=self.classes[which],
-            attributes=self.attributes.take(which),
+            images=self.images[rows],
+            classes=self.classes[rows],
+            attributes=self.attributes.take(rows),
         )
 
     @door
@@ -106,7 +106,7 @@ class LabelledShapes:
 
         Examples
         --------
-        >>> from partwhole.tasks.shapes import circles
+        >>> from partwhole.tasks import circles
         >>> [len(part) for part in circles().sample(100, seed=0, side=8).split(seed=0)]
         [340, 60]
         """
@@ -118,15 +118,15 @@ class LabelledShapes:
         )
         whole("seed", seed, 0, "pass a whole number")
         rng = np.random.default_rng([seed, HELD])
-        held = np.zeros(len(self), dtype=bool)
+        is_held_out = np.zeros(len(self), dtype=bool)
         for c in np.unique(self.classes):
-            own = rng.permutation(np.flatnonzero(self.classes == c))
-            held[own[: int(share * len(own) + 1e-9)]] = True
-        return self.take(~held), self.take(held)
+            members = rng.permutation(np.flatnonzero(self.classes == c))
+            is_held_out[members[: int(share * len(members) + 1e-9)]] = True
+        return self.take(~is_held_out), self.take(is_held_out)
 
     @door
     def picture(self, per_class: int = 8, *, gap: int = 1) -> Float[np.ndarray, "height width 3"]:
-        """Return one picture of some of them: a row for each class that is here.
+        """Return one picture of examples, with a row for each class.
 
         Parameters
         ----------
@@ -135,10 +135,10 @@ class LabelledShapes:
         gap : int, keyword-only, default 1
             Pixels between them.
         """
-        whole("per_class", per_class, 1, "ask for some")
+        whole("per_class", per_class, 1, "pass the number of examples")
         rows = []
         for c in np.unique(self.classes):
-            shown = self.images[np.flatnonzero(self.classes == c)[:per_class]]
-            short = per_class - len(shown)
-            rows.append(np.pad(shown, ((0, short), (0, 0), (0, 0), (0, 0)), constant_values=1.0))
+            examples = self.images[np.flatnonzero(self.classes == c)[:per_class]]
+            short = per_class - len(examples)
+            rows.append(np.pad(examples, ((0, short), (0, 0), (0, 0), (0, 0)), constant_values=1.0))
         return image_grid(np.concatenate(rows), per_class, gap=gap)

@@ -16,7 +16,7 @@ from partwhole._writing import write_all
 def image_grid(
     images: Float[np.ndarray, "n height width *channels"], columns: int, *, gap: int = 1
 ) -> Float[np.ndarray, "rows wide 3"]:
-    """Lay images side by side, row by row, on white.
+    """Return images side by side, row by row, on white.
 
     Parameters
     ----------
@@ -44,15 +44,15 @@ def image_grid(
     """
     whole("columns", columns, 1, "pass 8, say")
     whole("gap", gap, 0, "pass 1, say")
-    given = np.asarray(images)
+    array = np.asarray(images)
     require(
-        len(given) > 0 and (given.ndim == 3 or (given.ndim == 4 and given.shape[3] in (1, 3))),
+        len(array) > 0 and (array.ndim == 3 or (array.ndim == 4 and array.shape[3] in (1, 3))),
         "images have shape (n, height, width), with 1 or 3 channels or none",
-        f"shape {given.shape}",
+        f"shape {array.shape}",
         "put channels last",
     )
     coloured = np.broadcast_to(
-        given[..., None] if given.ndim == 3 else given, (*given.shape[:3], 3)
+        array[..., None] if array.ndim == 3 else array, (*array.shape[:3], 3)
     )
     n, height, width = coloured.shape[:3]
     across = min(columns, n)
@@ -65,7 +65,7 @@ def image_grid(
 
 
 def picture_png(image: Float[np.ndarray, "height width *channels"], *, scale: int = 4) -> bytes:
-    """Write a picture as a PNG file, each pixel as a square of several.
+    """Return a picture as the bytes of a PNG file, each pixel enlarged to a square.
 
     Parameters
     ----------
@@ -91,20 +91,20 @@ def picture_png(image: Float[np.ndarray, "height width *channels"], *, scale: in
     b'\\x89PNG'
     """
     whole("scale", scale, 1, "pass 4, say")
-    given = np.asarray(image)
+    array = np.asarray(image)
     require(
-        given.ndim == 2 or (given.ndim == 3 and given.shape[2] in (1, 3)),
+        array.ndim == 2 or (array.ndim == 3 and array.shape[2] in (1, 3)),
         "a picture has shape (height, width), with 1 or 3 channels or none",
-        f"shape {given.shape}",
+        f"shape {array.shape}",
         "lay several out by image_grid",
     )
     require(
-        given.size > 0 and bool(np.isfinite(given).all()),
+        array.size > 0 and bool(np.isfinite(array).all()),
         "a picture is made of finite numbers",
-        f"{int(np.sum(~np.isfinite(given)))} that are not, of {given.size}",
+        f"{int(np.sum(~np.isfinite(array)))} that are not, of {array.size}",
         "leave such images out",
     )
-    levels = np.rint(255.0 * np.clip(given, 0.0, 1.0)).astype(np.uint8)
+    levels = np.rint(255.0 * np.clip(array, 0.0, 1.0)).astype(np.uint8)
     levels = levels if levels.ndim == 3 else levels[..., None]
     levels = np.broadcast_to(levels, (*levels.shape[:2], 3))
     levels = levels.repeat(scale, axis=0).repeat(scale, axis=1)
@@ -129,7 +129,7 @@ def picture_png(image: Float[np.ndarray, "height width *channels"], *, scale: in
 def save_picture(
     path: str | Path, image: Float[np.ndarray, "height width *channels"], *, scale: int = 4
 ) -> Path:
-    """Save a picture as a PNG file, which is whole or not there.
+    """Write a picture to a PNG file, completely or not at all.
 
     Parameters
     ----------

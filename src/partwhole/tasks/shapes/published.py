@@ -25,7 +25,7 @@ def circles(
     background_separation: Real | None = None,
     shapes: Sequence[str] = ("circle",),
 ) -> ConceptSpace:
-    """Make the published concept space: red or blue, big or small, and more if asked.
+    """Return the published concept space: red or blue, big or small, optionally with more concepts.
 
     With separations d for colour and s for size, red is .5 + d/2 in its channel and .5 - d/2 in
     the others, blue likewise; radii are .45 + s/2 and .45 - s/2 of half a side. Within a class
@@ -67,16 +67,16 @@ def circles(
     >>> space.names, space.n_classes, space.label(13)
     (('shape', 'colour', 'size', 'background'), 16, 'triangle blue big dark')
     """
-    for name, given, most in (
+    for name, value, highest in (
         ("colour_separation", colour_separation, 0.8),
         ("size_separation", size_separation, 0.4),
         ("background_separation", background_separation, 0.8),
     ):
         require(
-            (given is None and name == "background_separation")
-            or (is_finite(given) and 0.0 < given <= most),
-            f"{name} lies in 0..{most:g}, above 0",
-            repr(given),
+            (value is None and name == "background_separation")
+            or (is_finite(value) and 0.0 < value <= highest),
+            f"{name} lies in 0..{highest:g}, above 0",
+            repr(value),
             "values further apart would leave the picture's range",
         )
     require(
@@ -100,7 +100,7 @@ def circles(
             "size",
             {"big": 0.45 + size_separation / 2, "small": 0.45 - size_separation / 2},
             jitter=3 * size_separation / 8,
-            least=0.1,
+            lowest=0.1,
         ),
     ]
     if background_separation is not None:
@@ -112,9 +112,9 @@ def circles(
                 jitter=background_separation / 8,
             )
         )
-    one = len(shapes) == 1
+    law = len(shapes) == 1
     return ConceptSpace(
         tuple(concepts),
-        {"kind": Law.about(KINDS.index(shapes[0]))} if one else {},
-        shapes[0] if one else "",
+        {"kind": Law.about(KINDS.index(shapes[0]))} if law else {},
+        shapes[0] if law else "",
     )

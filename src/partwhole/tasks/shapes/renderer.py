@@ -65,7 +65,8 @@ def render_shapes(
 
     Examples
     --------
-    >>> from partwhole.tasks.shapes import circles, render_shapes
+    >>> from partwhole.tasks import circles
+    >>> from partwhole.tasks.shapes.renderer import render_shapes
     >>> means = circles().mean_attributes()
     >>> images = render_shapes(means, 32, seed=0)
     >>> images.shape, images[1, 16, 16].round(1).tolist()  # a small red circle
@@ -141,7 +142,8 @@ def shape_masks(
 
     Examples
     --------
-    >>> from partwhole.tasks.shapes import circles, shape_masks
+    >>> from partwhole.tasks import circles
+    >>> from partwhole.tasks.shapes.renderer import shape_masks
     >>> means = circles().mean_attributes()
     >>> shape_masks(means, 32, blur=0).sum(axis=(1, 2)).tolist()  # big and small, of two colours
     [316.0, 52.0, 316.0, 52.0]
@@ -150,13 +152,13 @@ def shape_masks(
 
 
 def grid(side: int) -> Float[np.ndarray, " side"]:
-    """Return where the pixels of a side lie."""
+    """Return the positions of the pixels of a side."""
     return np.linspace(-1.0, 1.0, side)
 
 
 def spread(side: int, blur: Real | None) -> float:
-    """Return the blur in pixels, once side and blur are seen to be fit."""
-    whole("side", side, 4, "shapes can't be told apart in fewer pixels")
+    """Return the blur in pixels, after validation of side and blur."""
+    whole("side", side, 4, "shapes cannot be distinguished in fewer pixels")
     require(
         blur is None or (is_finite(blur) and blur >= 0),
         "blur is a standard deviation in pixels, at least 0",

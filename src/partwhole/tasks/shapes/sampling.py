@@ -1,4 +1,4 @@
-"""Drawing pictures of classes, as many of each as are wanted."""
+"""Sampling of pictures, with any number for each class."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from partwhole.tasks.shapes.conditions import Combination
 from partwhole.tasks.shapes.labelled import LabelledShapes
 from partwhole.tasks.shapes.renderer import render, spread
 
-# Random streams: what is drawn for one purpose doesn't move what is drawn for another.
+# Separate random streams: draws for one purpose do not change draws for another.
 DRAW, NOISE = 2, 3
 
 
 class Sampled(ABC):
-    """Draw pictures of classes; `ConceptSpace` is the one that does."""
+    """Sampling of pictures, a part of `ConceptSpace`."""
 
     @property
     @abstractmethod
@@ -43,7 +43,7 @@ class Sampled(ABC):
         *,
         is_train: Bool[np.ndarray, " k"] | None = None,
     ) -> Int[np.ndarray, " k"]:
-        """Return how many pictures of each class there are when some values are rare.
+        """Return the number of pictures of each class when some values are rare.
 
         Parameters
         ----------
@@ -71,27 +71,28 @@ class Sampled(ABC):
 
         Examples
         --------
-        >>> from partwhole.tasks.shapes import circles, distance_one
+        >>> from partwhole.tasks import circles
+        >>> from partwhole.tasks.shapes.splits import distance_one
         >>> space = circles()
         >>> space.counts(2048, {"blue": 100}, is_train=distance_one(space, "red big")).tolist()
         [2048, 2048, 100, 0]
         """
-        whole("per_class", per_class, 1, "ask for some")
+        whole("per_class", per_class, 1, "pass the number of pictures")
         seen = self._flags(is_train)
-        found = np.where(seen, per_class, 0)
-        for word, most in (rare or {}).items():
-            whole(f"the number of pictures that are {word}", most, 0, "pass 100, say")
+        counts = np.where(seen, per_class, 0)
+        for word, largest in (rare or {}).items():
+            whole(f"the number of pictures that are {word}", largest, 0, "pass 100, say")
             holds = np.flatnonzero(self.select(word) & seen)
             require(
-                most <= per_class * len(holds),
+                largest <= per_class * len(holds),
                 "a rare value has fewer pictures than the others",
-                f"{most} that are {word}, of {per_class} in each of {len(holds)} classes",
+                f"{largest} that are {word}, of {per_class} in each of {len(holds)} classes",
                 "pass fewer, or leave the word out",
             )
-            each, rest = divmod(int(most), max(1, len(holds)))
-            share = each + (np.arange(len(holds)) < rest)
-            found[holds] = np.minimum(found[holds], share)
-        return found
+            common_share, remainder = divmod(int(largest), max(1, len(holds)))
+            share = common_share + (np.arange(len(holds)) < remainder)
+            counts[holds] = np.minimum(counts[holds], share)
+        return counts
 
     @door
     def draw(
@@ -102,7 +103,7 @@ class Sampled(ABC):
         is_train: Bool[np.ndarray, " k"] | None = None,
         jitter: bool = True,
     ) -> tuple[ShapeAttributes, Int[np.ndarray, " n"]]:
-        """Draw what pictures are made from, class after class, without drawing the pictures.
+        """Draw the attributes of pictures, class by class, without rendering.
 
         Parameters
         ----------
@@ -151,7 +152,7 @@ class Sampled(ABC):
         blur: Real | None = None,
         noise: Real = 1e-3,
     ) -> LabelledShapes:
-        """Draw pictures of classes, class after class.
+        """Draw pictures, class by class.
 
         Parameters
         ----------
@@ -175,7 +176,8 @@ class Sampled(ABC):
         Examples
         --------
         >>> import numpy as np
-        >>> from partwhole.tasks.shapes import circles, leave_out
+        >>> from partwhole.tasks import circles
+        >>> from partwhole.tasks.shapes.splits import leave_out
         >>> space = circles(colour_separation=0.4)
         >>> seen = space.sample(64, seed=0, side=16, is_train=leave_out(space, "blue small"))
         >>> seen.images.shape, seen.conditions().shape, np.bincount(seen.classes).tolist()
@@ -186,34 +188,39 @@ class Sampled(ABC):
         images = np.empty((len(classes), side, side, 3), dtype=np.float32)
         for c in np.unique(classes):
             first, last = np.searchsorted(classes, [c, c + 1])
-            own = slice(int(first), int(last))
+            numbers = slice(int(first), int(last))
             stream = (seed, NOISE, int(c))
-            render(attributes.take(own), side, blur, noise, stream, images[own])
+            render(attributes.take(numbers), side, blur, noise, stream, images[numbers])
         return LabelledShapes(images, classes, attributes, self)  # pyright: ignore[reportArgumentType]
 
     def _flags(self, is_train: np.ndarray | None) -> Bool[np.ndarray, " k"]:
         if is_train is None:
             return np.ones(self.n_classes, dtype=bool)
-        found = np.asarray(is_train)
+        flags = np.asarray(is_train)
         require(
-            found.dtype == np.bool_ and found.shape == (self.n_classes,),
+            flags.dtype == np.bool_ and flags.shape == (self.n_classes,),
             f"is_train says of each of the {self.n_classes} classes whether it is seen",
-            f"shape {found.shape} of {found.dtype}",
-            "pass what leave_out returns, say",
+            f"shape {flags.shape} of {flags.dtype}",
+            "pass the result of leave_out, for example",
         )
-        return found
+        return flags
 
     def _numbers(self, counts: object, seen: np.ndarray) -> Int[np.ndarray, " k"]:
-        """Return how many of each class, from one number or one for each."""
-        given = np.full(self.n_classes, counts) if is_whole(counts) else np.asarray(counts)
+        """Return the number for each class, from one number or one for each."""
+        numbers = np.full(self.n_classes, counts) if is_whole(counts) else np.asarray(counts)
         require(
-            given.shape == (self.n_classes,)
-            and np.issubdtype(given.dtype, np.integer)
-            and bool((given >= 0).all()),
+            numbers.shape == (self.n_classes,)
+            and np.issubdtype(numbers.dtype, np.integer)
+            and bool((numbers >= 0).all()),
             f"counts are a whole number, or one for each of the {self.n_classes} classes",
-            f"{given.tolist() if given.size < 9 else f'shape {given.shape}'}",
-            "pass 64, or what counts returns",
+            f"{numbers.tolist() if numbers.size < 9 else f'shape {numbers.shape}'}",
+            "pass 64, or the result of counts",
         )
-        found = np.where(seen, given, 0)
-        require(bool(found.any()), "there is at least one picture to draw", "none", "ask for some")
-        return found
+        numbers_seen = np.where(seen, numbers, 0)
+        require(
+            bool(numbers_seen.any()),
+            "at least one picture is drawn",
+            "none",
+            "pass the number of pictures",
+        )
+        return numbers_seen

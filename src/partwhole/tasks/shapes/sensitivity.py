@@ -1,4 +1,4 @@
-"""How strongly a concept shows in pictures: the renderer's sensitivity, and pixel distances."""
+"""Concept signal: the renderer's sensitivity to a concept, and pixel distances."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ NODES, NODES_PER_BLUR = 48, 10  # of the quadrature: more where the blur is fine
 def concept_signal(
     space: ConceptSpace, side: int = 32, *, blur: Real | None = None, step: Real = 1e-3
 ) -> pd.DataFrame:
-    r"""Return how strongly pictures change with a concept, at the mean of each class.
+    r"""Return the concept signal: the change of pictures with a concept, at each class mean.
 
     Concept i moves the mean attributes of a class towards those of another value, the coordinate
     :math:`z_i` going from 0 to 1 on the way. Its signal there is
@@ -73,7 +73,8 @@ def concept_signal(
 
     Examples
     --------
-    >>> from partwhole.tasks.shapes import circles, concept_signal
+    >>> from partwhole.tasks import circles
+    >>> from partwhole.tasks.shapes.sensitivity import concept_signal
     >>> concept_signal(circles(0.358)).round(4)
       concept                 at towards  signal
     0  colour     red big circle    blue  0.1531
@@ -99,14 +100,14 @@ def concept_signal(
     columns = to_columns(means)
     pixels = shape_masks(means, side, blur=blur)[..., None]
     rows = []
-    both = np.concatenate([graph.edges, graph.edges[:, ::-1]])
+    pair = np.concatenate([graph.edges, graph.edges[:, ::-1]])
     concepts = np.tile(graph.concepts, 2)
-    for e in np.lexsort((both[:, 1], both[:, 0], concepts)):
-        (first, second), c = both[e], concepts[e]
+    for e in np.lexsort((pair[:, 1], pair[:, 0], concepts)):
+        (first, second), c = pair[e], concepts[e]
         name: Field = space.fields[c]
-        one = columns[[first]]
-        away = np.zeros_like(one)
-        away[:, COLUMNS[name]] = (columns[[second]] - one)[:, COLUMNS[name]]
+        class_index = columns[[first]]
+        away = np.zeros_like(class_index)
+        away[:, COLUMNS[name]] = (columns[[second]] - class_index)[:, COLUMNS[name]]
         if name == "kind":
             change = np.array(np.nan)
         elif name == "colour":
@@ -114,7 +115,7 @@ def concept_signal(
         elif name == "background":
             change = (1.0 - pixels[first]) * away[0, COLUMNS["background"]]
         else:
-            ends = np.concatenate([one + step * away, one - step * away])
+            ends = np.concatenate([class_index + step * away, class_index - step * away])
             ahead, behind = smooth_masks(from_columns(ends), side, blur=blur)
             contrast = means.colour[first] - means.background[first]
             change = ((ahead - behind) / (2.0 * step))[..., None] * contrast
@@ -166,7 +167,8 @@ def smooth_masks(
     Examples
     --------
     >>> import numpy as np
-    >>> from partwhole.tasks.shapes import circles, smooth_masks
+    >>> from partwhole.tasks import circles
+    >>> from partwhole.tasks.shapes.sensitivity import smooth_masks
     >>> mass = smooth_masks(circles().mean_attributes([0, 1]), 32).sum(axis=(1, 2))
     >>> (mass / (np.pi * 15.5**2)).round(6).tolist()  # the radii squared, in pixels
     [0.4225, 0.0625]
@@ -207,7 +209,7 @@ def smooth_masks(
 def pixel_distances(
     space: ConceptSpace, side: int = 32, *, blur: Real | None = None
 ) -> pd.DataFrame:
-    """Return how far the pictures of classes' means are apart, centred and without noise.
+    """Return the pixel distances of the pictures of class means, centred and without noise.
 
     Parameters
     ----------
@@ -225,7 +227,8 @@ def pixel_distances(
 
     Examples
     --------
-    >>> from partwhole.tasks.shapes import circles, pixel_distances
+    >>> from partwhole.tasks import circles
+    >>> from partwhole.tasks.shapes.sensitivity import pixel_distances
     >>> table = pixel_distances(circles(0.358))
     >>> table[table.distance == 1].drop(columns="distance").round(6)
                   first             second concepts       mse

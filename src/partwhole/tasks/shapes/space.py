@@ -1,4 +1,4 @@
-"""Concept spaces: what pictures of shapes may be, in words, and every combination of it."""
+"""Concept spaces: the attributes of pictures of shapes, in words, and their combinations."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from partwhole.tasks.shapes.attributes import (
     ShapeAttributes,
     from_columns,
 )
-from partwhole.tasks.shapes.concept import Concept, Law, require_law, told
+from partwhole.tasks.shapes.concept import Concept, Law, law_in_words, require_law
 from partwhole.tasks.shapes.conditions import Combination
 from partwhole.tasks.shapes.sampling import Sampled
 
@@ -40,7 +40,7 @@ FREE: dict[Field, Law] = {
 @door
 @dataclass(frozen=True)
 class ConceptSpace(Altered, Sampled):
-    """State which concepts pictures of shapes have, and how they vary within a class.
+    """Space of pictures of shapes: their concepts, and the variation within a class.
 
     A class is a combination of values, one of each concept. Classes are numbered in
     lexicographic order, the first concept slowest: with colours red and blue and sizes big and
@@ -65,7 +65,8 @@ class ConceptSpace(Altered, Sampled):
 
     Examples
     --------
-    >>> from partwhole.tasks.shapes import Concept, ConceptSpace
+    >>> from partwhole.tasks import ConceptSpace
+    >>> from partwhole.tasks.shapes.concept import Concept
     >>> space = ConceptSpace((
     ...     Concept.around("size", {"small": 0.2, "medium": 0.4, "big": 0.6}, jitter=0.05),
     ...     Concept.around("place", {"left": -0.4, "right": 0.4}, field="y"),
@@ -89,15 +90,15 @@ class ConceptSpace(Altered, Sampled):
             "none",
             "make one by Concept.around",
         )
-        for what, all_of_them in (
+        for role, all_of_them in (
             ("name", self.names),
             ("field", tuple(concept.field for concept in self.concepts)),
             ("word", (*sum(self.words, ()), *([self.noun] if self.noun else []))),
         ):
-            twice = [each for each in all_of_them if all_of_them.count(each) > 1]
+            twice = [item for item in all_of_them if all_of_them.count(item) > 1]
             require(
                 not twice,
-                f"every {what} of a space belongs to one concept",
+                f"every {role} of a space belongs to one concept",
                 f"{twice[0]!r} more than once" if twice else "",
                 "rename one of them, or leave it out",
             )
@@ -106,7 +107,7 @@ class ConceptSpace(Altered, Sampled):
                 name in FIELDS and name not in self.fields,
                 "a free field is one that no concept decides",
                 repr(name),
-                f"choose from {', '.join(each for each in FIELDS if each not in self.fields)}",
+                f"choose from {', '.join(item for item in FIELDS if item not in self.fields)}",
             )
             require_law(law, name, f"the free field {name!r}")
 
@@ -122,12 +123,12 @@ class ConceptSpace(Altered, Sampled):
 
     @property
     def fields(self) -> tuple[Field, ...]:
-        """Return what each concept is in a picture."""
+        """Return the field of a picture that each concept decides."""
         return tuple(concept.field for concept in self.concepts)
 
     @property
     def n_values(self) -> tuple[int, ...]:
-        """Return how many values each concept has."""
+        """Return the number of values of each concept."""
         return tuple(concept.n_values for concept in self.concepts)
 
     @property
@@ -142,9 +143,9 @@ class ConceptSpace(Altered, Sampled):
 
     @cached_property
     def _grid(self) -> Int[np.ndarray, "k C"]:
-        found = full_grid(self.n_values)
-        found.flags.writeable = False
-        return found
+        grid = full_grid(self.n_values)
+        grid.flags.writeable = False
+        return grid
 
     @door
     def concept(self, name: str) -> Concept:
@@ -159,7 +160,7 @@ class ConceptSpace(Altered, Sampled):
 
     @door
     def position(self, name: str) -> int:
-        """Return which of the concepts has a name."""
+        """Return the index of the concept with this name."""
         require(
             name in self.names,
             f"the concepts are {', '.join(self.names)}",
@@ -191,22 +192,22 @@ class ConceptSpace(Altered, Sampled):
 
         Examples
         --------
-        >>> from partwhole.tasks.shapes import circles
+        >>> from partwhole.tasks import circles
         >>> circles().index("small blue circle"), circles().index(("blue", "small"))
         (3, 3)
         """
-        chosen = np.flatnonzero(self.select(combination))
+        values = np.flatnonzero(self.select(combination))
         require(
-            len(chosen) == 1,
-            f"a class is told by a value of each concept, {', '.join(self.names)}",
-            f"{combination!r}, which {len(chosen)} classes are",
+            len(values) == 1,
+            f"a class is identified by a value of each concept, {', '.join(self.names)}",
+            f"{combination!r}, which matches {len(values)} classes",
             "name one value of each",
         )
-        return int(chosen[0])
+        return int(values[0])
 
     @door
     def select(self, combination: Combination) -> Bool[np.ndarray, " k"]:
-        """Return which classes a combination of words is true of.
+        """Return which classes match a combination of words.
 
         Parameters
         ----------
@@ -221,7 +222,7 @@ class ConceptSpace(Altered, Sampled):
 
         Examples
         --------
-        >>> from partwhole.tasks.shapes import circles
+        >>> from partwhole.tasks import circles
         >>> circles().select("blue").tolist()
         [False, False, True, True]
         """
@@ -230,15 +231,15 @@ class ConceptSpace(Altered, Sampled):
                 0 <= combination < self.n_classes,
                 f"classes are numbered 0..{self.n_classes - 1}",
                 combination,
-                "or tell the class by its words",
+                "or name the class in words",
             )
             return np.arange(self.n_classes) == combination
         slots = self.slots(combination)  # pyright: ignore[reportArgumentType]
-        found = np.ones(self.n_classes, dtype=bool)
+        is_selected = np.ones(self.n_classes, dtype=bool)
         for c, value in enumerate(slots):
             if value is not None:
-                found &= self.classes[:, c] == value
-        return found
+                is_selected &= self.classes[:, c] == value
+        return is_selected
 
     @door
     def mean_attributes(self, classes: Sequence[int] | np.ndarray | None = None) -> ShapeAttributes:
@@ -255,10 +256,10 @@ class ConceptSpace(Altered, Sampled):
             One for each, with the means of all fields: background .9 and centre 0 where no
             concept decides them.
         """
-        return from_columns(self.laws[0][self.known(classes)])
+        return from_columns(self.laws[0][self.class_numbers(classes)])
 
     def ends(self) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-        """Return the means of each concept's first and last value, between which it is read off.
+        """Return the means of each concept's first and last value, the ends of its coordinate.
 
         Returns
         -------
@@ -269,33 +270,33 @@ class ConceptSpace(Altered, Sampled):
         Examples
         --------
         >>> from partwhole.measures.concepts import decode_shapes
-        >>> from partwhole.tasks.shapes import circles
+        >>> from partwhole.tasks import circles
         >>> space = circles(0.8)
         >>> shown = space.sample(1, side=16, jitter=False, seed=0)
         >>> decode_shapes(shown.images).coordinates(space.ends()).round(1).tolist()
         [[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]]
         """
-        mean, found = self.mean_attributes(), {}
+        mean, ends = self.mean_attributes(), {}
         for place, concept in enumerate(self.concepts):
             if concept.field in ("colour", "size", "background"):
-                values, each = getattr(mean, concept.field), self.classes[:, place]
-                found[concept.field] = values[each.argmin()], values[each.argmax()]
-        return found
+                values, means = getattr(mean, concept.field), self.classes[:, place]
+                ends[concept.field] = values[means.argmin()], values[means.argmax()]
+        return ends
 
     @door
-    def known(self, classes: Sequence[int] | np.ndarray | None) -> Int[np.ndarray, " n"]:
-        """Return numbers of classes as an array, once they are seen to be such."""
+    def class_numbers(self, classes: Sequence[int] | np.ndarray | None) -> Int[np.ndarray, " n"]:
+        """Return the validated numbers of classes as an array."""
         if classes is None:
             return np.arange(self.n_classes)
-        found = np.asarray(classes)
-        good = found.ndim == 1 and (np.issubdtype(found.dtype, np.integer) or found.size == 0)
+        numbers = np.asarray(classes)
+        good = numbers.ndim == 1 and (np.issubdtype(numbers.dtype, np.integer) or numbers.size == 0)
         require(
-            good and bool(((found >= 0) & (found < self.n_classes)).all()),
+            good and bool(((numbers >= 0) & (numbers < self.n_classes)).all()),
             f"classes are whole numbers in 0..{self.n_classes - 1}",
-            f"{found.tolist()}",
+            f"{numbers.tolist()}",
             "pass a list of them",
         )
-        return found.astype(int)
+        return numbers.astype(int)
 
     @property
     def laws(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -339,7 +340,8 @@ class ConceptSpace(Altered, Sampled):
 
         Examples
         --------
-        >>> from partwhole.tasks.shapes import circles, leave_out
+        >>> from partwhole.tasks import circles
+        >>> from partwhole.tasks.shapes.splits import leave_out
         >>> space = circles()
         >>> print(space.task(leave_out(space, "blue small")).describe())
         circle: 2 components, 3 combinations seen, 1 held out
@@ -358,11 +360,11 @@ class ConceptSpace(Altered, Sampled):
         )
 
     def describe(self) -> str:
-        """Say which values there are, by their means and the ends of their laws.
+        """Return a description of the values, by their means and the ends of their laws.
 
         Examples
         --------
-        >>> from partwhole.tasks.shapes import circles
+        >>> from partwhole.tasks import circles
         >>> print(circles(0.2).describe())
         circles: 2 concepts, 4 classes
         colour: red (0.6, 0.4, 0.4) in (0.575, 0.375, 0.375)..(0.625, 0.425, 0.425), blue
@@ -375,17 +377,19 @@ class ConceptSpace(Altered, Sampled):
         lines = [
             f"{concept.name}: "
             + ", ".join(
-                f"{word} {told(law, concept.field)}".removesuffix(f" {word}")
+                f"{word} {law_in_words(law, concept.field)}".removesuffix(f" {word}")
                 for word, law in zip(concept.words, concept.laws, strict=True)
             )
             for concept in self.concepts
         ]
-        others = [
-            f"{name} {told(self.free.get(name, FREE[name]), name)}".removeprefix("kind ")
+        free_fields = [
+            f"{name} {law_in_words(self.free.get(name, FREE[name]), name)}".removeprefix("kind ")
             for name in FIELDS
             if name not in self.fields
         ]
         heading = (
             f"{self.noun or 'shape'}s: {n} concept{'s' if n > 1 else ''}, {self.n_classes} classes"
         )
-        return "\n".join([heading, *lines, *([f"else: {', '.join(others)}"] if others else [])])
+        return "\n".join(
+            [heading, *lines, *([f"else: {', '.join(free_fields)}"] if free_fields else [])]
+        )

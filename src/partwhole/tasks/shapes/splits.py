@@ -1,4 +1,4 @@
-"""Splits of classes into those that are seen and those that are held out."""
+"""Splits of classes into seen and held-out ones."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def leave_out(
     space: ConceptSpace, combinations: Combination | Sequence[Combination]
 ) -> Bool[np.ndarray, " k"]:
-    """Hold out combinations, and see all others.
+    """Return a split that holds out combinations.
 
     Parameters
     ----------
@@ -43,7 +43,8 @@ def leave_out(
 
     Examples
     --------
-    >>> from partwhole.tasks.shapes import circles, leave_out
+    >>> from partwhole.tasks import circles
+    >>> from partwhole.tasks.shapes.splits import leave_out
     >>> leave_out(circles(), "blue small").tolist()
     [True, True, True, False]
     >>> leave_out(circles(), [0, 3]).tolist()
@@ -52,24 +53,26 @@ def leave_out(
     if isinstance(combinations, str) or is_whole(combinations):
         listed = [combinations]
     else:
-        given = list(combinations)  # pyright: ignore[reportArgumentType]
-        single = len(given) > 0 and all(isinstance(each, str) and " " not in each for each in given)
-        listed = [given] if single else given
-    held = np.zeros(space.n_classes, dtype=bool)
+        requested = list(combinations)  # pyright: ignore[reportArgumentType]
+        single = len(requested) > 0 and all(
+            isinstance(entry, str) and " " not in entry for entry in requested
+        )
+        listed = [requested] if single else requested
+    is_held_out = np.zeros(space.n_classes, dtype=bool)
     for combination in listed:
-        held |= space.select(combination)  # pyright: ignore[reportArgumentType]
+        is_held_out |= space.select(combination)  # pyright: ignore[reportArgumentType]
     require(
-        0 < held.sum() < len(held),
+        0 < is_held_out.sum() < len(is_held_out),
         "some classes are held out and some are seen",
-        f"{int(held.sum())} of {len(held)} held out",
+        f"{int(is_held_out.sum())} of {len(is_held_out)} held out",
         "name combinations that leave some",
     )
-    return ~held
+    return ~is_held_out
 
 
 @door
 def distance_one(space: ConceptSpace, centre: Combination) -> Bool[np.ndarray, " k"]:
-    """See one class and those that differ from it in one concept, and hold out all others.
+    """Return a split with one seen class and its neighbours in one concept.
 
     Parameters
     ----------
@@ -93,19 +96,20 @@ def distance_one(space: ConceptSpace, centre: Combination) -> Bool[np.ndarray, "
 
     Examples
     --------
-    >>> from partwhole.tasks.shapes import circles, distance_one
+    >>> from partwhole.tasks import circles
+    >>> from partwhole.tasks.shapes.splits import distance_one
     >>> distance_one(circles(background_separation=0.6), "red big light").tolist()
     [True, True, True, False, True, False, False, False]
     """
-    chosen = space.index(centre)
-    return hamming_distance(space.classes, space.classes[chosen : chosen + 1])[:, 0] <= 1
+    seen_class = space.index(centre)
+    return hamming_distance(space.classes, space.classes[seen_class : seen_class + 1])[:, 0] <= 1
 
 
 @door
 def adversarial_split(
     space: ConceptSpace, target: Combination, *, n_train: int | None = None
 ) -> Bool[np.ndarray, " k"]:
-    r"""See classes that all differ in two concepts or more, and hold out a target among others.
+    r"""Return a split whose seen classes differ pairwise in at least two concepts.
 
     The seen classes are chosen among those whose value indices :math:`v_c` have
     :math:`\sum_c v_c \equiv r` modulo the largest number of values, for a remainder r that is not
@@ -124,7 +128,7 @@ def adversarial_split(
     space : ConceptSpace
         With at least two concepts.
     target : int, str or sequence of str
-        The class that a learner will be asked for.
+        The held-out class of the test.
     n_train : int, keyword-only, default None
         How many classes are seen; None for the number that `distance_one` sees, or all there are
         when that is less. With two concepts of two values it is 2 where `distance_one` sees 3.
@@ -148,7 +152,8 @@ def adversarial_split(
     Examples
     --------
     >>> import numpy as np
-    >>> from partwhole.tasks.shapes import adversarial_split, circles
+    >>> from partwhole.tasks import circles
+    >>> from partwhole.tasks.shapes.splits import adversarial_split
     >>> space = circles(background_separation=0.6)
     >>> [space.label(i) for i in np.flatnonzero(adversarial_split(space, "red big light"))]
     ['red big dark circle', 'red small light circle', 'blue big light circle',
@@ -160,15 +165,15 @@ def adversarial_split(
         "1",
         "add a concept",
     )
-    classes, wanted = space.classes, space.classes[space.index(target)]
+    classes, target_values = space.classes, space.classes[space.index(target)]
     modulus = max(space.n_values)
     remainders = classes.sum(axis=1) % modulus
     # The target's values are all seen for some remainder: another concept makes up for each.
     members = next(
-        found
+        rows
         for r in range(modulus)
-        if r != wanted.sum() % modulus
-        and (classes[found := np.flatnonzero(remainders == r)] == wanted).any(axis=0).all()
+        if r != target_values.sum() % modulus
+        and (classes[rows := np.flatnonzero(remainders == r)] == target_values).any(axis=0).all()
     )
     usual = 1 + sum(n - 1 for n in space.n_values)
     n = min(usual, len(members)) if n_train is None else n_train
@@ -177,32 +182,32 @@ def adversarial_split(
         n <= len(members),
         f"{len(members)} classes differ pairwise in two concepts here",
         f"n_train={n}",
-        "ask for fewer",
+        "lower n_train",
     )
-    chosen = _covering(classes[members], wanted, n)
+    selected = _covering(classes[members], target_values, n)
     require(
-        bool((classes[members[chosen]] == wanted).any(axis=0).all()),
+        bool((classes[members[selected]] == target_values).any(axis=0).all()),
         "each value of the target is seen",
         f"n_train={n}, too few to show them",
-        "ask for more",
+        "raise n_train",
     )
     is_train = np.zeros(space.n_classes, dtype=bool)
-    is_train[members[chosen]] = True
+    is_train[members[selected]] = True
     return is_train
 
 
-def _covering(classes: np.ndarray, wanted: np.ndarray, n: int) -> list[int]:
-    """Return n rows, each time the one that shows most values not yet shown, `wanted` first."""
-    shown: set[tuple[int, int]] = set()
-    left, chosen = list(range(len(classes))), []
+def _covering(classes: np.ndarray, target_values: np.ndarray, n: int) -> list[int]:
+    """Return n rows, each the one with most uncovered values, `target_values` first."""
+    covered: set[tuple[int, int]] = set()
+    left, selected = list(range(len(classes))), []
 
     def gain(row: int) -> tuple[int, int, int]:
-        new = [(c, int(v)) for c, v in enumerate(classes[row]) if (c, int(v)) not in shown]
-        return sum(v == int(wanted[c]) for c, v in new), len(new), -row
+        new = [(c, int(v)) for c, v in enumerate(classes[row]) if (c, int(v)) not in covered]
+        return sum(v == int(target_values[c]) for c, v in new), len(new), -row
 
-    while len(chosen) < n:
+    while len(selected) < n:
         best = max(left, key=gain)
         left.remove(best)
-        chosen.append(best)
-        shown |= {(c, int(v)) for c, v in enumerate(classes[best])}
-    return chosen
+        selected.append(best)
+        covered |= {(c, int(v)) for c, v in enumerate(classes[best])}
+    return selected

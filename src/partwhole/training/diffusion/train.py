@@ -27,7 +27,7 @@ from partwhole._progress import bar
 from partwhole.networks.diffusion import ConditionEmbedding, DiffusionModel, sample
 from partwhole.networks.diffusion.model import Conditions
 from partwhole.networks.images.layers import Pass
-from partwhole.tasks.shapes import image_grid, save_picture
+from partwhole.tasks.shapes.pictures import image_grid, save_picture
 from partwhole.training.checkpoints import fingerprint, load_checkpoint, save_checkpoint
 from partwhole.training.diffusion.bits import checked_samples, terms
 from partwhole.training.diffusion.diffusion_run import DiffusionOutcome, DiffusionRun

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
-from partwhole.tasks import Composites
+from partwhole.tasks.images.composites import Composites
 
 
 class Layout(NamedTuple):
@@ -43,7 +43,11 @@ class Samples(NamedTuple):
 
         Pictures that another set of samples has too are held once.
         """
-        shown = images.shown if isinstance(images, Composites) else np.arange(len(images))[:, None]
+        shown = (
+            images.image_index
+            if isinstance(images, Composites)
+            else np.arange(len(images))[:, None]
+        )
         layout = (
             Layout(images.distance, images.combine) if isinstance(images, Composites) else Layout()
         )

@@ -11,7 +11,7 @@ from jaxtyping import Array, Float
 
 from partwhole._checks import require
 from partwhole.networks import ImageNetwork
-from partwhole.tasks import Composites
+from partwhole.tasks.images.composites import Composites
 from partwhole.training.images.assembly import Images, pictures_of
 from partwhole.training.images.recipe import Recipe
 from partwhole.training.losses import LOSSES, Loss

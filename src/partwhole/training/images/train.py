@@ -26,7 +26,7 @@ from partwhole._door import door
 from partwhole._progress import bar
 from partwhole.networks import ImageNetwork
 from partwhole.networks.images.layers import trained
-from partwhole.tasks import Composites
+from partwhole.tasks.images.composites import Composites
 from partwhole.training.checkpoints import fingerprint, load_checkpoint, save_checkpoint
 from partwhole.training.images.assembly import Images, Layout, Samples, assemble
 from partwhole.training.images.goals import (
@@ -218,7 +218,8 @@ def train_images(
     --------
     >>> from partwhole import tasks
     >>> from partwhole.networks import convnet
-    >>> digits, labels = tasks.digit_images()
+    >>> from partwhole.tasks.images.digits import digit_images
+    >>> digits, labels = digit_images()
     >>> task = tasks.symbolic_addition(range(-1, 2), [0])
     >>> composed = tasks.compose_images(task, digits, labels, distance=8, seed=0)
     >>> network = convnet((8, 16, 2), channels=(4,), kernel=3, dense=(), seed=0)

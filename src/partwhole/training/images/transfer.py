@@ -212,7 +212,8 @@ def train_transfer(
     --------
     >>> from partwhole import tasks
     >>> from partwhole.networks import convnet
-    >>> split = tasks.split_classes(*tasks.digit_images(), n_main=20, seed=0)
+    >>> from partwhole.tasks.images.digits import digit_images
+    >>> split = tasks.split_classes(*digit_images(), n_main=20, seed=0)
     >>> network = convnet(
     ...     split.shape, outputs=split.n_outputs, channels=(4,), kernel=3, dense=(), seed=0
     ... )

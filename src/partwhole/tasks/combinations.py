@@ -16,7 +16,7 @@ CONCEPTS_AT_MOST = 12  # 3^12 comparable pairs take 8 MB
 @door
 @dataclass(frozen=True, eq=False)
 class Combinations:
-    """Hold every combination of the concepts of a task, and which contains which.
+    """Combinations of a task's concepts, ordered by inclusion.
 
     Parameters
     ----------
@@ -34,13 +34,13 @@ class Combinations:
 
 
 def combine(means: Float[np.ndarray, " s"], dimension: int) -> Combinations:
-    """List the combinations of concepts that lie at their means along the first axes."""
+    """Return the combinations of concepts that lie at their means along the first axes."""
     s = len(means)
     require(
         s <= CONCEPTS_AT_MOST,
         f"combinations are listed for at most {CONCEPTS_AT_MOST} concepts",
         s,
-        "take a task of fewer, or choose points of your own",
+        "use a task with fewer concepts, or choose the points directly",
     )
     binary = np.arange(2**s)[:, None] >> np.arange(s - 1, -1, -1) & 1
     points = np.zeros((2**s, dimension))

@@ -20,7 +20,7 @@ SAMPLE, TEST, DIRECTIONS, ROTATION, CHECK = range(5)
 @door
 @dataclass(frozen=True, eq=False)
 class IdentitySample:
-    """Hold a training set of a structured identity task; the targets are the inputs.
+    """Training set of a structured identity task; the targets are the inputs.
 
     Parameters
     ----------

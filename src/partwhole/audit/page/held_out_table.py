@@ -1,4 +1,4 @@
-"""Every held-out combination, and what is predicted of it."""
+"""The table of held-out combinations with their targets and predictions."""
 
 from __future__ import annotations
 
@@ -9,35 +9,35 @@ from partwhole.audit.evidence import Evidence, Point
 from partwhole.audit.outputs.machine import MOST_ITEMS
 from partwhole.audit.page.marks import targets
 from partwhole.audit.page.words import combination, exact, listed, number
-from partwhole.audit.wording import shown, where
+from partwhole.audit.wording import printable, representation_name
 from partwhole.page import Html, join, table, tag
 
 MOST, SIGNS, TIE = 200, 30_000, 1e-9
 
 
 def margins(case: Case, at: Point) -> tuple[np.ndarray, np.ndarray]:
-    """Return how far the right label's output is ahead, and each combination's label."""
+    """Return the margin of the correct label's output, and the label, of each combination."""
     assert case.label is not None
-    own = case.label[case.held_out]
+    label = case.label[case.held_out]
     if at.outputs.ndim == 1:
-        ahead = np.where(own == 1, 1.0, -1.0) * at.outputs
+        ahead = np.where(label == 1, 1.0, -1.0) * at.outputs
     else:
-        right = np.maximum(own, 0)[:, None]
-        others = at.outputs.copy()
-        np.put_along_axis(others, right, -np.inf, axis=1)
-        ahead = np.take_along_axis(at.outputs, right, axis=1)[:, 0] - others.max(axis=1)
-    # What accuracy takes for a tie is one here, too.
-    return np.where(np.abs(ahead) <= TIE, 0.0, ahead), own
+        right = np.maximum(label, 0)[:, None]
+        other_outputs = at.outputs.copy()
+        np.put_along_axis(other_outputs, right, -np.inf, axis=1)
+        ahead = np.take_along_axis(at.outputs, right, axis=1)[:, 0] - other_outputs.max(axis=1)
+    # The same ties as in the accuracy.
+    return np.where(np.abs(ahead) <= TIE, 0.0, ahead), label
 
 
-def every(evidence: Evidence, at: Point) -> Html:
-    """List held-out combinations with target and prediction, the worst first.
+def held_out_table(evidence: Evidence, at: Point) -> Html:
+    """Return the table of held-out combinations with target and prediction, worst first.
 
     Parameters
     ----------
     evidence : Evidence
     at : Point
-        The representation that predictions are those of.
+        The representation of the predictions.
 
     Returns
     -------
@@ -50,30 +50,30 @@ def every(evidence: Evidence, at: Point) -> Html:
     error = np.mean((y - f) ** 2, axis=1)
     wrong = np.zeros(h, dtype=bool)
     if case.has_labels:
-        ahead, own = margins(case, at)
-        wrong = (ahead <= 0.0) & (own >= 0)
+        ahead, label = margins(case, at)
+        wrong = (ahead <= 0.0) & (label >= 0)
     arranged = np.lexsort((-error, ~wrong))
-    most = max(20, min(MOST, SIGNS // (40 * task.n_components)))
+    limit = max(20, min(MOST, SIGNS // (40 * task.n_components)))
     lines = [
         [
             combination(task.values, task.components[rows[i]], 12),
-            *_told(case, at, i, f[i], bool(wrong[i])),
+            *_cells(case, at, i, f[i], bool(wrong[i])),
             number(float(case.weights[rows[i]])),
-            _settled(evidence, i),
+            _determined(evidence, i),
         ]
-        for i in arranged[:most].tolist()
+        for i in arranged[:limit].tolist()
     ]
     n = case.task.n_components
-    caption = f"Predictions at {where(at, n)}, " + (
+    caption = f"Predictions at {representation_name(at, n)}, " + (
         "wrong ones first, then" if case.has_labels else "arranged"
     )
     caption += f" by squared error{_outputs(case)}"
-    if h > most:
-        caption += f" (the first {most} of {h:,})"
+    if h > limit:
+        caption += f" (the first {limit} of {h:,})"
     whole = "all" if h <= MOST_ITEMS else f"the first {MOST_ITEMS:,} in the table's order"
     return tag(
         "details",
-        tag("summary", "Every held-out combination, and what is predicted"),
+        tag("summary", "All held-out combinations with their predictions"),
         table(
             [
                 "Combination",
@@ -91,32 +91,32 @@ def every(evidence: Evidence, at: Point) -> Html:
             "p",
             "In Python, ",
             tag("code", "to_frame()"),
-            f" of the evidence has all of them; the JSON output has {whole}.",
+            f" of the evidence returns all of them; the JSON output contains {whole}.",
             class_="quiet",
         ),
     )
 
 
 def _outputs(case: Case) -> str:
-    """Say what the outputs of labels are."""
+    """Return the meaning of the outputs for labels."""
     labels = case.table.labels
     if labels is None:
         return ""
     if case.task.targets.ndim == 1:
-        return f"; outputs above 0 are for {shown(labels[1], 24)}"
-    return f"; outputs are those for {listed([shown(each, 24) for each in labels], 6)}"
+        return f"; outputs above 0 are for {printable(labels[1], 24)}"
+    return f"; outputs are those for {listed([printable(label, 24) for label in labels], 6)}"
 
 
-def _told(case: Case, at: Point, i: int, f: np.ndarray, wrong: bool) -> list[object]:
-    """Return the cells of target and prediction, for labels also that of the outputs."""
+def _cells(case: Case, at: Point, i: int, f: np.ndarray, wrong: bool) -> list[object]:
+    """Return the cells of target and prediction, and for labels that of the outputs."""
     row = case.held_out[i : i + 1]
     y = case.task.targets[row].reshape(-1)
     labels = case.table.labels
     if labels is None:
         return [", ".join(map(exact, y.tolist())), ", ".join(number(v) for v in f.tolist())]
-    both = f if len(f) > 1 else np.array([-f[0], f[0]])
-    best = np.flatnonzero(both >= both.max() - TIE)
-    name = shown(labels[best[0]], 24) if len(best) == 1 else "a tie"
+    scores = f if len(f) > 1 else np.array([-f[0], f[0]])
+    best = np.flatnonzero(scores >= scores.max() - TIE)
+    name = printable(labels[best[0]], 24) if len(best) == 1 else "a tie"
     outputs = ", ".join(number(v, 3) for v in f[:6].tolist()) + (", …" if len(f) > 6 else "")
     return [
         targets(case, row, y[:1])[0] if len(y) == 1 else _label(case, int(row[0])),
@@ -129,10 +129,10 @@ def _label(case: Case, row: int) -> str:
     assert case.label is not None
     assert case.table.labels is not None
     i = case.label[row]
-    return shown(case.table.labels[i], 24) if i >= 0 else "evenly divided"
+    return printable(case.table.labels[i], 24) if i >= 0 else "evenly divided"
 
 
-def _settled(evidence: Evidence, i: int) -> str:
+def _determined(evidence: Evidence, i: int) -> str:
     if evidence.determination is None:
         return "–"
     if evidence.determination.undecided[i]:

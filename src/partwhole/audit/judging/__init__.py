@@ -1,0 +1,1 @@
+"""Which rules the evidence breaks, and the finding that says so."""

@@ -1,0 +1,57 @@
+"""Every rule that the evidence breaks, as a list of findings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from partwhole.audit.evidence import Evidence
+from partwhole.audit.judging.learners import not_determined, not_solvable, poor_predictions
+from partwhole.audit.judging.rows import (
+    conflicting_duplicates,
+    not_held_out,
+    shortcuts,
+    thin_coverage,
+    unseen_labels,
+    unseen_values,
+)
+from partwhole.audit.rules import RULES, Finding
+from partwhole.audit.settings import Settings
+
+
+def judge(evidence: Sequence[Evidence], settings: Settings) -> tuple[Finding, ...]:
+    """Return a finding for everything that breaks a rule, errors first.
+
+    Parameters
+    ----------
+    evidence : sequence of Evidence
+        One for each test split.
+    settings : Settings
+        Thresholds, and rules that are silenced.
+
+    Returns
+    -------
+    tuple of Finding
+        In the order of `RULES`, within a rule in the order of the splits. Findings of silenced
+        rules are among them, with the reason.
+    """
+    findings = [finding for split in evidence for finding in _judge_split(split, settings)]
+    if evidence:
+        findings.extend(conflicting_duplicates(evidence[0].case, training=True))
+    place = {rule: i for i, rule in enumerate(RULES)}
+    findings.sort(key=lambda finding: place[finding.rule])
+    return tuple(
+        replace(finding, silenced=settings.silence.get(finding.rule)) for finding in findings
+    )
+
+
+def _judge_split(evidence: Evidence, settings: Settings) -> Iterator[Finding]:
+    yield from unseen_values(evidence)
+    yield from unseen_labels(evidence.case)
+    yield from not_solvable(evidence)
+    yield from not_determined(evidence, settings)
+    yield from poor_predictions(evidence, settings)
+    yield from shortcuts(evidence)
+    yield from not_held_out(evidence.case)
+    yield from thin_coverage(evidence, settings)
+    yield from conflicting_duplicates(evidence.case, training=False)

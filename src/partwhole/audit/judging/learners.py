@@ -1,0 +1,227 @@
+"""Findings about learners: what they can answer, what training determines, what is predicted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from partwhole.audit.case import Case
+from partwhole.audit.evidence import ROUNDING, Evidence, Point, Prediction
+from partwhole.audit.judging.finding import NO_ROWS, finding_of
+from partwhole.audit.rules import Finding
+from partwhole.audit.settings import Settings
+from partwhole.audit.wording import (
+    combination,
+    count,
+    learners,
+    number,
+    one_line,
+    percent,
+    printable,
+    representation_name,
+    tuple_of,
+)
+from partwhole.limits.proofs.determination import Determination
+from partwhole.limits.proofs.solvability import Solvability
+
+
+def _learners(case: Case) -> str:
+    return f"learners of order {case.order}"
+
+
+def not_solvable(evidence: Evidence) -> Iterator[Finding]:
+    """Report held-out targets that no sum of seen conjunctions has, or that were not decided."""
+    case, solvability = evidence.case, evidence.solvability
+    if solvability is None or solvability.solvable:
+        return
+    name = printable(case.name)
+    if solvability.solvable is None:
+        yield finding_of(
+            "not-decided",
+            case,
+            f"Whether {_learners(case)} can answer the held-out combinations of {name} at all was "
+            f"not decided in {solvability.seconds:.1f} s. Raise the time limit.",
+        )
+        return
+    proof = solvability.certificate
+    higher = "raise the order, " if case.order < case.table.n_components - 1 else ""
+    yield finding_of(
+        "not-solvable",
+        case,
+        f"No learner of order {case.order} can answer all "
+        f"{count(len(case.held_out), 'held-out combination')} of {name}. "
+        f"{one_line(solvability.explain(case.table.labels))} {_unexplained(solvability)}Choose "
+        f"targets that such sums can have, {higher}or train a network that learns its features "
+        "and check its predictions.",
+        NO_ROWS if proof is None else case.rows_of(proof.rows),
+    )
+
+
+def _unexplained(solvability: Solvability) -> str:
+    """Say how much of the variance of numbers the best sum leaves unexplained, and the limit."""
+    if solvability.kind != "regression" or np.isnan(solvability.r_squared):
+        return ""
+    tolerated = solvability.tolerated
+    allowed = f"up to {100.0 * tolerated:g} %" if tolerated > 0 else "none"
+    sentence = f"The threshold 'unexplained' allows {allowed}"
+    # Without a certificate the explanation has named the share.
+    if solvability.certificate is not None:
+        # With none allowed the search may end before the best sum.
+        best = "best such sum" if tolerated > 0 else "best such sum found"
+        sentence = (
+            f"The {best} leaves {100.0 * solvability.unexplained:.3g} % of the variance of the "
+            f"held-out targets unexplained; the threshold 'unexplained' allows {allowed}"
+        )
+    return f"{sentence}. If the remainder is noise, raise this threshold. "
+
+
+def not_determined(evidence: Evidence, settings: Settings) -> Iterator[Finding]:
+    """Report held-out combinations whose answers training leaves open, or that were undecided."""
+    determination = evidence.determination
+    if determination is None:
+        return
+    # An undecided combination may be determined, so it is no reason for an error.
+    if float((determination.determined | determination.undecided).mean()) < settings.determined:
+        yield _open_answers(evidence, determination, settings)
+    if determination.undecided.any():
+        case = evidence.case
+        rows = case.held_out[determination.undecided]
+        yield finding_of(
+            "not-decided",
+            case,
+            f"Whether training determines {len(rows):,} of "
+            f"{count(len(case.held_out), 'held-out combination')} of {printable(case.name)} for "
+            f"{_learners(case)}, such as {combination(case, int(rows[0]))}, was not decided within "
+            "the allowed number of steps. Choose a smaller order, or audit fewer rows.",
+            case.rows_of(rows),
+        )
+
+
+def _open_answers(evidence: Evidence, determination: Determination, settings: Settings) -> Finding:
+    case = evidence.case
+    is_open = ~determination.determined & ~determination.undecided
+    unseen = is_open & determination.unseen
+    plain = np.flatnonzero(is_open & ~determination.unseen)
+    example = int(plain[0]) if len(plain) else int(np.flatnonzero(is_open)[0])
+    total, n_open = len(is_open), int(is_open.sum())
+    single = n_open == 1
+    message = (
+        f"Training does not determine {n_open:,} of {count(total, 'held-out combination')} of "
+        f"{printable(case.name)} ({percent(n_open / total)}) for {_learners(case)}, such as "
+        f"{combination(case, int(case.held_out[example]))}: "
+    )
+    part = "a value"
+    if case.order > 1:
+        part += f" or a conjunction of at most {case.order} components"
+    reason = f"no weighted sum of training combinations equals {'it' if single else 'them'}"
+    if not len(plain):
+        message += f"{'it' if single else 'each'} has {part} that training lacks."
+    elif unseen.any():
+        n_unseen = int(unseen.sum())
+        has = "has" if n_unseen == 1 else "have"
+        message += f"{n_unseen:,} {has} {part} that training lacks; for the others, {reason}."
+    else:
+        parts = "values"
+        if case.order > 1:
+            parts = f"conjunctions of at most {case.order} components"
+        message += f"all {'its' if single else 'their'} {parts} occur in training, but {reason}."
+    if settings.determined < 1:
+        message += f" The threshold 'determined' is {percent(float(settings.determined))}."
+    steps = evidence.additions.steps if evidence.additions else ()
+    if steps and steps[0].determined > determination.share:
+        first = tuple_of(case, steps[0].values)
+        change = (
+            f"Moving {first} from the test split into training"
+            if steps[0].held_out
+            else f"Adding {first} to training"
+        )
+        message += f" {change} would raise the share to {percent(steps[0].determined)}."
+    else:
+        message += " Add more combinations to training."
+    return finding_of("not-determined", case, message, case.rows_of(case.held_out[is_open]))
+
+
+def poor_predictions(evidence: Evidence, settings: Settings) -> Iterator[Finding]:
+    """Report predictions no better than guesses, not computed, or with a strong leak."""
+    prediction, case = evidence.prediction, evidence.case
+    name, rows = printable(case.name), case.rows_of(case.held_out)
+    if len(case.held_out) and evidence.is_better_than_guesses is None:
+        base = "guessing among the labels" if case.has_labels else "the mean of training"
+        over = "" if prediction is None else f" over {_range(case, prediction)}"
+        yield finding_of(
+            "not-decided",
+            case,
+            f"Whether {_learners(case)} do better on {name} than {base} is not known, because the "
+            f"predictions{over} did not finish in time. Raise the time limit.",
+        )
+    if prediction is None:
+        return
+    if evidence.is_better_than_guesses is False and case.has_labels:
+        best = max(point.balanced_accuracy for point in prediction.points)
+        yield finding_of(
+            "at-chance",
+            case,
+            f"{_learners(case).capitalize()} are predicted to reach a balanced accuracy of at most "
+            f"{percent(best)} on {name} over {_range(case, prediction)}; guessing among the labels "
+            f"reaches {percent(prediction.chance)}. Add training combinations that contradict the "
+            "misleading association, or hold out other combinations.",
+            rows,
+        )
+    elif evidence.is_better_than_guesses is False:
+        lowest = min(point.error for point in prediction.points)
+        yield finding_of(
+            "no-better-than-constant",
+            case,
+            f"{_learners(case).capitalize()} are predicted to have a squared error of at least "
+            f"{number(lowest)} on {name} over {_range(case, prediction)}; the mean of training has "
+            f"{number(prediction.constant_error)}. Add training combinations with the same values, "
+            "or hold out other combinations.",
+            rows,
+        )
+    point = prediction.points[prediction.reference]
+    # Labels need the sign alone: a leak that leaves all of them correct costs nothing.
+    is_harmful = not case.has_labels or point.accuracy < 1.0 - ROUNDING
+    if point.leak_slope < settings.leak_slope and is_harmful:
+        yield _strong_leak(case, point, settings)
+
+
+def _strong_leak(case: Case, point: Point, settings: Settings) -> Finding:
+    slope = point.leak_slope if abs(point.leak_slope) > ROUNDING else 0.0
+    reason = (
+        "the remainder is memorised for each training combination and does not carry over"
+        if slope > 0
+        else "what carries over from training does not follow the targets"
+    )
+    return finding_of(
+        "strong-leak",
+        case,
+        f"At {representation_name(point, case.table.n_components)}, {_slope(case, slope)} (leak "
+        f"slope below the threshold {settings.leak_slope:g}): {reason}. Show the values in more "
+        "training combinations, or use a representation that gives the full combination a smaller "
+        "share.",
+        case.rows_of(case.held_out),
+    )
+
+
+def _slope(case: Case, slope: float) -> str:
+    name = printable(case.name)
+    if not case.has_labels:
+        return f"predictions for {name} change by {number(slope)} when the targets change by 1"
+    if slope < 0:
+        return f"outputs for {name} are higher for wrong labels than for correct ones"
+    return (
+        f"outputs for correct and wrong labels of {name} lie {number(slope)} times as far apart "
+        "as in training"
+    )
+
+
+def _range(case: Case, prediction: Prediction) -> str:
+    n_components = case.table.n_components
+    points = [point for point in prediction.points if not np.isnan(point.position)]
+    if not points:
+        return representation_name(prediction.points[0], n_components)
+    words = f"{points[0].label} to {points[-1].label}" if len(points) > 1 else points[0].label
+    words += f" of {learners(case, n_components)}"
+    has_measured = len(points) < len(prediction.points)
+    return words + (" and the measured representation" if has_measured else "")
