@@ -110,7 +110,10 @@ def test_file_names_that_are_not_utf_8(folder, capsys):
             "leak_slope is a number, 0 or more; got a whole number of over",
         ),
         ("coverage = 1" + "0" * 5000, "settings are short numbers and texts; got too many digits"),
-        (f"coverage = {'[' * 5000}", "settings are short numbers and texts; got too many brackets"),
+        (
+            f"coverage = {'[' * 5000}",
+            "settings are short numbers and texts; got too many nested",
+        ),
         ("coverage = inf", "coverage is a whole number of combinations, 0 or more; got inf; "),
         ("leak_slope = nan", "leak_slope is a number, 0 or more; got nan; "),
     ],

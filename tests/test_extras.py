@@ -48,7 +48,7 @@ for room in {BASE}:
         ("from partwhole import recommend", "partwhole.recommendation", "train", "jax"),
         ("from partwhole.study import run", "partwhole.study.run", "plot", "matplotlib, xarray"),
         (
-            "from partwhole import tasks; tasks.digit_images()",
+            "from partwhole.tasks.images.digits import digit_images; digit_images()",
             "partwhole.tasks.digit_images", "digits", "scikit-learn",
         ),
     ],

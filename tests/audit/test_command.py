@@ -141,7 +141,7 @@ def test_options_reach_the_audit(folder, capsys):
 
 REFUSED = {
     "": "an audit needs a table; got none; name a .csv, .tsv, .csv.gz or .parquet file",
-    "table.csv": "an audit needs the columns that are combined; got none; use --components",
+    "table.csv": "an audit needs the combined columns; got none; use --components",
     "table.csv --components first second": (
         "an audit needs the column of the answer; got none; use --target"
     ),
@@ -152,8 +152,8 @@ REFUSED = {
         "a split is a column or a rule; got both; leave out --split or --hold-out"
     ),
     " ".join([*ASKED, "--share", "0.5"]): (
-        "a share is what --hold-out holds out; got --share 0.5 and a split column; leave it out, "
-        "or use --hold-out in place of --split"
+        "--share applies only to --hold-out; got --share 0.5 and a split column; leave it out, or "
+        "use --hold-out in place of --split"
     ),
     " ".join([*ASKED, "--features", "f.npy", "--feature-columns", "first"]): (
         "features are a file or columns; got both; leave out --features or --feature-columns"

@@ -136,6 +136,7 @@ def test_an_interrupt_is_one_sentence_and_leaves_nobody_behind(tmp_path, count):
         assert process.returncode == 130, error
         lines = [line for line in error.splitlines() if "slow_study" not in line]
         assert lines == [
-            "partwhole: interrupted; what was finished is kept, and the next run goes on from there"
+            "partwhole: interrupted; finished cells are stored, "
+            "and the next run continues from them"
         ]
         gone(children)

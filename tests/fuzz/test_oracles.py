@@ -21,6 +21,7 @@ from scipy.optimize import minimize
 from units import CHANGES, change
 
 from partwhole.limits import Limit, Outcome
+from partwhole.limits.problem import Problem as Posed
 
 ROUTES = {"quadratic": least_squares, "entropy": newton_dual}
 
@@ -177,6 +178,11 @@ def test_rows_that_fractions_tell_apart_are_not_called_contradictory():
     assert feasible(tube) is not False
 
 
+def posed(one):
+    """Return a problem as the library holds it."""
+    return Posed(one.design(), one.targets, one.library_cost(), one.library_fit(), one.intercept)
+
+
 @pytest.mark.parametrize(
     ("name", "spoil", "verdict"),
     [
@@ -197,6 +203,7 @@ def test_the_judge_finds_what_is_wrong(name, spoil, verdict):
     one = problem(name)
     best = least(one)
     limit = Limit(
+        posed(one),
         best.coefficients.astype(float), best.multipliers, float(best.intercept), best.above,
         0.0, 0.0, 1, Outcome.SOLVED,
     )  # fmt: skip

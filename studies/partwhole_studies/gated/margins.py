@@ -85,11 +85,9 @@ def cell(config: Config) -> Arrays:
 
 
 def _chains(
-    flow: training.GatedRuns,
-    networks: tuple[GatedNetwork, ...],
-    gates: HalfspaceGates,
+    flow: training.GatedRuns, networks: tuple[GatedNetwork, ...], gates: HalfspaceGates,
     group: Limit,
-) -> Arrays:
+) -> Arrays:  # fmt: skip
     """Return units and costs of chains at margin 1: of the flow, and of the limits near it."""
     inputs, labels, cost = flow.inputs, flow.labels, ChainNorm(3)
 
@@ -97,17 +95,10 @@ def _chains(
         return path_weights(network) / (labels * network.predict(inputs)).min()
 
     solved = [
-        solve(
-            (inputs, labels),
-            gates,
-            cost=cost,
-            fit="margin",
-            intercept="none",
-            start=paths(network),
-            max_steps=2000,
-        )
+        solve((inputs, labels), gates, cost=cost, fit="margin", intercept="none",
+              start=paths(network), max_steps=2000)
         for network in networks
-    ]
+    ]  # fmt: skip
     return {
         "flow_cost": np.array([cost.value(group.design, paths(n).ravel()) for n in flow.networks]),
         "cost": np.array([limit.value for limit in solved]),
@@ -123,9 +114,8 @@ def _learned_gates(flow: training.GatedRuns) -> Arrays:
     largest, edges = [], []
     for network in flow.networks:
         gates = network.with_frozen_gates().gates[0]
-        largest.append(
-            solve((inputs, labels), gates, fit="margin", intercept="none").normalised_margin
-        )
+        limit = solve((inputs, labels), gates, fit="margin", intercept="none")
+        largest.append(limit.normalised_margin)
         hidden, readout = (np.asarray(weights)[:, 0] for weights in network.weights)
         sizes = np.linalg.norm(hidden, axis=1)
         cosines = inputs @ hidden.T / sizes / np.linalg.norm(inputs, axis=1)[:, None]

@@ -87,10 +87,8 @@ def _split(data: Digits, seed: int, config: Config) -> dict[str, np.ndarray | fl
     labels = np.concatenate([data.test_labels, data.selection_labels])
     outputs = np.full((len(LEARNERS), len(tests)), np.nan)
     values: dict[str, np.ndarray | float] = dict.fromkeys(NUMBERS, np.nan)
-    limits = {
-        name: solve((data.inputs, data.labels), gates, cost=c, fit="margin", intercept="none")
-        for name, c in NORMS.items()
-    }
+    limits = {name: solve((data.inputs, data.labels), gates, cost=cost, fit="margin",
+                          intercept="none") for name, cost in NORMS.items()}  # fmt: skip
     for name, limit in limits.items():
         if limit.outcome is Outcome.SOLVED:
             outputs[LEARNERS.index(name)] = limit.predict(tests)
@@ -119,12 +117,10 @@ def _split(data: Digits, seed: int, config: Config) -> dict[str, np.ndarray | fl
             outputs[1] = answers(flow.networks[0], tests)
             values["share_longer"] = float(flow.fraction_of(group)[0, -1])
     disagreement = [
-        [
-            inconsistency(end, answer) if np.isfinite(end + answer).all() else np.nan
-            for end in outputs[:2]
-        ]
+        [inconsistency(end, answer) if np.isfinite(end + answer).all() else np.nan
+         for end in outputs[:2]]
         for answer in outputs
-    ]
+    ]  # fmt: skip
     errors = 0.5 * (1.0 - np.sign(outputs) * labels).mean(axis=1)
     return values | {"errors": errors, "apart": np.array(disagreement)}
 

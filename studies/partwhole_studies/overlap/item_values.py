@@ -43,7 +43,7 @@ def cell(config: Config) -> Arrays:
     pairs = np.arange(len(VALUES))[:, None].repeat(2, axis=1)
     parts = solved.parts(pairs)
     return {
-        "value": np.stack([parts[(c,)] + parts[()] / 2 for c in (0, 1)]),
+        "value": np.stack([parts[(c,)] + parts["intercept"] / 2 for c in (0, 1)]),
         "error": np.array(solved.test_error),
     }
 

@@ -64,11 +64,8 @@ def cell(config: Config) -> Arrays:
     # The full conjunction weighs at least .02, so that every training set can be separated.
     for shares in 0.98 * random.dirichlet(np.ones(3), size=config["kernels"]):
         kernel = OverlapKernel.from_salience({(0,): shares[0], (1,): shares[1]})
-        limits = {
-            "free": solve(task, kernel, intercept="free"),
-            "none": solve(task, kernel, intercept="none"),
-            "margin": solve(task, kernel, fit="margin", intercept="free"),
-        }
+        limits = {name: solve(task, kernel, intercept=name) for name in ("free", "none")}
+        limits["margin"] = solve(task, kernel, fit="margin", intercept="free")
         margins = np.stack([task.targets * limit.predictions for limit in limits.values()])
         for name, limit in limits.items():
             rows[name].append(float(np.abs(limit.test_predictions).max()))
@@ -92,8 +89,8 @@ def cell(config: Config) -> Arrays:
 def _by_pair(task: Task, salience: float) -> list[float]:
     """Return the interpolant's mean margin within the first class, the last one, and across."""
     limit = solve(task, OverlapKernel.from_salience([salience]), intercept="free")
-    equivalent, first = task.test_targets > 0, task.test_components[:, 0] < task.n_values[0] / 2
-    groups = (equivalent & first, equivalent & ~first, ~equivalent)
+    same, first = task.test_targets > 0, task.test_components[:, 0] < task.n_values[0] / 2
+    groups = (same & first, same & ~first, ~same)
     return [float(limit.test_margins[rows].mean()) for rows in groups]
 
 

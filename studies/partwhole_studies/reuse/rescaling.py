@@ -85,21 +85,20 @@ def start(config: Config, auxiliary: np.ndarray) -> DiagonalWeights:
 def cell(config: Config) -> Arrays:
     """Return losses over the variance of the targets: of the limit, and of some networks."""
     active, features = config["active"], config["features"]
-    entry = 1.0 / sqrt(ACTIVE_AUX) if features == SAME else 1.0 / active
+    entry = 1.0 / (sqrt(ACTIVE_AUX) if features == SAME else active)
     overlap = 0 if features == NEW else active
     task = SparseTeachers(DIMENSION, ACTIVE_AUX, active, overlap, main_scale=entry)
     sample = _samples(task, tuple(config["seeds"]), config["n"])
     starts = [start(config, auxiliary) for auxiliary in sample.auxiliary]
-    costs = [HyperbolicEntropy.from_weights(weights) for weights in starts]
-    limits = solve((sample.inputs, sample.targets), cost=costs, intercept="none")
-    ends = np.stack([limit.coefficients for limit in limits])
-    variance = active * entry**2
-    violation = np.array([limit.violation for limit in limits])
-    arrays = {"limit": np.asarray(sample.test_error(ends)) / variance, "violation": violation}
+    limits = [
+        solve((x, y), cost=HyperbolicEntropy.from_weights(weights), intercept="none")
+        for x, y, weights in zip(sample.inputs, sample.targets, starts, strict=True)
+    ]
+    variance, violation = active * entry**2, np.array([limit.violation for limit in limits])
+    error = np.asarray(sample.test_error(np.stack([limit.coefficients for limit in limits])))
+    arrays = {"limit": error / variance, "violation": violation}
     if count := config["trained"]:
-        weights = DiagonalWeights(
-            *(np.stack(arrays) for arrays in zip(*starts[:count], strict=True))
-        )
+        weights = DiagonalWeights(*map(np.stack, zip(*starts[:count], strict=True)))
         runs = train_diagonal(
             sample.inputs[:count], sample.targets[:count], weights, record=50,
             teachers=sample.main[:count], max_steps=config["max_steps"], progress=False,
@@ -108,8 +107,7 @@ def cell(config: Config) -> Arrays:
     return arrays
 
 
-# Rescalings of one main task learn from the same samples.
-@lru_cache(maxsize=16)
+@lru_cache(maxsize=16)  # rescalings of one main task learn from the same samples
 def _samples(task: SparseTeachers, seeds: tuple[int, ...], n: int) -> TeacherSample:
     return task.samples(seeds, n)
 
@@ -123,8 +121,8 @@ def gather(cells: Cells) -> xr.Dataset:
         for config, arrays in cells
         for i, seed in enumerate(config["seeds"])
     ]
-    over = ["task", "rescale", "n", "seed"]
-    return layout(runs, {"limit": "", "violation": "", "trained": ""}, over=over).sortby("n")
+    dims = {"limit": "", "violation": "", "trained": ""}
+    return layout(runs, dims, over=["task", "rescale", "n", "seed"]).sortby("n")
 
 
 def samples_needed(data: xr.Dataset, task: str, rescale: float) -> Estimate:

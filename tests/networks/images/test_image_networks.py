@@ -222,7 +222,7 @@ def test_seeds():
                 np.zeros((2, 8, 8, 1), np.uint8),
                 Pass(),
             ),
-            "images are floating-point; got uint8; divide grey levels by the largest, for example",
+            "images are floating-point; got uint8; divide grey levels by their largest, say",
         ),
         (
             lambda: image_network("convnet-small", (8, 8, 1), outputs=0, seed=0),

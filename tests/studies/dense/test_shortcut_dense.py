@@ -7,6 +7,7 @@ import pytest
 from study_cells import computed
 from study_rules import require_whole, verdicts
 
+from partwhole import solve
 from partwhole.features import OverlapKernel
 from partwhole_studies import conjunctions
 from partwhole_studies.dense import shortcut_dense as study
@@ -23,7 +24,7 @@ def data():
 def kernel_machines(config, loss):
     """Return the cell of networks that do as a kernel machine does after a loss."""
     task = make_task(config["task"])
-    answer = study.LOSSES[loss](task, NNGP, intercept="free").predictions
+    answer = solve(task, NNGP, fit=study.LOSSES[loss], intercept="free").predictions
     seeds = len(config["seeds"])
     # After the logistic loss answers have any size.
     size = 5.0 if config["loss"] == "logistic" else 1.0

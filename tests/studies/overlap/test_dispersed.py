@@ -7,6 +7,7 @@ import pytest
 from study_cells import computed
 from study_rules import require_whole, verdicts
 
+from partwhole.limits.sweeps import interpolation_sweep
 from partwhole.tasks import dispersed_addition
 from partwhole_studies.overlap import dispersed as study
 
@@ -46,6 +47,6 @@ def test_layouts_of_other_seeds(data):
 
 def test_a_wrong_penalty_is_noticed():
     task = dispersed_addition(study.VALUES, 2, seed=1)
-    solved = study.interpolation_sweep(task, np.array([0.3]))[0]
+    solved = interpolation_sweep(task, np.array([0.3]))[0]
     for penalty, equal in ((0.4 / 0.3, True), ((0.4 / 0.3) ** 2, False)):
         assert np.allclose(study.additive_ridge(task, penalty), solved, atol=1e-10) == equal
