@@ -14,7 +14,7 @@ from feasibility import feasible
 from formulas import misfits, rounding_felt, row_sizes, total, unit_of_cost, without_left_out
 from problems import CONCAVE, ORDINARY, Problem
 
-from partwhole import solve
+import partwhole as pw
 from partwhole._checks import InputError
 from partwhole.limits import Limit, Outcome
 
@@ -54,11 +54,11 @@ class Judgement:
     seconds: float = 0.0
 
 
-def solved(problem: Problem) -> Limit:
+def solve(problem: Problem) -> Limit:
     """Give the problem to the library; warnings are errors."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        return solve(
+        return pw.solve(
             (problem.design(), problem.targets.copy()),
             cost=problem.library_cost(),
             fit=problem.library_fit(),
@@ -70,7 +70,7 @@ def judge(problem: Problem) -> Judgement:
     """Solve a problem and judge the result."""
     begin = time.perf_counter()
     try:
-        limit = solved(problem)
+        limit = solve(problem)
     except InputError as error:
         spent = time.perf_counter() - begin
         sentence = str(error)
@@ -141,7 +141,7 @@ def judge_limit(problem: Problem, limit: Limit) -> Judgement:
         if problem.name.split(" / ")[-2] in ORDINARY:
             # The library begins its descent at its own solution of two layers.
             convex = "group" if problem.cost == "chain" else "nuclear"
-            begun = solved(replace(problem, cost=convex))
+            begun = solve(replace(problem, cost=convex))
             start = float(total(problem, begun.coefficients, float(begun.intercept)))
             if begun.outcome is Outcome.SOLVED and here > start * (1 + VALUE) + floor:
                 return say(Verdict.WRONG, f"STATIONARY at {here:.9g}, began at {start:.9g}")

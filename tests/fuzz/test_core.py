@@ -19,7 +19,7 @@ from feasibility import feasible
 from formulas import unit_of_cost
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
-from judge import FAILURES, Judgement, Verdict, judge, solved
+from judge import FAILURES, Judgement, Verdict, judge, solve
 from problems import CONCAVE, CONVEX, COSTS, FITS, INTERCEPTS, ORDINARY, names, problem
 from run import is_ordinary, table
 from units import CHANGES, change
@@ -89,7 +89,7 @@ def test_a_problem_said_otherwise_has_the_same_answer(cost, fit, intercept, kind
     changed = change(one, way, np.random.default_rng(zlib.crc32(f"{way} {seed}".encode())))
     if changed is None or feasible(one) is None:
         return
-    plain, limit = solved(one), solved(changed.problem)
+    plain, limit = solve(one), solve(changed.problem)
     assert limit.outcome is plain.outcome
     if plain.outcome not in (Outcome.SOLVED, Outcome.STATIONARY):
         return
