@@ -106,9 +106,9 @@ def certified(
         value = cost.value(design, coefficients) + problem.paid(misfit, constant)
     v, hard = multipliers, np.abs(np.where(soft, 0.0, misfit))
     if bound is None:
-        v = _admissible(problem, multipliers)
+        v, conjugate = _within(cost, design, _admissible(problem, multipliers))
         missed = float(np.sum(np.abs(v) * hard))
-        charge = _charge(cost, design, problem.slack, problem.intercept, v)
+        charge = conjugate + _charge(problem.slack, problem.intercept, v)
         bound = fit.gain(targets, v) - charge - missed
     gap = value - bound
     felt = np.where(soft, blur, blur * (precision / EPS))
@@ -117,8 +117,12 @@ def certified(
     met = bool((hard <= allowed).all())
     # A value of rounding alone is 0; any other must stand out of it. A bound that lies above the
     # value bounds nothing: it shows how far rounding moved it.
-    exact = abs(value) <= rounding and abs(gap) <= rounding
     close = max(abs(gap), rounding) <= ACCURACY * abs(value)
+    if met and not close and np.isfinite(value):
+        # Of a cost that is 0 elsewhere than at 0, rounding of the coefficients alone is a cost.
+        moved = cost.value(design, (1.0 + BLUR) * coefficients)
+        rounding += abs(moved - cost.value(design, coefficients))
+    exact = max(abs(value), abs(gap)) <= rounding
     solved = met and np.isfinite(value) and (exact or close)
     outcome = Outcome.SOLVED if solved else unsolved
     if not np.all(slack > 0):
@@ -163,18 +167,15 @@ def dual_bound(
 
     What exact rows miss at the coefficients is taken off, as if it had lowered the cost.
     """
-    v = multipliers
-    if not isinstance(cost, Squares) and len(v):
-        bounds = cost.dual(design, np.zeros(len(v))).bounds
-        v = v if bounds is None else v * min(1.0, bounds.reach(v))
+    v, conjugate = _within(cost, design, multipliers)
     misfit = np.where(slack > 0, 0.0, targets - design @ coefficients)
     missed = float(np.sum(np.abs(v) * np.abs(misfit)))
-    return v, float(np.sum(targets * v)) - missed - _charge(cost, design, slack, "none", v)
+    return v, float(np.sum(targets * v)) - missed - conjugate - _charge(slack, "none", v)
 
 
 def _admissible(problem: Problem, multipliers: np.ndarray) -> np.ndarray:
-    """Return multipliers as near to these that the dual allows: signs, sums and bounds hold."""
-    v, cost = np.array(multipliers), problem.cost
+    """Return multipliers as near to these that have the fit's signs and the intercept's sum."""
+    v = np.array(multipliers)
     if isinstance(problem.fit, Margin):
         v = np.where(problem.targets * v > 0, v, 0.0)
     if problem.intercept == "free":
@@ -183,10 +184,6 @@ def _admissible(problem: Problem, multipliers: np.ndarray) -> np.ndarray:
         above, below = np.asarray(up.sum(axis=0)), np.asarray(down.sum(axis=0))
         both = np.asarray(np.minimum(above, below))
         v = up * _ratio(both, above) - down * _ratio(both, below)
-    if isinstance(cost, Cost) and not isinstance(cost, Squares):
-        bounds = cost.dual(problem.design, np.zeros(len(v))).bounds
-        if bounds is not None:
-            v = v * min(1.0, bounds.reach(v))
     return v
 
 
@@ -194,25 +191,27 @@ def _ratio(part: np.ndarray | np.floating, whole: np.ndarray | np.floating) -> n
     return np.asarray(np.divide(part, whole, out=np.zeros_like(whole), where=whole > 0))
 
 
-def _charge(
-    cost: Cost, design: Design, slack: np.ndarray, intercept: Intercept, v: np.ndarray
-) -> float:
-    """Return what the dual takes off: the conjugates of cost, slack and penalty.
+def _within(cost: Cost, design: Design, v: np.ndarray) -> tuple[np.ndarray, float]:
+    """Return multipliers scaled into a norm's bounds, and the cost's conjugate there.
 
     A quadratic conjugate is computed without the rounding of a Gram matrix.
     """
     if isinstance(cost, Squares):
-        conjugate = 0.5 * float(np.sum(cost.primal(design, v, None) * design.adjoint(v)))
-    else:
-        term = cost.dual(design, v)
-        conjugate = 0.0 if term.bounds is not None else term.value
+        return v, 0.5 * float(np.sum(cost.primal(design, v, None) * design.adjoint(v)))
+    term = cost.dual(design, v)
+    if term.bounds is None:
+        return v, term.value
+    bounds = cost.dual(design, np.zeros(len(v))).bounds
+    assert bounds is not None
+    return (v * min(1.0, bounds.reach(v)) if len(v) else v), 0.0
+
+
+def _charge(slack: np.ndarray, intercept: Intercept, v: np.ndarray) -> float:
+    """Return what the dual takes off for slack and penalty."""
     square = 0.5 * float(np.sum(slack @ v**2))
-    penalty = (
-        0.5 * float(np.sum(v.sum(axis=0) ** 2)) / float(intercept)
-        if not isinstance(intercept, str)
-        else 0.0
-    )
-    return conjugate + square + penalty
+    if isinstance(intercept, str):
+        return square
+    return square + 0.5 * float(np.sum(v.sum(axis=0) ** 2)) / float(intercept)
 
 
 def infeasible(problem: Problem, proof: np.ndarray, steps: int) -> Limit | None:

@@ -44,18 +44,16 @@ def equalities(problem: Problem, max_steps: int, tolerance: float) -> Limit:
             inner, rows.targets, cost, rows.slack, Border(np.zeros((len(rows.slack), 0))),
             max_steps, tolerance,
         )  # fmt: skip
+        solved = solution.multipliers[0]
         coefficients, v, _ = met(
-            inner, cost, solution.multipliers[0], solution.prices, rows.slack,
+            inner, cost, solved, solution.prices, rows.slack,
             lambda out: rows.targets - out, Border(np.zeros((len(rows.slack), 0))), 0.0,
         )  # fmt: skip
-        # Of the solver's multipliers and the polished ones, those that bound the cost better.
-        v, bound = max(
-            (
-                dual_bound(inner, rows.targets, cost, rows.slack, coefficients, given)
-                for given in (v, solution.multipliers[0])
-            ),
-            key=lambda found: found[1],
-        )
+        v, bound = dual_bound(inner, rows.targets, cost, rows.slack, coefficients, v)
+        if solution.prices is not None:
+            # Of a norm's polished multipliers and the solver's, those that bound the cost better.
+            unpolished = dual_bound(inner, rows.targets, cost, rows.slack, coefficients, solved)
+            v, bound = max((v, bound), unpolished, key=lambda candidate: candidate[1])
         bound += rows.rest
         turned, precision = rows.rounding(v, coefficients), rows.precision
         v, constant = rows.multipliers(v), rows.intercept(coefficients)

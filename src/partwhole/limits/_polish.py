@@ -50,8 +50,7 @@ def met(
 ) -> tuple[np.ndarray, np.ndarray, float]:
     """Return coefficients, multipliers and intercept, moved so that exact rows are met."""
     start = cost.primal(design, v, prices), v, constant
-    bounds = cost.dual(design, v).bounds
-    if bounds is None or prices is None:
+    if prices is None or cost.dual(design, v).bounds is None:
         return _smooth(design, cost, *start, slack, missing, border)
     states = _norm(design, cost, v, prices, slack, missing, border, constant)
     most, nearest = min(states, key=lambda state: state[0])
@@ -134,6 +133,11 @@ def _solved(
     scaled = units[:, None] * system * units
     wanted = units * np.concatenate([lacks, right])
     if len(scaled) and np.isfinite(scaled).all():
+        if not len(right):
+            factorise, condition, solve = get_lapack_funcs(("potrf", "pocon", "potrs"), (scaled,))
+            factor, failed = factorise(scaled, lower=1)
+            if not failed and condition(factor, np.linalg.norm(scaled, 1), uplo="L")[0] > WELL:
+                return units * solve(factor, wanted, lower=1)[0]
         factorise, condition, solve = get_lapack_funcs(("getrf", "gecon", "getrs"), (scaled,))
         factor, pivots, _ = factorise(scaled)
         if condition(factor, np.linalg.norm(scaled, 1))[0] > WELL:

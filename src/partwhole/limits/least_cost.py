@@ -24,10 +24,13 @@ from jaxtyping import Float
 from partwhole._checks import require
 from partwhole.features.conjunctions import ConjunctionDesign
 from partwhole.features.design import Block, DenseDesign, Design
+from partwhole.features.scaled import ScaledDesign
 from partwhole.limits._active_rows import through_active_rows
 from partwhole.limits._dual import equalities, inequalities
 from partwhole.limits._quadratic import through_columns
-from partwhole.limits.costs import Concave, Cost, LinearProbing, Quadratic
+from partwhole.limits._reduction import ENTRIES
+from partwhole.limits.costs import Concave, Cost, GroupNorm, LinearProbing, Quadratic
+from partwhole.limits.costs._matrices import dense_features
 from partwhole.limits.fits import Equal, Tube
 from partwhole.limits.limit import Limit, Outcome
 from partwhole.limits.probing import through_scaled_inputs
@@ -100,6 +103,8 @@ def least_cost(
         return through_scaled_inputs(problem)
     if isinstance(cost, Concave):
         return _touching(problem, cost, start, max_steps)
+    if isinstance(cost, GroupNorm) and cost.weights is not None:
+        return _unweighted(problem, cost, max_steps, tolerance)
     gibibytes = 4.0 * 8.0 * len(targets) ** 2 / 2**30
     require(
         gibibytes <= MEMORY_GIB,
@@ -166,6 +171,20 @@ def _with_memory(
     before, after = np.split(limit.coefficients, [block.start])
     coefficients = np.concatenate([before, memory, after])
     return replace(limit, problem=problem, coefficients=coefficients)
+
+
+def _unweighted(problem: Problem, cost: GroupNorm, max_steps: int, tolerance: float) -> Limit:
+    """Solve with each block in units in which its weight is 1, whatever its own."""
+    scaled = cost.unweighted(problem.design)
+    assert isinstance(scaled, ScaledDesign)
+    n, p = scaled.shape
+    inner: Design = scaled
+    if n * p <= ENTRIES:
+        inner = DenseDesign(dense_features(scaled.design) * scaled.factors, scaled.blocks)
+    limit = least_cost(
+        replace(problem, design=inner, cost=GroupNorm()), max_steps=max_steps, tolerance=tolerance
+    )
+    return replace(limit, problem=problem, coefficients=limit.coefficients * scaled.factors)
 
 
 def _touching(

@@ -376,7 +376,8 @@ def _described(rows: Rows, learner: Any) -> tuple[Design, Callable[[Any], Design
         matrix, blocks = rows.inputs.matrix, rows.inputs.blocks
     else:
         matrix, blocks = rows.inputs, ()
-    return DenseDesign(matrix[rows.is_train], blocks), as_design
+    seen = matrix if rows.is_train.all() else matrix[rows.is_train]
+    return DenseDesign(seen, blocks), as_design
 
 
 def _similar(rows: Rows, learner: Any, rounding: Real) -> GramFeatures:
@@ -444,12 +445,11 @@ def _require_quadratic(cost: Any) -> None:
 
 
 def _cost(cost: Any) -> Costs:
-    require(
-        isinstance(cost, Cost | Concave) and not isinstance(cost, type),
-        "a cost says what is preferred",
-        repr(cost),
-        "pass GroupNorm(), say",
-    )
+    if isinstance(cost, type) or not isinstance(cost, Cost | Concave):
+        # Printed only here: a cost may hold as many numbers as there are features.
+        raise InputError(
+            f"a cost says what is preferred; got {cost!r}; pass an instance, such as GroupNorm()"
+        )
     return cost
 
 

@@ -70,17 +70,17 @@ class GroupNorm:
 
     def dual(self, design: Design, multipliers: Float[np.ndarray, " n"]) -> DualTerm:
         """Return the domain in which no block is pulled by more than its weight."""
-        return bounded(self._scaled(design), multipliers, Groups.of(design))
+        return bounded(self.unweighted(design), multipliers, Groups.of(design))
 
     def primal(
         self, design: Design, multipliers: Float[np.ndarray, " n"], prices: np.ndarray | None
     ) -> Float[np.ndarray, " p"]:
         """Return the coefficients: what pulls at each block, times its price."""
-        scaled = self._scaled(design)
-        found = priced(scaled, multipliers, prices, Groups.of(design))
-        return found * scaled.factors if isinstance(scaled, ScaledDesign) else found
+        scaled = self.unweighted(design)
+        coefficients = priced(scaled, multipliers, prices, Groups.of(design))
+        return coefficients * scaled.factors if isinstance(scaled, ScaledDesign) else coefficients
 
-    def _scaled(self, design: Design) -> Design:
+    def unweighted(self, design: Design) -> Design:
         """Return the design in which all weights are 1."""
         if self.weights is None:
             return design

@@ -206,11 +206,12 @@ class HyperbolicEntropy(ConjugateCost):
         a = 2.0 * u + tilt
         inside = np.abs(a) <= LARGEST
         held = np.where(inside, a, 0.0)
-        gradient = np.where(inside, 0.5 * k * np.sinh(held), np.copysign(np.inf, a))
+        raised = np.sinh(held)
+        gradient = np.where(inside, 0.5 * k * raised, np.copysign(np.inf, a))
         # cosh(a) - cosh(tilt), which cancels where little has moved.
         rise = 2.0 * np.sinh(0.5 * (held + tilt)) * np.sinh(0.5 * (held - tilt))
         value = 0.25 * float(np.sum(k * rise)) if inside.all() else np.inf
-        return Conjugate(value, gradient, k * np.cosh(held), TRUSTED)
+        return Conjugate(value, gradient, k * np.hypot(1.0, raised), TRUSTED)
 
     def _of(self, design: Design) -> tuple[np.ndarray, np.ndarray]:
         """Return width and tilt of every feature of a design."""
