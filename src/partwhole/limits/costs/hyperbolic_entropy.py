@@ -216,14 +216,14 @@ class HyperbolicEntropy(ConjugateCost):
     def _of(self, design: Design) -> tuple[np.ndarray, np.ndarray]:
         """Return width and tilt of every feature of a design."""
         p = design.shape[1]
-        sizes = sorted({np.size(each) for each in (self.width, self.tilt) if np.ndim(each)} - {p})
+        width, tilt = np.asarray(self.width, dtype=float), np.asarray(self.tilt, dtype=float)
+        sizes = sorted({part.size for part in (width, tilt) if part.ndim} - {p})
         require(
             not sizes,
             "widths and tilts are one number or one for each feature",
             f"{sizes[0] if sizes else 0} for {p} features",
             "give as many as the design has columns",
         )
-        return (
-            np.broadcast_to(np.asarray(self.width, dtype=float), (p,)),
-            np.broadcast_to(np.asarray(self.tilt, dtype=float), (p,)),
-        )
+        if width.ndim == 1 == tilt.ndim:
+            return width, tilt
+        return np.broadcast_to(width, (p,)), np.broadcast_to(tilt, (p,))

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
-from scipy.linalg import cho_solve
+from scipy.linalg import get_lapack_funcs
 
 from partwhole.limits.costs._cost import DualTerm
 from partwhole.limits.fits import OneSided
@@ -148,6 +148,7 @@ def smooth_newton(
     v, b = np.zeros(n), np.zeros(border.columns.shape[1])
     here, solved, steps, before = term(v), False, 0, np.inf
     hessian = factor = None
+    (solve_factored,) = get_lapack_funcs(("potrs",), (v,))
     wanted = float(np.abs(targets).max(initial=0.0))
     size = max(wanted, float(np.abs(here.gradient).max(initial=0.0)))
 
@@ -169,7 +170,7 @@ def smooth_newton(
         if hessian is None or not serves:
             hessian, factor = _regular(here.hessian(), misfit)
         if factor is not None and not len(b):
-            direction, shift = cho_solve((factor, True), -residual, check_finite=False), b
+            direction, shift = solve_factored(factor, -residual, lower=1)[0], b
         else:
             try:
                 moved, shifted = border.solve(hessian[None], -residual[None], -missing[None])
