@@ -6,6 +6,7 @@ import inspect
 from dataclasses import replace
 
 import equinox as eqx
+import families
 import good_calls
 import jax
 import jax.numpy as jnp
@@ -398,6 +399,7 @@ def test_broken_tasks_are_told_what_is_wrong(rule, make):
 
 POINTS = RNG.normal(size=(5, 3))
 IMAGES = RNG.random((4, 8, 12, 2))
+SEQUENCES = RNG.normal(size=(6, 5, 3))
 NETWORKS = {
     "mlp": (networks.mlp(3, layers=3, width=6, nonlinearity="relu", seed=0), POINTS),
     "mlp, linear": (networks.mlp(3, layers=2, width=6, seed=0), POINTS),
@@ -405,6 +407,8 @@ NETWORKS = {
     "GatedNetwork, relu": (
         networks.GatedNetwork.draw(3, [networks.LearnedGates(6), 1], seed=0, bias=True), POINTS
     ),
+    "recurrent": (families.Recurrent.draw(3, 4, seed=0), SEQUENCES),
+    "attention": (families.AttentionOnly.draw(5, 3, seed=0), SEQUENCES),
     **{
         name: (networks.image_network(name, (8, 12, 2), seed=0), IMAGES)
         for name in ("convnet-small", "resnet-small", "vit-small")
@@ -422,30 +426,43 @@ class Sine(eqx.Module):
 
     weight: jax.Array
 
-    def __call__(self, x):
-        return jnp.sin(self.weight @ x)
+    names, shape = ("output",), (3,)
+
+    def contexts(self, inputs):
+        return ()
+
+    def layer(self, place, x, contexts):
+        return jnp.sin(x @ self.weight.T)
+
+    def partition(self):
+        return eqx.partition(self, eqx.is_inexact_array)
 
 
 class Frozen(Sine):
-    def __call__(self, x):
-        return jnp.sin(jax.lax.stop_gradient(self.weight) @ x)
+    def layer(self, place, x, contexts):
+        return jnp.sin(x @ jax.lax.stop_gradient(self.weight).T)
 
 
-class Bare(eqx.Module):
-    def __call__(self, x):
-        return x
+class Bare(Sine):
+    def partition(self):
+        return eqx.partition(self, False)
 
 
 class Unfinished(Sine):
-    def __call__(self, x):
-        return jnp.log(-jnp.abs(self.weight @ x))
+    def layer(self, place, x, contexts):
+        return jnp.log(-jnp.abs(x @ self.weight.T))
+
+
+class Twofold(Sine):
+    names = ("output", "output")
 
 
 @pytest.mark.parametrize(
     ("rule", "network"),
     [
         ("the slope of the outputs", Frozen(jnp.ones((2, 3)))),
-        ("a network has parameters", Bare()),
+        ("a network has parameters", Bare(jnp.ones((2, 3)))),
+        ("names of layers differ; got output, output", Twofold(jnp.ones((3, 3)))),
         ("outputs are finite", Unfinished(jnp.ones((2, 3)))),
         ("a network maps inputs to outputs; got TypeError", Sine(jnp.ones((2, 5)))),
     ],
@@ -458,9 +475,9 @@ def test_broken_networks_are_told_what_is_wrong(rule, network):
 
 def test_an_output_that_sees_its_batch():
     class Normalised(networks.ImageNetwork):
-        def __call__(self, images):
-            values = super().__call__(images)
-            return values - values.mean()
+        def layer(self, place, x, contexts=(), /):
+            values = super().layer(place, x)
+            return values - values.mean() if place == len(self.parts) - 1 else values
 
     network = networks.image_network("convnet-small", (8, 12, 2), seed=0)
     with pytest.raises(CheckFailed, match=r"(?m)^- an output depends on its own input alone"):

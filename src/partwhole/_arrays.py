@@ -38,7 +38,7 @@ def as_read(value: object) -> str:
         text = " ".join(repr(value).split())
         return text if len(text) < 80 else f"{text[:70]}..."
     shape = getattr(value, "shape", None)
-    if isinstance(shape, tuple):
+    if isinstance(shape, tuple) and hasattr(value, "__array__"):
         return f"an array of shape {shape}"
     kind = type(value).__name__
     if isinstance(value, (list, tuple, set, dict)):

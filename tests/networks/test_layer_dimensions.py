@@ -18,7 +18,7 @@ from partwhole.networks.images.layers import BatchNorm, Pass, trained
 from partwhole.networks.layer_dimensions import layer_dimensions
 from partwhole.tasks.images.digits import digit_images
 
-module = import_module("partwhole.networks.layer_dimensions")
+reading = import_module("partwhole.networks.reading")
 IMAGES = digit_images()[0][:40, :, :, None].astype(np.float32)
 
 
@@ -63,7 +63,7 @@ def in_training(network):
 @pytest.mark.parametrize("center", [False, True])
 @pytest.mark.parametrize("at_once", [7, 256])
 def test_in_inference_as_whole_passes(center, at_once, monkeypatch):
-    monkeypatch.setattr(module, "AT_ONCE", at_once)
+    monkeypatch.setattr(reading, "AT_ONCE", at_once)
     found = layer_dimensions(BEFORE, AFTER, IMAGES, center=center)
     expected = counted(activations(BEFORE, IMAGES), activations(AFTER, IMAGES), center)
     assert found.layers == BEFORE.names
@@ -187,8 +187,8 @@ def silent():
         ),
         (
             {"inputs": IMAGES[:, 1:]},
-            "images for this network have height, width and channels (8, 8, 1); got (7, 8, 1); "
-            "draw a network for their shape",
+            "inputs for this network have shape (n, 8, 8, 1); got shape (40, 7, 8, 1); pass one "
+            "row for each",
         ),
         (
             {"statistics": "running"},

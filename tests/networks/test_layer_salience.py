@@ -12,6 +12,7 @@ from partwhole import features, measures, tasks
 from partwhole._checks import InputError
 from partwhole.networks import Architecture, activations, convnet, image_network, mlp
 from partwhole.networks.layer_salience import LayerSaliences, layer_saliences
+from partwhole.networks.reading import layer_by_layer
 from partwhole.tasks.images.digits import digit_images
 
 ROWS = np.array([[a, b] for a in range(4) for b in range(4)])
@@ -84,17 +85,18 @@ def test_a_convolutional_network_layer_by_layer(network, composites):
     same(images["relu 2"], layer_saliences(network, composites, layers=["relu 2"])["relu 2"])
 
 
-def test_layers_are_read_one_at_a_time(network, composites, monkeypatch):
-    asked = []
+def test_layers_are_computed_one_after_another(network, composites, monkeypatch):
+    yielded = []
 
-    def counting(network, inputs, *, layers):
-        asked.append(layers)
-        return activations(network, inputs, layers=layers)
+    def counting(network, inputs):
+        for name, layer in layer_by_layer(network, inputs):
+            yielded.append(name)
+            yield name, layer
 
-    monkeypatch.setattr(sys.modules[LayerSaliences.__module__], "activations", counting)
-    found = layer_saliences(network, composites, layers=("out", "input", "pool"))
-    assert asked == [("out",), ("pool",)]
-    assert found.layers == ("out", "input", "pool")
+    monkeypatch.setattr(sys.modules[LayerSaliences.__module__], "layer_by_layer", counting)
+    found = layer_saliences(network, composites, layers=("pool", "input", "relu 1"))
+    assert yielded == list(network.names[: network.names.index("pool") + 1])
+    assert found.layers == ("pool", "input", "relu 1")
 
 
 def test_frame_has_a_row_for_each_layer_and_order():

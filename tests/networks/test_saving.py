@@ -129,8 +129,8 @@ def test_sentences(tmp_path):
         (tmp_path, f"a network is saved to a file; got the folder {tmp_path}; add a name"),
         (
             tmp_path / "own.npz",
-            "what is saved is made of the library's layers and gates, and arrays; got OwnGates; "
-            "save by pickle",
+            "what is saved is made of modules of equinox, the library's gates, and arrays; got "
+            "OwnGates; save by pickle",
         ),
     ):
         own = GatedNetwork.draw(4, [OwnGates(), 1], seed=0)

@@ -107,7 +107,7 @@ def test_blocks_of_any_size_and_a_second_set_give_the_same(monkeypatch):
 
 
 def test_memory_is_estimated_before_it_is_taken(monkeypatch):
-    monkeypatch.setattr(tangent, "_dense_slopes", None)  # nothing is computed
+    monkeypatch.setattr(tangent, "_slopes", None)  # nothing is computed
     with pytest.raises(InputError) as caught:
         tangent_kernel(dense(), X, memory_gib=1e-6)
     assert str(caught.value) == (
@@ -224,7 +224,7 @@ def test_drift():
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        ({"inputs": X[:, :3]}, r"inputs for this network have shape \(n, 4\); got 7 of shape \(3,"),
+        ({"inputs": X[:, :3]}, r"inputs for this network have shape \(n, 4\); got shape \(7, 3"),
         ({"output": 2}, "output is one of the network's 2, from 0; got 2; pass 0"),
         ({"output": -1}, "output is a whole number of at least 0; got -1; pass 0 for the first"),
         ({"memory_gib": 0}, "memory_gib is above 0; got 0; pass 2, say"),

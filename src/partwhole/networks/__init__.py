@@ -20,6 +20,7 @@ from partwhole.networks.layer_dimensions import layer_dimensions as layer_dimens
 from partwhole.networks.layer_salience import LayerSaliences as LayerSaliences
 from partwhole.networks.layer_salience import layer_saliences as layer_saliences
 from partwhole.networks.mlp import MLP as MLP
+from partwhole.networks.network import Network as Network
 from partwhole.networks.paths import architecture_cost as architecture_cost
 from partwhole.networks.paths import conserved as conserved
 from partwhole.networks.paths import network_limit as network_limit
@@ -38,6 +39,7 @@ __all__ = [
     "LayerDimensions",
     "LayerSaliences",
     "LearnedGates",
+    "Network",
     "activations",
     "architecture_cost",
     "check_network",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import equinox as eqx
 import jax
@@ -14,26 +14,23 @@ from jaxtyping import Array, Float
 
 from partwhole._contract import Contract
 from partwhole._door import door
-from partwhole.networks.gated import GatedNetwork
-from partwhole.networks.images.network import ImageNetwork
-from partwhole.networks.mlp import MLP
-from partwhole.networks.saving import KINDS, load_network, save_network
+from partwhole.networks.network import Network, answers
+from partwhole.networks.saving import load_network, save_network
 
 SINGLE = 1e-4  # of the largest output: what single precision may differ by in another order of sums
-STEP = 1e-7
+STEP = 1e-8
 SLOPE = 1e-5  # of a slope, by a central difference over STEP in double precision
 
 
 @door
-def check_network(network: eqx.Module, inputs: Float[np.ndarray, "n *d"]) -> None:
+def check_network(network: Network, inputs: Float[np.ndarray, "n *d"]) -> None:
     """Check that a network is a function of one input at a time that can be trained.
 
     Parameters
     ----------
-    network : equinox.Module
-        An `MLP`, `GatedNetwork` or `ImageNetwork`, or a module of your own that maps one input of
-        shape (d, ...) to outputs of shape (e,).
-    inputs : float array, shape (n, d, ...)
+    network : Network
+        Of the library, or a module of equinox of your own.
+    inputs : float array, shape (n, ...) with the network's `shape`
         At least two that differ.
 
     Raises
@@ -43,11 +40,11 @@ def check_network(network: eqx.Module, inputs: Float[np.ndarray, "n *d"]) -> Non
 
     Notes
     -----
-    It is checked that compiled outputs are finite and the same at each call; that an
-    input's output does not depend on the others in its batch, nor on their order; that there are
-    parameters, and the slope of the outputs along random parameters is the one that differences
-    give in double precision; and of the library's own kinds that a saved network is read back
-    bit by bit. Dropout and running statistics belong to training and are off.
+    It is checked that layers have names that differ; that compiled outputs are finite and the same
+    at each call; that an input's output does not depend on the others in its batch, nor on their
+    order; that there are parameters, which the parts of a partition share out, and the slope of the
+    outputs along random ones is the one that differences give in double precision; and that a saved
+    network is read back bit by bit. Dropout and running statistics belong to training and are off.
 
     Examples
     --------
@@ -72,47 +69,44 @@ def check_network(network: eqx.Module, inputs: Float[np.ndarray, "n *d"]) -> Non
             "outputs follow the order of inputs", _outputs(network, points[::-1]), values[::-1],
             SINGLE,
         )  # fmt: skip
-        count = sum(each.size for each in jax.tree.leaves(_parameters(network)))
+        names = network.names
+        contract.keeps(len({*names}) == len(names), "names of layers differ", ", ".join(names))
+        kept, rest = network.partition()
+        both = eqx.combine(kept, rest)
+        contract.keeps(
+            eqx.tree_equal(both, network), "a partition combines to the network", "another one"
+        )
+        count = sum(leaf.size for leaf in jax.tree.leaves(kept))
         if contract.keeps(count > 0, "a network has parameters", "no array of real numbers"):
             _check_slope(contract, network, points)
-    if type(network).__name__ in KINDS and isinstance(network, MLP | GatedNetwork | ImageNetwork):
-        with contract.trying("a network is saved and loaded"), tempfile.TemporaryDirectory() as at:
-            path = Path(at) / "network.npz"
-            save_network(network, path)
-            same = eqx.tree_equal(load_network(path), network)
-            contract.keeps(same, "a saved network is read back bit by bit", "another one")
+    with contract.trying("a network is saved and loaded"), tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "network.npz"
+        save_network(cast(Any, network), path)
+        same = eqx.tree_equal(load_network(path, kinds=[type(network)]), network)
+        contract.keeps(same, "a saved network is read back bit by bit", "another one")
     contract.close()
 
 
-def _outputs(network: eqx.Module, points: np.ndarray) -> Array:
-    return _compiled(network, jnp.asarray(points), _contexts(network, points))
+def _outputs(network: Network, points: np.ndarray) -> Array:
+    return _compiled(network, jnp.asarray(points), network.contexts(points.astype(float)))
 
 
-def _contexts(network: eqx.Module, points: np.ndarray) -> Any:
-    """Return what frozen gates say, which is no function of the parameters."""
-    return network.contexts(points.astype(float)) if isinstance(network, GatedNetwork) else None
+_compiled = eqx.filter_jit(answers)
 
 
-@eqx.filter_jit
-def _compiled(network: eqx.Module, points: Array, contexts: Any) -> Array:
-    if isinstance(network, ImageNetwork):
-        return network(points)
-    if isinstance(network, GatedNetwork):
-        return network(points, contexts)[:, None]
-    call: Any = network
-    values = jax.vmap(call)(points)
-    return values[:, None] if values.ndim == 1 else values
-
-
-def _check_slope(contract: Contract, network: eqx.Module, points: np.ndarray) -> None:
+def _check_slope(contract: Contract, network: Network, points: np.ndarray) -> None:
     """Compare the slope along random parameters with differences, in double precision."""
     rng = np.random.default_rng(0)
     with jax.enable_x64(True):
-        doubles = [np.asarray(each, dtype=float) for each in jax.tree.leaves(_parameters(network))]
-        structure = jax.tree.structure(_parameters(network))
-        rest = eqx.filter(network, eqx.is_inexact_array, inverse=True)
-        points, contexts = points.astype(float), _contexts(network, points)
-        direction = [rng.normal(size=each.shape) for each in doubles]
+        kept, rest = network.partition()
+        rest = jax.tree.map(  # running statistics
+            lambda leaf: jnp.asarray(leaf, float) if eqx.is_inexact_array(leaf) else leaf, rest
+        )
+        leaves, structure = jax.tree.flatten(kept)
+        doubles = [np.asarray(leaf, dtype=float) for leaf in leaves]
+        points = points.astype(float)
+        contexts = network.contexts(points)
+        direction = [rng.normal(size=leaf.shape) for leaf in doubles]
 
         def total(leaves: list[Array]) -> Array:
             moved = eqx.combine(jax.tree.unflatten(structure, leaves), rest)
@@ -124,13 +118,9 @@ def _check_slope(contract: Contract, network: eqx.Module, points: np.ndarray) ->
 
         slope = jax.grad(total)([jnp.asarray(each) for each in doubles])
         along = sum(float(np.sum(np.asarray(g) * d)) for g, d in zip(slope, direction, strict=True))
-        finite = all(np.isfinite(np.asarray(each)).all() for each in slope)
+        finite = all(np.isfinite(np.asarray(leaf)).all() for leaf in slope)
         contract.keeps(finite, "slopes are finite", "NaN or infinity")
         contract.agrees(
             "the slope of the outputs is the one that differences give",
             along, (beside(STEP) - beside(-STEP)) / (2.0 * STEP), SLOPE,
         )  # fmt: skip
-
-
-def _parameters(network: eqx.Module) -> eqx.Module:
-    return eqx.filter(network, eqx.is_inexact_array)

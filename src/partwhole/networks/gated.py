@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import prod
 from typing import Any, Literal
 
 import equinox as eqx
@@ -19,10 +18,11 @@ from partwhole.features import ReLUGates
 from partwhole.features.gates.joint import Gates
 from partwhole.networks import _gates_as_pytrees as _gates_as_pytrees
 from partwhole.networks.initial import he, normal, orthogonal
+from partwhole.networks.network import answers, each_layer
+from partwhole.networks.reading import outputs
 
 WEIGHTS = 103  # keeps the stream of the weights apart from those of samples and their order
 LAWS = {"orthogonal": orthogonal, "normal": normal, "he": he}
-AT_ONCE = 2**24  # numbers in a layer's answers that are made at once
 
 
 @door
@@ -212,48 +212,62 @@ class GatedNetwork(eqx.Module):
             for each in self.gates
         )
 
-    def layers(
-        self, inputs: Float[Array, "n d"], contexts: Sequence[Any]
-    ) -> tuple[Float[Array, "n _"], ...]:
-        """Return what every layer gives for n inputs and their contexts.
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Return "layer 1", ... and "output", which a last layer of one unit is itself."""
+        hidden = self.n_layers - (self.weights[-1].shape[-3] == 1)
+        return (*(f"layer {place + 1}" for place in range(hidden)), "output")
+
+    @property
+    def shape(self) -> tuple[int]:
+        """Return the shape of one input, (d,)."""
+        return (self.dimension,)
+
+    def layer(
+        self, place: int, x: Float[Array, "n _"], contexts: Sequence[Any], /
+    ) -> Float[Array, "n _"]:
+        """Return what one layer gives; an output beside the layers is the sum of the last.
 
         Parameters
         ----------
-        inputs : float array, shape (n, d)
+        place : int
+        x : float array, shape (n, H)
+            What the layer before gives; inputs for the first.
         contexts : sequence of int arrays, shapes (n, H), or None
             From `contexts`; gates see inputs only, so that training needs them once.
 
         Returns
         -------
-        tuple of float arrays, shapes (n, H)
-            The last has the bias in its first unit.
+        float array, shape (n, H)
+            The last layer has the bias in its first unit.
         """
-        z, found = inputs, []
         last = self.n_layers - 1
-        for place, (weight, kind) in enumerate(zip(self.weights, self.gates, strict=True)):
-            units, n_contexts, _ = weight.shape
-            if self.parallel and 0 < place < last:
-                every = z[:, :, None] * weight[None, :, :, 0]
-            else:
-                every = (z @ weight.reshape(units * n_contexts, -1).T).reshape(
-                    -1, units, n_contexts
-                )
-            if isinstance(kind, LearnedGates):
-                z = jnp.where(every[:, :, 0] >= 0, every[:, :, 0], 0.0)
-            elif kind is None:
-                z = every[:, :, 0]
-            else:
-                own = jnp.asarray(contexts[place], jnp.int32)
-                chosen = own[:, :, None] == jnp.arange(n_contexts, dtype=jnp.int32)[None, None]
-                z = jnp.where(chosen, every, 0.0).sum(axis=2)
-            found.append(z)
-        if self.bias is not None:
-            found[-1] = found[-1].at[:, 0].add(self.bias)
-        return tuple(found)
+        if place > last:
+            return x.sum(axis=1, keepdims=True)
+        weight, kind = self.weights[place], self.gates[place]
+        units, n_contexts, _ = weight.shape
+        if self.parallel and 0 < place < last:
+            sums = x[:, :, None] * weight[None, :, :, 0]
+        else:
+            sums = (x @ weight.reshape(units * n_contexts, -1).T).reshape(-1, units, n_contexts)
+        if isinstance(kind, LearnedGates):
+            x = jnp.where(sums[:, :, 0] >= 0, sums[:, :, 0], 0.0)
+        elif kind is None:
+            x = sums[:, :, 0]
+        else:
+            now = jnp.asarray(contexts[place], jnp.int32)
+            chosen = now[:, :, None] == jnp.arange(n_contexts, dtype=jnp.int32)[None, None]
+            x = jnp.where(chosen, sums, 0.0).sum(axis=2)
+        return x if self.bias is None or place < last else x.at[:, 0].add(self.bias)
+
+    def partition(self) -> tuple[GatedNetwork, GatedNetwork]:
+        """Return weights and bias, which training changes, and the gates."""
+        trained = jax.tree_util.tree_map_with_path(lambda path, _: path[0].name != "gates", self)
+        return eqx.partition(self, trained)
 
     def __call__(self, inputs: Float[Array, "n d"], contexts: Sequence[Any]) -> Float[Array, " n"]:
-        """Return the outputs for n inputs and their contexts; see `layers`."""
-        return self.layers(inputs, contexts)[-1].sum(axis=1)
+        """Return the outputs for n inputs and their contexts; see `layer`."""
+        return answers(self, inputs, contexts).sum(axis=1)
 
     @door(empty=("inputs",))
     def predict(self, inputs: Float[np.ndarray, "n d"]) -> Float[np.ndarray, " n"]:
@@ -273,16 +287,7 @@ class GatedNetwork(eqx.Module):
             For inputs of another dimension, or that are not finite.
         """
         require_inputs(inputs, self.dimension)
-        widest = max(prod(each.shape[:2]) for each in self.weights)
-        rows = max(1, AT_ONCE // widest)
-        parts = []
-        for start in range(0, len(inputs), rows):
-            part = inputs[start : start + rows]
-            dtype = self.weights[0].dtype
-            with jax.enable_x64(dtype == np.float64):
-                answers = _answers(self, jnp.asarray(part, dtype), self.contexts(part))
-                parts.append(np.asarray(answers, dtype=float))
-        return np.concatenate(parts) if parts else np.zeros(0)
+        return outputs(self, inputs)[:, 0].astype(float)
 
     @door(empty=("inputs",))
     def open_gates(self, inputs: Float[np.ndarray, "n d"]) -> tuple[Int[np.ndarray, "n _"], ...]:
@@ -406,16 +411,11 @@ def require_inputs(inputs: Float[np.ndarray, "n d"], dimension: int, name: str =
 
 
 @eqx.filter_jit
-def _answers(network: GatedNetwork, inputs: Array, contexts: Sequence[Any]) -> Array:
-    return network(inputs, contexts)
-
-
-@eqx.filter_jit
 def _before_gates(
     network: GatedNetwork, inputs: Array, contexts: Sequence[Any]
 ) -> tuple[Array, ...]:
     """Return each layer's sums before learned gates close; those of other layers are not used."""
-    after = (inputs, *network.layers(inputs, contexts))
+    after = (inputs, *each_layer(network, inputs, contexts))
     return tuple(
         z * w[None, :, 0, 0] if w.shape[-1] != z.shape[-1] else z @ w[:, 0].T
         for z, w in zip(after, network.weights, strict=False)

@@ -2,32 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Float
 
 from partwhole._checks import InputError, require
 from partwhole._door import door
 from partwhole.measures import shared_dimensions
-from partwhole.networks.images.layers import Dropout, Pass
-from partwhole.networks.images.network import ImageNetwork, Layer
-from partwhole.networks.layer_salience import layer_names
-from partwhole.networks.mlp import MLP
-from partwhole.networks.reading import Inputs, activations
-from partwhole.tasks.images.composites import Composites
+from partwhole.networks.network import Inputs, Network, require_layers, require_one
+from partwhole.networks.reading import layer_by_layer
 
 if TYPE_CHECKING:
     import pandas as pd
 
-AT_ONCE = 256  # images read in one call, in inference
 Statistics = Literal["inference", "batch"]
-Pair = tuple[Float[np.ndarray, "n *_"], Float[np.ndarray, "n *_"]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,8 +53,8 @@ class LayerDimensions:
 
 @door(single=("inputs",))
 def layer_dimensions(
-    before: MLP | ImageNetwork,
-    after: MLP | ImageNetwork,
+    before: Network,
+    after: Network,
     inputs: Inputs,
     *,
     layers: Sequence[str] | None = None,
@@ -71,17 +63,16 @@ def layer_dimensions(
 ) -> LayerDimensions:
     """Count the dimensions of each layer before and after training, and those shared.
 
-    All places of a layer of images are features of their own. Such layers are computed one after
+    All places of a layer of images are features of their own. Layers are computed one after
     another, so that two of either network are held at a time.
 
     Parameters
     ----------
-    before, after : MLP or ImageNetwork
+    before, after : Network
         One network at two times, whose units correspond. Dropout is off.
-    inputs : float array, shape (n, d), or (n, h, w, c) for images; or Composites
+    inputs : float array, shape (n, ...) with the networks' `shape`; or Composites
     layers : sequence of str, keyword-only, default None
-        Which layers, in this order; None for all. Those of an ImageNetwork have its `names`, those
-        of an MLP, after the nonlinearity, are "layer 1", "layer 2", ... and "output".
+        Which, by the networks' `names`, in this order; None for all.
     center : bool, keyword-only, default False
         Subtract every feature's mean over the inputs first.
     statistics : {"inference", "batch"}, keyword-only, default "inference"
@@ -127,42 +118,23 @@ def layer_dimensions(
         "networks of different layers or sizes",
         "pass a network and what training made of it",
     )
-    names = layer_names(before)
-    chosen = names if layers is None else tuple(layers)
-    missing = [name for name in chosen if name not in names]
-    require(
-        chosen and not missing,
-        f"a layer of this network is one of {', '.join(names)}",
-        ", ".join(map(repr, missing)) or "none",
-        "choose from them",
+    require_one(before, "layers are those of one network")
+    names, in_batch = before.names, statistics == "batch"
+    chosen = require_layers(names, layers)
+    pairs = zip(
+        layer_by_layer(before, inputs, in_batch=in_batch),
+        layer_by_layer(after, inputs, in_batch=in_batch),
+        strict=True,
     )
-    if isinstance(before, ImageNetwork) and isinstance(after, ImageNetwork):
-        pairs = _of_images(before, after, inputs, statistics)
-    else:
-        pairs = iter(zip(activations(before, inputs), activations(after, inputs), strict=True))
-    # Names first, so that no layer is computed beyond the last that is asked for.
+    # Numbers first, so that no layer is computed beyond the last that is asked for.
     last = max(names.index(name) for name in chosen)
-    each = zip(names[: last + 1], pairs, strict=False)
-    found = {name: _counted(name, *pair, center) for name, pair in each if name in chosen}
-    table = np.array([found[name] for name in chosen])
+    counts = {
+        name: _counted(name, a, b, center)
+        for _, ((name, a), (_, b)) in zip(range(last + 1), pairs, strict=False)
+        if name in chosen
+    }
+    table = np.array([counts[name] for name in chosen])
     return LayerDimensions(chosen, table[:, 0], table[:, 1], table[:, 2])
-
-
-def _of_images(
-    before: ImageNetwork, after: ImageNetwork, images: Inputs, statistics: Statistics
-) -> Iterator[Pair]:
-    shape = images.shape if isinstance(images, Composites) else images.shape[1:]
-    require(
-        tuple(shape) == before.shape and len(images) > 0,
-        f"images for this network have height, width and channels {before.shape}",
-        f"{tuple(shape)}" if len(images) else "no images",
-        "draw a network for their shape",
-    )
-    one, other = (_without_dropout(each) for each in (before, after))
-    a = b = np.asarray(images[:], np.float32)
-    for part, changed in zip(one.parts, other.parts, strict=True):
-        a, b = _through(part, a, statistics), _through(changed, b, statistics)
-        yield a, b
 
 
 def _counted(
@@ -175,34 +147,6 @@ def _counted(
     return *both.participation, both.value
 
 
-@eqx.filter_jit
-def _read(part: Layer, x: Array, in_batch: bool) -> Array:
-    # The key is of noise that nothing here draws; with one, batches normalise themselves.
-    return part(x, Pass(jax.random.key(0) if in_batch else None))
-
-
-def _through(
-    part: Layer, x: Float[np.ndarray, "n *_"], statistics: Statistics
-) -> Float[np.ndarray, "n *_"]:
-    """Return what a layer makes of all images; in inference in chunks of one size."""
-    n = len(x)
-    if statistics == "batch":
-        return np.asarray(_read(part, jnp.asarray(x), True))
-    size = min(n, AT_ONCE)
-    parts = []
-    for first in range(0, n, size):
-        which = np.minimum(np.arange(first, first + size), n - 1)
-        parts.append(np.asarray(_read(part, jnp.asarray(x[which]), False)))
-    return np.concatenate(parts)[:n]
-
-
-def _without_dropout(network: ImageNetwork) -> ImageNetwork:
-    def off(node: object) -> object:
-        return Dropout(0.0) if isinstance(node, Dropout) else node
-
-    return jax.tree.map(off, network, is_leaf=lambda node: isinstance(node, Dropout))
-
-
-def _kind(network: MLP | ImageNetwork) -> object:
+def _kind(network: Network) -> object:
     leaves, form = jax.tree.flatten(network)
     return form, [leaf.shape for leaf in leaves]

@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Int
 
 from partwhole._checks import InputError, require
 from partwhole._door import door
 from partwhole._progress import bar
 from partwhole._types import Real
 from partwhole.measures import Salience, salience
-from partwhole.networks.images.network import ImageNetwork
-from partwhole.networks.mlp import MLP
-from partwhole.networks.reading import Inputs, activations
+from partwhole.networks.network import Inputs, Network, require_layers, require_one
+from partwhole.networks.reading import layer_by_layer
 from partwhole.tasks.images.composites import Composites
 
 if TYPE_CHECKING:
     import pandas as pd
 
-INPUT, OUTPUT = "input", "output"
+INPUT = "input"
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +70,7 @@ class LayerSaliences:
 
 @door(single=("inputs",))
 def layer_saliences(
-    network: MLP | ImageNetwork,
+    network: Network,
     inputs: Inputs,
     components: Int[np.ndarray, "n C"] | None = None,
     *,
@@ -90,14 +90,13 @@ def layer_saliences(
 
     Parameters
     ----------
-    network : MLP or ImageNetwork
+    network : Network
         One.
-    inputs : float array, shape (n, d), or (n, h, w, c) for images; or Composites
+    inputs : float array, shape (n, ...) with the network's `shape`; or Composites
     components : int array, shape (n, C), default None
         Each sample's tuple, as value indices. Composites know theirs: leave it out.
     layers : sequence of str, keyword-only, default None
-        Which; None for all. The inputs are "input"; layers of an ImageNetwork have its `names`,
-        those of an MLP, after the nonlinearity, are "layer 1", "layer 2", ... and "output".
+        Which; None for all. The inputs are "input", the layers have the network's `names`.
     centre, self_pairs, bootstrap, confidence, seed : keyword-only
         As `partwhole.measures.salience` has them. Inputs without repeats, as rows of an MLP
         often are, need ``self_pairs=True``.
@@ -118,10 +117,10 @@ def layer_saliences(
     Notes
     -----
     Lippl & Stachenfeld (ICLR 2025), the analysis of trained networks, there with
-    ``self_pairs=True``; their layer 11 of `convnet`, counted from the pixels, is "relu 4". An
-    image network is read anew for each layer, so that one layer's activations are in memory at a
-    time, in single precision and, while they are measured, two or three times in double: of
-    1,000 images with 50,000 units about 1.5 GB.
+    ``self_pairs=True``; their layer 11 of `convnet`, counted from the pixels, is "relu 4". Layers
+    are computed one after another, so that two are in memory at a time, in single precision and,
+    while they are measured, two or three times in double: of 1,000 images with 50,000 units about
+    1.5 GB.
 
     Examples
     --------
@@ -138,15 +137,8 @@ def layer_saliences(
     >>> found["input"].salience.round(1).tolist(), found["layer 1"].salience.round(1).tolist()
     ([0.5, 0.0], [0.4, 0.1])
     """
-    known = (INPUT, *layer_names(network))
-    chosen = known if layers is None else tuple(layers)
-    missing = [name for name in chosen if name not in known]
-    require(
-        not missing and len(chosen) > 0,
-        f"a layer of this network is one of {', '.join(known)}",
-        ", ".join(map(repr, missing)) if chosen else "none",
-        "choose from them",
-    )
+    require_one(network, "layers are those of one network")
+    chosen = require_layers((INPUT, *network.names), layers)
     tuples = components
     if isinstance(inputs, Composites):
         require(
@@ -163,38 +155,13 @@ def layer_saliences(
         "centre": centre, "self_pairs": self_pairs, "bootstrap": bootstrap,
         "confidence": float(confidence), "seed": seed,
     }  # fmt: skip
-    found: dict[str, Salience] = {}
+    measured: dict[str, Salience] = {}
     with bar("saliences", len(chosen), shown=progress) as advance:
-        for name, features in _activations(network, inputs, chosen):
-            found[name] = salience(features.reshape(len(features), -1), tuples, **options)
-            advance(1)
-    return LayerSaliences(found)
-
-
-def layer_names(network: MLP | ImageNetwork) -> tuple[str, ...]:
-    """Return what the layers of one network are called, from the first to the output."""
-    if isinstance(network, ImageNetwork):
-        return network.names
-    require(
-        network.weights[0].ndim == 2,
-        "layers are those of one network",
-        "networks along a leading axis",
-        "take one of them",
-    )
-    return (*(f"layer {i}" for i in range(1, network.n_layers)), OUTPUT)
-
-
-def _activations(
-    network: MLP | ImageNetwork, inputs: Inputs, chosen: tuple[str, ...]
-) -> Iterator[tuple[str, Float[np.ndarray, "n *_"]]]:
-    """Read the layers one at a time: image networks anew for each, dense ones together."""
-    dense = {}
-    if isinstance(network, MLP):
-        dense = dict(zip(layer_names(network), activations(network, inputs), strict=True))
-    for name in chosen:
-        if name == INPUT:
-            yield name, inputs[:] if isinstance(inputs, Composites) else np.asarray(inputs)
-        elif isinstance(network, MLP):
-            yield name, dense[name]
-        else:
-            yield name, activations(network, inputs, layers=(name,))[0]
+        for name, features in chain([(INPUT, inputs)], layer_by_layer(network, inputs)):
+            if name in chosen:
+                rows = np.asarray(features[:]).reshape(len(features), -1)
+                measured[name] = salience(rows, tuples, **options)
+                advance(1)
+            if len(measured) == len({*chosen}):
+                break
+    return LayerSaliences({name: measured[name] for name in chosen})

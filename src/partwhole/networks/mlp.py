@@ -6,6 +6,7 @@ from typing import Literal
 
 import equinox as eqx
 import jax
+import numpy as np
 from jaxtyping import Array, Float
 
 from partwhole._checks import require
@@ -59,33 +60,41 @@ class MLP(eqx.Module):
         """Return the number of layers L."""
         return len(self.weights)
 
-    def layers(self, x: Float[Array, "d *n"]) -> tuple[Float[Array, "_ *n"], ...]:
-        """Return what every layer gives for one input, the last being the output.
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Return the names of the layers: "layer 1", "layer 2", ... and "output"."""
+        return (*(f"layer {place}" for place in range(1, self.n_layers)), "output")
 
-        Parameters
-        ----------
-        x : float array, shape (d,) or (d, n)
-            With a second axis, many inputs as columns: up to ten times faster in training than
-            a `vmap` over rows.
+    @property
+    def shape(self) -> tuple[int]:
+        """Return the shape of one input, (d,)."""
+        return (self.weights[0].shape[-1],)
 
-        Returns
-        -------
-        tuple of float arrays, shapes (h_l,) or (h_l, n)
-        """
-        found = []
-        for place, weight in enumerate(self.weights):
-            x = weight @ x
-            if self.biases is not None:
-                bias = self.biases[place]
-                x = x + (bias if x.ndim == 1 else bias[:, None])
-            if self.nonlinearity == "relu" and place < self.n_layers - 1:
-                x = jax.nn.relu(x)
-            found.append(x)
-        return tuple(found)
+    @property
+    def lead(self) -> tuple[int, ...]:
+        """Return the leading axes along which there are many networks."""
+        return tuple(self.weights[0].shape[:-2])
+
+    def contexts(self, inputs: Float[np.ndarray, "n d"], /) -> tuple[()]:
+        """Return nothing: layers need the layer before and no more."""
+        return ()
+
+    def layer(self, place: int, x: Float[Array, "*n _"], contexts: tuple[()] = (), /) -> Array:
+        """Return what one layer gives, after the nonlinearity, for one row or many."""
+        x = x @ self.weights[place].T
+        if self.biases is not None:
+            x = x + self.biases[place].reshape((1,) * (x.ndim - 1) + (-1,))
+        return jax.nn.relu(x) if self.nonlinearity == "relu" and place < self.n_layers - 1 else x
+
+    def partition(self) -> tuple[MLP, MLP]:
+        """Return the weights and biases, all of which training changes, and the rest."""
+        return eqx.partition(self, eqx.is_inexact_array)
 
     def __call__(self, x: Float[Array, " d"]) -> Float[Array, " e"]:
         """Return the output for one input."""
-        return self.layers(x)[-1]
+        for place in range(self.n_layers):
+            x = self.layer(place, x)
+        return x
 
     def end_to_end(self) -> tuple[Float[Array, "*n e d"], Float[Array, "*n e"] | None]:
         r"""Return W and b of the affine map :math:`f(x) = W x + b` that a linear network is.

@@ -3,32 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Array, Float
 
-from partwhole._checks import require
 from partwhole._door import door
-from partwhole.networks.images.network import ImageNetwork
-from partwhole.networks.mlp import MLP
-from partwhole.tasks.images.composites import Composites
+from partwhole.networks.network import (
+    Inputs,
+    Network,
+    each_layer,
+    lead,
+    precision,
+    require_fit,
+    require_layers,
+)
 
-AT_ONCE = 256  # images read in one call
-Inputs = Composites | Float[np.ndarray, "n d"] | Float[np.ndarray, "n h w c"]
+AT_ONCE = 256  # inputs read in one call
 
 
-@door(single=("inputs",))
-def outputs(network: MLP | ImageNetwork, inputs: Inputs) -> Float[np.ndarray, "*many n e"]:
-    """Return what a network answers.
+@door(single=("inputs",), empty=("inputs",))
+def outputs(network: Network, inputs: Inputs) -> Float[np.ndarray, "*many n e"]:
+    """Return what a network answers, in inference.
 
     Parameters
     ----------
-    network : MLP or ImageNetwork
-        One, or many of MLP along leading axes.
-    inputs : float array, shape (n, d), or (n, h, w, c) for images; or Composites
+    network : Network
+        One, or many along leading axes.
+    inputs : float array, shape (n, ...) with the network's `shape`; or Composites
         The same for all networks.
 
     Returns
@@ -48,95 +53,115 @@ def outputs(network: MLP | ImageNetwork, inputs: Inputs) -> Float[np.ndarray, "*
     >>> outputs(network, np.zeros((3, 2))).tolist()
     [[0.0, 0.0], [0.0, 0.0], [0.0, 0.0]]
     """
-    if isinstance(network, ImageNetwork):
-        return activations(network, inputs, layers=network.names[-1:])[0]
-    return activations(network, inputs)[-1]
+    return activations(network, inputs, layers=network.names[-1:])[0]
 
 
-@door(single=("inputs",))
+@door(single=("inputs",), empty=("inputs",))
 def activations(
-    network: MLP | ImageNetwork, inputs: Inputs, *, layers: Sequence[str] | None = None
+    network: Network, inputs: Inputs, *, layers: Sequence[str] | None = None
 ) -> tuple[Float[np.ndarray, "..."], ...]:
-    """Return what layers of a network give: of an MLP after the nonlinearity, else in inference.
+    """Return what layers of a network give, in inference.
 
     Parameters
     ----------
-    network : MLP or ImageNetwork
-        One, or many of MLP along leading axes.
-    inputs : float array, shape (n, d), or (n, h, w, c) for images; or Composites
+    network : Network
+        One, or many along leading axes.
+    inputs : float array, shape (n, ...) with the network's `shape`; or Composites
         Composites are assembled as they are read.
     layers : sequence of str, keyword-only, default None
-        Which layers of an ImageNetwork, by `names`; None for all, which may take much memory.
+        Which, by the network's `names`; None for all, which may take much memory.
 
     Returns
     -------
     tuple of float arrays, shapes (n, ...)
-        From the first layer to the last, whose activations are the outputs.
+        In the order asked for, with the leading axes of the network.
 
     Raises
     ------
     InputError
         If the inputs have another shape than the network is for, or layers are not its own.
+
+    Examples
+    --------
+    >>> from partwhole.networks import mlp
+    >>> network = mlp(2, layers=3, width=4, seed=0)
+    >>> network.names
+    ('layer 1', 'layer 2', 'output')
+    >>> [layer.shape for layer in activations(network, np.ones((5, 2)), layers=["layer 2"])]
+    [(5, 4)]
     """
-    if isinstance(network, ImageNetwork):
-        return _of_images(network, inputs, network.names if layers is None else tuple(layers))
-    require(layers is None, "layers are named by image networks", repr(layers), "leave them out")
-    require(
-        not isinstance(inputs, Composites),
-        "composites are read by image networks",
-        "an MLP",
-        "pass rows of numbers",
-    )
-    expected, inputs = network.weights[0].shape[-1], np.asarray(inputs)
-    require(
-        inputs.ndim == 2 and inputs.shape[1] == expected,
-        f"inputs are points in the network's {expected} dimensions",
-        f"shape {inputs.shape}",
-        "pass one row for each",
-    )
-    read: Callable = jax.vmap(MLP.layers, in_axes=(None, 0))
-    for _ in network.weights[0].shape[:-2]:
-        read = jax.vmap(read, in_axes=(0, None))
-    points = jnp.asarray(inputs, dtype=network.weights[0].dtype)
-    return tuple(np.asarray(each) for each in read(network, points))
+    chosen = require_layers(network.names, layers)
+    require_fit(network, inputs)
+    places = tuple(network.names.index(name) for name in chosen)
+
+    def read(rows: np.ndarray) -> list[Array]:
+        return _layers(network, jnp.asarray(rows, precision(network)), _seen(network, rows), places)
+
+    return _in_chunks(network, read, inputs)
+
+
+def layer_by_layer(
+    network: Network, inputs: Inputs, *, in_batch: bool = False
+) -> Iterator[tuple[str, Float[np.ndarray, "n *_"]]]:
+    """Yield the layers of one network, each computed from the one before, which is all it holds.
+
+    Parameters
+    ----------
+    network : Network
+    inputs : as in `activations`
+    in_batch : bool, keyword-only, default False
+        Whether batch normalisation takes the statistics of all these inputs, which then pass
+        through each layer in one call.
+    """
+    require_fit(network, inputs)
+    x = np.asarray(inputs[:])
+    contexts = _seen(network, x)
+    for place, name in enumerate(network.names):
+
+        def read(rows: np.ndarray, place: int = place, x: np.ndarray = x) -> list[Array]:
+            at = jax.tree.map(lambda each: each[rows], contexts)
+            return [_layer(network, jnp.asarray(x[rows], precision(network)), at, place, in_batch)]
+
+        (x,) = _in_chunks(network, read, np.arange(len(x)), len(x) if in_batch else None)
+        yield name, x
+
+
+def _seen(network: Network, rows: np.ndarray) -> Any:
+    # Gates are compared in double precision.
+    return network.contexts(np.asarray(rows, dtype=float))
+
+
+def _in_chunks(
+    network: Network, read: Callable[[np.ndarray], list[Array]], inputs: Any,
+    size: int | None = None,
+) -> tuple[np.ndarray, ...]:  # fmt: skip
+    """Read inputs in chunks of one size, so that reading is compiled once."""
+    n, axis = len(inputs), len(lead(network))
+    size = max(1, min(n, AT_ONCE)) if size is None else size
+    parts = []
+    with jax.enable_x64(precision(network) == np.float64):
+        for first in range(0, max(n, 1), size):
+            # The last chunk is filled up with the last input.
+            which = np.minimum(np.arange(first, first + size), n - 1)
+            rows = inputs[which] if n else inputs[:0]
+            parts.append([np.asarray(layer) for layer in read(rows)])
+    joined = (np.concatenate(layer, axis=axis) for layer in zip(*parts, strict=True))
+    return tuple(layer[(slice(None),) * axis + (slice(n),)] for layer in joined)
 
 
 @eqx.filter_jit
-def _read(network: ImageNetwork, images: jax.Array, places: tuple[int, ...]) -> list[jax.Array]:
-    found = network.layers(images)
-    return [found[place] for place in places]
+def _layers(network: Network, x: Array, contexts: Any, places: tuple[int, ...]) -> list[Array]:
+    def read(one: Network, x: Array, contexts: Any) -> list[Array]:
+        layers = list(each_layer(one, x, contexts))
+        return [layers[place] for place in places]
+
+    many: Callable = read
+    for _ in lead(network):
+        many = jax.vmap(many, in_axes=(0, None, None))
+    return many(network, x, contexts)
 
 
-def _of_images(
-    network: ImageNetwork, inputs: Inputs, layers: tuple[str, ...]
-) -> tuple[Float[np.ndarray, "n *_"], ...]:
-    """Read layers in chunks of one size, so that reading is compiled once."""
-    missing = [name for name in layers if name not in network.names]
-    require(
-        not missing,
-        f"a layer of this network is one of {', '.join(network.names)}",
-        ", ".join(map(repr, missing)),
-        "choose from them",
-    )
-    shape = inputs.shape if isinstance(inputs, Composites) else inputs.shape[1:]
-    require(
-        tuple(shape) == network.shape and len(inputs) > 0,
-        f"images for this network have height, width and channels {network.shape}",
-        f"{tuple(shape)}" if len(inputs) else "no images",
-        "draw a network for their shape",
-    )
-    places = tuple(network.names.index(name) for name in layers)
-    parts = [_read(network, images, places) for images in _chunks(inputs)]
-    joined = (
-        np.concatenate([np.asarray(each) for each in layer]) for layer in zip(*parts, strict=True)
-    )
-    return tuple(each[: len(inputs)] for each in joined)
-
-
-def _chunks(inputs: Inputs) -> Iterator[jax.Array]:
-    """Return all images, as many at a time; the last chunk is filled up with the last image."""
-    n = len(inputs)
-    size = min(n, AT_ONCE)
-    for first in range(0, n, size):
-        which = np.minimum(np.arange(first, first + size), n - 1)
-        yield jnp.asarray(inputs[which], dtype=jnp.float32)
+@eqx.filter_jit
+def _layer(network: Any, x: Array, contexts: Any, place: int, in_batch: bool) -> Array:
+    layer = getattr(network, "in_batch", network.layer) if in_batch else network.layer
+    return layer(place, x, contexts)

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import fields
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -15,62 +18,38 @@ from partwhole._checks import InputError, require
 from partwhole._door import door
 from partwhole._reading import read_npz
 from partwhole._writing import npz, write_all
-from partwhole.features import HalfspaceGates, JointGates, ReLUGates
 from partwhole.networks._gates_as_pytrees import FIELDS
-from partwhole.networks.gated import GatedNetwork, LearnedGates
-from partwhole.networks.images import layers, resnet, transformer
-from partwhole.networks.images.network import ImageNetwork
-from partwhole.networks.mlp import MLP
 
-FORMAT = 1
-Network = MLP | GatedNetwork | ImageNetwork
-IMAGE_KINDS = (
-    ImageNetwork,
-    layers.Conv,
-    layers.Dense,
-    layers.BatchNorm,
-    layers.LayerNorm,
-    layers.Dropout,
-    layers.ReLU,
-    layers.MaxPool,
-    layers.MeanPool,
-    layers.Flatten,
-    resnet.Block,
-    transformer.Embedding,
-    transformer.Attention,
-    transformer.TransformerBlock,
-    transformer.FirstToken,
-)
-KINDS: dict[str, Any] = {
-    "MLP": (MLP, ("weights", "biases", "nonlinearity")),
-    "GatedNetwork": (GatedNetwork, ("weights", "gates", "bias", "parallel")),
-    "LearnedGates": (LearnedGates, ("n_units",)),
-    **{kind.__name__: (kind, FIELDS[kind]) for kind in (HalfspaceGates, ReLUGates, JointGates)},
-    **{kind.__name__: (kind, tuple(f.name for f in fields(kind))) for kind in IMAGE_KINDS},
-}
+FORMAT = 2
+HOMES = ("partwhole.networks.", "partwhole.features.")
+
+
+class UnknownKindError(InputError):
+    """A saved network has a class that is not the library's and was not passed."""
 
 
 @door
-def save_network(network: Network, path: str | Path) -> None:
+def save_network(network: eqx.Module, path: str | Path) -> None:
     """Write a network to a file: weights, biases and gates, bit by bit.
 
     Parameters
     ----------
-    network : MLP, GatedNetwork or ImageNetwork
-        One, or many along leading axes.
+    network : Network or equinox.Module
+        One, or many along leading axes; a diffusion model, or a network of your own.
     path : str or Path
         Its folder exists; a file of that name is replaced, once the new one is whole.
 
     Raises
     ------
     InputError
-        For what is not such a network, or has gates of another kind than the library's, and a
-        folder that doesn't exist.
+        For what is not made of modules of equinox, the library's gates and arrays, and a folder
+        that doesn't exist.
 
     Examples
     --------
     >>> import tempfile
     >>> from partwhole.features import HalfspaceGates
+    >>> from partwhole.networks import GatedNetwork
     >>> network = GatedNetwork.draw(2, [HalfspaceGates.random(2, n_units=3), 1], seed=0)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     save_network(network, f"{folder}/network.npz")
@@ -92,74 +71,96 @@ def save_network(network: Network, path: str | Path) -> None:
         "add a name, network.npz say",
     )
     arrays: dict[str, np.ndarray] = {}
-    told = {"format": FORMAT, "network": _described(network, arrays)}
-    write_all({place: npz({"described": np.array(json.dumps(told)), **arrays})})
+    described = {"format": FORMAT, "network": _described(network, arrays)}
+    write_all({place: npz({"described": np.array(json.dumps(described)), **arrays})})
 
 
 @door
-def load_network(path: str | Path) -> Network:
+def load_network(path: str | Path, *, kinds: Sequence[type] = ()) -> Any:
     """Read a network that `save_network` wrote.
 
     Parameters
     ----------
     path : str or Path
+    kinds : sequence of type, keyword-only, default ()
+        The classes of which a network of your own is made; no file has others imported.
 
     Returns
     -------
-    MLP, GatedNetwork or ImageNetwork
+    Network or equinox.Module
 
     Raises
     ------
     InputError
-        For a file that is not there, or that holds something else.
+        For a file that is not there, that holds something else, or a network of other classes.
     """
     place = Path(path)
     rule, remedy = "a network is read from a file of save_network", "pass the path of one"
     require(place.is_file(), rule, f"no file {place}", remedy)
     try:
         arrays = read_npz(place)
-        told = json.loads(str(arrays["described"]))
-        if told["format"] == FORMAT:
-            return _rebuilt(told["network"], arrays)
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        described = json.loads(str(arrays["described"]))
+        if described["format"] == FORMAT:
+            return _rebuilt(described["network"], arrays, {_title(kind): kind for kind in kinds})
+    except UnknownKindError:
+        raise
+    except (ImportError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise InputError(f"{rule}; got {place.name}, which is none; {remedy}") from error
-    raise InputError(f"{rule}; got one of format {told['format']}; read it by the version it is of")
+    version = described["format"]
+    raise InputError(f"{rule}; got one of format {version}; read it by the version it is of")
 
 
 def _described(value: Any, arrays: dict[str, np.ndarray]) -> Any:
-    """Say in plain words what a value is, its arrays put beside."""
-    name = type(value).__name__
-    if name in KINDS:
-        held = {field: getattr(value, field) for field in KINDS[name][1]}
-        return {
-            "kind": name,
-            "fields": {field: _described(each, arrays) for field, each in held.items()},
-        }
+    """Describe a value in plain data, its arrays put beside."""
+    kind = type(value)
+    if issubclass(kind, eqx.Module) or kind in FIELDS:
+        fields = {name: _described(getattr(value, name), arrays) for name in _fields(kind)}
+        return {"kind": _title(kind), "fields": fields}
     if isinstance(value, tuple):
-        return [_described(each, arrays) for each in value]
+        return [_described(part, arrays) for part in value]
     if isinstance(value, np.ndarray | jax.Array):
         key = f"array_{len(arrays)}"
         arrays[key] = np.asarray(value)
         return {"array": key, "jax": isinstance(value, jax.Array)}
     require(
         value is None or isinstance(value, bool | int | float | str),
-        "what is saved is made of the library's layers and gates, and arrays",
-        name,
+        "what is saved is made of modules of equinox, the library's gates, and arrays",
+        kind.__name__,
         "save by pickle, or use what the library has",
     )
     return value
 
 
-def _rebuilt(told: Any, arrays: Any) -> Any:
-    if isinstance(told, list):
-        return tuple(_rebuilt(each, arrays) for each in told)
-    if not isinstance(told, dict):
-        return told
-    if "array" in told:
-        found = arrays[told["array"]]
-        if not told["jax"]:
-            return found
-        with jax.enable_x64(found.dtype == np.float64):
-            return jnp.asarray(found)
-    kind = KINDS[told["kind"]][0]
-    return kind(**{name: _rebuilt(each, arrays) for name, each in told["fields"].items()})
+def _rebuilt(described: Any, arrays: Any, kinds: dict[str, type]) -> Any:
+    if isinstance(described, list):
+        return tuple(_rebuilt(part, arrays, kinds) for part in described)
+    if not isinstance(described, dict):
+        return described
+    if "array" in described:
+        array = arrays[described["array"]]
+        if not described["jax"]:
+            return array
+        with jax.enable_x64(array.dtype == np.float64):
+            return jnp.asarray(array)
+    title = described["kind"]
+    kind = kinds.get(title) or _kind(title)
+    fields = described["fields"].items()
+    return kind(**{name: _rebuilt(part, arrays, kinds) for name, part in fields})
+
+
+def _title(kind: type) -> str:
+    return f"{kind.__module__}.{kind.__qualname__}"
+
+
+def _fields(kind: type) -> tuple[str, ...]:
+    return FIELDS.get(kind) or tuple(each.name for each in fields(kind) if each.init)
+
+
+def _kind(title: str) -> type:
+    """Return a class of the library; a file names no others, so that none runs unasked."""
+    module, _, name = title.rpartition(".")
+    kind = getattr(import_module(module), name) if title.startswith(HOMES) else None
+    if isinstance(kind, type) and (issubclass(kind, eqx.Module) or kind in FIELDS):
+        return kind
+    rule = "a network is made of the library's classes, or of those in kinds"
+    raise UnknownKindError(f"{rule}; got {title}; pass kinds=[{name}]")

@@ -3,9 +3,8 @@ r"""The tangent kernel of a network as it is: inner products of its slopes in it
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from math import sqrt
-from typing import Literal
+from typing import Any, Literal
 
 import equinox as eqx
 import jax
@@ -17,19 +16,25 @@ from partwhole._checks import require, whole
 from partwhole._door import door
 from partwhole._progress import bar
 from partwhole._types import Real
-from partwhole.networks.images.layers import trained
-from partwhole.networks.images.network import ImageNetwork
 from partwhole.networks.mlp import MLP
+from partwhole.networks.network import (
+    Inputs,
+    Network,
+    answers,
+    n_outputs,
+    precision,
+    require_fit,
+    require_one,
+)
 from partwhole.tasks.images.composites import Composites
 
-Inputs = Composites | Float[np.ndarray, "n d"] | Float[np.ndarray, "n h w c"]
-Others = Composites | Float[np.ndarray, "m d"] | Float[np.ndarray, "m h w c"]
+Others = Composites | Float[np.ndarray, "m *shape"]
 Parametrisation = Literal["standard", "ntk"]
 
 
 @door(single=("inputs", "other"))
 def tangent_kernel(
-    network: MLP | ImageNetwork,
+    network: Network,
     inputs: Inputs,
     other: Others | None = None,
     *,
@@ -47,9 +52,9 @@ def tangent_kernel(
 
     Parameters
     ----------
-    network : MLP or ImageNetwork
+    network : Network
         One; image networks in inference, with running statistics held.
-    inputs : float array, shape (n, d), or (n, h, w, c) for images; or Composites
+    inputs : float array, shape (n, ...) with the network's `shape`; or Composites
     other : as inputs, default None
         The second argument of the kernel; None for the inputs themselves.
     output : int, keyword-only, default 0
@@ -94,13 +99,13 @@ def tangent_kernel(
         "leave parametrisation out",
     )
     require(memory_gib > 0, "memory_gib is above 0", memory_gib, "pass 2, say")
+    require_output(network, output)
     for given in (inputs,) if other is None else (inputs, other):
-        require_fit(network, given, output)
+        require_fit(network, given)
     slopes, parameters = _slopes_of(network, output, parametrisation)
     n, m = len(inputs), len(inputs if other is None else other)
-    itemsize = _itemsize(network)
-    block = _block(n, m, parameters * itemsize, memory_gib)
-    found = np.zeros((n, m))
+    block = _block(n, m, parameters * precision(network).itemsize, memory_gib)
+    kernel = np.zeros((n, m))
     same = other is None
     spans = [(a, min(a + block, n)) for a in range(0, n, block)]
     across = spans if same else [(a, min(a + block, m)) for a in range(0, m, block)]
@@ -114,19 +119,19 @@ def tangent_kernel(
                 right = (
                     left if same and i == j else slopes(inputs if other is None else other, c, d)
                 )
-                part = found[a:b, c:d]
+                part = kernel[a:b, c:d]
                 for x, y in zip(left, right, strict=True):
                     part += x @ y.T
                 if same and i == j:
                     part += part.T
                     part *= 0.5
                 elif same:
-                    found[c:d, a:b] = part.T
+                    kernel[c:d, a:b] = part.T
                 # The next block of slopes is made when this one has gone.
                 del right
                 advance(1)
             del left
-    return found
+    return kernel
 
 
 def _block(n: int, m: int, row: int, memory_gib: float) -> int:
@@ -144,102 +149,61 @@ def _block(n: int, m: int, row: int, memory_gib: float) -> int:
     return min(block, max(n, m))
 
 
-def _itemsize(network: MLP | ImageNetwork) -> int:
-    leaves = [leaf for leaf in jax.tree.leaves(network) if eqx.is_inexact_array(leaf)]
-    return int(leaves[0].dtype.itemsize)
-
-
-def require_fit(network: MLP | ImageNetwork, inputs: Inputs, output: int) -> None:
-    """Require one network, inputs of its shape, and one of its outputs."""
-    shape = network.shape if isinstance(network, ImageNetwork) else (network.weights[0].shape[-1],)
-    single = isinstance(network, ImageNetwork) or network.weights[0].ndim == 2
-    require(
-        single, "a kernel is that of one network", "networks along a leading axis",
-        "take one of them",
-    )  # fmt: skip
-    given = inputs.shape if isinstance(inputs, Composites) else inputs.shape[1:]
-    require(
-        tuple(given) == shape and len(inputs) > 0,
-        f"inputs for this network have shape (n, {', '.join(map(str, shape))})",
-        f"{len(inputs)} of shape {tuple(given)}",
-        "pass one row for each",
-    )
-    n_outputs = _outputs_of(network)
+def require_output(network: Network, output: int) -> None:
+    """Require one network, and one of its outputs."""
+    require_one(network, "a kernel is that of one network")
     whole("output", output, 0, "pass 0 for the first")
-    require(
-        output < n_outputs, f"output is one of the network's {n_outputs}, from 0", output, "pass 0"
-    )
+    count = n_outputs(network)
+    require(output < count, f"output is one of the network's {count}, from 0", output, "pass 0")
 
 
 def _slopes_of(
-    network: MLP | ImageNetwork, output: int, parametrisation: str
+    network: Network, output: int, parametrisation: str
 ) -> tuple[Callable[[Inputs, int, int], list[np.ndarray]], int]:
     """Return what computes slopes of some inputs, a matrix for each array of parameters."""
-    if isinstance(network, MLP):
-        read = _of_dense(network, output, parametrisation)
-    else:
-        read = _of_images(network, output)
-    leaves = jax.tree.leaves(eqx.filter(network, trained(network)))
+    kept, rest = network.partition()
+    leaves = jax.tree.leaves(kept)
+    roots = _roots(network, parametrisation)
+    # Images one by one: together they are convolutions in groups, which are slow on a CPU.
+    size = 1 if len(network.shape) == 3 else None
 
     def slopes(inputs: Inputs, start: int, stop: int) -> list[np.ndarray]:
-        return read(jnp.asarray(inputs[start:stop], leaves[0].dtype))
+        rows = np.asarray(inputs[start:stop])
+        contexts = network.contexts(rows.astype(float))
+        read = [np.empty((len(rows), leaf.size), leaf.dtype) for leaf in leaves]
+        for first in range(0, len(rows), size or len(rows)):
+            part = slice(first, first + (size or len(rows)))
+            x = jnp.asarray(rows[part], leaves[0].dtype)
+            at = jax.tree.map(lambda each, part=part: each[part], contexts)
+            for array, slope, root in zip(
+                read, jax.tree.leaves(_slopes(kept, rest, x, at, output)), roots, strict=True
+            ):
+                np.multiply(np.asarray(slope).reshape(len(x), -1), root, out=array[part])
+        return read
 
-    return slopes, sum(leaf.size for leaf in leaves)
+    def in_precision(inputs: Inputs, start: int, stop: int) -> list[np.ndarray]:
+        with jax.enable_x64(leaves[0].dtype == np.float64):
+            return slopes(inputs, start, stop)
 
-
-def _of_dense(
-    network: MLP, output: int, parametrisation: str
-) -> Callable[[Array], list[np.ndarray]]:
-    roots = _roots(network, parametrisation)
-
-    def read(rows: Array) -> list[np.ndarray]:
-        found = _dense_slopes(network, rows, roots, output)
-        return [np.asarray(leaf).reshape(len(rows), -1) for leaf in found]
-
-    return read
-
-
-def _of_images(network: ImageNetwork, output: int) -> Callable[[Array], list[np.ndarray]]:
-    kept, rest = eqx.partition(network, trained(network))
-
-    def read(rows: Array) -> list[np.ndarray]:
-        leaves = jax.tree.leaves(kept)
-        found = [np.empty((len(rows), leaf.size), leaf.dtype) for leaf in leaves]
-        # One by one: together they are convolutions in groups, which are slow on a CPU.
-        for place, row in enumerate(rows):
-            slopes = jax.tree.leaves(_image_slopes(kept, rest, row[None], output))
-            for array, part in zip(found, slopes, strict=True):
-                array[place] = np.asarray(part).ravel()
-        return found
-
-    return read
+    return in_precision, sum(leaf.size for leaf in leaves)
 
 
-def _outputs_of(network: MLP | ImageNetwork) -> int:
-    if isinstance(network, MLP):
-        return int(network.weights[-1].shape[-2])
-    shape = jax.ShapeDtypeStruct((1, *network.shape), jnp.float32)
-    return int(jax.eval_shape(ImageNetwork.__call__, network, shape).shape[1])
-
-
-def _roots(network: MLP, parametrisation: str) -> tuple[float, ...]:
+def _roots(network: Network, parametrisation: str) -> tuple[float, ...]:
     """Return the square root of each array's share of the rate, in the order of its leaves."""
+    if parametrisation == "standard" or not isinstance(network, MLP):
+        return (1.0,) * len(jax.tree.leaves(network.partition()[0]))
     fan_in = [weight.shape[-1] for weight in network.weights]
-    weights, biases = ([(2.0 / n) ** 0.5 for n in fan_in], [(3.0 * n) ** -0.5 for n in fan_in])
-    found = weights + (biases if network.biases is not None else [])
-    return tuple(found) if parametrisation == "ntk" else (1.0,) * len(found)
-
-
-@partial(jax.jit, static_argnames=("roots", "output"))
-def _dense_slopes(
-    network: MLP, rows: Float[Array, "b d"], roots: tuple[float, ...], output: int
-) -> list[Array]:
-    slopes = jax.vmap(jax.grad(lambda net, x: net(x)[output]), in_axes=(None, 0))(network, rows)
-    return [leaf * root for leaf, root in zip(jax.tree.leaves(slopes), roots, strict=True)]
+    biases = [(3.0 * n) ** -0.5 for n in fan_in] if network.biases is not None else []
+    return (*((2.0 / n) ** 0.5 for n in fan_in), *biases)
 
 
 @eqx.filter_jit
-def _image_slopes(
-    kept: ImageNetwork, rest: ImageNetwork, image: Float[Array, "1 h w c"], output: int
-) -> ImageNetwork:
-    return jax.grad(lambda net: eqx.combine(net, rest)(image)[0, output])(kept)
+def _slopes(kept: Any, rest: Any, x: Float[Array, "b *shape"], contexts: Any, output: int) -> Any:
+    def answer(kept: Any, row: Array, at: Any) -> Array:
+        alone = jax.tree.map(lambda each: each[None], (row, at))
+        return answers(eqx.combine(kept, rest), *alone)[0, output]
+
+    slope = jax.grad(answer)
+    if len(x) == 1:
+        return slope(kept, *jax.tree.map(lambda each: each[0], (x, contexts)))
+    return jax.vmap(slope, in_axes=(None, 0, 0))(kept, x, contexts)

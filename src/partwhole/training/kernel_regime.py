@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
+import equinox as eqx
+import jax
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
@@ -14,8 +17,9 @@ from partwhole._types import Real
 from partwhole.features import dense_kernel
 from partwhole.limits import Equal, Limit, Margin
 from partwhole.limits.solve import solve
-from partwhole.networks import MLP, ImageNetwork, activations, outputs, tangent_kernel
-from partwhole.networks.tangent import Inputs, Parametrisation, require_fit
+from partwhole.networks import MLP, Network, activations, outputs, tangent_kernel
+from partwhole.networks.network import Inputs, require_fit
+from partwhole.networks.tangent import Parametrisation, require_output
 from partwhole.tasks.images.composites import Composites
 
 Kind = Literal["tangent", "readout", "nngp", "ntk"]
@@ -43,7 +47,7 @@ class KernelRegime:
 
 @door(missing=("targets",), single=("inputs",))
 def kernel_regime(
-    network: MLP | ImageNetwork,
+    network: Network,
     inputs: Inputs,
     targets: Float[np.ndarray, " n"],
     is_train: Bool[np.ndarray, " n"],
@@ -62,15 +66,15 @@ def kernel_regime(
 
     Parameters
     ----------
-    network : MLP or ImageNetwork
+    network : Network
         As it is before training, or at any time.
-    inputs : float array, shape (n, d), or (n, h, w, c) for images; or Composites
+    inputs : float array, shape (n, ...) with the network's `shape`; or Composites
     targets : float array, shape (n,)
         Only those of training inputs are used; labels -1 and +1 for the logistic loss.
     is_train : bool array, shape (n,)
         Which inputs are trained on.
     kind : {"tangent", "readout", "nngp", "ntk"}, keyword-only, default "tangent"
-        "tangent" lets all parameters move, "readout" those of the last layer only. The other two
+        "tangent" lets all parameters move, "readout" those that the last layer uses. The other two
         are of infinitely wide networks whose weights and biases have the mean squares of this
         one's in each layer, of a dense ReLU network: "nngp" lets the readout learn, "ntk" all
         parameters in the tangent parametrisation; as `dense_kernel` has them.
@@ -122,7 +126,8 @@ def kernel_regime(
     )
     lost = int((~np.isfinite(targets[is_train])).sum())
     require(lost == 0, "training targets are finite", f"{lost} that are not", "hold those rows out")
-    require_fit(network, inputs, output)
+    require_output(network, output)
+    require_fit(network, inputs)
     wide = kind in ("nngp", "ntk")
     if wide:
         kernel = _wide_kernel(network, inputs, kind)
@@ -131,8 +136,8 @@ def kernel_regime(
             network, inputs, output=output, parametrisation=parametrisation, memory_gib=memory_gib
         )
     else:
-        features = _last_features(network, inputs)
-        kernel = features @ features.T
+        slopes = _readout_slopes(network, inputs, output)
+        kernel = slopes @ slopes.T
     start = np.zeros(n)
     if loss == "squared" and not wide:
         start = outputs(network, inputs)[:, output].astype(float)
@@ -147,7 +152,7 @@ def kernel_regime(
 
 
 def _wide_kernel(
-    network: MLP | ImageNetwork, inputs: Inputs, kind: Literal["nngp", "ntk"]
+    network: Network, inputs: Inputs, kind: Literal["nngp", "ntk"]
 ) -> Float[np.ndarray, "n n"]:
     """Return the kernel of wide networks with weights and biases of this one's mean squares."""
     rule = "kernels of wide networks are those of dense ReLU networks"
@@ -166,16 +171,30 @@ def _mean_square(parameters: Array) -> float:
     return float(np.mean(np.square(np.asarray(parameters, dtype=float))))
 
 
-def _last_features(network: MLP | ImageNetwork, inputs: Inputs) -> Float[np.ndarray, "n p"]:
-    """Return what the readout reads, with a column of ones for its bias."""
-    if isinstance(network, ImageNetwork):
-        found = activations(network, inputs, layers=(network.names[-2],))[0]
-        bias = getattr(network.parts[-1], "bias", None) is not None
-    else:
+def _readout_slopes(network: Network, inputs: Inputs, output: int) -> Float[np.ndarray, "n p"]:
+    """Return the slopes of an output in the parameters of the last layer, at the layer below."""
+    require(
+        len(network.names) > 1, "a readout reads a layer below it", "one layer",
+        'take kind="tangent"',
+    )  # fmt: skip
+    features = activations(network, inputs, layers=network.names[-2:-1])[0]
+    contexts = network.contexts(np.asarray(inputs[:], dtype=float))
+    kept, rest = network.partition()
+    leaves, shape = jax.tree.flatten(kept)
+
+    def answers(used: dict[int, Array], x: Array, at: Any) -> Array:
+        whole = jax.tree.unflatten(shape, [used.get(i, leaf) for i, leaf in enumerate(leaves)])
+        return eqx.combine(whole, rest).layer(len(network.names) - 1, x, at)[:, output]
+
+    with jax.enable_x64(leaves[0].dtype == np.float64):
+        x = jnp.asarray(features, leaves[0].dtype)
+        every = jax.grad(lambda used: jnp.mean(answers(used, x, contexts)))(dict(enumerate(leaves)))
+        used = {i: leaf for i, leaf in enumerate(leaves) if np.any(np.asarray(every[i]))}
         require(
-            network.n_layers > 1, "a readout reads a layer below it", "one layer",
-            'take kind="tangent"',
+            len(used) > 0, "the last layer has parameters",
+            f"{network.names[-1]!r} without any that matter", 'take kind="tangent"',
         )  # fmt: skip
-        found, bias = activations(network, inputs)[-2], network.biases is not None
-    rows = found.reshape(len(found), -1).astype(float)
-    return np.column_stack([rows, np.ones(len(rows))]) if bias else rows
+        alone = jax.tree.map(lambda each: jnp.asarray(each)[:, None], (x, contexts))
+        slopes = jax.vmap(jax.grad(lambda *at: answers(*at)[0]), in_axes=(None, 0, 0))(used, *alone)
+    rows = [np.asarray(slope, dtype=float).reshape(len(x), -1) for slope in slopes.values()]
+    return np.concatenate(rows, axis=1)

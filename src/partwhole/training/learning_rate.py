@@ -17,12 +17,13 @@ from partwhole._progress import bar
 from partwhole._threads import cores, in_threads
 from partwhole._types import Real
 from partwhole.networks import MLP, ImageNetwork
+from partwhole.networks.network import n_outputs
 from partwhole.training._dense_steps import Layers, Settings, advance, begin
 from partwhole.training._learning_inputs import Precision
 from partwhole.training._rate_search import Found, LearningRateSearch, gathered, grid, search
 from partwhole.training.dense import checked_samples, rate_shares, train_dense
 from partwhole.training.images.assembly import Images, Layout, Samples
-from partwhole.training.images.goals import checked_targets, n_outputs, require_images
+from partwhole.training.images.goals import checked_targets, require_images
 from partwhole.training.images.recipe import Recipe
 from partwhole.training.images.train import Loop, State, Targets, take_step
 

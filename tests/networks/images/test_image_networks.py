@@ -20,11 +20,12 @@ from partwhole.networks import (
 )
 from partwhole.networks.images.layers import Pass, trained
 from partwhole.networks.images.presets import NETWORKS
+from partwhole.networks.network import each_layer
 
 
 def shapes(network, n=2):
     x = jax.ShapeDtypeStruct((n, *network.shape), jnp.float32)
-    found = jax.eval_shape(ImageNetwork.layers, network, x)
+    found = jax.eval_shape(lambda net, x: list(each_layer(net, x, ())), network, x)
     return dict(zip(network.names, [layer.shape for layer in found], strict=True))
 
 

@@ -50,10 +50,10 @@ def test_errors_say_rule_got_remedy(composites):
     with pytest.raises(InputError) as caught:
         outputs(NETWORK, np.zeros((3, 8, 8, 2), np.float32))
     assert str(caught.value) == (
-        "images for this network have height, width and channels (8, 12, 2); got (8, 8, 2); draw a "
-        "network for their shape"
+        "inputs for this network have shape (n, 8, 12, 2); got shape (3, 8, 8, 2); pass one row "
+        "for each"
     )
-    with pytest.raises(InputError, match="composites are read by image networks; got an MLP; pass"):
+    with pytest.raises(InputError, match=r"have shape \(n, 2\); got shape \(45, 8, 12, 2\); pass"):
         outputs(mlp(2, seed=0), composites)
-    with pytest.raises(InputError, match=r"layers are named by image networks; got .*; leave them"):
+    with pytest.raises(InputError, match="a layer of this network is one of output; got 'out'"):
         activations(mlp(2, seed=0), np.zeros((3, 2)), layers=("out",))

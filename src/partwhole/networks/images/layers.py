@@ -28,15 +28,17 @@ class Pass:
     ----------
     key : key, default None
         Noise of training; None is inference.
+    in_batch : bool, keyword-only, default False
+        Whether batches normalise themselves without it too.
     """
 
-    def __init__(self, key: PRNGKeyArray | None = None) -> None:
-        self.key = key
+    def __init__(self, key: PRNGKeyArray | None = None, *, in_batch: bool = False) -> None:
+        self.key, self.in_batch = key, in_batch or key is not None
         self.seen: dict[int, tuple[Array, Array]] = {}
 
     @property
     def training(self) -> bool:
-        """Return whether dropout drops and batches normalise themselves."""
+        """Return whether dropout drops."""
         return self.key is not None
 
     def next_key(self) -> PRNGKeyArray:
@@ -93,7 +95,7 @@ class BatchNorm(eqx.Module):
     def __call__(self, x: Float[Array, "*n c"], at: Pass) -> Float[Array, "*n c"]:
         """Return the normalised batch."""
         mean, variance = self.mean, self.variance
-        if at.training:
+        if at.in_batch:
             axes = tuple(range(x.ndim - 1))
             mean = jnp.mean(x, axis=axes)
             variance = jnp.var(x, axis=axes)

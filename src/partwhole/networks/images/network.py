@@ -57,11 +57,25 @@ class ImageNetwork(eqx.Module):
         """Return the outputs in inference: no dropout, running statistics."""
         return self._pass(images, Pass())[-1]
 
-    def layers(
-        self, images: Float[Array | np.ndarray, "n h w c"]
-    ) -> tuple[Float[Array, "n *_"], ...]:
-        """Return what every layer gives in inference, as `names` has them."""
-        return self._pass(images, Pass())
+    def contexts(self, inputs: Float[np.ndarray, "n h w c"], /) -> tuple[()]:
+        """Return nothing: layers need the layer before and no more."""
+        return ()
+
+    def layer(
+        self, place: int, x: Float[Array, "n *_"], contexts: tuple[()] = (), /
+    ) -> Float[Array, "n *_"]:
+        """Return what one layer gives in inference."""
+        return self.parts[place](x, Pass())
+
+    def in_batch(
+        self, place: int, x: Float[Array, "n *_"], contexts: tuple[()] = (), /
+    ) -> Float[Array, "n *_"]:
+        """Return what one layer gives without dropout, normalised by statistics of this batch."""
+        return self.parts[place](x, Pass(in_batch=True))
+
+    def partition(self) -> tuple[ImageNetwork, ImageNetwork]:
+        """Return the parameters, which training changes by slopes, and running statistics."""
+        return eqx.partition(self, trained(self))
 
     def in_training(
         self, images: Float[Array | np.ndarray, "n h w c"], key: PRNGKeyArray
@@ -74,8 +88,7 @@ class ImageNetwork(eqx.Module):
     @property
     def n_parameters(self) -> int:
         """Return the number of parameters, running statistics not counted."""
-        kept = eqx.filter(self, trained(self))
-        return sum(leaf.size for leaf in jax.tree.leaves(kept))
+        return sum(leaf.size for leaf in jax.tree.leaves(self.partition()[0]))
 
     def _pass(self, images: Float[Array | np.ndarray, "n h w c"], at: Pass) -> tuple[Array, ...]:
         require(

@@ -47,12 +47,6 @@ def judged(
         return {"loss": loss, "error": float(np.mean((answers - wanted) ** 2) / spread)}
 
 
-def n_outputs(network: ImageNetwork) -> int:
-    """Return how many outputs a network has."""
-    seen = jax.ShapeDtypeStruct((1, *network.shape), jnp.float32)
-    return jax.eval_shape(ImageNetwork.__call__, network, seen).shape[-1]
-
-
 def require_images(images: Images, network: ImageNetwork, name: str) -> None:
     """Require images that are finite, and of the shape that a network is for."""
     shape = tuple(images.shape if isinstance(images, Composites) else images.shape[1:])

@@ -25,14 +25,13 @@ from partwhole._checks import require, whole
 from partwhole._door import door
 from partwhole._progress import bar
 from partwhole.networks import ImageNetwork
-from partwhole.networks.images.layers import trained
+from partwhole.networks.network import n_outputs
 from partwhole.tasks.images.composites import Composites
 from partwhole.training.checkpoints import fingerprint, load_checkpoint, save_checkpoint
 from partwhole.training.images.assembly import Images, Layout, Samples, assemble
 from partwhole.training.images.goals import (
     checked_targets,
     judged,
-    n_outputs,
     require_images,
 )
 from partwhole.training.images.image_run import ImageOutcome, ImageRun, Scores
@@ -141,7 +140,7 @@ def take_step(
     def loss(kept: ImageNetwork) -> tuple[Array, tuple[Array, ImageNetwork]]:
         outputs, after = eqx.combine(kept, state.rest).in_training(images, for_network)
         value = LOSSES[recipe.loss](outputs, wanted)
-        return value, (value[None], eqx.partition(after, trained(after))[1])
+        return value, (value[None], after.partition()[1])
 
     return descend(state, loss, recipe)
 
@@ -267,7 +266,7 @@ class Loop:
         self.per_epoch = self.n // self.batch if course is None else course.per_epoch
         self.batches = (self.per_epoch,) if course is None else course.batches
         self.key = jax.random.key(seed)
-        kept, rest = eqx.partition(network, trained(network))
+        kept, rest = network.partition()
         first = State(
             kept, rest, recipe.transformation().init(cast(Any, kept)), jnp.zeros((), jnp.int32),
             jnp.zeros(len(self.batches), jnp.float32),

@@ -21,10 +21,10 @@ from partwhole._checks import require, whole
 from partwhole._door import door
 from partwhole._types import Real
 from partwhole.networks import ImageNetwork
-from partwhole.networks.images.layers import trained
+from partwhole.networks.network import n_outputs
 from partwhole.tasks.images.class_split import ClassSplit, Part
 from partwhole.training.images.assembly import Layout, Samples
-from partwhole.training.images.goals import n_outputs, require_finite
+from partwhole.training.images.goals import require_finite
 from partwhole.training.images.image_run import ACCURATE, ImageOutcome
 from partwhole.training.images.recipe import Recipe
 from partwhole.training.images.train import Judged, Loop
@@ -309,7 +309,7 @@ def _require_fit(network: ImageNetwork, split: ClassSplit, recipe: Recipe) -> No
 
 def _rescaled(network: ImageNetwork, c: Real) -> ImageNetwork:
     """Multiply every parameter, but no running statistics."""
-    kept, rest = eqx.partition(network, trained(network))
+    kept, rest = network.partition()
     return eqx.combine(rescale_after_pretraining(kept, c, "all"), rest)
 
 

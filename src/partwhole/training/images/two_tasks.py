@@ -13,7 +13,6 @@ import numpy as np
 from jaxtyping import Array, Int, PRNGKeyArray
 
 from partwhole.networks import ImageNetwork
-from partwhole.networks.images.layers import trained
 from partwhole.training.images.assembly import Layout, Samples, assemble
 from partwhole.training.images.recipe import Recipe, of_a_step
 from partwhole.training.images.train import ORDER, State, descend
@@ -77,7 +76,7 @@ def take_joint_step(
         ])  # fmt: skip
         value = jnp.sum(jnp.asarray(stretch.weights, each.dtype) * each)
         losses = jnp.zeros_like(state.total).at[jnp.asarray(stretch.tasks)].set(each)
-        return value, (losses, eqx.partition(after, trained(after))[1])
+        return value, (losses, after.partition()[1])
 
     return descend(state, loss, recipe)
 
