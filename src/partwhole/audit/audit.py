@@ -15,7 +15,7 @@ from threadpoolctl import threadpool_limits
 
 from partwhole._checks import require
 from partwhole._door import door
-from partwhole._types import Real
+from partwhole._types import Real, Seed
 from partwhole.audit.additions.search import additions
 from partwhole.audit.additions.support import TrainingInverse
 from partwhole.audit.case import AuditTable, Case, default_order
@@ -61,7 +61,7 @@ def audit_split(
     add: int = 5,
     settings: Settings | None = None,
     time_limit: Real = 10.0,
-    seed: int = 0,
+    seed: Seed = 0,
 ) -> AuditReport:
     """Return whether a training split supports the combinations on which it will be tested.
 
@@ -321,7 +321,7 @@ def _with_remarks(table: AuditTable, measured: Representation | None) -> AuditTa
     return replace(table, remarks=(*table.remarks, *measured.remarks)) if measured else table
 
 
-def _check_options(fit: str, add: int, time_limit: Real, seed: int) -> None:
+def _check_options(fit: str, add: int, time_limit: Real, seed: Seed) -> None:
     require(
         fit in ("regression", "margin"),
         "fit is 'regression' or 'margin'",

@@ -10,6 +10,7 @@ from jaxtyping import Float, Int
 from partwhole._checks import require
 from partwhole._contract import Contract
 from partwhole._door import door
+from partwhole._types import Seed
 from partwhole.features.design import Design, weighted_gram
 from partwhole.features.overlap import OverlapKernel
 
@@ -19,7 +20,7 @@ EXACT = 1e-10  # of the largest entry
 
 
 @door
-def check_design(design: Design, *, seed: int = 0) -> None:
+def check_design(design: Design, *, seed: Seed = 0) -> None:
     r"""Check that a design fulfils the requirements of the solvers.
 
     Parameters
@@ -93,7 +94,7 @@ def check_kernel(
     kernel: Kernel,
     inputs: Float[np.ndarray, "n *d"] | Int[np.ndarray, "n *d"],
     *,
-    seed: int = 0,
+    seed: Seed = 0,
 ) -> None:
     r"""Check that a function is a kernel: symmetric, positive semidefinite, a function of pairs.
 

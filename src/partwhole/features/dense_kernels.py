@@ -88,20 +88,28 @@ def dense_kernel(
     covariance = scale * (x @ z.T) + b[0]
     left, right = (scale * np.sum(rows**2, axis=1) + b[0] for rows in (x, z))
     tangent = covariance
-    for layer in range(1, depth + 1):
-        norms = np.sqrt(np.outer(left, right))
-        cosine = np.divide(covariance, norms, out=np.zeros_like(norms), where=norms > 0).clip(
-            -1.0, 1.0
-        )
-        if other is None:
-            np.fill_diagonal(cosine, 1.0)  # exact, whatever rounding says
-        angle = np.arccos(cosine)
-        active = (np.pi - angle) / (2.0 * np.pi)
-        bent = np.sin(angle) / (2.0 * np.pi) + active * cosine
-        covariance = v[layer] * norms * bent + b[layer]
-        tangent = covariance + v[layer] * active * tangent
-        left, right = (0.5 * v[layer] * array + b[layer] for array in (left, right))
-    return covariance if kind == "nngp" else tangent
+    # Sizes that overflow in deep networks are refused below.
+    with np.errstate(over="ignore", invalid="ignore"):
+        for layer in range(1, depth + 1):
+            norms = np.sqrt(np.outer(left, right))
+            cosine = np.divide(covariance, norms, out=np.zeros_like(norms), where=norms > 0)
+            cosine = cosine.clip(-1.0, 1.0)
+            if other is None:
+                np.fill_diagonal(cosine, 1.0)  # exact, whatever rounding says
+            angle = np.arccos(cosine)
+            active = (np.pi - angle) / (2.0 * np.pi)
+            bent = np.sin(angle) / (2.0 * np.pi) + active * cosine
+            covariance = v[layer] * norms * bent + b[layer]
+            tangent = covariance + v[layer] * active * tangent
+            left, right = (0.5 * v[layer] * array + b[layer] for array in (left, right))
+    kernel = covariance if kind == "nngp" else tangent
+    require(
+        np.isfinite(kernel).all(),
+        "a kernel is of finite numbers",
+        f"numbers beyond 1e308 after {depth} layers",
+        "pass fewer layers or less variance; 2 keeps the size of ReLU units",
+    )
+    return kernel
 
 
 def _of_layers(array: Real | Sequence[Real], depth: int) -> tuple[Real, ...]:

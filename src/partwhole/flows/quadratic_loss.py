@@ -10,6 +10,7 @@ from jaxtyping import Float
 
 from partwhole._checks import require, whole
 from partwhole._door import door
+from partwhole._types import Count, NonNegative
 from partwhole.flows._inputs import moment
 
 
@@ -36,8 +37,8 @@ class QuadraticLoss:
 
     rows: Float[np.ndarray, "m d"] | None
     targets: Float[np.ndarray, " m"]
-    floor: float = 0.0
-    n_samples: int | None = None
+    floor: NonNegative = 0.0
+    n_samples: Count | None = None
 
     @classmethod
     @door

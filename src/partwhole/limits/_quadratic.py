@@ -162,29 +162,32 @@ def _features(design: Design, cost: Cost) -> np.ndarray | None:
 
 
 def _through_rows(problem: Problem, features: np.ndarray) -> Limit:
-    """Solve in orthonormal rows, and once more for what rounding left."""
+    """Solve in orthonormal rows, and again for what rounding left as long as that shrinks."""
     design, targets, cost = problem.design, problem.targets, problem.cost
     assert isinstance(cost, Squares)
     used, slack = features.any(axis=0), problem.slack
     x, v, constant, bound, precision, turned = _in_rows(
         features[:, used], targets, slack, problem.intercept
     )
-    limit = None
-    for _ in range(2):
+    best = None
+    for _ in range(3):
         whole = np.zeros((features.shape[1], *targets.shape[1:]))
         whole[used] = x
         coefficients = cost.from_features(design, whole)
         limit = certified(
             problem, coefficients, constant, v, 1, bound=bound, precision=precision, turned=turned,
         )  # fmt: skip
-        if limit.outcome is Outcome.SOLVED or precision < EPS:
-            # Beside rows that were turned in extended precision, what is left is rounding.
+        # Beside rows that are nearly alike what is left may be rounding, which grows.
+        if best is not None and not limit.violation < 0.5 * best.violation:
+            break
+        best = limit
+        if limit.outcome is Outcome.SOLVED:
             break
         rest = targets - design @ coefficients - constant - (slack * v.T).T
         more = _in_rows(features[:, used], rest, slack, problem.intercept)
         x, v, constant = x + more[0], v + more[1], constant + more[2]
-    assert limit is not None
-    return limit
+    assert best is not None
+    return best
 
 
 def _in_rows(

@@ -11,6 +11,7 @@ from scipy.optimize import minimize
 from partwhole._checks import require
 from partwhole._contract import Contract
 from partwhole._door import door
+from partwhole._types import Seed
 from partwhole.features.checking import check_design
 from partwhole.features.design import Block, DenseDesign, Design
 from partwhole.limits.costs import Concave, Cost, Squares
@@ -30,7 +31,7 @@ NEARBY = 1e-6  # of the largest coefficient
 
 
 @door
-def check_cost(cost: Cost | Concave, design: Design | None = None, *, seed: int = 0) -> None:
+def check_cost(cost: Cost | Concave, design: Design | None = None, *, seed: Seed = 0) -> None:
     r"""Check that a cost keeps to what `solve` relies on.
 
     Parameters

@@ -31,10 +31,11 @@ class OneSided:
 
 
 def _require_slack(slack: Slack) -> None:
+    array = np.asarray(slack, dtype=float)
     require(
-        bool(np.all(np.asarray(slack) >= 0)),
+        bool(np.all(array >= 0)),
         "slack must be nonnegative",
-        f"{np.min(slack, initial=np.inf):g}..{np.max(slack, initial=-np.inf):g}",
+        f"{array.min(initial=np.inf):g}..{array.max(initial=-np.inf):g}",
         "0 means that the fit is exact",
     )
 

@@ -72,12 +72,7 @@ def least_cost(
         fit of one, or the problem needs more memory than 8 GiB.
     """
     design, targets, cost, fit = problem.design, problem.targets, problem.cost, problem.fit
-    require(
-        solver is None or solver in SOLVERS,
-        f"solver is one of {', '.join(SOLVERS)}",
-        repr(solver),
-        "or leave it out",
-    )
+    require_known(solver)
     require(
         targets.ndim == 1 or (isinstance(fit, Equal) and isinstance(cost, Quadratic)),
         "several outputs at once need the quadratic cost and the fit Equal",
@@ -122,6 +117,16 @@ def least_cost(
         return limit
     second = through_active_rows(problem, limit.multipliers, max_steps, tolerance)
     return second if second is not None and second.outcome is Outcome.SOLVED else limit
+
+
+def require_known(solver: str | None) -> None:
+    """Refuse a solver that there is not."""
+    require(
+        solver is None or solver in SOLVERS,
+        f"solver is one of {', '.join(SOLVERS)}",
+        repr(solver),
+        "or leave it out",
+    )
 
 
 def _serves(solver: str, problem: Problem) -> bool:

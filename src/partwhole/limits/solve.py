@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, overload
+from typing import Annotated, Any, overload
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from partwhole._checks import InputError, require, whole
 from partwhole._door import door
-from partwhole._types import Real
+from partwhole._types import Bounds, Count, ProperFraction, Real
 from partwhole.features.conjunctions import ConjunctionDesign
 from partwhole.features.design import DenseDesign, Design, as_design
 from partwhole.features.gates.design import GatedDesign
@@ -22,12 +22,13 @@ from partwhole.limits.costs import Concave, Cost, GroupNorm, Quadratic
 from partwhole.limits.fits import Equal, Fit, Margin, Tube
 from partwhole.limits.gram import GramFeatures
 from partwhole.limits.kernel_machines import of_conjunctions
-from partwhole.limits.least_cost import least_cost
+from partwhole.limits.least_cost import least_cost, require_known
 from partwhole.limits.limit import Limit, Rows
 from partwhole.limits.many import Limits, limits_of
 from partwhole.limits.problem import Intercept, Problem
 from partwhole.tasks import Task
 
+Rounding = Annotated[Real, Bounds(at_least=0, at_most=0.1)]
 FITS: dict[str, Fit] = {"equal": Equal(), "margin": Margin()}
 
 Inputs = Design | Float[np.ndarray, "n ..."] | Sequence[Any] | None
@@ -48,10 +49,10 @@ def solve(
     is_train: Bool[np.ndarray, " n"] | None = None,
     solver: str | None = None,
     max_steps: int = 200,
-    tolerance: float = 1e-12,
-    rounding: Real = 1e-12,
+    tolerance: ProperFraction = 1e-12,
+    rounding: Rounding = 1e-12,
     start: Float[np.ndarray, "..."] | None = None,
-    workers: int | None = None,
+    workers: Count | None = None,
 ) -> Limit: ...
 @overload
 def solve(
@@ -64,10 +65,10 @@ def solve(
     is_train: Bool[np.ndarray, " n"] | None = None,
     solver: str | None = None,
     max_steps: int = 200,
-    tolerance: float = 1e-12,
-    rounding: Real = 1e-12,
+    tolerance: ProperFraction = 1e-12,
+    rounding: Rounding = 1e-12,
     start: Float[np.ndarray, "..."] | None = None,
-    workers: int | None = None,
+    workers: Count | None = None,
 ) -> Limits: ...
 @overload
 def solve(
@@ -80,10 +81,10 @@ def solve(
     is_train: Bool[np.ndarray, " n"] | None = None,
     solver: str | None = None,
     max_steps: int = 200,
-    tolerance: float = 1e-12,
-    rounding: Real = 1e-12,
+    tolerance: ProperFraction = 1e-12,
+    rounding: Rounding = 1e-12,
     start: Float[np.ndarray, "..."] | None = None,
-    workers: int | None = None,
+    workers: Count | None = None,
 ) -> Limits: ...
 @door
 def solve(
@@ -96,10 +97,10 @@ def solve(
     is_train: Bool[np.ndarray, " n"] | None = None,
     solver: str | None = None,
     max_steps: int = 200,
-    tolerance: float = 1e-12,
-    rounding: Real = 1e-12,
+    tolerance: ProperFraction = 1e-12,
+    rounding: Rounding = 1e-12,
     start: Float[np.ndarray, "..."] | None = None,
-    workers: int | None = None,
+    workers: Count | None = None,
 ) -> Limit | Limits:
     r"""Solve for where learning ends: the least-cost function that fits the training set.
 
@@ -138,10 +139,10 @@ def solve(
         At most so many Newton steps (the primal solver scales its own), or rounds of convex
         costs that touch one that is not.
     tolerance : float, keyword-only, default 1e-12
-        Relative duality gap to reach.
+        Above 0 and below 1, the relative duality gap to reach.
     rounding : float, keyword-only, default 1e-12
-        Of Gram matrices and callable kernels: eigenvalues that are no larger, as a share of the
-        largest, count as 0; single precision leaves 1e-7.
+        From 0 to 0.1, of Gram matrices and callable kernels: eigenvalues that are no larger, as a
+        share of the largest, count as 0; single precision leaves 1e-7.
     start : float array, shape (p,) or of gates (H, C, d), keyword-only, optional
         Where a cost that is not convex is touched first; blocks of 0 stay 0. By default the
         solution of its convex counterpart with two layers.
@@ -195,6 +196,7 @@ def solve(
     """
     rows = _rows(data, is_train)
     chosen = _fit(fit)
+    require_known(solver)
     whole("max_steps", max_steps, 1, "allow more steps")
     options: dict[str, Any] = {
         "solver": solver, "max_steps": max_steps, "tolerance": tolerance, "start": start,
@@ -237,6 +239,12 @@ def _pair(
 ) -> Rows:
     n = len(targets)
     mask = np.ones(n, dtype=bool) if is_train is None else is_train
+    require(
+        targets.ndim < 3,
+        "targets have one axis, or two for several outputs",
+        f"shape {targets.shape}",
+        "flatten the outputs of each row",
+    )
     require(
         len(mask) == n,
         "is_train has an entry for each target",
@@ -288,7 +296,10 @@ def _solved(
         design, features = _described(rows, learner)
         if cost is None:
             cost = GroupNorm() if isinstance(learner, Gates) else Quadratic()
-        problem = Problem(design, _trained(rows), _cost(cost), fit, intercept)
+        cost = _cost(cost)
+        if isinstance(cost, Quadratic):
+            cost.require_blocks(design)
+        problem = Problem(design, _trained(rows), cost, fit, intercept)
         if options["start"] is not None:
             options = options | {"start": _start(options["start"], design)}
     else:
@@ -342,7 +353,7 @@ def _with_numbers(rows: Rows, learner: Any) -> Rows:
     if hasattr(rows.inputs, "adjoint"):
         n = rows.inputs.shape[0]
     else:
-        read = _matrix if learner is None else np.asarray if callable(learner) else _array
+        read = _matrix if learner is None else _own if callable(learner) else _array
         rows = replace(rows, inputs=read(rows.inputs))
         n = len(np.atleast_1d(rows.inputs))
     require(
@@ -384,10 +395,10 @@ def _similar(rows: Rows, learner: Any, rounding: Real) -> GramFeatures:
     """Return the features that a Gram matrix or a callable kernel gives all rows."""
     n = len(rows.targets)
     if callable(learner):
-        inputs = np.asarray(rows.inputs)
+        inputs = _own(rows.inputs)
 
-        def similarities(others: Any) -> np.ndarray:
-            return np.asarray(learner(np.asarray(others), inputs), dtype=float)
+        def similarities(others: Any) -> Any:
+            return learner(_own(others), inputs)
 
         gram = _gram(similarities(inputs))
     else:
@@ -399,8 +410,8 @@ def _similar(rows: Rows, learner: Any, rounding: Real) -> GramFeatures:
         )
         gram = _gram(learner)
 
-        def similarities(others: Any) -> np.ndarray:
-            return np.asarray(others)
+        def similarities(others: Any) -> Any:
+            return others
 
     require(
         gram.shape == (n, n),
@@ -409,6 +420,19 @@ def _similar(rows: Rows, learner: Any, rounding: Real) -> GramFeatures:
         "pass the similarities of all rows, held-out ones too",
     )
     return GramFeatures.of(gram, rounding, similarities)
+
+
+def _own(inputs: Any) -> np.ndarray:
+    """Return inputs of a user's own kernel, of any kind that it takes, as an array."""
+    rule = "inputs of a kernel are an array"
+    masked = isinstance(inputs, np.ma.MaskedArray)
+    require(not masked, rule, "a masked one", "drop or fill masked entries first")
+    try:
+        return np.asarray(inputs)
+    except ValueError:
+        raise InputError(
+            f"{rule}; got rows of different lengths; pass rows of one length"
+        ) from None
 
 
 @door

@@ -10,6 +10,7 @@ from jaxtyping import Float, Int
 
 from partwhole._checks import require, whole
 from partwhole._door import door
+from partwhole._types import Seed
 from partwhole.measures.accuracy import TIE
 
 if TYPE_CHECKING:
@@ -136,7 +137,7 @@ def decision_agreement(
     *,
     linear: Float[np.ndarray, " n"],
     resamples: int = 2000,
-    seed: int = 0,
+    seed: Seed = 0,
 ) -> Agreement:
     r"""Measure the agreement of a network's decisions with those of its predicted limit.
 

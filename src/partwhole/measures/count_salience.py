@@ -9,6 +9,7 @@ from jaxtyping import Float, Int
 
 from partwhole._checks import require
 from partwhole._door import door
+from partwhole._types import Seed
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +49,7 @@ def count_salience(
     *,
     self_pairs: bool = False,
     max_tuples: int = 2000,
-    seed: int = 0,
+    seed: Seed = 0,
 ) -> CountSalience:
     r"""Measure similarity by the number of shared components, without listing their sets.
 

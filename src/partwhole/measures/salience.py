@@ -14,6 +14,7 @@ from jaxtyping import Float, Int
 
 from partwhole._checks import require
 from partwhole._door import door
+from partwhole._types import Seed
 from partwhole.features import OverlapKernel
 from partwhole.features.subsets import MAX_COMPONENTS, moebius, set_of, set_sizes
 from partwhole.measures._groups import TupleGroups, structure_score
@@ -224,7 +225,7 @@ def salience(
     self_pairs: bool = False,
     bootstrap: int = 0,
     confidence: float = 0.95,
-    seed: int = 0,
+    seed: Seed = 0,
 ) -> Salience:
     r"""Measure the overlap saliences of a representation.
 
@@ -416,7 +417,7 @@ def _bootstrap(
     self_pairs: bool,
     centre: bool,
     bootstrap: int,
-    seed: int,
+    seed: Seed,
 ) -> np.ndarray:
     if not bootstrap or groups.counts.max() < 2:
         return np.empty((0, len(kappa)))

@@ -136,7 +136,8 @@ def tangent_kernel(
 
 def _block(n: int, m: int, row: int, memory_gib: float) -> int:
     """Return how many rows of slopes to hold at a time, two blocks of them and their product."""
-    budget = max(memory_gib * 2**30 - 8.0 * n * m, 0.0)
+    # More than any machine has needs no blocks.
+    budget = max(min(memory_gib, 2.0**30) * 2**30 - 8.0 * n * m, 0.0)
     # The largest whole number with 2 row block + 8 block**2 in the budget.
     block = int(2.0 * budget / (2.0 * row + sqrt(4.0 * row**2 + 32.0 * budget)))
     least = (8.0 * n * m + 2.0 * row + 8.0) / 2**30

@@ -17,7 +17,7 @@ from partwhole._checks import is_finite, require, seed_list, whole
 from partwhole._door import door
 from partwhole._progress import bar
 from partwhole._threads import cores
-from partwhole._types import Real
+from partwhole._types import Real, Seed
 from partwhole.flows import FlowOutcome, QuadraticLoss
 from partwhole.recommendation.methods import (
     METHODS,
@@ -330,7 +330,7 @@ class _Case(NamedTuple):
     def drawn(
         cls,
         task: SparseTeachers,
-        seed: int,
+        seed: Seed,
         n: int,
         n_aux: int,
         scales: Scales,

@@ -3,17 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
+from math import prod
 
 import numpy as np
 from jaxtyping import Bool, Int
 
+from partwhole._arrays import as_read
 from partwhole._checks import require
+
+MOST = 50_000_000  # entries of a table of combinations, 400 MB
 
 
 def full_grid(n_values: Sequence[int]) -> Int[np.ndarray, "n C"]:
     """Return every combination in row-major order, the first component slowest."""
+    require_size(prod(n_values), len(n_values))
     axes = np.indices(tuple(n_values))
     return np.ascontiguousarray(axes.reshape(len(n_values), -1).T)
+
+
+def require_size(rows: int, n_components: int) -> None:
+    """Require a table of combinations that fits into memory."""
+    require(
+        rows * n_components <= MOST,
+        f"a task lists at most {MOST // n_components:,} combinations of {n_components} components",
+        as_read(rows),
+        "take fewer values or components, or read a table of some combinations by from_frame",
+    )
 
 
 def matches(
@@ -29,6 +44,13 @@ def matches(
                 "a left-out conjunction names components by position",
                 f"component {component} of {components.shape[1]}",
                 "use positions from 0",
+            )
+            beyond = sorted(set(allowed) - set(range(int(components[:, component].max()) + 1)))
+            require(
+                not beyond,
+                f"a left-out conjunction names values of component {component} by their index",
+                beyond[:1],
+                f"use indices up to {int(components[:, component].max())}",
             )
             within &= np.isin(components[:, component], list(allowed))
         hit |= within
@@ -59,6 +81,8 @@ def span(values: Sequence[Hashable]) -> str:
 
 def require_distinct(values: Sequence[Hashable], role: str) -> None:
     """Require a list without repeated entries."""
+    if isinstance(values, range):
+        return
     require(
         len(set(values)) == len(values),
         f"{role} must be distinct",

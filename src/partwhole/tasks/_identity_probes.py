@@ -10,7 +10,7 @@ from jaxtyping import Float
 
 from partwhole._checks import is_whole, require, whole
 from partwhole._door import door
-from partwhole._types import Real
+from partwhole._types import Real, Seed
 from partwhole.tasks._identity_checks import Numbers, numbers
 from partwhole.tasks.combinations import Combinations, combine
 from partwhole.tasks.identity_sample import DIRECTIONS, TEST
@@ -111,7 +111,7 @@ class Probed(ABC):
         return signs * self.probe
 
     @door
-    def random_probes(self, n: int, seed: int) -> Float[np.ndarray, "n d"]:
+    def random_probes(self, n: int, seed: Seed) -> Float[np.ndarray, "n d"]:
         """Draw points at the probe's distance, in uniform directions of the concepts' span.
 
         Parameters
@@ -131,7 +131,6 @@ class Probed(ABC):
             For n below 1 or a seed below 0.
         """
         whole("n", n, 1, "pass the number of probes")
-        whole("seed", seed, 0, "pass a whole number")
         z = np.random.default_rng([seed, DIRECTIONS]).standard_normal((n, self.n_concepts))
         probes = np.zeros((n, self.n_dimensions))
         probes[:, : self.n_concepts] = z / np.linalg.norm(z, axis=1, keepdims=True)
@@ -139,7 +138,7 @@ class Probed(ABC):
 
     @door
     def test_cluster(
-        self, n: int, seed: int, *, scales: Numbers | None = None
+        self, n: int, seed: Seed, *, scales: Numbers | None = None
     ) -> Float[np.ndarray, "n d"]:
         """Draw points around the probe, spread as a training cluster is; never truncated.
 
@@ -170,7 +169,6 @@ class Probed(ABC):
         array([1., 2.])
         """
         whole("n", n, 1, "pass the number of points")
-        whole("seed", seed, 0, "pass a whole number")
         variances = self.variances
         if scales is not None:
             spread = np.array(numbers("scales", scales))

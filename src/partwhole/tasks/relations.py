@@ -8,7 +8,7 @@ import numpy as np
 
 from partwhole._checks import require
 from partwhole._door import door
-from partwhole.tasks._build import full_grid
+from partwhole.tasks._build import full_grid, require_size
 from partwhole.tasks._task import Task
 
 
@@ -61,6 +61,7 @@ def transitive_equivalence(
         f"sizes {list(class_sizes)}, anchors {list(anchors)}",
         "lower the anchors",
     )
+    require_size(sum(class_sizes) ** 2, 2)
     label = np.repeat(np.arange(len(class_sizes)), class_sizes)
     is_anchor = np.concatenate(
         [np.arange(size) < k for size, k in zip(class_sizes, anchors, strict=True)]
@@ -158,6 +159,13 @@ def transitive_ordering(
     (12, 30)
     """
     require(n_items >= 2, "an ordering needs at least 2 items", n_items, "raise n_items")
+    absent = [distance for distance in train_distances if not 1 <= distance < n_items]
+    require(
+        not absent,
+        f"distances of {n_items} items are 1..{n_items - 1}",
+        f"train_distances {list(train_distances)}",
+        "name distances in rank",
+    )
     for pair in exceptions:
         require(
             len(pair) == 2 and pair[0] != pair[1] and all(0 <= item < n_items for item in pair),

@@ -17,7 +17,7 @@ from scipy.stats import ortho_group
 
 from partwhole._checks import is_finite, require, whole
 from partwhole._door import door
-from partwhole._types import Real
+from partwhole._types import Real, Seed
 
 # Separate random streams: draws for one purpose do not change draws for another.
 UNITS, AUX_SIGNS, MAIN_SIGNS, MAIN, AUXILIARY, TEST = range(6)
@@ -282,7 +282,7 @@ class ReLUTeachers:
         return len(self.correlations)
 
     @door
-    def teachers(self, seed: int) -> ReLUTeacherPair:
+    def teachers(self, seed: Seed) -> ReLUTeacherPair:
         """Draw both teachers; the auxiliary one does not depend on correlations and magnitude.
 
         Parameters
@@ -310,7 +310,7 @@ class ReLUTeachers:
         )
 
     @door
-    def sample(self, seed: int, n_main: int, n_aux: int = 0, n_test: int = 0) -> ReLUTeacherSample:
+    def sample(self, seed: Seed, n_main: int, n_aux: int = 0, n_test: int = 0) -> ReLUTeacherSample:
         """Draw both teachers and data from them.
 
         Main, auxiliary and test inputs have random streams of their own, and smaller samples are
@@ -372,13 +372,13 @@ class ReLUTeachers:
             + scale
         )
 
-    def _inputs(self, seed: int, stream: int, rows: int) -> np.ndarray:
+    def _inputs(self, seed: Seed, stream: int, rows: int) -> np.ndarray:
         inputs = np.random.default_rng([seed, stream]).standard_normal((rows, self.dimension))
         inputs /= np.sqrt((inputs**2).mean(axis=1, keepdims=True))
         return inputs
 
 
-def _signs(seed: int, stream: int, n: int) -> np.ndarray:
+def _signs(seed: Seed, stream: int, n: int) -> np.ndarray:
     return np.where(np.random.default_rng([seed, stream]).random(n) < 0.5, -1.0, 1.0)
 
 

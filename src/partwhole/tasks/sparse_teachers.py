@@ -16,7 +16,7 @@ from jaxtyping import Float
 
 from partwhole._checks import is_finite, require, seed_list, whole
 from partwhole._door import door
-from partwhole._types import Real
+from partwhole._types import Real, Seed
 
 Scale = Literal["1/sqrt(a)", "1/a"] | Real
 
@@ -200,7 +200,7 @@ class SparseTeachers:
         return _amplitude(self.aux_scale, self.active_aux)
 
     @door
-    def teachers(self, seed: int) -> TeacherPair:
+    def teachers(self, seed: Seed) -> TeacherPair:
         """Draw both teachers.
 
         Seeds and the auxiliary task decide the order of the features and their signs, so that
@@ -219,7 +219,7 @@ class SparseTeachers:
         return self._teachers(seed)[0]
 
     @door
-    def sample(self, seed: int, n_main: int, n_aux: int = 0, n_test: int = 0) -> TeacherSample:
+    def sample(self, seed: Seed, n_main: int, n_aux: int = 0, n_test: int = 0) -> TeacherSample:
         """Draw both teachers and data from them.
 
         Main, auxiliary and test inputs have random streams of their own, and smaller samples are
@@ -318,7 +318,7 @@ class SparseTeachers:
             f"the main task (entries ±{self.main_amplitude:.4g}), {shared}"
         )
 
-    def _teachers(self, seed: int) -> tuple[TeacherPair, np.random.Generator]:
+    def _teachers(self, seed: Seed) -> tuple[TeacherPair, np.random.Generator]:
         """Return the teachers, and the generator that goes on to draw the main inputs."""
         whole("seed", seed, 0, "pass a whole number")
         rng = np.random.default_rng(seed)

@@ -16,7 +16,7 @@ from jaxtyping import Float
 
 from partwhole._checks import require, whole
 from partwhole._door import door
-from partwhole._types import Real
+from partwhole._types import Real, Seed
 from partwhole.tasks._identity_checks import Numbers, check, coordinates, numbers
 from partwhole.tasks._identity_probes import Probed
 from partwhole.tasks.identity_sample import CHECK, ROTATION, SAMPLE, IdentitySample
@@ -207,7 +207,7 @@ class StructuredIdentity(Probed):
         )
 
     @door
-    def sample(self, seed: int) -> IdentitySample:
+    def sample(self, seed: Seed) -> IdentitySample:
         """Draw a training set, one cluster after another.
 
         Clusters, noise and redrawn samples have random streams of their own: with the same seed,
@@ -231,7 +231,6 @@ class StructuredIdentity(Probed):
         >>> sample.inputs.shape, sample.mean()[:2].round(2)
         ((200, 64), array([0.5, 1. ]))
         """
-        whole("seed", seed, 0, "pass a whole number")
         points = np.concatenate(
             [self._cluster(centre, (seed, SAMPLE, c)) for c, centre in enumerate(self.centres)]
         )

@@ -7,6 +7,7 @@ from math import prod
 import numpy as np
 from jaxtyping import Int
 
+from partwhole._types import Seed
 from partwhole.audit.case import Case
 from partwhole.features.conjunctions import Dictionary
 
@@ -14,7 +15,9 @@ MOST_GRID = 1 << 24
 MOST_DRAWS = 20
 
 
-def unseen_combinations(case: Case, *, limit: int, seed: int) -> tuple[Int[np.ndarray, "c C"], int]:
+def unseen_combinations(
+    case: Case, *, limit: int, seed: Seed
+) -> tuple[Int[np.ndarray, "c C"], int]:
     """Return unseen combinations of known values, and their total number.
 
     Parameters

@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from partwhole._checks import require
-from partwhole._types import Real
+from partwhole._types import Real, Seed
 from partwhole.audit.additions.candidates import unseen_combinations
 from partwhole.audit.additions.support import (
     CoarseSupport,
@@ -51,7 +51,7 @@ def additions(
     determination: Determination,
     *,
     add: int = 5,
-    seed: int = 0,
+    seed: Seed = 0,
     time_limit: Real = 3.0,
     kernel: OrderKernel | None = None,
     shared: TrainingInverse | None = None,

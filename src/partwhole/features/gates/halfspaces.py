@@ -10,7 +10,7 @@ from jaxtyping import Float, Int
 
 from partwhole._checks import is_finite, require, whole
 from partwhole._door import door
-from partwhole._types import Real
+from partwhole._types import Real, Seed
 from partwhole.features.gates._inputs import require_inputs
 from partwhole.features.gates.design import GatedDesign
 
@@ -77,7 +77,7 @@ class HalfspaceGates:
         thresholds: Literal["zero", "median"] | Real = "zero",
         inputs: Float[np.ndarray, "n d"] | None = None,
         shared: bool = False,
-        seed: int = 0,
+        seed: Seed = 0,
     ) -> HalfspaceGates:
         """Draw hyperplanes with uniform directions.
 
@@ -122,7 +122,6 @@ class HalfspaceGates:
         whole("n_units", n_units, 1, "pass the number of gated units")
         whole("n_hyperplanes", n_hyperplanes, 0, "0 is for units without a gate")
         _require_few(n_hyperplanes)
-        whole("seed", seed, 0, "pass a whole number")
         parameters = {"zero": None, "median": 0.5}
         share = parameters.get(thresholds) if isinstance(thresholds, str) else thresholds
         require(

@@ -10,7 +10,7 @@ from jaxtyping import Float, Int
 
 from partwhole._checks import require
 from partwhole._door import door
-from partwhole._types import Real
+from partwhole._types import Real, Seed
 from partwhole.features.gates._inputs import require_inputs
 from partwhole.features.gates.design import GatedDesign
 from partwhole.features.gates.halfspaces import HalfspaceGates
@@ -68,7 +68,7 @@ class ReLUGates:
         thresholds: Literal["zero", "median"] | Real = "zero",
         inputs: Float[np.ndarray, "n d"] | None = None,
         always_on: bool = False,
-        seed: int = 0,
+        seed: Seed = 0,
     ) -> ReLUGates:
         """Draw gates with uniform directions.
 

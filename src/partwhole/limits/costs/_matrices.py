@@ -9,6 +9,8 @@ from partwhole._checks import require
 from partwhole.features.design import DenseDesign, Design
 from partwhole.limits.costs._cost import Cost
 
+TINY = 1e-100  # a coefficient whose square is no rounding to 0
+
 
 def matrices(
     design: Design, columns: Float[np.ndarray, " p"], rows: int
@@ -34,13 +36,17 @@ def dense_features(design: Design) -> Float[np.ndarray, "n p"]:
 
 
 def left_out(design: Design, cost: Cost) -> Bool[np.ndarray, " p"]:
-    """Return which columns belong to blocks whose coefficients a cost wants to be 0."""
+    """Return which columns belong to blocks whose coefficients a cost wants to be 0.
+
+    The cost of coefficients as small as these is infinite for no other reason: a cost may have a
+    bounded domain. A cost that is NaN says nothing.
+    """
     p = design.shape[1]
     out = np.zeros(p, dtype=bool)
-    if np.isfinite(cost.value(design, np.ones(p))):
+    if not np.isposinf(cost.value(design, np.full(p, TINY))):
         return out
     for block in design.blocks:
         alone = np.zeros(p)
-        alone[block.columns] = 1.0
-        out[block.columns] = not np.isfinite(cost.value(design, alone))
+        alone[block.columns] = TINY
+        out[block.columns] = np.isposinf(cost.value(design, alone))
     return out

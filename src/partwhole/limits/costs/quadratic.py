@@ -41,6 +41,17 @@ class Quadratic:
         """Return a block's weight."""
         return float(self.weights.get(label, 1.0))
 
+    def require_blocks(self, design: Design) -> None:
+        """Refuse weights of blocks that the design has not."""
+        labels = [block.label for block in design.blocks]
+        unknown = [label for label in self.weights if label not in labels]
+        require(
+            not unknown,
+            "weights are those of the design's blocks",
+            f"{unknown[:1]}, blocks are {labels[:6]}",
+            "name blocks by their labels",
+        )
+
     def value(self, design: Design, coefficients: Float[np.ndarray, "p *k"]) -> float:
         """Return the cost of coefficients; a block of weight 0 must have none."""
         total = 0.0

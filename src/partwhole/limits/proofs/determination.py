@@ -22,6 +22,7 @@ from jaxtyping import Bool, Float, Int
 
 from partwhole._checks import require
 from partwhole._door import door
+from partwhole._types import Seed
 from partwhole.features.conjunctions import ConjunctionDesign, conjunction_sets
 from partwhole.limits.proofs.ambiguity import Ambiguity, find_ambiguity
 from partwhole.limits.proofs.derivation import Derivation, find_derivation
@@ -173,7 +174,7 @@ def determination(
     *,
     max_order: int,
     n_probes: int | None = None,
-    seed: int = 0,
+    seed: Seed = 0,
     method: str = "auto",
 ) -> Determination:
     r"""Decide which held-out rows lie in the row space of training.
@@ -228,7 +229,7 @@ def determinations(
     *,
     max_order: int,
     n_probes: int | None = None,
-    seed: int = 0,
+    seed: Seed = 0,
     method: str = "auto",
     deadline: float = float("inf"),
 ) -> list[Determination]:

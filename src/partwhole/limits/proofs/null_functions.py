@@ -13,6 +13,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int, UInt64
 from scipy import sparse
 
+from partwhole._types import Seed
 from partwhole.features.conjunctions import ConjunctionDesign
 from partwhole.limits.proofs._indicators import as_sparse
 
@@ -77,7 +78,7 @@ class NullFunctions:
 
 
 def _scattered(
-    rows: Int[np.ndarray, "n S"], m: int, seed: int, number: int
+    rows: Int[np.ndarray, "n S"], m: int, seed: Seed, number: int
 ) -> Float[np.ndarray, "n m"]:
     """Return numbers in -1..1 that depend on a row's entries alone, as if drawn for each."""
     # Mixed before the first entry is, lest value 2 of one block be value 3 of the next.

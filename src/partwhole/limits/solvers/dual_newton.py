@@ -186,11 +186,20 @@ def smooth_newton(
         length = min(1.0, here.reach(direction))
         for _ in range(60):
             there = term(v + length * direction)
-            if objective(there, v + length * direction) <= now - 0.1 * length * decrement + noise:
+            lowest = objective(there, v + length * direction)
+            if lowest <= now - 0.1 * length * decrement + noise:
                 break
             length *= 0.5
         else:
             break
+        # Where a conjugate is flat its curvature does not say how far to go: as long as the
+        # objective falls, twice as far.
+        while factor is None and length >= 1.0 and here.reach(direction) > 2.0 * length:
+            beyond = term(v + 2.0 * length * direction)
+            lower = objective(beyond, v + 2.0 * length * direction)
+            if not lower < lowest - noise:
+                break
+            length, there, lowest = 2.0 * length, beyond, lower
         v, b, here = v + length * direction, b + length * shift, there
     return DualSolution(v[None], b[None], steps, np.array([solved]), np.zeros(1, dtype=bool))
 

@@ -9,7 +9,7 @@ from jaxtyping import Float
 from scipy.ndimage import gaussian_filter1d
 
 from partwhole._checks import require, whole
-from partwhole._types import Real
+from partwhole._types import Real, Seed
 from partwhole.measures.extrema import increasing
 from partwhole.measures.learning import learning_times
 
@@ -96,7 +96,7 @@ def emergence_rule(threshold: Real, consecutive: int, n_checkpoints: int) -> Non
     )
 
 
-def bootstrap_options(resamples: int, confidence: Real, seed: int) -> None:
+def bootstrap_options(resamples: int, confidence: Real, seed: Seed) -> None:
     """Check the options that every bootstrap has."""
     whole("resamples", resamples, 100, "take 1000")
     whole("seed", seed, 0, "pass 0 or more")

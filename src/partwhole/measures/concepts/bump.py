@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy.optimize import isotonic_regression
 
-from partwhole._types import Real
+from partwhole._types import Real, Seed
 from partwhole.measures.concepts._readings import (
     bootstrap_options,
     number,
@@ -84,7 +84,7 @@ def find_bump(
     truncate: Real,
     resamples: int = 1000,
     confidence: Real = 0.95,
-    seed: int = 0,
+    seed: Seed = 0,
 ) -> Bump:
     r"""Find the largest later rise of the error of the mean, and compare it with its noise.
 

@@ -12,7 +12,7 @@ from jaxtyping import Bool, Float, Int
 
 from partwhole._checks import is_whole, require
 from partwhole._door import door
-from partwhole._types import Real
+from partwhole._types import Real, Seed
 from partwhole.measures.concepts._readings import (
     bootstrap_options,
     corner,
@@ -152,7 +152,7 @@ def capability(
     consecutive: int = 3,
     resamples: int = 1000,
     confidence: Real = 0.95,
-    seed: int,
+    seed: Seed,
 ) -> Capability:
     r"""Compare the best of several elicitations with the naive prompt, without selection bias.
 

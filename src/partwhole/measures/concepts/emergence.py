@@ -10,7 +10,7 @@ from jaxtyping import Float, Int
 
 from partwhole._checks import require
 from partwhole._door import door
-from partwhole._types import Real
+from partwhole._types import Real, Seed
 from partwhole.measures.concepts._readings import (
     bootstrap_options,
     corner,
@@ -98,7 +98,7 @@ def emergence(
     smoothing: Real = 0.0,
     resamples: int = 1000,
     confidence: Real = 0.95,
-    seed: int = 0,
+    seed: Seed = 0,
 ) -> Emergence:
     r"""Find the first checkpoint that opens enough consecutive accuracies above a threshold.
 

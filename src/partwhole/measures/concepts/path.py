@@ -11,7 +11,7 @@ from jaxtyping import Float, Int
 
 from partwhole._checks import is_finite, require
 from partwhole._door import door
-from partwhole._types import Real
+from partwhole._types import Real, Seed
 from partwhole.measures.concepts._readings import (
     corner,
     deviation_of,
@@ -205,7 +205,7 @@ class ConceptPath:
         return initial_heading(self.steps, self.mean, radius=radius)
 
     @door
-    def bump(self, *, resamples: int = 1000, confidence: Real = 0.95, seed: int = 0) -> Bump:
+    def bump(self, *, resamples: int = 1000, confidence: Real = 0.95, seed: Seed = 0) -> Bump:
         """Return the later rise of the error of the mean, and whether it is more than noise.
 
         The amplitude is compared with the one that the choice of images alone would give an error

@@ -10,6 +10,7 @@ from jaxtyping import Float, Int
 
 from partwhole._checks import require, whole
 from partwhole._door import door
+from partwhole._types import Seed
 from partwhole.tasks.images._pictures import known_pictures
 
 CLASSES, MAIN, TEST = 3, 4, 5  # keep what is drawn apart from one another
@@ -31,7 +32,7 @@ def split_classes(
     n_test: int = 200,
     test_images: Float[np.ndarray, "q *_"] | None = None,
     test_labels: Int[np.ndarray, " q"] | None = None,
-    seed: int,
+    seed: Seed,
 ) -> ClassSplit:
     """Split classes at random into a main task, of which few images train, and an auxiliary one.
 
@@ -87,7 +88,6 @@ def split_classes(
     )
     whole("n_main", n_main, 1, "pass 100, say")
     whole("n_test", n_test, 1, "pass 200, say")
-    whole("seed", seed, 0, "pass a whole number")
     require(
         (test_images is None) == (test_labels is None),
         "test images come with their labels",

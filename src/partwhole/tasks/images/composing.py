@@ -11,7 +11,7 @@ from jaxtyping import Bool, Float, Int
 
 from partwhole._checks import is_finite, is_whole, require, switch, whole
 from partwhole._door import door
-from partwhole._types import Real
+from partwhole._types import Real, Seed
 from partwhole.tasks._task import Task
 from partwhole.tasks.images._pictures import known_pictures
 from partwhole.tasks.images.composites import Combine, Composites
@@ -23,7 +23,7 @@ Pool = Literal["every", "training", "held out"]
 
 @door
 def class_assignment(
-    task: Task, n_classes: int, *, seed: int, assign: Assignment = "every"
+    task: Task, n_classes: int, *, seed: Seed, assign: Assignment = "every"
 ) -> tuple[Int[np.ndarray, " _"], ...]:
     """Draw the class that represents each value, independently for each component.
 
@@ -62,7 +62,6 @@ def class_assignment(
     """
     _require_one_of("assign", assign, get_args(Assignment))
     whole("n_classes", n_classes, 1, "count the classes of the images")
-    whole("seed", seed, 0, "pass a whole number")
     largest = max(task.n_values)
     require(
         largest <= n_classes,
@@ -90,7 +89,7 @@ def compose_images(
     combine: Combine = "channels",
     assign: Assignment = "every",
     training_images: int | Real = 0.5,
-    seed: int,
+    seed: Seed,
 ) -> ComposedImages:
     r"""Return a source of composite images of a task's tuples.
 

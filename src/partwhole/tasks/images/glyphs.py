@@ -7,7 +7,7 @@ from jaxtyping import Float, Int
 
 from partwhole._checks import is_finite, require, whole
 from partwhole._door import door
-from partwhole._types import Real
+from partwhole._types import Real, Seed
 
 POINTS = 9  # along a stroke, joined by straight lines
 PEN = 0.12  # half the width of a stroke, where the image is 2 wide
@@ -22,7 +22,7 @@ def glyph_images(
     size: int = 16,
     strokes: int = 3,
     variation: Real = 1.0,
-    seed: int,
+    seed: Seed,
 ) -> tuple[Float[np.ndarray, "n size size"], Int[np.ndarray, " n"]]:
     r"""Draw characters of invented alphabets, each image in a different handwriting.
 
@@ -75,7 +75,6 @@ def glyph_images(
         repr(variation),
         "pass 0 for images that are all the same",
     )
-    whole("seed", seed, 0, "pass a whole number")
     images = np.empty((per_class, n_classes, size, size))
     for k in range(n_classes):
         rng = np.random.default_rng([seed, 3, k])

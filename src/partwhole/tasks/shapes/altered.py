@@ -10,7 +10,7 @@ from jaxtyping import Bool, Float, Int
 
 from partwhole._checks import require, whole
 from partwhole._door import door
-from partwhole._types import Real
+from partwhole._types import Real, Seed
 from partwhole.tasks.shapes.attributes import BOUNDS, ENCODED, N_ENCODED
 from partwhole.tasks.shapes.conditions import NO_WORD, Combination, Layout, Prompted, require_layout
 
@@ -30,7 +30,7 @@ class Altered(Prompted):
         rows: Bool[np.ndarray, " n"] | Int[np.ndarray, " m"] | Sequence[int] | None = None,
         share: Real = 1.0,
         value: Real = 0.0,
-        seed: int | None = None,
+        seed: Seed | None = None,
     ) -> Float[np.ndarray, "n width"] | Int[np.ndarray, "n C"]:
         """Return conditions in which a concept of some rows is masked.
 
@@ -93,7 +93,7 @@ class Altered(Prompted):
             "pass 0.5 for half of them",
         )
         open_rows = np.arange(len(rows_of_conditions))[
-            slice(None) if rows is None else np.asarray(rows)
+            slice(None) if rows is None else np.asarray(rows, dtype=int if len(rows) == 0 else None)
         ]
         if 0.0 < share < 1.0:
             require(

@@ -10,7 +10,7 @@ from jaxtyping import Bool, Float, Int
 
 from partwhole._checks import is_finite, require, whole
 from partwhole._door import door
-from partwhole._types import Real
+from partwhole._types import Real, Seed
 from partwhole.tasks._rows import require_rows
 from partwhole.tasks.shapes.attributes import ShapeAttributes
 from partwhole.tasks.shapes.conditions import Combination, Layout
@@ -85,7 +85,7 @@ class LabelledShapes:
         )
 
     @door
-    def split(self, share: Real = 0.15, *, seed: int) -> tuple[LabelledShapes, LabelledShapes]:
+    def split(self, share: Real = 0.15, *, seed: Seed) -> tuple[LabelledShapes, LabelledShapes]:
         """Hold out a share of each class for validation.
 
         Parameters
@@ -116,7 +116,6 @@ class LabelledShapes:
             repr(share),
             "pass 0.15, say",
         )
-        whole("seed", seed, 0, "pass a whole number")
         rng = np.random.default_rng([seed, HELD])
         is_held_out = np.zeros(len(self), dtype=bool)
         for c in np.unique(self.classes):

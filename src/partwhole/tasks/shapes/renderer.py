@@ -11,7 +11,7 @@ from scipy.ndimage import gaussian_filter1d
 
 from partwhole._checks import is_finite, require, whole
 from partwhole._door import door
-from partwhole._types import Real
+from partwhole._types import Real, Seed
 from partwhole.tasks.shapes.attributes import ShapeAttributes
 
 AT_ONCE = 2**16  # pixels, which stay in the cache; larger sets are drawn in turns
@@ -26,7 +26,7 @@ def render_shapes(
     *,
     blur: Real | None = None,
     noise: Real = 1e-3,
-    seed: int,
+    seed: Seed,
 ) -> Float[np.ndarray, "n side side 3"]:
     r"""Draw pictures of one shape each.
 
@@ -72,7 +72,6 @@ def render_shapes(
     >>> images.shape, images[1, 16, 16].round(1).tolist()  # a small red circle
     ((4, 32, 32, 3), [0.699999988079071, 0.30000001192092896, 0.30000001192092896])
     """
-    whole("seed", seed, 0, "pass a whole number")
     return render(attributes, side, blur, noise, (seed,))
 
 

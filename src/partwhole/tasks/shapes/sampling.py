@@ -10,7 +10,7 @@ from jaxtyping import Bool, Int
 
 from partwhole._checks import is_whole, require, switch, whole
 from partwhole._door import door
-from partwhole._types import Real
+from partwhole._types import Real, Seed
 from partwhole.tasks.shapes.attributes import ShapeAttributes, from_columns
 from partwhole.tasks.shapes.conditions import Combination
 from partwhole.tasks.shapes.labelled import LabelledShapes
@@ -99,7 +99,7 @@ class Sampled(ABC):
         self,
         counts: int | np.integer | Int[np.ndarray, " k"] | Sequence[int],
         *,
-        seed: int,
+        seed: Seed,
         is_train: Bool[np.ndarray, " k"] | None = None,
         jitter: bool = True,
     ) -> tuple[ShapeAttributes, Int[np.ndarray, " n"]]:
@@ -128,7 +128,6 @@ class Sampled(ABC):
         InputError
             For counts that are not one whole number for each class, or nothing to draw.
         """
-        whole("seed", seed, 0, "pass a whole number")
         switch("jitter", jitter)
         numbers = self._numbers(counts, self._flags(is_train))
         mean, low, high = self.laws
@@ -145,7 +144,7 @@ class Sampled(ABC):
         self,
         counts: int | np.integer | Int[np.ndarray, " k"] | Sequence[int],
         *,
-        seed: int,
+        seed: Seed,
         side: int = 32,
         is_train: Bool[np.ndarray, " k"] | None = None,
         jitter: bool = True,
