@@ -9,7 +9,7 @@ from scipy.linalg import cho_factor, cho_solve, qr
 
 from partwhole.features.conjunctions import ConjunctionDesign
 from partwhole.features.design import Design
-from partwhole.limits._certificate import EPS, certified, infeasible
+from partwhole.limits._certificate import certified, infeasible
 from partwhole.limits._contradiction import contradiction
 from partwhole.limits._reduction import ENTRIES, reduced
 from partwhole.limits.costs import Cost, Quadratic, Squares

@@ -144,6 +144,15 @@ def reduced(
         loose, loose_targets = loose[1:], loose_targets[1:]
     turned = None if orthonormal or row.any() else _of_unit_length(exact, exact_targets - level)
     turned = turned or _orthonormal(exact, exact_targets, row, level)
+    # Orthonormal exact rows say what they share with rows of slack, which lose it: what is left
+    # of a column that is far larger than the others is as small as they are.
+    shares = np.zeros((len(loose), 0))
+    if turned.is_orthonormal and len(loose) and len(turned.rows):
+        shares = np.zeros((len(loose), len(turned.rows)))
+        for _ in range(2):
+            share = loose @ turned.rows.T
+            loose, shares = loose - share @ turned.rows, shares + share
+        loose_targets = loose_targets - shares @ turned.targets
     compressed = _compressed(loose, loose_targets)
     m = len(turned.rows)
 
@@ -157,10 +166,11 @@ def reduced(
     def multipliers(v: Vector) -> Vector:
         out = np.zeros((len(matrix), *v.shape[1:]))
         back = compressed.multipliers(v[m:])
+        exact_part = v[:m] - shares.T @ back if shares.size else v[:m]
         if turn is not None:
             back = turn(np.concatenate([np.zeros((1, *v.shape[1:])), back]))
         out[soft] = _divided(back, root)
-        given = turned.multipliers(v[:m])
+        given = turned.multipliers(exact_part)
         if pivot >= 0:
             out[hard[others]] = given
             out[hard[pivot]] = -out.sum(axis=0)
@@ -210,6 +220,7 @@ class _Rows:
     dropped: bool = False
     rest: float = 0.0
     precision: float = EPS
+    is_orthonormal: bool = False
 
 
 def _orthonormal(given: np.ndarray, asked: np.ndarray, row: np.ndarray, level: np.ndarray) -> _Rows:
@@ -250,7 +261,7 @@ def _orthonormal(given: np.ndarray, asked: np.ndarray, row: np.ndarray, level: n
         turned = _substituted(square, given[kept], row, lengths[kept])
         wanted = _substituted(square, asked[kept], level, lengths[kept])
         precision = float(np.finfo(np.longdouble).eps)
-    return _Rows(turned, wanted, multipliers, dropped, precision=precision)
+    return _Rows(turned, wanted, multipliers, dropped, precision=precision, is_orthonormal=True)
 
 
 def _substituted(

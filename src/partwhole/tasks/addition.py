@@ -9,7 +9,7 @@ import numpy as np
 
 from partwhole._checks import require
 from partwhole._door import door
-from partwhole._types import Real
+from partwhole._types import Real, Seed
 from partwhole.tasks._build import full_grid, positions, require_distinct
 from partwhole.tasks._task import Task
 
@@ -103,7 +103,7 @@ def symbolic_addition(
 
 @door
 def dispersed_addition(
-    values: Sequence[Real] = range(-4, 5), per_row: int = 2, *, seed: int = 0
+    values: Sequence[Real] = range(-4, 5), per_row: int = 2, *, seed: Seed = 0
 ) -> Task:
     """Return dispersed addition: every item is seen with equally many partners.
 
