@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
@@ -16,7 +18,8 @@ from partwhole.study import Arrays, Cells, Config, key, layout, mean, published,
 from partwhole.study.declaration import Number
 from partwhole.study.estimates import finite_values
 from partwhole.study.plots import mosaic
-from partwhole.training import train_gated
+from partwhole.training import train
+from partwhole_studies.gated.descent import PUBLISHED
 from partwhole_studies.gated.digits import Digits, answers, gates_of
 from partwhole_studies.gated.mnist import VALIDATION, require_files, split_of
 from partwhole_studies.gated.reference_implementation import reloaded
@@ -114,10 +117,9 @@ def _network(
 ) -> dict[str, float]:
     """Train a network, and read it, also as if its thresholds had not been saved."""
     start = GatedNetwork.draw(gates.normals.shape[2], [gates], seed=seed)
-    network = train_gated(
-        [start], data.inputs, data.labels, max_steps=steps, record=[steps], seeds=[seed],
-        progress=False,
-    ).networks[0]  # fmt: skip
+    training = replace(PUBLISHED, steps=steps, record=[steps], seed=[seed])
+    runs = train([start], (data.inputs, data.labels), training, progress=False)
+    network = runs.networks[0]
     outputs = answers(network, data.test_inputs)
     values = {"network": 1.0 - accuracy(data.test_labels, outputs).value}
     if limit is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
@@ -28,7 +29,8 @@ from partwhole.study import (
 from partwhole.study.declaration import Number
 from partwhole.study.estimates import finite_values
 from partwhole.study.plots import QUIET, look, mosaic
-from partwhole.training import normalised_flow, train_gated
+from partwhole.training import train
+from partwhole_studies.gated.descent import FLOW, PUBLISHED
 from partwhole_studies.gated.digits import Digits, answers, gates_of, linear_baseline
 from partwhole_studies.gated.mnist import VALIDATION, require_files, split_of
 from partwhole_studies.gated.reference_implementation import published_programs
@@ -103,17 +105,15 @@ def _split(data: Digits, seed: int, config: Config) -> dict[str, np.ndarray | fl
         outputs[-2:], values["scrambled_true"], values["whitened_value"] = programs
     if config["max_steps"]:
         start = GatedNetwork.draw(data.inputs.shape[1], [gates, 1], seed=seed)
-        runs = train_gated(
-            [start], data.inputs, data.labels, max_steps=config["max_steps"],
-            record=[config["max_steps"]], seeds=[seed], progress=False,
-        )  # fmt: skip
+        steps, sample = config["max_steps"], (data.inputs, data.labels)
+        training = replace(PUBLISHED, steps=steps, record=[steps], seed=[seed])
+        runs = train([start], sample, training, progress=False)
         outputs[0] = answers(runs.networks[0], tests)
         values["share"] = float(runs.fraction_of(group)[0, -1]) if solved else np.nan
         if config["flow_steps"] and solved:
-            flow = normalised_flow(
-                runs.networks, data.inputs, data.labels, max_steps=config["flow_steps"],
-                record=[config["flow_steps"]], progress=False,
-            )  # fmt: skip
+            steps = config["flow_steps"]
+            training = replace(FLOW, steps=steps, record=[steps])
+            flow = train(runs.networks, sample, training, progress=False)
             outputs[1] = answers(flow.networks[0], tests)
             values["share_longer"] = float(flow.fraction_of(group)[0, -1])
     disagreement = [
