@@ -60,7 +60,6 @@ ORDER: Reasons = {
         "training.image_learning_rate": "images,targets",
         "training.train_concept_classifier": "images,components",
         "training.train_diffusion": "samples,conditions",
-        "training.train of gated networks": "data",
         "training.train_images": "images,targets",
     },
     "the rows are runs, each of a network or seed of its own": {
@@ -94,7 +93,6 @@ TWICE: Reasons = {
             "training.image_learning_rate",
             "training.train_concept_classifier",
             "training.train_diffusion",
-            "training.train of gated networks",
             "training.train_images",
         )
     },

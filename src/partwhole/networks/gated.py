@@ -287,7 +287,7 @@ class GatedNetwork(eqx.Module):
             For inputs of another dimension, or that are not finite.
         """
         require_inputs(inputs, self.dimension)
-        return outputs(self, inputs)[:, 0].astype(float)
+        return outputs(self, inputs)[:, 0].astype(float) if len(inputs) else np.zeros(0)
 
     @door(empty=("inputs",))
     def open_gates(self, inputs: Float[np.ndarray, "n d"]) -> tuple[Int[np.ndarray, "n _"], ...]:

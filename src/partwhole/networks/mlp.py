@@ -75,8 +75,7 @@ class MLP(eqx.Module):
         """Return the leading axes along which there are many networks."""
         return tuple(self.weights[0].shape[:-2])
 
-    @door(single=("inputs",), empty=("inputs",))
-    def contexts(self, inputs: Float[np.ndarray, "n d"]) -> tuple[()]:
+    def contexts(self, inputs: Float[Array | np.ndarray, "n d"]) -> tuple[()]:
         """Return nothing: layers need the layer before and no more."""
         return ()
 
