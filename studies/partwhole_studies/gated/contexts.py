@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
@@ -18,8 +16,7 @@ from partwhole.study import Arrays, Cells, Config, key, layout, mean, published,
 from partwhole.study.declaration import Number
 from partwhole.study.estimates import finite_values
 from partwhole.study.plots import mosaic
-from partwhole.training import train
-from partwhole_studies.gated.descent import PUBLISHED
+from partwhole_studies.gated.descent import trained
 from partwhole_studies.gated.digits import Digits, answers, gates_of
 from partwhole_studies.gated.mnist import VALIDATION, require_files, split_of
 from partwhole_studies.gated.reference_implementation import reloaded
@@ -117,8 +114,8 @@ def _network(
 ) -> dict[str, float]:
     """Train a network, and read it, also as if its thresholds had not been saved."""
     start = GatedNetwork.draw(gates.normals.shape[2], [gates], seed=seed)
-    training = replace(PUBLISHED, steps=steps, record=[steps], seed=[seed])
-    runs = train([start], (data.inputs, data.labels), training, progress=False)
+    options = {"steps": steps, "record": [steps], "seed": [seed]}
+    runs = trained([start], data.inputs, data.labels, **options)
     network = runs.networks[0]
     outputs = answers(network, data.test_inputs)
     values = {"network": 1.0 - accuracy(data.test_labels, outputs).value}

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import xarray as xr
 from jaxtyping import Float
@@ -16,7 +14,7 @@ from partwhole.networks import GatedNetwork, LearnedGates, path_weights
 from partwhole.study import COLOURS, Arrays, Cells, Config, key, mean, proportion
 from partwhole.study.declaration import Number
 from partwhole.study.plots import look, panels
-from partwhole_studies.gated.descent import FLOW, PUBLISHED
+from partwhole_studies.gated.descent import FLOW, FULL_BATCH, PUBLISHED, trained
 from partwhole_studies.gated.point_sets import random_points
 
 WAYS = {"published": "published descent", "descent": "full-batch descent",
@@ -59,17 +57,15 @@ def cell(config: Config) -> Arrays:
         spaced = np.geomspace(30, last, 30).round().astype(int)
         return np.union1d(spaced, 10 ** np.arange(2, int(np.log10(last)) + 1)).tolist()
 
-    sample = inputs, labels
-    how = replace(FLOW, steps=config["flow"], record=records(config["flow"]))
-    flow = training.train(starts, sample, how, progress=False)
+    def run(how: training.Training, steps: int, seed: list[int] | int = 0) -> training.Runs:
+        options = {"steps": steps, "record": records(steps), "seed": seed}
+        return trained(starts, inputs, labels, how, **options)
+
+    flow = run(FLOW, config["flow"])
     ways = {"flow": flow}
     if config["descents"]:
-        how = replace(PUBLISHED, record=records(3200), seed=seeds)
-        ways["published"] = training.train(starts, sample, how, progress=False)
-        how = training.Training(
-            steps=100_000, loss="logistic", learning_rate=0.1, record=records(100_000)
-        )
-        ways["descent"] = training.train(starts, sample, how, progress=False)
+        ways["published"] = run(PUBLISHED, 3200, seeds)
+        ways["descent"] = run(FULL_BATCH, 100_000)
     arrays = {f"{way}_steps": runs.steps for way, runs in ways.items()}
     arrays |= {f"{way}_margins": np.asarray(runs.margins, float) for way, runs in ways.items()}
     networks = flow.networks

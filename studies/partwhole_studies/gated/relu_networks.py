@@ -8,7 +8,6 @@ counted beyond what independent errors would bring: 0 is chance, 1 the same deci
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import numpy as np
 import xarray as xr
@@ -25,8 +24,7 @@ from partwhole.study import Arrays, Cells, Config, key, layout, mean, published,
 from partwhole.study.declaration import Number
 from partwhole.study.estimates import finite_values
 from partwhole.study.plots import QUIET, look, mosaic
-from partwhole.training import train
-from partwhole_studies.gated.descent import PUBLISHED
+from partwhole_studies.gated.descent import trained
 from partwhole_studies.gated.digits import digits, linear_baseline
 from partwhole_studies.gated.mnist import SPLIT, VALIDATION, mnist, require_files, require_same
 
@@ -75,11 +73,10 @@ def cell(config: Config) -> Arrays:
         data = digits(seed, n, n_selection=400)
     inputs, labels, tests = data.inputs, data.labels, data.test_inputs
     start = GatedNetwork.draw(inputs.shape[1], [LearnedGates(units), 1], seed=seed, initial="he")
-    training = replace(
-        PUBLISHED, steps=STEPS, momentum=config["momentum"], seed=[seed], record=[STEPS],
+    runs = trained(
+        [start], inputs, labels, momentum=config["momentum"], seed=[seed], record=[STEPS],
         precision="float64",
     )  # fmt: skip
-    runs = train([start], (inputs, labels), training, progress=False)
     network = runs.networks[0]
     gates: ReLUGates = network.with_frozen_gates().gates[0]
     drawn = ReLUGates.random(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,8 +18,8 @@ from partwhole.networks import GatedNetwork
 from partwhole.study import COLOURS, Arrays, Cells, Config, key, layout, mean, series
 from partwhole.study.declaration import Number
 from partwhole.study.plots import QUIET, mosaic
-from partwhole.training import ascend_margin, stationarity, train
-from partwhole_studies.gated.descent import FLOW
+from partwhole.training import ascend_margin, stationarity
+from partwhole_studies.gated.descent import FLOW, trained
 from partwhole_studies.gated.point_sets import schematic, square_rule
 
 L2 = limits.Quadratic()
@@ -105,8 +104,7 @@ def _train(config: Config) -> Arrays:
         GatedNetwork.draw(3, [gates, 1], seed=seed, initial="normal", scale=0.1)
         for seed in config["seeds"]
     ]
-    training = replace(FLOW, steps=config["max_steps"], record=[5000])
-    runs = train(starts, (inputs, labels), training, progress=False)
+    runs = trained(starts, inputs, labels, FLOW, steps=config["max_steps"], record=[5000])
     networks = [ascend_margin(network, inputs, labels) for network in runs.networks]
     return {"margin": np.array([stationarity(net, inputs, labels).margin for net in networks])}
 

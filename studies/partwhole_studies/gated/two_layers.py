@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import product
 from typing import Any
 
@@ -29,8 +28,7 @@ from partwhole.study import (
 from partwhole.study.declaration import Number
 from partwhole.study.estimates import finite_values
 from partwhole.study.plots import QUIET, look, mosaic
-from partwhole.training import train
-from partwhole_studies.gated.descent import FLOW, PUBLISHED
+from partwhole_studies.gated.descent import FLOW, trained
 from partwhole_studies.gated.digits import Digits, answers, gates_of, linear_baseline
 from partwhole_studies.gated.mnist import VALIDATION, require_files, split_of
 from partwhole_studies.gated.reference_implementation import published_programs
@@ -105,15 +103,13 @@ def _split(data: Digits, seed: int, config: Config) -> dict[str, np.ndarray | fl
         outputs[-2:], values["scrambled_true"], values["whitened_value"] = programs
     if config["max_steps"]:
         start = GatedNetwork.draw(data.inputs.shape[1], [gates, 1], seed=seed)
-        steps, sample = config["max_steps"], (data.inputs, data.labels)
-        training = replace(PUBLISHED, steps=steps, record=[steps], seed=[seed])
-        runs = train([start], sample, training, progress=False)
+        sample, steps = (data.inputs, data.labels), config["max_steps"]
+        runs = trained([start], *sample, steps=steps, record=[steps], seed=[seed])
         outputs[0] = answers(runs.networks[0], tests)
         values["share"] = float(runs.fraction_of(group)[0, -1]) if solved else np.nan
         if config["flow_steps"] and solved:
             steps = config["flow_steps"]
-            training = replace(FLOW, steps=steps, record=[steps])
-            flow = train(runs.networks, sample, training, progress=False)
+            flow = trained(runs.networks, *sample, FLOW, steps=steps, record=[steps])
             outputs[1] = answers(flow.networks[0], tests)
             values["share_longer"] = float(flow.fraction_of(group)[0, -1])
     disagreement = [

@@ -99,13 +99,9 @@ def cell(config: Config) -> Arrays:
     arrays = {"limit": error / variance, "violation": violation}
     if count := config["trained"]:
         weights = DiagonalWeights(*map(np.stack, zip(*starts[:count], strict=True)))
-        training = Training(
-            steps=config["max_steps"], learning_rate=0.1, threshold=1e-10, record=50
-        )
-        runs = train(
-            weights, (sample.inputs[:count], sample.targets[:count]), training,
-            teachers=sample.main[:count], progress=False,
-        )  # fmt: skip
+        how = Training(steps=config["max_steps"], learning_rate=0.1, threshold=1e-10, record=50)
+        data, teachers = (sample.inputs[:count], sample.targets[:count]), sample.main[:count]
+        runs = train(weights, data, how, teachers=teachers, progress=False)
         arrays["trained"] = runs.final_loss / variance
     return arrays
 
