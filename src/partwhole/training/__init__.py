@@ -14,7 +14,6 @@ from partwhole.training.concept_classifier import (
 )
 from partwhole.training.diffusion.bits import BitsPerDimension as BitsPerDimension
 from partwhole.training.diffusion.bits import bits_per_dimension as bits_per_dimension
-from partwhole.training.diffusion.diffusion_run import DiffusionOutcome as DiffusionOutcome
 from partwhole.training.diffusion.diffusion_run import DiffusionRun as DiffusionRun
 from partwhole.training.diffusion.prompt import Prompt as Prompt
 from partwhole.training.diffusion.recipe import DiffusionRecipe as DiffusionRecipe
@@ -22,7 +21,6 @@ from partwhole.training.diffusion.train import train_diffusion as train_diffusio
 from partwhole.training.gated_limits import ReachedLimit as ReachedLimit
 from partwhole.training.gated_limits import distinct_limits as distinct_limits
 from partwhole.training.identity import train_identity as train_identity
-from partwhole.training.images.image_run import ImageOutcome as ImageOutcome
 from partwhole.training.images.image_run import ImageRun as ImageRun
 from partwhole.training.images.image_run import Scores as Scores
 from partwhole.training.images.recipe import Recipe as Recipe
@@ -35,15 +33,14 @@ from partwhole.training.kernel_regime import kernel_regime as kernel_regime
 from partwhole.training.learning_rate import dense_learning_rate as dense_learning_rate
 from partwhole.training.learning_rate import image_learning_rate as image_learning_rate
 from partwhole.training.margin_ascent import ascend_margin as ascend_margin
+from partwhole.training.outcome import Outcome as Outcome
 from partwhole.training.protocol import Protocol as Protocol
 from partwhole.training.relu_probing import ProbingRuns as ProbingRuns
 from partwhole.training.relu_probing import relu_probing as relu_probing
 from partwhole.training.rescaling import for_finetuning as for_finetuning
 from partwhole.training.rescaling import rescale_after_pretraining as rescale_after_pretraining
-from partwhole.training.results import Outcome as Outcome
 from partwhole.training.results import Runs as Runs
 from partwhole.training.runs import IdentityRuns as IdentityRuns
-from partwhole.training.runs import RunOutcome as RunOutcome
 from partwhole.training.stationarity import Stationarity as Stationarity
 from partwhole.training.stationarity import stationarity as stationarity
 from partwhole.training.train import train as train
@@ -54,11 +51,9 @@ __all__ = [
     "BitsPerDimension",
     "ClassScores",
     "ConceptClassifier",
-    "DiffusionOutcome",
     "DiffusionRecipe",
     "DiffusionRun",
     "IdentityRuns",
-    "ImageOutcome",
     "ImageRun",
     "KernelRegime",
     "LearningRateSearch",
@@ -69,7 +64,6 @@ __all__ = [
     "RateOutcome",
     "ReachedLimit",
     "Recipe",
-    "RunOutcome",
     "Runs",
     "Scores",
     "Stationarity",

@@ -12,7 +12,8 @@ from partwhole._door import door
 from partwhole._types import Real
 from partwhole.networks import GatedNetwork
 from partwhole.training.margin_ascent import ascend_margin
-from partwhole.training.results import Outcome, Runs
+from partwhole.training.outcome import Outcome
+from partwhole.training.results import Runs
 from partwhole.training.stationarity import Stationarity, stationarity
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import Enum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
@@ -14,29 +13,11 @@ from partwhole._checks import require
 from partwhole._door import door
 from partwhole.limits import DiagonalWeights, Limit
 from partwhole.training.margins import margin_of
+from partwhole.training.outcome import Outcome
 from partwhole.training.training import Training
 
 if TYPE_CHECKING:
     import pandas as pd
-
-
-class Outcome(Enum):
-    """How the training of a network ended; the value says what to do about it."""
-
-    REACHED_THRESHOLD = "reached the threshold"
-    RAN_ALL_STEPS = "ran all steps"
-    REACHED_MAX_STEPS = (
-        "ran all steps and stayed above the threshold; raise steps or the threshold, or take "
-        'precision="float64" where the loss no longer falls'
-    )
-    NOT_SEPARATED = (
-        "ran all steps, and its training set is not separated, so that no maximum-margin limit "
-        "exists; train longer, or take more units, or smaller initial weights"
-    )
-    DIVERGED = (
-        "diverged: the training loss grew a hundredfold or is not a number; take a smaller "
-        "learning rate, or restarts=3 to divide it by ten where needed"
-    )
 
 
 class Trace(NamedTuple):

@@ -18,8 +18,9 @@ from partwhole._threads import cores, in_threads
 from partwhole.limits.diagonal import DiagonalWeights
 from partwhole.networks import GatedNetwork
 from partwhole.training.engines import diagonal, gated, layered, two_layers
+from partwhole.training.outcome import Outcome
 from partwhole.training.problem import Data, Networks, Pair, Problem, Teachers, checked_problem
-from partwhole.training.results import Outcome, Runs, Trace
+from partwhole.training.results import Runs, Trace
 from partwhole.training.training import FLOW, Training
 
 TOLD_EVERY = 0.25  # seconds
