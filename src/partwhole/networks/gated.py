@@ -213,6 +213,11 @@ class GatedNetwork(eqx.Module):
         )
 
     @property
+    def n_outputs(self) -> int:
+        """Return 1, the sum of the last layer."""
+        return 1
+
+    @property
     def names(self) -> tuple[str, ...]:
         """Return "layer 1", ... and "output", which a last layer of one unit is itself."""
         hidden = self.n_layers - (self.weights[-1].shape[-3] == 1)

@@ -71,6 +71,11 @@ class MLP(eqx.Module):
         return (self.weights[0].shape[-1],)
 
     @property
+    def n_outputs(self) -> int:
+        """Return e."""
+        return self.weights[-1].shape[-2]
+
+    @property
     def lead(self) -> tuple[int, ...]:
         """Return the leading axes along which there are many networks."""
         return tuple(self.weights[0].shape[:-2])

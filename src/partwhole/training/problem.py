@@ -181,7 +181,7 @@ def checked_problem(
     else:
         first = held if not isinstance(held, tuple) else held[0]
         shape = tuple(first.shape)
-        outputs = 1 if several else _outputs(first)
+        outputs = 1 if several else n_outputs(first)
     tasks: list[Samples] = []
     for inputs, targets in pairs:
         task = checked_samples(inputs, targets, shape, outputs, runs, training.dtype, training.loss)
@@ -252,12 +252,6 @@ def _require_finite(networks: Any) -> None:
     leaves = (leaf for leaf in jax.tree.leaves(networks) if eqx.is_inexact_array(leaf))
     finite = all(np.isfinite(np.asarray(leaf)).all() for leaf in leaves)
     require(finite, "initial weights are finite numbers", "NaN or infinity", "draw them anew")
-
-
-def _outputs(network: Network) -> int:
-    for _ in lead(network):
-        network = jax.tree.map(lambda leaf: np.asarray(leaf)[0], network)
-    return n_outputs(network)
 
 
 def checked_samples(
