@@ -121,7 +121,7 @@ def test_runs_that_diverge_are_counted_and_left_out():
     assert swings.trained[0].notna().all()
     text = found.describe()
     assert "2 of 2 networks diverged: the training loss grew out of bounds" in text
-    assert text.endswith("take a smaller learning rate.")
+    assert text.endswith("to divide it by ten where needed.")
     # The other setting is told as if it were alone.
     alone = beside_theory(train_identity(ROTATED, RELU, protocols[0], seeds=[0, 1], record=STEPS))
     assert text.startswith(alone.describe())

@@ -82,9 +82,10 @@ def n_outputs(network: Network) -> int:
     known = getattr(network, "n_outputs", None)
     if known is not None:
         return int(known)
-    seen = jax.ShapeDtypeStruct((1, *network.shape), precision(network))
+    seen: Any = jax.ShapeDtypeStruct((1, *network.shape), precision(network))
     contexts = network.contexts(np.zeros((1, *network.shape)))
-    return int(eqx.filter_eval_shape(answers, network, seen, contexts).shape[1])
+    with jax.enable_x64(seen.dtype == np.float64):
+        return int(eqx.filter_eval_shape(answers, network, seen, contexts).shape[1])
 
 
 def require_one(network: Network, what: str) -> None:
