@@ -5,7 +5,7 @@ Networks of one hidden layer of 1,000 ReLU units learn symbolic addition (18 inp
 differentiation, called from Python for one network after another. Of the other forms, "map" is
 `jax.lax.map` over networks of a scan over steps, by its `batch_size`; "loop" is a compiled loop for
 one network after another, "threads" as many at a time as there are cores, which is what
-`train_dense` does. Baselines train a few networks, and their times are scaled. Times are the least
+`train` does. Baselines train a few networks, and their times are scaled. Times are the least
 of 5, all ways in turn. The target is 3 times faster than the step loop.
 """
 
@@ -21,7 +21,7 @@ import numpy as np
 
 from partwhole.networks import MLP, Architecture
 from partwhole.tasks import symbolic_addition
-from partwhole.training import train_dense
+from partwhole.training import Training, train
 
 NETWORKS, FEW, STEPS, RATE, REPEATS = 64, 8, 1000, 1e-4, 5
 TASK = symbolic_addition(range(-4, 5), [0])
@@ -96,17 +96,15 @@ def chunks(size: int) -> None:
 
 def ours() -> None:
     """Train all networks."""
-    train_dense(
-        ROWS, TASK.train_targets, START, max_steps=STEPS, learning_rate=RATE, threshold=0.0,
-        record=[STEPS], progress=False,
-    )  # fmt: skip
+    training = Training(steps=STEPS, learning_rate=RATE, record=[STEPS])
+    train(START, (ROWS, TASK.train_targets), training, progress=False)
 
 
 def main() -> None:
     """Print milliseconds for a network, and the ratios."""
     ways: dict[str, tuple[Callable[[], None], int]] = {
         "step loop": (step_loop, FEW),
-        "train_dense": (ours, NETWORKS),
+        "train": (ours, NETWORKS),
         "loop": (compiled_loop, FEW),
         **{f"map, {size}": (partial(chunks, size), FEW) for size in (1, 2, 4, 8)},
     }

@@ -20,7 +20,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from partwhole.limits.diagonal import DiagonalWeights
-from partwhole.training.diagonal import train_diagonal
+from partwhole.training import Training, train
 
 DIMENSION, SAMPLES, STEPS, RATE, ACTIVE = 1000, 256, 1000, 0.1, 40
 NETWORKS, AT_ONCE, FEW, REPEATS, SIZES = 1000, 50, 16, 5, (2, 4, 8, 16)
@@ -89,18 +89,9 @@ def in_chunks(inputs: np.ndarray, targets: np.ndarray, size: int | None) -> np.n
 
 def ours(inputs: np.ndarray, targets: np.ndarray, teachers: np.ndarray) -> np.ndarray:
     """Train all networks by the public function."""
-    runs = train_diagonal(
-        inputs,
-        targets,
-        START,
-        max_steps=STEPS,
-        learning_rate=RATE,
-        threshold=0.0,
-        teachers=teachers,
-        record=STEPS,
-        progress=False,
-    )
-    return runs.coefficients
+    training = Training(steps=STEPS, learning_rate=RATE, record=STEPS)
+    runs = train(START, (inputs, targets), training, teachers=teachers, progress=False)
+    return runs.networks.coefficients
 
 
 def draw(networks: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

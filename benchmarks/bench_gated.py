@@ -20,7 +20,7 @@ from partwhole.features import HalfspaceGates
 from partwhole.features.gates.design import GatedDesign
 from partwhole.limits import GroupNorm, Limit
 from partwhole.networks import GatedNetwork
-from partwhole.training import ascend_margin, normalised_flow, stationarity
+from partwhole.training import Training, ascend_margin, stationarity, train
 
 
 def problem(n: int, d: int, units: int) -> tuple[GatedDesign, np.ndarray]:
@@ -80,7 +80,8 @@ def flow_on_d1() -> None:
         for seed in range(4)
     ]
     began = time.perf_counter()
-    runs = normalised_flow(starts, inputs, labels, progress=False)
+    training = Training(steps=60_000, loss="exponential", optimiser="normalised flow")
+    runs = train(starts, (inputs, labels), training, progress=False)
     flowed = time.perf_counter() - began
     shares = runs.fraction_of(limit)[:, -1]
     began = time.perf_counter()

@@ -21,8 +21,8 @@ import numpy as np
 
 from partwhole.networks import MLP, Architecture
 from partwhole.tasks import ReLUTeachers
-from partwhole.training._relu_steps import layouts_of
-from partwhole.training.relu import train_relu, train_relu_multitask
+from partwhole.training import Training, train
+from partwhole.training.engines.two_layers import layouts_of
 
 RUNS, RATE = 6, 1e-3
 BUILT = Architecture(2, 1000, "relu", bias=False, initial="he", scale=0.5)
@@ -84,16 +84,11 @@ def main() -> None:
         ys = [np.stack([s.aux_targets for s in drawn]), np.stack([s.targets for s in drawn])]
         xs, ys = ([each for each in kind if each.shape[1] > 0] for kind in (xs, ys))
         start = BUILT.networks(15, seeds=range(RUNS), outputs=len(sizes))
-        given: dict[str, Any] = {
-            "learning_rate": RATE, "threshold": 0.0, "record": steps, "progress": False,
-        }  # fmt: skip
-        if batch is not None:
-            given |= {"batch": batch, "seeds": range(RUNS)}
 
-        def ours(most: int, xs=xs, ys=ys, start=start, given=given) -> MLP:
-            if len(xs) == 2:
-                return train_relu_multitask(xs, ys, start, max_steps=most, **given).networks
-            return train_relu(xs[0], ys[0], start, max_steps=most, **given).networks
+        def ours(most: int, xs=xs, ys=ys, start=start, steps=steps, batch=batch) -> MLP:
+            training = Training(steps=most, learning_rate=RATE, record=steps, batch=batch)
+            tasks = list(zip(xs, ys, strict=True))
+            return train(start, tasks, training, progress=False).networks
 
         own = np.repeat(np.eye(len(sizes), dtype=np.float32), sizes, axis=0)
         x, y = (np.concatenate(kind, axis=1).astype(np.float32) for kind in (xs, ys))

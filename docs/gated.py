@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -24,8 +25,8 @@ class Found(NamedTuple):
     limit: pw.limits.Limit
     early: tuple[pw.networks.GatedNetwork, ...]
     late: pw.networks.GatedNetwork
-    descent: pw.training.GatedRuns
-    flow: pw.training.GatedRuns
+    descent: pw.training.Runs
+    flow: pw.training.Runs
 
 
 def compute() -> Found:
@@ -40,17 +41,13 @@ def compute() -> Found:
     )
     limit = pw.solve((inputs, labels), gates, fit="margin", intercept="none")
     start = pw.networks.GatedNetwork.draw(3, [gates, 1], seed=0, initial="normal", scale=0.1)
-    options = {"learning_rate": 0.1, "batch": None}
+    sample, long = (inputs, labels), pw.Training(steps=60_000, loss="logistic", learning_rate=0.1)
     early = tuple(
-        pw.training.train_gated(
-            [start], inputs, labels, max_steps=steps, late_factor=1.0, **options
-        ).networks[0]
-        for steps in SHOWN
+        pw.train([start], sample, replace(long, steps=steps)).networks[0] for steps in SHOWN
     )
-    descent = pw.training.train_gated(
-        [start], inputs, labels, max_steps=60_000, late_factor=1.0, **options
-    )
-    flow = pw.training.normalised_flow([start], inputs, labels)
+    descent = pw.train([start], sample, long)
+    follow = pw.Training(steps=60_000, loss="exponential", optimiser="normalised flow")
+    flow = pw.train([start], sample, follow)
     late = pw.training.ascend_margin(flow.networks[0], inputs, labels)
     return Found(inputs, labels, limit, early, late, descent, flow)
 

@@ -19,10 +19,8 @@ def lazy(anchors: list[int], seeds: int = 12) -> tuple[np.ndarray, np.ndarray]:
     x, seen = task.one_hot(), task.is_train
     built = pw.networks.Architecture(2, 1000, "relu", initial="he", scale=1.0)
     start = built.networks(18, seeds=range(seeds), outputs=1)
-    runs = pw.training.train_dense(
-        x[seen], task.train_targets, start, max_steps=20_000, learning_rate=1e-3, probes=x,
-        record=20_000,
-    )  # fmt: skip
+    training = pw.Training(steps=20_000, learning_rate=1e-3, threshold=1e-4, record=20_000)
+    runs = pw.train(start, (x[seen], task.train_targets), training, read=x)
     assert runs.answers is not None
     slopes, own = [], []
     for seed, answers in enumerate(runs.answers[:, -1, :, 0]):
@@ -40,10 +38,8 @@ def units(scale: float) -> np.ndarray:
     start = pw.networks.Architecture(2, 1000, "relu", initial="he", scale=scale).networks(
         8, seeds=[0], outputs=1
     )
-    runs = pw.training.train_dense(
-        x[seen], task.train_targets, start, max_steps=3000, learning_rate=0.1, threshold=1e-6,
-        restarts=3,
-    )  # fmt: skip
+    training = pw.Training(steps=3000, learning_rate=0.1, threshold=1e-6, restarts=3)
+    runs = pw.train(start, (x[seen], task.train_targets), training)
     hidden, readout = (np.asarray(weights[0]) for weights in runs.networks.weights)
     mass = np.abs(readout[0]) * np.linalg.norm(hidden, axis=1)
     found = np.column_stack([hidden[:, 0] - hidden[:, 2], hidden[:, 4] - hidden[:, 6], readout[0]])

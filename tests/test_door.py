@@ -439,7 +439,7 @@ def test_a_class_is_that_of_its_import_and_no_other_of_its_name():
     """Networks have settings too; whoever imports them first may still write an audit's page."""
     program = (
         "import partwhole.training, pandas as pd, partwhole as pw\n"
-        "assert pw.training._dense_steps.Settings is not pw.audit.Settings\n"
+        "assert pw.training.engines.layered.Settings is not pw.audit.Settings\n"
         "table = pd.DataFrame({'a': [0, 0, 1, 1], 'b': [0, 1, 0, 1], 'y': [0.0, 1.0, 1.0, 2.0]})\n"
         "table['split'] = ['train', 'train', 'train', 'test']\n"
         "report = pw.audit_split(table, ['a', 'b'], target='y', split='split')\n"

@@ -14,8 +14,8 @@ flows
 networks
     What is trained: `Architecture`, `MLP`, `image_network`; `networks.diffusion`.
 training
-    Many small networks at once: `train_identity`, `train_dense`; image networks: `train_images`;
-    diffusion models: `train_diffusion`.
+    Networks of any family, many at once: `train`, `Training`; `train_identity`, image networks:
+    `train_images`; diffusion models: `train_diffusion`.
 recommendation
     Single-task, multi-task, linear probing or finetuning? `recommend`, `predict_losses`.
 comparison
@@ -49,9 +49,11 @@ if TYPE_CHECKING:
     from partwhole.flows import flow
     from partwhole.limits import solve
     from partwhole.recommendation import recommend
+    from partwhole.training import Training, train
 
 __version__ = "0.2.0"
 __all__ = [
+    "Training",
     "__version__",
     "audit",
     "audit_split",
@@ -67,15 +69,18 @@ __all__ = [
     "solve",
     "study",
     "tasks",
+    "train",
     "training",
 ]
 # Functions of the public face, and the rooms they live in.
 _HOMES = {
+    "Training": "training",
     "audit_split": "audit",
     "compare": "comparison",
     "flow": "flows",
     "recommend": "recommendation",
     "solve": "limits",
+    "train": "training",
 }
 
 

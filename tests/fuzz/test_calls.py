@@ -60,16 +60,10 @@ ORDER: Reasons = {
         "training.image_learning_rate": "images,targets",
         "training.train_concept_classifier": "images,components",
         "training.train_diffusion": "samples,conditions",
-        "training.train_gated": "inputs,labels",
         "training.train_images": "images,targets",
     },
     "the rows are runs, each of a network or seed of its own": {
-        "training.dense_learning_rate": "inputs,targets",
         "training.relu_probing": "inputs,targets",
-        "training.train_dense": "inputs,targets",
-        "training.train_diagonal": "inputs,targets",
-        "training.train_relu": "inputs,targets",
-        "training.train_relu with teachers": "inputs,targets",
     },
     "coefficients in a basis that is found anew": {
         "limits.solve with similarities": "targets,learner,is_train",
@@ -99,17 +93,11 @@ TWICE: Reasons = {
             "training.image_learning_rate",
             "training.train_concept_classifier",
             "training.train_diffusion",
-            "training.train_gated",
             "training.train_images",
         )
     },
     "the rows are runs, of as many networks": {
-        "training.dense_learning_rate": "inputs,targets",
         "training.relu_probing": "inputs,targets",
-        "training.train_dense": "inputs,targets",
-        "training.train_diagonal": "inputs,targets",
-        "training.train_relu": "inputs,targets",
-        "training.train_relu with teachers": "inputs,targets",
     },
     "the other half of what belongs together is held by the object": {
         "limits.Certificate.sum_in_words": "task",

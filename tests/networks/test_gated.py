@@ -240,7 +240,7 @@ SENTENCES = [
     (
         lambda: path_weights(GatedNetwork.draw(7, [GATES, OTHER, 1], seed=0)),
         "a cost in terms of paths is known with gates in the first layer, or in a readout of "
-        "one unit; got gates in layers 1, 2 of 3, 1 units in the last; follow normalised_flow "
+        "one unit; got gates in layers 1, 2 of 3, 1 units in the last; follow the normalised flow "
         "from several starts instead",
     ),
     (

@@ -7,6 +7,7 @@ import equinox as eqx
 import jax
 import numpy as np
 import pytest
+from descents import followed
 
 from partwhole._checks import InputError
 from partwhole.features import HalfspaceGates, JointGates, ReLUGates
@@ -21,7 +22,6 @@ from partwhole.networks import (
     mlp,
     save_network,
 )
-from partwhole.training import normalised_flow
 
 X = np.random.default_rng(0).normal(size=(30, 4))
 GATES = HalfspaceGates.random(4, n_units=3, thresholds="median", inputs=X, seed=1)
@@ -71,7 +71,7 @@ def test_counts_of_numpy_are_counts(tmp_path):
 
 def test_double_precision_stays(tmp_path):
     labels = np.sign(X[:, 0])
-    found = normalised_flow([NETWORKS["gated"]], X, labels, max_steps=50).networks[0]
+    found = followed([NETWORKS["gated"]], X, labels, steps=50).networks[0]
     save_network(found, tmp_path / "n.npz")
     again = load_network(tmp_path / "n.npz")
     assert again.weights[0].dtype == np.float64

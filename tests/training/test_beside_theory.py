@@ -14,7 +14,7 @@ from partwhole._checks import InputError
 from partwhole.flows import OneLayer, flow
 from partwhole.networks import Architecture
 from partwhole.tasks import StructuredIdentity
-from partwhole.training import Protocol, RunOutcome, beside_theory, train_identity
+from partwhole.training import Outcome, Protocol, beside_theory, train_identity
 
 # The function hides the module of its name.
 beside_theory_module = import_module("partwhole.training.beside_theory")
@@ -120,8 +120,8 @@ def test_runs_that_diverge_are_counted_and_left_out():
     assert swings.predicted.notna().all()
     assert swings.trained[0].notna().all()
     text = found.describe()
-    assert "2 of 2 networks ended with more than twice the training loss it began with" in text
-    assert text.endswith("take a smaller learning rate.")
+    assert "2 of 2 networks diverged: the training loss grew out of bounds" in text
+    assert text.endswith("to divide it by ten where needed.")
     # The other setting is told as if it were alone.
     alone = beside_theory(train_identity(ROTATED, RELU, protocols[0], seeds=[0, 1], record=STEPS))
     assert text.startswith(alone.describe())
@@ -131,7 +131,7 @@ def test_a_run_that_overflows_does_not_stop_the_others():
     runs = train_identity(ROTATED, DEEP, Protocol(0.01), seeds=[0, 1], record=STEPS)
     outputs = runs.outputs.copy()
     outputs[0, 1, 2:] = [1e200, np.nan, np.inf]
-    ends = ((RunOutcome.REACHED, RunOutcome.DIVERGED),)
+    ends = ((Outcome.RAN_ALL_STEPS, Outcome.DIVERGED),)
     found = beside_theory(replace(runs, outputs=outputs, outcomes=ends))
     table = found.to_frame().set_index("seed")
     assert table.trained[1].isna().all()
@@ -139,7 +139,7 @@ def test_a_run_that_overflows_does_not_stop_the_others():
     pd.testing.assert_frame_equal(table.loc[0], whole.loc[0])
     lines = found.describe().splitlines()
     assert "of 1 predicted" in lines[-2]
-    assert lines[-1].startswith("Left out: 1 of 2 networks ended with more than twice the train")
+    assert lines[-1].startswith("Left out: 1 of 2 networks diverged: the training loss grew out")
 
 
 def test_a_flow_that_runs_out_of_steps_is_noted(monkeypatch):

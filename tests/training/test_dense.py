@@ -15,10 +15,16 @@ from partwhole._checks import InputError
 from partwhole.features import OverlapKernel
 from partwhole.limits import memorization_leak
 from partwhole.networks import Architecture, outputs
-from partwhole.training import TrainingOutcome, train_dense
+from partwhole.training import Outcome, Training, train
 
 X = np.random.default_rng(0).normal(size=(9, 4))
 Y = np.random.default_rng(1).normal(size=(9, 2))
+
+
+def train_dense(inputs, targets, networks, *, read=None, **options):
+    """Train in one call, with what is usual here."""
+    training = Training(**({"threshold": 1e-4} | options))
+    return train(networks, (inputs, targets), training, read=read)
 
 
 def start(runs=2, layers=3, outputs=2, scale=0.8, d=4, width=6, **options):
@@ -78,8 +84,8 @@ def plain(network, run, x, y, steps, *, loss="squared", rate=0.02, momentum=0.0,
         {},
         {"momentum": 0.9},
         {"weight_decay": 0.3},
-        {"optimizer": "adam"},
-        {"loss": "logistic", "optimizer": "adam"},
+        {"optimiser": "adam"},
+        {"loss": "logistic", "optimiser": "adam"},
         {"loss": "logistic", "learning_rate": 0.3},
     ],
     ids=str,
@@ -87,12 +93,12 @@ def plain(network, run, x, y, steps, *, loss="squared", rate=0.02, momentum=0.0,
 def test_steps_as_in_numpy(options):
     y = np.sign(Y) if options.get("loss") == "logistic" else Y
     told = {"learning_rate": 0.02} | options
-    runs = train_dense(X, y, start(), max_steps=40, threshold=0.0, precision="float64", **told)
+    runs = train_dense(X, y, start(), steps=40, threshold=0.0, precision="float64", **told)
     for run in range(2):
         expected = plain(
             start(), run, X, y, 40, loss=told.get("loss", "squared"), rate=told["learning_rate"],
             momentum=told.get("momentum", 0.0), decay=told.get("weight_decay", 0.0),
-            adam=told.get("optimizer") == "adam",
+            adam=told.get("optimiser") == "adam",
         )  # fmt: skip
         found = [*(w for kind in numbers(runs.networks, run) for w in kind)]
         for one, other in zip(found, expected, strict=True):
@@ -101,7 +107,7 @@ def test_steps_as_in_numpy(options):
 
 def test_rates_of_the_other_parametrisation():
     runs = train_dense(
-        X, Y, start(), max_steps=5, threshold=0.0, precision="float64", parametrisation="ntk"
+        X, Y, start(), steps=5, threshold=0.0, precision="float64", parametrisation="ntk"
     )
     fans = [4, 6, 6]
     shares = [*(2.0 / n for n in fans), *(1.0 / (3.0 * n) for n in fans)]
@@ -113,7 +119,7 @@ def test_rates_of_the_other_parametrisation():
 
 def test_records_and_probes():
     probes = np.random.default_rng(2).normal(size=(5, 4))
-    runs = train_dense(X, Y, start(3), max_steps=30, record=10, probes=probes, threshold=0.0)
+    runs = train_dense(X, Y, start(3), steps=30, record=10, read=probes, threshold=0.0)
     assert runs.steps.tolist() == [0, 10, 20, 30]
     assert runs.training_loss.shape == (3, 4)
     assert runs.answers.shape == (3, 4, 5, 2)
@@ -122,7 +128,7 @@ def test_records_and_probes():
     first = ((outputs(start(3), X) - Y) ** 2).sum(axis=2).mean(axis=1)
     np.testing.assert_allclose(runs.training_loss[:, 0], first, rtol=1e-5)
     # One run alone does what it does beside others.
-    alone = train_dense(X, Y, jax.tree.map(lambda w: w[1:2], start(3)), max_steps=30, threshold=0.0)
+    alone = train_dense(X, Y, jax.tree.map(lambda w: w[1:2], start(3)), steps=30, threshold=0.0)
     for one, other in zip(numbers(runs.networks, 1), numbers(alone.networks, 0), strict=True):
         for a, b in zip(one, other, strict=True):
             np.testing.assert_array_equal(a, b)
@@ -130,7 +136,7 @@ def test_records_and_probes():
 
 def test_samples_of_each_run_s_own():
     x, y = np.stack([X, X[::-1] + 1.0]), np.stack([Y, Y * 2.0])
-    runs = train_dense(x, y, start(), max_steps=20, threshold=0.0, precision="float64")
+    runs = train_dense(x, y, start(), steps=20, threshold=0.0, precision="float64")
     expected = plain(start(), 1, x[1], y[1], 20, rate=0.01)
     found = [*(w for kind in numbers(runs.networks, 1) for w in kind)]
     for one, other in zip(found, expected, strict=True):
@@ -138,22 +144,22 @@ def test_samples_of_each_run_s_own():
 
 
 def test_ends_and_restarts():
-    runs = train_dense(X, Y * 0.1, start(), max_steps=50_000, learning_rate=0.05, threshold=1e-3)
-    assert set(runs.outcomes) == {TrainingOutcome.REACHED_THRESHOLD}
+    runs = train_dense(X, Y * 0.1, start(), steps=50_000, learning_rate=0.05, threshold=1e-3)
+    assert set(runs.outcomes) == {Outcome.REACHED_THRESHOLD}
     assert np.all(runs.training_loss[:, -1] <= 1e-3)
     # The step before had not reached it.
     for run in range(2):
         before = train_dense(
-            X, Y * 0.1, start(), max_steps=int(runs.end_steps[run]) - 1, learning_rate=0.05,
+            X, Y * 0.1, start(), steps=int(runs.end_steps[run]) - 1, learning_rate=0.05,
             threshold=0.0,
         )  # fmt: skip
         assert before.training_loss[run, -1] > 1e-3
-    short = train_dense(X, Y, start(), max_steps=3)
-    assert set(short.outcomes) == {TrainingOutcome.REACHED_MAX_STEPS}
-    wild = train_dense(X, Y, start(), max_steps=200, learning_rate=30.0)
-    assert set(wild.outcomes) == {TrainingOutcome.DIVERGED}
-    tamed = train_dense(X, Y, start(), max_steps=200, learning_rate=30.0, restarts=4)
-    assert TrainingOutcome.DIVERGED not in tamed.outcomes
+    short = train_dense(X, Y, start(), steps=3)
+    assert set(short.outcomes) == {Outcome.REACHED_MAX_STEPS}
+    wild = train_dense(X, Y, start(), steps=200, learning_rate=30.0)
+    assert set(wild.outcomes) == {Outcome.DIVERGED}
+    tamed = train_dense(X, Y, start(), steps=200, learning_rate=30.0, restarts=4)
+    assert Outcome.DIVERGED not in tamed.outcomes
     assert np.all(tamed.learning_rates < 30.0)
 
 
@@ -182,10 +188,10 @@ def test_lazy_networks_do_what_their_kernel_does(anchors, parametrisation, kind)
     )
     rate = 2e-4 if parametrisation == "standard" else 0.2
     runs = train_dense(
-        x[seen], task.train_targets, networks, max_steps=60_000, learning_rate=rate,
-        parametrisation=parametrisation, threshold=1e-4, probes=x, record=60_000,
+        x[seen], task.train_targets, networks, steps=60_000, learning_rate=rate,
+        parametrisation=parametrisation, threshold=1e-4, read=x, record=60_000,
     )  # fmt: skip
-    assert set(runs.outcomes) == {TrainingOutcome.REACHED_THRESHOLD}
+    assert set(runs.outcomes) == {Outcome.REACHED_THRESHOLD}
     sums = task.targets[~seen]
     slopes = runs.answers[:, -1, ~seen, 0] @ sums / (sums @ sums)
     kernel = OverlapKernel.random_network("relu", 2, 1, kind=kind)
@@ -197,7 +203,7 @@ def test_lazy_networks_do_what_their_kernel_does(anchors, parametrisation, kind)
 
 @pytest.mark.parametrize("rate", [0.05, 30.0], ids=["early ends", "restarts"])
 def test_a_bar_of_steps_with_a_loss(rate, monkeypatch):
-    module, bars = import_module("partwhole.training.dense"), []
+    module, bars = import_module("partwhole.training.train"), []
 
     @contextmanager
     def counted(what, total, *, shown):
@@ -214,7 +220,7 @@ def test_a_bar_of_steps_with_a_loss(rate, monkeypatch):
     monkeypatch.setattr(module, "TOLD_EVERY", -1.0)
     monkeypatch.setattr(module, "cores", lambda: 1)
     runs = train_dense(
-        X, Y, start(), max_steps=1000, learning_rate=rate, threshold=0.5, restarts=3
+        X, Y, start(), steps=1000, learning_rate=rate, threshold=0.5, restarts=3
     )  # fmt: skip
     assert bars[0] == ["training 2 networks", 2000, 2000, True]
     assert all(done == total for _, total, done, _ in bars)
@@ -224,7 +230,7 @@ def test_a_bar_of_steps_with_a_loss(rate, monkeypatch):
     assert f"loss {runs.training_loss[-1, -1]:.3g}" in notes
 
 
-GOOD = {"inputs": X, "targets": Y, "initial": start(), "max_steps": 3}
+GOOD = {"inputs": X, "targets": Y, "networks": start(), "steps": 3}
 
 
 @pytest.mark.parametrize(
@@ -240,15 +246,15 @@ GOOD = {"inputs": X, "targets": Y, "initial": start(), "max_steps": 3}
         ),
         (
             {"targets": Y[:, 0]},
-            r"targets have shape \(9, 2\) to go with the inputs; got shape \(9,\); pass one for ea",
+            r"targets have shape \(9, 2\) to go with inputs; got shape \(9,\); pass one for ea",
         ),
         (
             {"targets": np.full((9, 2), np.inf)},
-            "targets is an array of finite numbers; got 18 that are infinite, the first at",
+            r"data\[1\] is an array of finite numbers; got 18 that are infinite, the first at",
         ),
         (
             {"inputs": X * np.nan},
-            "inputs is an array of finite numbers of shape .* that are NaN, the first at",
+            r"data\[0\] is an array of finite numbers; .* that are NaN, the first at",
         ),
         (
             {"loss": "logistic"},
@@ -258,24 +264,24 @@ GOOD = {"inputs": X, "targets": Y, "initial": start(), "max_steps": 3}
             {"inputs": X * 1e20},
             r"inputs of training in single precision are of size 1e\+18 at most; got .*e\+20; pas",
         ),
-        ({"loss": "hinge"}, 'loss is "squared" or "logistic"; got \'hinge\'; choose one of them'),
         (
-            {"optimizer": "adam", "momentum": 0.5},
-            "momentum is a share from 0 to below 1, of \"sgd\"; got 0.5 for 'adam'; leave it out",
+            {"loss": "hinge"},
+            'loss is "squared", "logistic" or "exponential"; got \'hinge\'; choose one of them',
         ),
         (
-            {"probes": X[:, :2]},
-            "inputs and probes have equal length along d; got 4 and 2; pass both for",
+            {"optimiser": "adam", "momentum": 0.5},
+            'momentum is an option of "sgd"; got it for adam; leave it out',
         ),
         (
-            {"initial": jax.tree.map(lambda w: w[0], start())},
-            r"initial holds a network for each run along a leading axis; got weights of sha",
+            {"read": X[:, :2]},
+            r"read has shape \(m, 4\) to go with the networks; got shape \(9, 2\); pass one row",
         ),
         (
-            {"initial": jax.tree.map(lambda w: w / 0, start())},
+            {"networks": jax.tree.map(lambda w: w / 0, start())},
             "initial weights are finite numbers; got NaN or infinity; draw them anew",
         ),
-        ({"max_steps": 0}, "max_steps is a whole number of at least 1; got 0; pass 100_000, say"),
+        ({"steps": 0}, "steps is a whole number of at least 1; got 0; pass"),
+        ({"epochs": 2}, "training takes so many steps, or so many epochs; got both; pass one of"),
         ({"parametrisation": "mup"}, 'parametrisation is "standard" or "ntk"; got \'mup\'; choo'),
     ],
 )

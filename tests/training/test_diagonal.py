@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import cvxpy as cp
 import numpy as np
 import pytest
 import scipy.integrate
 import scipy.optimize
+from descents import descend
 
 from partwhole._checks import InputError
 from partwhole.limits.diagonal import DiagonalWeights
-from partwhole.training import TrainingOutcome, _diagonal_steps
-from partwhole.training._diagonal_steps import Moment, Rows, prepare
-from partwhole.training.diagonal import train_diagonal, train_multitask
+from partwhole.training import Outcome
+from partwhole.training.engines import diagonal
+from partwhole.training.engines.diagonal import Moment, Rows, prepare
 
 D = 6
 SINGLE, DOUBLE = np.dtype("float32"), np.dtype("float64")
@@ -67,7 +66,7 @@ def plain(samples, weights, steps, rate, *, decay=0.0, readout_only=False, batch
     [
         ({}, "float64", 1e-12),
         ({}, "float32", 2e-6),
-        ({"train": "readout"}, "float64", 1e-12),
+        ({"trained": "readout"}, "float64", 1e-12),
         ({"weight_decay": 0.05}, "float64", 1e-12),
         ({"weight_decay": 0.05}, "float32", 2e-6),
     ],
@@ -78,8 +77,8 @@ def test_steps_are_those_of_a_plain_loop(options, n, precision, tolerance):
     (x, y, b), weights = problem(3, n, noise=0.3), start(3)
     kind = Moment if n == 20 else Rows
     assert isinstance(prepare(x[0], y[0], 24, DOUBLE), kind)
-    runs = train_diagonal(
-        x, y, weights, max_steps=24, learning_rate=0.02, threshold=0.0, teachers=b,
+    runs = descend(
+        x, y, weights, steps=24, learning_rate=0.02, threshold=0.0, teachers=b,
         precision=precision, record=FEW, **options,
     )  # fmt: skip
     assert runs.steps.tolist() == [0, 2, 24]
@@ -88,7 +87,7 @@ def test_steps_are_those_of_a_plain_loop(options, n, precision, tolerance):
         for place, step in enumerate(runs.steps):
             beta = plain(
                 [(x[run], y[run])], own, step, 0.02,
-                decay=options.get("weight_decay", 0.0), readout_only="train" in options,
+                decay=options.get("weight_decay", 0.0), readout_only="trained" in options,
             )[0]  # fmt: skip
             # Numbers of order one to ten, so that single precision keeps six digits or more.
             assert runs.training_loss[run, place] == pytest.approx(
@@ -97,22 +96,22 @@ def test_steps_are_those_of_a_plain_loop(options, n, precision, tolerance):
             assert runs.test_loss[run, place] == pytest.approx(
                 ((beta - b[run]) ** 2).sum(), rel=20 * tolerance, abs=tolerance
             )
-        np.testing.assert_allclose(runs.coefficients[run], beta, rtol=0, atol=tolerance)
+        np.testing.assert_allclose(runs.networks.coefficients[run], beta, rtol=0, atol=tolerance)
     np.testing.assert_array_equal(runs.task_loss, runs.training_loss)
 
 
 def test_tasks_weigh_as_much_as_they_have_samples():
     (x1, y1, b1), (x2, y2, b2) = problem(2, 20, seed=3, noise=0.3), problem(2, 4, seed=4)
     weights = start(2, lead=(2,))
-    runs = train_multitask(
-        [x1, x2], [y1, y2], weights, max_steps=24, learning_rate=0.02, threshold=0.0,
+    runs = descend(
+        [x1, x2], [y1, y2], weights, steps=24, learning_rate=0.02, threshold=0.0,
         teachers=[b1, b2], precision="float64",
     )  # fmt: skip
-    assert runs.coefficients.shape == (2, 2, D)
+    assert runs.networks.coefficients.shape == (2, 2, D)
     for run in range(2):
         own = DiagonalWeights(*(each[run] for each in weights))
         beta = plain([(x1[run], y1[run]), (x2[run], y2[run])], own, 24, 0.02)
-        np.testing.assert_allclose(runs.coefficients[run], beta, rtol=0, atol=1e-12)
+        np.testing.assert_allclose(runs.networks.coefficients[run], beta, rtol=0, atol=1e-12)
         squares = [
             (x @ b - y) ** 2
             for x, y, b in ((x1[run], y1[run], beta[0]), (x2[run], y2[run], beta[1]))
@@ -132,47 +131,51 @@ def test_tasks_weigh_as_much_as_they_have_samples():
 
 def test_batches_are_drawn_anew_for_each_epoch_from_the_seed():
     (x, y, _), weights = problem(2, 7), start(2)
-    given = {"max_steps": 9, "learning_rate": 0.02, "batch": 3, "threshold": 0.0}
-    runs = train_diagonal(x, y, weights, seeds=[5, 8], precision="float64", **given)
+    given = {"steps": 9, "learning_rate": 0.02, "batch": 3, "threshold": 0.0}
+    runs = descend(x, y, weights, seed=[5, 8], precision="float64", **given)
     for run, seed in enumerate((5, 8)):
         rng = np.random.default_rng([seed, 101])
         orders = [rng.permutation(7) for _ in range(3)]
         batches = [order[at : at + 3] for order in orders for at in (0, 3, 6)]
         own = DiagonalWeights(*(each[run] for each in weights))
         beta = plain([(x[run], y[run])], own, 9, 0.02, batches=batches)[0]
-        np.testing.assert_allclose(runs.coefficients[run], beta, rtol=0, atol=1e-12)
-    again = train_diagonal(x, y, weights, seeds=[5, 8], precision="float64", **given)
-    np.testing.assert_array_equal(runs.coefficients, again.coefficients)
-    other = train_diagonal(x, y, weights, seeds=[5, 9], precision="float64", **given)
-    np.testing.assert_array_equal(runs.coefficients[0], other.coefficients[0])
-    assert np.abs(runs.coefficients[1] - other.coefficients[1]).max() > 1e-4
+        np.testing.assert_allclose(runs.networks.coefficients[run], beta, rtol=0, atol=1e-12)
+    again = descend(x, y, weights, seed=[5, 8], precision="float64", **given)
+    np.testing.assert_array_equal(runs.networks.coefficients, again.networks.coefficients)
+    other = descend(x, y, weights, seed=[5, 9], precision="float64", **given)
+    np.testing.assert_array_equal(runs.networks.coefficients[0], other.networks.coefficients[0])
+    assert np.abs(runs.networks.coefficients[1] - other.networks.coefficients[1]).max() > 1e-4
 
 
 def test_a_batch_of_all_samples_is_plain_descent():
     x, y, _ = problem(2, 4)
     given = {
-        "max_steps": 20, "learning_rate": 0.02, "precision": "float64", "threshold": 0.0,
+        "steps": 20, "learning_rate": 0.02, "precision": "float64", "threshold": 0.0,
         "record": FEW,
     }  # fmt: skip
-    whole = train_diagonal(x, y, start(2), **given)
-    batches = train_diagonal(x, y, start(2), batch=100, seeds=range(2), **given)
-    np.testing.assert_allclose(whole.coefficients, batches.coefficients, rtol=0, atol=1e-12)
+    whole = descend(x, y, start(2), **given)
+    batches = descend(x, y, start(2), batch=100, seed=range(2), **given)
+    np.testing.assert_allclose(
+        whole.networks.coefficients, batches.networks.coefficients, rtol=0, atol=1e-12
+    )
     np.testing.assert_allclose(whole.training_loss, batches.training_loss, rtol=1e-10)
 
 
 @pytest.mark.parametrize("n", [4, 20])
 def test_a_run_alone_is_the_run_among_others(n):
     (x, y, b), weights = problem(5, n), start(5)
-    given = {"max_steps": 300, "learning_rate": 0.02, "threshold": 1e-4, "record": FEW}
-    many = train_diagonal(x, y, weights, teachers=b, **given)
+    given = {"steps": 300, "learning_rate": 0.02, "threshold": 1e-4, "record": FEW}
+    many = descend(x, y, weights, teachers=b, **given)
     assert len({*many.end_steps}) > 1  # each ends at its own step
     for run in (3, 0):
         own = slice(run, run + 1)
-        alone = train_diagonal(
+        alone = descend(
             x[own], y[own], DiagonalWeights(*(each[own] for each in weights)),
             teachers=b[own], **given,
         )  # fmt: skip
-        np.testing.assert_array_equal(alone.coefficients[0], many.coefficients[run])
+        np.testing.assert_array_equal(
+            alone.networks.coefficients[0], many.networks.coefficients[run]
+        )
         np.testing.assert_array_equal(alone.test_loss[0], many.test_loss[run])
         assert alone.end_steps[0] == many.end_steps[run]
 
@@ -191,14 +194,14 @@ def test_what_flow_conserves_drifts_in_proportion_to_the_learning_rate():
     (x, y, _), weights = problem(1, 4), start(1)
     drifts = []
     for halvings in range(4):
-        runs = train_diagonal(
-            x, y, weights, max_steps=2000 * 2**halvings, learning_rate=0.02 / 2**halvings,
+        runs = descend(
+            x, y, weights, steps=2000 * 2**halvings, learning_rate=0.02 / 2**halvings,
             threshold=0.0, precision="float64", record=FEW,
         )  # fmt: skip
         for hidden, readout in (("hidden_plus", "readout_plus"), ("hidden_minus", "readout_minus")):
             kept = [
                 getattr(each, hidden) ** 2 - getattr(each, readout) ** 2
-                for each in (weights, runs.weights)
+                for each in (weights, runs.networks)
             ]
             drifts.append(np.abs(kept[1] - kept[0]).max())
     found = np.array(drifts).reshape(4, 2)
@@ -244,12 +247,14 @@ def test_small_steps_end_where_flow_does(readout_scale, rescale):
     wanted = end_of_flow(weights, X14, Y14)
     apart = []
     for rate in (4e-3, 2e-3):
-        runs = train_diagonal(
-            X14[None], Y14[None], weights, max_steps=2_000_000, learning_rate=rate,
+        runs = descend(
+            X14[None], Y14[None], weights, steps=2_000_000, learning_rate=rate,
             threshold=1e-18, precision="float64", record=2_000_000,
         )  # fmt: skip
-        assert runs.outcomes[0] is TrainingOutcome.REACHED_THRESHOLD
-        apart.append(np.linalg.norm(runs.coefficients[0] - wanted) / np.linalg.norm(wanted))
+        assert runs.outcomes[0] is Outcome.REACHED_THRESHOLD
+        apart.append(
+            np.linalg.norm(runs.networks.coefficients[0] - wanted) / np.linalg.norm(wanted)
+        )
     assert apart[0] < 0.02
     # What is left is of the first order in the learning rate.
     assert apart[0] / apart[1] == pytest.approx(2.0, rel=0.05)
@@ -257,16 +262,16 @@ def test_small_steps_end_where_flow_does(readout_scale, rescale):
 
 def test_a_trained_readout_is_the_nearest_solution_in_the_hidden_layers_units():
     weights = DiagonalWeights.pretrained(LEARNED, 0.01).for_finetuning(readout_scale=0.1)
-    runs = train_diagonal(
-        X14[None], Y14[None], weights, max_steps=400_000, learning_rate=0.3, threshold=1e-22,
-        train="readout", precision="float64", test_inputs=X14[::2], test_targets=Y14[::2],
+    runs = descend(
+        X14[None], Y14[None], weights, steps=400_000, learning_rate=0.3, threshold=1e-22,
+        trained="readout", precision="float64", test=(X14[::2], Y14[::2]),
     )  # fmt: skip
     size = weights.hidden_plus**2 + weights.hidden_minus**2
     first = weights.coefficients
     apart = np.linalg.solve((X14 * size) @ X14.T, Y14 - X14 @ first)
     wanted = first + size * (X14.T @ apart)
-    np.testing.assert_allclose(runs.coefficients[0], wanted, atol=1e-8)
-    np.testing.assert_array_equal(runs.weights.hidden_plus[0], weights.hidden_plus)
+    np.testing.assert_allclose(runs.networks.coefficients[0], wanted, atol=1e-8)
+    np.testing.assert_array_equal(runs.networks.hidden_plus[0], weights.hidden_plus)
     errors = (X14[::2] @ first - Y14[::2]) ** 2
     assert runs.test_loss[0, 0] == pytest.approx(errors.mean(), rel=1e-12)
 
@@ -274,18 +279,18 @@ def test_a_trained_readout_is_the_nearest_solution_in_the_hidden_layers_units():
 def test_weight_decay_ends_at_the_least_group_norm():
     decay = 1e-2
     (x1, y1, _), (x2, y2, _) = problem(1, 12, seed=5), problem(1, 4, seed=6)
-    runs = train_multitask(
-        [x1, x2], [y1, y2], DiagonalWeights.constant(D, 0.3, n_tasks=2), max_steps=400_000,
+    runs = descend(
+        [x1, x2], [y1, y2], DiagonalWeights.constant(D, 0.3, n_tasks=2), steps=400_000,
         learning_rate=0.02, weight_decay=decay, threshold=0.0, precision="float64",
     )  # fmt: skip
     beta = cp.Variable((2, D))
     squares = cp.sum_squares(x1[0] @ beta[0] - y1[0]) + cp.sum_squares(x2[0] @ beta[1] - y2[0])
     norms = cp.sum(cp.norm(beta, 2, axis=0))
     least = cp.Problem(cp.Minimize(squares / 16 / 2 + decay * norms)).solve(solver=cp.CLARABEL)
-    found = runs.coefficients[0]
+    found = runs.networks.coefficients[0]
     norm = np.linalg.norm(found, axis=0).sum()
     # Half the loss that is descended, as the Lagrangian of the least group norm is written.
-    theta = sum(float((each**2).sum()) for each in runs.weights)
+    theta = sum(float((each**2).sum()) for each in runs.networks)
     half = runs.training_loss[0, -1] / 2
     assert half + decay * norm == pytest.approx(least, rel=1e-6)  # the solver's own accuracy
     assert half + decay * theta / 2 == pytest.approx(least, rel=1e-6)
@@ -306,10 +311,16 @@ def test_the_best_loss_hides_the_harm_that_the_final_loss_shows():
     drawn = [two_teachers(seed, 32) for seed in range(100, 106)]
     learned, main, x = (np.stack(each) for each in zip(*drawn, strict=True))
     weights = DiagonalWeights.pretrained(learned, 1e-3).for_finetuning(readout_scale=1e-3)
-    runs = train_diagonal(
-        x, np.einsum("rnd,rd->rn", x, main), weights, teachers=main, max_steps=20_000, record=50
+    runs = descend(
+        x,
+        np.einsum("rnd,rd->rn", x, main),
+        weights,
+        teachers=main,
+        steps=20_000,
+        record=50,
+        threshold=1e-10,
     )
-    assert set(runs.outcomes) == {TrainingOutcome.REACHED_THRESHOLD}
+    assert set(runs.outcomes) == {Outcome.REACHED_THRESHOLD}
     # Before the first step the network answers nearly 0, and the squares of the teacher sum to 1.
     np.testing.assert_allclose(runs.best_loss, 1.0, rtol=0.01)
     assert (runs.best_step == 0).all()
@@ -323,9 +334,9 @@ def test_the_best_loss_hides_the_harm_that_the_final_loss_shows():
 def test_a_run_ends_at_its_first_step_below_the_threshold():
     x, y, b = problem(1, 4)
     given = {"learning_rate": 0.02, "precision": "float64", "teachers": b}
-    every = train_diagonal(x, y, start(1), max_steps=5000, threshold=0.0, record=1, **given)
+    every = descend(x, y, start(1), steps=5000, threshold=0.0, record=1, **given)
     below = int(np.argmax(every.training_loss[0] <= 1e-3))
-    runs = train_diagonal(x, y, start(1), max_steps=5000, threshold=1e-3, record=50, **given)
+    runs = descend(x, y, start(1), steps=5000, threshold=1e-3, record=50, **given)
     assert runs.end_steps[0] == below > 50
     assert runs.steps.tolist() == [*range(0, 5001, 50)]
     np.testing.assert_array_equal(
@@ -339,9 +350,9 @@ def test_a_run_ends_at_its_first_step_below_the_threshold():
 
 def test_outcomes_say_how_far_a_run_came_and_what_to_do():
     x, y, b = problem(2, 4)
-    runs = train_diagonal(x, y, start(2), max_steps=3, learning_rate=0.02, record=FEW)
-    assert runs.outcomes == (TrainingOutcome.REACHED_MAX_STEPS,) * 2
-    assert runs.messages[1].startswith("run 1 reached max_steps above the threshold; raise max_s")
+    runs = descend(x, y, start(2), steps=3, learning_rate=0.02, record=FEW, threshold=1e-10)
+    assert runs.outcomes == (Outcome.REACHED_MAX_STEPS,) * 2
+    assert runs.messages[1].startswith("run 1 ran all steps and stayed above the threshold; raise ")
     assert (
         f"(step 3, training loss {runs.training_loss[1, -1]:.3g}, threshold 1e-10)"
         in (runs.messages[1])
@@ -350,39 +361,37 @@ def test_outcomes_say_how_far_a_run_came_and_what_to_do():
         _ = runs.final_loss
     assert "final_loss" not in runs.to_frame()
     ahead = DiagonalWeights.pretrained(b, 1e-3)
-    done = train_diagonal(x, y, ahead, max_steps=3, threshold=1e-3, teachers=b, record=FEW)
-    assert done.outcomes == (TrainingOutcome.REACHED_THRESHOLD,) * 2
+    done = descend(x, y, ahead, steps=3, threshold=1e-3, teachers=b, record=FEW)
+    assert done.outcomes == (Outcome.REACHED_THRESHOLD,) * 2
     assert done.end_steps.tolist() == [0, 0]
     assert done.to_frame().outcome.tolist() == ["reached_threshold"] * 2
 
 
-@pytest.mark.parametrize("batches", [{}, {"batch": 2, "seeds": range(2)}])
+@pytest.mark.parametrize("batches", [{}, {"batch": 2, "seed": range(2)}])
 def test_a_run_that_diverges_is_told_and_started_anew_if_asked(batches):
     x, y, b = problem(2, 4)
     x[1] *= 0.01
     y[1] *= 0.01  # stable at a rate at which the other is not
-    given = {"max_steps": 400, "learning_rate": 2.0, "teachers": b, "record": FEW, **batches}
-    runs = train_diagonal(x, y, start(2), **given)
-    assert runs.outcomes[0] is TrainingOutcome.DIVERGED
-    assert runs.outcomes[1] is TrainingOutcome.REACHED_MAX_STEPS
+    given = {"steps": 400, "learning_rate": 2.0, "teachers": b, "record": FEW, **batches}
+    runs = descend(x, y, start(2), **given)
+    assert runs.outcomes[0] is Outcome.DIVERGED
+    assert runs.outcomes[1] is Outcome.RAN_ALL_STEPS
     assert "take a smaller learning rate, or restarts=3" in runs.messages[0]
     assert runs.best_loss[0] <= runs.test_loss[0, 0]
-    again = train_diagonal(x, y, start(2), restarts=3, **given)
-    assert TrainingOutcome.DIVERGED not in again.outcomes
+    again = descend(x, y, start(2), restarts=3, **given)
+    assert Outcome.DIVERGED not in again.outcomes
     assert again.learning_rates[0] in (0.2, 0.02, 0.002)
     assert again.learning_rates[1] == 2.0
-    direct = train_diagonal(
-        x, y, start(2), **{**given, "learning_rate": float(again.learning_rates[0])}
-    )
-    np.testing.assert_array_equal(again.coefficients[0], direct.coefficients[0])
-    np.testing.assert_array_equal(again.coefficients[1], runs.coefficients[1])
+    direct = descend(x, y, start(2), **{**given, "learning_rate": float(again.learning_rates[0])})
+    np.testing.assert_array_equal(again.networks.coefficients[0], direct.networks.coefficients[0])
+    np.testing.assert_array_equal(again.networks.coefficients[1], runs.networks.coefficients[1])
 
 
 def test_inputs_are_left_as_they_were():
     x, y, b = problem(2, 20)
     weights = start(2)
     before = [each.copy() for each in (x, y, b, *weights)]
-    train_diagonal(x, y, weights, max_steps=50, learning_rate=0.02, teachers=b, record=FEW)
+    descend(x, y, weights, steps=50, learning_rate=0.02, teachers=b, record=FEW)
     for now, then in zip((x, y, b, *weights), before, strict=True):
         np.testing.assert_array_equal(now, then)
 
@@ -390,86 +399,93 @@ def test_inputs_are_left_as_they_were():
 GOOD = {
     "inputs": np.ones((2, 3, D)),
     "targets": np.ones((2, 3)),
-    "initial": DiagonalWeights.constant(D, 0.1),
-    "max_steps": 3,
+    "networks": DiagonalWeights.constant(D, 0.1),
+    "steps": 3,
 }
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"inputs": np.ones((3, D))}, r"shape \(runs, n, d\); got shape \(3, 6\); pass shape"),
+        (
+            {"inputs": np.ones((3, 5))},
+            r"inputs have shape \(n, 6\) or \(runs, n, 6\); got shape \(3, 5\); pass a row for",
+        ),
         (
             {"inputs": np.full((2, 3, D), np.nan)},
-            "inputs is an array of finite numbers .* got 36 that are NaN",
+            r"data\[0\] is an array of finite numbers; got 36 that are NaN",
         ),
         (
             {"inputs": "none"},
-            "inputs is an array of finite numbers .* got 'none'; pass an array or a list",
+            "data is 2 items .an array of finite numbers, .*; got a tuple of 2; pass one of these",
         ),
         (
             {"targets": np.ones((3, 2))},
-            "inputs and targets have equal length along runs; got 2 and 3",
-        ),
-        ({"teachers": np.ones(D)}, r"teachers is .* shape \(runs, d\); got shape \(6,\)"),
-        ({"test_inputs": np.ones((4, D))}, "test_inputs together with test_targets; got one with"),
-        (
-            {"test_inputs": np.ones((4, 5)), "test_targets": np.ones(4)},
-            "inputs and test_inputs have equal length along d; got 6 and 5; pass both",
+            r"targets have shape \(2, 3, 1\) or \(2, 3\) to go with inputs; got shape \(3, 2\); pa",
         ),
         (
-            {"test_inputs": np.ones((4, D)), "test_targets": np.ones(5)},
-            "test_inputs and test_targets have equal length along m; got 4 and 5; pass both",
+            {"teachers": np.ones(D)},
+            r"teachers have shape \(2, 6\) to go with the inputs; got shape \(6,\); pass one in ea",
         ),
         (
-            {
-                "test_inputs": np.ones((4, D)),
-                "test_targets": np.ones(4),
-                "teachers": np.ones((2, D)),
-            },
-            "a test is teachers, or test_inputs together with test_targets; got both kinds",
+            {"test": (np.ones((4, 5)), np.ones(4))},
+            r"test inputs have shape \(n, 6\) or \(2, n, 6\); got shape \(4, 5\); pass a row",
         ),
         (
-            {"initial": DiagonalWeights.constant(5, 0.1)},
-            r"weights hidden_plus have shape \(6,\) or \(2, 6\); got shape \(5,\); start from",
+            {"test": (np.ones((4, D)), np.ones(5))},
+            r"test targets have shape \(4, 1\) or \(4,\) to go with test inputs; got shape \(5,\)",
         ),
-        ({"max_steps": 0}, "max_steps is a whole number of at least 1; got 0"),
-        ({"learning_rate": -1}, "a learning rate is a positive number; got -1; pass 0.1, say"),
-        ({"threshold": -1.0}, "threshold is a finite number of at least 0; got -1.0; pass 0"),
-        ({"weight_decay": np.inf}, "weight_decay is a finite number; got inf"),
-        ({"train": "hidden"}, 'train is "all" or "readout"; got \'hidden\'; choose one of them'),
+        (
+            {"test": (np.ones((4, D)), np.ones(4)), "teachers": np.ones((2, D))},
+            "a test is teachers, or a pair of inputs and targets; got both kinds; pass teachers=",
+        ),
+        (
+            {"networks": DiagonalWeights.constant(D, 0.1, n_tasks=3)},
+            r"weights readout_plus have shape \(6,\) or \(2, 6\); got shape \(3, 6\); start from",
+        ),
+        ({"steps": 0}, "steps is a whole number of at least 1; got 0"),
+        ({"learning_rate": -1}, "learning_rate is a finite number above 0; got -1; pass"),
+        ({"threshold": -1.0}, "threshold is a finite number of at least 0; got -1.0; pass"),
+        ({"weight_decay": np.inf}, "weight_decay is a finite number of at least 0; got inf"),
+        ({"trained": "hidden"}, 'trained is "all" or "readout"; got \'hidden\'; choose one of'),
         ({"precision": "half"}, 'precision is "float32" or "float64"; got \'half\'; choose'),
-        ({"batch": 0, "seeds": [0, 1]}, "batch is a whole number of at least 1; got 0; leave it"),
-        (
-            {"batch": 2},
-            "takes a seed for each of 2 runs; got none; pass seeds=range\\(2\\)",
-        ),
-        ({"batch": 2, "seeds": [0]}, "takes a seed for each of 2 runs; got 1; pass seeds=range"),
-        ({"seeds": [0, 1]}, "seeds decide batches; got seeds without batch; leave them out"),
-        ({"restarts": -1}, "restarts is a whole number of at least 0; got -1; pass 3, say"),
+        ({"batch": 0}, "batch is a whole number of at least 1; got 0; pass"),
+        ({"batch": 2, "seed": [0]}, r"takes a seed for each of 2 runs; got 1; pass range\(2\)"),
+        ({"restarts": -1}, "restarts is a whole number of at least 0; got -1; pass"),
         ({"record": "epochs"}, "record is \"geometric\"; got 'epochs'; choose one of them"),
         ({"record": 0}, "record is a whole number of at least 1; got 0; pass 50 for every 50"),
         ({"record": 2.5}, "record is a whole number; got 2.5; pass one"),
         ({"record": [2, 9]}, "steps to record are whole numbers that increase, from 0 to 3; got"),
+        (
+            {"optimiser": "adam"},
+            "trained are diagonal networks on squares, by sgd; .*; got DiagonalWeights, the loss "
+            "'squared', adam; leave out what is of other networks",
+        ),
     ],
 )
 def test_bad_input_is_refused(change, message):
-    train: Callable = train_diagonal  # as where types are not checked
     with pytest.raises(InputError, match=message):
-        train(**{**GOOD, **change})
+        descend(**{**GOOD, **change})
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"inputs": [], "targets": []}, "each task has inputs, targets and, if there are any, tea"),
-        ({"targets": [np.ones((2, 3))]}, "if there are any, teachers; got 2, 1; pass lists of one"),
+        ({"inputs": [], "targets": []}, "data is a pair of inputs and targets, or a list of pair"),
         (
-            {"inputs": [np.ones((2, 3, D)), np.ones((2, 3, 5))]},
-            r"inputs\[0\] and inputs\[1\] have equal length along d; got 6 and 5; pass both for",
+            {"teachers": [np.ones((2, D))]},
+            "if there are any, teachers; got 2 tasks and 1 with teachers; pass lists of one length",
         ),
         (
-            {"initial": DiagonalWeights.constant(D, 0.1)},
+            {"inputs": [np.ones((2, 3, D)), np.ones((2, 3, 5))]},
+            r"inputs have shape \(n, 6\) or \(2, n, 6\); got shape \(2, 3, 5\); pass a row for",
+        ),
+        (
+            {"inputs": [np.ones((2, 3, D)), np.ones((3, 3, D))]},
+            r"inputs have shape \(n, 6\) or \(2, n, 6\); got shape \(3, 3, 6\); pass a row for",
+        ),
+        (
+            {"networks": DiagonalWeights.constant(D, 0.1)},
             r"weights readout_plus have shape \(2, 6\) or \(2, 2, 6\); got shape \(6,\); start fr",
         ),
     ],
@@ -478,23 +494,22 @@ def test_tasks_that_do_not_fit_together_are_refused(change, message):
     good = {
         "inputs": [np.ones((2, 3, D))] * 2,
         "targets": [np.ones((2, 3))] * 2,
-        "initial": DiagonalWeights.constant(D, 0.1, n_tasks=2),
-        "max_steps": 3,
+        "networks": DiagonalWeights.constant(D, 0.1, n_tasks=2),
+        "steps": 3,
     }
-    train: Callable = train_multitask
     with pytest.raises(InputError, match=message):
-        train(**{**good, **change})
+        descend(**{**good, **change})
 
 
 def test_records_beyond_memory_are_refused_at_once(monkeypatch):
     def never(*_: object, **__: object) -> None:
         raise AssertionError("training began")
 
-    monkeypatch.setattr(_diagonal_steps, "_all_samples", never)
+    monkeypatch.setattr(diagonal, "_all_samples", never)
     x, y = np.ones((1, 1, 100_000), dtype=np.float32), np.ones((1, 1), dtype=np.float32)
-    message = "training and its records may take 8 GiB beside the samples; got about .*; record few"
+    message = "training takes up to 8 GiB beside the samples; got about .*; record fewer steps"
     with pytest.raises(InputError, match=message):
-        train_diagonal(x, y, DiagonalWeights.constant(100_000, 0.1), max_steps=10**5, record=1)
+        descend(x, y, DiagonalWeights.constant(100_000, 0.1), steps=10**5, record=1)
 
 
 @pytest.mark.parametrize("name", ["inputs", "targets"])
@@ -506,8 +521,8 @@ def test_samples_that_overflow_in_single_precision_are_refused(name):
         'precision="float64", or rescale inputs and targets to order 1'
     )
     with pytest.raises(InputError, match=message):
-        train_diagonal(**large)
+        descend(**large)
     # In double precision the rate is what there is to blame.
     rate = 1e-40 if name == "inputs" else 1e-3
-    double = train_diagonal(**large, precision="float64", learning_rate=rate)
+    double = descend(**large, precision="float64", learning_rate=rate)
     assert np.isfinite(double.training_loss[:, 0]).all()

@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from descents import followed, published
 from gated_data import d1
 
 from partwhole import solve
@@ -18,16 +19,17 @@ from partwhole.networks import (
     GatedNetwork,
     LearnedGates,
     conserved,
+    flipped_gates,
     network_limit,
     path_weights,
 )
 from partwhole.training import (
-    GatedOutcome,
+    Outcome as Ended,
+)
+from partwhole.training import (
     ascend_margin,
     distinct_limits,
-    normalised_flow,
     stationarity,
-    train_gated,
 )
 from partwhole.training.protocol import Protocol, batch_order
 
@@ -50,9 +52,9 @@ def without_unit(network, unit):
 @pytest.mark.parametrize("momentum", [0.0, 0.9])
 def test_descent_is_a_plain_loop(loss, momentum):
     network = drawn([GATES, 1], 0, 0.3)
-    found = train_gated(
-        [network], X, Y, max_steps=9, learning_rate=0.1, late_factor=0.5, momentum=momentum,
-        batch=10, loss=loss, seeds=[3], precision="float64", record=[9],
+    found = published(
+        [network], X, Y, steps=9, learning_rate=0.1, late_factor=0.5, momentum=momentum,
+        batch=10, loss=loss, seed=[3], precision="float64", record=[9],
     ).networks[0]  # fmt: skip
     order = Protocol(batch=10, epochs=3, shuffle="every epoch")
     rows, parts = batch_order(order, 24, 3)
@@ -78,7 +80,7 @@ def test_descent_is_a_plain_loop(loss, momentum):
 
 def test_the_flow_reaches_nearly_the_whole_margin():
     """Recorded: .3322 and .3344 after 60,000 steps from other draws; the bound is never passed."""
-    runs = normalised_flow([drawn([GATES, 1], seed) for seed in (0, 1)], X, Y)
+    runs = followed([drawn([GATES, 1], seed) for seed in (0, 1)], X, Y)
     assert (runs.margins <= LARGEST * (1 + 1e-6)).all()
     assert (runs.margins[:, -1] >= 0.98 * LARGEST).all()
     assert (runs.fraction_of(LIMIT)[:, -1] >= 0.98).all()
@@ -88,7 +90,7 @@ def test_the_flow_reaches_nearly_the_whole_margin():
 
 def test_linear_layers_on_top_change_nothing_of_the_limit():
     starts = [drawn([GATES, 5, 1], seed) for seed in (0, 1)]
-    runs = normalised_flow(starts, X, Y, max_steps=20_000)
+    runs = followed(starts, X, Y, steps=20_000)
     assert (runs.margins[:, -1] >= 0.97 * LARGEST).all()
     for network in runs.networks:
         norms = np.linalg.norm(path_weights(network).reshape(6, -1), axis=1)
@@ -100,7 +102,7 @@ def test_linear_layers_on_top_change_nothing_of_the_limit():
 
 
 def test_a_unit_that_starts_at_zero_stays_there():
-    runs = normalised_flow([without_unit(drawn([GATES, 1], 0), 4)], X, Y, max_steps=20_000)
+    runs = followed([without_unit(drawn([GATES, 1], 0), 4)], X, Y, steps=20_000)
     network = runs.networks[0]
     assert float(network.weights[1][0, 0, 4]) == 0.0
     assert runs.margins[0, -1] == pytest.approx(1 / 4.53420086, rel=0.03)
@@ -140,7 +142,7 @@ def test_the_limit_itself_is_stationary_and_global():
 @pytest.mark.parametrize("scale", [1e-6, 1e6])
 def test_units_of_the_inputs_change_no_stationarity(scale):
     """Weights are those of the same limit; residual and slackness are numbers without units."""
-    network = normalised_flow([drawn([GATES, 1], 0)], X, Y, max_steps=500).networks[0]
+    network = followed([drawn([GATES, 1], 0)], X, Y, steps=500).networks[0]
     one, other = (stationarity(network, a * X, Y) for a in (1.0, scale))
     # All to rounding of sums; multipliers solve a least squares problem with that rounding.
     assert other.margin / scale == pytest.approx(one.margin, rel=1e-9)
@@ -178,13 +180,13 @@ def test_a_unit_too_small_for_the_residual_may_be_absent():
 def test_small_outputs_are_followed_too(loss):
     """Where a loss is constant to rounding its slope is not: the limit has no units."""
     start = drawn([GATES, 5, 1], 0)
-    small = normalised_flow([start], 1e-8 * X, Y, loss=loss, max_steps=3000)
-    assert small.outcomes == (GatedOutcome.SEPARATED,)
+    small = followed([start], 1e-8 * X, Y, loss=loss, steps=3000)
+    assert small.outcomes == (Ended.RAN_ALL_STEPS,)
     # The flow is within a twentieth of the limit after so many steps.
     assert small.margins[0, -1] > 0.95 * 1e-8 * LARGEST
     deep = drawn([GATES, 5, 1], 0, 1e-4)
-    told = normalised_flow([deep], X, Y, loss=loss, max_steps=3000)
-    assert told.outcomes == (GatedOutcome.SEPARATED,)
+    told = followed([deep], X, Y, loss=loss, steps=3000)
+    assert told.outcomes == (Ended.RAN_ALL_STEPS,)
     assert told.margins[0, -1] > 0.9 * LARGEST
 
 
@@ -204,8 +206,8 @@ def test_inputs_that_all_pull_one_way_are_followed_to_the_limit(given, upper):
     """Nothing bends the path there, and no step is too long for the loss."""
     gates = HalfspaceGates.random(2, n_units=3, seed=1)
     start = GatedNetwork.draw(2, [gates, *upper], seed=0)
-    runs = normalised_flow([start], *given, max_steps=5000)
-    assert runs.outcomes == (GatedOutcome.SEPARATED,)
+    runs = followed([start], *given, steps=5000)
+    assert runs.outcomes == (Ended.RAN_ALL_STEPS,)
     share = runs.fraction_of(network_limit(start, *given))
     assert share.max() <= 1 + 1e-9
     assert share[0, -1] > 0.99
@@ -213,15 +215,15 @@ def test_inputs_that_all_pull_one_way_are_followed_to_the_limit(given, upper):
 
 
 def test_weights_of_zero_stay_and_say_so():
-    runs = normalised_flow([drawn([GATES, 1], 0, 1e-300)], X, Y, max_steps=10_000)
-    assert runs.outcomes == (GatedOutcome.NOT_SEPARATED,)
+    runs = followed([drawn([GATES, 1], 0, 1e-300)], X, Y, steps=10_000)
+    assert runs.outcomes == (Ended.NOT_SEPARATED,)
     assert np.isfinite(runs.times).all()
 
 
 def test_plain_descent_is_slow():
     """Recorded from one draw: .53, .66, .72 of the margin, to .15, which goes with 1 / log t."""
-    runs = train_gated(
-        [drawn([GATES, 1], seed, 0.3) for seed in range(2)], X, Y, max_steps=100_000,
+    runs = published(
+        [drawn([GATES, 1], seed, 0.3) for seed in range(2)], X, Y, steps=100_000,
         learning_rate=0.1, late_factor=1.0, batch=None, record=[1000, 10_000, 100_000],
     )  # fmt: skip
     share = runs.fraction_of(LIMIT).mean(axis=0)
@@ -236,8 +238,8 @@ def test_descent_drifts_off_what_the_flow_conserves_by_its_step():
     drift = []
     for rate in (1e-2, 1e-3):
         steps = round(20 / rate)
-        runs = train_gated(
-            [start], X, Y, max_steps=steps, learning_rate=rate, late_factor=1.0, batch=None,
+        runs = published(
+            [start], X, Y, steps=steps, learning_rate=rate, late_factor=1.0, batch=None,
             record=[steps], precision="float64",
         )  # fmt: skip
         assert runs.times[0, -1] == pytest.approx(20)
@@ -253,8 +255,8 @@ def test_chains_have_several_limits_and_none_is_that_of_the_group_norm():
     After 60,000 steps of the flow, as recorded, values of 2.34 and 4.37 are still on their way.
     """
     starts = [drawn([GATES, 6, 1], seed, 0.3, parallel=True) for seed in (0, 1, 5)]
-    runs = normalised_flow(starts, X, Y, max_steps=2000)
-    found = distinct_limits(runs)
+    runs = followed(starts, X, Y, steps=2000)
+    found = distinct_limits(runs, X, Y)
     assert len(found) >= 2
     assert np.sort(np.concatenate([each.runs for each in found])).tolist() == [0, 1, 2]
     cost, design = ChainNorm(3), GATES.design(X)
@@ -281,7 +283,7 @@ def test_other_architectures_end_where_their_costs_say():
         ([frozen, 1], 0.05, 1 / 4.94825164),
     ):
         start = drawn(layers, 0, scale)
-        runs = normalised_flow([start], X, Y, max_steps=5000)
+        runs = followed([start], X, Y, steps=5000)
         assert 0.9 * largest < runs.margins[0, -1]
         assert runs.margins.max() <= largest * (1 + 1e-6)
         ended = stationarity(ascend_margin(runs.networks[0], X, Y), X, Y)
@@ -291,9 +293,10 @@ def test_other_architectures_end_where_their_costs_say():
 
 def test_the_limit_of_a_relu_network_is_that_of_its_last_gates_or_below():
     start = GatedNetwork.draw(7, [LearnedGates(30), 1], seed=0, initial="he", scale=0.3)
-    runs = normalised_flow([start], X, Y, max_steps=5000)
-    assert 0 < runs.flipped()[0, 0] < 0.5
-    assert runs.flipped()[0, 1] == 0.0
+    runs = followed([start], X, Y, steps=5000)
+    flipped = flipped_gates(start, runs.networks[0], X)
+    assert 0 < flipped[0] < 0.5
+    assert flipped[1] == 0.0
     ended = runs.networks[0].with_frozen_gates()
     limit = solve((X, Y), ended.gates[0], fit="margin", intercept="none")
     on_its_own = stationarity(runs.networks[0], X, Y, limit)
@@ -320,9 +323,9 @@ def test_what_is_global_for_frozen_gates_is_not_for_gates_that_move():
 
 def test_gates_may_be_in_every_layer():
     above = HalfspaceGates.random(7, n_units=4, seed=2)
-    runs = normalised_flow([drawn([GATES, above, 1], 1, 0.3)], X, Y, max_steps=2000)
-    assert runs.outcomes == (GatedOutcome.SEPARATED,)
-    found = distinct_limits(runs)
+    runs = followed([drawn([GATES, above, 1], 1, 0.3)], X, Y, steps=2000)
+    assert runs.outcomes == (Ended.RAN_ALL_STEPS,)
+    found = distinct_limits(runs, X, Y)
     assert len(found) == 1
     for each in found:
         # The norm ends within some 1e-6 of the least nearby, the weights within the root of that.
@@ -335,14 +338,14 @@ def test_gates_may_be_in_every_layer():
 
 def test_records():
     tests = np.random.default_rng(0).normal(size=(5, 7))
-    runs = train_gated(
-        [drawn([GATES, 1], 0, 0.3)] * 2, X, Y, max_steps=50, record=[0, 10], test_inputs=tests,
-        learning_rate=0.5, seeds=[1, 1],
+    runs = published(
+        [drawn([GATES, 1], 0, 0.3)] * 2, X, Y, steps=50, record=[0, 10], read=tests,
+        learning_rate=0.5, seed=[1, 1],
     )  # fmt: skip
     assert runs.steps.tolist() == [0, 10, 50]
-    assert runs.test_outputs is not None
-    assert runs.test_outputs.shape == (2, 3, 5)
-    np.testing.assert_array_equal(runs.test_outputs[0, -1], runs.networks[0].predict(tests))
+    assert runs.answers is not None
+    assert runs.answers.shape == (2, 3, 5, 1)
+    np.testing.assert_array_equal(runs.answers[0, -1, :, 0], runs.networks[0].predict(tests))
     np.testing.assert_array_equal(runs.log_loss[0], runs.log_loss[1])
     outputs = Y * runs.networks[0].predict(X)
     told = np.log(np.mean(np.log1p(np.exp(-outputs))))
@@ -351,63 +354,66 @@ def test_records():
     assert runs.training_error[0, -1] == pytest.approx(error)
     assert all(each.gates[0] is GATES for each in runs.networks)
     table = runs.to_frame()
-    assert table["step"].tolist() == [0, 10, 50] * 2
-    assert table.shape == (6, 6)
+    assert table["steps"].tolist() == [50, 50]
+    assert table["outcome"].tolist() == [outcome.name.lower() for outcome in runs.outcomes]
 
 
 def test_outcomes():
     # As many steps as in the records above: the order of batches is of one shape, and compiled.
-    far = train_gated([drawn([GATES, 1], 0)], X, Y, max_steps=50, learning_rate=1e-6, record=[50])
-    assert far.outcomes == (GatedOutcome.NOT_SEPARATED,)
-    assert distinct_limits(far) == ()
-    wild = train_gated([drawn([GATES, 1], 0, 3.0)], X, Y, max_steps=50, learning_rate=1e9)
-    assert wild.outcomes == (GatedOutcome.DIVERGED,)
+    far = published([drawn([GATES, 1], 0)], X, Y, steps=50, learning_rate=1e-6, record=[50])
+    assert far.outcomes == (Ended.NOT_SEPARATED,)
+    assert distinct_limits(far, X, Y) == ()
+    wild = published([drawn([GATES, 1], 0, 3.0)], X, Y, steps=50, learning_rate=1e9)
+    assert wild.outcomes == (Ended.DIVERGED,)
     biased = GatedNetwork.draw(7, [GATES, 1], seed=0, bias=True)
-    ended = train_gated([biased], X, Y, max_steps=2000, learning_rate=0.3)
-    assert ended.outcomes == (GatedOutcome.SEPARATED,)
+    ended = published([biased], X, Y, steps=2000, learning_rate=0.3)
+    assert ended.outcomes == (Ended.RAN_ALL_STEPS,)
     assert np.isnan(ended.margins).all()
     assert float(ended.networks[0].bias) != 0.0
 
 
 def test_the_callers_precision_stays():
-    normalised_flow([drawn([GATES, 1], 0)], X, Y, max_steps=10)
+    followed([drawn([GATES, 1], 0)], X, Y, steps=10)
     assert jnp.ones(1).dtype == jnp.float32
 
 
 NET = drawn([GATES, 1], 0)
 SENTENCES = [
     (
-        lambda: train_gated([], X, Y),
-        "networks are one or more; got none; pass [GatedNetwork.draw(...)]",
+        lambda: published([], X, Y),
+        "networks are one or more; got none; pass [network]",
     ),
     (
-        lambda: train_gated([NET], X, np.where(Y > 0, 1.0, 0.0)),
-        "labels are two classes, -1 and +1; got 0, 1; recode labels 0 and 1 as 2 y - 1",
+        lambda: published([NET], X, np.where(Y > 0, 1.0, 0.0)),
+        "the loss 'logistic' is of labels -1 and +1; got targets from 0 to 1; take the loss "
+        "'squared' for numbers, or recode labels 0 and 1 as 2 y - 1",
     ),
     (
-        lambda: train_gated([NET], X, np.ones(24)),
-        "labels are two classes, -1 and +1; got 1; recode labels 0 and 1 as 2 y - 1",
+        lambda: published([NET], X[:, :4], Y),
+        "inputs have shape (n, 7) or (1, n, 7); got shape (24, 4); pass a row for each sample",
     ),
     (
-        lambda: train_gated([NET], X[:, :4], Y),
-        "inputs are points in the network's 7 dimensions; got shape (24, 4)",
+        lambda: published([NET], np.where(X > 2, np.nan, X), Y),
+        "data[0] is an array of finite numbers; got ",
     ),
     (
-        lambda: train_gated([NET], np.where(X > 2, np.nan, X), Y),
-        "inputs is an array of finite numbers of shape (n, d); got ",
+        lambda: published([NET], X, Y, momentum=1.0),
+        "momentum is a finite number of at least 0 and below 1; got 1.0",
     ),
-    (lambda: train_gated([NET], X, Y, momentum=1.0), "momentum is at least 0 and below 1; got 1.0"),
-    (lambda: train_gated([NET], X, Y, learning_rate=0.0), "learning_rate is above 0; got 0.0"),
     (
-        lambda: train_gated([NET], X, Y, seeds=[1, 2]),
+        lambda: published([NET], X, Y, learning_rate=0.0),
+        "learning_rate is a finite number above 0; got 0.0",
+    ),
+    (
+        lambda: published([NET], X, Y, seed=[1, 2]),
         "the order of batches takes a seed for each of 1 runs; got 2; pass range(1)",
     ),
     (
-        lambda: train_gated([NET], X, Y, loss="hinge"),
-        'loss is "logistic" or "exponential"; got \'hinge\'; choose one of them',
+        lambda: published([NET], X, Y, loss="hinge"),
+        'loss is "squared", "logistic" or "exponential"; got \'hinge\'; choose one of them',
     ),
     (
-        lambda: normalised_flow([GatedNetwork.draw(7, [GATES, 1], seed=0, bias=True)], X, Y),
+        lambda: followed([GatedNetwork.draw(7, [GATES, 1], seed=0, bias=True)], X, Y),
         "the flow is of homogeneous networks; got a bias in network 0; feed units a constant",
     ),
     (
@@ -435,25 +441,21 @@ SENTENCES = [
         "a tolerance is at least 0; got -1.0; take 1e-10",
     ),
     (
-        lambda: normalised_flow(NET, X, Y),
-        "networks is a sequence, each item a GatedNetwork; got one of type GatedNetwork; pass",
-    ),
-    (
-        lambda: train_gated([NET], X, Y, test_inputs=np.inf * X[:1]),
-        "test_inputs is an array of finite numbers of shape (m, d); got 7 that are infinite",
+        lambda: published([NET], X, Y, read=np.inf * X[:1]),
+        "read is an array of finite numbers of shape (m, ...); got 7 that are infinite",
     ),
     (
         lambda: ascend_margin(GatedNetwork.draw(7, [GATES, 1], seed=0, bias=True), X, Y),
         "a normalised margin is of a homogeneous network; got a bias",
     ),
     (
-        lambda: normalised_flow([NET], X, Y, max_steps=1).fraction_of(
+        lambda: followed([NET], X, Y, steps=1).fraction_of(
             solve((X, Y), GATES, cost=FunctionSpaceL2(), fit="margin", intercept="none")
         ),
         "shares are of the margin of a limit; got FunctionSpaceL2, solved; pass the limit of",
     ),
     (
-        lambda: distinct_limits(normalised_flow([NET], X, Y, max_steps=1), tolerance=0.0),
+        lambda: distinct_limits(followed([NET], X, Y, steps=1), X, Y, tolerance=0.0),
         "a tolerance is above 0; got 0.0; take 1e-3",
     ),
 ]

@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from descents import descend
 
 from partwhole import solve, tasks
 from partwhole._checks import InputError
@@ -16,7 +17,7 @@ from partwhole.features import OverlapKernel, dense_kernel
 from partwhole.limits import Outcome
 from partwhole.networks import Architecture, activations, convnet, image_network, outputs
 from partwhole.tasks.images.digits import digit_images
-from partwhole.training import kernel_regime, train_dense
+from partwhole.training import kernel_regime
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(12, 8))
@@ -36,9 +37,9 @@ def test_a_linear_network_ends_where_its_kernel_says():
     """Its tangent kernel never moves, so gradient descent ends there to rounding."""
     networks = one_layer()
     told = kernel_regime(first(networks), X, Y, SEEN)
-    runs = train_dense(
-        X[SEEN], Y[SEEN], networks, max_steps=100_000, learning_rate=0.02, threshold=1e-16,
-        precision="float64", probes=X,
+    runs = descend(
+        X[SEEN], Y[SEEN], networks, steps=100_000, learning_rate=0.02, threshold=1e-16,
+        precision="float64", read=X,
     )  # fmt: skip
     np.testing.assert_allclose(told.predictions, runs.answers[0, -1, :, 0], atol=1e-5)
     np.testing.assert_allclose(told.predictions[SEEN], Y[SEEN], atol=1e-5)
@@ -49,8 +50,8 @@ def test_a_wide_network_nearly():
     built = Architecture(2, 4000, "relu", initial="he", scale=1.0)
     networks = built.networks(8, seeds=[0], outputs=1)
     told = kernel_regime(first(networks), X, Y, SEEN)
-    runs = train_dense(
-        X[SEEN], Y[SEEN], networks, max_steps=20_000, learning_rate=2e-4, threshold=1e-8, probes=X
+    runs = descend(
+        X[SEEN], Y[SEEN], networks, steps=20_000, learning_rate=2e-4, threshold=1e-8, read=X
     )
     trained, start = runs.answers[0, -1, :, 0], runs.answers[0, 0, :, 0]
     # What training changes is of order 1; what the kernel's drift changes of it, 1 / sqrt(4000).

@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from descents import descend
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -18,10 +19,11 @@ from partwhole._checks import InputError
 from partwhole.networks import Architecture, ImageNetwork, convnet
 from partwhole.networks.images.layers import Dense, Flatten
 from partwhole.tasks.images.digits import digit_images
-from partwhole.training import Recipe, TrainingOutcome, train_dense, train_images
+from partwhole.training import Outcome, Recipe, Training, train_images
 from partwhole.training._rate_search import RateOutcome, search
 from partwhole.training.images.assembly import Samples
-from partwhole.training.learning_rate import dense_learning_rate, image_learning_rate
+from partwhole.training.learning_rate import dense_learning_rate as search_rates
+from partwhole.training.learning_rate import image_learning_rate
 
 module = import_module("partwhole.training.learning_rate")
 images_module = import_module("partwhole.training.images.train")
@@ -29,6 +31,15 @@ images_module = import_module("partwhole.training.images.train")
 RNG = np.random.default_rng(0)
 X, Y = RNG.normal(size=(9, 4)), RNG.normal(size=9)
 ONE = np.ones(1)
+
+
+SEARCH = ("lowest", "highest", "steps", "at_most", "progress")
+
+
+def dense_learning_rate(inputs, targets, networks, **options):
+    """Search in one call."""
+    search = {name: options.pop(name) for name in SEARCH if name in options}
+    return search_rates(networks, (inputs, targets), Training(steps=1, **options), **search)
 
 
 def linear(runs=2, d=4, bias=True):
@@ -111,7 +122,7 @@ def ruled(walk, rates, beta=0.0, at_most=np.inf):
     "options",
     [
         {"momentum": 0.9},
-        {"optimizer": "adam"},
+        {"optimiser": "adam"},
         {"weight_decay": 0.3},
         {"parametrisation": "ntk", "lowest": 1e-4},
         {"loss": "logistic", "highest": 1000.0},
@@ -133,7 +144,7 @@ def test_the_rule_in_numpy(options):
             return walked(
                 w, lambda _: (rows, y), rates, loss=options.get("loss", "squared"),
                 momentum=options.get("momentum", 0.0), decay=2.0 * options.get("weight_decay", 0.0),
-                adam=options.get("optimizer") == "adam",
+                adam=options.get("optimiser") == "adam",
                 shares=np.array([0.5] * 4 + [1 / 12]) if "parametrisation" in options else ONE,
             )  # fmt: skip
 
@@ -223,8 +234,8 @@ def test_an_offset_does_not_hold_the_suggestion_back():
     curvature = np.linalg.eigvalsh(2.0 * x.T @ x / 9)[-1]
     assert found.steepest[0] < found.suggestion < 2.0 / curvature
     slow, fast = (
-        train_dense(
-            x, y, start, max_steps=100, learning_rate=float(rate), threshold=0.0, record=100,
+        descend(
+            x, y, start, steps=100, learning_rate=float(rate), threshold=0.0, record=100,
             precision="float64",
         ).training_loss[0, -1]
         for rate in (found.steepest[0], found.suggestion)
@@ -253,8 +264,8 @@ def test_suggestions_lie_below_what_the_curvature_allows(seed):
     found = dense_learning_rate(x, y, start, precision="float64", **WIDE)
     assert set(found.outcomes) == {RateOutcome.FOUND}
     assert np.all(found.suggestions < 2.0 / curvature)
-    runs = train_dense(
-        x, y, start, max_steps=3000, learning_rate=found.suggestions, threshold=0.0, record=3000,
+    runs = descend(
+        x, y, start, steps=3000, learning_rate=found.suggestions, threshold=0.0, record=3000,
         precision="float64",
     )  # fmt: skip
     assert np.all(runs.training_loss[:, -1] < runs.training_loss[:, 0])
@@ -273,24 +284,24 @@ def test_the_steepest_fall_alone_suggests_rates_that_diverge():
     found = dense_learning_rate(x, y, start, precision="float64", highest=1e3)
     limit = 2.0 / 100.0
     assert found.steepest[0] > limit > found.suggestion
-    at = {"max_steps": 3000, "threshold": 0.0, "record": 3000, "precision": "float64"}
-    wild = train_dense(x, y, start, learning_rate=found.steepest, **at)
-    assert wild.outcomes[0] is TrainingOutcome.DIVERGED
-    calm = train_dense(x, y, start, learning_rate=found.suggestions, **at)
+    at = {"steps": 3000, "threshold": 0.0, "record": 3000, "precision": "float64"}
+    wild = descend(x, y, start, learning_rate=found.steepest, **at)
+    assert wild.outcomes[0] is Outcome.DIVERGED
+    calm = descend(x, y, start, learning_rate=found.suggestions, **at)
     assert calm.training_loss[0, -1] < calm.training_loss[0, 0]
 
 
-@pytest.mark.parametrize("options", [{}, {"momentum": 0.9}, {"optimizer": "adam"}], ids=str)
+@pytest.mark.parametrize("options", [{}, {"momentum": 0.9}, {"optimiser": "adam"}], ids=str)
 @pytest.mark.parametrize("size", [0.01, 1.0, 100.0])
 def test_training_at_the_suggestion_works(size, options):
     start = relu(2)
     found = dense_learning_rate(X * size, Y, start, **WIDE, **options)
     assert RateOutcome.NEVER_FELL not in found.outcomes
-    runs = train_dense(
-        X * size, Y, start, max_steps=2000, learning_rate=found.suggestions, threshold=0.0,
+    runs = descend(
+        X * size, Y, start, steps=2000, learning_rate=found.suggestions, threshold=0.0,
         record=2000, **options,
     )  # fmt: skip
-    assert TrainingOutcome.DIVERGED not in runs.outcomes
+    assert Outcome.DIVERGED not in runs.outcomes
     assert np.all(runs.training_loss[:, -1] < runs.training_loss[:, 0])
 
 
@@ -504,17 +515,17 @@ def test_a_bar_for_each_run_of_steps(monkeypatch):
 
 def test_a_learning_rate_for_each_run():
     rates = np.array([0.01, 0.03])
-    runs = train_dense(X, Y, relu(), max_steps=50, learning_rate=rates, threshold=0.0)
+    runs = descend(X, Y, relu(), steps=50, learning_rate=rates, threshold=0.0)
     for run in range(2):
-        alone = train_dense(
-            X, Y, jax.tree.map(lambda w, r=run: w[r : r + 1], relu()), max_steps=50,
+        alone = descend(
+            X, Y, jax.tree.map(lambda w, r=run: w[r : r + 1], relu()), steps=50,
             learning_rate=float(rates[run]), threshold=0.0,
         )  # fmt: skip
         np.testing.assert_array_equal(alone.training_loss[0], runs.training_loss[run])
     np.testing.assert_array_equal(runs.learning_rates, rates)
     # Restarts change the rates of the run, and not those that were given.
     given = 1e4 * rates
-    wild = train_dense(X, Y, relu(), max_steps=50, learning_rate=given, threshold=0.0, restarts=4)
+    wild = descend(X, Y, relu(), steps=50, learning_rate=given, threshold=0.0, restarts=4)
     assert np.all(wild.learning_rates < given)
     np.testing.assert_array_equal(given, 1e4 * rates)
 
@@ -532,7 +543,7 @@ REMEDY = "; pass 0.1, say, or an array of as many as there are runs"
 )
 def test_learning_rates_that_are_none(given, got):
     with pytest.raises(InputError) as caught:
-        train_dense(X, Y, relu(), max_steps=3, learning_rate=np.array(given))
+        descend(X, Y, relu(), steps=3, learning_rate=np.array(given))
     assert str(caught.value) == RATES + got + REMEDY
 
 
@@ -559,7 +570,7 @@ ENDS = "; pass 1e-6 and 1, say"
     ],
 )
 def test_errors_say_rule_got_remedy(change, sentence):
-    dense = {"inputs": X, "targets": Y, "initial": relu(), "highest": 1}
+    dense = {"inputs": X, "targets": Y, "networks": relu(), "highest": 1}
     x, y = pictures()
     told = {"network": linear_image(), "images": x, "recipe": Recipe(loss="squared"), "targets": y}
     of_images = change.keys() & {"smoothing", "seed", "images"}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from importlib import import_module
 from itertools import islice
 
@@ -10,17 +9,16 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from descents import descend
 from sklearn.linear_model import Ridge
 
 from partwhole._checks import InputError
 from partwhole.networks import MLP, Architecture, mlp, outputs
 from partwhole.tasks.relu_teachers import ReLUTeachers
-from partwhole.training import _relu_steps
-from partwhole.training._learning_record import TrainingOutcome
-from partwhole.training._relu_inputs import expected_error
-from partwhole.training._relu_steps import layouts_of
+from partwhole.training import Outcome
+from partwhole.training.engines import two_layers
+from partwhole.training.engines.two_layers import expected_error, layouts_of
 from partwhole.training.protocol import Protocol, batch_order
-from partwhole.training.relu import train_relu, train_relu_multitask
 from partwhole.training.relu_probing import kernel, relu_probing
 
 D, H = 3, 7
@@ -72,14 +70,14 @@ def answers(weights, x) -> np.ndarray:
 
 @pytest.mark.parametrize(("precision", "tolerance"), [("float64", 1e-12), ("float32", 1e-5)])
 @pytest.mark.parametrize(
-    "options", [{}, {"train": "readout"}, {"weight_decay": 0.05}], ids=["all", "readout", "decay"]
+    "options", [{}, {"trained": "readout"}, {"weight_decay": 0.05}], ids=["all", "readout", "decay"]
 )
 def test_steps_are_those_of_a_plain_loop(options, precision, tolerance):
     each, networks = problem(2, 9, n_test=11), start(2)
     x, y = each("inputs"), each("targets")
-    runs = train_relu(
-        x, y, networks, max_steps=30, learning_rate=0.05, threshold=0.0, record=[0, 7],
-        test_inputs=each("test_inputs"), test_targets=each("test_targets"),
+    runs = descend(
+        x, y, networks, steps=30, learning_rate=0.05, threshold=0.0, record=[0, 7],
+        test=(each("test_inputs"), each("test_targets")),
         precision=precision, **options,
     )  # fmt: skip
     assert runs.steps.tolist() == [0, 7, 30]
@@ -89,7 +87,7 @@ def test_steps_are_those_of_a_plain_loop(options, precision, tolerance):
         for place, step in enumerate(runs.steps):
             weights = plain(
                 [(x[run], y[run])], of(networks, run), step, 0.05,
-                decay=options.get("weight_decay", 0.0), readout_only="train" in options,
+                decay=options.get("weight_decay", 0.0), readout_only="trained" in options,
             )  # fmt: skip
             gap = answers(weights, x[run])[:, 0] - y[run]
             off = answers(weights, each("test_inputs")[run])[:, 0] - each("test_targets")[run]
@@ -105,8 +103,8 @@ def test_tasks_weigh_as_much_as_they_have_samples():
     each, networks = problem(2, 4, n_aux=10), start(2, 2)
     x, y = [each("aux_inputs"), each("inputs")], [each("aux_targets"), each("targets")]
     teachers = [each("auxiliary"), each("main")]
-    runs = train_relu_multitask(
-        x, y, networks, max_steps=25, learning_rate=0.05, threshold=0.0, teachers=teachers,
+    runs = descend(
+        x, y, networks, steps=25, learning_rate=0.05, threshold=0.0, teachers=teachers,
         precision="float64",
     )  # fmt: skip
     for run in range(2):
@@ -123,17 +121,14 @@ def test_tasks_weigh_as_much_as_they_have_samples():
         exact = [teachers[t][run].test_error(w, v[t]) for t in range(2)]
         np.testing.assert_allclose(runs.final_loss[run], exact, rtol=1e-10)
     assert runs.to_frame().task.tolist() == [0, 1, 0, 1]
-    strengths = np.linalg.norm(runs.networks.weights[0], axis=2)
-    strengths = strengths * np.linalg.norm(runs.networks.weights[1], axis=1)
-    np.testing.assert_allclose(runs.strengths, strengths, rtol=1e-6)
 
 
 def test_batches_are_drawn_anew_for_each_epoch_from_the_seed(monkeypatch):
-    monkeypatch.setattr(_relu_steps, "BATCHES_AHEAD", 5)  # laid out more than once
+    monkeypatch.setattr(two_layers, "BATCHES_AHEAD", 5)  # laid out more than once
     each, networks = problem(2, 7), start(2)
     x, y = each("inputs"), each("targets")
-    given = {"max_steps": 19, "learning_rate": 0.05, "batch": 3, "threshold": 0.0, "record": [2, 8]}
-    runs = train_relu(x, y, networks, seeds=[5, 8], precision="float64", **given)
+    given = {"steps": 19, "learning_rate": 0.05, "batch": 3, "threshold": 0.0, "record": [2, 8]}
+    runs = descend(x, y, networks, seed=[5, 8], precision="float64", **given)
     for run, seed in enumerate((5, 8)):
         rng = np.random.default_rng([seed, 101])
         orders = [rng.permutation(7) for _ in range(7)]
@@ -141,9 +136,9 @@ def test_batches_are_drawn_anew_for_each_epoch_from_the_seed(monkeypatch):
         batches = [[(row, 1 / len(rows)) for row in rows] for rows in taken]
         wanted = plain([(x[run], y[run])], of(networks, run), 19, 0.05, batches=batches)
         np.testing.assert_allclose(of(runs.networks, run)[0], wanted[0], rtol=0, atol=1e-12)
-    again = train_relu(x, y, networks, seeds=[5, 8], precision="float64", **given)
+    again = descend(x, y, networks, seed=[5, 8], precision="float64", **given)
     np.testing.assert_array_equal(runs.networks.weights[0], again.networks.weights[0])
-    other = train_relu(x, y, networks, seeds=[5, 9], precision="float64", **given)
+    other = descend(x, y, networks, seed=[5, 9], precision="float64", **given)
     np.testing.assert_array_equal(runs.networks.weights[0][0], other.networks.weights[0][0])
     assert np.abs(runs.networks.weights[0][1] - other.networks.weights[0][1]).max() > 1e-4
 
@@ -160,8 +155,8 @@ def test_in_a_batch_the_mean_of_each_task_has_the_tasks_weight():
     own = np.repeat(np.eye(2), [8, 4], axis=0)
     each, networks = problem(1, 4, n_aux=8), start(1, 2)
     x, y = [each("aux_inputs"), each("inputs")], [each("aux_targets"), each("targets")]
-    runs = train_relu_multitask(
-        x, y, networks, max_steps=9, learning_rate=0.05, threshold=0.0, batch=5, seeds=[4],
+    runs = descend(
+        x, y, networks, steps=9, learning_rate=0.05, threshold=0.0, batch=5, seed=[4],
         precision="float64",
     )  # fmt: skip
     rng = np.random.default_rng([4, 101])
@@ -183,15 +178,15 @@ def test_in_a_batch_the_mean_of_each_task_has_the_tasks_weight():
 @pytest.mark.parametrize("options", [{}, {"batch": 4}])
 def test_a_run_alone_is_the_run_among_others(options):
     each, networks = problem(4, 9), start(4)
-    seeds = (lambda runs: {"seeds": runs}) if options else (lambda runs: {})
-    given = {"max_steps": 400, "learning_rate": 0.1, "threshold": 3e-2, **options}
+    seeds = (lambda runs: {"seed": runs}) if options else (lambda runs: {})
+    given = {"steps": 400, "learning_rate": 0.1, "threshold": 3e-2, **options}
     x, y, main = each("inputs"), each("targets"), each("main")
-    many = train_relu(x, y, networks, teachers=main, **given, **seeds(range(4)))
+    many = descend(x, y, networks, teachers=main, **given, **seeds(range(4)))
     assert len({*many.end_steps}) > 1  # each ends at its own step
     for run in (3, 0):
         own = slice(run, run + 1)
         network = jax.tree.map(lambda each, own=own: each[own], networks)
-        alone = train_relu(x[own], y[own], network, teachers=main[own], **given, **seeds([run]))
+        alone = descend(x[own], y[own], network, teachers=main[own], **given, **seeds([run]))
         np.testing.assert_array_equal(alone.networks.weights[0][0], many.networks.weights[0][run])
         np.testing.assert_array_equal(alone.test_loss[0], many.test_loss[run])
         assert alone.end_steps[0] == many.end_steps[run]
@@ -201,11 +196,11 @@ def test_a_run_ends_at_its_first_step_below_the_threshold():
     each, networks = problem(1, 9), start(1)
     x, y, given = each("inputs"), each("targets"), {"learning_rate": 0.1, "precision": "float64"}
     given["teachers"] = each("main")
-    every = train_relu(x, y, networks, max_steps=500, threshold=0.0, record=1, **given)
+    every = descend(x, y, networks, steps=500, threshold=0.0, record=1, **given)
     limit = float(every.training_loss[0, 123] * 1.0000001)
     below = int(np.argmax(every.training_loss[0] <= limit))
-    runs = train_relu(x, y, networks, max_steps=500, threshold=limit, record=50, **given)
-    assert runs.outcomes == (TrainingOutcome.REACHED_THRESHOLD,)
+    runs = descend(x, y, networks, steps=500, threshold=limit, record=50, **given)
+    assert runs.outcomes == (Outcome.REACHED_THRESHOLD,)
     assert runs.end_steps[0] == below > 50
     np.testing.assert_array_equal(
         runs.training_loss[0, runs.steps > below], every.training_loss[0, below]
@@ -216,25 +211,23 @@ def test_a_run_ends_at_its_first_step_below_the_threshold():
     assert f"step {below}, training loss" in runs.messages[0]
 
 
-@pytest.mark.parametrize("batches", [{}, {"batch": 4, "seeds": range(2)}])
+@pytest.mark.parametrize("batches", [{}, {"batch": 4, "seed": range(2)}])
 def test_a_run_that_diverges_is_told_and_started_anew_if_asked(batches):
     each, networks = problem(2, 9), start(2)
     x, y = each("inputs").copy(), each("targets").copy()
     x[1] *= 0.01
     y[1] *= 0.01  # stable at a rate at which the other is not
-    given = {"max_steps": 200, "learning_rate": 20.0, "teachers": each("main"), **batches}
-    runs = train_relu(x, y, networks, **given)
-    assert runs.outcomes[0] is TrainingOutcome.DIVERGED
-    assert runs.outcomes[1] is not TrainingOutcome.DIVERGED
+    given = {"steps": 200, "learning_rate": 20.0, "teachers": each("main"), **batches}
+    runs = descend(x, y, networks, **given)
+    assert runs.outcomes[0] is Outcome.DIVERGED
+    assert runs.outcomes[1] is not Outcome.DIVERGED
     assert "take a smaller learning rate, or restarts=3" in runs.messages[0]
     assert runs.best_loss[0] <= runs.test_loss[0, 0]
-    again = train_relu(x, y, networks, restarts=3, **given)
-    assert TrainingOutcome.DIVERGED not in again.outcomes
+    again = descend(x, y, networks, restarts=3, **given)
+    assert Outcome.DIVERGED not in again.outcomes
     assert again.learning_rates[0] < 20
     assert again.learning_rates[1] == 20
-    direct = train_relu(
-        x, y, networks, **{**given, "learning_rate": float(again.learning_rates[0])}
-    )
+    direct = descend(x, y, networks, **{**given, "learning_rate": float(again.learning_rates[0])})
     np.testing.assert_array_equal(again.networks.weights[0][0], direct.networks.weights[0][0])
     np.testing.assert_array_equal(again.networks.weights[0][1], runs.networks.weights[0][1])
 
@@ -275,7 +268,7 @@ def test_probing_is_ridge_regression_on_hidden_units(n):
     each, networks = problem(2, n, n_test=50), start(2)
     x, y, at, wanted = map(each, ("inputs", "targets", "test_inputs", "test_targets"))
     ridges = np.logspace(-3, 2, 6)
-    found = relu_probing(networks, x, y, ridges=ridges, test_inputs=at, test_targets=wanted)
+    found = relu_probing(networks, x, y, ridges=ridges, test=(at, wanted))
     for run in range(2):
         units, test = (np.maximum(points[run] @ of(networks, run)[0].T, 0) for points in (x, at))
         for place, ridge in enumerate(ridges):
@@ -302,7 +295,7 @@ def test_inputs_are_left_as_they_were_and_results_are_networks():
     each, networks = problem(2, 9), start(2)
     x, y = each("inputs"), each("targets")
     before = [x.copy(), y.copy(), *(np.array(w) for w in networks.weights)]
-    runs = train_relu(x, y, networks, max_steps=5)
+    runs = descend(x, y, networks, steps=5)
     for now, then in zip((x, y, *networks.weights), before, strict=True):
         np.testing.assert_array_equal(now, then)
     gap = outputs(runs.network(1), x[1])[:, 0] - y[1]
@@ -314,8 +307,8 @@ def test_inputs_are_left_as_they_were_and_results_are_networks():
 GOOD = {
     "inputs": np.ones((2, 4, D)),
     "targets": np.ones((2, 4)),
-    "initial": start(2),
-    "max_steps": 3,
+    "networks": start(2),
+    "steps": 3,
 }
 FEW = [ReLUTeachers(dimension=D, units_aux=1, correlations=[1]).teachers(0).main]
 
@@ -323,27 +316,37 @@ FEW = [ReLUTeachers(dimension=D, units_aux=1, correlations=[1]).teachers(0).main
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"inputs": np.ones((4, D))}, r"shape \(runs, n, d\); got shape \(4, 3\); pass shape"),
-        ({"initial": start(3)}, r"layers have shapes \(h, 3\) and \(1, h\), or 2 of them; got sha"),
-        ({"initial": start(2, 2)}, r"got shapes \(2, 7, 3\) and \(2, 2, 7\); draw them by Archit"),
-        ({"initial": mlp(D, 2, seed=0)}, "two layers, ReLU between them and no biases; got 2 lay"),
         (
-            {"initial": jax.tree.map(lambda w: w / 0, start(2))},
+            {"inputs": np.ones((4, 2))},
+            r"inputs have shape \(n, 3\) or \(2, n, 3\); got shape \(4, 2\); pass a row for each",
+        ),
+        (
+            {"networks": start(3)},
+            r"inputs have shape \(n, 3\) or \(3, n, 3\); got shape \(2, 4, 3\); pass a row for",
+        ),
+        (
+            {"networks": start(2, 2)},
+            r"targets have shape \(2, 4, 2\) to go with inputs; got shape \(2, 4\); pass one for",
+        ),
+        (
+            {"networks": mlp(D, 2, seed=0, width=2), "targets": np.ones((2, 4, 3)),
+             "trained": "readout"},
+            "two-layer ReLU networks without biases on squares, .*; got MLP, the loss 'squared', "
+            "sgd, a readout alone; leave out",
+        ),
+        (
+            {"networks": jax.tree.map(lambda w: w / 0, start(2))},
             "weights are finite numbers; got NaN or",
         ),
         ({"teachers": FEW}, "teachers are one ReLUTeacher in 3 dimensions for each of 2 runs; got"),
-        ({"teachers": FEW * 2, "test_inputs": np.ones((4, D)), "test_targets": np.ones(4)}, "both"),
-        ({"seeds": [0, 1]}, "seeds decide batches; got seeds without batch; leave them out"),
-        ({"batch": 2}, "training in batches takes a seed for each of 2 runs; got ()"),
-        ({"batch": 0, "seeds": [0, 1]}, "batch is a whole number of at least 1; got 0; leave it"),
-        ({"learning_rate": 0}, "a learning rate is a positive number; got 0; pass 0.1, say"),
-        ({"max_steps": 0}, "max_steps is a whole number of at least 1; got 0"),
+        ({"teachers": FEW * 2, "test": (np.ones((4, D)), np.ones(4))}, "got both kinds"),
+        ({"batch": 2, "seed": [3]}, "takes a seed for each of 2 runs; got 1; pass range"),
+        ({"learning_rate": 0}, "learning_rate is a finite number above 0; got 0; pass"),
     ],
-)
+)  # fmt: skip
 def test_bad_training_is_refused(change, message):
-    train: Callable = train_relu  # as where types are not checked
     with pytest.raises(InputError, match=message):
-        train(**{**GOOD, **change})
+        descend(**{**GOOD, **change})
 
 
 def test_a_penalty_at_the_edge_of_its_grid_is_told():
@@ -368,17 +371,15 @@ def test_a_penalty_at_the_edge_of_its_grid_is_told():
 
 
 def test_bad_tasks_and_probing_are_refused():
-    train, probe = train_relu_multitask, relu_probing
+    probe = relu_probing
     x, y = GOOD["inputs"], GOOD["targets"]
-    with pytest.raises(InputError, match="each task has inputs, targets and, if there are any, te"):
-        train([x, x], [y], start(2, 2), max_steps=3)
-    with pytest.raises(InputError, match="have equal length along runs; got 2 and 1; pass both"):
-        train([x, x[:1]], [y, y[:1]], start(2, 2), max_steps=3)
+    with pytest.raises(InputError, match=r"or \(2, n, 3\); got shape \(3, 4, 3\); pass a row"):
+        descend([x, np.ones((3, 4, D))], [y, np.ones((3, 4))], start(2, 2), steps=3)
     with pytest.raises(InputError, match='features is "hidden" or "tangent"; got \'all\'; choose'):
         probe(start(2), x, y, features="all")
     with pytest.raises(InputError, match="ridges are one or more numbers above 0; got \\[0"):
         probe(start(2), x, y, ridges=[0.0, 1.0])
-    with pytest.raises(InputError, match="a test loss needs something to test on; got no test inp"):
+    with pytest.raises(InputError, match="a test loss needs something to test on; got no test sam"):
         _ = relu_probing(start(2), x, y).best_loss
 
 
@@ -390,12 +391,13 @@ def test_probing_beyond_memory_is_refused_at_once(monkeypatch, tested):
     module = import_module("partwhole.training.relu_probing")  # the name is also the function's
     monkeypatch.setattr(module, "kernel", never)
     n, m = (100, 10_000_000) if tested else (40_000, 100)
-    message = "probing takes up to 8 GiB beside the samples; got about .*; pass fewer samples, test"
+    message = (
+        "training takes up to 8 GiB beside the samples; got about .*; pass fewer samples, test"
+    )
     with pytest.raises(InputError, match=message):
         relu_probing(
             start(1),
             np.broadcast_to(1.0, (1, n, D)),
             np.broadcast_to(1.0, (1, n)),
-            test_inputs=np.broadcast_to(1.0, (m, D)),
-            test_targets=np.broadcast_to(1.0, (m,)),
+            test=(np.broadcast_to(1.0, (m, D)), np.broadcast_to(1.0, (m,))),
         )

@@ -213,6 +213,11 @@ class GatedNetwork(eqx.Module):
         )
 
     @property
+    def n_outputs(self) -> int:
+        """Return 1, the sum of the last layer."""
+        return 1
+
+    @property
     def names(self) -> tuple[str, ...]:
         """Return "layer 1", ... and "output", which a last layer of one unit is itself."""
         hidden = self.n_layers - (self.weights[-1].shape[-3] == 1)
@@ -287,7 +292,7 @@ class GatedNetwork(eqx.Module):
             For inputs of another dimension, or that are not finite.
         """
         require_inputs(inputs, self.dimension)
-        return outputs(self, inputs)[:, 0].astype(float)
+        return outputs(self, inputs)[:, 0].astype(float) if len(inputs) else np.zeros(0)
 
     @door(empty=("inputs",))
     def open_gates(self, inputs: Float[np.ndarray, "n d"]) -> tuple[Int[np.ndarray, "n _"], ...]:

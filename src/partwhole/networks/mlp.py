@@ -71,11 +71,16 @@ class MLP(eqx.Module):
         return (self.weights[0].shape[-1],)
 
     @property
+    def n_outputs(self) -> int:
+        """Return e."""
+        return self.weights[-1].shape[-2]
+
+    @property
     def lead(self) -> tuple[int, ...]:
         """Return the leading axes along which there are many networks."""
         return tuple(self.weights[0].shape[:-2])
 
-    def contexts(self, inputs: Float[np.ndarray, "n d"], /) -> tuple[()]:
+    def contexts(self, inputs: Float[Array | np.ndarray, "n d"]) -> tuple[()]:
         """Return nothing: layers need the layer before and no more."""
         return ()
 

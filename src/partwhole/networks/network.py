@@ -21,7 +21,8 @@ class Network(Protocol):
     """A network of any family: named layers, one after another, on batches of inputs.
 
     All that reads, trains or saves networks goes through these members. A family may hold many
-    networks along leading axes of all its arrays: its property `lead` then has their lengths.
+    networks along leading axes of all its arrays: its property `lead` then has their lengths,
+    and `n_outputs` the number of outputs of each, which any family may say to save tracing.
     """
 
     @property
@@ -78,9 +79,13 @@ def precision(network: Network) -> np.dtype:
 
 def n_outputs(network: Network) -> int:
     """Return how many outputs one network has."""
-    seen = jax.ShapeDtypeStruct((1, *network.shape), precision(network))
+    known = getattr(network, "n_outputs", None)
+    if known is not None:
+        return int(known)
+    seen: Any = jax.ShapeDtypeStruct((1, *network.shape), precision(network))
     contexts = network.contexts(np.zeros((1, *network.shape)))
-    return int(eqx.filter_eval_shape(answers, network, seen, contexts).shape[1])
+    with jax.enable_x64(seen.dtype == np.float64):
+        return int(eqx.filter_eval_shape(answers, network, seen, contexts).shape[1])
 
 
 def require_one(network: Network, what: str) -> None:

@@ -104,7 +104,7 @@ def architecture_cost(network: GatedNetwork) -> tuple[Gates, Cost | Concave]:
         "unit",
         f"gates in layers {', '.join(str(place + 1) for place in gated) or 'none'} of {n_layers}, "
         f"{units[-1]} units in the last",
-        "follow normalised_flow from several starts instead",
+        "follow the normalised flow from several starts instead",
     )
     raise AssertionError  # unreachable: `require` has raised
 

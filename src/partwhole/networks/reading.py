@@ -25,7 +25,7 @@ from partwhole.networks.network import (
 AT_ONCE = 256  # inputs read in one call
 
 
-@door(single=("inputs",), empty=("inputs",))
+@door(single=("inputs",))
 def outputs(network: Network, inputs: Inputs) -> Float[np.ndarray, "*many n e"]:
     """Return what a network answers, in inference.
 
@@ -56,7 +56,7 @@ def outputs(network: Network, inputs: Inputs) -> Float[np.ndarray, "*many n e"]:
     return activations(network, inputs, layers=network.names[-1:])[0]
 
 
-@door(single=("inputs",), empty=("inputs",))
+@door(single=("inputs",))
 def activations(
     network: Network, inputs: Inputs, *, layers: Sequence[str] | None = None
 ) -> tuple[Float[np.ndarray, "..."], ...]:
@@ -137,14 +137,13 @@ def _in_chunks(
 ) -> tuple[np.ndarray, ...]:  # fmt: skip
     """Read inputs in chunks of one size, so that reading is compiled once."""
     n, axis = len(inputs), len(lead(network))
-    size = max(1, min(n, AT_ONCE)) if size is None else size
+    size = min(n, AT_ONCE) if size is None else size
     parts = []
     with jax.enable_x64(precision(network) == np.float64):
-        for first in range(0, max(n, 1), size):
+        for first in range(0, n, size):
             # The last chunk is filled up with the last input.
             which = np.minimum(np.arange(first, first + size), n - 1)
-            rows = inputs[which] if n else inputs[:0]
-            parts.append([np.asarray(layer) for layer in read(rows)])
+            parts.append([np.asarray(layer) for layer in read(inputs[which])])
     joined = (np.concatenate(layer, axis=axis) for layer in zip(*parts, strict=True))
     return tuple(layer[(slice(None),) * axis + (slice(n),)] for layer in joined)
 

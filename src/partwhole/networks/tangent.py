@@ -60,7 +60,7 @@ def tangent_kernel(
     output : int, keyword-only, default 0
         Which output's slopes.
     parametrisation : {"standard", "ntk"}, keyword-only, default "standard"
-        "ntk", of an MLP, weighs slopes as `training.train_dense` does: 2 / n for weights of a
+        "ntk", of an MLP, weighs slopes as `training.Training` does: 2 / n for weights of a
         layer with n inputs, 1 / (3 n) for biases.
     memory_gib : float, keyword-only, default 2
         GiB that slopes and kernel may take together, estimated before any is taken. Slopes of

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -24,7 +24,7 @@ from partwhole.recommendation.methods import (
 from partwhole.recommendation.predicted import PredictedLosses
 from partwhole.tasks import SparseTeachers
 from partwhole.tasks.sparse_teachers import TeacherSample
-from partwhole.training import DiagonalRuns, TrainingOutcome, train_diagonal, train_multitask
+from partwhole.training import Outcome, Runs, Training, train
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -115,7 +115,7 @@ def trained_losses(
     Raises
     ------
     InputError
-        For an unknown kind of pretraining, and as `train_diagonal`.
+        For an unknown kind of pretraining, and as `train`.
 
     Notes
     -----
@@ -149,8 +149,9 @@ def trained_losses(
             "leave its default",
         )
     variance, aux_variance = _variances(task)
-    options = {"max_steps": max_steps, "progress": False}
-    options["learning_rate"] = learning_rate / max(variance, aux_variance) ** 0.5
+    training = Training(
+        steps=max_steps, learning_rate=learning_rate / max(variance, aux_variance) ** 0.5
+    )
     thresholds = {MULTI: threshold * min(variance, aux_variance)}
     names = {method.name for method in predicted.methods}
     # As many samples as features determine the auxiliary task, so pretraining needs no sample then.
@@ -161,20 +162,22 @@ def trained_losses(
     sample = task.samples(seeds, max(predicted.sizes), n_aux)
     start, pretrained = None, None
     if names & {FINETUNING, PROBING}:
-        first = {
-            **options,
-            "learning_rate": learning_rate / aux_variance**0.5,
-            "threshold": threshold * aux_variance,
-        }
+        first = Training(
+            steps=max_steps,
+            learning_rate=learning_rate / aux_variance**0.5,
+            threshold=threshold * aux_variance,
+        )
         start, pretrained = _pretrained(predicted, sample, pretraining, first)
     shape = predicted.losses.shape
     final, best, fitted = np.full(shape, np.nan), np.full(shape, np.nan), np.zeros(shape, bool)
     total = shape[0] * shape[1]
     with bar(f"training {predicted.losses.size} networks", total, shown=progress) as advance:
         for m, method in enumerate(predicted.methods):
-            options["threshold"] = thresholds.get(method.name, threshold * variance)
+            training = replace(
+                training, threshold=thresholds.get(method.name, threshold * variance)
+            )
             for s, n in enumerate(predicted.sizes):
-                runs = _trained(method, n, sample, start, scales, options)
+                runs = _trained(method, n, sample, start, scales, training)
                 # Of several tasks the main one is the last.
                 main = np.s_[:, -1] if method.name == MULTI else np.s_[:]
                 final[m, s], best[m, s] = runs.final_loss[main], runs.best_loss[main]
@@ -192,14 +195,14 @@ def _variances(task: SparseTeachers) -> tuple[float, float]:
 
 
 def _pretrained(
-    predicted: PredictedLosses, sample: TeacherSample, pretraining: str, options: dict
+    predicted: PredictedLosses, sample: TeacherSample, pretraining: str, training: Training
 ) -> tuple[DiagonalWeights, np.ndarray | None]:
     """Return each seed's weights after the auxiliary task, and whether training had ended."""
     scales, dimension = predicted.scales, predicted.task.dimension
     if pretraining == "trained":
         first = DiagonalWeights.constant(dimension, scales.init)
-        runs = train_diagonal(sample.aux_inputs, sample.aux_targets, first, **options)
-        return runs.weights, _fitted(runs)
+        runs = train(first, (sample.aux_inputs, sample.aux_targets), training, progress=False)
+        return runs.networks, _fitted(runs)
     coefficients = sample.auxiliary
     if predicted.n_aux < dimension and sample.aux_inputs.shape[1] > 0:
         pairs = zip(sample.aux_inputs, sample.aux_targets, strict=True)
@@ -207,8 +210,8 @@ def _pretrained(
     return DiagonalWeights.pretrained(coefficients, scales.init), None
 
 
-def _fitted(runs: DiagonalRuns) -> np.ndarray:
-    return np.array([outcome is TrainingOutcome.REACHED_THRESHOLD for outcome in runs.outcomes])
+def _fitted(runs: Runs) -> np.ndarray:
+    return np.array([outcome is Outcome.REACHED_THRESHOLD for outcome in runs.outcomes])
 
 
 def _trained(
@@ -217,17 +220,17 @@ def _trained(
     sample: TeacherSample,
     start: DiagonalWeights | None,
     scales: Scales,
-    options: dict,
-) -> DiagonalRuns:
+    training: Training,
+) -> Runs:
     inputs, targets = sample.inputs[:, :n], sample.targets[:, :n]
     dimension = inputs.shape[-1]
     if method.name == MULTI:
-        return train_multitask(
-            [sample.aux_inputs, inputs],
-            [sample.aux_targets, targets],
+        return train(
             DiagonalWeights.constant(dimension, scales.init, n_tasks=2),
+            [(sample.aux_inputs, sample.aux_targets), (inputs, targets)],
+            training,
             teachers=[sample.auxiliary, sample.main],
-            **options,
+            progress=False,
         )
     if method.name in (FINETUNING, PROBING) and start is not None:
         weights = start.for_finetuning(
@@ -235,5 +238,5 @@ def _trained(
         )
     else:
         weights = DiagonalWeights.constant(dimension, scales.init)
-    train = "readout" if method.name == PROBING else "all"
-    return train_diagonal(inputs, targets, weights, teachers=sample.main, train=train, **options)
+    training = replace(training, trained="readout" if method.name == PROBING else "all")
+    return train(weights, (inputs, targets), training, teachers=sample.main, progress=False)

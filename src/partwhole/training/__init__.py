@@ -4,7 +4,6 @@ from partwhole._extras import needs
 
 needs("train", "partwhole.training")
 
-from partwhole.training._learning_record import TrainingOutcome as TrainingOutcome
 from partwhole.training._rate_search import LearningRateSearch as LearningRateSearch
 from partwhole.training._rate_search import RateOutcome as RateOutcome
 from partwhole.training.beside_theory import BesideTheory as BesideTheory
@@ -13,26 +12,15 @@ from partwhole.training.concept_classifier import ConceptClassifier as ConceptCl
 from partwhole.training.concept_classifier import (
     train_concept_classifier as train_concept_classifier,
 )
-from partwhole.training.dense import train_dense as train_dense
-from partwhole.training.dense_runs import DenseRuns as DenseRuns
-from partwhole.training.diagonal import train_diagonal as train_diagonal
-from partwhole.training.diagonal import train_multitask as train_multitask
-from partwhole.training.diagonal_runs import DiagonalRuns as DiagonalRuns
 from partwhole.training.diffusion.bits import BitsPerDimension as BitsPerDimension
 from partwhole.training.diffusion.bits import bits_per_dimension as bits_per_dimension
-from partwhole.training.diffusion.diffusion_run import DiffusionOutcome as DiffusionOutcome
 from partwhole.training.diffusion.diffusion_run import DiffusionRun as DiffusionRun
 from partwhole.training.diffusion.prompt import Prompt as Prompt
 from partwhole.training.diffusion.recipe import DiffusionRecipe as DiffusionRecipe
 from partwhole.training.diffusion.train import train_diffusion as train_diffusion
-from partwhole.training.gated import normalised_flow as normalised_flow
-from partwhole.training.gated import train_gated as train_gated
 from partwhole.training.gated_limits import ReachedLimit as ReachedLimit
 from partwhole.training.gated_limits import distinct_limits as distinct_limits
-from partwhole.training.gated_runs import GatedOutcome as GatedOutcome
-from partwhole.training.gated_runs import GatedRuns as GatedRuns
 from partwhole.training.identity import train_identity as train_identity
-from partwhole.training.images.image_run import ImageOutcome as ImageOutcome
 from partwhole.training.images.image_run import ImageRun as ImageRun
 from partwhole.training.images.image_run import Scores as Scores
 from partwhole.training.images.recipe import Recipe as Recipe
@@ -45,47 +33,41 @@ from partwhole.training.kernel_regime import kernel_regime as kernel_regime
 from partwhole.training.learning_rate import dense_learning_rate as dense_learning_rate
 from partwhole.training.learning_rate import image_learning_rate as image_learning_rate
 from partwhole.training.margin_ascent import ascend_margin as ascend_margin
+from partwhole.training.outcome import Outcome as Outcome
 from partwhole.training.protocol import Protocol as Protocol
-from partwhole.training.relu import train_relu as train_relu
-from partwhole.training.relu import train_relu_multitask as train_relu_multitask
 from partwhole.training.relu_probing import ProbingRuns as ProbingRuns
 from partwhole.training.relu_probing import relu_probing as relu_probing
-from partwhole.training.relu_runs import ReLURuns as ReLURuns
 from partwhole.training.rescaling import for_finetuning as for_finetuning
 from partwhole.training.rescaling import rescale_after_pretraining as rescale_after_pretraining
+from partwhole.training.results import Runs as Runs
 from partwhole.training.runs import IdentityRuns as IdentityRuns
-from partwhole.training.runs import RunOutcome as RunOutcome
 from partwhole.training.stationarity import Stationarity as Stationarity
 from partwhole.training.stationarity import stationarity as stationarity
+from partwhole.training.train import train as train
+from partwhole.training.training import Training as Training
 
 __all__ = [
     "BesideTheory",
     "BitsPerDimension",
     "ClassScores",
     "ConceptClassifier",
-    "DenseRuns",
-    "DiagonalRuns",
-    "DiffusionOutcome",
     "DiffusionRecipe",
     "DiffusionRun",
-    "GatedOutcome",
-    "GatedRuns",
     "IdentityRuns",
-    "ImageOutcome",
     "ImageRun",
     "KernelRegime",
     "LearningRateSearch",
+    "Outcome",
     "ProbingRuns",
     "Prompt",
     "Protocol",
     "RateOutcome",
-    "ReLURuns",
     "ReachedLimit",
     "Recipe",
-    "RunOutcome",
+    "Runs",
     "Scores",
     "Stationarity",
-    "TrainingOutcome",
+    "Training",
     "TransferRun",
     "ascend_margin",
     "beside_theory",
@@ -95,19 +77,13 @@ __all__ = [
     "for_finetuning",
     "image_learning_rate",
     "kernel_regime",
-    "normalised_flow",
     "relu_probing",
     "rescale_after_pretraining",
     "stationarity",
+    "train",
     "train_concept_classifier",
-    "train_dense",
-    "train_diagonal",
     "train_diffusion",
-    "train_gated",
     "train_identity",
     "train_images",
-    "train_multitask",
-    "train_relu",
-    "train_relu_multitask",
     "train_transfer",
 ]

@@ -13,7 +13,8 @@ from partwhole._door import door
 from partwhole._types import Real
 from partwhole.flows import Deep, FlowOutcome, flow
 from partwhole.measures import learning_times, swing
-from partwhole.training.runs import IdentityRuns, RunOutcome
+from partwhole.training.outcome import Outcome
+from partwhole.training.runs import IdentityRuns
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -132,7 +133,7 @@ class BesideTheory:
                     f"predicted, {then.sum():.0f} trained, {(first == then).sum()} agree."
                 )
             if count := int(self.runs.diverged[s].sum()):
-                told = RunOutcome.DIVERGED.value
+                told = Outcome.DIVERGED.value
                 lines.append(f"Left out: {count} of {len(self.runs.seeds)} networks {told}.")
         return "\n".join([*lines, *(f"Note: {note}." for note in self.notes)])
 

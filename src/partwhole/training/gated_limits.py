@@ -11,8 +11,9 @@ from partwhole._checks import require
 from partwhole._door import door
 from partwhole._types import Real
 from partwhole.networks import GatedNetwork
-from partwhole.training.gated_runs import GatedOutcome, GatedRuns
 from partwhole.training.margin_ascent import ascend_margin
+from partwhole.training.outcome import Outcome
+from partwhole.training.results import Runs
 from partwhole.training.stationarity import Stationarity, stationarity
 
 
@@ -45,14 +46,23 @@ class ReachedLimit:
 
 @door
 def distinct_limits(
-    runs: GatedRuns, *, ascend: bool = True, tolerance: Real = 1e-3
+    runs: Runs,
+    inputs: Float[np.ndarray, "n d"],
+    labels: Float[np.ndarray, " n"],
+    *,
+    ascend: bool = True,
+    tolerance: Real = 1e-3,
 ) -> tuple[ReachedLimit, ...]:
     """Tell the limits that runs went to apart.
 
     Parameters
     ----------
-    runs : GatedRuns
-        Followed by `normalised_flow`, or trained until nothing is decided wrong.
+    runs : Runs
+        Of gated networks, followed by the normalised flow or trained until nothing is decided
+        wrong.
+    inputs : float array, shape (n, d)
+    labels : float array, shape (n,)
+        What they were trained on.
     ascend : bool, keyword-only, default True
         Follow every run on to its stationary point by `ascend_margin`. Otherwise runs are taken
         where they are: one at 98 % of its margin may differ from its limit by a tenth.
@@ -78,25 +88,26 @@ def distinct_limits(
     Examples
     --------
     >>> from partwhole.features import HalfspaceGates
-    >>> from partwhole.training import normalised_flow
+    >>> from partwhole.training import Training, train
     >>> rng = np.random.default_rng(0)
     >>> x = np.column_stack([rng.normal(size=(20, 5)), np.ones(20)])
     >>> y, gates = np.sign(x[:, 0] * x[:, 1]), HalfspaceGates.random(6, n_units=6)
     >>> starts = [GatedNetwork.draw(6, [gates, 1], seed=seed) for seed in range(2)]
-    >>> found = distinct_limits(normalised_flow(starts, x, y, max_steps=500))
+    >>> how = Training(steps=500, loss="exponential", optimiser="normalised flow")
+    >>> found = distinct_limits(train(starts, (x, y), how), x, y)
     >>> len(found), found[0].runs.tolist()  # a convex cost has one
     (1, [0, 1])
     """
     require(tolerance > 0, "a tolerance is above 0", tolerance, "take 1e-3")
     ended: list[ReachedLimit] = []
     for run, network in enumerate(runs.networks):
-        if runs.outcomes[run] is not GatedOutcome.SEPARATED:
+        if runs.outcomes[run] in (Outcome.DIVERGED, Outcome.NOT_SEPARATED):
             continue
         if ascend:
-            network = ascend_margin(network, runs.inputs, runs.labels)
-        outputs = network.predict(runs.inputs)
-        outputs = outputs / (runs.labels * outputs).min()
-        told = stationarity(network, runs.inputs, runs.labels)
+            network = ascend_margin(network, inputs, labels)
+        outputs = network.predict(inputs)
+        outputs = outputs / (labels * outputs).min()
+        told = stationarity(network, inputs, labels)
         ended.append(ReachedLimit(np.array([run]), network, outputs, told))
     ended.sort(key=lambda each: -each.margin)
     found: list[ReachedLimit] = []

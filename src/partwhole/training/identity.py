@@ -19,8 +19,9 @@ from partwhole.tasks import StructuredIdentity
 from partwhole.tasks.identity_sample import IdentitySample
 from partwhole.training._engines import at_once, choose, cost
 from partwhole.training._recorded import Recorded
+from partwhole.training.outcome import Outcome
 from partwhole.training.protocol import Protocol, Record, batch_order
-from partwhole.training.runs import IdentityRuns, RunOutcome
+from partwhole.training.runs import IdentityRuns
 
 MEMORY_GIB = 8.0
 DIVERGED = 2.0  # times the training loss at the start; less may be a batch's doing
@@ -132,7 +133,7 @@ def train_identity(
     for run in range(runs):
         finite = all(np.isfinite(each[run]).all() for each in numbers)
         well = finite and losses[run, -1] <= DIVERGED * losses[run, 0]
-        ends.append(RunOutcome.REACHED if well else RunOutcome.DIVERGED)
+        ends.append(Outcome.RAN_ALL_STEPS if well else Outcome.DIVERGED)
     shape, many = (len(settings), len(chosen)), len(chosen)
     return IdentityRuns(
         settings,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import Literal
 
 import jax
 import jax.numpy as jnp
@@ -16,46 +15,50 @@ from partwhole._door import door
 from partwhole._progress import bar
 from partwhole._threads import cores, in_threads
 from partwhole._types import Real
-from partwhole.networks import MLP, ImageNetwork
+from partwhole.networks import ImageNetwork, Network
 from partwhole.networks.network import n_outputs
-from partwhole.training._dense_steps import Layers, Settings, advance, begin
-from partwhole.training._learning_inputs import Precision
-from partwhole.training._rate_search import Found, LearningRateSearch, gathered, grid, search
-from partwhole.training.dense import checked_samples, rate_shares, train_dense
+from partwhole.training._rate_search import Found as RateFound
+from partwhole.training._rate_search import LearningRateSearch, gathered, grid, search
+from partwhole.training.engines.layered import (
+    Settings,
+    advance,
+    begin,
+    begun,
+    in_precision,
+    kind_of,
+    rate_shares,
+)
 from partwhole.training.images.assembly import Images, Layout, Samples
 from partwhole.training.images.goals import checked_targets, require_images
 from partwhole.training.images.recipe import Recipe
 from partwhole.training.images.train import Loop, State, Targets, take_step
+from partwhole.training.problem import Data, Networks, checked_problem
+from partwhole.training.training import Training
 
 
-@door(single=("inputs", "targets"))
+@door(single=("data",))
 def dense_learning_rate(
-    inputs: Float[np.ndarray, "*runs n d"],
-    targets: Float[np.ndarray, "..."],
-    initial: MLP,
+    networks: Networks,
+    data: Data,
+    training: Training,
     *,
-    loss: Literal["squared", "logistic"] = "squared",
-    optimizer: Literal["sgd", "adam"] = "sgd",
-    momentum: Real = 0.0,
-    parametrisation: Literal["standard", "ntk"] = "standard",
-    weight_decay: Real = 0.0,
     lowest: Real = 1e-6,
     highest: Real = 10.0,
     steps: int = 100,
     at_most: Real | None = None,
-    precision: Precision = "float32",
     progress: bool = True,
 ) -> LearningRateSearch:
-    """Search for the learning rate of each of some dense networks, on all samples at once.
+    """Search for the learning rate of each of some networks, on all samples at once.
 
     The rule is stated at `LearningRateSearch`; losses are not smoothed.
 
     Parameters
     ----------
-    inputs, targets, initial
-        As in `train_dense`.
-    loss, optimizer, momentum, parametrisation, weight_decay, precision : keyword-only
-        As in `train_dense`.
+    networks, data
+        As in `train`, of one task.
+    training : Training
+        How they will be trained, by "sgd" or "adam"; its steps, batch and learning rate are not
+        used.
     lowest : float, keyword-only, default 1e-6
     highest : float, keyword-only, default 10
         Rates are tried from the one to the other.
@@ -70,12 +73,12 @@ def dense_learning_rate(
     Returns
     -------
     LearningRateSearch
-        Its `suggestions` are learning rates for `train_dense`.
+        Its `suggestions` are learning rates for `Training`.
 
     Raises
     ------
     InputError
-        As `train_dense`, and for rates or steps out of their ranges.
+        As `train`, for rates or steps out of their ranges, and for other optimisers.
 
     Notes
     -----
@@ -85,57 +88,52 @@ def dense_learning_rate(
     Examples
     --------
     >>> from partwhole.networks import Architecture
+    >>> from partwhole.training import train
     >>> start = Architecture(2, 50, "relu", initial="he", scale=1.0).networks(
     ...     2, seeds=range(3), outputs=1
     ... )
-    >>> x, y = np.array([[1.0, 0.0], [0.0, 1.0]]), np.array([1.0, -1.0])
-    >>> found = dense_learning_rate(x, y, start, at_most=0.002)
+    >>> data = np.array([[1.0, 0.0], [0.0, 1.0]]), np.array([1.0, -1.0])
+    >>> how = Training(steps=9000, threshold=1e-4)
+    >>> found = dense_learning_rate(start, data, how, at_most=0.002)
     >>> found.suggestions.tolist(), found.outcomes[0].name
     ([0.002, 0.002, 0.002], 'FOUND')
-    >>> runs = train_dense(x, y, start, max_steps=9000, learning_rate=found.suggestions)
+    >>> runs = train(start, data, replace(how, learning_rate=found.suggestions))
     >>> runs.outcomes[0].name
     'REACHED_THRESHOLD'
     """
     rates = grid(lowest, highest, steps, at_most)
-    # One step of training, whose door checks what both take.
-    train_dense(
-        inputs, targets, initial, max_steps=1, loss=loss, optimizer=optimizer, learning_rate=lowest,
-        momentum=momentum, parametrisation=parametrisation, weight_decay=weight_decay,
-        precision=precision, progress=False,
-    )  # fmt: skip
-    dtype = np.dtype(precision)
-    samples, wants, _ = checked_samples(inputs, targets, initial, loss, None, precision)
-    kind = {
-        "loss": loss,
-        "optimizer": optimizer,
-        "momentum": momentum,
-        "nonlinearity": initial.nonlinearity,
-    }
-    given = Settings(0.0, weight_decay, float("-inf"), 1.0, rate_shares(initial, parametrisation))
+    problem = checked_problem(networks, data, training, None, None, None)
+    require(
+        training.optimiser in ("sgd", "adam") and isinstance(problem.every[0], Network),
+        'a learning rate is searched for networks that "sgd" or "adam" trains',
+        f"{type(problem.every[0]).__name__} and {training.optimiser!r}",
+        "pass Training(optimiser=...)",
+    )
+    dtype = training.dtype
 
-    def one(run: int) -> Found:
-        x, y = samples[min(run, len(samples) - 1)], wants[min(run, len(wants) - 1)]
+    def one(run: int) -> RateFound:
+        x, y = problem.tasks[0].of(run)
 
         def walk(rates: Float[np.ndarray, " S"]) -> Float[np.ndarray, " losses"]:
             # Steps give the memory of what they are given away.
-            layers = Layers.of(
-                jax.tree.map(lambda w: jnp.array(np.asarray(w)[run], dtype), initial)
-            )
-            state = begin(layers, rows, wanted, **kind)
+            layers, held = begun(network, x.astype(dtype), y.astype(dtype), kind)
+            shares = rate_shares(network, layers, training.parametrisation)
+            given = Settings(0.0, float(training.weight_decay), float("-inf"), 1.0, shares)
+            state = begin(layers, held, kind=kind)
             losses = [float(state.loss)]
             # Rates are of the type that training has, so that one compiled step serves both.
             for step, rate in enumerate(rates, 1):
                 settings, last = given._replace(rate=rate), jnp.asarray(step, jnp.int32)
-                state = advance(state, rows, wanted, settings, float("inf"), last, **kind)
+                state = advance(state, held, settings, float("inf"), last, kind=kind)
                 losses.append(float(state.loss))
             return np.array(losses)
 
         with jax.enable_x64(dtype == np.float64):
-            rows = jnp.asarray(x, dtype)
-            wanted = jnp.asarray(y, dtype)
+            network = in_precision(problem.network(run), dtype)
+            kind = kind_of(network, training)
             return search(walk, rates, at_most, smoothing=0.0)
 
-    runs = range(initial.weights[0].shape[0])
+    runs = range(problem.runs)
     found = in_threads(one, runs, min(len(runs), cores()), progress)
     return gathered(rates, [found[run] for run in runs])
 

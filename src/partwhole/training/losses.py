@@ -26,6 +26,11 @@ def logistic(outputs: Float[Array, "n k"], targets: Float[Array, "n *k"]) -> Flo
     return jnp.mean(jnp.sum(jax.nn.softplus(-outputs * targets.reshape(outputs.shape)), axis=-1))
 
 
+def exponential(outputs: Float[Array, "n k"], targets: Float[Array, "n *k"]) -> Float[Array, ""]:
+    r"""Return :math:`\frac1n \sum_i e^{-y_i f(x_i)}` for labels -1 and +1."""
+    return jnp.mean(jnp.sum(jnp.exp(-outputs * targets.reshape(outputs.shape)), axis=-1))
+
+
 def cross_entropy(outputs: Float[Array, "n k"], targets: Int[Array, "n *q"]) -> Float[Array, ""]:
     r"""Return :math:`-\frac1n \sum_i \sum_q \log p_{q, y_{iq}}(x_i)` for classes numbered from 0.
 
@@ -40,5 +45,6 @@ def cross_entropy(outputs: Float[Array, "n k"], targets: Int[Array, "n *q"]) -> 
 LOSSES: dict[str, Callable[..., Float[Array, ""]]] = {
     "squared": squared,
     "logistic": logistic,
+    "exponential": exponential,
     "cross entropy": cross_entropy,
 }

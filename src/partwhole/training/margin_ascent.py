@@ -20,7 +20,7 @@ from partwhole.limits.solvers.active_set import solve_one_sided
 from partwhole.limits.solvers.dual_newton import Border
 from partwhole.networks import GatedNetwork
 from partwhole.networks.gated import require_inputs
-from partwhole.training.gated_runs import require_two_classes
+from partwhole.training.margins import require_two_classes
 
 MEMORY_GIB = 4.0
 FIRST, LONGER, SHORTER = 0.1, 2.0, 0.25  # step lengths, in units of the weights' own decay
@@ -48,13 +48,13 @@ def ascend_margin(
               y_i \big(f(x_i; \theta) + \nabla f(x_i; \theta) \cdot (\theta' - \theta)\big) \ge 1,
 
     and are scaled to margin 1 again. It is an implicit step of length :math:`\tau` along the path
-    that `normalised_flow` takes where margins are large, so that it ends in the same place; the
+    that the normalised flow takes where margins are large, so that it ends in the same place; the
     step grows while the norm falls.
 
     Parameters
     ----------
     network : GatedNetwork
-        Without a bias; it decides all training inputs right, as after `normalised_flow`. Learned
+        Without a bias; it decides all training inputs right, as after the normalised flow. Learned
         gates may move.
     inputs : float array, shape (n, d)
     labels : float array, shape (n,)
@@ -83,12 +83,13 @@ def ascend_margin(
     --------
     >>> from partwhole.features import HalfspaceGates
     >>> from partwhole import solve
-    >>> from partwhole.training import normalised_flow, stationarity
+    >>> from partwhole.training import Training, stationarity, train
     >>> rng = np.random.default_rng(0)
     >>> x = np.column_stack([rng.normal(size=(40, 2)), np.ones(40)])
     >>> y, gates = np.sign(x[:, 0] * x[:, 1]), HalfspaceGates.random(3, n_units=20)
     >>> start = GatedNetwork.draw(3, [gates, 1], seed=0)
-    >>> ended = ascend_margin(normalised_flow([start], x, y, max_steps=500).networks[0], x, y)
+    >>> how = Training(steps=500, loss="exponential", optimiser="normalised flow")
+    >>> ended = ascend_margin(train([start], (x, y), how).networks[0], x, y)
     >>> limit = solve((x, y), gates, fit="margin", intercept="none")
     >>> told = stationarity(ended, x, y, limit)
     >>> bool(abs(told.fraction - 1) < 1e-6)

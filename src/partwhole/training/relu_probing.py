@@ -13,8 +13,8 @@ from partwhole._checks import require
 from partwhole._door import door
 from partwhole._types import Real
 from partwhole.networks import MLP
-from partwhole.training._learning_inputs import MEMORY_GIB, Task
-from partwhole.training._relu_inputs import layers
+from partwhole.training.engines.two_layers import layers
+from partwhole.training.problem import Pair, Samples, checked_samples, require_memory
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -117,14 +117,14 @@ class ProbingRuns:
         require(
             self.test_loss is not None,
             "a test loss needs something to test on",
-            "no test inputs",
-            "pass test_inputs= and test_targets=",
+            "no test samples",
+            "pass test=(inputs, targets)",
         )
         assert self.test_loss is not None
         return self.test_loss
 
 
-@door(single=("inputs", "targets", "test_inputs", "test_targets"))
+@door(single=("inputs", "targets", "test"))
 def relu_probing(
     networks: MLP,
     inputs: Float[np.ndarray, "runs n d"],
@@ -132,8 +132,7 @@ def relu_probing(
     *,
     features: Features = "hidden",
     ridges: Sequence[Real] | Float[np.ndarray, " p"] | None = None,
-    test_inputs: Float[np.ndarray, "*r m d"] | None = None,
-    test_targets: Float[np.ndarray, "*r m"] | None = None,
+    test: Pair | None = None,
 ) -> ProbingRuns:
     r"""Fit the main task by ridge regression on features of pretrained networks.
 
@@ -142,7 +141,7 @@ def relu_probing(
     Parameters
     ----------
     networks : MLP
-        Two layers without biases and one output, as in `train_relu`; those that were pretrained,
+        Two layers without biases and one output, ReLU between them; those that were pretrained,
         or initial ones for learning from scratch.
     inputs : float array, shape (runs, n, d)
     targets : float array, shape (runs, n)
@@ -151,8 +150,8 @@ def relu_probing(
         in all weights.
     ridges : sequence of float, keyword-only, default None
         Rho, each above 0; None for the published ones, 100 from 1e-5 to 1e10.
-    test_inputs, test_targets : float arrays, keyword-only, default None
-        Shapes (m, d) and (m,), or (runs, m, d) and (runs, m).
+    test : pair of float arrays, keyword-only, default None
+        Inputs and targets, shapes (m, d) and (m,), or (runs, m, d) and (runs, m).
 
     Returns
     -------
@@ -181,13 +180,18 @@ def relu_probing(
     >>> network = Architecture(2, 50, "relu", bias=False).network(3, seed=0, outputs=1)
     >>> found = relu_probing(
     ...     network, sample.inputs[None], sample.targets[None],
-    ...     test_inputs=sample.test_inputs, test_targets=sample.test_targets,
+    ...     test=(sample.test_inputs, sample.test_targets),
     ... )
     >>> bool(found.best_loss[0] <= found.chosen_loss[0] < 0.01)
     True
     """
-    task = Task.checked(inputs, targets, None, test_inputs, test_targets)
-    runs, _, d = task.inputs.shape
+    runs, _, d = inputs.shape
+    task = checked_samples(inputs, targets, (d,), 1, runs, np.dtype(float))
+    names = "test inputs", "test targets"
+    double = np.dtype(float)
+    tests = None if test is None else checked_samples(
+        *test, (d,), 1, runs, double, "squared", names
+    )  # fmt: skip
     given = layers(networks, d, 1, runs)
     penalties = RIDGES if ridges is None else np.asarray(ridges, dtype=float)
     require(
@@ -196,10 +200,11 @@ def relu_probing(
         penalties.tolist() if penalties.size < 9 else f"a least of {penalties.min():g}",
         "pass np.logspace(-5, 10, 100)",
     )
-    _require_memory(task, given[0].shape[1], penalties.size)
+    _require_memory(task, tests, given[0].shape[1], penalties.size)
     hidden, readout = (each.astype(float) for each in given)
     found = [
-        _one(task, run, hidden[run], readout[run, 0], features, penalties) for run in range(runs)
+        _one(task, tests, run, hidden[run], readout[run, 0], features, penalties)
+        for run in range(runs)
     ]
     tested = [each[2] for each in found if each[2] is not None]
     return ProbingRuns(
@@ -231,24 +236,20 @@ def kernel(
     return found
 
 
-def _require_memory(task: Task, h: int, ridges: int) -> None:
+def _require_memory(task: Samples, tests: Samples | None, h: int, ridges: int) -> None:
     """Refuse work that takes more memory than there may be; runs follow one another."""
     runs, n, d = task.inputs.shape
-    tested = 0 if task.test is None else task.test[0].shape[1]
+    tested = 0 if tests is None else tests.count
     # All layers and losses; then of one run what units answer to both sides of a kernel, twice,
     # the kernels with their decomposition, and what is found at each penalty.
     each = 2 * h * (n + max(n, tested)) + n * (4 * n + 4 * ridges) + tested * (2 * n + 2 * ridges)
-    needed = 8.0 * (runs * (h * (d + 1) + 3 * ridges) + each) / 2**30
-    require(
-        needed <= MEMORY_GIB,
-        f"probing takes up to {MEMORY_GIB:g} GiB beside the samples",
-        f"about {needed:.0f}",
-        "pass fewer samples, test inputs or penalties, or fewer runs in a call",
-    )
+    needed = 8.0 * (runs * (h * (d + 1) + 3 * ridges) + each)
+    require_memory(needed, "pass fewer samples, test inputs or penalties, or fewer runs in a call")
 
 
 def _one(
-    task: Task,
+    task: Samples,
+    tests: Samples | None,
     run: int,
     hidden: Float[np.ndarray, "h d"],
     readout: Float[np.ndarray, " h"],
@@ -256,15 +257,16 @@ def _one(
     ridges: Float[np.ndarray, " m"],
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
     """Return the training loss, that on samples left out and the test loss, for all penalties."""
-    x, y = (np.asarray(each[run], dtype=float) for each in (task.inputs, task.targets))
+    x, y = (np.asarray(each, dtype=float) for each in task.of(run))
+    y = y[:, 0]
     size, vectors = np.linalg.eigh(kernel(hidden, readout, x, x, features))
     # Of directions that features lack, rounding leaves some below 0.
     inverse = 1.0 / (np.maximum(size, 0.0)[:, None] + ridges)
     duals = vectors @ (inverse * (vectors.T @ y)[:, None])
     left_out = duals / (vectors**2 @ inverse)
     trained = ((ridges * duals) ** 2).mean(axis=0)
-    if task.test is None:
+    if tests is None:
         return trained, (left_out**2).mean(axis=0), None
-    points, wanted = (each[min(run, len(each) - 1)].astype(float) for each in task.test)
-    gap = kernel(hidden, readout, points, x, features) @ duals - wanted[:, None]
+    points, wanted = (each.astype(float) for each in tests.of(run))
+    gap = kernel(hidden, readout, points, x, features) @ duals - wanted
     return trained, (left_out**2).mean(axis=0), (gap**2).mean(axis=0)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import Enum
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -12,20 +11,11 @@ from jaxtyping import Bool, Float, Int
 
 from partwhole.networks import MLP, Architecture
 from partwhole.tasks import StructuredIdentity
+from partwhole.training.outcome import Outcome
 from partwhole.training.protocol import Protocol
 
 if TYPE_CHECKING:
     import xarray as xr
-
-
-class RunOutcome(Enum):
-    """Say how the training of a network ended; the value is a sentence with the remedy."""
-
-    REACHED = "reached the last step"
-    DIVERGED = (
-        "ended with more than twice the training loss it began with, or with numbers that are "
-        "not finite; take a smaller learning rate"
-    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +50,7 @@ class IdentityRuns:
         Of the samples, in the concept frame, the mean not subtracted.
     means : float array, shape (settings, seeds, d)
         Of the samples, in the concept frame.
-    outcomes : tuple of tuples of RunOutcome
+    outcomes : tuple of tuples of Outcome
         How each run ended: reached, or diverged with what to do about it.
     """
 
@@ -77,12 +67,12 @@ class IdentityRuns:
     final: MLP
     second_moments: Float[np.ndarray, "settings seeds d d"]
     means: Float[np.ndarray, "settings seeds d"]
-    outcomes: tuple[tuple[RunOutcome, ...], ...]
+    outcomes: tuple[tuple[Outcome, ...], ...]
 
     @property
     def diverged(self) -> Bool[np.ndarray, "settings seeds"]:
         """Return which runs diverged."""
-        return np.array([[each is RunOutcome.DIVERGED for each in row] for row in self.outcomes])
+        return np.array([[each is Outcome.DIVERGED for each in row] for row in self.outcomes])
 
     @cached_property
     def losses(self) -> Float[np.ndarray, "settings seeds T k"]:

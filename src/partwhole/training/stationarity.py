@@ -17,8 +17,8 @@ from partwhole._door import door
 from partwhole.limits import Limit
 from partwhole.networks import GatedNetwork
 from partwhole.networks.gated import LearnedGates, require_inputs
-from partwhole.training.gated_runs import margin_of, require_two_classes
 from partwhole.training.margin_ascent import flat_weights, margin_gradients
+from partwhole.training.margins import margin_of, require_two_classes
 
 PRESENT = 1e-3  # of the largest unit: smaller ones are none
 NEAR = 0.1  # a residual above it says nothing of any stationary point
@@ -103,7 +103,9 @@ class Stationarity:
                 told = f"an absent unit is pulled by {pull:.3f}: not global"
             lines.append(f"Of the stationary point nearby, {told}.")
         elif self.residual > NEAR:
-            lines.append("No stationary point is near: follow normalised_flow, then ascend_margin.")
+            lines.append(
+                "No stationary point is near: follow the normalised flow, then ascend_margin."
+            )
         return "\n".join(lines)
 
 
@@ -147,12 +149,15 @@ def stationarity(
     Examples
     --------
     >>> from partwhole.features import HalfspaceGates
-    >>> from partwhole.training import normalised_flow
+    >>> from partwhole.training import Training, train
     >>> rng = np.random.default_rng(0)
     >>> x = np.column_stack([rng.normal(size=(40, 2)), np.ones(40)])
     >>> y = np.sign(x[:, 0] * x[:, 1])
     >>> start = GatedNetwork.draw(3, [HalfspaceGates.random(3, n_units=20), 1], seed=0)
-    >>> ends = [normalised_flow([start], x, y, max_steps=n).networks[0] for n in (200, 20_000)]
+    >>> flow = {"loss": "exponential", "optimiser": "normalised flow"}
+    >>> ends = [
+    ...     train([start], (x, y), Training(steps=n, **flow)).networks[0] for n in (200, 20_000)
+    ... ]
     >>> before, after = (stationarity(end, x, y).residual for end in ends)
     >>> after < before
     True

@@ -18,7 +18,8 @@ from partwhole.measures import kernel_drift, salience
 from partwhole.networks import MLP, Architecture, activations, outputs, tangent_kernel
 from partwhole.study import Arrays, Cells, Config, layout
 from partwhole.tasks import Task
-from partwhole.training import kernel_regime, train_dense
+from partwhole.training import Training, kernel_regime
+from partwhole.training import train as train_networks
 from partwhole_studies.network_tasks import make_task
 
 # A sum is learned when errors are at most this share of the variance, a label with its sign.
@@ -40,19 +41,17 @@ def train(config: Config) -> Trained:
         config["depth"] + 1, config["width"], "relu", initial="he", scale=config["scale"],
         initial_bias="spread",
     ).networks(inputs.shape[1], seeds=config["seeds"], outputs=1)  # fmt: skip
-    runs = train_dense(
-        inputs[seen],
-        task.train_targets,
-        start,
-        max_steps=config["steps"],
+    training = Training(
+        steps=config["steps"],
         loss=config["loss"],
-        optimizer=config["optimizer"],
+        optimiser=config["optimizer"],
         learning_rate=config["rate"],
         threshold=config["stop"],
         record=config["steps"],
         restarts=3,
-        progress=False,
     )
+    data = inputs[seen], task.train_targets
+    runs = train_networks(start, data, training, progress=False)
     predictions = outputs(runs.networks, inputs)[..., 0].astype(float)
     arrays = {
         "predictions": predictions,

@@ -16,7 +16,7 @@ from partwhole.study import Arrays, Cells, Config, key, layout, mean, published,
 from partwhole.study.declaration import Number
 from partwhole.study.estimates import finite_values
 from partwhole.study.plots import mosaic
-from partwhole.training import train_gated
+from partwhole_studies.gated.descent import trained
 from partwhole_studies.gated.digits import Digits, answers, gates_of
 from partwhole_studies.gated.mnist import VALIDATION, require_files, split_of
 from partwhole_studies.gated.reference_implementation import reloaded
@@ -114,10 +114,9 @@ def _network(
 ) -> dict[str, float]:
     """Train a network, and read it, also as if its thresholds had not been saved."""
     start = GatedNetwork.draw(gates.normals.shape[2], [gates], seed=seed)
-    network = train_gated(
-        [start], data.inputs, data.labels, max_steps=steps, record=[steps], seeds=[seed],
-        progress=False,
-    ).networks[0]  # fmt: skip
+    options = {"steps": steps, "record": [steps], "seed": [seed]}
+    runs = trained([start], data.inputs, data.labels, **options)
+    network = runs.networks[0]
     outputs = answers(network, data.test_inputs)
     values = {"network": 1.0 - accuracy(data.test_labels, outputs).value}
     if limit is None:

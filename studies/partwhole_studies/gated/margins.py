@@ -14,6 +14,7 @@ from partwhole.networks import GatedNetwork, LearnedGates, path_weights
 from partwhole.study import COLOURS, Arrays, Cells, Config, key, mean, proportion
 from partwhole.study.declaration import Number
 from partwhole.study.plots import look, panels
+from partwhole_studies.gated.descent import FLOW, FULL_BATCH, PUBLISHED, trained
 from partwhole_studies.gated.point_sets import random_points
 
 WAYS = {"published": "published descent", "descent": "full-batch descent",
@@ -56,40 +57,36 @@ def cell(config: Config) -> Arrays:
         spaced = np.geomspace(30, last, 30).round().astype(int)
         return np.union1d(spaced, 10 ** np.arange(2, int(np.log10(last)) + 1)).tolist()
 
-    flow = training.normalised_flow(
-        starts, inputs, labels, max_steps=config["flow"], record=records(config["flow"]),
-        progress=False,
-    )  # fmt: skip
+    def run(how: training.Training, steps: int, seed: list[int] | int = 0) -> training.Runs:
+        options = {"steps": steps, "record": records(steps), "seed": seed}
+        return trained(starts, inputs, labels, how, **options)
+
+    flow = run(FLOW, config["flow"])
     ways = {"flow": flow}
     if config["descents"]:
-        ways["published"] = training.train_gated(
-            starts, inputs, labels, record=records(3200), seeds=seeds, progress=False
-        )
-        ways["descent"] = training.train_gated(
-            starts, inputs, labels, max_steps=100_000, learning_rate=0.1, late_factor=1.0,
-            batch=None, record=records(100_000), progress=False,
-        )  # fmt: skip
+        ways["published"] = run(PUBLISHED, 3200, seeds)
+        ways["descent"] = run(FULL_BATCH, 100_000)
     arrays = {f"{way}_steps": runs.steps for way, runs in ways.items()}
-    arrays |= {f"{way}_margins": runs.margins for way, runs in ways.items()}
+    arrays |= {f"{way}_margins": np.asarray(runs.margins, float) for way, runs in ways.items()}
     networks = flow.networks
     if config["ascend"]:
         networks = tuple(training.ascend_margin(net, inputs, labels) for net in networks)
         ends = [training.stationarity(net, inputs, labels).margin for net in networks]
         arrays["ended"] = np.array(ends)
     if relu:
-        return arrays | _learned_gates(flow)
+        return arrays | _learned_gates(flow.networks, inputs, labels)
     limit = solve((inputs, labels), gates, fit="margin", intercept="none")
     if chains:
-        return arrays | _chains(flow, networks, gates, limit)
+        return arrays | _chains((inputs, labels), flow.networks, networks, gates, limit)
     return arrays | {"largest": np.full(len(seeds), limit.normalised_margin)}
 
 
 def _chains(
-    flow: training.GatedRuns, networks: tuple[GatedNetwork, ...], gates: HalfspaceGates,
-    group: Limit,
+    sample: tuple[np.ndarray, np.ndarray], followed: tuple[GatedNetwork, ...],
+    networks: tuple[GatedNetwork, ...], gates: HalfspaceGates, group: Limit,
 ) -> Arrays:  # fmt: skip
     """Return units and costs of chains at margin 1: of the flow, and of the limits near it."""
-    inputs, labels, cost = flow.inputs, flow.labels, ChainNorm(3)
+    (inputs, labels), cost = sample, ChainNorm(3)
 
     def paths(network: GatedNetwork) -> np.ndarray:
         return path_weights(network) / (labels * network.predict(inputs)).min()
@@ -100,7 +97,7 @@ def _chains(
         for network in networks
     ]  # fmt: skip
     return {
-        "flow_cost": np.array([cost.value(group.design, paths(n).ravel()) for n in flow.networks]),
+        "flow_cost": np.array([cost.value(group.design, paths(n).ravel()) for n in followed]),
         "cost": np.array([limit.value for limit in solved]),
         "units": np.array([limit.block_norms for limit in solved]),
         "outputs": np.array([limit.predict(inputs) for limit in solved]),
@@ -108,11 +105,13 @@ def _chains(
     }
 
 
-def _learned_gates(flow: training.GatedRuns) -> Arrays:
+def _learned_gates(
+    networks: tuple[GatedNetwork, ...], inputs: Float[np.ndarray, "n d"],
+    labels: Float[np.ndarray, " n"],
+) -> Arrays:  # fmt: skip
     """Return the margins with the gates that ReLU networks end with, and sums at gates' edges."""
-    inputs, labels = flow.inputs, flow.labels
     largest, edges = [], []
-    for network in flow.networks:
+    for network in networks:
         gates = network.with_frozen_gates().gates[0]
         limit = solve((inputs, labels), gates, fit="margin", intercept="none")
         largest.append(limit.normalised_margin)

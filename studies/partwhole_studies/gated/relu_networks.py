@@ -19,12 +19,12 @@ from partwhole.features import ReLUGates
 from partwhole.limits import Outcome, Quadratic
 from partwhole.measures import accuracy
 from partwhole.measures.agreement import inconsistency
-from partwhole.networks import GatedNetwork, LearnedGates
+from partwhole.networks import GatedNetwork, LearnedGates, flipped_gates
 from partwhole.study import Arrays, Cells, Config, key, layout, mean, published, series
 from partwhole.study.declaration import Number
 from partwhole.study.estimates import finite_values
 from partwhole.study.plots import QUIET, look, mosaic
-from partwhole.training import train_gated
+from partwhole_studies.gated.descent import trained
 from partwhole_studies.gated.digits import digits, linear_baseline
 from partwhole_studies.gated.mnist import SPLIT, VALIDATION, mnist, require_files, require_same
 
@@ -73,9 +73,9 @@ def cell(config: Config) -> Arrays:
         data = digits(seed, n, n_selection=400)
     inputs, labels, tests = data.inputs, data.labels, data.test_inputs
     start = GatedNetwork.draw(inputs.shape[1], [LearnedGates(units), 1], seed=seed, initial="he")
-    runs = train_gated(
-        [start], inputs, labels, max_steps=STEPS, momentum=config["momentum"], seeds=[seed],
-        record=[STEPS], precision="float64", progress=False,
+    runs = trained(
+        [start], inputs, labels, momentum=config["momentum"], seed=[seed], record=[STEPS],
+        precision="float64",
     )  # fmt: skip
     network = runs.networks[0]
     gates: ReLUGates = network.with_frozen_gates().gates[0]
@@ -99,8 +99,8 @@ def cell(config: Config) -> Arrays:
         "error": np.array([_score(_wrong, data.test_labels, output) for output in answers]),
         "apart": np.array([_score(inconsistency, answers[0], output) for output in answers]),
         "share": np.array(runs.fraction_of(learned)[0, -1] if solved else np.nan),
-        "flipped": np.asarray(runs.flipped()[0, 0]),
-        "training_error": np.asarray(runs.training_error[0, -1]),
+        "flipped": np.asarray(flipped_gates(start, network, inputs)[0]),
+        "training_error": np.asarray(np.asarray(runs.training_error, float)[0, -1]),
         "mark": np.asarray(data.every.mean()),
     }
 

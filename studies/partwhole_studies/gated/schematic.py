@@ -18,7 +18,8 @@ from partwhole.networks import GatedNetwork
 from partwhole.study import COLOURS, Arrays, Cells, Config, key, layout, mean, series
 from partwhole.study.declaration import Number
 from partwhole.study.plots import QUIET, mosaic
-from partwhole.training import ascend_margin, normalised_flow, stationarity
+from partwhole.training import ascend_margin, stationarity
+from partwhole_studies.gated.descent import FLOW, trained
 from partwhole_studies.gated.point_sets import schematic, square_rule
 
 L2 = limits.Quadratic()
@@ -103,9 +104,7 @@ def _train(config: Config) -> Arrays:
         GatedNetwork.draw(3, [gates, 1], seed=seed, initial="normal", scale=0.1)
         for seed in config["seeds"]
     ]
-    runs = normalised_flow(
-        starts, inputs, labels, max_steps=config["max_steps"], record=[5000], progress=False
-    )
+    runs = trained(starts, inputs, labels, FLOW, steps=config["max_steps"], record=[5000])
     networks = [ascend_margin(network, inputs, labels) for network in runs.networks]
     return {"margin": np.array([stationarity(net, inputs, labels).margin for net in networks])}
 

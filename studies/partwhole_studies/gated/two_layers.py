@@ -28,7 +28,7 @@ from partwhole.study import (
 from partwhole.study.declaration import Number
 from partwhole.study.estimates import finite_values
 from partwhole.study.plots import QUIET, look, mosaic
-from partwhole.training import normalised_flow, train_gated
+from partwhole_studies.gated.descent import FLOW, trained
 from partwhole_studies.gated.digits import Digits, answers, gates_of, linear_baseline
 from partwhole_studies.gated.mnist import VALIDATION, require_files, split_of
 from partwhole_studies.gated.reference_implementation import published_programs
@@ -103,17 +103,13 @@ def _split(data: Digits, seed: int, config: Config) -> dict[str, np.ndarray | fl
         outputs[-2:], values["scrambled_true"], values["whitened_value"] = programs
     if config["max_steps"]:
         start = GatedNetwork.draw(data.inputs.shape[1], [gates, 1], seed=seed)
-        runs = train_gated(
-            [start], data.inputs, data.labels, max_steps=config["max_steps"],
-            record=[config["max_steps"]], seeds=[seed], progress=False,
-        )  # fmt: skip
+        sample, steps = (data.inputs, data.labels), config["max_steps"]
+        runs = trained([start], *sample, steps=steps, record=[steps], seed=[seed])
         outputs[0] = answers(runs.networks[0], tests)
         values["share"] = float(runs.fraction_of(group)[0, -1]) if solved else np.nan
         if config["flow_steps"] and solved:
-            flow = normalised_flow(
-                runs.networks, data.inputs, data.labels, max_steps=config["flow_steps"],
-                record=[config["flow_steps"]], progress=False,
-            )  # fmt: skip
+            steps = config["flow_steps"]
+            flow = trained(runs.networks, *sample, FLOW, steps=steps, record=[steps])
             outputs[1] = answers(flow.networks[0], tests)
             values["share_longer"] = float(flow.fraction_of(group)[0, -1])
     disagreement = [

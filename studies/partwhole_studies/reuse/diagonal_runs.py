@@ -32,7 +32,8 @@ from partwhole.recommendation.predicted import RESOLUTION
 from partwhole.study import Cells, layout
 from partwhole.tasks import SparseTeachers
 from partwhole.tasks.sparse_teachers import TeacherSample
-from partwhole.training import DiagonalRuns, train_diagonal, train_multitask
+from partwhole.training import Runs, Training
+from partwhole.training import train as train_networks
 
 SCRATCH = "linear probing, not pretrained"
 LABELS = {SINGLE: "single-task", FINETUNING: "finetuning", PROBING: "probing", MULTI: "multi-task"}
@@ -183,37 +184,34 @@ def trained(
     *,
     max_steps: int,
     rescale: float = 1.0,
-) -> DiagonalRuns:
+) -> Runs:
     """Return the runs of one method, a network for each seed."""
     samples = task.samples(seeds, n, N_AUX if method == MULTI else 0)
     weights = initial(method, samples.auxiliary, rescale)
     shortly = np.arange(0, min(2001, max_steps), RECORDED)
     later = np.geomspace(2000, max_steps, 60) // RECORDED * RECORDED
     steps = np.union1d(shortly, later[later <= max_steps]).astype(int)
-    if method == MULTI:
-        return train_multitask(
-            [samples.aux_inputs, samples.inputs],
-            [samples.aux_targets, samples.targets],
-            weights,
-            teachers=[samples.auxiliary, samples.main],
-            max_steps=max_steps,
-            learning_rate=RATE,
-            threshold=THRESHOLD,
-            record=steps.tolist(),
-            restarts=3,
-            progress=False,
-        )
-    return train_diagonal(
-        samples.inputs,
-        samples.targets,
-        weights,
-        teachers=samples.main,
-        train="readout" if "probing" in method else "all",
-        max_steps=max_steps,
+    training = Training(
+        steps=max_steps,
         learning_rate=RATE,
         threshold=THRESHOLD,
         record=steps.tolist(),
         restarts=3,
+        trained="readout" if "probing" in method else "all",
+    )
+    if method == MULTI:
+        return train_networks(
+            weights,
+            [(samples.aux_inputs, samples.aux_targets), (samples.inputs, samples.targets)],
+            training,
+            teachers=[samples.auxiliary, samples.main],
+            progress=False,
+        )
+    return train_networks(
+        weights,
+        (samples.inputs, samples.targets),
+        training,
+        teachers=samples.main,
         progress=False,
     )
 

@@ -16,7 +16,7 @@ from partwhole.flows.conserved import drift
 from partwhole.limits import DiagonalWeights, Equal, GroupNorm, HyperbolicEntropy
 from partwhole.tasks import SparseTeachers
 from partwhole.tasks.sparse_teachers import TeacherSample
-from partwhole.training import train_multitask
+from partwhole.training import Training, train
 
 DIMENSION, N_AUX, N_MAIN, ACTIVE = 30, 60, 10, 8
 FITTED = 1e-12  # training loss at which flows and steps end
@@ -108,19 +108,24 @@ def steps_end(
     drawn: TeacherSample, scale: Real, steps: int, decay: Real = 0.0
 ) -> tuple[Float[np.ndarray, "runs 2 d"], Float[np.ndarray, " runs"]]:
     """Train by gradient descent; return coefficients and what was minimised."""
-    runs = train_multitask(
-        [drawn.aux_inputs, drawn.inputs],
-        [drawn.aux_targets, drawn.targets],
-        DiagonalWeights.constant(DIMENSION, scale, n_tasks=2),
-        max_steps=steps,
+    training = Training(
+        steps=steps,
+        learning_rate=0.1,
         threshold=FITTED if decay == 0 else 0.0,
         weight_decay=decay,
         record=[steps],
         precision="float64",
+    )
+    runs = train(
+        DiagonalWeights.constant(DIMENSION, scale, n_tasks=2),
+        [(drawn.aux_inputs, drawn.aux_targets), (drawn.inputs, drawn.targets)],
+        training,
         progress=False,
     )
-    squares = sum((each**2).sum(axis=(1, 2)) for each in runs.weights)
-    return runs.coefficients, 0.5 * runs.training_loss[:, -1] + 0.5 * float(decay) * squares
+    squares = sum((layer**2).reshape(len(layer), -1).sum(axis=1) for layer in runs.networks)
+    return runs.networks.coefficients, 0.5 * runs.training_loss[:, -1] + 0.5 * float(
+        decay
+    ) * squares
 
 
 def least_weights(

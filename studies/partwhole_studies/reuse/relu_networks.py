@@ -15,11 +15,11 @@ from partwhole.tasks import ReLUTeachers
 from partwhole.tasks.relu_teachers import ReLUTeacherSample
 from partwhole.training import (
     ProbingRuns,
-    ReLURuns,
+    Runs,
+    Training,
     for_finetuning,
     relu_probing,
-    train_relu,
-    train_relu_multitask,
+    train,
 )
 
 DIMENSION, AUX_UNITS, N_AUX, N_TEST, BATCH = 15, 6, 1024, 2000, 128
@@ -135,19 +135,17 @@ def _pretrain(
     threshold: Real,
 ) -> MLP:
     samples = [ReLUTeachers(DIMENSION, AUX_UNITS).sample(seed, 0, N_AUX) for seed in seeds]
-    runs = train_relu(
-        stacked(samples, "aux_inputs"),
-        magnitude * stacked(samples, "aux_targets"),
-        start(hidden, seeds),
-        max_steps=steps,
+    training = Training(
+        steps=steps,
         learning_rate=rate,
         threshold=threshold,
         batch=batch or None,
-        seeds=seeds if batch else None,
+        seed=seeds,
         restarts=3,
         precision="float64",
-        progress=False,
     )
+    data = stacked(samples, "aux_inputs"), magnitude * stacked(samples, "aux_targets")
+    runs = train(start(hidden, seeds), data, training, progress=False)
     return runs.networks
 
 
@@ -176,42 +174,49 @@ def _learn(
     if way == SINGLE:
         epochs = config.get("epochs_single", epochs)
     steps = epochs * ceil(n / BATCH)
-    runs = train_relu(
-        stacked(samples, "inputs"),
-        stacked(samples, "targets"),
-        first,
-        max_steps=steps,
+    training = Training(
+        steps=steps,
         learning_rate=rate,
         threshold=_threshold(config),
         batch=BATCH if batched else None,
-        seeds=seeds if batched else None,
+        seed=seeds,
         record=_recorded(steps, config["records"]),
-        teachers=[sample.main for sample in samples],
         restarts=3,
         precision="float64",
+    )
+    runs = train(
+        first,
+        (stacked(samples, "inputs"), stacked(samples, "targets")),
+        training,
+        teachers=[sample.main for sample in samples],
         progress=False,
     )
     return runs.final_loss, runs.training_loss[:, -1]
 
 
-def _together(config: Config, samples: list[ReLUTeacherSample]) -> ReLURuns:
+def _together(config: Config, samples: list[ReLUTeacherSample]) -> Runs:
     """Train on both tasks."""
     seeds = tuple(config["seeds"])
     aux = float(config.get("aux_magnitude", 1.0))
     steps = config["epochs_together"] * ceil((N_AUX + config["n"]) / BATCH)
-    return train_relu_multitask(
-        [stacked(samples, "aux_inputs"), stacked(samples, "inputs")],
-        [aux * stacked(samples, "aux_targets"), stacked(samples, "targets")],
-        start(config["hidden"], seeds, outputs=2),
-        max_steps=steps,
+    training = Training(
+        steps=steps,
         learning_rate=config["rate_together"],
         threshold=_threshold(config),
         batch=BATCH,
-        seeds=seeds,
+        seed=seeds,
         record=_recorded(steps, config["records"]),
-        teachers=[[sample.auxiliary for sample in samples], [sample.main for sample in samples]],
         restarts=3,
         precision="float64",
+    )
+    return train(
+        start(config["hidden"], seeds, outputs=2),
+        [
+            (stacked(samples, "aux_inputs"), aux * stacked(samples, "aux_targets")),
+            (stacked(samples, "inputs"), stacked(samples, "targets")),
+        ],
+        training,
+        teachers=[[sample.auxiliary for sample in samples], [sample.main for sample in samples]],
         progress=False,
     )
 
@@ -233,6 +238,5 @@ def _probe(config: Config, samples: list[ReLUTeacherSample]) -> ProbingRuns:
         for_finetuning(_pretrained(config), readout_scale=READOUT, seeds=seeds),
         stacked(samples, "inputs"),
         stacked(samples, "targets"),
-        test_inputs=stacked(samples, "test_inputs"),
-        test_targets=stacked(samples, "test_targets"),
+        test=(stacked(samples, "test_inputs"), stacked(samples, "test_targets")),
     )

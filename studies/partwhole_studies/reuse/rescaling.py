@@ -18,7 +18,7 @@ from partwhole.study.estimates import finite_values
 from partwhole.study.plots import mosaic
 from partwhole.tasks import SparseTeachers
 from partwhole.tasks.sparse_teachers import TeacherSample
-from partwhole.training import train_diagonal
+from partwhole.training import Training, train
 
 SCALE = 1e-3
 DIMENSION, ACTIVE_AUX = 1000, 40
@@ -99,10 +99,9 @@ def cell(config: Config) -> Arrays:
     arrays = {"limit": error / variance, "violation": violation}
     if count := config["trained"]:
         weights = DiagonalWeights(*map(np.stack, zip(*starts[:count], strict=True)))
-        runs = train_diagonal(
-            sample.inputs[:count], sample.targets[:count], weights, record=50,
-            teachers=sample.main[:count], max_steps=config["max_steps"], progress=False,
-        )  # fmt: skip
+        how = Training(steps=config["max_steps"], learning_rate=0.1, threshold=1e-10, record=50)
+        data, teachers = (sample.inputs[:count], sample.targets[:count]), sample.main[:count]
+        runs = train(weights, data, how, teachers=teachers, progress=False)
         arrays["trained"] = runs.final_loss / variance
     return arrays
 

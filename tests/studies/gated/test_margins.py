@@ -6,6 +6,7 @@ import cvxpy as cp
 import gated_data
 import numpy as np
 import pytest
+from descents import followed
 from study_cells import computed
 from study_rules import require_whole, verdicts
 
@@ -13,7 +14,6 @@ from partwhole import solve
 from partwhole.features import HalfspaceGates
 from partwhole.limits import Quadratic
 from partwhole.networks import GatedNetwork, LearnedGates
-from partwhole.training import normalised_flow
 from partwhole_studies.gated import margins as study
 
 X, Y, GATES = gated_data.d1()
@@ -96,7 +96,7 @@ def test_stationary_points_reach_the_largest_margin():
 def test_relu_networks_end_at_the_edges_of_their_gates(data):
     """Where a gate may be partly open, most of what is not stationary vanishes."""
     start = GatedNetwork.draw(7, [LearnedGates(30), 1], seed=0, initial="he", scale=0.3)
-    flow = normalised_flow([start], X, Y, max_steps=20_000, record=[20_000], progress=False)
+    flow = followed([start], X, Y, steps=20_000, record=[20_000])
     network = flow.networks[0]
     outputs = Y * network.predict(X)
     root = np.sqrt(outputs.min())

@@ -9,6 +9,7 @@ import mnist_runs
 import numpy as np
 import pytest
 import xarray as xr
+from descents import published as trained_as_published
 from sklearn.svm import LinearSVC
 from study_cells import computed
 from study_rules import require_whole, verdicts
@@ -19,7 +20,6 @@ from partwhole.networks import GatedNetwork, LearnedGates
 from partwhole.study import published
 from partwhole.tasks.images._files import VARIABLE
 from partwhole.tasks.images.mnist import IMAGES, LABELS
-from partwhole.training import train_gated
 from partwhole_studies.gated import relu_networks as study
 from partwhole_studies.gated.digits import digits
 from partwhole_studies.gated.mnist import mnist
@@ -54,9 +54,9 @@ def test_networks_decide_their_gates_beyond_rounding():
             GatedNetwork(tuple(jnp.asarray(layer) for layer in layers), start.gates)
             for layers in (weights, moved)
         )
-    networks = train_gated(
-        [start, moved], split.inputs, split.labels, momentum=0.9, seeds=[0, 0], record=[3200],
-        precision="float64", progress=False,
+    networks = trained_as_published(
+        [start, moved], split.inputs, split.labels, momentum=0.9, seed=[0, 0], record=[3200],
+        precision="float64",
     ).networks  # fmt: skip
     sums = [split.inputs @ np.asarray(network.weights[0])[:, 0].T for network in networks]
     assert (np.abs(sums[0] - sums[1]) < 1e-12).all()
@@ -69,9 +69,9 @@ def test_readouts_are_those_of_another_solver(cells, data):
     seed = config["seed"]
     split = digits(seed, n_selection=400)
     start = GatedNetwork.draw(65, [LearnedGates(config["units"]), 1], seed=seed, initial="he")
-    network = train_gated(
-        [start], split.inputs, split.labels, momentum=0.9, seeds=[seed], record=[3200],
-        precision="float64", progress=False,
+    network = trained_as_published(
+        [start], split.inputs, split.labels, momentum=0.9, seed=[seed], record=[3200],
+        precision="float64",
     ).networks[0]  # fmt: skip
     weights = np.asarray(network.weights[0], dtype=float)[:, 0]
     hidden = [np.maximum(x @ weights.T, 0.0) for x in (split.inputs, split.test_inputs)]

@@ -27,8 +27,8 @@ from partwhole.networks.diffusion import (
 )
 from partwhole.networks.images.layers import Pass
 from partwhole.training import (
-    DiffusionOutcome,
     DiffusionRecipe,
+    Outcome,
     Prompt,
     bits_per_dimension,
     train_diffusion,
@@ -88,7 +88,7 @@ def whole():
 
 def test_a_run_and_its_table(whole):
     model, _, _, _, rest = small()
-    assert whole.outcome is DiffusionOutcome.RAN_ALL_STEPS
+    assert whole.outcome is Outcome.RAN_ALL_STEPS
     assert whole.steps.tolist() == [0, 6, 20, 24]
     assert {name: found.shape for name, found in whole.coordinates.items()} == {
         "corner": (4, 4, 2),
@@ -311,7 +311,7 @@ def test_samples_that_are_no_numbers_have_no_coordinates(monkeypatch):
 def test_divergence_is_told_and_ends_training():
     model, x, c, recipe, rest = small(learning_rate=1e18, clip=None, steps=450, weight_decay=0.0)
     run = train_diffusion(model, x, c, recipe, **(rest | {"at": [0, 400]}))
-    assert run.outcome is DiffusionOutcome.DIVERGED
+    assert run.outcome is Outcome.DIVERGED
     assert np.isfinite(run.coordinates["corner"][0]).all()
     assert np.isnan(run.coordinates["corner"][1]).all()
     assert len(run.bits) < 5

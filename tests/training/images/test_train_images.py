@@ -20,7 +20,7 @@ from partwhole._checks import InputError
 from partwhole.networks import ImageNetwork, convnet, image_network, outputs
 from partwhole.networks.images.layers import Dense, Flatten
 from partwhole.tasks.images.digits import digit_images
-from partwhole.training import ImageOutcome, Recipe, train_images
+from partwhole.training import Outcome, Recipe, train_images
 from partwhole.training.images.assembly import Samples
 
 module = import_module("partwhole.training.images.train")
@@ -156,7 +156,7 @@ def same(one, other):
 
 def test_a_run_and_its_table(whole):
     network, images, _, _ = small()
-    assert whole.outcome is ImageOutcome.RAN_ALL_EPOCHS
+    assert whole.outcome is Outcome.RAN_ALL_STEPS
     assert whole.recorded.tolist() == [2, 4]
     assert whole.training_loss.shape == (4,)
     assert whole.training_loss[-1] < whole.training_loss[0]
@@ -271,13 +271,13 @@ def test_divergence_and_a_stop_are_told():
     x, y = problem()
     wild = Recipe(loss="squared", optimizer="sgd", learning_rate=50.0, epochs=40)
     run = train_images(linear(), x, wild, targets=y, seed=0)
-    assert run.outcome is ImageOutcome.DIVERGED
+    assert run.outcome is Outcome.DIVERGED
     assert not run.has_learned
     assert len(run.training_loss) < 40
     y = x.reshape(20, -1) @ np.arange(6.0)
     calm = Recipe(loss="squared", learning_rate=0.1, epochs=4000, stop_loss=1e-3)
     run = train_images(linear(), x, calm, targets=y, seed=0)
-    assert run.outcome is ImageOutcome.REACHED_STOP_LOSS
+    assert run.outcome is Outcome.REACHED_THRESHOLD
     assert run.training_loss[-1] < 1e-3 <= run.training_loss[-2]
     assert run.has_learned
 

@@ -18,7 +18,7 @@ from partwhole.networks import ImageNetwork, convnet, image_network, outputs
 from partwhole.networks.images.layers import BatchNorm, Dense, Drawn, Flatten, ReLU, trained
 from partwhole.tasks.images.class_split import split_classes
 from partwhole.tasks.images.digits import digit_images
-from partwhole.training import ImageOutcome, Recipe, train_images
+from partwhole.training import Outcome, Recipe, train_images
 from partwhole.training.images.assembly import Layout, Samples
 from partwhole.training.images.transfer import train_transfer
 from partwhole.training.images.two_tasks import Half, TwoTasks
@@ -296,14 +296,14 @@ def test_which_losses_end_training(protocol):
     assert run.training_loss["main"][0] < 2.0 < run.training_loss["auxiliary"][0]
     epochs = {name: len(losses) for name, losses in run.training_loss.items()}
     if protocol == "published":
-        assert run.outcome is ImageOutcome.REACHED_STOP_LOSS
+        assert run.outcome is Outcome.REACHED_THRESHOLD
         assert epochs == {"main": 1, "auxiliary": 1}
     else:
-        assert run.outcome is ImageOutcome.RAN_ALL_EPOCHS
+        assert run.outcome is Outcome.RAN_ALL_STEPS
         assert epochs == {"main": 2, "auxiliary": 2}
         # Both are log 5.
         run = train_transfer(flat(np.zeros(5)), SPLIT, STILL, mode="multitask", seed=0)
-        assert run.outcome is ImageOutcome.REACHED_STOP_LOSS
+        assert run.outcome is Outcome.REACHED_THRESHOLD
 
 
 def test_accuracy_among_all_columns_and_among_those_of_the_task():
@@ -334,7 +334,7 @@ def test_both_tasks_are_learned():
     split = small_split(n_main=20, per_class=30, n_test=30)
     recipe = Recipe(loss="cross entropy", learning_rate=1e-2, epochs=60, batch=32, stop_loss=1e-2)
     run = train_transfer(dense(32), split, recipe, mode="multitask", seed=0)
-    assert run.outcome is ImageOutcome.REACHED_STOP_LOSS
+    assert run.outcome is Outcome.REACHED_THRESHOLD
     assert run.has_learned
     last, before = ([losses[place] for losses in run.training_loss.values()] for place in (-1, -2))
     assert max(last) < 1e-2 <= max(before)

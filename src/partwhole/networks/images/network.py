@@ -57,7 +57,7 @@ class ImageNetwork(eqx.Module):
         """Return the outputs in inference: no dropout, running statistics."""
         return self._pass(images, Pass())[-1]
 
-    def contexts(self, inputs: Float[np.ndarray, "n h w c"], /) -> tuple[()]:
+    def contexts(self, inputs: Float[Array | np.ndarray, "n h w c"]) -> tuple[()]:
         """Return nothing: layers need the layer before and no more."""
         return ()
 

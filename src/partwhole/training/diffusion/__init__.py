@@ -2,7 +2,6 @@
 
 from partwhole.training.diffusion.bits import BitsPerDimension as BitsPerDimension
 from partwhole.training.diffusion.bits import bits_per_dimension as bits_per_dimension
-from partwhole.training.diffusion.diffusion_run import DiffusionOutcome as DiffusionOutcome
 from partwhole.training.diffusion.diffusion_run import DiffusionRun as DiffusionRun
 from partwhole.training.diffusion.prompt import Prompt as Prompt
 from partwhole.training.diffusion.recipe import DiffusionRecipe as DiffusionRecipe
@@ -10,7 +9,6 @@ from partwhole.training.diffusion.train import train_diffusion as train_diffusio
 
 __all__ = [
     "BitsPerDimension",
-    "DiffusionOutcome",
     "DiffusionRecipe",
     "DiffusionRun",
     "Prompt",

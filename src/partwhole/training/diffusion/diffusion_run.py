@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import Enum
 
 import numpy as np
 import pandas as pd
@@ -11,13 +10,7 @@ from jaxtyping import Float, Int
 
 from partwhole.networks.diffusion import DiffusionModel
 from partwhole.training.diffusion.recipe import DiffusionRecipe
-
-
-class DiffusionOutcome(Enum):
-    """Say how training ended."""
-
-    RAN_ALL_STEPS = "ran all steps"
-    DIVERGED = "the loss is not a number any more; lower learning_rate, or clip slopes"
+from partwhole.training.outcome import Outcome
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -31,7 +24,7 @@ class DiffusionRun:
     averaged : DiffusionModel
         With averaged weights, which samples are asked of; `model` unless the recipe averages.
     recipe : DiffusionRecipe
-    outcome : DiffusionOutcome
+    outcome : Outcome
     steps : int array, shape (T,)
         At which samples were asked for.
     coordinates : dict of str to float array, shape (T, n, C)
@@ -48,7 +41,7 @@ class DiffusionRun:
     model: DiffusionModel
     averaged: DiffusionModel
     recipe: DiffusionRecipe
-    outcome: DiffusionOutcome
+    outcome: Outcome
     steps: Int[np.ndarray, " T"]
     coordinates: dict[str, Float[np.ndarray, "_ _ _"]]
     samples: dict[str, np.ndarray]

@@ -30,9 +30,10 @@ from partwhole.networks.images.layers import Pass
 from partwhole.tasks.shapes.pictures import image_grid, save_picture
 from partwhole.training.checkpoints import fingerprint, load_checkpoint, save_checkpoint
 from partwhole.training.diffusion.bits import checked_samples, terms
-from partwhole.training.diffusion.diffusion_run import DiffusionOutcome, DiffusionRun
+from partwhole.training.diffusion.diffusion_run import DiffusionRun
 from partwhole.training.diffusion.prompt import Prompt
 from partwhole.training.diffusion.recipe import DiffusionRecipe
+from partwhole.training.outcome import Outcome
 
 ORDER, SAMPLING = 110, 111  # keep the streams of order and samples apart
 TOLD_EVERY, SAVED_EVERY = 0.25, 60.0  # seconds
@@ -296,14 +297,14 @@ class _Loop:
             )
             self.records = jax.tree.map(np.array, found)
         place, last = int(self.state.step), self.recipe.steps
-        outcome = DiffusionOutcome.RAN_ALL_STEPS
+        outcome = Outcome.RAN_ALL_STEPS
         if place == 0:
             self._ask(place, pictures)
         saved = told = time.monotonic()
         order = self._order(place // self.per_epoch)
         with bar("Training", last, shown=progress) as advance:
             shown = 0
-            while place < last and outcome is DiffusionOutcome.RAN_ALL_STEPS:
+            while place < last and outcome is Outcome.RAN_ALL_STEPS:
                 turn = place % self.per_epoch
                 which = order[turn * self.batch : (turn + 1) * self.batch]
                 self.state = take_step(
@@ -316,7 +317,7 @@ class _Loop:
                     outcome = self._count(place)
                 if place % self.per_epoch == 0:
                     order = self._order(place // self.per_epoch)
-                if outcome is DiffusionOutcome.RAN_ALL_STEPS:
+                if outcome is Outcome.RAN_ALL_STEPS:
                     self._ask(place, pictures)
                 now = time.monotonic()
                 if now - told > TOLD_EVERY:
@@ -347,14 +348,14 @@ class _Loop:
         rng = np.random.default_rng([self.seed, ORDER, epoch])
         return rng.permutation(len(self.samples))[: self.per_epoch * self.batch]
 
-    def _count(self, place: int) -> DiffusionOutcome:
+    def _count(self, place: int) -> Outcome:
         """Note the mean loss of the last steps, and say whether it is a number still."""
         steps = place - COUNTED * ((place - 1) // COUNTED)
         found = np.asarray(self.state.total) / steps
         self.records.bits[(place - 1) // COUNTED] = found
         self.state = self.state._replace(total=jnp.zeros_like(self.state.total))
         whole = bool(np.isfinite(found).all())
-        return DiffusionOutcome.RAN_ALL_STEPS if whole else DiffusionOutcome.DIVERGED
+        return Outcome.RAN_ALL_STEPS if whole else Outcome.DIVERGED
 
     def _ask(self, place: int, pictures: Path | None) -> None:
         """Ask for samples, read them and keep what they were read as, if it is time."""

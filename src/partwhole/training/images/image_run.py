@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import Enum
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,22 +11,12 @@ from jaxtyping import Float, Int
 
 from partwhole.networks import ImageNetwork
 from partwhole.training.images.recipe import Recipe
+from partwhole.training.outcome import Outcome
 
 if TYPE_CHECKING:
     import pandas as pd
 
 ACCURATE, EXPLAINED = 0.99, 0.05
-
-
-class ImageOutcome(Enum):
-    """Say how the training of an image network ended; the value says what to do about it."""
-
-    REACHED_STOP_LOSS = "reached stop_loss"
-    RAN_ALL_EPOCHS = "ran all epochs"
-    DIVERGED = (
-        "diverged: the training loss is above diverged_loss or not a number; take a smaller "
-        "learning rate"
-    )
 
 
 @dataclass(frozen=True)
@@ -67,7 +56,7 @@ class ImageRun:
         "training" and every set that was asked for.
     outputs : mapping of str to float array, shapes (n, k)
         What the network answers in the end to each sample of these sets, in inference.
-    outcome : ImageOutcome
+    outcome : Outcome
     """
 
     network: ImageNetwork
@@ -77,7 +66,7 @@ class ImageRun:
     recorded: Int[np.ndarray, " T"]
     scores: Mapping[str, Scores]
     outputs: Mapping[str, Float[np.ndarray, "_ k"]]
-    outcome: ImageOutcome
+    outcome: Outcome
 
     @property
     def has_learned(self) -> bool:

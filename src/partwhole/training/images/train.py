@@ -34,9 +34,10 @@ from partwhole.training.images.goals import (
     judged,
     require_images,
 )
-from partwhole.training.images.image_run import ImageOutcome, ImageRun, Scores
+from partwhole.training.images.image_run import ImageRun, Scores
 from partwhole.training.images.recipe import Recipe, of_a_step
 from partwhole.training.losses import LOSSES
+from partwhole.training.outcome import Outcome
 
 ORDER = 107  # keeps the stream of the order apart from those of weights and samples
 READ_AT_ONCE = 512
@@ -295,7 +296,7 @@ class Loop:
             mark = self._mark(sets)
             if checkpoint.exists():
                 self._go_on(checkpoint, mark)
-        outcome, ended = ImageOutcome.RAN_ALL_EPOCHS, False
+        outcome, ended = Outcome.RAN_ALL_STEPS, False
         place, last = int(self.state.step), self.recipe.epochs * self.per_epoch
         saved = told = time.monotonic()
         with bar("Training", last, shown=progress) as advance:
@@ -305,7 +306,7 @@ class Loop:
                 place += 1
                 if place % self.per_epoch == 0:
                     outcome = self._end_epoch()
-                    ended = outcome is not ImageOutcome.RAN_ALL_EPOCHS
+                    ended = outcome is not Outcome.RAN_ALL_STEPS
                     epoch = place // self.per_epoch
                     if every is not None and epoch % every == 0 and place < last and not ended:
                         self._score(sets)
@@ -346,17 +347,17 @@ class Loop:
         order = rng.permutation(self.n)[: self.per_epoch * self.batch]
         return jnp.asarray(order.astype(np.int32))
 
-    def _end_epoch(self) -> ImageOutcome:
+    def _end_epoch(self) -> Outcome:
         """Note the losses of an epoch, and say whether training is over by them."""
         means = np.asarray(self.state.total, dtype=float) / self.batches
         self.losses.append(means.tolist())
         self.state = self.state._replace(total=jnp.zeros_like(self.state.total))
         if not np.all(means <= self.recipe.diverged_loss):
-            return ImageOutcome.DIVERGED
+            return Outcome.DIVERGED
         stopping = means if self.course is None else means[: self.course.stopping]
         if self.recipe.stop_loss is not None and np.all(stopping < self.recipe.stop_loss):
-            return ImageOutcome.REACHED_STOP_LOSS
-        return ImageOutcome.RAN_ALL_EPOCHS
+            return Outcome.REACHED_THRESHOLD
+        return Outcome.RAN_ALL_STEPS
 
     def _note(self, place: int) -> str:
         """Return the mean losses of the epoch so far, or of the last one."""

@@ -25,10 +25,11 @@ from partwhole.networks.network import n_outputs
 from partwhole.tasks.images.class_split import ClassSplit, Part
 from partwhole.training.images.assembly import Layout, Samples
 from partwhole.training.images.goals import require_finite
-from partwhole.training.images.image_run import ACCURATE, ImageOutcome
+from partwhole.training.images.image_run import ACCURATE
 from partwhole.training.images.recipe import Recipe
 from partwhole.training.images.train import Judged, Loop
 from partwhole.training.images.two_tasks import Half, TwoTasks
+from partwhole.training.outcome import Outcome
 from partwhole.training.rescaling import rescale_after_pretraining
 
 if TYPE_CHECKING:
@@ -88,7 +89,7 @@ class TransferRun:
         Of "main", "test" and "auxiliary", as far as the mode concerns them.
     outputs : mapping of str to float array, shapes (n, outputs)
         What the network answers to them in the end, in inference.
-    outcome : ImageOutcome
+    outcome : Outcome
     """
 
     network: ImageNetwork
@@ -103,7 +104,7 @@ class TransferRun:
     recorded: Int[np.ndarray, " T"]
     scores: Mapping[str, ClassScores]
     outputs: Mapping[str, Float[np.ndarray, "_ k"]]
-    outcome: ImageOutcome
+    outcome: Outcome
 
     @property
     def has_learned(self) -> bool:

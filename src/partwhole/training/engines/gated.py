@@ -1,8 +1,9 @@
-"""Steps of gated networks on two classes: stochastic descent, and the loss-normalised flow."""
+"""Gated networks on two classes: stochastic descent, and the loss-normalised flow."""
 
 from __future__ import annotations
 
-from typing import Any, Literal, NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -10,9 +11,15 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
+from partwhole._checks import require
 from partwhole.networks import GatedNetwork, LearnedGates
+from partwhole.training.engines.diagonal import orders
+from partwhole.training.losses import LOSSES
+from partwhole.training.problem import Problem
+from partwhole.training.results import Trace
+from partwhole.training.training import FLOW, Loss
 
-Loss = Literal["logistic", "exponential"]
+FIRST_STEP = 1e-3  # of the flow, which finds its own
 # A step must bring this share of what the slope at its start promises. With less than half of it
 # the inputs that hold the margin may leap over each other ever further; but where gates are
 # learned slopes jump, and a step over an edge brings less however short it is.
@@ -180,3 +187,127 @@ def flow(
 
     high, slope = climb(state.weights)
     return jax.lax.fori_loop(0, steps, step, (state, high, slope))[0]
+
+
+Onward = Callable[[int, int], tuple[GatedNetwork, float]]  # to a step: the network, and the time
+
+
+def engine(problem: Problem) -> Any:
+    """Return what trains one run of gated networks on labels."""
+    training, runs = problem.training, problem.runs
+    starts = [problem.network(run) for run in range(runs)]
+    biased = [run for run, network in enumerate(starts) if network.bias is not None]
+    follow = training.optimiser == FLOW
+    require(
+        not (follow and biased),
+        "the flow is of homogeneous networks",
+        f"a bias in network {biased[0] if biased else 0}",
+        "feed units a constant input instead",
+    )
+    stops, dtype, seeds = problem.stops, training.dtype, problem.seeds
+
+    def one(run: int, rate: float, told: Any) -> Trace:
+        x, y = problem.tasks[0].of(run)
+        with jax.enable_x64(dtype == np.float64):
+            network = _cast(starts[run], dtype)
+            contexts = tuple(
+                None if each is None else jnp.asarray(each, jnp.int32)
+                for each in network.contexts(np.asarray(x, dtype=float))
+            )
+            data = Data(jnp.asarray(x, dtype), jnp.asarray(y[:, 0], dtype), contexts)
+            if follow:
+                onward = _flow(network, data, training.loss)
+            else:
+                onward = _descent(problem, rate, seeds[run], network, data)
+            return _recorded(problem, run, stops.tolist(), onward, network, data, told)
+
+    return one
+
+
+def _recorded(
+    problem: Problem, run: int, stops: list[int], onward: Onward, now: GatedNetwork, data: Data,
+    told: Any,
+) -> Trace:  # fmt: skip
+    """Train one run, and read it at each recorded step."""
+    training, test = problem.training, problem.tested(run)
+    labels: list[tuple[float, ...]] = []
+    times, tested, read_out = [], [], []
+    before, step, time, going = 0, 0, 0.0, True
+    for stop in stops:
+        if going and stop > step:
+            now, time = onward(step, stop)
+            step = stop
+        labels.append(_read(now, data, training.loss))
+        times.append(time)
+        if problem.probes is not None:
+            read_out.append(now.predict(problem.probes)[:, None])
+        if test is not None:
+            outputs = jnp.asarray(now.predict(test[0])[:, None])
+            tested.append([float(LOSSES[training.loss](outputs, jnp.asarray(test[1])))])
+        # By logarithms: the loss itself is soon too small for a number.
+        going = not (training.threshold > 0 and labels[-1][0] <= np.log(training.threshold))
+        told(stop - before, float(np.exp(labels[-1][0])))
+        before = stop
+    table = np.array(labels)
+    diverged = not (np.isfinite(table[-1, 0]) and np.isfinite(table[-1, 2]))
+    return Trace(
+        np.exp(table[:, :1]), now, step, diverged, np.array(tested) if tested else None,
+        np.stack(read_out) if read_out else None, np.array(times), table,
+    )  # fmt: skip
+
+
+def _descent(problem: Problem, rate: float, seed: int, network: GatedNetwork, data: Data) -> Onward:
+    training, n = problem.training, problem.count
+    steps = problem.steps
+    late = (steps + 1) // 2
+    late_rate, slip = rate * training.late_factor, training.momentum
+    if training.batch is None:
+        rows, parts = np.arange(n, dtype=np.int32)[None], np.full((1, n), 1.0 / n)
+    else:
+        rows, parts = orders(training.batch, seed, n, steps)
+    dtype = data.inputs.dtype
+    numbers = [jnp.asarray(number, dtype) for number in (rate, late_rate, slip)]
+    settings = Descent(numbers[0], numbers[1], jnp.asarray(late), numbers[2])
+    state = {"weights": trained(network), "speed": at_rest(network)}
+    laid_out = jnp.asarray(rows), jnp.asarray(parts, dtype)
+
+    def onward(begin: int, end: int) -> tuple[GatedNetwork, float]:
+        state["weights"], state["speed"] = descend(
+            network, state["weights"], state["speed"], data, laid_out[0], laid_out[1],
+            settings, jnp.asarray(begin), jnp.asarray(end), training.loss,
+        )  # fmt: skip
+        after = max(0, end - late)
+        # Not what comes out of compiled code: that has its gates in single precision.
+        return with_trained(network, state["weights"]), (
+            rate * (end - after) + late_rate * after
+        ) / (1.0 - slip)
+
+    return onward
+
+
+def _flow(network: GatedNetwork, data: Data, loss: Loss) -> Onward:
+    # With its type told: one that may take another's has the flow compiled once more.
+    first = jnp.asarray(FIRST_STEP, jnp.float64)
+    state = [FlowState(network.weights, first, jnp.zeros_like(first))]
+
+    def onward(begin: int, end: int) -> tuple[GatedNetwork, float]:
+        state[0] = flow(network, data, state[0], jnp.asarray(end - begin), loss)
+        return with_trained(network, (state[0].weights, None)), float(state[0].time)
+
+    return onward
+
+
+def _read(network: GatedNetwork, data: Data, loss: Loss) -> tuple[float, float, float]:
+    """Return the log of the mean loss, the normalised margin and the error."""
+    log, least, error = (float(each) for each in read(network, data, loss))
+    with np.errstate(all="ignore"):  # of runs that diverged
+        size = np.float64(network.squared_norm / network.n_layers)
+        margin = least / size ** (0.5 * network.n_layers)
+    return log, float(margin) if network.bias is None else float("nan"), error
+
+
+def _cast(network: GatedNetwork, dtype: np.dtype) -> GatedNetwork:
+    """Return the network with its weights in a precision, gates left as they are."""
+    bias = None if network.bias is None else jnp.asarray(network.bias, dtype)
+    weights = tuple(jnp.asarray(np.asarray(layer), dtype) for layer in network.weights)
+    return GatedNetwork(weights, network.gates, bias, network.parallel)

@@ -12,14 +12,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import NamedTuple
+from math import pi
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
+from partwhole._checks import require
+from partwhole._threads import cores
+from partwhole.networks import MLP
+from partwhole.tasks.relu_teachers import ReLUTeacher
+from partwhole.training.problem import Problem, require_memory
 from partwhole.training.protocol import SHUFFLE
+from partwhole.training.results import Trace
 
 # Divergence, in units of the larger of the first loss and the mean square of the targets.
 DIVERGED = 100.0
@@ -51,17 +58,8 @@ class Weights(NamedTuple):
     readout: Float[np.ndarray, "k h"]
 
 
-class Trace(NamedTuple):
-    """Hold a run: its records, and its weights and step at the end."""
-
-    losses: Float[np.ndarray, "T k"]
-    tested: Float[np.ndarray, "T k"] | None
-    weights: Weights
-    step: int
-    diverged: bool
-
-
-Measure = Callable[[Weights], Float[np.ndarray, " k"]]
+Told = Callable[[int, float], None]
+Measure = Callable[[Weights], tuple[np.ndarray | None, np.ndarray | None]]
 Layout = tuple[Int[np.ndarray, "B b"], Float[np.ndarray, "B b"]]
 
 
@@ -73,7 +71,8 @@ def descend(
     *,
     readout_only: bool,
     layouts: Iterator[Layout] | None = None,
-    measure: Measure | None = None,
+    measure: Measure,
+    told: Told,
 ) -> Trace:
     """Train one run, in the precision of its samples.
 
@@ -104,8 +103,10 @@ def descend(
     layouts : iterator, keyword-only, default None
         Rows of batches and their parts in the mean, batch after batch, as `layouts_of` gives
         them; None for all samples in each step.
-    measure : function of Weights, keyword-only, default None
-        The test loss of each task, called at each record until the run ends.
+    measure : function of Weights, keyword-only
+        The test loss of each task and the answers, called at each record until the run ends.
+    told : function, keyword-only
+        Called at each record with the steps since the last and the loss.
 
     Returns
     -------
@@ -123,7 +124,9 @@ def descend(
         limit = DIVERGED * max(first, settings.scale)
         ahead = None if layouts is None else _Ahead(layouts, dtype)
         step, going, loss = 0, True, first
-        seen, told, tested = [], [], None if measure is None else measure(_numpy(now))
+        seen, before = [], 0
+        tested = measure(_numpy(now))
+        read = []
         for stop in stops.tolist():
             if going and stop > step:
                 if ahead is None:
@@ -142,18 +145,22 @@ def descend(
                         step = end
                 losses = np.asarray(_losses(now, given))
                 loss = float(shares @ losses)
-                tested = None if measure is None else measure(_numpy(now))
+                tested = measure(_numpy(now))
             # In the precision of the training, in which steps compare; NaN ends a run.
             going = bool(dtype.type(loss) > dtype.type(settings.threshold) and loss <= limit)
             going = going and (step == stop)
+            told(stop - before, loss)
+            before = stop
             seen.append(losses)
-            told.append(tested)
+            read.append(tested)
+        tests, answers = zip(*read, strict=True)
         return Trace(
             np.stack(seen).astype(float),
-            None if measure is None else np.stack(told),
             _numpy(now),
             step,
             not loss <= limit,
+            None if tests[0] is None else np.stack(tests),
+            None if answers[0] is None else np.stack(answers),
         )
 
 
@@ -285,3 +292,163 @@ def _in_batches(
         return _stepped(now, into, pull, taken, settings, readout_only)
 
     return jax.lax.fori_loop(begin, end, body, weights)
+
+
+def serves(network: object) -> bool:
+    """Return whether a network has two layers with ReLU between them and no biases."""
+    if not isinstance(network, MLP):
+        return False
+    return (network.n_layers, network.nonlinearity, network.biases) == (2, "relu", None)
+
+
+def engine(problem: Problem) -> Any:
+    """Return what trains one run of two-layer ReLU networks."""
+    training, tasks, runs = problem.training, problem.tasks, problem.runs
+    stops = problem.stops
+    first: Any = problem.networks
+    if not isinstance(first, MLP):
+        first = jax.tree.map(lambda *leaves: np.stack(leaves), *problem.every)
+    hidden, readout = layers(first, problem.shape[0], len(tasks), runs)
+    teachers, dtype, seeds = _checked_teachers(problem), training.dtype, problem.seeds
+    h = hidden.shape[1]
+    needed = min(runs, cores()) * 4.0 * dtype.itemsize * problem.count * h
+    require_memory(
+        needed + runs * 4.0 * dtype.itemsize * h, "pass a batch, or train fewer samples or units"
+    )
+    own = np.repeat(np.eye(len(tasks), dtype=dtype), [task.count for task in tasks], axis=0)
+
+    def one(run: int, rate: float, told: Told) -> Trace:
+        x = np.concatenate([task.of(run)[0] for task in tasks])
+        y = np.concatenate([task.of(run)[1][:, 0] for task in tasks])
+        trace = descend(
+            Weights(np.ascontiguousarray(hidden[run].T), readout[run]),
+            Samples(x.astype(dtype), y.astype(dtype), own),
+            Settings(
+                rate,
+                float(training.weight_decay),
+                float(training.threshold),
+                float(np.mean(y.astype(float) ** 2)),
+            ),
+            stops,
+            readout_only=training.trained == "readout",
+            layouts=None if training.batch is None else layouts_of(own, training.batch, seeds[run]),
+            measure=_measure(
+                None if teachers is None else [task[run] for task in teachers],
+                problem.tested(run),
+                problem.probes,
+            ),
+            told=told,
+        )
+        with jax.enable_x64(dtype == np.float64):
+            ends = (
+                jnp.asarray(np.ascontiguousarray(trace.network.hidden.T)),
+                jnp.asarray(trace.network.readout),
+            )
+        return trace._replace(network=MLP(ends, None, "relu"))
+
+    return one
+
+
+def layers(network: MLP, dimension: int, n_tasks: int, runs: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return each run's hidden layer, shape (runs, h, d), and readout, shape (runs, k, h)."""
+    require(
+        network.n_layers == 2 and network.nonlinearity == "relu" and network.biases is None,
+        "the network has two layers, ReLU between them and no biases",
+        f"{network.n_layers} layers, {network.nonlinearity}, "
+        + ("no biases" if network.biases is None else "biases"),
+        'draw it by Architecture(layers=2, nonlinearity="relu", bias=False)',
+    )
+    hidden, readout = (np.asarray(each) for each in network.weights)
+    require(
+        bool(np.isfinite(hidden).all() and np.isfinite(readout).all()),
+        "weights are finite numbers",
+        "NaN or infinity",
+        "leave out runs that diverged",
+    )
+    h = hidden.shape[-2]
+    shapes = (h, dimension), (n_tasks, h)
+    lead = [each.shape[: each.ndim - 2] for each in (hidden, readout)]
+    fits = hidden.shape[-2:] == shapes[0] and readout.shape[-2:] == shapes[1]
+    require(
+        fits and all(each in ((), (runs,)) for each in lead),
+        f"layers have shapes (h, {dimension}) and ({n_tasks}, h), or {runs} of them",
+        f"shapes {hidden.shape} and {readout.shape}",
+        f"draw them by Architecture(...).networks({dimension}, seeds=range({runs}), "
+        f"outputs={n_tasks})",
+    )
+    return (
+        np.broadcast_to(hidden, (runs, *shapes[0])),
+        np.broadcast_to(readout, (runs, *shapes[1])),
+    )
+
+
+def _checked_teachers(problem: Problem) -> tuple[tuple[ReLUTeacher, ...], ...] | None:
+    """Return the teachers of each task, one for each run."""
+    if problem.teachers is None:
+        return None
+    runs, d = problem.runs, problem.shape[0]
+    teachers = tuple(tuple(task) for task in problem.teachers)
+    good = all(
+        len(task) == runs
+        and all(isinstance(one, ReLUTeacher) and one.hidden.shape[1] == d for one in task)
+        for task in teachers
+    )
+    require(
+        good,
+        f"teachers are one ReLUTeacher in {d} dimensions for each of {runs} runs",
+        "others",
+        "collect sample.main of each run in a list",
+    )
+    return teachers
+
+
+def _measure(
+    teachers: list[ReLUTeacher] | None,
+    test: tuple[np.ndarray, np.ndarray] | None,
+    probes: np.ndarray | None,
+) -> Measure:
+    """Return what reads the test loss of each task, and answers, off the weights of one run."""
+
+    def answers(weights: Weights, points: np.ndarray) -> np.ndarray:
+        hidden = np.maximum(points.astype(weights.hidden.dtype) @ weights.hidden, 0)
+        return hidden @ weights.readout.T
+
+    def measure(weights: Weights) -> tuple[np.ndarray | None, np.ndarray | None]:
+        tested = None
+        with np.errstate(all="ignore"):  # of runs that diverged
+            if teachers is not None:
+                hidden, readout = (np.asarray(layer, dtype=float) for layer in weights)
+                pairs = zip(teachers, readout, strict=True)
+                tested = np.array([expected_error(one, hidden.T, v) for one, v in pairs])
+            elif test is not None:
+                gap = answers(weights, test[0]).astype(float) - test[1]
+                tested = (gap**2).mean(axis=0)
+            return tested, None if probes is None else answers(weights, probes)
+
+    return measure
+
+
+def expected_error(
+    teacher: ReLUTeacher, hidden: Float[np.ndarray, "h d"], readout: Float[np.ndarray, " h"]
+) -> float:
+    """Return `ReLUTeacher.test_error`, in a sixth of its time where units are a thousand.
+
+    In place, by the square root instead of the sine; NaN for weights that diverged.
+    """
+    units = np.concatenate([hidden, teacher.hidden])
+    if not (np.isfinite(units).all() and np.isfinite(readout).all()):
+        return float("nan")
+    norms = np.linalg.norm(units, axis=1)
+    units = units / np.where(norms > 0, norms, 1.0)[:, None]
+    signed = np.concatenate([readout, -teacher.readout]) * norms
+    cosine = units @ units.T
+    np.clip(cosine, -1.0, 1.0, out=cosine)
+    mean = np.arccos(cosine)
+    np.subtract(pi, mean, out=mean)
+    mean *= cosine
+    np.multiply(cosine, cosine, out=cosine)
+    np.subtract(1.0, cosine, out=cosine)
+    mean += np.sqrt(cosine, out=cosine)
+    with np.errstate(all="ignore"):  # of runs that diverged
+        # A square: below 0 only by rounding.
+        return float(np.maximum(0.0, signed @ mean @ signed / (2 * pi)))

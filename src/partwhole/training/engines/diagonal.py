@@ -12,14 +12,21 @@ ends at its own step; runs go side by side in threads.
 from __future__ import annotations
 
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
+from partwhole._arrays import Array as ArrayRule
+from partwhole._arrays import Axes
+from partwhole._checks import require
+from partwhole._threads import cores
 from partwhole.limits.diagonal import DiagonalWeights
+from partwhole.training.problem import Problem, require_memory
+from partwhole.training.protocol import Protocol, batch_order
+from partwhole.training.results import Trace
 
 # Divergence, in units of the larger of the first loss and the mean square of the targets.
 DIVERGED = 100.0
@@ -60,7 +67,7 @@ class Moment(NamedTuple):
         return jnp.dot(away, pull) + self.rest, 2.0 * pull
 
 
-Problem = Rows | Moment
+Sums = Rows | Moment
 
 
 class Settings(NamedTuple):
@@ -72,8 +79,8 @@ class Settings(NamedTuple):
     scale: float
 
 
-class Trace(NamedTuple):
-    """Hold a run: its records, and its weights and step at the end."""
+class Path(NamedTuple):
+    """A run: its coefficients and losses at each record, and its weights and step at the end."""
 
     coefficients: Float[np.ndarray, "T k d"]
     losses: Float[np.ndarray, "T k"]
@@ -82,7 +89,7 @@ class Trace(NamedTuple):
     diverged: Bool[np.ndarray, ""]
 
 
-def prepare(inputs: np.ndarray, targets: np.ndarray, steps: int, dtype: np.dtype) -> Problem:
+def prepare(inputs: np.ndarray, targets: np.ndarray, steps: int, dtype: np.dtype) -> Sums:
     """Return one task's samples or their second moment, whichever serves these steps better.
 
     Microseconds for a step, each the least of 12 measurements of two runs at once on two cores of
@@ -122,14 +129,14 @@ def prepare(inputs: np.ndarray, targets: np.ndarray, steps: int, dtype: np.dtype
 
 def descend(
     weights: DiagonalWeights,
-    problems: tuple[Problem, ...],
+    problems: tuple[Sums, ...],
     shares: Float[np.ndarray, " k"],
     settings: Settings,
     stops: Int[np.ndarray, " T"],
     *,
     readout_only: bool,
     batches: tuple[Int[np.ndarray, "B b"], Float[np.ndarray, "B b"]] | None = None,
-) -> Trace:
+) -> Path:
     """Train one run, in the precision of its data.
 
     Parameters
@@ -149,7 +156,7 @@ def descend(
 
     Returns
     -------
-    Trace
+    Path
         Records after the end repeat it.
     """
     dtype = jax.tree.leaves(problems)[0].dtype
@@ -163,7 +170,7 @@ def descend(
         else:
             rows, parts = jnp.asarray(batches[0], jnp.int32), jnp.asarray(batches[1].astype(dtype))
             found = _in_batches(*given, at, rows, parts, readout_only)
-        return jax.tree.map(np.asarray, Trace(*found))
+        return jax.tree.map(np.asarray, Path(*found))
 
 
 def _stepped(
@@ -181,7 +188,7 @@ def _stepped(
 
 
 def _read(
-    weights: DiagonalWeights, problems: tuple[Problem, ...], shares: Array
+    weights: DiagonalWeights, problems: tuple[Sums, ...], shares: Array
 ) -> tuple[Array, Array, Array]:
     """Return coefficients, each task's mean square, and its slope times its share."""
     plus, out_plus, minus, out_minus = weights
@@ -203,7 +210,7 @@ def _limit(loss: Array, settings: Settings) -> Array:
 @partial(jax.jit, static_argnames="readout_only")
 def _all_samples(
     weights: DiagonalWeights,
-    problems: tuple[Problem, ...],
+    problems: tuple[Sums, ...],
     shares: Array,
     settings: Settings,
     stops: Array,
@@ -264,3 +271,122 @@ def _in_batches(
     start = jnp.zeros_like(stops[0]), weights, jnp.asarray(True)
     (step, final, _), (path, losses) = jax.lax.scan(onward, start, stops)
     return path, losses, final, step, ~(losses[-1, 0] <= limit)
+
+
+def engine(problem: Problem) -> Any:
+    """Return what trains one run of diagonal networks.
+
+    One run a core. Milliseconds for a network of d = 1,000 with n = 256 and 1,000 steps, on two
+    cores with little other work: 10 in threads, 21 one scan after another, 16 to 34 in chunked
+    maps; `benchmarks/bench_diagonal.py` measures them all.
+    """
+    training, tasks, runs = problem.training, problem.tasks, problem.runs
+    d, k = problem.shape[0], len(tasks)
+    stops, steps = problem.stops, problem.steps
+    weights = DiagonalWeights(
+        *(
+            _spread(name, layer, (k, d) if problem.several and "readout" in name else (d,), runs)
+            for name, layer in problem.networks._asdict().items()
+        )
+    )
+    if not problem.several:
+        weights = weights._replace(
+            readout_plus=weights.readout_plus[:, None], readout_minus=weights.readout_minus[:, None]
+        )
+    teachers = _checked_teachers(problem)
+    _require_room(problem, len(stops), steps)
+    seeds = problem.seeds
+
+    def one(run: int, rate: float, told: Any) -> Trace:
+        samples = [(x, y[:, 0]) for x, y in (task.of(run) for task in tasks)]
+        path = descend(
+            DiagonalWeights(*(layer[run] for layer in weights)),
+            tuple(
+                prepare(*pair, steps if training.batch is None else 0, training.dtype)
+                for pair in samples
+            ),
+            problem.shares,
+            Settings(
+                rate,
+                float(training.weight_decay),
+                float(training.threshold),
+                float(problem.shares @ [np.mean(y**2) for _, y in samples]),
+            ),
+            stops,
+            readout_only=training.trained == "readout",
+            batches=None
+            if training.batch is None
+            else orders(min(training.batch, problem.count), seeds[run], problem.count, steps),
+        )
+        told(steps, float(problem.shares @ path.losses[-1]))
+        coefficients, test = path.coefficients.astype(float), problem.tested(run)
+        tested = None
+        with np.errstate(all="ignore"):  # of runs that diverged
+            if teachers is not None:
+                errors = [(coefficients[:, i] - each[run]) ** 2 for i, each in enumerate(teachers)]
+                tested = np.stack([error.sum(axis=-1) for error in errors], axis=1)
+            elif test is not None:
+                gap = coefficients[:, 0] @ test[0].T.astype(float) - test[1][:, 0]
+                tested = (gap**2).mean(axis=-1)[:, None]
+            answers = None
+            if problem.probes is not None:
+                answers = np.swapaxes(coefficients @ problem.probes.T, 1, 2)
+        ends = DiagonalWeights(*(layer.astype(float) for layer in path.weights))
+        if not problem.several:
+            ends = DiagonalWeights(*(layer.reshape(d) for layer in ends))
+        losses = path.losses.astype(float)
+        return Trace(losses, ends, int(path.step), bool(path.diverged), tested, answers)
+
+    return one
+
+
+def orders(
+    batch: int, seed: int, n: int, steps: int
+) -> tuple[Int[np.ndarray, "B b"], Float[np.ndarray, "B b"]]:
+    """Return the rows of the batches, and their weights, for so many steps or a few more."""
+    epochs = -(-steps // -(-n // batch))
+    return batch_order(Protocol(epochs=epochs, batch=batch, shuffle="every epoch"), n, seed)
+
+
+def _spread(name: str, given: Any, shape: tuple[int, ...], runs: int) -> np.ndarray:
+    """Return one layer's weights for each run."""
+    rule = ArrayRule(Axes("...", False), "float", single=True)
+    array = rule(f"weights {name}", given, {})
+    require(
+        array.shape in (shape, (runs, *shape)),
+        f"weights {name} have shape {shape} or {(runs, *shape)}",
+        f"shape {array.shape}",
+        "start from DiagonalWeights.constant, or from weights that were trained on as many runs",
+    )
+    return np.broadcast_to(array, (runs, *shape))
+
+
+def _checked_teachers(problem: Problem) -> list[np.ndarray] | None:
+    """Return the true coefficients of each task, shape (runs, d)."""
+    if problem.teachers is None:
+        return None
+    shape = (problem.runs, problem.shape[0])
+    rule = ArrayRule(Axes("...", False), "float", single=True)
+    teachers = [rule("teachers", each, {}) for each in problem.teachers]
+    for each in teachers:
+        require(
+            each.shape == shape,
+            f"teachers have shape {shape} to go with the inputs",
+            f"shape {each.shape}",
+            "pass one in each run, along a leading axis of runs",
+        )
+    return teachers
+
+
+def _require_room(problem: Problem, records: int, steps: int) -> None:
+    """Refuse work that takes more memory than there may be."""
+    k, runs, d = len(problem.tasks), problem.runs, problem.shape[0]
+    tested = 0 if problem.test is None else problem.test.count
+    # Samples and moments in double precision, the path with its errors, and the batches' rows.
+    each = 16.0 * d * (problem.count + k * d) + records * (32.0 * k * d + 16.0 * tested)
+    batch = problem.training.batch
+    each += 0.0 if batch is None else 12.0 * batch * steps
+    kept = 8.0 * runs * (records * (1 + 2 * k) + 4 * k * d)
+    require_memory(
+        kept + min(runs, cores()) * each, "record fewer steps, or train fewer runs in a call"
+    )

@@ -1,0 +1,24 @@
+"""How the training of a network ends, whatever the network."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+
+class Outcome(Enum):
+    """How the training of a network ended; the value says what to do about it."""
+
+    REACHED_THRESHOLD = "reached the threshold"
+    RAN_ALL_STEPS = "ran all steps"
+    REACHED_MAX_STEPS = (
+        "ran all steps and stayed above the threshold; raise steps or the threshold, or take "
+        'precision="float64" where the loss no longer falls'
+    )
+    NOT_SEPARATED = (
+        "ran all steps, and its training set is not separated, so that no maximum-margin limit "
+        "exists; train longer, or take more units, or smaller initial weights"
+    )
+    DIVERGED = (
+        "diverged: the training loss grew out of bounds or is not a number; take a smaller "
+        "learning rate, or restarts=3 of a Training to divide it by ten where needed"
+    )

@@ -1,0 +1,305 @@
+"""What is trained on what: networks, samples of one task or several, what runs are tested on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Float, Int
+
+from partwhole._checks import require, seed_list, whole
+from partwhole.limits.diagonal import DiagonalWeights
+from partwhole.networks import Network
+from partwhole.networks.network import lead, n_outputs
+from partwhole.tasks.relu_teachers import ReLUTeacher
+from partwhole.training.protocol import Protocol
+from partwhole.training.training import Training
+
+MEMORY_GIB = 8.0
+# Its square times 100, above which a run counts as diverged, is a number in single precision.
+SINGLE_LIMIT = 1e18
+Pair = tuple[Float[np.ndarray, "..."], Float[np.ndarray, "..."]]
+Data = Pair | Sequence[Pair]
+Networks = Network | Sequence[Network] | DiagonalWeights
+Teachers = (
+    Float[np.ndarray, "..."] | Sequence[ReLUTeacher] | Sequence[Float[np.ndarray, "..."]]
+    | Sequence[Sequence[ReLUTeacher]]
+)  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class Samples:
+    """Samples of one task: one set for all runs, or one for each."""
+
+    inputs: Float[np.ndarray, "runs n *shape"]
+    targets: Float[np.ndarray, "runs n k"]
+
+    @property
+    def count(self) -> int:
+        """Return how many samples a run has."""
+        return self.inputs.shape[1]
+
+    def of(self, run: int) -> tuple[Float[np.ndarray, "n *shape"], Float[np.ndarray, "n k"]]:
+        """Return the inputs and targets of one run."""
+        run = min(run, len(self.inputs) - 1)
+        return self.inputs[run], self.targets[run]
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Networks and what they are trained and tested on, after checks.
+
+    Parameters
+    ----------
+    networks : Network, tuple of Network or DiagonalWeights
+    runs : int
+    shape : tuple of int
+        Of one input.
+    tasks : tuple of Samples
+    several : bool
+        Whether tasks were given in a list, so that results have an axis of tasks.
+    probes : float array, shape (m, *shape), or None
+    teachers : tuple, one for each task, or None
+    test : Samples or None
+    training : Training
+    """
+
+    networks: Any
+    runs: int
+    shape: tuple[int, ...]
+    tasks: tuple[Samples, ...]
+    several: bool
+    probes: Float[np.ndarray, "m *shape"] | None
+    teachers: tuple[Any, ...] | None
+    test: Samples | None
+    training: Training
+
+    @property
+    def count(self) -> int:
+        """Return how many samples a run has, of all tasks."""
+        return sum(task.count for task in self.tasks)
+
+    @property
+    def shares(self) -> Float[np.ndarray, " k"]:
+        """Return the weight of each task in the loss, its share of all samples."""
+        return np.array([task.count for task in self.tasks]) / self.count
+
+    @property
+    def steps(self) -> int:
+        """Return how many steps training takes."""
+        training, n = self.training, self.count
+        if training.steps is not None:
+            return training.steps
+        assert training.epochs is not None
+        return training.epochs * -(-n // min(n, training.batch or n))
+
+    @property
+    def stops(self) -> Int[np.ndarray, " T"]:
+        """Return the steps that are recorded, the last among them."""
+        record, last = self.training.record, self.steps
+        if isinstance(record, int):
+            whole("record", record, 1, "pass 50 for every 50 steps")
+            record = np.arange(0, last, record)
+        # An epoch of one step each has the grid that is wanted.
+        return np.union1d(Protocol(epochs=last, batch=1).recorded(record, 1), [last])
+
+    @property
+    def rates(self) -> Float[np.ndarray, " runs"]:
+        """Return the learning rate of each run."""
+        rate, runs = self.training.learning_rate, self.runs
+        if not isinstance(rate, np.ndarray):
+            return np.full(runs, 0.01 if rate is None else float(rate))
+        right = rate.shape == (runs,)
+        require(
+            right and bool(np.all(rate > 0)),
+            f"learning rates are one positive number, or one for each of {runs} runs",
+            f"numbers from {rate.min():g} to {rate.max():g}" if right else f"shape {rate.shape}",
+            "pass 0.1, say, or an array of as many as there are runs",
+        )
+        return rate.astype(float)
+
+    @property
+    def seeds(self) -> tuple[int, ...]:
+        """Return the seed of each run."""
+        seed, runs = self.training.seed, self.runs
+        if isinstance(seed, int | np.integer):
+            return tuple(range(int(seed), int(seed) + runs))
+        rule = f"the order of batches takes a seed for each of {runs} runs"
+        seeds = seed_list(seed, rule)
+        require(len(seeds) == runs, rule, len(seeds), f"pass range({runs})")
+        return seeds
+
+    @property
+    def every(self) -> tuple[Any, ...]:
+        """Return the networks that were given: several, or one that may be many."""
+        several = isinstance(self.networks, tuple) and not isinstance(
+            self.networks, DiagonalWeights
+        )
+        return self.networks if several else (self.networks,)
+
+    def network(self, run: int) -> Any:
+        """Return the network that a run begins with, its arrays by NumPy where there are many."""
+        if type(self.networks) is tuple:
+            return self.networks[run]
+        if lead(self.networks) == ():
+            return self.networks
+        # By NumPy: JAX would compile the choice of a run for each shape.
+        return jax.tree.map(lambda leaf: np.asarray(leaf)[run], self.networks)
+
+    def together(self, ends: Sequence[Any]) -> Any:
+        """Return the networks at the end: along a leading axis where a family has one."""
+        if isinstance(ends[0], DiagonalWeights):
+            return DiagonalWeights(*(np.stack(layers) for layers in zip(*ends, strict=True)))
+        if not hasattr(ends[0], "lead"):
+            return tuple(ends)
+        with jax.enable_x64(self.training.dtype == np.float64):
+            return jax.tree.map(lambda *leaves: jnp.asarray(np.stack(leaves)), *ends)
+
+    def tested(self, run: int) -> tuple[np.ndarray, np.ndarray] | None:
+        """Return the test inputs and targets of one run."""
+        return None if self.test is None else self.test.of(run)
+
+
+def checked_problem(
+    networks: Networks, data: Data, training: Training, probes: np.ndarray | None,
+    teachers: Any, test: Pair | None,
+) -> Problem:  # fmt: skip
+    """Return a problem whose parts fit together."""
+    several = not _is_pair(data)
+    pairs = list(data) if several else [data]
+    good = len(pairs) > 0 and all(map(_is_pair, pairs))
+    rule = "data is a pair of inputs and targets, or a list of pairs, one for each task"
+    require(good, rule, f"{len(pairs)} of another form", "pass (inputs, targets)")
+    held, runs = _networks(networks)
+    if isinstance(networks, DiagonalWeights):
+        first, shape, outputs = None, (np.shape(networks.hidden_plus)[-1],), 1
+    else:
+        first = held if not isinstance(held, tuple) else held[0]
+        shape = tuple(first.shape)
+        outputs = 1 if several else n_outputs(first)
+    tasks: list[Samples] = []
+    for inputs, targets in pairs:
+        task = checked_samples(inputs, targets, shape, outputs, runs, training.dtype, training.loss)
+        runs = len(task.inputs) if runs is None and len(task.inputs) > 1 else runs
+        tasks.append(task)
+    together = 1 if runs is None else runs
+    kinds = {len(task.inputs) for task in tasks}
+    require(
+        kinds <= {1, together},
+        "tasks have as many runs",
+        sorted(kinds),
+        "pass one set for each run",
+    )
+    require(
+        test is None or teachers is None,
+        "a test is teachers, or a pair of inputs and targets",
+        "both kinds",
+        "pass teachers= where they are known",
+    )
+    known = None if teachers is None else tuple(teachers) if several else (teachers,)
+    require(
+        known is None or len(known) == len(tasks),
+        "each task has inputs, targets and, if there are any, teachers",
+        f"{len(tasks)} tasks and {0 if known is None else len(known)} with teachers",
+        "pass lists of one length",
+    )
+    names = ("test inputs", "test targets")
+    tested = None if test is None else checked_samples(
+        *test, shape, outputs, together, training.dtype, training.loss, names
+    )  # fmt: skip
+    if probes is not None:
+        require(
+            probes.shape[1:] == shape,
+            f"read has shape ({', '.join(map(str, ('m', *shape)))}) to go with the networks",
+            f"shape {probes.shape}",
+            "pass one row for each probe",
+        )
+    return Problem(held, together, shape, tuple(tasks), several, probes, known, tested, training)
+
+
+def _is_pair(data: Any) -> bool:
+    """Return whether data is a pair of arrays; a list of two pairs is none."""
+    return isinstance(data, tuple) and len(data) == 2 and not any(map(_is_pair, data))
+
+
+def _networks(networks: Any) -> tuple[Any, int | None]:
+    """Return the networks, and how many there are if they say so."""
+    if isinstance(networks, DiagonalWeights):
+        hidden = np.shape(networks.hidden_plus)
+        return networks, hidden[0] if len(hidden) > 1 else None
+    if isinstance(networks, list | tuple):
+        require(len(networks) > 0, "networks are one or more", "none", "pass [network]")
+        several = tuple(networks)
+        _require_finite(several)
+        return several, len(several)
+    axes = lead(networks)
+    require(
+        len(axes) < 2,
+        "networks are one, or one for each run along a leading axis",
+        f"leading axes {axes}",
+        "draw them by Architecture(...).networks(d, seeds=...)",
+    )
+    _require_finite(networks)
+    return networks, axes[0] if axes else None
+
+
+def _require_finite(networks: Any) -> None:
+    leaves = (leaf for leaf in jax.tree.leaves(networks) if eqx.is_inexact_array(leaf))
+    finite = all(np.isfinite(np.asarray(leaf)).all() for leaf in leaves)
+    require(finite, "initial weights are finite numbers", "NaN or infinity", "draw them anew")
+
+
+def checked_samples(
+    inputs: Any, targets: Any, shape: tuple[int, ...], outputs: int, runs: int | None,
+    dtype: np.dtype, loss: str = "squared", names: tuple[str, str] = ("inputs", "targets"),
+) -> Samples:  # fmt: skip
+    """Return samples that fit the networks."""
+    x, y = inputs, targets
+    each = x.ndim == len(shape) + 2
+    fits = x.ndim > len(shape) and x.shape[x.ndim - len(shape) :] == shape
+    rows = ", ".join(map(str, ("n", *shape)))
+    require(
+        fits and x.size > 0 and (x.ndim == len(shape) + 1 or (each and runs in (None, len(x)))),
+        f"{names[0]} have shape ({rows}) or ({'runs' if runs is None else runs}, {rows})",
+        f"shape {x.shape}",
+        "pass a row for each sample",
+    )
+    before = x.shape[: x.ndim - len(shape)]
+    shapes = f"{(*before, outputs)}" + (f" or {before}" if outputs == 1 else "")
+    require(
+        y.shape == (*before, outputs) or (outputs == 1 and y.shape == before),
+        f"{names[1]} have shape {shapes} to go with {names[0]}",
+        f"shape {y.shape}",
+        "pass one for each sample",
+    )
+    for name, given in zip(names, (x, y), strict=True):
+        largest = float(np.abs(given).max())
+        require(
+            dtype == np.float64 or largest <= SINGLE_LIMIT,
+            f"{name} of training in single precision are of size {SINGLE_LIMIT:g} at most",
+            f"{largest:.3g}",
+            'pass precision="float64", or rescale inputs and targets to order 1',
+        )
+    require(
+        loss == "squared" or bool(np.all(np.abs(y) == 1)),
+        f"the loss {loss!r} is of labels -1 and +1",
+        f"targets from {y.min():g} to {y.max():g}",
+        "take the loss 'squared' for numbers, or recode labels 0 and 1 as 2 y - 1",
+    )
+    y = y.reshape(*before, outputs)
+    return Samples(x, y) if each else Samples(x[None], y[None])
+
+
+def require_memory(needed: float, what: str) -> None:
+    """Refuse work that takes more memory, in bytes, than there may be."""
+    require(
+        needed / 2**30 <= MEMORY_GIB,
+        f"training takes up to {MEMORY_GIB:g} GiB beside the samples",
+        f"about {needed / 2**30:.0f}",
+        what,
+    )

@@ -1,0 +1,216 @@
+"""What training returns, whatever the networks: losses, answers, networks, and how runs ended."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import jax
+import numpy as np
+from jaxtyping import Float, Int
+
+from partwhole._checks import require
+from partwhole._door import door
+from partwhole.limits import DiagonalWeights, Limit
+from partwhole.training.margins import margin_of
+from partwhole.training.outcome import Outcome
+from partwhole.training.training import Training
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class Trace(NamedTuple):
+    """One run, as an engine returns it: records, and the network and step at the end.
+
+    Records after the end repeat it.
+    """
+
+    losses: Float[np.ndarray, "T k"]
+    network: Any
+    step: int
+    diverged: bool
+    tested: Float[np.ndarray, "T k"] | None = None
+    answers: Float[np.ndarray, "T m e"] | None = None
+    times: Float[np.ndarray, " T"] | None = None
+    labels: Float[np.ndarray, "T 3"] | None = None  # log loss, margin and error
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Runs:
+    r"""Trained networks, one for each run, with what was recorded on the way.
+
+    Where several tasks were learned, arrays that say so have an axis of the k tasks; after
+    training on one they lack it. Records after the end of a run repeat its end.
+
+    Parameters
+    ----------
+    training : Training
+    start : Network, tuple of Network or DiagonalWeights
+        What runs began with.
+    networks : Network, tuple of Network or DiagonalWeights
+        At the end. An MLP or DiagonalWeights hold all runs along a leading axis, other networks
+        come one for each run.
+    steps : int array, shape (T,)
+        The steps that were recorded.
+    times : float array, shape (runs, T), or None
+        The same in the time of gradient flow, the sum of the lengths of steps; None for "adam" and
+        transformations of optax.
+    training_loss : float array, shape (runs, T)
+        Mean loss over the samples of all tasks, without weight decay.
+    task_loss : float array, shape (runs, [k,] T)
+        The same for the samples of each task.
+    test_loss : float array, shape (runs, [k,] T), or None
+        With teachers, the expected squared error; with test samples, the mean loss on them.
+    answers : float array, shape (runs, T, m, e), or None
+        What each network answered to what was to be read.
+    log_loss, margins, training_error : float arrays, shape (runs, T), or None
+        Of gated networks on labels. The logarithm of the mean loss, which soon is too small for a
+        number; the normalised margin :math:`\min_i y_i f(x_i) / (\|\theta\|^2 / L)^{L/2}`, NaN
+        for networks with a bias, which are not homogeneous; wrong decisions, ties half.
+    end_steps : int array, shape (runs,)
+        The steps that each run took.
+    learning_rates : float array, shape (runs,), or None
+        Those that were used in the end, after restarts; None where steps find their own.
+    outcomes : tuple of Outcome
+        How each run ended.
+    """
+
+    training: Training
+    start: Any
+    networks: Any
+    steps: Int[np.ndarray, " T"]
+    times: Float[np.ndarray, "runs T"] | None
+    training_loss: Float[np.ndarray, "runs T"]
+    task_loss: Float[np.ndarray, "runs *k T"]
+    test_loss: Float[np.ndarray, "runs *k T"] | None
+    answers: Float[np.ndarray, "runs T m e"] | None
+    log_loss: Float[np.ndarray, "runs T"] | None
+    margins: Float[np.ndarray, "runs T"] | None
+    training_error: Float[np.ndarray, "runs T"] | None
+    end_steps: Int[np.ndarray, " runs"]
+    learning_rates: Float[np.ndarray, " runs"] | None
+    outcomes: tuple[Outcome, ...]
+
+    @door
+    def network(self, run: int) -> Any:
+        """Return the network of one run, counted from 0.
+
+        Raises
+        ------
+        InputError
+            For a run that there is not.
+        """
+        last = len(self.outcomes) - 1
+        require(0 <= run <= last, f"runs are counted from 0 to {last}", run, "pass one of them")
+        if hasattr(self.networks, "lead") or isinstance(self.networks, DiagonalWeights):
+            return jax.tree.map(lambda leaf: leaf[run], self.networks)
+        return self.networks[run]
+
+    @door
+    def fraction_of(self, limit: Limit) -> Float[np.ndarray, "runs T"]:
+        """Return margins as shares of a limit's.
+
+        Parameters
+        ----------
+        limit : Limit
+            Of the networks' own gates, training set and cost.
+
+        Returns
+        -------
+        float array, shape (runs, T)
+            At most 1 where the limit is the global one; the shortfall goes as one over the
+            logarithm of the steps in plain descent.
+
+        Raises
+        ------
+        InputError
+            For a limit that has no margin: of inputs that nothing separates, or of a cost that
+            no weights have; and for runs whose margins were not recorded.
+        """
+        rule = "margins are recorded of gated networks on labels"
+        require(self.margins is not None, rule, "none", "train GatedNetwork on -1 and +1")
+        assert self.margins is not None
+        return self.margins / margin_of(limit)
+
+    @property
+    def final_loss(self) -> Float[np.ndarray, "runs *k"]:
+        """Return the test loss where each run ended."""
+        return self._tested()[..., -1]
+
+    @property
+    def best_loss(self) -> Float[np.ndarray, "runs *k"]:
+        """Return the least recorded test loss, an oracle: only the test set can tell its step.
+
+        The published losses are of this kind. Where transfer harms, the best step is an early
+        one, and this hides it: read `final_loss` too.
+        """
+        return self._known().min(axis=-1)
+
+    @property
+    def best_step(self) -> Int[np.ndarray, "runs *k"]:
+        """Return the step of the oracle's `best_loss`."""
+        best = self.steps[self._known().argmin(axis=-1)]
+        ends = self.end_steps.reshape(-1, *[1] * (best.ndim - 1))
+        return np.minimum(best, ends)
+
+    @property
+    def messages(self) -> tuple[str, ...]:
+        """Return a sentence on each run: how it ended, how far it came and what to do about it."""
+        return tuple(
+            f"run {run} {outcome.value} (step {step}, training loss {loss:.3g}, "
+            f"threshold {self.training.threshold:.3g})"
+            for run, (outcome, step, loss) in enumerate(
+                zip(self.outcomes, self.end_steps, self.training_loss[:, -1], strict=True)
+            )
+        )
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a row for each run, and for each task where there are several.
+
+        Returns
+        -------
+        pandas.DataFrame
+            With the columns run, task (where there are several), learning_rate, steps, outcome
+            and training_loss (of the task). With a test also final_loss, oracle_best_loss and
+            oracle_best_step.
+        """
+        import pandas as pd
+
+        many = self.task_loss.ndim == 3
+        tasks = self.task_loss.shape[1] if many else 1
+        columns = {"run": np.repeat(np.arange(len(self.end_steps)), tasks)}
+        if many:
+            columns["task"] = np.tile(np.arange(tasks), len(self.end_steps))
+        columns |= {
+            "learning_rate": np.repeat(
+                np.full(len(self.end_steps), np.nan)
+                if self.learning_rates is None
+                else self.learning_rates,
+                tasks,
+            ),
+            "steps": np.repeat(self.end_steps, tasks),
+            "outcome": np.repeat([outcome.name.lower() for outcome in self.outcomes], tasks),
+            "training_loss": self.task_loss[..., -1].reshape(-1),
+        }
+        if self.test_loss is not None:
+            columns |= {
+                "final_loss": self.final_loss.reshape(-1),
+                "oracle_best_loss": self.best_loss.reshape(-1),
+                "oracle_best_step": self.best_step.reshape(-1),
+            }
+        return pd.DataFrame(columns)
+
+    def _tested(self) -> np.ndarray:
+        require(
+            self.test_loss is not None,
+            "a test loss needs something to test on",
+            "neither teachers nor test samples",
+            "pass teachers= or test= in training",
+        )
+        assert self.test_loss is not None
+        return self.test_loss
+
+    def _known(self) -> np.ndarray:
+        losses = self._tested()
+        return np.where(np.isnan(losses), np.inf, losses)

@@ -1,0 +1,291 @@
+"""One trainer for networks of every family, and the table of its engines."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from threading import Lock
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+
+from partwhole._checks import require
+from partwhole._door import door
+from partwhole._progress import bar
+from partwhole._threads import cores, in_threads
+from partwhole.limits.diagonal import DiagonalWeights
+from partwhole.networks import GatedNetwork
+from partwhole.training.engines import diagonal, gated, layered, two_layers
+from partwhole.training.outcome import Outcome
+from partwhole.training.problem import Data, Networks, Pair, Problem, Teachers, checked_problem
+from partwhole.training.results import Runs, Trace
+from partwhole.training.training import FLOW, Training
+
+TOLD_EVERY = 0.25  # seconds
+
+Told = Callable[[int, float], None]  # of steps that were taken, and a loss
+
+
+class Engine(NamedTuple):
+    """A measured way to take the steps of some networks, for some trainings."""
+
+    of: str
+    serves: Callable[[Problem], bool]
+    start: Callable[[Problem], Callable[[int, float, Told], Trace]]
+
+
+def _is_diagonal(problem: Problem) -> bool:
+    return isinstance(problem.networks, DiagonalWeights)
+
+
+def _is_plain(problem: Problem) -> bool:
+    """Return whether descent is on the squared loss, without more than a weight decay."""
+    asked = problem.training
+    return (asked.loss, asked.optimiser, asked.momentum, asked.late_factor) == (
+        "squared", "sgd", 0, 1
+    ) and asked.parametrisation == "standard"  # fmt: skip
+
+
+def _is_two_layered(problem: Problem) -> bool:
+    """Return whether networks have two layers, and more is asked than all samples in each step."""
+    asked = problem.training
+    more = problem.several or problem.teachers is not None or problem.test is not None
+    more = more or asked.batch is not None or asked.trained == "readout"
+    return more and _is_plain(problem) and all(map(two_layers.serves, problem.every))
+
+
+def _is_gated(problem: Problem) -> bool:
+    asked = problem.training
+    of_labels = asked.optimiser in ("sgd", FLOW) and asked.loss != "squared"
+    plain = asked.weight_decay == 0 and asked.trained == "all"
+    return of_labels and plain and not problem.several and problem.teachers is None and all(
+        isinstance(network, GatedNetwork) for network in problem.every
+    )  # fmt: skip
+
+
+def _is_one_task(problem: Problem) -> bool:
+    asked = problem.training
+    plain = asked.trained == "all" and asked.late_factor == 1 and asked.optimiser != FLOW
+    return plain and not (problem.several or problem.teachers is not None or _is_diagonal(problem))
+
+
+# The first that serves is taken. Their measured times are in their own files.
+ENGINES = (
+    Engine("diagonal networks on squares, by sgd", lambda p: _is_diagonal(p) and _is_plain(p),
+           diagonal.engine),
+    Engine("two-layer ReLU networks without biases on squares, by sgd, on one task or several, "
+           "with batches, a test or a readout alone", _is_two_layered, two_layers.engine),
+    Engine("gated networks on labels, by sgd or the normalised flow", _is_gated, gated.engine),
+    Engine("any network on all of one task, by any optimiser", _is_one_task, layered.engine),
+)  # fmt: skip
+
+
+@door(single=("read", "data", "test", "teachers"))
+def train(
+    networks: Networks,
+    data: Data,
+    training: Training,
+    *,
+    read: Float[np.ndarray, "m *shape"] | None = None,
+    teachers: Teachers | None = None,
+    test: Pair | None = None,
+    progress: bool = True,
+) -> Runs:
+    r"""Train networks of any family, a run each.
+
+    Parameters
+    ----------
+    networks : Network, sequence of Network, or DiagonalWeights
+        The same for all runs, one for each along a leading axis (`Architecture.networks`), or a
+        sequence of them. They are left as they are.
+    data : pair of float arrays, or list of pairs
+        Inputs of shape (n, ...) for all runs or (runs, n, ...), and targets of shape (n,) or (n, k)
+        alike. In a list, a pair for each task: diagonal networks and two-layer ReLU networks
+        without biases learn several, each with a readout of its own, and each weighs as much as its
+        share of all samples.
+    training : Training
+    read : float array, shape (m, ...), keyword-only, default None
+        Inputs at which networks are read at every recorded step.
+    teachers : keyword-only, default None
+        The true functions, for the test loss: of diagonal networks coefficients, shape (runs, d),
+        and :math:`|\beta - \beta^*|^2`, the expected squared error on inputs that are uncorrelated
+        and of mean square 1; of two-layer ReLU networks a `ReLUTeacher` for each run, exact on
+        normal inputs and on inputs that are uniform on a sphere :math:`|x|^2 = d`. In a list, one
+        for each task.
+    test : pair of float arrays, keyword-only, default None
+        Inputs and targets as in `data`, in place of teachers.
+    progress : bool, keyword-only, default True
+        Whether to show a bar with a loss and the time left on the error stream once this takes
+        over two seconds.
+
+    Returns
+    -------
+    Runs
+
+    Raises
+    ------
+    InputError
+        For arrays or networks that don't fit together or aren't finite, what no engine of the table
+        `ENGINES` does, and work that takes over 8 GiB.
+
+    Notes
+    -----
+    The published trainings: Lippl & Stachenfeld (ICLR 2025), dense networks of 1,000 hidden units
+    on one-hot inputs, all samples in each step. Lippl & Lindsey (NeurIPS 2024), sections 3 and 4,
+    diagonal and two-layer ReLU networks without momentum; without weight decay several tasks do not
+    end at the least group norm, however small their networks start, and with it the objective is
+    least where :math:`\frac12 \mathrm{MSE} + \lambda \sum_i |(\beta_{1i}, \dots, \beta_{ki})|_2`
+    is. Lippl, Abbott & Chung (2022), gated networks: ``Training(steps=3200, loss="logistic",
+    learning_rate=0.04, late_factor=0.25, batch=128)``, far from the limit, as margins grow with the
+    logarithm of the steps; the normalised flow goes on from there. A run counts as diverged above
+    100 times its first loss or the mean square of its targets, whichever is larger.
+
+    Examples
+    --------
+    >>> from partwhole.networks import Architecture
+    >>> start = Architecture(2, 50, "relu", initial="he", scale=1.0).networks(
+    ...     2, seeds=range(3), outputs=1
+    ... )
+    >>> x, y = np.array([[1.0, 0.0], [0.0, 1.0]]), np.array([1.0, -1.0])
+    >>> how = Training(steps=2000, learning_rate=0.05, threshold=1e-4)
+    >>> runs = train(start, (x, y), how, read=x)
+    >>> runs.outcomes[0].name, runs.answers[:, -1, :, 0].round(1).tolist()
+    ('REACHED_THRESHOLD', [[1.0, -1.0], [1.0, -1.0], [1.0, -1.0]])
+
+    A diagonal network finds a sparse teacher, a gated one the largest margin of exclusive or:
+
+    >>> from partwhole.limits import DiagonalWeights, solve
+    >>> inputs, teacher = np.eye(3)[None] * np.sqrt(3), np.array([[1.0, 0.0, 0.0]])
+    >>> small = DiagonalWeights.constant(3, 0.01)
+    >>> how = Training(steps=500, learning_rate=0.1, threshold=1e-10)
+    >>> runs = train(small, (inputs, np.sqrt(3) * teacher), how, teachers=teacher)
+    >>> runs.networks.coefficients.round(4).tolist()
+    [[1.0, 0.0, 0.0]]
+    >>> from partwhole.features import HalfspaceGates
+    >>> rng = np.random.default_rng(0)
+    >>> x = np.column_stack([rng.normal(size=(40, 2)), np.ones(40)])
+    >>> y, gates = np.sign(x[:, 0] * x[:, 1]), HalfspaceGates.random(3, n_units=20)
+    >>> network = GatedNetwork.draw(3, [gates, 1], seed=0)
+    >>> how = Training(steps=5000, loss="exponential", optimiser="normalised flow")
+    >>> runs = train([network], (x, y), how)
+    >>> limit = solve((x, y), gates, fit="margin", intercept="none")
+    >>> bool(runs.fraction_of(limit)[0, -1] > 0.97)
+    True
+    """
+    problem = checked_problem(networks, data, training, read, teachers, test)
+    start = _engine(problem).start(problem)
+    runs, rates, steps = (
+        problem.runs,
+        problem.rates,
+        problem.steps,
+    )
+
+    def trained(which: Sequence[int]) -> dict[int, Trace]:
+        workers = min(runs, cores())
+        with _told(len(which), steps, progress) as told:
+            return in_threads(
+                lambda run: start(run, float(rates[run]), told), which, workers, False
+            )
+
+    traces = trained(range(runs))
+    for _ in range(training.restarts):
+        again = [run for run in range(runs) if traces[run].diverged]
+        if not again:
+            break
+        rates[again] /= 10.0
+        traces |= trained(again)
+    return _gathered(problem, [traces[run] for run in range(runs)], rates)
+
+
+def _engine(problem: Problem) -> Engine:
+    """Return the first engine that serves."""
+    first = next((engine for engine in ENGINES if engine.serves(problem)), None)
+    asked = problem.training
+    extras = (
+        (problem.several, "several tasks"),
+        (problem.teachers is not None, "teachers"),
+        (asked.trained == "readout", "a readout alone"),
+        (asked.late_factor != 1, "a late factor"),
+        (not isinstance(asked.optimiser, str), "a transformation of optax"),
+    )
+    kind = "DiagonalWeights" if _is_diagonal(problem) else type(problem.every[0]).__name__
+    optimiser = asked.optimiser if isinstance(asked.optimiser, str) else "optax"
+    got = [kind, f"the loss {asked.loss!r}", optimiser, *(word for has, word in extras if has)]
+    require(
+        first is not None,
+        "trained are " + "; ".join(engine.of for engine in ENGINES),
+        ", ".join(got),
+        "leave out what is of other networks",
+    )
+    assert first is not None
+    return first
+
+
+@contextmanager
+def _told(runs: int, steps: int, shown: bool) -> Iterator[Told]:
+    """Show how far runs in threads are, with the loss of the one that told last."""
+    lock, waiting, last = Lock(), 0, time.monotonic()
+    with bar(f"training {runs} networks", runs * steps, shown=shown) as advance:
+
+        def told(done: int, loss: float) -> None:
+            nonlocal waiting, last
+            with lock:
+                waiting += done
+                if time.monotonic() - last > TOLD_EVERY:
+                    advance(waiting, f"loss {loss:.3g}")
+                    waiting, last = 0, time.monotonic()
+
+        yield told
+
+
+def _gathered(problem: Problem, traces: list[Trace], rates: Float[np.ndarray, " runs"]) -> Runs:
+    """Return all runs together."""
+    training = problem.training
+    steps, last = problem.stops, problem.steps
+    losses = np.stack([trace.losses.T for trace in traces])
+    with np.errstate(all="ignore"):  # of runs that diverged
+        total = np.einsum("k,rkt->rt", problem.shares, losses)
+    tested = _stacked([trace.tested for trace in traces])
+    labels = _stacked([trace.labels for trace in traces])
+    times, ends = _stacked([trace.times for trace in traces]), np.array([t.step for t in traces])
+    if times is None and training.optimiser == "sgd":
+        times = rates[:, None] * np.minimum(steps, ends[:, None]) / (1.0 - training.momentum)
+    tests = None if tested is None else np.swapaxes(tested, 1, 2)
+    one = np.s_[:] if problem.several else np.s_[:, 0]
+    return Runs(
+        training=training,
+        start=problem.networks,
+        networks=problem.together([trace.network for trace in traces]),
+        steps=steps,
+        times=times,
+        training_loss=total,
+        task_loss=losses[one],
+        test_loss=None if tests is None else tests[one],
+        answers=_stacked([trace.answers for trace in traces]),
+        log_loss=None if labels is None else labels[:, :, 0],
+        margins=None if labels is None else labels[:, :, 1],
+        training_error=None if labels is None else labels[:, :, 2],
+        end_steps=ends,
+        learning_rates=rates if training.optimiser in ("sgd", "adam") else None,
+        outcomes=tuple(
+            _outcome(trace, float(loss), training, last)
+            for trace, loss in zip(traces, total[:, -1], strict=True)
+        ),
+    )
+
+
+def _stacked(arrays: list[Any]) -> Any:
+    return None if arrays[0] is None else np.stack(arrays)
+
+
+def _outcome(trace: Trace, loss: float, training: Training, last: int) -> Outcome:
+    if trace.diverged:
+        return Outcome.DIVERGED
+    # In the precision of the training, in which the two were compared.
+    if trace.step < last or 0 < training.threshold >= loss:
+        return Outcome.REACHED_THRESHOLD
+    if trace.labels is not None and trace.labels[-1, 2] > 0:
+        return Outcome.NOT_SEPARATED
+    return Outcome.RAN_ALL_STEPS if training.threshold == 0 else Outcome.REACHED_MAX_STEPS

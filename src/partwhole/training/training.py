@@ -1,0 +1,132 @@
+"""How networks are trained: steps and batches, the loss, the optimiser, when to stop."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+import numpy as np
+import optax
+from jaxtyping import Float, Int
+
+from partwhole._checks import require
+from partwhole._door import door
+from partwhole._types import Bounds, Count, Index, NonNegative, Positive, Real
+
+Loss = Literal["squared", "logistic", "exponential"]
+Precision = Literal["float32", "float64"]
+Record = Literal["geometric"] | int | Sequence[int] | Int[np.ndarray, " T"]
+FLOW = "normalised flow"
+
+
+@door
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Training:
+    r"""State how networks are trained, whatever their family; `train` takes it.
+
+    What is made small is the mean loss over all samples, of every task alike, and
+    :math:`\lambda |\theta|^2`.
+
+    Parameters
+    ----------
+    steps : int, default None
+    epochs : int, default None
+        Passes over the samples; pass this or `steps`.
+    loss : {"squared", "logistic", "exponential"}, default "squared"
+        :math:`|f - y|^2`; or of labels -1 and +1 :math:`\log(1 + e^{-y f})` or :math:`e^{-y f}`.
+    optimiser : {"sgd", "adam", "normalised flow"} or optax.GradientTransformation, default "sgd"
+        "normalised flow", of gated networks without biases, follows
+        :math:`\dot\theta = -\nabla \log \sum_i \ell_i` in steps that find their length: the path of
+        gradient flow at another pace. Where the loss is small gradient flow takes exponentially
+        long, this does not, and it ends near a stationary point of the margin (Lyu & Li, ICLR
+        2020, for where it goes; its steps are derived here). A unit of zeros stays one.
+    learning_rate : float, or float array, shape (runs,); default None
+        Of "sgd" and "adam", the same for all runs or one for each; None for 0.01. A transformation
+        of optax has its own.
+    momentum : float, default 0
+        Of "sgd", from 0 to below 1.
+    late_factor : float, default 1
+        What the learning rate is multiplied with half-way, of gated networks.
+    weight_decay : float, default 0
+        Lambda.
+    parametrisation : {"standard", "ntk"}, default "standard"
+        "ntk", of an MLP, trains as if every weight were its initial standard deviation, as "he" and
+        "framework" have it, times a parameter of unit variance: rates of a layer with n inputs are
+        2 / n for weights and 1 / (3 n) for biases.
+    trained : {"all", "readout"}, default "all"
+        "readout", of diagonal and two-layer ReLU networks, leaves the hidden layer as it is.
+    batch : int, default None
+        Samples in a step, in an order drawn anew for each epoch, whose last batch may be smaller;
+        None for all of them.
+    seed : int or sequence of int, default 0
+        For the order of batches: run r has seed + r; or one for each run.
+    threshold : float, default 0
+        A run ends at the first step whose mean loss is no larger; with batches, and for gated
+        networks, at the first such step that is recorded.
+    restarts : int, default 0
+        How often a run that diverges is started anew at a tenth of its learning rate, as in the
+        protocol of Lippl & Lindsey (NeurIPS 2024).
+    record : "geometric", int or sequence of int, default "geometric"
+        About 200 steps spaced geometrically; every so many steps; or the steps themselves. The
+        last step is always added.
+    precision : {"float32", "float64"}, default None
+        None for single precision, and double for the normalised flow. In single precision a loss
+        may stall between 1e-9 and 1e-7.
+
+    Raises
+    ------
+    InputError
+        For numbers out of their range, options that don't exist, and options of another optimiser.
+
+    Examples
+    --------
+    >>> Training(steps=5000, optimiser="adam", learning_rate=1e-3, threshold=1e-4).loss
+    'squared'
+    """
+
+    steps: Count | None = None
+    epochs: Count | None = None
+    loss: Loss = "squared"
+    optimiser: Literal["sgd", "adam", "normalised flow"] | optax.GradientTransformation = "sgd"
+    learning_rate: Positive | Float[np.ndarray, " runs"] | None = None
+    momentum: Annotated[Real, Bounds(at_least=0, below=1)] = 0.0
+    late_factor: Positive = 1.0
+    weight_decay: NonNegative = 0.0
+    parametrisation: Literal["standard", "ntk"] = "standard"
+    trained: Literal["all", "readout"] = "all"
+    batch: Count | None = None
+    seed: Index | Sequence[Index] | Int[np.ndarray, " runs"] = 0
+    threshold: NonNegative = 0.0
+    restarts: Index = 0
+    record: Record = "geometric"
+    precision: Precision | None = None
+
+    def __post_init__(self) -> None:
+        require(
+            (self.steps is None) != (self.epochs is None),
+            "training takes so many steps, or so many epochs",
+            "neither" if self.steps is None else "both",
+            "pass one of them",
+        )
+        named = self.optimiser in ("sgd", "adam")
+        title = self.optimiser if isinstance(self.optimiser, str) else "a transformation of optax"
+        for name, applies in (
+            ("learning_rate", self.learning_rate is None or named),
+            ("restarts", self.restarts == 0 or named),
+            ("momentum", self.momentum == 0 or self.optimiser == "sgd"),
+            ("late_factor", self.late_factor == 1 or self.optimiser == "sgd"),
+        ):
+            of = '"sgd"' if name in ("momentum", "late_factor") else '"sgd" and "adam"'
+            require(applies, f"{name} is an option of {of}", f"it for {title}", "leave it out")
+        require(
+            self.optimiser != FLOW or (self.precision != "float32" and self.batch is None),
+            "the normalised flow is of all samples, in double precision",
+            "float32" if self.precision == "float32" else f"batches of {self.batch}",
+            "leave it out",
+        )
+
+    @property
+    def dtype(self) -> np.dtype:
+        """Return the type of numbers in training."""
+        return np.dtype(self.precision or ("float64" if self.optimiser == FLOW else "float32"))
