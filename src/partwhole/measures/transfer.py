@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 from jaxtyping import Float
 from scipy.special import stdtrit
-from scipy.stats import binomtest
 
 from partwhole._checks import require
 from partwhole._door import door
@@ -123,6 +122,8 @@ def negative_transfer(
     half = float(stdtrit(n - 1, 0.5 + confidence / 2) * logs.std(ddof=1) / np.sqrt(n))
     ratio, low, high = (float(np.exp(log)) for log in (centre, centre - half, centre + half))
     hurt = int((y > single).sum())
+    from scipy.stats import binomtest  # half of the time of every import of the room
+
     wilson = binomtest(hurt, n).proportion_ci(float(confidence), method="wilson")
     return NegativeTransfer(
         ratio,

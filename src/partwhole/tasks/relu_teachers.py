@@ -13,7 +13,6 @@ from math import exp, lgamma, pi, sqrt
 
 import numpy as np
 from jaxtyping import Float
-from scipy.stats import ortho_group
 
 from partwhole._checks import is_finite, require, whole
 from partwhole._door import door
@@ -296,6 +295,8 @@ class ReLUTeachers:
         """
         whole("seed", seed, 0, "pass a whole number")
         rng = np.random.default_rng([seed, UNITS])
+        from scipy.stats import ortho_group  # half of the time of every import of the room
+
         rows = np.asarray(ortho_group.rvs(self.dimension, random_state=rng))
         n, a = self.units_aux, np.asarray(self.correlations)
         # Units of correlation 1 have no new direction, and there may be none left.
