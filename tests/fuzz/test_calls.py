@@ -3,7 +3,7 @@
 Every argument of a good call is given in other forms that mean the same, in forms that must be
 refused, and in unusual ones: the answer is right, or one sentence. Every array is given in another
 order, twice with half the weight, and in other units: the answer follows, or it is among those
-below, with the reason. `python tests/fixtures/call_trials.py ROOM` prints the whole table.
+below, with the reason. `python tests/fixtures/call_trials.py ROOM` prints a room's.
 """
 
 from __future__ import annotations
@@ -233,20 +233,24 @@ def test_every_exception_is_of_a_function_that_is_tried():
         assert {name for name, _ in listed(reasons)} <= names
 
 
+def in_rows(function, good, names, order):
+    return relations.in_rows(function, good, function(**good), names, order)
+
+
+def in_units(function, good, units):
+    return relations.in_units(function, good, function(**good), units)
+
+
 def test_an_answer_that_does_not_follow_is_found():
     rows, order = np.arange(6.0), np.array([1, 0, 2, 3, 5, 4])
     twice = np.repeat(np.arange(6), 2)
     good = {"values": rows}
-    assert relations.in_rows(np.cumsum, {"a": rows}, ["a"], order) != "follows"
-    assert relations.in_rows(lambda values: 2.0 * values, good, ["values"], order) == "follows"
-    assert (
-        relations.in_rows(lambda values: values.std(ddof=1), good, ["values"], twice) != "follows"
-    )
-    assert relations.in_units(lambda values: values + 1e-3, good, {"values": 1.0}) != "follows"
+    assert in_rows(lambda values: np.cumsum(values), good, ["values"], order) != "follows"
+    assert in_rows(lambda values: 2.0 * values, good, ["values"], order) == "follows"
+    assert in_rows(lambda values: values.std(ddof=1), good, ["values"], twice) != "follows"
+    assert in_units(lambda values: values + 1e-3, good, {"values": 1.0}) != "follows"
     cut = {"values": np.array([1.0, 1e-3])}
-    assert relations.in_units(lambda values: values * (values > 1e-6), cut, {"values": 1.0}) != (
-        "follows"
-    )
+    assert in_units(lambda values: values * (values > 1e-6), cut, {"values": 1.0}) != "follows"
 
 
 def public(room: str) -> Iterator[tuple[str, object]]:
