@@ -170,6 +170,17 @@ def one_hot(task):
     )
 
 
+@pytest.fixture
+def optimised():
+    """Have programs optimised as users have them, for tests that run longer than they compile."""
+    name = "jax_disable_most_optimizations"
+    usual = jax.config.values[name]
+    jax.config.update(name, False)
+    yield
+    jax.config.update(name, usual)
+
+
+@pytest.mark.usefixtures("optimised")
 @pytest.mark.parametrize(
     ("anchors", "parametrisation", "kind"),
     [([0], "standard", "nngp"), ([-4, 4], "standard", "nngp"), ([0], "ntk", "ntk")],
