@@ -1,4 +1,4 @@
-"""Blocks of coefficients as matrices."""
+"""Blocks and designs as matrices, and the columns that a cost excludes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from partwhole.limits.costs._cost import Cost
 def matrices(
     design: Design, columns: Float[np.ndarray, " p"], rows: int
 ) -> Float[np.ndarray, "G R K"]:
-    """Return each block as a matrix of so many rows."""
+    """Return each block of columns as a matrix of the given number of rows."""
     sizes = {block.stop - block.start for block in design.blocks}
     require(
         len(sizes) == 1 and min(sizes) % rows == 0,
@@ -25,7 +25,7 @@ def matrices(
 
 
 def dense_features(design: Design) -> Float[np.ndarray, "n p"]:
-    """Return all columns."""
+    """Return all columns of a design as a dense matrix."""
     if isinstance(design, DenseDesign):
         return design.matrix
     if hasattr(design, "dense"):
@@ -33,14 +33,14 @@ def dense_features(design: Design) -> Float[np.ndarray, "n p"]:
     return design.adjoint(np.eye(design.shape[0])).T
 
 
-def left_out(design: Design, cost: Cost) -> Bool[np.ndarray, " p"]:
-    """Return which columns belong to blocks whose coefficients a cost wants to be 0."""
+def excluded_columns(design: Design, cost: Cost) -> Bool[np.ndarray, " p"]:
+    """Return which columns belong to blocks whose coefficients the cost forces to 0."""
     p = design.shape[1]
-    out = np.zeros(p, dtype=bool)
+    excluded = np.zeros(p, dtype=bool)
     if np.isfinite(cost.value(design, np.ones(p))):
-        return out
+        return excluded
     for block in design.blocks:
         alone = np.zeros(p)
         alone[block.columns] = 1.0
-        out[block.columns] = not np.isfinite(cost.value(design, alone))
-    return out
+        excluded[block.columns] = not np.isfinite(cost.value(design, alone))
+    return excluded
