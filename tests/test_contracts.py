@@ -191,7 +191,7 @@ BROKEN_COSTS = {
     "reach is a length above 0": other_dual(reach=lambda design, v: lambda direction: 0.0),
 }
 BOUNDS = {
-    "moved is the slope": ("moved", lambda old: lambda v: 2.0 * old(v)),
+    "slope is that of the room": ("slope", lambda old: lambda v: 2.0 * old(v)),
     "the outputs of prices": ("outputs", lambda old: lambda prices: 2.0 * old(prices)),
     "curvature holds the second": ("curvature", lambda old: lambda s, w: old(0.5 * s, w)),
     "curvature adds the scaled": ("curvature", lambda old: lambda s, w: old(s, 0.5 * w)),

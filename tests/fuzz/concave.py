@@ -22,20 +22,20 @@ NOTHING = 1e-7  # of the largest norm: a block that is 0 stays 0
 def descent(problem: Problem, c: np.ndarray, b: float, rounds: int = 3) -> float:
     """Return the least objective that some rounds of descent from a point reach."""
     lowest = float(total(problem, c, b))
-    here = c
+    current = c
     for _ in range(rounds):
-        if not np.any(here):
+        if not np.any(current):
             break
-        touched = _touching(problem, here)
+        touched = _touching(problem, current)
         if touched is None:
             break
         reduced, back = touched
-        found = least(reduced, 1e-9 * lowest)
-        moved = back(found.coefficients)
-        value = total(problem, moved, found.intercept)
-        if not np.isfinite(found.above) or float(value) >= lowest:
+        optimum = least(reduced, 1e-9 * lowest)
+        candidate = back(optimum.coefficients)
+        value = total(problem, candidate, optimum.intercept)
+        if not np.isfinite(optimum.above) or float(value) >= lowest:
             break
-        lowest, here = float(value), moved.astype(float)
+        lowest, current = float(value), candidate.astype(float)
     return lowest
 
 
@@ -45,14 +45,14 @@ def _touching(problem: Problem, c: np.ndarray):
     p = len(c)
     if problem.cost == "chain":
         norms = block_norms(problem, c)
-        used = norms > NOTHING * norms.max()
-        columns = used[problem.labels]
+        in_use = norms > NOTHING * norms.max()
+        columns = in_use[problem.labels]
         reduced = replace(
             problem,
             cost="weighted group",
             matrix=problem.matrix[:, columns],
-            sizes=tuple(np.array(problem.sizes)[used].tolist()),
-            weights=power * norms[used] ** (power - 1.0),
+            sizes=tuple(np.array(problem.sizes)[in_use].tolist()),
+            weights=power * norms[in_use] ** (power - 1.0),
             gates=None,
             tuples=None,
         )
@@ -70,25 +70,25 @@ def _touching(problem: Problem, c: np.ndarray):
     width = blocks.shape[2]
     for block in blocks:
         left, sizes, _ = np.linalg.svd(block, full_matrices=False)
-        used = sizes > NOTHING * largest
-        maps.append(np.kron(left[:, : len(sizes)][:, used], np.eye(width)))
+        in_use = sizes > NOTHING * largest
+        maps.append(np.kron(left[:, : len(sizes)][:, in_use], np.eye(width)))
         # p / 2 sigma^(p-2) |B_i|^2 = |B_i|^2 / (2 weight)
-        weights.append(np.repeat(sizes[used] ** (2.0 - power) / power, width))
-    turned = np.zeros((p, sum(one.shape[1] for one in maps)))
+        weights.append(np.repeat(sizes[in_use] ** (2.0 - power) / power, width))
+    mapping = np.zeros((p, sum(map_.shape[1] for map_ in maps)))
     row = column = 0
-    for one in maps:
-        turned[row : row + one.shape[0], column : column + one.shape[1]] = one
-        row, column = row + one.shape[0], column + one.shape[1]
-    if not turned.shape[1]:
+    for map_ in maps:
+        mapping[row : row + map_.shape[0], column : column + map_.shape[1]] = map_
+        row, column = row + map_.shape[0], column + map_.shape[1]
+    if not mapping.shape[1]:
         return None
     flat = np.concatenate(weights)
     reduced = replace(
         problem,
         cost="quadratic",
-        matrix=problem.matrix @ turned,
+        matrix=problem.matrix @ mapping,
         sizes=(1,) * len(flat),
         weights=flat,
         gates=None,
         tuples=None,
     )
-    return reduced, lambda found: turned @ found
+    return reduced, lambda found: mapping @ found

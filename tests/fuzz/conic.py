@@ -42,10 +42,10 @@ class Optimum:
             return np.inf
         return abs(self.above - self.below) / max(abs(self.above), abs(self.below), 1e-300)
 
-    def tightened(self, other: Optimum) -> Optimum:
+    def tightened(self, second: Optimum) -> Optimum:
         """Return the tighter of both bounds, each with its point."""
-        upper = min((self, other), key=lambda found: found.above)
-        lower = max((self, other), key=lambda found: found.below)
+        upper = min((self, second), key=lambda optimum: optimum.above)
+        lower = max((self, second), key=lambda optimum: optimum.below)
         return Optimum(
             lower.below, upper.above, upper.coefficients, upper.intercept, lower.multipliers
         )
@@ -112,8 +112,8 @@ def least(problem: Problem, floor: float = 0.0) -> Optimum:
     if best is not None:
         return best
     for road in (_scalings, _newton, _on_bounds):
-        for one in road(problem, best):
-            best = one if best is None else best.tightened(one)
+        for optimum in road(problem, best):
+            best = optimum if best is None else best.tightened(optimum)
             if best.width < GOOD or best.above - best.below < 0.1 * floor:
                 return best
     assert best is not None
@@ -124,9 +124,9 @@ def _scalings(problem: Problem, _: Optimum | None) -> Iterator[Optimum]:
     """Attempt it with rows, columns and the objective in several units."""
     objective = 1.0
     for attempt in range(8):
-        one = _attempt(problem, objective, columns_by_cost=attempt % 2 == 1, reach=attempt // 4)
-        yield one
-        size = one.above if np.isfinite(one.above) and one.above > 0 else one.below
+        optimum = _attempt(problem, objective, columns_by_cost=attempt % 2 == 1, reach=attempt // 4)
+        yield optimum
+        size = optimum.above if np.isfinite(optimum.above) and optimum.above > 0 else optimum.below
         objective = size if size > 0 else objective
 
 
@@ -141,41 +141,41 @@ def _newton(problem: Problem, best: Optimum | None) -> Iterator[Optimum]:
     k, tilt = problem.width, problem.tilt
     quadratic = replace(problem, cost="quadratic", sizes=(1,) * len(k))
     for c, b in ((0.5 * k * np.sinh(tilt), None), (best.coefficients, best.intercept)):
-        here, constant, objective = c.astype(LONG), b, 1.0
+        current, constant, objective = c.astype(LONG), b, 1.0
         for _step in range(40):
-            a = np.arcsinh(2 * here / k)
+            a = np.arcsinh(2 * current / k)
             curve = (k * np.cosh(a)).astype(float)
             # (c - m)^2 / (2 k cosh a), with its middle m where the slope is that of R.
-            middle = here - curve * (a - tilt) / 2
+            middle = current - curve * (a - tilt) / 2
             shift = problem.matrix.astype(LONG) @ middle
-            moved = replace(quadratic, weights=curve)
-            found = _attempt(moved, objective, columns_by_cost=False, reach=0, shift=shift)
-            if not np.isfinite(found.above):
+            model = replace(quadratic, weights=curve)
+            step = _attempt(model, objective, columns_by_cost=False, reach=0, shift=shift)
+            if not np.isfinite(step.above):
                 break
-            objective = found.above if found.above > 0 else objective
-            there, level = found.coefficients + middle, found.intercept
-            one = Optimum(
-                float(max(LONG(0), lower_bound(problem, found.multipliers))),
-                float(total(problem, there, level)),
-                there,
+            objective = step.above if step.above > 0 else objective
+            candidate, level = step.coefficients + middle, step.intercept
+            optimum = Optimum(
+                float(max(LONG(0), lower_bound(problem, step.multipliers))),
+                float(total(problem, candidate, level)),
+                candidate,
                 level,
-                found.multipliers,
+                step.multipliers,
             )
-            yield one
+            yield optimum
             if constant is None:
-                here, constant = there, level
+                current, constant = candidate, level
                 continue
-            now = total(problem, here, float(constant))
+            value = total(problem, current, float(constant))
             share = 1.0
             while share > 1e-6:
-                mixed = (1 - share) * here + share * there
+                mixed = (1 - share) * current + share * candidate
                 mixed_level = (1 - share) * constant + share * level
-                if total(problem, mixed, float(mixed_level)) < now:
+                if total(problem, mixed, float(mixed_level)) < value:
                     break
                 share /= 2
             if share <= 1e-6:
                 break
-            here, constant = mixed, mixed_level
+            current, constant = mixed, mixed_level
 
 
 def _on_bounds(problem: Problem, best: Optimum | None) -> Iterator[Optimum]:
@@ -231,16 +231,16 @@ def _attempt(
         if problem.cost in ("quadratic", "entropy"):
             by_block = problem.weights[problem.labels] if problem.cost == "quadratic" else None
             columns[:p] = np.sqrt(problem.width if by_block is None else by_block)
-    given = _rows(problem, whole, columns, tied, shift)
-    scaled, low, high = given.matrix, given.low, given.high
+    conic_rows = _rows(problem, whole, columns, tied, shift)
+    scaled, low, high = conic_rows.matrix, conic_rows.low, conic_rows.high
     finite = np.concatenate([low[np.isfinite(low)], high[np.isfinite(high)]])
     size = float(np.abs(finite).max(initial=0.0)) or 1.0
     program = Program()
     c = program.variables(p)
     lists: list[tuple[list[int], list[float]]] = []
     for row in scaled:
-        used = np.flatnonzero(row[:p])
-        lists.append((used.tolist(), row[used].tolist()))
+        columns_in_use = np.flatnonzero(row[:p])
+        lists.append((columns_in_use.tolist(), row[columns_in_use].tolist()))
     if problem.intercept != "none":
         b = int(program.variables(1)[0])
         for i, row in enumerate(scaled):
@@ -249,8 +249,8 @@ def _attempt(
         if problem.intercept != "free":
             curve = float(problem.intercept) * (size * columns[p]) ** 2 / objective
             program.square.append((np.array([b]), np.array([[curve]])))
-    for i in np.flatnonzero(given.slack):
-        curve = size**2 / (given.slack[i] * objective)
+    for i in np.flatnonzero(conic_rows.slack):
+        curve = size**2 / (conic_rows.slack[i] * objective)
         xi = int(program.variables(1)[0])
         lists[i][0].append(xi)
         lists[i][1].append(1 / np.sqrt(curve) if curve > 1 else 1.0)
@@ -263,18 +263,18 @@ def _attempt(
         where = program.cone(clarabel.ZeroConeT(len(rows)), rows, low[equal] / size)
         sides.append((where, np.flatnonzero(equal), -1.0))
     for side, sign in ((low, 1.0), (high, -1.0)):
-        which = np.flatnonzero(np.isfinite(side) & ~equal)
-        if len(which):
-            rows = [(lists[i][0], [-sign * entry for entry in lists[i][1]]) for i in which]
-            right = -sign * side[which] / size
-            where = program.cone(clarabel.NonnegativeConeT(len(which)), rows, right)
-            sides.append((where, which, sign))
+        places = np.flatnonzero(np.isfinite(side) & ~equal)
+        if len(places):
+            rows = [(lists[i][0], [-sign * entry for entry in lists[i][1]]) for i in places]
+            right = -sign * side[places] / size
+            where = program.cone(clarabel.NonnegativeConeT(len(places)), rows, right)
+            sides.append((where, places, sign))
     x, duals = program.solve()
     intercept = float(size * columns[p] * x[p]) if problem.intercept != "none" else 0.0
     v = np.zeros(len(scaled))
-    for where, which, sign in sides:
-        v[which] += sign * duals[where]
-    v = given.turn.T @ (v * (objective / size))
+    for where, places, sign in sides:
+        v[places] += sign * duals[where]
+    v = conic_rows.turn.T @ (v * (objective / size))
     return bounded(problem, size * columns[:p] * x[c], intercept, v.astype(float), columns, shift)
 
 
@@ -313,11 +313,11 @@ def _rows(
         basis, mixed = orthonormal(matrix[tied])
         spread = np.zeros((len(basis), len(low)), dtype=LONG)
         spread[:, tied] = mixed
-        wanted = mixed @ low[tied]
+        right = mixed @ low[tied]
         rows, turn = np.vstack([rows, basis]), np.vstack([turn, spread])
-        lows, highs = np.append(lows, wanted), np.append(highs, wanted)
+        lows, highs = np.append(lows, right), np.append(highs, right)
         slack = np.append(slack, np.zeros(len(basis)))
-    return Rows(*(one.astype(float) for one in (rows, lows, highs, slack)), turn)
+    return Rows(*(array.astype(float) for array in (rows, lows, highs, slack)), turn)
 
 
 def bounded(

@@ -61,7 +61,7 @@ def repaired(
     if problem.intercept != "none":
         whole = np.hstack([whole, np.ones((len(whole), 1), dtype=LONG)])
     whole = whole * columns.astype(LONG)
-    used, p = hard & (low == high), len(c)
+    exact, p = hard & (low == high), len(c)
     spare = np.zeros(len(hard), dtype=bool)
     widest = np.abs(whole).max(axis=1, initial=0)
     for _ in range(2 * len(hard) + 3):
@@ -74,13 +74,13 @@ def repaired(
         )
         if left.max(initial=0.0) <= 1:
             return c, b, True
-        used[int(np.argmax(left))] = True
-        basis, turn = orthonormal(whole[used])
+        exact[int(np.argmax(left))] = True
+        basis, turn = orthonormal(whole[exact])
         spare[:] = False
-        spare[np.flatnonzero(used)[np.all(turn == 0, axis=0)]] = True
-        out = (problem.matrix.astype(LONG) @ c + b + out_of)[used]
-        below = np.abs(out - low[used]) <= np.abs(out - high[used])
-        step = columns * (basis.T @ (turn @ (np.where(below, low[used], high[used]) - out)))
+        spare[np.flatnonzero(exact)[np.all(turn == 0, axis=0)]] = True
+        out = (problem.matrix.astype(LONG) @ c + b + out_of)[exact]
+        below = np.abs(out - low[exact]) <= np.abs(out - high[exact])
+        step = columns * (basis.T @ (turn @ (np.where(below, low[exact], high[exact]) - out)))
         c = c + step[:p]
         b = b + (step[p] if problem.intercept != "none" else 0)
     return c, b, False

@@ -18,13 +18,13 @@ BLURRED = 1e-3  # of the largest: beside smaller singular values rounding exceed
 def equilibrated(matrix: np.ndarray, rounds: int = 20) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return E A D with largest entries of 1 in every row and column, and E and D."""
     rows, columns = np.ones(matrix.shape[0]), np.ones(matrix.shape[1])
-    now = np.abs(matrix).astype(float)
+    sizes = np.abs(matrix).astype(float)
     for _ in range(rounds):
         for axis, factors in ((1, rows), (0, columns)):
-            largest = now.max(axis=axis, initial=0.0)
+            largest = sizes.max(axis=axis, initial=0.0)
             step = np.where(largest > 0, 1 / np.sqrt(np.where(largest > 0, largest, 1.0)), 1.0)
             factors *= step
-            now = now * (step[:, None] if axis == 1 else step)
+            sizes = sizes * (step[:, None] if axis == 1 else step)
     return matrix * rows[:, None] * columns, rows, columns
 
 
@@ -64,21 +64,21 @@ def _separable(signed: np.ndarray) -> bool | None:
     return False if distance < ROUNDING else True if distance > EDGE else None
 
 
-def _solvable(matrix: np.ndarray, wanted: np.ndarray) -> bool | None:
+def _solvable(matrix: np.ndarray, right: np.ndarray) -> bool | None:
     """Return whether A c = y, by what is left of y outside the span of A's columns."""
     basis, sizes, _ = np.linalg.svd(matrix, full_matrices=True)
     sizes = np.append(sizes, np.zeros(len(matrix) - len(sizes))) / sizes[0]
-    inside, nothing = basis.T @ wanted, 1e-14 * len(matrix)
+    inside, rounding = basis.T @ right, 1e-14 * len(matrix)
     if np.linalg.norm(inside[sizes < EDGE]) < ROUNDING:
         return True
-    if np.linalg.norm(inside[sizes < nothing]) <= EDGE:
+    if np.linalg.norm(inside[sizes < rounding]) <= EDGE:
         return None
     # Small singular values next to none blur which of the outputs no coefficients reach.
-    small = np.any((sizes > nothing) & (sizes < BLURRED))
-    return None if small and not _contradicted_exactly(matrix, wanted) else False
+    has_small = np.any((sizes > rounding) & (sizes < BLURRED))
+    return None if has_small and not _contradicted_exactly(matrix, right) else False
 
 
-def _contradicted_exactly(matrix: np.ndarray, wanted: np.ndarray) -> bool:
+def _contradicted_exactly(matrix: np.ndarray, right: np.ndarray) -> bool:
     """Return whether rows that sum to 0 in rational numbers have targets that do not."""
     n = len(matrix)
     rows = [
@@ -98,7 +98,7 @@ def _contradicted_exactly(matrix: np.ndarray, wanted: np.ndarray) -> bool:
         rank += 1
     for row in rows[rank:]:
         shares = row[-n:]
-        terms = [a * Fraction(y) for a, y in zip(shares, wanted.tolist(), strict=True)]
+        terms = [a * Fraction(y) for a, y in zip(shares, right.tolist(), strict=True)]
         if abs(sum(terms)) > EDGE * max(map(abs, shares)):
             return True
     return False

@@ -94,8 +94,8 @@ def price(problem: Problem, coefficients: np.ndarray) -> np.longdouble:
         case "schatten":
             # Matrices of floating-point numbers have no singular values of 0 but rounded ones.
             size = singular_values(problem, c).astype(LONG)
-            used = size > 1e-12 * size.max(initial=0.0)
-            return (size[used] ** (LONG(2) / problem.layers)).sum()
+            in_use = size > 1e-12 * size.max(initial=0.0)
+            return (size[in_use] ** (LONG(2) / problem.layers)).sum()
     # The Bregman divergence of sum b asinh(2 b / k) - sqrt(b^2 + k^2 / 4), halved, from its start:
     # k / 4 [d sinh(a) - cosh(a) + cosh(tilt)] with a = asinh(2 b / k) and d = a - tilt.
     k, tilt = problem.width.astype(LONG), problem.tilt.astype(LONG)
@@ -108,15 +108,15 @@ def _curved(d: np.ndarray, tilt: np.ndarray) -> np.ndarray:
     It is sinh t (d cosh d - sinh d) + cosh t (d sinh d - cosh d + 1), and the brackets are the
     sums of (m - 1) d^m / m! over odd and over even m.
     """
-    small = np.abs(d) < 0.5
-    term = np.where(small, d, 0.0)
+    is_small = np.abs(d) < 0.5
+    term = np.where(is_small, d, 0.0)
     e, sums = term, [np.zeros_like(term), np.zeros_like(term)]
     for m in range(2, 26):
         term = term * e / m
         sums[m % 2] = sums[m % 2] + (m - 1) * term
     with np.errstate(over="ignore"):
         large = d * np.sinh(tilt + d) - np.cosh(tilt + d) + np.cosh(tilt)
-    return np.where(small, np.sinh(tilt) * sums[1] + np.cosh(tilt) * sums[0], large)
+    return np.where(is_small, np.sinh(tilt) * sums[1] + np.cosh(tilt) * sums[0], large)
 
 
 def outputs(problem: Problem, c: np.ndarray, b: float) -> np.ndarray:

@@ -74,20 +74,20 @@ def judge(problem: Problem) -> Judgement:
     except InputError as error:
         spent = time.perf_counter() - begin
         sentence = str(error)
-        one = "\n" not in sentence and sentence.count(";") >= 2
-        verdict = Verdict.REFUSED if one else Verdict.RAW
+        is_sentence = "\n" not in sentence and sentence.count(";") >= 2
+        verdict = Verdict.REFUSED if is_sentence else Verdict.RAW
         return Judgement(problem.name, verdict, f"InputError: {sentence}", spent)
     except Exception as error:
         spent = time.perf_counter() - begin
         return Judgement(problem.name, Verdict.RAW, f"{type(error).__name__}: {error}", spent)
     spent = time.perf_counter() - begin
     try:
-        said = judge_limit(problem, limit)
+        judgement = judge_limit(problem, limit)
     except Exception as error:  # one problem must not end a long run
-        said = Judgement(
+        judgement = Judgement(
             problem.name, Verdict.UNDECIDED, f"oracle: {type(error).__name__}: {error}"
         )
-    return replace(said, seconds=spent)
+    return replace(judgement, seconds=spent)
 
 
 def judge_limit(problem: Problem, limit: Limit) -> Judgement:
@@ -130,21 +130,21 @@ def judge_limit(problem: Problem, limit: Limit) -> Judgement:
         return say(Verdict.WRONG, f"{limit.outcome.name}, but nothing fits")
     unit = unit_of_cost(posed)
     floor = max(ROUNDING * unit, 1e-200)
-    here = float(total(problem, c, b))
-    felt = RECOMPUTED * abs(here) + rounding_felt(problem, c, b) + floor
-    if not abs(limit.value - here) <= felt:
-        return say(Verdict.WRONG, f"value {limit.value:.9g}, at its coefficients {here:.9g}")
+    value = float(total(problem, c, b))
+    felt = RECOMPUTED * abs(value) + rounding_felt(problem, c, b) + floor
+    if not abs(limit.value - value) <= felt:
+        return say(Verdict.WRONG, f"value {limit.value:.9g}, at its coefficients {value:.9g}")
     if concave:
         lower = descent(problem, c, b)
-        if here - lower > VALUE * here + floor:
-            return say(Verdict.WRONG, f"STATIONARY at {here:.9g}, descent reaches {lower:.9g}")
+        if value - lower > VALUE * value + floor:
+            return say(Verdict.WRONG, f"STATIONARY at {value:.9g}, descent reaches {lower:.9g}")
         if problem.name.split(" / ")[-2] in ORDINARY:
             # The library begins its descent at its own solution of two layers.
             convex = "group" if problem.cost == "chain" else "nuclear"
-            begun = solve(replace(problem, cost=convex))
-            start = float(total(problem, begun.coefficients, float(begun.intercept)))
-            if begun.outcome is Outcome.SOLVED and here > start * (1 + VALUE) + floor:
-                return say(Verdict.WRONG, f"STATIONARY at {here:.9g}, began at {start:.9g}")
+            limit_of_two = solve(replace(problem, cost=convex))
+            start = float(total(problem, limit_of_two.coefficients, float(limit_of_two.intercept)))
+            if limit_of_two.outcome is Outcome.SOLVED and value > start * (1 + VALUE) + floor:
+                return say(Verdict.WRONG, f"STATIONARY at {value:.9g}, began at {start:.9g}")
         return say(Verdict.RIGHT)
     judged = _against(posed, limit, least(posed, floor), floor)
     if fits is None and judged.verdict is Verdict.UNDECIDED:
@@ -164,23 +164,23 @@ def _against(problem: Problem, limit: Limit, best: Optimum, floor: float) -> Jud
     condition += CONDITION * float((v * row_sizes(problem, c, b)).sum())
     scale = best.above if np.isfinite(best.above) else best.below
     close = VALUE * abs(scale) + floor + condition
-    shown = f"value {limit.value:.9g}, least cost {best.below:.9g}..{best.above:.9g}"
+    values = f"value {limit.value:.9g}, least cost {best.below:.9g}..{best.above:.9g}"
     if best.below > best.above + close:
-        return say(Verdict.UNDECIDED, f"bounds that contradict each other: {shown}")
+        return say(Verdict.UNDECIDED, f"bounds that contradict each other: {values}")
     if not best.below - close <= limit.value <= best.above + close:
-        return say(Verdict.WRONG, f"{shown}, gap {limit.gap:.1e}")
+        return say(Verdict.WRONG, f"{values}, gap {limit.gap:.1e}")
     if best.width >= DECIDED and best.above - best.below >= floor:
         # The library's own point may meet the rows, at a cost that is the bound from below.
         missed = np.where(problem.slack > 0, 0.0, np.abs(misfits(problem, c, b)).astype(float))
         if limit.value - best.below + float((v * missed).sum()) > close:
-            return say(Verdict.UNDECIDED, shown)
+            return say(Verdict.UNDECIDED, values)
         # How near within that is known no better than the bounds are.
         if limit.gap < -close:
-            return say(Verdict.WRONG, f"{shown}, negative gap {limit.gap:.1e}")
+            return say(Verdict.WRONG, f"{values}, negative gap {limit.gap:.1e}")
         return say(Verdict.RIGHT)
     fine = GAP * abs(best.above) + floor + condition + (best.above - best.below)
     if limit.value - best.above > limit.gap + fine:
-        return say(Verdict.WRONG, f"{shown}, but the gap is {limit.gap:.1e}")
+        return say(Verdict.WRONG, f"{values}, but the gap is {limit.gap:.1e}")
     if limit.gap < -fine:
-        return say(Verdict.WRONG, f"{shown}, negative gap {limit.gap:.1e}")
+        return say(Verdict.WRONG, f"{values}, negative gap {limit.gap:.1e}")
     return say(Verdict.RIGHT)

@@ -22,15 +22,15 @@ def least_squares(problem: Problem) -> float:
     parts = [features, np.diag(np.sqrt(problem.slack.astype(LONG)))]
     if not isinstance(problem.intercept, str):
         parts.append(np.full((n, 1), 1 / np.sqrt(LONG(problem.intercept))))
-    whole, wanted = np.hstack(parts), problem.targets.astype(LONG)
+    whole, targets = np.hstack(parts), problem.targets.astype(LONG)
     if problem.intercept == "free":
         # Differences of the rows from the first are blind to a constant.
-        whole, wanted = whole[1:] - whole[0], wanted[1:] - wanted[0]
-        if not len(wanted):
+        whole, targets = whole[1:] - whole[0], targets[1:] - targets[0]
+        if not len(targets):
             return 0.0
     _, turn = orthonormal(whole)
     # The least-norm solution of Q u = T y is Q^T T y.
-    return float(((turn @ wanted) ** 2).sum() / 2)
+    return float(((turn @ targets) ** 2).sum() / 2)
 
 
 def newton_dual(problem: Problem, steps: int = 500) -> float:
@@ -51,21 +51,21 @@ def newton_dual(problem: Problem, steps: int = 500) -> float:
         whole = basis if isinstance(problem.intercept, str) else np.hstack([basis, turn @ ones])
         turn = orthonormal(whole)[1] @ turn
         basis = turn @ problem.matrix.astype(LONG)
-    wanted = turn @ problem.targets.astype(LONG)
+    targets = turn @ problem.targets.astype(LONG)
     soft = turn @ np.diag(problem.slack.astype(LONG)) @ turn.T
     if not isinstance(problem.intercept, str):
         soft = soft + turn @ ones @ ones.T @ turn.T / LONG(problem.intercept)
-    v = np.zeros(len(wanted), dtype=LONG)
+    v = np.zeros(len(targets), dtype=LONG)
 
     def value(v: np.ndarray) -> np.longdouble:
         pull = basis.T @ v
         with np.errstate(over="ignore"):
             rise = 2 * np.sinh(pull + tilt) * np.sinh(pull)
-        return wanted @ v - (k / 4 * rise).sum() - v @ soft @ v / 2
+        return targets @ v - (k / 4 * rise).sum() - v @ soft @ v / 2
 
     for _ in range(steps):
         a = 2 * (basis.T @ v) + tilt
-        slope = wanted - basis @ (k / 2 * np.sinh(a)) - soft @ v
+        slope = targets - basis @ (k / 2 * np.sinh(a)) - soft @ v
         curve = (basis * (k * np.cosh(a))) @ basis.T + soft
         unit = 1 / np.sqrt(np.diag(curve))
         step = unit * solved(curve * unit * unit[:, None], unit * slope)
@@ -86,6 +86,6 @@ def solved(matrix: np.ndarray, right: np.ndarray) -> np.ndarray:
         best = i + int(np.argmax(np.abs(rows[i:, i])))
         rows[[i, best]] = rows[[best, i]]
         rows[i] = rows[i] / rows[i, i]
-        others = np.arange(n) != i
-        rows[others] -= rows[others, i : i + 1] * rows[i]
+        other_rows = np.arange(n) != i
+        rows[other_rows] -= rows[other_rows, i : i + 1] * rows[i]
     return rows[:, n]

@@ -195,8 +195,8 @@ def problem(name: str) -> Problem:
     rng = np.random.default_rng(zlib.crc32(name.encode()))
     if kind == "conjunctions" and cost in ("nuclear", "schatten", "function"):
         kind = "integers"
-    made = _plain(rng, name, cost, fit, intercept, kind)
-    return _ROADS.get(kind, lambda rng, made: made)(rng, made)
+    case = _plain(rng, name, cost, fit, intercept, kind)
+    return _ROADS.get(kind, lambda rng, case: case)(rng, case)
 
 
 def _plain(
@@ -246,7 +246,7 @@ def _plain(
             targets = np.where(rng.random(n) < 0.5, 1.0, -1.0)
     soft = fit.endswith("slack")
     slack = np.full(n, 10.0 ** rng.uniform(-2, 1) if soft else 0.0)
-    made = Problem(
+    case = Problem(
         name=name,
         cost=cost,
         fit=fit.split()[0],
@@ -265,35 +265,35 @@ def _plain(
         tuples=tuples,
     )
     if rng.random() < 0.5:
-        made = replace(made, width=10 ** rng.uniform(-2, 1, p), tilt=rng.normal(size=p))
-    return made
+        case = replace(case, width=10 ** rng.uniform(-2, 1, p), tilt=rng.normal(size=p))
+    return case
 
 
-def with_matrix(made: Problem, matrix: np.ndarray) -> Problem:
+def with_matrix(case: Problem, matrix: np.ndarray) -> Problem:
     """Return the problem with other features; gated and conjunction designs keep their rows."""
-    if made.gates is None and made.tuples is None:
-        return replace(made, matrix=matrix)
-    return made
+    if case.gates is None and case.tuples is None:
+        return replace(case, matrix=matrix)
+    return case
 
 
-def scaled(made: Problem, factor: float) -> Problem:
+def scaled(case: Problem, factor: float) -> Problem:
     """Return the problem with all features multiplied, where the design has a scale."""
-    if made.gates is not None:
-        inputs, contexts, count = made.gates
-        return replace(made, gates=(factor * inputs, contexts, count), matrix=factor * made.matrix)
-    return with_matrix(made, factor * made.matrix)
+    if case.gates is not None:
+        inputs, contexts, count = case.gates
+        return replace(case, gates=(factor * inputs, contexts, count), matrix=factor * case.matrix)
+    return with_matrix(case, factor * case.matrix)
 
 
-def taken(made: Problem, rows: np.ndarray) -> Problem:
+def taken(case: Problem, rows: np.ndarray) -> Problem:
     """Return the problem of some rows, each as often as it is named."""
-    gates = made.gates
+    gates = case.gates
     return replace(
-        made,
-        matrix=made.matrix[rows],
-        targets=made.targets[rows],
-        slack=made.slack[rows],
+        case,
+        matrix=case.matrix[rows],
+        targets=case.targets[rows],
+        slack=case.slack[rows],
         gates=None if gates is None else (gates[0][rows], gates[1][rows], gates[2]),
-        tuples=None if made.tuples is None else made.tuples[rows],
+        tuples=None if case.tuples is None else case.tuples[rows],
     )
 
 
@@ -301,130 +301,130 @@ def _exponent(rng: np.random.Generator) -> float:
     return float(10.0 ** rng.choice([-12, -8, -6, -3, 3, 5, 6, 8, 12]))
 
 
-def _feature_unit(rng: np.random.Generator, made: Problem) -> Problem:
-    return scaled(made, _exponent(rng))
+def _feature_unit(rng: np.random.Generator, case: Problem) -> Problem:
+    return scaled(case, _exponent(rng))
 
 
-def _target_unit(rng: np.random.Generator, made: Problem) -> Problem:
-    if made.fit == "margin":
-        return scaled(made, _exponent(rng))
+def _target_unit(rng: np.random.Generator, case: Problem) -> Problem:
+    if case.fit == "margin":
+        return scaled(case, _exponent(rng))
     factor = _exponent(rng)
-    return replace(made, targets=made.targets * factor, tube=made.tube * factor)
+    return replace(case, targets=case.targets * factor, tube=case.tube * factor)
 
 
-def _row_unit(rng: np.random.Generator, made: Problem) -> Problem:
-    factors = np.ones(len(made.targets))
+def _row_unit(rng: np.random.Generator, case: Problem) -> Problem:
+    factors = np.ones(len(case.targets))
     factors[rng.integers(len(factors))] = _exponent(rng)
-    made = with_matrix(made, made.matrix * factors[:, None])
-    scales = made.fit != "margin" and made.gates is None and made.tuples is None
-    return replace(made, targets=made.targets * factors) if scales else made
+    case = with_matrix(case, case.matrix * factors[:, None])
+    scales = case.fit != "margin" and case.gates is None and case.tuples is None
+    return replace(case, targets=case.targets * factors) if scales else case
 
 
-def _column_unit(rng: np.random.Generator, made: Problem) -> Problem:
-    factors = np.ones(made.matrix.shape[1])
+def _column_unit(rng: np.random.Generator, case: Problem) -> Problem:
+    factors = np.ones(case.matrix.shape[1])
     factors[rng.integers(len(factors))] = _exponent(rng)
-    return with_matrix(made, made.matrix * factors)
+    return with_matrix(case, case.matrix * factors)
 
 
-def _block_unit(rng: np.random.Generator, made: Problem) -> Problem:
-    factors = np.ones(len(made.sizes))
+def _block_unit(rng: np.random.Generator, case: Problem) -> Problem:
+    factors = np.ones(len(case.sizes))
     factors[rng.integers(len(factors))] = _exponent(rng)
-    return with_matrix(made, made.matrix * np.repeat(factors, made.sizes))
+    return with_matrix(case, case.matrix * np.repeat(factors, case.sizes))
 
 
 def _alike(apart: float, other: bool):
-    def build(rng: np.random.Generator, made: Problem) -> Problem:
-        n = len(made.targets)
+    def build(rng: np.random.Generator, case: Problem) -> Problem:
+        n = len(case.targets)
         copied = int(rng.integers(n))
-        made = taken(made, np.append(np.arange(n), copied))
-        targets = made.targets.copy()
-        if apart and made.tuples is None:
-            moved = made.matrix.copy()
+        case = taken(case, np.append(np.arange(n), copied))
+        targets = case.targets.copy()
+        if apart and case.tuples is None:
+            moved = case.matrix.copy()
             step = apart * rng.normal(size=moved.shape[1])
             moved[-1] += step
-            if made.gates is None:
-                made = replace(made, matrix=moved)
+            if case.gates is None:
+                case = replace(case, matrix=moved)
             else:
-                inputs = made.gates[0].copy()
+                inputs = case.gates[0].copy()
                 inputs[-1] += apart * rng.normal(size=inputs.shape[1])
-                gates = (inputs, *made.gates[1:])
-                made = replace(made, gates=gates, matrix=GatedDesign(*gates).dense().matrix)
+                gates = (inputs, *case.gates[1:])
+                case = replace(case, gates=gates, matrix=GatedDesign(*gates).dense().matrix)
         if other:
-            targets[-1] = -targets[-1] if made.fit == "margin" else targets[-1] + 1.0
-        return replace(made, targets=targets)
+            targets[-1] = -targets[-1] if case.fit == "margin" else targets[-1] + 1.0
+        return replace(case, targets=targets)
 
     return build
 
 
-def _constant(rng: np.random.Generator, made: Problem) -> Problem:
-    level = rng.choice([-1.0, 1.0]) if made.fit == "margin" else rng.choice([-2.0, 0.0, 3.0])
-    return replace(made, targets=np.full(len(made.targets), level))
+def _constant(rng: np.random.Generator, case: Problem) -> Problem:
+    level = rng.choice([-1.0, 1.0]) if case.fit == "margin" else rng.choice([-2.0, 0.0, 3.0])
+    return replace(case, targets=np.full(len(case.targets), level))
 
 
-def _zero_row(rng: np.random.Generator, made: Problem) -> Problem:
-    kept = np.ones(len(made.targets))
+def _zero_row(rng: np.random.Generator, case: Problem) -> Problem:
+    kept = np.ones(len(case.targets))
     kept[rng.integers(len(kept))] = 0.0
-    return with_matrix(made, made.matrix * kept[:, None])
+    return with_matrix(case, case.matrix * kept[:, None])
 
 
-def _zero_column(rng: np.random.Generator, made: Problem) -> Problem:
-    kept = np.ones(made.matrix.shape[1])
+def _zero_column(rng: np.random.Generator, case: Problem) -> Problem:
+    kept = np.ones(case.matrix.shape[1])
     kept[rng.integers(len(kept))] = 0.0
-    return with_matrix(made, made.matrix * kept)
+    return with_matrix(case, case.matrix * kept)
 
 
-def _low_rank(rng: np.random.Generator, made: Problem) -> Problem:
-    n, p = made.matrix.shape
+def _low_rank(rng: np.random.Generator, case: Problem) -> Problem:
+    n, p = case.matrix.shape
     rank = int(rng.integers(1, max(2, min(n, p))))
     matrix = rng.integers(-2, 3, size=(n, rank)) @ rng.integers(-2, 3, size=(rank, p)) + 0.0
-    made = with_matrix(made, matrix)
-    if made.fit == "margin" or rng.random() < 0.5:
-        return made
-    return replace(made, targets=made.matrix @ rng.integers(-2, 3, size=p) + 0.0)
+    case = with_matrix(case, matrix)
+    if case.fit == "margin" or rng.random() < 0.5:
+        return case
+    return replace(case, targets=case.matrix @ rng.integers(-2, 3, size=p) + 0.0)
 
 
-def _integers(rng: np.random.Generator, made: Problem) -> Problem:
-    made = with_matrix(made, rng.integers(-1, 2, size=made.matrix.shape) + 0.0)
-    return made if made.fit == "margin" else replace(made, targets=np.round(made.targets))
+def _integers(rng: np.random.Generator, case: Problem) -> Problem:
+    case = with_matrix(case, rng.integers(-1, 2, size=case.matrix.shape) + 0.0)
+    return case if case.fit == "margin" else replace(case, targets=np.round(case.targets))
 
 
-def _pixels(rng: np.random.Generator, made: Problem) -> Problem:
-    bright = rng.random(made.matrix.shape) < 0.6
-    made = with_matrix(made, np.where(bright, rng.integers(0, 256, made.matrix.shape), 0) + 0.0)
-    if made.fit == "margin" or rng.random() < 0.5:
-        return made
-    return replace(made, targets=rng.integers(0, 10, len(made.targets)) + 0.0)
+def _pixels(rng: np.random.Generator, case: Problem) -> Problem:
+    bright = rng.random(case.matrix.shape) < 0.6
+    case = with_matrix(case, np.where(bright, rng.integers(0, 256, case.matrix.shape), 0) + 0.0)
+    if case.fit == "margin" or rng.random() < 0.5:
+        return case
+    return replace(case, targets=rng.integers(0, 10, len(case.targets)) + 0.0)
 
 
 def _slack(low: float, high: float):
-    def build(rng: np.random.Generator, made: Problem) -> Problem:
-        return replace(made, slack=np.full(len(made.slack), 10.0 ** rng.uniform(low, high)))
+    def build(rng: np.random.Generator, case: Problem) -> Problem:
+        return replace(case, slack=np.full(len(case.slack), 10.0 ** rng.uniform(low, high)))
 
     return build
 
 
-def _mixed_slack(rng: np.random.Generator, made: Problem) -> Problem:
-    slack = 10.0 ** rng.uniform(-4, 4, len(made.slack)) * (rng.random(len(made.slack)) < 0.6)
-    return replace(made, slack=slack, one_slack=False)
+def _mixed_slack(rng: np.random.Generator, case: Problem) -> Problem:
+    slack = 10.0 ** rng.uniform(-4, 4, len(case.slack)) * (rng.random(len(case.slack)) < 0.6)
+    return replace(case, slack=slack, one_slack=False)
 
 
-def _left_out(rng: np.random.Generator, made: Problem) -> Problem:
+def _left_out(rng: np.random.Generator, case: Problem) -> Problem:
     """Ask that a block be 0: sigma of 0, or an infinite w."""
-    weights = made.weights.copy()
-    weights[rng.integers(len(weights))] = 0.0 if made.cost == "quadratic" else np.inf
-    return replace(made, weights=weights)
+    weights = case.weights.copy()
+    weights[rng.integers(len(weights))] = 0.0 if case.cost == "quadratic" else np.inf
+    return replace(case, weights=weights)
 
 
 def _penalty(exponent: float):
-    def build(rng: np.random.Generator, made: Problem) -> Problem:
-        return replace(made, intercept=float(10.0 ** (exponent * rng.uniform(0.5, 1.0))))
+    def build(rng: np.random.Generator, case: Problem) -> Problem:
+        return replace(case, intercept=float(10.0 ** (exponent * rng.uniform(0.5, 1.0))))
 
     return build
 
 
 def _width(exponent: float):
-    def build(rng: np.random.Generator, made: Problem) -> Problem:
-        return replace(made, width=made.width * 10.0 ** (exponent * rng.uniform(0.3, 1.0)))
+    def build(rng: np.random.Generator, case: Problem) -> Problem:
+        return replace(case, width=case.width * 10.0 ** (exponent * rng.uniform(0.3, 1.0)))
 
     return build
 
@@ -441,11 +441,11 @@ _ROADS = {
     "rows 1e-7 apart, other targets": _alike(1e-7, True),
     "rows 1e-10 apart": _alike(1e-10, False),
     "rows 1e-10 apart, other targets": _alike(1e-10, True),
-    "one row": lambda rng, made: taken(made, np.array([rng.integers(len(made.targets))])),
+    "one row": lambda rng, case: taken(case, np.array([rng.integers(len(case.targets))])),
     "constant targets": _constant,
     "zero row": _zero_row,
     "zero column": _zero_column,
-    "zero features": lambda rng, made: scaled(made, 0.0),
+    "zero features": lambda rng, case: scaled(case, 0.0),
     "low rank": _low_rank,
     "integers": _integers,
     "pixels": _pixels,

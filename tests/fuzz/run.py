@@ -35,10 +35,10 @@ def table(judgements: list[Judgement]) -> str:
     head = ["cost / fit", "n", *(verdict.value for verdict in COLUMNS)]
     lines = [head]
     counts: dict[str, Counter[Verdict]] = defaultdict(Counter)
-    for one in judgements:
-        cost, fit, _, kind, _ = one.name.split(" / ")
+    for judgement in judgements:
+        cost, fit, _, kind, _ = judgement.name.split(" / ")
         for key in (f"{cost} / {fit}", f"{cost} / all", f"all / {fit}", "all / all", kind):
-            counts[key][one.verdict] += 1
+            counts[key][judgement.verdict] += 1
     keys = [f"{c} / {f}" for c in (*COSTS, "all") for f in (*FITS, "all")]
     keys += sorted(key for key in counts if " / " not in key)
     for key in keys:
@@ -52,13 +52,13 @@ def table(judgements: list[Judgement]) -> str:
         for line in lines
     ]
     for title, ordinary in (("ordinary", True), ("awkward", False)):
-        some = [one for one in judgements if is_ordinary(one.name) is ordinary]
-        lost = sum(one.verdict is Verdict.GAVE_UP for one in some)
+        group = [judgement for judgement in judgements if is_ordinary(judgement.name) is ordinary]
+        n_lost = sum(judgement.verdict is Verdict.GAVE_UP for judgement in group)
         out.append(
-            f"gave up on {title} data: {lost} of {len(some)} ({lost / max(len(some), 1):.1%})"
+            f"gave up on {title} data: {n_lost} of {len(group)} ({n_lost / max(len(group), 1):.1%})"
         )
-    slowest = max(judgements, key=lambda one: one.seconds)
-    whole = sum(one.seconds for one in judgements)
+    slowest = max(judgements, key=lambda judgement: judgement.seconds)
+    whole = sum(judgement.seconds for judgement in judgements)
     out.append(
         f"seconds in the library: {whole:.0f}; slowest {slowest.seconds:.1f}: {slowest.name}"
     )
@@ -75,25 +75,35 @@ def main() -> int:
     parser.add_argument("--only", help="judge the problem of this name alone")
     parser.add_argument("--record", help="write the judgements to this file, a line each")
     parser.add_argument("--show", default="failures", choices=["failures", "all", "none"])
-    given = parser.parse_args()
-    chosen = [given.only] if given.only else names(given.problems, given.seed, tuple(given.costs))
+    arguments = parser.parse_args()
+    chosen = (
+        [arguments.only]
+        if arguments.only
+        else names(arguments.problems, arguments.seed, tuple(arguments.costs))
+    )
     begin, judgements = time.monotonic(), []
     for name in chosen:
-        if time.monotonic() - begin > 60 * given.minutes:
+        if time.monotonic() - begin > 60 * arguments.minutes:
             break
-        one = judge(problem(name))
-        judgements.append(one)
-        failed = one.verdict in (*FAILURES, Verdict.REFUSED, Verdict.UNDECIDED)
-        if given.only or given.show == "all" or (failed and given.show == "failures"):
-            print(f'{one.verdict.value}: --only "{one.name}"  {one.reason}', flush=True)
-    print(table(judgements))
-    if given.record:
-        with open(given.record, "w", encoding="utf-8") as file:
-            file.writelines(
-                json.dumps([one.name, one.verdict.name, one.reason, one.seconds]) + "\n"
-                for one in judgements
+        judgement = judge(problem(name))
+        judgements.append(judgement)
+        failed = judgement.verdict in (*FAILURES, Verdict.REFUSED, Verdict.UNDECIDED)
+        if arguments.only or arguments.show == "all" or (failed and arguments.show == "failures"):
+            print(
+                f'{judgement.verdict.value}: --only "{judgement.name}"  {judgement.reason}',
+                flush=True,
             )
-    return int(any(one.verdict in FAILURES for one in judgements))
+    print(table(judgements))
+    if arguments.record:
+        with open(arguments.record, "w", encoding="utf-8") as file:
+            file.writelines(
+                json.dumps(
+                    [judgement.name, judgement.verdict.name, judgement.reason, judgement.seconds]
+                )
+                + "\n"
+                for judgement in judgements
+            )
+    return int(any(judgement.verdict in FAILURES for judgement in judgements))
 
 
 if __name__ == "__main__":

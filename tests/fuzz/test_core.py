@@ -50,9 +50,10 @@ def judgements(tmp_path_factory) -> list[Judgement]:
 @pytest.mark.parametrize("cost", COSTS)
 def test_no_answer_is_wrong_and_no_error_is_raw(judgements, cost):
     failed = [
-        f"{one.verdict.value}: {one.name}: {one.reason}"
-        for one in judgements
-        if one.name.startswith(f"{cost} / ") and one.verdict in (*FAILURES, Verdict.REFUSED)
+        f"{judgement.verdict.value}: {judgement.name}: {judgement.reason}"
+        for judgement in judgements
+        if judgement.name.startswith(f"{cost} / ")
+        and judgement.verdict in (*FAILURES, Verdict.REFUSED)
     ]
     assert not failed, "\n".join(failed)
 
@@ -60,14 +61,18 @@ def test_no_answer_is_wrong_and_no_error_is_raw(judgements, cost):
 def test_few_problems_are_given_up(judgements):
     """Under 1 % of ordinary data and under 5 % of awkward."""
     for ordinary, share in ((True, 0.01), (False, 0.05)):
-        some = [one for one in judgements if is_ordinary(one.name) is ordinary]
-        lost = [one for one in some if one.verdict is Verdict.GAVE_UP]
-        assert len(lost) < share * len(some), "\n".join(one.name for one in lost)
+        group = [judgement for judgement in judgements if is_ordinary(judgement.name) is ordinary]
+        given_up = [judgement for judgement in group if judgement.verdict is Verdict.GAVE_UP]
+        assert len(given_up) < share * len(group), "\n".join(
+            judgement.name for judgement in given_up
+        )
 
 
 def test_the_oracle_decides_nearly_all(judgements):
-    undecided = [one for one in judgements if one.verdict is Verdict.UNDECIDED]
-    assert len(undecided) <= 0.01 * len(judgements), "\n".join(one.reason for one in undecided)
+    undecided = [judgement for judgement in judgements if judgement.verdict is Verdict.UNDECIDED]
+    assert len(undecided) <= 0.01 * len(judgements), "\n".join(
+        judgement.reason for judgement in undecided
+    )
     assert "gave up on awkward data" in table(judgements)
 
 

@@ -40,8 +40,8 @@ class Writes:
 
 
 def cell(folder: Path, age: int) -> None:
-    found = store.cell("s", {"a": age}, lambda: arrays(age), source="1", root=folder)
-    np.testing.assert_array_equal(found["y"], arrays(age)["y"])
+    cell = store.cell("s", {"a": age}, lambda: arrays(age), source="1", root=folder)
+    np.testing.assert_array_equal(cell["y"], arrays(age)["y"])
 
 
 def arrays(age: int) -> dict[str, np.ndarray]:

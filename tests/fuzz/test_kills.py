@@ -63,10 +63,8 @@ def test_kills_leave_whole_files_and_whole_cells(tmp_path, count):
                 assert number >= done
     assert done >= 0
     for number in range(done + 1):
-        found = store.cell(
-            "killed", {"n": number}, pytest.fail, source="1", root=tmp_path / "store"
-        )
-        np.testing.assert_array_equal(found["values"], writing_program.arrays(number)["values"])
+        cell = store.cell("killed", {"n": number}, pytest.fail, source="1", root=tmp_path / "store")
+        np.testing.assert_array_equal(cell["values"], writing_program.arrays(number)["values"])
     writing_program.write(tmp_path, done + 1)
     assert sorted(os.listdir(tmp_path)) == sorted(["store", *writing_program.NAMES])
     store.sweep("killed", tmp_path / "store")
@@ -91,9 +89,9 @@ def family(process: subprocess.Popen[str], least: int) -> list[psutil.Process]:
     """Wait until a run has started so many processes, or has ended."""
     parent, end = psutil.Process(process.pid), time.monotonic() + 60
     while time.monotonic() < end and process.poll() is None:
-        found = parent.children(recursive=True)
-        if len(found) >= least:
-            return found
+        processes = parent.children(recursive=True)
+        if len(processes) >= least:
+            return processes
         time.sleep(0.01)
     return []
 

@@ -139,9 +139,9 @@ def test_feasible_equalities_are_those_whose_rank_says_so(intercept):
         if intercept == "free":
             matrix = np.column_stack([matrix, np.ones(len(matrix))])
         truth = rank(matrix) == rank(np.column_stack([matrix, one.targets]))
-        found = feasible(one)
+        verdict = feasible(one)
         # Targets may be consistent but for their own rounding.
-        assert found is truth or (found is True and kind == "equal rows"), one.name
+        assert verdict is truth or (verdict is True and kind == "equal rows"), one.name
         answers.add(truth)
     assert answers == {True, False}
 

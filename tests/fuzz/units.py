@@ -116,7 +116,7 @@ def change(problem: Problem, kind: str, rng: np.random.Generator) -> Change | No
         case "targets":
             return in_units(problem, 1.0, float(factors(1, 12)[0]))
         case "both":
-            return in_units(problem, *(float(one) for one in factors(2, 6)))
+            return in_units(problem, *(float(factor) for factor in factors(2, 6)))
         case "blocks":
             return in_block_units(problem, factors(len(problem.sizes), 8))
         case "rows":

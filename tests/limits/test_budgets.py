@@ -123,15 +123,15 @@ def test_the_same_work_is_done_at_any_speed(monkeypatch, iterate, work):
     plain = solvability(task, kind=ask, max_order=1, time_limit=limit)
     # The clock creeps, or stands still.
     for tick in (1e-12, 0.0):
-        now = [0.0]
+        clock = [0.0]
 
-        def look(now=now, tick=tick):
-            now[0] += tick
-            return now[0]
+        def look(clock=clock, tick=tick):
+            clock[0] += tick
+            return clock[0]
 
         monkeypatch.setattr(PROOFS["_budget"], "monotonic", look)
-        again = solvability(task, kind=ask, max_order=1, time_limit=limit)
-        assert again.solvable is plain.solvable
+        repeated = solvability(task, kind=ask, max_order=1, time_limit=limit)
+        assert repeated.solvable is plain.solvable
 
 
 @SOLVABLE
@@ -198,28 +198,28 @@ def test_tasks_that_share_training_share_its_null_functions(monkeypatch, method)
     held_out = np.flatnonzero(~whole.is_train)
     parts = []
     for rest in (held_out[::2], held_out[::3]):
-        kept = np.union1d(np.flatnonzero(whole.is_train), rest)
+        chosen = np.union1d(np.flatnonzero(whole.is_train), rest)
         parts.append(
             replace(
                 whole,
-                components=whole.components[kept],
-                targets=whole.targets[kept],
-                is_train=whole.is_train[kept],
+                components=whole.components[chosen],
+                targets=whole.targets[chosen],
+                is_train=whole.is_train[chosen],
             )
         )
-    alone = [determination(one, max_order=1, method=method) for one in parts]
+    alone = [determination(single, max_order=1, method=method) for single in parts]
     calls = []
     for name in ("on_graph", "null_basis", "projected"):
         real = getattr(PROOFS["determination"], name)
 
-        def counted(*given, real=real):
+        def counted(*arguments, real=real):
             calls.append(1)
-            return real(*given)
+            return real(*arguments)
 
         monkeypatch.setattr(PROOFS["determination"], name, counted)
     together = determinations(parts, max_order=1, method=method)
     assert len(calls) == 1
-    for one, other in zip(alone, together, strict=True):
-        np.testing.assert_array_equal(one.determined, other.determined)
-        np.testing.assert_array_equal(one.probes, other.probes)
-        assert one.free_dimensions == other.free_dimensions
+    for single, joint in zip(alone, together, strict=True):
+        np.testing.assert_array_equal(single.determined, joint.determined)
+        np.testing.assert_array_equal(single.probes, joint.probes)
+        assert single.free_dimensions == joint.free_dimensions

@@ -46,17 +46,17 @@ def test_leak_table(n_anchors, intercept):
     for salience, stated in zip(SALIENCES, G3[n_anchors], strict=True):
         assert abs(memorization_leak(salience, n_anchors) - stated) < 1e-6
         task = tasks.symbolic_addition(NINE, ANCHORS[n_anchors])
-        found = solve(task, OverlapKernel.from_salience([salience]), intercept=intercept)
+        limit = solve(task, OverlapKernel.from_salience([salience]), intercept=intercept)
         m = memorization_leak(salience, n_anchors)
-        residual = np.abs(found.test_predictions - m * task.test_targets).max()
+        residual = np.abs(limit.test_predictions - m * task.test_targets).max()
         assert residual < 1e-12
-        np.testing.assert_allclose(found.predictions[task.is_train], task.train_targets, atol=1e-11)
+        np.testing.assert_allclose(limit.predictions[task.is_train], task.train_targets, atol=1e-11)
 
 
 def test_leak_with_four_far_anchors():
     task = tasks.symbolic_addition(NINE, [-4, -1, 1, 4])
-    found = solve(task, OverlapKernel.from_salience([0.22]), intercept="free")
-    assert abs(slope(task, found.test_predictions) - 0.611111) < 1e-6
+    limit = solve(task, OverlapKernel.from_salience([0.22]), intercept="free")
+    assert abs(slope(task, limit.test_predictions) - 0.611111) < 1e-6
     assert abs(memorization_leak(0.22, 4) - 0.611111) < 1e-6
 
 
@@ -67,8 +67,8 @@ def test_anchor_slopes():
     )
     assert np.abs(law.anchor_slopes - 0.870968).max() < 1e-6
     task = tasks.symbolic_addition(NINE, [-2, 2])
-    found = solve(task, OverlapKernel.from_salience([0.3]), intercept="free")
-    part = found.parts(np.array([[2, 0], [6, 0], [0, 0]]))[(0,)]
+    limit = solve(task, OverlapKernel.from_salience([0.3]), intercept="free")
+    part = limit.parts(np.array([[2, 0], [6, 0], [0, 0]]))[(0,)]
     np.testing.assert_allclose(part, [-1.741935, 1.741935, -2.4], atol=1e-6)
 
 
@@ -84,8 +84,8 @@ def test_errors_of_three_layouts(salience, errors):
     """G-5."""
     for anchors, error in zip(([0], [-4, 4], [-2, 2]), errors, strict=True):
         task = tasks.symbolic_addition(NINE, anchors)
-        found = solve(task, OverlapKernel.from_salience([salience]), intercept="free")
-        assert abs(found.test_error - error) < 1e-6
+        limit = solve(task, OverlapKernel.from_salience([salience]), intercept="free")
+        assert abs(limit.test_error - error) < 1e-6
         m = memorization_leak(salience, len(anchors))
         assert abs((1 - m) ** 2 * np.mean(task.test_targets**2) - error) < 1e-6
 
@@ -107,8 +107,8 @@ def test_asymmetric_layout(salience, m, free, none, errors):
         law = addition_law([NINE] * 2, [[-4]] * 2, kernel, intercept=intercept)
         assert np.abs(law.slopes - m).max() < 1e-6
         assert abs(law.intercept - offset) < 1e-6
-        found = solve(task, kernel, intercept=intercept)
-        assert abs(found.test_error - error) < 1e-6
+        limit = solve(task, kernel, intercept=intercept)
+        assert abs(limit.test_error - error) < 1e-6
 
 
 def test_asymmetric_layout_with_the_kernels_constant():
@@ -137,9 +137,9 @@ def test_three_components(salience, m):
     five = [-2, -1, 0, 1, 2]
     kernel = OverlapKernel.from_salience(salience)
     task = tasks.symbolic_addition(five, [0], n_components=3)
-    found = solve(task, kernel, intercept="free").test_predictions
-    assert abs(slope(task, found) - m) < 1e-6
-    assert np.abs(found - slope(task, found) * task.test_targets).max() < 1e-12
+    predictions = solve(task, kernel, intercept="free").test_predictions
+    assert abs(slope(task, predictions) - m) < 1e-6
+    assert np.abs(predictions - slope(task, predictions) * task.test_targets).max() < 1e-12
     law = addition_law([five] * 3, [[0]] * 3, kernel, intercept="free")
     np.testing.assert_allclose(law.slopes, m, atol=1e-6)
 
@@ -183,9 +183,9 @@ def test_published_slopes_read_backwards():
 
 
 def test_runs_that_did_not_learn_have_no_salience():
-    found = effective_salience(np.array([0.553, np.nan, 0.775]), 1)
-    assert np.isnan(found).tolist() == [False, True, False]
-    assert found[[0, 2]].round(3).tolist() == [0.356, 0.437]
+    saliences = effective_salience(np.array([0.553, np.nan, 0.775]), 1)
+    assert np.isnan(saliences).tolist() == [False, True, False]
+    assert saliences[[0, 2]].round(3).tolist() == [0.356, 0.437]
     with pytest.raises(InputError, match=r"got 0.5..1.2; look at networks"):
         effective_salience(np.array([0.5, np.nan, 1.2]), 1)
 
@@ -208,13 +208,13 @@ def test_toys(k, invariant, exposed, with_intercept):
     kernel = OverlapKernel.from_salience([k])
     for fit in ("equal", "margin"):
         for intercept in ("none", "free"):
-            found = solve(tasks.invariance(), kernel, fit=fit, intercept=intercept).test_margins
-            np.testing.assert_allclose(found, invariance_margin(k), atol=1e-8)
+            margins = solve(tasks.invariance(), kernel, fit=fit, intercept=intercept).test_margins
+            np.testing.assert_allclose(margins, invariance_margin(k), atol=1e-8)
         for intercept, stated in (("none", exposed), ("free", with_intercept)):
             limit = solve(tasks.partial_exposure(), kernel, fit=fit, intercept=intercept)
-            found = limit.test_margins
+            margins = limit.test_margins
             closed = partial_exposure_margin(k, intercept=intercept)
-            np.testing.assert_allclose(found, closed, atol=1e-8)
+            np.testing.assert_allclose(margins, closed, atol=1e-8)
             assert abs(closed - stated) < 1e-6
     assert abs(invariance_margin(k) - invariant) < 1e-6
 
@@ -238,8 +238,8 @@ def test_shortcut_margins(salience, n, regression, margin):
     for fit, end, stated in (("regression", "equal", regression), ("margin", "margin", margin)):
         closed = shortcut_margin(*salience, values_per_half=n, fit=fit)
         assert abs(closed - stated) < 1e-6
-        found = solve(task, kernel, fit=end, intercept="free").test_margins
-        np.testing.assert_allclose(found, closed, atol=1e-8)
+        margins = solve(task, kernel, fit=end, intercept="free").test_margins
+        np.testing.assert_allclose(margins, closed, atol=1e-8)
 
 
 @settings(max_examples=40)
@@ -294,16 +294,16 @@ def test_shortcut_boundary_ends_on_the_edge_without_memorization():
 def test_symbolic_distance(n, salience, margins):
     """Trained pairs are met exactly; for the others ranks and interpolant give the means told."""
     task = tasks.transitive_ordering(n)
-    found = solve(task, OverlapKernel.from_salience([salience]), intercept="free")
+    limit = solve(task, OverlapKernel.from_salience([salience]), intercept="free")
     first, second = task.components.T
     distance = np.abs(first - second)
-    product = found.predictions * task.targets
+    product = limit.predictions * task.targets
     means = [product[distance == d].mean() for d in range(1, n)]
     np.testing.assert_allclose(means, margins, atol=1e-6)
     ranks = transitive_ranks(n, salience)
     held_out = ~task.is_train
     np.testing.assert_allclose(
-        (ranks[first] - ranks[second])[held_out], found.test_predictions, atol=1e-12
+        (ranks[first] - ranks[second])[held_out], limit.test_predictions, atol=1e-12
     )
 
 
@@ -457,6 +457,6 @@ def test_ranks_of_many_items_keep_their_digits(n_items, salience):
         ends = (r + 1) * (1 - root ** (n_items - 1)) - root + root ** (n_items - 2)
         places = sorted({0, 1, n_items // 3, n_items - 1})
         exact = [float((root**i - root ** (n_items - 1 - i)) / ends) for i in places]
-    found = transitive_ranks(n_items, salience)[places]
+    ranks = transitive_ranks(n_items, salience)[places]
     # Of a size of n ranks the last digits of r alter as many.
-    np.testing.assert_allclose(found, exact, rtol=1e-9, atol=1e-300)
+    np.testing.assert_allclose(ranks, exact, rtol=1e-9, atol=1e-300)

@@ -46,22 +46,24 @@ def test_the_least_weights_that_bring_units_about(n_layers, mixed, chained):
 
     def mixing(logs):
         top = np.exp(logs)  # the upper layers' product, whose own least squares are known
-        own = (n_layers - 1) * np.sum(top**2) ** (1 / (n_layers - 1))
-        return own + np.sum(SIZES**2 / top**2)
+        readout = (n_layers - 1) * np.sum(top**2) ** (1 / (n_layers - 1))
+        return readout + np.sum(SIZES**2 / top**2)
 
-    found = minimize(mixing, np.zeros(4), method="BFGS", options={"gtol": 1e-9}).fun
-    assert found == pytest.approx(mixed, rel=1e-6)
+    least_value = minimize(mixing, np.zeros(4), method="BFGS", options={"gtol": 1e-9}).fun
+    assert least_value == pytest.approx(mixed, rel=1e-6)
     value = GroupNorm().value(design, SIZES)
-    assert n_layers * value ** (2 / n_layers) == pytest.approx(found, rel=1e-6)
+    assert n_layers * value ** (2 / n_layers) == pytest.approx(least_value, rel=1e-6)
 
     def alone(logs):
         factors = np.exp(logs.reshape(n_layers - 1, 4))
         return np.sum(factors**2) + np.sum((SIZES / factors.prod(axis=0)) ** 2)
 
     start = np.zeros(4 * (n_layers - 1))
-    found = minimize(alone, start, method="BFGS", options={"gtol": 1e-9}).fun
-    assert found == pytest.approx(chained, rel=1e-6)
-    assert n_layers * ChainNorm(n_layers).value(design, SIZES) == pytest.approx(found, rel=1e-6)
+    least_value = minimize(alone, start, method="BFGS", options={"gtol": 1e-9}).fun
+    assert least_value == pytest.approx(chained, rel=1e-6)
+    assert n_layers * ChainNorm(n_layers).value(design, SIZES) == pytest.approx(
+        least_value, rel=1e-6
+    )
 
 
 @given(st.integers(0, 10_000), st.integers(2, 4))
@@ -90,9 +92,11 @@ def test_with_two_layers_they_are_the_convex_ones():
     nuclear = solve((X, Y), gates, cost=SchattenNorm(8, 2), fit="margin", intercept="none")
     assert nuclear.outcome is Outcome.STATIONARY
     assert nuclear.value == pytest.approx(6.8291683, rel=1e-6)
-    one = solve((D1, Y), cost=SchattenNorm(1, 3), fit="margin", intercept="none", max_steps=2000)
-    other = solve((D1, Y), cost=ChainNorm(3), fit="margin", intercept="none", max_steps=2000)
-    assert one.value == pytest.approx(other.value, rel=1e-6)
+    schatten = solve(
+        (D1, Y), cost=SchattenNorm(1, 3), fit="margin", intercept="none", max_steps=2000
+    )
+    chain = solve((D1, Y), cost=ChainNorm(3), fit="margin", intercept="none", max_steps=2000)
+    assert schatten.value == pytest.approx(chain.value, rel=1e-6)
 
 
 @pytest.mark.parametrize("fit", ["equal", "margin"])
@@ -101,15 +105,17 @@ def test_of_two_columns_the_best_by_search(fit):
     design, target = singles([[1.0, 1.2]]), np.array([1.0])
     share = np.linspace(0.0, 1.0, 20_001)
     costs = share ** (2 / 3) + ((1 - share) / 1.2) ** (2 / 3)
-    given = Equal() if fit == "equal" else Margin()
-    limit = solve((design, target), cost=ChainNorm(3), fit=given, intercept="none")
+    fit_object = Equal() if fit == "equal" else Margin()
+    limit = solve((design, target), cost=ChainNorm(3), fit=fit_object, intercept="none")
     assert limit.outcome is Outcome.STATIONARY
     assert limit.value == pytest.approx(costs.min(), rel=1e-9)
     # The other end is stationary too, from a start near it.
     start = np.array([0.99, 0.01 / 1.2])
-    other = solve((design, target), cost=ChainNorm(3), fit=given, intercept="none", start=start)
-    np.testing.assert_allclose(other.coefficients, [1.0, 0.0], atol=1e-9)
-    assert other.value > limit.value
+    limit_from_start = solve(
+        (design, target), cost=ChainNorm(3), fit=fit_object, intercept="none", start=start
+    )
+    np.testing.assert_allclose(limit_from_start.coefficients, [1.0, 0.0], atol=1e-9)
+    assert limit_from_start.value > limit.value
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -123,14 +129,16 @@ def test_no_small_move_costs_less(seed):
         limit = solve((design, targets), cost=cost, intercept="none", max_steps=5000)
         assert limit.outcome is Outcome.STATIONARY
         assert limit.violation < 1e-8
-        here = limit.coefficients
-        blocks = here.reshape(5, 8)
-        there = np.repeat(np.linalg.norm(blocks, axis=1) > 1e-7, 8)
-        null = np.linalg.svd(matrix * there)[2][np.linalg.matrix_rank(matrix * there) :]
+        coefficients = limit.coefficients
+        blocks = coefficients.reshape(5, 8)
+        in_use = np.repeat(np.linalg.norm(blocks, axis=1) > 1e-7, 8)
+        null = np.linalg.svd(matrix * in_use)[2][np.linalg.matrix_rank(matrix * in_use) :]
         for _ in range(10):
-            way = there * (rng.normal(size=len(null)) @ null)
-            way *= np.linalg.norm(here) / np.linalg.norm(way)
-            values = [cost.value(design, here + step * way) for step in (-1e-4, 0.0, 1e-4)]
+            direction = in_use * (rng.normal(size=len(null)) @ null)
+            direction *= np.linalg.norm(coefficients) / np.linalg.norm(direction)
+            values = [
+                cost.value(design, coefficients + step * direction) for step in (-1e-4, 0.0, 1e-4)
+            ]
             slope = (values[2] - values[0]) / 2e-4
             # Central differences leave the square of the step; where a singular value is near
             # 0 the slope along a direction that lifts it is that of its power 2/3.
@@ -173,7 +181,7 @@ def test_weights_of_blocks_against_clarabel():
     blocks = [cp.Variable(10) for _ in range(3)]
     matrix = design.dense().matrix
     flat = cp.hstack([*blocks, np.zeros(10)])
-    cost = sum(float(w) * cp.norm(each) for w, each in zip(weights[:3], blocks, strict=True))
+    cost = sum(float(w) * cp.norm(block) for w, block in zip(weights[:3], blocks, strict=True))
     best = cp.Problem(cp.Minimize(cost), [cp.multiply(targets, matrix @ flat) >= 1]).solve(
         solver=cp.CLARABEL, tol_gap_abs=1e-10, tol_gap_rel=1e-10, tol_feas=1e-10
     )
@@ -193,8 +201,8 @@ def test_a_scaled_design_is_its_matrix():
     first = scaled.blocks[0]
     part = matrix[:, :6]
     np.testing.assert_allclose(scaled.gram(first), part @ part.T, atol=1e-12)
-    told = (part * w[:6]) @ part.T
-    np.testing.assert_allclose(scaled.gram(first, w[:6]), told, atol=1e-12)
+    expected = (part * w[:6]) @ part.T
+    np.testing.assert_allclose(scaled.gram(first, w[:6]), expected, atol=1e-12)
     assert scaled.shape == (6, 12)
 
 

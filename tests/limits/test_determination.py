@@ -172,20 +172,20 @@ def islands():
 
 
 def test_two_islands_are_one_step_apart():
-    found = determination(islands(), max_order=1)
-    assert found.share == 0.0
-    assert found.free_dimensions == 1
-    assert not found.unseen.any()
-    assert repr(found) == "Determination(0 of 8 held-out combinations determined at order 1)"
+    decision = determination(islands(), max_order=1)
+    assert decision.share == 0.0
+    assert decision.free_dimensions == 1
+    assert not decision.unseen.any()
+    assert repr(decision) == "Determination(0 of 8 held-out combinations determined at order 1)"
     # (a0, b2): both islands have four values; that of a0 is used.
-    assert found.ambiguity(0).in_words(found.task) == (
+    assert decision.ambiguity(0).in_words(decision.task) == (
         "add 1 where shape is a0 or a1, subtract 1 where colour is b0 or b1: no training "
         "combination changes, (a0, b2) changes by 1"
     )
     bridged = replace(islands(), is_train=islands().is_train | (np.arange(16) == 2))
-    found = determination(bridged, max_order=1)
-    assert found.share == 1.0
-    assert found.free_dimensions == 0
+    decision = determination(bridged, max_order=1)
+    assert decision.share == 1.0
+    assert decision.free_dimensions == 0
 
 
 def test_islands_that_no_held_out_combination_joins_are_not_counted():
@@ -209,10 +209,10 @@ def test_ambiguities_of_more_rows_than_are_asked_at_once(monkeypatch):
     low = rows < 3
     is_train = low.all(axis=1) | (~low).all(axis=1)
     task = Task(rows, np.zeros(125), is_train, ("a", "b", "c"), (tuple(range(5)),) * 3)
-    found = determination(task, max_order=1)
-    assert not found.determined.any()
+    decision = determination(task, max_order=1)
+    assert not decision.determined.any()
     for i in range(0, task.n_test, 9):
-        terms = found.ambiguity(i).terms
+        terms = decision.ambiguity(i).terms
         value = sum(
             weight * np.all(rows[:, list(chosen)] == values, axis=1)
             for chosen, values, weight in terms
@@ -222,42 +222,44 @@ def test_ambiguities_of_more_rows_than_are_asked_at_once(monkeypatch):
 
 
 def test_an_equation_of_three_combinations():
-    found = determination(grid_task((2, 2), [(1, 1)]), max_order=1)
-    assert found.derivation(0).in_words(found.task) == (
+    decision = determination(grid_task((2, 2), [(1, 1)]), max_order=1)
+    assert decision.derivation(0).in_words(decision.task) == (
         "f(a1, b1) = f(a1, b0) - f(a0, b0) + f(a0, b1)"
     )
 
 
 def test_a_box_of_seven_combinations():
-    found = determination(grid_task((2, 2, 2), [(1, 1, 1)]), max_order=2)
-    derivation = found.derivation(0)
-    assert found.determined.tolist() == [True]
+    decision = determination(grid_task((2, 2, 2), [(1, 1, 1)]), max_order=2)
+    derivation = decision.derivation(0)
+    assert decision.determined.tolist() == [True]
     assert sorted(derivation.weights) == [-1.0] * 3 + [1.0] * 4
-    rows = found.task.components[derivation.rows]
+    rows = decision.task.components[derivation.rows]
     # Parity: one or three values changed take a plus, two a minus.
     np.testing.assert_array_equal(derivation.weights, np.where((2 - rows.sum(1)) % 2 == 0, 1, -1))
 
 
 def test_an_unseen_value_says_so():
     task = grid_task((3, 3), [(2, j) for j in range(3)])
-    found = determination(task, max_order=1)
-    assert found.unseen.all()
-    assert found.free_dimensions == 1
-    assert found.ambiguity(1).terms == (((0,), (2,), 1.0),)
-    assert found.ambiguity(1).in_words(task) == (
+    decision = determination(task, max_order=1)
+    assert decision.unseen.all()
+    assert decision.free_dimensions == 1
+    assert decision.ambiguity(1).terms == (((0,), (2,), 1.0),)
+    assert decision.ambiguity(1).in_words(task) == (
         "add 1 where part 0 is a2: no training combination changes, (a2, b1) changes by 1"
     )
 
 
 def test_an_unseen_pair_says_so():
     task = grid_task((2, 2, 2), [(1, 1, 0), (1, 1, 1)])
-    found = determination(task, max_order=2)
-    assert found.unseen.all()
+    decision = determination(task, max_order=2)
+    assert decision.unseen.all()
     assert (
-        found.ambiguity(0).in_words(task).startswith("add 1 where part 0 and part 1 are a1 and b1:")
+        decision.ambiguity(0)
+        .in_words(task)
+        .startswith("add 1 where part 0 and part 1 are a1 and b1:")
     )
     # Without that pair the two are alike up to what training settles.
-    assert found.free_dimensions == 1
+    assert decision.free_dimensions == 1
     assert determination(task, max_order=1).share == 1.0
 
 
@@ -292,13 +294,13 @@ def test_large_tables_need_no_enumeration():
     rows = np.stack(np.unravel_index(np.arange(60**3), (60, 60, 60)), axis=1)
     is_train = (rng.random(len(rows)) < 1 / 3) & (rows[:, 0] < 59)
     task = Task(rows, np.zeros(len(rows)), is_train, ("a", "b", "c"), (tuple(range(60)),) * 3)
-    found = determination(task, max_order=2)
-    assert found.method == "probes"
-    assert found.remarks == ()
-    np.testing.assert_array_equal(found.unseen, task.test_components[:, 0] == 59)
-    np.testing.assert_array_equal(found.determined, ~found.unseen)
+    decision = determination(task, max_order=2)
+    assert decision.method == "probes"
+    assert decision.remarks == ()
+    np.testing.assert_array_equal(decision.unseen, task.test_components[:, 0] == 59)
+    np.testing.assert_array_equal(decision.determined, ~decision.unseen)
     # A box proves the other verdict: every pair occurs often.
-    assert found.derivation(0) is not None
+    assert decision.derivation(0) is not None
 
 
 @pytest.mark.parametrize(("name", "value"), [("CG_STEPS", 1), ("CG_WORK", 1.0)])
@@ -309,11 +311,11 @@ def test_what_stopped_early_is_not_decided(monkeypatch, name, value):
     assert not whole.undecided.any()
     assert whole.remarks == ()
     monkeypatch.setattr(import_module("partwhole.limits.proofs.null_functions"), name, value)
-    found = determination(task, max_order=1, method="probes")
-    assert found.undecided.all()
-    assert not found.determined.any()
-    assert repr(found).endswith(f"determined at order 1, {task.n_test} not decided)")
-    (remark,) = found.remarks
+    decision = determination(task, max_order=1, method="probes")
+    assert decision.undecided.all()
+    assert not decision.determined.any()
+    assert repr(decision).endswith(f"determined at order 1, {task.n_test} not decided)")
+    (remark,) = decision.remarks
     assert remark.startswith("Conjugate gradients stopped at ")
     assert remark.endswith(
         f"; whether {task.n_test} of the held-out combinations are determined is not decided."
@@ -324,10 +326,10 @@ def test_an_unseen_value_is_decided_without_any_step(monkeypatch):
     monkeypatch.setattr(import_module("partwhole.limits.proofs.null_functions"), "CG_STEPS", 1)
     rows = np.array([[0, 0], [0, 1], [1, 0], [1, 1], [2, 0]])
     task = Task(rows, np.zeros(5), np.arange(5) < 3, ("a", "b"), ((0, 1, 2), (0, 1)))
-    found = determination(task, max_order=1, method="probes")
-    assert found.unseen.tolist() == [False, True]
-    assert found.undecided.tolist()[1] is False
-    assert found.determined.tolist()[1] is False
+    decision = determination(task, max_order=1, method="probes")
+    assert decision.unseen.tolist() == [False, True]
+    assert decision.undecided.tolist()[1] is False
+    assert decision.determined.tolist()[1] is False
 
 
 def test_a_busy_machine_gives_the_same_answer(monkeypatch):
@@ -357,9 +359,9 @@ def test_repeats_of_training_rows_change_nothing():
 
 
 def test_the_constant_alone_is_always_determined():
-    found = determination(islands(), max_order=0)
-    assert found.determined.all()
-    assert found.derivation(0).in_words(found.task) == "f(a0, b2) = f(a0, b0)"
+    decision = determination(islands(), max_order=0)
+    assert decision.determined.all()
+    assert decision.derivation(0).in_words(decision.task) == "f(a0, b2) = f(a0, b0)"
     full = determination(islands(), max_order=5)
     assert full.order == 2
     assert not full.determined.any()
@@ -367,16 +369,18 @@ def test_the_constant_alone_is_always_determined():
 
 def test_nothing_held_out():
     task = replace(islands(), is_train=np.ones(16, bool))
-    found = determination(task, max_order=1)
-    assert np.isnan(found.share)
-    assert found.free_dimensions == 0
-    assert isinstance(found, Determination)
+    decision = determination(task, max_order=1)
+    assert np.isnan(decision.share)
+    assert decision.free_dimensions == 0
+    assert isinstance(decision, Determination)
 
 
 def test_seeds_repeat_and_differ():
-    one, again, other = (determination(islands(), max_order=1, seed=s).probes for s in (0, 0, 1))
-    np.testing.assert_array_equal(one, again)
-    assert not np.allclose(one, other)
+    first, repeated, second = (
+        determination(islands(), max_order=1, seed=s).probes for s in (0, 0, 1)
+    )
+    np.testing.assert_array_equal(first, repeated)
+    assert not np.allclose(first, second)
 
 
 def test_groups_of_a_box_are_counted_by_stirling():
@@ -423,5 +427,7 @@ def test_words_of_another_task_are_refused():
         determination(added, max_order=1).derivation(0).in_words,
         unsolvable.certificate.sum_in_words,
     ):
-        with pytest.raises(InputError, match="task is the one that this was found for; got one of"):
+        with pytest.raises(
+            InputError, match="task must be the one that the proof is of; got a task"
+        ):
             words(smaller)

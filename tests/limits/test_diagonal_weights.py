@@ -14,7 +14,7 @@ from partwhole.limits.diagonal import DiagonalWeights, require_rescale
 @pytest.mark.parametrize("init_scale", [1e-150, 1e-80, 0.1, 1e150])
 def test_pretrained_weights_are_finite_and_conserve_their_product(init_scale):
     weights = DiagonalWeights.pretrained([0.0, 1.0, -2.0, 1e-300], init_scale)
-    assert all(np.isfinite(each).all() for each in weights)
+    assert all(np.isfinite(layer).all() for layer in weights)
     np.testing.assert_array_equal(weights.hidden_plus, weights.readout_plus)
     product = weights.hidden_plus * weights.hidden_minus
     np.testing.assert_allclose(product, init_scale**2, rtol=1e-14)
@@ -57,14 +57,14 @@ def test_rescalings_whose_powers_are_no_numbers_are_refused(rescale):
 
 def test_fields_stand_in_the_order_that_is_documented():
     """Of both pathways: what the network computes is its first layer times its readout."""
-    named = DiagonalWeights(
+    weights = DiagonalWeights(
         hidden_plus=np.array([2.0]), readout_plus=np.array([5.0]),
         hidden_minus=np.array([3.0]), readout_minus=np.array([5.0]),
     )  # fmt: skip
-    assert named.coefficients.tolist() == [-5.0]
+    assert weights.coefficients.tolist() == [-5.0]
     documented = re.findall(r"[a-z]+_(?:plus|minus)(?=[ ,])", DiagonalWeights.__doc__ or "")
     assert tuple(dict.fromkeys(documented)) == DiagonalWeights._fields
-    assert DiagonalWeights(*(each.tolist() for each in named)).coefficients.tolist() == [-5.0]
+    assert DiagonalWeights(*(layer.tolist() for layer in weights)).coefficients.tolist() == [-5.0]
 
 
 def test_each_network_has_a_readout_for_each_task():
@@ -72,25 +72,25 @@ def test_each_network_has_a_readout_for_each_task():
     rng = np.random.default_rng(0)
     w, x = rng.normal(size=(2, 3, 4))
     v, y = rng.normal(size=(2, 3, 3, 4))
-    found = DiagonalWeights(w, v, x, y).coefficients
+    coefficients = DiagonalWeights(w, v, x, y).coefficients
     for run in range(3):
         alone = DiagonalWeights(w[run], v[run], x[run], y[run]).coefficients
-        np.testing.assert_array_equal(found[run], alone)
+        np.testing.assert_array_equal(coefficients[run], alone)
 
 
-@pytest.mark.parametrize("use", ["coefficients", "for_finetuning"])
-def test_layers_that_do_not_fit_are_refused(use):
+@pytest.mark.parametrize("call", ["coefficients", "for_finetuning"])
+def test_layers_that_do_not_fit_are_refused(call):
     """As where both first layers are passed before both readouts of two tasks."""
-    one, two = np.ones(3), np.ones((2, 3))
+    layer, layers = np.ones(3), np.ones((2, 3))
     text = (
         "both pathways have a hidden layer of shape (..., d) and a readout of that shape, or of "
         "shape (..., k, d) for k tasks; got hidden_plus (3,), readout_plus (3,), hidden_minus "
         "(2, 3), readout_minus (2, 3); name the fields, or pass them in that order"
     )
-    weights = DiagonalWeights(one, one, two, two)
+    weights = DiagonalWeights(layer, layer, layers, layers)
     with pytest.raises(InputError, match=re.escape(text)):
         _ = (
             weights.coefficients
-            if use == "coefficients"
+            if call == "coefficients"
             else weights.for_finetuning(readout_scale=0)
         )

@@ -52,9 +52,11 @@ def test_targets_of_next_to_nothing_with_a_tilt(size):
 @pytest.mark.parametrize("intercept", ["none", "free"])
 def test_norms_know_no_unit(cost, size, intercept):
     """Steps end at 1e-11 of the value, which leaves coefficients some 1e-7."""
-    one, other = (solve((X, scale * Y), cost=cost, intercept=intercept) for scale in (1.0, size))
-    assert other.outcome is Outcome.SOLVED
-    assert np.abs(other.coefficients / size - one.coefficients).max() < 1e-6
+    limit, in_units = (
+        solve((X, scale * Y), cost=cost, intercept=intercept) for scale in (1.0, size)
+    )
+    assert in_units.outcome is Outcome.SOLVED
+    assert np.abs(in_units.coefficients / size - limit.coefficients).max() < 1e-6
     slack, scaled = (
         solve((X, scale * Y), cost=cost, fit=Equal(0.1 * scale), intercept=intercept)
         for scale in (1.0, size)
@@ -93,8 +95,8 @@ def test_linear_probing_with_features_next_to_unlearned(scale):
         # Unlearned features are free of cost against learned ones only where these cannot do it.
         inside = np.linalg.lstsq(learned, targets, rcond=None)[0]
         missing = targets - learned @ inside
-        others = np.linalg.pinv(rest - learned @ np.linalg.pinv(learned) @ rest) @ missing
-        assert np.abs(limit.coefficients[5:] - others).max() < 1e-6
+        unlearned = np.linalg.pinv(rest - learned @ np.linalg.pinv(learned) @ rest) @ missing
+        assert np.abs(limit.coefficients[5:] - unlearned).max() < 1e-6
 
 
 def test_linear_probing_of_what_is_known_already():
@@ -103,16 +105,18 @@ def test_linear_probing_of_what_is_known_already():
     limit = solve((rows, rows @ beta), cost=LinearProbing.of(weights), intercept="none")
     assert limit.outcome is Outcome.SOLVED
     assert np.abs(limit.coefficients - beta).max() < 1e-9
-    wrong = solve((rows, RNG.normal(size=20)), cost=LinearProbing.of(weights), intercept="none")
-    assert wrong.outcome is Outcome.INFEASIBLE
-    assert np.isfinite(wrong.violation)
+    contradictory = solve(
+        (rows, RNG.normal(size=20)), cost=LinearProbing.of(weights), intercept="none"
+    )
+    assert contradictory.outcome is Outcome.INFEASIBLE
+    assert np.isfinite(contradictory.violation)
 
 
 def test_a_single_problem_needs_no_list():
     costs = [HyperbolicEntropy(0.1), HyperbolicEntropy(1.0)]
     for design in (X, DenseDesign(X)):
-        found = solve((design, Y), cost=costs, intercept="none")
-        assert [limit.outcome for limit in found] == [Outcome.SOLVED] * 2
+        limits = solve((design, Y), cost=costs, intercept="none")
+        assert [limit.outcome for limit in limits] == [Outcome.SOLVED] * 2
 
 
 @pytest.mark.parametrize(

@@ -42,8 +42,8 @@ def norms(limit, units):
 
 
 def test_the_data_are_those_recorded():
-    told = (1.624345, -0.611756, -0.528172, -1.072969, 0.865408, -2.301539, 1)
-    np.testing.assert_allclose(X[0], told, atol=5e-7)
+    recorded = (1.624345, -0.611756, -0.528172, -1.072969, 0.865408, -2.301539, 1)
+    np.testing.assert_allclose(X[0], recorded, atol=5e-7)
     assert Y.sum() == 2
     assert D1.agreement().mean() == pytest.approx(3.048611, abs=5e-7)
 
@@ -51,8 +51,8 @@ def test_the_data_are_those_recorded():
 def test_two_layers_of_own_gates():
     limit = ended(D1, Y, GroupNorm())
     assert limit.value == pytest.approx(2.97485384, rel=1e-6)
-    told = (0.60945, 0.10357, 0, 0, 1.79776, 0.46408)
-    np.testing.assert_allclose(norms(limit, 6), told, atol=1e-4)
+    published = (0.60945, 0.10357, 0, 0, 1.79776, 0.46408)
+    np.testing.assert_allclose(norms(limit, 6), published, atol=1e-4)
     # The certificate: no unit is pulled by more than 1, active ones by just that.
     pulls = np.linalg.norm(D1.adjoint(limit.multipliers).reshape(6, -1), axis=1)
     np.testing.assert_allclose(pulls, (1, 1, 0.69385, 0.64958, 1, 1), atol=1e-4)
@@ -79,8 +79,10 @@ def test_squared_norms_of_units_of_functions_and_of_joint_contexts():
     assert 2 * alone.value == pytest.approx(8.36906738, rel=1e-6)
     # Each joint context is a support vector machine of its own.
     codes = joint.contexts(X).ravel()
-    each = [ended(DenseDesign(X[codes == c]), Y[codes == c], Quadratic()).value for c in range(17)]
-    assert sum(each) == pytest.approx(alone.value, rel=1e-9)
+    values = [
+        ended(DenseDesign(X[codes == c]), Y[codes == c], Quadratic()).value for c in range(17)
+    ]
+    assert sum(values) == pytest.approx(alone.value, rel=1e-9)
 
 
 def test_the_schematic():
@@ -118,8 +120,8 @@ def test_units_twice_over_change_nothing():
 
 
 def test_without_a_unit_that_started_at_zero():
-    kept = np.delete(np.arange(6), 4)
-    gates = HalfspaceGates(GATES.normals[kept], GATES.thresholds[kept])
+    units = np.delete(np.arange(6), 4)
+    gates = HalfspaceGates(GATES.normals[units], GATES.thresholds[units])
     assert ended(gates.design(X), Y, GroupNorm()).value == pytest.approx(4.53420086, rel=1e-6)
 
 
@@ -153,9 +155,9 @@ def test_free_intercept_and_none():
     stream = np.random.RandomState(0)
     inputs = stream.randn(500, 100)
     labels = np.sign(inputs @ stream.randn(100))
-    for intercept, told in (("none", 35.104075), ("free", 34.717456)):
+    for intercept, value in (("none", 35.104075), ("free", 34.717456)):
         limit = solve((inputs, labels), cost=Quadratic(), fit="margin", intercept=intercept)
-        assert 2 * limit.value == pytest.approx(told, rel=1e-5)
+        assert 2 * limit.value == pytest.approx(value, rel=1e-5)
 
 
 @pytest.mark.parametrize("fit", ["margin", "equal"])
@@ -166,19 +168,19 @@ def test_norms_of_matrices_equal_clarabel(fit, seed):
     design = GatedDesign(inputs, contexts, 3)
     matrix = design.dense().matrix
     blocks = [cp.Variable((3, 5)) for _ in range(2)]
-    flat = cp.hstack([cp.reshape(each, (15,), order="C") for each in blocks])
+    flat = cp.hstack([cp.reshape(block, (15,), order="C") for block in blocks])
     if fit == "margin":
         targets = np.sign(rng.normal(size=14))
-        given, asked = Margin(), [cp.multiply(targets, matrix @ flat) >= 1]
+        row_fit, constraints = Margin(), [cp.multiply(targets, matrix @ flat) >= 1]
     else:
         targets = rng.normal(size=14)
-        given, asked = Equal(), [matrix @ flat == targets]
+        row_fit, constraints = Equal(), [matrix @ flat == targets]
     for cost, norm in (
-        (NuclearNorm(3), sum(cp.normNuc(each) for each in blocks)),
-        (GroupNorm(), sum(cp.norm(each, "fro") for each in blocks)),
+        (NuclearNorm(3), sum(cp.normNuc(block) for block in blocks)),
+        (GroupNorm(), sum(cp.norm(block, "fro") for block in blocks)),
     ):
-        limit = solve((design, targets), cost=cost, fit=given, intercept="none")
-        best = cp.Problem(cp.Minimize(norm), asked).solve(
+        limit = solve((design, targets), cost=cost, fit=row_fit, intercept="none")
+        best = cp.Problem(cp.Minimize(norm), constraints).solve(
             solver=cp.CLARABEL, tol_gap_abs=1e-10, tol_gap_rel=1e-10, tol_feas=1e-10
         )
         assert limit.outcome is Outcome.SOLVED
@@ -191,27 +193,27 @@ def test_bounds_of_matrices_against_differences():
     rng = np.random.default_rng(3)
     design = GatedDesign(rng.normal(size=(6, 4)), rng.integers(0, 3, size=(6, 2)), 3)
     cost, v, step = NuclearNorm(3), 0.05 * rng.normal(size=6), 1e-5
-    here = cost.dual(design, v).bounds
+    bounds = cost.dual(design, v).bounds
     roots = rng.normal(size=(2, 2, 3, 3))
     prices, scalings = roots @ roots.swapaxes(-1, -2)
 
     def at(v):
         return cost.dual(design, v).bounds
 
-    moves = np.array([here.moved(e) for e in np.eye(6)])
+    moves = np.array([bounds.slope(e) for e in np.eye(6)])
     for i, e in enumerate(np.eye(6)):
         up, down = at(v + step * e), at(v - step * e)
         slope = -np.sum(prices * (up.room - down.room)) / (2 * step)
-        assert abs(slope - here.outputs(prices)[i]) < 1e-7
+        assert abs(slope - bounds.outputs(prices)[i]) < 1e-7
         assert np.abs((up.room - down.room) / (2 * step) - moves[i]).max() < 1e-7
         bend = (up.outputs(prices) - down.outputs(prices)) / (2 * step)
-        turned = np.einsum("gab,gbc,jgcd,gda->j", moves[i], scalings, moves, scalings)
-        assert np.abs(bend + turned - here.curvature(prices, scalings)[i]).max() < 1e-6
-    way = rng.normal(size=6)
-    edge = at(v + here.reach(way) * way).room
+        products = np.einsum("gab,gbc,jgcd,gda->j", moves[i], scalings, moves, scalings)
+        assert np.abs(bend + products - bounds.curvature(prices, scalings)[i]).max() < 1e-6
+    direction = rng.normal(size=6)
+    edge = at(v + bounds.reach(direction) * direction).room
     assert abs(np.linalg.eigvalsh(edge).min()) < 1e-12
-    assert cost.dual(design, v + 0.99 * here.reach(way) * way).value == 0.0
-    assert np.isinf(cost.dual(design, v + 1.01 * here.reach(way) * way).value)
+    assert cost.dual(design, v + 0.99 * bounds.reach(direction) * direction).value == 0.0
+    assert np.isinf(cost.dual(design, v + 1.01 * bounds.reach(direction) * direction).value)
 
 
 @given(st.integers(0, 10_000))
@@ -259,9 +261,9 @@ def test_inputs_that_can_hardly_be_separated(seed):
     limit = ended(design, labels, GroupNorm())
     features = design.dense().matrix.reshape(n, gates.n_units, -1)
     weights = [cp.Variable(features.shape[2]) for _ in range(gates.n_units)]
-    outputs = sum(features[:, h] @ each for h, each in enumerate(weights))
+    outputs = sum(features[:, h] @ unit for h, unit in enumerate(weights))
     program = cp.Problem(
-        cp.Minimize(sum(cp.norm(each) for each in weights)), [cp.multiply(labels, outputs) >= 1]
+        cp.Minimize(sum(cp.norm(unit) for unit in weights)), [cp.multiply(labels, outputs) >= 1]
     )
     best = program.solve(solver=cp.CLARABEL)
     # Both stop at a gap of some 1e-8 to 1e-6 of the value.
@@ -271,21 +273,21 @@ def test_inputs_that_can_hardly_be_separated(seed):
 
 
 def test_a_limit_tells_its_certificate():
-    found = solve((X, Y), GATES, fit="margin", intercept="none")
-    assert found.outcome is Outcome.SOLVED
-    np.testing.assert_allclose(found.block_norms, norms(found, 6), rtol=1e-12)
-    assert found.active.tolist() == [0, 1, 4, 5]
-    assert len(found.support) == 11
-    np.testing.assert_allclose(found.pulls[found.active], 1.0, atol=1e-6)
-    assert found.pulls.max() < 1 + 1e-6
-    assert found.design.occupied.sum(axis=1).tolist() == [24] * 6
-    assert (Y * found.predict(X)).min() == pytest.approx(1.0, abs=1e-8)
+    limit = solve((X, Y), GATES, fit="margin", intercept="none")
+    assert limit.outcome is Outcome.SOLVED
+    np.testing.assert_allclose(limit.block_norms, norms(limit, 6), rtol=1e-12)
+    assert limit.active.tolist() == [0, 1, 4, 5]
+    assert len(limit.support) == 11
+    np.testing.assert_allclose(limit.pulls[limit.active], 1.0, atol=1e-6)
+    assert limit.pulls.max() < 1 + 1e-6
+    assert limit.design.occupied.sum(axis=1).tolist() == [24] * 6
+    assert (Y * limit.predict(X)).min() == pytest.approx(1.0, abs=1e-8)
     # Weights are sums of the support's inputs, in the units that are pulled by 1.
-    table = found.blocks_to_frame()
+    table = limit.blocks_to_frame()
     assert table["block"].tolist() == list(range(6))
     assert table["active"].tolist() == [True, True, False, False, True, True]
-    assert (found.design.occupied > 0).sum(axis=1).tolist() == [2] * 6
-    assert found.describe().splitlines()[1] == (
+    assert (limit.design.occupied > 0).sum(axis=1).tolist() == [2] * 6
+    assert limit.describe().splitlines()[1] == (
         "11 of 24 rows have a multiplier; 4 of 6 blocks take part."
     )
 
@@ -299,20 +301,20 @@ def test_matrices_of_four_rows_beside_few_inputs():
     limit = ended(design, labels, NuclearNorm(4))
     flat = cp.Variable(40)
     norm = sum(cp.normNuc(cp.reshape(flat[8 * h : 8 * h + 8], (4, 2), order="C")) for h in range(5))
-    kept = [cp.multiply(labels, design.dense().matrix @ flat) >= 1]
-    best = cp.Problem(cp.Minimize(norm), kept).solve(solver=cp.CLARABEL)
+    constraints = [cp.multiply(labels, design.dense().matrix @ flat) >= 1]
+    best = cp.Problem(cp.Minimize(norm), constraints).solve(solver=cp.CLARABEL)
     # Clarabel stops at 1e-8.
     assert limit.value == pytest.approx(best, rel=1e-6)
 
 
 def test_the_margin_told_is_the_one_reached():
     """One step is none that separates: its outputs, not those wished for, give its margin."""
-    found = solve((X, Y), GATES, fit="margin", intercept="none", max_steps=1)
-    assert found.outcome is Outcome.MAX_STEPS
-    told = float((Y * found.predict(X)).min()) / found.block_norms.sum()
-    assert found.normalised_margin == pytest.approx(told, rel=1e-9)
+    limit = solve((X, Y), GATES, fit="margin", intercept="none", max_steps=1)
+    assert limit.outcome is Outcome.MAX_STEPS
+    margin = float((Y * limit.predict(X)).min()) / limit.block_norms.sum()
+    assert limit.normalised_margin == pytest.approx(margin, rel=1e-9)
     whole = solve((X, Y), GATES, fit="margin", intercept="none")
-    assert found.normalised_margin < whole.normalised_margin
+    assert limit.normalised_margin < whole.normalised_margin
     assert np.isnan(
         solve(
             (X, Y), GATES, cost=GroupNorm(np.full(6, 2.0)), fit="margin", intercept="none"
@@ -329,13 +331,13 @@ def test_a_path_that_stalls_does_not_ask_for_more_steps(monkeypatch):
     module = import_module("partwhole.limits._dual")
     whole = module.primal_dual
 
-    def stalled(*given, **named):
-        solution = whole(*given, **named)
+    def stalled(*arguments, **options):
+        solution = whole(*arguments, **options)
         return replace(solution, multipliers=0.5 * solution.multipliers, steps=15)
 
     monkeypatch.setattr(module, "primal_dual", stalled)
     outer = import_module("partwhole.limits.least_cost")
-    monkeypatch.setattr(outer, "through_active_rows", lambda *given: None)
+    monkeypatch.setattr(outer, "through_active_rows", lambda *arguments: None)
     assert (
         solve((X, Y), GATES, fit="margin", intercept="none", max_steps=15).outcome
         is Outcome.MAX_STEPS
@@ -348,38 +350,38 @@ def test_a_path_that_stalls_does_not_ask_for_more_steps(monkeypatch):
 
 def test_unseen_contexts_answer_zero_and_are_counted():
     rng = np.random.default_rng(5)
-    others = rng.normal(size=(60, 7))
+    new_inputs = rng.normal(size=(60, 7))
     joint = JointGates.of(GATES, X)
     alone = solve((X, Y), joint, cost=Quadratic(), fit="margin", intercept="none")
-    unseen = joint.contexts(others)[:, 0] < 0
+    unseen = joint.contexts(new_inputs)[:, 0] < 0
     assert unseen.any()
-    assert (alone.predict(others)[unseen] == 0).all()
+    assert (alone.predict(new_inputs)[unseen] == 0).all()
     np.testing.assert_array_equal(
-        seen_share(joint, alone.design, others), np.where(unseen, 0.0, 1.0)
+        seen_share(joint, alone.design, new_inputs), np.where(unseen, 0.0, 1.0)
     )
     fine = HalfspaceGates.random(7, n_units=2, n_hyperplanes=5, seed=3)
-    found = solve((X, Y), fine, fit="margin", intercept="none")
-    known = [np.isin(fine.contexts(others)[:, h], fine.contexts(X)[:, h]) for h in range(2)]
-    share = seen_share(fine, found.design, others)
-    np.testing.assert_allclose(share, np.mean(known, axis=0))
-    assert (found.predict(others)[share == 0] == 0).all()
-    assert f"{int((found.design.occupied == 0).sum())} of 64 contexts have no" in found.describe()
+    limit = solve((X, Y), fine, fit="margin", intercept="none")
+    is_seen = [np.isin(fine.contexts(new_inputs)[:, h], fine.contexts(X)[:, h]) for h in range(2)]
+    share = seen_share(fine, limit.design, new_inputs)
+    np.testing.assert_allclose(share, np.mean(is_seen, axis=0))
+    assert (limit.predict(new_inputs)[share == 0] == 0).all()
+    assert f"{int((limit.design.occupied == 0).sum())} of 64 contexts have no" in limit.describe()
 
 
 def test_what_cannot_be_separated_is_an_outcome():
     inputs = np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
     gates = HalfspaceGates.random(2, n_units=3)
     for cost in (GroupNorm(), Quadratic(), NuclearNorm(2), FunctionSpaceL2()):
-        found = solve(
+        limit = solve(
             (inputs, np.array([1.0, -1.0, 1.0])), gates, cost=cost, fit="margin", intercept="none"
         )
-        assert found.outcome is Outcome.INFEASIBLE
-        assert found.describe().endswith(
+        assert limit.outcome is Outcome.INFEASIBLE
+        assert limit.describe().endswith(
             "no function of these features fits the rows; the multipliers of 2 of them certify it; "
             "allow slack, or add features, or drop rows that contradict others."
         )
-        assert found.normalised_margin == 0.0
-        assert np.isnan(found.predict(inputs)).all()
+        assert limit.normalised_margin == 0.0
+        assert np.isnan(limit.predict(inputs)).all()
 
 
 @pytest.mark.parametrize(("labels", "got"), [([0.0, 1.0], "0..1"), ([1.0, 2.0], "1..2")])
@@ -462,9 +464,9 @@ def test_small_inputs_beside_a_constant_are_not_called_inseparable(scale, cost):
         rng = np.random.default_rng(seed)
         inputs = np.column_stack([scale * rng.normal(size=(20, 5)), np.ones(20)])
         labels = np.sign(inputs @ np.append(rng.normal(size=5), 0.0))
-        found = solve((inputs, labels), gates, cost=cost, fit="margin", intercept="none")
-        assert found.outcome in (Outcome.SOLVED, Outcome.INACCURATE)
-        assert found.outcome is Outcome.SOLVED or scale < 1e-3
+        limit = solve((inputs, labels), gates, cost=cost, fit="margin", intercept="none")
+        assert limit.outcome in (Outcome.SOLVED, Outcome.INACCURATE)
+        assert limit.outcome is Outcome.SOLVED or scale < 1e-3
         # The first input again, with the other label: nothing separates these.
         inputs, labels = np.vstack([inputs, inputs[0]]), np.append(labels, -labels[0])
         assert (

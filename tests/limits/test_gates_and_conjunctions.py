@@ -38,22 +38,22 @@ def test_a_sum_over_units_is_a_sum_over_components(fit):
         targets = np.where(targets > 0, 1.0, -1.0)
     gated = solve((by_units(SEEN), targets), cost=Quadratic(), fit=fit, intercept="none")
     design = ConjunctionDesign.seen(TASK.components[SEEN], ((0,), (1,)), TASK.n_values)
-    same = solve((design, targets), cost=Quadratic(), fit=fit, intercept="none")
-    assert gated.value == pytest.approx(same.value, rel=1e-9)
+    conjunctions = solve((design, targets), cost=Quadratic(), fit=fit, intercept="none")
+    assert gated.value == pytest.approx(conjunctions.value, rel=1e-9)
     answers = gated.predict(by_units(EVERY))
     # Solved to a relative gap of 1e-12: outputs agree to about its root.
-    np.testing.assert_allclose(answers, same.predict(design.at(TASK.components)), atol=1e-6)
+    np.testing.assert_allclose(answers, conjunctions.predict(design.at(TASK.components)), atol=1e-6)
 
 
 @pytest.mark.parametrize("cost", [Quadratic(), GroupNorm()])
 def test_own_gates_transfer_and_joint_ones_answer_nothing(cost):
     targets = TASK.targets[SEEN]
-    own = solve((by_units(SEEN), targets), cost=cost, intercept="none")
+    separate = solve((by_units(SEEN), targets), cost=cost, intercept="none")
     joint = solve((jointly(SEEN), targets), cost=cost, intercept="none")
-    answers, nothing = own.predict(by_units(EVERY)), joint.predict(jointly(EVERY))
+    answers, zeros = separate.predict(by_units(EVERY)), joint.predict(jointly(EVERY))
     # Every combination is determined by additivity: the sums are right.
     np.testing.assert_allclose(answers, TASK.targets, atol=1e-6)
-    np.testing.assert_allclose(nothing[SEEN], targets, atol=1e-6)
-    assert (nothing[~SEEN] == 0.0).all()
+    np.testing.assert_allclose(zeros[SEEN], targets, atol=1e-6)
+    assert (zeros[~SEEN] == 0.0).all()
     signs = np.where(TASK.targets[~SEEN] > 0, 1.0, -1.0)
-    assert accuracy(signs, nothing[~SEEN]).value == 0.5
+    assert accuracy(signs, zeros[~SEEN]).value == 0.5

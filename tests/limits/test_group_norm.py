@@ -72,14 +72,14 @@ def test_it_is_the_least_squared_weights():
         hidden, readout = flat[:5], flat[5:].reshape(5, 2)
         return design.matrix @ (hidden[:, None] * readout).ravel() - targets
 
-    found = min(
+    least_value = min(
         minimize(
             lambda z: 0.5 * z @ z, rng.normal(size=15), method="SLSQP",
             constraints={"type": "eq", "fun": outputs}, options={"maxiter": 2000, "ftol": 1e-12},
         ).fun
         for _ in range(10)
     )  # fmt: skip
-    assert abs(limit.value - found) < 1e-5 * found
+    assert abs(limit.value - least_value) < 1e-5 * least_value
 
 
 def test_conjunction_blocks_with_a_margin_equal_clarabel():
@@ -100,30 +100,32 @@ def test_derivatives_of_the_bounds(cost):
     rng = np.random.default_rng(2)
     design = multitask_design([rng.normal(size=(3, 4)), rng.normal(size=(2, 4))])
     v, step = 0.05 * rng.normal(size=5), 1e-5
-    here = cost.dual(design, v).bounds
-    prices, scalings = (rng.uniform(size=here.room.shape) for _ in range(2))
+    bounds = cost.dual(design, v).bounds
+    prices, scalings = (rng.uniform(size=bounds.room.shape) for _ in range(2))
 
     def priced(v):
         return -float(np.sum(prices * cost.dual(design, v).bounds.room))
 
-    assert np.allclose(here.outputs(prices), design @ cost.primal(design, v, prices))
-    moves = np.array([here.moved(e) for e in np.eye(5)])[:, :, 0, 0]
+    assert np.allclose(bounds.outputs(prices), design @ cost.primal(design, v, prices))
+    moves = np.array([bounds.slope(e) for e in np.eye(5)])[:, :, 0, 0]
     bend = moves * scalings[:, 0, 0]
     for i, e in enumerate(np.eye(5)):
         up, down = v + step * e, v - step * e
-        assert abs((priced(up) - priced(down)) / (2 * step) - here.outputs(prices)[i]) < 1e-7
+        assert abs((priced(up) - priced(down)) / (2 * step) - bounds.outputs(prices)[i]) < 1e-7
         room = (cost.dual(design, up).bounds.room - cost.dual(design, down).bounds.room) / (
             2 * step
         )
         assert np.abs(room[:, 0, 0] - moves[i]).max() < 1e-7
         slope = cost.dual(design, up).bounds.outputs(prices)
         slope = (slope - cost.dual(design, down).bounds.outputs(prices)) / (2 * step)
-        assert np.abs(slope + (bend @ bend.T)[i] - here.curvature(prices, scalings)[i]).max() < 1e-6
-    way = rng.normal(size=5)
-    edge = v + here.reach(way) * way
+        assert (
+            np.abs(slope + (bend @ bend.T)[i] - bounds.curvature(prices, scalings)[i]).max() < 1e-6
+        )
+    direction = rng.normal(size=5)
+    edge = v + bounds.reach(direction) * direction
     assert abs(cost.dual(design, edge).bounds.room.min()) < 1e-12
-    assert cost.dual(design, v + 0.99 * here.reach(way) * way).value == 0.0
-    assert np.isinf(cost.dual(design, v + 1.01 * here.reach(way) * way).value)
+    assert cost.dual(design, v + 0.99 * bounds.reach(direction) * direction).value == 0.0
+    assert np.isinf(cost.dual(design, v + 1.01 * bounds.reach(direction) * direction).value)
 
 
 def test_weighted_products_of_all_features():
@@ -133,8 +135,8 @@ def test_weighted_products_of_all_features():
     dense = design.toarray()
     assert np.array_equal(weighted_gram(design, weights), dense * weights @ dense.T)
     for signed in (weights, -weights):
-        found = weighted_gram(as_design(dense), signed)
-        assert np.abs(found - dense * signed @ dense.T).max() < 1e-12
+        gram = weighted_gram(as_design(dense), signed)
+        assert np.abs(gram - dense * signed @ dense.T).max() < 1e-12
 
 
 @pytest.mark.parametrize(

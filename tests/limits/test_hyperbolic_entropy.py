@@ -45,7 +45,7 @@ def flowed(weights, inputs, targets):
         slope = inputs.T @ (inputs @ (w * v - m * u) - targets)
         return np.concatenate([-slope * v, -slope * w, slope * u, slope * m])
 
-    start = np.concatenate([np.asarray(each, dtype=float) for each in weights])
+    start = np.concatenate([np.asarray(layer, dtype=float) for layer in weights])
     run = solve_ivp(velocity, (0, 2e4), start, method="LSODA", rtol=1e-11, atol=1e-14)
     w, v, m, u = run.y[:, -1].reshape(4, d)
     assert np.abs(inputs @ (w * v - m * u) - targets).max() < 1e-10
@@ -79,11 +79,11 @@ def test_flow_from_any_weights_ends_there(seed):
 def test_weights_that_are_all_alike_have_a_width_of_four_squares(scale, width):
     """The fact sheet says twice the square; the flow itself decides."""
     weights = DiagonalWeights.constant(14, scale)
-    found = flowed(weights, X, Y)
+    coefficients = flowed(weights, X, Y)
     cost = HyperbolicEntropy.from_weights(weights)
     assert np.allclose(cost.width, width, rtol=1e-12)
-    assert np.abs(solved(X, Y, HyperbolicEntropy(width)) - found).max() < 1e-7
-    assert np.abs(solved(X, Y, HyperbolicEntropy(width / 2)) - found).max() > 1e-3
+    assert np.abs(solved(X, Y, HyperbolicEntropy(width)) - coefficients).max() < 1e-7
+    assert np.abs(solved(X, Y, HyperbolicEntropy(width / 2)) - coefficients).max() > 1e-3
 
 
 # (E-15 lists these beside the scale alpha for which k = 2 alpha^2.)
@@ -92,13 +92,13 @@ def test_weights_that_are_all_alike_have_a_width_of_four_squares(scale, width):
     [(10, 1.731136), (1, 1.710661), (0.01, 1.258564), (1e-4, 1.256426), (1e-8, 1.256348)],
 )
 def test_norms_between_lazy_and_rich(scale, norm):
-    found = solved(X, Y, HyperbolicEntropy(2.0 * scale**2))
-    assert abs(np.abs(found).sum() - norm) < 1e-5
+    limit = solved(X, Y, HyperbolicEntropy(2.0 * scale**2))
+    assert abs(np.abs(limit).sum() - norm) < 1e-5
 
 
 def test_ends_are_the_minimum_norms():
-    both = np.concatenate([X, -X], axis=1)
-    least = linprog(np.ones(28), A_eq=both, b_eq=Y, method="highs").fun
+    doubled = np.concatenate([X, -X], axis=1)
+    least = linprog(np.ones(28), A_eq=doubled, b_eq=Y, method="highs").fun
     assert abs(least - 1.256348) < 1e-6
     assert abs(np.abs(solved(X, Y, L1Norm())).sum() - least) < 1e-6
     # The weights of sizes are equal up to one over the logarithm of the width.
@@ -148,8 +148,8 @@ def test_how_far_off_the_published_penalty_is(setting, published, untilted):
     cost = HyperbolicEntropy.after_finetuning(AUX, **options)
     exact = solved(X, Y, cost)
 
-    def off(other):
-        return np.linalg.norm(solved(X, Y, other) - exact) / np.linalg.norm(exact)
+    def off(reference):
+        return np.linalg.norm(solved(X, Y, reference) - exact) / np.linalg.norm(exact)
 
     paper = HyperbolicEntropy.after_finetuning(AUX, **options, formula="published")
     assert abs(off(paper) - published) < 1e-3
@@ -158,24 +158,24 @@ def test_how_far_off_the_published_penalty_is(setting, published, untilted):
 
 
 def test_rescaling_both_layers_is_rescaling_the_targets():
-    small = HyperbolicEntropy.after_finetuning(
+    rescaled = HyperbolicEntropy.after_finetuning(
         AUX, readout_scale=0.03, init_scale=0.01, rescale=0.3
     )
     plain = HyperbolicEntropy.after_finetuning(AUX, readout_scale=0.1, init_scale=0.01)
-    assert np.allclose(small.width / plain.width, 0.09, rtol=1e-12)
-    assert np.abs(solved(X, 0.09 * Y, small) - 0.09 * solved(X, Y, plain)).max() < 1e-9
+    assert np.allclose(rescaled.width / plain.width, 0.09, rtol=1e-12)
+    assert np.abs(solved(X, 0.09 * Y, rescaled) - 0.09 * solved(X, Y, plain)).max() < 1e-9
 
 
 def test_linear_probing_ends_where_recorded():
     weights = DiagonalWeights.pretrained(AUX, 0.01).for_finetuning(readout_scale=0.1)
-    found = solve((X, Y), cost=LinearProbing.of(weights), intercept="none")
+    limit = solve((X, Y), cost=LinearProbing.of(weights), intercept="none")
     expected = (0.820892, -0.332210, 0.072747, -0.221263, -0.261625)
-    assert found.outcome is Outcome.SOLVED
-    assert np.abs(found.coefficients[:5] - expected).max() < 1e-5
+    assert limit.outcome is Outcome.SOLVED
+    assert np.abs(limit.coefficients[:5] - expected).max() < 1e-5
     # Where readouts end that start small and move far less than the hidden layer is large.
     scale = weights.hidden_plus**2 + weights.hidden_minus**2
     lazy = HyperbolicEntropy(1e6 * scale, np.arcsinh(2e-6 * weights.coefficients / scale))
-    assert np.abs(found.coefficients - solved(X, Y, lazy)).max() < 1e-6
+    assert np.abs(limit.coefficients - solved(X, Y, lazy)).max() < 1e-6
 
 
 @pytest.mark.parametrize(
@@ -198,11 +198,11 @@ def test_a_thousand_features_after_pretraining(overlap, losses):
             solve((x, x @ b), cost=cost, intercept="none")
             for cost, (_, b, x) in zip(costs, draws, strict=True)
         ]
-        found = [
+        errors = [
             np.sum((limit.coefficients - b) ** 2)
             for limit, (_, b, _) in zip(limits, draws, strict=True)
         ]
-        assert abs(np.mean(found) / expected - 1) < 1e-3
+        assert abs(np.mean(errors) / expected - 1) < 1e-3
 
 
 def test_a_thousand_features_from_scratch():
@@ -211,8 +211,8 @@ def test_a_thousand_features_from_scratch():
         losses = []
         for seed in range(6):
             _, main, inputs = drawn(seed, n)
-            found = solved(inputs, inputs @ main, HyperbolicEntropy(2e-6))
-            losses.append(np.sum((found - main) ** 2))
+            limit = solved(inputs, inputs @ main, HyperbolicEntropy(2e-6))
+            losses.append(np.sum((limit - main) ** 2))
         assert abs(np.mean(losses) / expected - 1) < 1e-3
 
 
@@ -304,9 +304,9 @@ def test_permuted_features_permute_the_answer_and_inputs_stay():
     order = np.random.default_rng(0).permutation(14)
     width = np.linspace(0.1, 1, 14)
     before = X.copy(), Y.copy(), width.copy()
-    one = solved(X, Y, HyperbolicEntropy(width))
-    other = solved(X[:, order], Y, HyperbolicEntropy(width[order]))
-    assert np.abs(one[order] - other).max() < 1e-10
+    limit = solved(X, Y, HyperbolicEntropy(width))
+    permuted = solved(X[:, order], Y, HyperbolicEntropy(width[order]))
+    assert np.abs(limit[order] - permuted).max() < 1e-10
     assert all(np.array_equal(a, b) for a, b in zip(before, (X, Y, width), strict=True))
 
 
@@ -344,8 +344,8 @@ def test_blocks_and_conjunctions_serve_as_designs():
 
 def test_many_at_once_are_each_alone():
     costs = [HyperbolicEntropy(width) for width in (1e-4, 0.1, 10.0)]
-    many = solve((X, Y), cost=costs, intercept="none")
-    for cost, limit in zip(costs, many, strict=True):
+    limits = solve((X, Y), cost=costs, intercept="none")
+    for cost, limit in zip(costs, limits, strict=True):
         assert np.abs(limit.coefficients - solved(X, Y, cost)).max() < 1e-12
 
 

@@ -163,8 +163,8 @@ def test_margin_equals_svc_on_the_explicit_kernel():
             machine = SVC(kernel="precomputed", C=1e10, tol=1e-8)
             machine.fit(kernel.gram(train), task.train_targets)
             expected = machine.decision_function(kernel.gram(task.test_components, train))
-            found = solve(task, kernel, fit="margin", intercept="free").test_predictions
-            np.testing.assert_allclose(found, expected, atol=1e-4)
+            predictions = solve(task, kernel, fit="margin", intercept="free").test_predictions
+            np.testing.assert_allclose(predictions, expected, atol=1e-4)
 
 
 # G-15: (saliences, CD-r, hard margin, interpolation); tolerances 1e-4 and 1e-6.
@@ -186,10 +186,10 @@ REP_1, REP_2 = [0.10100758, 0.13911539], [0.20350064, 0.09423825]
 def test_context_dependence_margins(salience, left_out, margin, regression):
     task = tasks.context_dependence(left_out)
     kernel = OverlapKernel.from_salience(salience)
-    found = solve(task, kernel, fit="margin", intercept="free").test_margins
-    assert abs(found.mean() - margin) < 1e-4
-    found = solve(task, kernel, intercept="free").test_margins
-    assert abs(found.mean() - regression) < 1e-6
+    margins = solve(task, kernel, fit="margin", intercept="free").test_margins
+    assert abs(margins.mean() - margin) < 1e-4
+    margins = solve(task, kernel, intercept="free").test_margins
+    assert abs(margins.mean() - regression) < 1e-6
 
 
 # G-17: hard margin of CD-3 for random networks of 1, 2, 3, 5, 10, 20 layers, to the 4 digits told.
@@ -204,8 +204,8 @@ def test_depth_and_context_dependence(nonlinearity, margins):
     task = tasks.context_dependence(3)
     for depth, margin in zip((1, 2, 3, 5, 10, 20), margins, strict=True):
         kernel = OverlapKernel.random_network(nonlinearity, 3, depth)
-        found = solve(task, kernel, fit="margin", intercept="free").test_margins.mean()
-        assert abs(found - margin) < 1e-4
+        mean_margin = solve(task, kernel, fit="margin", intercept="free").test_margins.mean()
+        assert abs(mean_margin - margin) < 1e-4
 
 
 @pytest.mark.parametrize(
@@ -227,10 +227,10 @@ def test_which_depths_solve_context_dependence(nonlinearity, positive):
 def test_gaussian_networks_always_solve_context_dependence():
     """G-17: .3744 after one layer."""
     kernel = OverlapKernel.random_network("gaussian", 3, 1)
-    found = solve(
+    margins = solve(
         tasks.context_dependence(3), kernel, fit="margin", intercept="free"
     ).test_margins.mean()
-    assert abs(found - 0.3744) < 1e-4
+    assert abs(margins - 0.3744) < 1e-4
 
 
 # G-13: the leak of one ReLU layer, p = 1 and p = 2, and of its tangent kernel.
@@ -241,9 +241,10 @@ def test_leak_of_random_networks(kind, slopes):
     kernel = OverlapKernel.random_network("relu", 2, 1, kind=kind)
     for anchors, slope in zip(([0], [-2, 2]), slopes, strict=True):
         task = tasks.symbolic_addition(anchors=anchors)
-        found = solve(task, kernel, intercept="free").test_predictions
+        predictions = solve(task, kernel, intercept="free").test_predictions
         assert (
-            abs(found @ task.test_targets / (task.test_targets @ task.test_targets) - slope) < 1e-6
+            abs(predictions @ task.test_targets / (task.test_targets @ task.test_targets) - slope)
+            < 1e-6
         )
         closed = limits.memorization_leak(float(kernel.salience[0]), len(anchors))
         assert abs(closed - slope) < 1e-6
@@ -263,7 +264,7 @@ def test_two_thousand_cells_of_two_hundred_values(sigma):
     values = (tuple(range(200)),) * 3
     task = tasks.Task(rows, targets, np.arange(len(rows)) < len(seen), ("a", "b", "c"), values)
     kernel = OverlapKernel(3, np.array([0.0, *sigma])[[0, 1, 1, 2, 1, 2, 2, 3]])
-    found = solve(task, kernel, intercept="free")
+    limit = solve(task, kernel, intercept="free")
     n = len(seen)
     system = np.block([[kernel.gram(seen), np.ones((n, 1))], [np.ones((1, n)), np.zeros((1, 1))]])
     right = np.append(task.train_targets, 0.0)
@@ -273,8 +274,8 @@ def test_two_thousand_cells_of_two_hundred_values(sigma):
         rest = right - (system.astype(np.longdouble) @ solved.astype(np.longdouble)).astype(float)
         solved = solved + scipy.linalg.lu_solve(factors, rest)
     expected = kernel.gram(task.test_components, seen) @ solved[:n] + solved[n]
-    np.testing.assert_allclose(found.test_predictions, expected, atol=1e-8)
-    assert found.outcome is Outcome.SOLVED
+    np.testing.assert_allclose(limit.test_predictions, expected, atol=1e-8)
+    assert limit.outcome is Outcome.SOLVED
 
 
 # G-9: dispersed addition; exact interpolation 1e-6, epsilon-SVR 5e-3, means over 50 seeds 1e-3.
@@ -293,8 +294,8 @@ def test_two_thousand_cells_of_two_hundred_values(sigma):
 )
 def test_dispersed_error(seed, salience, error):
     task = tasks.dispersed_addition(seed=seed)
-    found = solve(task, OverlapKernel.from_salience([salience]), intercept="free")
-    assert abs(found.test_error - error) < 1e-6
+    limit = solve(task, OverlapKernel.from_salience([salience]), intercept="free")
+    assert abs(limit.test_error - error) < 1e-6
 
 
 @pytest.mark.parametrize(
@@ -304,27 +305,27 @@ def test_dispersed_error(seed, salience, error):
 def test_epsilon_svr_reproduces_the_published_curve(salience, error):
     task = tasks.dispersed_addition(seed=1)
     kernel = OverlapKernel.from_salience([salience])
-    found = solve(task, kernel, fit=Tube(0.1), intercept="free")
-    assert abs(found.test_error - error) < 5e-3
-    miss = (found.predictions - task.targets)[task.is_train]
+    limit = solve(task, kernel, fit=Tube(0.1), intercept="free")
+    assert abs(limit.test_error - error) < 5e-3
+    miss = (limit.predictions - task.targets)[task.is_train]
     assert np.abs(miss).max() <= 0.1 + 1e-9
     if salience < 0.5:  # the training error told, .0096; at 1/2 the additive fit leaves less
         assert abs(np.mean(miss**2) - 0.0096) < 5e-4
     train = task.train_components
     machine = SVR(kernel="precomputed", C=1e10).fit(kernel.gram(train), task.train_targets)
     expected = machine.predict(kernel.gram(task.test_components, train))
-    assert abs(np.mean((expected - task.test_targets) ** 2) - found.test_error) < 5e-3
+    assert abs(np.mean((expected - task.test_targets) ** 2) - limit.test_error) < 5e-3
 
 
 def test_epsilon_svr_compresses_slopes_further():
     """Section H: .644444 instead of .666667 (p = 1, S = .4), .581549 instead of .6 (p = 2)."""
     for anchors, salience, slope in (([0], 0.4, 0.644444), ([-2, 2], 0.3, 0.581549)):
         task = tasks.symbolic_addition(anchors=anchors)
-        found = solve(
+        limit = solve(
             task, OverlapKernel.from_salience([salience]), fit=Tube(0.1), intercept="free"
         )
         target = task.test_targets
-        assert abs(found.test_predictions @ target / (target @ target) - slope) < 5e-3
+        assert abs(limit.test_predictions @ target / (target @ target) - slope) < 5e-3
 
 
 @pytest.mark.parametrize(
@@ -336,8 +337,8 @@ def test_transitive_equivalence_is_answered_with_zero(classes, anchors, salience
     task = tasks.transitive_equivalence(classes, anchors)
     kernel = OverlapKernel.from_salience([salience])
     for intercept in ("free", "none"):
-        found = solve(task, kernel, intercept=intercept).test_predictions
-        assert np.abs(found).max() < 1e-12
+        predictions = solve(task, kernel, intercept=intercept).test_predictions
+        assert np.abs(predictions).max() < 1e-12
     assert np.abs(solve(task, kernel, fit="margin", intercept="free").test_predictions).max() < 1e-8
 
 
@@ -349,15 +350,15 @@ def test_additive_saliences_only(fit):
         task = tasks.symbolic_addition(anchors=[0])
         assert solve(task, kernel, intercept="free").test_error < 1e-20
     product = tasks.transitive_equivalence([3, 3], [2, 2])
-    found = solve(product, kernel, fit=fit, intercept="free")
-    assert found.outcome is Outcome.INFEASIBLE
-    assert np.isnan(found.predictions).all()
+    limit = solve(product, kernel, fit=fit, intercept="free")
+    assert limit.outcome is Outcome.INFEASIBLE
+    assert np.isnan(limit.predictions).all()
 
 
 def test_no_lower_salience_is_a_lookup_table():
     task = tasks.symbolic_addition(anchors=[-4])
-    found = solve(task, OverlapKernel.from_salience([0.0]), intercept="free")
-    np.testing.assert_allclose(found.test_predictions, task.train_targets.mean(), atol=1e-10)
+    limit = solve(task, OverlapKernel.from_salience([0.0]), intercept="free")
+    np.testing.assert_allclose(limit.test_predictions, task.train_targets.mean(), atol=1e-10)
     silent = solve(task, OverlapKernel.from_salience([0.0]), intercept="none")
     np.testing.assert_array_equal(silent.test_predictions, 0.0)
 
@@ -379,47 +380,47 @@ def test_one_value_and_one_component():
         ((0, 1, 2), (0,)),
     )
     kernel = OverlapKernel.from_salience([0.3])
-    found = solve(single, kernel, intercept="none").predictions
+    predictions = solve(single, kernel, intercept="none").predictions
     expected = explicit_interpolant(
         kernel, single.train_components, single.train_targets, single.components, "none"
     )
-    np.testing.assert_allclose(found, expected, atol=1e-12)
+    np.testing.assert_allclose(predictions, expected, atol=1e-12)
     alone = replace(single, components=single.components[:, :1], names=("a",), values=((0, 1, 2),))
-    found = solve(alone, OverlapKernel(1, np.array([0.2, 1.0])), intercept="none")
+    predictions = solve(alone, OverlapKernel(1, np.array([0.2, 1.0])), intercept="none")
     expected = 0.2 * np.linalg.solve(0.2 + np.eye(2), alone.train_targets).sum()
-    assert abs(found.test_predictions[0] - expected) < 1e-12
+    assert abs(predictions.test_predictions[0] - expected) < 1e-12
 
 
 def test_kernels_own_constant_is_a_penalised_intercept():
     task = tasks.symbolic_addition(anchors=[-4])
     with_offset = OverlapKernel.from_salience([0.4], offset=0.3)
     plain = OverlapKernel.from_salience([0.4])
-    one = solve(task, with_offset, intercept="none").predictions
-    other = solve(task, plain, intercept=1 / 0.3).predictions
-    np.testing.assert_allclose(one, other, atol=1e-12)
+    with_constant = solve(task, with_offset, intercept="none").predictions
+    with_penalty = solve(task, plain, intercept=1 / 0.3).predictions
+    np.testing.assert_allclose(with_constant, with_penalty, atol=1e-12)
 
 
 def test_negative_salience_within_the_semidefinite_range():
     kernel = OverlapKernel(3, np.array([0, -0.02, -0.02, 0.15, -0.02, 0.15, 0.15, 0.61]))
     task = tasks.symbolic_addition(range(3), [0], n_components=3)
     assert kernel.is_positive_semidefinite(task.n_values)
-    found = solve(task, kernel, intercept="free").predictions
+    predictions = solve(task, kernel, intercept="free").predictions
     expected = explicit_interpolant(
         kernel, task.train_components, task.train_targets, task.components
     )
-    np.testing.assert_allclose(found, expected, atol=1e-10)
+    np.testing.assert_allclose(predictions, expected, atol=1e-10)
 
 
 def test_several_outputs():
     task = tasks.symbolic_addition(anchors=[0])
-    both = replace(task, targets=np.stack([task.targets, task.targets**2], axis=1))
+    two_outputs = replace(task, targets=np.stack([task.targets, task.targets**2], axis=1))
     kernel = OverlapKernel.from_salience([0.4])
-    found = solve(both, kernel, intercept="free")
-    one = solve(task, kernel, intercept="free")
-    assert found.predictions.shape == (81, 2)
-    np.testing.assert_allclose(found.predictions[:, 0], one.predictions, atol=1e-12)
-    assert list(found.to_frame())[-2:] == ["prediction_0", "prediction_1"]
-    assert list(one.to_frame())[-1] == "prediction"
+    limit = solve(two_outputs, kernel, intercept="free")
+    single = solve(task, kernel, intercept="free")
+    assert limit.predictions.shape == (81, 2)
+    np.testing.assert_allclose(limit.predictions[:, 0], single.predictions, atol=1e-12)
+    assert list(limit.to_frame())[-2:] == ["prediction_0", "prediction_1"]
+    assert list(single.to_frame())[-1] == "prediction"
 
 
 def test_conjunctions_of_every_order_are_reported():
@@ -438,27 +439,27 @@ def test_the_scale_of_targets_changes_nothing_else(scale):
     scaled = replace(task, targets=task.targets * scale)
     kernel = OverlapKernel.from_salience([0.3])
     for fit, fit_of_scaled in ((Equal(), Equal()), (Tube(0.3), Tube(0.3 * scale))):
-        one = solve(task, kernel, fit=fit, intercept="free")
-        other = solve(scaled, kernel, fit=fit_of_scaled, intercept="free")
-        assert other.outcome is Outcome.SOLVED
-        np.testing.assert_allclose(other.predictions / scale, one.predictions, atol=1e-9)
+        limit = solve(task, kernel, fit=fit, intercept="free")
+        scaled_limit = solve(scaled, kernel, fit=fit_of_scaled, intercept="free")
+        assert scaled_limit.outcome is Outcome.SOLVED
+        np.testing.assert_allclose(scaled_limit.predictions / scale, limit.predictions, atol=1e-9)
 
 
 @pytest.mark.parametrize("offset", [0.0, 1e6])
 @pytest.mark.parametrize("scale", [1e-9, 1.0])
 def test_what_is_out_of_reach_is_so_at_every_scale_and_offset(scale, offset):
     task = tasks.transitive_equivalence([3, 3], [2, 2])
-    moved = replace(task, targets=task.targets * scale + offset * scale)
+    shifted = replace(task, targets=task.targets * scale + offset * scale)
     kernel = OverlapKernel.from_salience([0.5])
-    found = solve(moved, kernel, intercept="free")
-    assert found.outcome is Outcome.INFEASIBLE
+    limit = solve(shifted, kernel, intercept="free")
+    assert limit.outcome is Outcome.INFEASIBLE
 
 
 def test_a_constant_that_fits_is_the_whole_answer():
     kernel = OverlapKernel.from_salience([0.3])
     task = tasks.symbolic_addition(range(3), [0])
-    wide = solve(task, kernel, fit=Tube(100.0), intercept="free")
-    np.testing.assert_allclose(wide.predictions, 1.0)  # the middle of 0..2
+    constant_limit = solve(task, kernel, fit=Tube(100.0), intercept="free")
+    np.testing.assert_allclose(constant_limit.predictions, 1.0)  # the middle of 0..2
     one_label = replace(task, targets=np.ones(9))
     np.testing.assert_allclose(
         solve(one_label, kernel, fit="margin", intercept="free").predictions, 1.0
@@ -470,13 +471,13 @@ def test_penalties_of_any_size(penalty):
     """A tiny penalty is a free intercept, a huge one none; in between the kernel's own constant."""
     task = tasks.symbolic_addition(anchors=[-4])
     kernel = OverlapKernel.from_salience([0.4])
-    found = solve(task, kernel, intercept=penalty)
-    assert found.outcome is Outcome.SOLVED
+    limit = solve(task, kernel, intercept=penalty)
+    assert limit.outcome is Outcome.SOLVED
     ends = {name: solve(task, kernel, intercept=name).test_error for name in ("free", "none")}
     if penalty <= 1e-9:
-        assert abs(found.test_error - ends["free"]) < 1e-6
+        assert abs(limit.test_error - ends["free"]) < 1e-6
     elif penalty >= 1e9:
-        assert abs(found.test_error - ends["none"]) < 1e-6
+        assert abs(limit.test_error - ends["none"]) < 1e-6
     labels = tasks.context_dependence(3)
     kernel = OverlapKernel.from_salience([0.1, 0.05])
     margins = solve(labels, kernel, fit="margin", intercept=penalty)
@@ -485,19 +486,19 @@ def test_penalties_of_any_size(penalty):
 
 
 def test_what_is_shown_at_the_prompt_is_short():
-    found = solve(TASK, OverlapKernel.from_salience([0.4]), intercept="free")
+    limit = solve(TASK, OverlapKernel.from_salience([0.4]), intercept="free")
     assert repr(TASK) == (
         "Task(symbolic addition: 2 components of 9 x 9 values, 17 rows seen, 64 held out)"
     )
-    assert repr(found).startswith("Limit(solved, value ")
-    assert repr(found).endswith("squared error on 64 held-out rows 1.66667)")
+    assert repr(limit).startswith("Limit(solved, value ")
+    assert repr(limit).endswith("squared error on 64 held-out rows 1.66667)")
 
 
 def test_measured_kernels_scatter_below_zero():
     kernel = OverlapKernel(2, np.array([0.1, -0.001, 0.4, 0.6]))
     np.testing.assert_array_equal(kernel.nonnegative().sigma, [0.1, 0.0, 0.4, 0.6])
-    found = solve(TASK, kernel.nonnegative(), intercept="free")
-    assert found.outcome is Outcome.SOLVED
+    limit = solve(TASK, kernel.nonnegative(), intercept="free")
+    assert limit.outcome is Outcome.SOLVED
 
 
 TASK = tasks.symbolic_addition(anchors=[0])
@@ -608,9 +609,9 @@ def test_sentences(call, sentence):
 def test_very_unequal_saliences_without_memory_still_meet_additive_targets():
     """Weights of 1 and 1e-8: nothing is memorized, and nothing salient may be dropped."""
     kernel = OverlapKernel.from_salience({(0,): 1 - 1e-8, (1,): 1e-8})
-    found = solve(tasks.symbolic_addition(), kernel, intercept="free")
-    assert found.outcome is Outcome.SOLVED
-    assert found.test_error < 1e-12
+    limit = solve(tasks.symbolic_addition(), kernel, intercept="free")
+    assert limit.outcome is Outcome.SOLVED
+    assert limit.test_error < 1e-12
 
 
 MANY = tasks.symbolic_addition(range(64), range(64))

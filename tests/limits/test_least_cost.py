@@ -90,11 +90,13 @@ def test_equal_with_slack_equals_kernel_ridge(intercept):
 
 def test_several_outputs_are_solved_as_each():
     matrix, targets, _ = problem(6)
-    both = np.stack([targets, targets**2], axis=1)
-    limit = solve((matrix, both), cost=Quadratic(), fit=Equal(0.1), intercept="free")
+    two_outputs = np.stack([targets, targets**2], axis=1)
+    limit = solve((matrix, two_outputs), cost=Quadratic(), fit=Equal(0.1), intercept="free")
     for k in range(2):
-        one = solve((matrix, both[:, k]), cost=Quadratic(), fit=Equal(0.1), intercept="free")
-        np.testing.assert_allclose(limit.coefficients[:, k], one.coefficients, atol=1e-12)
+        single = solve(
+            (matrix, two_outputs[:, k]), cost=Quadratic(), fit=Equal(0.1), intercept="free"
+        )
+        np.testing.assert_allclose(limit.coefficients[:, k], single.coefficients, atol=1e-12)
 
 
 @pytest.mark.parametrize("intercept", ["none", "free", 0.5])
@@ -106,19 +108,19 @@ def test_primal_equals_dual(intercept, slack):
     design = ConjunctionDesign.seen(rows, sets, (5, 5, 5))
     cost = Quadratic({chosen: 0.3 / len(chosen) for chosen in sets})
     targets = rng.normal(size=(len(rows), 2))
-    given = rng.random(len(rows)) + 0.1 if slack == "rows" else slack
-    found = {
+    row_slack = rng.random(len(rows)) + 0.1 if slack == "rows" else slack
+    limit = {
         solver: solve(
-            (design, targets), cost=cost, fit=Equal(given), intercept=intercept, solver=solver
+            (design, targets), cost=cost, fit=Equal(row_slack), intercept=intercept, solver=solver
         )
         for solver in ("primal", "dual")
     }
-    one, other = found["primal"], found["dual"]
-    np.testing.assert_allclose(one.coefficients, other.coefficients, atol=1e-9)
-    np.testing.assert_allclose(one.multipliers, other.multipliers, atol=1e-7)
-    np.testing.assert_allclose(one.intercept, other.intercept, atol=1e-9)
-    assert abs(one.gap) < 1e-9 * (1 + one.value)
-    assert abs(other.gap) < 1e-9 * (1 + other.value)
+    primal, dual = limit["primal"], limit["dual"]
+    np.testing.assert_allclose(primal.coefficients, dual.coefficients, atol=1e-9)
+    np.testing.assert_allclose(primal.multipliers, dual.multipliers, atol=1e-7)
+    np.testing.assert_allclose(primal.intercept, dual.intercept, atol=1e-9)
+    assert abs(primal.gap) < 1e-9 * (1 + primal.value)
+    assert abs(dual.gap) < 1e-9 * (1 + dual.value)
 
 
 @pytest.mark.parametrize("solver", ["primal", "dual"])
@@ -173,8 +175,8 @@ def test_a_norm_needs_no_change_in_the_core_equal():
     limit = solve((singletons(matrix), targets), cost=GroupNorm(), intercept="none")
     alone = solve((matrix, targets), cost=L1Norm(), intercept="none")
     assert np.abs(limit.coefficients - alone.coefficients).max() < 1e-9
-    both = np.concatenate([matrix, -matrix], axis=1)
-    best = linprog(np.ones(40), A_eq=both, b_eq=targets, method="highs")
+    doubled = np.concatenate([matrix, -matrix], axis=1)
+    best = linprog(np.ones(40), A_eq=doubled, b_eq=targets, method="highs")
     assert limit.outcome is Outcome.SOLVED
     assert abs(limit.value - best.fun) < 1e-6 * best.fun
     assert limit.violation < 1e-6
@@ -403,10 +405,10 @@ def test_misfits_are_what_outputs_miss_in_their_direction():
 def test_an_unfinished_fit_says_its_violation():
     matrix, _, labels = problem(11)
     limit = solve((matrix, labels), cost=Quadratic(), fit="margin", intercept="free", max_steps=2)
-    short = np.maximum(0.0, 1.0 - labels * limit.predict(DenseDesign(matrix))).max()
+    shortfall = np.maximum(0.0, 1.0 - labels * limit.predict(DenseDesign(matrix))).max()
     assert limit.outcome is Outcome.MAX_STEPS
     assert limit.gap > 1e-6 * limit.value
-    assert abs(limit.violation - short) < 1e-12
+    assert abs(limit.violation - shortfall) < 1e-12
 
 
 def test_quadratic_value_and_dual_are_conjugate():
@@ -415,8 +417,8 @@ def test_quadratic_value_and_dual_are_conjugate():
     design = DenseDesign(matrix, (Block("a", 0, 10), Block("b", 10, 30)))
     cost = Quadratic({"a": 0.5, "b": 2.0})
     c = cost.primal(design, v)
-    both = cost.value(design, c) + cost.dual(design, v).value
-    assert abs(both - v @ (design @ c)) < 1e-10
+    total = cost.value(design, c) + cost.dual(design, v).value
+    assert abs(total - v @ (design @ c)) < 1e-10
     np.testing.assert_allclose(cost.dual(design, v).gradient, design @ c, atol=1e-10)
 
 
@@ -446,30 +448,30 @@ def fine_ridge(max_steps):
 
 
 def test_the_primal_solver_says_when_it_ran_out_of_steps_and_how_far_it_is():
-    done, outputs = fine_ridge(5000)
-    assert done.converged
-    assert done.steps > 3
-    assert done.error < 1e-8
-    short, unfinished = fine_ridge(3)
-    assert not short.converged
+    finished, outputs = fine_ridge(5000)
+    assert finished.converged
+    assert finished.steps > 3
+    assert finished.error < 1e-8
+    stopped, unfinished = fine_ridge(3)
+    assert not stopped.converged
     off = np.abs(unfinished - outputs).max()
     assert off > 1e-6
     # The gap bounds every prediction: sqrt(2 sum sigma gap), with sum sigma = 1.
-    assert off <= np.sqrt(2 * short.gap)
-    value = np.sum(short.multipliers**2) * 1e-3 + 2 * np.sum(short.coefficients**2)
-    best = np.sum(done.multipliers**2) * 1e-3 + 2 * np.sum(done.coefficients**2)
-    assert best < value <= best + short.gap
+    assert off <= np.sqrt(2 * stopped.gap)
+    value = np.sum(stopped.multipliers**2) * 1e-3 + 2 * np.sum(stopped.coefficients**2)
+    best = np.sum(finished.multipliers**2) * 1e-3 + 2 * np.sum(finished.coefficients**2)
+    assert best < value <= best + stopped.gap
 
 
 def test_the_primal_solvers_error_is_in_the_unit_of_the_targets():
     rng = np.random.default_rng(0)
     blocks, y = [rng.integers(0, 2000, size=4000) for _ in range(2)], rng.normal(size=4000)
-    one, thousand = (
+    unit_scale, thousand = (
         solve_ridge(blocks, [2000] * 2, [0.5, 0.5], c * y, 1e-3, max_steps=3).error
         for c in (1.0, 1000.0)
     )
-    assert one > 0
-    assert abs(thousand / one - 1000.0) < 1e-6
+    assert unit_scale > 0
+    assert abs(thousand / unit_scale - 1000.0) < 1e-6
 
 
 @pytest.mark.parametrize("intercept", ["none", "free"])
@@ -480,12 +482,12 @@ def test_large_exact_fits_equal_small_ones(monkeypatch, intercept):
     design = ConjunctionDesign.seen(rows, [(0,), (1,)], (6, 6))
     targets = design @ rng.normal(size=design.shape[1]) + (intercept == "free")
     cost = Quadratic({(0,): 0.3, (1,): 0.7})
-    small = solve((design, targets), cost=cost, intercept=intercept)
+    exact = solve((design, targets), cost=cost, intercept=intercept)
     monkeypatch.setattr(_quadratic, "ENTRIES", 0)
     large = solve((design, targets), cost=cost, intercept=intercept)
-    np.testing.assert_allclose(large.coefficients, small.coefficients, atol=1e-8)
+    np.testing.assert_allclose(large.coefficients, exact.coefficients, atol=1e-8)
     # Rows depend on each other: their multipliers are one choice of many, what they pull at is not.
-    pulls = [design.adjoint(limit.multipliers) for limit in (large, small)]
+    pulls = [design.adjoint(limit.multipliers) for limit in (large, exact)]
     np.testing.assert_allclose(*pulls, atol=1e-7)
     assert abs(large.gap) < 1e-8
 

@@ -35,9 +35,9 @@ def exact(rows: np.ndarray, targets: np.ndarray, weights: DiagonalWeights) -> np
     x = [[Fraction(value) for value in row] for row in rows.tolist()]
     n = len(x)
     left = [
-        [sum((a * s * b for a, s, b in zip(one, size, other, strict=True)), ZERO) for other in x]
+        [sum((a * s * b for a, s, b in zip(left_row, size, row, strict=True)), ZERO) for row in x]
         + [Fraction(target)]
-        for one, target in zip(x, targets.tolist(), strict=True)
+        for left_row, target in zip(x, targets.tolist(), strict=True)
     ]
     for i in range(n):
         best = max(range(i, n), key=lambda row, i=i: abs(left[row][i]))
@@ -70,13 +70,13 @@ def hidden(weights: DiagonalWeights) -> tuple[list[float], list[float]]:
 def test_coefficients_keep_their_digits_however_small_the_weights(rows, scale):
     targets = rows @ MAIN
     weights = pretrained(scale)
-    found = solve((rows, targets), cost=LinearProbing.of(weights), intercept="none")
-    assert proved(found) or scale < 1e-12  # of smaller weights multipliers prove nothing
+    limit = solve((rows, targets), cost=LinearProbing.of(weights), intercept="none")
+    assert proved(limit) or scale < 1e-12  # of smaller weights multipliers prove nothing
     # Rounding of some hundred operations on coefficients up to 1; a thousand times that where
     # learned features depend on each other within a factor of a thousand of the weights.
     close = 1e-14 if scale < 1e-3 else 1e-12
     np.testing.assert_allclose(
-        found.coefficients, exact(rows, targets, weights), rtol=0, atol=close
+        limit.coefficients, exact(rows, targets, weights), rtol=0, atol=close
     )
 
 
@@ -88,9 +88,9 @@ def test_samples_that_repeat_change_nothing_and_contradictions_are_told(scale, s
     units = 10.0 ** np.linspace(-spread, spread, 13)[:, None]
     rows = units * np.vstack([NORMAL, 2 * NORMAL[:3], NORMAL[3:5] + NORMAL[:2]])
     targets = rows @ MAIN
-    again = solve((rows, targets), cost=LinearProbing.of(weights), intercept="none")
-    assert proved(again) or scale < 1e-12  # of smaller weights multipliers prove nothing
-    np.testing.assert_allclose(again.coefficients, once.coefficients, rtol=0, atol=1e-14)
+    repeated = solve((rows, targets), cost=LinearProbing.of(weights), intercept="none")
+    assert proved(repeated) or scale < 1e-12  # of smaller weights multipliers prove nothing
+    np.testing.assert_allclose(repeated.coefficients, once.coefficients, rtol=0, atol=1e-14)
     targets[-1] += 1e-3 * units[-1, 0]
     assert (
         solve((rows, targets), cost=LinearProbing.of(weights), intercept="none").outcome
@@ -103,52 +103,57 @@ def test_more_samples_than_features_leave_no_choice(scale):
     weights = pretrained(scale)
     rows = RNG.standard_normal((60, D))
     targets = rows @ MAIN
-    found = solve((rows, targets), cost=LinearProbing.of(weights), intercept="none")
-    np.testing.assert_allclose(found.coefficients, MAIN, rtol=0, atol=1e-14)
+    limit = solve((rows, targets), cost=LinearProbing.of(weights), intercept="none")
+    np.testing.assert_allclose(limit.coefficients, MAIN, rtol=0, atol=1e-14)
     targets[7] += 0.1
-    wrong = solve((rows, targets), cost=LinearProbing.of(weights), intercept="none")
-    assert wrong.outcome is Outcome.INFEASIBLE
+    contradictory = solve((rows, targets), cost=LinearProbing.of(weights), intercept="none")
+    assert contradictory.outcome is Outcome.INFEASIBLE
     # No feature sees the certificate, and the fit would have to.
-    assert np.abs(rows.T @ wrong.multipliers).max() < 1e-12  # rounding of targets of order 1
-    assert targets @ wrong.multipliers > 1e-3
+    assert (
+        np.abs(rows.T @ contradictory.multipliers).max() < 1e-12
+    )  # rounding of targets of order 1
+    assert targets @ contradictory.multipliers > 1e-3
     # With two features alike, the learned one of them takes it all where weights are tiny.
     rows[:, 20] = rows[:, 3]
-    found = solve((rows, rows @ MAIN), cost=LinearProbing.of(weights), intercept="none")
-    assert proved(found) or scale < 1e-12  # of smaller weights multipliers prove nothing
+    limit = solve((rows, rows @ MAIN), cost=LinearProbing.of(weights), intercept="none")
+    assert proved(limit) or scale < 1e-12  # of smaller weights multipliers prove nothing
     share = 2 * scale**2 / (2 * scale**2 + np.hypot(0.25, 2 * scale**2))
-    np.testing.assert_allclose(found.coefficients[20], 0.375 * share, rtol=1e-8, atol=1e-15)
+    np.testing.assert_allclose(limit.coefficients[20], 0.375 * share, rtol=1e-8, atol=1e-15)
 
 
 @pytest.mark.parametrize("scale", [1e-3, 1.0])
 @pytest.mark.parametrize("rows", [NORMAL, DEPENDENT, np.vstack([NORMAL, NORMAL[:2]])])
 def test_multipliers_are_those_of_the_coefficients(rows, scale):
     weights = pretrained(scale)
-    found = solve((rows, rows @ MAIN), cost=LinearProbing.of(weights), intercept="none")
+    limit = solve((rows, rows @ MAIN), cost=LinearProbing.of(weights), intercept="none")
     size = np.hypot(weights.hidden_plus, weights.hidden_minus) ** 2
-    np.testing.assert_allclose(size * (rows.T @ found.multipliers), found.coefficients, atol=1e-9)
-    assert abs(found.gap) < 1e-9 * found.value
+    np.testing.assert_allclose(size * (rows.T @ limit.multipliers), limit.coefficients, atol=1e-9)
+    assert abs(limit.gap) < 1e-9 * limit.value
 
 
 def test_weights_may_be_lists():
-    given = pretrained(0.01)
-    lists = DiagonalWeights(*(each.tolist() for each in given))
+    weights = pretrained(0.01)
+    lists = DiagonalWeights(*(layer.tolist() for layer in weights))
     probed = solve((NORMAL, NORMAL @ MAIN), cost=LinearProbing.of(lists), intercept="none")
-    wanted = solve((NORMAL, NORMAL @ MAIN), cost=LinearProbing.of(given), intercept="none")
-    np.testing.assert_array_equal(probed.coefficients, wanted.coefficients)
+    limit = solve((NORMAL, NORMAL @ MAIN), cost=LinearProbing.of(weights), intercept="none")
+    np.testing.assert_array_equal(probed.coefficients, limit.coefficients)
 
 
 @pytest.mark.parametrize("unit", [1e-10, 1e-3, 1.0, 1e7])
 def test_rows_that_contradict_each_other_do_so_in_any_unit(unit):
     weights = DiagonalWeights.pretrained(np.array([1.0, 0.1]), init_scale=1e-3)
     weights = weights.for_finetuning(readout_scale=0.0)
-    rows, wanted = np.array([[1.0, 2.0], [unit, 0.0], [unit, 0.0]]), np.array([1.0, unit, 3 * unit])
-    limit = solve((rows, wanted), cost=LinearProbing.of(weights), intercept="none")
+    rows, targets = (
+        np.array([[1.0, 2.0], [unit, 0.0], [unit, 0.0]]),
+        np.array([1.0, unit, 3 * unit]),
+    )
+    limit = solve((rows, targets), cost=LinearProbing.of(weights), intercept="none")
     assert limit.outcome is Outcome.INFEASIBLE
     proof = limit.multipliers
     assert np.abs(rows.T @ proof).max() <= 1e-9 * np.abs(rows * proof[:, None]).max()
-    assert proof @ wanted > 0.1 * np.abs(proof * wanted).sum()
+    assert proof @ targets > 0.1 * np.abs(proof * targets).sum()
     assert (
-        solve((rows[:2], wanted[:2]), cost=LinearProbing.of(weights), intercept="none").outcome
+        solve((rows[:2], targets[:2]), cost=LinearProbing.of(weights), intercept="none").outcome
         is Outcome.SOLVED
     )
 

@@ -27,9 +27,9 @@ GATES = HalfspaceGates.random(9, n_units=2, seed=0)
     ],
 )
 def test_one_problem_in_any_dress(design, targets):
-    wanted = solve((X, Y), cost=COST, intercept="none").coefficients
+    expected = solve((X, Y), cost=COST, intercept="none").coefficients
     (limit,) = solve((design, targets), cost=[COST], intercept="none")
-    np.testing.assert_allclose(limit.coefficients, wanted, rtol=1e-12)
+    np.testing.assert_allclose(limit.coefficients, expected, rtol=1e-12)
 
 
 @pytest.mark.parametrize("kind", [list, tuple])

@@ -52,10 +52,10 @@ def eight_rows():
     return rng.normal(size=(8, 20)), rng.normal(size=8) + 3.0
 
 
-def in_numbers(matrix, targets, cost, fit, intercept="none", slack=0.0, **more):
+def in_numbers(matrix, targets, cost, fit, intercept="none", slack=0.0, **options):
     """Return a problem for the oracles, in one block unless sizes are given."""
     n, p = matrix.shape
-    sizes = more.pop("sizes", (p,))
+    sizes = options.pop("sizes", (p,))
     numbers = {"tube": 0.0, "weights": np.ones(len(sizes)), "width": np.ones(p)}
     return Problem(
         name=f"{cost} / {fit}",
@@ -66,7 +66,7 @@ def in_numbers(matrix, targets, cost, fit, intercept="none", slack=0.0, **more):
         targets=targets,
         slack=np.broadcast_to(slack, (n,)),
         intercept=intercept,
-        **(numbers | {"tilt": np.zeros(p)} | more),
+        **(numbers | {"tilt": np.zeros(p)} | options),
     )
 
 
@@ -126,9 +126,9 @@ def test_a_kernel_machine_knows_no_unit_of_its_kernel(unit):
     matrix, targets = eight_rows()
     seen, gram = np.arange(8) < 6, matrix @ matrix.T
     multipliers, constant = bordered(gram[:6, :6], targets[:6])
-    found = solve((None, targets), unit * gram, fit=Equal(), intercept="free", is_train=seen)
-    assert found.outcome is Outcome.SOLVED
-    np.testing.assert_allclose(found.predictions, gram[:, :6] @ multipliers + constant, rtol=1e-8)
+    limit = solve((None, targets), unit * gram, fit=Equal(), intercept="free", is_train=seen)
+    assert limit.outcome is Outcome.SOLVED
+    np.testing.assert_allclose(limit.predictions, gram[:, :6] @ multipliers + constant, rtol=1e-8)
 
 
 @pytest.mark.parametrize("unit", UNITS)
@@ -187,17 +187,17 @@ def test_stationary_points_are_stationary_and_their_value_is_whole(
     if fit == "margin":
         targets = np.sign(targets)
     sizes = (4, 4, 4)
-    more = {"sizes": sizes, "rows": 2, "layers": 3, "tube": 0.1 if fit == "tube" else 0.0}
-    problem = in_numbers(matrix, targets, cost, fit, intercept, slack, **more)
+    options = {"sizes": sizes, "rows": 2, "layers": 3, "tube": 0.1 if fit == "tube" else 0.0}
+    problem = in_numbers(matrix, targets, cost, fit, intercept, slack, **options)
     cost_of = {"chain": ChainNorm(3), "schatten": SchattenNorm(2, 3)}[cost]
     fit_of = {"equal": Equal(slack), "margin": Margin(slack), "tube": Tube(0.1, slack)}[fit]
     limit = solve((problem.design(), targets), cost=cost_of, fit=fit_of, intercept=intercept)
     assert limit.outcome is Outcome.STATIONARY
     c, b = limit.coefficients, float(limit.intercept)
-    here = float(total(problem, c, b))
-    assert limit.value == pytest.approx(here, rel=1e-9)
+    value = float(total(problem, c, b))
+    assert limit.value == pytest.approx(value, rel=1e-9)
     lower = descent(problem, c, b)
-    assert here - lower <= 1e-6 * here
+    assert value - lower <= 1e-6 * value
 
 
 # 3. Equalities that depend on one another.
@@ -221,8 +221,8 @@ def test_integers_are_feasible_for_the_nuclear_norm_by_their_rank(seed):
     targets = matrix @ rng.integers(-1, 2, size=8)
     if seed % 2:
         targets = targets + (np.arange(7) == 0)
-    both = np.column_stack([matrix, targets])
-    fits = np.linalg.matrix_rank(both) == np.linalg.matrix_rank(matrix)
+    extended = np.column_stack([matrix, targets])
+    fits = np.linalg.matrix_rank(extended) == np.linalg.matrix_rank(matrix)
     limit = solve((matrix, targets), cost=NuclearNorm(2), intercept="none")
     assert limit.outcome is (Outcome.SOLVED if fits else Outcome.INFEASIBLE)
     if fits:
@@ -250,7 +250,7 @@ def test_the_lasso_at_every_slack_is_on_its_path(exponent, n, p, intercept):
     free = intercept == "free"
     centred = (matrix - mean, targets - level) if free else (matrix, targets)
     knots, _, path = lars_path(*centred, method="lasso")
-    c = np.array([np.interp(-slack / n, -knots, one) for one in path])
+    c = np.array([np.interp(-slack / n, -knots, coefficient) for coefficient in path])
     misfit = centred[1] - centred[0] @ c
     least_value = np.abs(c).sum() + misfit @ misfit / (2 * slack)
     limit = solve((matrix, targets), cost=L1Norm(), fit=Equal(slack), intercept=intercept)
@@ -531,10 +531,12 @@ def test_columns_alike_are_not_shared_where_one_alone_costs_less():
 @pytest.mark.parametrize("slack", [1e-12, 1e-20, 1e-24, 1e-28, 1e-40])
 def test_a_slack_below_rounding_costs_what_none_does(slack):
     """The squares of misfits, which are rounding, over the slack made up the whole value."""
-    rows, wanted = np.array([[1.82, 6.12, -3.29], [1.48, 5.17, -5.22]]), np.array([1.25, 0.46])
-    least = 0.5 * float(wanted @ np.linalg.solve(rows @ rows.T, wanted))
+    rows, targets = np.array([[1.82, 6.12, -3.29], [1.48, 5.17, -5.22]]), np.array([1.25, 0.46])
+    least = 0.5 * float(targets @ np.linalg.solve(rows @ rows.T, targets))
     for factor in (1.0, 1e10):
-        limit = solve((factor * rows, wanted), cost=Quadratic(), fit=Equal(slack), intercept="none")
+        limit = solve(
+            (factor * rows, targets), cost=Quadratic(), fit=Equal(slack), intercept="none"
+        )
         assert limit.outcome is Outcome.SOLVED
         # To what SOLVED promises; at 1e-20 the misfits' own rounding is 1e-8 of the value.
         assert limit.value * factor**2 == pytest.approx(least, rel=1e-6)
@@ -549,12 +551,12 @@ def test_multipliers_stay_within_the_bounds_of_the_dual(grouped, fit):
     for seed in range(150):
         rng = np.random.default_rng(seed)
         rows, intercept = rng.integers(-2, 3, (3, 6)).astype(float), ("none", "free")[seed % 2]
-        rows, wanted = np.vstack([rows, rows[:1]]), rng.choice([-1.0, 1.0], 3)
-        wanted = np.append(wanted, wanted[0])
+        rows, targets = np.vstack([rows, rows[:1]]), rng.choice([-1.0, 1.0], 3)
+        targets = np.append(targets, targets[0])
         design = DenseDesign(rows, tuple(Block(i, 2 * i, 2 * i + 2) for i in range(3)))
         cost = GroupNorm() if grouped else L1Norm()
         limit = solve(
-            (design if grouped else rows, wanted), cost=cost, fit=fit, intercept=intercept
+            (design if grouped else rows, targets), cost=cost, fit=fit, intercept=intercept
         )
         if limit.outcome is not Outcome.SOLVED:
             continue
@@ -562,9 +564,9 @@ def test_multipliers_stay_within_the_bounds_of_the_dual(grouped, fit):
         pulls = rows.T @ limit.multipliers
         sizes = np.linalg.norm(pulls.reshape(3, 2), axis=1) if grouped else np.abs(pulls)
         assert sizes.max() <= 1.0 + 1e-9
-        assert limit.multipliers @ wanted == pytest.approx(limit.value, rel=2e-6)
+        assert limit.multipliers @ targets == pytest.approx(limit.value, rel=2e-6)
         if isinstance(fit, Margin):
-            assert (limit.multipliers * wanted >= 0).all()
+            assert (limit.multipliers * targets >= 0).all()
         if intercept == "free":
             assert abs(limit.multipliers.sum()) <= 1e-9 * np.abs(limit.multipliers).sum()
     assert solved > 50
@@ -573,14 +575,14 @@ def test_multipliers_stay_within_the_bounds_of_the_dual(grouped, fit):
 def test_similarities_of_a_row_in_another_unit_are_not_rounding():
     rows = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]) * [[1.0], [1e-7], [1e-7]]
     seen = np.array([True, True, False])
-    found = solve(
+    limit = solve(
         (None, np.array([1.0, 2e-7, 0.0])),
         rows @ rows.T,
         fit=Equal(),
         is_train=seen,
         intercept="none",
     )
-    np.testing.assert_allclose(found.predictions, [1.0, 2e-7, 3e-7], rtol=1e-9)
+    np.testing.assert_allclose(limit.predictions, [1.0, 2e-7, 3e-7], rtol=1e-9)
 
 
 def test_rows_of_a_trillionth_leak_no_warning():

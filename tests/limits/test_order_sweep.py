@@ -99,9 +99,11 @@ def test_more_conjunctions_than_a_table_holds(ridge, outputs):
     kernels = [OrderKernel.random_network(6, 2, depth) for depth in (1, 2, 20)]
     assert OrderProblem.of(task, 2).n_columns > 1500
     per_row = ridge * rng.uniform(0.2, 1.0, 600)
-    found = swept(task, kernels, ridge=per_row)
-    for kernel, got in zip(kernels, found.outputs, strict=True):
-        np.testing.assert_allclose(got, dense(task, kernel, per_row), rtol=0, atol=TOLERANCE)
+    sweep = swept(task, kernels, ridge=per_row)
+    for kernel, swept_outputs in zip(kernels, sweep.outputs, strict=True):
+        np.testing.assert_allclose(
+            swept_outputs, dense(task, kernel, per_row), rtol=0, atol=TOLERANCE
+        )
 
 
 @pytest.mark.parametrize("n_components", [2, 3, 4])
@@ -109,11 +111,11 @@ def test_below_the_full_conjunction_it_is_the_overlap_kernel_itself(n_components
     task = random_task(np.random.default_rng(1), (5,) * n_components, 20, 5)
     order, depths = n_components - 1, (1, 3, 9)
     kernels = [OrderKernel.random_network(n_components, order, depth) for depth in depths]
-    found = swept(task, kernels).outputs
-    for depth, got in zip(depths, found, strict=True):
+    outputs = swept(task, kernels).outputs
+    for depth, swept_outputs in zip(depths, outputs, strict=True):
         whole = OverlapKernel.random_network("relu", n_components, depth)
         expected = solve(task, whole, intercept="free").test_predictions
-        np.testing.assert_allclose(got, expected, rtol=0, atol=TOLERANCE)
+        np.testing.assert_allclose(swept_outputs, expected, rtol=0, atol=TOLERANCE)
 
 
 @pytest.mark.parametrize(
@@ -133,7 +135,7 @@ def test_without_memory_it_is_least_squares_of_least_norm(monkeypatch, columns, 
     monkeypatch.setattr(sparse_primal, "COARSE_COLUMNS", coarse)
     task = apart(random_task(np.random.default_rng(2), (9, 8), 30, 30, (2,)))
     kernel = OrderKernel(2, 1, {(0,): weights[0], (1,): weights[1]}, 0.0)
-    got = swept(task, [OrderKernel.from_salience(0.2), kernel]).outputs[1]
+    outputs = swept(task, [OrderKernel.from_salience(0.2), kernel]).outputs[1]
     onehot = np.concatenate(
         [w**0.5 * np.eye(n)[c] for w, n, c in zip(weights, (9, 8), task.components.T, strict=True)],
         axis=1,
@@ -142,7 +144,7 @@ def test_without_memory_it_is_least_squares_of_least_norm(monkeypatch, columns, 
     y = task.train_targets
     inverse = np.linalg.pinv(onehot[task.is_train] - mean, rcond=1e-10)
     expected = (onehot[~task.is_train] - mean) @ inverse @ (y - y.mean(axis=0)) + y.mean(axis=0)
-    np.testing.assert_allclose(got, expected, rtol=0, atol=1e-10 if columns else 1e-6)
+    np.testing.assert_allclose(outputs, expected, rtol=0, atol=1e-10 if columns else 1e-6)
 
 
 @pytest.mark.parametrize("columns", [1500, 0], ids=["table", "conjugate gradients"])
@@ -157,10 +159,10 @@ def test_little_memory_loses_no_digits(monkeypatch, columns):
     task = apart(random_task(np.random.default_rng(3), (30, 25), 300, 300))
     shares = 0.5 - 10.0 ** -np.arange(2.0, 16.0)
     kernels = [OrderKernel.from_salience(share) for share in (*shares, 0.5)]
-    found = swept(task, kernels)
-    assert found.converged.all()
+    sweep = swept(task, kernels)
+    assert sweep.converged.all()
     expected = interpolation_sweep(task, np.append(shares, 0.5))
-    np.testing.assert_allclose(found.outputs, expected, rtol=0, atol=1e-10 if columns else 1e-6)
+    np.testing.assert_allclose(sweep.outputs, expected, rtol=0, atol=1e-10 if columns else 1e-6)
 
 
 def test_long_tables_are_refined_to_the_last_digits(monkeypatch):
@@ -177,8 +179,8 @@ def test_long_tables_are_refined_to_the_last_digits(monkeypatch):
 def test_nothing_but_memory_answers_with_the_mean():
     task = random_task(np.random.default_rng(4), (6, 5, 4), 40, 20)
     for kernel in (OrderKernel(3, 2, {}, 1.0), OrderKernel(3, 0, {}, 1.0)):
-        got = swept(task, [kernel]).outputs[0]
-        np.testing.assert_allclose(got, task.train_targets.mean(), rtol=0, atol=1e-13)
+        outputs = swept(task, [kernel]).outputs[0]
+        np.testing.assert_allclose(outputs, task.train_targets.mean(), rtol=0, atol=1e-13)
 
 
 def test_conjugate_gradients_equal_the_table(monkeypatch):
@@ -201,9 +203,9 @@ def test_a_start_saves_steps_and_changes_nothing():
     index, sizes = problem.design.index, problem._sizes
     weights = [0.1] * len(sizes)
     cold = solve_ridge(index, sizes, weights, task.train_targets, 0.4)
-    again = solve_ridge(index, sizes, weights, task.train_targets, 0.4, start=cold.coefficients)
-    assert again.steps < cold.steps / 2
-    np.testing.assert_allclose(again.coefficients, cold.coefficients, rtol=0, atol=1e-10)
+    warm = solve_ridge(index, sizes, weights, task.train_targets, 0.4, start=cold.coefficients)
+    assert warm.steps < cold.steps / 2
+    np.testing.assert_allclose(warm.coefficients, cold.coefficients, rtol=0, atol=1e-10)
 
 
 @pytest.mark.parametrize("scale", [1e-6, 1e9])
@@ -211,21 +213,21 @@ def test_the_scale_and_offset_of_targets_change_nothing_else(scale):
     task = random_task(np.random.default_rng(7), (6, 5, 4), 50, 20)
     kernels = [OrderKernel.random_network(3, 2, 1), OrderKernel(3, 2, {(0,): 1.0}, 0.0)]
     plain = swept(task, kernels).outputs
-    other = replace(task, targets=scale * (task.targets + 100.0))
-    found = swept(other, kernels).outputs
-    np.testing.assert_allclose(found / scale - 100.0, plain, rtol=0, atol=TOLERANCE)
+    scaled = replace(task, targets=scale * (task.targets + 100.0))
+    outputs = swept(scaled, kernels).outputs
+    np.testing.assert_allclose(outputs / scale - 100.0, plain, rtol=0, atol=TOLERANCE)
 
 
 def test_small_and_one_sided_tasks():
     grid = np.array([[0, 0], [1, 1], [0, 1]])
     names, values = ("a", "b"), ((0, 1), (0, 1))
     kernels = [OrderKernel.from_salience(S) for S in (0.0, 0.25, 0.5)]
-    one = Task(grid, np.array([3.0, 1.0, 1.0]), np.array([True, False, False]), names, values)
-    np.testing.assert_allclose(swept(one, kernels).outputs, 3.0, rtol=0, atol=1e-13)
-    whole = replace(one, is_train=np.ones(3, dtype=bool))
+    task = Task(grid, np.array([3.0, 1.0, 1.0]), np.array([True, False, False]), names, values)
+    np.testing.assert_allclose(swept(task, kernels).outputs, 3.0, rtol=0, atol=1e-13)
+    whole = replace(task, is_train=np.ones(3, dtype=bool))
     assert swept(whole, kernels).outputs.shape == (3, 0)
-    same = replace(one, targets=np.ones(3), is_train=np.array([True, True, False]))
-    np.testing.assert_allclose(swept(same, kernels).outputs, 1.0, rtol=0, atol=1e-13)
+    constant = replace(task, targets=np.ones(3), is_train=np.array([True, True, False]))
+    np.testing.assert_allclose(swept(constant, kernels).outputs, 1.0, rtol=0, atol=1e-13)
 
 
 @settings(max_examples=20)

@@ -16,10 +16,15 @@ def planted(n_components: int, n: int, seed: int) -> tuple[Task, np.ndarray]:
     """Return held-out rows of binary components with one rectangle among the first four."""
     rng = np.random.default_rng(seed)
     side = rng.permutation(n_components) < n_components // 2
-    one = rng.integers(0, 2, n_components)
-    corners = [one, np.where(side, one, 1 - one), np.where(side, 1 - one, one), 1 - one]
-    others = rng.integers(0, 2, (n - 4, n_components))
-    held_out = np.unique(np.concatenate([corners, others]), axis=0)
+    corner = rng.integers(0, 2, n_components)
+    corners = [
+        corner,
+        np.where(side, corner, 1 - corner),
+        np.where(side, 1 - corner, corner),
+        1 - corner,
+    ]
+    rest = rng.integers(0, 2, (n - 4, n_components))
+    held_out = np.unique(np.concatenate([corners, rest]), axis=0)
     train = np.stack([np.zeros(n_components, int), np.ones(n_components, int)])
     held_out = held_out[~(held_out[:, None] == train).all(axis=2).any(axis=1)]
     components = np.concatenate([train, held_out])
@@ -34,9 +39,9 @@ def planted(n_components: int, n: int, seed: int) -> tuple[Task, np.ndarray]:
 def test_a_rectangle_is_found_however_it_divides_many_components(seed):
     # The halves of 16 components are the last of 32,767 divisions.
     task, side = planted(16, 24, seed)
-    found = solvability(task, max_order=1)
-    proof = found.certificate
-    assert found.solvable is False
+    verdict = solvability(task, max_order=1)
+    proof = verdict.certificate
+    assert verdict.solvable is False
     assert proof is not None
     assert proof.is_rectangle
     assert sorted(map(set, proof.groups), key=min) == sorted(
@@ -51,8 +56,13 @@ def test_a_rectangle_is_found_however_it_divides_many_components(seed):
 
 def test_labels_have_such_rectangles_too():
     task, side = planted(14, 30, 3)
-    one = task.components[task.targets == 1.0][0]
-    corners = [one, np.where(side, one, 1 - one), np.where(side, 1 - one, one), 1 - one]
+    positive = task.components[task.targets == 1.0][0]
+    corners = [
+        positive,
+        np.where(side, positive, 1 - positive),
+        np.where(side, 1 - positive, positive),
+        1 - positive,
+    ]
     signs = np.where(np.random.default_rng(0).random(len(task.targets)) < 0.5, -1.0, 1.0)
     for corner, sign in zip(corners, (1.0, -1.0, -1.0, 1.0), strict=True):
         signs[(task.components == corner).all(axis=1)] = sign
@@ -71,9 +81,9 @@ def test_the_divisions_tried_are_counted(monkeypatch, n):
     calls = []
     plain = rectangle_search.Dictionary.of
 
-    def counted(*given):
-        calls.append(len(given[0]))
-        return plain(*given)
+    def counted(*arguments):
+        calls.append(len(arguments[0]))
+        return plain(*arguments)
 
     monkeypatch.setattr(rectangle_search.Dictionary, "of", counted)
     names = tuple(f"c{i}" for i in range(20))

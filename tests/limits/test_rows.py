@@ -26,12 +26,12 @@ def test_rows_that_are_nearly_alike(cost, apart):
     It is 1e-16 against a difference of `apart`, and coefficients feel it some ten times.
     """
     plain = solved(np.vstack([X, OTHER]), np.append(X @ TEACHER, OTHER @ TEACHER), cost)
-    alike = np.vstack([X, X[0] + apart * OTHER])
-    limit = solved(alike, alike @ TEACHER, cost)
+    dependent = np.vstack([X, X[0] + apart * OTHER])
+    limit = solved(dependent, dependent @ TEACHER, cost)
     assert limit.outcome is Outcome.SOLVED
     assert np.abs(limit.coefficients - plain.coefficients).max() < 1e-9 + 3e-15 / apart
     assert limit.violation < 1e-10
-    assert np.abs(alike @ limit.coefficients - alike @ TEACHER).max() < 1e-10
+    assert np.abs(dependent @ limit.coefficients - dependent @ TEACHER).max() < 1e-10
 
 
 @pytest.mark.parametrize("cost", COSTS)
@@ -49,8 +49,8 @@ def test_an_equality_divided_by_a_number_is_the_same(cost, intercept):
     assert plain.outcome is Outcome.SOLVED
     assert abs(plain.gap) < 1e-9
     # The multipliers are those of the rows as given: their pull is what the cost answers to.
-    again = cost.dual(as_design(X), plain.multipliers)
-    assert np.isfinite(again.value)
+    repeated = cost.dual(as_design(X), plain.multipliers)
+    assert np.isfinite(repeated.value)
 
 
 @pytest.mark.parametrize("cost", [L1Norm(), GroupNorm()])

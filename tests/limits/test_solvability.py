@@ -41,9 +41,9 @@ def indicators(task):
     return np.stack(columns, axis=1)
 
 
-def check_certificate(task, found):
+def check_certificate(task, verdict):
     """Recompute the proof: seen conjunctions add up to 0, the targets do not."""
-    certificate = found.certificate
+    certificate = verdict.certificate
     weights = np.zeros(len(task.targets))
     weights[certificate.rows] = certificate.weights
     held_out = weights[~task.is_train]
@@ -51,7 +51,7 @@ def check_certificate(task, found):
     total = float(weights @ task.targets)
     assert total > 0
     assert abs(total - certificate.total) < 1e-9
-    if found.kind == "classification":
+    if verdict.kind == "classification":
         assert np.all(weights * task.targets >= 0)
 
 
@@ -78,13 +78,13 @@ FACTS = [
 
 @pytest.mark.parametrize(("task", "kind", "rank", "r_squared", "solvable"), FACTS)
 def test_facts(task, kind, rank, r_squared, solvable):
-    found = solvability(task, kind=kind)
-    assert found.solvable is solvable
-    assert found.rank == rank == np.linalg.matrix_rank(indicators(task))
-    assert abs(found.r_squared - r_squared) < 1e-6
+    verdict = solvability(task, kind=kind)
+    assert verdict.solvable is solvable
+    assert verdict.rank == rank == np.linalg.matrix_rank(indicators(task))
+    assert abs(verdict.r_squared - r_squared) < 1e-6
     if not solvable:
-        check_certificate(task, found)
-        assert found.certificate.is_rectangle
+        check_certificate(task, verdict)
+        assert verdict.certificate.is_rectangle
 
 
 @settings(max_examples=40)
@@ -120,8 +120,8 @@ def test_no_kernel_solves_what_is_not_solvable(salience):
     task = tasks.transitive_equivalence([4, 3], [2, 1])
     corners = rectangles(task)
     y = task.targets[corners]
-    found = solve(task, OverlapKernel.from_salience([salience]), fit="margin", intercept="free")
-    margins = (found.predictions * task.targets)[corners]
+    limit = solve(task, OverlapKernel.from_salience([salience]), fit="margin", intercept="free")
+    margins = (limit.predictions * task.targets)[corners]
     across = np.all(y == y[:, :1] * [1, -1, -1, 1], axis=1)
     assert across.any()
     np.testing.assert_allclose(margins[across].sum(axis=1), 0.0, atol=1e-8)
@@ -136,9 +136,9 @@ def test_solvable_in_principle_is_not_solved():
 def test_three_components_have_rectangles_too():
     """Context substitution: a known context meets new values, and no sum can tell."""
     task = context_substitution()
-    found = solvability(task)
-    assert found.solvable is False
-    check_certificate(task, found)
+    verdict = solvability(task)
+    assert verdict.solvable is False
+    check_certificate(task, verdict)
 
 
 def test_a_certificate_that_is_no_rectangle():
@@ -148,11 +148,11 @@ def test_a_certificate_that_is_no_rectangle():
     # The other cells were seen: the hexagon's alternating sum is the only constraint.
     targets = np.array([0.0, 1, 0, 0, 0, 0, 0, 0, 0])
     task = tasks.Task(rows, targets, ~held_out, ("a", "b"), ((0, 1, 2),) * 2)
-    found = solvability(task)
-    assert found.solvable is False
-    assert not found.certificate.is_rectangle
-    assert sorted(found.certificate.weights) == [-1.0, -1.0, -1.0, 1.0, 1.0, 1.0]
-    check_certificate(task, found)
+    verdict = solvability(task)
+    assert verdict.solvable is False
+    assert not verdict.certificate.is_rectangle
+    assert sorted(verdict.certificate.weights) == [-1.0, -1.0, -1.0, 1.0, 1.0, 1.0]
+    check_certificate(task, verdict)
     signs = replace(task, targets=np.where(targets > 0, 1.0, -1.0))
     assert solvability(signs).solvable  # signs leave more room than numbers
 
@@ -161,18 +161,18 @@ def test_a_certificate_that_is_no_rectangle():
 @pytest.mark.parametrize("offset", [0.0, 1e6])
 def test_scale_and_offset_of_targets_change_nothing(scale, offset):
     task = product([-4])
-    moved = replace(task, targets=(task.targets + offset) * scale)
-    found = solvability(moved)
-    assert found.solvable is False
-    assert abs(found.r_squared - 0.086957) < 1e-6
-    assert solvability(replace(tasks.symbolic_addition(), targets=moved.targets * 0)).solvable
+    shifted = replace(task, targets=(task.targets + offset) * scale)
+    verdict = solvability(shifted)
+    assert verdict.solvable is False
+    assert abs(verdict.r_squared - 0.086957) < 1e-6
+    assert solvability(replace(tasks.symbolic_addition(), targets=shifted.targets * 0)).solvable
 
 
 def test_a_split_that_tests_nothing_says_so():
     task = tasks.associative_inference()
-    one = replace(task, is_train=np.arange(16) != 1)
-    told = solvability(one).explain()
-    assert told.endswith(
+    split = replace(task, is_train=np.arange(16) != 1)
+    explanation = solvability(split).explain()
+    assert explanation.endswith(
         " Such sums could give any targets at all on this one combination, so this says little of "
         "the targets; hold out more combinations."
     )
@@ -189,16 +189,16 @@ def test_repeats_that_disagree_certify_themselves():
         targets=np.append(task.targets, -task.targets[1]),
         is_train=np.append(task.is_train, False),
     )
-    found = solvability(twice)
-    assert found.solvable is False
-    assert sorted(found.certificate.rows) == [1, 16]
-    assert found.explain() == "Not solvable: the held-out combination (A, B) has two targets."
-    assert np.isnan(found.r_squared)
+    verdict = solvability(twice)
+    assert verdict.solvable is False
+    assert sorted(verdict.certificate.rows) == [1, 16]
+    assert verdict.explain() == "Not solvable: the held-out combination (A, B) has two targets."
+    assert np.isnan(verdict.r_squared)
 
 
 def test_explanations_can_be_recomputed_by_hand():
-    found = solvability(tasks.associative_inference())
-    assert found.explain() == (
+    verdict = solvability(tasks.associative_inference())
+    assert verdict.explain() == (
         "Not solvable: f(A, B) + f(C, D) - f(A, D) - f(C, B) is 0 for every sum of seen "
         "conjunctions, but the targets give 4; so these weighted margins add up to 0 and can't "
         "all be positive."
@@ -206,7 +206,7 @@ def test_explanations_can_be_recomputed_by_hand():
     assert solvability(tasks.symbolic_addition()).explain() == (
         "Solvable in principle: some sum of seen conjunctions equals the held-out targets."
     )
-    undecided = replace(found, solvable=None, certificate=None, seconds=1.0)
+    undecided = replace(verdict, solvable=None, certificate=None, seconds=1.0)
     assert undecided.explain() == "Not decided within 1.0 s; allow more with time_limit."
 
 
@@ -230,10 +230,10 @@ def test_order_can_be_limited():
 
 def test_several_outputs_need_all_to_be_in_range():
     task = tasks.symbolic_addition(anchors=[0])
-    both = replace(task, targets=np.stack([task.targets, product([0]).targets], axis=1))
-    found = solvability(both)
-    assert found.solvable is False
-    assert found.certificate.is_rectangle
+    two_outputs = replace(task, targets=np.stack([task.targets, product([0]).targets], axis=1))
+    verdict = solvability(two_outputs)
+    assert verdict.solvable is False
+    assert verdict.certificate.is_rectangle
 
 
 ALL_SEEN = replace(tasks.associative_inference(), is_train=np.ones(16, bool))
@@ -289,11 +289,11 @@ def test_order_decides_where_pairs_are_needed():
     targets = np.where(rows[:, 0] == rows[:, 1], 1.0, -1.0)
     task = tasks.Task(rows, targets, rows[:, 2] == 0, ("a", "b", "c"), ((0, 1),) * 3)
     for kind in ("classification", "regression"):
-        one, two = (solvability(task, kind=kind, max_order=k) for k in (1, 2))
-        assert (one.solvable, two.solvable) == (False, True)
-        assert (one.rank, two.rank) == (3, 4)
-        assert one.certificate.is_rectangle
-        assert one.certificate.total == 4.0
+        first_order, second_order = (solvability(task, kind=kind, max_order=k) for k in (1, 2))
+        assert (first_order.solvable, second_order.solvable) == (False, True)
+        assert (first_order.rank, second_order.rank) == (3, 4)
+        assert first_order.certificate.is_rectangle
+        assert first_order.certificate.total == 4.0
 
 
 @pytest.mark.parametrize("kind", ["classification", "regression"])
@@ -309,12 +309,12 @@ def test_two_settings_of_two_components_make_a_rectangle(kind):
         ("a", "b", "c", "d"),
         ((0, 1, 2),) * 4,
     )
-    found = solvability(task, kind=kind)
-    assert found.solvable is False
-    assert found.certificate.is_rectangle
-    assert sorted(found.certificate.rows) == [4, 5, 6, 7]
-    assert found.certificate.total == 4.0
-    check_certificate(task, found)
+    verdict = solvability(task, kind=kind)
+    assert verdict.solvable is False
+    assert verdict.certificate.is_rectangle
+    assert sorted(verdict.certificate.rows) == [4, 5, 6, 7]
+    assert verdict.certificate.total == 4.0
+    check_certificate(task, verdict)
 
 
 def test_repeats_may_disagree_in_any_output():
@@ -435,17 +435,17 @@ def indicators_up_to(task, order):
 def can_be_told_apart(phi, labels, k):
     """Ask for any W that puts each row's own output ahead by 1: a feasibility program."""
     blocks = []
-    for phi_row, own in zip(phi, labels, strict=True):
-        for other in set(range(k)) - {own}:
+    for phi_row, label in zip(phi, labels, strict=True):
+        for rival in set(range(k)) - {label}:
             block = np.zeros((k, len(phi_row)))
-            block[own], block[other] = -phi_row, phi_row
+            block[label], block[rival] = -phi_row, phi_row
             blocks.append(block.ravel())
     rows = np.array(blocks)
-    found = linprog(
+    program = linprog(
         np.zeros(rows.shape[1]), A_ub=rows, b_ub=-np.ones(len(rows)), bounds=(None, None)
     )
-    assert found.status in (0, 2)
-    return found.status == 0
+    assert program.status in (0, 2)
+    return program.status == 0
 
 
 def check_label_certificate(task, labels, order, certificate):
@@ -454,17 +454,17 @@ def check_label_certificate(task, labels, order, certificate):
     k = task.targets.shape[1]
     weights = np.zeros((len(held_out), k))
     rivals = certificate.rivals or [
-        certificate.labels if wanted > 0 else certificate.labels[::-1]
-        for wanted in certificate.wanted
+        certificate.labels if target > 0 else certificate.labels[::-1]
+        for target in certificate.wanted
     ]
-    for row, size, (own, other) in zip(
+    for row, size, (label, rival) in zip(
         certificate.rows, certificate.weights * certificate.wanted, rivals, strict=True
     ):
         assert size > 0
-        assert labels[row] == own
+        assert labels[row] == label
         place = np.searchsorted(held_out, row)
-        weights[place, own] += size
-        weights[place, other] -= size
+        weights[place, label] += size
+        weights[place, rival] -= size
     assert abs(certificate.weights @ certificate.wanted - certificate.total) < 1e-9
     np.testing.assert_allclose(phi.T @ weights, 0.0, atol=1e-7 * certificate.total)
 
@@ -482,13 +482,13 @@ def test_many_labels_agree_with_an_independent_program(monkeypatch, work, rivals
         task, labels, order = case
         if not 0 < task.n_test <= 120:
             return
-        found = solvability(task, max_order=order)
+        verdict = solvability(task, max_order=order)
         k = task.targets.shape[1]
         phi = indicators_up_to(task, order)
-        assert found.solvable is can_be_told_apart(phi, labels[~task.is_train], k)
-        if found.solvable is False:
-            check_label_certificate(task, labels, order, found.certificate)
-        verdicts.append(found.solvable)
+        assert verdict.solvable is can_be_told_apart(phi, labels[~task.is_train], k)
+        if verdict.solvable is False:
+            check_label_certificate(task, labels, order, verdict.certificate)
+        verdicts.append(verdict.solvable)
 
     agree()
     assert set(verdicts) == {True, False}
@@ -509,14 +509,14 @@ def test_many_labels_take_little_work(monkeypatch):
     assert LABEL_PROOFS._by_label(labels, np.arange(1200))[0][0] == 599
     calls, sizes = [], []
 
-    def counted(task, rows, *given, **facts):
+    def counted(task, rows, *arguments, **facts):
         calls.append(len(rows))
 
     plain = LABEL_PROOFS._contrasts
 
-    def sized(phi, row, own, rival, k):
+    def sized(phi, row, label, rival, k):
         sizes.append(len(row))
-        return plain(phi, row, own, rival, k)
+        return plain(phi, row, label, rival, k)
 
     monkeypatch.setattr(LABEL_PROOFS, "find_rectangle", counted)
     monkeypatch.setattr(LABEL_PROOFS, "_contrasts", sized)
@@ -552,14 +552,14 @@ def test_three_labels_that_only_together_can_not_be(monkeypatch, work):
     monkeypatch.setattr(SEPARATION, "PROGRAM_WORK", work)
     monkeypatch.setattr(LABEL_PROOFS, "PROGRAM_WORK", work)
     task, labels = block_of_labels([[0, 1, 2], [1, 2, 0]])
-    found = solvability(task, max_order=1)
-    assert found.solvable is False
-    certificate = found.certificate
+    verdict = solvability(task, max_order=1)
+    assert verdict.solvable is False
+    certificate = verdict.certificate
     check_label_certificate(task, labels, 1, certificate)
     assert certificate.labels is None
     assert sorted(certificate.rivals) == [(0, 1), (0, 2), (1, 0), (1, 2), (2, 0), (2, 1)]
     np.testing.assert_array_equal(certificate.weights, 1.0)
-    assert found.explain(labels=["x", "y", "z"]) == (
+    assert verdict.explain(labels=["x", "y", "z"]) == (
         "Not solvable: f[x - y](0, a) + f[y - z](0, b) + f[z - x](0, c) + f[y - x](1, a) + "
         "f[z - y](1, b) + f[x - z](1, c) is 0 for every sum of seen conjunctions, with f[a - b] "
         "the output for a minus the output for b, but the targets give 6; so these weighted "
@@ -569,11 +569,11 @@ def test_three_labels_that_only_together_can_not_be(monkeypatch, work):
 
 def test_a_rectangle_of_two_among_three_labels():
     task, labels = block_of_labels([[1, 2, 0], [2, 1, 0]])
-    found = solvability(task, max_order=1)
-    check_label_certificate(task, labels, 1, found.certificate)
-    assert found.certificate.is_rectangle
-    assert found.certificate.labels == (1, 2)
-    assert found.explain() == (
+    verdict = solvability(task, max_order=1)
+    check_label_certificate(task, labels, 1, verdict.certificate)
+    assert verdict.certificate.is_rectangle
+    assert verdict.certificate.labels == (1, 2)
+    assert verdict.explain() == (
         "Not solvable: f(0, a) + f(1, b) - f(0, b) - f(1, a) is 0 for every sum of seen "
         "conjunctions, with f the output for label 1 minus the output for label 2, but the "
         "targets give 4; so these weighted margins add up to 0 and can't all be positive."
@@ -589,11 +589,11 @@ def test_evenly_divided_rows_are_left_out_and_averages_count_as_the_nearer():
     task = tasks.associative_inference()
     unsolved = solvability(task)
     averaged = replace(task, targets=0.25 * task.targets)
-    found = solvability(averaged, kind="classification")
-    np.testing.assert_array_equal(found.certificate.rows, unsolved.certificate.rows)
-    assert found.certificate.total == 4.0
+    verdict = solvability(averaged, kind="classification")
+    np.testing.assert_array_equal(verdict.certificate.rows, unsolved.certificate.rows)
+    assert verdict.certificate.total == 4.0
     even = averaged.targets.copy()
-    even[found.certificate.rows[0]] = 0.0
+    even[verdict.certificate.rows[0]] = 0.0
     divided = solvability(replace(task, targets=even), kind="classification")
     assert divided.solvable is True
     assert divided.remarks == (
@@ -603,9 +603,9 @@ def test_evenly_divided_rows_are_left_out_and_averages_count_as_the_nearer():
     blocks, _ = block_of_labels([[1, 2, 0], [2, 1, 0]])
     targets = blocks.targets.copy()
     targets[0] = targets[1] = [-1.0, 0.0, 0.0]
-    found = solvability(replace(blocks, targets=targets), kind="classification", max_order=1)
-    assert found.solvable is True
-    assert found.remarks[0].startswith("2 held-out combinations are evenly divided")
+    verdict = solvability(replace(blocks, targets=targets), kind="classification", max_order=1)
+    assert verdict.solvable is True
+    assert verdict.remarks[0].startswith("2 held-out combinations are evenly divided")
 
 
 def test_repeats_of_many_labels_that_disagree():
@@ -616,9 +616,9 @@ def test_repeats_of_many_labels_that_disagree():
         targets=np.concatenate([task.targets, one_output_each(np.array([2]), 3)]),
         is_train=np.append(task.is_train, False),
     )
-    found = solvability(twice)
-    assert sorted(found.certificate.rows) == [0, len(labels)]
-    assert found.explain() == "Not solvable: the held-out combination (0, a) has two targets."
+    verdict = solvability(twice)
+    assert sorted(verdict.certificate.rows) == [0, len(labels)]
+    assert verdict.explain() == "Not solvable: the held-out combination (0, a) has two targets."
 
 
 @settings(max_examples=60)
@@ -662,9 +662,9 @@ def parity(n_components, n_values=3):
 def test_parity_is_proved_unsolvable_by_a_box(kind, sign, n_components, order):
     task = parity(n_components)
     task = replace(task, targets=sign * task.targets)
-    found = solvability(task, kind=kind, max_order=order)
-    assert found.solvable is False
-    certificate = found.certificate
+    verdict = solvability(task, kind=kind, max_order=order)
+    assert verdict.solvable is False
+    certificate = verdict.certificate
     assert not certificate.is_rectangle
     assert len(certificate.groups) == order + 1
     assert len(certificate.rows) == certificate.total == 2 ** (order + 1)
@@ -692,11 +692,11 @@ def test_many_held_out_rows_with_random_labels_are_decided(monkeypatch):
     monkeypatch.setattr(SEPARATION, "PROGRAM_WORK", 0.0)
     monkeypatch.setattr(LABEL_PROOFS, "PROGRAM_WORK", 0.0)
     monkeypatch.setattr(LABEL_PROOFS, "_small_proof", lambda *_: None)
-    found = solvability(task, max_order=1)
-    assert found.solvable is False
-    check_label_certificate(task, labels, 1, found.certificate)
+    verdict = solvability(task, max_order=1)
+    assert verdict.solvable is False
+    check_label_certificate(task, labels, 1, verdict.certificate)
     # A vertex: no more rows than dimensions and one.
-    assert len(found.certificate.rows) <= 2 * n
+    assert len(verdict.certificate.rows) <= 2 * n
     scores = rng.normal(size=(n, 3))[rows[:, 0]] + rng.normal(size=(n, 3))[rows[:, 1]]
     separable = replace(task, targets=one_output_each(scores.argmax(axis=1), 3))
     assert solvability(separable, max_order=1).solvable is True
@@ -705,18 +705,18 @@ def test_many_held_out_rows_with_random_labels_are_decided(monkeypatch):
 
 def test_proofs_of_very_many_rows_are_not_listed(monkeypatch):
     monkeypatch.setattr(import_module("partwhole.limits.proofs.solvability"), "MOST_ROWS", 3)
-    found = solvability(tasks.associative_inference())
-    assert found.solvable is False
-    assert found.certificate is None
-    assert found.remarks == (
+    verdict = solvability(tasks.associative_inference())
+    assert verdict.solvable is False
+    assert verdict.certificate is None
+    assert verdict.remarks == (
         "The smallest proof that was found takes 4 held-out combinations together; it is not "
         "listed.",
     )
-    assert found.explain() == (
+    assert verdict.explain() == (
         "Not solvable: no sum of seen conjunctions separates the held-out labels."
     )
-    found = solvability(product([-4]))
-    assert found.explain() == (
+    verdict = solvability(product([-4]))
+    assert verdict.explain() == (
         "Not solvable: the best sum of seen conjunctions leaves 91 % of the held-out targets' "
         "variance."
     )

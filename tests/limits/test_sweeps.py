@@ -78,11 +78,11 @@ def test_barely_salient_memory_is_still_solved(salience, classes, anchors):
     """Multipliers of 1e4 to 1e6 cancel; both routes stop at their rounding, not at NaN."""
     task = tasks.transitive_equivalence(classes, anchors)
     kernel = OverlapKernel.from_salience({(0,): 0.5, (1,): 0.499999} | salience)
-    found = solve(task, kernel, fit="margin", intercept="free")
-    assert found.outcome is Outcome.SOLVED
-    assert (found.predictions * task.targets)[task.is_train].min() > 1 - 1e-6
+    limit = solve(task, kernel, fit="margin", intercept="free")
+    assert limit.outcome is Outcome.SOLVED
+    assert (limit.predictions * task.targets)[task.is_train].min() > 1 - 1e-6
     swept = margin_sweep(task, [kernel])[0]
-    np.testing.assert_allclose(swept, found.test_predictions, atol=1e-6)
+    np.testing.assert_allclose(swept, limit.test_predictions, atol=1e-6)
 
 
 @given(random_tasks(components=(2, 2), values=(2, 8)), st.floats(0.001, 0.499))
@@ -98,7 +98,7 @@ def test_interpolation_sweep_near_one_half(rest):
     rng = np.random.default_rng(0)
     full = tasks.symbolic_addition()
     task = replace(full, targets=rng.normal(size=81), is_train=rng.random(81) < 0.7)
-    found = interpolation_sweep(task, np.array([0.5 - rest]))[0]
+    predictions = interpolation_sweep(task, np.array([0.5 - rest]))[0]
     train, test = task.train_components, task.test_components
     one_hot = [np.hstack([np.eye(9)[rows[:, 0]], np.eye(9)[rows[:, 1]]]) for rows in (train, test)]
     # The ridge of the additive form, written out: penalty (1 - 2S)/S, centred.
@@ -109,13 +109,13 @@ def test_interpolation_sweep_near_one_half(rest):
     right = np.append(task.train_targets - level, np.zeros(18))
     weights = np.linalg.lstsq(system, right, rcond=1e-12)[0]
     expected = level + (one_hot[1] - mean) @ weights
-    np.testing.assert_allclose(found, expected, atol=1e-9)
+    np.testing.assert_allclose(predictions, expected, atol=1e-9)
 
 
 def test_interpolation_sweep_reaches_the_additive_fit():
     task = tasks.symbolic_addition(anchors=[-2, 2])
-    found = interpolation_sweep(task, np.array([0.5]))[0]
-    np.testing.assert_allclose(found, task.test_targets, atol=1e-10)
+    predictions = interpolation_sweep(task, np.array([0.5]))[0]
+    np.testing.assert_allclose(predictions, task.test_targets, atol=1e-10)
 
 
 def test_dispersed_means():
@@ -124,8 +124,8 @@ def test_dispersed_means():
     errors = []
     for seed in range(1, 51):
         task = tasks.dispersed_addition(seed=seed)
-        found = interpolation_sweep(task, saliences)
-        errors.append(((found - task.test_targets) ** 2).mean(axis=1))
+        predictions = interpolation_sweep(task, saliences)
+        errors.append(((predictions - task.test_targets) ** 2).mean(axis=1))
     stated = [9.563902, 7.052914, 5.063567, 3.079513, 0.243260]
     np.testing.assert_allclose(np.mean(errors, axis=0), stated, atol=1e-3)
 
@@ -220,14 +220,16 @@ def test_sentences(call, sentence):
 @pytest.mark.parametrize("ridge", [0.0, 0.3])
 def test_interpolation_sweep_takes_a_ridge_and_several_outputs(ridge):
     task = tasks.dispersed_addition(range(5), 2, seed=3)
-    both = replace(task, targets=np.stack([task.targets, task.targets**2], axis=1))
+    two_outputs = replace(task, targets=np.stack([task.targets, task.targets**2], axis=1))
     saliences = [0.1, 0.3, 0.45]
-    swept = interpolation_sweep(both, np.array(saliences), ridge=ridge)
-    assert swept.shape == (3, both.n_test, 2)
-    for salience, found in zip(saliences, swept, strict=True):
+    swept = interpolation_sweep(two_outputs, np.array(saliences), ridge=ridge)
+    assert swept.shape == (3, two_outputs.n_test, 2)
+    for salience, outputs in zip(saliences, swept, strict=True):
         kernel = OverlapKernel.from_salience([salience])
-        expected = solve(both, kernel, fit=Equal(slack=ridge), intercept="free").test_predictions
-        np.testing.assert_allclose(found, expected, atol=1e-9)
+        expected = solve(
+            two_outputs, kernel, fit=Equal(slack=ridge), intercept="free"
+        ).test_predictions
+        np.testing.assert_allclose(outputs, expected, atol=1e-9)
 
 
 @pytest.mark.parametrize("left_out", [1, 2, 3])
@@ -236,9 +238,9 @@ def test_weak_saliences_are_told_apart(left_out):
     task = tasks.context_dependence(left_out)
     several = [OverlapKernel.from_salience(s) for s in ([0.02, 0.01], [0.03, 0.02])]
     swept = margin_sweep(task, several)
-    for kernel, found in zip(several, swept, strict=True):
+    for kernel, outputs in zip(several, swept, strict=True):
         expected = solve(task, kernel, fit="margin", intercept="free").test_predictions
-        np.testing.assert_allclose(found, expected, atol=1e-8)
+        np.testing.assert_allclose(outputs, expected, atol=1e-8)
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -250,9 +252,9 @@ def test_kernels_with_and_without_memory_share_a_batch(seed):
     task = tasks.Task(rows, targets, is_train, ("a", "b"), (tuple(range(4)),) * 2)
     several = [OverlapKernel.from_salience([s]) for s in (0.1, 0.3, 0.5 - 1e-13, 0.5)]
     swept = margin_sweep(task, several)
-    for kernel, found in zip(several, swept, strict=True):
+    for kernel, outputs in zip(several, swept, strict=True):
         expected = solve(task, kernel, fit="margin", intercept="free").test_predictions
-        np.testing.assert_allclose(found, expected, atol=1e-8)
+        np.testing.assert_allclose(outputs, expected, atol=1e-8)
 
 
 MANY = tasks.symbolic_addition(range(64), range(64))

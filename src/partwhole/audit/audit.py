@@ -185,12 +185,13 @@ def audit_split(
             if not len(case.held_out):
                 evidence.append(Evidence(case, coverage(case), None, None, (), None, None, 0.0))
                 continue
-            now = monotonic()
+            current_time = monotonic()
             looks = _Looks(
                 settings,
                 add,
                 float(time_limit),
-                now + max(SOLVED * float(time_limit), (begin + whole - now) / left),
+                current_time
+                + max(SOLVED * float(time_limit), (begin + whole - current_time) / left),
                 min(SEARCH, SEARCH_OF_ALL / len(tested)),
                 seed,
                 shared,

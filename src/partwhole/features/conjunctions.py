@@ -188,8 +188,8 @@ class ConjunctionDesign:
     @door(empty=("components",))
     def at(self, components: Int[np.ndarray, "n C"]) -> ConjunctionDesign:
         """Return the design of other tuples in the same columns."""
-        used = [c for dictionary in self.dictionaries for c in dictionary.components]
-        lowest = 1 + max(used, default=-1)
+        members = [c for dictionary in self.dictionaries for c in dictionary.components]
+        lowest = 1 + max(members, default=-1)
         require(
             components.shape[1] >= lowest,
             f"rows have the {lowest} components of the design or more",

@@ -384,8 +384,8 @@ class OverlapKernel:
         float array, shape (n, m)
             For checks and small tasks; the solvers of `partwhole.limits` never need it.
         """
-        other = a if b is None else b
-        return self.kappa[overlap_sets(a, other)]
+        second = a if b is None else b
+        return self.kappa[overlap_sets(a, second)]
 
     def _require_grid(self, n_values: Sequence[int]) -> None:
         require(

@@ -94,24 +94,24 @@ def follow(
             time = pending.pop(0)
             records.append((time, step.at(time)))
 
-    step, now, count = Step(0.0, 0.0, start, lambda _: start), 0.0, 0
-    ending = _ending(start, now, stops, loss)
-    record(step, now)
+    step, end, count = Step(0.0, 0.0, start, lambda _: start), 0.0, 0
+    ending = _ending(start, end, stops, loss)
+    record(step, end)
     while ending is None:
         following = next(steps, None) if count < stops.max_steps else None
         if following is None:
             ending = FlowOutcome.STUCK if count < stops.max_steps else FlowOutcome.MAX_STEPS
             break
         step, count = following, count + 1
-        now = min(step.end, stops.last)
-        ending = _ending(step.at(now), now, stops, loss)
+        end = min(step.end, stops.last)
+        ending = _ending(step.at(end), end, stops, loss)
         if ending is FlowOutcome.FITTED:
-            now = _crossing(step, now, stops.until or 0.0, loss)
-        record(step, now)
+            end = _crossing(step, end, stops.until or 0.0, loss)
+        record(step, end)
         if ending is None and stops.max_gradients and step.gradients >= stops.max_gradients:
             ending = FlowOutcome.MAX_GRADIENTS
-    if not records or records[-1][0] < now:
-        records.append((now, step.at(now)))
+    if not records or records[-1][0] < end:
+        records.append((end, step.at(end)))
     times, states = zip(*records, strict=True)
     return np.array(times), np.array(states), ending
 

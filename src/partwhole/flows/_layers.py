@@ -63,11 +63,11 @@ def without_rounding(weights: list[np.ndarray], biases: list[np.ndarray] | None)
         parts = [w[k], w[k + 1].swapaxes(-1, -2)] + ([] if b is None else [b[k][..., None]])
         basis, size, _ = np.linalg.svd(np.concatenate(parts, axis=-1), full_matrices=True)
         rounding = 8.0 * sum(part.shape[-1] for part in parts) * np.finfo(float).eps
-        used = np.zeros((len(basis), basis.shape[-1]), dtype=bool)
-        used[:, : size.shape[-1]] = size > rounding * np.maximum(size[:, :1], 1e-300)
+        nonzero = np.zeros((len(basis), basis.shape[-1]), dtype=bool)
+        nonzero[:, : size.shape[-1]] = size > rounding * np.maximum(size[:, :1], 1e-300)
         # Layers that use at least as many directions as the inputs have hold nothing back.
-        thin = used.sum(axis=1) < min(d, used.shape[1])
-        turn = basis[thin] * used[thin][:, None, :]
+        thin = nonzero.sum(axis=1) < min(d, nonzero.shape[1])
+        turn = basis[thin] * nonzero[thin][:, None, :]
         w[k][thin] = turn.swapaxes(-1, -2) @ w[k][thin]
         w[k + 1][thin] = w[k + 1][thin] @ turn
         if b is not None:

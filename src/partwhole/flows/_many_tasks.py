@@ -63,10 +63,10 @@ def follow_many_tasks(
             p * float(task.losses(b)) for p, task, b in zip(shares, tasks, beta, strict=True)
         )
 
-    small = min(1.0, float(np.abs(first).max()) / SMALL)
+    scale = min(1.0, float(np.abs(first).max()) / SMALL)
     reached, states, outcome = follow(
         first,
-        stabilised_steps(velocity, first, rtol=float(rtol), atol=float(atol) * small),
+        stabilised_steps(velocity, first, rtol=float(rtol), atol=float(atol) * scale),
         stops,
         loss,
     )

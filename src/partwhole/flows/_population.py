@@ -124,10 +124,10 @@ def best_map(
     """Return the least map W with W A = C, or refuse a C that no inputs with this A have."""
     rates, basis = np.linalg.eigh(second_moment)
     inverse = np.divide(1.0, rates, out=np.zeros_like(rates), where=present(rates))
-    turned = cross_covariance @ basis
+    rotated = cross_covariance @ basis
     # An output can't vary with a direction in which the inputs do not: its gradient would push
     # the weights along it without end.
-    unexplained = np.abs(turned[:, inverse == 0.0]).max(initial=0.0)
+    unexplained = np.abs(rotated[:, inverse == 0.0]).max(initial=0.0)
     require(
         unexplained <= UNEXPLAINED * np.abs(cross_covariance).max(initial=0.0),
         "the cross covariance goes with the second moment: it is 0 along directions in which the "
@@ -135,4 +135,4 @@ def best_map(
         f"{unexplained:.3g} along one of them",
         "pass E[y x'] and E[x x'] of the same inputs",
     )
-    return (turned * inverse) @ basis.T
+    return (rotated * inverse) @ basis.T

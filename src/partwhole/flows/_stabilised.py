@@ -36,29 +36,29 @@ def stabilised_steps(
     size has fallen to nothing. Each step holds how many gradients were evaluated up to its end.
     """
     gradient = _Counted(velocity)
-    now, time = start, 0.0
-    slope = gradient(now)
-    fastest = _FastestRate(gradient, now.shape)
-    rate = fastest.at(now, slope)
+    state, time = start, 0.0
+    slope = gradient(state)
+    fastest = _FastestRate(gradient, state.shape)
+    rate = fastest.at(state, slope)
     step = 0.1 / max(rate, 1e-300)
     age = 0
     while step > 1e-14 * time:
         if age >= RENEW:
-            rate, age = fastest.at(now, slope), 0
+            rate, age = fastest.at(state, slope), 0
         step = min(step, 0.65 * (MAX_STAGES**2 - 1) / rate)
         with np.errstate(over="ignore", invalid="ignore"):
-            reached = _advance(gradient, now, slope, step, rate)
+            reached = _advance(gradient, state, slope, step, rate)
             slope_there = gradient(reached)
-            gap = 0.8 * (now - reached) + 0.4 * step * (slope + slope_there)
-            size = atol + rtol * np.maximum(np.abs(now), np.abs(reached))
+            gap = 0.8 * (state - reached) + 0.4 * step * (slope + slope_there)
+            size = atol + rtol * np.maximum(np.abs(state), np.abs(reached))
             error = float(np.sqrt(np.mean((gap / size) ** 2)))
         if not error <= 1.0:  # NaN too
             step *= max(0.1, 0.8 * error ** (-1 / 3)) if np.isfinite(error) else 0.1
             age = RENEW
             continue
-        within = _within(velocity, now, slope, time, rate)
+        within = _within(velocity, state, slope, time, rate)
         yield Step(time, time + step, reached, within, gradient.calls)
-        now, slope, time = reached, slope_there, time + step
+        state, slope, time = reached, slope_there, time + step
         step *= min(5.0, 0.8 * max(error, 1e-12) ** (-1 / 3))
         age += 1
 
@@ -75,24 +75,27 @@ class _Counted:
 
 
 def _within(
-    velocity: Velocity, now: State, slope: State, time: float, rate: float
+    velocity: Velocity, state: State, slope: State, time: float, rate: float
 ) -> Callable[[float], State]:
     """Return how to reach any time within a step: by a shorter one."""
 
     def at(t: float) -> State:
-        return now if t <= time else _advance(velocity, now, slope, t - time, rate)
+        return state if t <= time else _advance(velocity, state, slope, t - time, rate)
 
     return at
 
 
-def _advance(velocity: Velocity, now: State, slope: State, step: float, rate: float) -> State:
+def _advance(velocity: Velocity, state: State, slope: State, step: float, rate: float) -> State:
     stages = max(2, 1 + int(sqrt(1.0 + 1.54 * step * rate)))
     table = _coefficients(stages)
-    before, stage = now, now + table.first * step * slope
-    for share, mu, nu, fresh, old in table.stages:
+    before, stage = state, state + table.first * step * slope
+    for share, mu, nu, fresh, initial in table.stages:
         before, stage = (
             stage,
-            share * now + mu * stage + nu * before + step * (fresh * velocity(stage) + old * slope),
+            share * state
+            + mu * stage
+            + nu * before
+            + step * (fresh * velocity(stage) + initial * slope),
         )
     return stage
 
@@ -130,11 +133,11 @@ class _FastestRate:
         direction = np.random.default_rng(0).standard_normal(shape)
         self.direction = direction / np.linalg.norm(direction)
 
-    def at(self, now: State, slope: State) -> float:
-        reach = 1e-6 * max(float(np.linalg.norm(now)), 1e-12)
+    def at(self, state: State, slope: State) -> float:
+        reach = 1e-6 * max(float(np.linalg.norm(state)), 1e-12)
         rate = 0.0
         for _ in range(12 if self.fresh else 4):
-            change = (self.velocity(now + reach * self.direction) - slope) / reach
+            change = (self.velocity(state + reach * self.direction) - slope) / reach
             rate = float(np.linalg.norm(change))
             if rate < 1e-300:
                 return 1e-300

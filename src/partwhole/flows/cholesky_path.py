@@ -106,11 +106,11 @@ def cholesky_path(
     for i in range(0, n, step):  # in pieces that stay in the processor's cache
         _follow(problem.part(slice(i, i + step)), PACE[clock] * times, states[i : i + step])
     by_time = np.moveaxis(states, -1, 1).reshape(*np.shape(w0)[:-2], len(times), d, d)
-    small, low = problem.largest <= SMALL, _minor_peaks(problem) <= MINOR
-    notes = _notes(small, low)
+    is_small, is_low = problem.largest <= SMALL, _minor_peaks(problem) <= MINOR
+    notes = _notes(is_small, is_low)
     if np.ndim(w0) == 2:
         notes = never_learned(w0, second_moment) + notes
-    return Path(times, by_time, clock, notes=notes, valid=bool((small & low).all()))
+    return Path(times, by_time, clock, notes=notes, valid=bool((is_small & is_low).all()))
 
 
 @door
@@ -175,8 +175,8 @@ class _Problem:
     silent: Bool[np.ndarray, "n d"]  # without a signal
     largest: Float[np.ndarray, " n"]
 
-    def part(self, some: slice) -> _Problem:
-        return _Problem(*(getattr(self, field.name)[some] for field in fields(self)))
+    def part(self, place: slice) -> _Problem:
+        return _Problem(*(getattr(self, field.name)[place] for field in fields(self)))
 
     @classmethod
     def read(cls, w0: np.ndarray, second_moment: np.ndarray, power: int) -> _Problem:
@@ -300,12 +300,12 @@ def _minor_peaks(problem: _Problem) -> Float[np.ndarray, " n"]:
     return largest
 
 
-def _notes(small: np.ndarray, low: np.ndarray) -> tuple[str, ...]:
-    prefix = "" if len(small) == 1 else "{} of {} paths: "
+def _notes(is_small: np.ndarray, is_low: np.ndarray) -> tuple[str, ...]:
+    prefix = "" if len(is_small) == 1 else "{} of {} paths: "
     notes = []
     for holds, problem in (
-        (small, f"initial entries exceed {SMALL}"),
-        (low, "minor entries grow beyond 1/3"),
+        (is_small, f"initial entries exceed {SMALL}"),
+        (is_low, "minor entries grow beyond 1/3"),
     ):
         if not holds.all():
             subject = prefix.format((~holds).sum(), len(holds))

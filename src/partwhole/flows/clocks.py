@@ -180,15 +180,15 @@ def cholesky(w: Float[np.ndarray, "s s"]) -> Float[np.ndarray, "s s"]:
     n = len(w)
     lower = np.zeros((n, n))
     size, basis = np.linalg.eigh(w) if n else (np.zeros(0), np.zeros((0, 0)))
-    used = present(size) if n else size > 0
-    if used.all():
+    nonzero = present(size) if n else size > 0
+    if nonzero.all():
         for k in range(n):
             remainder = w[k:, k] - lower[k:, :k] @ lower[k, :k]
             lower[k:, k] = remainder / np.sqrt(max(remainder[0], RANK * w[k, k]))
         return lower
     # Rows of a thin factor: whether one adds a direction shows far above rounding, where pivots
     # of a singular matrix would not tell.
-    rows = basis[:, used] * np.sqrt(size[used])
+    rows = basis[:, nonzero] * np.sqrt(size[nonzero])
     directions = np.zeros((0, rows.shape[1]))
     for k in range(n):
         remainder = rows[k]
@@ -213,10 +213,10 @@ def never_learned(w0: np.ndarray, second_moment: np.ndarray) -> tuple[str, ...]:
             return ()
         return (f"the initial matrix lacks rank: {missing} direction(s) are never learned",)
     order, pivots = _by_signal(w0, a)
-    lost = order[pivots == 0]
-    if not len(lost):
+    unlearned = order[pivots == 0]
+    if not len(unlearned):
         return ()
-    return (lacking(sorted(lost.tolist())),)
+    return (lacking(sorted(unlearned.tolist())),)
 
 
 def lacking(concepts: Sequence[int]) -> str:

@@ -178,10 +178,10 @@ def follow_deep(
     layers, m, best = _on_one_axis(system)
     tolerances = jnp.asarray([rtol, atol], dtype=float)
     reached, complete = _flows(layers, m, best, jnp.asarray(padded(times)), tolerances, max_steps)
-    ended = np.asarray(complete)
-    outcome = FlowOutcome.REACHED if ended.all() else FlowOutcome.MAX_STEPS
+    finished = np.asarray(complete)
+    outcome = FlowOutcome.REACHED if finished.all() else FlowOutcome.MAX_STEPS
     notes = bottleneck_notes(layers, system.population)
-    notes += _failure_notes(ended, system.batch, "ran out of steps")
+    notes += _failure_notes(finished, system.batch, "ran out of steps")
     return _path(system, times, reached, outcome, notes)
 
 
@@ -245,8 +245,8 @@ def _flow(
     """Return the layers at every time, and whether the last time was reached."""
     start, unravel = ravel_pytree(layers)  # one vector compiles in half the time of many matrices
 
-    def velocity(now: Array, m: Array) -> Array:
-        return -ravel_pytree(gradients(unravel(now), m, best))[0]
+    def velocity(weights: Array, m: Array) -> Array:
+        return -ravel_pytree(gradients(unravel(weights), m, best))[0]
 
     norms = jnp.stack([jnp.sqrt(sum((part**2).sum() for part in layer)) for layer in layers])
     pace = jnp.abs(m).sum(axis=-1).max() * jnp.maximum(1.0, norms.max()) ** (2 * len(layers) - 2)
@@ -267,12 +267,12 @@ _flows = jax.jit(jax.vmap(_flow_of_maps, in_axes=(0, *[None] * 5)), static_argnu
 def _descent(
     layers: Layers, m: Array, best: Array | None, gaps: Array, step_size: Array
 ) -> tuple[Array, ...]:
-    def step(_: Array, now: Layers) -> Layers:
-        return jax.tree.map(lambda w, g: w - step_size * g, now, gradients(now, m, best))
+    def step(_: Array, layers: Layers) -> Layers:
+        return jax.tree.map(lambda w, g: w - step_size * g, layers, gradients(layers, m, best))
 
-    def onward(now: Layers, gap: Array) -> tuple[Layers, tuple[Array, ...]]:
-        now = jax.lax.fori_loop(jnp.zeros_like(gap), gap, step, now)
-        return now, end_to_end(now, m)
+    def onward(layers: Layers, gap: Array) -> tuple[Layers, tuple[Array, ...]]:
+        layers = jax.lax.fori_loop(jnp.zeros_like(gap), gap, step, layers)
+        return layers, end_to_end(layers, m)
 
     _, reached = jax.lax.scan(onward, layers, gaps)
     return reached

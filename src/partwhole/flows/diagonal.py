@@ -93,17 +93,17 @@ class Diagonal:
     def __post_init__(self) -> None:
         start = self.start
         readouts, dimension = np.atleast_2d(start.readout_plus).shape
-        wide = [task.dimension for task in self.quadratic_losses]
+        dimensions = [task.dimension for task in self.quadratic_losses]
         require(
-            len(wide) == readouts,
+            len(dimensions) == readouts,
             f"the network has a readout for each task, {readouts}",
-            f"{len(wide)} tasks",
+            f"{len(dimensions)} tasks",
             "make initial weights by DiagonalWeights.constant(d, scale, n_tasks=k)",
         )
         require(
-            set(wide) == {dimension},
+            set(dimensions) == {dimension},
             f"tasks have as many features as the network, {dimension}",
-            ", ".join(map(str, wide)),
+            ", ".join(map(str, dimensions)),
             "give all tasks and the network the same features",
         )
         _ = self.weighting

@@ -151,11 +151,11 @@ def field_parts(
     growth = (a[:, None] + a) * w
     row_damping = major[..., :, None] * (3 * a[:, None] + a)
     damping = row_damping + np.swapaxes(row_damping, -1, -2)
-    same = np.eye(n, dtype=bool)
-    suppression = 0.5 * w * np.where(same, row_damping, damping)
+    is_diagonal = np.eye(n, dtype=bool)
+    suppression = 0.5 * w * np.where(is_diagonal, row_damping, damping)
     # The sum over all k, less the terms k = i and k = j (which are one term on the diagonal).
     square = w @ w
     total = (a[:, None] + a) * square + 2 * (w * a) @ w
     mine = w * major[..., :, None] * (3 * a[:, None] + a)
-    own_terms = np.where(same, mine, mine + np.swapaxes(mine, -1, -2))
+    own_terms = np.where(is_diagonal, mine, mine + np.swapaxes(mine, -1, -2))
     return FieldParts(growth, suppression, 0.5 * (total - own_terms))

@@ -216,7 +216,7 @@ def forecast(
     times = _records(float(horizon), fastest)
     path = flow(Tied(w0, a, power), times, clock=clock, max_steps=max_steps)
     path = replace(path, notes=_notes(path.notes, clocks, task.n_concepts))
-    short = cholesky_path(w0, a, times, clock=clock, power=power)
+    approximation = cholesky_path(w0, a, times, clock=clock, power=power)
     loss = path.probe_losses(task.probe)
     floor = ROUNDING * float(loss[0])
     return Forecast(
@@ -226,8 +226,8 @@ def forecast(
         stages(path, a),
         loss,
         extrema(times, loss, floor=floor),
-        extrema(times, short.probe_losses(task.probe), floor=floor),
-        short.valid,
+        extrema(times, approximation.probe_losses(task.probe), floor=floor),
+        approximation.valid,
         _swing(task, clocks, path, loss, floor),
     )
 
@@ -245,11 +245,13 @@ def _records(horizon: float, fastest: float) -> Float[np.ndarray, " T"]:
 
 def _notes(notes: tuple[str, ...], clocks: LearningClocks, n_concepts: int) -> tuple[str, ...]:
     """Return the notes of a path; only of concepts do they say that they are never learned."""
-    lost = sorted(int(k) for k in clocks.order[np.isinf(clocks.times)])
-    if not lost or lost[-1] < n_concepts:
+    unlearned = sorted(int(k) for k in clocks.order[np.isinf(clocks.times)])
+    if not unlearned or unlearned[-1] < n_concepts:
         return notes
-    sentences = [lacking([k for k in lost if k < n_concepts])] if lost[0] < n_concepts else []
-    axes = ", ".join(str(k + 1) for k in lost if k >= n_concepts)
+    sentences = (
+        [lacking([k for k in unlearned if k < n_concepts])] if unlearned[0] < n_concepts else []
+    )
+    axes = ", ".join(str(k + 1) for k in unlearned if k >= n_concepts)
     return (
         *sentences,
         f"the initial matrix has nothing on axis {axes} (counted from 1), which has noise",

@@ -127,8 +127,8 @@ def follow_one_sided(system: OneSided, times: Float[np.ndarray, " T"]) -> Path:
     times = grid(times)
     size, basis = np.linalg.eigh(system.driving_moment)
     size, basis = np.maximum(size[::-1], 0.0), basis[:, ::-1]
-    turned = basis.T @ system.initial_factor
-    lower = cholesky(turned @ turned.T)
+    rotated = basis.T @ system.initial_factor
+    lower = cholesky(rotated @ rotated.T)
     present = np.diagonal(lower) > 0
     lower, signals = lower[:, present], size[present]
 

@@ -98,10 +98,10 @@ def swing_diagram(
     _within(scales, "scales", 0.0, np.inf, "take 0.01, say")
     _within(correlations, "correlations", -1.0, 1.0, "take 0.999 for rows that are nearly the same")
     over = np.meshgrid(ratios, scales, correlations, indexing="ij")
-    strength, size, same = (axis.ravel() for axis in over)
-    w0 = size[:, None, None] * (np.eye(2) + same[:, None, None] * (1.0 - np.eye(2)))
+    strength, size, correlation = (axis.ravel() for axis in over)
+    w0 = size[:, None, None] * (np.eye(2) + correlation[:, None, None] * (1.0 - np.eye(2)))
     if times is None:
-        horizon = _horizon(strength, size, same)
+        horizon = _horizon(strength, size, correlation)
         # From well before the strong concept moves, in the longest of them.
         decades = max(4, int(np.ceil(np.log10(float(horizon.max()) / 0.05))))
         records = np.concatenate([[0.0], np.geomspace(10.0**-decades, 1.0, DENSITY * decades - 1)])
@@ -139,9 +139,9 @@ def _within(values: np.ndarray, name: str, low: float, high: float, remedy: str)
     )
 
 
-def _horizon(strength: np.ndarray, size: np.ndarray, same: np.ndarray) -> np.ndarray:
+def _horizon(strength: np.ndarray, size: np.ndarray, correlation: np.ndarray) -> np.ndarray:
     """Return for each flow a time by which both concepts are learned, from its weak clock."""
-    pivot = size * (1.0 - same**2)
+    pivot = size * (1.0 - correlation**2)
     return (np.log1p(1.0 / pivot) + 10.0) / (2.0 * strength)
 
 

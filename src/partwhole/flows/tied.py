@@ -156,9 +156,9 @@ def follow_tied(
         max_steps,
     )
     states = np.asarray(reached)[:, -len(times) :].reshape(*batch, len(times), d, d)
-    ended = np.asarray(complete)
-    outcome = FlowOutcome.REACHED if ended.all() else FlowOutcome.MAX_STEPS
-    return Path(times, states, clock, outcome, notes=_notes(u0, a, ended), system=system)
+    finished = np.asarray(complete)
+    outcome = FlowOutcome.REACHED if finished.all() else FlowOutcome.MAX_STEPS
+    return Path(times, states, clock, outcome, notes=_notes(u0, a, finished), system=system)
 
 
 def descend_tied(
@@ -184,12 +184,12 @@ def _notes(u0: np.ndarray, a: np.ndarray, complete: np.ndarray) -> tuple[str, ..
     if len(starts) == 1:
         return lacking.get(0, ())
     notes = []
-    short = [i for i, note in lacking.items() if note]
-    if short:
-        concepts = lacking[short[0]][0].partition(": ")[2]
+    deficient = [i for i, note in lacking.items() if note]
+    if deficient:
+        concepts = lacking[deficient[0]][0].partition(": ")[2]
         notes.append(
-            f"{len(short)} of {len(starts)} initial matrices lack rank, the first at index "
-            f"{short[0]}: {concepts}"
+            f"{len(deficient)} of {len(starts)} initial matrices lack rank, the first at index "
+            f"{deficient[0]}: {concepts}"
         )
     if not complete.all():
         late = np.flatnonzero(~complete)

@@ -1,16 +1,16 @@
-r"""Inequalities as equalities of the rows that bear on the solution.
+r"""Inequalities solved as equalities of the rows that bind (an active-set method).
 
-Inner products lose half of the digits of rows that are nearly alike; equalities, in orthonormal
-rows, keep them. At the solution of
+Interior points work on inner products, which lose half of the digits of nearly dependent rows;
+equalities in orthonormal rows keep them. At the solution of
 
 .. math:: \min_{c,\, b,\, \xi}\; R(c) + \tfrac12 \sum_i \xi_i^2 / s_i
           \quad\text{such that}\quad A c + b + \xi \quad\text{fits}\quad y
 
-some rows lie at an edge of what fits, and the others could be left out. With those rows as
-equalities, a multiplier of the wrong sign says that its row does not belong to them, and a row
-that falls short that it does. When neither is left, the equalities' lower bound is one of the
-inequalities. Rows are exchanged all at once, and one by one, the first first, where a guess
-repeats itself (Murty 1974). Derived here.
+some rows bind: their outputs lie at an edge of what fits, and the other rows could be dropped.
+The binding rows are solved as equalities. A multiplier of the wrong sign shows that its row does
+not bind, and a row that falls short must be added. When there is neither, the lower bound of the
+equalities is one of the inequalities. All such rows are exchanged at once; after a guess repeats
+itself they are exchanged one by one, the first in order (Murty 1974). Derived here.
 """
 
 from __future__ import annotations
@@ -27,9 +27,11 @@ from partwhole.limits.fits import Equal, Margin, Tube
 from partwhole.limits.limit import Limit, Outcome
 from partwhole.limits.problem import Problem
 
-BEARS = 1e-9  # of the largest multiplier: a smaller one is taken for 0 at first
-NOTHING = 1e-12  # of the largest multiplier: one of the wrong sign that is rounding
-STEPS = 4  # of the solver's, for which a guess of the rows that bear counts
+ZERO_AT_FIRST = (
+    1e-9  # of the largest multiplier: rows with a smaller one are not in the first guess
+)
+ROUNDED_SIGN = 1e-12  # of the largest multiplier: a smaller one of the wrong sign is rounding
+STEPS_PER_GUESS = 4  # each guess of the binding rows counts as so many solver steps
 
 
 def through_active_rows(
@@ -38,12 +40,13 @@ def through_active_rows(
     max_steps: int,
     tolerance: float,
 ) -> Limit | None:
-    """Solve a one-sided fit from a guess of its multipliers; None where no rows agree.
+    """Return the limit of a one-sided fit from a guess of its binding rows, or None.
 
     Parameters
     ----------
     multipliers : float array, shape (n,)
-        Those whose signs give the first guess; a second one begins without any row.
+        Approximate multipliers; their signs give the first guess. A second search starts without
+        any binding row.
     """
     design, targets, cost, fit = problem.design, problem.targets, problem.cost, problem.fit
     assert isinstance(cost, Cost)
@@ -55,7 +58,7 @@ def through_active_rows(
     blocks, kind = (design.blocks, cost) if not isinstance(cost, Squares) else ((), Quadratic())
     inner = DenseDesign(features, blocks)
     slack, width = problem.slack, float(fit.width) if isinstance(fit, Tube) else 0.0
-    wanted = np.ones(n) if isinstance(fit, Margin) else np.abs(targets)
+    target_sizes = np.ones(n) if isinstance(fit, Margin) else np.abs(targets)
 
     def solved(sides: np.ndarray) -> tuple[Limit | None, np.ndarray]:
         rows, v = np.flatnonzero(sides), np.zeros(n)
@@ -69,17 +72,17 @@ def through_active_rows(
         return limit, v
 
     size = np.abs(multipliers).max(initial=0.0)
-    guess = np.where(np.abs(multipliers) > BEARS * size, np.sign(multipliers), 0.0)
+    guess = np.where(np.abs(multipliers) > ZERO_AT_FIRST * size, np.sign(multipliers), 0.0)
     if isinstance(fit, Margin):
         guess = np.where(guess == targets, guess, 0.0)
-    for sides, last in ((guess, multipliers), (np.zeros(n), np.zeros(n))):
+    for sides, previous in ((guess, multipliers), (np.zeros(n), np.zeros(n))):
         before, singly, steps = set(), False, 0
-        for _ in range(max_steps // STEPS):
+        for _ in range(max_steps // STEPS_PER_GUESS):
             limit, v = solved(sides)
             if limit is None:
                 c, constant, bound = kind.primal(inner, np.zeros(n), None), 0.0, 0.0
             elif limit.outcome is Outcome.INFEASIBLE:
-                sides = _fewer(sides, last, v)
+                sides = _without_first_to_vanish(sides, previous, v)
                 if sides is None:
                     break
                 continue
@@ -87,29 +90,33 @@ def through_active_rows(
                 c, constant, bound = limit.coefficients, limit.intercept, limit.value - limit.gap
                 steps += limit.steps
             misfit = fit.misfit(targets, inner @ c + constant)
-            short = (sides == 0) & (np.abs(misfit) > allowance(inner, wanted, c, constant)[0])
-            wrong = v * sides < -NOTHING * np.abs(v).max(initial=0.0)
-            if not (wrong | short).any():
+            falls_short = (sides == 0) & (
+                np.abs(misfit) > allowance(inner, target_sizes, c, constant)[0]
+            )
+            wrong_sign = v * sides < -ROUNDED_SIGN * np.abs(v).max(initial=0.0)
+            if not (wrong_sign | falls_short).any():
                 whole = cost.from_features(design, c) if isinstance(cost, Squares) else c
                 candidate = (problem, whole, constant, v, steps)
                 if (v * sides < 0).any():
                     return certified(*candidate)
-                # The equalities' certificate has counted the rounding of their exact rows.
+                # The certificate of the equalities already includes the rounding of exact rows.
                 precision = 0.0 if limit is None or limit.outcome is Outcome.SOLVED else EPS
                 return certified(*candidate, bound=bound, precision=precision)
             singly = singly or sides.tobytes() in before
             before.add(sides.tobytes())
-            changed = np.flatnonzero(wrong | short)[: 1 if singly else None]
-            sides, last = np.array(sides), np.where(wrong, 0.0, v)
-            sides[changed] = np.where(short[changed], np.sign(misfit[changed]), 0.0)
+            changed = np.flatnonzero(wrong_sign | falls_short)[: 1 if singly else None]
+            sides, previous = np.array(sides), np.where(wrong_sign, 0.0, v)
+            sides[changed] = np.where(falls_short[changed], np.sign(misfit[changed]), 0.0)
     return None
 
 
-def _fewer(sides: np.ndarray, v: np.ndarray, proof: np.ndarray) -> np.ndarray | None:
-    """Leave out the row whose multiplier is the first to vanish where others run off.
+def _without_first_to_vanish(
+    sides: np.ndarray, v: np.ndarray, proof: np.ndarray
+) -> np.ndarray | None:
+    """Return the sides without the row whose multiplier vanishes first along the proof.
 
-    Along the proof that rows contradict one another the dual grows without end, unless a
-    multiplier changes its sign.
+    The equalities contradict one another, and their dual grows without bound along the proof. For
+    inequalities it may grow only until a multiplier reaches 0: this row then stops to bind.
     """
     falls = proof * sides < 0
     if not falls.any():

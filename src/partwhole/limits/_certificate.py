@@ -1,7 +1,8 @@
-"""What certifies a limit: its value, a bound on how far that is from the least, and misfits.
+"""Certificates of limits: the value, a lower bound on the least cost, and the misfits.
 
-A solver's word counts for nothing here. A limit is solved if its duality gap and the misfits of
-its exact rows are small, and infeasible if multipliers prove that nothing fits.
+No report of a solver is trusted. A limit counts as solved if its duality gap and the misfits of
+its exact rows are small, and as infeasible if multipliers prove that no function fits. All three
+are computed here from the candidate alone, with an estimate of their rounding errors.
 """
 
 from __future__ import annotations
@@ -21,24 +22,24 @@ from partwhole.limits.limit import Limit, Outcome
 from partwhole.limits.problem import Intercept, Problem
 
 EPS = float(np.finfo(float).eps)
-ACCURACY = 1e-6  # of the value, by the duality gap of a limit that is solved
-MISFIT = 1e-12  # of a row's target, by a row without slack that is met
-ROUNDING = 256.0 * EPS  # of the terms that are added up to an output
-BLUR = 4.0 * EPS  # of the same terms, as it is felt in a value
-HIDDEN = 1e-4  # of a value: rounding of misfits that makes up more of it hides them
-# A proof that nothing fits sums to zero in every feature, to this share of what is summed,
-VANISHING = 1e-11
-# and is rewarded by this share of the terms it is rewarded for, or by as many times what is left of
-# the features' sums: so many times larger than usual would coefficients be that fit.
-REWARDED = 1e-9
-STRONGER = 100.0
-LEAST = 1e-12  # share of a reward that is not rounding
-HUGE = 1e150  # numbers whose squares overflow are no solution
+ACCURACY = 1e-6  # largest duality gap of a solved limit, relative to its value
+MISFIT = 1e-12  # largest misfit of a row without slack, relative to its target
+OUTPUT_ROUNDING = 256.0 * EPS  # largest rounding error of an output, relative to its terms
+VALUE_ROUNDING = 4.0 * EPS  # typical rounding error of an output, as it enters the value
+HIDING_SHARE = 1e-4  # of a value: a larger share of rounding hides the cost of misfits
+# In a proof that no function fits, every feature's sum vanishes to this share of its terms, and the
+# reward is this share of its own terms, or so many times the remainder of the features' sums. In
+# the second case coefficients that fit would be at least that many times larger than usual.
+VANISHING_SUM = 1e-11
+LEAST_REWARD = 1e-9
+REWARD_OVER_REMAINDER = 100.0
+REWARD_ROUNDING = 1e-12  # a smaller reward, relative to its terms, is rounding
+OVERFLOWING = 1e150  # candidates with larger numbers are rejected: their squares overflow
 _INTERCEPT_NOTES = {"free": "intercept free of cost", "none": "no intercept"}
 
 
 def magnitudes(design: Design) -> Design:
-    """Return the design of absolute features, by which rounding is estimated."""
+    """Return the design of absolute features, which gives the sizes of the terms of outputs."""
     if isinstance(design, ConjunctionDesign):
         return design
     if isinstance(design, GatedDesign):
@@ -58,24 +59,25 @@ def certified(
     exhausted: bool = False,
     bound: float | None = None,
     precision: float = EPS,
-    turned: float = 0.0,
+    row_rounding: float = 0.0,
 ) -> Limit:
-    """Compute value, gap and misfits of a candidate, and say whether it is solved.
+    """Return the limit of a candidate: its value, gap and misfits, and whether it is solved.
 
     Parameters
     ----------
     coefficients, constant, multipliers
-        The candidate: features' coefficients, intercept and dual variables.
+        The candidate: coefficients of the features, intercept and dual variables.
     exhausted : bool, keyword-only, default False
-        The solver used up its steps; a candidate that is not solved ends as MAX_STEPS then, and
-        otherwise as INACCURATE.
+        Whether the solver used all its steps. A candidate that is not solved then has the outcome
+        MAX_STEPS, and otherwise INACCURATE.
     bound : float, keyword-only, optional
-        A lower bound on the cost that was computed otherwise; by default that of the multipliers.
+        A lower bound on the least cost, if the caller has a better one than that of the
+        multipliers.
     precision : float, keyword-only
-        Relative, of the arithmetic by which exact rows entered the bound; that of floats by
-        default.
+        Relative precision of the arithmetic by which exact rows entered the bound; by default
+        that of floats.
     turned : float, keyword-only, default 0
-        What rounding of the rows as they were solved is felt in the value, beside that.
+        Error of the value from the rounding of the rewritten rows, see `Reduction.rounding`.
     """
     design, targets, cost, fit = problem.design, problem.targets, problem.cost, problem.fit
     assert isinstance(cost, Cost)
@@ -83,45 +85,53 @@ def certified(
     unsolved = Outcome.MAX_STEPS if exhausted else Outcome.INACCURATE
     outputs_axes = [1] * (targets.ndim - 1)
     constant_out = float(constant) if np.ndim(constant) == 0 else np.asarray(constant)
-    finite = all((np.abs(part) < HUGE).all() for part in (coefficients, constant, multipliers))
+    finite = all(
+        (np.abs(part) < OVERFLOWING).all() for part in (coefficients, constant, multipliers)
+    )
     if not finite:
-        nothing = np.zeros_like(coefficients)
+        zeros = np.zeros_like(coefficients)
         return Limit(
             problem,
-            np.where(np.isfinite(coefficients), coefficients, nothing), np.zeros_like(targets),
+            np.where(np.isfinite(coefficients), coefficients, zeros), np.zeros_like(targets),
             constant_out if np.all(np.isfinite(constant)) else 0.0 * np.zeros(targets.shape[1:]),
             np.inf, np.inf, np.inf, steps, unsolved, tuple(notes),
         )  # fmt: skip
     misfit = fit.misfit(targets, design @ coefficients + constant)
     slack = problem.slack.reshape(-1, *outputs_axes)
     soft = np.broadcast_to(slack > 0, misfit.shape)
-    wanted = np.ones_like(targets) if isinstance(fit, Margin) else np.abs(targets)
-    allowed, summed = allowance(design, wanted, coefficients, constant)
-    blur = BLUR * (summed + wanted)
+    target_sizes = np.ones_like(targets) if isinstance(fit, Margin) else np.abs(targets)
+    allowed, summed = allowance(design, target_sizes, coefficients, constant)
+    output_rounding = VALUE_ROUNDING * (summed + target_sizes)
     value = cost.value(design, coefficients) + problem.paid(misfit, constant)
-    if problem.paid(blur, 0.0) > HIDDEN * abs(value):
-        # So small a slack leaves misfits that rounding hides: they are read off the multipliers.
-        paid = np.broadcast_to(slack, misfit.shape) * multipliers
-        misfit = np.where(soft & (np.abs(misfit - paid) <= allowed), paid, misfit)
+    if problem.paid(output_rounding, 0.0) > HIDING_SHARE * abs(value):
+        # With very little slack a misfit is a small difference of large numbers, and its square
+        # over the slack would be mostly rounding. At a solution the misfit is slack times
+        # multiplier, which has all its digits; it is used where both agree up to rounding.
+        implied = np.broadcast_to(slack, misfit.shape) * multipliers
+        misfit = np.where(soft & (np.abs(misfit - implied) <= allowed), implied, misfit)
         value = cost.value(design, coefficients) + problem.paid(misfit, constant)
     v, hard = multipliers, np.abs(np.where(soft, 0.0, misfit))
     if bound is None:
-        v, conjugate = _within(cost, design, _admissible(problem, multipliers))
-        missed = float(np.sum(np.abs(v) * hard))
-        charge = conjugate + _charge(problem.slack, problem.intercept, v)
-        bound = fit.gain(targets, v) - charge - missed
+        v, conjugate = _into_bounds(cost, design, _dual_feasible(problem, multipliers))
+        violation_cost = float(np.sum(np.abs(v) * hard))
+        charge = conjugate + _slack_and_penalty_cost(problem.slack, problem.intercept, v)
+        bound = fit.gain(targets, v) - charge - violation_cost
     gap = value - bound
-    felt = np.where(soft, blur, blur * (precision / EPS))
-    rounding = turned + float(np.sum(np.abs(v) * felt))
-    rounding += BLUR * abs(value)
+    # How far rounding may have moved the value: errors of exact rows count with their multipliers,
+    # which are the derivatives of the least cost in the targets.
+    row_errors = np.where(soft, output_rounding, output_rounding * (precision / EPS))
+    rounding = row_rounding + float(np.sum(np.abs(v) * row_errors))
+    rounding += VALUE_ROUNDING * abs(value)
     met = bool((hard <= allowed).all())
-    # A value of rounding alone is 0; any other must stand out of it. A bound that lies above the
-    # value bounds nothing: it shows how far rounding moved it.
+    # A value that rounding alone explains counts as 0, and needs no accuracy relative to itself;
+    # any other value must be large compared with its rounding. A bound above the value is no valid
+    # bound: its distance is then itself an estimate of rounding, so the gap counts by its size.
     close = max(abs(gap), rounding) <= ACCURACY * abs(value)
     if met and not close and np.isfinite(value):
-        # Of a cost that is 0 elsewhere than at 0, rounding of the coefficients alone is a cost.
-        moved = cost.value(design, (1.0 + BLUR) * coefficients)
-        rounding += abs(moved - cost.value(design, coefficients))
+        # A cost may vanish at coefficients other than 0 (those at the start of training). Near
+        # them, rounding of the coefficients alone can produce all of the cost.
+        perturbed = cost.value(design, (1.0 + VALUE_ROUNDING) * coefficients)
+        rounding += abs(perturbed - cost.value(design, coefficients))
     exact = max(abs(value), abs(gap)) <= rounding
     solved = met and np.isfinite(value) and (exact or close)
     outcome = Outcome.SOLVED if solved else unsolved
@@ -135,23 +145,26 @@ def certified(
 
 def allowance(
     design: Design,
-    wanted: np.ndarray,
+    target_sizes: np.ndarray,
     coefficients: np.ndarray,
     constant: np.ndarray | float,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return what an exact row may miss, and the sizes of what is added up to its output."""
+    """Return the misfit allowed to each exact row, and the total size of its output's terms."""
     sizes = magnitudes(design)
     summed = sizes @ np.abs(coefficients) + np.abs(constant)
-    return MISFIT * wanted + ROUNDING * (summed + _usual(sizes, wanted)), summed
+    return MISFIT * target_sizes + OUTPUT_ROUNDING * (
+        summed + _typical_outputs(sizes, target_sizes)
+    ), summed
 
 
-def _usual(sizes: Design, wanted: np.ndarray) -> np.ndarray:
-    """Return what each row would usually be asked for: its length, times the median of quotients.
+def _typical_outputs(sizes: Design, target_sizes: np.ndarray) -> np.ndarray:
+    """Return the typical output of each row: its length times the median target per length.
 
-    A row with a target of 0 can be met no better than the coefficients' rounding allows.
+    A row with a target of 0 can be met no better than the rounding of the coefficients allows,
+    so its allowance is that of a row with a typical target.
     """
-    lengths = sizes @ np.ones((sizes.shape[1], *wanted.shape[1:]))
-    quotients = np.divide(wanted, lengths, out=np.zeros_like(wanted), where=lengths > 0)
+    lengths = sizes @ np.ones((sizes.shape[1], *target_sizes.shape[1:]))
+    quotients = np.divide(target_sizes, lengths, out=np.zeros_like(target_sizes), where=lengths > 0)
     return lengths * np.median(quotients, axis=0)
 
 
@@ -163,38 +176,44 @@ def dual_bound(
     coefficients: np.ndarray,
     multipliers: np.ndarray,
 ) -> tuple[np.ndarray, float]:
-    """Return multipliers scaled into the dual, and their lower bound on the cost of equalities.
+    """Return multipliers in the dual's domain, and their lower bound on the cost of equalities.
 
-    What exact rows miss at the coefficients is taken off, as if it had lowered the cost.
+    The misfits of exact rows at the coefficients are subtracted, times their multipliers: so much
+    could they have lowered the cost.
     """
-    v, conjugate = _within(cost, design, multipliers)
+    v, conjugate = _into_bounds(cost, design, multipliers)
     misfit = np.where(slack > 0, 0.0, targets - design @ coefficients)
-    missed = float(np.sum(np.abs(v) * np.abs(misfit)))
-    return v, float(np.sum(targets * v)) - missed - conjugate - _charge(slack, "none", v)
+    violation_cost = float(np.sum(np.abs(v) * np.abs(misfit)))
+    return v, float(np.sum(targets * v)) - violation_cost - conjugate - _slack_and_penalty_cost(
+        slack, "none", v
+    )
 
 
-def _admissible(problem: Problem, multipliers: np.ndarray) -> np.ndarray:
-    """Return multipliers as near to these that have the fit's signs and the intercept's sum."""
+def _dual_feasible(problem: Problem, multipliers: np.ndarray) -> np.ndarray:
+    """Return the multipliers with the signs that the fit needs, and a sum of 0 if b is free."""
     v = np.array(multipliers)
     if isinstance(problem.fit, Margin):
         v = np.where(problem.targets * v > 0, v, 0.0)
     if problem.intercept == "free":
-        # What the larger side has too much of is taken from it in proportion: signs stay.
+        # The side of larger total is scaled down to the other, so no multiplier changes its sign.
         up, down = np.maximum(v, 0.0), np.maximum(-v, 0.0)
         above, below = np.asarray(up.sum(axis=0)), np.asarray(down.sum(axis=0))
-        both = np.asarray(np.minimum(above, below))
-        v = up * _ratio(both, above) - down * _ratio(both, below)
+        common = np.asarray(np.minimum(above, below))
+        v = up * _ratio(common, above) - down * _ratio(common, below)
     return v
 
 
 def _ratio(part: np.ndarray | np.floating, whole: np.ndarray | np.floating) -> np.ndarray:
+    """Return part / whole, and 0 where the whole is 0."""
     return np.asarray(np.divide(part, whole, out=np.zeros_like(whole), where=whole > 0))
 
 
-def _within(cost: Cost, design: Design, v: np.ndarray) -> tuple[np.ndarray, float]:
-    """Return multipliers scaled into a norm's bounds, and the cost's conjugate there.
+def _into_bounds(cost: Cost, design: Design, v: np.ndarray) -> tuple[np.ndarray, float]:
+    """Return multipliers in the domain of the conjugate, and its value there.
 
-    A quadratic conjugate is computed without the rounding of a Gram matrix.
+    Outside the bounds of a norm the conjugate is infinite and gives no lower bound, so the
+    multipliers are scaled down until they meet the bounds. A quadratic conjugate is computed from
+    the features, because a Gram matrix would lose half of their digits.
     """
     if isinstance(cost, Squares):
         return v, 0.5 * float(np.sum(cost.primal(design, v, None) * design.adjoint(v)))
@@ -206,8 +225,8 @@ def _within(cost: Cost, design: Design, v: np.ndarray) -> tuple[np.ndarray, floa
     return (v * min(1.0, bounds.reach(v)) if len(v) else v), 0.0
 
 
-def _charge(slack: np.ndarray, intercept: Intercept, v: np.ndarray) -> float:
-    """Return what the dual takes off for slack and penalty."""
+def _slack_and_penalty_cost(slack: np.ndarray, intercept: Intercept, v: np.ndarray) -> float:
+    """Return the terms that the dual subtracts for slack and for the intercept's penalty."""
     square = 0.5 * float(np.sum(slack @ v**2))
     if isinstance(intercept, str):
         return square
@@ -215,13 +234,14 @@ def _charge(slack: np.ndarray, intercept: Intercept, v: np.ndarray) -> float:
 
 
 def infeasible(problem: Problem, proof: np.ndarray, steps: int) -> Limit | None:
-    r"""Return the outcome INFEASIBLE with its proof, or None where the proof does not hold.
+    r"""Return the limit INFEASIBLE with its proof, or None where the proof does not hold.
 
-    The proof are multipliers v of the exact rows with :math:`A^T v = 0` (and :math:`\sum v = 0`
-    beside an intercept) that the fit would reward: no function of the features sees them, and
-    one that fits would have to. It holds if every feature's sum vanishes to 1e-11 of what is
-    summed, so features of any units count alike, and the reward is 1e-9 of its terms, or 100 times
-    what is left of those sums. With several outputs one of them is enough.
+    A proof consists of multipliers v of the exact rows with :math:`A^T v = 0`, and
+    :math:`\sum v = 0` if there is an intercept, whose reward in the fit is positive. The outputs
+    of every function then have :math:`\langle v, f \rangle = 0`, whereas outputs that fit would
+    have a positive product. The proof holds if every feature's sum vanishes to 1e-11 of its terms,
+    which does not depend on the features' units, and if the reward is 1e-9 of its terms or 100
+    times the remainder of those sums. If there are several outputs, a proof for one is enough.
     """
     design, targets, fit = problem.design, problem.targets, problem.fit
     proof = np.where(problem.slack.reshape(-1, *[1] * (targets.ndim - 1)) > 0, 0.0, proof)
@@ -232,32 +252,35 @@ def infeasible(problem: Problem, proof: np.ndarray, steps: int) -> Limit | None:
         return None
     proof = np.divide(proof, largest, out=np.zeros_like(proof), where=largest > 0)
     size = np.abs(proof)
-    left = _ratio(np.abs(design.adjoint(proof)), magnitudes(design).adjoint(size)).max(
+    remainder = _ratio(np.abs(design.adjoint(proof)), magnitudes(design).adjoint(size)).max(
         axis=0, initial=0.0
     )
     if problem.intercept != "none":
-        left = np.maximum(left, _ratio(np.abs(proof.sum(axis=0)), size.sum(axis=0)))
-    columns, wanted = proof.reshape(len(proof), -1), targets.reshape(len(proof), -1)
+        remainder = np.maximum(remainder, _ratio(np.abs(proof.sum(axis=0)), size.sum(axis=0)))
+    columns, target_columns = proof.reshape(len(proof), -1), targets.reshape(len(proof), -1)
     width = float(fit.width) if isinstance(fit, Tube) else 0.0
     paid = width * np.abs(columns).sum(axis=0)
     gains = _ratio(
-        (wanted * columns).sum(axis=0) - paid, np.abs(wanted * columns).sum(axis=0) + paid
+        (target_columns * columns).sum(axis=0) - paid,
+        np.abs(target_columns * columns).sum(axis=0) + paid,
     )
-    left = np.atleast_1d(left)
-    rewarded = (gains > REWARDED) | (gains > np.maximum(LEAST, STRONGER * left))
-    if not ((left <= VANISHING) & rewarded).any():
+    remainder = np.atleast_1d(remainder)
+    rewarded = (gains > LEAST_REWARD) | (
+        gains > np.maximum(REWARD_ROUNDING, REWARD_OVER_REMAINDER * remainder)
+    )
+    if not ((remainder <= VANISHING_SUM) & rewarded).any():
         return None
-    # Of equalities the proof is what least squares leaves, scaled to its largest misfit.
+    # For equalities the proof is the residual of least squares, so its size is a violation too.
     certificate = proof * largest
-    missed = float(np.abs(certificate).max()) if isinstance(fit, Equal) else np.inf
-    lost = np.nan if targets.ndim == 1 else np.full(targets.shape[1:], np.nan)
-    nothing = np.full((design.shape[1], *targets.shape[1:]), np.nan)
+    violation = float(np.abs(certificate).max()) if isinstance(fit, Equal) else np.inf
+    no_intercept = np.nan if targets.ndim == 1 else np.full(targets.shape[1:], np.nan)
+    no_coefficients = np.full((design.shape[1], *targets.shape[1:]), np.nan)
     return Limit(
-        problem, nothing, certificate, lost, np.inf, np.inf, missed, steps, Outcome.INFEASIBLE,
-        (intercept_note(problem.intercept),),
+        problem, no_coefficients, certificate, no_intercept, np.inf, np.inf, violation, steps,
+        Outcome.INFEASIBLE, (intercept_note(problem.intercept),),
     )  # fmt: skip
 
 
 def intercept_note(intercept: Intercept) -> str:
-    """Return the assumption on the intercept in words."""
+    """Return the assumption about the intercept in words."""
     return _INTERCEPT_NOTES.get(str(intercept), f"intercept at cost {intercept} b^2 / 2")

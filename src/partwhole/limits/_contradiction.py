@@ -1,4 +1,4 @@
-"""Whether exact rows contradict one another: what least squares leaves, or a linear program."""
+"""Proofs that exact rows contradict one another, by least squares or a linear program."""
 
 from __future__ import annotations
 
@@ -12,35 +12,36 @@ from partwhole.features.design import DenseDesign
 from partwhole.limits._certificate import EPS, infeasible
 from partwhole.limits._reduction import ENTRIES
 from partwhole.limits.costs import Cost
-from partwhole.limits.costs._matrices import dense_features, left_out
+from partwhole.limits.costs._matrices import dense_features, excluded_columns
 from partwhole.limits.fits import Equal
 from partwhole.limits.limit import Limit
 from partwhole.limits.problem import Intercept, Problem
 
-CARRIED = 1e-14  # of the largest singular value: directions that the columns span
-LARGEST = 50_000_000  # entries of a design that is written out, in memory of 400 MB
+SPANNED = 1e-14  # of the largest singular value: directions above it are spanned by the columns
+LARGEST_DESIGN = 50_000_000  # most entries of a dense design, which take 400 MB
 
 
 def contradiction(problem: Problem) -> Limit | None:
-    """Return a proof that no function of the features meets the exact rows, if there is one.
+    """Return a proof that no function of the features meets the exact rows, or None.
 
-    It is what least squares leaves of the targets, with rows and columns of length 1 where they
-    are of very unlike size. A design too large to be written out is not looked at.
+    The proof is the residual of least squares, first with the rows as they are, then with rows and
+    columns scaled to size 1, which helps if their sizes differ widely. Designs that are too large
+    for a dense matrix are not examined.
     """
     targets, intercept = problem.targets, problem.intercept
     n, p = problem.design.shape
     if n * p > ENTRIES:
         return None
     hard = np.flatnonzero(problem.slack == 0)
-    problem = without_left_out(problem)
+    problem = without_excluded_columns(problem)
     design = problem.design
-    given = columns = dense_features(design)[hard]
+    features = columns = dense_features(design)[hard]
     if intercept != "none":
         columns = np.hstack([columns, np.ones((len(hard), 1))])
-    wanted = targets[hard]
-    for evenly in (False, True):
+    exact_targets = targets[hard]
+    for equilibrated in (False, True):
         rows = np.ones(len(hard))
-        if evenly:
+        if equilibrated:
             largest = np.abs(columns[:, : p or None]).max(axis=1, initial=0.0)
             rows = 1.0 / np.where(largest > 0, largest, 1.0)
         scaled = rows[:, None] * columns
@@ -48,15 +49,17 @@ def contradiction(problem: Problem) -> Limit | None:
         scaled = scaled[:, tops > 0] / tops[tops > 0]
         basis, values, _ = np.linalg.svd(scaled, full_matrices=False)
         basis = basis[:, values > 64.0 * EPS * max(scaled.shape) * values.max(initial=0.0)]
-        rest = (wanted.T * rows).T
+        residual = (exact_targets.T * rows).T
         for _ in range(3):
-            rest = rest - basis @ (basis.T @ rest)
+            residual = residual - basis @ (basis.T @ residual)
         proof = np.zeros_like(targets)
-        rest = np.where(np.abs(rest) > 1e-13 * np.abs(rest).max(initial=0.0), rest, 0.0)
-        proof[hard] = (rest.T * rows).T
+        residual = np.where(
+            np.abs(residual) > 1e-13 * np.abs(residual).max(initial=0.0), residual, 0.0
+        )
+        proof[hard] = (residual.T * rows).T
         limit = infeasible(problem, proof, 0)
         if limit is None and targets.ndim == 1:
-            proof = _exact(proof, given, intercept, hard)
+            proof = _refined(proof, features, intercept, hard)
             limit = infeasible(problem, proof, 0)
         if limit is not None:
             return limit
@@ -64,21 +67,21 @@ def contradiction(problem: Problem) -> Limit | None:
 
 
 def separated(problem: Problem) -> Limit | None:
-    r"""Return a proof that no function of the features fits the exact rows, if there is one.
+    r"""Return a proof that no function of the features fits the exact rows, or None.
 
-    The least :math:`t \ge 0` by which all bounds must be moved is sought, in rows and columns of
-    size 1. Where it is not 0 the rows' multipliers have :math:`A^T v = 0`; `infeasible` then
-    checks them in the units as given.
+    A linear program finds the least :math:`t \ge 0` by which all bounds must be relaxed, with rows
+    and columns scaled to size 1. Where t is not 0 the multipliers of its constraints have
+    :math:`A^T v = 0`; `infeasible` then checks them in the original units.
     """
     from scipy.optimize import linprog
 
     intercept, fit = problem.intercept, problem.fit
     assert not isinstance(fit, Equal)
     n, p = problem.design.shape
-    if n * p > LARGEST:
+    if n * p > LARGEST_DESIGN:
         return None
     hard = np.flatnonzero(problem.slack == 0)
-    problem = without_left_out(problem)
+    problem = without_excluded_columns(problem)
     design, targets = problem.design, problem.targets
     columns = dense_features(design)[hard]
     largest = np.abs(columns).max(axis=1, initial=0.0)
@@ -87,7 +90,7 @@ def separated(problem: Problem) -> Limit | None:
     tops = np.abs(scaled).max(axis=0, initial=0.0)
     scaled = scaled[:, tops > 0] / tops[tops > 0]
     if scaled.shape[1] > len(hard):
-        # As many orthonormal features as there are rows span the same functions.
+        # As many features as there are rows, from a QR factorisation, span the same functions.
         scaled = np.asarray(qr(scaled.T, mode="r")[0])[: len(hard)].T
     if intercept != "none":
         scaled = np.hstack([scaled, rows[:, None] / rows.max(initial=1.0)])
@@ -95,10 +98,10 @@ def separated(problem: Problem) -> Limit | None:
     bounds = rows[sides.rows] * sides.bounds
     unit = float(np.abs(bounds).max(initial=0.0)) or 1.0
     q = scaled.shape[1]
-    seen = sides.signs[:, None] * scaled[sides.rows]
+    signed_rows = sides.signs[:, None] * scaled[sides.rows]
     program = linprog(
         np.append(np.zeros(q), 1.0),
-        A_ub=sparse.csr_array(np.hstack([-seen, -np.ones((len(bounds), 1))])),
+        A_ub=sparse.csr_array(np.hstack([-signed_rows, -np.ones((len(bounds), 1))])),
         b_ub=-bounds / unit,
         bounds=[(None, None)] * q + [(0.0, None)],
         method="highs",
@@ -108,19 +111,19 @@ def separated(problem: Problem) -> Limit | None:
     shares = np.maximum(0.0, -program.ineqlin.marginals) * rows[sides.rows]
     proof = np.zeros(n)
     np.add.at(proof, hard[sides.rows], sides.signs * shares)
-    unseen = _unseen(proof, scaled, rows, hard)
-    for nearest in (_exact(proof, columns, intercept, hard), unseen):
+    orthogonal = _orthogonal(proof, scaled, rows, hard)
+    for nearest in (_refined(proof, columns, intercept, hard), orthogonal):
         limit = infeasible(problem, nearest, 0)
         if limit is not None:
             return limit
-    nearest = _exact(unseen, columns, intercept, hard)
+    nearest = _refined(orthogonal, columns, intercept, hard)
     return infeasible(problem, nearest, 0)
 
 
-def _exact(
+def _refined(
     proof: np.ndarray, columns: np.ndarray, intercept: Intercept, hard: np.ndarray
 ) -> np.ndarray:
-    """Return the proof with its support's null vector to the last digit."""
+    """Return the proof with its multipliers refined until the columns' sums vanish to rounding."""
     support = hard[proof[hard] != 0]
     if not len(support):
         return proof
@@ -130,7 +133,7 @@ def _exact(
         part = np.hstack([part, np.ones((len(place), 1))])
     tops = np.abs(part * proof[support][:, None]).max(axis=0, initial=0.0)
     weighted = (part * proof[support][:, None])[:, tops > 0] / tops[tops > 0]
-    # The nearest shares, as factors about 1, that every column's sum gives 0.
+    # The smallest relative change of the multipliers after which every column's sum is 0.
     factors = np.ones(len(support))
     for _ in range(2):
         factors = factors - np.linalg.lstsq(weighted.T, weighted.T @ factors, rcond=1e-12)[0]
@@ -139,16 +142,16 @@ def _exact(
     return out
 
 
-def _unseen(
+def _orthogonal(
     proof: np.ndarray, scaled: np.ndarray, rows: np.ndarray, hard: np.ndarray
 ) -> np.ndarray:
-    """Return the nearest proof that no column sees, of all exact rows.
+    """Return the nearest multipliers of all exact rows that are orthogonal to every column.
 
-    Where rows are nearly alike the program takes them for equal, and leaves out what other rows
-    add to make up for their difference.
+    The linear program treats nearly equal rows as equal. It then omits rows whose multipliers are
+    small but needed to cancel the difference.
     """
     basis, size, _ = np.linalg.svd(scaled, full_matrices=False)
-    basis = basis[:, size > CARRIED * size.max(initial=0.0)]
+    basis = basis[:, size > SPANNED * size.max(initial=0.0)]
     v = proof[hard] / rows
     for _ in range(2):
         v = v - basis @ (basis.T @ v)
@@ -157,12 +160,12 @@ def _unseen(
     return out
 
 
-def without_left_out(problem: Problem) -> Problem:
-    """Return the problem with features of 0 where the cost allows no coefficient."""
+def without_excluded_columns(problem: Problem) -> Problem:
+    """Return the problem with zeros for the features whose coefficient the cost forces to 0."""
     design, cost = problem.design, problem.cost
     assert isinstance(cost, Cost)
-    out = left_out(design, cost)
-    if not out.any():
+    excluded = excluded_columns(design, cost)
+    if not excluded.any():
         return problem
-    features = np.where(out, 0.0, dense_features(design))
+    features = np.where(excluded, 0.0, dense_features(design))
     return replace(problem, design=DenseDesign(features, design.blocks))

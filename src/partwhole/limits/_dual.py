@@ -1,4 +1,8 @@
-"""Convex costs in the dual: equalities in reduced rows, inequalities by interior points."""
+"""Convex costs, solved in the dual: equalities in reduced rows, inequalities by interior points.
+
+The dual has one variable for each training row, however many features there are. Its solution is
+polished, so that exact rows are met up to rounding, and then certified.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +13,7 @@ import numpy as np
 from partwhole.features.design import DenseDesign, Design
 from partwhole.limits._certificate import EPS, certified, dual_bound
 from partwhole.limits._contradiction import contradiction, separated
-from partwhole.limits._polish import met, sided
+from partwhole.limits._polish import missing_of_inequalities, polish
 from partwhole.limits._quadratic import border_of, through_kernel
 from partwhole.limits._reduction import ENTRIES, reduced
 from partwhole.limits._units import Units, row_lengths
@@ -23,11 +27,17 @@ from partwhole.limits.solvers.dual_newton import Border, DualSolution, Term, smo
 from partwhole.limits.solvers.primal_dual import primal_dual
 from partwhole.limits.solvers.smooth_interior import smooth_interior_point
 
-ROUNDED = 1e-7  # of a margin or target: what a scale or a narrower tube may take up
+# Largest shortfall, relative to the margin or target, that is corrected by scaling the solution or
+# by solving for a narrower tube.
+LARGEST_CORRECTION = 1e-7
 
 
 def equalities(problem: Problem, max_steps: int, tolerance: float) -> Limit:
-    """Solve any convex cost with the fit Equal: as a linear system where the cost is quadratic."""
+    """Return the limit of a convex cost with the fit Equal.
+
+    Where the cost is quadratic this is a linear system. Otherwise rows are first rewritten, if the
+    features fit into memory: so nearly dependent rows lose no digits in the dual.
+    """
     design, targets, cost = problem.design, problem.targets, problem.cost
     assert isinstance(cost, Cost)
     several = targets.ndim > 1 or isinstance(cost, Quadratic)
@@ -40,34 +50,36 @@ def equalities(problem: Problem, max_steps: int, tolerance: float) -> Limit:
         if rows.dropped and (proved := contradiction(problem)) is not None:
             return proved
         inner = DenseDesign(rows.rows, design.blocks)
-        solution = _solved(
+        solution = _dual_solution(
             inner, rows.targets, cost, rows.slack, Border(np.zeros((len(rows.slack), 0))),
             max_steps, tolerance,
         )  # fmt: skip
         solved = solution.multipliers[0]
-        coefficients, v, _ = met(
+        coefficients, v, _ = polish(
             inner, cost, solved, solution.prices, rows.slack,
             lambda out: rows.targets - out, Border(np.zeros((len(rows.slack), 0))), 0.0,
         )  # fmt: skip
         v, bound = dual_bound(inner, rows.targets, cost, rows.slack, coefficients, v)
         if solution.prices is not None:
-            # Of a norm's polished multipliers and the solver's, those that bound the cost better.
+            # Polishing may move multipliers out of a norm's bounds. The solver's may then give
+            # the better lower bound once both are scaled back into the bounds.
             unpolished = dual_bound(inner, rows.targets, cost, rows.slack, coefficients, solved)
             v, bound = max((v, bound), unpolished, key=lambda candidate: candidate[1])
         bound += rows.rest
-        turned, precision = rows.rounding(v, coefficients), rows.precision
+        row_rounding, precision = rows.rounding(v, coefficients), rows.precision
         v, constant = rows.multipliers(v), rows.intercept(coefficients)
     else:
         bound, border = None, border_of(problem.intercept, n)
-        turned, precision = 0.0, EPS
-        solution = _solved(design, targets, cost, slack, border, max_steps, tolerance)
+        row_rounding, precision = 0.0, EPS
+        solution = _dual_solution(design, targets, cost, slack, border, max_steps, tolerance)
         v, constant = solution.multipliers[0], float(solution.border_coefficients[0].sum())
-        coefficients, v, constant = met(
+        coefficients, v, constant = polish(
             design, cost, v, solution.prices, slack, lambda out: targets - out, border, constant
         )
     limit = certified(
         problem, coefficients, constant, v, solution.steps,
-        exhausted=solution.steps >= max_steps, bound=bound, precision=precision, turned=turned,
+        exhausted=solution.steps >= max_steps, bound=bound, precision=precision,
+        row_rounding=row_rounding,
     )  # fmt: skip
     if limit.outcome is Outcome.SOLVED or np.all(slack > 0):
         return limit
@@ -75,7 +87,7 @@ def equalities(problem: Problem, max_steps: int, tolerance: float) -> Limit:
     return limit if proved is None else replace(proved, steps=limit.steps)
 
 
-def _solved(
+def _dual_solution(
     design: Design,
     targets: np.ndarray,
     cost: Cost,
@@ -84,33 +96,34 @@ def _solved(
     max_steps: int,
     tolerance: float,
 ) -> DualSolution:
-    """Solve equalities in units of their own."""
+    """Return the dual solution of equalities, computed in units in which numbers are about 1."""
     n = len(targets)
-    first = cost.dual(design, np.zeros(n))
+    at_zero = cost.dual(design, np.zeros(n))
     if n == 0:
-        return _still(np.zeros(0), first, border)
-    if first.bounds is not None and np.all(slack > 0) and not border.columns.size:
-        # What slack alone would cost; where it stays in the bounds, coefficients of 0 are best.
-        alone = targets / slack
-        if first.bounds.reach(alone) >= 1.0:
-            return _still(alone, first, border)
-    # Outputs at the start may be larger than the targets.
-    size = np.maximum(np.abs(targets), np.abs(first.gradient))
+        return _without_steps(np.zeros(0), at_zero, border)
+    if at_zero.bounds is not None and np.all(slack > 0) and not border.columns.size:
+        # With coefficients of 0 the multipliers are targets over slack. Where these are in the
+        # domain of the conjugate, primal and dual values agree, so the solution is reached.
+        slack_multipliers = targets / slack
+        if at_zero.bounds.reach(slack_multipliers) >= 1.0:
+            return _without_steps(slack_multipliers, at_zero, border)
+    # The outputs at v = 0 (those of a pretrained network, say) may be larger than the targets.
+    size = np.maximum(np.abs(targets), np.abs(at_zero.gradient))
     units = Units.of(row_lengths(design), slack, size)
-    term, wanted, columns = (
-        units.term(_with_slack(cost, design, slack)), units.wanted(targets), units.columns(border),
+    term, scaled_targets, columns = (
+        units.term(_with_slack(cost, design, slack)), units.targets(targets), units.columns(border),
     )  # fmt: skip
-    limits = {"max_steps": max_steps, "tolerance": tolerance}
-    # A step may go beyond all numbers; what it ends at is certified by itself.
+    options = {"max_steps": max_steps, "tolerance": tolerance}
+    # A trial step may overflow and is then shortened. The result is certified independently.
     with np.errstate(all="ignore"):
-        if first.bounds is not None:
-            return units.back(primal_dual(term, wanted, None, columns, **limits))
-        return units.back(smooth_newton(term, wanted, columns, **limits))
+        if at_zero.bounds is not None:
+            return units.unscaled(primal_dual(term, scaled_targets, None, columns, **options))
+        return units.unscaled(smooth_newton(term, scaled_targets, columns, **options))
 
 
-def _still(multipliers: np.ndarray, first: DualTerm, border: Border) -> DualSolution:
-    """Return multipliers that need no steps and leave the coefficients at their cheapest."""
-    prices = None if first.bounds is None else 0.0 * first.bounds.room
+def _without_steps(multipliers: np.ndarray, at_zero: DualTerm, border: Border) -> DualSolution:
+    """Return the dual solution at which the coefficients are the cheapest of all."""
+    prices = None if at_zero.bounds is None else 0.0 * at_zero.bounds.room
     return DualSolution(
         multipliers[None], np.zeros((1, border.columns.shape[1])), 0, np.ones(1, dtype=bool),
         np.zeros(1, dtype=bool), prices=prices,
@@ -118,63 +131,74 @@ def _still(multipliers: np.ndarray, first: DualTerm, border: Border) -> DualSolu
 
 
 def inequalities(problem: Problem, max_steps: int, tolerance: float) -> Limit:
-    """Solve any convex cost with a one-sided fit."""
+    """Return the limit of a convex cost with the fit Margin or Tube."""
     design, targets, cost, fit = problem.design, problem.targets, problem.cost, problem.fit
     assert isinstance(cost, Cost)
     assert not isinstance(fit, Equal)
     n, slack = design.shape[0], problem.slack
-    first, border = cost.dual(design, np.zeros(n)), border_of(problem.intercept, n)
+    at_zero, border = cost.dual(design, np.zeros(n)), border_of(problem.intercept, n)
     constraints = fit.one_sided(targets)
-    nothing = None if first.bounds is None else 0.0 * first.bounds.room
-    cheapest = cost.primal(design, np.zeros(n), nothing)
-    level = fit.constant(targets, first.gradient) if problem.intercept == "free" else None
+    zero_prices = None if at_zero.bounds is None else 0.0 * at_zero.bounds.room
+    cheapest = cost.primal(design, np.zeros(n), zero_prices)
+    level = fit.constant(targets, at_zero.gradient) if problem.intercept == "free" else None
     if level is not None:
         return certified(problem, cheapest, level, np.zeros(n), 0)
-    if first.bounds is not None and np.all(slack > 0):
-        # What slack alone would cost; where it stays in the bounds, coefficients of 0 are best.
-        squares = replace(first, bounds=None, is_quadratic=True)
-        v, constant, steps = _quadratic(squares, targets, fit, slack, border, max_steps, tolerance)
-        if first.bounds.reach(v) >= 1.0:
+    if at_zero.bounds is not None and np.all(slack > 0):
+        # With coefficients of 0 the multipliers minimise the cost of slack alone. Where these are
+        # in the domain of the conjugate, the solution is reached.
+        squares = replace(at_zero, bounds=None, is_quadratic=True)
+        v, constant, steps = _quadratic_inequalities(
+            squares, targets, fit, slack, border, max_steps, tolerance
+        )
+        if at_zero.bounds.reach(v) >= 1.0:
             return certified(problem, cheapest, constant, v, steps)
     prices = None
-    if first.is_quadratic:
-        v, constant, steps = _quadratic(first, targets, fit, slack, border, max_steps, tolerance)
+    if at_zero.is_quadratic:
+        v, constant, steps = _quadratic_inequalities(
+            at_zero, targets, fit, slack, border, max_steps, tolerance
+        )
     else:
-        size = np.maximum(_bounds(constraints, n), np.abs(first.gradient))
+        size = np.maximum(_largest_bounds(constraints, n), np.abs(at_zero.gradient))
         units = Units.of(row_lengths(design), slack, size)
         columns, sides = units.columns(border), units.one_sided(constraints)
         term = units.term(_with_slack(cost, design, slack))
-        limits = {"max_steps": max_steps, "tolerance": tolerance}
+        options = {"max_steps": max_steps, "tolerance": tolerance}
         with np.errstate(all="ignore"):
-            if first.bounds is not None:
-                solution = primal_dual(term, units.wanted(targets), sides, columns, **limits)
+            if at_zero.bounds is not None:
+                solution = primal_dual(term, units.targets(targets), sides, columns, **options)
             else:
-                solution = smooth_interior_point(term, sides, columns, **limits)
-        solution = units.back(solution)
+                solution = smooth_interior_point(term, sides, columns, **options)
+        solution = units.unscaled(solution)
         v, steps, prices = solution.multipliers[0], solution.steps, solution.prices
         constant = float(solution.border_coefficients[0].sum())
-    coefficients, polished, constant = met(
-        design, cost, v, prices, slack, sided(targets, fit, v), border, constant
+    coefficients, polished, constant = polish(
+        design, cost, v, prices, slack, missing_of_inequalities(targets, fit, v), border, constant
     )
     if isinstance(fit, Tube):
-        # What rows that are nearly alike still miss, a tube narrower by as much takes up.
-        short = _short(fit, targets, design @ coefficients + constant, slack)
-        if 0.0 < short <= ROUNDED * float(np.abs(targets).max()) and fit.width > 2.0 * short:
-            inner = sided(targets, replace(fit, width=fit.width - 2.0 * short), v)
-            coefficients, polished, constant = met(
+        # Rows that are nearly dependent may still miss the tube by a little. Solving for a tube
+        # that is narrower by twice the shortfall puts all outputs inside the real one.
+        shortfall = _largest_shortfall(fit, targets, design @ coefficients + constant, slack)
+        if (
+            0.0 < shortfall <= LARGEST_CORRECTION * float(np.abs(targets).max())
+            and fit.width > 2.0 * shortfall
+        ):
+            inner = missing_of_inequalities(
+                targets, replace(fit, width=fit.width - 2.0 * shortfall), v
+            )
+            coefficients, polished, constant = polish(
                 design, cost, v, prices, slack, inner, border, constant
             )
     if isinstance(fit, Margin):
-        # What is left of exact margins by rounding, a scale takes up.
-        short = _short(fit, targets, design @ coefficients + constant, slack)
-        factor = 1.0 + 2.0 * min(short, ROUNDED)
+        # Exact margins that rounding left slightly below 1 are restored by scaling the function.
+        shortfall = _largest_shortfall(fit, targets, design @ coefficients + constant, slack)
+        factor = 1.0 + 2.0 * min(shortfall, LARGEST_CORRECTION)
         coefficients, constant = factor * coefficients, factor * constant
     exhausted = steps >= max_steps
     limit = certified(problem, coefficients, constant, polished, steps, exhausted=exhausted)
     if limit.outcome is not Outcome.SOLVED:
-        other = certified(problem, coefficients, constant, v, steps, exhausted=exhausted)
+        unpolished = certified(problem, coefficients, constant, v, steps, exhausted=exhausted)
         limit = min(
-            limit, other, key=lambda limit: (limit.outcome is not Outcome.SOLVED, limit.gap)
+            limit, unpolished, key=lambda limit: (limit.outcome is not Outcome.SOLVED, limit.gap)
         )
     if limit.outcome is Outcome.SOLVED or np.all(slack > 0):
         return limit
@@ -182,14 +206,14 @@ def inequalities(problem: Problem, max_steps: int, tolerance: float) -> Limit:
     return limit if proved is None else replace(proved, steps=limit.steps)
 
 
-def _short(
+def _largest_shortfall(
     fit: Margin | Tube, targets: np.ndarray, outputs: np.ndarray, slack: np.ndarray
 ) -> float:
-    """Return the most by which an exact row falls short."""
+    """Return the largest misfit of a row without slack."""
     return float(np.abs(fit.misfit(targets, outputs))[slack == 0].max(initial=0.0))
 
 
-def _quadratic(
+def _quadratic_inequalities(
     term: DualTerm,
     targets: np.ndarray,
     fit: Margin | Tube,
@@ -198,29 +222,29 @@ def _quadratic(
     max_steps: int,
     tolerance: float,
 ) -> tuple[np.ndarray, float, int]:
-    """Return multipliers, intercept and steps of a one-sided fit with a quadratic conjugate."""
+    """Return multipliers, intercept and steps of a one-sided fit whose conjugate is quadratic."""
     n, constraints = len(targets), fit.one_sided(targets)
     kernel = term.hessian() + np.diag(slack)
-    units = Units.of_kernel(kernel, _bounds(constraints, n))
+    units = Units.of_kernel(kernel, _largest_bounds(constraints, n))
     scaled = units.objective * (units.rows[:, None] * kernel * units.rows)
     solution = solve_one_sided(
         scaled[None], units.one_sided(constraints), units.columns(border),
         max_steps=max_steps, tolerance=tolerance,
     )  # fmt: skip
-    solution = units.back(solution)
+    solution = units.unscaled(solution)
     constant = float(solution.border_coefficients[0].sum())
     return solution.multipliers[0], constant, solution.steps
 
 
-def _bounds(constraints: object, n: int) -> np.ndarray:
-    """Return the largest bound of each row."""
+def _largest_bounds(constraints: object, n: int) -> np.ndarray:
+    """Return the largest absolute bound of each row."""
     out = np.zeros(n)
     np.maximum.at(out, constraints.rows, np.abs(constraints.bounds))  # pyright: ignore
     return out
 
 
 def _with_slack(cost: Cost, design: Design, slack: np.ndarray) -> Term:
-    """Return the cost's conjugate with the slack's part, as a function of the multipliers."""
+    """Return the conjugate plus the slack's term, as a function of the multipliers."""
     if not slack.any():
         return lambda v: cost.dual(design, v)
 

@@ -1,4 +1,4 @@
-"""Quadratic costs with the fit Equal: linear systems, in columns, kernel or orthonormal rows."""
+"""Quadratic costs with the fit Equal: linear systems in columns, a kernel or orthonormal rows."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from partwhole.limits.solvers import sparse_primal
 from partwhole.limits.solvers.dual_newton import Border
 from partwhole.limits.solvers.minimum_norm import solve_minimum_norm
 
-# Pivots of a kernel with ones on its diagonal: above this a Cholesky factor keeps ten digits.
-APART = 1e-6
-# Eigenvalues of such a kernel that are no larger, as a share of the largest, are rounding.
-CARRIED = 1e-13
+# Smallest pivot of a kernel with ones on its diagonal at which a Cholesky factor keeps ten digits.
+SMALLEST_PIVOT = 1e-6
+# Eigenvalues of such a kernel below this share of the largest, for each row, are rounding.
+SMALLEST_EIGENVALUE = 1e-13
 
 
 def border_of(intercept: Intercept, n: int) -> Border:
-    """Return the columns beside the features: a column of ones for an intercept, or none."""
+    """Return the border of the dual: a column of ones for an intercept, or no column."""
     if intercept == "none":
         return Border(np.zeros((n, 0)))
     return Border(np.ones((n, 1)), 0.0 if intercept == "free" else float(intercept))
 
 
 def through_columns(problem: Problem, max_steps: int, tolerance: float) -> Limit:
-    """Solve the quadratic cost with equality in the columns, never forming an n x n matrix."""
+    """Return the limit of a quadratic cost and equalities, without forming an n x n matrix."""
     design, targets, cost = problem.design, problem.targets, problem.cost
     fit, intercept = problem.fit, problem.intercept
     assert isinstance(design, ConjunctionDesign)
@@ -47,21 +47,21 @@ def through_columns(problem: Problem, max_steps: int, tolerance: float) -> Limit
     weights = [cost.weight(block.label) for block in design.blocks]
     free, penalised = intercept == "free", not isinstance(intercept, str)
     if penalised and 1e13 * float(intercept) * (sum(weights) + np.mean(problem.slack)) < 1.0:
-        # So small a penalty can't be told from none in double precision.
+        # In double precision so small a penalty is the same as none.
         free, penalised = True, False
-    wide = design
+    extended = design
     if penalised:
         # A penalised intercept is the conjunction of no components.
         weights = [1.0 / float(intercept), *weights]
-        wide = design.with_constant()
-    used = [i for i, weight in enumerate(weights) if weight > 0]
-    sizes = [block.stop - block.start for block in wide.blocks]
+        extended = design.with_constant()
+    positive = [i for i, weight in enumerate(weights) if weight > 0]
+    sizes = [block.stop - block.start for block in extended.blocks]
     steps, exhausted, proof = 0, False, None
     if not problem.is_exact:
         ridge = sparse_primal.solve_ridge(
-            [wide.index[i] for i in used],
-            [sizes[i] for i in used],
-            [weights[i] for i in used],
+            [extended.index[i] for i in positive],
+            [sizes[i] for i in positive],
+            [weights[i] for i in positive],
             targets,
             fit.slack if np.ndim(fit.slack) else float(np.asarray(fit.slack)),
             free_intercept=free,
@@ -76,7 +76,7 @@ def through_columns(problem: Problem, max_steps: int, tolerance: float) -> Limit
     else:
         root = np.repeat(np.sqrt(np.asarray(weights, dtype=float)), sizes)
         columns = targets.reshape(n, -1)
-        exact = solve_minimum_norm(wide, root, columns, free_intercept=free)
+        exact = solve_minimum_norm(extended, root, columns, free_intercept=free)
         shape = targets.shape[1:]
         coefficients = exact.coefficients.reshape(-1, *shape)
         constant = exact.intercept.reshape(shape)
@@ -90,10 +90,11 @@ def through_columns(problem: Problem, max_steps: int, tolerance: float) -> Limit
 
 
 def through_kernel(problem: Problem) -> Limit:
-    """Solve a quadratic cost with equality: by a Cholesky factor, or in orthonormal rows.
+    """Return the limit of a quadratic cost and equalities by a factorisation of its kernel.
 
-    The kernel squares the features and loses half of their digits where inputs are nearly alike.
-    Its pivots show when; then the features are turned instead, where they can be written out.
+    The kernel contains products of features and loses half of their digits where rows are nearly
+    dependent. Small pivots show this; the features are then made orthonormal instead, where a
+    dense matrix of them fits into memory.
     """
     design, targets, cost = problem.design, problem.targets, problem.cost
     assert isinstance(cost, Cost)
@@ -124,68 +125,69 @@ def through_kernel(problem: Problem) -> Limit:
 def _factored(
     unit: np.ndarray, size: np.ndarray, targets: np.ndarray, intercept: Intercept
 ) -> tuple[np.ndarray, np.ndarray | float] | None:
-    """Solve by a Cholesky factor and one refinement; None where its pivots are small."""
+    """Return multipliers and intercept by a Cholesky factor; None where its pivots are small."""
     try:
         factor = cho_factor(unit, lower=True, check_finite=False)
     except np.linalg.LinAlgError:
         return None
-    if float(np.diagonal(factor[0]).min()) ** 2 < APART:
+    if float(np.diagonal(factor[0]).min()) ** 2 < SMALLEST_PIVOT:
         return None
     column = size if intercept != "none" else None
-    through = None if column is None else cho_solve(factor, column, check_finite=False)
+    solved_column = None if column is None else cho_solve(factor, column, check_finite=False)
     penalty = 0.0 if isinstance(intercept, str) else float(intercept)
 
-    def solved(wanted: np.ndarray, missing: np.ndarray | float) -> tuple[np.ndarray, Any]:
-        plain = cho_solve(factor, wanted, check_finite=False)
-        if through is None or column is None:
+    def solved(right: np.ndarray, missing: np.ndarray | float) -> tuple[np.ndarray, Any]:
+        plain = cho_solve(factor, right, check_finite=False)
+        if solved_column is None or column is None:
             return plain, 0.0 * plain[0]
-        constant = (column @ plain - missing) / (column @ through + penalty)
-        return plain - np.multiply.outer(through, constant), constant
+        constant = (column @ plain - missing) / (column @ solved_column + penalty)
+        return plain - np.multiply.outer(solved_column, constant), constant
 
-    wanted = (targets.T * size).T
-    w, constant = solved(wanted, 0.0)
-    rest = wanted - unit @ w
+    scaled_targets = (targets.T * size).T
+    w, constant = solved(scaled_targets, 0.0)
+    residual = scaled_targets - unit @ w
     missing: np.ndarray | float = 0.0
     if column is not None:
-        rest = rest - np.multiply.outer(column, constant)
+        residual = residual - np.multiply.outer(column, constant)
         missing = penalty * constant - column @ w
-    more, shift = solved(rest, missing)
-    v = ((w + more).T * size).T
+    correction, shift = solved(residual, missing)
+    v = ((w + correction).T * size).T
     constant = constant + shift
     return v, float(constant) if targets.ndim == 1 else constant
 
 
 def _features(design: Design, cost: Cost) -> np.ndarray | None:
-    """Return features B whose inner products are the kernel, unless there are too many."""
+    """Return features B whose inner products are the kernel; None if there are too many."""
     n, p = design.shape
     return cost.features(design) if n * p <= ENTRIES and isinstance(cost, Squares) else None
 
 
 def _through_rows(problem: Problem, features: np.ndarray) -> Limit:
-    """Solve in orthonormal rows, and again for what rounding left as long as that shrinks."""
+    """Return the limit by orthonormal rows, refined as long as the residual of rounding shrinks."""
     design, targets, cost = problem.design, problem.targets, problem.cost
     assert isinstance(cost, Squares)
-    used, slack = features.any(axis=0), problem.slack
-    x, v, constant, bound, precision, turned = _in_rows(
-        features[:, used], targets, slack, problem.intercept
+    nonzero, slack = features.any(axis=0), problem.slack
+    x, v, constant, bound, precision, row_rounding = _in_rows(
+        features[:, nonzero], targets, slack, problem.intercept
     )
     best = None
     for _ in range(3):
         whole = np.zeros((features.shape[1], *targets.shape[1:]))
-        whole[used] = x
+        whole[nonzero] = x
         coefficients = cost.from_features(design, whole)
         limit = certified(
-            problem, coefficients, constant, v, 1, bound=bound, precision=precision, turned=turned,
+            problem, coefficients, constant, v, 1, bound=bound, precision=precision,
+            row_rounding=row_rounding,
         )  # fmt: skip
-        # Beside rows that are nearly alike what is left may be rounding, which grows.
+        # Beside rows that are nearly alike the residual may be rounding that grows.
         if best is not None and not limit.violation < 0.5 * best.violation:
             break
         best = limit
         if limit.outcome is Outcome.SOLVED:
             break
-        rest = targets - design @ coefficients - constant - (slack * v.T).T
-        more = _in_rows(features[:, used], rest, slack, problem.intercept)
-        x, v, constant = x + more[0], v + more[1], constant + more[2]
+        residual = targets - design @ coefficients - constant - (slack * v.T).T
+        correction = _in_rows(features[:, nonzero], residual, slack, problem.intercept)
+        x, v, constant = x + correction[0], v + correction[1], constant + correction[2]
     assert best is not None
     return best
 
@@ -195,26 +197,27 @@ def _in_rows(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray | float, float, float, float]:
     """Return coefficients of the features, multipliers, intercept and the least cost.
 
-    And of the latter the precision of its rows, and what their rounding is felt in it.
+    The last two values are the precision of the rewritten rows, and the error of the least cost
+    from their rounding.
     """
     rows = reduced(features, targets, slack, intercept)
     soft = np.flatnonzero(rows.slack > 0)
-    # A row's slack is one more feature, of its own.
+    # Slack is one more feature that only its row has; all rows are exact then.
     private = np.zeros((len(rows.slack), len(soft)))
     private[soft, np.arange(len(soft))] = 1.0
     exact = reduced(
         np.hstack([rows.rows, private]), rows.targets, np.zeros(len(rows.slack)), "none"
     )
     x = (exact.rows.T @ exact.targets)[: features.shape[1]]
-    # Orthonormal rows are their own multipliers.
+    # For orthonormal rows the multipliers are the targets.
     w = exact.multipliers(exact.targets)
     least = 0.5 * float(np.sum(exact.targets**2)) + rows.rest
-    turned = rows.rounding(w, x)
-    return x, rows.multipliers(w), rows.intercept(x), least, rows.precision, turned
+    row_rounding = rows.rounding(w, x)
+    return x, rows.multipliers(w), rows.intercept(x), least, rows.precision, row_rounding
 
 
 def _through_eigenvectors(problem: Problem, kernel: np.ndarray) -> Limit:
-    """Solve on the directions that the kernel carries, where nothing but the kernel is known."""
+    """Return the limit by the kernel's eigenvectors, if no features of it are available."""
     targets, intercept = problem.targets, problem.intercept
     assert isinstance(problem.cost, Cost)
     n, slack = len(targets), problem.slack
@@ -224,30 +227,32 @@ def _through_eigenvectors(problem: Problem, kernel: np.ndarray) -> Limit:
         full, penalty = full + 1.0 / float(intercept), 1.0
     sums = np.diagonal(full)
     size = 1.0 / np.sqrt(np.where(sums > 0, sums, 1.0))
-    wanted = (targets.T * size).T
+    scaled_targets = (targets.T * size).T
     basis = np.eye(n)
     if intercept == "free":
-        # Multipliers orthogonal to the intercept's column.
+        # A free intercept requires multipliers orthogonal to its column.
         basis = np.asarray(qr(size[:, None])[0])[:, 1:]
     inner = basis.T @ (size[:, None] * full * size) @ basis
     values, vectors = np.linalg.eigh(0.5 * (inner + inner.T))
-    carried = values > CARRIED * n * max(float(values[-1]), 0.0)
+    carried = values > SMALLEST_EIGENVALUE * n * max(float(values[-1]), 0.0)
     vectors = basis @ vectors[:, carried]
 
     def solved(right: np.ndarray) -> np.ndarray:
         return vectors @ ((vectors.T @ right).T / values[carried]).T
 
-    w = solved(wanted)
-    w = w + solved(wanted - (size[:, None] * full * size) @ w)
+    w = solved(scaled_targets)
+    w = w + solved(scaled_targets - (size[:, None] * full * size) @ w)
     v = (w.T * size).T
     constant: Any = np.zeros(targets.shape[1:])
     if penalty:
         constant = v.sum(axis=0) / float(intercept)
     elif intercept == "free":
-        constant = size @ (wanted - (size[:, None] * full * size) @ w) / float(size @ size)
+        constant = size @ (scaled_targets - (size[:, None] * full * size) @ w) / float(size @ size)
     constant = float(constant) if targets.ndim == 1 else constant
     limit = certified(problem, problem.cost.primal(problem.design, v, None), constant, v, 1)
     if limit.outcome is not Outcome.SOLVED:
-        rest = wanted - (size[:, None] * full * size) @ w - np.multiply.outer(size, constant)
-        return infeasible(problem, (rest.T / size).T, 1) or limit
+        residual = (
+            scaled_targets - (size[:, None] * full * size) @ w - np.multiply.outer(size, constant)
+        )
+        return infeasible(problem, (residual.T / size).T, 1) or limit
     return limit

@@ -1,4 +1,4 @@
-r"""Equalities rewritten so that neither their units, nor their angles, nor their number matter.
+r"""Equalities rewritten so that units, angles and number of the rows do not affect accuracy.
 
 The problem
 
@@ -7,17 +7,20 @@ The problem
 
 keeps its solution c for every cost R under three changes, made in this order (derived here):
 
-1. A free intercept is read off the exact row k of the smallest features,
-   :math:`b = y_k - A_k c`, which is subtracted from all others. Without exact rows a reflection
-   turns the rows with slack, divided by :math:`\sqrt{s_i}`, until one alone sees the intercept;
-   that row is then met without cost and leaves. A penalised intercept is a free one beside the
-   row :math:`b + \xi = 0` of slack :math:`1/\lambda`.
-2. Exact rows become orthonormal, unless they are far apart: with rows of length 1 and a pivoted
-   factorisation :math:`A^T = Q R`, the same is asked by :math:`Q^T c = R^{-T} y`. Where rows are
-   nearly alike :math:`R^{-T} A` and :math:`R^{-T} y` are computed in extended precision, with R
-   as it is: so rounding alters what is asked by less.
-3. Rows with slack, divided by :math:`\sqrt{s_i}`, become the rank's number of rows of slack 1:
-   with :math:`A = Q R`, the part of y outside of Q costs the same whatever c is.
+1. The intercept is eliminated. If there are exact rows, the one with the smallest features, row
+   k, gives :math:`b = y_k - A_k c`, and it is subtracted from all other rows. If there are none,
+   a reflection of the rows with slack, divided by :math:`\sqrt{s_i}`, leaves the intercept in a
+   single row; b can meet this row at no cost for any c, so the row is dropped. A penalised
+   intercept is a free intercept with the additional row :math:`b + \xi = 0` of slack
+   :math:`1/\lambda`.
+2. Exact rows become orthonormal, unless they are well-conditioned already. With rows of length 1
+   and a pivoted factorisation :math:`A^T = Q R`, the equations :math:`Q^T c = R^{-T} y` have the
+   same solutions. Where rows are nearly dependent, :math:`R^{-T} A` and :math:`R^{-T} y` are
+   computed in extended precision with the same R. The new equations are then those of the given
+   rows up to a much smaller error; that R itself is rounded does not matter, because any
+   invertible R gives equivalent equations.
+3. Rows with slack, divided by :math:`\sqrt{s_i}`, become as many rows of slack 1 as their rank.
+   With :math:`A = Q R`, the part of y orthogonal to Q costs the same for every c.
 """
 
 from __future__ import annotations
@@ -30,26 +33,26 @@ import numpy as np
 from jaxtyping import Float
 from scipy.linalg import get_lapack_funcs, qr, solve_triangular
 
-# Entries of a design that is written out as a matrix, to be turned or to prove what is infeasible.
+# Most entries of a design that is stored as a dense matrix for a reduction or a proof.
 ENTRIES = 4_000_000
 EPS = float(np.finfo(float).eps)
-# Of a row of length 1: what stands out of the span of the others by less is rounding.
+# A row of length 1 is independent of the others if its distance from their span is larger.
 INDEPENDENT = 64.0 * EPS
-# Of the largest target: what a row that was left out may ask for beyond what the others say.
-DISAGREES = 1e-12
+# A dependent row contradicts the others if its misfit is larger, relative to the largest target.
+CONTRADICTING = 1e-12
 
-# Reciprocal condition of the products of rows of length 1 that loses few digits.
-WELL = 1e-4
-# Of rows of length 1, what others leave: below this they are turned in extended precision.
-APART = 1e-5
-PRODUCTS = 10**8  # in extended precision, about a second
+# Rows of length 1 whose inner products have a larger reciprocal condition lose few digits.
+WELL_CONDITIONED = 1e-4
+# Rows of length 1 closer to the span of the others are rewritten in extended precision,
+NEARLY_DEPENDENT = 1e-5
+EXTENDED_PRODUCTS = 10**8  # if that takes at most so many products, about a second
 
 Vector = np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
 class Reduction:
-    """Rows that ask for the same coefficients as the equalities they came from.
+    """Rewritten rows that have the same solution as the equalities they come from.
 
     Parameters
     ----------
@@ -60,13 +63,13 @@ class Reduction:
     intercept : callable
         From coefficients to the intercept.
     multipliers : callable
-        From multipliers of these rows to those of the rows as given.
+        From multipliers of these rows to those of the original rows.
     dropped : bool
-        Whether exact rows that depend on others were left out although they ask for more.
+        Whether an exact row that depends on others was dropped although it contradicts them.
     rest : float
-        What the rows with slack cost whatever the coefficients are.
+        The part of the cost of slack that does not depend on the coefficients.
     precision : float
-        Relative, of the arithmetic by which exact rows were turned.
+        Relative precision of the arithmetic by which exact rows were rewritten.
     """
 
     rows: Float[np.ndarray, "m p"]
@@ -79,7 +82,7 @@ class Reduction:
     precision: float
 
     def rounding(self, v: Vector, coefficients: Vector) -> float:
-        """Return what rounding of these rows is felt in a value, by their multipliers."""
+        """Return the error of the value from rounding of these rows, by their multipliers."""
         size = np.abs(self.rows) @ np.abs(coefficients) + np.abs(self.targets)
         return float(np.sum(np.abs(v) * size)) * EPS
 
@@ -92,7 +95,7 @@ def reduced(
     *,
     orthonormal: bool = True,
 ) -> Reduction:
-    """Rewrite equalities with any slack and any intercept.
+    """Return equalities with any slack and any intercept, rewritten without intercept.
 
     Parameters
     ----------
@@ -101,93 +104,101 @@ def reduced(
     targets : float array, shape (n,) or (n, k)
         y.
     slack : float array, shape (n,)
-        s, 0 for rows that are to be met exactly.
+        s, 0 for rows that must be met exactly.
     intercept : {"free", "none"} or float
         As in `Problem`.
     orthonormal : bool, keyword-only, default True
-        False lets exact rows be of length 1 alone where they are far apart, in a third of the time.
+        False allows well-conditioned exact rows to be scaled to length 1 only, in a third of the
+        time.
 
     Returns
     -------
     Reduction
-        Dependent exact rows leave; whether the others then meet them is for the caller to see.
+        Dependent exact rows are dropped; `dropped` tells whether one of them is not met.
     """
     n = len(matrix)
     penalised = not isinstance(intercept, str)
     if penalised:
-        # One more row: the intercept itself, with a target of 0.
+        # The penalty is that of one more row with slack: the intercept itself, of target 0.
         matrix = np.vstack([matrix, np.zeros((1, matrix.shape[1]))])
         targets = np.concatenate([targets, np.zeros((1, *targets.shape[1:]))])
         slack = np.append(slack, 1.0 / float(intercept))
     hard, soft = np.flatnonzero(slack == 0), np.flatnonzero(slack > 0)
-    sees = np.ones(len(matrix)) if intercept != "none" else np.zeros(len(matrix))
+    intercept_column = np.ones(len(matrix)) if intercept != "none" else np.zeros(len(matrix))
     exact, exact_targets = (matrix[hard], targets[hard]) if len(soft) else (matrix, targets)
     root = np.sqrt(slack[soft])
     loose, loose_targets = _divided(matrix[soft], root), _divided(targets[soft], root)
-    sees_loose = sees[soft] / root
+    loose_column = intercept_column[soft] / root
 
-    nothing = np.zeros(targets.shape[1:])
-    row, level, first, first_target = np.zeros(matrix.shape[1]), nothing, matrix[:0], nothing
-    pivot, others = -1, np.arange(len(hard))
+    zero_target = np.zeros(targets.shape[1:])
+    pivot_row, pivot_target, first, first_target = (
+        np.zeros(matrix.shape[1]),
+        zero_target,
+        matrix[:0],
+        zero_target,
+    )
+    pivot, remaining = -1, np.arange(len(hard))
     if intercept != "none" and len(hard):
         pivot = int(np.abs(exact).max(axis=1, initial=0.0).argmin())
-        others = np.delete(np.arange(len(hard)), pivot)
-        row, level = exact[pivot], np.asarray(exact_targets[pivot])
-        loose = loose - np.multiply.outer(sees_loose, row)
-        loose_targets = loose_targets - np.multiply.outer(sees_loose, level)
-        exact, exact_targets = exact[others], exact_targets[others]
-    turn = None
+        remaining = np.delete(np.arange(len(hard)), pivot)
+        pivot_row, pivot_target = exact[pivot], np.asarray(exact_targets[pivot])
+        loose = loose - np.multiply.outer(loose_column, pivot_row)
+        loose_targets = loose_targets - np.multiply.outer(loose_column, pivot_target)
+        exact, exact_targets = exact[remaining], exact_targets[remaining]
+    reflection = None
     if intercept != "none" and not len(hard):
-        turn = _Reflection(sees_loose)
-        loose, loose_targets = turn(loose), turn(loose_targets)
+        reflection = _Reflection(loose_column)
+        loose, loose_targets = reflection(loose), reflection(loose_targets)
         first, first_target = loose[0], loose_targets[0]
         loose, loose_targets = loose[1:], loose_targets[1:]
-    turned = None if orthonormal or row.any() else _of_unit_length(exact, exact_targets - level)
-    turned = turned or _orthonormal(exact, exact_targets, row, level)
-    # Orthonormal exact rows say what they share with rows of slack, which lose it: what is left
-    # of a column that is far larger than the others is as small as they are.
+    rewritten = (
+        None if orthonormal or pivot_row.any() else _normalised(exact, exact_targets - pivot_target)
+    )
+    rewritten = rewritten or _orthonormal(exact, exact_targets, pivot_row, pivot_target)
+    # What rows of slack share with orthonormal exact rows is known from these, and is subtracted:
+    # what remains of a column far larger than the others is as small as they are.
     shares = np.zeros((len(loose), 0))
-    if turned.is_orthonormal and len(loose) and len(turned.rows):
-        shares = np.zeros((len(loose), len(turned.rows)))
+    if rewritten.is_orthonormal and len(loose) and len(rewritten.rows):
+        shares = np.zeros((len(loose), len(rewritten.rows)))
         for _ in range(2):
-            share = loose @ turned.rows.T
-            loose, shares = loose - share @ turned.rows, shares + share
-        loose_targets = loose_targets - shares @ turned.targets
+            share = loose @ rewritten.rows.T
+            loose, shares = loose - share @ rewritten.rows, shares + share
+        loose_targets = loose_targets - shares @ rewritten.targets
     compressed = _compressed(loose, loose_targets)
-    m = len(turned.rows)
+    m = len(rewritten.rows)
 
     def constant(c: Vector) -> Vector | float:
         if pivot >= 0:
-            return level - row @ c
-        if turn is not None:
-            return (first_target - first @ c) / turn.length
+            return pivot_target - pivot_row @ c
+        if reflection is not None:
+            return (first_target - first @ c) / reflection.length
         return 0.0 if targets.ndim == 1 else np.zeros(targets.shape[1:])
 
     def multipliers(v: Vector) -> Vector:
         out = np.zeros((len(matrix), *v.shape[1:]))
         back = compressed.multipliers(v[m:])
         exact_part = v[:m] - shares.T @ back if shares.size else v[:m]
-        if turn is not None:
-            back = turn(np.concatenate([np.zeros((1, *v.shape[1:])), back]))
+        if reflection is not None:
+            back = reflection(np.concatenate([np.zeros((1, *v.shape[1:])), back]))
         out[soft] = _divided(back, root)
-        given = turned.multipliers(exact_part)
+        exact_multipliers = rewritten.multipliers(exact_part)
         if pivot >= 0:
-            out[hard[others]] = given
+            out[hard[remaining]] = exact_multipliers
             out[hard[pivot]] = -out.sum(axis=0)
         else:
-            out[hard] = given
+            out[hard] = exact_multipliers
         return out[:n]
 
     several = len(compressed.rows) > 0
     return Reduction(
-        np.vstack([turned.rows, compressed.rows]) if several else turned.rows,
-        np.concatenate([turned.targets, compressed.targets]),
+        np.vstack([rewritten.rows, compressed.rows]) if several else rewritten.rows,
+        np.concatenate([rewritten.targets, compressed.targets]),
         np.repeat([0.0, 1.0], [m, len(compressed.rows)]),
         constant,
         multipliers,
-        turned.dropped,
+        rewritten.dropped,
         compressed.rest,
-        turned.precision,
+        rewritten.precision,
     )
 
 
@@ -196,13 +207,13 @@ def _divided(rows: np.ndarray, by: np.ndarray) -> np.ndarray:
 
 
 class _Reflection:
-    """A Householder reflection that turns a vector into its length along the first axis."""
+    """Householder reflection that maps a vector to a multiple of the first axis."""
 
     def __init__(self, vector: Vector) -> None:
         size = float(np.abs(vector).max())
         unit = vector / size
         norm = float(np.linalg.norm(unit))
-        self.length = -norm * size  # all entries are positive: no cancellation
+        self.length = -norm * size  # of this sign, nothing cancels: all entries are positive
         self.normal = unit.copy()
         self.normal[0] += norm
         self.square = float(self.normal @ self.normal)
@@ -214,6 +225,8 @@ class _Reflection:
 
 @dataclass(frozen=True, eq=False)
 class _Rows:
+    """Rewritten rows of one kind, exact or with slack; the fields are those of `Reduction`."""
+
     rows: np.ndarray
     targets: np.ndarray
     multipliers: Callable[[Vector], Vector]
@@ -223,110 +236,137 @@ class _Rows:
     is_orthonormal: bool = False
 
 
-def _orthonormal(given: np.ndarray, asked: np.ndarray, row: np.ndarray, level: np.ndarray) -> _Rows:
-    """Rewrite exact rows, less one of them, as orthonormal ones without those that depend."""
-    rows, targets = given - row, asked - level
+def _orthonormal(
+    exact_rows: np.ndarray,
+    exact_targets: np.ndarray,
+    pivot_row: np.ndarray,
+    pivot_target: np.ndarray,
+) -> _Rows:
+    """Return exact rows, minus the pivot row, as orthonormal rows; dependent rows are dropped."""
+    rows, targets = exact_rows - pivot_row, exact_targets - pivot_target
     n, p = rows.shape
     lengths = _lengths(rows)
     present = np.flatnonzero(lengths > 0.0)
     if not len(present):
-        nothing = np.zeros((0, *targets.shape[1:]))
+        no_targets = np.zeros((0, *targets.shape[1:]))
         return _Rows(
-            rows[:0], nothing, lambda v: np.zeros((n, *v.shape[1:])), bool(targets.any())
+            rows[:0], no_targets, lambda v: np.zeros((n, *v.shape[1:])), bool(targets.any())
         )  # fmt: skip
     unit = rows[present] / lengths[present, None]
-    order = _by_size(rows)
+    order = _columns_by_size(rows)
     basis, triangle, places = _pivoted(unit[:, order].T)
     pivots = np.abs(np.diagonal(triangle))
     rank = int(np.sum(pivots > INDEPENDENT))
-    kept, square = present[places[:rank]], triangle[:rank, :rank]
-    turned = np.empty((rank, p))
-    turned[:, order] = basis[:, :rank].T
+    chosen, square = present[places[:rank]], triangle[:rank, :rank]
+    orthonormal = np.empty((rank, p))
+    orthonormal[:, order] = basis[:, :rank].T
 
     def multipliers(v: Vector) -> Vector:
         out = np.zeros((n, *v.shape[1:]))
-        out[kept] = _divided(solve_triangular(square, v), lengths[kept])
+        out[chosen] = _divided(solve_triangular(square, v), lengths[chosen])
         return out
 
-    wanted = solve_triangular(square, _divided(targets[kept], lengths[kept]), trans=1)
+    orthonormal_targets = solve_triangular(
+        square, _divided(targets[chosen], lengths[chosen]), trans=1
+    )
     dropped = False
     if rank < n:
-        missed = np.abs(targets - rows @ (turned.T @ wanted))
-        dropped = bool((missed > DISAGREES * np.abs(targets).max(initial=0.0)).any())
+        missed = np.abs(targets - rows @ (orthonormal.T @ orthonormal_targets))
+        dropped = bool((missed > CONTRADICTING * np.abs(targets).max(initial=0.0)).any())
     precision = EPS
-    # What is left of each row, once the row of the intercept and those before it are taken off.
-    left = pivots[:rank] * lengths[kept]
-    near = bool((left < APART * np.maximum(_lengths(given[kept]), _lengths(row[None]))).any())
-    if near and rank * rank * p <= PRODUCTS:
-        turned = _substituted(square, given[kept], row, lengths[kept])
-        wanted = _substituted(square, asked[kept], level, lengths[kept])
+    # The distance of each row from the span of those before it. It is compared with the rows
+    # before the pivot row was subtracted, since that subtraction may cancel digits as well.
+    remainders = pivots[:rank] * lengths[chosen]
+    nearly_dependent = bool(
+        (
+            remainders
+            < NEARLY_DEPENDENT * np.maximum(_lengths(exact_rows[chosen]), _lengths(pivot_row[None]))
+        ).any()
+    )
+    if nearly_dependent and rank * rank * p <= EXTENDED_PRODUCTS:
+        orthonormal = _substituted_in_extended(
+            square, exact_rows[chosen], pivot_row, lengths[chosen]
+        )
+        orthonormal_targets = _substituted_in_extended(
+            square, exact_targets[chosen], pivot_target, lengths[chosen]
+        )
         precision = float(np.finfo(np.longdouble).eps)
-    return _Rows(turned, wanted, multipliers, dropped, precision=precision, is_orthonormal=True)
+    return _Rows(
+        orthonormal, orthonormal_targets, multipliers, dropped,
+        precision=precision, is_orthonormal=True,
+    )  # fmt: skip
 
 
-def _substituted(
-    triangle: np.ndarray, given: np.ndarray, less: np.ndarray, lengths: np.ndarray
+def _substituted_in_extended(
+    triangle: np.ndarray, right: np.ndarray, subtracted: np.ndarray, lengths: np.ndarray
 ) -> np.ndarray:
-    """Solve with the triangle's transpose for rows less one of them, in extended precision."""
-    out = _divided(given.astype(np.longdouble) - less, lengths)
+    """Return the solution with the triangle's transpose for scaled differences.
+
+    All of it is in extended precision, the differences too: in double precision they would lose
+    the digits in which nearly equal rows differ.
+    """
+    out = _divided(right.astype(np.longdouble) - subtracted, lengths)
     for i in range(len(out)):
         out[i] = (out[i] - triangle[:i, i].astype(np.longdouble) @ out[:i]) / triangle[i, i]
     return out.astype(float)
 
 
 def _compressed(rows: np.ndarray, targets: np.ndarray) -> _Rows:
-    """Rewrite rows of slack 1 as so many as their rank, less what no coefficients change."""
+    """Return rows of slack 1 as rows of full rank, and the cost that no coefficients change."""
     n, p = rows.shape
     if not n or not rows.any():
         left, square = targets, 0.5 * float(np.sum(targets**2))
         return _Rows(rows[:0], targets[:0], lambda v: np.array(left), rest=square)
-    # Rows and columns from large to small: so the factorisation keeps the digits of small rows.
+    # Rows and columns in falling order of size, so the factorisation keeps the digits of small
+    # rows (Powell & Reid 1969).
     down = np.argsort(-np.abs(rows).max(axis=1), kind="stable")
     basis, triangle, places = _pivoted(rows[down])
     size = np.abs(np.diagonal(triangle))
     rank = int(np.sum(size > INDEPENDENT * size[0]))
     basis = basis[:, :rank]
-    turned = np.empty((rank, p))
-    turned[:, places] = triangle[:rank]
+    compressed_rows = np.empty((rank, p))
+    compressed_rows[:, places] = triangle[:rank]
     sorted_targets = targets[down]
-    wanted = basis.T @ sorted_targets
-    rest = sorted_targets - basis @ wanted
-    rest -= basis @ (basis.T @ rest)
+    compressed_targets = basis.T @ sorted_targets
+    residual = sorted_targets - basis @ compressed_targets
+    residual -= basis @ (basis.T @ residual)
 
     def multipliers(v: Vector) -> Vector:
         out = np.empty((n, *v.shape[1:]))
-        out[down] = basis @ v + rest
+        out[down] = basis @ v + residual
         return out
 
-    return _Rows(turned, wanted, multipliers, rest=0.5 * float(np.sum(rest**2)))
+    return _Rows(
+        compressed_rows, compressed_targets, multipliers, rest=0.5 * float(np.sum(residual**2))
+    )
 
 
-def _of_unit_length(rows: np.ndarray, targets: np.ndarray) -> _Rows | None:
-    """Bring rows to length 1; return None where they are not far from depending on each other."""
+def _normalised(rows: np.ndarray, targets: np.ndarray) -> _Rows | None:
+    """Return rows scaled to length 1; None where these are not well-conditioned."""
     n, p = rows.shape
     lengths = _lengths(rows)
     if not 0 < n <= p or not lengths.all():
         return None
     unit = rows / lengths[:, None]
-    # Single precision tells a condition of 1e4 from a larger one, in half the time.
+    # Single precision suffices to tell whether the condition is above 1e4, in half the time.
     single = unit.astype(np.float32)
     products = single @ single.T
     factorise, condition = get_lapack_funcs(("potrf", "pocon"), (products,))
     lower, failed = factorise(products, lower=1)
-    if failed or condition(lower, np.linalg.norm(products, 1), uplo="L")[0] < WELL:
+    if failed or condition(lower, np.linalg.norm(products, 1), uplo="L")[0] < WELL_CONDITIONED:
         return None
     return _Rows(unit, _divided(targets, lengths), lambda v: _divided(v, lengths))
 
 
 def _pivoted(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Factorise a matrix with its columns in the order of their pivots."""
+    """Return basis, triangle and column order of a QR factorisation with column pivoting."""
     return cast(
         "tuple[np.ndarray, np.ndarray, np.ndarray]", qr(matrix, mode="economic", pivoting=True)
     )
 
 
 def _lengths(rows: np.ndarray) -> np.ndarray:
-    """Return the rows' Euclidean lengths, without overflow."""
+    """Return the Euclidean lengths of rows, without overflow or underflow of the squares."""
     with np.errstate(over="ignore", under="ignore"):
         squares = np.einsum("ij,ij->i", rows, rows)
     if len(squares) and squares.min() > 1e-200 and squares.max() < 1e200:
@@ -336,6 +376,6 @@ def _lengths(rows: np.ndarray) -> np.ndarray:
     return largest * np.linalg.norm(unit, axis=1)
 
 
-def _by_size(rows: np.ndarray) -> np.ndarray:
-    """Return the columns' order from large to small, for a factorisation of the transpose."""
+def _columns_by_size(rows: np.ndarray) -> np.ndarray:
+    """Return the order of the columns by falling size, for a factorisation of the transpose."""
     return np.argsort(-np.abs(rows).max(axis=0, initial=0.0), kind="stable")

@@ -1,13 +1,13 @@
-r"""Units in which a dual problem's numbers are about 1, whatever those of its features.
+r"""Units in which the numbers of a dual problem are about 1, whatever the units of its features.
 
-Multipliers are solved for as :math:`v = d\,w`, one factor for each row, and the objective is
-multiplied by a number :math:`\kappa`. A row of features of length :math:`\ell_i` and slack
-:math:`s_i` moves a cost of about :math:`Y / (\ell_i + s_i / Y)` with Y the largest target, so
-that
+The solvers work on scaled multipliers w with :math:`v = d\,w`, one factor for each row, and on an
+objective that is multiplied by a number :math:`\kappa`. A row of features of length
+:math:`\ell_i` and slack :math:`s_i` has a multiplier of about :math:`1 / (\ell_i + s_i / Y)`, up
+to a factor that all rows share, with Y the largest target. So
 
 .. math:: d_i = 1 / (\ell_i + s_i / Y), \qquad \kappa = 1 / \max_i |d_i y_i| .
 
-Neither changes what the problem asks for. Derived here.
+Neither factor changes the solution. Derived here.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from partwhole.limits.costs._cost import Bounds, DualTerm
 from partwhole.limits.fits import OneSided
 from partwhole.limits.solvers.dual_newton import Border, DualSolution, Term
 
-LEAST = 1e-140  # length of a row below which it has none: its square has no digits
+SMALLEST_LENGTH = 1e-140  # a shorter row counts as zero, because its square underflows
 
 
 @dataclass(frozen=True, eq=False)
 class Units:
-    """Factors between multipliers as given and as solved for.
+    """Factors between the multipliers of a problem and the scaled ones of a solver.
 
     Parameters
     ----------
     rows : float array, shape (n,)
-        d.
+        d, the multipliers over the scaled multipliers.
     objective : float
-        kappa.
+        kappa, the scaled objective over the objective.
     """
 
     rows: Float[np.ndarray, " n"]
@@ -45,29 +45,31 @@ class Units:
         cls,
         lengths: Float[np.ndarray, " n"],
         slack: Float[np.ndarray, " n"],
-        wanted: Float[np.ndarray, " n"],
+        targets: Float[np.ndarray, " n"],
     ) -> Units:
-        """Return the units of rows with these lengths, slacks and targets or bounds."""
-        largest = float(np.abs(wanted).max(initial=0.0)) or 1.0
+        """Return the units of rows with these lengths, slacks, and targets (or bounds)."""
+        largest = float(np.abs(targets).max(initial=0.0)) or 1.0
         size = lengths + slack / largest
-        usual = float(size.max(initial=0.0))
-        rows = 1.0 / np.where(size > LEAST, size, usual if usual > LEAST else 1.0)
-        value = float(np.abs(rows * wanted).max(initial=0.0)) or 1.0
+        largest_size = float(size.max(initial=0.0))
+        rows = 1.0 / np.where(
+            size > SMALLEST_LENGTH, size, largest_size if largest_size > SMALLEST_LENGTH else 1.0
+        )
+        value = float(np.abs(rows * targets).max(initial=0.0)) or 1.0
         return cls(rows, 1.0 / value)
 
     @classmethod
-    def of_kernel(cls, kernel: Float[np.ndarray, "n n"], wanted: Float[np.ndarray, " n"]) -> Units:
-        """Return the units in which a kernel has ones on its diagonal, and bounds are 1."""
-        units = cls.of(np.sqrt(np.maximum(np.diagonal(kernel), 0.0)), 0.0 * wanted, wanted)
+    def of_kernel(cls, kernel: Float[np.ndarray, "n n"], bounds: Float[np.ndarray, " n"]) -> Units:
+        """Return the units in which a kernel has a diagonal of ones and the largest bound is 1."""
+        units = cls.of(np.sqrt(np.maximum(np.diagonal(kernel), 0.0)), 0.0 * bounds, bounds)
         return cls(units.rows / units.objective, units.objective**2)
 
     @property
     def border(self) -> float:
-        """Return the factor of the border's columns, the largest of whose entries becomes 1."""
+        """Return the factor of the border's columns that makes their largest entry 1."""
         return 1.0 / float(self.rows.max(initial=0.0) or 1.0)
 
     def term(self, term: Term) -> Term:
-        """Return the term as a function of the multipliers as solved for."""
+        """Return the term as a function of the scaled multipliers."""
         d, kappa = self.rows, self.objective
 
         def scaled(w: np.ndarray) -> DualTerm:
@@ -89,29 +91,29 @@ class Units:
         return Bounds(
             bounds.room,
             lambda prices: d * bounds.outputs(prices),
-            lambda direction: bounds.moved(d * direction),
+            lambda direction: bounds.slope(d * direction),
             lambda prices, scalings: d[:, None] * bounds.curvature(prices, scalings) * d,
             lambda direction: bounds.reach(d * direction),
         )
 
-    def wanted(self, targets: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
-        """Return targets as the solver sees them."""
+    def targets(self, targets: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
+        """Return the targets of the scaled problem."""
         return self.objective * self.rows * targets
 
     def one_sided(self, constraints: OneSided) -> OneSided:
-        """Return one-sided constraints as the solver sees them."""
+        """Return the one-sided constraints of the scaled problem."""
         factors = self.objective * self.rows[constraints.rows]
         return replace(constraints, bounds=factors * constraints.bounds)
 
     def columns(self, border: Border) -> Border:
-        """Return the border as the solver sees it."""
+        """Return the border of the scaled problem."""
         return Border(
             self.border * self.rows[:, None] * border.columns,
             border.penalty * self.border**2 / self.objective,
         )
 
-    def back(self, solution: DualSolution) -> DualSolution:
-        """Return a solution in the units as given."""
+    def unscaled(self, solution: DualSolution) -> DualSolution:
+        """Return a solution of the scaled problem in the units of the problem."""
         prices = solution.prices
         return replace(
             solution,

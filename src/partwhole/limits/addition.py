@@ -40,8 +40,8 @@ def memorization_leak(
     Parameters
     ----------
     salience : float or float array
-        S(1; 2), the salience of the component whose slope is asked, 0..1/2 when both
-        components are alike.
+        S(1; 2), the salience of the component whose slope is returned; 0..1/2 when both
+        components have the same salience.
     n_anchors : int
         p, the number of anchors of the other component; at least 1.
     memorization : float or float array, keyword-only, optional
@@ -50,8 +50,8 @@ def memorization_leak(
     Returns
     -------
     float or float array
-        m; the prediction for an unseen pair is m times the true sum when values and anchors
-        have mean 0, and has that slope whatever the means.
+        m; the prediction for an unseen pair is m times the true sum if values and anchors have
+        mean 0, and has this slope for any means.
 
     Raises
     ------
@@ -77,9 +77,9 @@ def memorization_leak(
         _span(single),
         "pass the salience of a single component",
     )
-    shown = n_anchors * single
-    below = shown + top
-    slope = np.divide(shown, below, out=np.zeros_like(below), where=below > 0)
+    seen_salience = n_anchors * single
+    below = seen_salience + top
+    slope = np.divide(seen_salience, below, out=np.zeros_like(below), where=below > 0)
     return float(slope) if np.ndim(slope) == 0 else slope
 
 
@@ -89,14 +89,14 @@ def effective_salience(slope: Real, n_anchors: int) -> float: ...
 def effective_salience(slope: np.ndarray, n_anchors: int) -> np.ndarray: ...
 @door(missing=("slope",), empty=("slope",))
 def effective_salience(slope: Number, n_anchors: int) -> Number:
-    r"""Read a measured slope backwards: which salience S(1; 2) would leak so much.
+    r"""Return the salience S(1; 2) of which a measured slope is the memorization leak.
 
     .. math:: S = \frac{m}{p + 2m - p\,m}
 
     Parameters
     ----------
     slope : float or float array
-        m, 0..1; NaN, of runs that did not learn, stays NaN.
+        m, 0..1; NaN (for runs that did not learn) stays NaN.
     n_anchors : int
         p, at least 1.
 
@@ -135,12 +135,13 @@ def effective_salience(slope: Number, n_anchors: int) -> Number:
 
 
 def _span(numbers: np.ndarray) -> str:
+    """Return the range of numbers in words."""
     return f"{numbers.min():g}..{numbers.max():g}" if numbers.size else "none"
 
 
 @dataclass(frozen=True, eq=False)
 class AdditionLaw:
-    r"""Hold what a kernel learner answers to unseen sums: :math:`\sum_c m_c v_c + const`.
+    r"""Answers of a kernel learner to unseen sums: :math:`\sum_c m_c v_c + const`.
 
     Parameters
     ----------
@@ -149,7 +150,7 @@ class AdditionLaw:
     intercept : float
         The constant; 0 when values and anchors have mean 0.
     anchor_slopes : float array, shape (C,)
-        Slope of the component's own additive part (its f_S with S = {c}) over its anchors.
+        Slope of the component's additive part (f_S with S = {c}) over its anchors.
     """
 
     slopes: Float[np.ndarray, " C"]
@@ -176,10 +177,10 @@ def addition_law(
     *,
     intercept: Intercept,
 ) -> AdditionLaw:
-    r"""Solve symbolic addition for any number of components, anchors, means and saliences.
+    r"""Return the law of symbolic addition for any number of components, anchors and saliences.
 
-    Seen is every tuple with at least one anchor. A tuple's *type* t says which of its
-    components are anchors. The dual coefficients are
+    Every tuple with at least one anchor is seen. The *type* t of a tuple is the set of its
+    components that are anchors. The dual coefficients are
     :math:`a(z) = \sum_c (v_c - \bar v_c(t)) h_c(t) + h_0(t)`, because deviations from a type's
     mean sum to 0 over every set of tuples that shares the other components. So only
     :math:`2^C - 1` numbers are unknown for each slope, one for each seen type: with
@@ -215,8 +216,8 @@ def addition_law(
     Raises
     ------
     InputError
-        When an anchor is not a value, no value is left unseen, or the kernel has no
-        memorization part (then the additive fit is exact and the slopes are 1).
+        When an anchor is not a value, every value is an anchor, or the full conjunction has no
+        salience (then the additive fit is exact and the slopes are 1).
 
     Notes
     -----
@@ -256,21 +257,25 @@ def addition_law(
             "choose anchors from the values",
         )
         groups.append((numbers[~is_anchor], numbers[is_anchor]))
-    counts = np.array([[len(rest), len(own)] for rest, own in groups], dtype=float)
+    counts = np.array(
+        [[len(other_values), len(anchor_values)] for other_values, anchor_values in groups],
+        dtype=float,
+    )
     means = np.array([[g.mean() if len(g) else 0.0 for g in pair] for pair in groups])
 
     types = np.arange(1 << n_components)
     bits = types[:, None] >> np.arange(n_components) & 1
     size = counts[np.arange(n_components), bits]
-    # shared[S] is 1 where two types agree on S; weight counts the partners outside S.
+    # share[S] is the weight of S where two types agree on S, times the number of tuples of the
+    # second type that have the same values on S.
     share = np.empty((len(types), len(types), len(types)))
     for mask in types:
         agree = ((types[:, None] ^ types[None, :]) & mask) == 0
         outside = np.prod(np.where(mask >> np.arange(n_components) & 1, 1.0, size), axis=1)
         share[mask] = kernel.sigma[mask] * agree * outside
-    seen = np.array([t for t in types if t > 0 and np.prod(size[t]) > 0], dtype=int)
+    seen_types = np.array([t for t in types if t > 0 and np.prod(size[t]) > 0], dtype=int)
     require(
-        len(seen) > 0,
+        len(seen_types) > 0,
         "some component needs an anchor",
         "none",
         "without anchors no sum is seen",
@@ -280,10 +285,10 @@ def addition_law(
     for c in range(n_components):
         with_c = (types >> c & 1).astype(bool)
         system = share[with_c].sum(axis=0)
-        h = np.linalg.solve(system[np.ix_(seen, seen)], np.ones(len(seen)))
-        slopes[c] = float(system[0, seen] @ h)
+        h = np.linalg.solve(system[np.ix_(seen_types, seen_types)], np.ones(len(seen_types)))
+        slopes[c] = float(system[0, seen_types] @ h)
         alone = share[1 << c]
-        anchor_slopes[c] = float(alone[1 << c, seen] @ h)
+        anchor_slopes[c] = float(alone[1 << c, seen_types] @ h)
 
     everything = share[1:].sum(axis=0)
     if intercept == "free":
@@ -294,14 +299,16 @@ def addition_law(
             constant = constant + 1.0 / float(intercept)
         total = constant * np.prod(size, axis=1)[None, :] * np.ones((len(types), 1))
     level = means[np.arange(n_components), bits].sum(axis=1)
-    system = (everything + total)[np.ix_(seen, seen)]
-    right = level[seen]
+    system = (everything + total)[np.ix_(seen_types, seen_types)]
+    right = level[seen_types]
     if intercept == "free":
-        weights = np.prod(size, axis=1)[seen]
-        system = np.block([[system, np.ones((len(seen), 1))], [weights[None, :], np.zeros((1, 1))]])
+        weights = np.prod(size, axis=1)[seen_types]
+        system = np.block(
+            [[system, np.ones((len(seen_types), 1))], [weights[None, :], np.zeros((1, 1))]]
+        )
         solved = np.linalg.solve(system, np.append(right, 0.0))
         h, b = solved[:-1], float(solved[-1])
     else:
         h, b = np.linalg.solve(system, right), 0.0
-    at_rest = float((everything + total)[0, seen] @ h) + b
+    at_rest = float((everything + total)[0, seen_types] @ h) + b
     return AdditionLaw(slopes, at_rest - float(slopes @ means[:, 0]), anchor_slopes)

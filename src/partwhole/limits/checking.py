@@ -21,52 +21,56 @@ from partwhole.limits.fits import Equal, Fit, Margin, Tube
 from partwhole.limits.limit import Limit, Outcome
 from partwhole.limits.solve import solve
 
-EXACT = 1e-9  # of what both sides of an identity are
-STEP = 1e-5  # of multipliers, in differences
-DIFFERENCE = 1e-4  # of derivatives: a central difference is exact to about STEP**2 and 1e-16 / STEP
-GENERIC = 1e-5  # of the least cost, as a search without derivatives finds it
+EXACT = 1e-9  # relative error up to which the two sides of an identity count as equal
+STEP = 1e-5  # of a difference quotient, relative to the multipliers
+# Relative error of a derivative by differences: a central difference is exact to about STEP**2 and
+# to 1e-16 / STEP.
+DIFFERENCE = 1e-4
+GENERIC = 1e-5  # relative error of a least cost that a search without derivatives finds
 SLOPE = 1e-4  # of the cost, over the size of the coefficients: a slope that counts as 0
-SEARCHED = 3  # dimensions in which such a search is sure
-NEARBY = 1e-6  # of the largest coefficient
+SEARCHED = 3  # most dimensions in which a search without derivatives is reliable
+NEARBY = 1e-6  # distance of neighbouring functions, relative to the largest coefficient
 
 
 @door
 def check_cost(cost: Cost | Concave, design: Design | None = None, *, seed: Seed = 0) -> None:
-    r"""Check that a cost keeps to what `solve` relies on.
+    r"""Check that a cost has the properties that `solve` relies on.
 
     Parameters
     ----------
     cost : Cost or Concave
     design : Design, optional
-        Features that the cost is of; 6 inputs in two blocks of 4 Gaussian features by default.
+        Features on which the cost is defined; 6 inputs in two blocks of 4 Gaussian features by
+        default.
     seed : int, keyword-only, default 0
-        Of the multipliers and coefficients at which it is checked.
+        Seed of the random multipliers and coefficients at which the cost is checked.
 
     Raises
     ------
     CheckFailed
         With a sentence for each rule that is broken.
     InputError
-        For what is neither a `Cost` nor a `Concave`.
+        For an object that is neither a `Cost` nor a `Concave`.
 
     Notes
     -----
-    Of a convex cost R with conjugate :math:`R^*` it is checked that
+    For a convex cost R with conjugate :math:`R^*` the checks are that
 
     - functions return arrays of the stated shapes and leave their arguments as they are;
     - :math:`R(c) + R^*(A^T v) \ge \langle v, A c\rangle`, with equality at the coefficients that
       `primal` returns for v (Fenchel and Young): value, dual and primal belong together;
     - R and its conjugate are convex, and the conjugate depends on rows and multipliers through
       :math:`A^T v` alone;
-    - gradient and Hessian are those of the conjugate, by differences, and the Hessian is positive
-      semidefinite; of a norm, what its `Bounds` return;
-    - the domain ends where `reach` says;
-    - `solve` succeeds for every fit; with `Equal` no function nearby that fits costs less,
-      and where these have up to 3 dimensions a search of all without derivatives ends at the same
-      value.
+    - gradient and Hessian agree with difference quotients of the conjugate, and the Hessian is
+      positive semidefinite; for a norm, the functions of its `Bounds` agree with differences;
+    - the domain ends where `reach` places its boundary;
+    - `solve` succeeds for every fit; with `Equal` no neighbouring function that fits costs less,
+      and where the functions that fit have up to 3 dimensions, a search of all of them without
+      derivatives ends at the same value.
 
-    Of a concave cost, that the touching costs lie above it, touch it, and are costs themselves,
-    and that `within` leaves coefficients as they are beside themselves.
+    For a concave cost the checks are that the touching costs lie above it, touch it, and are
+    valid costs themselves, and that `within` does not change coefficients if these are also the
+    reference.
 
     Examples
     --------
@@ -108,7 +112,7 @@ def check_cost(cost: Cost | Concave, design: Design | None = None, *, seed: Seed
 def _check_convex(contract: Contract, cost: Cost, design: Design, rng: np.random.Generator) -> None:
     n, p = design.shape
     coefficients = [size * rng.normal(size=p) for size in (0.1, 1.0, 10.0)]
-    multipliers = list(_inside(cost, design, rng))
+    multipliers = list(_feasible_multipliers(cost, design, rng))
     for c in coefficients:
         value = contract.pure("value", cost.value, design, c)
         contract.keeps(
@@ -122,7 +126,7 @@ def _check_convex(contract: Contract, cost: Cost, design: Design, rng: np.random
             f"gradient and Hessian have shapes {(n,)} and {(n, n)}",
             shapes,
         )
-        points = [*coefficients, *_supporting(cost, design, v)]
+        points = [*coefficients, *_conjugate_coefficients(cost, design, v)]
         for c in points:
             room = cost.value(design, c) + at.value - float(v @ (design @ c))
             size = (
@@ -168,8 +172,10 @@ def _check_convex(contract: Contract, cost: Cost, design: Design, rng: np.random
         _check_squares(contract, cost, design, rng)
 
 
-def _inside(cost: Cost, design: Design, rng: np.random.Generator) -> Iterator[np.ndarray]:
-    """Yield multipliers in the domain of the conjugate, near 0 and far from it."""
+def _feasible_multipliers(
+    cost: Cost, design: Design, rng: np.random.Generator
+) -> Iterator[np.ndarray]:
+    """Yield multipliers in the domain of the conjugate: near 0, and near its boundary."""
     n = design.shape[0]
     for share in (0.13, 0.91, 2.9):
         v = rng.normal(size=n)
@@ -185,8 +191,8 @@ def _inside(cost: Cost, design: Design, rng: np.random.Generator) -> Iterator[np
         yield v
 
 
-def _supporting(cost: Cost, design: Design, v: np.ndarray) -> Iterator[np.ndarray]:
-    """Yield coefficients at which value and dual are conjugate: of norms, where bounds are met."""
+def _conjugate_coefficients(cost: Cost, design: Design, v: np.ndarray) -> Iterator[np.ndarray]:
+    """Yield coefficients at which value and dual are conjugate; for a norm, on its bounds."""
     bounds = cost.dual(design, v).bounds
     if bounds is None:
         yield cost.primal(design, v, None)
@@ -250,9 +256,9 @@ def _check_bounds(
     groups, rows, _ = bounds.room.shape
 
     def room(v: np.ndarray) -> np.ndarray:
-        there = cost.dual(design, v).bounds
-        assert there is not None
-        return there.room
+        at_v = cost.dual(design, v).bounds
+        assert at_v is not None
+        return at_v.room
 
     roots = rng.normal(size=(2, groups, rows, rows))
     prices, scalings = roots @ roots.swapaxes(-1, -2)
@@ -263,7 +269,7 @@ def _check_bounds(
     step = STEP * float(np.abs(v).max()) * rng.normal(size=n)
     change = 0.5 * (room(v + step) - room(v - step))
     contract.agrees(
-        "moved is the slope of the room, by differences", bounds.moved(step), change, DIFFERENCE
+        "slope is that of the room, by differences", bounds.slope(step), change, DIFFERENCE
     )
     contract.agrees(
         "outputs are the slope of the priced room, by differences",
@@ -278,18 +284,19 @@ def _check_bounds(
         bounds.curvature(prices, 0.0 * prices) @ step,
         0.5 * (forward.outputs(prices) - backward.outputs(prices)), DIFFERENCE,
     )  # fmt: skip
-    slopes = [bounds.moved(direction) for direction in np.eye(n)]
+    slopes = [bounds.slope(direction) for direction in np.eye(n)]
     products = [
-        [float(np.sum((scalings @ one @ scalings) * other)) for other in slopes] for one in slopes
+        [float(np.sum((scalings @ row_slope @ scalings) * column_slope)) for column_slope in slopes]
+        for row_slope in slopes
     ]
     contract.agrees(
         "curvature adds the scaled products of the room's slopes",
         bounds.curvature(0.0 * prices, scalings), products, EXACT,
     )  # fmt: skip
-    end, further = bounds.reach(step), 1e-3 * float(np.abs(v).max() / np.abs(step).max())
-    if end <= further or float(np.linalg.eigvalsh(bounds.room).min()) < EXACT:
+    end, beyond = bounds.reach(step), 1e-3 * float(np.abs(v).max() / np.abs(step).max())
+    if end <= beyond or float(np.linalg.eigvalsh(bounds.room).min()) < EXACT:
         return  # at the bounds already
-    inside, outside = (cost.dual(design, v + t * step) for t in (end - further, end + further))
+    inside, outside = (cost.dual(design, v + t * step) for t in (end - beyond, end + beyond))
     contract.keeps(
         inside.value == 0.0 and outside.value == np.inf,
         "the domain ends where reach says: the dual is 0 before and infinite beyond",
@@ -345,15 +352,15 @@ def _check_limits(
 ) -> None:
     targets = design @ rng.normal(size=design.shape[1])
     fits: tuple[Fit, ...] = (Equal(), Equal(0.1), Margin(), Margin(0.1), Tube(0.1), Tube(0.1, 0.1))
-    wanted = Outcome.STATIONARY if isinstance(cost, Concave) else Outcome.SOLVED
+    success = Outcome.STATIONARY if isinstance(cost, Concave) else Outcome.SOLVED
     for fit in fits:
         values = np.sign(targets) if isinstance(fit, Margin) else targets
         limit = solve((design, values), cost=cost, fit=fit, intercept="none")
         contract.keeps(
-            limit.outcome is wanted, f"solve with {fit} ends {wanted.name}", limit.outcome.name
+            limit.outcome is success, f"solve with {fit} ends {success.name}", limit.outcome.name
         )
     limit = solve((design, targets), cost=cost, intercept="none")
-    if limit.outcome is wanted:
+    if limit.outcome is success:
         _check_generic(contract, cost, design, limit, rng)
 
 
@@ -364,7 +371,7 @@ def _check_generic(
     limit: Limit,
     rng: np.random.Generator,
 ) -> None:
-    """Search the functions that fit without derivatives."""
+    """Check the least cost against functions that fit, compared without any derivative."""
     features = dense_features(design)
     _, sizes, basis = np.linalg.svd(features)
     free = basis[int(np.sum(sizes > 1e-10 * sizes[0])) :]

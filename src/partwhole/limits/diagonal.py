@@ -1,6 +1,6 @@
-r"""Diagonal linear networks: their weights, pretrained and at the start of finetuning.
+r"""Weights of diagonal linear networks: initial, pretrained, and at the start of finetuning.
 
-A two-layer diagonal network has two pathways, one for either sign of each coefficient:
+A two-layer diagonal network has two pathways, one for each sign of a coefficient:
 
 .. math:: f(x) = \sum_d \beta_d x_d, \qquad \beta = w_+ \circ v_+ - w_- \circ v_- ,
 
@@ -21,19 +21,19 @@ from partwhole._types import Real
 
 
 class DiagonalWeights(NamedTuple):
-    """Hold the weights of a diagonal linear network, or of many along leading axes.
+    """Weights of a diagonal linear network, or of several networks along leading axes.
 
-    The pathways stand one after the other, each from its first layer to its readout; name the
-    fields to be sure of their order.
+    The positive pathway comes first, then the negative one, each with its first layer before its
+    readout. Pass the fields by name to avoid mistakes of order.
 
     Parameters
     ----------
     hidden_plus : float array, shape (..., d)
         First layer of the positive pathway.
     readout_plus : float array, shape (..., d) or (..., k, d)
-        Its second layer; with an axis of k tasks where these share one first layer.
+        Second layer of the positive pathway; with an axis of k tasks if they share a first layer.
     hidden_minus, readout_minus : float arrays
-        Those of the negative pathway, of the same shapes.
+        Layers of the negative pathway, of the same shapes.
 
     Examples
     --------
@@ -49,7 +49,7 @@ class DiagonalWeights(NamedTuple):
 
     @property
     def coefficients(self) -> np.ndarray:
-        """Return what the network computes, beta; shape (..., d), or (..., k, d).
+        """Return the network's coefficients beta, shape (..., d) or (..., k, d).
 
         Raises
         ------
@@ -67,7 +67,7 @@ class DiagonalWeights(NamedTuple):
         Raises
         ------
         InputError
-            For layers that hold no numbers, or whose shapes don't fit each other.
+            For layers that are not numeric, or whose shapes don't fit each other.
         """
         w, v, x, y = layers = _arrays(*self)
         before, d = v.shape[:-2], v.shape[-1:]
@@ -78,7 +78,7 @@ class DiagonalWeights(NamedTuple):
             and w.shape in (v.shape, before + d, (*before, 1, *d)),
             "both pathways have a hidden layer of shape (..., d) and a readout of that shape, or "
             "of shape (..., k, d) for k tasks",
-            ", ".join(f"{name} {each.shape}" for name, each in layers._asdict().items()),
+            ", ".join(f"{name} {layer.shape}" for name, layer in layers._asdict().items()),
             "name the fields, or pass them in that order",
         )
         return layers
@@ -88,7 +88,7 @@ class DiagonalWeights(NamedTuple):
     def constant(
         cls, dimension: int, scale: Real, *, n_tasks: int | None = None
     ) -> DiagonalWeights:
-        """Set all weights to one number, as training from scratch starts.
+        """Return weights that all have one value, the start of training from scratch.
 
         Parameters
         ----------
@@ -96,7 +96,7 @@ class DiagonalWeights(NamedTuple):
         scale : float
             Alpha, above 0.
         n_tasks : int, keyword-only, default None
-            With a number k, readouts for k tasks, shape (k, d).
+            If a number k is given, readouts for k tasks, shape (k, d).
 
         Returns
         -------
@@ -122,14 +122,14 @@ class DiagonalWeights(NamedTuple):
     def pretrained(
         cls, coefficients: Float[np.ndarray, "*b d"] | Sequence[Real], init_scale: Real
     ) -> DiagonalWeights:
-        r"""Return the weights that gradient flow reaches when it ends at these coefficients.
+        r"""Return the weights of a network whose gradient flow has ended at these coefficients.
 
         Parameters
         ----------
         coefficients : float array, shape (..., d)
-            What was learned, :math:`\beta_{aux}`.
+            The coefficients after pretraining, :math:`\beta_{aux}`.
         init_scale : float
-            Alpha, the number all weights began with; above 0, its square within double precision.
+            Alpha, the initial value of all weights, from 1e-150 to 1e150.
 
         Returns
         -------
@@ -138,8 +138,7 @@ class DiagonalWeights(NamedTuple):
         Raises
         ------
         InputError
-            For coefficients that are not finite, and a scale that is not above 0 and finite, or
-            whose square is not.
+            For coefficients that are not finite, and a scale out of range.
 
         Notes
         -----
@@ -161,16 +160,16 @@ class DiagonalWeights(NamedTuple):
         )
         square = float(init_scale) ** 2
         total = np.hypot(beta, 2.0 * square)
-        # The smaller of the two would cancel.
+        # Computed by this formula, the smaller weight would cancel; it follows from the product.
         larger = np.sqrt(0.5 * (total + np.abs(beta)))
-        # Where nothing was learned, the two are equal to the last digit.
+        # Where the coefficient is 0, the two weights must be exactly equal.
         smaller = np.where(beta == 0, larger, square / larger)
         plus, minus = np.where(beta >= 0, (larger, smaller), (smaller, larger))
         return cls(plus, plus.copy(), minus, minus.copy())
 
     @door
     def for_finetuning(self, *, rescale: Real = 1.0, readout_scale: Real) -> DiagonalWeights:
-        """Multiply the first layer by c and reset every readout to gamma.
+        """Return the weights with the first layer times c and every readout reset to gamma.
 
         Parameters
         ----------
@@ -182,7 +181,7 @@ class DiagonalWeights(NamedTuple):
         Returns
         -------
         DiagonalWeights
-            Of one task, also where several were learned before.
+            Weights for one task, even if several were pretrained.
 
         Raises
         ------
@@ -209,12 +208,12 @@ def _arrays(
     hidden_minus: Float[np.ndarray, "..."],
     readout_minus: Float[np.ndarray, "..."],
 ) -> DiagonalWeights:
-    """Return layers as weights; those of a training that diverged too."""
+    """Return layers as weights; layers of a training that diverged are accepted."""
     return DiagonalWeights(hidden_plus, readout_plus, hidden_minus, readout_minus)
 
 
 def require_rescale(rescale: Real) -> None:
-    """Refuse a rescaling that forgets what was learned, turns its sign, or has no fourth power."""
+    """Refuse a rescaling that is not above 0, or whose fourth power over- or underflows."""
     require(
         rescale > 0,
         "a rescaling is above 0",

@@ -1,4 +1,4 @@
-"""Fits: in which sense a learner fits its training set."""
+"""Fits: the constraint that training puts on a learner's outputs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Slack = Number
 
 @dataclass(frozen=True)
 class OneSided:
-    """List constraints ``signs * output[rows] >= bounds``; their multipliers are nonnegative.
+    """Constraints ``signs * output[rows] >= bounds``, with nonnegative multipliers.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ def _require_slack(slack: Slack) -> None:
 @door
 @dataclass(frozen=True, eq=False)
 class Equal:
-    r"""Fit outputs equal to the targets.
+    r"""Fit with outputs equal to the targets.
 
     Parameters
     ----------
@@ -64,20 +64,20 @@ class Equal:
     def gain(
         self, targets: Float[np.ndarray, "n *k"], multipliers: Float[np.ndarray, "n *k"]
     ) -> float:
-        """Return the dual's linear part, the targets times their multipliers."""
+        """Return the linear part of the dual, the sum of targets times multipliers."""
         return float(np.sum(targets * multipliers))
 
     def misfit(
         self, targets: Float[np.ndarray, "n *k"], outputs: Float[np.ndarray, "n *k"]
     ) -> Float[np.ndarray, "n *k"]:
-        """Return what the outputs miss."""
+        """Return the targets minus the outputs."""
         return targets - outputs
 
 
 @door
 @dataclass(frozen=True, eq=False)
 class Margin:
-    r"""Fit labels -1, +1 with functional margin at least 1.
+    r"""Fit of labels -1 and +1 with a functional margin of at least 1.
 
     Parameters
     ----------
@@ -103,16 +103,19 @@ class Margin:
     def gain(
         self, targets: Float[np.ndarray, "n *k"], multipliers: Float[np.ndarray, "n *k"]
     ) -> float:
-        """Return the dual's linear part: every multiplier, in its label's direction."""
+        """Return the linear part of the dual: the sum of the multipliers times their labels."""
         return float(np.sum(targets * multipliers))
 
     def constant(
         self, targets: Float[np.ndarray, " n"], outputs: Float[np.ndarray, " n"]
     ) -> float | None:
-        """Return the constant nearest to 0 that, added to outputs, has all margins, if any has."""
-        short = targets - outputs
-        low = float(short[targets > 0].max(initial=-np.inf))
-        high = float(short[targets < 0].min(initial=np.inf))
+        """Return the constant nearest to 0 that, added to the outputs, meets all margins.
+
+        None where no constant does.
+        """
+        shortfalls = targets - outputs
+        low = float(shortfalls[targets > 0].max(initial=-np.inf))
+        high = float(shortfalls[targets < 0].min(initial=np.inf))
         return min(max(0.0, low), high) if low <= high else None
 
     def misfit(
@@ -125,14 +128,14 @@ class Margin:
 @door
 @dataclass(frozen=True, eq=False)
 class Tube:
-    r"""Fit outputs within a width of the targets, as epsilon-insensitive regression does.
+    r"""Fit with outputs within a width of the targets, as in epsilon-insensitive regression.
 
     Parameters
     ----------
     width : float
         Epsilon, at least 0.
     slack : float or float array (n,), default 0
-        As in `Equal`, for what lies outside the tube.
+        As in `Equal`; only the misfit beyond the tube costs.
     """
 
     width: Real
@@ -154,21 +157,24 @@ class Tube:
     def gain(
         self, targets: Float[np.ndarray, "n *k"], multipliers: Float[np.ndarray, "n *k"]
     ) -> float:
-        """Return the dual's linear part less the price of the width."""
+        """Return the linear part of the dual, minus the width times the size of multipliers."""
         price = float(self.width) * float(np.sum(np.abs(multipliers)))
         return float(np.sum(targets * multipliers)) - price
 
     def constant(
         self, targets: Float[np.ndarray, " n"], outputs: Float[np.ndarray, " n"]
     ) -> float | None:
-        """Return the middle of the constants that, added to outputs, fit all, if any does."""
+        """Return the middle of the constants that, added to the outputs, fit all targets.
+
+        None where no constant does.
+        """
         low, high = float((targets - outputs).min()), float((targets - outputs).max())
         return 0.5 * (low + high) if high - low <= 2.0 * float(self.width) else None
 
     def misfit(
         self, targets: Float[np.ndarray, "n *k"], outputs: Float[np.ndarray, "n *k"]
     ) -> Float[np.ndarray, "n *k"]:
-        """Return what lies outside the tube."""
+        """Return the signed distance of each output from its tube; 0 inside."""
         miss = targets - outputs
         return np.sign(miss) * np.maximum(0.0, np.abs(miss) - self.width)
 

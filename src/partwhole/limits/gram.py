@@ -1,4 +1,4 @@
-"""Any kernel as features: the eigenvectors of its Gram matrix."""
+"""Features of any kernel: the eigenvectors of its Gram matrix."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from partwhole.features.design import DenseDesign, Design
 class GramFeatures:
     r"""Features whose inner products are a Gram matrix: its eigenvectors.
 
-    Inputs are measured in units in which each is as similar to itself, so that none counts as
-    rounding of others: with :math:`K = D U \Lambda U^T D` the features are
+    Each row is scaled so that its similarity to itself is 1. Otherwise rows of small similarity
+    would count as rounding of others. With :math:`K = D U \Lambda U^T D` the features are
     :math:`D U \Lambda^{1/2}`, and those of another input with similarities k to the rows are
     :math:`k D^{-1} U \Lambda^{-1/2}`.
 
@@ -29,7 +29,7 @@ class GramFeatures:
     matrix : float array, shape (n, r)
         Features of the rows.
     back : float array, shape (n, r)
-        From similarities to the rows to features.
+        The matrix that maps similarities to the rows to features.
     similarities : callable
         From inputs to their similarities to the rows, shape (m, n).
     """
@@ -39,7 +39,7 @@ class GramFeatures:
     similarities: Callable[[Any], Float[np.ndarray, "m n"]]
 
     def __call__(self, inputs: Any) -> Design:
-        """Describe other inputs by their similarities to the rows."""
+        """Return the features of other inputs, by their similarities to the rows."""
         return DenseDesign(_similarities(self.similarities(inputs), len(self.matrix)) @ self.back)
 
     @classmethod
@@ -49,7 +49,10 @@ class GramFeatures:
         rounding: Real,
         similarities: Callable[[Any], Float[np.ndarray, "m n"]],
     ) -> GramFeatures:
-        """Factor a Gram matrix; eigenvalues up to `rounding` of the largest count as 0."""
+        """Return the features of a Gram matrix.
+
+        Eigenvalues up to the share `rounding` of the largest count as 0.
+        """
         n, diagonal = len(gram), np.diagonal(gram)
         unit = np.sqrt(np.where(diagonal > 0.0, diagonal, 1.0))
         cosines = gram / unit[:, None] / unit
@@ -66,7 +69,7 @@ class GramFeatures:
         require(
             size[0] >= -share * n * max(size[-1], 0.0) - 1e-300,
             "similarities have no negative eigenvalues",
-            f"{size[0]:.2g} beside {size[-1]:.2g}, once divided by those with themselves",
+            f"{size[0]:.2g} with a largest of {size[-1]:.2g}, for rows scaled to similarity 1",
             "check the kernel, or pass more rounding",
         )
         carried = size > share * size[-1]

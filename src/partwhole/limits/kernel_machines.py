@@ -1,12 +1,13 @@
 r"""Overlap kernels as features: the weighted indicators of conjunctions.
 
-An overlap kernel is an explicit feature map, so a kernel machine is a quadratic cost on the
-indicators of the conjunctions that were seen:
+An overlap kernel has an explicit feature map, so a kernel machine minimises a quadratic cost on
+the indicators of the conjunctions that were seen:
 
 .. math:: \min_{b, f}\; \tfrac12 \sum_{S \ne \emptyset} \frac{\|f_S\|^2}{\sigma_S}
           \quad\text{such that}\quad b + \sum_S f_S(z_{i,S}) \quad\text{fits}\quad y_i,
 
-and no n x n matrix is formed (unless a salience is negative, which this form does not allow).
+and no n x n matrix is formed. (With a negative salience this form does not apply, and the dual is
+solved.)
 Lippl & Stachenfeld (ICLR 2025), theorem 4.2.
 """
 
@@ -33,15 +34,15 @@ DUAL_LIMIT = 4000
 
 @dataclass(frozen=True, eq=False)
 class Distinct:
-    """A task's distinct training tuples.
+    """Distinct training tuples of a task.
 
     Parameters
     ----------
     components : int array, shape (d, C)
     targets : float array, shape (d,) or (d, k)
-        The mean over repeats, weighted by the inverse of their slack where they have some.
+        The mean over repeats, weighted by the inverse of their slack if they have any.
     slack : float or float array, shape (d,)
-        Of the means: :math:`1 / \\sum_i 1 / s_i`.
+        Slack of the means, :math:`1 / \\sum_i 1 / s_i`.
     spread : float
         Largest difference between repeats of one tuple.
     dictionary : Dictionary
@@ -56,13 +57,13 @@ class Distinct:
 
     @property
     def agrees(self) -> bool:
-        """Return whether repeats have one target, but for the rounding of their mean."""
+        """Return whether all repeats of a tuple have the same target, up to rounding."""
         rounding = 8.0 * float(np.finfo(float).eps) * float(np.abs(self.targets).max())
         return self.spread <= rounding
 
     @classmethod
     def of(cls, task: Task, slack: Real | Float[np.ndarray, " n"] = 0.0) -> Distinct:
-        """Merge repeated training tuples."""
+        """Return the distinct training tuples, with repeats merged."""
         rows, targets = task.train_components, task.train_targets
         full = tuple(range(task.n_components))
         dictionary, index = Dictionary.of(rows, full, task.n_values)
@@ -90,14 +91,14 @@ class Distinct:
 def of_conjunctions(
     task: Task, kernel: OverlapKernel | OrderKernel, fit: Fit, intercept: Intercept
 ) -> tuple[Problem, str | None]:
-    """Describe a kernel machine on a task by its conjunctions.
+    """Return the least-cost problem of a kernel machine, in the conjunctions of a task.
 
     Returns
     -------
     Problem
-        Of the distinct training tuples, in a block for each set of components.
+        With the distinct training tuples as rows and a block for each set of components.
     str or None
-        The solver that it needs.
+        The solver, if the problem needs a particular one.
     """
     require(
         kernel.n_components == task.n_components,
@@ -158,7 +159,7 @@ def _weights(
             weights[full] = float(kernel.memory)
         return weights, intercept
     sigma = np.where(np.abs(kernel.sigma) <= 1e-14 * kernel.range, 0.0, kernel.sigma)
-    # A free intercept makes the kernel's own constant idle.
+    # Beside a free intercept the kernel's constant has no effect.
     sigma[0] = 0.0 if intercept == "free" else kernel.sigma[0]
     spectrum = kernel_spectrum(sigma, task.n_values)[int(intercept == "free") :]
     require(
@@ -168,8 +169,9 @@ def _weights(
         "lower the saliences of lower orders; if they were measured, pass kernel.nonnegative()",
     )
     if sigma[0] > 0:
-        # The kernel's constant is a penalised intercept; beside a penalised one their weights add.
+        # The kernel's constant is a penalised intercept. Its weight, the inverse penalty, is added
+        # to that of a penalised intercept.
         inverse = 0.0 if intercept == "none" else 1.0 / float(intercept)
         intercept, sigma[0] = 1.0 / (inverse + float(sigma[0])), 0.0
-    used = np.flatnonzero(sigma != 0)
-    return {set_of(int(mask)): float(sigma[mask]) for mask in used}, intercept
+    nonzero = np.flatnonzero(sigma != 0)
+    return {set_of(int(mask)): float(sigma[mask]) for mask in nonzero}, intercept

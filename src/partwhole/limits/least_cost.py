@@ -1,17 +1,18 @@
-r"""The core: the least-cost function that fits the training set, by the solver that serves.
+r"""The core: the least-cost function that fits the training set, and the choice of its solver.
 
 .. math:: \min_{c,\, b,\, \xi}\; R(c) + \tfrac12 \sum_i \xi_i^2 / s_i
           \quad\text{such that}\quad A c + b + \xi \quad\text{fits}\quad y,
 
-where fits means equals (`Equal`), has margin :math:`y_i (\cdot)_i \ge 1` (`Margin`) or lies
-within :math:`\epsilon` (`Tube`), and :math:`\xi_i = 0` where the slack :math:`s_i = 0`. Its dual is
+where to fit means to equal y (`Equal`), to have margin :math:`y_i (\cdot)_i \ge 1` (`Margin`) or
+to lie within :math:`\epsilon` of y (`Tube`), and :math:`\xi_i = 0` where the slack
+:math:`s_i = 0`. Its dual is
 
 .. math:: \max_v\; \langle y, v\rangle - R^*(A^T v) - \tfrac12 \sum_i s_i v_i^2
           - \epsilon \sum_i |v_i|,
 
 with :math:`R^*` the conjugate of the cost; v is free for `Equal` and has the labels' signs for
-`Margin`. A free intercept is a column of cost zero and asks for :math:`\sum v = 0`; a penalised
-one costs :math:`(\sum v)^2 / (2 \lambda)`. Derived here.
+`Margin`. A free intercept is a column of cost zero, which requires :math:`\sum v = 0`; a penalised
+intercept subtracts :math:`(\sum v)^2 / (2 \lambda)` from the dual. Derived here.
 """
 
 from __future__ import annotations
@@ -38,9 +39,10 @@ from partwhole.limits.problem import Problem
 from partwhole.limits.solvers.majorised import majorised
 
 MEMORY_GIB = 8.0
-STILL = 1e-9  # of the largest coefficient: rounds that change less have ended
+AT_REST = 1e-9  # of the largest coefficient: the rounds end when one changes less than this
 
-# Solver: the (cost, fit, design) it serves. The first that serves is taken; all others are dual.
+# From each solver to the types of cost, fit and design that it serves, in the order of preference:
+# by default the first solver that serves a problem is used.
 SOLVERS = {
     "primal": (Quadratic, Equal, ConjunctionDesign),
     "probing": (LinearProbing, Equal, DenseDesign),
@@ -63,13 +65,13 @@ def least_cost(
     tolerance: float = 1e-12,
     start: Float[np.ndarray, " p"] | None = None,
 ) -> Limit:
-    """Solve a problem; the arguments are those of `solve`.
+    """Return the limit of a problem; the arguments are those of `solve`.
 
     Raises
     ------
     InputError
-        When the solver is unknown or does not serve the problem, several outputs meet a cost or
-        fit of one, or the problem needs more memory than 8 GiB.
+        When the solver is unknown or does not serve the problem, the cost or fit does not allow
+        several outputs, or the problem needs more memory than 8 GiB.
     """
     design, targets, cost, fit = problem.design, problem.targets, problem.cost, problem.fit
     require_known(solver)
@@ -81,9 +83,9 @@ def least_cost(
     )
     rule, kind = "a start is for costs that are not convex", type(cost).__name__
     require(start is None or isinstance(cost, Concave), rule, kind, "leave start out")
-    private = _private(problem)
+    private = _private_block(problem)
     if private is not None:
-        return _with_memory(problem, private, solver, max_steps, tolerance)
+        return _with_block_as_slack(problem, private, solver, max_steps, tolerance)
     if solver is None:
         solver = next(name for name in SOLVERS if _serves(name, problem))
     require(
@@ -97,9 +99,9 @@ def least_cost(
     if solver == "probing":
         return through_scaled_inputs(problem)
     if isinstance(cost, Concave):
-        return _touching(problem, cost, start, max_steps)
+        return _stationary(problem, cost, start, max_steps)
     if isinstance(cost, GroupNorm) and cost.weights is not None:
-        return _unweighted(problem, cost, max_steps, tolerance)
+        return _with_unit_weights(problem, cost, max_steps, tolerance)
     gibibytes = 4.0 * 8.0 * len(targets) ** 2 / 2**30
     require(
         gibibytes <= MEMORY_GIB,
@@ -140,8 +142,8 @@ def _serves(solver: str, problem: Problem) -> bool:
     return True
 
 
-def _private(problem: Problem) -> Block | None:
-    """Return the block of which each row has a column of its own, as of full conjunctions."""
+def _private_block(problem: Problem) -> Block | None:
+    """Return the block in which no two rows share a column, such as that of full conjunctions."""
     design, cost = problem.design, problem.cost
     if not (isinstance(design, ConjunctionDesign) and isinstance(cost, Quadratic)):
         return None
@@ -152,13 +154,14 @@ def _private(problem: Problem) -> Block | None:
     return None
 
 
-def _with_memory(
+def _with_block_as_slack(
     problem: Problem, block: Block, solver: str | None, max_steps: int, tolerance: float
 ) -> Limit:
-    r"""Solve with a block that is private to each row as slack.
+    r"""Return the limit of a problem, solved with slack in place of a block of private columns.
 
-    A feature of weight :math:`\sigma` that one row alone has costs :math:`\xi^2 / (2 \sigma)` for
-    its part :math:`\xi` of that row's output: slack. Its coefficient is :math:`\sigma v`.
+    A feature of weight :math:`\sigma` that only one row has costs :math:`\xi^2 / (2 \sigma)` for
+    its contribution :math:`\xi` to that row's output. This is the cost of slack :math:`\sigma`,
+    and the feature's coefficient is :math:`\sigma v`.
     """
     design, cost = problem.design, problem.cost
     assert isinstance(design, ConjunctionDesign)
@@ -178,8 +181,10 @@ def _with_memory(
     return replace(limit, problem=problem, coefficients=coefficients)
 
 
-def _unweighted(problem: Problem, cost: GroupNorm, max_steps: int, tolerance: float) -> Limit:
-    """Solve with each block in units in which its weight is 1, whatever its own."""
+def _with_unit_weights(
+    problem: Problem, cost: GroupNorm, max_steps: int, tolerance: float
+) -> Limit:
+    """Return the limit of a weighted group norm, in units in which the weights are 1."""
     scaled = cost.unweighted(problem.design)
     assert isinstance(scaled, ScaledDesign)
     n, p = scaled.shape
@@ -192,10 +197,10 @@ def _unweighted(problem: Problem, cost: GroupNorm, max_steps: int, tolerance: fl
     return replace(limit, problem=problem, coefficients=limit.coefficients * scaled.factors)
 
 
-def _touching(
+def _stationary(
     problem: Problem, cost: Concave, start: Float[np.ndarray, " p"] | None, max_steps: int
 ) -> Limit:
-    """Solve for a stationary point of a cost that is not convex."""
+    """Return a stationary point of a cost that is not convex."""
     design, fit = problem.design, problem.fit
     _require_start(start, design)
 
@@ -206,13 +211,13 @@ def _touching(
         misfit = fit.misfit(problem.targets, design @ limit.coefficients + limit.intercept)
         return cost.value(design, limit.coefficients) + problem.paid(misfit, limit.intercept)
 
-    limit = majorised(solved, value, design, cost, start, max_steps=max_steps, tolerance=STILL)
+    limit = majorised(solved, value, design, cost, start, max_steps=max_steps, tolerance=AT_REST)
     return replace(limit, problem=problem)
 
 
 def _require_start(start: np.ndarray | None, design: Design) -> None:
-    """Refuse a start that is no coefficients of the design."""
-    good = start is None or start.shape == design.shape[1:]
+    """Refuse a start that has the wrong number of coefficients, or only zeros."""
+    has_shape = start is None or start.shape == design.shape[1:]
     rule = f"a start is {design.shape[1]} coefficients, not all of them 0"
-    got = "none" if start is None else f"shape {start.shape}, {int((start != 0).sum())} not 0"
-    require(good and (start is None or start.any()), rule, got, "or leave it out")
+    received = "none" if start is None else f"shape {start.shape}, {int((start != 0).sum())} not 0"
+    require(has_shape and (start is None or start.any()), rule, received, "or leave it out")

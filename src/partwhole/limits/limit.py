@@ -24,7 +24,7 @@ from partwhole.tasks import Task
 if TYPE_CHECKING:
     import pandas as pd
 
-# Of the largest multiplier or block norm: smaller ones are zero.
+# Relative to the largest multiplier or block norm: smaller ones count as zero.
 PRESENT = 1e-6
 
 
@@ -49,16 +49,16 @@ class Outcome(Enum):
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Inputs with targets, of which some are trained on and the others are predicted.
+    """Inputs with targets: training rows, and held-out rows to predict.
 
     Parameters
     ----------
     inputs : array or Design, or None
-        n inputs; the components of a task. None where similarities alone are known.
+        n inputs; for a task, its components. None where a Gram matrix takes their place.
     targets : float array, shape (n,) or (n, k)
     is_train : bool array, shape (n,)
     task : Task, optional
-        The task that the rows are of.
+        The task that has these rows.
     """
 
     inputs: Any
@@ -79,30 +79,32 @@ class Limit:
     coefficients : float array, shape (p,) or (p, k)
         One for each feature; NaN when infeasible.
     multipliers : float array, shape (n,) or (n, k)
-        Dual variables v of the training rows. When infeasible, a proof: of every feature that the
-        cost allows, the sum over rows, times v, vanishes to 1e-11 of what is summed, and the fit
-        would reward v.
+        Dual variables v of the training rows. When infeasible, they are a proof: for every
+        feature that the cost allows, the sum over rows of feature times v vanishes (to 1e-11 of
+        the terms in the sum). So outputs times v add up to 0 for every function, whereas outputs
+        that fit would have a positive sum.
     intercept : float or float array (k,)
     value : float
-        The cost of the coefficients, the slack used and a penalised intercept; infinite when
-        infeasible. Where rounding of the coefficients would be felt in the misfits of rows with
-        little slack, these are what the multipliers say.
+        The cost of the coefficients, of the slack that is used and of a penalised intercept;
+        infinite when infeasible. For rows of very little slack the misfits are computed from the
+        multipliers, because rounding of the coefficients would hide them.
     gap : float
-        Value minus a lower bound on the least cost, by multipliers that the dual allows, with
-        what exact rows miss counted against it; rounding may leave it slightly below 0. At a
-        stationary point, the same of the convex cost that touches there.
+        Value minus a lower bound on the least cost. The bound is that of multipliers in the
+        domain of the dual, and the misfits of exact rows are subtracted from it; rounding may
+        leave the gap slightly below 0. At a stationary point, the gap is that of the convex cost
+        that touches there.
     violation : float
-        Largest misfit of a row without slack; 0 when every row has some. When infeasible, of
-        equalities the largest misfit that least squares leaves.
+        Largest misfit of a row without slack; 0 when every row has some. When infeasible with
+        the fit `Equal`, the largest residual of least squares.
     steps : int
-        Solver steps taken.
+        Number of solver steps.
     outcome : Outcome
     assumptions : tuple of str
-        What the solution takes for granted.
+        Assumptions of the solution.
     rows : Rows, optional
-        All inputs that were passed to `solve`, seen and unseen.
+        All inputs that were passed to `solve`: training and held-out rows.
     features : callable, optional
-        Describes other inputs in the columns of the problem's design.
+        From other inputs to their features, in the columns of the problem's design.
 
     Examples
     --------
@@ -134,7 +136,7 @@ class Limit:
 
     @property
     def task(self) -> Task | None:
-        """Return the task that was solved, if it was one."""
+        """Return the task that was solved; None for a pair of inputs and targets."""
         return None if self.rows is None else self.rows.task
 
     @door
@@ -144,28 +146,29 @@ class Limit:
         Parameters
         ----------
         inputs : array or Design
-            m inputs of the kind that was solved with: of a task the tuples, int array of shape
-            (m, C), in which values never seen contribute nothing; of gates and callable kernels
-            their inputs; of a Gram matrix similarities to its n rows, shape (m, n); otherwise the
-            features, shape (m, p).
+            m inputs, of the same kind as those passed to `solve`. For a task, the tuples: an int
+            array of shape (m, C), in which values never seen contribute nothing. For gates and
+            callable kernels, their inputs. For a Gram matrix, the similarities to its n rows,
+            shape (m, n). Otherwise the features, shape (m, p).
 
         Returns
         -------
         float array, shape (m,) or (m, k)
-            NaN where nothing fits the training set; `outcome` then says so.
+            NaN where no function fits the training set; `outcome` is then INFEASIBLE.
 
         Raises
         ------
         InputError
             When the inputs do not have the columns that the limit was solved with.
         """
-        return self._described(inputs) @ self.coefficients + self.intercept
+        return self._features_of(inputs) @ self.coefficients + self.intercept
 
     @door
     def parts(self, inputs: Any = None) -> dict[Hashable, Float[np.ndarray, "m *k"]]:
         r"""Return each block's share of the outputs; with the intercept they sum to `predict`.
 
-        Of a task, :math:`f(z) = b + \sum_S f_S(z_S)` over conjunctions S, 0 where one was not seen.
+        For a task, :math:`f(z) = b + \sum_S f_S(z_S)` over conjunctions S, with
+        :math:`f_S(z_S) = 0` where a conjunction was not seen.
 
         Parameters
         ----------
@@ -175,13 +178,13 @@ class Limit:
         Returns
         -------
         dict
-            Block label to array of shape (m,) or (m, k); the intercept under "intercept".
+            From block label to an array of shape (m,) or (m, k); the intercept is "intercept".
 
         Notes
         -----
         Lippl & Stachenfeld (ICLR 2025), theorem 4.2 and equation 2.
         """
-        design = self._all() if inputs is None else self._described(inputs)
+        design = self._all_features() if inputs is None else self._features_of(inputs)
         shares: dict[Hashable, np.ndarray] = {}
         for block in design.blocks:
             coefficients = np.zeros_like(self.coefficients)
@@ -191,25 +194,25 @@ class Limit:
         shares["intercept"] = np.zeros((n, *self.coefficients.shape[1:])) + self.intercept
         return shares
 
-    def _described(self, inputs: Any) -> Design:
+    def _features_of(self, inputs: Any) -> Design:
         design = (self.features or as_design)(inputs)
         p, columns = len(self.coefficients), design.shape[1]
         rule = f"inputs are described in the same {p} columns as the training inputs"
         require(columns == p, rule, columns, "pass the columns that the limit was solved with")
         return design
 
-    def _all(self) -> Design:
+    def _all_features(self) -> Design:
         """Return the features of all rows that were passed to `solve`."""
         if self.rows is None:
             return self.design
         if isinstance(self.features, GramFeatures):
             return DenseDesign(self.features.matrix)
-        return self._described(self.rows.inputs)
+        return self._features_of(self.rows.inputs)
 
     @cached_property
     def predictions(self) -> Float[np.ndarray, "n *k"]:
         """Return the outputs for all rows that were passed to `solve`, in their order."""
-        return self._all() @ self.coefficients + self.intercept
+        return self._all_features() @ self.coefficients + self.intercept
 
     @property
     def test_predictions(self) -> Float[np.ndarray, "m *k"]:
@@ -238,14 +241,15 @@ class Limit:
 
     @property
     def block_norms(self) -> Float[np.ndarray, " B"]:
-        """Return the length of each block's coefficients; of gates a block is a unit."""
+        """Return the Euclidean norm of each block's coefficients; for gates a block is a unit."""
         return self._lengths(self.coefficients)
 
     @property
     def pulls(self) -> Float[np.ndarray, " B"]:
-        r"""Return :math:`\|A_B^T v\|`, what the training set would give for a block's growth.
+        r"""Return :math:`\|A_B^T v\|`, the gain in fit for each unit of growth of a block.
 
-        For the group norm the limit is the global one if none is above 1; active blocks have 1.
+        For the group norm the solution is the global one if no pull is above 1; active blocks
+        have a pull of 1.
         """
         return self._lengths(self.design.adjoint(self.multipliers))
 
@@ -255,7 +259,7 @@ class Limit:
 
     @property
     def active(self) -> Int[np.ndarray, " A"]:
-        """Return the places of the blocks that take part."""
+        """Return the indices of the blocks whose coefficients are not 0."""
         norms = self.block_norms
         return np.flatnonzero(norms > PRESENT * norms.max(initial=0.0))
 
@@ -269,9 +273,10 @@ class Limit:
     def normalised_margin(self) -> float:
         r"""Return :math:`\min_i y_i f(x_i) / (\|\theta\|^2 / L)^{L/2}` of a network's weights.
 
-        No weights :math:`\theta` of an architecture with L layers have a larger one where the limit
-        is the global one. NaN for costs that no architecture's weights have, weighted ones too,
-        and for other fits than a margin; 0 where nothing separates the inputs.
+        Where the limit is the global one, no weights :math:`\theta` of an architecture with L
+        layers have a larger normalised margin. NaN for costs that are not the weight norm of an
+        architecture (such as weighted ones) and for fits other than a margin; 0 where no
+        function separates the inputs.
         """
         cost, value = self.problem.cost, self.value
         if not isinstance(self.problem.fit, Margin):
@@ -302,7 +307,7 @@ class Limit:
         return frame
 
     def blocks_to_frame(self) -> pd.DataFrame:
-        """Return a row for each block: its label, norm, pull and whether it is active."""
+        """Return a table with a row for each block: label, norm, pull, and whether it is active."""
         import pandas as pd
 
         labels = [block.label for block in self.design.blocks]
@@ -314,7 +319,7 @@ class Limit:
         })  # fmt: skip
 
     def describe(self) -> str:
-        """Return what was solved, how closely, and what takes part, in a few lines."""
+        """Return the problem, the accuracy of the solution, and its support, in a few lines."""
         problem, n = self.problem, len(self.multipliers)
         n_blocks, cost, fit = len(self.design.blocks), type(problem.cost), type(problem.fit)
         head = f"{cost.__name__} with the fit {fit.__name__} of {n} rows in {n_blocks} " + (
@@ -326,13 +331,13 @@ class Limit:
                 f"{len(self.support)} of them certify it; allow slack, or add features, or drop "
                 "rows that contradict others."
             )
-        near = (
+        precision = (
             "stationary; other starts may end elsewhere"
             if self.outcome is Outcome.STATIONARY
             else f"within {abs(self.gap):.0e} of the least"
         )
         lines = [
-            f"{head}value {self.value:.6g}, {near}.",
+            f"{head}value {self.value:.6g}, {precision}.",
             f"{len(self.support)} of {n} rows have a multiplier; {len(self.active)} of {n_blocks} "
             "blocks take part.",
         ]

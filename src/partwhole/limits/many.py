@@ -1,4 +1,4 @@
-"""Limits of several learners or costs, solved side by side or by an exact reduction."""
+"""Limits of several learners or costs, solved in parallel or by an exact reduction."""
 
 from __future__ import annotations
 
@@ -28,23 +28,24 @@ Solve = Callable[[Any, Any], Limit]
 class Limits(Sequence[Limit]):
     """Limits of several learners, or of several costs, on the same rows.
 
-    A sequence of `Limit`, and arrays whose first axis is the learner. Where an exact reduction
-    serves all learners at once (margins of overlap kernels by classes of exchangeable tuples,
+    A sequence of `Limit`, with arrays whose first axis is the learner. If an exact reduction
+    applies to all learners (margins of overlap kernels by classes of exchangeable tuples,
     interpolation by one eigendecomposition or one factored table), only held-out predictions are
-    computed; the limit of one of them is then solved when it is asked for, with its certificate.
+    computed. The limit of a single learner, with its certificate, is then solved when it is
+    accessed.
 
     Parameters
     ----------
     rows : Rows
         All inputs that were passed to `solve`.
     test_predictions : float array, shape (L, m) or (L, m, k)
-        For the m held-out rows; NaN where nothing fits the training set, or where a solution was
-        not reached.
+        Predictions for the m held-out rows; NaN where no function fits the training set, or where
+        no solution was reached.
     error : float array, shape (L,)
         Estimated largest error of any held-out prediction, in the targets' unit; 0 where it is
         certified by a duality gap or an exact reduction.
     solve : callable
-        From a place to its limit.
+        From the index of a learner to its limit.
 
     Examples
     --------
@@ -79,12 +80,12 @@ class Limits(Sequence[Limit]):
 
     @cached_property
     def outcomes(self) -> tuple[Outcome, ...]:
-        """Return why each solve stopped."""
-        known = np.isfinite(self.test_predictions).reshape(len(self), -1).all(axis=1)
-        known &= np.isfinite(self.error) & bool(self.test_predictions[0].size)
+        """Return the outcome of each solve."""
+        has_error = np.isfinite(self.test_predictions).reshape(len(self), -1).all(axis=1)
+        has_error &= np.isfinite(self.error) & bool(self.test_predictions[0].size)
         return tuple(
             Outcome.SOLVED if finite and self._reduced else self[i].outcome
-            for i, finite in enumerate(known)
+            for i, finite in enumerate(has_error)
         )
 
     @property
@@ -93,7 +94,7 @@ class Limits(Sequence[Limit]):
 
     @cached_property
     def predictions(self) -> Float[np.ndarray, "L n *k"]:
-        """Return the outputs for all rows; every limit is solved by itself."""
+        """Return the outputs for all rows; this solves every limit individually."""
         return np.stack([limit.predictions for limit in self])
 
     @property
@@ -124,7 +125,7 @@ class Limits(Sequence[Limit]):
 
 @dataclass(frozen=True)
 class _Solved:
-    """Limits that are solved already."""
+    """Limits that are already solved, as a function of the index."""
 
     limits: tuple[Limit, ...]
 
@@ -141,7 +142,7 @@ def limits_of(
     solve: Solve,
     workers: int | None,
 ) -> Limits:
-    """Solve for each learner and cost, by an exact reduction where one serves."""
+    """Return the limits of all learners and costs, by an exact reduction if one applies."""
     require(
         len(learners) > 0 and len(costs) > 0,
         "a sequence holds at least one learner or cost",
@@ -168,7 +169,7 @@ def limits_of(
     )
     from threadpoolctl import threadpool_limits
 
-    # A core for each problem: on sizes like these a product gains nothing from two.
+    # One core for each problem: matrix products of these sizes are not faster on two.
     with threadpool_limits(1), ThreadPoolExecutor(min(workers, count)) as pool:
         limits = tuple(pool.map(lambda pair: solve(*pair), pairs))
     predictions = np.stack([limit.test_predictions for limit in limits])

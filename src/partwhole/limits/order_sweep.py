@@ -1,14 +1,14 @@
-r"""Many kernels of few orders on one task: what depends on the task alone is computed once.
+r"""Interpolation with many kernels of low order on one task, whose shared parts are computed once.
 
 With weights :math:`\sigma_S` of conjunctions S of at most K components, memory m and a kernel
 ridge :math:`\rho_i`, the minimum-norm interpolant is the ridge regression
 
 .. math:: \min_{b, c}\; \sum_i \frac{(y_i - b - (A c)_i)^2}{m + \rho_i} + \sum_j \frac{c_j^2}{w_j}
 
-on the indicators A of seen conjunctions. Up to 1,500 of them, the table of how often two
-conjunctions meet serves every kernel: it is scaled, factored, and the solution refined on the
-rows; with many outputs, up to 6,000. Beyond that, conjugate gradients start from the kernel
-before.
+on the indicators A of seen conjunctions. For up to 1,500 conjunctions (6,000 with many outputs) a
+table of how often two conjunctions occur together is shared by all kernels: for each kernel it is
+scaled and factored, and the solution is refined on the rows. For more conjunctions, conjugate
+gradients start from the solution of the kernel before.
 """
 
 from __future__ import annotations
@@ -34,26 +34,26 @@ from partwhole.limits.solvers.shared_table import IDLE, SharedSolution, SharedTa
 from partwhole.limits.solvers.sparse_primal import COARSE_COLUMNS, solve_ridge
 from partwhole.tasks import Task
 
-# Stands for no memory where conjugate gradients solve.
+# Conjugate gradients need some memory; this replaces a memory of 0.
 TINY_MEMORY = 1e-9
-# A factored table serves all outputs at once; conjugate gradients take them one after another, and
-# cost as much from about so many columns for each output.
+# A factored table solves all outputs at once, conjugate gradients one after another. The second is
+# as fast from about 64 columns for each output.
 DIRECT_COLUMNS, COLUMNS_PER_OUTPUT = 6000, 64
 
 
 @dataclass(frozen=True, eq=False)
 class OrderSweep:
-    """Hold the held-out outputs of many kernels.
+    """Outputs of many kernels for the held-out rows.
 
     Parameters
     ----------
     outputs : float array, shape (B, h) or (B, h, k)
-        For the h held-out rows, in their order.
+        Outputs for the h held-out rows, in their order.
     converged : bool array, shape (B,)
         Whether each solution reached the tolerance, or rounding.
     error : float array, shape (B,)
-        Estimated largest error of any output, in the targets' unit; infinite where the deadline
-        left some output without any step.
+        Estimated largest error of any output, in the targets' unit; infinite if the deadline
+        passed before the first step of an output.
     """
 
     outputs: Float[np.ndarray, "B h *k"]
@@ -63,18 +63,18 @@ class OrderSweep:
 
 @dataclass(frozen=True, eq=False)
 class OrderProblem:
-    """Hold a task's seen conjunctions of at most K components.
+    """Seen conjunctions of at most K components of a task.
 
     Parameters
     ----------
     task : Task
-        Its training rows are distinct.
+        A task with distinct training rows.
     order : int
         K, at least 0.
     design : ConjunctionDesign
-        Training rows, a block for each set of 1..K components.
+        Indicators of the training rows, with a block for each set of 1..K components.
     held_out : ConjunctionDesign
-        Held-out rows in the same columns.
+        Indicators of the held-out rows, in the same columns.
 
     Examples
     --------
@@ -91,7 +91,7 @@ class OrderProblem:
 
     @classmethod
     def of(cls, task: Task, order: int) -> OrderProblem:
-        """Collect the seen conjunctions.
+        """Return the problem with the seen conjunctions of a task.
 
         Parameters
         ----------
@@ -125,7 +125,7 @@ class OrderProblem:
         return self.design.shape[1]
 
     def margin(self, kernel: OrderKernel) -> tuple[Limit, Float[np.ndarray, " h"]]:
-        """Find the hard-margin classifier of two labels, with a free intercept.
+        """Return the hard-margin classifier of two labels, with a free intercept.
 
         Parameters
         ----------
@@ -134,14 +134,14 @@ class OrderProblem:
         Returns
         -------
         Limit
-            Infeasible where a kernel without memory separates nothing.
+            Infeasible where a kernel without memory does not separate the labels.
         float array, shape (h,)
             Outputs for the held-out rows.
 
         Notes
         -----
-        Equal to that of the overlap kernel that has the memory on the full conjunction; here no
-        other sets than those of 1..K components are listed.
+        Equal to that of the overlap kernel with the memory as salience of the full conjunction;
+        here only the sets of 1..K components are enumerated.
         """
         sets = [chosen for chosen, share in kernel.weights.items() if share > 0]
         sets.sort(key=lambda chosen: (len(chosen), chosen))
@@ -160,22 +160,22 @@ class OrderProblem:
         tolerance: float = 1e-9,
         deadline: float = float("inf"),
     ) -> OrderSweep:
-        r"""Find the minimum-norm interpolant with a free intercept for each of many kernels.
+        r"""Return the minimum-norm interpolants of many kernels, with a free intercept.
 
         Parameters
         ----------
         kernels : sequence of OrderKernel
-            All of one order.
+            Kernels of one order.
         ridge : float or float array, shape (n,), keyword-only, default 0
-            Kernel-ridge penalty, in units in which a kernel's weights and memory add up to 1: one
-            for all training rows, or one for each (the penalty of one observation divided by how
-            many a row stands for).
+            Kernel-ridge penalty, in units in which a kernel's weights and memory sum to 1: one
+            for all training rows, or one for each (the penalty of one observation divided by the
+            number of observations that the row represents).
         tolerance : float, keyword-only, default 1e-9
             Largest error of an output, in units of the targets' root mean square about their mean.
         deadline : float, keyword-only, default infinity
-            By `time.monotonic`. After the first kernel another is begun only where there is time
-            for one as long as the longest; those left have not converged, and their outputs are
-            NaN.
+            Time at which to stop, by `time.monotonic`. After the first kernel another one is
+            started only if there is time for the slowest so far. The remaining kernels have not
+            converged, and their outputs are NaN.
 
         Returns
         -------
@@ -189,9 +189,10 @@ class OrderProblem:
         Notes
         -----
         Lippl & Stachenfeld (ICLR 2025), theorem 4.2; the ridge form is derived here. Without
-        memory and ridge it is the limit from above: of the least-squares fits that of least norm.
-        Beyond 1,500 seen conjunctions a memory of 1e-9 stands for that limit, which leaves about
-        six digits. With nothing but memory the output is the mean of the training targets.
+        memory and ridge it is the limit of small memory: the least-squares fit of least norm. For
+        more than 1,500 seen conjunctions a memory of 1e-9 replaces that limit, with about six
+        correct digits. If only the memory is salient, the output is the mean of the training
+        targets.
         """
         task = self.task
         require(len(kernels) > 0, "a sweep takes at least one kernel", "none", "pass kernels")
@@ -231,15 +232,15 @@ class OrderProblem:
         return OrderSweep(outputs, converged, error)
 
     def _is_direct(self, kernel: OrderKernel, ridge: np.ndarray) -> bool:
-        """Return whether a factored table is the quicker way, or the more exact one."""
+        """Return whether to solve by a factored table, because it is faster or more accurate."""
         p = self.n_columns
         if p <= COARSE_COLUMNS:
             return True
-        # Without slack a table takes an eigendecomposition, which is slow.
+        # With very little slack the table needs an eigendecomposition, which is slow.
         trace = self.task.n_train * sum(kernel.weights.values())
         slack = float(np.min(kernel.memory + ridge))
-        many = COLUMNS_PER_OUTPUT * self._targets.shape[1] >= p
-        return p <= DIRECT_COLUMNS and many and slack > IDLE * trace
+        many_outputs = COLUMNS_PER_OUTPUT * self._targets.shape[1] >= p
+        return p <= DIRECT_COLUMNS and many_outputs and slack > IDLE * trace
 
     @property
     def _targets(self) -> np.ndarray:
@@ -254,7 +255,7 @@ class OrderProblem:
 
 
 class _Direct:
-    """Solve every kernel from one table, made anew when the rows' relative slack changes."""
+    """Solver of all kernels by one table, recomputed if the relative slack of rows changes."""
 
     def __init__(self, problem: OrderProblem):
         self.problem = problem
@@ -263,10 +264,10 @@ class _Direct:
     def solve(self, kernel: OrderKernel, ridge: np.ndarray, tolerance: float) -> SharedSolution:
         problem, n = self.problem, self.problem.task.n_train
         slack = np.broadcast_to(kernel.memory + ridge, n)
-        # Equal slack drops out of the rows' weights, also where it is 0.
-        alike = bool(np.all(slack == slack[0]))
-        s0 = float(slack[0]) if alike else float(1 / np.mean(1 / slack))
-        relative = np.ones(n) if alike else s0 / slack
+        # With equal slack all rows have the same weight, even if the slack is 0.
+        equal_slack = bool(np.all(slack == slack[0]))
+        s0 = float(slack[0]) if equal_slack else float(1 / np.mean(1 / slack))
+        relative = np.ones(n) if equal_slack else s0 / slack
         if self.table is None or not np.array_equal(self.table.relative, relative):
             index = problem.design.index
             self.table = SharedTable(index, problem._sizes, problem._targets, relative)
@@ -274,7 +275,7 @@ class _Direct:
 
 
 class _Iterative:
-    """Solve each kernel by conjugate gradients from the one before."""
+    """Solver by conjugate gradients, which start from the solution of the kernel before."""
 
     def __init__(self, problem: OrderProblem):
         self.problem, self.y = problem, problem._targets
@@ -285,23 +286,23 @@ class _Iterative:
     ) -> SharedSolution:
         problem, sizes = self.problem, self.problem._sizes
         weights = problem._weights(kernel)
-        used = [i for i, weight in enumerate(weights) if weight > 0]
+        positive = [i for i, weight in enumerate(weights) if weight > 0]
         columns = np.repeat(np.array(weights) > 0, sizes)
         least = float(np.min(kernel.memory + ridge))
         slack = kernel.memory + ridge + (TINY_MEMORY if least < TINY_MEMORY else 0.0)
-        # What a start holds along directions that no row sees would not leave without slack.
-        begin = self.start[columns] if self.start is not None and least > TINY_MEMORY else None
-        found = solve_ridge(
-            [problem.design.index[i] for i in used],
-            [sizes[i] for i in used],
-            [weights[i] for i in used],
+        # Without slack, the part of a start in null directions of the rows would never decay.
+        start = self.start[columns] if self.start is not None and least > TINY_MEMORY else None
+        solution = solve_ridge(
+            [problem.design.index[i] for i in positive],
+            [sizes[i] for i in positive],
+            [weights[i] for i in positive],
             self.y,
             float(slack) if slack.ndim == 0 else slack,
             tolerance=tolerance,
             deadline=deadline,
-            start=begin,
+            start=start,
         )
         self.start = np.zeros((problem.n_columns, self.y.shape[1]))
-        self.start[columns] = found.coefficients
-        intercept = np.atleast_1d(found.intercept)
-        return SharedSolution(self.start, intercept, found.converged, found.error)
+        self.start[columns] = solution.coefficients
+        intercept = np.atleast_1d(solution.intercept)
+        return SharedSolution(self.start, intercept, solution.converged, solution.error)

@@ -1,11 +1,13 @@
 r"""Transitive ordering: a ridge on the path of neighbours.
 
-Each item gets a rank g, and :math:`f(i, j) = g_i - g_j`. With neighbours shown, g solves
+Each item has a rank g, and :math:`f(i, j) = g_i - g_j`. If the training pairs are neighbours, g
+solves
 
 .. math:: r g_i + \sum_{j \sim i} (g_i - g_j - \mathrm{sign}(j - i)) = 0, \qquad
           r = S_{12} / S = (1 - 2S)/S,
 
-so it decays from both ends with the root of :math:`\rho + 1/\rho = r + 2`; derived here.
+so it decays from both ends by the factor :math:`\rho < 1` with :math:`\rho + 1/\rho = r + 2`;
+derived here.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ from partwhole._types import Real
 
 @door
 def transitive_ranks(n_items: int, salience: Real) -> Float[np.ndarray, " n"]:
-    r"""Return the ranks g that a kernel learner gives to items seen with their neighbours.
+    r"""Return the ranks g of a kernel learner that is trained on pairs of neighbouring items.
 
     For interior items :math:`g_i = A(\rho^i - \rho^{n-1-i})`; the ends fix
     :math:`A = 1 / ((r + 1)(1 - \rho^{n-1}) - \rho + \rho^{n-2})`.
@@ -62,11 +64,12 @@ def transitive_ranks(n_items: int, salience: Real) -> Float[np.ndarray, " n"]:
     r = (1.0 - 2.0 * salience) / salience
     if r * n_items**2 < 1e-12:
         return (n_items - 1) / 2.0 - i
-    # The same, over the largest: rho = exp(-2 t) with sinh(t) = sqrt(r) / 2 loses no digits.
+    # The formula above, divided by its largest power. With rho = exp(-2 t), sinh(t) = sqrt(r) / 2,
+    # no difference cancels.
     t = np.arcsinh(np.sqrt(r) / 2.0)
     first, second = -np.expm1(-2.0 * t * (n_items - 1)), -np.expm1(-2.0 * t * (n_items - 3))
     ends = (r + 1.0) * first - np.exp(-2.0 * t) * second
-    # Ranks are odd about the middle, and so are computed from the nearer end.
+    # Ranks are antisymmetric about the middle, so each is computed from the nearer end.
     left = n_items - 1 - 2.0 * i
-    near = np.minimum(i, n_items - 1 - i)
-    return np.sign(left) * np.exp(-2.0 * t * near) * -np.expm1(-2.0 * t * np.abs(left)) / ends
+    from_end = np.minimum(i, n_items - 1 - i)
+    return np.sign(left) * np.exp(-2.0 * t * from_end) * -np.expm1(-2.0 * t * np.abs(left)) / ends

@@ -1,4 +1,4 @@
-r"""The problem that is solved: features x cost x fit, with or without an intercept.
+r"""The problem to solve: features x cost x fit, with or without an intercept.
 
 .. math:: \min_{c,\, b}\; R(c) \quad\text{s.t. the outputs}\quad A c + b \quad\text{fit}\quad y.
 """
@@ -31,18 +31,18 @@ class Problem:
     targets : float array, shape (n,) or (n, k)
         y.
     cost : Cost or Concave
-        R, what the learner prefers.
+        R, the learner's preference among functions that fit.
     fit : Equal, Margin or Tube
-        In which sense the targets are met, with what slack.
+        The constraint on the outputs, and its slack.
     intercept : {"free", "none"} or float
-        A constant b of cost zero, no constant, or one of cost :math:`\tfrac12 \lambda b^2` with
-        the penalty weight :math:`\lambda > 0` given.
+        A constant b of cost zero, no constant, or a constant of cost
+        :math:`\tfrac12 \lambda b^2`, given by its penalty weight :math:`\lambda > 0`.
 
     Raises
     ------
     InputError
-        When targets or slack and design disagree in length, no row is left, or the intercept is
-        unknown.
+        When targets or slack and design differ in length, there is no row, or the intercept is
+        not one of these.
     """
 
     design: Design
@@ -84,7 +84,7 @@ class Problem:
         return 0.0 if isinstance(self.intercept, str) else float(self.intercept)
 
     def paid(self, misfit: Float[np.ndarray, "n *k"], constant: np.ndarray | float) -> float:
-        """Return the cost beside the coefficients': of slack, and of a penalised intercept."""
+        """Return the cost of slack and of a penalised intercept, without that of coefficients."""
         slack = self.slack.reshape(-1, *[1] * (misfit.ndim - 1))
         shares = np.divide(misfit**2, slack, out=np.zeros_like(misfit), where=slack > 0)
         of_constant = 0.5 * self.penalty * float(np.sum(np.square(constant)))
@@ -92,7 +92,7 @@ class Problem:
 
 
 def require_intercept(intercept: Intercept) -> None:
-    """Refuse other texts than 'free' and 'none', and penalty weights that are not positive."""
+    """Refuse an intercept that is not 'free', 'none' or a positive penalty weight."""
     require(
         intercept in ("free", "none") if isinstance(intercept, str) else intercept > 0,
         "intercept is 'free', 'none' or a positive penalty weight",

@@ -1,13 +1,13 @@
 r"""Shortcut bias: context dependence with a whole quadrant left out (CD-3), in closed form.
 
-In training the context alone predicts the response two times in three. A learner that leans on
-it answers every held-out combination wrongly; one that leans on the conjunctions of context
-and feature answers all of them rightly. Nothing lies in between.
+In training the context alone predicts the response in two of three trials. A learner that relies
+on the context answers every held-out combination wrongly; one that relies on the conjunctions of
+context and feature answers all of them correctly. There is no case in between.
 
 With :math:`P = n^2 S_1`, :math:`Q = n S_2`, :math:`R = 2 n S_1 + S_2` and
-:math:`s = 1 - 3 S_1 - 3 S_2`, the duals of the three classes of training trials (A: congruent,
-relevant feature in the half that is left out; B: conflict; D: the other congruent trials) obey a
-3 x 3 system; derived here.
+:math:`s = 1 - 3 S_1 - 3 S_2`, the dual variables of the three classes of training trials (A:
+congruent, relevant feature in the half that is left out; B: conflict; D: the other congruent
+trials) solve a 3 x 3 system; derived here.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ def shortcut_margin(
 
     .. math:: M = \frac{2Q(P+Q) - P s}{2Q(P+Q) + s(3P + 4Q + s)}.
 
-    The hard-margin classifier reaches the same while :math:`s(2P + 3Q + s) \ge 2R(P+Q)`;
-    otherwise the congruent trials whose relevant feature lies outside the half that is left out
-    are fitted without support and
+    The hard-margin classifier has the same margin if :math:`s(2P + 3Q + s) \ge 2R(P+Q)`.
+    Otherwise the congruent trials whose relevant feature lies outside the half that is left out
+    are not support vectors, and
 
     .. math:: M = \frac{Q(2P + 3Q + s) - P R}{(P + R + 2Q + s)(P + 2Q + s) - (P+Q)^2}.
 
@@ -54,14 +54,14 @@ def shortcut_margin(
     order_1, order_2 : float or float array
         The saliences S(1; 3) and S(2; 3), at least 0, with :math:`3S_1 + 3S_2 \le 1`.
     values_per_half : int, keyword-only, default 3
-        n, the values of each feature that call for one response.
+        n, the number of values of each feature with the same response.
     fit : {"margin", "regression"}, keyword-only, default "margin"
 
     Returns
     -------
     float or float array
-        Positive where the learner generalises; NaN for regression at S_2 = s = 0, where the
-        training set can't be fitted.
+        Positive where the learner generalises; NaN for regression at S_2 = s = 0, where no
+        function fits the training set.
 
     Raises
     ------
@@ -71,8 +71,8 @@ def shortcut_margin(
     Notes
     -----
     The task is that of Lippl & Stachenfeld (ICLR 2025), which sweeps it numerically; the closed
-    forms are derived here. "margin" and "regression" are the fits "margin" and "equal" of `solve`,
-    with or without an intercept: labels are balanced, so it is 0.
+    forms are derived here. "margin" and "regression" are the fits "margin" and "equal" of `solve`.
+    They hold with and without an intercept, which is 0 because labels are balanced.
 
     Examples
     --------
@@ -129,17 +129,17 @@ def shortcut_boundary(order_1: Real, *, values_per_half: int = 3, fit: str = "ma
         return (-b + np.sqrt(b * b + 4.0 * a * c)) / (2.0 * a)
 
     # 2 S2 (n S1 + S2) = S1 (1 - 3 S1 - 3 S2)
-    found = root(2.0, 2.0 * n * S1 + 3.0 * S1, S1 * (1.0 - 3.0 * S1))
+    boundary = root(2.0, 2.0 * n * S1 + 3.0 * S1, S1 * (1.0 - 3.0 * S1))
     if fit == "margin":
-        P, Q, R, s = _terms(S1, min(found, room), n, fit)
+        P, Q, R, s = _terms(S1, min(boundary, room), n, fit)
         if s * (2 * P + 3 * Q + s) < 2 * R * (P + Q):
             # n S2 (2 n^2 S1 + 3 n S2 + 1 - 3 S1 - 3 S2) = n^2 S1 (2 n S1 + S2)
-            found = root(
+            boundary = root(
                 3.0 * (n - 1.0),
                 2.0 * n * n * S1 + 1.0 - 3.0 * S1 - n * S1,
                 2.0 * n * n * S1 * S1,
             )
-    return float(found) if found <= room else float("nan")
+    return float(boundary) if boundary <= room else float("nan")
 
 
 def _terms(

@@ -1,4 +1,4 @@
-"""The verb of this room: features x cost x fit -> limit."""
+"""The main function of the package: from features, cost and fit to the limit of learning."""
 
 from __future__ import annotations
 
@@ -102,52 +102,53 @@ def solve(
     start: Float[np.ndarray, "..."] | None = None,
     workers: Count | None = None,
 ) -> Limit | Limits:
-    r"""Solve for where learning ends: the least-cost function that fits the training set.
+    r"""Return the limit of learning: the least-cost function that fits the training set.
 
     Parameters
     ----------
     data : Task, or a pair of inputs and targets
-        Inputs are an array of shape (n, ...), a Design, or None where a Gram matrix says all;
-        targets have shape (n,) or (n, k). Several outputs are for the quadratic cost and the fit
+        Inputs are an array of shape (n, ...), a Design, or None if the learner is a Gram matrix;
+        targets have shape (n,) or (n, k). Several outputs need the quadratic cost and the fit
         `Equal`.
     learner : kernel, gates or Gram matrix, optional
-        What describes the inputs. Of a task an `OverlapKernel` or `OrderKernel`; gates
-        (`HalfspaceGates`, `ReLUGates`, `JointGates`) on inputs; any kernel as a callable
+        The representation of the inputs. For a task, an `OverlapKernel` or `OrderKernel`. For
+        arrays, gates (`HalfspaceGates`, `ReLUGates`, `JointGates`); any kernel as a callable
         ``kernel(a, b)`` that returns the similarities of a's rows to b's, shape (m, n); or the
-        similarities of all rows, shape (n, n), as of a network's tangent kernel. By default the
+        similarities of all rows, shape (n, n), such as a network's tangent kernel. By default the
         inputs are the features. A sequence of learners adds a first axis, see `Limits`.
     cost : Cost or Concave, keyword-only, optional
-        What the learner prefers. `Quadratic` by default, the only one for kernels; of gates by
-        the architecture: `GroupNorm` (default) for a gated layer with a linear readout or more
-        linear layers on top, `Quadratic` where only the gated layer is trained, `NuclearNorm` for
-        a gated readout on a linear layer, `SchattenNorm` on several, `ChainNorm` for parallel
-        chains; of diagonal networks `HyperbolicEntropy` and `LinearProbing`. A sequence of costs
-        adds a first axis.
+        The learner's preference among functions that fit. The default is `Quadratic`, the only
+        cost for kernels. For gates it depends on the architecture: `GroupNorm` (default) for a
+        gated layer under a linear readout or more linear layers, `Quadratic` where only the gated
+        layer is trained, `NuclearNorm` for a gated readout on one linear layer, `SchattenNorm`
+        for a gated readout on several, `ChainNorm` for parallel chains. For diagonal networks it
+        is `HyperbolicEntropy` or `LinearProbing`. A sequence of costs adds a first axis.
     fit : {"equal", "margin"}, Equal, Margin or Tube, keyword-only, default "equal"
-        Interpolation (squared loss), the largest margin (logistic loss), or within a width of the
-        targets. ``Equal(slack=ridge)`` is kernel ridge regression with that penalty for each
-        observation; ``Tube(0.1)`` is support-vector regression with a large penalty.
+        Interpolation (squared loss), the largest margin (logistic loss), or outputs within a
+        width of the targets. ``Equal(slack=ridge)`` is kernel ridge regression with that penalty
+        for each observation; ``Tube(0.1)`` is support-vector regression with a large penalty.
     intercept : {"free", "none"} or float, keyword-only
-        A constant of cost zero, no constant, or one of cost :math:`\tfrac12 \lambda b^2`.
-        Without one an overlap kernel's own constant, if its similarity for no overlap is above 0,
-        still serves as a penalised intercept.
+        A constant of cost zero, no constant, or a constant of cost
+        :math:`\tfrac12 \lambda b^2`, given by :math:`\lambda`. An overlap kernel whose similarity
+        for no overlap is above 0 contains a penalised intercept, also with "none".
     is_train : bool array, shape (n,), keyword-only, optional
-        Rows that are trained on, of a pair; all by default. A task has its own.
+        The training rows of a pair; all by default. A task has its own.
     solver : {"primal", "probing", "touching", "dual"}, keyword-only, optional
-        By default the first row of `least_cost.SOLVERS` that serves.
+        By default the first entry of `least_cost.SOLVERS` that serves the problem.
     max_steps : int, keyword-only, default 200
-        At most so many Newton steps (the primal solver scales its own), or rounds of convex
-        costs that touch one that is not.
+        Largest number of Newton steps (the primal solver scales its own), or, for a cost that is
+        not convex, of rounds of convex costs that touch it.
     tolerance : float, keyword-only, default 1e-12
         Above 0 and below 1, the relative duality gap to reach.
     rounding : float, keyword-only, default 1e-12
-        From 0 to 0.1, of Gram matrices and callable kernels: eigenvalues that are no larger, as a
-        share of the largest, count as 0; single precision leaves 1e-7.
-    start : float array, shape (p,) or of gates (H, C, d), keyword-only, optional
-        Where a cost that is not convex is touched first; blocks of 0 stay 0. By default the
-        solution of its convex counterpart with two layers.
+        From 0 to 0.1. For Gram matrices and callable kernels: eigenvalues up to this share of the
+        largest count as 0. Use 1e-7 for matrices computed in single precision.
+    start : float array, shape (p,), or for gates (H, C, d), keyword-only, optional
+        For a cost that is not convex, the coefficients at which the first convex cost touches it;
+        blocks of 0 stay 0. By default the solution of the convex cost with two layers.
     workers : int, keyword-only, optional
-        Problems of a sequence solved at a time; by default the cores this process may use.
+        Number of problems of a sequence to solve at the same time; by default the number of cores
+        that this process may use.
 
     Returns
     -------
@@ -159,18 +160,18 @@ def solve(
     Raises
     ------
     InputError
-        When data, learner, cost and fit do not agree: for a kernel of other components than the
-        task's or with another cost than the quadratic one, a kernel that is not positive
-        semidefinite, repeats of a training tuple with two targets and no slack, targets that are
-        not finite or, for a margin, not -1 and +1.
+        When data, learner, cost and fit do not agree: for a kernel whose components are not the
+        task's or whose cost is not quadratic, a kernel that is not positive semidefinite, repeats
+        of a training tuple with different targets and no slack, and targets that are not finite
+        or, for a margin, not -1 and +1.
 
     Notes
     -----
     Gradient descent on the logistic loss ends at the largest margin (Lyu & Li, ICLR 2020), on the
-    squared loss at the least-cost interpolant; for which architecture at which cost, see the
-    costs. Training is bound to a stationary point only; the limit of a convex cost is the global
-    one. Kernel machines: Lippl & Stachenfeld (ICLR 2025), theorem 4.2; gates: Lippl, Abbott &
-    Chung (2022); diagonal networks: Lippl & Lindsey (NeurIPS 2024).
+    squared loss at the least-cost interpolant; each cost states the architecture that it belongs
+    to. The theorems guarantee that training ends at a stationary point only; the limit of a
+    convex cost is the global one. Kernel machines: Lippl & Stachenfeld (ICLR 2025), theorem 4.2;
+    gates: Lippl, Abbott & Chung (2022); diagonal networks: Lippl & Lindsey (NeurIPS 2024).
 
     Examples
     --------
@@ -203,7 +204,7 @@ def solve(
     }  # fmt: skip
 
     def solved(learner: Any, cost: Any) -> Limit:
-        return _solved(rows, learner, cost, chosen, intercept, rounding, options)
+        return _limit_of(rows, learner, cost, chosen, intercept, rounding, options)
 
     several = _is_sequence(learner), _is_sequence(cost)
     rows = _with_numbers(rows, learner[0] if several[0] and len(learner) else learner)
@@ -218,8 +219,8 @@ def _rows(data: Any, is_train: np.ndarray | None) -> Rows:
     if isinstance(data, Task):
         require(
             is_train is None,
-            "a task says itself which rows are trained on",
-            "is_train beside a task",
+            "a task has its own training rows",
+            "a task together with is_train",
             "leave is_train out, or pass dataclasses.replace(task, is_train=...)",
         )
         return Rows(data.components, data.targets, data.is_train, data)
@@ -268,13 +269,13 @@ def _fit(fit: Any) -> Fit:
 
 
 def _is_sequence(value: Any) -> bool:
-    """Return whether several learners or costs are given; nested numbers are a Gram matrix."""
+    """Return whether a value is a sequence of learners or costs; nested numbers are a matrix."""
     if not isinstance(value, Sequence) or isinstance(value, str):
         return False
     return not value or not isinstance(value[0], (Sequence, np.ndarray))
 
 
-def _solved(
+def _limit_of(
     rows: Rows,
     learner: Any,
     cost: Any,
@@ -283,37 +284,37 @@ def _solved(
     rounding: Real,
     options: dict[str, Any],
 ) -> Limit:
-    """Solve for one learner and one cost."""
+    """Return the limit for one learner and one cost."""
     features: Callable[[Any], Design]
     if isinstance(learner, (OverlapKernel, OrderKernel)):
         _require_quadratic(cost)
-        task = _task(rows, learner)
+        task = _task_of(rows, learner)
         problem, solver = of_conjunctions(task, learner, fit, intercept)
         assert isinstance(problem.design, ConjunctionDesign)
         features = _Tuples(problem.design, len(task.names))
         options = options | {"solver": options["solver"] or solver}
     elif learner is None or hasattr(learner, "design"):
-        design, features = _described(rows, learner)
+        design, features = _training_features(rows, learner)
         if cost is None:
             cost = GroupNorm() if isinstance(learner, Gates) else Quadratic()
         cost = _cost(cost)
         if isinstance(cost, Quadratic):
             cost.require_blocks(design)
-        problem = Problem(design, _trained(rows), cost, fit, intercept)
+        problem = Problem(design, _training_targets(rows), cost, fit, intercept)
         if options["start"] is not None:
             options = options | {"start": _start(options["start"], design)}
     else:
         _require_quadratic(cost)
-        similar = features = _similar(rows, learner, rounding)
+        similar = features = _gram_features(rows, learner, rounding)
         design = DenseDesign(similar.matrix[rows.is_train])
-        problem = Problem(design, _trained(rows), Quadratic(), fit, intercept)
+        problem = Problem(design, _training_targets(rows), Quadratic(), fit, intercept)
     limit = least_cost(problem, **options)
     return replace(limit, rows=rows, features=features)
 
 
 @dataclass(frozen=True, eq=False)
 class _Tuples:
-    """What describes other tuples of a task in the columns of its seen conjunctions."""
+    """Feature map of other tuples of a task, in the columns of its seen conjunctions."""
 
     design: ConjunctionDesign
     n_components: int
@@ -330,7 +331,7 @@ def _components(components: Int[np.ndarray, "n C"]) -> Int[np.ndarray, "n C"]:
     return components
 
 
-def _task(rows: Rows, kernel: OverlapKernel | OrderKernel) -> Task:
+def _task_of(rows: Rows, kernel: OverlapKernel | OrderKernel) -> Task:
     if rows.task is None:
         raise InputError(
             f"overlap kernels compare the tuples of a task; got {type(kernel).__name__} beside a "
@@ -353,8 +354,8 @@ def _with_numbers(rows: Rows, learner: Any) -> Rows:
     if hasattr(rows.inputs, "adjoint"):
         n = rows.inputs.shape[0]
     else:
-        read = _matrix if learner is None else _own if callable(learner) else _array
-        rows = replace(rows, inputs=read(rows.inputs))
+        convert = _matrix if learner is None else _kernel_inputs if callable(learner) else _array
+        rows = replace(rows, inputs=convert(rows.inputs))
         n = len(np.atleast_1d(rows.inputs))
     require(
         len(rows.targets) == n,
@@ -365,8 +366,8 @@ def _with_numbers(rows: Rows, learner: Any) -> Rows:
     return rows
 
 
-def _described(rows: Rows, learner: Any) -> tuple[Design, Callable[[Any], Design]]:
-    """Return the features of the training rows, and what describes others."""
+def _training_features(rows: Rows, learner: Any) -> tuple[Design, Callable[[Any], Design]]:
+    """Return the features of the training rows, and the feature map for other inputs."""
     require(
         rows.task is None or learner is not None,
         "a task is solved with a kernel",
@@ -378,27 +379,27 @@ def _described(rows: Rows, learner: Any) -> tuple[Design, Callable[[Any], Design
     if hasattr(rows.inputs, "adjoint") and not isinstance(rows.inputs, DenseDesign):
         require(
             bool(rows.is_train.all()),
-            "of a design all rows are trained on",
-            f"{int(np.sum(~rows.is_train))} that are not",
-            "pass the design of the training rows, and others to limit.predict",
+            "all rows of a design must be training rows",
+            f"{int(np.sum(~rows.is_train))} held-out rows",
+            "pass the design of the training rows, and other rows to limit.predict",
         )
         return rows.inputs, as_design
     if isinstance(rows.inputs, DenseDesign):
         matrix, blocks = rows.inputs.matrix, rows.inputs.blocks
     else:
         matrix, blocks = rows.inputs, ()
-    seen = matrix if rows.is_train.all() else matrix[rows.is_train]
-    return DenseDesign(seen, blocks), as_design
+    training = matrix if rows.is_train.all() else matrix[rows.is_train]
+    return DenseDesign(training, blocks), as_design
 
 
-def _similar(rows: Rows, learner: Any, rounding: Real) -> GramFeatures:
+def _gram_features(rows: Rows, learner: Any, rounding: Real) -> GramFeatures:
     """Return the features that a Gram matrix or a callable kernel gives all rows."""
     n = len(rows.targets)
     if callable(learner):
-        inputs = _own(rows.inputs)
+        inputs = _kernel_inputs(rows.inputs)
 
-        def similarities(others: Any) -> Any:
-            return learner(_own(others), inputs)
+        def similarities(new_inputs: Any) -> Any:
+            return learner(_kernel_inputs(new_inputs), inputs)
 
         gram = _gram(similarities(inputs))
     else:
@@ -410,8 +411,8 @@ def _similar(rows: Rows, learner: Any, rounding: Real) -> GramFeatures:
         )
         gram = _gram(learner)
 
-        def similarities(others: Any) -> Any:
-            return others
+        def similarities(new_inputs: Any) -> Any:
+            return new_inputs
 
     require(
         gram.shape == (n, n),
@@ -422,7 +423,7 @@ def _similar(rows: Rows, learner: Any, rounding: Real) -> GramFeatures:
     return GramFeatures.of(gram, rounding, similarities)
 
 
-def _own(inputs: Any) -> np.ndarray:
+def _kernel_inputs(inputs: Any) -> np.ndarray:
     """Return inputs of a user's own kernel, of any kind that it takes, as an array."""
     rule = "inputs of a kernel are an array"
     masked = isinstance(inputs, np.ma.MaskedArray)
@@ -455,7 +456,7 @@ def _finite(targets: Float[np.ndarray, "n *k"]) -> Float[np.ndarray, "n *k"]:
     return targets
 
 
-def _trained(rows: Rows) -> Float[np.ndarray, "n *k"]:
+def _training_targets(rows: Rows) -> Float[np.ndarray, "n *k"]:
     return _finite(rows.targets[rows.is_train])
 
 
@@ -470,9 +471,9 @@ def _require_quadratic(cost: Any) -> None:
 
 def _cost(cost: Any) -> Costs:
     if isinstance(cost, type) or not isinstance(cost, Cost | Concave):
-        # Printed only here: a cost may hold as many numbers as there are features.
+        # Printed only in the error: a cost may contain as many numbers as there are features.
         raise InputError(
-            f"a cost says what is preferred; got {cost!r}; pass an instance, such as GroupNorm()"
+            f"cost must be an instance of a cost; got {cost!r}; pass one, such as GroupNorm()"
         )
     return cost
 

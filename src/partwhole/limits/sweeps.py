@@ -1,11 +1,11 @@
 r"""Many kernels on one task at once: phase diagrams and curves in milliseconds.
 
-Tuples that play the same part in a task get the same multiplier whatever the saliences, so the
-dual shrinks to one variable for each *cell* of exchangeable tuples. Cells are the coarsest
-partition in which every tuple of a cell sees equally many tuples of every cell at every overlap
-set, labels taken into account (an equitable partition of the signed overlap structure).
-Averaging over such cells keeps a convex dual feasible and never worsens it, so the reduction is
-exact; derived here.
+Exchangeable tuples of a task have the same multiplier for any saliences, so the dual reduces to
+one variable for each *cell* of exchangeable tuples. Cells are the coarsest partition in which all
+tuples of a cell have, for every overlap set, the same number of tuples with the same and with the
+opposite label in every cell (an equitable partition of the signed overlap structure). Averaging
+the multipliers over cells keeps them feasible and never lowers the dual, which is concave, so the
+reduction is exact; derived here.
 """
 
 from __future__ import annotations
@@ -57,9 +57,9 @@ def equitable_cells(colours: Int[np.ndarray, "n n"]) -> Int[np.ndarray, " n"]:
     while True:
         n_cells = int(cells.max()) + 1
         pair = flat * n_cells + cells[None, :]
-        seen = np.zeros((len(colours), len(palette) * n_cells), dtype=np.int64)
-        np.add.at(seen, (np.arange(len(colours))[:, None], pair), 1)
-        _, refined = np.unique(np.column_stack([cells, seen]), axis=0, return_inverse=True)
+        counts = np.zeros((len(colours), len(palette) * n_cells), dtype=np.int64)
+        np.add.at(counts, (np.arange(len(colours))[:, None], pair), 1)
+        _, refined = np.unique(np.column_stack([cells, counts]), axis=0, return_inverse=True)
         refined = refined.ravel()
         if refined.max() + 1 == n_cells:
             return refined
@@ -69,14 +69,14 @@ def equitable_cells(colours: Int[np.ndarray, "n n"]) -> Int[np.ndarray, " n"]:
 def swept(
     task: Task, kernels: Sequence[object], fit: Fit, intercept: Intercept
 ) -> tuple[Float[np.ndarray, "L m *k"], Float[np.ndarray, " L"]] | None:
-    """Predict held-out rows for all kernels at once; None where no reduction serves.
+    """Return held-out predictions of all kernels at once; None if no reduction applies.
 
     Returns
     -------
     float array, shape (L, m) or (L, m, k)
         Predictions for the m held-out rows.
     float array, shape (L,)
-        Estimated largest error of each; 0 where the reduction is exact.
+        Estimated largest error of each kernel's predictions; 0 where the reduction is exact.
     """
     n, slack = task.n_train, np.asarray(fit.slack)
     distinct = len(np.unique(task.train_components, axis=0)) == n
@@ -106,6 +106,7 @@ def swept(
 
 
 def _sigmas(kernels: Sequence[OverlapKernel] | np.ndarray, n_components: int) -> np.ndarray:
+    """Return the Möbius coefficients of kernels, shape (B, 2**C)."""
     require(len(kernels) > 0, "a sweep takes at least one kernel", "none", "pass kernels")
     if isinstance(kernels, np.ndarray):
         sigma = kernels
@@ -126,7 +127,7 @@ def _sigmas(kernels: Sequence[OverlapKernel] | np.ndarray, n_components: int) ->
 def margin_sweep(
     task: Task, kernels: Sequence[OverlapKernel] | Float[np.ndarray, "B sets"]
 ) -> Float[np.ndarray, "B m"]:
-    r"""Find the hard-margin classifier for many kernels, with a free intercept.
+    r"""Return the hard-margin classifiers of many kernels, with a free intercept.
 
     Parameters
     ----------
@@ -138,12 +139,12 @@ def margin_sweep(
     Returns
     -------
     float array, shape (B, m)
-        Predictions for the m held-out rows; NaN where a kernel separates nothing.
+        Predictions for the m held-out rows; NaN where a kernel does not separate the labels.
 
     Raises
     ------
     InputError
-        As `solve`, or for more than 4,000 distinct training tuples.
+        As in `solve`, and for more than 4,000 distinct training tuples.
 
     Notes
     -----
@@ -181,19 +182,19 @@ def margin_sweep(
     )
     y = distinct.targets
     overlap = overlap_sets(distinct.components, distinct.components)
-    # A free intercept makes the kernels' constants idle.
+    # Beside a free intercept the kernels' constants have no effect.
     kappa = zeta(np.where(np.arange(sigma.shape[1]) == 0, 0.0, sigma))
-    # Overlap sets that every kernel treats alike (to rounding) need not be told apart.
+    # Overlap sets with the same similarity in every kernel (up to rounding) count as one.
     sets, rounding = 1 << task.n_components, 1e-14 * np.abs(kappa).max()
-    alike = [
+    representatives = [
         next(k for k in range(sets) if np.abs(kappa[:, k] - kappa[:, j]).max() <= rounding)
         for j in range(sets)
     ]
-    cells = equitable_cells(2 * np.array(alike)[overlap] + (y[:, None] * y[None, :] > 0))
+    cells = equitable_cells(2 * np.array(representatives)[overlap] + (y[:, None] * y[None, :] > 0))
     n_cells = int(cells.max()) + 1
     size = np.bincount(cells).astype(float)
     among = _cell_sums(overlap, cells, n_cells, cells, y[:, None] * y[None, :], sets)
-    # Unknown: the summed multiplier of each cell; its outputs are averages over the cell.
+    # The unknowns are the summed multipliers of the cells; outputs are averages over the cells.
     reduced = among / size[:, None, None] / size[None, :, None]
     label_mean = np.bincount(cells, weights=y) / size
 
@@ -230,7 +231,7 @@ def _cell_sums(
     signs: np.ndarray,
     sets: int,
 ) -> np.ndarray:
-    """Add up signs by row group, cell and overlap set: an array (row groups, cells, 2**C)."""
+    """Return the sums of signs by row group, cell and overlap set, shape (groups, cells, 2**C)."""
     n_cells = int(cells.max()) + 1
     place = (rows[:, None] * n_cells + cells[None, :]) * sets + overlap
     sums = np.bincount(place.ravel(), weights=signs.ravel(), minlength=n_rows * n_cells * sets)
@@ -244,7 +245,7 @@ def interpolation_sweep(
     *,
     ridge: Real | Float[np.ndarray, " B"] = 0.0,
 ) -> Float[np.ndarray, "B m *k"]:
-    r"""Find the minimum-norm interpolant of a two-component task for many S(1; 2) at once.
+    r"""Return the minimum-norm interpolants of a two-component task for many S(1; 2).
 
     The kernel is :math:`S\,G + (1 - 2S)\,I` with the Gram matrix G of the components' one-hot
     indicators, so one eigendecomposition of the centred G serves every salience.
@@ -266,20 +267,20 @@ def interpolation_sweep(
     Raises
     ------
     InputError
-        When the task has other than two components or repeated training tuples, or a salience
-        is out of range.
+        When the number of components is not two, a training tuple is repeated, or a salience is
+        out of range.
 
     Notes
     -----
-    Equal to `solve` with ``intercept="free"``, one kernel at a time. At S = 1/2, where
-    nothing is memorized, it is the limit from below: the additive least-squares fit.
+    Equal to `solve` with ``intercept="free"``, one kernel at a time. At S = 1/2, where nothing is
+    memorized, it is the limit for S from below: the additive least-squares fit.
 
     Examples
     --------
     >>> from partwhole import tasks
     >>> task = tasks.dispersed_addition(range(-4, 5), 2, seed=1)
-    >>> found = interpolation_sweep(task, np.array([0.1, 0.3]))
-    >>> ((found - task.test_targets) ** 2).mean(axis=1).round(6).tolist()
+    >>> predictions = interpolation_sweep(task, np.array([0.1, 0.3]))
+    >>> ((predictions - task.test_targets) ** 2).mean(axis=1).round(6).tolist()
     [8.737095, 3.792571]
     """
     require(
@@ -306,10 +307,11 @@ def interpolation_sweep(
     )
     y = task.train_targets.reshape(n, -1)
     mean = y.sum(axis=0) / n
-    seen = gram.sum(axis=0) / n
-    centred = gram - seen - seen[:, None] + seen.sum() / n
+    row_means = gram.sum(axis=0) / n
+    centred = gram - row_means - row_means[:, None] + row_means.sum() / n
     size, basis = np.linalg.eigh(centred)
-    # What no component carries says nothing of held-out tuples; its weight would only cancel.
+    # Null directions of the components' Gram matrix do not affect held-out tuples; included, their
+    # large weights would cancel and leave rounding.
     carried = size > 1e-11 * max(float(size[-1]), 1.0)
     size, basis = size[carried], basis[:, carried]
     weight = salience / (size[:, None] * salience + (1.0 - 2.0 * salience + ridge))
@@ -319,6 +321,6 @@ def interpolation_sweep(
     pulled = basis @ loads.reshape(len(size), len(salience) * y.shape[1])
     across = np.equal.outer(test[0], train[0]).astype(float)
     across += np.equal.outer(test[1], train[1])
-    outputs = (across - seen) @ pulled
+    outputs = (across - row_means) @ pulled
     outputs = outputs.reshape(test.shape[1], len(salience), y.shape[1]).swapaxes(0, 1) + mean
     return outputs.reshape(len(salience), test.shape[1], *task.targets.shape[1:])

@@ -17,7 +17,7 @@ def invariance_margin(salience: Real) -> float: ...
 def invariance_margin(salience: np.ndarray) -> np.ndarray: ...
 @door
 def invariance_margin(salience: Number) -> Number:
-    """Return the margin k / (1 - k) at the unseen background; k = S(1; 2).
+    """Return the margin k / (1 - k) at the unseen background, with k = S(1; 2).
 
     Parameters
     ----------
@@ -30,8 +30,8 @@ def invariance_margin(salience: Number) -> Number:
 
     Notes
     -----
-    Lippl & Stachenfeld (ICLR 2025), figure "partial"; the same with and without an intercept,
-    for interpolation and for the hard margin.
+    Lippl & Stachenfeld (ICLR 2025), figure "partial". The margin is the same with and without an
+    intercept, for interpolation and for the hard margin.
 
     Examples
     --------
@@ -48,7 +48,7 @@ def partial_exposure_margin(salience: Real, *, intercept: str = "none") -> float
 def partial_exposure_margin(salience: np.ndarray, *, intercept: str = "none") -> np.ndarray: ...
 @door
 def partial_exposure_margin(salience: Number, *, intercept: str = "none") -> Number:
-    r"""Return the margin at the unseen pair of partial exposure; k = S(1; 2).
+    r"""Return the margin at the unseen pair of partial exposure, with k = S(1; 2).
 
     :math:`2k^2/(1 - 2k^2)` without an intercept, :math:`(4k - 1)/(3 - 4k)` with a free one,
     which is negative for k < 1/4: the constant learns that most pairs are negative.
@@ -88,6 +88,7 @@ def partial_exposure_margin(salience: Number, *, intercept: str = "none") -> Num
 
 
 def _checked(salience: Number) -> np.ndarray:
+    """Return saliences as an array; refuse any outside 0..1/2."""
     k = np.asarray(salience, dtype=float)
     require(
         bool(np.all((k >= 0) & (k <= 0.5))),
@@ -99,4 +100,5 @@ def _checked(salience: Number) -> np.ndarray:
 
 
 def _plain(margin: Number) -> Number:
+    """Return a margin without axes as a float, and others as they are."""
     return float(margin) if np.ndim(margin) == 0 else margin

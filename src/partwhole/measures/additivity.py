@@ -193,8 +193,8 @@ def _columns(design: ConjunctionDesign) -> sparse.csr_array:
     rows = np.concatenate([np.flatnonzero(index >= 0) for index in design.index])
     pairs = zip(design.blocks, design.index, strict=True)
     columns = np.concatenate([block.start + index[index >= 0] for block, index in pairs])
-    used, place = np.unique(columns, return_inverse=True)
-    shape = (design.n_rows, len(used))
+    present, place = np.unique(columns, return_inverse=True)
+    shape = (design.n_rows, len(present))
     return sparse.csr_array((np.ones(len(rows)), (rows, place)), shape=shape)
 
 

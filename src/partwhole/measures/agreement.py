@@ -267,8 +267,13 @@ def _sides(name: str, outputs: np.ndarray, n: int) -> Float[np.ndarray, " n"]:
         f"shape {answers.shape} for {n} inputs",
         "pass the learners' answers to the same inputs",
     )
-    lost = int(np.isnan(answers).sum())
-    require(not lost, f"{name} are numbers", f"{lost} NaN", "leave out inputs without an output")
+    n_missing = int(np.isnan(answers).sum())
+    require(
+        not n_missing,
+        f"{name} are numbers",
+        f"{n_missing} NaN",
+        "leave out inputs without an output",
+    )
     return np.where(np.abs(answers) <= TIE, 0.0, np.sign(answers))
 
 

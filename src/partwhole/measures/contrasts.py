@@ -212,8 +212,8 @@ def _indicators(
     """Return the indicators of each set's seen conjunctions that any of these rows has."""
     sets = conjunction_sets(task.n_components, max_order)
     design = ConjunctionDesign.seen(task.train_components, sets, task.n_values).at(rows)
-    used = [np.unique(index[index >= 0]) for index in design.index]
-    n_columns = sum(map(len, used))
+    present = [np.unique(index[index >= 0]) for index in design.index]
+    n_columns = sum(map(len, present))
     cells = float(len(rows)) * n_columns
     work = cells * min(len(rows), n_columns) * len(sets)
     require(
@@ -226,7 +226,7 @@ def _indicators(
     )
     return {
         components: (index[:, None] == seen).astype(float)
-        for components, index, seen in zip(sets, design.index, used, strict=True)
+        for components, index, seen in zip(sets, design.index, present, strict=True)
     }
 
 

@@ -160,13 +160,13 @@ def diagnose(
         require(value >= 0, f"{name} is at least 0", value, "use 1e-6 for a flow")
     broken, evidence = _breakdown(loss, f, eigenvalue, rise)
     if broken is not None:
-        lost = np.full(f.shape[1], np.nan)
-        before = f[broken - 1] if broken else lost
+        missing = np.full(f.shape[1], np.nan)
+        before = f[broken - 1] if broken else missing
         concepts = tuple(
             Diagnosis.LEARNED if abs(1 - last) <= 1 - threshold else Diagnosis.BROKE_DOWN
             for last in before
         )
-        return RunDiagnosis(Diagnosis.BROKE_DOWN, concepts, lost, float(t[broken]), evidence)
+        return RunDiagnosis(Diagnosis.BROKE_DOWN, concepts, missing, float(t[broken]), evidence)
     diagnoses = [
         _diagnose_concept(t, f[:, k], float(expected[k]), float(threshold), float(noise))
         for k in range(f.shape[1])

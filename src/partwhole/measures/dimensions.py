@@ -182,12 +182,12 @@ def shared_dimensions(
         f"{p} and {q} columns",
         'pass space="samples" for features that do not correspond',
     )
-    narrow = max(p, q) <= n
-    second = (a.T @ a, b.T @ b) if narrow else (a @ a.T, b @ b.T)
-    if (space == "features") == narrow:
+    is_narrow = max(p, q) <= n
+    second = (a.T @ a, b.T @ b) if is_narrow else (a @ a.T, b @ b.T)
+    if (space == "features") == is_narrow:
         overlap = float(np.sum(second[0] * second[1]))
     else:
-        overlap = _square(a.T @ b if narrow else a @ b.T)
+        overlap = _square(a.T @ b if is_narrow else a @ b.T)
     ratio_a, ratio_b = (1.0 / _square(moment) for moment in second)
     return SharedDimensions(ratio_a * ratio_b * overlap, (ratio_a, ratio_b), overlap, space)
 

@@ -260,15 +260,15 @@ def _turns(values: np.ndarray, smallest_move: tuple[float, float]) -> tuple[list
 
     turns: list[int] = []
     first = direction = low = high = 0
-    for i, now in enumerate(y):
-        if now < y[low]:
+    for i, value in enumerate(y):
+        if value < y[low]:
             low = i
-        if now > y[high]:
+        if value > y[high]:
             high = i
-        if direction <= 0 and counts(y[low], now):
+        if direction <= 0 and counts(y[low], value):
             turns += [low] if direction else []
             direction, high = 1, i
-        elif direction >= 0 and counts(now, y[high]):
+        elif direction >= 0 and counts(value, y[high]):
             turns += [high] if direction else []
             direction, low = -1, i
         first = first or direction

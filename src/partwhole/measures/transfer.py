@@ -104,11 +104,11 @@ def negative_transfer(
     y, single = loss, single_task_loss
     n = len(y)
     require(n >= 2, "an interval needs at least 2 seeds", n, "run more seeds")
-    wrong = int((y <= 0).sum() + (single <= 0).sum())
+    n_invalid = int((y <= 0).sum() + (single <= 0).sum())
     require(
-        wrong == 0,
+        n_invalid == 0,
         "losses are above 0",
-        f"{wrong} that are not",
+        f"{n_invalid} that are not",
         "add the smallest loss that is distinguishable from 0 to all of them",
     )
     require(

@@ -325,13 +325,13 @@ class SparseTeachers:
         order = rng.permutation(self.dimension)
         signs = np.sign(rng.random(self.active_aux) - 0.5)
         # More main than auxiliary features need further signs, which must not move the inputs.
-        further = np.sign(np.random.default_rng([seed, SIGNS]).random(self.active_main) - 0.5)
+        main_signs = np.sign(np.random.default_rng([seed, SIGNS]).random(self.active_main) - 0.5)
         if self.signs == "shared":
-            further[: self.active_aux] = signs[: self.active_main]
+            main_signs[: self.active_aux] = signs[: self.active_main]
         new = order[self.active_aux :][: self.active_main - self.overlap]
         auxiliary, main = np.zeros((2, self.dimension))
         auxiliary[order[: self.active_aux]] = self.aux_amplitude * signs
-        main[np.concatenate([order[: self.overlap], new])] = self.main_amplitude * further
+        main[np.concatenate([order[: self.overlap], new])] = self.main_amplitude * main_signs
         return TeacherPair(auxiliary, main), rng
 
     def _inputs(self, rng: np.random.Generator, rows: int) -> np.ndarray:

@@ -241,12 +241,12 @@ class StructuredIdentity(Probed):
         points = self._draw(centre, self.samples, (*stream, 0))
         if self.truncation is None:
             return points
-        near, turn = np.flatnonzero(self._too_near(points)), 0
+        crowded, turn = np.flatnonzero(self._too_near(points)), 0
         # Ends, because at the door a fair share of the draws was outside.
-        while len(near):
+        while len(crowded):
             turn += 1
-            points[near] = self._draw(centre, len(near), (*stream, turn))
-            near = near[self._too_near(points[near])]
+            points[crowded] = self._draw(centre, len(crowded), (*stream, turn))
+            crowded = crowded[self._too_near(points[crowded])]
         return points
 
     def _draw(

@@ -87,8 +87,8 @@ def from_frame(
     components = list(components)
     require(len(components) >= 1, "components must name a column", "none", "name at least one")
     require(len(targets) >= 1, "target must name a column", "none", "name at least one")
-    used = [*components, *targets, split]
-    name, times = Counter(used).most_common(1)[0]
+    all_columns = [*components, *targets, split]
+    name, times = Counter(all_columns).most_common(1)[0]
     require(
         times == 1,
         "each column has one role",
@@ -97,7 +97,7 @@ def from_frame(
         f"split {split}",
         "name it once, or copy the column under another name",
     )
-    for name in used:
+    for name in all_columns:
         n_columns = int(sum(column == name for column in frame.columns))
         require(
             n_columns == 1,
@@ -113,7 +113,7 @@ def from_frame(
             f"{missing} missing in {name!r}",
             "drop or fill those rows first",
         )
-    column: dict[str, pd.Series] = {name: _inferred(frame[name]) for name in used}  # type: ignore[misc]
+    column: dict[str, pd.Series] = {name: _inferred(frame[name]) for name in all_columns}  # type: ignore[misc]
     coded = [_codes(column[name]) for name in components]
     outputs = [_targets(column[name]) for name in targets]
     return Task(

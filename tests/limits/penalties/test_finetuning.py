@@ -184,23 +184,23 @@ def test_conservation_law_without_scales(beta, b):
 def test_stated_orders():
     """E-3."""
     b = np.array([1e-3, 1e-2, 0.1, 1, 10, 100])
-    found = finetuning_penalty(1.0, b, formula="published")
+    profile = finetuning_penalty(1.0, b, formula="published")
     stated = [1.151320, 1.229801, 1.432339, 1.886663, 1.998342, 1.999983]
-    np.testing.assert_allclose(found.order, stated, atol=1e-6)
+    np.testing.assert_allclose(profile.order, stated, atol=1e-6)
     # With one pathway left, the width of a learned feature is half of what was published.
     exact = finetuning_penalty(1.0, 2 * b)
-    np.testing.assert_allclose(exact.order, found.order, rtol=1e-14)
-    np.testing.assert_allclose(exact.penalty, found.penalty, rtol=1e-14)
+    np.testing.assert_allclose(exact.order, profile.order, rtol=1e-14)
+    np.testing.assert_allclose(exact.penalty, profile.penalty, rtol=1e-14)
 
 
 def test_published_penalty():
     """E-4, to the digits told; and its definition."""
     beta, b = np.array([1.0, 1.0, 1.0, 0.1, 0.1, 0.1]), np.array([1e-3, 1, 1e3] * 2)
-    found = finetuning_penalty(beta, b, readout_scale=1e-3, formula="published").penalty
+    penalty = finetuning_penalty(beta, b, readout_scale=1e-3, formula="published").penalty
     stated = [13.2018074, 0.9343192, 9.99999916e-4, 0.8614606, 9.991682e-3, 1.0e-5]
-    np.testing.assert_allclose(found, stated, rtol=1e-6)
+    np.testing.assert_allclose(penalty, stated, rtol=1e-6)
     size = b + 1e-6
-    np.testing.assert_allclose(found, size * hyperbolic_entropy(2 * beta / size), rtol=1e-14)
+    np.testing.assert_allclose(penalty, size * hyperbolic_entropy(2 * beta / size), rtol=1e-14)
 
 
 def test_widths_and_tilts():
@@ -213,7 +213,7 @@ def test_widths_and_tilts():
 
 
 @pytest.mark.parametrize(
-    ("c", "old", "new", "price_old", "price_new"),
+    ("c", "pretrained", "fresh", "price_old", "price_new"),
     [
         (1.0, 0.158114, 4e-6, 0.8291, 6.1030),
         (0.1, 1.58114e-3, 4e-8, 3.1132, 8.4056),
@@ -221,7 +221,7 @@ def test_widths_and_tilts():
         (0.001, 1.58114e-7, 4e-12, 7.7184, 13.0108),
     ],
 )
-def test_price_list(c, old, new, price_old, price_new):
+def test_price_list(c, pretrained, fresh, price_old, price_new):
     """A.5: half the last digit told; the readout is rescaled with the first layer."""
     k, delta = widths(
         np.array([LEARNED, 0.0]),
@@ -230,7 +230,7 @@ def test_price_list(c, old, new, price_old, price_new):
         rescale=c,
         formula="exact",
     )
-    np.testing.assert_allclose(k, [old, new], rtol=5e-6)
+    np.testing.assert_allclose(k, [pretrained, fresh], rtol=5e-6)
     np.testing.assert_allclose(hyperbolic_price(0.2, k), [price_old, price_new], atol=5e-5)
     # The tilt takes half of itself off, whatever the coefficient: 0.3 % of the first price.
     paid = finetuning_price(
@@ -271,10 +271,10 @@ def test_lazy_and_rich_limits():
     """A.3, A.5: what the limits leave out is a fraction (beta/k)^2/3, or (k/beta)^2."""
     b, gamma = 0.5, 1e-3
     kappa = b + gamma**2
-    small, large = 1e-6 * b, 1e8 * b
+    tiny, large = 1e-6 * b, 1e8 * b
     scales = {"readout_scale": gamma, "formula": "published"}
-    lazy = finetuning_penalty(small, b, **scales)
-    np.testing.assert_allclose(lazy.penalty, small**2 / kappa, rtol=1e-11)
+    lazy = finetuning_penalty(tiny, b, **scales)
+    np.testing.assert_allclose(lazy.penalty, tiny**2 / kappa, rtol=1e-11)
     np.testing.assert_allclose((lazy.order, lazy.feature_dependence), (2, -1), atol=1e-5)
     rich = finetuning_penalty(large, b, **scales)
     expected = 2 * large * (np.log(2 * large / kappa) - 1) + 2 * kappa
@@ -284,13 +284,13 @@ def test_lazy_and_rich_limits():
 
 def test_edges():
     """No weight to grow from: infinitely dear, and rich. No coefficient: lazy."""
-    nothing = finetuning_penalty(np.array([1.0, 0.0]), 0.0)
-    assert nothing.penalty.tolist() == [np.inf, 0.0]
-    assert nothing.order.tolist() == [1.0, 1.0]
-    assert nothing.degree.tolist() == [1.0, 1.0]
+    infinite = finetuning_penalty(np.array([1.0, 0.0]), 0.0)
+    assert infinite.penalty.tolist() == [np.inf, 0.0]
+    assert infinite.order.tolist() == [1.0, 1.0]
+    assert infinite.degree.tolist() == [1.0, 1.0]
     # The limit of small coefficients beside a smaller width: of order 1 + 1 / ln(4 beta / k).
-    near = finetuning_penalty(1e-250, 0.0, init_scale=1e-145)
-    assert abs(near.order - 1.0) < 0.02
+    finite = finetuning_penalty(1e-250, 0.0, init_scale=1e-145)
+    assert abs(finite.order - 1.0) < 0.02
     still = finetuning_penalty(0.0, 0.5, init_scale=0.1)
     assert (still.penalty, still.order) == (0.0, 2.0)
     assert abs(still.degree - 1) < 1e-15
@@ -304,25 +304,27 @@ def test_elasticities_sum():
     b = np.array([[-2.0], [0.0], [1e-8]])
     gamma = np.array([0.0, 1e-5, 3.0])
     for formula in FORMULAS:
-        found = elasticities(b, readout_scale=gamma, init_scale=0.01, rescale=2.0, formula=formula)
-        total = found.width.sum(axis=0)
+        derivatives = elasticities(
+            b, readout_scale=gamma, init_scale=0.01, rescale=2.0, formula=formula
+        )
+        total = derivatives.width.sum(axis=0)
         empty = (formula == "published") & (b == 0) & (gamma == 0)
         np.testing.assert_allclose(total, np.where(empty, 0.0, 1.0), atol=1e-15)
-        np.testing.assert_allclose(found.tilt.sum(axis=0), 0.0, atol=1e-15)
+        np.testing.assert_allclose(derivatives.tilt.sum(axis=0), 0.0, atol=1e-15)
 
 
 def test_shapes_and_types():
     beta, b = np.linspace(-1, 1, 4)[:, None], np.array([0.0, 0.5, 2.0])
-    kept = beta.copy(), b.copy()
-    found = finetuning_penalty(beta, b, readout_scale=0.1, rescale=np.full((2, 1, 1), 0.3))
-    for part in vars(found).values():
+    copies = beta.copy(), b.copy()
+    profile = finetuning_penalty(beta, b, readout_scale=0.1, rescale=np.full((2, 1, 1), 0.3))
+    for part in vars(profile).values():
         assert part.shape == (2, 4, 3)
         assert part.dtype == np.float64
     assert finetuning_price(beta, b, readout_scale=0.1).shape == (4, 3)
-    np.testing.assert_array_equal(beta, kept[0])
-    np.testing.assert_array_equal(b, kept[1])
+    np.testing.assert_array_equal(beta, copies[0])
+    np.testing.assert_array_equal(b, copies[1])
     alone = finetuning_penalty(float(beta[2, 0]), 0.5, readout_scale=0.1, rescale=0.3)
-    assert alone.penalty == found.penalty[0, 2, 1]
+    assert alone.penalty == profile.penalty[0, 2, 1]
 
 
 @pytest.mark.parametrize(

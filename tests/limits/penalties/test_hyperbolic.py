@@ -33,9 +33,9 @@ def by_decimals(z: float) -> float:
 
 def test_stated_numbers():
     """E-1; the first is told with five digits, q being z^2/4 - z^4/192."""
-    found = hyperbolic_entropy(np.array([*STATED]))
-    np.testing.assert_allclose(found, [*STATED.values()], rtol=2.2e-6)
-    np.testing.assert_allclose(found[1:], [*STATED.values()][1:], rtol=1e-6)
+    values = hyperbolic_entropy(np.array([*STATED]))
+    np.testing.assert_allclose(values, [*STATED.values()], rtol=2.2e-6)
+    np.testing.assert_allclose(values[1:], [*STATED.values()][1:], rtol=1e-6)
 
 
 @pytest.mark.parametrize("sign", [-1.0, 1.0])
@@ -43,15 +43,15 @@ def test_exact_over_thirty_decades(sign):
     """Subtracting tanh(u/2) from u halves the digits of neither: a few units in the last."""
     z = np.logspace(-15, 15, 61)
     np.testing.assert_allclose(
-        hyperbolic_entropy(sign * z), [by_decimals(each) for each in z], rtol=2e-15
+        hyperbolic_entropy(sign * z), [by_decimals(number) for number in z], rtol=2e-15
     )
 
 
 def test_far_and_near():
     """A.3: the quadratic and the logarithm, where what they leave out is below rounding."""
-    near, far = np.array([1e-150, 1e-100, 1e-9]), np.array([1e40, 1e200, 1e300])
-    np.testing.assert_allclose(hyperbolic_entropy(near), near**2 / 4, rtol=1e-15)
-    np.testing.assert_allclose(hyperbolic_entropy(far), far * (np.log(far) - 1), rtol=1e-15)
+    tiny, huge = np.array([1e-150, 1e-100, 1e-9]), np.array([1e40, 1e200, 1e300])
+    np.testing.assert_allclose(hyperbolic_entropy(tiny), tiny**2 / 4, rtol=1e-15)
+    np.testing.assert_allclose(hyperbolic_entropy(huge), huge * (np.log(huge) - 1), rtol=1e-15)
     assert hyperbolic_entropy(0.0) == 0.0
 
 
@@ -65,9 +65,9 @@ def test_series_near_zero():
             return float(Decimal(h) * (up + down) / (up - down) - 1)
 
     h = np.array([1e-12, 1e-6, 1e-3, 0.005, 0.00999, -0.00999, 0.0101, -0.3, 2.0, 30.0])
-    found, wanted = coth_excess(h), np.array([exact(each) for each in h])
-    np.testing.assert_allclose(found[:6], wanted[:6], rtol=3e-15)
-    np.testing.assert_allclose(found[6:], wanted[6:], rtol=1e-15, atol=3e-16)
+    found, expected = coth_excess(h), np.array([exact(number) for number in h])
+    np.testing.assert_allclose(found[:6], expected[:6], rtol=3e-15)
+    np.testing.assert_allclose(found[6:], expected[6:], rtol=1e-15, atol=3e-16)
     assert coth_excess(0.0) == 0.0
 
 
@@ -83,10 +83,10 @@ def test_price_is_the_slope():
 
 def test_price_of_vanishing_widths():
     """Below 1e-300 the ratio overflows and its logarithm does not: s rises by ln 10 / 2."""
-    found = hyperbolic_price(1.0, np.array([1e-290, 1e-300, 1e-310, 0.0]))
+    values = hyperbolic_price(1.0, np.array([1e-290, 1e-300, 1e-310, 0.0]))
     # Below 2.2e-308 numbers lose digits: 1e-310 is known to 1e-14.
-    np.testing.assert_allclose(np.diff(found[:3]), 5 * np.log(10), rtol=1e-12)
-    assert found[3] == np.inf
+    np.testing.assert_allclose(np.diff(values[:3]), 5 * np.log(10), rtol=1e-12)
+    assert values[3] == np.inf
     assert hyperbolic_price(0.0, 0.0) == 0.0
 
 

@@ -19,10 +19,10 @@ sizes = st.floats(-6, 6).map(lambda power: 10.0**power)
 def test_stated_orders():
     """E-2."""
     b = np.array([1e-3, 1e-2, 0.1, 1, 10, 100])
-    found = multitask_penalty(1.0, b)
+    profile = multitask_penalty(1.0, b)
     stated = [1.001000, 1.010000, 1.099504, 1.707107, 1.995037, 1.999950]
-    np.testing.assert_allclose(found.order, stated, atol=1e-6)
-    np.testing.assert_allclose(found.feature_dependence, 1 - found.order, atol=1e-15)
+    np.testing.assert_allclose(profile.order, stated, atol=1e-6)
+    np.testing.assert_allclose(profile.feature_dependence, 1 - profile.order, atol=1e-15)
 
 
 @jax.jit
@@ -65,20 +65,20 @@ def test_least_weights(beta, b):
     def least(*coefficients):
         if not any(coefficients):
             return 0.0
-        rest = sum(each**2 for each in coefficients)
+        rest = sum(part**2 for part in coefficients)
         return minimize_scalar(
             lambda log_w: 0.5 * (np.exp(2 * log_w) + rest * np.exp(-2 * log_w)), (-1.0, 1.0)
         ).fun
 
-    found = multitask_penalty(beta, b).penalty
-    np.testing.assert_allclose(found, least(beta, b) - least(b), rtol=1e-12)
+    penalty = multitask_penalty(beta, b).penalty
+    np.testing.assert_allclose(penalty, least(beta, b) - least(b), rtol=1e-12)
 
 
 def test_limits():
     """Lazy beside a large auxiliary coefficient, rich beside a small one; no cancelling."""
-    found = multitask_penalty(np.array([1e-12, 1.0, 0.0, 0.0]), np.array([1.0, 1e-12, 1.0, 0.0]))
-    np.testing.assert_allclose(found.penalty, [5e-25, 1 - 1e-12, 0, 0], rtol=1e-15)
-    np.testing.assert_allclose(found.order, [2, 1, 2, 1], atol=1e-11)
+    profile = multitask_penalty(np.array([1e-12, 1.0, 0.0, 0.0]), np.array([1.0, 1e-12, 1.0, 0.0]))
+    np.testing.assert_allclose(profile.penalty, [5e-25, 1 - 1e-12, 0, 0], rtol=1e-15)
+    np.testing.assert_allclose(profile.order, [2, 1, 2, 1], atol=1e-11)
 
 
 def test_refusals():

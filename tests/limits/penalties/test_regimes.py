@@ -32,8 +32,8 @@ def test_regimes():
     """Either side of each bound; reuse keeps a penalty of low order nested."""
     order = np.array([2.0, 1.91, 1.89, 1.4, 1.11, 1.09, 1.09, 0.3])
     dependence = np.array([-1.0, -0.91, -0.89, -0.4, -0.11, -0.09, -0.11, 0.7])
-    named = regime(order, dependence)
-    assert named.tolist() == ["lazy"] * 2 + ["nested"] * 3 + ["rich", "nested", "rich"]
+    regimes = regime(order, dependence)
+    assert regimes.tolist() == ["lazy"] * 2 + ["nested"] * 3 + ["rich", "nested", "rich"]
     assert regime(1.4, -0.4, lazy_above=1.3) == "lazy"
     assert regime(1.4, -0.4, rich_below=1.5, reuse_below=-0.5) == "rich"
 
@@ -41,8 +41,8 @@ def test_regimes():
 def test_regimes_of_penalties():
     """Section 0.5: nested where a pretrained feature is small, and far above the readout."""
     b = np.array([100.0, 0.1, 1e-8])
-    found = finetuning_penalty(1.0, b, readout_scale=1e-12)
-    assert regime(found.order, found.feature_dependence).tolist() == ["lazy", "nested", "rich"]
+    profile = finetuning_penalty(1.0, b, readout_scale=1e-12)
+    assert regime(profile.order, profile.feature_dependence).tolist() == ["lazy", "nested", "rich"]
 
 
 @pytest.mark.parametrize("kind", ORDER_AT)
@@ -74,8 +74,8 @@ def test_published_bounds():
         ("finetuning-published", 3.34e-5, 1.091),
         ("relu", 0.03655, 3.912),
     ):
-        found = ratio_at_order(kind, 1.1), ratio_at_order(kind, 1.9)
-        np.testing.assert_allclose(found, (low, high), rtol=1e-3)
+        ratios = ratio_at_order(kind, 1.1), ratio_at_order(kind, 1.9)
+        np.testing.assert_allclose(ratios, (low, high), rtol=1e-3)
     assert transition_width("finetuning") == pytest.approx(
         transition_width("finetuning-published"), rel=1e-14
     )
@@ -101,10 +101,10 @@ def test_rescaling_reaches_its_order(b, beta, order):
 def test_rescaling_with_scales():
     """Scales widen the penalty, so that c is less; the tilt left out is of order gamma."""
     scales = {"readout_scale": 1e-4, "init_scale": 0.3}
-    found = suggest_rescaling(0.5, 1.0, 1.4, **scales)
-    assert abs(found.order - 1.4) < 1e-12
-    assert found.rescale < suggest_rescaling(0.5, 1.0, 1.4).rescale
-    full = finetuning_penalty(1.0, 0.5, rescale=found.rescale, **scales)
+    rescaling = suggest_rescaling(0.5, 1.0, 1.4, **scales)
+    assert abs(rescaling.order - 1.4) < 1e-12
+    assert rescaling.rescale < suggest_rescaling(0.5, 1.0, 1.4).rescale
+    full = finetuning_penalty(1.0, 0.5, rescale=rescaling.rescale, **scales)
     assert abs(full.order - 1.4) < 1e-3
     # Alpha alone: a feature that was not learned, and no tilt.
     alone = suggest_rescaling(0.0, 1.0, 1.4, init_scale=0.3)
@@ -114,20 +114,20 @@ def test_rescaling_with_scales():
 
 def test_rescaling_out_of_reach():
     """Only the missed are told of, and what to do depends on why."""
-    found = suggest_rescaling(
+    rescaling = suggest_rescaling(
         np.array([0.5, 0.5, 0.5]), 1.0, 1.4, readout_scale=np.array([0.0, 1.0, 0.001])
     )
-    assert found.reached.tolist() == [True, False, True]
-    assert found.rescale[1] == 1e-4
-    assert found.order[1] > 1.4
-    assert found.message == (
+    assert rescaling.reached.tolist() == [True, False, True]
+    assert rescaling.rescale[1] == 1e-4
+    assert rescaling.order[1] > 1.4
+    assert rescaling.message == (
         "no rescaling in 0.0001..10000 gives order 1.4 to 1 of 3; "
         "the readout scale alone makes the penalty too wide, lower it"
     )
-    near = suggest_rescaling(0.5, 1.0, 1.4, reach=(1.0, 2.0))
-    assert (near.rescale, bool(near.reached)) == (1.0, False)
-    assert near.order == pytest.approx(finetuning_penalty(1.0, 0.5).order, rel=1e-14)
-    assert near.message == (
+    clipped = suggest_rescaling(0.5, 1.0, 1.4, reach=(1.0, 2.0))
+    assert (clipped.rescale, bool(clipped.reached)) == (1.0, False)
+    assert clipped.order == pytest.approx(finetuning_penalty(1.0, 0.5).order, rel=1e-14)
+    assert clipped.message == (
         "no rescaling in 1..2 gives order 1.4 to 1 of 1; widen the reach, or ask for another order"
     )
     never = suggest_rescaling(0.0, 1.0, 1.4)
@@ -140,13 +140,15 @@ def test_rescaling_out_of_reach():
     # What to pass then does it.
     assert bool(suggest_rescaling(0.0, 1.0, 1.4, init_scale=0.01).reached)
     low = suggest_rescaling(0.1, 0.2, 1.0005)
-    narrow = (
+    too_narrow = (
         "so near 1 the order takes a rescaling too small for double precision, ask for a larger "
         "order"
     )
-    assert low.message == f"no rescaling in 0.0001..10000 gives order 1.0005 to 1 of 1; {narrow}"
-    both = suggest_rescaling(np.array([0.0, 0.5]), 1.0, 1.4, readout_scale=np.array([0.0, 1.0]))
-    assert both.message == (
+    assert (
+        low.message == f"no rescaling in 0.0001..10000 gives order 1.0005 to 1 of 1; {too_narrow}"
+    )
+    two = suggest_rescaling(np.array([0.0, 0.5]), 1.0, 1.4, readout_scale=np.array([0.0, 1.0]))
+    assert two.message == (
         f"no rescaling in 0.0001..10000 gives order 1.4 to 2 of 2; {unmoved}; "
         "the readout scale alone makes the penalty too wide, lower it"
     )

@@ -34,24 +34,24 @@ def least(beta, b, cosine, readout):
     grid = np.linspace(marks.min() - 30, marks.max() + 30, 40001)
     i = int(np.argmin(way(np.exp(grid), *arguments)))
     step = grid[1] - grid[0]
-    found = minimize_scalar(
+    minimum = minimize_scalar(
         lambda beyond: way(np.exp(grid[i]) * np.exp(beyond), *arguments),
         bounds=(-step, step),
         method="bounded",
         options={"xatol": 1e-11},
     )
-    return found.fun, np.exp(grid[i] + found.x)
+    return minimum.fun, np.exp(grid[i] + minimum.x)
 
 
 def test_stated_numbers():
     """E-5."""
     b = np.array([1, 1, 1, 1, 1, 100, 0.01])
     cosine = np.array([1, 0.99, 0.9, 0.5, 0, 0.9, 1])
-    found = relu_penalty(1.0, b, cosine)
+    profile = relu_penalty(1.0, b, cosine)
     stated = [0.669500, 0.697051, 0.940211, 1.928623, 3.0, 19.012344, 1.807436]
-    np.testing.assert_allclose(found.penalty, stated, atol=2e-6)
+    np.testing.assert_allclose(profile.penalty, stated, atol=2e-6)
     orders = [1.568003, 1.518003, 1.207115, 0.780355, 0.666667, 0.001298, 1.051231]
-    np.testing.assert_allclose(found.order, orders, atol=2e-6)
+    np.testing.assert_allclose(profile.order, orders, atol=2e-6)
 
 
 @given(beta=sizes, b=sizes, cosine=cosines, readout=readouts)
@@ -108,11 +108,11 @@ def test_three_roots(readout):
     which the least squares at the root do not notice.
     """
     beta = np.array([1e-3, 1e-2, 0.1, 0.2, 0.249, 0.25, 0.29])
-    found = relu_penalty(beta, 1.0, readout_scale=readout)
-    for each, penalty in zip(beta, found.penalty, strict=True):
-        roots = np.roots([1, -1, 0, readout * each, -(each**2)])
+    profile = relu_penalty(beta, 1.0, readout_scale=readout)
+    for strength, penalty in zip(beta, profile.penalty, strict=True):
+        roots = np.roots([1, -1, 0, readout * strength, -(strength**2)])
         real = roots.real[roots.real > 0]
-        expected = way(real, each, 1.0, 1.0, readout).min()
+        expected = way(real, strength, 1.0, 1.0, readout).min()
         assert abs(penalty - expected) < 1e-14
 
 
@@ -120,38 +120,38 @@ def test_closed_limits():
     """A.8. The next terms of the rich limit are of order b^(3/2) / beta^(1/2)."""
     b, beta = 1.0, 1e12
     for cosine in (1.0, 0.9):
-        found = relu_penalty(beta, b, cosine)
+        profile = relu_penalty(beta, b, cosine)
         expected = 2 * beta - 2 * cosine * np.sqrt(b * beta) + b * (1 - cosine**2 / 4)
         # A few roundings of 2 beta, far below the last term.
-        np.testing.assert_allclose(found.penalty, expected, rtol=2e-15)
-        assert abs(found.order - 1 - 0.5 * cosine * np.sqrt(b / beta)) < 1e-12
+        np.testing.assert_allclose(profile.penalty, expected, rtol=2e-15)
+        assert abs(profile.order - 1 - 0.5 * cosine * np.sqrt(b / beta)) < 1e-12
     # The next term of the lazy limit is smaller by (beta/b)^2: below rounding.
     lazy = relu_penalty(1e-12, 1.0)
     np.testing.assert_allclose(lazy.penalty, 1e-24, rtol=1e-14)
     np.testing.assert_allclose((lazy.order, lazy.feature_dependence), (2, -1), rtol=1e-14)
-    turned = relu_penalty(1e-12, 1.0, 0.9)
-    np.testing.assert_allclose(turned.penalty, 1 - 0.81, rtol=1e-14)
-    np.testing.assert_allclose((turned.order, turned.feature_dependence), (0, 1), atol=1e-14)
+    turning = relu_penalty(1e-12, 1.0, 0.9)
+    np.testing.assert_allclose(turning.penalty, 1 - 0.81, rtol=1e-14)
+    np.testing.assert_allclose((turning.order, turning.feature_dependence), (0, 1), atol=1e-14)
     across = relu_penalty(np.array([1e-6, 1.0, 1e6]), 2.0, 0.0)
     np.testing.assert_allclose(across.penalty, 2 * np.array([1e-6, 1.0, 1e6]) + 2, rtol=1e-14)
 
 
 def test_edges():
     """At 0: what is left of the penalty, and powers from just above."""
-    found = relu_penalty(0.0, np.array([1.0, 1.0, 1.0, 0.0]), np.array([1.0, 0.6, -1.0, 1.0]))
-    np.testing.assert_allclose(found.penalty, [0, 0.64, 1, 0], atol=1e-15)
-    np.testing.assert_allclose(found.order, [2, 0, 0, 1], atol=1e-14)
-    np.testing.assert_allclose(found.feature_dependence, [-1, 1, 1, 0], atol=1e-14)
-    begun = relu_penalty(0.0, 1.0, readout_scale=np.array([0.1, 2.0]))
-    np.testing.assert_allclose(begun.penalty, [0.01, 1.0])
+    profile = relu_penalty(0.0, np.array([1.0, 1.0, 1.0, 0.0]), np.array([1.0, 0.6, -1.0, 1.0]))
+    np.testing.assert_allclose(profile.penalty, [0, 0.64, 1, 0], atol=1e-15)
+    np.testing.assert_allclose(profile.order, [2, 0, 0, 1], atol=1e-14)
+    np.testing.assert_allclose(profile.feature_dependence, [-1, 1, 1, 0], atol=1e-14)
+    started = relu_penalty(0.0, 1.0, readout_scale=np.array([0.1, 2.0]))
+    np.testing.assert_allclose(started.penalty, [0.01, 1.0])
     at_start = relu_penalty(2.0, 4.0, readout_scale=1.0)
     assert at_start.penalty == 0
     assert np.isnan(at_start.order)
 
 
 def test_shapes():
-    found = relu_penalty(np.ones((3, 1)), np.array([0.1, 1.0]), readout_scale=0.1)
-    for part in vars(found).values():
+    profile = relu_penalty(np.ones((3, 1)), np.array([0.1, 1.0]), readout_scale=0.1)
+    for part in vars(profile).values():
         assert part.shape == (3, 2)
         assert part.dtype == np.float64
     assert relu_penalty(1.0, 1.0).penalty.shape == ()

@@ -131,8 +131,8 @@ def additions(
             "Training determines every held-out combination. Further gains of an addition are not "
             f"computed for {n_columns:,} conjunctions (more than {MOST_COLUMNS:,})."
         )
-        nothing = (float("nan"), 0, of, 0, monotonic() - start, (remark,))
-        return Additions((), float(determination.share), *nothing)
+        empty = (float("nan"), 0, of, 0, monotonic() - start, (remark,))
+        return Additions((), float(determination.share), *empty)
     search = _Search.of(
         case, determination, kernel, rows, start + time_limit, shared or TrainingInverse()
     )

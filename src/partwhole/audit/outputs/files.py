@@ -23,16 +23,16 @@ def check_outputs(outputs: Sequence[tuple[str, Path]], inputs: Sequence[tuple[st
     ------
     InputError
     """
-    used = {path.resolve(): option for option, path in reversed(inputs)}
+    option_of = {path.resolve(): option for option, path in reversed(inputs)}
     for option, path in outputs:
         place = path.resolve()
         require(
-            place not in used,
+            place not in option_of,
             f"{option} is a separate file",
-            f"{path}, which is {used.get(place)}",
+            f"{path}, which is {option_of.get(place)}",
             f"name another file with {option}",
         )
-        used[place] = option
+        option_of[place] = option
         remedy = f"name another file with {option}"
         require(not place.is_dir(), f"{option} is a file", f"the folder {path}", remedy)
         require(

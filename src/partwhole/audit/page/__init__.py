@@ -167,8 +167,8 @@ def _nothing(evidence: Evidence) -> Html:
 
 def _further(report: AuditReport) -> Html | None:
     """Return a table of the test splits without a section on the page."""
-    further = report.evidence[FULL:]
-    if not further:
+    further_evidence = report.evidence[FULL:]
+    if not further_evidence:
         return None
     words = {True: "yes", False: "no", None: "not decided"}
     lines = [
@@ -178,16 +178,16 @@ def _further(report: AuditReport) -> Html | None:
             words[evidence.solvability.solvable] if evidence.solvability else "–",
             share(evidence.determination.share) if evidence.determination else "–",
         ]
-        for evidence in further[:MOST_FURTHER]
+        for evidence in further_evidence[:MOST_FURTHER]
     ]
-    left = len(further) - len(lines)
+    left = len(further_evidence) - len(lines)
     return _section(
         "further",
         "Further test splits",
         tag(
             "p",
             f"The first {FULL} test splits have their own sections above. The JSON output contains "
-            f"the evidence for the other {len(further):,}"
+            f"the evidence for the other {len(further_evidence):,}"
             + (f", of which {left:,} are not in this table." if left else "."),
         ),
         table(

@@ -23,7 +23,7 @@ def additions(evidence: Evidence, search: Additions) -> Html:
     starts += [(step.determined, step.eigenvalue) for step in search.steps[:-1]]
     changes = list(zip(starts, search.steps, strict=True))
     needed = sum(before[0] < 1.0 for before, _ in changes)
-    settling, further = changes[:needed], changes[needed:]
+    settling, further_changes = changes[:needed], changes[needed:]
     return join(
         tag("p", _aim(settling != [])),
         tag("p", _further_additions(evidence, search), class_="answer")
@@ -32,7 +32,7 @@ def additions(evidence: Evidence, search: Additions) -> Html:
         _added(evidence.case, settling, 1, "Combinations to add to training first"),
         _added(
             evidence.case,
-            further,
+            further_changes,
             1 + len(settling),
             "Further combinations, which reduce the leak"
             if settling

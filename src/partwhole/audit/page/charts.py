@@ -139,8 +139,8 @@ def lines(
     ticks = [t for t in x.ticks() if not whole or t.is_integer()]
     marks = []
     for line in series:
-        good = np.isfinite(line.y)
-        places = [(x(a), y(b)) for a, b in zip(line.x[good], line.y[good], strict=True)]
+        finite = np.isfinite(line.y)
+        places = [(x(a), y(b)) for a, b in zip(line.x[finite], line.y[finite], strict=True)]
         marks.append(tag("path", d=_path(places), class_=f"line {line.style}"))
         if len(places) <= 30:
             marks += [_dot(a, b, line.style) for a, b in places]

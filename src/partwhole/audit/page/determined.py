@@ -82,8 +82,8 @@ def _verdict(determination: Determination) -> tuple[Html, str]:
     if n_undecided:
         sentence += f" {n_undecided:,} more are not decided."
     if determination.free_dimensions:
-        further = count(determination.free_dimensions, "further combination")
-        sentence += f" At least {further} in training would be needed to determine them all."
+        n_further = count(determination.free_dimensions, "further combination")
+        sentence += f" At least {n_further} in training would be needed to determine them all."
     return mark("fails", "✗", "Not determined"), sentence
 
 

@@ -96,14 +96,14 @@ def _grouped(items: Sequence[Finding], context: _Context) -> list[Html]:
 
 def _group(rule: Rule, items: Sequence[Finding], context: _Context) -> Html:
     reason = items[0].silenced
-    first, further = items[:OPEN], items[OPEN:]
-    folded = further[:LISTED]
+    first, further_findings = items[:OPEN], items[OPEN:]
+    folded = further_findings[:LISTED]
     details = None
-    if further:
-        left = len(further) - len(folded)
+    if further_findings:
+        left = len(further_findings) - len(folded)
         details = tag(
             "details",
-            tag("summary", f"{count(len(further), 'further finding')} of this rule"),
+            tag("summary", f"{count(len(further_findings), 'further finding')} of this rule"),
             [_finding(finding, context) for finding in folded],
             tag("p", f"The JSON output contains {left:,} more.", class_="quiet") if left else None,
         )

@@ -127,7 +127,7 @@ def draw(cell: Int[np.ndarray, "r c"], rows: Sequence[str], columns: Sequence[st
         text.append(tag("text", printable(name, 16), x=left - 8, y=y, text_anchor="end"))
     for j, name in enumerate(columns):
         x = round(left + side * (j + 0.5) + (0 if flat else 4), 1)
-        turned = {} if flat else {"transform": f"rotate(-90 {x} {top - 7})"}
+        rotation = {} if flat else {"transform": f"rotate(-90 {x} {top - 7})"}
         text.append(
             tag(
                 "text",
@@ -135,7 +135,7 @@ def draw(cell: Int[np.ndarray, "r c"], rows: Sequence[str], columns: Sequence[st
                 x=x,
                 y=top - 7,
                 text_anchor="middle" if flat else "start",
-                **turned,
+                **rotation,
             )
         )
     width, height = left + side * len(columns) + 4, top + side * len(rows) + 4

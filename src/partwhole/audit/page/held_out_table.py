@@ -48,16 +48,16 @@ def held_out_table(evidence: Evidence, at: Point) -> Html:
     h = len(rows)
     y, f = task.targets[rows].reshape(h, -1), at.outputs.reshape(h, -1)
     error = np.mean((y - f) ** 2, axis=1)
-    wrong = np.zeros(h, dtype=bool)
+    is_wrong = np.zeros(h, dtype=bool)
     if case.has_labels:
         ahead, label = margins(case, at)
-        wrong = (ahead <= 0.0) & (label >= 0)
-    arranged = np.lexsort((-error, ~wrong))
+        is_wrong = (ahead <= 0.0) & (label >= 0)
+    arranged = np.lexsort((-error, ~is_wrong))
     limit = max(20, min(MOST, SIGNS // (40 * task.n_components)))
     lines = [
         [
             combination(task.values, task.components[rows[i]], 12),
-            *_cells(case, at, i, f[i], bool(wrong[i])),
+            *_cells(case, at, i, f[i], bool(is_wrong[i])),
             number(float(case.weights[rows[i]])),
             _determined(evidence, i),
         ]
@@ -107,7 +107,7 @@ def _outputs(case: Case) -> str:
     return f"; outputs are those for {listed([printable(label, 24) for label in labels], 6)}"
 
 
-def _cells(case: Case, at: Point, i: int, f: np.ndarray, wrong: bool) -> list[object]:
+def _cells(case: Case, at: Point, i: int, f: np.ndarray, is_wrong: bool) -> list[object]:
     """Return the cells of target and prediction, and for labels that of the outputs."""
     row = case.held_out[i : i + 1]
     y = case.task.targets[row].reshape(-1)
@@ -120,7 +120,7 @@ def _cells(case: Case, at: Point, i: int, f: np.ndarray, wrong: bool) -> list[ob
     outputs = ", ".join(number(v, 3) for v in f[:6].tolist()) + (", …" if len(f) > 6 else "")
     return [
         targets(case, row, y[:1])[0] if len(y) == 1 else _label(case, int(row[0])),
-        join(name, tag("small", "wrong")) if wrong and len(best) == 1 else name,
+        join(name, tag("small", "wrong")) if is_wrong and len(best) == 1 else name,
         outputs,
     ]
 

@@ -210,11 +210,11 @@ def _sum(
 def _constant(case: Case, rows: np.ndarray) -> str:
     """Return the values that all these combinations share, in words."""
     task = case.task
-    same = np.flatnonzero(np.all(task.components[rows] == task.components[rows[0]], axis=0))
-    if not len(same):
+    shared = np.flatnonzero(np.all(task.components[rows] == task.components[rows[0]], axis=0))
+    if not len(shared):
         return ""
     return " with " + conjunction(
-        task.names, task.values, same.tolist(), task.components[rows[0], same].tolist()
+        task.names, task.values, shared.tolist(), task.components[rows[0], shared].tolist()
     )
 
 

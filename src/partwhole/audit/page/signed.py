@@ -119,23 +119,32 @@ def _board(
     places: dict[tuple[int, ...], Mark],
 ) -> Html:
     is_small = max(len(rows), len(columns)) <= 3
-    wide, high = (132, 78) if is_small else (96, 60)
+    cell_width, cell_height = (132, 78) if is_small else (96, 60)
     cut = 17 if is_small else 12
     left = 16 + round(7.4 * min(cut, max(map(len, rows))))
     top = 52 if title else 30
     marks: list[Html] = []
     if title:
         marks.append(
-            _text(left + wide * len(columns) / 2, 16, printable(title, 36), "middle", "name")
+            _text(left + cell_width * len(columns) / 2, 16, printable(title, 36), "middle", "name")
         )
     for i, name in enumerate(rows):
-        marks.append(_text(left - 10, top + high * (i + 0.5) + 4, printable(name, cut), "end"))
+        marks.append(
+            _text(left - 10, top + cell_height * (i + 0.5) + 4, printable(name, cut), "end")
+        )
     for j, name in enumerate(columns):
-        marks.append(_text(left + wide * (j + 0.5), top - 9, printable(name, cut), "middle"))
+        marks.append(_text(left + cell_width * (j + 0.5), top - 9, printable(name, cut), "middle"))
     for i in range(len(rows)):
         for j in range(len(columns)):
-            marks += _cell(places.get((i, j)), left + wide * j, top + high * i, wide, high, cut)
-    width, height = left + wide * len(columns) + 4, top + high * len(rows) + 4
+            marks += _cell(
+                places.get((i, j)),
+                left + cell_width * j,
+                top + cell_height * i,
+                cell_width,
+                cell_height,
+                cut,
+            )
+    width, height = left + cell_width * len(columns) + 4, top + cell_height * len(rows) + 4
     return tag(
         "svg",
         marks,
@@ -147,11 +156,13 @@ def _board(
     )
 
 
-def _cell(mark: Mark | None, x: int, y: int, wide: int, high: int, cut: int) -> list[Html]:
-    place = {"x": x + 3, "y": y + 3, "width": wide - 6, "height": high - 6, "rx": 6}
+def _cell(
+    mark: Mark | None, x: int, y: int, cell_width: int, cell_height: int, cut: int
+) -> list[Html]:
+    place = {"x": x + 3, "y": y + 3, "width": cell_width - 6, "height": cell_height - 6, "rx": 6}
     if mark is None:
         return [tag("rect", **place, class_="blank")]
-    middle = x + wide / 2
+    middle = x + cell_width / 2
     if mark.weight is None:
         sign, kind = "?", "held-out"
     else:
@@ -162,8 +173,8 @@ def _cell(mark: Mark | None, x: int, y: int, wide: int, high: int, cut: int) -> 
         )
     return [
         tag("rect", **place, class_=kind),
-        _text(middle, y + high / 2 - 3, sign, "middle", "sign"),
-        _text(middle, y + high / 2 + 20, printable(mark.text, cut), "middle"),
+        _text(middle, y + cell_height / 2 - 3, sign, "middle", "sign"),
+        _text(middle, y + cell_height / 2 + 20, printable(mark.text, cut), "middle"),
     ]
 
 

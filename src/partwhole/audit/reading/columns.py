@@ -59,13 +59,13 @@ def require_whole(column: Column, name: Hashable, part: str) -> None:
     require_none(missing, f"every row needs its {part}", f"missing in {name!r}")
 
 
-def require_none(bad: Bool[np.ndarray, " n"], rule: str, fault: str, example: str = "") -> None:
-    if bad.any():
-        row = int(bad.argmax())
+def require_none(invalid: Bool[np.ndarray, " n"], rule: str, fault: str, example: str = "") -> None:
+    if invalid.any():
+        row = int(invalid.argmax())
         require(
             False,
             rule,
-            f"{int(bad.sum()):,} {fault}, the first{example} in row {row} (counted from 0)",
+            f"{int(invalid.sum()):,} {fault}, the first{example} in row {row} (counted from 0)",
             "correct or drop those rows",
         )
 

@@ -56,12 +56,12 @@ def numbers(
     >>> numbers(Texts(np.array([1, 0, 1]), ("2.5", "-1")), "y", "target").tolist()
     [-1.0, 2.5, -1.0]
     """
-    floats, bad, entry = _floats(column, name, part)
-    if bad is not None:
+    floats, invalid, entry = _floats(column, name, part)
+    if invalid is not None:
         require(
             False,
             f"every {part} is a real number",
-            f"{entry} in {name!r}, row {bad} (counted from 0)",
+            f"{entry} in {name!r}, row {invalid} (counted from 0)",
             remedy,
         )
     require_none(np.isnan(floats), f"every row needs its {part}", f"not a number in {name!r}")
@@ -103,14 +103,14 @@ def _floats(
 def _by_code(
     codes: Int[np.ndarray, " n"],
     values: Iterable[Hashable],
-    read: Callable[[Any], float | None],
+    convert: Callable[[Any], float | None],
 ) -> tuple[Float[np.ndarray, " n"], int | None, str]:
     values = list(values)
-    read_as = [read(value) for value in values]
+    read_as = [convert(value) for value in values]
     no_number = np.array([value is None for value in read_as], dtype=bool)
     floats = np.array([np.nan if value is None else value for value in read_as], dtype=float)
-    bad = no_number[codes]
-    row = int(bad.argmax()) if bad.any() else None
+    invalid = no_number[codes]
+    row = int(invalid.argmax()) if invalid.any() else None
     return floats[codes], row, "" if row is None else quoted(values[codes[row]])
 
 

@@ -236,10 +236,10 @@ def _read(
             )
             place[name] = as_text.index(name)
     numeric = {place[str(name)] for part in ("weight", "feature") for name in parts[part]}
-    read = source.read(sorted({*place.values()} - numeric), sorted(numeric))
+    columns = source.read(sorted({*place.values()} - numeric), sorted(numeric))
     by_part: dict[str, list[tuple[Column, Hashable]]] = {}
     for part, names in parts.items():
-        by_part[part] = [(read[place[name]], name) for name in map(str, names)]
+        by_part[part] = [(columns[place[name]], name) for name in map(str, names)]
     column = by_part["component"][0][0]
     n = len(column.codes if isinstance(column, Texts) else column)
     require(n > 0, "the table has rows", f"none below {len(as_text)} columns", "check the table")

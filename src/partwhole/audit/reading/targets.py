@@ -173,11 +173,11 @@ def conflicts(
         return f"{value} in row {row}"
 
     def refuse(
-        rule: str, bad: Bool[np.ndarray, " m"], first: Int[np.ndarray, " m"], remedy: str
+        rule: str, conflicting: Bool[np.ndarray, " m"], first: Int[np.ndarray, " m"], remedy: str
     ) -> None:
-        if not bad.any():
+        if not conflicting.any():
             return
-        place = int(bad.argmax())
+        place = int(conflicting.argmax())
         combination = [v[i] for v, i in zip(values, coded[rows[place]], strict=True)]
         first_row, other_row = int(rows[first[place]]), int(rows[place])
         require(

@@ -96,8 +96,10 @@ def _angles(inputs: np.ndarray, others: np.ndarray | None) -> np.ndarray:
         # Squares of the very large and very small are no numbers.
         rows = rows / np.maximum(np.abs(rows).max(axis=1, keepdims=True, initial=0.0), 1e-300)
         length = np.linalg.norm(rows, axis=1, keepdims=True)
-        none = int(np.sum(length == 0.0))
-        require(not none, "inputs have a direction", f"{none} that are 0", "add a constant input")
+        n_zero = int(np.sum(length == 0.0))
+        require(
+            not n_zero, "inputs have a direction", f"{n_zero} that are 0", "add a constant input"
+        )
         directions.append(rows / length)
     first, two = directions
     # By half-angles: the arccosine loses half its digits for inputs that are nearly alike.

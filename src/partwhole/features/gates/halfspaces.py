@@ -196,8 +196,8 @@ class HalfspaceGates:
         rounding = ROUNDING * np.abs(seen).max(axis=0, initial=0.0)
         above = np.where(seen > cuts + rounding, seen, np.inf).min(axis=0)
         on = (np.abs(seen - cuts) <= rounding).any(axis=0)
-        beside = np.where(np.isfinite(above), 0.5 * (cuts + above), cuts + 2.0 * rounding)
-        return cls(normals, np.where(on, beside, cuts))
+        shifted = np.where(np.isfinite(above), 0.5 * (cuts + above), cuts + 2.0 * rounding)
+        return cls(normals, np.where(on, shifted, cuts))
 
     @property
     def n_units(self) -> int:

@@ -109,11 +109,11 @@ class JointGates:
     def contexts(self, inputs: Float[np.ndarray, "n d"]) -> Int[np.ndarray, "n 1"]:
         """Return the joint context of each input, -1 without weights."""
         joined = np.concatenate([self.occupied, self.gates.contexts(inputs)])
-        _, same = np.unique(joined, axis=0, return_inverse=True)
-        same = same.reshape(-1)
-        place = np.full(same.max() + 1, -1)
-        place[same[: len(self.occupied)]] = np.arange(len(self.occupied))
-        return place[same[len(self.occupied) :]][:, None]
+        _, codes = np.unique(joined, axis=0, return_inverse=True)
+        codes = codes.reshape(-1)
+        place = np.full(codes.max() + 1, -1)
+        place[codes[: len(self.occupied)]] = np.arange(len(self.occupied))
+        return place[codes[len(self.occupied) :]][:, None]
 
     @door(empty=("inputs",))
     def design(self, inputs: Float[np.ndarray, "n d"]) -> GatedDesign:
@@ -140,7 +140,7 @@ def seen_share(
         Units that are off count as seen, but not those of `JointGates`, which are off where a
         joint context has no weights. Where it is 0 the output of a limit is 0.
     """
-    contexts, there = gates.contexts(inputs), training.occupied > 0
-    occupied = np.take_along_axis(there.T, np.maximum(contexts, 0), axis=0)
+    contexts, is_occupied = gates.contexts(inputs), training.occupied > 0
+    occupied = np.take_along_axis(is_occupied.T, np.maximum(contexts, 0), axis=0)
     off = not isinstance(gates, JointGates)
     return np.where(contexts >= 0, occupied, off).mean(axis=1)

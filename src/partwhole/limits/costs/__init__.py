@@ -1,4 +1,4 @@
-"""What learners prefer."""
+"""Costs: a learner's preference among the functions that fit its training set."""
 
 from partwhole.limits.costs._cost import Concave as Concave
 from partwhole.limits.costs._cost import Cost as Cost

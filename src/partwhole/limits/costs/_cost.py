@@ -1,4 +1,4 @@
-"""What a cost must offer: its value, its dual, and the way back from the dual."""
+"""The protocols of a cost: its value, its conjugate, and its coefficients from the dual."""
 
 from __future__ import annotations
 
@@ -13,21 +13,22 @@ from partwhole.features.design import Design
 
 
 def anywhere(direction: np.ndarray) -> float:
-    """Trust the quadratic model at any distance."""
+    """Return infinity: the quadratic model is trusted at any distance."""
     return np.inf
 
 
 @dataclass(frozen=True, eq=False)
 class Bounds:
-    r"""Hold the domain of a norm's conjugate about multipliers v, to second order.
+    r"""Domain of the conjugate of a norm near multipliers v, to second order.
 
     The norm is a sum over G groups of coefficients, each seen as a matrix of R rows. With
     :math:`M_g` the group's part of :math:`A^T v` the domain is where all
 
     .. math:: Q_g(v) = \tfrac12 (I - M_g M_g^T)
 
-    are positive semidefinite: no singular value above 1. With prices :math:`S_g \succeq 0` the
-    coefficients are :math:`S_g M_g`.
+    are positive semidefinite: no singular value of :math:`M_g` is above 1. :math:`Q_g` is called
+    the room of the group. Its multipliers, the prices :math:`S_g \succeq 0`, give the
+    coefficients :math:`S_g M_g`.
 
     Parameters
     ----------
@@ -36,26 +37,26 @@ class Bounds:
     outputs : callable
         From prices (G, R, R) to the outputs (n,) of their coefficients, the slope of
         :math:`-\sum_g \langle S_g, Q_g \rangle` in v.
-    moved : callable
-        From a direction (n,) to the slope of the room along it, (G, R, R).
+    slope : callable
+        From a direction (n,) to the derivative of the room along it, (G, R, R).
     curvature : callable
         From prices S and scalings W, both (G, R, R), to the second derivatives, (n, n), of
         :math:`-\sum_g \langle S_g, Q_g \rangle` and the sum of
         :math:`\langle \partial_i Q_g, W_g\, \partial_j Q_g\, W_g \rangle`.
     reach : callable
-        From a direction (n,) to how many times its length leaves the domain.
+        From a direction (n,) to the largest multiple of it that stays in the domain.
     """
 
     room: Float[np.ndarray, "G R R"]
     outputs: Callable[[np.ndarray], Float[np.ndarray, " n"]]
-    moved: Callable[[np.ndarray], Float[np.ndarray, "G R R"]]
+    slope: Callable[[np.ndarray], Float[np.ndarray, "G R R"]]
     curvature: Callable[[np.ndarray, np.ndarray], Float[np.ndarray, "n n"]]
     reach: Callable[[np.ndarray], float]
 
 
 @dataclass(frozen=True, eq=False)
 class DualTerm:
-    r"""Hold the conjugate :math:`R^*(A^T v)` as a function of v, to second order.
+    r"""Conjugate :math:`R^*(A^T v)` as a function of v, to second order.
 
     Parameters
     ----------
@@ -63,14 +64,15 @@ class DualTerm:
         Infinite outside the domain.
     gradient : float array, shape (n,)
     hessian : callable
-        Returns the second derivatives, shape (n, n); a search along a line does without.
+        Returns the second derivatives, shape (n, n). A callable, because a line search needs
+        only values and gradients.
     reach : callable, optional
-        Takes a direction, shape (n,), and returns how many times its length the quadratic model
-        may be trusted; any number by default.
+        From a direction, shape (n,), to the largest multiple of it over which the quadratic
+        model is accurate; infinite by default.
     is_quadratic : bool, default False
-        The Hessian does not depend on v, so one call tells all.
+        Whether the Hessian is the same for all v, so that it is computed once.
     bounds : Bounds, optional
-        The domain, where the cost is a norm: its conjugate is 0 there and infinite elsewhere.
+        The domain, if the cost is a norm: its conjugate is 0 there and infinite elsewhere.
     """
 
     value: float
@@ -84,7 +86,7 @@ class DualTerm:
     def of_kernel(
         cls, kernel: Float[np.ndarray, "n n"], multipliers: Float[np.ndarray, " n"]
     ) -> DualTerm:
-        """Return half a kernel's quadratic form."""
+        """Return half the quadratic form of a kernel."""
         gradient = kernel @ multipliers
         half = 0.5 * float(multipliers @ gradient)
         return cls(half, gradient, lambda: kernel, is_quadratic=True)
@@ -92,7 +94,7 @@ class DualTerm:
 
 @runtime_checkable
 class Cost(Protocol):
-    """Say what the learner prefers: a convex cost on coefficients."""
+    """Protocol of a convex cost on coefficients."""
 
     def value(self, design: Design, coefficients: np.ndarray) -> float:
         """Return R(c)."""
@@ -105,32 +107,32 @@ class Cost(Protocol):
     def primal(
         self, design: Design, multipliers: np.ndarray, prices: np.ndarray | None
     ) -> np.ndarray:
-        """Return the coefficients that belong to the multipliers; with the bounds' prices."""
+        """Return the coefficients that belong to multipliers and, for a norm, to prices."""
         ...
 
 
 @runtime_checkable
 class Squares(Cost, Protocol):
-    r"""A quadratic cost as half the squared length of other coefficients.
+    r"""Protocol of a quadratic cost: half the squared length of transformed coefficients.
 
     With features B and coefficients x of them, :math:`B x` are the outputs and the cost is
     :math:`\tfrac12 \|x\|^2`.
     """
 
     def features(self, design: Design) -> Float[np.ndarray, "n q"] | None:
-        """Return B, or None where the cost is no such square."""
+        """Return B, or None where the cost has no such form."""
         ...
 
     def from_features(self, design: Design, x: np.ndarray) -> np.ndarray:
-        """Return the coefficients of the design that belong to x."""
+        """Return the coefficients of the design that belong to the coefficients x of B."""
         ...
 
 
 @runtime_checkable
 class Concave(Protocol):
-    """Say what the learner prefers where that is not convex: a concave function of norms.
+    """Protocol of a cost that is not convex: a concave function of norms.
 
-    Stationary points are found by convex costs that touch it from above.
+    Its stationary points are computed by convex costs that touch it from above.
     """
 
     def value(self, design: Design, coefficients: np.ndarray) -> float:
@@ -138,12 +140,13 @@ class Concave(Protocol):
         ...
 
     def touching(self, design: Design, coefficients: np.ndarray | None, turn: int = 0) -> Cost:
-        """Return a convex cost that lies above R, but for a constant, and touches it at c.
+        """Return a convex cost that, up to a constant, lies above R and touches it at c.
 
-        Without coefficients, the one to begin with. A cost that has several takes turns.
+        Without coefficients, the convex cost of the first round. If several convex costs touch R
+        at c, `turn` chooses among them.
         """
         ...
 
-    def within(self, design: Design, coefficients: np.ndarray, used: np.ndarray) -> np.ndarray:
-        """Return the coefficients nearest to these that leave unused what others leave unused."""
+    def within(self, design: Design, coefficients: np.ndarray, reference: np.ndarray) -> np.ndarray:
+        """Return the nearest coefficients that use no block or rank that the reference lacks."""
         ...

@@ -1,4 +1,4 @@
-"""Blocks of coefficients as matrices."""
+"""Blocks and designs as matrices, and the columns that a cost excludes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ TINY = 1e-100  # a coefficient whose square is no rounding to 0
 def matrices(
     design: Design, columns: Float[np.ndarray, " p"], rows: int
 ) -> Float[np.ndarray, "G R K"]:
-    """Return each block as a matrix of so many rows."""
+    """Return each block of columns as a matrix of the given number of rows."""
     sizes = {block.stop - block.start for block in design.blocks}
     require(
         len(sizes) == 1 and min(sizes) % rows == 0,
@@ -27,7 +27,7 @@ def matrices(
 
 
 def dense_features(design: Design) -> Float[np.ndarray, "n p"]:
-    """Return all columns."""
+    """Return all columns of a design as a dense matrix."""
     if isinstance(design, DenseDesign):
         return design.matrix
     if hasattr(design, "dense"):
@@ -35,18 +35,18 @@ def dense_features(design: Design) -> Float[np.ndarray, "n p"]:
     return design.adjoint(np.eye(design.shape[0])).T
 
 
-def left_out(design: Design, cost: Cost) -> Bool[np.ndarray, " p"]:
-    """Return which columns belong to blocks whose coefficients a cost wants to be 0.
+def excluded_columns(design: Design, cost: Cost) -> Bool[np.ndarray, " p"]:
+    """Return which columns belong to blocks whose coefficients the cost forces to 0.
 
-    The cost of coefficients as small as these is infinite for no other reason: a cost may have a
-    bounded domain. A cost that is NaN says nothing.
+    Coefficients as small as these have an infinite cost for no other reason, not even in a cost of
+    a bounded domain. A cost that is NaN excludes nothing.
     """
     p = design.shape[1]
-    out = np.zeros(p, dtype=bool)
+    excluded = np.zeros(p, dtype=bool)
     if not np.isposinf(cost.value(design, np.full(p, TINY))):
-        return out
+        return excluded
     for block in design.blocks:
         alone = np.zeros(p)
         alone[block.columns] = TINY
-        out[block.columns] = np.isposinf(cost.value(design, alone))
-    return out
+        excluded[block.columns] = np.isposinf(cost.value(design, alone))
+    return excluded

@@ -12,19 +12,19 @@ from partwhole._door import door
 from partwhole.features.design import Design
 from partwhole.limits.costs.group_norm import GroupNorm, Groups
 
-# Of the largest block's outputs: a block that does less is none, and stays so.
-NOTHING = 1e-9
+# A block with smaller outputs, relative to those of the largest block, counts as 0 and stays 0.
+SMALLEST_SHARE = 1e-9
 
 
 @door
 @dataclass(frozen=True)
 class ChainNorm:
-    r"""Prefer few blocks, more so the deeper: a cost that is not convex for L > 2.
+    r"""Quasi-norm of parallel chains: the deeper, the fewer blocks; not convex for L > 2.
 
     .. math:: R(c) = \sum_{blocks\ g} \|c_g\|_2^{2/L}
 
-    With two layers it is `GroupNorm`. A block of 0 is always stationary, so that there are many
-    stationary points; `solve` ends at one near its start.
+    With two layers it is `GroupNorm`. Setting a block to 0 is always stationary, so that there
+    are many stationary points; `solve` returns one near its start.
 
     Parameters
     ----------
@@ -34,13 +34,14 @@ class ChainNorm:
     Raises
     ------
     InputError
-        For fewer layers.
+        For fewer than two layers.
 
     Notes
     -----
-    It is the least sum of squared weights over L with which H chains of L layers, each unit fed
-    by the one below it, bring about blocks' coefficients: each of a chain's L factors then has
-    norm :math:`\|c_g\|^{1/L}`. Derived here. Layers that mix units have the group norm instead.
+    It is the least sum of squared weights, divided by L, with which H chains of L layers (each
+    unit has one input, the unit below it) compute the blocks' coefficients. Each of the L factors
+    of a chain then has norm :math:`\|c_g\|^{1/L}`. Derived here. Layers that mix units have the
+    group norm instead.
 
     The cost lies below the group norm with weights :math:`\tfrac{2}{L} \|c_g\|^{2/L - 1}`, which
     touches it at c.
@@ -73,20 +74,25 @@ class ChainNorm:
             return GroupNorm()
         power = 2.0 / self.n_layers
         norms = np.sqrt(Groups.of(design).sums(coefficients**2))
-        there = _in_use(design, coefficients)
+        in_use = _in_use(design, coefficients)
         weights = np.full(len(norms), np.inf)
-        weights[there] = power * norms[there] ** (power - 1.0)
+        weights[in_use] = power * norms[in_use] ** (power - 1.0)
         return GroupNorm(weights)
 
     def within(
-        self, design: Design, coefficients: Float[np.ndarray, " p"], used: Float[np.ndarray, " p"]
+        self,
+        design: Design,
+        coefficients: Float[np.ndarray, " p"],
+        reference: Float[np.ndarray, " p"],
     ) -> Float[np.ndarray, " p"]:
-        """Return the coefficients of the blocks that others use, and 0 elsewhere."""
-        return np.where(_in_use(design, used)[Groups.of(design).labels], coefficients, 0.0)
+        """Return the coefficients with 0 for the blocks that the reference does not use."""
+        return np.where(_in_use(design, reference)[Groups.of(design).labels], coefficients, 0.0)
 
 
 def _in_use(design: Design, coefficients: np.ndarray) -> np.ndarray:
-    """Return which blocks have coefficients, and outputs that are not rounding."""
+    """Return which blocks have coefficients other than 0, and outputs that are not rounding."""
     groups = Groups.of(design)
     outputs = np.abs(groups.outputs(design, coefficients)).max(axis=0, initial=0.0)
-    return (groups.sums(coefficients**2) > 0.0) & (outputs > NOTHING * outputs.max(initial=0.0))
+    return (groups.sums(coefficients**2) > 0.0) & (
+        outputs > SMALLEST_SHARE * outputs.max(initial=0.0)
+    )

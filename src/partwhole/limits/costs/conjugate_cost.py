@@ -1,4 +1,4 @@
-r"""Costs given by their convex conjugate alone."""
+r"""Costs that are defined by their convex conjugate alone."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from partwhole.features.design import Design, weighted_gram
 from partwhole.limits.costs._cost import DualTerm
 from partwhole.limits.costs._matrices import dense_features
 
-# Of the largest coefficient: how far off a slope found by Newton's method may be. The value is off
-# by its square.
-JOINT = 1e-7
+# Largest error of a slope from Newton's method, relative to the largest coefficient. The error of
+# the value is its square.
+SLOPE_TOLERANCE = 1e-7
 DOUBLINGS = 1000
-ROOT = 1e-10  # of u: the value is off by its square
+ROOT_TOLERANCE = 1e-10  # largest relative error of u; the error of the value is its square
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,12 +30,12 @@ class Conjugate:
     value : float
         Infinite outside the domain.
     gradient : float array, shape (p,)
-        NaN or infinite in the entries that are outside.
+        NaN or infinite in the entries that are outside the domain.
     curvature : float array, shape (p,) or (p, p)
-        The diagonal of the second derivatives, if there is no other, or all of them.
+        The second derivatives: their diagonal if all others are 0, or the whole matrix.
     trusted : float, default inf
-        The largest change of an entry of u over which these three describe the conjugate well,
-        such as 3 for an exponential of u.
+        The largest change of an entry of u over which the quadratic model is accurate, such as 3
+        for an exponential of u.
     """
 
     value: float
@@ -45,18 +45,18 @@ class Conjugate:
 
 
 class ConjugateCost(ABC):
-    r"""A cost that is known by its conjugate :math:`R^*(u) = \max_c\, \langle u, c\rangle - R(c)`.
+    r"""Cost defined by its conjugate :math:`R^*(u) = \max_c\, \langle u, c\rangle - R(c)`.
 
-    A subclass writes `conjugate`; the rest follows by Fenchel's duality. The coefficients that
+    A subclass defines `conjugate`; the rest follows by Fenchel's duality. The coefficients that
     belong to multipliers v are :math:`c = \nabla R^*(A^T v)`, and the cost of coefficients is
-    :math:`R(c) = \max_u\, \langle u, c\rangle - R^*(u)`. Here u is found coefficient by
-    coefficient, or where the curvature is no diagonal by Newton's method in p dimensions;
-    a subclass that has a formula for the value writes `value` as well.
+    :math:`R(c) = \max_u\, \langle u, c\rangle - R^*(u)`. The maximum is computed for each
+    coefficient alone if the curvature is diagonal, and otherwise by Newton's method in p
+    dimensions; a subclass that has a formula for the value defines `value` as well.
 
     Notes
     -----
-    The conjugate is convex and differentiable inside its domain. It may be flat, as that of the
-    elastic net is about 0. Check a new cost by `check_cost`.
+    The conjugate must be convex, and differentiable inside its domain. It may be flat, like that
+    of the elastic net near 0. Check a new cost with `check_cost`.
 
     Examples
     --------
@@ -78,7 +78,7 @@ class ConjugateCost(ABC):
 
     @abstractmethod
     def conjugate(self, design: Design, u: Float[np.ndarray, " p"]) -> Conjugate:
-        """Return the conjugate at u, one number for each column of the design."""
+        """Return the conjugate at u, which has one number for each column of the design."""
 
     def value(self, design: Design, coefficients: Float[np.ndarray, " p"]) -> float:
         """Return the cost of coefficients."""
@@ -113,24 +113,24 @@ class ConjugateCost(ABC):
         return self.conjugate(design, design.adjoint(multipliers)).gradient
 
     def _separable(self, design: Design, coefficients: np.ndarray) -> np.ndarray:
-        """Return u at which the gradient is the coefficients, each found alone.
+        """Return u at which the gradient equals the coefficients, solved for each entry alone.
 
-        The gradient is monotone, so each lies between two numbers of other signs.
+        The gradient is monotone, so an interval around the root is found by doubling.
         """
         p = len(coefficients)
 
-        def lacking(u: np.ndarray, place: np.ndarray) -> np.ndarray:
-            every = np.zeros(p)
-            every[place] = u
+        def residual(u: np.ndarray, place: np.ndarray) -> np.ndarray:
+            trial = np.zeros(p)
+            trial[place] = u
             with np.errstate(all="ignore"):
-                gradient = self.conjugate(design, every).gradient[place]
+                gradient = self.conjugate(design, trial).gradient[place]
             beyond = np.copysign(np.inf, u)
             return np.where(np.isfinite(gradient), gradient, beyond) - coefficients[place]
 
         place, low, high = np.arange(p), np.full(p, -1.0), np.ones(p)
         below = above = np.ones(p, dtype=bool)
         for _ in range(DOUBLINGS):
-            below, above = lacking(low, place) > 0.0, lacking(high, place) < 0.0
+            below, above = residual(low, place) > 0.0, residual(high, place) < 0.0
             if not (below | above).any():
                 break
             low, high = np.where(below, 2.0 * low, low), np.where(above, 2.0 * high, high)
@@ -141,11 +141,11 @@ class ConjugateCost(ABC):
             "write value for this cost",
         )
         return elementwise.find_root(
-            lacking, (low, high), args=(place,), tolerances={"xrtol": ROOT}
+            residual, (low, high), args=(place,), tolerances={"xrtol": ROOT_TOLERANCE}
         ).x
 
     def _joint(self, design: Design, coefficients: np.ndarray) -> np.ndarray:
-        """Return u at which the gradient is the coefficients, by Newton's method."""
+        """Return u at which the gradient equals the coefficients, by Newton's method."""
         size = float(np.abs(coefficients).max(initial=0.0)) or 1.0
 
         def objective(u: np.ndarray) -> tuple[float, np.ndarray]:
@@ -159,7 +159,7 @@ class ConjugateCost(ABC):
         )  # fmt: skip
         missed = float(np.abs(best.jac).max(initial=0.0))
         require(
-            missed <= JOINT,
+            missed <= SLOPE_TOLERANCE,
             "the coefficients are the slope of their cost's conjugate somewhere",
             f"a slope that is {missed:.1g} of the largest coefficient off",
             "write value for this cost",

@@ -1,4 +1,4 @@
-r"""The size of the function itself: the l2 norm over all joint contexts of gated units."""
+r"""The norm of the function itself: the l2 norm over all joint contexts of gated units."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from partwhole.features.design import Design
 from partwhole.features.gates.design import GatedDesign
 from partwhole.limits.costs._cost import DualTerm
 
-LARGEST = 1000.0  # of H log2 C: more joint contexts than double precision has numbers for
+LARGEST = 1000.0  # largest H log2 C: beyond it the number of joint contexts overflows
 
 
 @dataclass(frozen=True, eq=False)
 class FunctionSpaceL2:
-    r"""Prefer small weights in every joint context, whichever units bring them about.
+    r"""Squared norm of the function: the sum of its squared weights over all joint contexts.
 
     H units of C contexts each have :math:`C^H` joint contexts :math:`\gamma`, and in each of
     them the function is linear, with weights :math:`\beta_\gamma = \sum_h \zeta_{h, \gamma_h}`:
@@ -26,20 +26,21 @@ class FunctionSpaceL2:
               = \tfrac12 C^{H-2} \Big( C \sum_{h, c} \|\zeta_{h,c}\|^2 - \sum_h \|S_h\|^2
               + \|S\|^2 \Big), \quad S_h = \sum_c \zeta_{h,c}, \ S = \sum_h S_h .
 
-    Its kernel is :math:`K = (C m - H + 1)\, C^{-H} \langle x, x' \rangle`, with m the number of
-    units that have both inputs in the same context.
+    It does not depend on which units produce the weights. Its kernel is
+    :math:`K = (C m - H + 1)\, C^{-H} \langle x, x' \rangle`, with m the number of units that have
+    both inputs in the same context.
 
     Raises
     ------
     InputError
-        On a design that is not of gated units, with units that are off, or with too many joint
-        contexts to count.
+        On a design without gated units, with units that are off for some inputs, or with more
+        joint contexts than double precision can represent.
 
     Notes
     -----
     Derived here: :math:`(C m - H + 1) C^{-H}` projects functions of the joint context onto sums
     of functions of one unit's context each. Many coefficients give the same function; `primal`
-    returns those whose sums :math:`S_h` are all alike.
+    returns those whose sums :math:`S_h` are all equal.
 
     Examples
     --------
@@ -69,30 +70,31 @@ class FunctionSpaceL2:
         return shared * gated.products * float(contexts) ** -units
 
     def features(self, design: Design) -> Float[np.ndarray, "n p"]:
-        r"""Return features of this kernel: :math:`A T`, with T a multiple of :math:`I - a P`.
+        r"""Return features of the kernel: :math:`A T`, with T a multiple of :math:`I - a P`.
 
         P averages over all contexts of all units, and :math:`a = 1 - 1 / \sqrt H`.
         """
         gated = _gated(design)
         parts = gated.dense().matrix.reshape(len(gated.inputs), -1, gated.inputs.shape[1])
-        return self._turned(gated, parts).reshape(design.shape)
+        return self._mixed(gated, parts).reshape(design.shape)
 
     def from_features(self, design: Design, x: Float[np.ndarray, " p"]) -> Float[np.ndarray, " p"]:
         """Return coefficients of the design from those of `features`."""
         gated = _gated(design)
         parts = x.reshape(1, gated.n_units * gated.n_contexts, -1)
-        return self._turned(gated, parts).ravel()
+        return self._mixed(gated, parts).ravel()
 
-    def _turned(
+    def _mixed(
         self, gated: GatedDesign, parts: Float[np.ndarray, "n g d"]
     ) -> Float[np.ndarray, "n g d"]:
+        """Return the product with T, which mixes the contexts of all units."""
         units, contexts = gated.n_units, gated.n_contexts
         share = 1.0 - 1.0 / np.sqrt(units)
         mean = parts.mean(axis=1, keepdims=True)
         return (parts - share * mean) * float(contexts) ** (0.5 * (1 - units))
 
     def dual(self, design: Design, multipliers: Float[np.ndarray, " n"]) -> DualTerm:
-        """Return half the kernel's quadratic form."""
+        """Return half the quadratic form of the kernel."""
         return DualTerm.of_kernel(self.kernel(design), multipliers)
 
     def primal(

@@ -1,4 +1,4 @@
-r"""The group norm: what weight decay prefers in networks whose units serve several readouts."""
+r"""The group norm: the cost of weight decay in networks whose units serve several readouts."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from partwhole.features.design import DenseDesign, Design, weighted_gram
 from partwhole.features.scaled import ScaledDesign
 from partwhole.limits.costs._cost import Bounds, DualTerm
 
-# Of a pull's square: a solution lies on its bounds.
+# A squared pull may exceed its bound by this much: a solution lies on its bounds up to rounding.
 ROUNDING = 1e-9
 
 
 @door(infinite=("weights",))
 @dataclass(frozen=True, eq=False)
 class GroupNorm:
-    r"""Prefer few blocks: the sum of the blocks' Euclidean norms.
+    r"""Sum of the blocks' Euclidean norms, which prefers few blocks.
 
     .. math:: R(c) = \sum_{blocks\ g} w_g \|c_g\|_2, \qquad
               R^*(A^T v) = 0 \text{ where all } \|A_g^T v\|_2 \le w_g,\ \infty \text{ elsewhere.}
@@ -38,9 +38,10 @@ class GroupNorm:
     Notes
     -----
     It is the least sum of half the squared weights, :math:`\tfrac12 (w_g^2 + \|v_g\|^2)`, with
-    which a hidden unit and its readouts give the block's coefficients :math:`w_g v_g`: so weight
-    decay prefers it, in multi-task learning with a diagonal first layer (Lippl & Lindsey,
-    NeurIPS 2024) as in gated networks. Gradient flow alone doesn't end there.
+    which a hidden unit and its readouts give the block's coefficients :math:`w_g v_g`. Networks
+    trained with weight decay therefore minimise it: multi-task learning with a diagonal first
+    layer (Lippl & Lindsey, NeurIPS 2024), and gated networks. Gradient flow without weight decay
+    does not minimise it.
 
     Examples
     --------
@@ -57,9 +58,9 @@ class GroupNorm:
 
     def __post_init__(self) -> None:
         if self.weights is not None:
-            good = bool(np.all(self.weights > 0))
+            positive = bool(np.all(self.weights > 0))
             least = f"{np.min(self.weights):g}" if len(self.weights) else "none"
-            require(good, "weights of blocks are above 0", least, "leave out blocks of no cost")
+            require(positive, "weights of blocks are above 0", least, "leave out blocks of no cost")
 
     def value(self, design: Design, coefficients: Float[np.ndarray, " p"]) -> float:
         """Return the weighted sum of the blocks' norms."""
@@ -69,13 +70,13 @@ class GroupNorm:
         return float((norms[norms > 0] * self._weights(design)[norms > 0]).sum())
 
     def dual(self, design: Design, multipliers: Float[np.ndarray, " n"]) -> DualTerm:
-        """Return the domain in which no block is pulled by more than its weight."""
+        """Return the conjugate, whose domain is where no pull is larger than its block's weight."""
         return bounded(self.unweighted(design), multipliers, Groups.of(design))
 
     def primal(
         self, design: Design, multipliers: Float[np.ndarray, " n"], prices: np.ndarray | None
     ) -> Float[np.ndarray, " p"]:
-        """Return the coefficients: what pulls at each block, times its price."""
+        """Return the coefficients: the pull of each block times its price."""
         scaled = self.unweighted(design)
         coefficients = priced(scaled, multipliers, prices, Groups.of(design))
         return coefficients * scaled.factors if isinstance(scaled, ScaledDesign) else coefficients
@@ -99,12 +100,14 @@ class GroupNorm:
 
 @dataclass(frozen=True, eq=False)
 class Groups:
-    """Say to which group each column belongs.
+    """Partition of the columns into groups.
 
     Parameters
     ----------
     labels : int array, shape (p,)
+        The group of each column.
     count : int
+        Number of groups.
     """
 
     labels: Int[np.ndarray, " p"]
@@ -112,18 +115,18 @@ class Groups:
 
     @classmethod
     def of(cls, design: Design) -> Groups:
-        """Take a design's blocks as groups."""
+        """Return the groups that are the blocks of a design."""
         sizes = [block.stop - block.start for block in design.blocks]
         return cls(np.repeat(np.arange(len(sizes)), sizes), len(sizes))
 
     def sums(self, values: Float[np.ndarray, " p"]) -> Float[np.ndarray, " G"]:
-        """Return each group's sum."""
+        """Return the sum of values over each group."""
         return np.bincount(self.labels, weights=values, minlength=self.count)
 
     def outputs(
         self, design: Design, coefficients: Float[np.ndarray, " p"]
     ) -> Float[np.ndarray, "n G"]:
-        """Return each group's share of the outputs."""
+        """Return each group's contribution to the outputs."""
         if isinstance(design, ScaledDesign):
             return self.outputs(design.design, coefficients * design.factors)
         if hasattr(design, "block_outputs") and self.count == len(design.blocks):
@@ -136,15 +139,15 @@ class Groups:
 
 
 def bounded(design: Design, multipliers: Float[np.ndarray, " n"], groups: Groups) -> DualTerm:
-    """Return the domain in which no group is pulled by more than 1."""
+    """Return the conjugate whose domain is where no group's pull is larger than 1."""
     n = design.shape[0]
     pulled = design.adjoint(multipliers)
-    left = 1.0 - groups.sums(pulled**2)
+    room = 1.0 - groups.sums(pulled**2)
 
     def outputs(prices: np.ndarray) -> np.ndarray:
         return design @ (pulled * prices[:, 0, 0][groups.labels])
 
-    def moved(direction: np.ndarray) -> np.ndarray:
+    def slope(direction: np.ndarray) -> np.ndarray:
         return -groups.sums(design.adjoint(direction) * pulled)[:, None, None]
 
     def curvature(prices: np.ndarray, scalings: np.ndarray) -> np.ndarray:
@@ -152,15 +155,16 @@ def bounded(design: Design, multipliers: Float[np.ndarray, " n"], groups: Groups
         return weighted_gram(design, prices[:, 0, 0][groups.labels]) + shares @ shares.T
 
     def reach(direction: np.ndarray) -> float:
-        # The nearest wall: left - 2 t <u, du> - t^2 |du|^2 = 0, solved without cancellation.
+        # The smallest positive t with room - 2 t <u, du> - t^2 |du|^2 = 0 in any group, by the
+        # form of the quadratic formula that does not cancel.
         along = design.adjoint(direction)
-        square, slope = groups.sums(along**2), groups.sums(along * pulled)
-        below = slope + np.sqrt(slope**2 + square * np.maximum(left, 0.0))
-        walls = np.divide(left, below, out=np.full_like(left, np.inf), where=below > 0)
+        square, inner = groups.sums(along**2), groups.sums(along * pulled)
+        below = inner + np.sqrt(inner**2 + square * np.maximum(room, 0.0))
+        walls = np.divide(room, below, out=np.full_like(room, np.inf), where=below > 0)
         return float(walls.min(initial=np.inf))
 
-    inside = bool(np.all(left >= -ROUNDING))
-    bounds = Bounds(0.5 * left[:, None, None], outputs, moved, curvature, reach)
+    inside = bool(np.all(room >= -ROUNDING))
+    bounds = Bounds(0.5 * room[:, None, None], outputs, slope, curvature, reach)
     value = 0.0 if inside else np.inf
     return DualTerm(value, np.zeros(n), lambda: np.zeros((n, n)), bounds=bounds)
 
@@ -171,6 +175,6 @@ def priced(
     prices: np.ndarray | None,
     groups: Groups,
 ) -> Float[np.ndarray, " p"]:
-    """Return what pulls at each group, times its price."""
+    """Return the coefficients: the pull of each group times its price."""
     pulled = design.adjoint(multipliers)
     return pulled * (0.0 if prices is None else prices[:, 0, 0][groups.labels])

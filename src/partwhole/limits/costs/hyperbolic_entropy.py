@@ -1,4 +1,4 @@
-r"""Hyperbolic entropy: the cost by which gradient flow in a diagonal network chooses its end."""
+r"""Hyperbolic entropy: the cost that gradient flow in a diagonal network minimises."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from partwhole.limits.costs.conjugate_cost import Conjugate, ConjugateCost
 from partwhole.limits.diagonal import DiagonalWeights
 from partwhole.limits.penalties._widths import widths
 
-# Outputs grow with exp(2 u): where a step adds more than this to any u, the model says nothing.
+# Coefficients grow as exp(2 u): beyond this change of u the quadratic model is useless.
 TRUSTED = 3.0
-LARGEST = 700.0  # cosh stays finite
-LEAST, STEEPEST = 1e-250, 300.0
+LARGEST = 700.0  # largest argument at which cosh stays finite
+LEAST, STEEPEST = 1e-250, 300.0  # smallest width, and largest tilt
 
 
 @door
 @dataclass(frozen=True, eq=False)
 class HyperbolicEntropy(ConjugateCost):
-    r"""Prefer what gradient flow in a two-layer diagonal linear network prefers.
+    r"""Cost that gradient flow in a two-layer diagonal linear network minimises.
 
     .. math:: R(\beta) = \sum_d \int_{\beta_d(0)}^{\beta_d}
                          \tfrac12 \left[\operatorname{asinh}\frac{2 b}{k_d} - \delta_d\right] db,
@@ -41,7 +41,7 @@ class HyperbolicEntropy(ConjugateCost):
         k, above 0: a coefficient well below it costs its square (lazy learning), one well above
         it about its size (rich learning).
     tilt : float or float array, shape (p,), default 0
-        :math:`\delta`: towards which sign a coefficient leans from the start.
+        :math:`\delta`: positive if a coefficient starts above 0, negative if below.
 
     Raises
     ------
@@ -52,11 +52,12 @@ class HyperbolicEntropy(ConjugateCost):
     -----
     Exact for any initial weights, when gradient flow ends at a loss of zero: over time t a
     feature's coefficient is :math:`\beta_d = \tfrac{k_d}{2} \sinh(2 s_d + \delta_d)` with
-    :math:`s = -\int_0^t \partial L / \partial \beta`, and s stays in the span of the rows that
-    were seen, so that :math:`s = A^T v` is the stationarity of this cost. Derived here; for
-    pathways that begin alike it is that of Azulay et al. (ICML 2021), without a start Woodworth
-    et al. (COLT 2020). From weights that all are alpha, :math:`k = 4 \alpha^2`. The minimum l2
-    norm (`Quadratic`) and the minimum l1 norm (`L1Norm`) are its ends at large and small k.
+    :math:`s = -\int_0^t \partial L / \partial \beta`, and s stays in the span of the training
+    rows, so that :math:`s = A^T v` is the condition for a minimum of this cost. Derived here. For
+    two pathways with equal initial weights it is the cost of Azulay et al. (ICML 2021), for
+    coefficients that start from 0 that of Woodworth et al. (COLT 2020). If all weights start from
+    alpha, :math:`k = 4 \alpha^2`. The minimum l2 norm (`Quadratic`) and the minimum l1 norm
+    (`L1Norm`) are its limits for large and small k.
 
     Examples
     --------
@@ -99,7 +100,7 @@ class HyperbolicEntropy(ConjugateCost):
         Parameters
         ----------
         weights : DiagonalWeights
-            Of one task, shape (d,).
+            Weights of one network on one task, shape (d,).
 
         Returns
         -------
@@ -108,8 +109,8 @@ class HyperbolicEntropy(ConjugateCost):
         Raises
         ------
         InputError
-            Where the width is 0, since a feature's weights are such that its coefficient can
-            have one sign alone: :math:`v_+ = w_+` and :math:`v_- = -w_-`, or both reversed. And
+            Where the width is 0, because the coefficient of a feature with these weights can
+            have only one sign: :math:`v_+ = w_+` and :math:`v_- = -w_-`, or both reversed. Also
             for weights of several networks or tasks.
 
         Notes
@@ -141,22 +142,22 @@ class HyperbolicEntropy(ConjugateCost):
         rescale: Real = 1.0,
         formula: Literal["exact", "published"] = "exact",
     ) -> HyperbolicEntropy:
-        r"""Return the cost of finetuning a network that was pretrained perfectly.
+        r"""Return the cost of finetuning a network whose pretraining ended at zero loss.
 
         Parameters
         ----------
         pretrained : float array, shape (d,)
             Coefficients of the auxiliary task, :math:`\beta_{aux}`.
         readout_scale : float, keyword-only
-            :math:`\gamma`, to which the readout is reset, at least 0.
+            :math:`\gamma`, the value to which the readout is reset, at least 0.
         init_scale : float, keyword-only
-            :math:`\alpha`, from which pretraining began, at least 0.
+            :math:`\alpha`, the weights from which pretraining started, at least 0.
         rescale : float, keyword-only, default 1
-            c, by which the first layer is multiplied in between.
+            c, the factor of the first layer between pretraining and finetuning.
         formula : {"exact", "published"}, keyword-only, default "exact"
             "exact" for the network as it is trained; "published" for the penalty of the paper,
             :math:`k = 2(c^2 |\beta_{aux}| + \gamma^2)` without a tilt, which belongs to a
-            network whose two pathways were made alike.
+            network whose two pathways have equal weights.
 
         Returns
         -------
@@ -165,7 +166,7 @@ class HyperbolicEntropy(ConjugateCost):
         Raises
         ------
         InputError
-            For scales below 0, both of them 0 beside a feature that was not learned, and a
+            For scales below 0, for two scales of 0 with a pretrained coefficient of 0, and for a
             rescaling that is not above 0.
 
         Notes
@@ -188,33 +189,34 @@ class HyperbolicEntropy(ConjugateCost):
 
     @property
     def start(self) -> np.ndarray:
-        """Return the coefficients that cost nothing: those learning starts from."""
+        """Return the coefficients from which learning starts; their cost is 0."""
         return 0.5 * np.asarray(self.width) * np.sinh(self.tilt)
 
     def value(self, design: Design, coefficients: Float[np.ndarray, " p"]) -> float:
         """Return the cost of coefficients."""
-        k, tilt = self._of(design)
+        k, tilt = self._parameters(design)
         a = np.arcsinh(2.0 * coefficients / k)
-        moved = a - tilt
-        # Half of c (a - tilt) - k/2 (cosh a - cosh tilt), without its cancellation near the start.
-        risen = k * np.sinh(0.5 * (a + tilt)) * np.sinh(0.5 * moved)
-        return float(np.sum(0.5 * (coefficients * moved - risen)))
+        shift = a - tilt
+        # Half of c (a - tilt) - k/2 (cosh a - cosh tilt); the difference of cosh, which cancels
+        # near the start, is written as a product.
+        rise = k * np.sinh(0.5 * (a + tilt)) * np.sinh(0.5 * shift)
+        return float(np.sum(0.5 * (coefficients * shift - rise)))
 
     def conjugate(self, design: Design, u: Float[np.ndarray, " p"]) -> Conjugate:
-        """Return the conjugate; beyond the largest exponentials it counts as infinite."""
-        k, tilt = self._of(design)
+        """Return the conjugate, and infinity where an exponential would overflow."""
+        k, tilt = self._parameters(design)
         a = 2.0 * u + tilt
         inside = np.abs(a) <= LARGEST
-        held = np.where(inside, a, 0.0)
-        raised = np.sinh(held)
-        gradient = np.where(inside, 0.5 * k * raised, np.copysign(np.inf, a))
-        # cosh(a) - cosh(tilt), which cancels where little has moved.
-        rise = 2.0 * np.sinh(0.5 * (held + tilt)) * np.sinh(0.5 * (held - tilt))
+        bounded = np.where(inside, a, 0.0)
+        sinh = np.sinh(bounded)
+        gradient = np.where(inside, 0.5 * k * sinh, np.copysign(np.inf, a))
+        # cosh(a) - cosh(tilt), as a product: the difference cancels near the start.
+        rise = 2.0 * np.sinh(0.5 * (bounded + tilt)) * np.sinh(0.5 * (bounded - tilt))
         value = 0.25 * float(np.sum(k * rise)) if inside.all() else np.inf
-        return Conjugate(value, gradient, k * np.hypot(1.0, raised), TRUSTED)
+        return Conjugate(value, gradient, k * np.hypot(1.0, sinh), TRUSTED)
 
-    def _of(self, design: Design) -> tuple[np.ndarray, np.ndarray]:
-        """Return width and tilt of every feature of a design."""
+    def _parameters(self, design: Design) -> tuple[np.ndarray, np.ndarray]:
+        """Return the width and the tilt of every feature of a design."""
         p = design.shape[1]
         width, tilt = np.asarray(self.width, dtype=float), np.asarray(self.tilt, dtype=float)
         sizes = sorted({part.size for part in (width, tilt) if part.ndim} - {p})

@@ -1,4 +1,4 @@
-r"""The l1 norm: where hyperbolic entropy goes as its widths vanish."""
+r"""The l1 norm: the limit of hyperbolic entropy for small widths."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ from partwhole.limits.costs.group_norm import Groups, bounded, priced
 
 @dataclass(frozen=True, eq=False)
 class L1Norm:
-    r"""Prefer few features: the sum of absolute coefficients, :math:`R(c) = \sum_d |c_d|`.
+    r"""Sum of absolute coefficients, :math:`R(c) = \sum_d |c_d|`, which prefers few features.
 
     Notes
     -----
-    The end of gradient flow in a diagonal network whose initial weights vanish, all at one rate
-    (Woodworth et al., COLT 2020): per unit of size, `HyperbolicEntropy` costs
-    :math:`\tfrac12 \ln(4 |c| / k)` and a constant, which the widths decide where they are small.
+    Gradient flow in a diagonal network minimises it in the limit of small initial weights, all of
+    the same size (Woodworth et al., COLT 2020). For each unit of a coefficient's size
+    `HyperbolicEntropy` costs :math:`\tfrac12 \ln(4 |c| / k)` plus a constant, and for small
+    widths k this depends little on c.
 
     Examples
     --------
@@ -36,17 +37,17 @@ class L1Norm:
         return float(np.abs(coefficients).sum())
 
     def dual(self, design: Design, multipliers: Float[np.ndarray, " n"]) -> DualTerm:
-        """Return the domain in which no feature is pulled by more than 1."""
+        """Return the conjugate, whose domain is where no feature's pull is larger than 1."""
         return bounded(design, multipliers, _columns(design))
 
     def primal(
         self, design: Design, multipliers: Float[np.ndarray, " n"], prices: np.ndarray | None
     ) -> Float[np.ndarray, " p"]:
-        """Return the coefficients: what pulls at each feature, times its price."""
+        """Return the coefficients: the pull of each feature times its price."""
         return priced(design, multipliers, prices, _columns(design))
 
 
 def _columns(design: Design) -> Groups:
-    """Take every column as a group of its own."""
+    """Return groups of one column each."""
     p = design.shape[1]
     return Groups(np.arange(p), p)

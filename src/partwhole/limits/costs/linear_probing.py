@@ -1,4 +1,4 @@
-r"""Linear probing: the cost of a readout that is trained on a first layer that stays as it is."""
+r"""Linear probing: the cost of training only the readout, on a fixed first layer."""
 
 from __future__ import annotations
 
@@ -25,27 +25,27 @@ class LinearProbing:
     Parameters
     ----------
     start : float array, shape (d,)
-        :math:`\beta(0)`, what the network computes before it is trained.
+        :math:`\beta(0)`, the network's coefficients before training.
     scales : float array, shape (d,)
         :math:`\sqrt{D}`, at least 0; a feature of 0 keeps its initial coefficient.
 
     Raises
     ------
     InputError
-        For arrays of other lengths, and scales below 0.
+        For a design with a different number of features, and scales below 0.
 
     Notes
     -----
-    Where gradient flow on the readout of a diagonal network ends: with
+    Gradient flow on the readout of a diagonal network ends at its minimum: with
     :math:`D = w_+^2 + w_-^2` and :math:`\beta(0) = w_+ v_+ - w_- v_-` of its initial weights,
 
     .. math:: \beta = \beta(0) + D X^T (X D X^T)^{-1} (y - X \beta(0)) .
 
     It is the lazy limit of finetuning for every feature at once. Derived here; the protocol is
-    Lippl & Lindsey (NeurIPS 2024). With the fit `Equal` the coefficients keep their digits however
-    small the weights of unlearned features are. The multipliers span the squares of these sizes:
-    from initial weights of about 1e-13 on down, double precision cannot hold them, so that they
-    prove nothing and the outcome is INACCURATE.
+    that of Lippl & Lindsey (NeurIPS 2024). With the fit `Equal` the coefficients are accurate
+    however small the weights of unlearned features are. The multipliers, however, range over the
+    squares of these sizes: for initial weights below about 1e-13 double precision cannot represent
+    them, so that they prove nothing and the outcome is INACCURATE.
 
     Examples
     --------
@@ -76,7 +76,8 @@ class LinearProbing:
         Parameters
         ----------
         weights : DiagonalWeights
-            Of one task; ``DiagonalWeights.pretrained(...).for_finetuning(...)`` after pretraining.
+            Weights of one network on one task; after pretraining
+            ``DiagonalWeights.pretrained(...).for_finetuning(...)``.
 
         Returns
         -------
@@ -105,15 +106,15 @@ class LinearProbing:
         return cls(start, scales)
 
     def value(self, design: Design, coefficients: Float[np.ndarray, " d"]) -> float:
-        """Return the cost; infinite where a feature of scale 0 has moved."""
+        """Return the cost; infinite where the coefficient of a feature of scale 0 has changed."""
         self.require_features(design)
-        moved, free = coefficients - self.start, self.scales > 0
-        if (moved[~free] != 0).any():
+        change, free = coefficients - self.start, self.scales > 0
+        if (change[~free] != 0).any():
             return float("inf")
-        return 0.5 * float(np.sum((moved[free] / self.scales[free]) ** 2))
+        return 0.5 * float(np.sum((change[free] / self.scales[free]) ** 2))
 
     def dual(self, design: Design, multipliers: Float[np.ndarray, " n"]) -> DualTerm:
-        """Return the conjugate: a quadratic form beside what the start says."""
+        """Return the conjugate: a quadratic form plus the linear term of the start."""
         self.require_features(design)
         pulled = design.adjoint(multipliers)
         value = float(pulled @ self.start) + 0.5 * float(np.sum((self.scales * pulled) ** 2))
@@ -130,7 +131,7 @@ class LinearProbing:
         return self.start + self.scales**2 * design.adjoint(multipliers)
 
     def require_features(self, design: Design) -> None:
-        """Refuse a design of other features."""
+        """Refuse a design with a different number of features."""
         d = design.shape[1]
         require(
             len(self.start) == d,

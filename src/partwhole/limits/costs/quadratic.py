@@ -1,4 +1,4 @@
-"""The quadratic cost: kernel machines, ridge, gradient descent on a linear readout."""
+"""The quadratic cost: kernel machines, ridge regression, gradient descent on a linear readout."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from partwhole.limits.costs._matrices import dense_features
 @door
 @dataclass(frozen=True, eq=False)
 class Quadratic:
-    r"""Prefer small squares, block by block.
+    r"""Weighted sum of squared coefficients, with one weight for each block.
 
     .. math:: R(c) = \tfrac12 \sum_{blocks\ S} \|c_S\|^2 / \sigma_S,
               \qquad R^*(A^T v) = \tfrac12 v^T K v, \quad K = \sum_S \sigma_S A_S A_S^T.
@@ -26,8 +26,8 @@ class Quadratic:
     Parameters
     ----------
     weights : mapping from block label to float, optional
-        :math:`\sigma_S`; 1 for blocks that are not named. With weights from an overlap kernel
-        this is that kernel's minimum-norm learner.
+        :math:`\sigma_S`; 1 for blocks that are not in the mapping. With the weights of an overlap
+        kernel this is the minimum-norm learner of that kernel.
 
     Notes
     -----
@@ -53,7 +53,7 @@ class Quadratic:
         )
 
     def value(self, design: Design, coefficients: Float[np.ndarray, "p *k"]) -> float:
-        """Return the cost of coefficients; a block of weight 0 must have none."""
+        """Return the cost of coefficients; infinite if a block of weight 0 is not 0."""
         total = 0.0
         for block in design.blocks:
             square = float(np.sum(coefficients[block.columns] ** 2))
@@ -73,7 +73,7 @@ class Quadratic:
         return total
 
     def dual(self, design: Design, multipliers: Float[np.ndarray, " n"]) -> DualTerm:
-        """Return half the kernel's quadratic form."""
+        """Return half the quadratic form of the kernel."""
         return DualTerm.of_kernel(self.kernel(design), multipliers)
 
     def primal(
@@ -82,7 +82,7 @@ class Quadratic:
         multipliers: Float[np.ndarray, "n *k"],
         prices: np.ndarray | None = None,
     ) -> Float[np.ndarray, "p *k"]:
-        r"""Return :math:`c_S = \sigma_S A_S^T v`: each conjunction sums its rows' multipliers."""
+        r"""Return :math:`c_S = \sigma_S A_S^T v`, the weighted sums of the rows' multipliers."""
         coefficients = design.adjoint(multipliers)
         for block in design.blocks:
             coefficients[block.columns] *= self.weight(block.label)
@@ -102,6 +102,7 @@ class Quadratic:
         return (x.T * roots).T
 
     def _roots(self, design: Design) -> Float[np.ndarray, " p"] | None:
+        """Return the square root of each column's weight; None where a weight is negative."""
         weights = np.array([self.weight(block.label) for block in design.blocks])
         if (weights < 0).any():
             return None

@@ -1,4 +1,4 @@
-"""What it costs to change a feature: penalties of finetuning and multi-task learning."""
+"""Penalties on a coefficient, in finetuning and in multi-task learning."""
 
 from partwhole.limits.penalties.finetuning import finetuning_penalty as finetuning_penalty
 from partwhole.limits.penalties.finetuning import finetuning_price as finetuning_price

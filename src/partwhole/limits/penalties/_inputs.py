@@ -1,4 +1,4 @@
-"""What penalties accept: numbers that broadcast, strengths and scales of at least 0."""
+"""Validation of the arguments of penalties: numbers that broadcast, within their ranges."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from partwhole._types import Number
 FORMULAS = ("exact", "published")
 
 
-def at_least_zero(name: str, given: Number) -> np.ndarray:
-    """Return numbers of at least 0 as float64."""
-    values = np.asarray(given, dtype=float)
+def at_least_zero(name: str, number: Number) -> np.ndarray:
+    """Return numbers as float64; refuse any below 0."""
+    values = np.asarray(number, dtype=float)
     low = values.min(initial=0.0)
     require(low >= 0, f"{name} is at least 0", f"{low:g}", "pass its magnitude")
     return values
 
 
-def above_zero(name: str, given: Number) -> np.ndarray:
-    """Return numbers above 0 as float64."""
-    values = np.asarray(given, dtype=float)
+def above_zero(name: str, number: Number) -> np.ndarray:
+    """Return numbers as float64; refuse any that is not above 0."""
+    values = np.asarray(number, dtype=float)
     low = values.min(initial=np.inf)
     require(low > 0, f"{name} is above 0", f"{low:g}", "pass 1 to leave weights as they are")
     return values
 
 
 def together(*numbers: Number) -> tuple[np.ndarray, ...]:
-    """Broadcast numbers against each other, as float64."""
-    arrays = [np.asarray(each, dtype=float) for each in numbers]
+    """Return numbers as float64 arrays, broadcast against each other."""
+    arrays = [np.asarray(number, dtype=float) for number in numbers]
     try:
         return np.broadcast_arrays(*arrays)
     except ValueError:
@@ -39,6 +39,6 @@ def together(*numbers: Number) -> tuple[np.ndarray, ...]:
         raise
 
 
-def one_of(name: str, given: str, known: Collection[str]) -> None:
-    """Refuse an unknown name."""
-    require(given in known, f"{name} is one of {', '.join(known)}", repr(given), "choose one")
+def one_of(name: str, value: str, choices: Collection[str]) -> None:
+    """Refuse a value that is not among the choices."""
+    require(value in choices, f"{name} is one of {', '.join(choices)}", repr(value), "choose one")

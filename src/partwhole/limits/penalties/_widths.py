@@ -1,4 +1,4 @@
-"""Where finetuning of a diagonal network starts: width and tilt of its penalty."""
+"""Width and tilt of the penalty of finetuning, from the weights at its start."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from partwhole.limits.penalties._inputs import (
 
 
 class Widths(NamedTuple):
-    """Hold width and tilt of the penalty, float64 arrays of the same shape."""
+    """Width and tilt of the penalty, float64 arrays of the same shape."""
 
     width: np.ndarray
     tilt: np.ndarray
 
 
 class Elasticities(NamedTuple):
-    """Hold by how much ln width, and the tilt, rise with ln of each strength or scale."""
+    """Derivatives of ln width, and of the tilt, in the logarithm of each strength or scale."""
 
     width: np.ndarray
     tilt: np.ndarray
@@ -40,22 +40,24 @@ def widths(
 ) -> Widths:
     r"""Return width k and tilt delta of the penalty of finetuning.
 
-    Exactly, for weights that gradient flow from alpha has taken to :math:`\beta_{aux}`, whose
-    first layer is multiplied by c and whose readout is reset to gamma,
+    The exact formula is that of weights that gradient flow takes from alpha to
+    :math:`\beta_{aux}`, whose first layer is then multiplied by c and whose readout is reset to
+    gamma:
 
     .. math:: k = \sqrt{c^4 \beta_{aux}^2 + 4 (\gamma^2 + c^2 \alpha^2)^2}, \qquad
               \sinh \delta = \frac{2 \gamma c\, \beta_{aux}}{k \sqrt{S + 2 \alpha^2}}, \qquad
               S = \sqrt{\beta_{aux}^2 + 4 \alpha^4} .
 
-    As published, :math:`k = 2 (c^2 |\beta_{aux}| + \gamma^2)` and no tilt: exact if both
-    pathways of a feature start alike, :math:`w_\pm = c \sqrt{|\beta_{aux}|}`.
+    The published formula is :math:`k = 2 (c^2 |\beta_{aux}| + \gamma^2)` without a tilt. It is
+    exact if both pathways of a feature have equal weights,
+    :math:`w_\pm = c \sqrt{|\beta_{aux}|}`.
 
     Parameters
     ----------
     pretrained : float or float array
         :math:`\beta_{aux}`.
     readout_scale, init_scale : float or float array, keyword-only
-        Gamma and alpha, at least 0. The published formula knows no alpha.
+        Gamma and alpha, at least 0. The published formula does not contain alpha.
     rescale : float or float array, keyword-only
         c, above 0.
     formula : {"exact", "published"}, keyword-only
@@ -77,17 +79,19 @@ def widths(
 
     Examples
     --------
-    >>> found = widths(1.0, readout_scale=0.1, init_scale=0.0, rescale=1.0, formula="exact")
-    >>> round(float(found.width), 6), round(float(found.tilt), 6)
+    >>> width, tilt = widths(
+    ...     1.0, readout_scale=0.1, init_scale=0.0, rescale=1.0, formula="exact"
+    ... )
+    >>> round(float(width), 6), round(float(tilt), 6)
     (1.0002, 0.198651)
     """
     b, gamma, alpha, c = start(pretrained, readout_scale, init_scale, rescale, formula)
     if formula == "published":
         return Widths(2.0 * (c**2 * np.abs(b) + gamma**2), np.zeros(b.shape))
     width = np.hypot(c**2 * b, 2.0 * (gamma**2 + (c * alpha) ** 2))
-    # The sum of the two pathways' weights: hidden_plus + hidden_minus, before rescaling.
-    both = np.sqrt(np.hypot(b, 2.0 * alpha**2) + 2.0 * alpha**2)
-    sinh = 2.0 * gamma * c * _over(_over(b, both), width)
+    # hidden_plus + hidden_minus, before rescaling.
+    pathway_sum = np.sqrt(np.hypot(b, 2.0 * alpha**2) + 2.0 * alpha**2)
+    sinh = 2.0 * gamma * c * _quotient(_quotient(b, pathway_sum), width)
     return Widths(np.asarray(width), np.asarray(np.arcsinh(sinh)))
 
 
@@ -99,7 +103,9 @@ def elasticities(
     rescale: Number,
     formula: str,
 ) -> Elasticities:
-    r"""Return how width and tilt change with :math:`\ln(|\beta_{aux}|, \gamma^2, \alpha^2)`.
+    r"""Return the derivatives of ln width and tilt in ln of the strength and of the two scales.
+
+    The strength and the scales are :math:`|\beta_{aux}|`, :math:`\gamma^2` and :math:`\alpha^2`.
 
     Parameters
     ----------
@@ -109,24 +115,24 @@ def elasticities(
     Returns
     -------
     Elasticities
-        Arrays with a leading axis of 3. Those of the width sum to 1, those of the tilt to 0:
-        all three scale alike.
+        Arrays with a leading axis of 3. Those of the width sum to 1 and those of the tilt to 0,
+        because the width is proportional to all three together, and the tilt does not change.
     """
     b, gamma, alpha, c = start(pretrained, readout_scale, init_scale, rescale, formula)
     k, delta = widths(b, readout_scale=gamma, init_scale=alpha, rescale=c, formula=formula)
     zero = np.zeros(b.shape)
     if formula == "published":
         rising = np.stack([2.0 * c**2 * np.abs(b), 2.0 * gamma**2, zero])
-        return Elasticities(_over(rising, k), np.zeros_like(rising))
-    fresh = _over(2.0 * (gamma**2 + (c * alpha) ** 2), k)
+        return Elasticities(_quotient(rising, k), np.zeros_like(rising))
+    fresh = _quotient(2.0 * (gamma**2 + (c * alpha) ** 2), k)
     of_width = np.stack(
         [
-            _over(c**2 * b, k) ** 2,
-            fresh * _over(2.0 * gamma**2, k),
-            fresh * _over(2.0 * (c * alpha) ** 2, k),
+            _quotient(c**2 * b, k) ** 2,
+            fresh * _quotient(2.0 * gamma**2, k),
+            fresh * _quotient(2.0 * (c * alpha) ** 2, k),
         ]
     )
-    unlearned = _over(alpha**2, np.hypot(b, 2.0 * alpha**2))
+    unlearned = _quotient(alpha**2, np.hypot(b, 2.0 * alpha**2))
     of_start = np.stack([0.5 + unlearned, zero + 0.5, -unlearned])
     return Elasticities(of_width, np.tanh(delta) * (of_start - of_width))
 
@@ -134,7 +140,7 @@ def elasticities(
 def start(
     pretrained: Number, readout_scale: Number, init_scale: Number, rescale: Number, formula: str
 ) -> tuple[np.ndarray, ...]:
-    """Return beta_aux, gamma, alpha and c, once they are seen to be in range."""
+    """Return beta_aux, gamma, alpha and c, validated and broadcast against each other."""
     one_of("formula", formula, FORMULAS)
     return together(
         pretrained,
@@ -144,7 +150,7 @@ def start(
     )
 
 
-def _over(above: Number, below: Number) -> np.ndarray:
-    """Divide, and return 0 where both are 0."""
+def _quotient(above: Number, below: Number) -> np.ndarray:
+    """Return the quotient, and 0 where the denominator is 0."""
     above, below = np.broadcast_arrays(above, below)
     return np.divide(above, below, out=np.zeros(above.shape), where=below > 0)

@@ -1,4 +1,4 @@
-r"""Finetuning a diagonal network: what it pays for a coefficient, given the pretrained one.
+r"""The penalty that finetuning a diagonal network puts on a coefficient.
 
 With :math:`u = \operatorname{asinh}(2\beta/k)`, :math:`h = (u - \delta)/2` and
 :math:`m = (u + \delta)/2`, the Bregman divergence of :math:`\phi` from the coefficient
@@ -50,11 +50,11 @@ def finetuning_penalty(
     pretrained : float or float array
         :math:`\beta_{aux}`, in the auxiliary task.
     readout_scale : float or float array, keyword-only, default 0
-        Gamma, at least 0: what the readout is reset to before finetuning.
+        Gamma, at least 0: the value to which the readout is reset before finetuning.
     init_scale : float or float array, keyword-only, default 0
-        Alpha, at least 0: where the weights were before pretraining.
+        Alpha, at least 0: the weights before pretraining.
     rescale : float or float array, keyword-only, default 1
-        c, above 0: the first layer is multiplied by it before finetuning.
+        c, above 0: the factor of the first layer before finetuning.
     formula : {"exact", "published"}, keyword-only, default "exact"
         "published" is :math:`\kappa\, q(2\beta/\kappa)` with
         :math:`\kappa = c^2 |\beta_{aux}| + \gamma^2`, that is :math:`k = 2\kappa` and no tilt.
@@ -62,8 +62,9 @@ def finetuning_penalty(
     Returns
     -------
     PenaltyProfile
-        Of the shape that all arguments broadcast to. The penalty is infinite where a feature
-        has no weight to grow from: pretrained, readout_scale and init_scale are 0.
+        With arrays of the shape to which all arguments broadcast. The penalty is infinite where
+        all weights of a feature are 0, because they cannot grow: pretrained, readout_scale and
+        init_scale are 0.
 
     Raises
     ------
@@ -74,23 +75,24 @@ def finetuning_penalty(
     Notes
     -----
     The published penalty is that of Lippl & Lindsey (NeurIPS 2024); it is exact if both
-    pathways of a feature start alike. Pretraining leaves only one of them large, which halves
-    the width of learned features and tilts the penalty towards the sign of
+    pathways of a feature have equal weights. After pretraining only one of them is large, which
+    halves the width of learned features and tilts the penalty towards the sign of
     :math:`\beta_{aux}`; derived here. The factor 4 puts both formulas on the published scale:
     the slope of R is four times `finetuning_price`.
 
-    A readout scale lets finetuning start from a coefficient other than 0. R is 0 there, so its
-    order runs to infinity on one side and to minus infinity on the other, towards 0.
+    With a readout scale finetuning starts from a coefficient other than 0. R is 0 at this start,
+    so near it the order goes to infinity on the side away from 0, and to minus infinity on the
+    side towards 0.
 
-    Assumes gradient flow on squared error, down to no error, from pretraining that ended.
+    Assumes gradient flow on squared error to zero loss, in pretraining and in finetuning.
 
     Examples
     --------
-    >>> found = finetuning_penalty(1.0, 1e-3, readout_scale=1e-3, formula="published")
-    >>> found.penalty.round(7).item(), found.order.round(6).item()
+    >>> profile = finetuning_penalty(1.0, 1e-3, readout_scale=1e-3, formula="published")
+    >>> profile.penalty.round(7).item(), profile.order.round(6).item()
     (13.2018074, 1.151343)
     """
-    # Those of the start are checked where widths are.
+    # `widths` validates the ranges of the other arguments.
     beta, b, gamma, alpha, c = together(coefficient, pretrained, readout_scale, init_scale, rescale)
     scales = {"readout_scale": gamma, "init_scale": alpha, "rescale": c, "formula": formula}
     k, delta = widths(b, **scales)
@@ -102,11 +104,12 @@ def finetuning_penalty(
     below = h + m * excess
     begin = 0.5 * k * np.sinh(delta)
     penalty = np.where(grows, 2.0 * (beta - begin) * below, np.inf)
-    # At the start itself the powers are 0/0; for a start at 0 they have limits, -1 and 2.
+    # At the start itself the powers are 0/0; if it is 0 they have limits, -1 for the width and 2
+    # for the order.
     with np.errstate(divide="ignore", invalid="ignore"):
         by_width = np.where(below != 0, -m / below, np.where(delta == 0, -1.0, np.nan))
         by_tilt = np.where(below != 0, -1.0 / below, np.where(delta == 0, 0.0, np.nan))
-    # Without a width there is only the limit of coefficients above 0, which is rich.
+    # For a width of 0 the power is its limit, that of the rich regime.
     by_width = np.where(grows & (k > 0), by_width, 0.0)
     of_width, of_tilt = elasticities(b, **scales)
     feature, readout, init = by_width * of_width + by_tilt * of_tilt
@@ -129,7 +132,7 @@ def finetuning_price(
     rescale: Number = 1.0,
     formula: str = "exact",
 ) -> Float[np.ndarray, "..."]:
-    r"""Return the marginal price of a coefficient in finetuning, a quarter of R's slope.
+    r"""Return the marginal price of a coefficient in finetuning, a quarter of the slope of R.
 
     .. math:: s = \tfrac12 \left[ \operatorname{asinh}(2\beta/k) - \delta \right]
 
@@ -141,12 +144,12 @@ def finetuning_price(
     Returns
     -------
     float array
-        Of the sign of the way from the start of finetuning to the coefficient.
+        Positive where the coefficient is above that at the start of finetuning, negative below.
 
     Raises
     ------
     InputError
-        As `finetuning_penalty`.
+        As in `finetuning_penalty`.
 
     Notes
     -----
@@ -154,7 +157,7 @@ def finetuning_price(
 
     Examples
     --------
-    Features that were learned before are cheap, others dear:
+    Pretrained features are cheaper than others:
 
     >>> finetuning_price(0.2, np.array([0.158114, 0.0]), readout_scale=1e-3).round(4).tolist()
     [0.8266, 6.4496]

@@ -1,11 +1,11 @@
-r"""Hyperbolic entropy: what diagonal networks pay for a coefficient, between L1 and L2.
+r"""Hyperbolic entropy: the penalty of diagonal networks on a coefficient, between L1 and L2.
 
 .. math:: q(z) = 2 - \sqrt{4 + z^2} + z \operatorname{asinh}(z/2), \qquad
           \phi(\beta) = \tfrac{k}{8}\, q(4\beta/k) - \tfrac12 \delta \beta .
 
 Gradient flow of a feature of width k and tilt delta reaches
-:math:`\beta = \tfrac{k}{2} \sinh(2s + \delta)` once its gradient adds up to -s, and so ends at the
-least :math:`\sum \phi` among all that fit.
+:math:`\beta = \tfrac{k}{2} \sinh(2s + \delta)` when the integral of its gradient is -s. Of all
+coefficients that fit it therefore ends at those of the least :math:`\sum \phi`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def hyperbolic_entropy(ratio: Number) -> Float[np.ndarray, "..."]:
     Returns
     -------
     float array, of the shape of `ratio`
-        :math:`z^2/4` near 0, :math:`|z| (\ln|z| - 1)` far away.
+        About :math:`z^2/4` for small z, and :math:`|z| (\ln|z| - 1)` for large z.
 
     Raises
     ------
@@ -72,9 +72,9 @@ def hyperbolic_price(
 
     Returns
     -------
-    float array, of the shape that all arguments broadcast to
-        What the gradient has to add up to, with a minus, before the flow reaches the
-        coefficient. Infinite where the width is 0 and the coefficient is not.
+    float array, of the shape to which all arguments broadcast
+        Minus the integral of the gradient at which the flow reaches the coefficient. Infinite
+        where the width is 0 and the coefficient is not.
 
     Raises
     ------
@@ -99,14 +99,14 @@ def log_growth(coefficient: Number, width: Number) -> np.ndarray:
     size = np.abs(coefficient)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         ratio = 2.0 * size / width
-        far = np.log(4.0) + np.log(size) - np.log(width)
-    u = np.where(ratio < 1e300, np.arcsinh(np.minimum(ratio, 1e300)), far)
+        asymptote = np.log(4.0) + np.log(size) - np.log(width)
+    u = np.where(ratio < 1e300, np.arcsinh(np.minimum(ratio, 1e300)), asymptote)
     return np.asarray(np.copysign(np.where(size > 0, u, 0.0), coefficient))
 
 
 def coth_excess(h: Number) -> np.ndarray:
-    r"""Return :math:`h \coth h - 1`, by its series near 0, where the difference cancels."""
+    r"""Return :math:`h \coth h - 1`; near 0, where the difference cancels, by its series."""
     square = np.square(h)
-    near = square / 3.0 * (1.0 - square / 15.0 * (1.0 - square / 10.5))
+    series = square / 3.0 * (1.0 - square / 15.0 * (1.0 - square / 10.5))
     safe = np.where(np.abs(h) < 0.01, 1.0, h)
-    return np.where(np.abs(h) < 0.01, near, safe / np.tanh(safe) - 1.0)
+    return np.where(np.abs(h) < 0.01, series, safe / np.tanh(safe) - 1.0)

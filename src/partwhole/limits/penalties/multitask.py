@@ -1,4 +1,4 @@
-"""Multi-task learning with weight decay: what it pays for a coefficient of the main task."""
+"""The penalty of multi-task learning with weight decay on a coefficient of the main task."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ def multitask_penalty(coefficient: Number, auxiliary: Number) -> PenaltyProfile:
     coefficient : float or float array
         :math:`\beta`, in the main task.
     auxiliary : float or float array
-        :math:`\beta_{aux}`, in the auxiliary task; held fixed.
+        :math:`\beta_{aux}`, in the auxiliary task; constant.
 
     Returns
     -------
     PenaltyProfile
-        With order :math:`1 + |\beta_{aux}| / \sqrt{\beta^2 + \beta_{aux}^2}`, and feature
-        dependence what is missing to 1.
+        With order :math:`1 + |\beta_{aux}| / \sqrt{\beta^2 + \beta_{aux}^2}` and feature
+        dependence 1 - order.
 
     Raises
     ------
@@ -37,19 +37,19 @@ def multitask_penalty(coefficient: Number, auxiliary: Number) -> PenaltyProfile:
     Notes
     -----
     Lippl & Lindsey (NeurIPS 2024); powers derived here. The group norm is the least half sum of
-    squared weights with which a diagonal network of two readouts computes both coefficients,
-    so it is what weight decay prefers. Gradient flow without weight decay does not minimise it.
+    squared weights with which a diagonal network of two readouts computes both coefficients, so
+    training with weight decay minimises it. Gradient flow without weight decay does not.
 
     Examples
     --------
-    >>> found = multitask_penalty(1.0, 0.1)
-    >>> found.order.round(6).item(), found.degree.round(9).item()
+    >>> profile = multitask_penalty(1.0, 0.1)
+    >>> profile.order.round(6).item(), profile.degree.round(9).item()
     (1.099504, 1.0)
     """
     beta, b = together(coefficient, auxiliary)
     size, before = np.abs(beta), np.abs(b)
     norm = np.hypot(size, before)
-    # Of the group norm less |b|: the difference itself would cancel.
+    # The penalty is size * share: written as the difference of norm and |b|, it would cancel.
     share = np.divide(size, norm + before, out=np.zeros(norm.shape), where=norm > 0)
     reuse = np.divide(before, norm, out=np.zeros(norm.shape), where=norm > 0)
     return PenaltyProfile(

@@ -1,4 +1,4 @@
-"""Lazy, nested or rich: what a penalty's order and feature dependence amount to."""
+"""Lazy, nested or rich: the regime of a penalty by its order and feature dependence."""
 
 from __future__ import annotations
 
@@ -40,31 +40,32 @@ def regime(
     rich_below: Real = 1.1,
     reuse_below: Real = -0.1,
 ) -> str | np.ndarray:
-    r"""Name the regime of a penalty.
+    r"""Return the name of the regime of a penalty.
 
     Parameters
     ----------
     order, feature_dependence : float or float array
-        Of a `PenaltyProfile`.
+        The fields of a `PenaltyProfile`.
     lazy_above : float, keyword-only, default 1.9
-        Lazy above this order: features are reused, and no few are preferred.
+        Lazy above this order: features are reused, and few features are not preferred.
     rich_below : float, keyword-only, default 1.1
-        Rich below this order, unless features are reused: few features, learned anew.
+        Rich below this order, unless features are reused: few features are preferred, and
+        pretrained ones are not reused.
     reuse_below : float, keyword-only, default -0.1
         Features count as reused at or below this dependence.
 
     Returns
     -------
     {"lazy", "nested", "rich"}, or array of str
-        Nested is all between: features are reused, and few of them preferred. Where a larger
-        pretrained feature costs more (a ReLU unit that has to turn), nothing is reused and the
-        regime is rich.
+        Nested is everything in between: features are reused, and few of them are preferred. Where
+        a larger pretrained feature costs more (a ReLU unit that must change its direction),
+        nothing is reused and the regime is rich.
 
     Raises
     ------
     InputError
-        For numbers that are not finite, as at the very start of finetuning; for shapes that
-        don't broadcast; and for bounds in the wrong order.
+        For numbers that are not finite, as at the coefficient from which finetuning starts; for
+        shapes that don't broadcast; and for bounds in the wrong order.
 
     Notes
     -----
@@ -79,5 +80,5 @@ def regime(
     require(low < high, "rich_below is less than lazy_above", f"{low:g} and {high:g}", "swap them")
     powers = together(order, feature_dependence)
     fresh = (powers[0] < low) & (powers[1] > float(reuse_below))
-    named = np.where(powers[0] > high, "lazy", np.where(fresh, "rich", "nested"))
-    return str(named) if named.ndim == 0 else named
+    regimes = np.where(powers[0] > high, "lazy", np.where(fresh, "rich", "nested"))
+    return str(regimes) if regimes.ndim == 0 else regimes

@@ -1,8 +1,8 @@
-r"""Finetuning a ReLU unit: how far its weights must move to a new strength and direction.
+r"""The penalty of finetuning a ReLU unit: the distance of its weights to a new strength.
 
-A unit of input weights of norm x and readout y has strength :math:`\beta = x y`. Its weights
-start at the point :math:`(p, \gamma)`, with p the pretrained norm along the new direction; the
-nearest with the strength asked is the nearest point on a hyperbola.
+A unit with input weights of norm x and readout y has strength :math:`\beta = x y`. Its weights
+start at the point :math:`(p, \gamma)`, with p the pretrained norm along the new direction. The
+nearest weights of a given strength are the nearest point on a hyperbola.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def relu_penalty(
     *,
     readout_scale: Number = 0.0,
 ) -> PenaltyProfile:
-    r"""Return the squared way of a ReLU unit's weights from where finetuning starts.
+    r"""Return the squared distance of a ReLU unit's weights from the start of finetuning.
 
     .. math:: R = \min_{m > 0} \left( \frac{\beta}{m} - \gamma \right)^2 + m^2 + m_0^2
               - 2 m m_0 \theta, \qquad m_0^2 = \beta_{aux}
@@ -35,17 +35,18 @@ def relu_penalty(
         :math:`\beta`, strength of the unit after finetuning, at least 0: the norm of its input
         weights times the size of its readout.
     pretrained : float or float array
-        :math:`\beta_{aux}`, its strength after pretraining, at least 0, with input weights as
-        large as the readout.
+        :math:`\beta_{aux}`, its strength after pretraining, at least 0, with equal norms of
+        input weights and readout.
     cosine : float or float array, default 1
-        Theta, -1..1, between input weights before and after.
+        Theta, -1..1, the cosine between the input weights before and after finetuning.
     readout_scale : float or float array, keyword-only, default 0
-        Gamma, at least 0: what the readout is reset to, of the sign it is to have.
+        Gamma, at least 0: the value to which the readout is reset, with the sign that it has
+        after finetuning.
 
     Returns
     -------
     PenaltyProfile
-        With powers by the envelope theorem. `readout_dependence` is that of gamma squared.
+        With powers by the envelope theorem; `readout_dependence` is the power of gamma squared.
 
     Raises
     ------
@@ -54,22 +55,22 @@ def relu_penalty(
 
     Notes
     -----
-    Lippl & Lindsey (NeurIPS 2024), for networks penalised explicitly; powers derived here.
+    Lippl & Lindsey (NeurIPS 2024), for networks with an explicit penalty; powers derived here.
     The norm m is a root of :math:`m^4 - m_0 \theta m^3 + \gamma \beta m - \beta^2`. Of up to
-    three positive ones that of the nearest point is bracketed: it lies on the start's side of
-    the diagonal, and is the only one there.
+    three positive roots, that of the nearest point lies on the start's side of the diagonal, and
+    is the only one there; it is computed by bisection.
 
     Without readout (:math:`\gamma = 0`) and for the same direction, R goes from
     :math:`\beta^2 / \beta_{aux}` for large :math:`\beta_{aux}` to :math:`2\beta` for small. A
-    large unit in another direction has to be turned, which costs
-    :math:`\beta_{aux} (1 - \theta^2)`: pretraining then hurts.
+    large unit in another direction must be turned, which costs
+    :math:`\beta_{aux} (1 - \theta^2)`: pretraining is then harmful.
 
     Examples
     --------
-    >>> found = relu_penalty(1.0, 1.0, np.array([1.0, 0.9, 0.0]))
-    >>> found.penalty.round(6).tolist()
+    >>> profile = relu_penalty(1.0, 1.0, np.array([1.0, 0.9, 0.0]))
+    >>> profile.penalty.round(6).tolist()
     [0.6695, 0.940211, 3.0]
-    >>> found.order.round(6).tolist()
+    >>> profile.order.round(6).tolist()
     [1.568003, 1.207115, 0.666667]
     """
     beta, b, theta, r = together(
@@ -80,29 +81,30 @@ def relu_penalty(
     )
     steepest = np.abs(theta).max(initial=0.0)
     require(steepest <= 1, "cosine is between -1 and 1", f"{steepest:g}", "divide by the norms")
-    # All is homogeneous in beta, b and r squared, so that the largest can be 1.
+    # R is homogeneous in beta, b and r squared, so the largest of them can be scaled to 1.
     unit = np.maximum(np.maximum(beta, b), r**2)
     unit = np.where(unit > 0, unit, 1.0)
     b, r = b / unit, r / np.sqrt(unit)
-    # Powers at 0 are those just above it; without any weights, those of a fresh unit.
+    # Powers at beta = 0 are limits from above; without any pretrained weight, those of a new unit.
     size = np.maximum(beta / unit, np.where(np.maximum(b, r) > 0, 1e-60, 1.0))
     p = np.sqrt(b) * theta
     x = _nearest_norm(size, p, r)
     y = size / x
-    # Both ways obey x (x - p) = y (y - r): the longer by subtraction, the shorter from it.
+    # The two legs of the distance satisfy x (x - p) = y (y - r). The longer leg is computed by
+    # subtraction; the shorter, whose subtraction might cancel, follows from this equation.
     first, tilt = y - r, y / x
     second = x - p
     along = np.where(x >= y, tilt * first, second)
     out = np.where(x >= y, first, second / tilt)
-    turned = b * (1.0 - theta) * (1.0 + theta)
-    total = along**2 + out**2 + turned
-    nothing = np.where(p > 0, np.minimum(np.abs(p), r), np.abs(p)) ** 2 + turned
+    turning = b * (1.0 - theta) * (1.0 + theta)
+    total = along**2 + out**2 + turning
+    at_zero = np.where(p > 0, np.minimum(np.abs(p), r), np.abs(p)) ** 2 + turning
     with np.errstate(divide="ignore", invalid="ignore"):
         order, feature, readout = (
-            part / total for part in (2.0 * y * out, turned - p * along, 0.0 - r * out)
+            part / total for part in (2.0 * y * out, turning - p * along, 0.0 - r * out)
         )
     return PenaltyProfile(
-        penalty=np.asarray(unit * np.where(beta > 0, total, nothing)),
+        penalty=np.asarray(unit * np.where(beta > 0, total, at_zero)),
         order=np.asarray(order),
         feature_dependence=np.asarray(feature),
         readout_dependence=np.asarray(readout),
@@ -111,17 +113,17 @@ def relu_penalty(
 
 
 def _nearest_norm(beta: Number, p: Number, r: Number) -> np.ndarray:
-    """Return x of the point nearest to (p, r) on x y = beta, x > 0; all at most 1 in size."""
+    """Return x of the point nearest to (p, r) on x y = beta with x > 0; inputs are at most 1."""
     root = np.sqrt(beta)
     with np.errstate(divide="ignore", over="ignore"):
         edge = beta / r
-        # Where x is at most this, x (x - p) is at most y^2 / 2, and that at most y (y - r).
-        near = np.minimum(np.sqrt(0.5) * root, 0.5 * edge)
-        behind = np.minimum(near, np.cbrt(beta) ** 2 / np.cbrt(4.0 * np.abs(p)))
-    # Beyond the hyperbola there may be a root near either axis. In the middle of this bracket
-    # the difference below has the sign of r - p, so that halving keeps the nearer one.
+        # For x up to this bound, x (x - p) <= y^2 / 2 <= y (y - r).
+        small_x = np.minimum(np.sqrt(0.5) * root, 0.5 * edge)
+        smaller_x = np.minimum(small_x, np.cbrt(beta) ** 2 / np.cbrt(4.0 * np.abs(p)))
+    # A start beyond the hyperbola may have a root near either axis. In the middle of this bracket
+    # the difference below has the sign of r - p, so that bisection keeps the nearer root.
     beyond = beta < p * r
-    low = np.where(p > 0, np.maximum(p, near), behind)
+    low = np.where(p > 0, np.maximum(p, small_x), smaller_x)
     high = np.minimum(edge, np.maximum(p, 0.0) + root)
     low, high = np.where(beyond, edge, low), np.where(beyond, p, high)
     low, high = np.log(low), np.log(np.maximum(low, high))
@@ -130,6 +132,6 @@ def _nearest_norm(beta: Number, p: Number, r: Number) -> np.ndarray:
         middle = 0.5 * (low + high)
         x = np.exp(middle)
         y = beta / x
-        short = x * (x - p) < y * (y - r)
-        low, high = np.where(short, middle, low), np.where(short, high, middle)
+        below_root = x * (x - p) < y * (y - r)
+        low, high = np.where(below_root, middle, low), np.where(below_root, high, middle)
     return np.asarray(np.exp(0.5 * (low + high)))

@@ -1,4 +1,4 @@
-"""By how much to rescale pretrained weights so that finetuning is as sparse as wanted."""
+"""The rescaling of pretrained weights that gives the penalty of finetuning a chosen order."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from partwhole.limits.penalties.transitions import growth_at_order, log_sinh
 
 @dataclass(frozen=True, eq=False)
 class Rescaling:
-    """Hold the rescaling of a first layer that gives a penalty its order.
+    """Factor of a first layer that gives a penalty the target order.
 
     Parameters
     ----------
     rescale : float array
-        c; the nearest in reach where no c in reach does it.
+        c; where no c within `reach` gives the order, the nearest one within it.
     order : float array
         Order of the penalty with this c, without its tilt.
     reached : bool array
-        Whether that is the order asked for.
+        Whether this is the target order.
     target_order : float
     message : str
-        What to do where it is not; empty if all is reached.
+        Remedies where the target is not reached; empty if it is reached everywhere.
     """
 
     rescale: Float[np.ndarray, "*shape"]
@@ -61,9 +61,9 @@ def suggest_rescaling(
     pretrained : float or float array
         :math:`\beta_{aux}`, the size of coefficients after pretraining.
     coefficient : float or float array
-        :math:`\beta`, the size expected in the main task; not 0.
+        :math:`\beta`, the expected size of coefficients in the main task; not 0.
     target_order : float, default 1.4
-        o, between 1 and 2, both excluded; nested regimes lie about 1.3 to 1.6. A smaller one
+        o, between 1 and 2, both excluded; nested regimes have about 1.3 to 1.6. A smaller order
         prefers fewer features and reuses less.
     readout_scale, init_scale : float or float array, keyword-only, default 0
         Gamma and alpha, at least 0.
@@ -73,7 +73,7 @@ def suggest_rescaling(
     Returns
     -------
     Rescaling
-        Of the shape that all arguments broadcast to.
+        With arrays of the shape to which all arguments broadcast.
 
     Raises
     ------
@@ -83,8 +83,8 @@ def suggest_rescaling(
 
     Notes
     -----
-    The rescaling is that of Lippl & Lindsey (NeurIPS 2024); choosing c is derived here. The
-    tilt that a readout scale brings to the penalty is left out, so keep gamma well below
+    The rescaling is that of Lippl & Lindsey (NeurIPS 2024); the choice of c is derived here. The
+    tilt of the penalty that a readout scale causes is neglected, so keep gamma well below
     :math:`c \sqrt{|\beta_{aux}|}`; see `finetuning_penalty`.
 
     Examples
@@ -110,11 +110,11 @@ def suggest_rescaling(
     )
     require(bool(np.all(beta != 0)), "coefficient is not 0", "0", "give the size you expect")
     k = 2.0 * np.abs(beta) * math.exp(-log_sinh(growth))
-    # In c squared: (b^2 + 4 alpha^4) c^4 + 8 gamma^2 alpha^2 c^2 = k^2 - 4 gamma^4.
+    # A quadratic equation in c^2: (b^2 + 4 alpha^4) c^4 + 8 gamma^2 alpha^2 c^2 = k^2 - 4 gamma^4.
     spare = (k - 2.0 * gamma**2) * (k + 2.0 * gamma**2)
     half = 4.0 * gamma**2 * alpha**2
-    old = np.hypot(b, 2.0 * alpha**2)
-    below = half + np.sqrt(half**2 + old**2 * np.maximum(spare, 0.0))
+    feature_scale = np.hypot(b, 2.0 * alpha**2)
+    below = half + np.sqrt(half**2 + feature_scale**2 * np.maximum(spare, 0.0))
     with np.errstate(divide="ignore", invalid="ignore"):
         c = np.sqrt(np.where(spare > 0, spare / below, 0.0))
     reached = (c >= low) & (c <= high)
@@ -153,6 +153,7 @@ def _message(
     target: float,
     reach: str,
 ) -> str:
+    """Return the message: how many cases miss the target, and a remedy for each reason."""
     missed = ~reached
     if not np.any(missed):
         return ""
@@ -165,5 +166,5 @@ def _message(
         "order": too_narrow & ~unmoved,
         "widen the reach, or ask for another order": ~(unmoved | too_wide | too_narrow),
     }
-    told = [remedy for remedy, where in remedies.items() if np.any(missed & where)]
-    return "; ".join([f"no rescaling in {reach} gives order {target:g} to {cases}", *told])
+    advice = [remedy for remedy, where in remedies.items() if np.any(missed & where)]
+    return "; ".join([f"no rescaling in {reach} gives order {target:g} to {cases}", *advice])

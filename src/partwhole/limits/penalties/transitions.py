@@ -1,4 +1,4 @@
-"""How wide the passage from rich to lazy is, in decades of pretrained over new coefficient."""
+"""The width of the transition from rich to lazy, in decades of pretrained over new coefficient."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ def ratio_at_order(kind: str, order: Real) -> float:
     Parameters
     ----------
     kind : {"multitask", "finetuning", "finetuning-published", "relu"}
-        Of `multitask_penalty`, of `finetuning_penalty` by either formula, or of `relu_penalty`
-        for the same direction; readouts and initial weights are 0.
+        The penalty: `multitask_penalty`, `finetuning_penalty` with either formula, or
+        `relu_penalty` for the same direction; readouts and initial weights are 0.
     order : float
         Between 1 and 2, both excluded.
 
     Returns
     -------
     float
-        0 where it is below the smallest number, as for finetuning close to order 1.
+        0 where it underflows, as for finetuning close to order 1.
 
     Raises
     ------
@@ -53,12 +53,12 @@ def ratio_at_order(kind: str, order: Real) -> float:
 
 @door
 def transition_width(kind: str, low: Real = 1.1, high: Real = 1.9) -> float:
-    r"""Return over how many decades of :math:`|\beta_{aux}|/|\beta|` the order rises.
+    r"""Return the number of decades of :math:`|\beta_{aux}|/|\beta|` over which the order rises.
 
     Parameters
     ----------
     kind : {"multitask", "finetuning", "finetuning-published", "relu"}
-        As in `ratio_at_order`; both formulas of finetuning are equally wide.
+        As in `ratio_at_order`; both formulas of finetuning have the same width.
     low, high : float, default 1.1 and 1.9
         Orders between 1 and 2, both excluded.
 
@@ -81,24 +81,24 @@ def transition_width(kind: str, low: Real = 1.1, high: Real = 1.9) -> float:
     >>> [round(transition_width(kind), 4) for kind in ("multitask", "relu", "finetuning")]
     [1.3127, 2.0296, 4.5139]
     """
-    found = _decades(kind, high) - _decades(kind, low)
+    decades = _decades(kind, high) - _decades(kind, low)
     require(low < high, "low is less than high", f"{low:g} and {high:g}", "swap them")
-    return found
+    return decades
 
 
 def growth_at_order(order: Real) -> float:
-    """Return u, the asinh of twice the coefficient over the width, at which q has this order."""
+    """Return u, the asinh of twice the coefficient over the width, at which q has the order."""
     require_order(order)
     o = float(order)
-    # tanh < 1 bounds u from above; below, u/2 > tanh(u/2) > u/2 - u^3/24.
+    # tanh < 1 bounds u from above, and tanh(u/2) > u/2 - u^3/24 from below.
     most = o / (o - 1.0)
     least = 0.5 * min(most, math.sqrt(6.0 * (2.0 - o)))
 
     def excess(u: float) -> float:
         return o * math.tanh(0.5 * u) - (o - 1.0) * u
 
-    found = root_scalar(excess, bracket=(least, most), method="brentq", xtol=1e-300, rtol=1e-15)
-    return float(found.root)
+    solution = root_scalar(excess, bracket=(least, most), method="brentq", xtol=1e-300, rtol=1e-15)
+    return float(solution.root)
 
 
 def log_sinh(u: float) -> float:

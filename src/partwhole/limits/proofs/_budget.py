@@ -1,4 +1,4 @@
-"""How much a search may still do: counted work, and a clock as its outer bound."""
+"""The work that a search may still do: counted operations, with a clock as the outer bound."""
 
 from __future__ import annotations
 
@@ -6,27 +6,27 @@ from time import monotonic
 
 from partwhole._types import Real
 
-# Numbers read and multiplied one after another, a second: what half an idle processor of 2020
-# does, so that the clock seldom decides.
+# Operations a second (numbers read and multiplied one after another): half the speed of an idle
+# processor of 2020, so that the clock is seldom the limit.
 RATE = 3e8
-# Dense linear algebra multiplies so many in the time of one of those.
+# Number of operations of dense linear algebra that take the time of one of these.
 DENSE = 40.0
 
 
 class Budget:
-    """Work that may still be done.
+    """Work that a search may still do.
 
-    What a time limit allows is counted, at a fixed rate, so that a verdict does not depend on how
-    busy a machine is; the clock ends only what is slower than that.
+    A time limit is converted to operations at a fixed rate, so that a verdict does not depend on
+    the load of the machine; the clock stops only searches that are slower than this rate.
 
     Parameters
     ----------
     work : float
-        Numbers that may be read and multiplied.
+        Number of operations that may still be done.
     deadline : float, default infinity
-        By `time.monotonic`.
+        Latest time, by `time.monotonic`.
     whole : Budget, optional
-        What this is a part of; it is charged too.
+        The budget of which this is a part; it is charged too.
 
     Examples
     --------
@@ -42,12 +42,12 @@ class Budget:
 
     @classmethod
     def of(cls, seconds: Real, deadline: Real = float("inf")) -> Budget:
-        """Return what so many seconds from now allow, ended by an earlier deadline."""
+        """Return the budget of a number of seconds from now, or up to an earlier deadline."""
         return cls(RATE * float(seconds), min(monotonic() + float(seconds), float(deadline)))
 
     @property
     def over(self) -> bool:
-        """Return whether nothing more may be done."""
+        """Return whether the budget is spent."""
         return self.work <= 0 or monotonic() > self.deadline
 
     @property
@@ -56,11 +56,11 @@ class Budget:
         return max(0.0, self.deadline - monotonic())
 
     def spend(self, work: Real) -> None:
-        """Charge work that is done or about to be."""
+        """Subtract work that was done, or is about to be done."""
         self.work -= float(work)
         if self.whole is not None:
             self.whole.spend(work)
 
     def part(self, share: Real) -> Budget:
-        """Return a budget of this share of the work that is left."""
+        """Return a budget of this share of the remaining work."""
         return Budget(float(share) * max(0.0, self.work), self.deadline, self)

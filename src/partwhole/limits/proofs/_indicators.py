@@ -31,49 +31,49 @@ def as_sparse(design: ConjunctionDesign) -> sparse.csr_array:
 def require_same_task(
     task: Task, rows: Sequence[int] = (), values: Iterable[tuple[int, int]] = ()
 ) -> None:
-    """Refuse a task without these rows, or these values of components: a proof is of one task."""
-    there = all(row < len(task.targets) for row in rows) and all(
+    """Refuse a task without these rows or values of components: a proof belongs to one task."""
+    has_entries = all(row < len(task.targets) for row in rows) and all(
         c < task.n_components and v < task.n_values[c] for c, v in values
     )
     require(
-        there,
-        "task is the one that this was found for",
-        f"one of {len(task.targets)} rows, without some that are named",
-        "pass that task",
+        has_entries,
+        "task must be the one that the proof is of",
+        f"a task of {len(task.targets)} rows that lacks rows or values of the proof",
+        "pass the task that was analysed",
     )
 
 
 def whole_multiples(weights: Float[np.ndarray, " n"], unit: float) -> list[Int[np.ndarray, " n"]]:
-    """List the whole-number vectors that weights are a multiple of, to 1e-6, smallest first.
+    """Return the whole-number vectors that are multiples of the weights, to 1e-6, smallest first.
 
     Parameters
     ----------
     weights : float array, shape (n,)
     unit : float
-        What 1, 2, .. 12 parts of it are tried as the size of 1.
+        The weight that 1, 2, .. 12 in a vector may stand for.
     """
-    found = []
+    multiples = []
     for parts in range(1, MOST_DENOMINATOR + 1):
         scaled = weights / unit * parts
         whole = np.round(scaled)
         if np.abs(scaled - whole).max() < 1e-6 and np.any(whole):
-            found.append(whole.astype(np.int64))
-    return found
+            multiples.append(whole.astype(np.int64))
+    return multiples
 
 
 def distinct(
     task: Task, rows: Int[np.ndarray, " n"]
 ) -> tuple[Dictionary, Int[np.ndarray, " d"], Int[np.ndarray, " n"]]:
-    """Number the combinations among these rows of a task.
+    """Return the distinct combinations among these rows of a task.
 
     Returns
     -------
     Dictionary
-        Of full combinations.
+        The distinct combinations.
     int array, shape (d,)
-        For each combination, in the dictionary's order, its first row.
+        The first row of each combination, in the dictionary's order.
     int array, shape (n,)
-        Each row's combination.
+        The combination of each row.
     """
     whole = tuple(range(task.n_components))
     dictionary, index = Dictionary.of(task.components[rows], whole, task.n_values)

@@ -1,4 +1,4 @@
-"""The best sum of seen conjunctions, at any size, with digits enough to say whether it is exact."""
+"""The best sum of seen conjunctions, at any size, accurate enough to decide if it is exact."""
 
 from __future__ import annotations
 
@@ -17,17 +17,18 @@ CG_STEPS = 20_000
 
 @dataclass(frozen=True, eq=False)
 class BestSum:
-    """Hold what the best sum leaves of targets about their mean.
+    """Best sum of seen conjunctions, by its residual and its share of explained variance.
 
     Parameters
     ----------
     rank : int or None
-        Of the indicators; None when too large.
+        Rank of the indicators; None if not computed because they are too large.
     r_squared : float
         Share of the variance explained; NaN for constant targets, and where not settled.
     residual : float array, shape (n, k)
+        Targets minus the best sum.
     settled : bool
-        Whether no sum leaves notably less; False when the budget was spent.
+        Whether the residual is the least up to rounding; False when the budget was spent.
     """
 
     rank: int | None
@@ -37,9 +38,9 @@ class BestSum:
 
 
 def best_sum(phi: sparse.csr_array, y: Float[np.ndarray, "n k"], budget: Budget) -> BestSum:
-    """Fit targets by least squares; the constant must be among the columns."""
+    """Return the least-squares fit of targets; a constant must be among the columns."""
     n, p = phi.shape  # pyright: ignore[reportGeneralTypeIssues]
-    # Without the constant small targets keep their digits.
+    # Subtracting the mean keeps the digits of targets with a large mean.
     y = y - y.mean(axis=0)
     rank, settled = None, True
     if float(n) * p * min(n, p) <= SVD_WORK:
@@ -53,8 +54,8 @@ def best_sum(phi: sparse.csr_array, y: Float[np.ndarray, "n k"], budget: Budget)
     else:
         residual, settled = _by_conjugate_gradients(phi, y, budget)
     spread = float(np.sum(y**2))
-    known = settled and spread > 0
-    r_squared = 1.0 - float(np.sum(residual**2)) / spread if known else float("nan")
+    is_defined = settled and spread > 0
+    r_squared = 1.0 - float(np.sum(residual**2)) / spread if is_defined else float("nan")
     return BestSum(rank, r_squared, residual, settled)
 
 
@@ -66,30 +67,34 @@ def _unit_columns(phi: sparse.csr_array) -> sparse.csr_array:
 def _by_gram(
     phi: sparse.csr_array, y: Float[np.ndarray, "n k"]
 ) -> tuple[int, Float[np.ndarray, "n k"]]:
-    """Invert the smaller Gram matrix on its range; refine against the rows themselves.
+    """Return rank and residual by the smaller Gram matrix, refined on the rows.
 
-    Eigenvalues count from 1e-11 of the largest, so a step leaves at most 1e-5 of the error.
+    Eigenvalues above 1e-11 of the largest are used, so each refinement leaves at most 1e-5 of the
+    error.
     """
     scaled = _unit_columns(phi)
     n, p = scaled.shape  # pyright: ignore[reportGeneralTypeIssues]
     tall = n >= p
     gram = (scaled.T @ scaled if tall else scaled @ scaled.T).toarray()
     size, basis = np.linalg.eigh(gram)
-    kept = size > 1e-11 * size[-1]
-    size, basis = size[kept], basis[:, kept]
+    carried = size > 1e-11 * size[-1]
+    size, basis = size[carried], basis[:, carried]
     residual = y
     for _ in range(4):
         loaded = scaled.T @ residual if tall else residual
-        found = basis @ ((basis.T @ loaded) / size[:, None])
-        residual = residual - scaled @ (found if tall else scaled.T @ found)
+        solution = basis @ ((basis.T @ loaded) / size[:, None])
+        residual = residual - scaled @ (solution if tall else scaled.T @ solution)
     return len(size), residual
 
 
 def _by_conjugate_gradients(
     phi: sparse.csr_array, y: Float[np.ndarray, "n k"], budget: Budget
 ) -> tuple[Float[np.ndarray, "n k"], bool]:
-    """Return the residuals, and whether each is 0 or orthogonal to the columns (to 1e-8, the
-    smallest singular value that is told from 0)."""
+    """Return the residuals, and whether each is 0 or orthogonal to the columns.
+
+    Orthogonal means to 1e-8 of the residual, which is also the smallest singular value that counts
+    as different from 0.
+    """
     scaled = _unit_columns(phi)
     back = scaled.T.tocsr()
     residuals = y.copy()
@@ -109,7 +114,7 @@ def _one_by_conjugate_gradients(
     direction, square = gradient.copy(), float(gradient @ gradient)
     for _ in range(CG_STEPS):
         left = float(np.linalg.norm(residual))
-        # Exactly 0 in the norm that the verdict is read in, well below its tolerance.
+        # The residual counts as 0 in the norm of the verdict, well below the verdict's tolerance.
         if np.abs(residual).max(initial=0.0) <= 1e-10 * level or np.sqrt(square) <= 1e-8 * left:
             return residual, True
         if budget.over:

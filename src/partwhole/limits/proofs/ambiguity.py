@@ -1,4 +1,4 @@
-"""Ambiguity: what may be added to any answer without changing it on training."""
+"""Ambiguity: functions that can be added to any answer without changing it on training."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ ROWS_AT_ONCE = 300
 
 @dataclass(frozen=True, eq=False)
 class Ambiguity:
-    """Hold a sum of conjunctions that is 0 on every training row and 1 on a held-out one.
+    """Sum of conjunctions that is 0 on every training row and 1 on a held-out one.
 
-    Any multiple of it may be added to a learner's answers, and training can't tell.
+    Any multiple of it can be added to a learner's answers without changing them on training.
 
     Parameters
     ----------
@@ -44,14 +44,14 @@ class Ambiguity:
 
     @door
     def in_words(self, task: Task, limit: int = 12) -> str:
-        """Say what to add where.
+        """Return the function in words: the combinations that change, and by how much.
 
         Parameters
         ----------
         task : Task
             The task that the row belongs to.
         limit : int, default 12
-            Conjunctions named; further ones are counted.
+            Largest number of conjunctions to name; further ones are counted.
 
         Returns
         -------
@@ -64,50 +64,51 @@ class Ambiguity:
         InputError
             For a task that does not have the row.
         """
-        named = [pair for term in self.terms for pair in zip(*term[:2], strict=True)]
-        require_same_task(task, values=[*enumerate(self.row), *named])
-        # Values of the same component with the same weight are named together.
+        entries = [pair for term in self.terms for pair in zip(*term[:2], strict=True)]
+        require_same_task(task, values=[*enumerate(self.row), *entries])
+        # Values of the same component with the same weight share a phrase.
         groups: dict[tuple[float, tuple[int, ...]], list[str]] = defaultdict(list)
         for components, values, weight in self.terms[:limit]:
             names = [str(task.values[c][v]) for c, v in zip(components, values, strict=True)]
             groups[weight, components].append(" and ".join(names))
         phrases = []
-        for (weight, components), named in groups.items():
+        for (weight, components), choices in groups.items():
             verb = f"{'add' if weight > 0 else 'subtract'} {abs(weight):g}"
             if not components:
                 phrases.append(f"{verb} everywhere")
                 continue
             where = " and ".join(task.names[c] for c in components)
             verb += f" where {where} {'are' if len(components) > 1 else 'is'} "
-            phrases.append(verb + _listed(named))
-        more = len(self.terms) - limit
-        if more > 0:
-            phrases.append(f"and so on for {more} more")
-        entries = ", ".join(str(task.values[c][v]) for c, v in enumerate(self.row))
-        return f"{', '.join(phrases)}: no training combination changes, ({entries}) changes by 1"
+            phrases.append(verb + _listed(choices))
+        n_remaining = len(self.terms) - limit
+        if n_remaining > 0:
+            phrases.append(f"and so on for {n_remaining} more")
+        row = ", ".join(str(task.values[c][v]) for c, v in enumerate(self.row))
+        return f"{', '.join(phrases)}: no training combination changes, ({row}) changes by 1"
 
 
 def _listed(names: list[str]) -> str:
+    """Return names as a list in words, such as "red, green or blue"."""
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} or {names[-1]}"
 
 
 def find_ambiguity(task: Task, order: int, row: Int[np.ndarray, " C"]) -> Ambiguity | None:
-    """Find a readable null function that is 1 at a row that training does not determine.
+    """Return a null function of few terms that is 1 at a row that training does not determine.
 
     Parameters
     ----------
     task : Task
     order : int
-        Conjunctions of at most so many components may be used.
+        Largest number of components of a conjunction.
     row : int array, shape (C,)
 
     Returns
     -------
     Ambiguity or None
-        An unseen conjunction of the row, the smallest there is; for two components at order 1
-        one side of the graph of values seen together; else the null function of least total
-        weight by a linear program, where there are at most 1,500 seen conjunctions and it ends
-        within 2 s.
+        The smallest unseen conjunction of the row, if there is one. Otherwise, for two components
+        at order 1, the values of one connected component of the graph of values seen together; or
+        else the null function of least total weight, by a linear program, if there are at most
+        1,500 seen conjunctions and it ends within 2 s.
     """
     where = tuple(int(v) for v in row)
     train = task.train_components
@@ -124,9 +125,10 @@ def find_ambiguity(task: Task, order: int, row: Int[np.ndarray, " C"]) -> Ambigu
 def _one_side(
     task: Task, row: tuple[int, ...]
 ) -> tuple[tuple[tuple[int, ...], tuple[int, ...], float], ...]:
-    """Add 1 to the values of one component, take 1 from those of the other, that hang together.
+    """Return the null function of one connected part of the graph of values seen together.
 
-    The row's two values hang together with different ones; the smaller part is used.
+    It is 1 on values of one component of the task and -1 on those of the other. The row's two
+    values are in different parts; the smaller part is used.
     """
     left, right = task.n_values
     train = task.train_components
@@ -147,7 +149,7 @@ def _one_side(
 def _least_weight(
     task: Task, order: int, row: Int[np.ndarray, " C"]
 ) -> tuple[tuple[tuple[int, ...], tuple[int, ...], float], ...] | None:
-    """Solve min |v| with v = 0 on training and 1 at the row; rows enter as they are broken."""
+    """Return the terms of the null function of least total weight; None if it is too large."""
     deadline = monotonic() + PROGRAM_SECONDS
     sets = conjunction_sets(task.n_components, order)
     train = task.components[distinct(task, np.flatnonzero(task.is_train))[1]]
@@ -163,33 +165,37 @@ def _least_weight(
     weights, parts = whole
     terms = []
     for block, dictionary in zip(design.blocks, design.dictionaries, strict=True):
-        own = weights[block.columns]
-        for index in np.flatnonzero(own):
+        block_weights = weights[block.columns]
+        for index in np.flatnonzero(block_weights):
             values = tuple(int(v) for v in dictionary.values()[index])
-            terms.append((dictionary.components, values, float(own[index]) / parts))
+            terms.append((dictionary.components, values, float(block_weights[index]) / parts))
     return tuple(sorted(terms, key=lambda term: (-term[2], len(term[0]))))
 
 
 def _solve_lazily(
     phi: sparse.csr_array, at_row: sparse.csr_array, shared: np.ndarray, deadline: float
 ) -> tuple[np.ndarray, int] | None:
-    """Return whole numbers v and the value that they give the row; checked exactly."""
+    """Return coefficients in whole numbers and their value at the row, checked exactly.
+
+    The linear program starts with some training rows; rows on which its solution is not 0 are
+    added until there are none.
+    """
     from scipy.optimize import linprog
 
     n, p = phi.shape  # pyright: ignore[reportGeneralTypeIssues]
     active = np.argsort(-shared, kind="stable")[:ROWS_AT_ONCE]
     while monotonic() < deadline:
         rows = sparse.vstack([phi[active], at_row])
-        found = linprog(
+        program = linprog(
             np.ones(2 * p),
             A_eq=sparse.hstack([rows, -rows]).tocsr(),
             b_eq=np.append(np.zeros(len(active)), 1.0),
             method="highs",
             options={"time_limit": max(0.01, deadline - monotonic())},
         )
-        if found.status != 0:
+        if program.status != 0:
             return None
-        v = found.x[:p] - found.x[p:]
+        v = program.x[:p] - program.x[p:]
         gap = np.abs(phi @ v)
         broken = np.flatnonzero(gap > 1e-7)
         if len(broken) == 0:

@@ -1,4 +1,4 @@
-"""Boxes: combinations at the corners of a box, whose signed sum no conjunction of few parts has."""
+"""Boxes: combinations at the corners of a box, over which conjunctions of few components cancel."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from partwhole.tasks import Task
 Groups = tuple[tuple[int, ...], ...]
 PAIRS = 200_000
 CHOICES = 400
-# Comparisons that looking up the corners of a pair costs, for each component.
+# Work of looking up the corners of a pair, in comparisons for each component.
 CORNER = 16
 
 
 def groupings(members: tuple[int, ...], n_groups: int) -> Iterator[Groups]:
-    """Yield every way to divide members into so many groups, none empty.
+    """Yield every division of the members into the given number of groups, none empty.
 
     Examples
     --------
@@ -42,15 +42,15 @@ def groupings(members: tuple[int, ...], n_groups: int) -> Iterator[Groups]:
 
 
 def box_groups(n_components: int, order: int) -> Iterator[Groups]:
-    """Yield the K + 1 groups of components that a box may have: single ones first.
+    """Yield the K + 1 groups of components that a box may have, groups of one component first.
 
-    Over the corners of such a box, signed by parity, every conjunction of at most K components
-    adds up to 0, because some group is free of it and its two settings cancel.
+    Every conjunction of at most K components sums to 0 over the corners of such a box, signed by
+    parity, because it contains no component of some group, whose two settings then cancel.
 
     Parameters
     ----------
     n_components : int
-        C; components in no group stay as they are.
+        C; components in no group are the same at all corners.
     order : int
         K.
 
@@ -70,52 +70,52 @@ def box_groups(n_components: int, order: int) -> Iterator[Groups]:
 
 def corners(
     components: Int[np.ndarray, "n C"],
-    known: Dictionary,
-    one: Int[np.ndarray, " q"],
-    other: Int[np.ndarray, " q"],
+    dictionary: Dictionary,
+    bases: Int[np.ndarray, " q"],
+    opposites: Int[np.ndarray, " q"],
     groups: Groups,
     labels: Int[np.ndarray, " n"] | None = None,
 ) -> tuple[Int[np.ndarray, "r c"], Float[np.ndarray, " c"]]:
-    """Return the boxes all of whose corners are known, given two opposite corners each.
+    """Return the boxes with all corners among these rows, from pairs of opposite corners.
 
     Parameters
     ----------
     components : int array, shape (n, C)
-    known : Dictionary
-        Numbers these rows: row i is combination i.
-    one, other : int arrays, shape (q,)
-        Rows that differ in every group and nowhere else.
+    dictionary : Dictionary
+        Contains these rows: row i is combination i.
+    bases, opposites : int arrays, shape (q,)
+        Pairs of rows that differ in every group and in no other component.
     groups : tuple of tuples of int
     labels : int array, shape (n,), optional
-        Keep only boxes with one label at even corners and another at odd ones.
+        Return only boxes with one label at even corners and another at odd ones.
 
     Returns
     -------
     int array, shape (r, 2**groups)
-        Rows at the corners, `one` first.
+        Rows at the corners, those of `bases` first.
     float array, shape (2**groups,)
         Their parity, +1 or -1.
     """
-    taken = list(product((False, True), repeat=len(groups)))
-    place = one[:, None]
-    signs = np.array([(-1.0) ** sum(choice) for choice in taken])
-    for choice in taken[1:]:
+    choices = list(product((False, True), repeat=len(groups)))
+    place = bases[:, None]
+    signs = np.array([(-1.0) ** sum(choice) for choice in choices])
+    for choice in choices[1:]:
         even = sum(choice) % 2 == 0
-        corner = components[one]
+        corner = components[bases]
         for group, flipped in zip(groups, choice, strict=True):
             if flipped:
-                corner[:, list(group)] = components[other][:, list(group)]
-        found = known.columns(corner).astype(np.int64)
-        kept = found >= 0
+                corner[:, list(group)] = components[opposites][:, list(group)]
+        corner_rows = dictionary.columns(corner).astype(np.int64)
+        complete = corner_rows >= 0
         if labels is not None:
-            # The first odd corner is the second one looked at; it fixes the other label.
-            second = place[:, 1] if place.shape[1] > 1 else found
-            alike = labels[found] == labels[place[:, 0] if even else second]
-            kept &= alike & (labels[second] != labels[place[:, 0]])
-        one, other = one[kept], other[kept]
-        place = np.column_stack([place[kept], found[kept]])
-        if len(one) == 0:
-            return np.empty((0, len(taken)), dtype=np.int64), signs
+            # The second corner is odd, so its label must be that of all odd corners.
+            second = place[:, 1] if place.shape[1] > 1 else corner_rows
+            same_label = labels[corner_rows] == labels[place[:, 0] if even else second]
+            complete &= same_label & (labels[second] != labels[place[:, 0]])
+        bases, opposites = bases[complete], opposites[complete]
+        place = np.column_stack([place[complete], corner_rows[complete]])
+        if len(bases) == 0:
+            return np.empty((0, len(choices)), dtype=np.int64), signs
     return place, signs
 
 
@@ -129,10 +129,10 @@ def find_box(
     labels: Int[np.ndarray, " n"] | None = None,
     least: float = 0.0,
 ) -> tuple[Int[np.ndarray, " c"], Float[np.ndarray, " c"], Groups] | None:
-    """Search a box among these rows that no sum of conjunctions up to an order can produce.
+    """Return a box of these rows that no sum of conjunctions up to an order can produce, or None.
 
-    Pairs of rows are tried as opposite corners: all of them where there are at most 200,000,
-    else so many at random (with a fixed seed), for each of the first 400 choices of groups.
+    Pairs of rows are tried as opposite corners: all pairs if there are at most 200,000, otherwise
+    200,000 random ones (with a fixed seed), for each of the first 400 choices of groups.
 
     Parameters
     ----------
@@ -143,9 +143,10 @@ def find_box(
         K, from 1; below C.
     budget : Budget
     targets : float array, shape (n,), keyword-only, optional
-        The box's signed sum of these must exceed `least`; the largest of the first ones is taken.
+        The signed sum over the box must exceed `least`; among the boxes of the first groups that
+        have one, that of the largest sum is returned.
     labels : int array, shape (n,), keyword-only, optional
-        Instead: one label at even corners, another at odd ones.
+        Instead of targets: the box must have one label at even corners, another at odd ones.
 
     Returns
     -------
@@ -154,13 +155,13 @@ def find_box(
     """
     if not 1 <= order < task.n_components or len(rows) < 1 << (order + 1):
         return None
-    known, first, _ = distinct(task, rows)
+    dictionary, first, _ = distinct(task, rows)
     place = np.searchsorted(rows, first) if np.all(np.diff(rows) > 0) else None
     if place is None:
         arranged = np.argsort(rows)
         place = arranged[np.searchsorted(rows[arranged], first)]
     components = task.components[first]
-    own = None if labels is None else labels[place]
+    box_labels = None if labels is None else labels[place]
     rng = np.random.default_rng(0)
     n = len(first)
     everything = np.triu_indices(n, 1) if n * (n - 1) // 2 <= PAIRS else None
@@ -169,29 +170,29 @@ def find_box(
             return None
         rest = tuple(c for c in range(task.n_components) if not any(c in g for g in groups))
         if everything is not None:
-            one, other = everything
-            same = np.ones(len(one), dtype=bool)
+            bases, opposites = everything
+            agree = np.ones(len(bases), dtype=bool)
             for c in rest:
-                same &= components[one, c] == components[other, c]
-            one, other = one[same], other[same]
+                agree &= components[bases, c] == components[opposites, c]
+            bases, opposites = bases[agree], opposites[agree]
         else:
-            one, other = _pairs_within(components, rest, task.n_values, rng)
+            bases, opposites = _pairs_within(components, rest, task.n_values, rng)
         for group in groups:
-            apart = np.zeros(len(one), dtype=bool)
+            apart = np.zeros(len(bases), dtype=bool)
             for c in group:
-                apart |= components[one, c] != components[other, c]
-            one, other = one[apart], other[apart]
-        # Each component of a pair is compared, each of a corner looked up.
+                apart |= components[bases, c] != components[opposites, c]
+            bases, opposites = bases[apart], opposites[apart]
+        # Every component of a pair is compared, and every component of a corner is looked up.
         n_pairs = len(everything[0]) if everything is not None else PAIRS
-        budget.spend(task.n_components * (n_pairs + CORNER * len(one)))
-        if len(one) == 0:
+        budget.spend(task.n_components * (n_pairs + CORNER * len(bases)))
+        if len(bases) == 0:
             continue
-        found, signs = corners(components, known, one, other, groups, own)
-        if targets is not None and len(found):
-            contrast = np.abs(targets[place][found] @ signs)
-            found = found[[contrast.argmax()]] if contrast.max() > least else found[:0]
-        if len(found):
-            return place[found[0]], signs, groups
+        boxes, signs = corners(components, dictionary, bases, opposites, groups, box_labels)
+        if targets is not None and len(boxes):
+            contrast = np.abs(targets[place][boxes] @ signs)
+            boxes = boxes[[contrast.argmax()]] if contrast.max() > least else boxes[:0]
+        if len(boxes):
+            return place[boxes[0]], signs, groups
     return None
 
 
@@ -201,11 +202,11 @@ def _pairs_within(
     n_values: tuple[int, ...],
     rng: np.random.Generator,
 ) -> tuple[Int[np.ndarray, " q"], Int[np.ndarray, " q"]]:
-    """Draw pairs of rows that agree in some components."""
+    """Return random pairs of rows that agree in the given components."""
     _, part = Dictionary.of(components, rest, n_values)
     arranged = np.argsort(part, kind="stable")
     size = np.bincount(part)
     start = np.cumsum(size) - size
-    one = rng.integers(len(components), size=PAIRS)
-    within = (rng.random(PAIRS) * size[part[one]]).astype(np.int64)
-    return one, arranged[start[part[one]] + within]
+    bases = rng.integers(len(components), size=PAIRS)
+    within = (rng.random(PAIRS) * size[part[bases]]).astype(np.int64)
+    return bases, arranged[start[part[bases]] + within]

@@ -1,4 +1,4 @@
-"""Certificates: few held-out combinations that prove what no sum of seen conjunctions can do."""
+"""Certificates: few held-out combinations that prove a task unsolvable."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from partwhole.tasks import Task
 
 TOLERANCE = 1e-8
 PROGRAM_ROWS = 2000
-# Pivots of a linear program.
+# Most pivots of a linear program.
 PIVOTS = 20_000
 
 
 @dataclass(frozen=True, eq=False)
 class Certificate:
-    r"""Hold weights that prove a task unsolvable: :math:`\Phi^T u = 0` but :math:`u^T y \ne 0`.
+    r"""Weights that prove a task unsolvable: :math:`\Phi^T u = 0` but :math:`u^T y \ne 0`.
 
     Parameters
     ----------
@@ -39,16 +39,16 @@ class Certificate:
         Whether four combinations suffice: two settings of some components crossed with two
         settings of the others.
     wanted : float array, shape (q,), optional
-        y: what f should be at each row (for labels its sign), so that ``weights @ wanted`` is
-        the total.
+        y: the target of f at each row (for labels its sign), so that ``weights @ wanted`` is the
+        total.
     output : int, default 0
-        Which output f is, where a task has several numbers as targets.
+        Index of the output f, for tasks with several numeric targets.
     labels : tuple of int, optional
-        (A, B): f is the output for label A minus the output for label B, and every row has one
-        of them. For tasks with more than two labels.
+        (A, B), for tasks with more than two labels: f is the output for label A minus the output
+        for label B, and every row has one of these labels.
     rivals : tuple of pairs of int, default ()
-        For each row its label and another: f is there the output for the first minus the output
-        for the second. For proofs that take more than two labels together.
+        For proofs with more than two labels: for each row its label and another, where f is the
+        output for the first minus the output for the second.
     groups : tuple of tuples of int, default ()
         The components that change together along each side of a box (a rectangle has two).
     """
@@ -67,16 +67,16 @@ class Certificate:
     def sum_in_words(
         self, task: Task, *, limit: int | None = None, labels: Sequence[Hashable] | None = None
     ) -> str:
-        """Write the weighted sum of outputs, such as ``f(A, c) - f(A, d)``.
+        """Return the weighted sum of outputs in words, such as ``f(A, c) - f(A, d)``.
 
         Parameters
         ----------
         task : Task
             The task that the rows belong to.
         limit : int, keyword-only, optional
-            Write so many terms and count the others.
+            Largest number of terms to write; further terms are counted.
         labels : sequence, keyword-only, optional
-            The labels' names, used where each term has two labels of its own.
+            Names of the labels, for certificates with `rivals`.
 
         Returns
         -------
@@ -107,33 +107,33 @@ class Certificate:
 
 
 def label_name(index: int, labels: Sequence[Hashable] | None) -> str:
-    """Return a label's name, or its number where names are not known."""
+    """Return the name of a label, or its number if there are no names."""
     return f"label {index}" if labels is None else str(labels[index])
 
 
 def annihilated(phi: sparse.csr_array, weights: np.ndarray) -> bool:
-    """Return whether every column adds up to 0, to 1e-9 of the total weight."""
+    """Return whether the weighted sum of every column is 0, to 1e-9 of the total weight."""
     return bool(np.abs(phi.T @ weights).max() <= 1e-9 * np.abs(weights).sum())
 
 
 def signed(
-    rows: np.ndarray, y: np.ndarray, used: np.ndarray, weights: np.ndarray, **facts: Any
+    rows: np.ndarray, y: np.ndarray, places: np.ndarray, weights: np.ndarray, **facts: Any
 ) -> Certificate:
-    """Return a certificate whose total is positive, with an interpretation in `facts`."""
-    total = float(weights @ y[used])
+    """Return a certificate with a positive total; `facts` are further fields of it."""
+    total = float(weights @ y[places])
     sign = 1.0 if total >= 0 else -1.0
     return Certificate(
-        rows[used],
+        rows[places],
         weights * sign,
         abs(total),
-        len(used) == 4 and "groups" in facts,
-        wanted=y[used],
+        len(places) == 4 and "groups" in facts,
+        wanted=y[places],
         **facts,
     )
 
 
 def tidy(weights: np.ndarray, phi: sparse.csr_array) -> np.ndarray:
-    """Scale to whole numbers where a small factor does it and the proof still stands."""
+    """Return weights scaled to whole numbers, if small ones prove the same."""
     weights = np.where(np.abs(weights) > 1e-9 * np.abs(weights).max(), weights, 0.0)
     smallest = np.abs(weights[weights != 0]).min()
     for whole in whole_multiples(weights, smallest):
@@ -145,10 +145,10 @@ def tidy(weights: np.ndarray, phi: sparse.csr_array) -> np.ndarray:
 def from_weights(
     rows: np.ndarray, y: np.ndarray, weights: np.ndarray, phi: sparse.csr_array, **facts: Any
 ) -> Certificate:
-    """Return the certificate that these weights are, tidied."""
+    """Return the certificate with these weights, as whole numbers if possible."""
     whole = tidy(weights, phi)
-    used = np.flatnonzero(whole)
-    return signed(rows, y, used, whole[used], **facts)
+    places = np.flatnonzero(whole)
+    return signed(rows, y, places, whole[places], **facts)
 
 
 def from_residual(
@@ -159,30 +159,31 @@ def from_residual(
     budget: Budget,
     **facts: Any,
 ) -> Certificate | None:
-    """Find few combinations whose contrast the sums can't make: least total weight.
+    """Return a certificate of least total weight, or one from the best sum's residual.
 
-    A linear program finds it where there are at most 2,000 rows and the budget is not spent; else
-    the residual of the best sum is one, of many rows, if it is accurate enough.
+    A linear program gives the least total weight, and few rows, if there are at most 2,000 rows
+    and the budget is not spent. Otherwise the residual of the best sum is a certificate of many
+    rows, if it is accurate enough.
     """
     from scipy.optimize import linprog
 
     n = len(rows)
     if n <= PROGRAM_ROWS and not budget.over:
         _, n_columns = phi.shape  # pyright: ignore[reportGeneralTypeIssues]
-        # In units in which the contrast asked for is of the size of a target's deviation.
+        # Targets are scaled so that the contrast of 1 is as large as the deviation of a target.
         level = np.abs(y - y.mean()).max()
         scaled = (y - y.mean()) / level
-        both = sparse.hstack([phi.T, -phi.T]).tocsc()
+        signed_columns = sparse.hstack([phi.T, -phi.T]).tocsc()
         contrast = sparse.csc_array(np.concatenate([scaled, -scaled])[None, :])
-        found = linprog(
+        program = linprog(
             np.ones(2 * n),
-            A_eq=sparse.vstack([both, contrast]),
+            A_eq=sparse.vstack([signed_columns, contrast]),
             b_eq=np.append(np.zeros(n_columns), 1.0),
             method="highs-ds",
             options={"time_limit": budget.seconds, "maxiter": PIVOTS},
         )
-        if found.status == 0:
-            weights = found.x[:n] - found.x[n:]
+        if program.status == 0:
+            weights = program.x[:n] - program.x[n:]
             if annihilated(phi, weights):
                 return from_weights(rows, y, weights, phi, **facts)
     if not annihilated(phi, residual):
@@ -192,7 +193,7 @@ def from_residual(
 
 @door
 def rectangles(task: Task) -> Int[np.ndarray, "q 4"]:
-    """List all rectangles of held-out pairs of a two-component task.
+    """Return all rectangles of held-out pairs of a two-component task.
 
     Parameters
     ----------
@@ -208,7 +209,7 @@ def rectangles(task: Task) -> Int[np.ndarray, "q 4"]:
     Raises
     ------
     InputError
-        When the task has other than two components.
+        When the number of components is not two.
 
     Examples
     --------
@@ -225,9 +226,9 @@ def rectangles(task: Task) -> Int[np.ndarray, "q 4"]:
     place = np.full(task.n_values, -1)
     held_out = np.flatnonzero(~task.is_train)
     place[tuple(task.components[held_out].T)] = held_out
-    found = []
+    quadruples = []
     for a, b in combinations(range(place.shape[0]), 2):
-        both = np.flatnonzero((place[a] >= 0) & (place[b] >= 0))
-        for c, d in combinations(both, 2):
-            found.append([place[i, j] for i, j in product((a, b), (c, d))])
-    return np.array(found, dtype=int).reshape(-1, 4)
+        shared = np.flatnonzero((place[a] >= 0) & (place[b] >= 0))
+        for c, d in combinations(shared, 2):
+            quadruples.append([place[i, j] for i, j in product((a, b), (c, d))])
+    return np.array(quadruples, dtype=int).reshape(-1, 4)

@@ -1,4 +1,4 @@
-"""Derivation: how training settles a held-out combination, as a weighted sum of few rows."""
+"""Derivation: a held-out combination as a weighted sum of few training rows."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SECONDS = 2.0
 
 @dataclass(frozen=True, eq=False)
 class Derivation:
-    r"""Hold training rows that settle a held-out one: :math:`f(x) = \sum_j w_j f(x_j)`.
+    r"""Training rows that determine a held-out one: :math:`f(x) = \sum_j w_j f(x_j)`.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ class Derivation:
     rows : int array, shape (q,)
         Training rows of the task.
     weights : float array, shape (q,)
-        w; the equation holds for every sum of conjunctions up to the order asked for.
+        w; the equation holds for every sum of conjunctions up to the given order.
     """
 
     row: tuple[int, ...]
@@ -44,7 +44,7 @@ class Derivation:
 
     @door
     def in_words(self, task: Task) -> str:
-        """Write the equation, such as ``f(a, c) = f(a, d) - f(b, d) + f(b, c)``.
+        """Return the equation in words, such as ``f(a, c) = f(a, d) - f(b, d) + f(b, c)``.
 
         Parameters
         ----------
@@ -70,43 +70,49 @@ class Derivation:
 
 
 def _output(task: Task, row: int) -> str:
+    """Return the name of the output at a row, such as ``f(a, c)``."""
     entries = enumerate(task.components[row].tolist())
     return f"f({', '.join(str(task.values[c][v]) for c, v in entries)})"
 
 
 def find_derivation(task: Task, order: int, row: Int[np.ndarray, " C"]) -> Derivation | None:
-    """Find few training rows whose weighted sum is a row that training determines.
+    """Return few training rows whose weighted sum is a row that training determines.
 
     Parameters
     ----------
     task : Task
     order : int
-        K; the equation is to hold for sums of conjunctions of at most so many components.
+        K; the equation must hold for sums of conjunctions of at most K components.
     row : int array, shape (C,)
 
     Returns
     -------
     Derivation or None
-        The shortest alternating path for two components at order 1; a box, whose other
-        2**(K + 1) - 1 corners were all seen; else the weights of least total size by a linear
-        program, where there are at most 2,000 training rows and it ends within 2 s. Checked in
-        whole numbers.
+        For two components at order 1, the shortest alternating path. Otherwise a box whose other
+        2**(K + 1) - 1 corners were all seen; or else the weights of least total size, by a linear
+        program, if there are at most 2,000 training rows and it ends within 2 s. All weights are
+        checked in whole numbers.
     """
-    known, train, _ = distinct(task, np.flatnonzero(task.is_train))
+    dictionary, train, _ = distinct(task, np.flatnonzero(task.is_train))
     where = tuple(int(v) for v in row)
     if order == 0:
         return Derivation(where, train[:1], np.ones(1))
     if task.n_components == 2 and order == 1:
-        found = _path(task, known, train, where)
+        equation = _path_equation(task, dictionary, train, where)
     else:
-        found = _box(task, known, train, order, row) or _least_weight(task, train, order, row)
-    return None if found is None else Derivation(where, *found)
+        equation = _box_equation(task, dictionary, train, order, row) or _least_weight(
+            task, train, order, row
+        )
+    return None if equation is None else Derivation(where, *equation)
 
 
-def _path(
-    task: Task, known: Dictionary, train: np.ndarray, row: tuple[int, ...]
+def _path_equation(
+    task: Task, dictionary: Dictionary, train: np.ndarray, row: tuple[int, ...]
 ) -> tuple[np.ndarray, np.ndarray] | None:
-    """Walk from one value to the other over combinations seen; signs alternate."""
+    """Return the shortest path of seen combinations between the row's two values.
+
+    Consecutive combinations share a value, so that with alternating signs all other values cancel.
+    """
     left, right = task.n_values
     edge = task.components[train] + [0, left]
     ones = np.ones(len(train), dtype=np.int8)
@@ -120,18 +126,18 @@ def _path(
             return None
         steps.append((min(previous, end), max(previous, end) - left))
         end = previous
-    rows = train[known.columns(np.array(steps[::-1]))]
+    rows = train[dictionary.columns(np.array(steps[::-1]))]
     return rows, np.where(np.arange(len(rows)) % 2 == 0, 1.0, -1.0)
 
 
-def _box(
-    task: Task, known: Dictionary, train: np.ndarray, order: int, row: Int[np.ndarray, " C"]
+def _box_equation(
+    task: Task, dictionary: Dictionary, train: np.ndarray, order: int, row: Int[np.ndarray, " C"]
 ) -> tuple[np.ndarray, np.ndarray] | None:
-    """Search a training row opposite whose other corners with this row were all seen."""
+    """Return the seen corners of a box that has this row as its remaining corner."""
     deadline = monotonic() + SECONDS
     components = task.components[train]
     differs = components != row
-    # The row itself comes last, beyond the training rows that the dictionary numbers.
+    # The row itself comes last, after the training rows that the dictionary contains.
     everything = np.concatenate([components, row[None, :]])
     for groups in box_groups(task.n_components, order):
         if monotonic() > deadline:
@@ -142,18 +148,18 @@ def _box(
             alive &= differs[:, list(group)].any(axis=1)
         opposite = np.flatnonzero(alive)
         if len(opposite):
-            one = np.full(len(opposite), len(train))
-            found, signs = corners(everything, known, one, opposite, groups)
-            if len(found):
+            bases = np.full(len(opposite), len(train))
+            boxes, signs = corners(everything, dictionary, bases, opposite, groups)
+            if len(boxes):
                 arranged = 1 + np.argsort(signs[1:], kind="stable")
-                return train[found[0, arranged]], -signs[arranged]
+                return train[boxes[0, arranged]], -signs[arranged]
     return None
 
 
 def _least_weight(
     task: Task, train: np.ndarray, order: int, row: Int[np.ndarray, " C"]
 ) -> tuple[np.ndarray, np.ndarray] | None:
-    """Solve min |w| with the row the sum of weighted training rows."""
+    """Return the weights of least total size whose weighted sum of training rows is the row."""
     from scipy.optimize import linprog
 
     n = len(train)
@@ -162,18 +168,22 @@ def _least_weight(
     sets = [s for s in conjunction_sets(task.n_components, order) if len(s) == order]
     design = ConjunctionDesign.seen(task.components[train], sets, task.n_values)
     phi = as_sparse(design)
-    wanted = as_sparse(design.at(row[None, :])).toarray()[0]
-    both = sparse.hstack([phi.T, -phi.T]).tocsr()
-    found = linprog(
-        np.ones(2 * n), A_eq=both, b_eq=wanted, method="highs", options={"time_limit": SECONDS}
+    target_row = as_sparse(design.at(row[None, :])).toarray()[0]
+    signed_columns = sparse.hstack([phi.T, -phi.T]).tocsr()
+    program = linprog(
+        np.ones(2 * n),
+        A_eq=signed_columns,
+        b_eq=target_row,
+        method="highs",
+        options={"time_limit": SECONDS},
     )
-    if found.status != 0:
+    if program.status != 0:
         return None
-    for whole in whole_multiples(found.x[:n] - found.x[n:], 1.0):
+    for whole in whole_multiples(program.x[:n] - program.x[n:], 1.0):
         parts = int(whole.sum())
-        # Each row has the same number of conjunctions, so the weights of an equation add up to 1.
-        if parts > 0 and np.array_equal(phi.T @ whole, wanted * parts):
-            used = np.flatnonzero(whole)
-            used = used[np.argsort(-whole[used], kind="stable")]
-            return train[used], whole[used] / parts
+        # All rows have the same number of conjunctions, so the weights of an equation sum to 1.
+        if parts > 0 and np.array_equal(phi.T @ whole, target_row * parts):
+            places = np.flatnonzero(whole)
+            places = places[np.argsort(-whole[places], kind="stable")]
+            return train[places], whole[places] / parts
     return None

@@ -1,14 +1,14 @@
-r"""Determination: do the seen combinations settle what a sum of conjunctions says of the others?
+r"""Determination: do the seen combinations determine a sum of conjunctions on the others?
 
 Sums of conjunctions of at most K components that agree on every training combination may still
-differ on a held-out one. They differ by a *null function*: a sum that is 0 throughout training.
+differ on a held-out one. They differ by a *null function*: a sum that is 0 on all of training.
 A held-out combination is determined when every null function is 0 there too, that is, when its row
-of indicators lies in the row space of training's.
+of indicators lies in the row space of the training indicators.
 
 A conjunction of fewer components is the sum of the conjunctions of K components that extend it, so
-those of exactly K components span them all; and a combination with one that training lacks is
-undetermined at once. The others are tried with random null functions, whose values there are all
-zero when it is determined, and otherwise with probability 0. Derived here.
+those of exactly K components span all others. A combination with an unseen conjunction of K
+components is undetermined. All others are tested with random null functions: at a determined
+combination their values are all zero, at an undetermined one with probability 0. Derived here.
 """
 
 from __future__ import annotations
@@ -44,33 +44,33 @@ DENSE_COLUMNS = 1500
 
 @dataclass(frozen=True, eq=False)
 class Determination:
-    """Say which held-out combinations training determines for sums of conjunctions.
+    """Verdicts on which held-out combinations training determines for sums of conjunctions.
 
     Parameters
     ----------
     task : Task
     order : int
-        K: conjunctions of at most so many components.
+        K, the largest number of components of a conjunction.
     determined : bool array, shape (h,)
         For each held-out row of the task.
     undecided : bool array, shape (h,)
-        Whether the computation ended before it knew. Such a row does not count as determined.
+        Whether the computation ended without a verdict. Such a row does not count as determined.
     unseen : bool array, shape (h,)
-        Whether it has a conjunction of at most K components that training lacks.
+        Whether the row has an unseen conjunction of at most K components.
     probes : float array, shape (h, m)
-        Its values under m random null functions; 0 where determined.
+        Values of m random null functions at the row; 0 where determined.
     method : str
         "graph" (two components, K = 1), "dense" (an eigendecomposition) or "probes" (conjugate
         gradients).
     free_dimensions : int or None
-        How many more combinations training needs at least before all held-out ones are
-        determined; None when not counted.
+        Least number of further training combinations with which all held-out ones would be
+        determined; None if not computed.
     null_functions : NullFunctions
         The random null functions.
     seconds : float
-        Time spent.
+        Computation time.
     remarks : tuple of str
-        What should be known about the computation.
+        Restrictions of the computation.
     """
 
     task: Task
@@ -87,19 +87,19 @@ class Determination:
 
     @property
     def share(self) -> float:
-        """Return the share of held-out rows that is determined; NaN when nothing is held out."""
+        """Return the share of held-out rows that are determined; NaN when none is held out."""
         return float(self.determined.mean()) if len(self.determined) else float("nan")
 
     def __repr__(self) -> str:
         """Return the counts in words."""
         return (
             f"Determination({int(self.determined.sum())} of {len(self.determined)} held-out "
-            f"combinations determined at order {self.order}{self._rest()})"
+            f"combinations determined at order {self.order}{self._undecided_in_words()})"
         )
 
-    def _rest(self) -> str:
-        many = int(self.undecided.sum())
-        return f", {many} not decided" if many else ""
+    def _undecided_in_words(self) -> str:
+        count = int(self.undecided.sum())
+        return f", {count} not decided" if count else ""
 
     def _is_determined(self, i: int) -> bool:
         n = len(self.determined)
@@ -108,7 +108,7 @@ class Determination:
 
     @door(empty=("components",))
     def values(self, components: Int[np.ndarray, "n C"]) -> Float[np.ndarray, "n m"]:
-        """Return the random null functions' values at any combinations.
+        """Return the values of the random null functions at any combinations.
 
         Parameters
         ----------
@@ -118,7 +118,7 @@ class Determination:
         Returns
         -------
         float array, shape (n, m)
-            0 for those that training determines.
+            0 for combinations that training determines.
         """
         n = self.task.n_components
         require(
@@ -133,7 +133,7 @@ class Determination:
 
     @door
     def ambiguity(self, i: int) -> Ambiguity | None:
-        """Return a null function that is 1 at the i-th held-out row, if a readable one is found.
+        """Return a null function that is 1 at the i-th held-out row, or None.
 
         Parameters
         ----------
@@ -143,7 +143,7 @@ class Determination:
         Returns
         -------
         Ambiguity or None
-            None when the row is determined, or only unwieldy null functions are known.
+            None when the row is determined, or no null function of few terms was found.
         """
         if self._is_determined(i):
             return None
@@ -151,7 +151,7 @@ class Determination:
 
     @door
     def derivation(self, i: int) -> Derivation | None:
-        """Return training rows that the i-th held-out row is a weighted sum of, if few suffice.
+        """Return few training rows whose weighted sum is the i-th held-out row, or None.
 
         Parameters
         ----------
@@ -161,7 +161,7 @@ class Determination:
         Returns
         -------
         Derivation or None
-            None when the row is not determined, or the search grows too large.
+            None when the row is not determined, or the search is too large.
         """
         if not self._is_determined(i):
             return None
@@ -177,7 +177,7 @@ def determination(
     seed: Seed = 0,
     method: str = "auto",
 ) -> Determination:
-    r"""Decide which held-out rows lie in the row space of training.
+    r"""Return which held-out rows lie in the row space of training.
 
     With :math:`\Phi` the indicators of all conjunctions of at most K components on the training
     combinations, row x is determined when :math:`x = \Phi^T w` for some w; that is, when
@@ -187,14 +187,14 @@ def determination(
     ----------
     task : Task
     max_order : int, keyword-only
-        K, at least 0; more than C counts as C.
+        K, at least 0; larger than C is the same as C.
     n_probes : int, keyword-only, optional
-        Random null functions to try, at least 1; 12 by default, 2 in the method "probes".
+        Number of random null functions, at least 1; 12 by default, 2 for the method "probes".
     seed : int, keyword-only, default 0
         Seed of the null functions.
     method : {"auto", "graph", "dense", "probes"}, keyword-only, default "auto"
-        Chosen by size: the graph of values that were seen together for two components and
-        K = 1; an eigendecomposition up to 1,500 conjunctions; conjugate gradients beyond.
+        By default chosen by size: for two components and K = 1 the graph of values that were
+        seen together; an eigendecomposition up to 1,500 conjunctions; conjugate gradients for more.
 
     Returns
     -------
@@ -203,13 +203,14 @@ def determination(
     Raises
     ------
     InputError
-        When max_order is negative, n_probes below 1 or the method unknown or unfit.
+        When max_order is negative, n_probes is below 1, or the method is unknown or does not
+        apply to the task.
 
     Notes
     -----
-    Derived here; after theorem 4.2 of Lippl & Stachenfeld (ICLR 2025). Targets play no part. A
-    determined combination is the same for all learners that fit training by such sums; a learner
-    that also memorizes full combinations leaks.
+    Derived here, after theorem 4.2 of Lippl & Stachenfeld (ICLR 2025). Targets have no influence.
+    At a determined combination all learners that fit training by such sums give the same output; a
+    learner that also memorizes full combinations leaks.
 
     Examples
     --------
@@ -233,7 +234,7 @@ def determinations(
     method: str = "auto",
     deadline: float = float("inf"),
 ) -> list[Determination]:
-    """Decide for several tasks that share their training rows, whose null functions serve all.
+    """Return the verdicts for several tasks with the same training rows and null functions.
 
     Parameters
     ----------
@@ -242,17 +243,17 @@ def determinations(
     max_order, n_probes, seed, method
         As in `determination`.
     deadline : float, keyword-only, default infinity
-        By `time.monotonic`; ends conjugate gradients where their steps do not.
+        Time at which conjugate gradients stop, by `time.monotonic`.
 
     Returns
     -------
     list of Determination
-        The seconds of each count those of the null functions.
+        The time of each includes that of the null functions.
 
     Raises
     ------
     InputError
-        As `determination`.
+        As in `determination`.
     """
     start = monotonic()
     task = tasks[0]
@@ -269,8 +270,8 @@ def determinations(
     sets = [s for s in conjunction_sets(task.n_components, order) if len(s) == order]
     design = ConjunctionDesign.seen(task.train_components, sets, task.n_values)
     if method == "auto":
-        small = design.shape[1] <= DENSE_COLUMNS
-        method = "graph" if is_graph else "dense" if small else "probes"
+        is_small = design.shape[1] <= DENSE_COLUMNS
+        method = "graph" if is_graph else "dense" if is_small else "probes"
     m = n_probes or (CG_PROBES if method == "probes" else 12)
     rng = np.random.default_rng(seed)
     sizes = np.concatenate(
@@ -290,7 +291,9 @@ def determinations(
         coefficients, left = projected(design, sizes, m, rng, deadline)
     functions = NullFunctions(design, coefficients, sizes, seed)
     seconds = monotonic() - start
-    return [_determination(one, order, functions, basis, left, method, seconds) for one in tasks]
+    return [
+        _determination(member, order, functions, basis, left, method, seconds) for member in tasks
+    ]
 
 
 def _determination(
@@ -302,12 +305,12 @@ def _determination(
     method: str,
     seconds: float,
 ) -> Determination:
-    """Read off null functions, which are `left` away from 0 on training, what they determine."""
+    """Return the verdicts from null functions whose values on training are up to `left`."""
     start = monotonic()
     probes, length, unseen = functions(task.test_components)
     determined = vanishing(probes, length) & ~unseen
     probes[determined] = 0.0
-    # Of a function that is not yet 0 on training its values elsewhere prove nothing.
+    # A function that is not 0 on training is no null function: its values prove nothing.
     undecided = ~determined & ~unseen & (left > CG_ENOUGH)
     remarks: tuple[str, ...] = ()
     if undecided.any():
@@ -339,17 +342,19 @@ def _free_dimensions(
     determined: Bool[np.ndarray, " h"],
     method: str,
 ) -> int | None:
-    """Count the independent null functions among the held-out rows, where that is cheap."""
+    """Return the number of independent null functions on the held-out rows, if cheap."""
     rows = np.flatnonzero(~determined)
     if len(rows) == 0:
         return 0
     if method == "graph":
         sets = ((0,), (1,))
-        both = ConjunctionDesign.seen(task.components, sets, task.n_values)
-        whole = graph_components(both.index[0], both.index[1], both)
-        seen = task.is_train
-        part = graph_components(both.index[0][seen], both.index[1][seen], both)
-        return int(part.max() - whole.max())
+        graph = ConjunctionDesign.seen(task.components, sets, task.n_values)
+        components = graph_components(graph.index[0], graph.index[1], graph)
+        is_train = task.is_train
+        train_components = graph_components(
+            graph.index[0][is_train], graph.index[1][is_train], graph
+        )
+        return int(train_components.max() - components.max())
     if basis is None:
         return None
     return _rank_on(task.test_components[rows], functions, basis)
@@ -358,10 +363,10 @@ def _free_dimensions(
 def _rank_on(
     rows: Int[np.ndarray, "u C"], functions: NullFunctions, basis: Float[np.ndarray, "p d"]
 ) -> int | None:
-    """Return the rank of rows restricted to null vectors and unseen conjunctions."""
+    """Return the rank of rows on null vectors and unseen conjunctions; None if too large."""
     design = functions.design
     missing: list[np.ndarray] = []
-    wide = basis.shape[1]
+    width = basis.shape[1]
     for dictionary in design.dictionaries:
         absent = dictionary.columns(rows) < 0
         if absent.any():
@@ -369,13 +374,13 @@ def _rank_on(
                 rows[absent][:, list(dictionary.components)], axis=0, return_inverse=True
             )
             place = np.full(len(rows), -1)
-            place[absent] = code.ravel() + wide
-            wide += int(code.max()) + 1
+            place[absent] = code.ravel() + width
+            width += int(code.max()) + 1
             missing.append(place)
-    if float(len(rows)) * wide * min(wide, len(rows)) > 1e9:
+    if float(len(rows)) * width * min(width, len(rows)) > 1e9:
         return None
     scaled = basis / np.sqrt(functions.sizes)[:, None]
-    matrix = np.zeros((len(rows), wide))
+    matrix = np.zeros((len(rows), width))
     for block, dictionary in zip(design.blocks, design.dictionaries, strict=True):
         index = dictionary.columns(rows)
         present = index >= 0
@@ -383,7 +388,7 @@ def _rank_on(
     for place in missing:
         present = np.flatnonzero(place >= 0)
         matrix[present, place[present]] += 1.0
-    # Rows, which may be of very different size, count alike.
+    # Rows may have very different sizes; scaled to length 1 they have equal influence on the rank.
     matrix /= np.linalg.norm(matrix, axis=1, keepdims=True)
     size = np.linalg.svd(matrix, compute_uv=False)
     return int(np.sum(size > TOLERANCE * size[0]))

@@ -1,4 +1,4 @@
-"""Labels: does some sum of seen conjunctions give every held-out combination its own?"""
+"""Labels: does some sum of seen conjunctions give every held-out combination its label?"""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ BOX_SHARE = 0.2
 PAIR_SHARE = 0.4
 SUMS_SHARE = 0.4
 ROUNDS = 50
-# A row of a thousand labels has as many rivals; those that matter are few.
+# Most rival labels of a row that are added in one round; few of a thousand labels matter.
 RIVALS = 16
 
 Decision = tuple[bool | None, Certificate | None, tuple[str, ...]]
@@ -44,7 +44,7 @@ def decide_labels(
     answered: bool,
     budget: Budget,
 ) -> Decision:
-    """Decide whether some sum gives every row its label.
+    """Return whether some sum gives every row its label, with a proof if none does.
 
     Parameters
     ----------
@@ -52,16 +52,16 @@ def decide_labels(
     rows : int array, shape (n,)
         Distinct held-out rows of the task.
     y : float array, shape (n, k)
-        Their labels: one column in -1..1, or one for each label.
+        Their labels: one column in -1..1, or a column for each label.
     phi : sparse array, shape (n, p)
-        Seen conjunctions up to the order.
+        Indicators of the seen conjunctions up to the order.
     order : int
     among : int array, shape (q,)
-        Which rows a rectangle may have.
+        The rows that a rectangle may have as corners.
     best : float array, shape (n, k)
-        The least-squares sum, which often separates already.
+        The least-squares sum, which often separates the labels.
     answered : bool
-        Whether `has_sums` found an answer.
+        Whether `has_sums` found such sums.
     budget : Budget
 
     Returns
@@ -80,34 +80,34 @@ def decide_labels(
             f"{count} held-out combination{'s are' if count > 1 else ' is'} evenly divided "
             "between labels and left out of what must be separated.",
         )
-    kept = np.flatnonzero(~divided)
-    among = np.flatnonzero(np.isin(kept, among))
-    rows, label, phi, best = rows[kept], label[kept], phi[kept], best[kept]
+    undivided = np.flatnonzero(~divided)
+    among = np.flatnonzero(np.isin(undivided, among))
+    rows, label, phi, best = rows[undivided], label[undivided], phi[undivided], best[undivided]
     present = np.unique(label)
     if len(present) <= 1 or answered:
         return True, None, remarks
     if budget.over:
         return None, None, remarks
-    two = y.shape[1] == 1
-    if _least_gap(best, label, two) > TOLERANCE:
+    is_binary = y.shape[1] == 1
+    if _least_gap(best, label, is_binary) > TOLERANCE:
         return True, None, remarks
-    certificate = _small_proof(task, rows, label, phi, order, among, two, budget)
+    certificate = _small_proof(task, rows, label, phi, order, among, is_binary, budget)
     if certificate is not None:
         return False, certificate, remarks
-    if two:
+    if is_binary:
         sign = 2.0 * label - 1.0
         solvable, shares, _ = separate(_times(phi, sign), budget)
         if shares is not None:
             certificate = from_weights(rows, sign, sign * shares, phi)
         return solvable, certificate, remarks
     if len(present) == 2:
-        # Outputs of labels that no row has may be as low as they need be.
-        return *_pair(rows, label, phi, int(present[0]), int(present[1]), budget), remarks
-    return *_many(rows, label, phi, best, budget), remarks
+        # The outputs of labels that no row has may be arbitrarily low.
+        return *_decide_pair(rows, label, phi, int(present[0]), int(present[1]), budget), remarks
+    return *_decide_many(rows, label, phi, best, budget), remarks
 
 
 def has_sums(y: Float[np.ndarray, "n k"], phi: sparse.csr_array, budget: Budget) -> bool:
-    """Return whether sums that give every row its label are found at little cost.
+    """Return whether sums that give every row its label are found with little work.
 
     Parameters
     ----------
@@ -115,17 +115,19 @@ def has_sums(y: Float[np.ndarray, "n k"], phi: sparse.csr_array, budget: Budget)
         An output for each label.
     phi : sparse array, shape (n, p)
     budget : Budget
-        A share of it is spent at most.
+        At most a share of it is spent.
     """
     label, divided = labels_of(y)
-    kept = np.flatnonzero(~divided)
-    return len(kept) > 0 and find_sums(phi[kept], label[kept], budget.part(SUMS_SHARE))
+    undivided = np.flatnonzero(~divided)
+    return len(undivided) > 0 and find_sums(
+        phi[undivided], label[undivided], budget.part(SUMS_SHARE)
+    )
 
 
 def labels_of(
     y: Float[np.ndarray, "n k"],
 ) -> tuple[Int[np.ndarray, " n"], np.ndarray]:
-    """Return each row's label, and which rows are evenly divided.
+    """Return each row's label, and which rows are evenly divided between labels.
 
     Examples
     --------
@@ -137,21 +139,24 @@ def labels_of(
     return scores.argmax(axis=1), np.sum(scores >= top - 1e-12, axis=1) > 1
 
 
-def _least_gap(scores: Float[np.ndarray, "n k"], label: Int[np.ndarray, " n"], two: bool) -> float:
-    if two:
+def _least_gap(
+    scores: Float[np.ndarray, "n k"], label: Int[np.ndarray, " n"], is_binary: bool
+) -> float:
+    if is_binary:
         return float(((2.0 * label - 1.0) * scores[:, 0]).min())
     return float(_gaps(scores, label).min())
 
 
 def _gaps(scores: Float[np.ndarray, "n k"], label: Int[np.ndarray, " n"]) -> np.ndarray:
-    """Return how far each row's own label is ahead of every other; infinite for itself."""
-    each = np.arange(len(label))
-    gaps = scores[each, label][:, None] - scores
-    gaps[each, label] = np.inf
+    """Return each row's score for its label minus that for every other; infinite for its label."""
+    places = np.arange(len(label))
+    gaps = scores[places, label][:, None] - scores
+    gaps[places, label] = np.inf
     return gaps
 
 
 def _times(phi: sparse.csr_array, sign: Float[np.ndarray, " n"]) -> sparse.csr_array:
+    """Return the rows times their signs."""
     out = phi.copy()
     out.data = out.data * np.repeat(sign, np.diff(phi.indptr))
     return out
@@ -164,17 +169,17 @@ def _small_proof(
     phi: sparse.csr_array,
     order: int,
     among: np.ndarray,
-    two: bool,
+    is_binary: bool,
     budget: Budget,
 ) -> Certificate | None:
-    """Search rectangles, then boxes, with one label at even corners and another at odd ones."""
+    """Return the proof of a rectangle or a box, with one label at even and one at odd corners."""
     part = budget.part(RECTANGLE_SHARE)
     for low, high in combinations(_by_label(label, among), 2):
         if part.over:
             break
-        # f is the output of one label minus the other's; for two labels it is the output itself.
-        above, below = (high, low) if two else (low, high)
-        facts = {} if two else {"labels": (above[0], below[0])}
+        # f is the output for one label minus that for the other; for two labels, the output.
+        above, below = (high, low) if is_binary else (low, high)
+        facts = {} if is_binary else {"labels": (above[0], below[0])}
         of_label = np.sort(np.concatenate([above[1], below[1]]))
         sign = np.where(label[of_label] == above[0], 1.0, -1.0)
         rectangle = find_rectangle(task, rows[of_label], sign, phi[of_label], True, part, **facts)
@@ -183,52 +188,55 @@ def _small_proof(
     box = find_box(task, rows, order, budget.part(BOX_SHARE), labels=label)
     if box is None:
         return None
-    used, signs, groups = box
-    even, odd = int(label[used[0]]), int(label[used[signs < 0][0]])
+    corners, signs, groups = box
+    even, odd = int(label[corners[0]]), int(label[corners[signs < 0][0]])
     facts = {}
     sign = 2.0 * label - 1.0
-    if not two:
+    if not is_binary:
         facts = {"labels": (even, odd)}
         sign = np.where(label == even, 1.0, -1.0)
-    return signed(rows, sign, used, signs, groups=groups, **facts)
+    return signed(rows, sign, corners, signs, groups=groups, **facts)
 
 
 def _by_label(
     label: Int[np.ndarray, " n"], among: Int[np.ndarray, " q"]
 ) -> list[tuple[int, Int[np.ndarray, " r"]]]:
-    """List the labels that two of these rows have, or more, as a rectangle needs, with the rows."""
-    # Sorted once, for a thousand labels have half a million pairs.
+    """Return the labels that at least two of these rows have, with the rows of each.
+
+    A rectangle needs two rows of each of its labels.
+    """
+    # Sorted once, because a thousand labels have half a million pairs.
     arranged = among[np.argsort(label[among], kind="stable")]
     present, first, count = np.unique(label[arranged], return_index=True, return_counts=True)
     ends = zip(present.tolist(), first.tolist(), count.tolist(), strict=True)
-    return [(name, arranged[start : start + many]) for name, start, many in ends if many > 1]
+    return [(name, arranged[start : start + size]) for name, start, size in ends if size > 1]
 
 
-def _pair(
+def _decide_pair(
     rows: np.ndarray, label: np.ndarray, phi: sparse.csr_array, a: int, b: int, budget: Budget
 ) -> tuple[bool | None, Certificate | None]:
-    """Decide about the rows with either of two labels: output a minus output b."""
-    own = np.flatnonzero((label == a) | (label == b))
-    sign = np.where(label[own] == a, 1.0, -1.0)
-    part = phi[own]
+    """Return the verdict for the rows with one of two labels, by output a minus output b."""
+    pair_rows = np.flatnonzero((label == a) | (label == b))
+    sign = np.where(label[pair_rows] == a, 1.0, -1.0)
+    part = phi[pair_rows]
     part = sparse.csr_array(part[:, np.flatnonzero(np.diff(part.tocsc().indptr))])
     solvable, shares, _ = separate(_times(part, sign), budget)
     if shares is None:
         return solvable, None
-    return False, from_weights(rows[own], sign, sign * shares, part, labels=(a, b))
+    return False, from_weights(rows[pair_rows], sign, sign * shares, part, labels=(a, b))
 
 
-def _many(
+def _decide_many(
     rows: np.ndarray,
     label: np.ndarray,
     phi: sparse.csr_array,
     best: Float[np.ndarray, "n k"],
     budget: Budget,
 ) -> tuple[bool | None, Certificate | None]:
-    """Decide about more than two labels: single pairs first, then all together.
+    """Return the verdict for more than two labels: pairs of labels first, then all together.
 
-    Together, each row's own output must exceed those of its rivals; rivals enter as they are
-    broken, in each round at most 16 of a row.
+    Together, the output for each row's label must exceed those for its rivals, the other labels.
+    Rivals are added when they are violated, at most 16 for each row in a round.
     """
     n, p = phi.shape  # pyright: ignore[reportGeneralTypeIssues]
     k = best.shape[1]
@@ -236,34 +244,34 @@ def _many(
     pairs = [(a, b) for a, b in combinations(range(k), 2) if counts[a] and counts[b]]
     pairs.sort(key=lambda pair: -(counts[pair[0]] + counts[pair[1]]))
     part = budget.part(PAIR_SHARE)
-    small = float(n) * p <= PROGRAM_WORK
-    for a, b in pairs if small else pairs[:1]:
+    is_small = float(n) * p <= PROGRAM_WORK
+    for a, b in pairs if is_small else pairs[:1]:
         if part.over:
             break
-        solvable, certificate = _pair(rows, label, phi, a, b, part)
+        solvable, certificate = _decide_pair(rows, label, phi, a, b, part)
         if solvable is False:
             return False, certificate
     gaps = _gaps(best, label)
-    # Labels that no held-out row has may stay low.
+    # The outputs of labels that no held-out row has may be arbitrarily low.
     gaps[:, counts == 0] = np.inf
     active = np.zeros((n, k), dtype=bool)
     active[np.arange(n), gaps.argmin(axis=1)] = True
     active |= _broken(gaps, active, 0.0)
-    if small:
+    if is_small:
         active = np.isfinite(gaps)
     w = None
     for _ in range(ROUNDS):
         row, rival = np.nonzero(active)
         matrix = _contrasts(phi, row, label[row], rival, k)
-        solvable, shares, w = separate(matrix, budget) if small else hinge(matrix, budget, w)
+        solvable, shares, w = separate(matrix, budget) if is_small else hinge(matrix, budget, w)
         if shares is not None:
             whole = tidy(shares, matrix)
-            used = np.flatnonzero(whole)
-            names = tuple((int(label[row[place]]), int(rival[place])) for place in used.tolist())
-            total = float(whole[used].sum())
-            ones = np.ones(len(used))
+            places = np.flatnonzero(whole)
+            names = tuple((int(label[row[place]]), int(rival[place])) for place in places.tolist())
+            total = float(whole[places].sum())
+            ones = np.ones(len(places))
             return False, Certificate(
-                rows[row[used]], whole[used], total, False, wanted=ones, rivals=names
+                rows[row[places]], whole[places], total, False, wanted=ones, rivals=names
             )
         if solvable is None or w is None:
             return None, None
@@ -272,7 +280,7 @@ def _many(
         gaps[:, counts == 0] = np.inf
         if gaps.min() > TOLERANCE * np.abs(w).max():
             return True, None
-        # Those nearly broken too, so that few rounds are needed.
+        # Rivals that are nearly violated are added too, so that few rounds are needed.
         active |= _broken(gaps, active, 0.1 * float(np.median(gaps[active])))
     return None, None
 
@@ -280,31 +288,34 @@ def _many(
 def _broken(
     gaps: Float[np.ndarray, "n k"], active: np.ndarray, most: float
 ) -> Bool[np.ndarray, "n k"]:
-    """Return which rivals are that close and not yet active, at most 16 nearest of each row."""
+    """Return the rivals with a gap of at most `most` that are not yet active.
+
+    For each row only the 16 of the smallest gaps are returned.
+    """
     gaps = np.where(active, np.inf, gaps)
     if gaps.shape[1] <= RIVALS:
         return gaps <= most
     nearest = np.argpartition(gaps, RIVALS, axis=1)[:, :RIVALS]
-    found = np.zeros(gaps.shape, dtype=bool)
-    np.put_along_axis(found, nearest, np.take_along_axis(gaps, nearest, axis=1) <= most, axis=1)
-    return found
+    broken = np.zeros(gaps.shape, dtype=bool)
+    np.put_along_axis(broken, nearest, np.take_along_axis(gaps, nearest, axis=1) <= most, axis=1)
+    return broken
 
 
 def _contrasts(
-    phi: sparse.csr_array, row: np.ndarray, own: np.ndarray, rival: np.ndarray, k: int
+    phi: sparse.csr_array, row: np.ndarray, label: np.ndarray, rival: np.ndarray, k: int
 ) -> sparse.csr_array:
-    """Return for each (row, rival) its indicators in the own block, minus them in the rival's."""
+    """Return each row's indicators in the block of its label, minus those in that of its rival."""
     _, p = phi.shape  # pyright: ignore[reportGeneralTypeIssues]
     part = phi[row]
     size = np.diff(part.indptr)
     edges = np.zeros(len(row) + 1, dtype=np.int64)
     np.cumsum(2 * size, out=edges[1:])
-    shift = np.repeat(own * p, size)
-    other = np.repeat(rival * p, size)
-    # Interleaved, so that a row's entries stay together: place of each entry's first copy.
+    shift = np.repeat(label * p, size)
+    rival_shift = np.repeat(rival * p, size)
+    # Each entry has two copies. They are interleaved, so that the entries of a row stay together.
     first = 2 * np.arange(part.nnz)
     columns = np.empty(2 * part.nnz, dtype=np.int32)
     entries = np.empty(2 * part.nnz)
-    columns[first], columns[first + 1] = part.indices + shift, part.indices + other
+    columns[first], columns[first + 1] = part.indices + shift, part.indices + rival_shift
     entries[first], entries[first + 1] = part.data, -part.data
     return sparse.csr_array((entries, columns, edges), (len(row), k * p))

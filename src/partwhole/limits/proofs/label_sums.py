@@ -1,10 +1,11 @@
 r"""Sums that give every row its label, found by averaged projections.
 
-A row asks that the score of its own label exceed that of every other by 1. Each row short of that
-is projected on the half-space of its nearest rival, and a conjunction's change for a label is the
-mean over the rows that ask for one: diagonally relaxed orthogonal projections (Censor, Elfving,
-Herman and Nikazad, 2008), which converge where such scores exist. A step reads all scores once and
-changes few of them, so that a thousand labels cost little more than ten.
+For each row the score of its label must exceed that of every other label by 1. A row that falls
+short is projected on the half-space of its nearest rival, the other label of largest score. The
+change of a conjunction's coefficient for a label is the mean over the rows that request one
+(diagonally relaxed orthogonal projections; Censor, Elfving, Herman and Nikazad, 2008). The method
+converges if such scores exist. A step reads all scores once and changes few of them, so that a
+thousand labels take little more time than ten.
 """
 
 from __future__ import annotations
@@ -17,12 +18,12 @@ from partwhole.limits.proofs._budget import Budget
 from partwhole.limits.proofs.certificates import TOLERANCE
 
 STEPS = 1000
-# Steps without fewer wrong rows than ever before, after which the search is given up.
+# The search ends after so many steps without a new lowest number of wrong rows.
 PATIENCE = 40
 
 
 def find_sums(phi: sparse.csr_array, label: Int[np.ndarray, " n"], budget: Budget) -> bool:
-    """Search a sum of conjunctions for each label whose largest is every row's own.
+    """Return whether sums are found, one for each label, whose largest is that of each row's label.
 
     Parameters
     ----------
@@ -56,21 +57,21 @@ def find_sums(phi: sparse.csr_array, label: Int[np.ndarray, " n"], budget: Budge
         if budget.over:
             return False
         gap, rival = _nearest_rivals(scores, place, rows)
-        wrong = int(np.sum(gap <= TOLERANCE))
-        if wrong == 0:
-            # From the sums themselves, as rounding adds up over the steps.
+        n_wrong = int(np.sum(gap <= TOLERANCE))
+        if n_wrong == 0:
+            # Recomputed from the sums, because rounding accumulates in the scores.
             gap, _ = _nearest_rivals(sparse.csr_array(phi @ sums).toarray(), place, rows)
             return bool(gap.min() > TOLERANCE * np.abs(sums.data).max())
-        fewest, since = (wrong, 0) if wrong < fewest else (fewest, since + 1)
-        short = np.flatnonzero((gap < 1.0) & (entries > 0))
-        if since > PATIENCE or not len(short):
+        fewest, since = (n_wrong, 0) if n_wrong < fewest else (fewest, since + 1)
+        short_rows = np.flatnonzero((gap < 1.0) & (entries > 0))
+        if since > PATIENCE or not len(short_rows):
             return False
-        move = (1.0 - gap[short]) / (2.0 * entries[short])
-        at = np.tile(short, 2), np.concatenate([place[short], rival[short]])
-        asked = back @ sparse.csr_array((np.ones(2 * len(short)), at), shape)
-        asked.data = 1.0 / asked.data
+        move = (1.0 - gap[short_rows]) / (2.0 * entries[short_rows])
+        at = np.tile(short_rows, 2), np.concatenate([place[short_rows], rival[short_rows]])
+        n_requests = back @ sparse.csr_array((np.ones(2 * len(short_rows)), at), shape)
+        n_requests.data = 1.0 / n_requests.data
         change = back @ sparse.csr_array((np.concatenate([move, -move]), at), shape)
-        change = sparse.csr_array(change.multiply(asked))
+        change = sparse.csr_array(change.multiply(n_requests))
         difference = sparse.coo_array(phi @ change)
         scores[difference.coords] += difference.data
         sums = sparse.csr_array(sums + change)
@@ -79,12 +80,12 @@ def find_sums(phi: sparse.csr_array, label: Int[np.ndarray, " n"], budget: Budge
 
 
 def _nearest_rivals(
-    scores: np.ndarray, own: np.ndarray, rows: np.ndarray
+    scores: np.ndarray, label: np.ndarray, rows: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return how far each row's own score is ahead of the largest other, and which that is."""
-    mine = scores[rows, own]
-    scores[rows, own] = -np.inf
+    """Return each row's score for its label minus the largest other, and the label of that."""
+    own_scores = scores[rows, label]
+    scores[rows, label] = -np.inf
     rival = scores.argmax(axis=1)
-    top = scores[rows, rival]
-    scores[rows, own] = mine
-    return mine - top, rival
+    rival_scores = scores[rows, rival]
+    scores[rows, label] = own_scores
+    return own_scores - rival_scores, rival

@@ -1,7 +1,7 @@
 """Null functions: sums of conjunctions that are 0 on every training combination.
 
-Random ones are drawn by three routes: from the graph of values seen together, from an
-eigendecomposition, or by projection with conjugate gradients.
+Random null functions are drawn by one of three methods: from the graph of values seen together, by
+an eigendecomposition, or by projection with conjugate gradients.
 """
 
 from __future__ import annotations
@@ -17,15 +17,18 @@ from partwhole._types import Seed
 from partwhole.features.conjunctions import ConjunctionDesign
 from partwhole.limits.proofs._indicators import as_sparse
 
-# Eigenvalues are those of indicators scaled to unit columns: at most the number of blocks. A path
-# of L combinations has one near 1 / L**2, so those of 1,500 conjunctions stay far above this.
+# Largest eigenvalue that counts as 0, for indicators scaled to unit columns, whose eigenvalues are
+# at most the number of blocks. A path of L combinations has an eigenvalue near 1 / L**2, so the
+# smallest nonzero ones of 1,500 conjunctions are far above this.
 NULL_EIGENVALUE = 1e-11
-# Of the scaled row's length. Conjugate gradients left up to 1e-9 of it on sparse tables of 100,000
-# combinations, an eigendecomposition 1e-13; what is not determined keeps about the root of its
-# conjunctions' share of training, 1e-3 for a million combinations.
+# Largest value that counts as 0, relative to the scaled row's length. Conjugate gradients leave up
+# to 1e-9 on sparse tables of 100,000 combinations, an eigendecomposition 1e-13. At an undetermined
+# row the value is about the root of its conjunctions' share of training, 1e-3 for a million
+# combinations.
 TOLERANCE = 1e-7
 CG_TOLERANCE = 1e-12
-# Rounding may keep it from the tolerance; below this its values elsewhere can be believed.
+# Rounding may prevent a function from reaching the tolerance; if its values on training are below
+# this, its values elsewhere are still accurate.
 CG_ENOUGH = 1e-10
 CG_STEPS = 5000
 CG_WORK = 2e10
@@ -34,18 +37,18 @@ CG_PROBES = 2
 
 @dataclass(frozen=True, eq=False)
 class NullFunctions:
-    """Hold random sums of conjunctions that are 0 on every training combination.
+    """Random sums of conjunctions that are 0 on every training combination.
 
     Parameters
     ----------
     design : ConjunctionDesign
-        Training's conjunctions of exactly K components.
+        The seen conjunctions of exactly K components.
     coefficients : float array, shape (p, m)
-        Of m null functions.
+        Coefficients of m null functions.
     sizes : float array, shape (p,)
-        Training combinations with each conjunction.
+        Number of training combinations with each conjunction.
     seed : int
-        Fixes the coefficients of conjunctions that training lacks, which are free.
+        Determines the coefficients of unseen conjunctions, which may have any value.
     """
 
     design: ConjunctionDesign
@@ -56,7 +59,7 @@ class NullFunctions:
     def __call__(
         self, components: Int[np.ndarray, "n C"]
     ) -> tuple[Float[np.ndarray, "n m"], Float[np.ndarray, " n"], Bool[np.ndarray, " n"]]:
-        """Return values, lengths of the scaled rows, and who has an unseen conjunction."""
+        """Return values, lengths of the scaled rows, and which rows have an unseen conjunction."""
         m = self.coefficients.shape[1]
         values = np.zeros((len(components), m))
         squares, unseen = np.zeros(len(components)), np.zeros(len(components), dtype=bool)
@@ -64,13 +67,13 @@ class NullFunctions:
         for number, (block, dictionary) in enumerate(blocks):
             index = dictionary.columns(components)
             missing = np.flatnonzero(index < 0)
-            own, size = self.coefficients[block.columns], self.sizes[block.columns]
-            values += own[index]
+            block_coefficients, size = self.coefficients[block.columns], self.sizes[block.columns]
+            values += block_coefficients[index]
             squares += 1.0 / size[index]
             if len(missing):
                 unseen[missing] = True
-                # Index -1 met the last column.
-                values[missing] -= own[-1]
+                # The index -1 of an unseen conjunction added the last column; this is undone.
+                values[missing] -= block_coefficients[-1]
                 squares[missing] += 1.0 - 1.0 / size[-1]
                 chosen = components[missing][:, list(dictionary.components)]
                 values[missing] += _scattered(chosen, m, self.seed, number)
@@ -80,8 +83,9 @@ class NullFunctions:
 def _scattered(
     rows: Int[np.ndarray, "n S"], m: int, seed: Seed, number: int
 ) -> Float[np.ndarray, "n m"]:
-    """Return numbers in -1..1 that depend on a row's entries alone, as if drawn for each."""
-    # Mixed before the first entry is, lest value 2 of one block be value 3 of the next.
+    """Return pseudorandom numbers in -1..1 that depend only on a row's entries."""
+    # The seed is mixed before the first entry; otherwise value 2 of a block and value 3 of the
+    # next would have the same state.
     start = np.full(len(rows), (seed * 1_000_003 + number) % (1 << 63), dtype=np.uint64)
     state = _mixed(start)
     for column in rows.T:
@@ -91,7 +95,7 @@ def _scattered(
 
 
 def _mixed(state: UInt64[np.ndarray, "*n"]) -> UInt64[np.ndarray, "*n"]:
-    """Scramble 64 bits (the SplitMix64 finalizer of Steele, Lea and Flood, 2014)."""
+    """Return 64 scrambled bits (the SplitMix64 finalizer of Steele, Lea and Flood, 2014)."""
     with np.errstate(over="ignore"):
         state = state + np.uint64(0x9E3779B97F4A7C15)
         state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -102,7 +106,7 @@ def _mixed(state: UInt64[np.ndarray, "*n"]) -> UInt64[np.ndarray, "*n"]:
 def vanishing(
     probes: Float[np.ndarray, "h m"], length: Float[np.ndarray, " h"]
 ) -> Bool[np.ndarray, " h"]:
-    """Return whose values are 0 as far as rounding lets one tell."""
+    """Return which rows have values of 0, up to rounding."""
     return np.sqrt(np.mean(probes**2, axis=1)) <= TOLERANCE * length
 
 
@@ -124,7 +128,7 @@ def on_graph(
 def graph_components(
     left: Int[np.ndarray, " n"], right: Int[np.ndarray, " n"], design: ConjunctionDesign
 ) -> Int[np.ndarray, " p"]:
-    """Number the connected components of the graph whose edges join these columns."""
+    """Return the connected component of each column, in the graph whose edges are these rows."""
     p = design.shape[1]
     right = right + design.blocks[1].start
     edges = sparse.coo_array((np.ones(len(left), dtype=np.int8), (left, right)), (p, p))
@@ -132,23 +136,23 @@ def graph_components(
 
 
 def _gram(design: ConjunctionDesign) -> Float[np.ndarray, "p p"]:
-    """Count the training rows that any two conjunctions share."""
+    """Return the number of training rows that contain both conjunctions, for each pair."""
     p = design.shape[1]
     gram = np.zeros((p, p))
     pairs = list(zip(design.blocks, design.index, strict=True))
-    for place, (one, i) in enumerate(pairs):
-        for other, j in pairs[place:]:
-            shape = one.stop - one.start, other.stop - other.start
+    for place, (row_block, i) in enumerate(pairs):
+        for column_block, j in pairs[place:]:
+            shape = row_block.stop - row_block.start, column_block.stop - column_block.start
             count = np.bincount(i.astype(np.int64) * shape[1] + j, minlength=shape[0] * shape[1])
-            gram[one.columns, other.columns] = count.reshape(shape)
-            gram[other.columns, one.columns] = count.reshape(shape).T
+            gram[row_block.columns, column_block.columns] = count.reshape(shape)
+            gram[column_block.columns, row_block.columns] = count.reshape(shape).T
     return gram
 
 
 def null_basis(
     design: ConjunctionDesign, sizes: Float[np.ndarray, " p"]
 ) -> Float[np.ndarray, "p d"]:
-    """Return an orthonormal basis of the null vectors, columns scaled to unit length."""
+    """Return an orthonormal basis of the null vectors of indicators scaled to unit columns."""
     scale = 1.0 / np.sqrt(sizes)
     size, basis = np.linalg.eigh(_gram(design) * scale[:, None] * scale)
     return basis[:, size <= NULL_EIGENVALUE * max(1, len(design.blocks))]
@@ -161,13 +165,13 @@ def projected(
     rng: np.random.Generator,
     deadline: float = float("inf"),
 ) -> tuple[Float[np.ndarray, "p m"], float]:
-    """Project random vectors on the null space by conjugate gradients.
+    """Return random vectors, projected on the null space by conjugate gradients.
 
-    Returns the vectors, and the largest root mean square of their values over the training rows:
-    at most 1e-12 unless steps ran out. Steps are counted, not timed, so that a busy machine gives
-    the same answer: at most 5,000 for each vector, and so many that all of them together take
-    2e10 multiplications (1,000 for 2,000,000 indicators). The deadline, by `time.monotonic`, is
-    for what is slower still.
+    The second value is the largest root mean square of their values over the training rows: at
+    most 1e-12 unless the steps were used up. Steps are counted, not timed, so that the answer does
+    not depend on the load of the machine: at most 5,000 for each vector, and at most 2e10
+    multiplications for all vectors together (1,000 steps for 2,000,000 indicators). The deadline,
+    by `time.monotonic`, stops even slower computations.
     """
     n, p = design.shape
     scale = 1.0 / np.sqrt(sizes)
@@ -175,7 +179,7 @@ def projected(
     phi.data *= scale[phi.indices]
     back = phi.T.tocsr()
     steps = min(CG_STEPS, max(1, int(CG_WORK / (2 * m * max(phi.nnz, 1)))))
-    found, worst = np.empty((p, m)), 0.0
+    null_vectors, worst = np.empty((p, m)), 0.0
     for k in range(m):
         v = rng.normal(size=p)
         value = phi @ v
@@ -196,5 +200,5 @@ def projected(
             previous, square = square, float(residual @ residual)
             direction = residual + (square / previous) * direction
         worst = max(worst, float(np.linalg.norm(value)) / unit)
-        found[:, k] = v * scale
-    return found, worst
+        null_vectors[:, k] = v * scale
+    return null_vectors, worst

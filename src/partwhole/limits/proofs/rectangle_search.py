@@ -1,4 +1,4 @@
-"""Rectangles: four held-out combinations whose signed sum no sum of seen conjunctions has."""
+"""Rectangles: four held-out combinations over which each sum of seen conjunctions cancels."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from partwhole.limits.proofs._budget import Budget
 from partwhole.limits.proofs.certificates import TOLERANCE, Certificate, annihilated, signed
 from partwhole.tasks import Task
 
-# Of the corners (a, c), (a, d), (b, c), (b, d).
+# Weights of the corners (a, c), (a, d), (b, c), (b, d).
 RECTANGLE = np.array([1.0, -1.0, -1.0, 1.0])
 DIVISIONS = 400
 PAIRS = 200_000
-# Rectangles whose sum over seen conjunctions is looked at.
+# Most candidate rectangles whose sums over seen conjunctions are computed.
 TRIES = 200
-# What a division costs besides its rows: the calls.
+# Work of a division that does not depend on its rows: the function calls.
 OVERHEAD = 100_000
 
 
@@ -34,11 +34,11 @@ def find_rectangle(
     budget: Budget,
     **facts: Any,
 ) -> Certificate | None:
-    """Search two settings of some components crossed with two settings of the others.
+    """Return the proof of a rectangle: two settings of some components times two of the others.
 
-    There are 2**(C - 1) - 1 ways to divide C components in two. All are tried where they are at
-    most 400. Where they are more, up to 632 rows are searched in all of them at once, as pairs;
-    more rows in the first 400, those that set the fewest components against the others.
+    There are 2**(C - 1) - 1 ways to divide C components in two. Up to 400 of them are all tried. If
+    there are more, up to 632 rows are searched for all of them at once, by pairs of rows; for more
+    rows the first 400 are tried, which have the fewest components on one side.
     """
     components = task.components[rows]
     n_components, n = task.n_components, len(rows)
@@ -49,24 +49,24 @@ def find_rectangle(
             return None
         rectangle, sides = crossed
         return signed(rows, y, rectangle, RECTANGLE, groups=sides, **facts)
-    for one, other in islice(_divisions(n_components), DIVISIONS):
+    for first_side, second_side in islice(_divisions(n_components), DIVISIONS):
         if budget.over:
             return None
         budget.spend(OVERHEAD + 8 * n * n_components)
-        _, a = Dictionary.of(components, one, task.n_values)
-        _, b = Dictionary.of(components, other, task.n_values)
+        _, a = Dictionary.of(components, first_side, task.n_values)
+        _, b = Dictionary.of(components, second_side, task.n_values)
         rectangle = _rectangle_in_grid(a, b, y, phi, signs, budget)
         if rectangle is not None:
-            return signed(rows, y, rectangle, RECTANGLE, groups=(one, other), **facts)
+            return signed(rows, y, rectangle, RECTANGLE, groups=(first_side, second_side), **facts)
     return None
 
 
 def _divisions(n_components: int) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
-    """Yield every way to divide components in two, the most uneven first."""
+    """Yield every division of the components into two sides, the most uneven first."""
     for k in range(1, n_components // 2 + 1):
-        for one in combinations(range(n_components), k):
-            if 2 * k < n_components or 0 in one:
-                yield one, tuple(c for c in range(n_components) if c not in one)
+        for side in combinations(range(n_components), k):
+            if 2 * k < n_components or 0 in side:
+                yield side, tuple(c for c in range(n_components) if c not in side)
 
 
 def _rectangle_by_pairs(
@@ -75,26 +75,26 @@ def _rectangle_by_pairs(
     phi: sparse.csr_array,
     signs: bool,
 ) -> tuple[Int[np.ndarray, " c"], tuple[tuple[int, ...], tuple[int, ...]]] | None:
-    """Return the rows of a rectangle, however it divides the components, and its two sides.
+    """Return the rows of a rectangle for any division of the components, and its two sides.
 
-    The opposite corners of a rectangle are two pairs of rows with the same two values in every
-    component. So pairs are sorted by these values, and the two of each kind whose targets have
-    the largest and the smallest sum are tried.
+    A rectangle has two pairs of opposite corners, and both pairs have the same two values in every
+    component. So pairs are grouped by these values; of each group the pairs with the largest and
+    the smallest sum of targets are tried.
     """
-    one, other = np.triu_indices(len(y), 1)
-    values = np.sort(np.stack([components[one], components[other]]), axis=0)
+    first_row, second_row = np.triu_indices(len(y), 1)
+    values = np.sort(np.stack([components[first_row], components[second_row]]), axis=0)
     size = components.max(axis=0).astype(np.int64) + 1
     _, kind = Dictionary.of(
         values[0] * size + values[1], tuple(range(components.shape[1])), (size**2).tolist()
     )
-    total = y[one] + y[other]
+    total = y[first_row] + y[second_row]
     arranged = np.lexsort((total, kind))
     ends = np.append(np.flatnonzero(np.diff(kind[arranged])), len(arranged) - 1)
     low, high = arranged[np.append(0, ends[:-1] + 1)], arranged[ends]
     gap = total[high] - total[low]
     for place in np.flatnonzero(gap == 4.0 if signs else gap > _least_contrast(y))[:TRIES]:
-        i, j = one[high[place]], other[high[place]]
-        k, m = one[low[place]], other[low[place]]
+        i, j = first_row[high[place]], second_row[high[place]]
+        k, m = first_row[low[place]], second_row[low[place]]
         corners = np.array([i, k, m, j])
         weights = np.zeros(len(y))
         weights[corners] = RECTANGLE
@@ -120,7 +120,7 @@ def _rectangle_in_grid(
     signs: bool,
     budget: Budget,
 ) -> np.ndarray | None:
-    """Return the rows of a rectangle whose contrast the seen conjunctions can't make."""
+    """Return the rows of a rectangle whose contrast no sum of seen conjunctions can have."""
     n_a, n_b = int(a.max()) + 1, int(b.max()) + 1
     if n_a < 2 or n_b < 2 or n_a * n_b > 4_000_000:
         return None
@@ -133,13 +133,13 @@ def _rectangle_in_grid(
             return None
         budget.spend(6 * (n_a - i) * n_b)
         difference = target[i] - target[i + 1 :]
-        known = ~np.isnan(difference)
-        low = np.where(known, difference, np.inf).argmin(axis=1)
-        high = np.where(known, difference, -np.inf).argmax(axis=1)
-        each = np.arange(len(difference))
-        gap = np.where(known.any(axis=1), difference[each, high] - difference[each, low], 0.0)
-        wanted = gap == 4.0 if signs else gap > least
-        for j in np.flatnonzero(wanted):
+        present = ~np.isnan(difference)
+        low = np.where(present, difference, np.inf).argmin(axis=1)
+        high = np.where(present, difference, -np.inf).argmax(axis=1)
+        places = np.arange(len(difference))
+        gap = np.where(present.any(axis=1), difference[places, high] - difference[places, low], 0.0)
+        promising = gap == 4.0 if signs else gap > least
+        for j in np.flatnonzero(promising):
             corners = place[[i, i, i + 1 + j, i + 1 + j], [high[j], low[j], high[j], low[j]]]
             weights = np.zeros(len(y))
             weights[corners] = RECTANGLE

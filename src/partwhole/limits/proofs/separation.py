@@ -1,9 +1,10 @@
-r"""Separation: has some w all of :math:`B w > 0`, or do some weights prove that none has?
+r"""Separation: is :math:`B w > 0` for some w, or do some weights prove that it is for none?
 
 By Gordan's theorem either B w > 0 for some w, or :math:`B^T a = 0` for some a >= 0 that is not
-0. The minimum of the squared hinge loss :math:`|(1 - B w)_+|^2` tells which: where it is 0 its w
-separates, and otherwise the hinge :math:`a = (1 - B w)_+` is such a proof, because the gradient
-vanishes. Small problems go to a linear program instead, whose vertices are proofs of few rows.
+0. The minimum of the squared hinge loss :math:`|(1 - B w)_+|^2` decides between them. If it is 0,
+its w separates; otherwise the hinge :math:`a = (1 - B w)_+` is a proof, because the gradient
+:math:`-2 B^T a` vanishes. Small problems are solved by a linear program instead, whose vertices
+are proofs of few rows.
 """
 
 from __future__ import annotations
@@ -18,11 +19,12 @@ from partwhole.limits.proofs.certificates import TOLERANCE, annihilated
 PROGRAM_WORK = 3e5
 DIRECT_COLUMNS = 2500
 VERTEX_WORK = 2e6
-# Pivots of a linear program.
+# Most pivots of a linear program.
 PIVOTS = 20_000
 NEWTON_STEPS = 200
 CG_STEPS = 300
-# Keeps the directions that the loss does not see where they are; no bias, for it is proximal.
+# Weight of the squared step in each Newton step. It fixes w in directions that do not change the
+# loss, and causes no bias, because it penalises the step and not w.
 PROXIMAL = 1e-8
 LONGEST_STEP = 64.0
 
@@ -30,22 +32,22 @@ Verdict = tuple[bool | None, Float[np.ndarray, " n"] | None, Float[np.ndarray, "
 
 
 def separate(rows: sparse.csr_array, budget: Budget) -> Verdict:
-    """Decide whether some w has rows @ w > 0 throughout; believe only what is proved.
+    """Return whether rows @ w > 0 for some w, with w or a proof that there is none.
 
     Parameters
     ----------
     rows : sparse array, shape (n, p)
-        B: each row's features, times its sign.
+        B: the features of each row, times its sign.
     budget : Budget
 
     Returns
     -------
     bool or None
-        None when not decided within the budget.
+        None if neither is proved within the budget.
     float array, shape (n,), or None
-        When it is False, weights a >= 0 with rows.T @ a = 0, some of them positive.
+        If False, the proof: weights a >= 0 with rows.T @ a = 0, some of them positive.
     float array, shape (p,), or None
-        The last w; it separates when the answer is True.
+        The last w; it separates if the verdict is True.
     """
     n, p = rows.shape  # pyright: ignore[reportGeneralTypeIssues]
     if float(n) * p <= PROGRAM_WORK:
@@ -54,7 +56,7 @@ def separate(rows: sparse.csr_array, budget: Budget) -> Verdict:
             return verdict
     w = None
     if n > 6 * p:
-        # Where there are many more rows than columns a part of them often suffices for a proof.
+        # If there are many more rows than columns, a part of them often suffices for a proof.
         part = np.sort(np.random.default_rng(0).choice(n, 3 * p, replace=False))
         solvable, shares, w = hinge(rows[part], budget)
         if shares is not None:
@@ -67,13 +69,13 @@ def separate(rows: sparse.csr_array, budget: Budget) -> Verdict:
 
 
 def program(rows: sparse.csr_array, budget: Budget) -> Verdict:
-    """Solve the bounded max-margin problem: max t, rows @ w >= t, abs(w) <= 1."""
+    """Return the verdict by a linear program: max t with rows @ w >= t and abs(w) <= 1."""
     from scipy.optimize import linprog
 
     n, p = rows.shape  # pyright: ignore[reportGeneralTypeIssues]
     if budget.over:
         return None, None, None
-    found = linprog(
+    solution = linprog(
         np.append(np.zeros(p), -1.0),
         A_ub=sparse.hstack([-rows, np.ones((n, 1))]).tocsr(),
         b_ub=np.zeros(n),
@@ -81,14 +83,14 @@ def program(rows: sparse.csr_array, budget: Budget) -> Verdict:
         method="highs",
         options={"time_limit": budget.seconds, "maxiter": PIVOTS},
     )
-    budget.spend(found.nit * float(n + p))
-    if found.x is None:
+    budget.spend(solution.nit * float(n + p))
+    if solution.x is None:
         return None, None, None
-    w = found.x[:p]
+    w = solution.x[:p]
     if (rows @ w).min() > TOLERANCE:
         return True, None, w
-    if found.status == 0:
-        shares = np.maximum(0.0, -found.ineqlin.marginals)
+    if solution.status == 0:
+        shares = np.maximum(0.0, -solution.ineqlin.marginals)
         if shares.sum() > 0 and annihilated(rows, shares):
             return False, shares, w
     return None, None, w
@@ -97,7 +99,7 @@ def program(rows: sparse.csr_array, budget: Budget) -> Verdict:
 def hinge(
     rows: sparse.csr_array, budget: Budget, start: Float[np.ndarray, " p"] | None = None
 ) -> Verdict:
-    """Minimise the squared hinge loss by Newton's method with an exact line search."""
+    """Return the verdict by the minimum of the squared hinge loss, with Newton's method."""
     n, p = rows.shape  # pyright: ignore[reportGeneralTypeIssues]
     sizes = np.sqrt(np.asarray(rows.multiply(rows).sum(axis=0)).ravel())
     scale = 1.0 / np.where(sizes > 0, sizes, 1.0)
@@ -109,13 +111,15 @@ def hinge(
             return True, None, w * scale
         if budget.over:
             break
-        short = np.maximum(0.0, 1.0 - margin)
-        if not short.any():
+        shortfall = np.maximum(0.0, 1.0 - margin)
+        if not shortfall.any():
             break
-        pull = scaled.T @ short
-        if annihilated(rows, short) and np.linalg.norm(pull) <= 1e-9 * np.linalg.norm(short):
-            return False, few(rows, short, budget), w * scale
-        active = scaled[np.flatnonzero(short > 0)]
+        pull = scaled.T @ shortfall
+        if annihilated(rows, shortfall) and np.linalg.norm(pull) <= 1e-9 * np.linalg.norm(
+            shortfall
+        ):
+            return False, _proof_of_few_rows(rows, shortfall, budget), w * scale
+        active = scaled[np.flatnonzero(shortfall > 0)]
         if p <= DIRECT_COLUMNS:
             budget.spend(p**3 / 3 / DENSE)
             direction = _direct(active, pull)
@@ -125,12 +129,13 @@ def hinge(
         step = _exact_step(margin, slope)
         w = w + step * direction
         margin = scaled @ w
-        # The line search looks at each row's margin about 60 times.
+        # The line search computes each row's margin about 60 times.
         budget.spend(4 * scaled.nnz + 60 * n)
     return None, None, w * scale
 
 
 def _direct(active: sparse.csr_array, pull: Float[np.ndarray, " p"]) -> Float[np.ndarray, " p"]:
+    """Return the Newton step by a Cholesky factor."""
     hessian = (active.T @ active).toarray()
     hessian.flat[:: len(pull) + 1] += PROXIMAL
     factor = linalg.cho_factor(hessian, lower=True, overwrite_a=True, check_finite=False)
@@ -158,7 +163,7 @@ def _by_conjugate_gradients(
 
 
 def _exact_step(margin: Float[np.ndarray, " n"], slope: Float[np.ndarray, " n"]) -> float:
-    """Return where the loss, a convex parabola in pieces, is least along a direction."""
+    """Return the step of the least loss along a direction; the loss is piecewise quadratic."""
 
     def rise(t: float) -> float:
         return -float(slope @ np.maximum(0.0, 1.0 - margin - t * slope))
@@ -174,34 +179,34 @@ def _exact_step(margin: Float[np.ndarray, " n"], slope: Float[np.ndarray, " n"])
             high = middle
         if high - low <= 1e-14 * high:
             break
-    short = 1.0 - margin - high * slope > 0
-    square = float(slope[short] @ slope[short])
-    exact = float(slope[short] @ (1.0 - margin[short])) / square if square > 0 else high
+    violated = 1.0 - margin - high * slope > 0
+    square = float(slope[violated] @ slope[violated])
+    exact = float(slope[violated] @ (1.0 - margin[violated])) / square if square > 0 else high
     return exact if abs(exact - high) <= 1e-6 * high else high
 
 
-def few(
+def _proof_of_few_rows(
     rows: sparse.csr_array, shares: Float[np.ndarray, " n"], budget: Budget
 ) -> Float[np.ndarray, " n"]:
-    """Return a proof on few of the rows that a proof uses: a vertex, where that is affordable."""
+    """Return a proof with few of the rows that a proof uses: a vertex, if it is affordable."""
     from scipy.optimize import linprog
 
-    used = np.flatnonzero(shares > 1e-12 * shares.max())
-    part = rows[used]
+    support = np.flatnonzero(shares > 1e-12 * shares.max())
+    part = rows[support]
     part = part[:, np.flatnonzero(np.diff(part.tocsc().indptr))]
-    if float(len(used)) * part.shape[1] > VERTEX_WORK or budget.over:
+    if float(len(support)) * part.shape[1] > VERTEX_WORK or budget.over:
         return shares
-    found = linprog(
-        np.ones(len(used)),
-        A_eq=sparse.vstack([part.T, np.ones((1, len(used)))]).tocsr(),
+    solution = linprog(
+        np.ones(len(support)),
+        A_eq=sparse.vstack([part.T, np.ones((1, len(support)))]).tocsr(),
         b_eq=np.append(np.zeros(part.shape[1]), 1.0),
         method="highs-ds",
         options={"time_limit": budget.seconds, "maxiter": PIVOTS},
     )
-    budget.spend(found.nit * float(len(used) + part.shape[1]))
-    if found.status == 0:
+    budget.spend(solution.nit * float(len(support) + part.shape[1]))
+    if solution.status == 0:
         vertex = np.zeros(len(shares))
-        vertex[used] = np.maximum(found.x, 0.0)
+        vertex[support] = np.maximum(solution.x, 0.0)
         if annihilated(rows, vertex):
             return vertex
     return shares

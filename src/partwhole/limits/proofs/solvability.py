@@ -1,9 +1,9 @@
-r"""Solvability: can any learner with a fixed compositional representation answer at all?
+r"""Solvability: can any learner with a fixed compositional representation answer correctly?
 
-On held-out combinations such a learner is a sum over conjunctions that were seen. So targets
-outside the range of their indicators, or labels no such sum separates, are out of reach whatever
-the saliences; and there is a certificate: weights u on held-out combinations that every seen
-conjunction adds up to 0, while the targets do not.
+On held-out combinations such a learner computes a sum over conjunctions that were seen in
+training. Targets outside the range of their indicators, or labels that no such sum separates,
+cannot be reached for any saliences. A certificate proves it: weights u on held-out combinations
+whose total is 0 over every seen conjunction, but not for the targets.
 """
 
 from __future__ import annotations
@@ -37,18 +37,18 @@ from partwhole.limits.proofs.rectangle_search import find_rectangle
 from partwhole.tasks import Task
 
 TERMS_IN_WORDS = 16
-# A share of variance below this can't be told from none.
+# A smaller share of unexplained variance is rounding.
 ROUNDING = 1e-12
 MOST_ROWS = 5000
 BOX_SHARE = 0.2
 SUM_SHARE = {"regression": 0.5, "classification": 0.25}
-# Of a best sum that is reported, but no verdict waits for.
+# The share for a best sum that is reported only, because the verdict is already known.
 ANSWERED_SHARE = 0.1
 
 
 @dataclass(frozen=True, eq=False)
 class Solvability:
-    """Say whether sums of seen conjunctions can produce the held-out targets, and why not.
+    """Verdict whether sums of seen conjunctions can produce the held-out targets, with its proof.
 
     Parameters
     ----------
@@ -57,23 +57,23 @@ class Solvability:
         "regression" (exact numbers) or "classification" (the right sign, or with an output for
         each label the right arg-max).
     order : int
-        Conjunctions of at most so many components are considered.
+        Largest number of components of the conjunctions considered.
     solvable : bool or None
-        None when not decided in the time, or the steps, allowed.
+        None if not decided within the time or the number of steps allowed.
     rank : int or None
-        Rank of the seen conjunctions on the held-out combinations; None when too large.
+        Rank of the seen conjunctions on the held-out combinations; None if not computed because
+        the problem is too large.
     r_squared : float
-        Share of the held-out targets' variance that the best sum explains; NaN when they
-        are constant, and where the best sum was not found or, for many labels, not needed.
+        Share of the held-out targets' variance that the best sum explains; NaN when they are
+        constant, when the best sum was not found, and, for many labels, when it was not needed.
     certificate : Certificate or None
-        Proof when unsolvable; None also where the smallest that was found takes more than
-        5,000 rows.
+        Proof when unsolvable; None also if the smallest proof found has more than 5,000 rows.
     seconds : float
-        Time spent.
+        Computation time.
     tolerated : float, default 0
-        Share of the variance of numbers that was allowed to stay unexplained.
+        Share of the variance of numeric targets that was allowed to stay unexplained.
     remarks : tuple of str, default ()
-        What was left out.
+        Restrictions of the computation, such as rows that were left out.
     """
 
     task: Task
@@ -108,7 +108,7 @@ class Solvability:
         Parameters
         ----------
         labels : sequence, optional
-            Names of the labels that the outputs stand for, where there are more than two.
+            Names of the labels of the outputs, for tasks with more than two labels.
 
         Returns
         -------
@@ -135,8 +135,8 @@ class Solvability:
         words = certificate.sum_in_words(self.task, limit=TERMS_IN_WORDS, labels=labels)
         line = f"Not solvable: {words} is 0 for every sum of seen conjunctions"
         if certificate.labels is not None:
-            one, other = (label_name(j, labels) for j in certificate.labels)
-            line += f", with f the output for {one} minus the output for {other}"
+            first_label, second_label = (label_name(j, labels) for j in certificate.labels)
+            line += f", with f the output for {first_label} minus the output for {second_label}"
         if certificate.rivals:
             line += ", with f[a - b] the output for a minus the output for b"
         line += f", but the targets give {certificate.total:g}"
@@ -145,26 +145,29 @@ class Solvability:
         return line + "."
 
     def _explain_solvable(self) -> str:
-        what = "equals the held-out targets"
+        claim = "equals the held-out targets"
         if self.kind == "classification":
-            what = "separates the held-out labels"
+            claim = "separates the held-out labels"
         elif self.unexplained > ROUNDING and self.tolerated > 0:
-            what = (
+            claim = (
                 f"leaves {_percent(self.unexplained)} % of the held-out targets' variance, of "
                 f"which {100 * self.tolerated:g} % is allowed"
             )
-        line = f"Solvable in principle: some sum of seen conjunctions {what}."
+        line = f"Solvable in principle: some sum of seen conjunctions {claim}."
         if self.rank == self.n_held_out:
-            these = "this one combination" if self.rank == 1 else f"these {self.rank} combinations"
+            combinations = (
+                "this one combination" if self.rank == 1 else f"these {self.rank} combinations"
+            )
             line += (
-                f" Such sums could give any targets at all on {these}, so this says little of "
-                "the targets; hold out more combinations."
+                f" Such sums could give any targets at all on {combinations}, so this says little "
+                "of the targets; hold out more combinations."
             )
         return line
 
 
 def _percent(share: float) -> str:
-    # Two digits of 99.6 would read 1e+02.
+    """Return a share in percent, with two digits, or three if two would round it to 100."""
+    # With two digits 99.6 would be printed as 1e+02.
     return f"{100 * share:.{2 if share < 0.995 else 3}g}"
 
 
@@ -178,7 +181,7 @@ def solvability(
     unexplained: Real = 0.0,
     deadline: Real = float("inf"),
 ) -> Solvability:
-    r"""Decide whether held-out targets are sums of seen conjunctions.
+    r"""Return the verdict whether held-out targets are sums of seen conjunctions.
 
     Regression asks whether :math:`y_{test}` lies in the range of :math:`\Phi_{test}`, the
     indicators of the constant and of every conjunction seen in training; classification whether
@@ -188,46 +191,45 @@ def solvability(
     Parameters
     ----------
     task : Task
-        With held-out rows. Repeated rows count once.
+        A task with held-out rows. Repeated rows count once.
     kind : {"auto", "regression", "classification"}, keyword-only, default "auto"
-        Classification when every target is -1 or +1. Labels are -1 and +1, or one output of -1
-        and +1 for each label; values between (averages over rows that disagree) count as the
-        nearer label, and rows that are evenly divided are left out.
+        "auto" means classification if every target is -1 or +1. Labels are -1 and +1, or one
+        output of -1 and +1 for each label. Values in between (averages over rows that disagree)
+        count as the nearer label; rows that are evenly divided between labels are left out.
     max_order : int, keyword-only, optional
-        Consider conjunctions of at most so many components; all by default.
+        Largest number of components of the conjunctions considered; all by default.
     time_limit : float, keyword-only, default 10
-        Seconds after which the answer may be left undecided. Steps are counted, 3e8
-        multiplications for a second, so that the answer is the same on every machine that is as
-        fast; a slower one is stopped by the clock. Dense linear algebra, up to 1,600
+        Seconds after which the verdict may be left undecided. Steps are counted at 3e8
+        multiplications a second, so that the verdict does not depend on the speed of the machine
+        unless it is slower than this; then the clock stops it. Dense linear algebra, up to 1,600
         conjunctions, is not interrupted.
     unexplained : float, keyword-only, default 0
-        Largest share of the held-out variance, 0..1, that may stay unexplained while numbers
-        still count as solvable.
+        Largest share of the held-out variance, 0..1, that may stay unexplained if numeric
+        targets are to count as solvable.
     deadline : float, keyword-only, default infinity
-        By `time.monotonic`: an end of the clock alone, which takes nothing from the steps.
+        Time at which to stop, by `time.monotonic`; it does not change the number of steps allowed.
 
     Returns
     -------
     Solvability
-        The verdict, with a certificate that can be recomputed by hand when it is negative.
-        Rectangles (four combinations) and boxes (2**(K + 1) at order K) are searched first.
+        The verdict; a negative one has a certificate that can be checked by hand. Rectangles (four
+        combinations) and boxes (2**(K + 1) combinations at order K) are searched first.
 
     Raises
     ------
     InputError
-        When nothing is held out, a kind is unknown, or targets are not labels of that form.
+        When no row is held out, the kind is unknown, or targets are not labels of this form.
 
     Notes
     -----
     Derived here from theorem 4.2 of Lippl & Stachenfeld (ICLR 2025). Solvable in principle
     does not mean solved: see memorization leak and shortcut bias. A network that learns its
-    features may do better.
+    features may solve unsolvable tasks.
 
     Examples
     --------
     >>> from partwhole import tasks
-    >>> found = solvability(tasks.associative_inference())
-    >>> print(found.explain())
+    >>> print(solvability(tasks.associative_inference()).explain())
     Not solvable: f(A, B) + f(C, D) - f(A, D) - f(C, B) is 0 for every sum of seen conjunctions,
     but the targets give 4; so these weighted margins add up to 0 and can't all be positive.
     """
@@ -254,10 +256,11 @@ def solvability(
     budget = Budget.of(time_limit, deadline)
     rows, y, conflict = _distinct_test(task, kind)
     phi, unseen = _seen_indicators(task, rows, order)
-    # Where the four corners differ in two components, a seen pair of them holds one corner alone.
+    # A rectangle at order 2 or more needs rows with an unseen conjunction: if all conjunctions of
+    # a corner were seen, that of its two settings would contain this corner alone.
     among = np.arange(len(rows)) if order <= 1 else np.flatnonzero(unseen)
-    many = kind == "classification" and y.shape[1] > 1
-    answered = many and conflict is None and has_sums(y, phi, budget)
+    has_many_labels = kind == "classification" and y.shape[1] > 1
+    answered = has_many_labels and conflict is None and has_sums(y, phi, budget)
     best = best_sum(phi, y, budget.part(ANSWERED_SHARE if answered else SUM_SHARE[kind]))
 
     certificate, tolerated = None, 0.0
@@ -300,7 +303,7 @@ def _require_labels(task: Task) -> None:
     if task.targets.ndim == 1:
         fits = inside
     else:
-        # An output for each label: the right one's +1 and -1 elsewhere, or averages of such.
+        # An output for each label: +1 for the correct one and -1 for others, or averages of such.
         k = task.targets.shape[1]
         fits = inside and k >= 2 and bool(np.all(np.abs(task.targets.sum(axis=1) + k - 2) < 1e-6))
     require(
@@ -322,36 +325,36 @@ def _decide_numbers(
     tolerated: float,
     budget: Budget,
 ) -> tuple[bool | None, Certificate | None]:
-    """Read the verdict off the best sum's residual; look for the smallest proof."""
+    """Return the verdict for numeric targets by the best sum's residual, with a small proof."""
     level = np.abs(y - y.mean(axis=0)).max()
     rounding = 64.0 * np.finfo(float).eps * np.abs(y).max()
     left = np.abs(best.residual).max(axis=0)
     if left.max() <= TOLERANCE * level + rounding or 1.0 - best.r_squared <= tolerated:
         return True, None
     output = int(left.argmax())
-    own, facts = y[:, output], {"output": output}
+    numbers, facts = y[:, output], {"output": output}
     certificate = None
     if len(among):
         certificate = find_rectangle(
-            task, rows[among], own[among], phi[among], False, budget, **facts
+            task, rows[among], numbers[among], phi[among], False, budget, **facts
         )
     if certificate is None:
-        least = TOLERANCE * float(np.ptp(own)) + rounding
+        least = TOLERANCE * float(np.ptp(numbers)) + rounding
         part = budget.part(BOX_SHARE)
-        box = find_box(task, rows, order, part, targets=own, least=least)
+        box = find_box(task, rows, order, part, targets=numbers, least=least)
         if box is not None:
-            used, signs, groups = box
-            certificate = signed(rows, own, used, signs, groups=groups, **facts)
-    # A proof of a contrast does not say how much of the variance it is.
+            box_corners, signs, groups = box
+            certificate = signed(rows, numbers, box_corners, signs, groups=groups, **facts)
+    # A contrast proves that some variance is unexplained, but not how much.
     if not best.settled and (certificate is None or tolerated > 0):
         return None, None
     if certificate is None:
-        certificate = from_residual(rows, own, best.residual[:, output], phi, budget, **facts)
+        certificate = from_residual(rows, numbers, best.residual[:, output], phi, budget, **facts)
     return False, certificate
 
 
 def _distinct_test(task: Task, kind: str) -> tuple[np.ndarray, np.ndarray, Certificate | None]:
-    """Return one row for each held-out tuple, its targets, and a conflict between repeats."""
+    """Return one row for each held-out tuple, its targets, and a proof of conflicting repeats."""
     held_out = np.flatnonzero(~task.is_train)
     targets = task.targets[held_out].reshape(len(held_out), -1)
     _, first, inverse = distinct(task, held_out)
@@ -362,13 +365,13 @@ def _distinct_test(task: Task, kind: str) -> tuple[np.ndarray, np.ndarray, Certi
     apart = np.abs(compared - compared[place][inverse]).max(axis=1)
     conflict = None
     if apart.max() > 0:
-        one = int(np.flatnonzero(apart)[0])
-        other = int(place[inverse[one]])
-        output = int(np.abs(compared[one] - compared[other]).argmax())
+        repeat = int(np.flatnonzero(apart)[0])
+        original = int(place[inverse[repeat]])
+        output = int(np.abs(compared[repeat] - compared[original]).argmax())
         conflict = signed(
             held_out,
             targets[:, output],
-            np.array([one, other]),
+            np.array([repeat, original]),
             np.array([1.0, -1.0]),
             output=output,
         )
@@ -378,24 +381,24 @@ def _distinct_test(task: Task, kind: str) -> tuple[np.ndarray, np.ndarray, Certi
 def _seen_indicators(
     task: Task, rows: np.ndarray, order: int
 ) -> tuple[sparse.csr_array, Bool[np.ndarray, " n"]]:
-    """Return the seen conjunctions' indicators on these rows, and who has an unseen one.
+    """Return the indicators of seen conjunctions on these rows, and which rows have an unseen one.
 
-    Empty columns are left out; and the smaller conjunctions where no row has an unseen one, for
-    then they are sums of the largest.
+    Empty columns are left out. If no row has an unseen conjunction, only the conjunctions of the
+    largest order are used, because the smaller ones are sums of them.
     """
     sets = conjunction_sets(task.n_components, order)
     largest = [s for s in sets if len(s) == order]
-    train, own = task.train_components, task.components[rows]
-    design = ConjunctionDesign.seen(train, largest, task.n_values).at(own)
+    train, tuples = task.train_components, task.components[rows]
+    design = ConjunctionDesign.seen(train, largest, task.n_values).at(tuples)
     unseen = np.zeros(len(rows), dtype=bool)
     for index in design.index:
         unseen |= index < 0
     if unseen.any():
-        design = ConjunctionDesign.seen(train, sets, task.n_values).at(own)
+        design = ConjunctionDesign.seen(train, sets, task.n_values).at(tuples)
     phi = as_sparse(design)
-    used = np.zeros(design.shape[1], dtype=bool)
-    used[phi.indices] = True
-    packed = np.cumsum(used, dtype=np.int32) - np.int32(1)
+    nonempty = np.zeros(design.shape[1], dtype=bool)
+    nonempty[phi.indices] = True
+    packed = np.cumsum(nonempty, dtype=np.int32) - np.int32(1)
     return sparse.csr_array(
-        (phi.data, packed[phi.indices], phi.indptr), (len(rows), int(used.sum()))
+        (phi.data, packed[phi.indices], phi.indptr), (len(rows), int(nonempty.sum()))
     ), unseen

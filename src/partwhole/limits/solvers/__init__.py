@@ -1,1 +1,1 @@
-"""How limits are found."""
+"""Algorithms that compute limits."""

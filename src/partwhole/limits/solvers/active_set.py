@@ -1,9 +1,9 @@
-"""Exact solutions of quadratic one-sided fits: guess the support, solve, mend the guess.
+"""Exact solutions of quadratic one-sided fits by an active-set method.
 
-For a given support the dual is linear. Constraints whose multiplier comes out negative leave it,
-violated ones join, until nothing changes (a primal-dual active-set method; Hintermüller, Ito &
-Kunisch 2003). A fixed point is an exact solution; there need not be one within the rounds allowed,
-so an interior point stands behind.
+For a given support (the constraints that hold as equalities) the dual is a linear system.
+Constraints whose multiplier is negative leave the support and violated constraints join it, until
+nothing changes (Hintermüller, Ito & Kunisch 2003). The fixed point is an exact solution. The
+method may not reach one within the rounds allowed; then an interior point gives the solution.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def solve_one_sided(
     max_steps: int = 200,
     tolerance: float = 1e-12,
 ) -> DualSolution:
-    """Solve quadratic one-sided fits, exactly where the support can be settled.
+    """Return the dual solutions of quadratic one-sided fits, exact where a support is confirmed.
 
     Parameters
     ----------
@@ -37,8 +37,8 @@ def solve_one_sided(
     constraints : OneSided
     border : Border
     guess_first : bool, keyword-only, default False
-        Try the full support before any interior point: quick for many small problems whose
-        constraints nearly all hold as equalities.
+        Try the full support before any interior point. This is fast for many small problems in
+        which nearly all constraints hold as equalities.
     max_steps, tolerance : keyword-only
         As in `interior_point`.
 
@@ -47,11 +47,11 @@ def solve_one_sided(
     DualSolution
     """
     batch, m = len(hessian), len(constraints.rows)
-    found = None
+    solution = None
     rest = np.ones(batch, dtype=bool)
     if guess_first:
-        found = active_set(hessian, constraints, border, np.ones((batch, m), dtype=bool))
-        rest = ~found.solved
+        solution = active_set(hessian, constraints, border, np.ones((batch, m), dtype=bool))
+        rest = ~solution.solved
     if rest.any():
         inner = interior_point(
             hessian[rest], constraints, border, max_steps=max_steps, tolerance=tolerance
@@ -67,18 +67,18 @@ def solve_one_sided(
                 keep, exact.border_coefficients, inner.border_coefficients
             ),
         )
-        found = inner if found is None else _merged(found, inner, rest)
-    assert found is not None
-    return found
+        solution = inner if solution is None else _merged(solution, inner, rest)
+    assert solution is not None
+    return solution
 
 
-def _merged(one: DualSolution, other: DualSolution, where: np.ndarray) -> DualSolution:
-    """Put the other's problems into their places in the batch."""
+def _merged(solution: DualSolution, replacement: DualSolution, where: np.ndarray) -> DualSolution:
+    """Return the solution of a batch, with the problems at some places replaced."""
     arrays = {}
     for name in ("multipliers", "border_coefficients", "solved", "infeasible"):
-        arrays[name] = np.array(getattr(one, name))
-        arrays[name][where] = getattr(other, name)
-    return DualSolution(steps=one.steps + other.steps, **arrays)
+        arrays[name] = np.array(getattr(solution, name))
+        arrays[name][where] = getattr(replacement, name)
+    return DualSolution(steps=solution.steps + replacement.steps, **arrays)
 
 
 def active_set(
@@ -89,7 +89,7 @@ def active_set(
     *,
     max_rounds: int = 20,
 ) -> DualSolution:
-    """Mend a guessed support until it is that of an exact solution.
+    """Return dual solutions by correcting a support until it is that of an exact solution.
 
     Parameters
     ----------
@@ -109,36 +109,40 @@ def active_set(
     batch, m = support.shape
     n, q = border.columns.shape
     signed = signs[:, None] * hessian[:, rows][:, :, rows] * signs
-    seen = border.signed(constraints).columns
+    signed_columns = border.signed(constraints).columns
     x, b = np.zeros((batch, m)), np.zeros((batch, q))
     solved = np.zeros(batch, dtype=bool)
-    open_ones = np.arange(batch)
+    unsolved = np.arange(batch)
     support = np.array(support)
     rounds = 0
-    while len(open_ones) and rounds < max_rounds:
+    while len(unsolved) and rounds < max_rounds:
         rounds += 1
-        inside = support[open_ones]
-        kernel = signed[open_ones]
-        system = np.zeros((len(open_ones), m + q, m + q))
+        inside = support[unsolved]
+        kernel = signed[unsolved]
+        system = np.zeros((len(unsolved), m + q, m + q))
         system[:, :m, :m] = kernel * (inside[:, :, None] & inside[:, None, :])
         system[:, np.arange(m), np.arange(m)] += ~inside
-        columns = np.where(inside[:, :, None], seen, 0.0)
+        columns = np.where(inside[:, :, None], signed_columns, 0.0)
         system[:, :m, m:], system[:, m:, :m] = columns, columns.transpose(0, 2, 1)
         system[:, m:, m:] = -border.penalty * np.eye(q)
-        right = np.concatenate([np.where(inside, bounds, 0.0), np.zeros((len(open_ones), q))], 1)
+        right = np.concatenate([np.where(inside, bounds, 0.0), np.zeros((len(unsolved), q))], 1)
         try:
             answer = np.linalg.solve(system, right[:, :, None])[:, :, 0]
         except np.linalg.LinAlgError:
             break
-        x[open_ones], b[open_ones] = answer[:, :m], answer[:, m:]
-        spare = np.einsum("Bij,Bj->Bi", kernel, answer[:, :m]) + answer[:, m:] @ seen.T - bounds
+        x[unsolved], b[unsolved] = answer[:, :m], answer[:, m:]
+        spare = (
+            np.einsum("Bij,Bj->Bi", kernel, answer[:, :m])
+            + answer[:, m:] @ signed_columns.T
+            - bounds
+        )
         size = np.abs(answer).max(axis=1, keepdims=True)
         regular = (np.abs(np.where(inside, spare, 0.0)).max(axis=1) <= 1e-9) & (size[:, 0] < 1e9)
         mended = np.where(inside, answer[:, :m] > -ROUNDING * size, spare < -ROUNDING)
-        done = regular & (mended == inside).all(axis=1)
-        solved[open_ones[done]] = True
-        support[open_ones] = mended
-        # A system that rounding rules can't be mended here.
-        open_ones = open_ones[regular & ~done]
+        settled = regular & (mended == inside).all(axis=1)
+        solved[unsolved[settled]] = True
+        support[unsolved] = mended
+        # Systems dominated by rounding are given up, and left to the interior point.
+        unsolved = unsolved[regular & ~settled]
     v = spread(x, rows, signs, n)
     return DualSolution(v, b, rounds, solved, np.zeros(batch, dtype=bool), support)

@@ -1,15 +1,16 @@
-r"""Damped Newton method on the dual, for every convex cost and fit.
+r"""Damped Newton method on the dual, for convex costs and all fits.
 
 .. math:: \max_v\; \langle y, v\rangle - R^*(A^T v) - \tfrac12 \sum_i s_i v_i^2
           \quad\text{with}\quad Z^T v = 0,
 
-v free for equality, :math:`v = \sum_j \pm x_j e_{row(j)}` with :math:`x \ge 0` for one-sided
-fits. Columns of cost zero (a free intercept) appear only as :math:`Z^T v = 0`, whose multiplier
-is the intercept; with a penalty :math:`\tfrac12 \lambda b^2` it is :math:`Z^T v = \lambda b`.
-Derived here; the interior-point steps follow Mehrotra's predictor-corrector.
+with v free for equalities, and :math:`v = \sum_j \pm x_j e_{row(j)}` with :math:`x \ge 0` for
+one-sided fits. Columns of cost zero (a free intercept) appear only as the condition
+:math:`Z^T v = 0`, whose multiplier is the intercept; with a penalty
+:math:`\tfrac12 \lambda b^2` the condition is :math:`Z^T v = \lambda b`. Derived here; the
+interior-point steps follow Mehrotra's predictor-corrector.
 
-Solutions and quadratic problems carry a leading batch axis B: many of one size are solved at
-once.
+Solutions and quadratic problems have a leading batch axis B, so that many problems of the same
+size are solved at once.
 """
 
 from __future__ import annotations
@@ -26,17 +27,18 @@ from partwhole.limits.fits import OneSided
 
 EPS = float(np.finfo(float).eps)
 
-# From multipliers (n,): the conjugate, the slack's part included.
+# From multipliers (n,) to the conjugate plus the slack's term.
 Term = Callable[[np.ndarray], DualTerm]
-# Of the largest pivot: what is smaller belongs to a direction that the Hessian does not see.
-LOST = 1e-7
-# Of the targets: from this misfit on a Hessian serves as long as each step gains so much.
-CLOSE, GAINED = 1e-2, 0.1
+# Relative to the largest pivot: a Hessian with a smaller one has lost rank.
+SMALLEST_PIVOT = 1e-7
+# A Hessian is used again (the chord method) while the misfit is below the first number, relative
+# to the targets, and each step reduces it to at most the second.
+CHORD_MISFIT, CHORD_GAIN = 1e-2, 0.1
 
 
 @dataclass(frozen=True, eq=False)
 class DualSolution:
-    """Hold multipliers and the intercept, for each problem of a batch.
+    """Solution of the dual problem, for each problem of a batch.
 
     Parameters
     ----------
@@ -48,7 +50,7 @@ class DualSolution:
     support : bool array, shape (B, m), optional
         Which constraints of a one-sided fit hold as equalities.
     prices : float array, shape (G, R, R), optional
-        Of a norm's bounds.
+        Multipliers of the bounds of a norm.
     """
 
     multipliers: Float[np.ndarray, "B n"]
@@ -62,7 +64,7 @@ class DualSolution:
 
 @dataclass(frozen=True, eq=False)
 class Border:
-    """Hold the columns beside the features whose coefficients are multipliers of the dual.
+    """Columns outside the features, whose coefficients are multipliers of the dual's conditions.
 
     Parameters
     ----------
@@ -76,11 +78,11 @@ class Border:
     penalty: float = 0.0
 
     def signed(self, constraints: OneSided) -> Border:
-        """Return the columns as one-sided constraints see them."""
+        """Return the border with one signed row for each one-sided constraint."""
         return Border(constraints.signs[:, None] * self.columns[constraints.rows], self.penalty)
 
     def cost(self, v: np.ndarray) -> np.ndarray:
-        """Return ``|Z' v|^2 / (2 lambda)``, the penalty's dual; 0 where v must be orthogonal."""
+        """Return ``|Z' v|^2 / (2 lambda)``, the conjugate of the penalty; 0 without a penalty."""
         if self.penalty == 0.0:
             return np.zeros(len(v))
         return np.sum((v @ self.columns) ** 2, axis=1) / (2.0 * self.penalty)
@@ -92,14 +94,14 @@ class Border:
     def solve(
         self, hessian: np.ndarray, right: np.ndarray, right_border: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Solve [H Z; Z' -lambda] (d, e) = (right, right_border) in a batch, by its complement."""
+        """Return (d, e) with [H Z; Z' -lambda] (d, e) = (right, right_border), for a batch."""
         q = self.columns.shape[1]
         tiled = np.broadcast_to(self.columns, (len(right), *self.columns.shape))
         sides = np.concatenate([right[:, :, None], tiled], axis=2)
         try:
             solved = np.linalg.solve(hessian, sides)
         except np.linalg.LinAlgError:
-            # One that rounding made singular would else end the whole batch.
+            # If rounding made one Hessian of the batch singular, all are regularised slightly.
             largest = np.diagonal(hessian, axis1=1, axis2=2).max(axis=1)
             ridge = 1e-12 * largest[:, None, None] * np.eye(hessian.shape[1])
             solved = np.linalg.solve(hessian + ridge, sides)
@@ -120,20 +122,20 @@ def smooth_newton(
     max_steps: int,
     tolerance: float,
 ) -> DualSolution:
-    """Minimise ``term(v) - targets v`` beside the border's columns: Newton's method, damped.
+    """Return the minimum of ``term(v) - targets v`` with the border, by damped Newton steps.
 
-    Steps are cut to where the term's quadratic model may be trusted, and then halved until the
-    objective falls. Near the solution one factorisation serves several steps (the chord method),
-    down to rounding. Where the Hessian loses rank, as it does where a conjugate is flat, it is
-    regularised in proportion to the misfit, so that the last steps are Newton's (Li, Sun & Toh
-    2018 do so for the lasso).
+    Steps are limited to the range in which the term's quadratic model is accurate, and halved until
+    the objective falls. Near the solution one factorisation is used for several steps (the chord
+    method), down to rounding. Where the Hessian loses rank, because the conjugate is flat, it is
+    regularised in proportion to the misfit, so that the last steps are those of Newton's method
+    (Li, Sun & Toh 2018 use this for the lasso).
 
     Parameters
     ----------
     term : callable
-        The convex part, infinite outside its domain.
+        A convex function, infinite outside its domain.
     targets : float array, shape (n,)
-        Of a size of about 1.
+        Scaled to a size of about 1.
     border : Border
     max_steps : int, keyword-only
     tolerance : float, keyword-only
@@ -146,70 +148,72 @@ def smooth_newton(
     """
     n = len(targets)
     v, b = np.zeros(n), np.zeros(border.columns.shape[1])
-    here, solved, steps, before = term(v), False, 0, np.inf
+    current, solved, steps, before = term(v), False, 0, np.inf
     hessian = factor = None
     (solve_factored,) = get_lapack_funcs(("potrs",), (v,))
-    wanted = float(np.abs(targets).max(initial=0.0))
-    size = max(wanted, float(np.abs(here.gradient).max(initial=0.0)))
+    largest_target = float(np.abs(targets).max(initial=0.0))
+    size = max(largest_target, float(np.abs(current.gradient).max(initial=0.0)))
 
     def objective(at: DualTerm, v: np.ndarray) -> float:
         return at.value + float(border.cost(v[None])[0]) - float(targets @ v)
 
     while True:
-        residual = here.gradient + border.columns @ b - targets
+        residual = current.gradient + border.columns @ b - targets
         missing = border.missing(v[None], b[None])[0]
         misfit = max(np.abs(part).max(initial=0.0) for part in (residual, missing))
-        # What a full step no longer lowers is rounding.
+        # A small misfit that a step hardly reduces consists of rounding.
         rounding = misfit <= 1e-11 * size and misfit > 0.5 * before
-        solved = misfit <= tolerance * wanted or rounding
-        serves = factor is not None and misfit <= min(CLOSE * wanted, GAINED * before)
+        solved = misfit <= tolerance * largest_target or rounding
+        serves = factor is not None and misfit <= min(
+            CHORD_MISFIT * largest_target, CHORD_GAIN * before
+        )
         if (solved and not serves) or steps >= max_steps:
             break
         steps += 1
         before = misfit
         if hessian is None or not serves:
-            hessian, factor = _regular(here.hessian(), misfit)
+            hessian, factor = _regularised(current.hessian(), misfit)
         if factor is not None and not len(b):
             direction, shift = solve_factored(factor, -residual, lower=1)[0], b
         else:
             try:
-                moved, shifted = border.solve(hessian[None], -residual[None], -missing[None])
+                directions, shifts = border.solve(hessian[None], -residual[None], -missing[None])
             except np.linalg.LinAlgError:
                 break
-            direction, shift = moved[0], shifted[0]
+            direction, shift = directions[0], shifts[0]
         if not np.isfinite(direction).all():
             break
         extra = 2.0 * float(border.cost(direction[None])[0])
         decrement = float(direction @ hessian @ direction) + extra
-        now = objective(here, v)
-        noise = 1e-13 * (abs(here.value) + abs(float(targets @ v)))
-        length = min(1.0, here.reach(direction))
+        value = objective(current, v)
+        noise = 1e-13 * (abs(current.value) + abs(float(targets @ v)))
+        length = min(1.0, current.reach(direction))
         for _ in range(60):
-            there = term(v + length * direction)
-            lowest = objective(there, v + length * direction)
-            if lowest <= now - 0.1 * length * decrement + noise:
+            candidate = term(v + length * direction)
+            lowest = objective(candidate, v + length * direction)
+            if lowest <= value - 0.1 * length * decrement + noise:
                 break
             length *= 0.5
         else:
             break
         # Where a conjugate is flat its curvature does not say how far to go: as long as the
         # objective falls, twice as far.
-        while factor is None and length >= 1.0 and here.reach(direction) > 2.0 * length:
-            beyond = term(v + 2.0 * length * direction)
-            lower = objective(beyond, v + 2.0 * length * direction)
+        while factor is None and length >= 1.0 and current.reach(direction) > 2.0 * length:
+            farther = term(v + 2.0 * length * direction)
+            lower = objective(farther, v + 2.0 * length * direction)
             if not lower < lowest - noise:
                 break
-            length, there, lowest = 2.0 * length, beyond, lower
-        v, b, here = v + length * direction, b + length * shift, there
+            length, candidate, lowest = 2.0 * length, farther, lower
+        v, b, current = v + length * direction, b + length * shift, candidate
     return DualSolution(v[None], b[None], steps, np.array([solved]), np.zeros(1, dtype=bool))
 
 
-def _regular(
+def _regularised(
     hessian: Float[np.ndarray, "n n"], misfit: float
 ) -> tuple[Float[np.ndarray, "n n"], Float[np.ndarray, "n n"] | None]:
     """Return the Hessian and its Cholesky factor.
 
-    Where it has lost its rank, a multiple of the identity is added and there is no factor.
+    If the Hessian has lost rank, a multiple of the identity is added and the factor is None.
     """
     n = len(hessian)
     mean = float(np.trace(hessian)) / n
@@ -217,7 +221,7 @@ def _regular(
     try:
         factor = np.linalg.cholesky(hessian)
         heights = np.diagonal(factor)
-        if heights.min() > LOST * heights.max():
+        if heights.min() > SMALLEST_PIVOT * heights.max():
             return hessian, factor
     except np.linalg.LinAlgError:
         pass
@@ -232,14 +236,14 @@ def interior_point(
     max_steps: int = 200,
     tolerance: float = 1e-12,
 ) -> DualSolution:
-    """Solve one-sided fits of quadratic costs, a batch at once: Mehrotra's predictor-corrector.
+    """Return the dual solutions of quadratic one-sided fits by Mehrotra's predictor-corrector.
 
     Parameters
     ----------
     hessian : float array, shape (B, n, n)
         Kernel and slack, scaled so that the diagonal is about 1.
     constraints : OneSided
-        Shared by the batch.
+        The same for the whole batch.
     border : Border
     max_steps : int, keyword-only, default 200
     tolerance : float, keyword-only, default 1e-12
@@ -248,7 +252,7 @@ def interior_point(
     Returns
     -------
     DualSolution
-        Infeasible where multipliers run off along a direction that the kernel does not see.
+        Infeasible where multipliers diverge along a null direction of the kernel.
     """
     rows, signs, bounds = constraints.rows, constraints.signs, constraints.bounds
     batch, n, m = len(hessian), len(border.columns), len(rows)
@@ -267,7 +271,7 @@ def interior_point(
         residual_border = border.missing(x, b)
         gap = np.einsum("Bm,Bm->B", x, s)
         mu = gap / m
-        # Large multipliers that cancel leave rounding in the outputs; no step can lower it.
+        # Outputs of large multipliers that cancel have a rounding error that no step can reduce.
         rounding = 4.0 * EPS * m * np.einsum("Bij,Bj->Bi", weight, x).max(axis=1)
         solved = (gap <= tolerance * (1.0 + np.abs(x @ bounds))) & (
             np.abs(residual).max(axis=1) <= tolerance * size + rounding
@@ -284,7 +288,7 @@ def interior_point(
         if not active.any():
             break
         curved = signed.copy()
-        # As much as rounding: without it, a kernel that lost digits may be singular.
+        # EPS is as large as the kernel's own rounding, without which it might be singular.
         curved[:, np.arange(m), np.arange(m)] += s / x + EPS
         dx, db = border.solve(curved, -residual - s, -residual_border)
         ds = -s - s / x * dx
@@ -309,7 +313,7 @@ def spread(
     signs: Float[np.ndarray, " m"],
     n: int,
 ) -> Float[np.ndarray, "B n"]:
-    """Add up the signed multipliers of each row."""
+    """Return the multiplier of each row: the signed sum over its constraints."""
     out = np.zeros((len(x), n))
     for start in range(0, len(rows), n):
         part = slice(start, start + n)

@@ -1,4 +1,4 @@
-"""Minimum-norm fits without slack: all saliences of lower orders, nothing memorized."""
+"""Minimum-norm fits without slack, for kernels without a salient full conjunction."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from partwhole.features.conjunctions import ConjunctionDesign
 
 @dataclass(frozen=True, eq=False)
 class MinimumNorm:
-    """Hold the least-norm coefficients and what they leave of the targets.
+    """Coefficients of least norm, and the residual that they leave.
 
     Parameters
     ----------
@@ -22,7 +22,8 @@ class MinimumNorm:
     intercept : float array, shape (k,)
     multipliers : float array, shape (n, k)
     rest : float array, shape (n, k)
-        0 up to rounding where the targets are in reach; otherwise orthogonal to every column.
+        The residual: 0 up to rounding where some coefficients meet the targets; otherwise
+        orthogonal to every column.
     """
 
     coefficients: Float[np.ndarray, "p k"]
@@ -38,7 +39,7 @@ def solve_minimum_norm(
     *,
     free_intercept: bool,
 ) -> MinimumNorm:
-    r"""Solve :math:`\min \|u\|` over the least-squares fits of ``A diag(root_weights) u + b``.
+    r"""Return the least-squares fit of ``A diag(root_weights) u + b`` with the least :math:`\|u\|`.
 
     Parameters
     ----------
@@ -55,15 +56,15 @@ def solve_minimum_norm(
 
     Notes
     -----
-    By LSMR, to about 1e-10, for designs too large to be written out.
+    By LSMR, to about 1e-10, for designs that are too large for a dense matrix.
     """
     n, p = design.shape
 
     def centre(q: np.ndarray) -> np.ndarray:
         return q - q.mean(axis=0) if free_intercept else q
 
-    wanted = centre(targets)
-    # The class is a factory, which its stubs do not say.
+    centred_targets = centre(targets)
+    # The class is a factory, which its type stubs do not declare.
     forward = cast("Any", LinearOperator)(
         (n, p),
         matvec=lambda u: centre(design @ (root_weights * u.ravel())),
@@ -78,7 +79,7 @@ def solve_minimum_norm(
             axis=1,
         )
 
-    u = pseudo(forward, wanted)
+    u = pseudo(forward, centred_targets)
     v = pseudo(forward.T, u)
     coefficients = root_weights[:, None] * u
     outputs = design @ coefficients

@@ -1,13 +1,15 @@
-r"""Primal-dual interior point for costs that are norms.
+r"""Primal-dual interior-point method for costs that are norms.
 
 .. math:: \max_v\; \langle y, v\rangle - \tfrac12 \sum_i s_i v_i^2
           \quad\text{with}\quad Q_g(v) \succeq 0, \quad Z^T v = 0,
 
-and, for one-sided fits, :math:`v = \sum_j \pm x_j e_{row(j)}` with :math:`x \ge 0`. Prices
-:math:`S_g \succeq 0` of the bounds give the coefficients, and what outputs have beyond their
-margins is the excess e of each x. Along the path to the solution :math:`S_g Q_g = \mu I` and
-:math:`x_j e_j = \mu`. Steps are Newton's with the scaling of Nesterov and Todd, aimed and
-corrected as Mehrotra predicts. Derived here.
+and, for one-sided fits, :math:`v = \sum_j \pm x_j e_{row(j)}` with :math:`x \ge 0`. The
+multipliers of the bounds, the prices :math:`S_g \succeq 0`, give the coefficients; the excess
+:math:`e_j` is the amount by which an output exceeds its margin. At the solution all products
+:math:`S_g Q_g` and :math:`x_j e_j` are 0. The method follows the path on which
+:math:`S_g Q_g = \mu I` and :math:`x_j e_j = \mu`, while :math:`\mu` falls to 0. Steps are those of
+Newton's method with the scaling of Nesterov and Todd, and with the choice of :math:`\mu` and the
+second-order correction of Mehrotra. Derived here.
 """
 
 from __future__ import annotations
@@ -23,30 +25,32 @@ from partwhole.limits.fits import OneSided
 from partwhole.limits.solvers.barrier import barrier
 from partwhole.limits.solvers.dual_newton import Border, DualSolution, spread
 
-# Multipliers that have grown so far beyond the first that the bounds allowed have no end.
-HOPELESS = 1e10
-CENTRED = 1e-3  # of the mean product, at least
-CANCELLED = 1e6  # times farther than uneven multipliers go: pulls that leave rounding
-BEHIND = 10.0  # times the gap, at most, both relative
-AHEAD = 0.3  # of what is left of the gap where it shrinks as the misfit does, at least
-LEAST = 1e-11  # tolerance
-NOTHING = 1e-18  # of a room of 1/2
-# Below this a gap or misfit that steps no longer lower is rounding.
-NEAR = 1e-7
-PATIENCE = 12  # steps that lower nothing
+DIVERGED = 1e10  # an objective that grows by this factor has no bound
+LEAST_EVENNESS = 1e-3  # every product is at least this share of their mean
+CANCELLED = 1e6  # equal multipliers whose step is so many times longer have pulls that cancel
+LARGEST_LAG = 10.0  # the relative misfit is at most so many times the relative gap
+# A step that reduces the misfit by a factor leaves at least this share of the gap times the factor.
+LEAST_GAP_SHARE = 0.3
+FINEST_TOLERANCE = 1e-11  # smallest tolerance that the steps can reach
+SMALLEST_ROOM = 1e-18  # a smaller room, of at most 1/2, is rounding
+# A smaller gap and misfit that steps no longer reduce are rounding.
+ACCEPTED = 1e-7
+PATIENCE = 12  # steps without progress before the path ends
 
 
 @dataclass(frozen=True, eq=False)
 class _Point:
-    """Hold where the path stands, or a step along it.
+    """Point on the path, or a step along it.
 
     Parameters
     ----------
     x, excess : float arrays, shape (m,)
-        Multipliers of the rows, each in its row's direction, and what their outputs have beyond
-        the margins; no excess for equalities.
+        Multipliers of the constraints, and the amounts by which outputs exceed the margins; for
+        equalities the excess is empty.
     border : float array, shape (q,)
+        Coefficients of the border's columns.
     prices : float array, shape (G, R, R)
+        Multipliers of the bounds.
     """
 
     x: Float[np.ndarray, " m"]
@@ -65,7 +69,7 @@ class _Point:
 
 @dataclass(frozen=True, eq=False)
 class _Problem:
-    """Hold the rows as constraints on their outputs."""
+    """Dual problem of a norm, with its rows as constraints on their outputs."""
 
     term: Callable[[np.ndarray], DualTerm]
     n: int
@@ -76,8 +80,8 @@ class _Problem:
     def multipliers(self, x: np.ndarray) -> np.ndarray:
         return spread(x[None], self.constraints.rows, self.constraints.signs, self.n)[0]
 
-    def seen(self, outputs: np.ndarray) -> np.ndarray:
-        """Return outputs as the constraints see them."""
+    def signed_outputs(self, outputs: np.ndarray) -> np.ndarray:
+        """Return the output of each constraint's row, times the constraint's sign."""
         return self.constraints.signs * outputs[self.constraints.rows]
 
     def at(self, x: np.ndarray) -> tuple[DualTerm, Bounds]:
@@ -95,14 +99,14 @@ def primal_dual(
     max_steps: int,
     tolerance: float,
 ) -> DualSolution:
-    """Minimise ``term(v) - targets v`` within the term's bounds, beside the border's columns.
+    """Return the minimum of ``term(v) - targets v`` within the term's bounds, with the border.
 
     Parameters
     ----------
     term : callable
-        The slack's part, smooth and convex, with the cost's bounds.
+        The slack's term, smooth and convex, with the bounds of the cost.
     targets : float array, shape (n,)
-        For equality; one-sided fits have their own.
+        Targets of equalities; the bounds of `constraints` replace them for one-sided fits.
     constraints : OneSided or None
     border : Border
     max_steps : int, keyword-only
@@ -112,85 +116,90 @@ def primal_dual(
     Returns
     -------
     DualSolution
-        For a batch of one, with the prices. Not solved where multipliers ran off, as they do
-        when nothing fits.
+        For a batch of one, with the prices. Not solved where multipliers diverged, as they do if
+        no function fits.
     """
     n, one_sided = len(targets), constraints is not None
     rows = constraints or OneSided(np.arange(n), np.ones(n), targets)
     problem = _Problem(term, n, rows, border.signed(rows), one_sided)
-    found = _followed(problem, max_steps=max_steps, tolerance=max(tolerance, LEAST))
-    if found.solved[0]:
-        return found
+    solution = _follow_path(
+        problem, max_steps=max_steps, tolerance=max(tolerance, FINEST_TOLERANCE)
+    )
+    if solution.solved[0]:
+        return solution
     start = _start(problem)
     if start is None:
-        return found
-    again = barrier(
-        term, rows, problem.border, n, _balanced(start.x, problem), one_sided=one_sided,
-        max_steps=max_steps,
+        return solution
+    by_barrier = barrier(
+        term, rows, problem.border, n, _orthogonal_to_intercept(start.x, problem),
+        one_sided=one_sided, max_steps=max_steps,
     )  # fmt: skip
-    return again if again.solved[0] else found
+    return by_barrier if by_barrier.solved[0] else solution
 
 
-def _balanced(x: np.ndarray, problem: _Problem) -> np.ndarray:
-    """Return multipliers of which a free intercept sees nothing, no longer than these."""
+def _orthogonal_to_intercept(x: np.ndarray, problem: _Problem) -> np.ndarray:
+    """Return multipliers within the bounds that are orthogonal to a free intercept's column."""
     columns = problem.border.columns
     if columns.shape[1] == 0 or problem.border.penalty > 0:
         return x
-    sees = columns[:, 0]
+    column = columns[:, 0]
     if not problem.one_sided:
-        y = x - sees * float(sees @ x) / float(sees @ sees)
+        y = x - column * float(column @ x) / float(column @ column)
         return y * min(1.0, 0.5 * problem.at(np.zeros_like(x))[1].reach(problem.multipliers(y)))
-    up, down = float(x[sees > 0] @ sees[sees > 0]), -float(x[sees < 0] @ sees[sees < 0])
-    y = x * np.where(sees > 0, min(up, down) / up, min(up, down) / down)
+    up, down = float(x[column > 0] @ column[column > 0]), -float(x[column < 0] @ column[column < 0])
+    y = x * np.where(column > 0, min(up, down) / up, min(up, down) / down)
     return y * min(1.0, 0.5 * problem.at(np.zeros_like(x))[1].reach(problem.multipliers(y)))
 
 
-def _followed(problem: _Problem, *, max_steps: int, tolerance: float) -> DualSolution:
-    """Follow the path to the solution, or until it stalls."""
+def _follow_path(problem: _Problem, *, max_steps: int, tolerance: float) -> DualSolution:
+    """Return the end of the path: the solution, or the best point before it stalls."""
     rows, border, one_sided = problem.constraints, problem.border, problem.one_sided
     point = _start(problem)
     if point is None:
         _, bounds = problem.at(np.zeros(len(rows.rows)))
-        nothing = np.zeros(len(rows.rows))
-        asked = bool(np.any(rows.bounds > 0.0 if one_sided else rows.bounds))
-        found = _Point(nothing, nothing, np.zeros(border.columns.shape[1]), 0.0 * bounds.room)
-        return _solution(problem, found, 0, solved=not asked)
+        zeros = np.zeros(len(rows.rows))
+        has_target = bool(np.any(rows.bounds > 0.0 if one_sided else rows.bounds))
+        origin = _Point(zeros, zeros, np.zeros(border.columns.shape[1]), 0.0 * bounds.room)
+        return _solution(problem, origin, 0, solved=not has_target)
     first, best, solved, steps = float(np.abs(rows.bounds) @ np.abs(point.x)), np.inf, False, 0
-    kept, since = point, 0
+    nearest, since = point, 0
     while steps < max_steps:
         steps += 1
         term_here, bounds = problem.at(point.x)
         newton = _Newton(problem, point, term_here, bounds)
         worst = newton.distance()
-        solved = worst <= tolerance or (worst <= NEAR and worst > 0.5 * best)
+        solved = worst <= tolerance or (worst <= ACCEPTED and worst > 0.5 * best)
         since = 0 if worst < 0.9 * best else since + 1
         if worst < best:
-            best, kept = worst, point
-        if solved or since > PATIENCE or abs(float(rows.bounds @ point.x)) > HOPELESS * first:
+            best, nearest = worst, point
+        if solved or since > PATIENCE or abs(float(rows.bounds @ point.x)) > DIVERGED * first:
             break
         try:
             step = newton.step()
         except np.linalg.LinAlgError:
             break
         point = newton.along(step)
-    return _solution(problem, kept, steps, solved=solved or best <= NEAR)
+    return _solution(problem, nearest, steps, solved=solved or best <= ACCEPTED)
 
 
 def _start(problem: _Problem) -> _Point | None:
-    """Go half way to the bounds along the targets; None where no feature sees them.
+    """Return the start: half way to the bounds along the targets; None if there is no bound.
 
-    Where their pulls cancel, only rounding would reach the bounds: they are then weighted unevenly.
+    If the pulls of all targets cancel, only rounding would reach the bounds, at a multiple that
+    has no meaning. Uneven multipliers are then used, whose pulls do not cancel.
     """
-    wanted = problem.constraints.bounds
-    unit = float(np.abs(wanted).max(initial=0.0))
-    x = wanted / (unit or 1.0)
+    row_bounds = problem.constraints.bounds
+    unit = float(np.abs(row_bounds).max(initial=0.0))
+    x = row_bounds / (unit or 1.0)
     if problem.one_sided:
-        x = np.where(x > 0.0, x, 0.5)  # unequal for the two sides of a tube
+        # Positive for all constraints, and unequal for the two sides of a tube, whose equal
+        # multipliers would cancel.
+        x = np.where(x > 0.0, x, 0.5)
     _, bounds = problem.at(np.zeros_like(x))
     uneven = x * (1.0 + 0.5 * np.cos(np.arange(len(x))))
-    wall, beside = (bounds.reach(problem.multipliers(way)) for way in (x, uneven))
-    if wall > CANCELLED * beside:
-        x, wall = uneven, beside
+    wall, uneven_wall = (bounds.reach(problem.multipliers(direction)) for direction in (x, uneven))
+    if wall > CANCELLED * uneven_wall:
+        x, wall = uneven, uneven_wall
     if unit == 0.0 or not np.isfinite(wall):
         return None
     x = 0.5 * wall * x
@@ -199,7 +208,7 @@ def _start(problem: _Problem) -> _Point | None:
     prices = whole * (unit / max(float(np.abs(bounds.outputs(whole)).mean()), 1e-300))
     excess = np.zeros(0)
     if problem.one_sided:
-        excess = np.maximum(problem.seen(bounds.outputs(prices)) - wanted, unit)
+        excess = np.maximum(problem.signed_outputs(bounds.outputs(prices)) - row_bounds, unit)
     return _Point(x, excess, np.zeros(problem.border.columns.shape[1]), prices)
 
 
@@ -215,11 +224,11 @@ def _solution(problem: _Problem, point: _Point, steps: int, *, solved: bool) -> 
 
 
 class _Newton:
-    """Take one step from a point."""
+    """Newton's method at one point of the path: the residuals there, and the next step."""
 
     def __init__(self, problem: _Problem, point: _Point, term: DualTerm, bounds: Bounds) -> None:
         self.problem, self.point, self.term, self.bounds = problem, point, term, bounds
-        outputs = problem.seen(term.gradient + bounds.outputs(point.prices))
+        outputs = problem.signed_outputs(term.gradient + bounds.outputs(point.prices))
         self.residual = outputs + problem.border.columns @ point.border - problem.constraints.bounds
         if problem.one_sided:
             self.residual = self.residual - point.excess
@@ -233,18 +242,18 @@ class _Newton:
         return float(np.sum(point.prices * bounds.room)) + rows
 
     def distance(self) -> float:
-        """Return the gap and the misfits, whichever is largest, relative to what they are of."""
+        """Return the largest of gap and misfits, each relative to the size of its terms."""
         return max(self._relative())
 
     def _relative(self) -> tuple[float, float]:
-        wanted, x = self.problem.constraints.bounds, self.point.x
-        return self.gap / max(abs(float(wanted @ x)), 1e-300), max(
-            float(np.abs(self.residual).max()) / float(np.abs(wanted).max()),
+        row_bounds, x = self.problem.constraints.bounds, self.point.x
+        return self.gap / max(abs(float(row_bounds @ x)), 1e-300), max(
+            float(np.abs(self.residual).max()) / float(np.abs(row_bounds).max()),
             float(np.abs(self.missing).max(initial=0.0)) / max(float(np.abs(x).max()), 1e-300),
         )
 
     def reach(self, step: _Point) -> float:
-        """Return how far a step goes until the first of all that stays positive is not."""
+        """Return the multiple of a step at which the first positive quantity reaches 0."""
         return min(
             self.bounds.reach(self.problem.multipliers(step.x)),
             _until_singular(self.point.prices, step.prices),
@@ -253,49 +262,58 @@ class _Newton:
         )
 
     def along(self, step: _Point) -> _Point:
-        """Go along a step as far as no product falls far behind the others or the misfit.
+        """Return the point after a step, shortened so that it stays near the path.
 
-        The room bends: a step to its wall would leave no gap to close the misfit with.
+        No product may become much smaller than the others, and the gap not much smaller than the
+        misfit: near the bounds later steps would be too short to remove the misfit. As the room is
+        quadratic in v, its products must be computed at the new point.
         """
         length = min(1.0, 0.99 * self.reach(step))
-        there = self.point
+        candidate = self.point
         for _ in range(30):
-            there = self.point.after(step, length)
-            bounds = self.problem.at(there.x)[1]
-            products = self._products(there, bounds)
+            candidate = self.point.after(step, length)
+            bounds = self.problem.at(candidate.x)[1]
+            products = self._products(candidate, bounds)
             mean = float(products.mean())
-            even = float(products.min()) >= min(CENTRED, 0.5 * self.evenness) * mean
-            # Products of a group are means over its rows, the gap is of all of them.
-            if even and self._gap(there, bounds) >= AHEAD * (1.0 - length) * self.gap:
+            even = float(products.min()) >= min(LEAST_EVENNESS, 0.5 * self.evenness) * mean
+            # Evenness compares the products; the gap is their sum over all groups and rows.
+            if even and self._gap(candidate, bounds) >= LEAST_GAP_SHARE * (1.0 - length) * self.gap:
                 break
             length *= 0.7
-        return there
+        return candidate
 
     def _products(self, point: _Point, bounds: Bounds) -> np.ndarray:
         groups = np.sum(point.prices * bounds.room, axis=(1, 2)) / bounds.room.shape[1]
         return np.concatenate([groups, point.x * point.excess if self.problem.one_sided else []])
 
     def step(self) -> _Point:
-        """Return the step, aimed and corrected by what a step straight to the end would do."""
+        """Return the step to a smaller mu, with Mehrotra's correction.
+
+        A first step aims at mu = 0 (the predictor). How far it gets determines the mu to aim at,
+        and its curvature the correction.
+        """
         point, room = self.point, self.bounds.room
         self._factor()
-        straight, moved = self._towards(0.0, 0.0, 0.0)
+        straight, room_slope = self._step_to(0.0, 0.0, 0.0)
         length = min(1.0, self.reach(straight))
-        there = point.after(straight, length)
-        bounds = self.problem.at(there.x)[1]
-        after = self._gap(there, bounds)
+        end = point.after(straight, length)
+        bounds = self.problem.at(end.x)[1]
+        after = self._gap(end, bounds)
         mu = self.gap / (room.shape[0] * room.shape[1] + len(point.excess))
         gap, misfit = self._relative()
-        # A gap that has run ahead of the misfit leaves no room to close it, and is widened again.
-        widened = min(misfit / (BEHIND * gap), BEHIND) if misfit > BEHIND * gap else 0.0
+        # A gap much smaller than the misfit leaves no room for the steps that reduce the misfit.
+        # Then mu is raised again.
+        widened = (
+            min(misfit / (LARGEST_LAG * gap), LARGEST_LAG) if misfit > LARGEST_LAG * gap else 0.0
+        )
         aim = max(float(np.clip(after / self.gap, 1e-4, 1.0)) ** 3, widened) * mu
-        # Matrices of several rows don't commute, and are left without the correction.
+        # The correction assumes that the matrices of a group commute, so it needs R = 1.
         bent = 0.0
         if room.shape[1] == 1:
-            curved = bounds.room - room - length * moved
-            bent = (straight.prices * moved + point.prices * curved) * self.inverse
+            curved = bounds.room - room - length * room_slope
+            bent = (straight.prices * room_slope + point.prices * curved) * self.inverse
         bent_rows = straight.x * straight.excess if self.problem.one_sided else 0.0
-        return self._towards(aim, bent_rows, bent)[0]
+        return self._step_to(aim, bent_rows, bent)[0]
 
     def _factor(self) -> None:
         problem, point = self.problem, self.point
@@ -313,28 +331,30 @@ class _Newton:
             curved[at] += point.excess / point.x
         self.curved = curved
 
-    def _towards(
+    def _step_to(
         self, aim: float, bent_rows: np.ndarray | float, bent: np.ndarray | float
     ) -> tuple[_Point, np.ndarray]:
-        """Solve for the step after which products are `aim`, and how the room moves in it."""
+        """Return the step after which all products equal `aim`, and the slope of the room."""
         problem, point = self.problem, self.point
         priced = aim * self.inverse - point.prices - bent
-        right = -self.residual - problem.seen(self.bounds.outputs(priced))
+        right = -self.residual - problem.signed_outputs(self.bounds.outputs(priced))
         if problem.one_sided:
             right = right + (aim - bent_rows) / point.x - point.excess
-        moved, border = problem.border.solve(self.curved[None], right[None], -self.missing[None])
-        if not np.isfinite(moved).all():
+        directions, border = problem.border.solve(
+            self.curved[None], right[None], -self.missing[None]
+        )
+        if not np.isfinite(directions).all():
             raise np.linalg.LinAlgError("a step that is no number")
-        room = self.bounds.moved(problem.multipliers(moved[0]))
+        room = self.bounds.slope(problem.multipliers(directions[0]))
         prices = priced - self.scaling @ room @ self.scaling
         excess = point.excess
         if problem.one_sided:
-            excess = (aim - bent_rows - point.excess * moved[0]) / point.x - point.excess
-        return _Point(moved[0], excess, border[0], prices), room
+            excess = (aim - bent_rows - point.excess * directions[0]) / point.x - point.excess
+        return _Point(directions[0], excess, border[0], prices), room
 
 
 def _scaling(prices: np.ndarray, room: np.ndarray) -> np.ndarray:
-    """Return W with W Q W = S, the geometric mean of S and the inverse of Q."""
+    """Return W with W Q W = S, the geometric mean of S and the inverse of Q (Nesterov and Todd)."""
     if room.shape[1] == 1:
         return np.sqrt(prices * _inverse(room))
     half, back = _power(room, 0.5), _power(room, -0.5)
@@ -342,24 +362,27 @@ def _scaling(prices: np.ndarray, room: np.ndarray) -> np.ndarray:
 
 
 def _inverse(room: np.ndarray) -> np.ndarray:
-    """Return the inverse, large but finite where rounding leaves nothing of the room."""
+    """Return the inverse of the room; large but finite where rounding makes the room 0."""
     if room.shape[1] == 1:
-        return 1.0 / np.maximum(room, NOTHING)
+        return 1.0 / np.maximum(room, SMALLEST_ROOM)
     return np.linalg.inv(room)
 
 
 def _power(matrices: np.ndarray, power: float) -> np.ndarray:
+    """Return powers of positive definite matrices."""
     size, basis = np.linalg.eigh(matrices)
     raised = np.maximum(size, 1e-300) ** power
     return (basis * raised[:, None, :]) @ basis.swapaxes(-1, -2)
 
 
 def _until_zero(x: np.ndarray, dx: np.ndarray) -> float:
+    """Return the multiple of dx at which the first entry of x reaches 0."""
     ratio = np.divide(-x, dx, out=np.full_like(x, np.inf), where=dx < 0)
     return float(ratio.min(initial=np.inf))
 
 
 def _until_singular(matrices: np.ndarray, slopes: np.ndarray) -> float:
+    """Return the multiple of the slopes at which the first matrix becomes singular."""
     if matrices.shape[1] == 1:
         return _until_zero(matrices.ravel(), slopes.ravel())
     back = _power(matrices, -0.5)

@@ -1,4 +1,4 @@
-"""One-sided fits of smooth convex costs: a primal-dual interior point on the dual."""
+"""One-sided fits of smooth convex costs, by a primal-dual interior-point method on the dual."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ def smooth_interior_point(
     max_steps: int,
     tolerance: float,
 ) -> DualSolution:
-    r"""Solve one-sided fits of any smooth convex cost: a primal-dual interior point.
+    r"""Return the dual solution of a one-sided fit of a smooth convex cost.
 
-    With multipliers x and excesses s of the constraints, Newton steps lower
+    With multipliers x and excesses s of the constraints, Newton steps reduce
 
     .. math:: \nabla f(x) + Z b - bounds - s, \qquad Z^T x - \lambda b, \qquad x s - \mu
 
-    together, halved until their norm falls (Boyd & Vandenberghe 2004, section 11.7), while
-    :math:`\mu` goes to 0. Where the norm stops falling, as it may where a conjugate is flat, the
-    barrier takes over.
+    together, and are halved until the norm of these three falls (Boyd & Vandenberghe 2004,
+    section 11.7), while :math:`\mu` goes to 0. If the norm stops falling, which may happen where a
+    conjugate is flat, the barrier method is used instead.
 
     Parameters
     ----------
     term : callable
-        The smooth part in v.
+        The smooth convex function of v.
     constraints : OneSided
-        With bounds of a size of about 1.
+        With bounds scaled to a size of about 1.
     border : Border
     max_steps : int, keyword-only
     tolerance : float, keyword-only
@@ -47,34 +47,34 @@ def smooth_interior_point(
     """
     n, columns = len(border.columns), border.signed(constraints)
     x = _start(term, constraints, n)
-    path = _followed(term, constraints, columns, n, x, max_steps=max_steps, tolerance=tolerance)
+    path = _follow_path(term, constraints, columns, n, x, max_steps=max_steps, tolerance=tolerance)
     if path.solved[0]:
         return path
-    again = barrier(term, constraints, columns, n, x, one_sided=True, max_steps=max_steps)
-    return again if again.solved[0] else path
+    by_barrier = barrier(term, constraints, columns, n, x, one_sided=True, max_steps=max_steps)
+    return by_barrier if by_barrier.solved[0] else path
 
 
 def _size(term: Term, constraints: OneSided, n: int) -> float:
-    """Return the size of the outputs: of the bounds, or of what costs nothing."""
-    still = float(np.abs(term(np.zeros(n)).gradient).max())
-    return max(float(np.abs(constraints.bounds).max(initial=0.0)), still) or 1.0
+    """Return the size of the outputs: of the bounds, or of the outputs at multipliers of 0."""
+    at_zero = float(np.abs(term(np.zeros(n)).gradient).max())
+    return max(float(np.abs(constraints.bounds).max(initial=0.0)), at_zero) or 1.0
 
 
 def _start(term: Term, constraints: OneSided, n: int) -> Float[np.ndarray, " m"]:
-    """Return multipliers above 0 whose outputs are not much larger than the bounds."""
+    """Return positive multipliers whose outputs are not much larger than the bounds."""
     rows, signs = constraints.rows, constraints.signs
-    still, size = term(np.zeros(n)).gradient, _size(term, constraints, n)
-    # Equal shares of both signs are orthogonal to an intercept.
+    at_zero, size = term(np.zeros(n)).gradient, _size(term, constraints, n)
+    # Both signs have the same total, so the multipliers are orthogonal to an intercept.
     x = 1.0 / np.where(signs > 0, max(int(np.sum(signs > 0)), 1), max(int(np.sum(signs < 0)), 1))
     for _ in range(200):
-        here = term(spread(x[None], rows, signs, n)[0])
-        if np.isfinite(here.value) and np.abs(here.gradient - still).max() <= 10.0 * size:
+        trial = term(spread(x[None], rows, signs, n)[0])
+        if np.isfinite(trial.value) and np.abs(trial.gradient - at_zero).max() <= 10.0 * size:
             break
         x = 0.5 * x
     return x
 
 
-def _followed(
+def _follow_path(
     term: Term,
     constraints: OneSided,
     columns: Border,
@@ -84,14 +84,14 @@ def _followed(
     max_steps: int,
     tolerance: float,
 ) -> DualSolution:
-    """Follow the path to the solution, or until it stalls."""
+    """Return the end of the path: the solution, or the point at which it stalls."""
     rows, signs, bounds = constraints.rows, constraints.signs, constraints.bounds
     m, size = len(rows), _size(term, constraints, n)
 
     def at(x: np.ndarray) -> DualTerm:
         return term(spread(x[None], rows, signs, n)[0])
 
-    here = at(x)
+    current = at(x)
     s, b = np.full(m, size), np.zeros(columns.columns.shape[1])
     solved, steps, stalled = False, 0, 0
 
@@ -102,8 +102,8 @@ def _followed(
     mu = float(x @ s) / m
     best = np.inf
     while True:
-        misfit, missing, product = residuals(here, x, s, b, 0.0)
-        scale = max(1e-300, abs(float(bounds @ x)), abs(here.value))
+        misfit, missing, product = residuals(current, x, s, b, 0.0)
+        scale = max(1e-300, abs(float(bounds @ x)), abs(current.value))
         worst = max(
             float(x @ s) / scale,
             float(np.abs(misfit).max()) / size,
@@ -115,10 +115,11 @@ def _followed(
         if solved or steps >= max_steps or stalled > 60:
             break
         steps += 1
-        curved = signs[:, None] * here.hessian()[rows][:, rows] * signs
+        curved = signs[:, None] * current.hessian()[rows][:, rows] * signs
         curved[np.arange(m), np.arange(m)] += s / x + 1e-15 * np.trace(curved) / m
         mean = float(x @ s) / m
-        # Far from the path the products are evened out, near it they are lowered at once.
+        # Far from the path mu falls slowly, so that the products become even; near it mu falls by
+        # up to a thousand times in one step.
         even = float((x * s).min()) / mean
         lag = float(np.abs(misfit).max()) / size / max(mean * m / scale, 1e-300)
         mu = (
@@ -126,14 +127,14 @@ def _followed(
             * (0.5 if even < 1e-3 else max(1e-3, min(0.1, worst)))
             * max(1.0, min(lag, 2.0) / 2.0)
         )
-        misfit, missing, product = residuals(here, x, s, b, mu)
+        misfit, missing, product = residuals(current, x, s, b, mu)
         try:
-            moved, shifted = columns.solve(
+            directions, shifts = columns.solve(
                 curved[None], (-misfit - product / x)[None], -missing[None]
             )
         except np.linalg.LinAlgError:
             break
-        dx, db = moved[0], shifted[0]
+        dx, db = directions[0], shifts[0]
         ds = -(product + s * dx) / x
         if not (np.isfinite(dx).all() and np.isfinite(ds).all()):
             break
@@ -141,18 +142,18 @@ def _followed(
             min(longest_step(x[None], dx[None])[0, 0], longest_step(s[None], ds[None])[0, 0])
         )
         length = 1.0 if length == 1.0 else 0.99 * length
-        length = min(length, here.reach(spread(dx[None], rows, signs, n)[0]))
+        length = min(length, current.reach(spread(dx[None], rows, signs, n)[0]))
         norm = _norm(misfit / size, missing, product)
         for _ in range(50):
-            there = at(x + length * dx)
-            if np.isfinite(there.value):
-                after = residuals(there, x + length * dx, s + length * ds, b + length * db, mu)
+            candidate = at(x + length * dx)
+            if np.isfinite(candidate.value):
+                after = residuals(candidate, x + length * dx, s + length * ds, b + length * db, mu)
                 if _norm(after[0] / size, *after[1:]) <= (1.0 - 0.01 * length) * norm + 1e-15:
                     break
             length *= 0.5
         else:
             break
-        x, s, b, here = x + length * dx, s + length * ds, b + length * db, there
+        x, s, b, current = x + length * dx, s + length * ds, b + length * db, candidate
     v = spread(x[None], rows, signs, n)
     return DualSolution(v, b[None], steps, np.array([solved]), np.zeros(1, dtype=bool))
 

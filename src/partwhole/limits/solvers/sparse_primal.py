@@ -37,7 +37,7 @@ EPS = float(np.finfo(float).eps)
 
 @dataclass(frozen=True)
 class RidgeSolution:
-    """Hold the minimiser and how well it is known.
+    """Solution of a ridge regression, with its estimated error and duality gap.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ class RidgeSolution:
 
 
 def _dot(a: np.ndarray, b: np.ndarray) -> float:
-    # einsum and not BLAS: its threads wait for each other at every step on a busy machine.
+    # einsum, because the threads of BLAS wait for each other at every step on a busy machine.
     return float(np.einsum("i,i->", a, b))
 
 
@@ -80,7 +80,7 @@ def cross_table(
     sizes: Sequence[int],
     row_weights: Float[np.ndarray, " n"],
 ) -> Float[np.ndarray, "p p"]:
-    """Add up the weights of the rows in which two columns meet, for every pair of columns.
+    """Return the total weight of the rows that contain both columns, for each pair of columns.
 
     Parameters
     ----------
@@ -107,7 +107,7 @@ def cross_table(
 
 
 class _Blocks:
-    """Multiply by the scaled columns of some blocks and by their transpose."""
+    """Scaled columns of some blocks, as products with their matrix B and its transpose."""
 
     def __init__(self, blocks: list, sizes: list[int], weights: list[float], d: np.ndarray | None):
         self.blocks, self.sizes, self.d = blocks, sizes, d
@@ -120,13 +120,14 @@ class _Blocks:
         """Return ``q - B x``, built in a new array."""
         out, share = np.zeros_like(q), np.empty_like(q)
         for block, part, root in zip(self.blocks, self.slices, self.roots, strict=True):
-            # Into an array that is there, and unchecked: half the time of a plain take.
+            # With an output array and without bounds checks, in half the time.
             out += np.take(root * x[part], block, out=share, mode="clip")
         if self.d is not None:
             out *= self.d
         return np.subtract(q, out, out=out)
 
     def sums(self, r: np.ndarray) -> np.ndarray:
+        """Return the weighted sum of r over the rows of each column."""
         out = np.empty(self.width)
         for block, part, root in zip(self.blocks, self.slices, self.roots, strict=True):
             out[part] = root * np.bincount(block, r, part.stop - part.start)
@@ -137,10 +138,10 @@ class _Blocks:
         return self.sums(r if self.d is None else self.d * r)
 
     def backward_exactly(self, r: np.ndarray) -> np.ndarray:
-        """Return ``B' r`` with no error but the last rounding.
+        """Return ``B' r`` with no rounding error except that of the result.
 
-        Along directions that ``A`` annihilates gradients are divided by ``s``, and so would be the
-        rounding of plain sums. Values on a grid of ``2^-52 n max|r|`` add without rounding.
+        Gradients along null directions of ``A`` are divided by ``s``, and with plain sums their
+        rounding would be as well. Values on a grid of ``2^-52 n max|r|`` add without rounding.
         """
         r = r if self.d is None else self.d * r
         top = r.size * float(np.abs(r).max(initial=0.0))
@@ -151,13 +152,13 @@ class _Blocks:
         return self.sums(on_grid) + self.sums(r - on_grid)
 
     def gram(self, row_weights: np.ndarray) -> np.ndarray:
-        """Cross-tabulate every pair of blocks, scaled."""
+        """Return ``B' D B`` for a diagonal matrix D of row weights."""
         roots = np.repeat(self.roots, self.sizes)
         return cross_table(self.blocks, self.sizes, row_weights) * np.outer(roots, roots)
 
 
 class _System:
-    """Minimise ``|y - B x|^2 + s0 |x|^2`` with the intercept projected out."""
+    """Minimisation of ``|y - B x|^2 + s0 |x|^2``, with the intercept projected out."""
 
     def __init__(self, coarse: _Blocks, fine: _Blocks, d: np.ndarray, s0: float, free: bool):
         self.coarse, self.fine, self.d, self.s0, self.free = coarse, fine, d, s0, free
@@ -165,12 +166,13 @@ class _System:
         if free:
             sums = coarse.sums(d * d)
             gram -= np.outer(sums, sums) / (d @ d)
-        # The jitter is the rounding of the Gram matrix itself; refinement removes its effect.
+        # A shift as large as the Gram matrix's rounding keeps it positive definite; refinement
+        # removes the effect of the shift.
         gram[np.diag_indices_from(gram)] += s0 + 4 * EPS * np.trace(gram)
         self.factor = cho_factor(gram, overwrite_a=True, check_finite=False) if gram.size else None
 
     def centre(self, q: np.ndarray) -> np.ndarray:
-        """Remove the intercept's direction in place."""
+        """Project out the intercept's direction, in place."""
         if self.free:
             q -= self.d * (_dot(self.d, q) / _dot(self.d, self.d))
         return q
@@ -190,7 +192,7 @@ class _System:
         limit: int,
         deadline: float,
     ) -> tuple[float, int]:
-        """Lower the energy from ``(xc, xf)`` in place; return the drop and the steps taken."""
+        """Reduce the energy from ``(xc, xf)`` in place; return its drop and the number of steps."""
         coarse, fine, s0 = self.coarse, self.fine, self.s0
         r = self.residual(y, xc, xf)
         gc = coarse.backward_exactly(r) - s0 * xc
@@ -202,12 +204,12 @@ class _System:
         nil = np.zeros_like(y)
         g, p, gg, steps = fine.backward_exactly(r) - s0 * xf, np.zeros(fine.width), 1.0, 0
         while steps < limit:
-            gg, old = _dot(g, g), gg
+            gg, previous = _dot(g, g), gg
             if gg == 0.0 or (steps >= WINDOW and sum(drops[-WINDOW:]) <= target):
                 break
             if monotonic() > deadline:
                 break
-            p *= gg / old if steps else 0.0
+            p *= gg / previous if steps else 0.0
             p += g
             q = self.centre(fine.subtract(-p, nil))
             u = self.eliminate(coarse.backward(q))
@@ -236,11 +238,12 @@ def solve_ridge(
     deadline: float = float("inf"),
     start: Float[np.ndarray, "p *k"] | None = None,
 ) -> RidgeSolution:
-    """Solve the ridge form of minimum-norm interpolation.
+    """Return the minimum-norm interpolant, solved as a ridge regression.
 
-    Stops when a whole refinement, from a fresh residual, moves every prediction by less than
-    `tolerance` (Hestenes and Stiefel 1952: the squared energy error falls by ``alpha |g|^2`` a
-    step; the kernel norm bounds each prediction). Inputs are trusted; the caller checks them.
+    The solver stops when a refinement, from a residual computed anew, changes every prediction by
+    less than `tolerance`. (Each step of conjugate gradients reduces the squared energy error by
+    ``alpha |g|^2``, Hestenes and Stiefel 1952, and the kernel norm bounds each prediction.) The
+    caller validates all inputs.
 
     Parameters
     ----------
@@ -252,7 +255,7 @@ def solve_ridge(
         ``sigma_S > 0`` of each block.
     targets : Float, shape (n,) or (n, k)
     slack : float or Float, shape (n,)
-        ``s > 0``: weight of the full conjunction plus ridge.
+        ``s > 0``: the weight of the full conjunction plus the ridge.
     free_intercept : bool, default True
         Fit ``b`` without penalty; else ``b = 0`` (penalised: a block of zeros, ``sigma_0``).
     tolerance : float, default 1e-11
@@ -260,10 +263,10 @@ def solve_ridge(
     max_steps : int, default 5000
         Conjugate-gradient steps allowed per output.
     deadline : float, default infinity
-        By `time.monotonic`; what is not solved by then has not converged.
+        Time at which to stop, by `time.monotonic`; outputs not solved by then have not converged.
     start : Float, shape (p,) or (p, k), optional
-        Coefficients to begin from, such as those of a similar problem; 0 by default. What they
-        hold along directions that ``A`` annihilates leaves at the rate of ``s`` only.
+        Initial coefficients, such as those of a similar problem; 0 by default. Their part in null
+        directions of ``A`` decays slowly, at the rate of ``s``.
 
     Examples
     --------
@@ -296,9 +299,9 @@ def solve_ridge(
     place = np.concatenate([np.arange(ends[i], ends[i + 1]) for i in order] or [np.arange(0)])
 
     coefficients = np.zeros((int(ends[-1]), columns.shape[1]))
-    begun = np.zeros_like(coefficients)
+    initial = np.zeros_like(coefficients)
     if start is not None:
-        begun += (start.reshape(begun.shape) / roots[:, None])[place]
+        initial += (start.reshape(initial.shape) / roots[:, None])[place]
     multipliers = np.zeros_like(columns)
     intercept = np.zeros(columns.shape[1])
     all_steps, converged, error, gap = 0, True, 0.0, 0.0
@@ -313,15 +316,15 @@ def solve_ridge(
         xc, xf = np.zeros(coarse.width), np.zeros(fine.width)
         drop, steps = 0.0, 0
         if size > 4 * EPS * float(np.linalg.norm(raw)):
-            xc += begun[: coarse.width, k]
-            xf += begun[coarse.width :, k]
+            xc += initial[: coarse.width, k]
+            xf += initial[coarse.width :, k]
             last = drop = np.inf
             late = False
             while drop > goal and drop <= STALL * last and steps < max_steps and not late:
                 target = max(goal, (16 * EPS * size) ** 2)
                 last = drop
-                drop, used = system.refine(yk, xc, xf, target, max_steps - steps, deadline)
-                steps += used
+                drop, new_steps = system.refine(yk, xc, xf, target, max_steps - steps, deadline)
+                steps += new_steps
                 late = monotonic() > deadline
             converged &= (
                 not late and steps < max_steps and drop <= max(goal, (ROUNDING * EPS * size) ** 2)

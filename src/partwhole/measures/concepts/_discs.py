@@ -43,11 +43,11 @@ def disc_slopes(
     with the exponentially scaled Bessel functions.
     """
     u, v = np.broadcast_arrays((radius / blur)[:, None], distance / blur)
-    near = np.abs(v - u) < EDGE
-    slope = u[near] / blur * np.exp(-0.5 * (v - u)[near] ** 2)
+    at_edge = np.abs(v - u) < EDGE
+    slope = u[at_edge] / blur * np.exp(-0.5 * (v - u)[at_edge] ** 2)
     by_radius, by_distance = np.zeros_like(v), np.zeros_like(v)
-    by_radius[near] = slope * i0e((u * v)[near])
-    by_distance[near] = -slope * i1e((u * v)[near])
+    by_radius[at_edge] = slope * i0e((u * v)[at_edge])
+    by_distance[at_edge] = -slope * i1e((u * v)[at_edge])
     return by_radius, by_distance
 
 

@@ -47,17 +47,17 @@ def fit_discs(
     damping = np.full(n, 1e-3)
     moving = np.arange(n)
     for _ in range(STEPS):
-        now = best.take(moving)
-        step = _step(now, side, blur, damping[moving])
-        moved_discs = now.discs + step
+        current = best.take(moving)
+        step = _step(current, side, blur, damping[moving])
+        moved_discs = current.discs + step
         moved_discs[:, :2] = np.clip(moved_discs[:, :2], 0.0, side - 1.0)
         moved_discs[:, 2] = np.clip(moved_discs[:, 2], *bounds)
         trial = _fit(moved_discs, pixels[moving], blur)
-        better = trial.loss <= now.loss
+        better = trial.loss <= current.loss
         for best_field, trial_field in zip(best, trial, strict=True):
             best_field[moving[better]] = trial_field[better]
         damping[moving] *= np.where(better, 0.2, 8.0)
-        moving = moving[np.abs(moved_discs - now.discs).max(axis=1) > STILL]
+        moving = moving[np.abs(moved_discs - current.discs).max(axis=1) > STILL]
         if not len(moving):
             break
     return best
@@ -76,13 +76,17 @@ def _search(
     """Return the disc of a coarse set that explains most of each image."""
     n, side = images.shape[:2]
     block = max(1, side // COARSE)
-    small = side // block
-    cut = images[:, : small * block, : small * block]
-    blocks = cut.reshape(n, small, block, small, block, 3).mean(axis=(2, 4)).reshape(n, -1, 3)
+    coarse_side = side // block
+    cut = images[:, : coarse_side * block, : coarse_side * block]
+    blocks = (
+        cut.reshape(n, coarse_side, block, coarse_side, block, 3)
+        .mean(axis=(2, 4))
+        .reshape(n, -1, 3)
+    )
     # The mean over a block blurs by the deviation of a uniform law, 1 / sqrt(12) of its width.
     width = np.hypot(blur / block, 0.0 if block == 1 else 12**-0.5)
     min_radius, max_radius = max(bounds[0] / block, 0.5), max(bounds[1] / block, 0.75)
-    discs, templates = disc_templates(small, float(width), min_radius, max_radius)
+    discs, templates = disc_templates(coarse_side, float(width), min_radius, max_radius)
     centred = (blocks - blocks.mean(axis=1, keepdims=True)).astype(np.float32)
     score = sum((centred[:, :, channel] @ templates.T) ** 2 for channel in range(3))
     discs_of_images = discs[np.argmax(score, axis=1)] * block
@@ -114,26 +118,26 @@ def _fit(discs: Float[np.ndarray, "n 3"], pixels: Float[np.ndarray, "n p 3"], bl
 
 
 def _step(
-    now: Fit, side: int, blur: float, damping: Float[np.ndarray, " n"]
+    current: Fit, side: int, blur: float, damping: Float[np.ndarray, " n"]
 ) -> Float[np.ndarray, "n 3"]:
     """Return a damped Gauss-Newton step of centre and radius, with the colours eliminated."""
-    distance, offset = distances(now.discs, side)
-    by_radius, by_distance = disc_slopes(distance, now.discs[:, 2], blur)
+    distance, offset = distances(current.discs, side)
+    by_radius, by_distance = disc_slopes(distance, current.discs[:, 2], blur)
     outward = offset / np.maximum(distance, 1e-9)[:, None]
     slopes = np.concatenate([-by_distance[:, None] * outward, by_radius[:, None]], axis=1)
-    contrast = now.colour - now.background
+    contrast = current.colour - current.background
     strength = np.maximum((contrast**2).sum(axis=1), 1e-12)
-    toward = np.einsum("npc,nc->np", now.residual, contrast) / strength[:, None]
+    toward = np.einsum("npc,nc->np", current.residual, contrast) / strength[:, None]
     pull = np.einsum("nkp,np->nk", slopes, toward)
     # What moves the mask along itself, or evenly, the colours take up.
     slopes -= slopes.mean(axis=2, keepdims=True)
-    centred = now.mask - now.mask.mean(axis=1, keepdims=True)
-    along = np.einsum("nkp,np->nk", slopes, centred) / now.mass[:, None]
+    centred = current.mask - current.mask.mean(axis=1, keepdims=True)
+    along = np.einsum("nkp,np->nk", slopes, centred) / current.mass[:, None]
     slopes -= along[..., None] * centred[:, None]
     normal = np.einsum("nkp,njp->nkj", slopes, slopes)
     size = np.einsum("nkk->nk", normal)
     normal += (damping[:, None] * size + 1e-9)[..., None] * np.eye(3)
     step = np.linalg.solve(normal, pull[..., None])[..., 0]
     # Further than this the slopes say nothing.
-    reach = np.maximum(0.5, 0.3 * now.discs[:, 2])
+    reach = np.maximum(0.5, 0.3 * current.discs[:, 2])
     return step * np.minimum(1.0, reach / np.maximum(np.abs(step).max(axis=1), 1e-12))[:, None]

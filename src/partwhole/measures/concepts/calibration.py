@@ -161,8 +161,8 @@ def calibration(
             np.bincount(place, weights=column, minlength=bins)
             for column in (np.ones_like(predicted), predicted, actual)
         )
-        some = np.where(counts > 0, counts, np.nan)
-        means, shares = means / some, shares / some
+        denominators = np.where(counts > 0, counts, np.nan)
+        means, shares = means / denominators, shares / denominators
         tables.append((counts.astype(int), means, shares))
         right = np.where(predicted == 0.5, 0.5, (predicted > 0.5) == (actual == 1))
         if not len(predicted):

@@ -306,10 +306,10 @@ def _elicit(scores: list[np.ndarray], naive: int) -> tuple[np.ndarray, np.ndarra
 
 
 def _later(best: Emergence, naive: Emergence) -> EmergenceGap:
-    def delays(first: np.ndarray, then: np.ndarray) -> np.ndarray:
+    def delays(first: np.ndarray, second: np.ndarray) -> np.ndarray:
         # Neither within the run: nothing is known of what lies between.
-        reached = np.isfinite(first) | np.isfinite(then)
-        return then[reached] - first[reached]
+        reached = np.isfinite(first) | np.isfinite(second)
+        return second[reached] - first[reached]
 
     steps = delays(np.array([best.step]), np.array([naive.step]))
     drawn = delays(best.drawn, naive.drawn)

@@ -128,9 +128,9 @@ class Decoded:
         require(np.isnan(unsure) or 0 <= unsure <= 1, "unsure is NaN or in 0..1", unsure, "use 0.5")
         columns = []
         for name, (first, second) in values.items():
-            read = getattr(self, name)
-            read = read[..., None] if name == "size" else read
-            columns.append(between(read, first, second, law=law, spread=spread))
+            estimates = getattr(self, name)
+            estimates = estimates[..., None] if name == "size" else estimates
+            columns.append(between(estimates, first, second, law=law, spread=spread))
         return np.where(self.is_shape[..., None], np.stack(columns, axis=-1), float(unsure))
 
     def to_frame(self) -> pd.DataFrame:

@@ -120,11 +120,13 @@ def emergence_time(
         threshold,
         "use 0.8",
     )
-    short = -np.expm1(np.log(float(threshold)) / np.asarray(n, dtype=float)) / (1.0 - chance)
-    exact = np.maximum(np.log(np.minimum(short, 1.0)) / np.log1p(-float(rate)), 0.0)
+    deficit = -np.expm1(np.log(float(threshold)) / np.asarray(n, dtype=float)) / (1.0 - chance)
+    exact = np.maximum(np.log(np.minimum(deficit, 1.0)) / np.log1p(-float(rate)), 0.0)
     # A whole number of steps stays one in spite of rounding.
-    near = np.round(exact)
-    time = np.where(np.abs(exact - near) <= 1e-9 * np.maximum(near, 1.0), near, np.ceil(exact))
+    nearest = np.round(exact)
+    time = np.where(
+        np.abs(exact - nearest) <= 1e-9 * np.maximum(nearest, 1.0), nearest, np.ceil(exact)
+    )
     return float(time) if np.ndim(time) == 0 else time
 
 
@@ -272,8 +274,8 @@ def fit_emergence(
     square = ((y - fitted) ** 2).mean(axis=1)
     variance = y.var(axis=1)
     r2 = 1.0 - np.divide(square, variance, out=np.full(len(y), np.nan), where=variance > 0)
-    near = np.minimum(solution - lower, upper - solution) < 1e-3
-    at_bound = np.concatenate([near, np.zeros(len(y) - free, dtype=bool)])
+    is_close = np.minimum(solution - lower, upper - solution) < 1e-3
+    at_bound = np.concatenate([is_close, np.zeros(len(y) - free, dtype=bool)])
     powers = counts if n is not None else np.exp(solution[1:])
     rate = float(-np.expm1(-np.exp(solution[0])))
     return EmergenceFit(rate, powers, float(chance), fitted, np.sqrt(square), r2, at_bound)

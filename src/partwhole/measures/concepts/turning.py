@@ -90,13 +90,13 @@ def turning_point(
     scores, angles = np.full(n, np.nan), np.full(n, np.nan)
     if n > 2 * window:
         before, after = c[window:-window] - c[: -2 * window], c[2 * window :] - c[window:-window]
-        long, further = np.linalg.norm(before, axis=1), np.linalg.norm(after, axis=1)
+        length_before, length_after = np.linalg.norm(before, axis=1), np.linalg.norm(after, axis=1)
         # A way of no length has no direction; its score is 0 in any case.
-        lengths = np.where(long * further > 0, long * further, 1.0)
+        lengths = np.where(length_before * length_after > 0, length_before * length_after, 1.0)
         cosine = np.einsum("kc,kc->k", before, after) / lengths
         inner = slice(window, n - window)
         angles[inner] = np.arccos(np.clip(cosine, -1.0, 1.0))
-        scores[inner] = angles[inner] * np.minimum(long, further)
+        scores[inner] = angles[inner] * np.minimum(length_before, length_after)
     if not np.any(scores > 0):
         nowhere = np.full(c.shape[1], np.nan)
         return TurningPoint(-1, float("nan"), float("nan"), float("nan"), scores, nowhere)
@@ -182,15 +182,15 @@ def initial_heading(
         "pass path[:, :16]",
     )
     require(radius > 0, "radius is above 0", radius, "use 0.2")
-    far = np.linalg.norm(c - c[0], axis=1) > radius
-    at = int(far.argmax()) if far.any() else len(c) - 1
+    outside = np.linalg.norm(c - c[0], axis=1) > radius
+    at = int(outside.argmax()) if outside.any() else len(c) - 1
     move = c[at] - c[0]
     corners = np.array(list(product((0, 1), repeat=c.shape[1])))
-    ways = corners - c[0]
-    lengths = np.linalg.norm(ways, axis=1) * np.linalg.norm(move)
+    offsets = corners - c[0]
+    lengths = np.linalg.norm(offsets, axis=1) * np.linalg.norm(move)
     # From a corner there is no way to itself.
-    cosine = np.where(lengths > 0, ways @ move / np.where(lengths > 0, lengths, 1.0), -np.inf)
+    cosine = np.where(lengths > 0, offsets @ move / np.where(lengths > 0, lengths, 1.0), -np.inf)
     best = int(cosine.argmax())
-    step = float(t[at]) if far.any() else float("inf")
+    step = float(t[at]) if outside.any() else float("inf")
     largest = float(cosine[best]) if np.isfinite(cosine[best]) else float("nan")
     return Heading(step, move, int(np.abs(move).argmax()), corners[best], largest)

@@ -298,14 +298,14 @@ class ComposedImages:
         switch("balanced", balanced)
         order, start, size = self._sorted
         low, high = self._ends(pool, size)
-        used = np.unique(np.concatenate(self.classes))
-        short = used[high[used] <= low[used]]
+        members = np.unique(np.concatenate(self.classes))
+        empty = members[high[members] <= low[members]]
         require(
-            len(short) == 0,
+            len(empty) == 0,
             f"every class that is shown needs an image that is {_POOLS[pool]}",
-            f"class {short[0]} of {size[short[0]]} images, {self.training_images[short[0]]} of "
+            f"class {empty[0]} of {size[empty[0]]} images, {self.training_images[empty[0]]} of "
             "them for training"
-            if len(short)
+            if len(empty)
             else "",
             "pass more images, or change training_images",
         )

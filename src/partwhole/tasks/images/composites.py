@@ -66,8 +66,8 @@ class Composites:
         """Return height, width and channels of one composite."""
         _, height, width, channels = self.images.shape
         n_components = self.image_index.shape[1]
-        wide = width + self.distance * (n_components - 1)
-        return height, wide, channels * (n_components if self.combine == "channels" else 1)
+        total_width = width + self.distance * (n_components - 1)
+        return height, total_width, channels * (n_components if self.combine == "channels" else 1)
 
     @property
     def components(self) -> Int[np.ndarray, "n C"]:

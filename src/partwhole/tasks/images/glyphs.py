@@ -102,9 +102,9 @@ def _written(
     shifted = skeleton + 0.06 * variation * rng.standard_normal((n, *skeleton.shape))
     across, down, slant, turn = 0.1 * variation * rng.standard_normal((4, n))
     cosine, sine = np.cos(turn), np.sin(turn)
-    turned = np.array([[cosine, -sine], [sine, cosine]])
+    rotation = np.array([[cosine, -sine], [sine, cosine]])
     stretched = np.array([[np.exp(across), slant], [np.zeros(n), np.exp(down)]])
-    hand = np.einsum("ijn,jkn->nik", turned, stretched)
+    hand = np.einsum("ijn,jkn->nik", rotation, stretched)
     shift = 0.06 * variation * rng.standard_normal((n, 1, 1, 2))
     shifted = np.einsum("nik,nspk->nspi", hand, shifted) + shift
     t = np.linspace(0.0, 1.0, POINTS)

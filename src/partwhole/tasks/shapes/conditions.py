@@ -221,8 +221,8 @@ class Prompted(ABC):
         [[1, 3], [2, 4]]
         """
         first = np.cumsum([0, *(concept.n_values for concept in self.concepts)])[:-1] + NO_WORD + 1
-        each = [prompts] if isinstance(prompts, str) or is_whole(prompts) else list(prompts)  # pyright: ignore[reportArgumentType]
-        texts = [isinstance(prompt, str) for prompt in each]
+        entries = [prompts] if isinstance(prompts, str) or is_whole(prompts) else list(prompts)  # pyright: ignore[reportArgumentType]
+        texts = [isinstance(prompt, str) for prompt in entries]
         require(
             all(texts) or not any(texts),
             "prompts are all texts or all numbers of classes",
@@ -230,13 +230,13 @@ class Prompted(ABC):
             "turn numbers into texts by label",
         )
         if not any(texts):
-            return self.classes[self.class_numbers(np.array(each))] + first
-        rows = np.zeros((len(each), len(self.concepts)), dtype=int)
-        for row, prompt in zip(rows, each, strict=True):
-            named = self.slots(str(prompt))
+            return self.classes[self.class_numbers(np.array(entries))] + first
+        rows = np.zeros((len(entries), len(self.concepts)), dtype=int)
+        for row, prompt in zip(rows, entries, strict=True):
+            values = self.slots(str(prompt))
             row[:] = [
                 NO_WORD if value is None else at + value
-                for value, at in zip(named, first, strict=True)
+                for value, at in zip(values, first, strict=True)
             ]
         return rows
 

@@ -138,6 +138,8 @@ class LabelledShapes:
         rows = []
         for c in np.unique(self.classes):
             examples = self.images[np.flatnonzero(self.classes == c)[:per_class]]
-            short = per_class - len(examples)
-            rows.append(np.pad(examples, ((0, short), (0, 0), (0, 0), (0, 0)), constant_values=1.0))
+            n_missing = per_class - len(examples)
+            rows.append(
+                np.pad(examples, ((0, n_missing), (0, 0), (0, 0), (0, 0)), constant_values=1.0)
+            )
         return image_grid(np.concatenate(rows), per_class, gap=gap)

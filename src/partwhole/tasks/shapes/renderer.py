@@ -201,7 +201,7 @@ def _blurred(
     angular = np.flatnonzero(attributes.kind == 1)
     if len(angular):
         edge = INRADIUS * size[angular]
-        below, beside = down[angular, :, None], np.abs(right[angular, None, :])
-        slanted = 0.5 * (np.sqrt(3.0) * beside - below)
+        below, horizontal = down[angular, :, None], np.abs(right[angular, None, :])
+        slanted = 0.5 * (np.sqrt(3.0) * horizontal - below)
         inside[angular] = (below < edge) & (slanted < edge)
     return smoothing @ inside.astype(float) @ smoothing.T

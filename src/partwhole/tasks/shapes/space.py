@@ -289,9 +289,11 @@ class ConceptSpace(Altered, Sampled):
         if classes is None:
             return np.arange(self.n_classes)
         numbers = np.asarray(classes)
-        good = numbers.ndim == 1 and (np.issubdtype(numbers.dtype, np.integer) or numbers.size == 0)
+        are_whole = numbers.ndim == 1 and (
+            np.issubdtype(numbers.dtype, np.integer) or numbers.size == 0
+        )
         require(
-            good and bool(((numbers >= 0) & (numbers < self.n_classes)).all()),
+            are_whole and bool(((numbers >= 0) & (numbers < self.n_classes)).all()),
             f"classes are whole numbers in 0..{self.n_classes - 1}",
             f"{numbers.tolist()}",
             "pass a list of them",
