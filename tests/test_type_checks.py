@@ -1,12 +1,10 @@
 """Types are checked in a function's first calls, nested ones too, with checks built once."""
 
 from inspect import signature, unwrap
-from typing import Any
 
 import beartype
 import jaxtyping
 import numpy as np
-import pandas as pd
 import pytest
 import type_checks
 from jaxtyping import Float
@@ -115,66 +113,3 @@ def test_the_first_calls_of_a_test_are_checked_and_some_of_those_after(nested):
     type_checks.begin_test()
     with pytest.raises(jaxtyping.TypeCheckError):
         doubled(1.5)
-
-
-def shortened(decorate):
-    """Return a function of a module, which its argument tells what to return."""
-
-    def shorten(x: Float[np.ndarray, " n"], wrong: Any = None) -> Float[np.ndarray, " n"]:
-        calls.append(1)
-        return x if wrong is None else wrong.pop()
-
-    calls: list[int] = []
-    shorten.__qualname__ = "shorten"
-    return decorate(shorten), calls
-
-
-class Wrong:
-    """Results to come, of which no check of an argument knows."""
-
-    def __init__(self, *results):
-        self.results = list(results)
-
-    def pop(self):
-        return self.results.pop(0)
-
-
-def test_a_kind_of_call_that_passed_is_checked_no_more_and_others_are():
-    shorten, calls = shortened(checked)
-    x = np.ones(3)
-    for right in (x, 2.0 * x):
-        assert shorten(right) is right
-    for wrong in (x.astype(int), x[:, None], x.tolist(), None):
-        type_checks.begin_test()
-        with pytest.raises(jaxtyping.TypeCheckError, match="'x'"):
-            shorten(wrong)
-    assert len(calls) == 2
-    type_checks.begin_test()
-    # The arguments are of one kind, with a right result, two wrong ones, and a wrong one again.
-    results = Wrong(x, x[:2], "x", x[:2], x)
-    assert shorten(x, results) is x
-    for _ in range(3):
-        with pytest.raises(jaxtyping.TypeCheckError, match="return value"):
-            shorten(x, results)
-    type_checks.begin_test()
-    assert shorten(x, results) is x
-    assert len(calls) == 7
-
-
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [
-        (1, 1.0), (1, True), (True, False), ("a", "b"), ([1], [1.0]), ([1], (1,)), ([1], [1, 1]),
-        ({"a": 1}, {"a": "1"}), ({"a": 1}, {"b": 1}), (np.ones(2), np.ones(3)),
-        (np.ones(2), np.ones(2, int)), (np.float64(1), np.float32(1)), ([np.ones(2)], [np.ones(1)]),
-        (None, 0),
-    ],
-)  # fmt: skip
-def test_kinds_differ_where_checks_may(one, other):
-    assert type_checks._kind(one) != type_checks._kind(other)
-
-
-@pytest.mark.parametrize("value", [{1}, [0] * 99, [{1}], pd.DataFrame()])
-def test_what_checks_look_into_has_no_kind(value):
-    with pytest.raises(TypeError):
-        type_checks._kind(value)
