@@ -175,7 +175,11 @@ REFUSED = {
         {"time_limit": float("nan")},
         "time_limit is a finite number; got nan; pass one number, or leave it out for 10",
     ),
-    "seed": ({"seed": -1}, "a seed is a whole number from 0; got -1; use 0"),
+    "seed": (
+        {"seed": -1},
+        "seed is a whole number of at least 0; got -1; pass a whole number of at least 0, "
+        "or leave it out for 0",
+    ),
 }
 
 

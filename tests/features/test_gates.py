@@ -239,7 +239,8 @@ def test_angles_of_inputs_that_are_nearly_alike():
         ),
         (
             lambda: HalfspaceGates.random(3, n_units=2, seed=-1),
-            "seed is a whole number of at least 0; got -1; pass a whole number",
+            "seed is a whole number of at least 0; got -1; pass a whole number of at least 0, "
+            "or leave it out for 0",
         ),
         (
             lambda: HalfspaceGates.random(3, n_units=2, n_hyperplanes=10**9),

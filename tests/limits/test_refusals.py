@@ -145,7 +145,7 @@ BAD_SOLVES = [
     (lambda: solve((INPUTS, TARGETS), intercept="none", workers=-1), "workers is a whole number"),
     (lambda: solve((INPUTS, TARGETS), intercept="none", solver="x"), "solver is one of primal"),
     (lambda: solve((INPUTS, TARGETS), cost=GroupNorm, intercept="none"),
-     "a cost is an instance|a cost says what is preferred"),
+     "cost must be an instance of a cost; got <class"),
     (lambda: solve((INPUTS, TARGETS), cost=Quadratic({"unknown": 2.0}), intercept="none"),
      r"weights are those of the design's blocks; got \['unknown'\], blocks are \['inputs'\]"),
     (lambda: dispersed_addition(seed=-1), "seed is a whole number of at least 0; got -1"),

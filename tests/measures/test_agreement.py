@@ -109,7 +109,7 @@ def test_signs_are_what_counts():
         ),
         (
             lambda: decision_agreement(NETWORK, LIMIT, LABELS, linear=LINEAR, seed=-1),
-            "seed is a whole number of at least 0; got -1; pass 0 or more",
+            "seed is a whole number of at least 0; got -1; pass a whole number of at least 0",
         ),
         (
             lambda: unwrap(inconsistency)(np.ones(2), np.ones(3)),

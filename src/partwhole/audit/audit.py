@@ -136,7 +136,7 @@ def audit_split(
     """
     start = monotonic()
     settings = settings or Settings()
-    _check_options(fit, add, time_limit, seed)
+    _check_options(fit, add, time_limit)
     audited = read_table(
         table,
         components,
@@ -322,7 +322,7 @@ def _with_remarks(table: AuditTable, measured: Representation | None) -> AuditTa
     return replace(table, remarks=(*table.remarks, *measured.remarks)) if measured else table
 
 
-def _check_options(fit: str, add: int, time_limit: Real, seed: Seed) -> None:
+def _check_options(fit: str, add: int, time_limit: Real) -> None:
     require(
         fit in ("regression", "margin"),
         "fit is 'regression' or 'margin'",
@@ -336,7 +336,6 @@ def _check_options(fit: str, add: int, time_limit: Real, seed: Seed) -> None:
         time_limit,
         "use such as 10",
     )
-    require(seed >= 0, "a seed is a whole number from 0", seed, "use 0")
 
 
 def _check_order(order: int, n_components: int) -> None:

@@ -32,6 +32,7 @@ from partwhole.limits._quadratic import through_columns
 from partwhole.limits._reduction import ENTRIES
 from partwhole.limits.costs import Concave, Cost, GroupNorm, LinearProbing, Quadratic
 from partwhole.limits.costs._matrices import dense_features
+from partwhole.limits.costs.group_norm import unweighted
 from partwhole.limits.fits import Equal, Tube
 from partwhole.limits.limit import Limit, Outcome
 from partwhole.limits.probing import through_scaled_inputs
@@ -185,7 +186,7 @@ def _with_unit_weights(
     problem: Problem, cost: GroupNorm, max_steps: int, tolerance: float
 ) -> Limit:
     """Return the limit of a weighted group norm, in units in which the weights are 1."""
-    scaled = cost.unweighted(problem.design)
+    scaled = unweighted(cost, problem.design)
     assert isinstance(scaled, ScaledDesign)
     n, p = scaled.shape
     inner: Design = scaled

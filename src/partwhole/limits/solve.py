@@ -19,6 +19,7 @@ from partwhole.features.gates.joint import Gates
 from partwhole.features.order_kernel import OrderKernel
 from partwhole.features.overlap import OverlapKernel
 from partwhole.limits.costs import Concave, Cost, GroupNorm, Quadratic
+from partwhole.limits.costs.quadratic import require_blocks
 from partwhole.limits.fits import Equal, Fit, Margin, Tube
 from partwhole.limits.gram import GramFeatures
 from partwhole.limits.kernel_machines import of_conjunctions
@@ -299,7 +300,7 @@ def _limit_of(
             cost = GroupNorm() if isinstance(learner, Gates) else Quadratic()
         cost = _cost(cost)
         if isinstance(cost, Quadratic):
-            cost.require_blocks(design)
+            require_blocks(cost, design)
         problem = Problem(design, _training_targets(rows), cost, fit, intercept)
         if options["start"] is not None:
             options = options | {"start": _start(options["start"], design)}

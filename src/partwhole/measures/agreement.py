@@ -185,7 +185,6 @@ def decision_agreement(
     Agreement beyond chance 0.850 (0.763 to 0.918); of the linear baseline -0.044 (-0.121 to 0.049).
     """
     whole("resamples", resamples, 100, "take 2000")
-    whole("seed", seed, 0, "pass 0 or more")
     signs = _labels(labels)
     sides = [
         _sides(name, outputs, len(signs))

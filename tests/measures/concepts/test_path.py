@@ -272,7 +272,7 @@ def test_refusals_say_rule_got_and_remedy():
         (lambda: initial_heading(steps, np.zeros((4, 17))), "1 to 16 concepts; got 17; pass path"),
         (lambda: path.bump(resamples=9), "resamples is a whole number of at least 100; got 9; t"),
         (lambda: path.bump(confidence=1), "confidence is between 0 and 1; got 1; use 0.95"),
-        (lambda: path.bump(seed=-1), "seed is a whole number of at least 0; got -1; pass 0 or"),
+        (lambda: path.bump(seed=-1), "seed is a whole number of at least 0; got -1; pass a whole"),
         (lambda: concept_path(steps[:1], x[:1]).speed, "a speed needs 2 checkpoints; got 1; rec"),
     ]
     for refused, sentence in cases:

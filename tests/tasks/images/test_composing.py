@@ -290,8 +290,14 @@ def test_components_can_share_their_classes():
             {"labels": np.arange(24) - 1},
             "classes are numbered from 0; got label -1; number them without gaps",
         ),
-        ({"seed": -1}, "seed is a whole number of at least 0; got -1; pass a whole number"),
-        ({"seed": True}, "seed is a whole number; got True; pass one whole number"),
+        (
+            {"seed": -1},
+            "seed is a whole number of at least 0; got -1; pass a whole number of at least 0",
+        ),
+        (
+            {"seed": True},
+            "seed is a whole number of at least 0; got True; pass a whole number of at least 0",
+        ),
         (
             {"images": np.full((24, 3, 4), np.nan)},
             "grey levels of images are finite; got NaN or infinity; leave those images out",

@@ -67,27 +67,21 @@ class GroupNorm:
         norms = np.sqrt(Groups.of(design).sums(coefficients**2))
         if self.weights is None:
             return float(norms.sum())
-        return float((norms[norms > 0] * self._weights(design)[norms > 0]).sum())
+        return float((norms[norms > 0] * self._block_weights(design)[norms > 0]).sum())
 
     def dual(self, design: Design, multipliers: Float[np.ndarray, " n"]) -> DualTerm:
         """Return the conjugate, whose domain is where no pull is larger than its block's weight."""
-        return bounded(self.unweighted(design), multipliers, Groups.of(design))
+        return bounded(unweighted(self, design), multipliers, Groups.of(design))
 
     def primal(
         self, design: Design, multipliers: Float[np.ndarray, " n"], prices: np.ndarray | None
     ) -> Float[np.ndarray, " p"]:
         """Return the coefficients: the pull of each block times its price."""
-        scaled = self.unweighted(design)
+        scaled = unweighted(self, design)
         coefficients = priced(scaled, multipliers, prices, Groups.of(design))
         return coefficients * scaled.factors if isinstance(scaled, ScaledDesign) else coefficients
 
-    def unweighted(self, design: Design) -> Design:
-        """Return the design in which all weights are 1."""
-        if self.weights is None:
-            return design
-        return ScaledDesign(design, 1.0 / self._weights(design)[Groups.of(design).labels])
-
-    def _weights(self, design: Design) -> Float[np.ndarray, " G"]:
+    def _block_weights(self, design: Design) -> Float[np.ndarray, " G"]:
         assert self.weights is not None
         require(
             len(self.weights) == len(design.blocks),
@@ -96,6 +90,14 @@ class GroupNorm:
             "leave weights out for 1",
         )
         return self.weights
+
+
+def unweighted(cost: GroupNorm, design: Design) -> Design:
+    """Return the design in whose units all weights of a group norm are 1."""
+    if cost.weights is None:
+        return design
+    weights = cost._block_weights(design)
+    return ScaledDesign(design, 1.0 / weights[Groups.of(design).labels])
 
 
 @dataclass(frozen=True, eq=False)

@@ -41,17 +41,6 @@ class Quadratic:
         """Return a block's weight."""
         return float(self.weights.get(label, 1.0))
 
-    def require_blocks(self, design: Design) -> None:
-        """Refuse weights of blocks that the design has not."""
-        labels = [block.label for block in design.blocks]
-        unknown = [label for label in self.weights if label not in labels]
-        require(
-            not unknown,
-            "weights are those of the design's blocks",
-            f"{unknown[:1]}, blocks are {labels[:6]}",
-            "name blocks by their labels",
-        )
-
     def value(self, design: Design, coefficients: Float[np.ndarray, "p *k"]) -> float:
         """Return the cost of coefficients; infinite if a block of weight 0 is not 0."""
         total = 0.0
@@ -117,3 +106,15 @@ class Quadratic:
             f"{self.weight(negative[0]) if negative else 0:g} for {negative[:1]}",
             'use solver="dual"',
         )
+
+
+def require_blocks(cost: Quadratic, design: Design) -> None:
+    """Refuse weights of blocks that a design has not."""
+    labels = [block.label for block in design.blocks]
+    unknown = [label for label in cost.weights if label not in labels]
+    require(
+        not unknown,
+        "weights are those of the design's blocks",
+        f"{unknown[:1]}, blocks are {labels[:6]}",
+        "name blocks by their labels",
+    )
