@@ -124,7 +124,7 @@ def test_places_count_from_both_ends():
             {"learner": [GATES] * 3, "cost": [COST, COST]},
             "there are as many learners as costs, or a single one for all; got 3 and 2; pass seq",
         ),
-        ({"cost": [COST], "workers": 0}, "workers is a whole number of at least 1; got 0; leave"),
+        ({"cost": [COST], "workers": 0}, "workers is a whole number of at least 1; got 0; pass"),
     ],
 )
 def test_errors_say_rule_got_remedy(given, sentence):

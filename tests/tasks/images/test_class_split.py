@@ -136,7 +136,10 @@ IMAGES, LABELS = numbered()
         ),
         ({"n_main": 0}, "n_main is a whole number of at least 1; got 0; pass 100, say"),
         ({"n_test": 2.5}, "n_test is a whole number of at least 1; got 2.5; pass 200, say"),
-        ({"seed": -1}, "seed is a whole number of at least 0; got -1; pass a whole number"),
+        (
+            {"seed": -1},
+            "seed is a whole number of at least 0; got -1; pass a whole number",
+        ),
         (
             {"n_main": 21},
             "the main classes have enough images; got 30 for n_main=21 and "

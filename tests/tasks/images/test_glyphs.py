@@ -58,7 +58,10 @@ def test_larger_images_show_the_same():
         ({"strokes": 13}, "strokes is at most 12; got 13; pass 3, say"),
         ({"strokes": 0}, "strokes is a whole number of at least 1; got 0; pass 3, say"),
         ({"n_classes": 0}, "n_classes is a whole number of at least 1; got 0; pass 10, say"),
-        ({"seed": -1}, "seed is a whole number of at least 0; got -1; pass a whole number"),
+        (
+            {"seed": -1},
+            "seed is a whole number of at least 0; got -1; pass a whole number of at least 0",
+        ),
         ({"per_class": 0}, "per_class is a whole number of at least 1; got 0; pass 100, say"),
         (
             {"variation": -0.1},

@@ -88,6 +88,7 @@ def split_classes(
     )
     whole("n_main", n_main, 1, "pass 100, say")
     whole("n_test", n_test, 1, "pass 200, say")
+    whole("seed", seed, 0, "pass a whole number")
     require(
         (test_images is None) == (test_labels is None),
         "test images come with their labels",
