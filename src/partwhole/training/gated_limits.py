@@ -93,8 +93,8 @@ def distinct_limits(
     >>> x = np.column_stack([rng.normal(size=(20, 5)), np.ones(20)])
     >>> y, gates = np.sign(x[:, 0] * x[:, 1]), HalfspaceGates.random(6, n_units=6)
     >>> starts = [GatedNetwork.draw(6, [gates, 1], seed=seed) for seed in range(2)]
-    >>> how = Training(steps=500, loss="exponential", optimiser="normalised flow")
-    >>> found = distinct_limits(train(starts, (x, y), how), x, y)
+    >>> training = Training(steps=500, loss="exponential", optimiser="normalised flow")
+    >>> found = distinct_limits(train(starts, (x, y), training), x, y)
     >>> len(found), found[0].runs.tolist()  # a convex cost has one
     (1, [0, 1])
     """

@@ -93,11 +93,11 @@ def dense_learning_rate(
     ...     2, seeds=range(3), outputs=1
     ... )
     >>> data = np.array([[1.0, 0.0], [0.0, 1.0]]), np.array([1.0, -1.0])
-    >>> how = Training(steps=9000, threshold=1e-4)
-    >>> found = dense_learning_rate(start, data, how, at_most=0.002)
+    >>> training = Training(steps=9000, threshold=1e-4)
+    >>> found = dense_learning_rate(start, data, training, at_most=0.002)
     >>> found.suggestions.tolist(), found.outcomes[0].name
     ([0.002, 0.002, 0.002], 'FOUND')
-    >>> runs = train(start, data, replace(how, learning_rate=found.suggestions))
+    >>> runs = train(start, data, replace(training, learning_rate=found.suggestions))
     >>> runs.outcomes[0].name
     'REACHED_THRESHOLD'
     """

@@ -25,7 +25,7 @@ from partwhole.training.training import FLOW, Training
 
 TOLD_EVERY = 0.25  # seconds
 
-Told = Callable[[int, float], None]  # of steps that were taken, and a loss
+ReportStep = Callable[[int, float], None]  # of steps that were taken, and a loss
 
 
 class Engine(NamedTuple):
@@ -33,7 +33,7 @@ class Engine(NamedTuple):
 
     of: str
     serves: Callable[[Problem], bool]
-    start: Callable[[Problem], Callable[[int, float, Told], Trace]]
+    start: Callable[[Problem], Callable[[int, float, ReportStep], Trace]]
 
 
 def _is_diagonal(problem: Problem) -> bool:
@@ -149,8 +149,8 @@ def train(
     ...     2, seeds=range(3), outputs=1
     ... )
     >>> x, y = np.array([[1.0, 0.0], [0.0, 1.0]]), np.array([1.0, -1.0])
-    >>> how = Training(steps=2000, learning_rate=0.05, threshold=1e-4)
-    >>> runs = train(start, (x, y), how, read=x)
+    >>> training = Training(steps=2000, learning_rate=0.05, threshold=1e-4)
+    >>> runs = train(start, (x, y), training, read=x)
     >>> runs.outcomes[0].name, runs.answers[:, -1, :, 0].round(1).tolist()
     ('REACHED_THRESHOLD', [[1.0, -1.0], [1.0, -1.0], [1.0, -1.0]])
 
@@ -159,8 +159,8 @@ def train(
     >>> from partwhole.limits import DiagonalWeights, solve
     >>> inputs, teacher = np.eye(3)[None] * np.sqrt(3), np.array([[1.0, 0.0, 0.0]])
     >>> small = DiagonalWeights.constant(3, 0.01)
-    >>> how = Training(steps=500, learning_rate=0.1, threshold=1e-10)
-    >>> runs = train(small, (inputs, np.sqrt(3) * teacher), how, teachers=teacher)
+    >>> training = Training(steps=500, learning_rate=0.1, threshold=1e-10)
+    >>> runs = train(small, (inputs, np.sqrt(3) * teacher), training, teachers=teacher)
     >>> runs.networks.coefficients.round(4).tolist()
     [[1.0, 0.0, 0.0]]
     >>> from partwhole.features import HalfspaceGates
@@ -168,8 +168,8 @@ def train(
     >>> x = np.column_stack([rng.normal(size=(40, 2)), np.ones(40)])
     >>> y, gates = np.sign(x[:, 0] * x[:, 1]), HalfspaceGates.random(3, n_units=20)
     >>> network = GatedNetwork.draw(3, [gates, 1], seed=0)
-    >>> how = Training(steps=5000, loss="exponential", optimiser="normalised flow")
-    >>> runs = train([network], (x, y), how)
+    >>> training = Training(steps=5000, loss="exponential", optimiser="normalised flow")
+    >>> runs = train([network], (x, y), training)
     >>> limit = solve((x, y), gates, fit="margin", intercept="none")
     >>> bool(runs.fraction_of(limit)[0, -1] > 0.97)
     True
@@ -184,9 +184,9 @@ def train(
 
     def trained(which: Sequence[int]) -> dict[int, Trace]:
         workers = min(runs, cores())
-        with _told(len(which), steps, progress) as told:
+        with _told(len(which), steps, progress) as report_step:
             return in_threads(
-                lambda run: start(run, float(rates[run]), told), which, workers, False
+                lambda run: start(run, float(rates[run]), report_step), which, workers, False
             )
 
     traces = trained(range(runs))
@@ -224,12 +224,12 @@ def _engine(problem: Problem) -> Engine:
 
 
 @contextmanager
-def _told(runs: int, steps: int, shown: bool) -> Iterator[Told]:
-    """Show how far runs in threads are, with the loss of the one that told last."""
+def _told(runs: int, steps: int, shown: bool) -> Iterator[ReportStep]:
+    """Show how far runs in threads are, with the loss of the one that reported last."""
     lock, waiting, last = Lock(), 0, time.monotonic()
     with bar(f"training {runs} networks", runs * steps, shown=shown) as advance:
 
-        def told(done: int, loss: float) -> None:
+        def report_step(done: int, loss: float) -> None:
             nonlocal waiting, last
             with lock:
                 waiting += done
@@ -237,7 +237,7 @@ def _told(runs: int, steps: int, shown: bool) -> Iterator[Told]:
                     advance(waiting, f"loss {loss:.3g}")
                     waiting, last = 0, time.monotonic()
 
-        yield told
+        yield report_step
 
 
 def _gathered(problem: Problem, traces: list[Trace], rates: Float[np.ndarray, " runs"]) -> Runs:

@@ -297,7 +297,7 @@ def engine(problem: Problem) -> Any:
     _require_room(problem, len(stops), steps)
     seeds = problem.seeds
 
-    def one(run: int, rate: float, told: Any) -> Trace:
+    def one(run: int, rate: float, report_step: Any) -> Trace:
         samples = [(x, y[:, 0]) for x, y in (task.of(run) for task in tasks)]
         path = descend(
             DiagonalWeights(*(layer[run] for layer in weights)),
@@ -318,7 +318,7 @@ def engine(problem: Problem) -> Any:
             if training.batch is None
             else orders(min(training.batch, problem.count), seeds[run], problem.count, steps),
         )
-        told(steps, float(problem.shares @ path.losses[-1]))
+        report_step(steps, float(problem.shares @ path.losses[-1]))
         coefficients, test = path.coefficients.astype(float), problem.tested(run)
         tested = None
         with np.errstate(all="ignore"):  # of runs that diverged

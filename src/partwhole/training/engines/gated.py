@@ -90,8 +90,8 @@ def height(margin: Float[Array, " n"], loss: Loss) -> Array:
 def read(network: GatedNetwork, data: Data, loss: Loss) -> tuple[Array, Array, Array]:
     """Return the log of the mean loss, the least margin, and the error, ties half."""
     found = margins(network, data)
-    told = jax.nn.logsumexp(log_loss(found, loss)) - jnp.log(len(data.labels))
-    return told, found.min(), 0.5 * (1.0 - jnp.sign(found)).mean()
+    mean_log = jax.nn.logsumexp(log_loss(found, loss)) - jnp.log(len(data.labels))
+    return mean_log, found.min(), 0.5 * (1.0 - jnp.sign(found)).mean()
 
 
 Trained = tuple[tuple[Array, ...], Array | None]
@@ -206,7 +206,7 @@ def engine(problem: Problem) -> Any:
     )
     stops, dtype, seeds = problem.stops, training.dtype, problem.seeds
 
-    def one(run: int, rate: float, told: Any) -> Trace:
+    def one(run: int, rate: float, report_step: Any) -> Trace:
         x, y = problem.tasks[0].of(run)
         with jax.enable_x64(dtype == np.float64):
             network = _cast(starts[run], dtype)
@@ -219,14 +219,14 @@ def engine(problem: Problem) -> Any:
                 onward = _flow(network, data, training.loss)
             else:
                 onward = _descent(problem, rate, seeds[run], network, data)
-            return _recorded(problem, run, stops.tolist(), onward, network, data, told)
+            return _recorded(problem, run, stops.tolist(), onward, network, data, report_step)
 
     return one
 
 
 def _recorded(
     problem: Problem, run: int, stops: list[int], onward: Onward, now: GatedNetwork, data: Data,
-    told: Any,
+    report_step: Any,
 ) -> Trace:  # fmt: skip
     """Train one run, and read it at each recorded step."""
     training, test = problem.training, problem.tested(run)
@@ -246,7 +246,7 @@ def _recorded(
             tested.append([float(LOSSES[training.loss](outputs, jnp.asarray(test[1])))])
         # By logarithms: the loss itself is soon too small for a number.
         going = not (training.threshold > 0 and labels[-1][0] <= np.log(training.threshold))
-        told(stop - before, float(np.exp(labels[-1][0])))
+        report_step(stop - before, float(np.exp(labels[-1][0])))
         before = stop
     table = np.array(labels)
     diverged = not (np.isfinite(table[-1, 0]) and np.isfinite(table[-1, 2]))
@@ -286,7 +286,7 @@ def _descent(problem: Problem, rate: float, seed: int, network: GatedNetwork, da
 
 
 def _flow(network: GatedNetwork, data: Data, loss: Loss) -> Onward:
-    # With its type told: one that may take another's has the flow compiled once more.
+    # With its type stated: one that may take another's has the flow compiled once more.
     first = jnp.asarray(FIRST_STEP, jnp.float64)
     state = [FlowState(network.weights, first, jnp.zeros_like(first))]
 

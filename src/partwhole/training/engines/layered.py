@@ -104,7 +104,7 @@ def engine(problem: Problem) -> Any:
     stops, seeds = problem.stops, problem.seeds
     named = isinstance(training.optimiser, str)
 
-    def one(run: int, rate: float, told: Any) -> Trace:
+    def one(run: int, rate: float, report_step: Any) -> Trace:
         x, y = problem.tasks[0].of(run)
         scale = float(np.mean(np.sum(y**2, axis=1))) if training.loss == "squared" else 1.0
         with jax.enable_x64(dtype == np.float64):
@@ -124,7 +124,7 @@ def engine(problem: Problem) -> Any:
                 rows, parts = orders(batch, seeds[run], problem.count, steps)
                 batches = jnp.asarray(rows), jnp.asarray(parts, dtype)
             return _descend(problem, run, network, layers, held, settings, stops, kind, batches,
-                            told)  # fmt: skip
+                            report_step)  # fmt: skip
 
     return one
 
@@ -151,9 +151,9 @@ def begun(
 
 def _descend(
     problem: Problem, run: int, network: Network, layers: Any, held: Held, settings: Settings,
-    stops: Int[np.ndarray, " T"], kind: Kind, batches: tuple[Array, Array] | None, told: Any,
+    stops: Int[np.ndarray, " T"], kind: Kind, batches: tuple[Array, Array] | None, report_step: Any,
 ) -> Trace:  # fmt: skip
-    """Train one run; `told` is called at each record with the steps since the last and the loss."""
+    """Train one run; `report_step` takes the steps since the last record, and the loss."""
     state = begin(layers, held, kind=kind)
     most = DIVERGED * max(float(state.loss), settings.scale)
     probes, test = (_at(network, each, held) for each in (problem.probes, problem.tested(run)))
@@ -165,7 +165,7 @@ def _descend(
         elif state_goes(state, settings, most):
             state = advance_in_batches(state, held, settings, *batches, last, kind=kind)
         losses.append(float(state.loss))
-        told(int(stop - before), losses[-1])
+        report_step(int(stop - before), losses[-1])
         if probes is not None:
             answers.append(np.asarray(_answers(state.layers, probes, kind.nonlinearity)))
         if test is not None:

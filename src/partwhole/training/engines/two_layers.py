@@ -24,6 +24,7 @@ from partwhole._checks import require
 from partwhole._threads import cores
 from partwhole.networks import MLP
 from partwhole.tasks.relu_teachers import ReLUTeacher
+from partwhole.training.engines.diagonal import Settings
 from partwhole.training.problem import Problem, require_memory
 from partwhole.training.protocol import SHUFFLE
 from partwhole.training.results import Trace
@@ -42,15 +43,6 @@ class Samples(NamedTuple):
     own: Float[np.ndarray, "n k"]  # 1 for the task that a sample belongs to
 
 
-class Settings(NamedTuple):
-    """Hold the numbers of one run; one call is compiled for all."""
-
-    rate: float
-    decay: float
-    threshold: float
-    scale: float
-
-
 class Weights(NamedTuple):
     """Hold both layers."""
 
@@ -58,7 +50,7 @@ class Weights(NamedTuple):
     readout: Float[np.ndarray, "k h"]
 
 
-Told = Callable[[int, float], None]
+ReportStep = Callable[[int, float], None]
 Measure = Callable[[Weights], tuple[np.ndarray | None, np.ndarray | None]]
 Layout = tuple[Int[np.ndarray, "B b"], Float[np.ndarray, "B b"]]
 
@@ -72,7 +64,7 @@ def descend(
     readout_only: bool,
     layouts: Iterator[Layout] | None = None,
     measure: Measure,
-    told: Told,
+    report_step: ReportStep,
 ) -> Trace:
     """Train one run, in the precision of its samples.
 
@@ -105,7 +97,7 @@ def descend(
         them; None for all samples in each step.
     measure : function of Weights, keyword-only
         The test loss of each task and the answers, called at each record until the run ends.
-    told : function, keyword-only
+    report_step : function, keyword-only
         Called at each record with the steps since the last and the loss.
 
     Returns
@@ -149,7 +141,7 @@ def descend(
             # In the precision of the training, in which steps compare; NaN ends a run.
             going = bool(dtype.type(loss) > dtype.type(settings.threshold) and loss <= limit)
             going = going and (step == stop)
-            told(stop - before, loss)
+            report_step(stop - before, loss)
             before = stop
             seen.append(losses)
             read.append(tested)
@@ -317,7 +309,7 @@ def engine(problem: Problem) -> Any:
     )
     own = np.repeat(np.eye(len(tasks), dtype=dtype), [task.count for task in tasks], axis=0)
 
-    def one(run: int, rate: float, told: Told) -> Trace:
+    def one(run: int, rate: float, report_step: ReportStep) -> Trace:
         x = np.concatenate([task.of(run)[0] for task in tasks])
         y = np.concatenate([task.of(run)[1][:, 0] for task in tasks])
         trace = descend(
@@ -337,7 +329,7 @@ def engine(problem: Problem) -> Any:
                 problem.tested(run),
                 problem.probes,
             ),
-            told=told,
+            report_step=report_step,
         )
         with jax.enable_x64(dtype == np.float64):
             ends = (
