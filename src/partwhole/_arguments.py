@@ -10,7 +10,7 @@ from typing import Any, NoReturn, Protocol, runtime_checkable
 
 import numpy as np
 
-from partwhole._arrays import WHOLE_LIMIT, Sizes, as_read
+from partwhole._arrays import LARGEST, SINGLE_LIMIT, WHOLE_LIMIT, Sizes, as_read
 from partwhole._checks import InputError, require
 from partwhole._types import Bounds
 
@@ -61,6 +61,8 @@ class Number:
     floating: bool = False
     nan: bool = False
     infinite: bool = False
+    single: bool = False
+    any_size: bool = False
 
     @property
     def noun(self) -> str:
@@ -89,10 +91,21 @@ class Number:
             good = good and (self.bounds is None or self.bounds.contain(number))
         if not good:
             _refuse(self, name, value, self.remedy + self.default)
+        self._refuse_sizes(name, number)
         # Whole numbers of more than 64 bits are no numbers of NumPy's.
         if type(value) is int and -WHOLE_LIMIT <= value < WHOLE_LIMIT and not self.floating:
             return value
         return number
+
+    def _refuse_sizes(self, name: str, number: float) -> None:
+        """Refuse a number whose square overflows; one that vanishes is as good as 0."""
+        size = abs(number)
+        if self.single and SINGLE_LIMIT < size < math.inf:
+            rule = f"{name} is a number that single precision holds, up to {SINGLE_LIMIT:.1e}"
+            raise InputError(f"{rule}; got {number:.3g}; {self.remedy}{self.default}")
+        if LARGEST < size < math.inf and not self.any_size:
+            rule = f"the size of {name} is at most 1e150"
+            raise InputError(f"{rule}; got {number:.3g}; {self.remedy}{self.default}")
 
 
 @dataclass(frozen=True)

@@ -189,7 +189,8 @@ class Array:
                 require(hidden == 0, rule, f"{hidden} masked", "drop or fill masked entries first")
         require(
             several or hasattr(value, "__array__") or isinstance(value, (range, Real)),
-            rule, as_read(value), "pass an array or a list",
+            rule, as_read(value),
+            "pass its .toarray()" if hasattr(value, "toarray") else "pass an array or a list",
         )  # fmt: skip
         try:
             array = np.asarray(value)

@@ -54,8 +54,8 @@ def door(
 
     Arrays come as lists, tuples, frames, series or arrays of any type of number, and arrive as
     NumPy arrays in 64 bits with the annotated axes; axes of one name are equally long in all
-    arguments. Numbers are finite, and the largest of an array is 0 or between 1e-150 and 1e150, so
-    that they may be squared. A number has the bounds of its annotation: `Positive`, `Count` and the
+    arguments. Numbers are finite and at most 1e150 in size, and the largest of an array is 0 or at
+    least 1e-150, so that they may be squared. A number has the bounds of its annotation: `Positive`, `Count` and the
     others of `partwhole._types`. A mask holds True and False, not 0 and 1; a switch is True or
     False. Where only arrays of JAX are annotated they stay as they are, traced ones too. Any other
     annotation is not checked.
@@ -71,9 +71,10 @@ def door(
     empty : names, keyword-only, default ()
         Arguments whose named axes may have length 0.
     single : names, keyword-only, default ()
-        Arguments, such as many images, of which an array in 32 bits stays as it is.
+        Arguments that are held in 32 bits: an array in 32 bits, such as many images, stays as it
+        is, and numbers that 32 bits cannot hold are refused.
     any_size : names, keyword-only, default ()
-        Arguments whose largest entry may be of any size, as they are not squared.
+        Arguments that may be of any size, as they are not squared.
     shape : str, keyword-only, default ""
         Of a method: the names of the axes of `self.shape`, with which its arguments agree.
 
@@ -300,6 +301,7 @@ def _number(
     return arguments.Number(
         bounds, f", or leave it out for {default:g}" if plain else "", kinds == {float},
         name in options.missing, name in options.missing | options.infinite,
+        name in options.single, name in options.any_size,
     )  # fmt: skip
 
 

@@ -466,7 +466,10 @@ def past_type_checks(w0: np.ndarray, second_moment: np.ndarray) -> Tied:
     [
         ({"power": 3}, r"power is 1, or 2 for the published figures; got 3; choose one"),
         ({"clock": "steps"}, r'clock is "paper" or "gradient"; got .steps.; choose one of them'),
-        ({"rtol": 0.0}, r"rtol and atol are positive; got 0\.0, 1e-12; use 1e-9"),
+        (
+            {"rtol": 0.0},
+            r"rtol and atol are positive, and rtol is below 1; got 0\.0, 1e-12; use 1e-9",
+        ),
     ],
 )
 def test_flows_refuse_options_in_a_sentence(options, sentence):

@@ -22,10 +22,17 @@ def test_pretrained_weights_are_finite_and_conserve_their_product(init_scale):
         np.testing.assert_allclose(weights.coefficients[:3], [0, 1, -2], rtol=1e-14)
 
 
-@pytest.mark.parametrize("init_scale", [1e-151, 1e-160, 5e-324, 1e151, 1e308])
-def test_scales_whose_square_is_no_number_are_refused(init_scale):
-    text = f"init_scale lies from 1e-150 to 1e150, so that its square is a number; got {init_scale}"
-    with pytest.raises(InputError, match=re.escape(f"{text}; take a small one, such as 0.001")):
+@pytest.mark.parametrize(
+    ("init_scale", "text"),
+    [
+        *((low, f"init_scale is at least 1e-150, so that its square is a number; got {low}; take a "
+           "small one, such as 0.001") for low in (1e-151, 1e-160, 5e-324)),
+        (1e151, "the size of init_scale is at most 1e150; got 1e+151; pass one number"),
+        (1e308, "the size of init_scale is at most 1e150; got 1e+308; pass one number"),
+    ],
+)  # fmt: skip
+def test_scales_whose_square_is_no_number_are_refused(init_scale, text):
+    with pytest.raises(InputError, match=re.escape(text)):
         DiagonalWeights.pretrained([0.0], init_scale)
 
 

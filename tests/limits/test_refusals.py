@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 
 from partwhole import measures, solve
 from partwhole._checks import InputError
@@ -142,6 +143,14 @@ BAD_SOLVES = [
      "tolerance is a finite number"),
     (lambda: solve((None, TARGETS), np.eye(4), intercept="none", rounding=1.0),
      r"rounding is a finite number from 0 to 0\.1; got 1\.0"),
+    (lambda: solve((INPUTS, TARGETS), "overlap", intercept="none"),
+     "or None for the inputs themselves; got 'overlap'; pass OverlapKernel.from_salience"),
+    (lambda: solve((INPUTS, TARGETS), {}, intercept="none"), "got a dict of 0"),
+    (lambda: solve((INPUTS, TARGETS), [1, 2], intercept="none"), "a learner is an overlap or order "
+     "kernel, a Gram matrix, gates, a callable"),
+    (lambda: solve((csr_array(INPUTS), TARGETS), intercept="none"), "pass its .toarray()"),
+    (lambda: solve((INPUTS, TARGETS), intercept=1e300),
+     "the size of intercept is at most 1e150; got 1e.300; pass"),
     (lambda: solve((INPUTS, TARGETS), intercept="none", workers=-1), "workers is a whole number"),
     (lambda: solve((INPUTS, TARGETS), intercept="none", solver="x"), "solver is one of primal"),
     (lambda: solve((INPUTS, TARGETS), cost=GroupNorm, intercept="none"),

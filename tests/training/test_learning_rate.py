@@ -547,7 +547,7 @@ def test_learning_rates_that_are_none(given, got):
     assert str(caught.value) == RATES + got + REMEDY
 
 
-SPAN = "lowest and highest are positive numbers, the lower one first; got "
+SPAN = "lowest and highest are learning rates from 1e-30 to 1e+30, the lower one first; got "
 ENDS = "; pass 1e-6 and 1, say"
 
 
@@ -556,7 +556,10 @@ ENDS = "; pass 1e-6 and 1, say"
     [
         ({"lowest": 0}, SPAN + "0 and 1" + ENDS),
         ({"steps": 9}, "steps is a whole number of at least 10; got 9; pass 100, say"),
-        ({"at_most": 0.0}, "at_most is a positive number; got 0.0; leave it out for no bound"),
+        (
+            {"at_most": 0.0},
+            "at_most is a learning rate of at least 1e-30; got 0.0; leave it out for no bound",
+        ),
         (
             {"smoothing": 1.0},
             "smoothing is a share from 0 to below 1; got 1.0; pass 0.8, say, or 0 for none",

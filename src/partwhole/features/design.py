@@ -123,13 +123,16 @@ class DenseDesign:
         """Return the inner products of one block's features, their columns weighted."""
         require_block_weights(block, weights)
         part = self.matrix[:, block.columns]
-        if weights is None:
-            return part @ part.T
-        if np.all(weights >= 0):
-            # A product with its own transpose takes half the time.
-            part = part * np.sqrt(weights)
-            return part @ part.T
-        return (part * weights) @ part.T
+        return part @ part.T if weights is None else _inner_products(part, weights)
+
+
+def _inner_products(matrix: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Return the inner products of rows, with one weight for each column."""
+    if np.all(weights >= 0):
+        # A product with its own transpose takes half the time.
+        matrix = matrix * np.sqrt(weights)
+        return matrix @ matrix.T
+    return (matrix * weights) @ matrix.T
 
 
 def require_block_weights(block: Block, weights: np.ndarray | None) -> None:
@@ -186,7 +189,7 @@ def weighted_gram(design: Design, weights: Float[np.ndarray, " p"]) -> Float[np.
     )
     if isinstance(design, DenseDesign):
         # One product, however many blocks there are.
-        return DenseDesign(design.matrix).gram(Block("inputs", 0, len(weights)), weights)
+        return _inner_products(design.matrix, weights)
     if hasattr(design, "weighted_gram"):
         return design.weighted_gram(weights)  # pyright: ignore[reportAttributeAccessIssue]
     total = np.zeros((design.shape[0],) * 2)

@@ -93,8 +93,13 @@ def grid(t: Float[np.ndarray, " T"]) -> Float[np.ndarray, " T"]:
 
 
 def require_tolerances(rtol: Real, atol: Real) -> None:
-    """Refuse tolerances that no step can meet."""
-    require(rtol > 0 and atol > 0, "rtol and atol are positive", f"{rtol}, {atol}", "use 1e-9")
+    """Refuse tolerances that no step can meet, and those that any step meets."""
+    require(
+        0 < rtol < 1 and atol > 0,
+        "rtol and atol are positive, and rtol is below 1",
+        f"{rtol}, {atol}",
+        "use 1e-9",
+    )
 
 
 def recorded_steps(record: Sequence[int] | np.ndarray, last: int) -> Int[np.ndarray, " T"]:

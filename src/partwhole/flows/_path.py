@@ -62,7 +62,7 @@ class System(Protocol):
         ...
 
 
-@door(missing=("states", "offsets"), empty=("times", "states"), any_size=("states",))
+@door(missing=("states", "offsets"), empty=("times", "states"), any_size=("states", "offsets"))
 @dataclass(frozen=True, eq=False, repr=False)
 class Path:
     r"""Input-output map of a network, :math:`f(x) = W x + b`, over time.

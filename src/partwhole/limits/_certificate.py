@@ -283,4 +283,6 @@ def infeasible(problem: Problem, proof: np.ndarray, steps: int) -> Limit | None:
 
 def intercept_note(intercept: Intercept) -> str:
     """Return the assumption about the intercept in words."""
-    return _INTERCEPT_NOTES.get(str(intercept), f"intercept at cost {intercept} b^2 / 2")
+    if isinstance(intercept, str):
+        return _INTERCEPT_NOTES[intercept]
+    return f"intercept at cost {float(intercept)} b^2 / 2"

@@ -153,8 +153,8 @@ class DiagonalWeights(NamedTuple):
         beta = np.asarray(coefficients, dtype=float)
         _require_scale("init_scale", init_scale)
         require(
-            1e-150 <= init_scale <= 1e150,
-            "init_scale lies from 1e-150 to 1e150, so that its square is a number",
+            init_scale >= 1e-150,
+            "init_scale is at least 1e-150, so that its square is a number",
             repr(init_scale),
             "take a small one, such as 0.001",
         )

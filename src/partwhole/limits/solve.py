@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, overload
+from typing import Annotated, Any, cast, overload
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from partwhole._arrays import as_read
 from partwhole._checks import InputError, require, whole
 from partwhole._door import door
 from partwhole._types import Bounds, Count, ProperFraction, Real
@@ -208,12 +209,27 @@ def solve(
         return _limit_of(rows, learner, cost, chosen, intercept, rounding, options)
 
     several = _is_sequence(learner), _is_sequence(cost)
+    for one in learner if several[0] else [learner]:
+        _require_learner(one)
     rows = _with_numbers(rows, learner[0] if several[0] and len(learner) else learner)
     if any(several):
         learners = list(learner) if several[0] else [learner]
         costs = list(cost) if several[1] else [cost]
         return limits_of(rows, learners, costs, chosen, intercept, solved, workers)
     return solved(learner, cost)
+
+
+def _require_learner(learner: Any) -> None:
+    """Refuse what is no kind of learner."""
+    known = learner is None or callable(learner) or hasattr(learner, "design")
+    known = known or isinstance(learner, (OverlapKernel, OrderKernel))
+    require(
+        known or isinstance(learner, (list, tuple)) or np.ndim(cast(Any, learner)) > 0,
+        "a learner is an overlap or order kernel, a Gram matrix, gates, a callable k(a, b), or "
+        "None for the inputs themselves",
+        as_read(learner),
+        "pass OverlapKernel.from_salience(...) with a task, say",
+    )
 
 
 def _rows(data: Any, is_train: np.ndarray | None) -> Rows:

@@ -176,7 +176,7 @@ class Architecture:
         return weights, biases
 
 
-@door
+@door(single=("scale",))
 def mlp(
     dimension: int,
     layers: int = 1,

@@ -99,7 +99,7 @@ class GatedNetwork(eqx.Module):
         )
 
     @classmethod
-    @door
+    @door(single=("scale",))
     def draw(
         cls,
         dimension: int,

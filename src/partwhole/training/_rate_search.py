@@ -23,6 +23,7 @@ from partwhole._types import Real
 if TYPE_CHECKING:
     import pandas as pd
 
+SLOWEST, FASTEST = 1e-30, 1e30  # rates that single precision holds
 DIVERGED = 4.0  # in units of the least loss so far, or in a trial of the untrained network's
 LEAST_FALL = 1e-4  # of the loss, below which single precision makes falls of its own
 MARGIN = 2.0  # between the rate that is tried and the one that is suggested
@@ -199,14 +200,15 @@ def gathered(rates: Float[np.ndarray, " S"], found: list[Found]) -> LearningRate
 def grid(lowest: Real, highest: Real, steps: int, at_most: Real | None) -> Float[np.ndarray, " S"]:
     """Return the rates of a search, once they are seen to be some."""
     require(
-        0 < lowest < highest,
-        "lowest and highest are positive numbers, the lower one first",
+        SLOWEST <= lowest < highest <= FASTEST,
+        f"lowest and highest are learning rates from {SLOWEST:g} to {FASTEST:g}, "
+        "the lower one first",
         f"{lowest!r} and {highest!r}",
         "pass 1e-6 and 1, say",
     )
     require(
-        at_most is None or at_most > 0,
-        "at_most is a positive number",
+        at_most is None or at_most >= SLOWEST,
+        f"at_most is a learning rate of at least {SLOWEST:g}",
         repr(at_most),
         "leave it out for no bound",
     )

@@ -140,7 +140,7 @@ def rescale_after_pretraining(
     return jax.tree_util.tree_unflatten(form, [new(*each) for each in kinds])
 
 
-@door
+@door(single=("rescale", "readout_scale"))
 def for_finetuning(
     networks: MLP,
     *,

@@ -225,15 +225,21 @@ def test_refusals_say_rule_got_and_remedy():
         (lambda: decode_shapes(np.full((8, 8, 3), np.nan)), "got 192 that are NaN, the first at "),
         (lambda: bare(np.ones((8, 8, 3), np.uint8)), "fractions of 0..1; got uint8; divide levels"),
         (lambda: decode_shapes(image, sizes=(0.5, 0.1)), r"least radius above 0 and a larger one"),
-        (lambda: decode_shapes(image, blur=0), "blur is None or a deviation above 0; got 0; leav"),
-        (lambda: decode_shapes(image, noise=-1.0), "noise is None or a deviation above 0; got -1"),
+        (
+            lambda: decode_shapes(image, blur=0),
+            "blur is None or a deviation above 0, at most the side",
+        ),
+        (lambda: decode_shapes(image, noise=-1.0), "noise is None or a deviation above 0, at most"),
         (lambda: decode_shapes(image, least_explained=2), "is a share .*; got 2 and 8.0; use 0.8"),
         (lambda: found.coordinates({}), "name one concept or more; got none; pass"),
         (lambda: found.coordinates({"hue": (0, 1)}), r"among colour, size, .*; got \['hue'\]; re"),
         (lambda: found.coordinates({"size": (0, 1)}, unsure=2), "NaN or in 0..1; got 2; use 0.5"),
         (lambda: open_between(np.zeros((2, 3)), 0, 1), r"entries of the attribute; got shapes \(1"),
         (lambda: between(np.zeros((2, 1)), 1, 1), r"means differ, and are finite; got \[1.0\] an"),
-        (lambda: between(np.zeros((2, 1)), 0, 1, spread=0), "spread is above 0; got 0; use 0.15"),
+        (
+            lambda: between(np.zeros((2, 1)), 0, 1, spread=0),
+            "spread is at least 1e-06; got 0; use 0.15",
+        ),
         (lambda: open_between(np.zeros((2, 1)), 0, 1, law="x"), "law is linear or logistic; got '"),
     ]
     for refused, sentence in cases:

@@ -202,7 +202,10 @@ def test_refusals_say_rule_got_and_remedy():
         ),
         (lambda: emergence(STEPS, x, threshold=1), "at least 0 and below 1; got 1; use 0.8 or"),
         (lambda: emergence(STEPS[:2], x[:2]), "among 1..2; got 3; pass consecutive=2 or less"),
-        (lambda: emergence(STEPS, x, smoothing=-1), "smoothing is at least 0; got -1; pass 0"),
+        (
+            lambda: emergence(STEPS, x, smoothing=-1),
+            "smoothing is a number of records from 0 to 1000000; got -1; pass 0",
+        ),
         (lambda: emergence(STEPS, x, resamples=1), "resamples is a whole number of at least 100"),
         (lambda: emergence_law(-1.0, 0.1, 1), "steps are at least 0; got -1; count from 0"),
         (lambda: emergence_law(1, 1.0, 1), "rate is between 0 and 1; got 1.0; use 0.01"),

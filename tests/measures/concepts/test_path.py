@@ -260,7 +260,10 @@ def test_refusals_say_rule_got_and_remedy():
         (lambda: bare(steps, x, target=np.ones(3)), r"target has one .*; got shape \(3,\) for 2"),
         (lambda: concept_path(steps, x, target=np.array([2.0, 0])), r"target is in 0..1; got \[2"),
         (lambda: bare(steps, x, smoothing=0), "smoothing is a Smoothing; got 0; pass RAW for none"),
-        (lambda: Smoothing(path=-1), "path is at least 0; got -1; pass 0 for none"),
+        (
+            lambda: Smoothing(path=-1),
+            "path is a number of records from 0 to 1000000; got -1; pass 0 for none",
+        ),
         (lambda: Smoothing(truncate=0), "truncate is above 0; got 0; use 6"),
         (lambda: path.learning_times(1.5), "at least 0 and below 1; got 1.5; use 0.8 or 0.9"),
         (

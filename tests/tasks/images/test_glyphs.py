@@ -65,7 +65,7 @@ def test_larger_images_show_the_same():
         ({"per_class": 0}, "per_class is a whole number of at least 1; got 0; pass 100, say"),
         (
             {"variation": -0.1},
-            "variation is at least 0; got -0.1; pass 0 for images that are all the same",
+            "variation is from 0 to 10; got -0.1; pass 0 for images that are all the same",
         ),
     ],
 )

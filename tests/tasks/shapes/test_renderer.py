@@ -211,8 +211,14 @@ def test_unfit_attributes_are_refused(columns, sentence):
             {"side": 3},
             "side is a whole number of at least 4; got 3; shapes cannot",
         ),
-        ({"blur": -1.0}, "blur is a standard deviation in pixels, at least 0; got -1.0; leave it"),
-        ({"noise": -1.0}, "noise is a standard deviation, at least 0; got -1.0; pass 0 for none"),
+        (
+            {"blur": -1.0},
+            "blur is a standard deviation in pixels, from 0 to the side of the image; got -1.0 ",
+        ),
+        (
+            {"noise": -1.0},
+            "noise is a standard deviation of brightness, from 0 to 1e.06; got -1.0; pass 0",
+        ),
         ({"seed": -1}, "seed is a whole number of at least 0; got -1; pass a whole number"),
     ],
 )

@@ -156,7 +156,7 @@ def test_tables_name_every_pair():
     ("make", "sentence"),
     [
         (lambda: concept_signal(circles(), step=0.2), r"step is a part of the way between two va"),
-        (lambda: concept_signal(circles(), blur=0), "pictures that are smooth in size and place"),
+        (lambda: concept_signal(circles(), blur=0), "a blur of at least 0.1 pixels; got 0; leave"),
         (lambda: concept_signal(circles(), 2), "side is a whole number of at least 4; got 2"),
         (lambda: pixel_distances(circles(), 2), "side is a whole number of at least 4; got 2"),
     ],

@@ -355,7 +355,10 @@ def test_no_convolution_runs_inside_a_loop():
         ({"at": [5, 5]}, "samples are asked for at growing steps from 0 to 24; got [5, 5]"),
         ({"at": [25]}, "samples are asked for at growing steps from 0 to 24; got [25]"),
         ({"at": []}, "samples are asked for at steps, by prompts; got 0 steps and 2 prompts"),
-        ({"read": lambda x: x[:, 0]}, "what reads samples returns a row of coordinates for each"),
+        (
+            {"read": lambda x: x[:, 0]},
+            "what read returns is an array of numbers of shape (n, concepts); got shape (1,)",
+        ),
         ({"prompts": {"p": Prompt(conditions=np.zeros((2, 3)))}}, "rows of 2 numbers; got"),
         (
             {"prompts": {"p": np.zeros((2, 2))}},

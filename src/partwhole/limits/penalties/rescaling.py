@@ -110,10 +110,13 @@ def suggest_rescaling(
     )
     require(bool(np.all(beta != 0)), "coefficient is not 0", "0", "give the size you expect")
     k = 2.0 * np.abs(beta) * math.exp(-log_sinh(growth))
-    # A quadratic equation in c^2: (b^2 + 4 alpha^4) c^4 + 8 gamma^2 alpha^2 c^2 = k^2 - 4 gamma^4.
-    spare = (k - 2.0 * gamma**2) * (k + 2.0 * gamma**2)
-    half = 4.0 * gamma**2 * alpha**2
-    feature_scale = np.hypot(b, 2.0 * alpha**2)
+    # A quadratic equation in c^2: (b^2 + 4 alpha^4) c^4 + 8 gamma^2 alpha^2 c^2 = k^2 - 4 gamma^4,
+    # homogeneous in (k, b, gamma^2, alpha^2): in units of the largest nothing overflows.
+    unit = np.maximum.reduce([k, np.abs(b), gamma**2, alpha**2])
+    wide, learned, readout, initial = (part / unit for part in (k, b, gamma**2, alpha**2))
+    spare = (wide - 2.0 * readout) * (wide + 2.0 * readout)
+    half = 4.0 * readout * initial
+    feature_scale = np.hypot(learned, 2.0 * initial)
     below = half + np.sqrt(half**2 + feature_scale**2 * np.maximum(spare, 0.0))
     with np.errstate(divide="ignore", invalid="ignore"):
         c = np.sqrt(np.where(spare > 0, spare / below, 0.0))

@@ -171,7 +171,7 @@ def _percent(share: float) -> str:
     return f"{100 * share:.{2 if share < 0.995 else 3}g}"
 
 
-@door
+@door(infinite=("deadline",))
 def solvability(
     task: Task,
     *,

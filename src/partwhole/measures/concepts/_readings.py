@@ -15,6 +15,8 @@ from partwhole.measures.learning import learning_times
 
 # Probabilities in single precision may be this far outside 0..1.
 ROUNDING = 1e-6
+NO_SMOOTHING = 0.02  # records: at this deviation the weight of a neighbour is 0
+WIDEST = 1_000_000  # smoothing, in records: a wider kernel takes memory, and is flat already
 
 
 def unit_readings(coordinates: np.ndarray, name: str = "coordinates") -> np.ndarray:
@@ -69,14 +71,19 @@ def corner(target: np.ndarray | None, n_concepts: int) -> Float[np.ndarray, " C"
 
 def smooth(curve: np.ndarray, deviation: Real, truncate: Real = 6.0, axis: int = 0) -> np.ndarray:
     """Return a curve smoothed by a Gaussian over its records, mirrored at the ends."""
-    if not deviation:
+    if deviation < NO_SMOOTHING:
         return np.asarray(curve, dtype=float)
     return gaussian_filter1d(curve, float(deviation), axis=axis, truncate=float(truncate))
 
 
 def deviation_of(name: str, width: Real) -> float:
     """Check a width of smoothing, in records."""
-    require(width >= 0, f"{name} is at least 0", width, "pass 0 for none")
+    require(
+        0 <= width <= WIDEST,
+        f"{name} is a number of records from 0 to {WIDEST}",
+        width,
+        "pass 0 for none",
+    )
     return float(width)
 
 

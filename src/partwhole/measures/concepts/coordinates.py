@@ -13,6 +13,7 @@ from partwhole._checks import is_finite, require
 from partwhole._types import Real
 
 Mean = Real | Sequence[Real] | Float[np.ndarray, " k"]
+LEAST_SPREAD = 1e-6  # as a share of the way: a law of a smaller one is a step
 
 
 def between(
@@ -87,7 +88,12 @@ def between(
         "pass the means of the concept's two values",
     )
     require(law in ("linear", "logistic"), "law is linear or logistic", repr(law), "choose one")
-    require(is_finite(spread) and spread > 0, "spread is above 0", spread, "use 0.15")
+    require(
+        is_finite(spread) and spread >= LEAST_SPREAD,
+        f"spread is at least {LEAST_SPREAD:g}",
+        spread,
+        "use 0.15",
+    )
     place = (values - low) @ difference / square
     if law == "linear":
         return np.asarray(np.clip(place, 0.0, 1.0))

@@ -259,8 +259,8 @@ def decode_shapes(
     )
     for name, value in (("blur", blur), ("noise", noise)):
         require(
-            value is None or value > 0,
-            f"{name} is None or a deviation above 0",
+            value is None or 0 < value <= side,
+            f"{name} is None or a deviation above 0, at most the side of the image, {side}",
             value,
             "leave it out",
         )

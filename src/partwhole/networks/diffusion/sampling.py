@@ -32,7 +32,7 @@ Method = Literal["ancestral", "ddim"]
 AT_ONCE = 256 * 16 * 16 * 3  # entries of the samples in one call
 
 
-@door(single=("conditions",))
+@door(single=("conditions", "guidance"))
 def sample(
     model: DiffusionModel,
     conditions: Conditions | ConditionEmbedding,

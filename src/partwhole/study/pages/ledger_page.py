@@ -41,9 +41,9 @@ def ledger_page(results: Sequence[Result], papers: Sequence[str], footer: Html) 
     checks = len(entries) - claims
     verdicts = [verdict.value for verdict in SIGNS]
     return page(
-        "All claims",
+        "Ledger",
         header=join(
-            tag("h1", "All claims", class_="question"),
+            tag("h1", "Ledger", class_="question"),
             tag(
                 "p",
                 f"{count(claims, 'claim', 'claims')} and "

@@ -83,7 +83,7 @@ def study_link(entry: Entry, text: str | None = None, *, up: str = "") -> Html:
 def navigation(papers: Sequence[str], *, up: str = "") -> Html:
     """Return links to the index, the papers and the ledger."""
     links = [("Findings", "index.html"), *((paper, paper_file(paper)) for paper in papers)]
-    links.append(("All claims", "ledger.html"))
+    links.append(("Ledger", "ledger.html"))
     return tag("ul", [tag("li", tag("a", text, href=up + file)) for text, file in links])
 
 

@@ -186,9 +186,10 @@ def _methods(result: Result) -> Html:
 
 
 def _commands(name: str, presets: Sequence[str]) -> list[str]:
-    """Return the command of the first preset, and only its end for the other presets."""
+    """Return the command of the first preset, and only the end of those of the others."""
+    start = f"partwhole run {name} --preset "
     whole = [_command(name, preset) for preset in presets]
-    return whole[:1] + ["…" + line.removeprefix(f"partwhole run {name}") for line in whole[1:]]
+    return whole[:1] + ["… " + line.removeprefix(start) for line in whole[1:]]
 
 
 def _command(name: str, preset: str) -> str:

@@ -11,6 +11,7 @@ from partwhole._types import Real, Seed
 
 POINTS = 9  # along a stroke, joined by straight lines
 PEN = 0.12  # half the width of a stroke, where the image is 2 wide
+MOST_VARIATION = 10
 AT_ONCE = 2**21  # distances of pixels to lines
 
 
@@ -70,8 +71,8 @@ def glyph_images(
     whole("strokes", strokes, 1, "pass 3, say")
     require(strokes <= 12, "strokes is at most 12", strokes, "pass 3, say")
     require(
-        is_finite(variation) and variation >= 0,
-        "variation is at least 0",
+        is_finite(variation) and 0 <= variation <= MOST_VARIATION,
+        f"variation is from 0 to {MOST_VARIATION}",
         repr(variation),
         "pass 0 for images that are all the same",
     )

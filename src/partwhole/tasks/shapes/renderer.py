@@ -15,6 +15,8 @@ from partwhole._types import Real, Seed
 from partwhole.tasks.shapes.attributes import ShapeAttributes
 
 AT_ONCE = 2**16  # pixels, which stay in the cache; larger sets are drawn in turns
+NO_BLUR = 0.02  # in pixels: the weight of the next pixel is then 0 in double precision
+MOST_NOISE = 1e6
 # From the centre to an edge of the equilateral triangle of a circle's area, in its radii.
 INRADIUS = float(np.sqrt(np.pi / (3.0 * np.sqrt(3.0))))
 
@@ -85,8 +87,8 @@ def render(
 ) -> Float[np.ndarray, "n side side 3"]:
     """Draw pictures with noise from a random stream, into `out` if it is given."""
     require(
-        is_finite(noise) and noise >= 0,
-        "noise is a standard deviation, at least 0",
+        is_finite(noise) and 0 <= noise <= MOST_NOISE,
+        f"noise is a standard deviation of brightness, from 0 to {MOST_NOISE:g}",
         repr(noise),
         "pass 0 for none",
     )
@@ -159,9 +161,9 @@ def spread(side: int, blur: Real | None) -> float:
     """Return the blur in pixels, after validation of side and blur."""
     whole("side", side, 4, "shapes cannot be distinguished in fewer pixels")
     require(
-        blur is None or (is_finite(blur) and blur >= 0),
-        "blur is a standard deviation in pixels, at least 0",
-        repr(blur),
+        blur is None or (is_finite(blur) and 0 <= blur <= side),
+        "blur is a standard deviation in pixels, from 0 to the side of the image",
+        f"{blur!r} for a side of {side}",
         "leave it None for side / 32",
     )
     return side / 32.0 if blur is None else float(blur)
@@ -175,7 +177,7 @@ def _smoothing(side: int, blur: Real | None) -> Float[np.ndarray, "side side"]:
 def _smoothing_of(side: int, deviation: float) -> Float[np.ndarray, "side side"]:
     """Return the blur along one axis as a matrix: products with it are faster than filters."""
     identity = np.eye(side)
-    if deviation == 0.0:
+    if deviation < NO_BLUR:
         return identity
     return gaussian_filter1d(identity, deviation, axis=0, mode="reflect", truncate=4.0)
 

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from partwhole.tasks.shapes.space import ConceptSpace
 
 NODES, NODES_PER_BLUR = 48, 10  # of the quadrature: more where the blur is finer
+LEAST_BLUR = 0.1  # in pixels
 
 
 @door
@@ -173,13 +174,14 @@ def smooth_masks(
     >>> (mass / (np.pi * 15.5**2)).round(6).tolist()  # the radii squared, in pixels
     [0.4225, 0.0625]
     """
-    deviation = spread(side, blur) * 2.0 / (side - 1)
+    width = spread(side, blur)
     require(
-        deviation > 0.0,
-        "pictures that are smooth in size and place are blurred",
-        "blur 0",
-        "pass a blur above 0",
+        width >= LEAST_BLUR,
+        f"images that are smooth in size and position have a blur of at least {LEAST_BLUR} pixels",
+        f"{width:g}",
+        "leave blur None for side / 32",
     )
+    deviation = width * 2.0 / (side - 1)
     points = grid(side)
     masks = np.empty((len(attributes), side, side))
     for i, (kind, (x, y), size) in enumerate(

@@ -21,6 +21,8 @@ import numpy as np
 import optax
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
+from partwhole._arrays import Array as ArrayRule
+from partwhole._arrays import Axes
 from partwhole._checks import require, whole
 from partwhole._door import door
 from partwhole._progress import bar
@@ -399,14 +401,15 @@ class _Loop:
 
     def _read(self, samples: np.ndarray) -> np.ndarray:
         assert self.read is not None
-        found = np.asarray(self.read(samples), np.float32)
+        rule = ArrayRule(Axes("n concepts", True), "float", nan=True)
+        coordinates = rule("what read returns", self.read(samples), {})
         require(
-            found.ndim == 2 and len(found) == len(samples),
-            "what reads samples returns a row of coordinates for each",
-            f"shape {found.shape} for {len(samples)} samples",
+            len(coordinates) == len(samples),
+            "what read returns has a row of coordinates for each sample",
+            f"shape {coordinates.shape} for {len(samples)} samples",
             "return an array of shape (n, concepts)",
         )
-        return found
+        return coordinates.astype(np.float32)
 
     def _note(self, place: int) -> str:
         known = place // COUNTED

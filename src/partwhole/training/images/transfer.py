@@ -132,7 +132,7 @@ class TransferRun:
         return pd.DataFrame(rows)
 
 
-@door
+@door(single=("auxiliary_weight", "rescale"))
 def train_transfer(
     network: ImageNetwork,
     split: ClassSplit,
