@@ -21,7 +21,7 @@ from collections.abc import Callable
 import numpy as np
 from scipy.linalg import get_lapack_funcs
 
-from partwhole.features.design import Design, weighted_gram
+from partwhole.features.design import DenseDesign, Design, weighted_gram
 from partwhole.limits.costs import Cost
 from partwhole.limits.costs._cost import Bounds
 from partwhole.limits.costs._matrices import excluded_columns
@@ -34,6 +34,7 @@ ROUNDS = 8
 SMALLEST_SINGULAR = 1e-13  # of the largest singular value: directions below it are left out
 WELL_CONDITIONED = 1e-8  # reciprocal condition above which a system is solved by a factorisation
 ROUNDING = 16.0 * float(np.finfo(float).eps)  # a misfit is rounding below this share of the output
+TERM_ROUNDING = 4.0 * float(np.finfo(float).eps)  # the same, of the sum of the output's terms
 STALLING_SHARE = 0.5  # rounds end when one leaves more than this share of the smallest misfit
 
 # From outputs (with slack's part) to what each row lacks; NaN for rows that need not be met.
@@ -192,6 +193,10 @@ def _meet_by_size(
         if largest_lack == 0.0 or stalled:
             break
         if kernel is None or weights is None:
+            if isinstance(design, DenseDesign):
+                terms = np.abs(design.matrix[rows]) @ np.abs(coefficients)
+                if np.all(np.abs(lacks[rows]) <= TERM_ROUNDING * terms):
+                    break
             size = np.abs(coefficients)
             weights = np.where(
                 excluded_columns(design, cost), 0.0, size + SMALLEST_WEIGHT * size.max(initial=0.0)

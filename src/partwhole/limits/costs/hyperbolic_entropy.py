@@ -209,11 +209,14 @@ class HyperbolicEntropy(ConjugateCost):
         inside = np.abs(a) <= LARGEST
         bounded = np.where(inside, a, 0.0)
         sinh = np.sinh(bounded)
-        gradient = np.where(inside, 0.5 * k * sinh, np.copysign(np.inf, a))
-        # cosh(a) - cosh(tilt), as a product: the difference cancels near the start.
-        rise = 2.0 * np.sinh(0.5 * (bounded + tilt)) * np.sinh(0.5 * (bounded - tilt))
-        value = 0.25 * float(np.sum(k * rise)) if inside.all() else np.inf
-        return Conjugate(value, gradient, k * np.hypot(1.0, sinh), TRUSTED)
+        cosh = np.cosh(bounded)
+        if not inside.all():
+            gradient = np.where(inside, 0.5 * k * sinh, np.copysign(np.inf, a))
+            return Conjugate(np.inf, gradient, k * cosh, TRUSTED)
+        # cosh(a) - cosh(tilt), by the difference of their squares: it cancels near the start.
+        start = np.sinh(tilt)
+        rise = (sinh - start) * ((sinh + start) / (cosh + np.cosh(tilt)))
+        return Conjugate(0.25 * float(np.sum(k * rise)), 0.5 * k * sinh, k * cosh, TRUSTED)
 
     def _parameters(self, design: Design) -> tuple[np.ndarray, np.ndarray]:
         """Return the width and the tilt of every feature of a design."""
