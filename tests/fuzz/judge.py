@@ -178,7 +178,8 @@ def _against(problem: Problem, limit: Limit, best: Optimum, floor: float) -> Jud
         if limit.gap < -close:
             return say(Verdict.WRONG, f"{values}, negative gap {limit.gap:.1e}")
         return say(Verdict.RIGHT)
-    fine = GAP * abs(best.above) + floor + condition + (best.above - best.below)
+    # Bounds in the wrong order are as uncertain as they are apart.
+    fine = GAP * abs(best.above) + floor + condition + abs(best.above - best.below)
     if limit.value - best.above > limit.gap + fine:
         return say(Verdict.WRONG, f"{values}, but the gap is {limit.gap:.1e}")
     if limit.gap < -fine:

@@ -116,7 +116,8 @@ def certified(
         violation_cost = float(np.sum(np.abs(v) * hard))
         charge = conjugate + _slack_and_penalty_cost(problem.slack, problem.intercept, v)
         bound = fit.gain(targets, v) - charge - violation_cost
-    gap = value - bound
+    # Rounding may put the bound above the value; then their distance estimates the rounding.
+    gap = abs(value - bound)
     # How far rounding may have moved the value: errors of exact rows count with their multipliers,
     # which are the derivatives of the least cost in the targets.
     row_errors = np.where(soft, output_rounding, output_rounding * (precision / EPS))
@@ -124,15 +125,14 @@ def certified(
     rounding += VALUE_ROUNDING * abs(value)
     met = bool((hard <= allowed).all())
     # A value that rounding alone explains counts as 0, and needs no accuracy relative to itself;
-    # any other value must be large compared with its rounding. A bound above the value is no valid
-    # bound: its distance is then itself an estimate of rounding, so the gap counts by its size.
-    close = max(abs(gap), rounding) <= ACCURACY * abs(value)
+    # any other value must be large compared with its rounding.
+    close = max(gap, rounding) <= ACCURACY * abs(value)
     if met and not close and np.isfinite(value):
         # A cost may vanish at coefficients other than 0 (those at the start of training). Near
         # them, rounding of the coefficients alone can produce all of the cost.
         perturbed = cost.value(design, (1.0 + VALUE_ROUNDING) * coefficients)
         rounding += abs(perturbed - cost.value(design, coefficients))
-    exact = max(abs(value), abs(gap)) <= rounding
+    exact = max(abs(value), gap) <= rounding
     solved = met and np.isfinite(value) and (exact or close)
     outcome = Outcome.SOLVED if solved else unsolved
     if not np.all(slack > 0):

@@ -322,7 +322,10 @@ def _compressed(rows: np.ndarray, targets: np.ndarray) -> _Rows:
     down = np.argsort(-np.abs(rows).max(axis=1), kind="stable")
     basis, triangle, places = _pivoted(rows[down])
     size = np.abs(np.diagonal(triangle))
-    rank = int(np.sum(size > INDEPENDENT * size[0]))
+    # A pivot is compared with its own column, so that the rank does not depend on the units of
+    # features.
+    significant = size > INDEPENDENT * _lengths(rows.T)[places[: len(size)]]
+    rank = int(np.flatnonzero(significant)[-1]) + 1
     basis = basis[:, :rank]
     compressed_rows = np.empty((rank, p))
     compressed_rows[:, places] = triangle[:rank]

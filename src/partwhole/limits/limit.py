@@ -90,9 +90,9 @@ class Limit:
         multipliers, because rounding of the coefficients would hide them.
     gap : float
         Value minus a lower bound on the least cost. The bound is that of multipliers in the
-        domain of the dual, and the misfits of exact rows are subtracted from it; rounding may
-        leave the gap slightly below 0. At a stationary point, the gap is that of the convex cost
-        that touches there.
+        domain of the dual, and the misfits of exact rows are subtracted from it. Where rounding
+        puts the bound above the value, the gap is their distance. At a stationary point, the gap
+        is that of the convex cost that touches there.
     violation : float
         Largest misfit of a row without slack; 0 when every row has some. When infeasible with
         the fit `Equal`, the largest residual of least squares.
