@@ -1,4 +1,4 @@
-"""Gates as parts of a network's tree, so that whatever saves its leaves saves its gates."""
+"""Gates as parts of a network's tree, so that they are saved with its leaves."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import jax
 
 from partwhole.features import HalfspaceGates, JointGates, ReLUGates
 
-# What of each kind is data; gates have nothing else.
+# The fields of each kind of gates, all of them data.
 FIELDS: dict[type, tuple[str, ...]] = {
     HalfspaceGates: ("normals", "thresholds"),
     ReLUGates: ("normals", "thresholds"),
@@ -23,7 +23,7 @@ def _register(kind: type, fields: tuple[str, ...]) -> None:
         return tuple((key, getattr(gates, key.name)) for key in keys), None
 
     def rebuild(_: None, leaves: Any) -> Any:
-        # Leaves may be anything while a tree is mapped: the checks of the door are not for them.
+        # Leaves may be anything while a tree is mapped, so they are not validated.
         gates = object.__new__(kind)
         for name, leaf in zip(fields, leaves, strict=True):
             object.__setattr__(gates, name, leaf)

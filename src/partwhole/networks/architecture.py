@@ -1,4 +1,4 @@
-"""What a network is made of, before its weights are drawn."""
+"""Architecture of a multilayer network, from which networks are drawn."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ WEIGHTS = 102  # keeps the stream of the weights apart from those of samples and
 @door
 @dataclass(frozen=True)
 class Architecture:
-    r"""State how a multilayer network is built and begins, from d numbers to d unless said.
+    r"""Architecture and initial law of a multilayer network, from d inputs to d outputs or others.
 
     Parameters
     ----------
@@ -38,18 +38,18 @@ class Architecture:
         "framework" draws weights and biases from :math:`U(-1/\sqrt{n}, 1/\sqrt{n})` for a layer
         of n inputs, the default of common frameworks; "normal" draws weights from
         :math:`N(0, \text{scale}^2)`, "uniform" from U(0, scale), "he" from
-        :math:`N(0, 2\, \text{scale}^2 / n)`, and these three let biases begin at 0 unless said.
+        :math:`N(0, 2\, \text{scale}^2 / n)`, and these three initialise biases to 0 by default.
     scale : float, default None
         Of "normal", "uniform" and "he", above 0; None for "framework".
     initial_bias : {"zero", "spread"}, default "zero"
         Of "normal", "uniform" and "he": "spread" draws biases from
-        :math:`U(-\text{scale}/\sqrt{n}, \text{scale}/\sqrt{n})`, as the dense networks of Lippl &
-        Stachenfeld (ICLR 2025) have them beside "he".
+        :math:`U(-\text{scale}/\sqrt{n}, \text{scale}/\sqrt{n})`, as in the dense networks of
+        Lippl & Stachenfeld (ICLR 2025), with weights by "he".
 
     Raises
     ------
     InputError
-        For an unknown option, no layer, no units, or a scale where none is used.
+        For an unknown option, no layer, no units, or a scale for a law without one.
 
     Examples
     --------
@@ -69,9 +69,9 @@ class Architecture:
         whole("layers", self.layers, 1, "pass 1 or more")
         if self.width is not None:
             whole("width", self.width, 1, "leave it None for as many units as inputs")
-        drawn = self.initial_bias == "zero" or (self.bias and self.initial not in SCALELESS)
+        fits = self.initial_bias == "zero" or (self.bias and self.initial not in SCALELESS)
         require(
-            drawn,
+            fits,
             'initial_bias is of networks with biases, and of "normal", "uniform" and "he"',
             f"bias={self.bias} with {self.initial!r}",
             "leave it out",
@@ -127,7 +127,7 @@ class Architecture:
         seeds: Sequence[int] | Int[np.ndarray, " n"],
         outputs: int | None = None,
     ) -> MLP:
-        """Draw a network for each seed, along a leading axis; each is what `network` draws.
+        """Draw a network for each seed, along a leading axis, as `network` draws it.
 
         Parameters
         ----------
@@ -155,7 +155,7 @@ class Architecture:
         drawn = [self._draw(np.random.default_rng([seed, WEIGHTS]), sizes) for seed in chosen]
         # By NumPy: compiling the draws would take longer than training.
         weights, biases = (
-            tuple(jnp.asarray(np.stack(each), jnp.float32) for each in zip(*kind, strict=True))
+            tuple(jnp.asarray(np.stack(arrays), jnp.float32) for arrays in zip(*kind, strict=True))
             for kind in zip(*drawn, strict=True)
         )
         return MLP(weights, biases if self.bias else None, self.nonlinearity)
@@ -214,5 +214,5 @@ def mlp(
     >>> bool((network.end_to_end()[0] > 0).all())
     True
     """
-    built = Architecture(layers, width, nonlinearity, bias, initial, scale)
-    return built.network(dimension, seed=seed)
+    architecture = Architecture(layers, width, nonlinearity, bias, initial, scale)
+    return architecture.network(dimension, seed=seed)

@@ -17,14 +17,14 @@ from partwhole._door import door
 from partwhole.networks.network import Network, answers
 from partwhole.networks.saving import load_network, save_network
 
-SINGLE = 1e-4  # of the largest output: what single precision may differ by in another order of sums
+SINGLE = 1e-4  # of the largest output: tolerance for another order of sums in single precision
 STEP = 1e-8
 SLOPE = 1e-5  # of a slope, by a central difference over STEP in double precision
 
 
 @door
 def check_network(network: Network, inputs: Float[np.ndarray, "n *d"]) -> None:
-    """Check that a network is a function of one input at a time that can be trained.
+    """Check that a network maps inputs one by one and can be trained.
 
     Parameters
     ----------
@@ -40,11 +40,11 @@ def check_network(network: Network, inputs: Float[np.ndarray, "n *d"]) -> None:
 
     Notes
     -----
-    It is checked that layers have names that differ; that compiled outputs are finite and the same
-    at each call; that an input's output does not depend on the others in its batch, nor on their
-    order; that there are parameters, which the parts of a partition share out, and the slope of the
-    outputs along random ones is the one that differences give in double precision; and that a saved
-    network is read back bit by bit. Dropout and running statistics belong to training and are off.
+    The checks: names of layers differ; compiled outputs are finite and the same at each call; an
+    input's output depends neither on the other inputs of its batch nor on their order; there are
+    parameters, and a partition combines to the network; the slope of the outputs along random
+    parameters agrees with finite differences in double precision; a saved network is read back bit
+    by bit. Dropout and running statistics belong to training and are off.
 
     Examples
     --------
@@ -61,8 +61,8 @@ def check_network(network: Network, inputs: Float[np.ndarray, "n *d"]) -> None:
             "outputs are finite arrays of shape (n, e)", f"shape {values.shape}",
         ):  # fmt: skip
             contract.close()
-        again = np.asarray(_outputs(network, points))
-        contract.keeps(np.array_equal(values, again), "two calls return the same", "others")
+        second_values = np.asarray(_outputs(network, points))
+        contract.keeps(np.array_equal(values, second_values), "two calls return the same", "others")
         alone = np.concatenate([np.asarray(_outputs(network, points[i : i + 1])) for i in range(n)])
         contract.agrees("an output depends on its own input alone", alone, values, SINGLE)
         contract.agrees(
@@ -71,19 +71,19 @@ def check_network(network: Network, inputs: Float[np.ndarray, "n *d"]) -> None:
         )  # fmt: skip
         names = network.names
         contract.keeps(len({*names}) == len(names), "names of layers differ", ", ".join(names))
-        kept, rest = network.partition()
-        both = eqx.combine(kept, rest)
+        parameters, rest = network.partition()
+        combined = eqx.combine(parameters, rest)
         contract.keeps(
-            eqx.tree_equal(both, network), "a partition combines to the network", "another one"
+            eqx.tree_equal(combined, network), "a partition combines to the network", "another one"
         )
-        count = sum(leaf.size for leaf in jax.tree.leaves(kept))
+        count = sum(leaf.size for leaf in jax.tree.leaves(parameters))
         if contract.keeps(count > 0, "a network has parameters", "no array of real numbers"):
             _check_slope(contract, network, points)
     with contract.trying("a network is saved and loaded"), tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "network.npz"
         save_network(cast(Any, network), path)
-        same = eqx.tree_equal(load_network(path, kinds=[type(network)]), network)
-        contract.keeps(same, "a saved network is read back bit by bit", "another one")
+        identical = eqx.tree_equal(load_network(path, kinds=[type(network)]), network)
+        contract.keeps(identical, "a saved network is read back bit by bit", "another one")
     contract.close()
 
 
@@ -95,28 +95,28 @@ _compiled = eqx.filter_jit(answers)
 
 
 def _check_slope(contract: Contract, network: Network, points: np.ndarray) -> None:
-    """Compare the slope along random parameters with differences, in double precision."""
+    """Compare the slope along random parameters with finite differences, in double precision."""
     rng = np.random.default_rng(0)
     with jax.enable_x64(True):
-        kept, rest = network.partition()
+        parameters, rest = network.partition()
         rest = jax.tree.map(  # running statistics
             lambda leaf: jnp.asarray(leaf, float) if eqx.is_inexact_array(leaf) else leaf, rest
         )
-        leaves, structure = jax.tree.flatten(kept)
+        leaves, structure = jax.tree.flatten(parameters)
         doubles = [np.asarray(leaf, dtype=float) for leaf in leaves]
         points = points.astype(float)
         contexts = network.contexts(points)
         direction = [rng.normal(size=leaf.shape) for leaf in doubles]
 
         def total(leaves: list[Array]) -> Array:
-            moved = eqx.combine(jax.tree.unflatten(structure, leaves), rest)
-            return _compiled(moved, jnp.asarray(points), contexts).sum()
+            shifted = eqx.combine(jax.tree.unflatten(structure, leaves), rest)
+            return _compiled(shifted, jnp.asarray(points), contexts).sum()
 
         def beside(share: float) -> float:
-            moved = (jnp.asarray(w + share * d) for w, d in zip(doubles, direction, strict=True))
-            return float(total(list(moved)))
+            shifted = (jnp.asarray(w + share * d) for w, d in zip(doubles, direction, strict=True))
+            return float(total(list(shifted)))
 
-        slope = jax.grad(total)([jnp.asarray(each) for each in doubles])
+        slope = jax.grad(total)([jnp.asarray(array) for array in doubles])
         along = sum(float(np.sum(np.asarray(g) * d)) for g, d in zip(slope, direction, strict=True))
         finite = all(np.isfinite(np.asarray(leaf)).all() for leaf in slope)
         contract.keeps(finite, "slopes are finite", "NaN or infinity")

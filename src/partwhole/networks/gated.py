@@ -1,4 +1,4 @@
-"""Networks whose units choose their weights by gates, in any layer."""
+"""Networks with gated units, in any layer: the context of an input selects the weights."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ LAWS = {"orthogonal": orthogonal, "normal": normal, "he": he}
 
 @door
 class LearnedGates(eqx.Module):
-    """Let units answer where their own sum is at least 0: ReLU, whose gates move with training.
+    """Gates of ReLU units, open where the unit's sum is at least 0; they change in training.
 
     Parameters
     ----------
@@ -48,20 +48,20 @@ class LearnedGates(eqx.Module):
 
 @door
 class GatedNetwork(eqx.Module):
-    r"""Map an input through layers of units that choose their weights by its context.
+    r"""Network whose units have weights for each context of an input.
 
     .. math:: z_{l,i} = \langle w_{l, i, c_{l,i}(x)},\ z_{l-1} \rangle, \qquad z_0 = x, \qquad
               f(x) = \sum_i z_{L,i},
 
-    and 0 where a unit is off. In all weights together f is homogeneous of degree L, the number
-    of layers, unless there is a bias.
+    and 0 where a unit is off. Without a bias f is homogeneous in all weights, of degree L, the
+    number of layers.
 
     Parameters
     ----------
     weights : tuple of float arrays, shapes (out, C, in)
-        A layer each; C is 1 without gates.
+        One for each layer; C is 1 without gates.
     gates : tuple of Gates, LearnedGates or None
-        A layer each: frozen, learned, or none. Frozen gates see the input itself in every layer.
+        One for each layer: frozen, learned, or none. Frozen gates depend on the input itself.
         They are part of the network, saved and loaded with it.
     bias : float array, shape (), or None
         Of the output.
@@ -118,19 +118,19 @@ class GatedNetwork(eqx.Module):
         dimension : int
             d.
         layers : sequence of Gates, LearnedGates or int
-            From the first to the last: gates, whose units the layer has, or the units of a
-            linear layer. ``[gates, 1]`` is a gated layer with a linear readout, ``[8, gates]``
+            From the first to the last: the gates of a layer, or the number of units of a linear
+            layer. ``[gates, 1]`` is a gated layer with a linear readout, ``[8, gates]``
             a gated readout on a linear layer, ``[LearnedGates(50), 1]`` a ReLU network,
             ``[gates]`` the sum of one layer of gated units.
         seed : int, keyword-only
         initial : {"orthogonal", "normal", "he"}, keyword-only, default "orthogonal"
-            "orthogonal" draws a layer's H C weight vectors orthonormal, as many as can be;
+            "orthogonal" draws the H C weight vectors of a layer orthonormal, as far as possible;
             "normal" from :math:`N(0, \text{scale}^2)`; "he" from
             :math:`N(0, 2\, \text{scale}^2 / n)` for n inputs.
         scale : float, keyword-only, default 1
         bias : bool, keyword-only, default False
-            Whether the output has one, from 0. The published gated networks have one, and are
-            then not homogeneous.
+            Whether the output has one, initially 0. The published gated networks have one, so that
+            they are not homogeneous.
         parallel : bool, keyword-only, default False
             See the class.
 
@@ -151,8 +151,8 @@ class GatedNetwork(eqx.Module):
         whole("dimension", dimension, 1, "pass the number of inputs")
         whole("seed", seed, 0, "pass 0 or more")
         require(scale > 0, "a scale is above 0", repr(scale), "pass 1, say")
-        gates = tuple(_checked(each, dimension) for each in layers)
-        units = [_units(given) for given in layers]
+        gates = tuple(_checked(layer, dimension) for layer in layers)
+        units = [_units(layer) for layer in layers]
         if parallel:
             chained = len(units) >= 2 and units[-1] == 1 and len({*units[:-1]}) == 1
             require(
@@ -173,7 +173,7 @@ class GatedNetwork(eqx.Module):
 
     @property
     def n_layers(self) -> int:
-        """Return L, the degree in which the output grows with the weights."""
+        """Return L, the degree of homogeneity in the weights."""
         return len(self.weights)
 
     @property
@@ -183,14 +183,14 @@ class GatedNetwork(eqx.Module):
 
     @property
     def squared_norm(self) -> float:
-        """Return the sum of all squared weights, the bias left out."""
-        return float(sum(np.sum(np.asarray(each, dtype=float) ** 2) for each in self.weights))
+        """Return the sum of all squared weights, without the bias."""
+        return float(sum(np.sum(np.asarray(weight, dtype=float) ** 2) for weight in self.weights))
 
     @door(empty=("inputs",))
     def contexts(
         self, inputs: Float[np.ndarray, "n d"]
     ) -> tuple[Int[np.ndarray, "n _"] | None, ...]:
-        """Return what the frozen gates of every layer say to inputs, in double precision.
+        """Return the contexts of inputs in the frozen gates of every layer, in double precision.
 
         Parameters
         ----------
@@ -199,7 +199,7 @@ class GatedNetwork(eqx.Module):
         Returns
         -------
         tuple of int arrays, shapes (n, H), or None
-            None for layers whose gates are learned, or that have none.
+            None for layers with learned gates or without gates.
 
         Raises
         ------
@@ -208,18 +208,18 @@ class GatedNetwork(eqx.Module):
         """
         require_inputs(inputs, self.dimension)
         return tuple(
-            None if each is None or isinstance(each, LearnedGates) else each.contexts(inputs)
-            for each in self.gates
+            None if gates is None or isinstance(gates, LearnedGates) else gates.contexts(inputs)
+            for gates in self.gates
         )
 
     @property
     def n_outputs(self) -> int:
-        """Return 1, the sum of the last layer."""
+        """Return 1: the only output is the sum of the last layer."""
         return 1
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Return "layer 1", ... and "output", which a last layer of one unit is itself."""
+        """Return "layer 1", ... and "output", the name of the last layer if it has one unit."""
         hidden = self.n_layers - (self.weights[-1].shape[-3] == 1)
         return (*(f"layer {place + 1}" for place in range(hidden)), "output")
 
@@ -231,20 +231,20 @@ class GatedNetwork(eqx.Module):
     def layer(
         self, place: int, x: Float[Array, "n _"], contexts: Sequence[Any], /
     ) -> Float[Array, "n _"]:
-        """Return what one layer gives; an output beside the layers is the sum of the last.
+        """Return the outputs of one layer; after the last layer, its sum.
 
         Parameters
         ----------
         place : int
         x : float array, shape (n, H)
-            What the layer before gives; inputs for the first.
+            Outputs of the layer before; inputs for the first.
         contexts : sequence of int arrays, shapes (n, H), or None
-            From `contexts`; gates see inputs only, so that training needs them once.
+            From `contexts`; gates depend on inputs only, so that training computes them once.
 
         Returns
         -------
         float array, shape (n, H)
-            The last layer has the bias in its first unit.
+            The bias is added to the first unit of the last layer.
         """
         last = self.n_layers - 1
         if place > last:
@@ -260,13 +260,13 @@ class GatedNetwork(eqx.Module):
         elif kind is None:
             x = sums[:, :, 0]
         else:
-            now = jnp.asarray(contexts[place], jnp.int32)
-            chosen = now[:, :, None] == jnp.arange(n_contexts, dtype=jnp.int32)[None, None]
-            x = jnp.where(chosen, sums, 0.0).sum(axis=2)
+            codes = jnp.asarray(contexts[place], jnp.int32)
+            active = codes[:, :, None] == jnp.arange(n_contexts, dtype=jnp.int32)[None, None]
+            x = jnp.where(active, sums, 0.0).sum(axis=2)
         return x if self.bias is None or place < last else x.at[:, 0].add(self.bias)
 
     def partition(self) -> tuple[GatedNetwork, GatedNetwork]:
-        """Return weights and bias, which training changes, and the gates."""
+        """Return the weights and bias, which training changes, and the gates."""
         trained = jax.tree_util.tree_map_with_path(lambda path, _: path[0].name != "gates", self)
         return eqx.partition(self, trained)
 
@@ -296,7 +296,7 @@ class GatedNetwork(eqx.Module):
 
     @door(empty=("inputs",))
     def open_gates(self, inputs: Float[np.ndarray, "n d"]) -> tuple[Int[np.ndarray, "n _"], ...]:
-        """Return the contexts of all layers, those of learned gates as they are now.
+        """Return the contexts of all layers, with the current state of learned gates.
 
         Parameters
         ----------
@@ -313,42 +313,42 @@ class GatedNetwork(eqx.Module):
             As `predict`.
         """
         require_inputs(inputs, self.dimension)
-        told = self.contexts(inputs)
-        if not any(isinstance(each, LearnedGates) for each in self.gates):
-            found = told
+        frozen = self.contexts(inputs)
+        if not any(isinstance(gates, LearnedGates) for gates in self.gates):
+            contexts = frozen
         else:
             dtype = self.weights[0].dtype
             with jax.enable_x64(dtype == np.float64):
-                layers = _before_gates(self, jnp.asarray(inputs, dtype), told)
-            found = tuple(
-                np.where(np.asarray(sums) >= 0, 0, -1) if isinstance(kind, LearnedGates) else each
-                for sums, kind, each in zip(layers, self.gates, told, strict=True)
+                layers = _before_gates(self, jnp.asarray(inputs, dtype), frozen)
+            contexts = tuple(
+                np.where(np.asarray(sums) >= 0, 0, -1) if isinstance(kind, LearnedGates) else codes
+                for sums, kind, codes in zip(layers, self.gates, frozen, strict=True)
             )
         return tuple(
-            np.zeros((len(inputs), weight.shape[0]), dtype=int) if each is None else each
-            for each, weight in zip(found, self.weights, strict=True)
+            np.zeros((len(inputs), weight.shape[0]), dtype=int) if codes is None else codes
+            for codes, weight in zip(contexts, self.weights, strict=True)
         )
 
     def with_frozen_gates(self) -> GatedNetwork:
-        """Return the same network with learned gates frozen as they are now.
+        """Return the same network with learned gates frozen in their current state.
 
         Returns
         -------
         GatedNetwork
-            It answers alike, and its gates stay when its weights move.
+            It has the same outputs, and its gates don't change with its weights.
 
         Raises
         ------
         InputError
-            For learned gates above the first layer, which don't see the input itself.
+            For learned gates above the first layer, which don't depend on the input alone.
 
         Notes
         -----
-        A ReLU network that is stationary away from its gates' edges is so with gates frozen too
-        (Lippl, Abbott & Chung, 2022). Trained to the end, some tenth of its units' sums end on an
-        edge, where the two differ (the study `gated.margins`; derived here).
+        A ReLU network that is stationary away from its gates' edges is stationary with frozen gates
+        too (Lippl, Abbott & Chung, 2022). At the end of training about a tenth of its units' sums
+        lie on an edge, where the two differ (the study `gated.margins`; derived here).
         """
-        above = [place for place, each in enumerate(self.gates) if isinstance(each, LearnedGates)]
+        above = [place for place, gates in enumerate(self.gates) if isinstance(gates, LearnedGates)]
         require(
             all(place == 0 for place in above),
             "learned gates are frozen in the first layer",
@@ -357,9 +357,9 @@ class GatedNetwork(eqx.Module):
         )
         frozen = tuple(
             ReLUGates(np.asarray(weight, dtype=float)[:, 0])
-            if isinstance(each, LearnedGates)
-            else each
-            for weight, each in zip(self.weights, self.gates, strict=True)
+            if isinstance(gates, LearnedGates)
+            else gates
+            for weight, gates in zip(self.weights, self.gates, strict=True)
         )
         return GatedNetwork(self.weights, frozen, self.bias, self.parallel)
 
@@ -379,12 +379,12 @@ def flipped_gates(
     Returns
     -------
     tuple of float
-        A layer each; 0 where gates are frozen, or there are none.
+        One for each layer; 0 for frozen gates and without gates.
 
     Raises
     ------
     InputError
-        For networks of different shapes, and inputs that are none or not the networks' own.
+        For networks of different shapes, no inputs, and inputs of another dimension.
 
     Examples
     --------
@@ -392,7 +392,7 @@ def flipped_gates(
     >>> flipped_gates(one, one, np.eye(3)), flipped_gates(one, other, np.eye(3))[0] > 0
     ((0.0, 0.0), True)
     """
-    shapes = [tuple(each.shape for each in network.weights) for network in (before, after)]
+    shapes = [tuple(weight.shape for weight in network.weights) for network in (before, after)]
     require(
         shapes[0] == shapes[1],
         "gates are compared between networks of one shape",
@@ -400,8 +400,8 @@ def flipped_gates(
         "pass a network and what it became",
     )
     return tuple(
-        float(np.mean(old != new))
-        for old, new in zip(before.open_gates(inputs), after.open_gates(inputs), strict=True)
+        float(np.mean(first != second))
+        for first, second in zip(before.open_gates(inputs), after.open_gates(inputs), strict=True)
     )
 
 
@@ -419,7 +419,7 @@ def require_inputs(inputs: Float[np.ndarray, "n d"], dimension: int, name: str =
 def _before_gates(
     network: GatedNetwork, inputs: Array, contexts: Sequence[Any]
 ) -> tuple[Array, ...]:
-    """Return each layer's sums before learned gates close; those of other layers are not used."""
+    """Return the sums that learned gates depend on; those of other layers are not used."""
     after = (inputs, *each_layer(network, inputs, contexts))
     return tuple(
         z * w[None, :, 0, 0] if w.shape[-1] != z.shape[-1] else z @ w[:, 0].T

@@ -1,8 +1,8 @@
-r"""Laws that initial weights are drawn from.
+r"""Laws from which initial weights are drawn.
 
-What the law is decides whether the error swings back. Weights of one sign make the end-to-end
-map nearly of rank one, its rows nearly parallel: then it does. Under laws that are even in sign
-the correlation of the rows fades as networks widen.
+The law decides whether the error swings back. It does if weights of one sign make the end-to-end
+map nearly of rank one, with nearly parallel rows. Under laws that are even in sign the correlation
+of the rows fades as networks widen.
 """
 
 from __future__ import annotations
@@ -53,13 +53,13 @@ def he(
 def orthogonal(
     rng: np.random.Generator, shape: tuple[int, ...], fan_in: int, scale: float
 ) -> Float[np.ndarray, "..."]:
-    """Draw orthonormal rows of all directions alike, or columns where there are fewer of these."""
+    """Draw uniformly distributed orthonormal rows, or columns if there are fewer of these."""
     drawn = rng.standard_normal(shape)
     basis, upper = np.linalg.qr(drawn if shape[0] >= shape[1] else drawn.T)
-    basis = basis * np.where(np.diag(upper) < 0, -1.0, 1.0)  # without it directions are not alike
+    basis = basis * np.where(np.diag(upper) < 0, -1.0, 1.0)  # without it the law is not uniform
     return scale * (basis if shape[0] >= shape[1] else basis.T)
 
 
 LAWS: dict[str, Law] = {"framework": framework, "normal": normal, "uniform": uniform, "he": he}
-# Laws that know their own scale, and draw biases as they draw weights.
+# Laws with a fixed scale, which also draw the biases.
 SCALELESS = ("framework",)

@@ -1,4 +1,4 @@
-"""How many dimensions each layer of a network uses before and after training, and how many both."""
+"""Dimensions of each layer of a network before and after training, and those shared."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Statistics = Literal["inference", "batch"]
 
 @dataclass(frozen=True, eq=False)
 class LayerDimensions:
-    """Hold the dimensions that layers use before and after training, and those they share.
+    """Dimensions of layers before and after training, and shared dimensions.
 
     Parameters
     ----------
@@ -63,8 +63,8 @@ def layer_dimensions(
 ) -> LayerDimensions:
     """Count the dimensions of each layer before and after training, and those shared.
 
-    All places of a layer of images are features of their own. Layers are computed one after
-    another, so that two of either network are held at a time.
+    Each place of a layer of images is a separate feature. Layers are computed one after another,
+    so that two of each network are in memory at a time.
 
     Parameters
     ----------
@@ -72,12 +72,12 @@ def layer_dimensions(
         One network at two times, whose units correspond. Dropout is off.
     inputs : float array, shape (n, ...) with the networks' `shape`; or Composites
     layers : sequence of str, keyword-only, default None
-        Which, by the networks' `names`, in this order; None for all.
+        Names of layers, from the networks' `names`, in this order; None for all.
     center : bool, keyword-only, default False
         Subtract every feature's mean over the inputs first.
     statistics : {"inference", "batch"}, keyword-only, default "inference"
-        What batch normalisation normalises by: its running statistics, or those of all these
-        images, which then pass through each layer in one call. The same for other networks.
+        Statistics of batch normalisation: running ones, or those of all these images, which then
+        pass through each layer in one call. Of no effect in other networks.
 
     Returns
     -------
@@ -86,12 +86,12 @@ def layer_dimensions(
     Raises
     ------
     InputError
-        For networks that are not alike or many at once, inputs of another shape, layers that are
-        not the network's, and a layer that is 0 for all inputs.
+        For networks of different architectures or many at once, inputs of another shape, layers
+        that don't exist, and a layer that is 0 for all inputs.
 
     See Also
     --------
-    measures.shared_dimensions : for what is counted.
+    measures.shared_dimensions : defines the counts.
 
     Notes
     -----
@@ -126,7 +126,7 @@ def layer_dimensions(
         layer_by_layer(after, inputs, in_batch=in_batch),
         strict=True,
     )
-    # Numbers first, so that no layer is computed beyond the last that is asked for.
+    # The range comes first in zip, so that no layer beyond the last chosen one is computed.
     last = max(names.index(name) for name in chosen)
     counts = {
         name: _counted(name, a, b, center)
@@ -141,10 +141,10 @@ def _counted(
     name: str, a: Float[np.ndarray, "n *_"], b: Float[np.ndarray, "n *_"], center: bool
 ) -> tuple[float, float, float]:
     try:
-        both = shared_dimensions(a.reshape(len(a), -1), b.reshape(len(b), -1), center=center)
+        dimensions = shared_dimensions(a.reshape(len(a), -1), b.reshape(len(b), -1), center=center)
     except InputError as error:
         raise InputError(f"in layer {name!r}, before (a) and after (b), {error}") from error
-    return *both.participation, both.value
+    return *dimensions.participation, dimensions.value
 
 
 def _kind(network: Network) -> object:

@@ -1,4 +1,4 @@
-"""What each layer of a network makes of parts and their conjunctions."""
+"""Salience of parts and conjunctions in each layer of a network."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ INPUT = "input"
 
 @dataclass(frozen=True, eq=False)
 class LayerSaliences:
-    """Hold the saliences of layers, by their names.
+    """Saliences of layers, by their names.
 
     Parameters
     ----------
     by_layer : dict from str to Salience
-        In the order in which they were asked for.
+        In the order in which layers were chosen.
     """
 
     by_layer: dict[str, Salience]
 
     def __getitem__(self, layer: str) -> Salience:
-        """Return what was found in one layer."""
+        """Return the saliences of one layer."""
         return self.by_layer[layer]
 
     @property
@@ -54,15 +54,15 @@ class LayerSaliences:
         import pandas as pd
 
         parts = []
-        for layer, found in self.by_layer.items():
-            low, high = found.salience_interval.T
+        for layer, saliences in self.by_layer.items():
+            low, high = saliences.salience_interval.T
             columns = {
                 "layer": layer,
-                "order": np.arange(1, found.n_components + 1),
-                "salience": found.salience,
+                "order": np.arange(1, saliences.n_components + 1),
+                "salience": saliences.salience,
                 "low": low,
                 "high": high,
-                "structure": found.structure,
+                "structure": saliences.structure,
             }
             parts.append(pd.DataFrame(columns))
         return pd.concat(parts, ignore_index=True)
@@ -82,11 +82,10 @@ def layer_saliences(
     seed: int = 0,
     progress: bool = True,
 ) -> LayerSaliences:
-    """Measure the overlap saliences of what a network sees and of what each layer makes of it.
+    """Measure the overlap saliences of a network's inputs and of each layer.
 
-    Each layer's activations are laid in one row for each sample and given to
-    `partwhole.measures.salience`. Take them before training and after it, by two calls, for what
-    training changed.
+    Each layer's activations, one row for each sample, are passed to `partwhole.measures.salience`.
+    Two calls, before and after training, show what training changed.
 
     Parameters
     ----------
@@ -94,11 +93,11 @@ def layer_saliences(
         One.
     inputs : float array, shape (n, ...) with the network's `shape`; or Composites
     components : int array, shape (n, C), default None
-        Each sample's tuple, as value indices. Composites know theirs: leave it out.
+        Each sample's tuple, as value indices. Leave it out for composites, which include theirs.
     layers : sequence of str, keyword-only, default None
-        Which; None for all. The inputs are "input", the layers have the network's `names`.
+        Names of layers; None for all. "input" is the inputs, the others are the network's `names`.
     centre, self_pairs, bootstrap, confidence, seed : keyword-only
-        As `partwhole.measures.salience` has them. Inputs without repeats, as rows of an MLP
+        As in `partwhole.measures.salience`. Inputs without repeats, as rows of an MLP
         often are, need ``self_pairs=True``.
     progress : bool, keyword-only, default True
         Whether to show a bar on the error stream once this takes over two seconds.
@@ -110,8 +109,8 @@ def layer_saliences(
     Raises
     ------
     InputError
-        For networks along a leading axis, layers that the network has not, components missing or
-        given beside composites, inputs of another shape than the network is for, and what
+        For networks along a leading axis, layers that don't exist, components missing or passed
+        with composites, inputs of another shape than the network's, and what
         `partwhole.measures.salience` refuses.
 
     Notes

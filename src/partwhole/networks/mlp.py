@@ -15,24 +15,24 @@ from partwhole._door import door
 
 @door
 class MLP(eqx.Module):
-    r"""Map an input through layers, with a nonlinearity between them and none after the last.
+    r"""Multilayer network, with a nonlinearity after every layer except the last.
 
     .. math:: h_0 = x, \quad h_l = \phi(W_l h_{l-1} + b_l), \quad f(x) = W_L h_{L-1} + b_L
 
-    Many networks at once carry leading axes on all their arrays; `jax.vmap` maps over them.
+    Many networks at once have leading axes on all their arrays; `jax.vmap` maps over them.
 
     Parameters
     ----------
     weights : tuple of float arrays, shapes (out, in)
         From the first layer to the last.
     biases : tuple of float arrays, shapes (out,), or None
-        One for each layer, or None for a network without.
+        One for each layer, or None for a network without biases.
     nonlinearity : {"linear", "relu"}
 
     Raises
     ------
     InputError
-        For no layer, and biases that are not one for each.
+        For no layer, and a number of biases other than that of layers.
 
     Examples
     --------
@@ -72,7 +72,7 @@ class MLP(eqx.Module):
 
     @property
     def n_outputs(self) -> int:
-        """Return e."""
+        """Return the number of outputs e."""
         return self.weights[-1].shape[-2]
 
     @property
@@ -81,11 +81,11 @@ class MLP(eqx.Module):
         return tuple(self.weights[0].shape[:-2])
 
     def contexts(self, inputs: Float[Array | np.ndarray, "n d"]) -> tuple[()]:
-        """Return nothing: layers need the layer before and no more."""
+        """Return (): a layer depends only on the layer before."""
         return ()
 
     def layer(self, place: int, x: Float[Array, "*n _"], contexts: tuple[()] = (), /) -> Array:
-        """Return what one layer gives, after the nonlinearity, for one row or many."""
+        """Return the outputs of one layer, after the nonlinearity, for one row or many."""
         x = x @ self.weights[place].T
         if self.biases is not None:
             x = x + self.biases[place].reshape((1,) * (x.ndim - 1) + (-1,))
@@ -102,7 +102,7 @@ class MLP(eqx.Module):
         return x
 
     def end_to_end(self) -> tuple[Float[Array, "*n e d"], Float[Array, "*n e"] | None]:
-        r"""Return W and b of the affine map :math:`f(x) = W x + b` that a linear network is.
+        r"""Return W and b of a linear network as an affine map, :math:`f(x) = W x + b`.
 
         Returns
         -------

@@ -1,4 +1,4 @@
-"""What a network is, whatever its family: named layers, one after another."""
+"""Networks of any family: named layers, one after another."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ Inputs = Composites | Float[np.ndarray, "n *shape"]
 class Network(Protocol):
     """A network of any family: named layers, one after another, on batches of inputs.
 
-    All that reads, trains or saves networks goes through these members. A family may hold many
-    networks along leading axes of all its arrays: its property `lead` then has their lengths,
-    and `n_outputs` the number of outputs of each, which any family may say to save tracing.
+    Networks are read, trained and saved through these members. A family may have many networks
+    along leading axes of all its arrays: its property `lead` then has their lengths, and
+    `n_outputs` the number of outputs of each, which any family may define to save tracing.
     """
 
     @property
@@ -36,14 +36,14 @@ class Network(Protocol):
         ...
 
     def contexts(self, inputs: Float[np.ndarray, "n *shape"], /) -> Any:
-        """Return what layers need to know of inputs beside the layer before, or ().
+        """Return what layers need of inputs in addition to the layer before, or ().
 
         It depends on no parameter, so that it is computed once. Arrays have a row for each input.
         """
         ...
 
     def layer(self, place: int, x: Float[Array, "n *_"], contexts: Any, /) -> Float[Array, "n *_"]:
-        """Return what the layer at a place, from 0, makes of the layer before, or of inputs."""
+        """Return the outputs of the layer at a place, from 0, given the layer before or inputs."""
         ...
 
     def partition(self) -> tuple[Any, Any]:
@@ -54,7 +54,7 @@ class Network(Protocol):
 def each_layer(
     network: Network, x: Float[Array, "n *shape"], contexts: Any
 ) -> Iterator[Float[Array, "n *_"]]:
-    """Yield what each layer of one network gives for a batch."""
+    """Yield the outputs of each layer of one network for a batch."""
     for place in range(len(network.names)):
         x = network.layer(place, x, contexts)
         yield x
@@ -78,23 +78,23 @@ def precision(network: Network) -> np.dtype:
 
 
 def n_outputs(network: Network) -> int:
-    """Return how many outputs one network has."""
-    known = getattr(network, "n_outputs", None)
-    if known is not None:
-        return int(known)
-    seen: Any = jax.ShapeDtypeStruct((1, *network.shape), precision(network))
+    """Return the number of outputs of one network."""
+    stated = getattr(network, "n_outputs", None)
+    if stated is not None:
+        return int(stated)
+    batch: Any = jax.ShapeDtypeStruct((1, *network.shape), precision(network))
     contexts = network.contexts(np.zeros((1, *network.shape)))
-    with jax.enable_x64(seen.dtype == np.float64):
-        return int(eqx.filter_eval_shape(answers, network, seen, contexts).shape[1])
+    with jax.enable_x64(batch.dtype == np.float64):
+        return int(eqx.filter_eval_shape(answers, network, batch, contexts).shape[1])
 
 
-def require_one(network: Network, what: str) -> None:
-    """Require a network that is not many along leading axes."""
-    require(lead(network) == (), what, "networks along a leading axis", "take one of them")
+def require_one(network: Network, rule: str) -> None:
+    """Require one network, without leading axes."""
+    require(lead(network) == (), rule, "networks along a leading axis", "take one of them")
 
 
 def require_fit(network: Network, inputs: Inputs) -> None:
-    """Require inputs of the shape that a network is for."""
+    """Require inputs of the network's shape."""
     shape = (len(inputs), *inputs.shape) if isinstance(inputs, Composites) else inputs.shape
     require(
         shape[1:] == tuple(network.shape),
@@ -104,14 +104,14 @@ def require_fit(network: Network, inputs: Inputs) -> None:
     )
 
 
-def require_layers(known: Sequence[str], chosen: Sequence[str] | None) -> tuple[str, ...]:
-    """Return the layers that were chosen, all by default, after checking that they exist."""
+def require_layers(names: Sequence[str], chosen: Sequence[str] | None) -> tuple[str, ...]:
+    """Validate the names of chosen layers, all by default, and return them."""
     if chosen is None:
-        return tuple(known)
-    missing = [name for name in chosen if name not in known]
+        return tuple(names)
+    missing = [name for name in chosen if name not in names]
     require(
         len(chosen) > 0 and not missing,
-        f"a layer of this network is one of {', '.join(known)}",
+        f"a layer of this network is one of {', '.join(names)}",
         ", ".join(map(repr, missing)) or "none",
         "choose from them",
     )

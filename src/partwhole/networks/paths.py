@@ -1,7 +1,7 @@
-r"""What a gated network's weights amount to: its paths, their cost, and what training conserves.
+r"""Paths of a gated network's weights, their cost, and the quantities that training conserves.
 
 In terms of :math:`\zeta`, the products of weights along paths, a gated network is linear. The
-cost of :math:`\zeta` is the least squared norm of weights that bring it about.
+cost of :math:`\zeta` is the least squared norm of weights whose products it is.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from partwhole.networks.gated import GatedNetwork, LearnedGates
 
 @door
 def architecture_cost(network: GatedNetwork) -> tuple[Gates, Cost | Concave]:
-    r"""Return the gates and the cost by which training of such a network ends.
+    r"""Return the gates and the cost that training of such a network minimises in the limit.
 
     With :math:`\zeta` the products of weights along paths, training without end on separable data
     keeps :math:`\min \|\theta\|^2 / L` over weights :math:`\theta` that give :math:`\zeta` small:
@@ -74,14 +74,16 @@ def architecture_cost(network: GatedNetwork) -> tuple[Gates, Cost | Concave]:
         "a bias",
         "feed units a constant input instead",
     )
-    gated = [place for place, each in enumerate(network.gates) if each is not None]
+    gated = [
+        place for place, gates_of_layer in enumerate(network.gates) if gates_of_layer is not None
+    ]
     require(
         not any(isinstance(network.gates[place], LearnedGates) for place in gated),
         "a cost in terms of paths is of frozen gates",
         "gates that are learned",
         "pass network.with_frozen_gates()",
     )
-    n_layers, units = network.n_layers, [each.shape[0] for each in network.weights]
+    n_layers, units = network.n_layers, [weight.shape[0] for weight in network.weights]
     if gated == [0] and (n_layers == 1 or units[-1] == 1):
         if n_layers == 1:
             return network.gates[0], Quadratic()
@@ -113,7 +115,7 @@ def architecture_cost(network: GatedNetwork) -> tuple[Gates, Cost | Concave]:
 def network_limit(
     network: GatedNetwork, inputs: Float[np.ndarray, "n d"], labels: Float[np.ndarray, " n"]
 ) -> Limit:
-    """Solve for where a network's training ends, by its own gates and cost.
+    """Solve for the limit of a network's training, by its gates and cost.
 
     Parameters
     ----------
@@ -150,7 +152,7 @@ def network_limit(
 
 @door
 def path_weights(network: GatedNetwork) -> Float[np.ndarray, "H C d"]:
-    r"""Return :math:`\zeta`: what each unit of the gated layer computes in each of its contexts.
+    r"""Return :math:`\zeta`: the path weights of each unit of the gated layer in each context.
 
     Parameters
     ----------
@@ -178,28 +180,28 @@ def path_weights(network: GatedNetwork) -> Float[np.ndarray, "H C d"]:
     True
     """
     architecture_cost(network)
-    weights = [np.asarray(each, dtype=float) for each in network.weights]
+    weights = [np.asarray(weight, dtype=float) for weight in network.weights]
     if network.gates[0] is not None:
         first, top = weights[0], np.ones(len(weights[0]))
         if len(weights) > 1:
             between = weights[1:-1]
             top = weights[-1][0, 0]
-            for each in reversed(between):
-                top = top * each[:, 0, 0] if network.parallel else top @ each[:, 0]
+            for weight in reversed(between):
+                top = top * weight[:, 0, 0] if network.parallel else top @ weight[:, 0]
         return first * top[:, None, None]
     readout, below = weights[-1][0], weights[0][:, 0]
-    for each in weights[1:-1]:
-        below = each[:, 0] @ below
+    for weight in weights[1:-1]:
+        below = weight[:, 0] @ below
     return (readout @ below)[None]
 
 
 @door
 def conserved(network: GatedNetwork) -> tuple[Float[np.ndarray, " H"], ...]:
-    r"""Return what gradient flow conserves: each hidden unit's squares out less squares in.
+    r"""Return the conserved quantities of gradient flow: squared weights out minus in, by unit.
 
     .. math:: \sum_{j, c} w_{l+1, j, c, i}^2 - \sum_c \|w_{l, i, c}\|^2
 
-    for unit i of layer l: how a network is scaled between layers is decided by where it starts.
+    for unit i of layer l: the initial weights decide how a network is scaled between layers.
     Descent with steps :math:`\eta` drifts by :math:`O(\eta)`.
 
     Parameters
@@ -214,7 +216,7 @@ def conserved(network: GatedNetwork) -> tuple[Float[np.ndarray, " H"], ...]:
 
     Notes
     -----
-    Scaling what comes into a unit up and what leaves it down changes nothing; Du, Hu & Lee
+    Scaling a unit's incoming weights up and its outgoing weights down changes nothing; Du, Hu & Lee
     (NeurIPS 2018) for layers without gates.
 
     Examples
@@ -223,10 +225,10 @@ def conserved(network: GatedNetwork) -> tuple[Float[np.ndarray, " H"], ...]:
     >>> readout_less_hidden.shape, round(float(readout_less_hidden.sum()), 6)  # 1 row, 2 columns
     ((3,), -1.0)
     """
-    squares = [np.asarray(each, dtype=float) ** 2 for each in network.weights]
-    found = []
+    squares = [np.asarray(weight, dtype=float) ** 2 for weight in network.weights]
+    differences = []
     for place, (below, above) in enumerate(pairwise(squares)):
         chained = network.parallel and place + 1 < network.n_layers - 1
         outward = above.sum(axis=(1, 2)) if chained else above.sum(axis=(0, 1))
-        found.append(outward - below.sum(axis=(1, 2)))
-    return tuple(found)
+        differences.append(outward - below.sum(axis=(1, 2)))
+    return tuple(differences)

@@ -1,4 +1,4 @@
-"""Reading a network, or many of them, into NumPy arrays."""
+"""Activations and outputs of one network or many, as NumPy arrays."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ AT_ONCE = 256  # inputs read in one call
 
 @door(single=("inputs",))
 def outputs(network: Network, inputs: Inputs) -> Float[np.ndarray, "*many n e"]:
-    """Return what a network answers, in inference.
+    """Return the outputs of a network, in inference.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ def outputs(network: Network, inputs: Inputs) -> Float[np.ndarray, "*many n e"]:
     Raises
     ------
     InputError
-        If the inputs have another shape than the network is for.
+        If the inputs have another shape than the network's.
 
     Examples
     --------
@@ -60,7 +60,7 @@ def outputs(network: Network, inputs: Inputs) -> Float[np.ndarray, "*many n e"]:
 def activations(
     network: Network, inputs: Inputs, *, layers: Sequence[str] | None = None
 ) -> tuple[Float[np.ndarray, "..."], ...]:
-    """Return what layers of a network give, in inference.
+    """Return the activations of a network's layers, in inference.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ def activations(
     inputs : float array, shape (n, ...) with the network's `shape`; or Composites
         Composites are assembled as they are read.
     layers : sequence of str, keyword-only, default None
-        Which, by the network's `names`; None for all, which may take much memory.
+        Names of layers, from the network's `names`; None for all, which may take much memory.
 
     Returns
     -------
@@ -79,7 +79,7 @@ def activations(
     Raises
     ------
     InputError
-        If the inputs have another shape than the network is for, or layers are not its own.
+        If the inputs have another shape than the network's, or a layer doesn't exist.
 
     Examples
     --------
@@ -95,7 +95,9 @@ def activations(
     places = tuple(network.names.index(name) for name in chosen)
 
     def read(rows: np.ndarray) -> list[Array]:
-        return _layers(network, jnp.asarray(rows, precision(network)), _seen(network, rows), places)
+        return _layers(
+            network, jnp.asarray(rows, precision(network)), _contexts(network, rows), places
+        )
 
     return _in_chunks(network, read, inputs)
 
@@ -103,7 +105,7 @@ def activations(
 def layer_by_layer(
     network: Network, inputs: Inputs, *, in_batch: bool = False
 ) -> Iterator[tuple[str, Float[np.ndarray, "n *_"]]]:
-    """Yield the layers of one network, each computed from the one before, which is all it holds.
+    """Yield the layers of one network, each computed from the one before; only two are in memory.
 
     Parameters
     ----------
@@ -115,18 +117,18 @@ def layer_by_layer(
     """
     require_fit(network, inputs)
     x = np.asarray(inputs[:])
-    contexts = _seen(network, x)
+    contexts = _contexts(network, x)
     for place, name in enumerate(network.names):
 
         def read(rows: np.ndarray, place: int = place, x: np.ndarray = x) -> list[Array]:
-            at = jax.tree.map(lambda each: each[rows], contexts)
+            at = jax.tree.map(lambda codes: codes[rows], contexts)
             return [_layer(network, jnp.asarray(x[rows], precision(network)), at, place, in_batch)]
 
         (x,) = _in_chunks(network, read, np.arange(len(x)), len(x) if in_batch else None)
         yield name, x
 
 
-def _seen(network: Network, rows: np.ndarray) -> Any:
+def _contexts(network: Network, rows: np.ndarray) -> Any:
     # Gates are compared in double precision.
     return network.contexts(np.asarray(rows, dtype=float))
 
@@ -135,29 +137,29 @@ def _in_chunks(
     network: Network, read: Callable[[np.ndarray], list[Array]], inputs: Any,
     size: int | None = None,
 ) -> tuple[np.ndarray, ...]:  # fmt: skip
-    """Read inputs in chunks of one size, so that reading is compiled once."""
+    """Compute activations in chunks of one size, so that they are compiled once."""
     n, axis = len(inputs), len(lead(network))
     size = min(n, AT_ONCE) if size is None else size
     parts = []
     with jax.enable_x64(precision(network) == np.float64):
         for first in range(0, n, size):
-            # The last chunk is filled up with the last input.
-            which = np.minimum(np.arange(first, first + size), n - 1)
-            parts.append([np.asarray(layer) for layer in read(inputs[which])])
+            # The last chunk is padded with the last input.
+            rows = np.minimum(np.arange(first, first + size), n - 1)
+            parts.append([np.asarray(layer) for layer in read(inputs[rows])])
     joined = (np.concatenate(layer, axis=axis) for layer in zip(*parts, strict=True))
     return tuple(layer[(slice(None),) * axis + (slice(n),)] for layer in joined)
 
 
 @eqx.filter_jit
 def _layers(network: Network, x: Array, contexts: Any, places: tuple[int, ...]) -> list[Array]:
-    def read(one: Network, x: Array, contexts: Any) -> list[Array]:
-        layers = list(each_layer(one, x, contexts))
+    def read(single: Network, x: Array, contexts: Any) -> list[Array]:
+        layers = list(each_layer(single, x, contexts))
         return [layers[place] for place in places]
 
-    many: Callable = read
+    mapped: Callable = read
     for _ in lead(network):
-        many = jax.vmap(many, in_axes=(0, None, None))
-    return many(network, x, contexts)
+        mapped = jax.vmap(mapped, in_axes=(0, None, None))
+    return mapped(network, x, contexts)
 
 
 @eqx.filter_jit

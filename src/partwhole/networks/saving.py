@@ -1,4 +1,4 @@
-"""Networks on disk: a file of arrays that says what it holds."""
+"""Networks on disk: a file of arrays with a description of the network."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ def save_network(network: eqx.Module, path: str | Path) -> None:
     Raises
     ------
     InputError
-        For what is not made of modules of equinox, the library's gates and arrays, and a folder
-        that doesn't exist.
+        For anything but modules of equinox, the library's gates and arrays, and a folder that
+        doesn't exist.
 
     Examples
     --------
@@ -83,7 +83,8 @@ def load_network(path: str | Path, *, kinds: Sequence[type] = ()) -> Any:
     ----------
     path : str or Path
     kinds : sequence of type, keyword-only, default ()
-        The classes of which a network of your own is made; no file has others imported.
+        The classes of a network of your own; classes outside the library and `kinds` are not
+        imported.
 
     Returns
     -------
@@ -92,7 +93,7 @@ def load_network(path: str | Path, *, kinds: Sequence[type] = ()) -> Any:
     Raises
     ------
     InputError
-        For a file that is not there, that holds something else, or a network of other classes.
+        For a file that doesn't exist, that holds no network, or a network of other classes.
     """
     place = Path(path)
     rule, remedy = "a network is read from a file of save_network", "pass the path of one"
@@ -111,7 +112,7 @@ def load_network(path: str | Path, *, kinds: Sequence[type] = ()) -> Any:
 
 
 def _described(value: Any, arrays: dict[str, np.ndarray]) -> Any:
-    """Describe a value in plain data, its arrays put beside."""
+    """Return a description of a value in plain data, and add its arrays to `arrays`."""
     kind = type(value)
     if issubclass(kind, eqx.Module) or kind in FIELDS:
         fields = {name: _described(getattr(value, name), arrays) for name in _fields(kind)}
@@ -153,11 +154,11 @@ def _title(kind: type) -> str:
 
 
 def _fields(kind: type) -> tuple[str, ...]:
-    return FIELDS.get(kind) or tuple(each.name for each in fields(kind) if each.init)
+    return FIELDS.get(kind) or tuple(field.name for field in fields(kind) if field.init)
 
 
 def _kind(title: str) -> type:
-    """Return a class of the library; a file names no others, so that none runs unasked."""
+    """Return a class of the library; others are refused, so that a file can't run code."""
     module, _, name = title.rpartition(".")
     kind = getattr(import_module(module), name) if title.startswith(HOMES) else None
     if isinstance(kind, type) and (issubclass(kind, eqx.Module) or kind in FIELDS):

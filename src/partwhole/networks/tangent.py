@@ -1,4 +1,4 @@
-r"""The tangent kernel of a network as it is: inner products of its slopes in its parameters."""
+r"""The tangent kernel of a network: inner products of its slopes in the current parameters."""
 
 from __future__ import annotations
 
@@ -53,19 +53,19 @@ def tangent_kernel(
     Parameters
     ----------
     network : Network
-        One; image networks in inference, with running statistics held.
+        One; image networks in inference, with fixed running statistics.
     inputs : float array, shape (n, ...) with the network's `shape`; or Composites
     other : as inputs, default None
         The second argument of the kernel; None for the inputs themselves.
     output : int, keyword-only, default 0
-        Which output's slopes.
+        The output whose slopes are taken.
     parametrisation : {"standard", "ntk"}, keyword-only, default "standard"
-        "ntk", of an MLP, weighs slopes as `training.Training` does: 2 / n for weights of a
+        "ntk", for an MLP, weights slopes as `training.Training` does: 2 / n for weights of a
         layer with n inputs, 1 / (3 n) for biases.
     memory_gib : float, keyword-only, default 2
-        GiB that slopes and kernel may take together, estimated before any is taken. Slopes of
-        all inputs at once where that is enough, else in blocks of rows, each computed anew for
-        every other block.
+        GiB that slopes and kernel may take together, estimated in advance. If they suffice, the
+        slopes of all inputs are computed at once, else in blocks of rows, each of which is computed
+        again for every other block.
     progress : bool, keyword-only, default True
         Whether to show a bar on the error stream once this takes over two seconds.
 
@@ -77,13 +77,13 @@ def tangent_kernel(
     Raises
     ------
     InputError
-        For inputs of another shape than the network is for, an output that it has not, and a
-        kernel that does not fit into the memory.
+        For inputs of another shape than the network's, an output that doesn't exist, and a kernel
+        that does not fit into the memory.
 
     Notes
     -----
-    Jacot, Gabriel & Hongler (NeurIPS 2018). Slopes are in the network's precision, sums over
-    parameters of a layer too; layers are added in double precision.
+    Jacot, Gabriel & Hongler (NeurIPS 2018). Slopes, and their sums over the parameters of
+    a layer, are in the network's precision; layers are added in double precision.
 
     Examples
     --------
@@ -100,34 +100,36 @@ def tangent_kernel(
     )
     require(memory_gib > 0, "memory_gib is above 0", memory_gib, "pass 2, say")
     require_output(network, output)
-    for given in (inputs,) if other is None else (inputs, other):
-        require_fit(network, given)
+    for points in (inputs,) if other is None else (inputs, other):
+        require_fit(network, points)
     slopes, parameters = _slopes_of(network, output, parametrisation)
     n, m = len(inputs), len(inputs if other is None else other)
     block = _block(n, m, parameters * precision(network).itemsize, memory_gib)
     kernel = np.zeros((n, m))
-    same = other is None
+    symmetric = other is None
     spans = [(a, min(a + block, n)) for a in range(0, n, block)]
-    across = spans if same else [(a, min(a + block, m)) for a in range(0, m, block)]
-    pairs = sum(1 for i in range(len(spans)) for j in range(len(across)) if not same or j >= i)
+    across = spans if symmetric else [(a, min(a + block, m)) for a in range(0, m, block)]
+    pairs = sum(1 for i in range(len(spans)) for j in range(len(across)) if not symmetric or j >= i)
     with bar("tangent kernel", pairs, shown=progress) as advance:
         for i, (a, b) in enumerate(spans):
             left = slopes(inputs, a, b)
             for j, (c, d) in enumerate(across):
-                if same and j < i:
+                if symmetric and j < i:
                     continue
                 right = (
-                    left if same and i == j else slopes(inputs if other is None else other, c, d)
+                    left
+                    if symmetric and i == j
+                    else slopes(inputs if other is None else other, c, d)
                 )
                 part = kernel[a:b, c:d]
                 for x, y in zip(left, right, strict=True):
                     part += x @ y.T
-                if same and i == j:
+                if symmetric and i == j:
                     part += part.T
                     part *= 0.5
-                elif same:
+                elif symmetric:
                     kernel[c:d, a:b] = part.T
-                # The next block of slopes is made when this one has gone.
+                # Free this block of slopes before the next is computed.
                 del right
                 advance(1)
             del left
@@ -135,8 +137,8 @@ def tangent_kernel(
 
 
 def _block(n: int, m: int, row: int, memory_gib: float) -> int:
-    """Return how many rows of slopes to hold at a time, two blocks of them and their product."""
-    # More than any machine has needs no blocks.
+    """Return the number of rows in a block, so that two blocks and their product fit."""
+    # Cap the budget above the memory of any machine.
     budget = max(min(memory_gib, 2.0**30) * 2**30 - 8.0 * n * m, 0.0)
     # The largest whole number with 2 row block + 8 block**2 in the budget.
     block = int(2.0 * budget / (2.0 * row + sqrt(4.0 * row**2 + 32.0 * budget)))
@@ -161,26 +163,29 @@ def require_output(network: Network, output: int) -> None:
 def _slopes_of(
     network: Network, output: int, parametrisation: str
 ) -> tuple[Callable[[Inputs, int, int], list[np.ndarray]], int]:
-    """Return what computes slopes of some inputs, a matrix for each array of parameters."""
-    kept, rest = network.partition()
-    leaves = jax.tree.leaves(kept)
+    """Return a function for the slopes of inputs, a matrix for each array of parameters."""
+    parameters, rest = network.partition()
+    leaves = jax.tree.leaves(parameters)
     roots = _roots(network, parametrisation)
-    # Images one by one: together they are convolutions in groups, which are slow on a CPU.
+    # Images one by one: a batch would need grouped convolutions, which are slow on a CPU.
     size = 1 if len(network.shape) == 3 else None
 
     def slopes(inputs: Inputs, start: int, stop: int) -> list[np.ndarray]:
         rows = np.asarray(inputs[start:stop])
         contexts = network.contexts(rows.astype(float))
-        read = [np.empty((len(rows), leaf.size), leaf.dtype) for leaf in leaves]
+        arrays = [np.empty((len(rows), leaf.size), leaf.dtype) for leaf in leaves]
         for first in range(0, len(rows), size or len(rows)):
             part = slice(first, first + (size or len(rows)))
             x = jnp.asarray(rows[part], leaves[0].dtype)
-            at = jax.tree.map(lambda each, part=part: each[part], contexts)
+            at = jax.tree.map(lambda array, part=part: array[part], contexts)
             for array, slope, root in zip(
-                read, jax.tree.leaves(_slopes(kept, rest, x, at, output)), roots, strict=True
+                arrays,
+                jax.tree.leaves(_slopes(parameters, rest, x, at, output)),
+                roots,
+                strict=True,
             ):
                 np.multiply(np.asarray(slope).reshape(len(x), -1), root, out=array[part])
-        return read
+        return arrays
 
     def in_precision(inputs: Inputs, start: int, stop: int) -> list[np.ndarray]:
         with jax.enable_x64(leaves[0].dtype == np.float64):
@@ -199,12 +204,14 @@ def _roots(network: Network, parametrisation: str) -> tuple[float, ...]:
 
 
 @eqx.filter_jit
-def _slopes(kept: Any, rest: Any, x: Float[Array, "b *shape"], contexts: Any, output: int) -> Any:
-    def answer(kept: Any, row: Array, at: Any) -> Array:
-        alone = jax.tree.map(lambda each: each[None], (row, at))
-        return answers(eqx.combine(kept, rest), *alone)[0, output]
+def _slopes(
+    parameters: Any, rest: Any, x: Float[Array, "b *shape"], contexts: Any, output: int
+) -> Any:
+    def answer(parameters: Any, row: Array, at: Any) -> Array:
+        alone = jax.tree.map(lambda values: values[None], (row, at))
+        return answers(eqx.combine(parameters, rest), *alone)[0, output]
 
     slope = jax.grad(answer)
     if len(x) == 1:
-        return slope(kept, *jax.tree.map(lambda each: each[0], (x, contexts)))
-    return jax.vmap(slope, in_axes=(None, 0, 0))(kept, x, contexts)
+        return slope(parameters, *jax.tree.map(lambda values: values[0], (x, contexts)))
+    return jax.vmap(slope, in_axes=(None, 0, 0))(parameters, x, contexts)

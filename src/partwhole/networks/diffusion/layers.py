@@ -11,12 +11,12 @@ from jaxtyping import Array, Float
 from partwhole._types import Real
 from partwhole.networks.images.layers import EPSILON, Conv, Dense, Drawn, Dropout, Pass
 
-SINUSOID = 64  # waves that tell the time
+SINUSOID = 64  # waves that encode the time
 LONGEST, FINEST = 10_000.0, 1_000.0  # of the sinusoids' periods, and times go from 0 to FINEST
 
 
 class GroupNorm(eqx.Module):
-    """Normalise groups of channels of each example over all places, then scale and shift.
+    """Normalisation of groups of channels over all places of an example, then scale and shift.
 
     Wu & He (ECCV 2018). On rows (n, c) a group is normalised over its own entries.
     """
@@ -29,22 +29,22 @@ class GroupNorm(eqx.Module):
         """Return the normalised batch."""
         n, c = len(x), x.shape[-1]
 
-        def over_group(each: Float[Array, "n p c"]) -> Float[Array, "n 1 c"]:
+        def over_group(values: Float[Array, "n p c"]) -> Float[Array, "n 1 c"]:
             # Places first, then channels: a mean over both axes at once is slow on CPU.
-            apart = jnp.mean(each, axis=1).reshape(n, self.groups, c // self.groups)
-            found = jnp.mean(apart, axis=2, keepdims=True)
-            return jnp.broadcast_to(found, apart.shape).reshape(n, 1, c)
+            grouped = jnp.mean(values, axis=1).reshape(n, self.groups, c // self.groups)
+            means = jnp.mean(grouped, axis=2, keepdims=True)
+            return jnp.broadcast_to(means, grouped.shape).reshape(n, 1, c)
 
-        laid = x.reshape(n, -1, c)
-        centred = laid - over_group(laid)
+        rows = x.reshape(n, -1, c)
+        centred = rows - over_group(rows)
         gain = self.scale[None, None] * jax.lax.rsqrt(over_group(centred**2) + EPSILON)
         return (centred * gain + self.shift[None, None]).reshape(x.shape)
 
 
 class Upsample(eqx.Module):
-    """Double height and width by a transposed 2 x 2 convolution of stride 2.
+    """Transposed 2 x 2 convolution of stride 2, which doubles height and width.
 
-    Its windows don't overlap, so it is one matrix, which gives every place the four it becomes.
+    Its windows don't overlap, so it is one matrix, which maps every place to four places.
     """
 
     dense: Dense  # (4 o, i)
@@ -53,13 +53,13 @@ class Upsample(eqx.Module):
     def __call__(self, x: Float[Array, "n h w i"], at: Pass) -> Float[Array, "n k l o"]:
         """Return the larger batch."""
         n, h, w, _ = x.shape
-        apart = self.dense(x, at).reshape(n, h, w, 2, 2, -1)
-        laid = jnp.transpose(apart, (0, 1, 3, 2, 4, 5)).reshape(n, 2 * h, 2 * w, -1)
-        return laid + self.bias[None, None, None]
+        quarters = self.dense(x, at).reshape(n, h, w, 2, 2, -1)
+        image = jnp.transpose(quarters, (0, 1, 3, 2, 4, 5)).reshape(n, 2 * h, 2 * w, -1)
+        return image + self.bias[None, None, None]
 
 
 class Attention(eqx.Module):
-    """Let every place of an image look at all others, and add what it finds.
+    """Self-attention between all places of an image, with a skip.
 
     Scaled dot products of several heads (Vaswani et al., NeurIPS 2017), without biases.
     """
@@ -69,36 +69,36 @@ class Attention(eqx.Module):
     heads: int = eqx.field(static=True)
 
     def __call__(self, x: Float[Array, "n h w c"], at: Pass) -> Float[Array, "n h w c"]:
-        """Return the batch and what was found."""
+        """Return the sum of the batch and the attended values."""
         n, h, w, c = x.shape
         size = c // self.heads
-        apart = self.gathered(x, at).reshape(n, h * w, 3, self.heads, size)
-        query, key, value = jnp.transpose(apart, (2, 0, 3, 1, 4))
+        projected = self.gathered(x, at).reshape(n, h * w, 3, self.heads, size)
+        query, key, value = jnp.transpose(projected, (2, 0, 3, 1, 4))
         likeness = (query * size**-0.5) @ jnp.swapaxes(key, -1, -2)
         top = jax.lax.stop_gradient(jnp.max(likeness, axis=-1, keepdims=True))
-        # Weights and what they add up to in one product; shares are taken of the few it leaves.
+        # One product gives the weighted values and the sum of weights, which divides them.
         ones = jnp.ones_like(value[..., :1])
-        both = jnp.exp(likeness - top) @ jnp.concatenate([value, ones], axis=-1)
-        seen = jnp.transpose(both[..., :-1] / both[..., -1:], (0, 2, 1, 3))
-        return x + self.out(seen.reshape(x.shape), at)
+        sums = jnp.exp(likeness - top) @ jnp.concatenate([value, ones], axis=-1)
+        attended = jnp.transpose(sums[..., :-1] / sums[..., -1:], (0, 2, 1, 3))
+        return x + self.out(attended.reshape(x.shape), at)
 
 
 class Clock(eqx.Module):
-    """Tell the time: sines and cosines of it, through two layers."""
+    """Embedding of the time: its sines and cosines, through two layers."""
 
     first: Dense
     second: Dense
 
-    def __call__(self, told: Float[Array, " n"], at: Pass) -> Float[Array, "n t"]:
-        """Return what is told at times from 0 to 1."""
+    def __call__(self, times: Float[Array, " n"], at: Pass) -> Float[Array, "n t"]:
+        """Return the embeddings of times from 0 to 1."""
         periods = LONGEST ** (jnp.arange(SINUSOID // 2) / (SINUSOID // 2))
-        angles = FINEST * told[:, None] / periods[None, :].astype(told.dtype)
+        angles = FINEST * times[:, None] / periods[None, :].astype(times.dtype)
         waves = jnp.concatenate([jnp.sin(angles), jnp.cos(angles)], axis=1)
         return self.second(jax.nn.gelu(self.first(waves, at)), at)
 
 
 class Two(eqx.Module):
-    """Map rows through two layers with a GELU between them."""
+    """Two dense layers with a GELU between them."""
 
     first: Dense
     second: Dense
@@ -109,14 +109,14 @@ class Two(eqx.Module):
 
 
 class Block(eqx.Module):
-    r"""Add to a batch what two convolutions make of it, of the time and of the condition.
+    r"""Residual block of two convolutions, with inputs for the time and the condition.
 
     .. math:: s(x) + C_2\, \phi\!\left(C_1 \phi(x) + m_t(\text{time}) + m_c(\text{condition})\right)
 
     :math:`\phi` normalises groups of channels and applies a GELU, dropout comes before the second
-    convolution, which is 0 at first; the skip s is the identity, or a 1 x 1 convolution where the
-    number of channels changes. What is made of the condition, :math:`m_c`, is given: it is the same
-    at all times (`embed`).
+    convolution, which is initialised to 0; the skip s is the identity, or a 1 x 1 convolution where
+    the number of channels changes. The embedding of the condition, :math:`m_c`, is passed in: it is
+    the same at all times (`embed`).
     """
 
     norm_1: GroupNorm
@@ -129,43 +129,43 @@ class Block(eqx.Module):
     skip: Conv | None
 
     def embed(self, conditions: Float[Array, "n d"]) -> Float[Array, "n o"]:
-        """Return what is made of conditions."""
+        """Return the embeddings of conditions."""
         return self.condition(conditions, Pass())
 
     def __call__(
-        self, x: Float[Array, "n h w i"], told: Float[Array, "m t"], made: Float[Array, "n o"],
-        at: Pass,
+        self, x: Float[Array, "n h w i"], time_features: Float[Array, "m t"],
+        embedding: Float[Array, "n o"], at: Pass,
     ) -> Float[Array, "n h w o"]:  # fmt: skip
         """Return the sum."""
         hidden = self.conv_1(jax.nn.gelu(self.norm_1(x, at)), at)
-        hidden = hidden + (self.time(told, at) + made)[:, None, None, :]
+        hidden = hidden + (self.time(time_features, at) + embedding)[:, None, None, :]
         hidden = self.dropout(jax.nn.gelu(self.norm_2(hidden, at)), at)
         return self.conv_2(hidden, at) + (x if self.skip is None else self.skip(x, at))
 
 
 class Builder:
-    """Draw layers of a noise predictor one after another.
+    """Source of the layers of a noise predictor, drawn one after another.
 
     Parameters
     ----------
     seed : int
     groups : int
-        Of channels that are normalised together.
+        Groups of channels that are normalised together.
     dropout : float
         Share of entries that each block drops in training.
     condition : int
-        Length of what says what is asked for.
+        Length of the condition vector.
     clock : int
-        Units that tell the time.
+        Units of the embedding of the time.
     """
 
     def __init__(self, seed: int, groups: int, dropout: Real, condition: int, clock: int) -> None:
         self.drawn = Drawn(np.random.default_rng([seed, 108]), "framework")
         self.groups, self.dropout = groups, float(dropout)
-        self.condition, self.told = condition, clock
+        self.condition, self.time_units = condition, clock
 
     def norm(self, channels: int) -> GroupNorm:
-        """Return a layer that only normalises yet."""
+        """Return a normalisation with scale 1 and shift 0."""
         ones, zeros = (jnp.full(channels, value, jnp.float32) for value in (1.0, 0.0))
         return GroupNorm(ones, zeros, self.groups)
 
@@ -174,16 +174,19 @@ class Builder:
         return Two(self.drawn.dense(inputs, hidden), self.drawn.dense(hidden, outputs))
 
     def of_time(self, units: int) -> Two:
-        """Draw what a block makes of the time."""
-        return self.two(self.told, units, units)
+        """Draw the layers of a block for the time."""
+        return self.two(self.time_units, units, units)
 
     def of_condition(self, units: int) -> Two:
-        """Draw what a block makes of a condition."""
+        """Draw the layers of a block for the condition."""
         return self.two(self.condition, units, units)
 
     def clock(self) -> Clock:
-        """Draw what tells the time."""
-        return Clock(self.drawn.dense(SINUSOID, self.told), self.drawn.dense(self.told, self.told))
+        """Draw the embedding of the time."""
+        return Clock(
+            self.drawn.dense(SINUSOID, self.time_units),
+            self.drawn.dense(self.time_units, self.time_units),
+        )
 
     def block(self, before: int, channels: int) -> Block:
         """Draw a block."""
@@ -199,7 +202,7 @@ class Builder:
         )
 
     def silent(self, before: int, channels: int) -> Conv:
-        """Return a 3 x 3 convolution that gives 0 yet."""
+        """Return a 3 x 3 convolution whose weights and biases are 0."""
         kernel = jnp.zeros((3, 3, before, channels), jnp.float32)
         return Conv(kernel, jnp.zeros(channels, jnp.float32))
 

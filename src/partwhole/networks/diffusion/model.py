@@ -1,4 +1,4 @@
-"""Conditional diffusion models: what predicts noise, how it grows, and what can be asked for."""
+"""Conditional diffusion models: noise predictor, noise schedule and conditions."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from partwhole._types import Real
 from partwhole.networks.diffusion.schedule import LinearSchedule
 from partwhole.networks.images.layers import Pass
 
-NO_WORD = 0  # the token of a word that is not said
-NOTHING = -1.0  # each entry of a vector that says nothing, as published
+NO_WORD = 0  # the token of an absent word
+NOTHING = -1.0  # each entry of the empty condition vector, as published
 
 # Of shape (n, condition) and (n, words).
 Conditions = Float[Array | np.ndarray, "_ _"] | Int[Array | np.ndarray, "_ _"]
@@ -26,43 +26,43 @@ Conditions = Float[Array | np.ndarray, "_ _"] | Int[Array | np.ndarray, "_ _"]
 
 @runtime_checkable
 class NoisePredictor(Protocol):
-    """Predict noise; `UNet` and `NoiseMLP` do."""
+    """Predictor of noise; `UNet` and `NoiseMLP` are two."""
 
     def embed(self, conditions: Float[Array, "n d"]) -> tuple[Float[Array, "n _"], ...]:
-        """Return what is made of conditions, which is the same at all times."""
+        """Return the embeddings of conditions, which are the same at all times."""
         ...
 
     def __call__(
         self, z: Float[Array, "n *shape"], told: Float[Array, " t"], made: Sequence[Any], at: Pass
     ) -> Float[Array, "n *shape"]:
-        """Return the noise in z at the times told, one for each row or one for all."""
+        """Return the predicted noise in z at given times, one for each row or one for all."""
         ...
 
 
 class Words(eqx.Module):
-    """Sum learned vectors of words, whatever their order.
+    """Learned vectors of words, which are summed in any order.
 
     Parameters
     ----------
     vectors : float array, shape (v - 1, d)
-        One for each token but 0, a word that is not said, which adds nothing.
+        One for each token except 0, an absent word, which adds nothing.
     """
 
     vectors: Float[Array, "_ d"]
 
     def __call__(self, tokens: Int[Array, "n w"]) -> Float[Array, "n d"]:
         """Return the sums."""
-        said = (tokens > NO_WORD)[..., None]
-        return jnp.sum(jnp.where(said, self.vectors[tokens - 1], 0.0), axis=1)
+        present = (tokens > NO_WORD)[..., None]
+        return jnp.sum(jnp.where(present, self.vectors[tokens - 1], 0.0), axis=1)
 
 
 @door
 class ConditionEmbedding(eqx.Module):
-    """Hold what a model makes of conditions, to be moved about.
+    """Embeddings of conditions in a model, which can be added and scaled.
 
-    Sums, differences, multiples and means of them are such embeddings too: with `big` and `small`
-    made of conditions that differ in one concept, ``here + 2.0 * (small - big).mean()`` moves
-    along that concept's direction.
+    Sums, differences, multiples and means of embeddings are embeddings too: if the conditions of
+    `big` and `small` differ in one concept, ``embedding + 2.0 * (small - big).mean()`` moves along
+    that concept's direction.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ class ConditionEmbedding(eqx.Module):
     __rmul__ = __mul__
 
     def mean(self) -> ConditionEmbedding:
-        """Return the mean over conditions, as one that goes with any number of them."""
+        """Return the mean over conditions, which can be added to any number of embeddings."""
         return ConditionEmbedding(tuple(part.mean(axis=0, keepdims=True) for part in self.parts))
 
     def _pairs(self, other: ConditionEmbedding) -> zip[tuple[Array, Array]]:
@@ -103,20 +103,20 @@ class ConditionEmbedding(eqx.Module):
 
 @door
 class DiffusionModel(eqx.Module):
-    r"""Predict the noise :math:`\varepsilon` in :math:`z_t = \alpha x + \sigma \varepsilon`.
+    r"""Predictor of the noise :math:`\varepsilon` in :math:`z_t = \alpha x + \sigma \varepsilon`.
 
-    Draw one by `diffusion_model`; `sample` asks it for samples.
+    `diffusion_model` draws one; `sample` draws samples from it.
 
     Parameters
     ----------
     predictor : NoisePredictor
     schedule : LinearSchedule
     words : Words or None
-        What turns tokens into vectors; None for a model whose conditions are vectors.
+        Vectors of the tokens; None for a model whose conditions are vectors.
     shape : tuple of int
         Of a sample: (height, width, channels) or (length,).
     condition : int
-        Length of the vector that says what is asked for.
+        Length of the condition vector.
     """
 
     predictor: NoisePredictor
@@ -127,7 +127,7 @@ class DiffusionModel(eqx.Module):
 
     @door(single=("conditions",))
     def embed(self, conditions: Conditions) -> ConditionEmbedding:
-        """Return what the model makes of conditions, which is the same at all times.
+        """Return the embeddings of conditions, which are the same at all times.
 
         Parameters
         ----------
@@ -143,39 +143,39 @@ class DiffusionModel(eqx.Module):
 
     @door(single=("conditions",))
     def checked(self, conditions: Conditions) -> np.ndarray:
-        """Return conditions in the type that the model takes."""
-        given = np.asarray(conditions)
+        """Validate conditions and return them in the type of the model."""
+        array = np.asarray(conditions)
         if self.words is None:
             require(
-                given.shape[1] == self.condition and given.dtype.kind == "f",
+                array.shape[1] == self.condition and array.dtype.kind == "f",
                 f"conditions of this model are rows of {self.condition} numbers",
-                f"an array of shape {given.shape} and type {given.dtype}",
+                f"an array of shape {array.shape} and type {array.dtype}",
                 "pass floats of shape (n, condition), or draw a model for other conditions",
             )
-            return given.astype(np.float32)
-        known = len(self.words.vectors) + 1
+            return array.astype(np.float32)
+        n_tokens = len(self.words.vectors) + 1
         require(
-            given.dtype.kind in "iu" and given.size > 0,
+            array.dtype.kind in "iu" and array.size > 0,
             "conditions of this model are rows of tokens",
-            f"an array of shape {given.shape} and type {given.dtype}",
+            f"an array of shape {array.shape} and type {array.dtype}",
             "pass what tokens() of the concepts gives",
         )
         require(
-            given.min() >= 0 and given.max() < known,
-            f"tokens are from 0 to {known - 1}",
-            f"{given.min() if given.min() < 0 else given.max()}",
+            array.min() >= 0 and array.max() < n_tokens,
+            f"tokens are from 0 to {n_tokens - 1}",
+            f"{array.min() if array.min() < 0 else array.max()}",
             "draw a model for a larger vocabulary",
         )
-        return given.astype(np.int32)
+        return array.astype(np.int32)
 
     def made(self, conditions: Float[Array, "n d"] | Int[Array, "n w"]) -> tuple[Array, ...]:
-        """Return what blocks make of conditions that have been checked."""
-        told = conditions if self.words is None else self.words(conditions)
-        return self.predictor.embed(told)
+        """Return the embeddings of validated conditions, one for each block."""
+        vectors = conditions if self.words is None else self.words(conditions)
+        return self.predictor.embed(vectors)
 
     @property
     def nothing(self) -> np.ndarray:
-        """Return the condition that says nothing, shape (1, condition) or (1, 1)."""
+        """Return the empty condition, shape (1, condition) or (1, 1)."""
         if self.words is None:
             return np.full((1, self.condition), NOTHING, np.float32)
         return np.full((1, 1), NO_WORD, np.int32)
@@ -184,14 +184,14 @@ class DiffusionModel(eqx.Module):
         self, z: Float[Array, "n *shape"], gamma: Float[Array, " t"],
         made: Sequence[Array], at: Pass | None = None,
     ) -> Float[Array, "n *shape"]:  # fmt: skip
-        """Return the noise in z at logs of noise over signal, one for each row or one for all."""
+        """Return the noise in z at given logs of noise over signal, one for each row or for all."""
         return self.predictor(z, self.schedule.told(gamma), made, Pass() if at is None else at)
 
     @property
     def n_parameters(self) -> int:
-        """Return the number of parameters, endpoints of a learned schedule not counted."""
-        held = jax.tree.leaves(eqx.filter((self.predictor, self.words), eqx.is_inexact_array))
-        return sum(leaf.size for leaf in held)
+        """Return the number of parameters, without the endpoints of a learned schedule."""
+        leaves = jax.tree.leaves(eqx.filter((self.predictor, self.words), eqx.is_inexact_array))
+        return sum(leaf.size for leaf in leaves)
 
 
 @jax.jit

@@ -16,19 +16,19 @@ from partwhole.networks.images.layers import Dense, Pass
 
 
 class NoiseMLP(eqx.Module):
-    r"""Predict the noise in vectors from them, the time, and what was asked for.
+    r"""Predictor of the noise in vectors from them, the time and the condition.
 
     .. math:: h_l = \phi\!\left(W_l h_{l-1} + b_l + m_{t,l}(\text{time})
         + m_{c,l}(\text{condition})\right), \quad \hat\varepsilon = z + W_L h_{L-1} + b_L
 
-    with :math:`h_0 = z`, a GELU for :math:`\phi`, and :math:`W_L = 0` at first.
+    with :math:`h_0 = z`, a GELU for :math:`\phi`, and :math:`W_L = 0` initially.
 
     Parameters
     ----------
     clock : Clock
     maps : tuple of Dense
     times, conditions : tuples of Two
-        One for each map but the last.
+        One for each map except the last.
     """
 
     clock: Clock
@@ -37,14 +37,14 @@ class NoiseMLP(eqx.Module):
     conditions: tuple[Two, ...]
 
     def embed(self, conditions: Float[Array, "n d"]) -> tuple[Float[Array, "n _"], ...]:
-        """Return what each layer makes of conditions."""
-        return tuple(each(conditions, Pass()) for each in self.conditions)
+        """Return the embeddings of conditions, one for each layer."""
+        return tuple(layer(conditions, Pass()) for layer in self.conditions)
 
     def __call__(
         self, z: Float[Array, "n d"], told: Float[Array, " t"],
         made: Sequence[Float[Array, "n _"]], at: Pass,
     ) -> Float[Array, "n d"]:  # fmt: skip
-        """Return the noise; see `UNet`."""
+        """Return the predicted noise; see `UNet`."""
         time = self.clock(told, at)
         x = z
         for layer, clock, part in zip(self.maps[:-1], self.times, made, strict=True):
@@ -63,7 +63,7 @@ def noise_mlp(
     size : int
         Length of a vector.
     condition : int
-        Length of the vector that says what is asked for.
+        Length of the condition vector.
     layers : int, keyword-only, default 4
         Maps from one layer to the next.
     width : int, keyword-only, default 64

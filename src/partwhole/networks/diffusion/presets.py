@@ -46,17 +46,17 @@ def diffusion_model(
         32 pixels to a side, 16 to 32 or 64 channels, one block a level. "paper": that of Yang et
         al. (ICLR 2025), 32 pixels, 64 to 256 channels, two blocks a level, dropout 0.1.
     condition : int, keyword-only
-        Conditions are vectors of this length: 4 for what the papers describe of circles (colour and
-        size), 11 for what their code has.
+        Conditions are vectors of this length: 4 for colour and size of circles, as the papers
+        describe them, 11 in the papers' code.
     vocabulary : int, keyword-only
-        Conditions are words, of this many tokens, 0 for none; their vectors of 32 entries are
-        learned. Pass this or `condition`.
+        Conditions are words, of this many tokens, 0 for an absent word; their vectors of 32 entries
+        are learned. Pass this or `condition`.
     size : int, keyword-only, default 2
         Length of the vectors of "vector".
     schedule : {"fixed", "learned"}, keyword-only, default None
         Whether the endpoints of the noise are learned. None: learned for "paper", as published.
     ends : pair of float, keyword-only, default None
-        The log of noise over signal in the beginning and in the end. None: -5 and 10, and 5 for
+        The log of noise over signal at times 0 and 1. None: (-5, 10) for images, (-5, 5) for
         vectors.
     seed : int, keyword-only
 
@@ -94,9 +94,9 @@ def diffusion_model(
         shape, usual = (size,), VECTOR_ENDS
         predictor: Any = noise_mlp(size, length, seed=seed)
     else:
-        side, told = SIZES[name]
+        side, options = SIZES[name]
         shape, usual = (side, side, 3), ENDS
-        predictor = unet(shape, length, seed=seed, **told)
+        predictor = unet(shape, length, seed=seed, **options)
     learned = schedule == "learned" or (schedule is None and name == "paper")
     noise = linear_schedule(usual if ends is None else ends, learned=learned)
     return DiffusionModel(predictor, noise, words, shape, length)

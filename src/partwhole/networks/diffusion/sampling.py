@@ -1,4 +1,4 @@
-r"""Samples of a diffusion model: from noise, step by step, to what was asked for.
+r"""Samples of a diffusion model, step by step from noise.
 
 With :math:`c = 1 - e^{\gamma_s - \gamma_t}`, a step from time t to an earlier one s is
 
@@ -44,27 +44,27 @@ def sample(
     seed: int,
     progress: bool = True,
 ) -> Float[np.ndarray, "n *shape"]:
-    r"""Ask a diffusion model for a sample of each condition.
+    r"""Draw a sample of a diffusion model for each condition.
 
     Parameters
     ----------
     model : DiffusionModel
     conditions : float array, shape (n, condition), int array, shape (n, words), or embedding
-        What is asked for; `model.embed` makes embeddings, which can be moved about.
+        `model.embed` returns embeddings, which can be added and scaled.
     steps : int, keyword-only, default 50
-        From noise to sample, of equal length in time.
+        Steps from noise to sample, of equal length in time.
     method : {"ancestral", "ddim"}, keyword-only, default "ancestral"
     guidance : float, keyword-only, default 1
         Classifier-free guidance w: noise is predicted as
         :math:`\hat\varepsilon_\emptyset + w (\hat\varepsilon_c - \hat\varepsilon_\emptyset)`, with
-        what the model predicts without condition and with it. Of use where conditions were dropped
-        in training; 0 asks for nothing.
+        the predictions without and with the condition. Useful if conditions were dropped in
+        training; 0 ignores the condition.
     denoise : bool, keyword-only, default False
-        Whether to return the estimate of x at the end. By default, as published, what is returned
-        is z at time 0, on which some noise (a standard deviation of .082 at first) is left.
+        Whether to return the estimate of x at the end. By default, as published, the result is z
+        at time 0, in which some noise (a standard deviation of .082 before training) is left.
     seed : int, keyword-only
-        Fixes all noise. Sample i gets the same noise whatever the conditions and however many
-        samples there are.
+        Fixes all noise. Sample i gets the same noise for any conditions and any number of
+        samples.
     progress : bool, keyword-only, default True
         Whether to show a bar once this takes over two seconds.
 
@@ -86,63 +86,67 @@ def sample(
     """
     whole("steps", steps, 1, "pass 50, say")
     whole("seed", seed, 0, "pass a whole number")
-    made = conditions if isinstance(conditions, ConditionEmbedding) else model.embed(conditions)
-    require(len(made) > 0, "samples are of at least one condition", "none", "pass one row, say")
+    embedding = (
+        conditions if isinstance(conditions, ConditionEmbedding) else model.embed(conditions)
+    )
+    require(
+        len(embedding) > 0, "samples are of at least one condition", "none", "pass one row, say"
+    )
     without = None if guidance == 1.0 else model.embed(model.nothing).parts
-    n = len(made)
+    n = len(embedding)
     size = min(n, max(1, AT_ONCE // int(np.prod(model.shape))))
-    if len(model.shape) == 1:  # cheap enough to be drawn in numbers that are compiled for once
+    if len(model.shape) == 1:  # powers of two, so that few sizes are compiled
         size = 1 << (size - 1).bit_length()
-    key, found = jax.random.key(seed), []
+    key, samples = jax.random.key(seed), []
     with bar("Sampling", -(-n // size) * steps, shown=progress) as advance:
         for first in range(0, n, size):
-            which = np.minimum(np.arange(first, first + size), n - 1)
-            parts = tuple(part[which] for part in made.parts)
-            each = jnp.asarray(np.arange(first, first + size, dtype=np.int32))
-            z = _drawn(key, each, jnp.int32(0), model.shape)
-            told = (parts, without, key, each)
+            rows = np.minimum(np.arange(first, first + size), n - 1)
+            parts = tuple(part[rows] for part in embedding.parts)
+            numbers = jnp.asarray(np.arange(first, first + size, dtype=np.int32))
+            z = _drawn(key, numbers, jnp.int32(0), model.shape)
+            inputs = (parts, without, key, numbers)
             ends = (jnp.int32(steps), jnp.float32(guidance))
             if len(model.shape) == 1:
-                z = _chain(model, z, *told, *ends, method=method)
+                z = _chain(model, z, *inputs, *ends, method=method)
                 advance(steps)
             else:  # a convolution in a loop of the compiler is slow on a CPU
                 for step in range(steps, 0, -1):
-                    z = _step(model, z, *told, jnp.int32(step), *ends, method=method)
+                    z = _step(model, z, *inputs, jnp.int32(step), *ends, method=method)
                     advance(1)
             if denoise:
                 z = _denoised(model, z, parts, without, jnp.float32(guidance))
-            found.append(np.asarray(z))
-    return np.concatenate(found)[:n]
+            samples.append(np.asarray(z))
+    return np.concatenate(samples)[:n]
 
 
 @partial(jax.jit, static_argnames="method")
 def _step(
     model: DiffusionModel, z: Float[Array, "n *shape"], parts: tuple[Array, ...],
-    without: tuple[Array, ...] | None, key: PRNGKeyArray, each: Int[Array, " n"],
+    without: tuple[Array, ...] | None, key: PRNGKeyArray, numbers: Int[Array, " n"],
     step: Int[Array, ""], steps: Int[Array, ""], guidance: Float[Array, ""], *, method: Method,
 ) -> Float[Array, "n *shape"]:  # fmt: skip
-    """Go from time step / steps to (step - 1) / steps."""
-    late, early = (model.schedule((step - less) / steps) for less in (0, 1))
+    """Return the samples at time (step - 1) / steps from those at step / steps."""
+    late, early = (model.schedule((step - offset) / steps) for offset in (0, 1))
     predicted = _predicted(model, z, late, parts, without, guidance)
     if method == "ddim":
         estimate = (z - noise(late) * predicted) / signal(late)
         return signal(early) * estimate + noise(early) * predicted
-    gone = -jnp.expm1(early - late)
-    mean = signal(early) / signal(late) * (z - gone * noise(late) * predicted)
-    return mean + noise(early) * jnp.sqrt(gone) * _drawn(key, each, step, model.shape)
+    removed = -jnp.expm1(early - late)
+    mean = signal(early) / signal(late) * (z - removed * noise(late) * predicted)
+    return mean + noise(early) * jnp.sqrt(removed) * _drawn(key, numbers, step, model.shape)
 
 
 @partial(jax.jit, static_argnames="method")
 def _chain(
     model: DiffusionModel, z: Float[Array, "n d"], parts: tuple[Array, ...],
-    without: tuple[Array, ...] | None, key: PRNGKeyArray, each: Int[Array, " n"],
+    without: tuple[Array, ...] | None, key: PRNGKeyArray, numbers: Int[Array, " n"],
     steps: Int[Array, ""], guidance: Float[Array, ""], *, method: Method,
 ) -> Float[Array, "n d"]:  # fmt: skip
-    """Go all steps at once, where none of them convolves."""
+    """Take all steps in one compiled loop, for predictors without convolutions."""
 
-    def follow(done: Int[Array, ""], z: Array) -> Array:
-        step = steps - done
-        return _step(model, z, parts, without, key, each, step, steps, guidance, method=method)
+    def follow(n_done: Int[Array, ""], z: Array) -> Array:
+        step = steps - n_done
+        return _step(model, z, parts, without, key, numbers, step, steps, guidance, method=method)
 
     return jax.lax.fori_loop(jnp.int32(0), steps, follow, z)
 
@@ -162,22 +166,22 @@ def _predicted(
     model: DiffusionModel, z: Float[Array, "n *shape"], gamma: Float[Array, ""],
     parts: tuple[Array, ...], without: tuple[Array, ...] | None, guidance: Float[Array, ""],
 ) -> Float[Array, "n *shape"]:  # fmt: skip
-    """Predict the noise, guided where there is something to compare with."""
+    """Predict the noise, with guidance unless `without` is None."""
     if without is None:
         return model.noise(z, gamma[None], parts)
-    both = tuple(
-        jnp.concatenate([jnp.broadcast_to(none, part.shape), part])
-        for none, part in zip(without, parts, strict=True)
+    doubled = tuple(
+        jnp.concatenate([jnp.broadcast_to(empty, part.shape), part])
+        for empty, part in zip(without, parts, strict=True)
     )
-    found = model.noise(jnp.concatenate([z, z]), gamma[None], both)
-    free, asked = jnp.split(found, 2)
-    return free + guidance * (asked - free)
+    outputs = model.noise(jnp.concatenate([z, z]), gamma[None], doubled)
+    unconditioned, conditioned = jnp.split(outputs, 2)
+    return unconditioned + guidance * (conditioned - unconditioned)
 
 
 @partial(jax.jit, static_argnames="shape")
 def _drawn(
-    key: PRNGKeyArray, each: Int[Array, " n"], step: Int[Array, ""], shape: tuple[int, ...]
+    key: PRNGKeyArray, numbers: Int[Array, " n"], step: Int[Array, ""], shape: tuple[int, ...]
 ) -> Float[Array, "n *shape"]:
-    """Draw noise of a step, for each sample by its number."""
-    here = jax.random.fold_in(key, step)
-    return jax.vmap(lambda i: jax.random.normal(jax.random.fold_in(here, i), shape))(each)
+    """Draw the noise of a step for samples of these numbers."""
+    step_key = jax.random.fold_in(key, step)
+    return jax.vmap(lambda i: jax.random.normal(jax.random.fold_in(step_key, i), shape))(numbers)

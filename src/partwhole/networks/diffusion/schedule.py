@@ -1,4 +1,4 @@
-r"""How much noise there is at a time of diffusion, from 0 (none to speak of) to 1 (all of it).
+r"""Noise at each time of diffusion, from 0 (almost none) to 1 (almost only noise).
 
 With the log of noise over signal :math:`\gamma(t) = \gamma_0 + |w| t`,
 
@@ -26,7 +26,7 @@ ENDS = (-5.0, 10.0)
 
 
 def signal(gamma: Float[Array, "*n"]) -> Float[Array, "*n"]:
-    r"""Return :math:`\alpha = (1 + e^\gamma)^{-1/2}`, the scale of what is left of a sample."""
+    r"""Return :math:`\alpha = (1 + e^\gamma)^{-1/2}`, the scale of the sample."""
     return jnp.sqrt(jax.nn.sigmoid(-gamma))
 
 
@@ -36,15 +36,15 @@ def noise(gamma: Float[Array, "*n"]) -> Float[Array, "*n"]:
 
 
 class LinearSchedule(eqx.Module):
-    r"""Let the log of noise over signal grow linearly, :math:`\gamma(t) = \gamma_0 + |w| t`.
+    r"""Schedule with a linear log of noise over signal, :math:`\gamma(t) = \gamma_0 + |w| t`.
 
     Parameters
     ----------
     ends : pair of float
-        :math:`\gamma(0)` and :math:`\gamma(1)` before training. A network is told the time in
-        their units, also when the endpoints have moved since.
+        :math:`\gamma(0)` and :math:`\gamma(1)` before training. A network gets the time in
+        their units, also after training has moved the endpoints.
     learned : _Endpoints or None
-        The endpoints as they are now; None for those of `ends`, for good.
+        The current endpoints if training moves them; None if those of `ends` stay fixed.
 
     Examples
     --------
@@ -74,12 +74,12 @@ class LinearSchedule(eqx.Module):
         return jnp.abs(self.learned.slope)
 
     def told(self, gamma: Float[Array, "*n"]) -> Float[Array, "*n"]:
-        """Return the time that a network is told, 0 and 1 at the endpoints before training."""
+        """Return the time that a network gets, 0 and 1 at the endpoints before training."""
         return (gamma - self.ends[0]) / (self.ends[1] - self.ends[0])
 
 
 class _Endpoints(NamedTuple):
-    """Hold the endpoints that are learned: of the first, and the way from it to the last."""
+    """Learned endpoints of a schedule: the first, and the difference from it to the last."""
 
     first: Float[Array, ""]
     slope: Float[Array, ""]

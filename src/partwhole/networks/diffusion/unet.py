@@ -25,25 +25,25 @@ from partwhole.networks.images.network import require_shape, require_sizes
 
 
 class UNet(eqx.Module):
-    """Predict the noise in images from them, the time, and what was asked for.
+    """Predictor of the noise in images from them, the time and the condition.
 
-    Levels of blocks go down, each but the last ending in a convolution that halves height and
-    width; a block, attention and a block lie at the bottom; and the same levels go up again, each
-    but the lowest beginning with what its way down ended with. The last convolution is 0 at first,
-    and its images are added to those that came in.
+    On the way down each level of blocks but the last ends in a convolution that halves height and
+    width; a block, attention and a block are at the bottom; on the way up each level but the lowest
+    begins with the output of the same level on the way down. The last convolution is 0 initially,
+    and its output is added to the input images.
 
     Parameters
     ----------
     stem : Conv
     clock : Clock
     down, up : tuple of tuples of Block
-        Of the levels, the finest first in both.
+        Blocks of each level, the finest first in both.
     halve : tuple of Conv
     double : tuple of Upsample
-        Those that lead to each level but the lowest, the finest first.
+        One for each level but the lowest, the finest first.
     bottom : (Block, Attention, Block)
     norm, head
-        What ends it.
+        Last normalisation and convolution.
 
     Notes
     -----
@@ -63,7 +63,7 @@ class UNet(eqx.Module):
 
     @property
     def blocks(self) -> tuple[Block, ...]:
-        """Return all blocks in the order in which they are passed."""
+        """Return all blocks in the order in which they are computed."""
         return (
             *(block for level in self.down for block in level),
             *(self.bottom[0], self.bottom[2]),
@@ -71,41 +71,41 @@ class UNet(eqx.Module):
         )
 
     def embed(self, conditions: Float[Array, "n d"]) -> tuple[Float[Array, "n _"], ...]:
-        """Return what each block makes of conditions."""
+        """Return the embeddings of conditions, one for each block."""
         return tuple(block.embed(conditions) for block in self.blocks)
 
     def __call__(
         self, z: Float[Array, "n h w c"], told: Float[Array, " t"],
         made: Sequence[Float[Array, "n _"]], at: Pass,
     ) -> Float[Array, "n h w c"]:  # fmt: skip
-        """Return the noise.
+        """Return the predicted noise.
 
         Parameters
         ----------
         z : float array, shape (n, h, w, c)
         told : float array, shape (n,) or (1,)
-            Times as the schedule tells them, 0 to 1.
+            Times in the units of the schedule, 0 to 1.
         made : sequence of float arrays, shapes (n, units of the block)
-            What `embed` made of the conditions.
+            Embeddings of the conditions, from `embed`.
         at : Pass
         """
         time = self.clock(told, at)
-        each = iter(made)
-        x, kept = self.stem(z, at), []
+        embeddings = iter(made)
+        x, skips = self.stem(z, at), []
         for place, level in enumerate(self.down):
             for block in level:
-                x = block(x, time, next(each), at)
+                x = block(x, time, next(embeddings), at)
             if place < len(self.halve):
-                kept.append(x)
+                skips.append(x)
                 x = self.halve[place](x, at)
         first, attention, second = self.bottom
-        x = attention(first(x, time, next(each), at), at)
-        x = second(x, time, next(each), at)
+        x = attention(first(x, time, next(embeddings), at), at)
+        x = second(x, time, next(embeddings), at)
         for place in reversed(range(len(self.up))):
             if place < len(self.double):
-                x = jnp.concatenate([self.double[place](x, at), kept.pop()], axis=-1)
+                x = jnp.concatenate([self.double[place](x, at), skips.pop()], axis=-1)
             for block in self.up[place]:
-                x = block(x, time, next(each), at)
+                x = block(x, time, next(embeddings), at)
         return z + self.head(jax.nn.gelu(self.norm(x, at)), at)
 
 
@@ -129,7 +129,7 @@ def unet(
     shape : sequence of int
         Height, width and channels of an image.
     condition : int
-        Length of the vector that says what is asked for.
+        Length of the condition vector.
     channels : sequence of int, keyword-only, default (64, 128, 256)
         Of each level; all but the first halve height and width.
     blocks : int, keyword-only, default 2
@@ -140,13 +140,13 @@ def unet(
         Of the attention at the bottom.
     dropout : float, keyword-only, default 0.1
     clock : int, keyword-only, default 256
-        Units that tell the time.
+        Units of the embedding of the time.
     seed : int, keyword-only
 
     Raises
     ------
     InputError
-        For images that can't be halved so often, and channels that groups or heads don't divide.
+        For images that can't be halved so often, and channels not divisible by groups or heads.
     """
     height, width, depth = require_shape(shape)
     require_sizes(
@@ -156,7 +156,7 @@ def unet(
     require(0.0 <= dropout < 1.0, "dropout is a share from 0 to below 1", dropout, "pass 0.1, say")
     whole("seed", seed, 0, "pass a whole number")
     require(
-        len(channels) > 0 and all(each % groups == 0 for each in channels),
+        len(channels) > 0 and all(units % groups == 0 for units in channels),
         f"each level has channels, in {groups} groups of one size",
         repr(tuple(channels)),
         "pass multiples of groups",

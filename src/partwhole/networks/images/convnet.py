@@ -65,7 +65,7 @@ def convnet(
     Lippl & Stachenfeld (ICLR 2025), the network for composed MNIST; weights by He's law. Layer 11
     there, counted from the pixels, is "relu 4".
     """
-    height, width, depth = seen = require_shape(shape)
+    height, width, depth = image_shape = require_shape(shape)
     require_sizes(outputs=outputs, channels=channels, kernel=kernel, dense=dense)
     whole("seed", seed, 0, "pass a whole number")
     drawn = Drawn(np.random.default_rng([seed, 103]), "he")
@@ -82,9 +82,9 @@ def convnet(
         add(f"norm {i}", drawn.batch_norm(units))
         depth = units
     shrunk = 0 if padding == "SAME" else len(channels) * (kernel - 1)
-    high, wide = (height - shrunk) // 2, (width - shrunk) // 2
+    rows, columns = (height - shrunk) // 2, (width - shrunk) // 2
     require(
-        high > 0 and wide > 0,
+        rows > 0 and columns > 0,
         f"{len(channels)} convolutions of {kernel} x {kernel} and a pool take images of at least "
         f"{shrunk + 2} pixels to a side",
         f"{height} x {width}",
@@ -92,10 +92,10 @@ def convnet(
     )
     add("pool", MaxPool(2, 2))
     add("flat", Flatten())
-    inputs = high * wide * depth
+    inputs = rows * columns * depth
     for i, units in enumerate(dense, 1):
         add(f"dense {i}", drawn.dense(inputs, units))
         add(f"relu {len(channels) + i}", ReLU())
         inputs = units
     add("out", drawn.dense(inputs, outputs))
-    return ImageNetwork(tuple(parts), tuple(names), seen)
+    return ImageNetwork(tuple(parts), tuple(names), image_shape)

@@ -1,8 +1,8 @@
 r"""Layers of image networks, on batches of shape (n, height, width, channels).
 
-A layer is called with what goes in and the `Pass` it is part of. In inference a pass does nothing;
-in training it hands out noise for dropout and keeps what batch normalisation saw, from which the
-network that comes next gets its running statistics.
+A layer is called with its inputs and the current `Pass`. In inference a pass does nothing; in
+training it provides noise for dropout and collects the statistics of batch normalisation, from
+which the updated network gets its running statistics.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
-MOMENTUM, EPSILON = 0.1, 1e-5  # of batch normalisation, as frameworks have them
+MOMENTUM, EPSILON = 0.1, 1e-5  # of batch normalisation, the defaults of frameworks
 Padding = Literal["SAME", "VALID"] | Sequence[tuple[int, int]]
 Network = TypeVar("Network", bound=eqx.Module)
 
 
 class Pass:
-    """One way through a network; lives while it is traced.
+    """One pass through a network, while it is traced.
 
     Parameters
     ----------
     key : key, default None
-        Noise of training; None is inference.
+        Source of noise in training; None for inference.
     in_batch : bool, keyword-only, default False
-        Whether batches normalise themselves without it too.
+        Whether batch normalisation takes the statistics of the batch also in inference.
     """
 
     def __init__(self, key: PRNGKeyArray | None = None, *, in_batch: bool = False) -> None:
@@ -38,18 +38,18 @@ class Pass:
 
     @property
     def training(self) -> bool:
-        """Return whether dropout drops."""
+        """Return whether dropout is active."""
         return self.key is not None
 
     def next_key(self) -> PRNGKeyArray:
-        """Return noise that nobody else of this pass gets."""
+        """Return a key that no other layer of this pass gets."""
         assert self.key is not None
-        self.key, given = jax.random.split(self.key)
-        return given
+        self.key, subkey = jax.random.split(self.key)
+        return subkey
 
 
 class Conv(eqx.Module):
-    """Convolve with kernels of shape (height, width, in, out)."""
+    """Convolution with kernels of shape (height, width, in, out)."""
 
     kernel: Float[Array, "h w i o"]
     bias: Float[Array, " o"] | None
@@ -58,32 +58,34 @@ class Conv(eqx.Module):
 
     def __call__(self, x: Float[Array, "n h w i"], at: Pass) -> Float[Array, "n k l o"]:
         """Return the convolved batch."""
-        found = jax.lax.conv_general_dilated(
+        outputs = jax.lax.conv_general_dilated(
             x, self.kernel, (self.stride, self.stride), self.padding,
             dimension_numbers=("NHWC", "HWIO", "NHWC"),
         )  # fmt: skip
-        return found if self.bias is None else found + self.bias[None, None, None]
+        return outputs if self.bias is None else outputs + self.bias[None, None, None]
 
 
 class Dense(eqx.Module):
-    """Map the last axis by a matrix of shape (out, in)."""
+    """Map of the last axis by a matrix of shape (out, in)."""
 
     weight: Float[Array, "o i"]
     bias: Float[Array, " o"] | None
 
     def __call__(self, x: Float[Array, "*n i"], at: Pass) -> Float[Array, "*n o"]:
         """Return the mapped batch."""
-        found = x @ self.weight.T
+        outputs = x @ self.weight.T
         return (
-            found if self.bias is None else found + self.bias.reshape((1,) * (x.ndim - 1) + (-1,))
+            outputs
+            if self.bias is None
+            else outputs + self.bias.reshape((1,) * (x.ndim - 1) + (-1,))
         )
 
 
 class BatchNorm(eqx.Module):
-    r"""Normalise each channel over a batch and its places, then scale and shift it.
+    r"""Normalisation of each channel over a batch and its places, then scale and shift.
 
-    In inference by running statistics, of which a training pass replaces a tenth by its own
-    (the variance without bias); Ioffe & Szegedy (2015), with the constants of frameworks.
+    In inference by running statistics, of which a training pass replaces a tenth by those of its
+    batch (the variance without bias); Ioffe & Szegedy (2015), with the constants of frameworks.
     """
 
     scale: Float[Array, " c"]
@@ -107,7 +109,7 @@ class BatchNorm(eqx.Module):
 
 
 class LayerNorm(eqx.Module):
-    """Normalise the last axis of each example, then scale and shift it."""
+    """Normalisation of the last axis of each example, then scale and shift."""
 
     scale: Float[Array, " c"]
     shift: Float[Array, " c"]
@@ -117,33 +119,33 @@ class LayerNorm(eqx.Module):
         shape = (1,) * (x.ndim - 1) + (-1,)
         centred = x - jnp.mean(x, axis=-1, keepdims=True)
         spread = jnp.mean(centred**2, axis=-1, keepdims=True)
-        found = centred * jax.lax.rsqrt(spread + EPSILON)
-        return found * self.scale.reshape(shape) + self.shift.reshape(shape)
+        normalised = centred * jax.lax.rsqrt(spread + EPSILON)
+        return normalised * self.scale.reshape(shape) + self.shift.reshape(shape)
 
 
 class Dropout(eqx.Module):
-    """Set a share of entries to 0 in training, and scale up the others."""
+    """Dropout: in training a share of entries is 0, and the others are scaled up."""
 
     share: float = eqx.field(static=True)
 
     def __call__(self, x: Float[Array, "*n c"], at: Pass) -> Float[Array, "*n c"]:
-        """Return what is left."""
+        """Return the batch after dropout."""
         if not at.training or self.share == 0.0:
             return x
-        kept = jax.random.bernoulli(at.next_key(), 1.0 - self.share, x.shape)
-        return jnp.where(kept, x / (1.0 - self.share), 0.0)
+        mask = jax.random.bernoulli(at.next_key(), 1.0 - self.share, x.shape)
+        return jnp.where(mask, x / (1.0 - self.share), 0.0)
 
 
 class ReLU(eqx.Module):
-    """Set what is negative to 0."""
+    """Rectification: negative entries become 0."""
 
     def __call__(self, x: Float[Array, "*n c"], at: Pass) -> Float[Array, "*n c"]:
-        """Return what is left."""
+        """Return the rectified batch."""
         return jax.nn.relu(x)
 
 
 class MaxPool(eqx.Module):
-    """Take the largest entry of each window."""
+    """Maximum of each window."""
 
     size: int = eqx.field(static=True)
     stride: int = eqx.field(static=True)
@@ -158,7 +160,7 @@ class MaxPool(eqx.Module):
 
 
 class MeanPool(eqx.Module):
-    """Take the mean of each window, or of all places; what is left over at the end is dropped."""
+    """Mean of each full window, or of all places; incomplete windows at the end are left out."""
 
     size: int | None = eqx.field(static=True, default=None)
 
@@ -167,13 +169,13 @@ class MeanPool(eqx.Module):
         if self.size is None:
             return x.mean(axis=(1, 2), keepdims=True)
         n, h, w, c = x.shape
-        high, wide = h // self.size, w // self.size
-        cut = x[:, : high * self.size, : wide * self.size]
-        return cut.reshape(n, high, self.size, wide, self.size, c).mean(axis=(2, 4))
+        rows, columns = h // self.size, w // self.size
+        cut = x[:, : rows * self.size, : columns * self.size]
+        return cut.reshape(n, rows, self.size, columns, self.size, c).mean(axis=(2, 4))
 
 
 class Flatten(eqx.Module):
-    """Lay all entries of an example in one row."""
+    """Reshaping of each example to one row."""
 
     def __call__(self, x: Float[Array, "n *shape"], at: Pass) -> Float[Array, "n d"]:
         """Return the rows."""
@@ -181,7 +183,7 @@ class Flatten(eqx.Module):
 
 
 def with_statistics(network: Network, at: Pass) -> Network:
-    """Return the network with the running statistics that a training pass leaves."""
+    """Return the network with the running statistics after a training pass."""
 
     def update(node: object) -> object:
         if not isinstance(node, BatchNorm):
@@ -199,26 +201,26 @@ def with_statistics(network: Network, at: Pass) -> Network:
 
 
 def trained(network: eqx.Module) -> eqx.Module:
-    """Mark the arrays that training changes by slopes: all but running statistics."""
+    """Mark the arrays that gradient descent changes: all but running statistics."""
 
     def mark(node: object) -> object:
         if not isinstance(node, BatchNorm):
             return eqx.is_inexact_array(node)
-        every = jax.tree.map(lambda _: True, node)
-        return eqx.tree_at(lambda norm: (norm.mean, norm.variance), every, (False, False))
+        flags = jax.tree.map(lambda _: True, node)
+        return eqx.tree_at(lambda norm: (norm.mean, norm.variance), flags, (False, False))
 
     return jax.tree.map(mark, network, is_leaf=lambda node: isinstance(node, BatchNorm))
 
 
 class Drawn:
-    """Draw layers one after another; NumPy draws, since compiling draws takes longer.
+    """Source of layers, drawn one after another by NumPy: compiling the draws takes longer.
 
     Parameters
     ----------
     rng : numpy.random.Generator
     law : {"he", "he, fan out", "framework"}
         Of weights: normal of variance 2 / n for n inputs of a unit (He et al., 2015), or for n
-        units it goes out to; or uniform within 1 / sqrt(n), biases too, as frameworks do.
+        outputs of an input; or uniform within 1 / sqrt(n), biases too, as in frameworks.
     """
 
     def __init__(
@@ -241,16 +243,16 @@ class Drawn:
         return Dense(weight, self._biases(units, inputs) if bias else None)
 
     def batch_norm(self, channels: int) -> BatchNorm:
-        """Return a layer that only normalises yet."""
+        """Return a normalisation with scale 1 and shift 0."""
         self.norms += 1
-        # Each array of its own: training gives their memory away.
+        # Separate arrays: training donates their memory.
         scale, shift, mean, variance = (
             jnp.full(channels, value, jnp.float32) for value in (1.0, 0.0, 0.0, 1.0)
         )
         return BatchNorm(scale, shift, mean, variance, self.norms - 1)
 
     def layer_norm(self, channels: int) -> LayerNorm:
-        """Return a layer that only normalises yet."""
+        """Return a normalisation with scale 1 and shift 0."""
         return LayerNorm(jnp.ones(channels, jnp.float32), jnp.zeros(channels, jnp.float32))
 
     def normal(self, shape: tuple[int, ...], scale: float) -> Float[Array, "..."]:

@@ -19,18 +19,18 @@ Layer = Callable[[Array, Pass], Array]
 
 @door
 class ImageNetwork(eqx.Module):
-    """Map batches of images through layers, each with a name.
+    """Network of named layers on batches of images.
 
-    Draw one by `convnet`, `resnet` or `vision_transformer`, or a named preset by `image_network`.
+    `convnet`, `resnet`, `vision_transformer` and, by a preset's name, `image_network` draw one.
 
     Parameters
     ----------
     parts : tuple of layers
         Called one after another.
     names : tuple of str
-        One for each.
+        One for each layer.
     shape : tuple of int
-        Height, width and channels of the images it is for.
+        Height, width and channels of its images.
 
     Examples
     --------
@@ -58,23 +58,23 @@ class ImageNetwork(eqx.Module):
         return self._pass(images, Pass())[-1]
 
     def contexts(self, inputs: Float[Array | np.ndarray, "n h w c"]) -> tuple[()]:
-        """Return nothing: layers need the layer before and no more."""
+        """Return (): a layer depends only on the layer before."""
         return ()
 
     def layer(
         self, place: int, x: Float[Array, "n *_"], contexts: tuple[()] = (), /
     ) -> Float[Array, "n *_"]:
-        """Return what one layer gives in inference."""
+        """Return the outputs of one layer in inference."""
         return self.parts[place](x, Pass())
 
     def in_batch(
         self, place: int, x: Float[Array, "n *_"], contexts: tuple[()] = (), /
     ) -> Float[Array, "n *_"]:
-        """Return what one layer gives without dropout, normalised by statistics of this batch."""
+        """Return the outputs of one layer without dropout, by batch statistics."""
         return self.parts[place](x, Pass(in_batch=True))
 
     def partition(self) -> tuple[ImageNetwork, ImageNetwork]:
-        """Return the parameters, which training changes by slopes, and running statistics."""
+        """Return the parameters, which gradient descent changes, and the running statistics."""
         return eqx.partition(self, trained(self))
 
     def in_training(
@@ -87,7 +87,7 @@ class ImageNetwork(eqx.Module):
 
     @property
     def n_parameters(self) -> int:
-        """Return the number of parameters, running statistics not counted."""
+        """Return the number of parameters, without running statistics."""
         return sum(leaf.size for leaf in jax.tree.leaves(self.partition()[0]))
 
     def _pass(self, images: Float[Array | np.ndarray, "n h w c"], at: Pass) -> tuple[Array, ...]:
@@ -103,27 +103,27 @@ class ImageNetwork(eqx.Module):
             f"{images.dtype}",
             "divide grey levels by their largest, say",
         )
-        found = []
-        own = jax.tree.leaves(eqx.filter(self, eqx.is_inexact_array))[0].dtype
-        x = jnp.asarray(images, own)
+        outputs = []
+        dtype = jax.tree.leaves(eqx.filter(self, eqx.is_inexact_array))[0].dtype
+        x = jnp.asarray(images, dtype)
         for part in self.parts:
             x = part(x, at)
-            found.append(x)
-        return tuple(found)
+            outputs.append(x)
+        return tuple(outputs)
 
 
 def require_sizes(**sizes: int | Sequence[int]) -> None:
     """Require whole numbers of at least 1, each alone or in a sequence."""
-    for name, given in sizes.items():
-        for size in given if isinstance(given, Sequence) else (given,):
+    for name, numbers in sizes.items():
+        for size in numbers if isinstance(numbers, Sequence) else (numbers,):
             whole(name, size, 1, "pass 1 or more")
 
 
 def require_shape(shape: Sequence[int]) -> tuple[int, int, int]:
-    """Return the shape of an image, once it is seen to be one."""
-    good = len(shape) == 3 and all(size > 0 for size in shape)
+    """Validate the shape of an image and return it."""
+    valid = len(shape) == 3 and all(size > 0 for size in shape)
     require(
-        good,
+        valid,
         "the shape of an image is its height, width and channels",
         repr(tuple(shape)),
         "pass composites.shape, say",

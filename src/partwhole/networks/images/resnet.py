@@ -29,11 +29,11 @@ from partwhole.networks.images.network import (
     require_sizes,
 )
 
-ONE = ((1, 1), (1, 1))  # padding as frameworks count it, which differs from "SAME" for stride 2
+ONE = ((1, 1), (1, 1))  # padding as in frameworks, which differs from "SAME" for stride 2
 
 
 class Block(eqx.Module):
-    r"""Add what two convolutions make of a batch to the batch, :math:`\max(0, F(x) + s(x))`.
+    r"""Residual block of two convolutions, :math:`\max(0, F(x) + s(x))`.
 
     The skip s is the identity, or a 1 x 1 convolution where size or channels change.
     """
@@ -73,14 +73,14 @@ def resnet(
         Height, width and channels of an image.
     outputs : int, keyword-only, default 1
     channels : sequence of int, keyword-only, default (16, 32, 64, 128)
-        Of each stage; all but the first halve height and width.
+        Channels of each stage; all but the first halve height and width.
     blocks : sequence of int, keyword-only, default (2, 2, 2, 2)
-        Of two convolutions each, in each stage; as many as ResNet-18 has.
+        Blocks of two convolutions in each stage; the default is that of ResNet-18.
     stem : {"small images", "ImageNet"}, keyword-only, default "small images"
         One 3 x 3 convolution; or a 7 x 7 one of stride 2 and a 3 x 3 max-pool of stride 2.
     pool : int or None, keyword-only, default 4
-        Side of the windows that are averaged before the readout, which leave out what fills none at
-        the right and below; None for all places at once.
+        Side of the windows that are averaged before the readout, without incomplete windows at the
+        right and below; None for one mean over all places.
     seed : int, keyword-only
 
     Returns
@@ -98,9 +98,9 @@ def resnet(
     Notes
     -----
     He, Zhang, Ren & Sun (CVPR 2016). The defaults are the network for composed CIFAR of Lippl &
-    Stachenfeld (ICLR 2025), weights as frameworks draw them; with ImageNet's stem, channels of 64
+    Stachenfeld (ICLR 2025), weights by the law of frameworks; with ImageNet's stem, channels of 64
     to 512 and pool None it is the ResNet-18 of Lippl & Lindsey (NeurIPS 2024), whose convolutions
-    are drawn by He's law for the units they go out to.
+    are drawn by He's law for the number of outputs.
     """
     height, width, depth = require_shape(shape)
     require(
@@ -137,15 +137,15 @@ def resnet(
             parts.append(_block(drawn, before, units, stride))
             sizes = [_halved(size) if stride == 2 else size for size in sizes]
             before = units
-    high, wide = (1, 1) if pool is None else (sizes[0] // pool, sizes[1] // pool)
+    rows, columns = (1, 1) if pool is None else (sizes[0] // pool, sizes[1] // pool)
     require(
-        high > 0 and wide > 0,
+        rows > 0 and columns > 0,
         f"what the last stage leaves has at least {pool} places to a side, which are averaged",
         f"{sizes[0]} x {sizes[1]} of images of {height} x {width}",
         "pass pool=None, or fewer stages",
     )
     names += ["mean", "flat", "out"]
-    parts += [MeanPool(pool), Flatten(), readout.dense(high * wide * before, outputs)]
+    parts += [MeanPool(pool), Flatten(), readout.dense(rows * columns * before, outputs)]
     return ImageNetwork(tuple(parts), tuple(names), (height, width, depth))
 
 

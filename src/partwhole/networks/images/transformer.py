@@ -23,7 +23,7 @@ from partwhole.networks.images.network import (
 
 
 class Embedding(eqx.Module):
-    """Cut images in square patches, map each to a token, and say where each was."""
+    """Tokens of the square patches of an image, with their positions."""
 
     patch: int = eqx.field(static=True)
     tokens: Dense
@@ -36,14 +36,14 @@ class Embedding(eqx.Module):
         n, h, w, c = x.shape
         p = self.patch
         cut = x.reshape(n, h // p, p, w // p, p, c).transpose(0, 1, 3, 2, 4, 5)
-        found = self.tokens(cut.reshape(n, -1, p * p * c), at)
-        whole = jnp.broadcast_to(self.whole, (n, 1, found.shape[-1]))
-        found = jnp.concatenate([whole, found], axis=1) + self.positions
-        return self.dropout(found, at)
+        tokens = self.tokens(cut.reshape(n, -1, p * p * c), at)
+        whole = jnp.broadcast_to(self.whole, (n, 1, tokens.shape[-1]))
+        tokens = jnp.concatenate([whole, tokens], axis=1) + self.positions
+        return self.dropout(tokens, at)
 
 
 class Attention(eqx.Module):
-    r"""Let each token take from the others, :math:`\mathrm{softmax}(q k^\top / \sqrt{e})\, v`."""
+    r"""Self-attention between tokens, :math:`\mathrm{softmax}(q k^\top / \sqrt{e})\, v`."""
 
     heads: int = eqx.field(static=True)
     inward: Dense  # to queries, keys and values
@@ -51,18 +51,18 @@ class Attention(eqx.Module):
     dropout: Dropout
 
     def __call__(self, x: Float[Array, "n t d"], at: Pass) -> Float[Array, "n t d"]:
-        """Return what each token takes."""
+        """Return the attended tokens."""
         n, t, _ = x.shape
-        three = self.inward(x, at).reshape(n, t, 3, self.heads, -1)
+        projected = self.inward(x, at).reshape(n, t, 3, self.heads, -1)
         # Heads go beside examples first: products then are of whole matrices, and faster on a CPU.
-        q, k, v = jnp.transpose(three, (2, 0, 3, 1, 4))
+        q, k, v = jnp.transpose(projected, (2, 0, 3, 1, 4))
         weights = jax.nn.softmax(jnp.einsum("nhie,nhje->nhij", q, k) * q.shape[-1] ** -0.5)
-        taken = jnp.einsum("nhij,nhje->nhie", self.dropout(weights, at), v)
-        return self.outward(jnp.transpose(taken, (0, 2, 1, 3)).reshape(n, t, -1), at)
+        attended = jnp.einsum("nhij,nhje->nhie", self.dropout(weights, at), v)
+        return self.outward(jnp.transpose(attended, (0, 2, 1, 3)).reshape(n, t, -1), at)
 
 
 class TransformerBlock(eqx.Module):
-    """Add what tokens take from one another, then what a small network makes of each."""
+    """Block of self-attention and a small network on each token, both with skips."""
 
     norm_1: LayerNorm
     attention: Attention
@@ -72,14 +72,14 @@ class TransformerBlock(eqx.Module):
     dropout: Dropout
 
     def __call__(self, x: Float[Array, "n t d"], at: Pass) -> Float[Array, "n t d"]:
-        """Return the tokens that follow."""
+        """Return the tokens after the block."""
         x = x + self.dropout(self.attention(self.norm_1(x, at), at), at)
         hidden = jax.nn.gelu(self.dense_1(self.norm_2(x, at), at), approximate=False)
         return x + self.dropout(self.dense_2(self.dropout(hidden, at), at), at)
 
 
 class FirstToken(eqx.Module):
-    """Normalise the tokens and keep that of the image."""
+    """Normalised token of the image."""
 
     norm: LayerNorm
 
