@@ -1,1 +1,1 @@
-"""Engines of training: each the measured way to take the steps of some kind of network."""
+"""Engines of training: one for each kind of network, chosen by measured times."""

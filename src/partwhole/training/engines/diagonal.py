@@ -5,8 +5,8 @@ With the slope :math:`s = \nabla_\beta L` of each task's mean square, a step is
 .. math:: w_\pm \mathrel{-}= \eta \Big(\pm \sum_t s_t v_{t\pm} + 2 \lambda w_\pm\Big), \qquad
           v_{t\pm} \mathrel{-}= \eta (\pm s_t w_\pm + 2 \lambda v_{t\pm}) .
 
-The slope comes from the samples, or from their second moment. A run is a call of its own, which
-ends at its own step; runs go side by side in threads.
+The slope is computed from the samples or from their second moment. Each run is a separate call,
+which ends at its own step; runs are trained in parallel threads.
 """
 
 from __future__ import annotations
@@ -30,14 +30,15 @@ from partwhole.training.results import Trace
 
 # Divergence, in units of the larger of the first loss and the mean square of the targets.
 DIVERGED = 100.0
-# Steps, for each feature, from which a second moment repays what it takes to compute and solve.
+# Least number of steps per feature at which a second moment saves more time than it costs.
 MOMENTS_FROM_STEPS = 4
-# Of the second moment; beyond it, single precision blurs its smallest eigenvalues.
+# Largest condition number of the second moment: beyond it, single precision loses its smallest
+# eigenvalues.
 MOMENTS_CONDITION = 1e6
 
 
 class Rows(NamedTuple):
-    """Hold one task's samples."""
+    """Samples of one task."""
 
     inputs: Float[np.ndarray, "n d"]
     targets: Float[np.ndarray, " n"]
@@ -50,10 +51,10 @@ class Rows(NamedTuple):
 
 
 class Moment(NamedTuple):
-    r"""Hold one task's second moment, least-squares solution and what that leaves.
+    r"""Second moment of one task, with its least-squares solution and residual mean square.
 
-    The mean square is :math:`(\beta - \hat\beta)^\top M (\beta - \hat\beta)` and the rest.
-    Nothing cancels in it, as it would in :math:`\beta^\top M \beta - 2 b^\top \beta + c`.
+    The mean square is :math:`(\beta - \hat\beta)^\top M (\beta - \hat\beta)` plus `rest`.
+    It has no cancellation, unlike :math:`\beta^\top M \beta - 2 b^\top \beta + c`.
     """
 
     matrix: Float[np.ndarray, "d d"]
@@ -62,16 +63,16 @@ class Moment(NamedTuple):
 
     def read(self, coefficients: Array) -> tuple[Array, Array]:
         """Return the mean square and its slope."""
-        away = coefficients - self.centre
-        pull = jnp.dot(away, self.matrix)
-        return jnp.dot(away, pull) + self.rest, 2.0 * pull
+        offset = coefficients - self.centre
+        pull = jnp.dot(offset, self.matrix)
+        return jnp.dot(offset, pull) + self.rest, 2.0 * pull
 
 
 Sums = Rows | Moment
 
 
 class Settings(NamedTuple):
-    """Hold the numbers of one run; one call is compiled for all."""
+    """Numbers of one run, traced so that one compiled call serves all runs."""
 
     rate: float
     decay: float
@@ -80,7 +81,7 @@ class Settings(NamedTuple):
 
 
 class Path(NamedTuple):
-    """A run: its coefficients and losses at each record, and its weights and step at the end."""
+    """Coefficients and losses of a run at each record, with its last weights and step."""
 
     coefficients: Float[np.ndarray, "T k d"]
     losses: Float[np.ndarray, "T k"]
@@ -90,11 +91,11 @@ class Path(NamedTuple):
 
 
 def prepare(inputs: np.ndarray, targets: np.ndarray, steps: int, dtype: np.dtype) -> Sums:
-    """Return one task's samples or their second moment, whichever serves these steps better.
+    """Return one task's samples or their second moment, whichever is faster for these steps.
 
     Microseconds for a step, each the least of 12 measurements of two runs at once on two cores of
-    a CPU that had other work; "prepared" is what computing and solving a moment takes in one run,
-    in milliseconds:
+    a CPU that had other work; "prepared" is the time for computing and solving a moment in
+    one run, in milliseconds:
 
     =====  =====  =======  ======  ========
     d      n      samples  moment  prepared
@@ -111,9 +112,9 @@ def prepare(inputs: np.ndarray, targets: np.ndarray, steps: int, dtype: np.dtype
     200    1,000     34       3.0     3.1
     =====  =====  =======  ======  ========
 
-    Where there are fewer samples than features, or nearly so by condition number, the second
-    moment has directions that samples do not see. Coefficients far away along them would blur
-    the slope in single precision, so that samples are used however many steps there are.
+    With fewer samples than features, or a large condition number, the second moment has directions
+    that the samples do not determine. Large coefficients along them would make the slope inaccurate
+    in single precision, so that samples are used for any number of steps.
     """
     n, d = inputs.shape
     if n >= d and steps >= MOMENTS_FROM_STEPS * d:
@@ -123,7 +124,7 @@ def prepare(inputs: np.ndarray, targets: np.ndarray, steps: int, dtype: np.dtype
         if size[-1] < MOMENTS_CONDITION * size[0]:
             centre = np.linalg.solve(moment, x.T @ y / n)
             rest = np.mean((x @ centre - y) ** 2)
-            return Moment(*(np.asarray(each, dtype) for each in (moment, centre, rest)))
+            return Moment(*(np.asarray(array, dtype) for array in (moment, centre, rest)))
     return Rows(np.ascontiguousarray(inputs, dtype), np.asarray(targets, dtype))
 
 
@@ -146,7 +147,7 @@ def descend(
     problems : tuple of Rows or Moment
         One for each of k tasks; with batches, the Rows of one.
     shares : float array, shape (k,)
-        What each task weighs in the objective.
+        Weight of each task in the objective.
     settings : Settings
     stops : int array, shape (T,)
         The steps to record, increasing; the last ends the training.
@@ -157,20 +158,20 @@ def descend(
     Returns
     -------
     Path
-        Records after the end repeat it.
+        Records after the end of the run repeat its last values.
     """
     dtype = jax.tree.leaves(problems)[0].dtype
     with jax.enable_x64(dtype == np.float64):
-        given = jax.tree.map(
-            lambda each: jnp.asarray(np.asarray(each, dtype)), (weights, problems, shares, settings)
+        arguments = jax.tree.map(
+            lambda leaf: jnp.asarray(np.asarray(leaf, dtype)), (weights, problems, shares, settings)
         )
         at = jnp.asarray(stops, jnp.int32)
         if batches is None:
-            found = _all_samples(*given, at, readout_only)
+            results = _all_samples(*arguments, at, readout_only)
         else:
             rows, parts = jnp.asarray(batches[0], jnp.int32), jnp.asarray(batches[1].astype(dtype))
-            found = _in_batches(*given, at, rows, parts, readout_only)
-        return jax.tree.map(np.asarray, Path(*found))
+            results = _in_batches(*arguments, at, rows, parts, readout_only)
+        return jax.tree.map(np.asarray, Path(*results))
 
 
 def _stepped(
@@ -193,9 +194,9 @@ def _read(
     """Return coefficients, each task's mean square, and its slope times its share."""
     plus, out_plus, minus, out_minus = weights
     beta = jnp.asarray(plus[None] * out_plus - minus[None] * out_minus)
-    found = [problem.read(beta[task]) for task, problem in enumerate(problems)]
-    losses = jnp.stack([loss for loss, _ in found])
-    return beta, losses, shares[:, None] * jnp.stack([slope for _, slope in found])
+    readings = [problem.read(beta[task]) for task, problem in enumerate(problems)]
+    losses = jnp.stack([loss for loss, _ in readings])
+    return beta, losses, shares[:, None] * jnp.stack([slope for _, slope in readings])
 
 
 def _going(loss: Array, limit: Array, settings: Settings) -> Array:
@@ -225,9 +226,9 @@ def _all_samples(
             return (step < stop) & _going(shares @ losses, limit, settings)
 
         def body(carry: tuple) -> tuple:
-            step, now, (_, _, slopes) = carry
-            now = _stepped(now, slopes, settings, readout_only)
-            return step + 1, now, _read(now, problems, shares)
+            step, current, (_, _, slopes) = carry
+            current = _stepped(current, slopes, settings, readout_only)
+            return step + 1, current, _read(current, problems, shares)
 
         carry = jax.lax.while_loop(more, body, carry)
         _, _, (beta, losses, _) = carry
@@ -252,21 +253,21 @@ def _in_batches(
     (inputs, targets), *_ = problems
     limit = _limit(_read(weights, problems, shares)[1][0], settings)
 
-    def body(step: Array, now: DiagonalWeights) -> DiagonalWeights:
+    def body(step: Array, current: DiagonalWeights) -> DiagonalWeights:
         at = step % len(rows)
-        taken = inputs[rows[at]]
-        beta = (now.hidden_plus[None] * now.readout_plus)[0]
-        beta = beta - (now.hidden_minus[None] * now.readout_minus)[0]
-        gap = parts[at] * (taken @ beta - targets[rows[at]])
-        return _stepped(now, 2.0 * (gap @ taken)[None], settings, readout_only)
+        batch = inputs[rows[at]]
+        beta = (current.hidden_plus[None] * current.readout_plus)[0]
+        beta = beta - (current.hidden_minus[None] * current.readout_minus)[0]
+        gap = parts[at] * (batch @ beta - targets[rows[at]])
+        return _stepped(current, 2.0 * (gap @ batch)[None], settings, readout_only)
 
     def onward(carry: tuple, stop: Array) -> tuple[tuple, tuple]:
-        step, now, going = carry
-        # The loss on all samples is read where it is recorded, and decides there.
+        step, current, going = carry
+        # The loss on all samples is computed only at records, where it decides whether to go on.
         end = jnp.where(going, stop, step)
-        now = jax.lax.fori_loop(step, end, body, now)
-        beta, losses, _ = _read(now, problems, shares)
-        return (end, now, going & _going(losses[0], limit, settings)), (beta, losses)
+        current = jax.lax.fori_loop(step, end, body, current)
+        beta, losses, _ = _read(current, problems, shares)
+        return (end, current, going & _going(losses[0], limit, settings)), (beta, losses)
 
     start = jnp.zeros_like(stops[0]), weights, jnp.asarray(True)
     (step, final, _), (path, losses) = jax.lax.scan(onward, start, stops)
@@ -274,10 +275,10 @@ def _in_batches(
 
 
 def engine(problem: Problem) -> Any:
-    """Return what trains one run of diagonal networks.
+    """Return a function that trains one run of diagonal networks.
 
-    One run a core. Milliseconds for a network of d = 1,000 with n = 256 and 1,000 steps, on two
-    cores with little other work: 10 in threads, 21 one scan after another, 16 to 34 in chunked
+    Each core trains one run. Milliseconds for a network of d = 1,000 with n = 256 and 1,000 steps,
+    on two cores with little other work: 10 in threads, 21 one scan after another, 16 to 34 in chunked
     maps; `benchmarks/bench_diagonal.py` measures them all.
     """
     training, tasks, runs = problem.training, problem.tasks, problem.runs
@@ -297,7 +298,7 @@ def engine(problem: Problem) -> Any:
     _require_room(problem, len(stops), steps)
     seeds = problem.seeds
 
-    def one(run: int, rate: float, report_step: Any) -> Trace:
+    def train_run(run: int, rate: float, report_step: Any) -> Trace:
         samples = [(x, y[:, 0]) for x, y in (task.of(run) for task in tasks)]
         path = descend(
             DiagonalWeights(*(layer[run] for layer in weights)),
@@ -323,7 +324,9 @@ def engine(problem: Problem) -> Any:
         tested = None
         with np.errstate(all="ignore"):  # of runs that diverged
             if teachers is not None:
-                errors = [(coefficients[:, i] - each[run]) ** 2 for i, each in enumerate(teachers)]
+                errors = [
+                    (coefficients[:, i] - teacher[run]) ** 2 for i, teacher in enumerate(teachers)
+                ]
                 tested = np.stack([error.sum(axis=-1) for error in errors], axis=1)
             elif test is not None:
                 gap = coefficients[:, 0] @ test[0].T.astype(float) - test[1][:, 0]
@@ -337,21 +340,21 @@ def engine(problem: Problem) -> Any:
         losses = path.losses.astype(float)
         return Trace(losses, ends, int(path.step), bool(path.diverged), tested, answers)
 
-    return one
+    return train_run
 
 
 def orders(
     batch: int, seed: int, n: int, steps: int
 ) -> tuple[Int[np.ndarray, "B b"], Float[np.ndarray, "B b"]]:
-    """Return the rows of the batches, and their weights, for so many steps or a few more."""
+    """Return the rows of the batches and their weights, for at least this number of steps."""
     epochs = -(-steps // -(-n // batch))
     return batch_order(Protocol(epochs=epochs, batch=batch, shuffle="every epoch"), n, seed)
 
 
-def _spread(name: str, given: Any, shape: tuple[int, ...], runs: int) -> np.ndarray:
+def _spread(name: str, layer: Any, shape: tuple[int, ...], runs: int) -> np.ndarray:
     """Return one layer's weights for each run."""
     rule = ArrayRule(Axes("...", False), "float", single=True)
-    array = rule(f"weights {name}", given, {})
+    array = rule(f"weights {name}", layer, {})
     require(
         array.shape in (shape, (runs, *shape)),
         f"weights {name} have shape {shape} or {(runs, *shape)}",
@@ -362,31 +365,32 @@ def _spread(name: str, given: Any, shape: tuple[int, ...], runs: int) -> np.ndar
 
 
 def _checked_teachers(problem: Problem) -> list[np.ndarray] | None:
-    """Return the true coefficients of each task, shape (runs, d)."""
+    """Validate and return the true coefficients of each task, shape (runs, d)."""
     if problem.teachers is None:
         return None
     shape = (problem.runs, problem.shape[0])
     rule = ArrayRule(Axes("...", False), "float", single=True)
-    teachers = [rule("teachers", each, {}) for each in problem.teachers]
-    for each in teachers:
+    teachers = [rule("teachers", teacher, {}) for teacher in problem.teachers]
+    for teacher in teachers:
         require(
-            each.shape == shape,
+            teacher.shape == shape,
             f"teachers have shape {shape} to go with the inputs",
-            f"shape {each.shape}",
+            f"shape {teacher.shape}",
             "pass one in each run, along a leading axis of runs",
         )
     return teachers
 
 
 def _require_room(problem: Problem, records: int, steps: int) -> None:
-    """Refuse work that takes more memory than there may be."""
+    """Require enough memory for the runs."""
     k, runs, d = len(problem.tasks), problem.runs, problem.shape[0]
     tested = 0 if problem.test is None else problem.test.count
-    # Samples and moments in double precision, the path with its errors, and the batches' rows.
-    each = 16.0 * d * (problem.count + k * d) + records * (32.0 * k * d + 16.0 * tested)
+    # Bytes of samples and moments in double precision, the path with its errors, and batches.
+    run_bytes = 16.0 * d * (problem.count + k * d) + records * (32.0 * k * d + 16.0 * tested)
     batch = problem.training.batch
-    each += 0.0 if batch is None else 12.0 * batch * steps
-    kept = 8.0 * runs * (records * (1 + 2 * k) + 4 * k * d)
+    run_bytes += 0.0 if batch is None else 12.0 * batch * steps
+    result_bytes = 8.0 * runs * (records * (1 + 2 * k) + 4 * k * d)
     require_memory(
-        kept + min(runs, cores()) * each, "record fewer steps, or train fewer runs in a call"
+        result_bytes + min(runs, cores()) * run_bytes,
+        "record fewer steps, or train fewer runs in a call",
     )

@@ -1,8 +1,8 @@
 """Networks of any family, by automatic differentiation: many steps of one network in a call.
 
-Weights of an MLP lie here as (in, out) and samples as rows, so that what is long is contiguous:
-with 18 inputs, 17 samples and 1,000 hidden units a step takes 23 microseconds, with weights as
-(out, in) 58. A call goes on until a step that is to be recorded, or until the loss is no larger
+Weights of an MLP have shape (in, out) here and samples are rows, so that the long axis is
+contiguous: with 18 inputs, 17 samples and 1,000 hidden units a step takes 23 microseconds, with
+weights of shape (out, in) 58. A call ends at the next step to record, or when the loss is no larger
 than the threshold.
 """
 
@@ -31,7 +31,7 @@ DIVERGED = 100.0
 
 
 class Layers(NamedTuple):
-    """Weights and biases of each layer, if there are any; or something for each of them."""
+    """Weights and biases (if any) of each layer, or a value for each of these arrays."""
 
     weights: tuple[Any, ...]
     biases: tuple[Any, ...]
@@ -39,18 +39,18 @@ class Layers(NamedTuple):
     @classmethod
     def of(cls, network: MLP) -> Layers:
         """Return a network's layers, weights as (in, out)."""
-        # Turned by NumPy: JAX would compile that for each shape.
+        # Transposed by NumPy: JAX would compile the transpose for each shape.
         weights = tuple(jnp.array(np.asarray(w).T) for w in network.weights)
         return Layers(weights, network.biases or ())
 
     def network(self, like: MLP) -> MLP:
-        """Return the network whose layers these are."""
+        """Return the network with these layers."""
         weights = tuple(jnp.array(np.asarray(w).T) for w in self.weights)
         return MLP(weights, self.biases or None, like.nonlinearity)
 
 
 class Settings(NamedTuple):
-    """The numbers of one run; one call is compiled for all."""
+    """Numbers of one run, traced so that one compiled call serves all runs."""
 
     rate: float
     decay: float
@@ -60,7 +60,7 @@ class Settings(NamedTuple):
 
 
 class State(NamedTuple):
-    """A network, what the optimiser remembers, and the loss there with its slopes."""
+    """A network, the state of the optimiser, and the loss with its slopes."""
 
     layers: Any
     optimiser: Any
@@ -70,7 +70,7 @@ class State(NamedTuple):
 
 
 class Held(NamedTuple):
-    """What a run is trained on: rows and what is wanted of them, contexts and fixed arrays."""
+    """Data of a run: inputs and their targets, contexts, and arrays that training leaves fixed."""
 
     rows: Array
     wanted: Array
@@ -79,7 +79,7 @@ class Held(NamedTuple):
 
 
 class Kind(NamedTuple):
-    """What steps are compiled for."""
+    """Static settings, for which steps are compiled."""
 
     loss: Loss
     optimiser: str | optax.GradientTransformation
@@ -90,7 +90,7 @@ class Kind(NamedTuple):
 def rule(
     optimiser: str | optax.GradientTransformation, momentum: float
 ) -> optax.GradientTransformation:
-    """Return what an optimiser makes of slopes before the learning rate."""
+    """Return the transformation of slopes by an optimiser, without the learning rate."""
     if not isinstance(optimiser, str):
         return optimiser
     if optimiser == "adam":
@@ -99,21 +99,21 @@ def rule(
 
 
 def engine(problem: Problem) -> Any:
-    """Return what trains one run of networks of any family, by automatic differentiation."""
+    """Return a function that trains one run of any network by automatic differentiation."""
     training, dtype = problem.training, problem.training.dtype
     stops, seeds = problem.stops, problem.seeds
-    named = isinstance(training.optimiser, str)
+    by_name = isinstance(training.optimiser, str)
 
-    def one(run: int, rate: float, report_step: Any) -> Trace:
+    def train_run(run: int, rate: float, report_step: Any) -> Trace:
         x, y = problem.tasks[0].of(run)
         scale = float(np.mean(np.sum(y**2, axis=1))) if training.loss == "squared" else 1.0
         with jax.enable_x64(dtype == np.float64):
             network = in_precision(problem.network(run), dtype)
             kind = kind_of(network, training)
-            layers, held = begun(network, x.astype(dtype), y.astype(dtype), kind)
-            # A transformation of optax has the rate and the sign of its moves in itself.
+            layers, data = begun(network, x.astype(dtype), y.astype(dtype), kind)
+            # A transformation of optax includes the rate and the sign of its updates.
             settings = Settings(
-                rate if named else -1.0, float(training.weight_decay),
+                rate if by_name else -1.0, float(training.weight_decay),
                 float(training.threshold), scale,
                 rate_shares(network, layers, training.parametrisation),
             )  # fmt: skip
@@ -123,14 +123,14 @@ def engine(problem: Problem) -> Any:
                 batch = min(training.batch, problem.count)
                 rows, parts = orders(batch, seeds[run], problem.count, steps)
                 batches = jnp.asarray(rows), jnp.asarray(parts, dtype)
-            return _descend(problem, run, network, layers, held, settings, stops, kind, batches,
+            return _descend(problem, run, network, layers, data, settings, stops, kind, batches,
                             report_step)  # fmt: skip
 
-    return one
+    return train_run
 
 
 def kind_of(network: Network, training: Training) -> Kind:
-    """Return what steps of a network are compiled for."""
+    """Return the static settings of a network's steps."""
     nonlinearity = network.nonlinearity if isinstance(network, MLP) else None
     return Kind(training.loss, training.optimiser, float(training.momentum), nonlinearity)
 
@@ -138,32 +138,32 @@ def kind_of(network: Network, training: Training) -> Kind:
 def begun(
     network: Network, x: Float[np.ndarray, "n *shape"], y: Float[np.ndarray, "n k"], kind: Kind
 ) -> tuple[Any, Held]:
-    """Return what is trained of a network, laid out for steps, and what it is trained on."""
-    rows, wanted = jnp.asarray(x), jnp.asarray(y)
+    """Return the trained arrays of a network, in the layout of steps, and its data."""
+    rows, targets = jnp.asarray(x), jnp.asarray(y)
     if isinstance(network, MLP):
-        return Layers.of(network), Held(rows, wanted)
-    kept, rest = network.partition()
+        return Layers.of(network), Held(rows, targets)
+    parameters, rest = network.partition()
     contexts = network.contexts(np.asarray(x, dtype=float))
-    # Steps give the memory of what they are given away.
-    copy = jax.tree.map(lambda leaf: jnp.array(leaf, copy=True), kept)
-    return copy, Held(rows, wanted, jax.tree.map(jnp.asarray, contexts), rest)
+    # Steps donate the memory of their arguments.
+    copy = jax.tree.map(lambda leaf: jnp.array(leaf, copy=True), parameters)
+    return copy, Held(rows, targets, jax.tree.map(jnp.asarray, contexts), rest)
 
 
 def _descend(
-    problem: Problem, run: int, network: Network, layers: Any, held: Held, settings: Settings,
+    problem: Problem, run: int, network: Network, layers: Any, data: Held, settings: Settings,
     stops: Int[np.ndarray, " T"], kind: Kind, batches: tuple[Array, Array] | None, report_step: Any,
 ) -> Trace:  # fmt: skip
-    """Train one run; `report_step` takes the steps since the last record, and the loss."""
-    state = begin(layers, held, kind=kind)
-    most = DIVERGED * max(float(state.loss), settings.scale)
-    probes, test = (_at(network, each, held) for each in (problem.probes, problem.tested(run)))
+    """Train one run; `report_step` gets the number of steps since the last record, and the loss."""
+    state = begin(layers, data, kind=kind)
+    limit = DIVERGED * max(float(state.loss), settings.scale)
+    probes, test = (_at(network, sample, data) for sample in (problem.probes, problem.tested(run)))
     losses, answers, tested = [], [], []
     for before, stop in zip([0, *stops], stops, strict=False):
         last = jnp.asarray(stop, jnp.int32)
         if batches is None:
-            state = advance(state, held, settings, most, last, kind=kind)
-        elif state_goes(state, settings, most):
-            state = advance_in_batches(state, held, settings, *batches, last, kind=kind)
+            state = advance(state, data, settings, limit, last, kind=kind)
+        elif state_goes(state, settings, limit):
+            state = advance_in_batches(state, data, settings, *batches, last, kind=kind)
         losses.append(float(state.loss))
         report_step(int(stop - before), losses[-1])
         if probes is not None:
@@ -172,45 +172,45 @@ def _descend(
             tested.append([float(_measured(state.layers, test, kind)[0])])
     return Trace(
         np.array(losses)[:, None],
-        _network(state.layers, network, held),
+        _network(state.layers, network, data),
         int(state.step),
-        not losses[-1] <= most,
+        not losses[-1] <= limit,
         np.array(tested) if tested else None,
         np.stack(answers) if answers else None,
     )
 
 
-def state_goes(state: State, settings: Settings, most: float) -> bool:
-    """Return whether a loss at a record lets training go on."""
+def state_goes(state: State, settings: Settings, limit: float) -> bool:
+    """Return whether training continues after a record, by its loss."""
     kind = np.dtype(state.loss.dtype).type
-    return bool(kind(state.loss) > kind(settings.threshold)) and float(state.loss) <= most
+    return bool(kind(state.loss) > kind(settings.threshold)) and float(state.loss) <= limit
 
 
 def in_precision(network: Network, dtype: np.dtype) -> Network:
-    """Return a network with its parameters in a precision, as arrays of its own."""
+    """Return a network with copies of its parameters in a precision."""
     if isinstance(network, MLP):
         return jax.tree.map(lambda w: jnp.array(np.asarray(w), dtype), network)
-    kept, rest = network.partition()
-    moved = jax.tree.map(lambda w: jnp.array(np.asarray(w), dtype), kept)
-    return eqx.combine(moved, rest)
+    parameters, rest = network.partition()
+    cast = jax.tree.map(lambda w: jnp.array(np.asarray(w), dtype), parameters)
+    return eqx.combine(cast, rest)
 
 
-def _network(layers: Any, like: Network, held: Held) -> Network:
-    return layers.network(like) if isinstance(like, MLP) else eqx.combine(layers, held.rest)
+def _network(layers: Any, like: Network, data: Held) -> Network:
+    return layers.network(like) if isinstance(like, MLP) else eqx.combine(layers, data.rest)
 
 
-def _at(network: Network, given: Any, held: Held) -> Held | None:
-    """Return inputs, or a pair of inputs and targets, in the form of what is trained on."""
-    if given is None:
+def _at(network: Network, sample: Any, training_data: Held) -> Held | None:
+    """Return inputs, or a pair of inputs and targets, in the form of the training data."""
+    if sample is None:
         return None
-    x, y = given if isinstance(given, tuple) else (given, np.zeros((len(given), 1)))
-    dtype = held.rows.dtype
+    x, y = sample if isinstance(sample, tuple) else (sample, np.zeros((len(sample), 1)))
+    dtype = training_data.rows.dtype
     contexts = jax.tree.map(jnp.asarray, network.contexts(np.asarray(x, dtype=float)))
-    return Held(jnp.asarray(x, dtype), jnp.asarray(y, dtype), contexts, held.rest)
+    return Held(jnp.asarray(x, dtype), jnp.asarray(y, dtype), contexts, training_data.rest)
 
 
 def rate_shares(network: Network, layers: Any, parametrisation: str) -> Any:
-    """Return the share of the learning rate that each array of parameters has."""
+    """Return the share of the learning rate of each array of parameters."""
     if parametrisation == "standard" or not isinstance(network, MLP):
         return jax.tree.map(lambda _: 1.0, layers)
     fan_in = [weight.shape[-1] for weight in network.weights]
@@ -220,11 +220,11 @@ def rate_shares(network: Network, layers: Any, parametrisation: str) -> Any:
     )
 
 
-def _outputs(layers: Any, held: Held, nonlinearity: str | None) -> Array:
-    """Return what the network answers, (n, k)."""
+def _outputs(layers: Any, data: Held, nonlinearity: str | None) -> Array:
+    """Return the outputs of the network, (n, k)."""
     if nonlinearity is None:
-        return answers_of(eqx.combine(layers, held.rest), held.rows, held.contexts)
-    x, last = held.rows, len(layers.weights) - 1
+        return answers_of(eqx.combine(layers, data.rest), data.rows, data.contexts)
+    x, last = data.rows, len(layers.weights) - 1
     for place, weight in enumerate(layers.weights):
         x = x @ weight
         if layers.biases:
@@ -237,79 +237,79 @@ def _outputs(layers: Any, held: Held, nonlinearity: str | None) -> Array:
 _answers = jax.jit(_outputs, static_argnames="nonlinearity")
 
 
-def _slopes(layers: Any, held: Held, kind: Kind) -> tuple[Array, Any]:
+def _slopes(layers: Any, data: Held, kind: Kind) -> tuple[Array, Any]:
     def of(layers: Any) -> Array:
-        return LOSSES[kind.loss](_outputs(layers, held, kind.nonlinearity), held.wanted)
+        return LOSSES[kind.loss](_outputs(layers, data, kind.nonlinearity), data.wanted)
 
     return jax.value_and_grad(of)(layers)
 
 
 @partial(jax.jit, static_argnames="kind")
-def _measured(layers: Any, held: Held, kind: Kind) -> tuple[Array, Any]:
-    return LOSSES[kind.loss](_outputs(layers, held, kind.nonlinearity), held.wanted), ()
+def _measured(layers: Any, data: Held, kind: Kind) -> tuple[Array, Any]:
+    return LOSSES[kind.loss](_outputs(layers, data, kind.nonlinearity), data.wanted), ()
 
 
 @partial(jax.jit, static_argnames="kind")
-def begin(layers: Any, held: Held, *, kind: Kind) -> State:
-    value, slopes = _slopes(layers, held, kind)
-    made: Any = rule(kind.optimiser, kind.momentum)
-    return State(layers, made.init(layers), jnp.zeros((), jnp.int32), value, slopes)
+def begin(layers: Any, data: Held, *, kind: Kind) -> State:
+    value, slopes = _slopes(layers, data, kind)
+    transformation: Any = rule(kind.optimiser, kind.momentum)
+    return State(layers, transformation.init(layers), jnp.zeros((), jnp.int32), value, slopes)
 
 
-def _moved(now: State, slopes: Any, settings: Settings, kind: Kind) -> tuple[Any, Any]:
-    """Return the network after a step, and what the optimiser remembers of it."""
-    made: Any = rule(kind.optimiser, kind.momentum)
-    dtype = now.loss.dtype
+def _moved(state: State, slopes: Any, settings: Settings, kind: Kind) -> tuple[Any, Any]:
+    """Return the network and the state of the optimiser after a step."""
+    transformation: Any = rule(kind.optimiser, kind.momentum)
+    dtype = state.loss.dtype
     pull = jnp.asarray(2.0 * settings.decay, dtype)
-    slopes = jax.tree.map(lambda g, w: g + pull * w, slopes, now.layers)
-    with jax.numpy_dtype_promotion("standard"):  # which optimisers count on
-        moves, after = made.update(slopes, now.optimiser, now.layers)
+    slopes = jax.tree.map(lambda g, w: g + pull * w, slopes, state.layers)
+    with jax.numpy_dtype_promotion("standard"):  # which optimisers require
+        moves, after = transformation.update(slopes, state.optimiser, state.layers)
     layers = jax.tree.map(
         lambda w, m, s: w - jnp.asarray(settings.rate * s, dtype) * m,
-        now.layers, moves, settings.shares,
+        state.layers, moves, settings.shares,
     )  # fmt: skip
     return layers, after
 
 
 @partial(jax.jit, static_argnames="kind", donate_argnames="state")
 def advance(
-    state: State, held: Held, settings: Settings, most: Float[Array, ""] | float,
+    state: State, data: Held, settings: Settings, limit: Float[Array, ""] | float,
     stop: Int[Array, ""], *, kind: Kind,
 ) -> State:  # fmt: skip
-    """Go on to a step, unless the loss is small enough before, or out of hand."""
+    """Train up to a step, or until the loss reaches the threshold or diverges."""
 
-    def going(now: State) -> Array:
-        inside = (now.loss > settings.threshold) & (now.loss <= most)
-        return (now.step < stop) & inside
+    def going(current: State) -> Array:
+        inside = (current.loss > settings.threshold) & (current.loss <= limit)
+        return (current.step < stop) & inside
 
-    def body(now: State) -> State:
-        layers, after = _moved(now, now.slopes, settings, kind)
-        value, slopes = _slopes(layers, held, kind)
-        return State(layers, after, now.step + 1, value, slopes)
+    def body(current: State) -> State:
+        layers, after = _moved(current, current.slopes, settings, kind)
+        value, slopes = _slopes(layers, data, kind)
+        return State(layers, after, current.step + 1, value, slopes)
 
     return jax.lax.while_loop(going, body, state)
 
 
 @partial(jax.jit, static_argnames="kind", donate_argnames="state")
 def advance_in_batches(
-    state: State, held: Held, settings: Settings, order: Int[Array, "B b"],
+    state: State, data: Held, settings: Settings, order: Int[Array, "B b"],
     parts: Float[Array, "B b"], stop: Int[Array, ""], *, kind: Kind,
 ) -> State:  # fmt: skip
-    """Go on to a step, each on a batch whose rows weigh so much; then read the loss of all rows."""
+    """Train up to a step in batches with the weights `parts`; then measure the loss of all rows."""
 
-    def body(at: Array, now: State) -> State:
+    def body(at: Array, current: State) -> State:
         rows, part = order[at % len(order)], parts[at % len(order)]
-        contexts = jax.tree.map(lambda each: each[rows], held.contexts)
-        taken = Held(held.rows[rows], held.wanted[rows], contexts, held.rest)
+        contexts = jax.tree.map(lambda array: array[rows], data.contexts)
+        batch = Held(data.rows[rows], data.wanted[rows], contexts, data.rest)
 
         def mean(layers: Any) -> Array:
-            outputs = _outputs(layers, taken, kind.nonlinearity)
-            one_by_one = jax.vmap(LOSSES[kind.loss])(outputs[:, None], taken.wanted[:, None])
+            outputs = _outputs(layers, batch, kind.nonlinearity)
+            one_by_one = jax.vmap(LOSSES[kind.loss])(outputs[:, None], batch.wanted[:, None])
             return part @ one_by_one
 
-        layers, after = _moved(now, jax.grad(mean)(now.layers), settings, kind)
-        return State(layers, after, now.step + 1, now.loss, now.slopes)
+        layers, after = _moved(current, jax.grad(mean)(current.layers), settings, kind)
+        return State(layers, after, current.step + 1, current.loss, current.slopes)
 
-    now = jax.lax.fori_loop(state.step, stop, body, state)
-    value, slopes = _slopes(now.layers, held, kind)
-    return State(now.layers, now.optimiser, now.step, value, slopes)
+    final = jax.lax.fori_loop(state.step, stop, body, state)
+    value, slopes = _slopes(final.layers, data, kind)
+    return State(final.layers, final.optimiser, final.step, value, slopes)

@@ -1,11 +1,12 @@
 r"""Steps of gradient descent on two-layer ReLU networks, one run to a call.
 
-Of sample n of task t, with :math:`p_n` its part in the mean and :math:`g_n` its error, a step takes
+With :math:`p_n` the weight in the mean and :math:`g_n` the error of sample n of task t, a step
+subtracts
 
 .. math:: \Delta w_h = 2 \sum_n p_n g_n v_{th} 1[w_h^\top x_n > 0] \, x_n, \qquad
           \Delta v_{th} = 2 \sum_{n \in t} p_n g_n \max(0, w_h^\top x_n)
 
-times the learning rate off the weights. The hidden layer lies here as columns, (d, h).
+times the learning rate from the weights. The hidden layer is stored as columns here, (d, h).
 """
 
 from __future__ import annotations
@@ -31,12 +32,12 @@ from partwhole.training.results import Trace
 
 # Divergence, in units of the larger of the first loss and the mean square of the targets.
 DIVERGED = 100.0
-# Batches that are laid out at a time; those of a whole training may not fit.
+# Number of batches prepared at a time; those of a whole training may not fit into memory.
 BATCHES_AHEAD = 1024
 
 
 class Samples(NamedTuple):
-    """Hold the samples of all tasks."""
+    """Samples of all tasks."""
 
     inputs: Float[np.ndarray, "n d"]
     targets: Float[np.ndarray, " n"]
@@ -44,7 +45,7 @@ class Samples(NamedTuple):
 
 
 class Weights(NamedTuple):
-    """Hold both layers."""
+    """Weights of both layers."""
 
     hidden: Float[np.ndarray, "d h"]
     readout: Float[np.ndarray, "k h"]
@@ -93,62 +94,63 @@ def descend(
         The steps to record, increasing; the last ends the training.
     readout_only : bool, keyword-only
     layouts : iterator, keyword-only, default None
-        Rows of batches and their parts in the mean, batch after batch, as `layouts_of` gives
-        them; None for all samples in each step.
+        Rows of batches and their weights in the mean, batch after batch, from `layouts_of`; None
+        for all samples in each step.
     measure : function of Weights, keyword-only
-        The test loss of each task and the answers, called at each record until the run ends.
+        Returns the test loss of each task and the answers; called at each record until the run
+        ends.
     report_step : function, keyword-only
         Called at each record with the steps since the last and the loss.
 
     Returns
     -------
     Trace
-        Records after the end repeat it.
+        Records after the end of the run repeat its last values.
     """
     dtype = samples.inputs.dtype
     with jax.enable_x64(dtype == np.float64):
-        now, given, numbers = jax.tree.map(
-            lambda each: jnp.asarray(np.asarray(each, dtype)), (weights, samples, settings)
+        current, data, numbers = jax.tree.map(
+            lambda leaf: jnp.asarray(np.asarray(leaf, dtype)), (weights, samples, settings)
         )
-        losses = np.asarray(_losses(now, given))
+        losses = np.asarray(_losses(current, data))
         shares = samples.own.mean(axis=0)
         first = float(shares @ losses)
         limit = DIVERGED * max(first, settings.scale)
         ahead = None if layouts is None else _Ahead(layouts, dtype)
         step, going, loss = 0, True, first
-        seen, before = [], 0
-        tested = measure(_numpy(now))
-        read = []
+        recorded_losses, before = [], 0
+        tested = measure(_numpy(current))
+        measurements = []
         for stop in stops.tolist():
             if going and stop > step:
                 if ahead is None:
-                    now, reached = _all_samples(
-                        now, given, numbers, limit, step, stop, readout_only=readout_only
+                    current, reached = _all_samples(
+                        current, data, numbers, limit, step, stop, readout_only=readout_only
                     )
                     step = int(reached)
                 else:
                     while step < stop:
                         at, rows, parts = ahead.find(step)
                         end = min(stop, step + len(rows) - at)
-                        now = _in_batches(
-                            now, given, numbers, rows, parts, at, at + end - step,
+                        current = _in_batches(
+                            current, data, numbers, rows, parts, at, at + end - step,
                             readout_only=readout_only,
                         )  # fmt: skip
                         step = end
-                losses = np.asarray(_losses(now, given))
+                losses = np.asarray(_losses(current, data))
                 loss = float(shares @ losses)
-                tested = measure(_numpy(now))
-            # In the precision of the training, in which steps compare; NaN ends a run.
+                tested = measure(_numpy(current))
+            # In the precision of training, as in the compiled loop; NaN ends a run.
             going = bool(dtype.type(loss) > dtype.type(settings.threshold) and loss <= limit)
             going = going and (step == stop)
             report_step(stop - before, loss)
             before = stop
-            seen.append(losses)
-            read.append(tested)
-        tests, answers = zip(*read, strict=True)
+            recorded_losses.append(losses)
+            measurements.append(tested)
+        tests, answers = zip(*measurements, strict=True)
         return Trace(
-            np.stack(seen).astype(float),
-            _numpy(now),
+            np.stack(recorded_losses).astype(float),
+            _numpy(current),
             step,
             not loss <= limit,
             None if tests[0] is None else np.stack(tests),
@@ -156,41 +158,41 @@ def descend(
         )
 
 
-def layouts_of(own: Float[np.ndarray, "n k"], batch: int, seed: int) -> Iterator[Layout]:
-    r"""Yield batches without end, some at a time: all samples in an order drawn anew each epoch.
+def layouts_of(membership: Float[np.ndarray, "n k"], batch: int, seed: int) -> Iterator[Layout]:
+    r"""Yield batches without end, many at a time: all samples in a new random order each epoch.
 
-    In a batch the mean over each task's samples weighs as much as the task's share of all
-    samples; a task of which a batch holds none adds nothing. A smaller last batch is filled up
-    with sample 0 at weight 0.
+    In a batch the mean over each task's samples has the task's share of all samples as its weight;
+    a task without samples in the batch adds nothing. A smaller last batch is padded with sample 0
+    at weight 0.
     """
-    n, size = len(own), min(batch, len(own))
+    n, size = len(membership), min(batch, len(membership))
     per_epoch = -(-n // size)
     turns = max(1, BATCHES_AHEAD // per_epoch)
     rng = np.random.default_rng([seed, SHUFFLE])
-    task, shares = own.argmax(axis=1), own.mean(axis=0)
-    taken = (np.arange(per_epoch * size) < n).reshape(1, per_epoch, size)
+    task, shares = membership.argmax(axis=1), membership.mean(axis=0)
+    filled = (np.arange(per_epoch * size) < n).reshape(1, per_epoch, size)
     while True:
         order = np.zeros((turns, per_epoch * size), dtype=np.int32)
         for turn in range(turns):
             order[turn, :n] = rng.permutation(n)
         rows = order.reshape(turns, per_epoch, size)
-        mine = task[rows]
+        tasks = task[rows]
         parts = np.zeros(rows.shape)
         for place, share in enumerate(shares):
-            held = (mine == place) & taken
-            parts += held * (share / np.maximum(1, held.sum(axis=-1, keepdims=True)))
+            members = (tasks == place) & filled
+            parts += members * (share / np.maximum(1, members.sum(axis=-1, keepdims=True)))
         yield rows.reshape(-1, size), parts.reshape(-1, size)
 
 
 class _Ahead:
-    """Keep the batches that come next on the device."""
+    """The next batches, on the device."""
 
     def __init__(self, layouts: Iterator[Layout], dtype: np.dtype) -> None:
         self._layouts, self._dtype, self._from, self._to = layouts, dtype, 0, 0
         self._rows = self._parts = jnp.zeros((0, 0))
 
     def find(self, step: int) -> tuple[int, Array, Array]:
-        """Return the place of a step among the batches laid out, and these."""
+        """Return the position of a step's batch among the prepared batches, and these."""
         if step >= self._to:
             rows, parts = next(self._layouts)
             self._from, self._to = self._to, self._to + len(rows)
@@ -199,34 +201,36 @@ class _Ahead:
 
 
 def _numpy(weights: Weights) -> Weights:
-    return Weights(*(np.asarray(each) for each in weights))
+    return Weights(*(np.asarray(layer) for layer in weights))
 
 
 def _read(weights: Weights, samples: Samples) -> tuple[Array, Array]:
-    """Return what comes into each unit, and each sample's error."""
-    into = jnp.asarray(samples.inputs @ weights.hidden)
-    answers = jax.nn.relu(into) @ weights.readout.T
-    return into, (answers * samples.own).sum(axis=1) - samples.targets
+    """Return each unit's preactivations, and each sample's error."""
+    preactivations = jnp.asarray(samples.inputs @ weights.hidden)
+    answers = jax.nn.relu(preactivations) @ weights.readout.T
+    return preactivations, (answers * samples.own).sum(axis=1) - samples.targets
 
 
 def _stepped(
     weights: Weights,
-    into: Array,
+    preactivations: Array,
     pull: Array,
     samples: Samples,
     settings: Settings,
     readout_only: bool,
 ) -> Weights:
-    """Take a step, pull being the slope of the loss in each sample's answer."""
-    (hidden, readout), (inputs, _, own) = weights, samples
+    """Return the weights after a step; `pull` is the slope of the loss in each sample's output."""
+    (hidden, readout), (inputs, _, membership) = weights, samples
     keep = 1.0 - 2.0 * settings.rate * settings.decay
-    moved = keep * readout - settings.rate * ((own * pull[:, None]).T @ jax.nn.relu(into))
+    new_readout = keep * readout - settings.rate * (
+        (membership * pull[:, None]).T @ jax.nn.relu(preactivations)
+    )
     if not readout_only:
         # With one task every sample has the same readout.
-        back = readout if len(readout) == 1 else own @ readout
-        slope = inputs.T @ jnp.where(into > 0, pull[:, None] * back, 0.0)
+        back = readout if len(readout) == 1 else membership @ readout
+        slope = inputs.T @ jnp.where(preactivations > 0, pull[:, None] * back, 0.0)
         hidden = keep * hidden - settings.rate * slope
-    return Weights(hidden, moved)
+    return Weights(hidden, new_readout)
 
 
 @jax.jit
@@ -250,20 +254,22 @@ def _all_samples(
         return going & (at < stop)
 
     def body(carry: tuple) -> tuple:
-        # Only weights are carried over: copying what comes into units takes as long as a step.
-        at, now, _ = carry
-        into, gap = _read(now, samples)
+        # Only weights are carried over: copying preactivations takes as long as a step.
+        at, current, _ = carry
+        preactivations, gap = _read(current, samples)
         loss = jnp.mean(gap * gap)
         # A loss that is not a number ends the run, as all comparisons with it are false.
         going = (loss > settings.threshold) & (loss <= limit)
         pull = (2.0 / len(gap)) * gap
-        after = _stepped(now, into, pull, samples, settings, readout_only)
-        kept = jax.tree.map(lambda new, old: jnp.where(going, new, old), after, now)
-        return at + going.astype(at.dtype), kept, going
+        after = _stepped(current, preactivations, pull, samples, settings, readout_only)
+        updated = jax.tree.map(
+            lambda proposed, previous: jnp.where(going, proposed, previous), after, current
+        )
+        return at + going.astype(at.dtype), updated, going
 
     first = (jnp.asarray(step), weights, jnp.asarray(True))
-    at, now, _ = jax.lax.while_loop(more, body, first)
-    return now, at
+    at, current, _ = jax.lax.while_loop(more, body, first)
+    return current, at
 
 
 @partial(jax.jit, static_argnames="readout_only")
@@ -277,11 +283,11 @@ def _in_batches(
     end: Array,
     readout_only: bool,
 ) -> Weights:
-    def body(at: Array, now: Weights) -> Weights:
-        taken = Samples(*(each[rows[at]] for each in samples))
-        into, gap = _read(now, taken)
+    def body(at: Array, current: Weights) -> Weights:
+        batch = Samples(*(array[rows[at]] for array in samples))
+        preactivations, gap = _read(current, batch)
         pull = 2.0 * parts[at] * gap
-        return _stepped(now, into, pull, taken, settings, readout_only)
+        return _stepped(current, preactivations, pull, batch, settings, readout_only)
 
     return jax.lax.fori_loop(begin, end, body, weights)
 
@@ -294,7 +300,7 @@ def serves(network: object) -> bool:
 
 
 def engine(problem: Problem) -> Any:
-    """Return what trains one run of two-layer ReLU networks."""
+    """Return a function that trains one run of two-layer ReLU networks."""
     training, tasks, runs = problem.training, problem.tasks, problem.runs
     stops = problem.stops
     first: Any = problem.networks
@@ -307,14 +313,14 @@ def engine(problem: Problem) -> Any:
     require_memory(
         needed + runs * 4.0 * dtype.itemsize * h, "pass a batch, or train fewer samples or units"
     )
-    own = np.repeat(np.eye(len(tasks), dtype=dtype), [task.count for task in tasks], axis=0)
+    membership = np.repeat(np.eye(len(tasks), dtype=dtype), [task.count for task in tasks], axis=0)
 
-    def one(run: int, rate: float, report_step: ReportStep) -> Trace:
+    def train_run(run: int, rate: float, report_step: ReportStep) -> Trace:
         x = np.concatenate([task.of(run)[0] for task in tasks])
         y = np.concatenate([task.of(run)[1][:, 0] for task in tasks])
         trace = descend(
             Weights(np.ascontiguousarray(hidden[run].T), readout[run]),
-            Samples(x.astype(dtype), y.astype(dtype), own),
+            Samples(x.astype(dtype), y.astype(dtype), membership),
             Settings(
                 rate,
                 float(training.weight_decay),
@@ -323,7 +329,9 @@ def engine(problem: Problem) -> Any:
             ),
             stops,
             readout_only=training.trained == "readout",
-            layouts=None if training.batch is None else layouts_of(own, training.batch, seeds[run]),
+            layouts=None
+            if training.batch is None
+            else layouts_of(membership, training.batch, seeds[run]),
             measure=_measure(
                 None if teachers is None else [task[run] for task in teachers],
                 problem.tested(run),
@@ -338,7 +346,7 @@ def engine(problem: Problem) -> Any:
             )
         return trace._replace(network=MLP(ends, None, "relu"))
 
-    return one
+    return train_run
 
 
 def layers(network: MLP, dimension: int, n_tasks: int, runs: int) -> tuple[np.ndarray, np.ndarray]:
@@ -350,7 +358,7 @@ def layers(network: MLP, dimension: int, n_tasks: int, runs: int) -> tuple[np.nd
         + ("no biases" if network.biases is None else "biases"),
         'draw it by Architecture(layers=2, nonlinearity="relu", bias=False)',
     )
-    hidden, readout = (np.asarray(each) for each in network.weights)
+    hidden, readout = (np.asarray(weight) for weight in network.weights)
     require(
         bool(np.isfinite(hidden).all() and np.isfinite(readout).all()),
         "weights are finite numbers",
@@ -359,10 +367,10 @@ def layers(network: MLP, dimension: int, n_tasks: int, runs: int) -> tuple[np.nd
     )
     h = hidden.shape[-2]
     shapes = (h, dimension), (n_tasks, h)
-    lead = [each.shape[: each.ndim - 2] for each in (hidden, readout)]
+    lead = [weight.shape[: weight.ndim - 2] for weight in (hidden, readout)]
     fits = hidden.shape[-2:] == shapes[0] and readout.shape[-2:] == shapes[1]
     require(
-        fits and all(each in ((), (runs,)) for each in lead),
+        fits and all(shape in ((), (runs,)) for shape in lead),
         f"layers have shapes (h, {dimension}) and ({n_tasks}, h), or {runs} of them",
         f"shapes {hidden.shape} and {readout.shape}",
         f"draw them by Architecture(...).networks({dimension}, seeds=range({runs}), "
@@ -375,18 +383,20 @@ def layers(network: MLP, dimension: int, n_tasks: int, runs: int) -> tuple[np.nd
 
 
 def _checked_teachers(problem: Problem) -> tuple[tuple[ReLUTeacher, ...], ...] | None:
-    """Return the teachers of each task, one for each run."""
+    """Validate and return the teachers of each task, one for each run."""
     if problem.teachers is None:
         return None
     runs, d = problem.runs, problem.shape[0]
     teachers = tuple(tuple(task) for task in problem.teachers)
-    good = all(
+    valid = all(
         len(task) == runs
-        and all(isinstance(one, ReLUTeacher) and one.hidden.shape[1] == d for one in task)
+        and all(
+            isinstance(teacher, ReLUTeacher) and teacher.hidden.shape[1] == d for teacher in task
+        )
         for task in teachers
     )
     require(
-        good,
+        valid,
         f"teachers are one ReLUTeacher in {d} dimensions for each of {runs} runs",
         "others",
         "collect sample.main of each run in a list",
@@ -399,7 +409,7 @@ def _measure(
     test: tuple[np.ndarray, np.ndarray] | None,
     probes: np.ndarray | None,
 ) -> Measure:
-    """Return what reads the test loss of each task, and answers, off the weights of one run."""
+    """Return a function from weights of one run to the test loss of each task and the answers."""
 
     def answers(weights: Weights, points: np.ndarray) -> np.ndarray:
         hidden = np.maximum(points.astype(weights.hidden.dtype) @ weights.hidden, 0)
@@ -411,7 +421,7 @@ def _measure(
             if teachers is not None:
                 hidden, readout = (np.asarray(layer, dtype=float) for layer in weights)
                 pairs = zip(teachers, readout, strict=True)
-                tested = np.array([expected_error(one, hidden.T, v) for one, v in pairs])
+                tested = np.array([expected_error(teacher, hidden.T, v) for teacher, v in pairs])
             elif test is not None:
                 gap = answers(weights, test[0]).astype(float) - test[1]
                 tested = (gap**2).mean(axis=0)
@@ -423,7 +433,7 @@ def _measure(
 def expected_error(
     teacher: ReLUTeacher, hidden: Float[np.ndarray, "h d"], readout: Float[np.ndarray, " h"]
 ) -> float:
-    """Return `ReLUTeacher.test_error`, in a sixth of its time where units are a thousand.
+    """Return `ReLUTeacher.test_error`, in a sixth of its time for a thousand units.
 
     In place, by the square root instead of the sine; NaN for weights that diverged.
     """
