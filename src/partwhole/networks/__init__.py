@@ -1,4 +1,4 @@
-"""What is trained: networks, their initial laws, reading one, and keeping one."""
+"""Networks: their initial laws, their activations, and files of them."""
 
 from partwhole._extras import needs
 

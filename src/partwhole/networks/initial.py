@@ -45,7 +45,7 @@ def he(
 ) -> Float[np.ndarray, "..."]:
     r"""Draw from a normal law of standard deviation :math:`\text{scale} \sqrt{2 / \text{fan in}}`.
 
-    At scale 1 the mean square of a ReLU layer's units stays what it was (He et al., ICCV 2015).
+    At scale 1 all ReLU layers have the same mean square of their units (He et al., ICCV 2015).
     """
     return scale * np.sqrt(2.0 / fan_in) * rng.standard_normal(shape)
 

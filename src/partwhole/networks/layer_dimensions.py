@@ -97,9 +97,9 @@ def layer_dimensions(
     -----
     Lippl & Lindsey (NeurIPS 2024) take the rescaled pretrained network before and the finetuned one
     after, on the main training images, and normalise by their statistics: "batch". The running
-    statistics of a network that was just rescaled are those of before, so in inference rescaling
-    alone changes what it computes. Layers of their Vision Transformer are cut in blocks of 4000
-    units there, the counts being means over blocks; here they are whole.
+    statistics of a rescaled network are still those before rescaling, so that in inference
+    rescaling alone changes its outputs. They cut the layers of their Vision Transformer into blocks
+    of 4000 units and average the counts over blocks; here layers are whole.
 
     Examples
     --------

@@ -123,7 +123,7 @@ def layer_saliences(
 
     Examples
     --------
-    A random layer keeps the structure of its inputs, and turns from parts to conjunctions:
+    A random layer keeps the structure of its inputs, but parts lose salience and conjunctions gain:
 
     >>> from partwhole.networks import mlp
     >>> rows = np.array([[a, b] for a in range(3) for b in range(3)])

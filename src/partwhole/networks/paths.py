@@ -120,8 +120,8 @@ def network_limit(
     Parameters
     ----------
     network : GatedNetwork
-        Of an architecture that `architecture_cost` knows. Its weights matter only where the cost
-        is not convex: the stationary point is then one near them.
+        Of an architecture known to `architecture_cost`. Its weights matter only if the cost is not
+        convex: the stationary point is then one near them.
     inputs : float array, shape (n, d)
     labels : float array, shape (n,)
         -1 and +1.
@@ -157,7 +157,7 @@ def path_weights(network: GatedNetwork) -> Float[np.ndarray, "H C d"]:
     Parameters
     ----------
     network : GatedNetwork
-        With a cost that `architecture_cost` knows.
+        With a cost known to `architecture_cost`.
 
     Returns
     -------

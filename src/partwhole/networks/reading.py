@@ -67,14 +67,14 @@ def activations(
     network : Network
         One, or many along leading axes.
     inputs : float array, shape (n, ...) with the network's `shape`; or Composites
-        Composites are assembled as they are read.
+        Composites are assembled chunk by chunk.
     layers : sequence of str, keyword-only, default None
         Names of layers, from the network's `names`; None for all, which may take much memory.
 
     Returns
     -------
     tuple of float arrays, shapes (n, ...)
-        In the order asked for, with the leading axes of the network.
+        In the order of `layers`, with the leading axes of the network.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Diffusion models by name: the published one, and small ones for two cores."""
+"""Diffusion models by name: the published one, and small ones for a CPU."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def diffusion_model(
     Raises
     ------
     InputError
-        For an unknown name, and unless conditions are either vectors or words.
+        For an unknown name, and if both or neither of `condition` and `vocabulary` are passed.
 
     Examples
     --------

@@ -1,1 +1,1 @@
-"""Networks that see images: batches of shape (n, height, width, channels)."""
+"""Networks for images: batches of shape (n, height, width, channels)."""

@@ -278,8 +278,8 @@ def engine(problem: Problem) -> Any:
     """Return a function that trains one run of diagonal networks.
 
     Each core trains one run. Milliseconds for a network of d = 1,000 with n = 256 and 1,000 steps,
-    on two cores with little other work: 10 in threads, 21 one scan after another, 16 to 34 in chunked
-    maps; `benchmarks/bench_diagonal.py` measures them all.
+    on two cores with little other work: 10 in threads, 21 one scan after another, 16 to 34 in
+    chunked maps; `benchmarks/bench_diagonal.py` measures them all.
     """
     training, tasks, runs = problem.training, problem.tasks, problem.runs
     d, k = problem.shape[0], len(tasks)
