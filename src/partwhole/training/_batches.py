@@ -41,10 +41,10 @@ class Batches:
         """Train, and record after each gap of steps; data and networks lead with the runs."""
         dtype = networks.weights[0].dtype
         columns = np.swapaxes(probes, 1, 2)
-        given = (jnp.asarray(each.astype(dtype)) for each in (*data, rates, columns))
-        outputs, losses, final = _train(networks, *given, jnp.asarray(gaps, jnp.int32))
-        found = np.swapaxes(np.asarray(outputs, dtype=float), -1, -2)
-        return Recorded(found, np.asarray(losses, dtype=float), final)
+        arrays = (jnp.asarray(array.astype(dtype)) for array in (*data, rates, columns))
+        outputs, losses, final = _train(networks, *arrays, jnp.asarray(gaps, jnp.int32))
+        answers = np.swapaxes(np.asarray(outputs, dtype=float), -1, -2)
+        return Recorded(answers, np.asarray(losses, dtype=float), final)
 
 
 def _outputs(network: MLP, x: Float[Array, "d n"]) -> Float[Array, "d n"]:
@@ -58,7 +58,7 @@ def _outputs(network: MLP, x: Float[Array, "d n"]) -> Float[Array, "d n"]:
     return x
 
 
-def _one(
+def _train_one(
     network: MLP,
     batches: Float[Array, "B d batch"],
     weights: Float[Array, "B batch"],
@@ -67,24 +67,24 @@ def _one(
     probes: Float[Array, "d k"],
     gaps: Int[Array, " T"],
 ) -> tuple[Float[Array, "T d k"], Float[Array, " T"], MLP]:
-    def loss(now: MLP, at: Array) -> Array:
+    def loss(current: MLP, at: Array) -> Array:
         at = at % len(batches)
-        gap = _outputs(now, batches[at]) - batches[at]
+        gap = _outputs(current, batches[at]) - batches[at]
         return 0.5 * jnp.sum(weights[at] * jnp.sum(gap * gap, axis=0))
 
-    def step(at: Array, now: MLP) -> MLP:
-        slope = jax.grad(loss)(now, at)
-        return jax.tree.map(lambda w, g: w - rate * g, now, slope)
+    def step(at: Array, current: MLP) -> MLP:
+        gradients = jax.grad(loss)(current, at)
+        return jax.tree.map(lambda w, g: w - rate * g, current, gradients)
 
     def onward(carry: tuple[Array, MLP], gap: Array) -> tuple[tuple[Array, MLP], tuple]:
-        at, now = carry
-        now = jax.lax.fori_loop(at, at + gap, step, now)
-        rest = _outputs(now, spread) - spread
-        seen = 0.5 * jnp.mean(jnp.sum(rest * rest, axis=0))
-        return (at + gap, now), (_outputs(now, probes), seen)
+        at, current = carry
+        current = jax.lax.fori_loop(at, at + gap, step, current)
+        error = _outputs(current, spread) - spread
+        mean_loss = 0.5 * jnp.mean(jnp.sum(error * error, axis=0))
+        return (at + gap, current), (_outputs(current, probes), mean_loss)
 
-    (_, final), found = jax.lax.scan(onward, (jnp.zeros_like(gaps[0]), network), gaps)
-    return (*found, final)
+    (_, final), records = jax.lax.scan(onward, (jnp.zeros_like(gaps[0]), network), gaps)
+    return (*records, final)
 
 
-_train = jax.jit(jax.vmap(_one, in_axes=(0, 0, 0, 0, 0, 0, None)))
+_train = jax.jit(jax.vmap(_train_one, in_axes=(0, 0, 0, 0, 0, 0, None)))

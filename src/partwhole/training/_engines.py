@@ -64,10 +64,12 @@ def cost(architecture: Architecture, dimension: int, batches: int, batch: int) -
     return Cost(8.0 * batches * columns**2, (3.0 * entries + dimension * columns) * columns)
 
 
-def at_once(runs: int, each: Cost, recorded_bytes: float, steps: int) -> int:
+def at_once(runs: int, run_cost: Cost, recorded_bytes: float, steps: int) -> int:
     """Return how many runs to train in one call, so that all calls take nearly as many."""
     most = min(
-        AT_ONCE_BYTES / (each.bytes + recorded_bytes), AT_ONCE_WORK / (each.work * steps), runs
+        AT_ONCE_BYTES / (run_cost.bytes + recorded_bytes),
+        AT_ONCE_WORK / (run_cost.work * steps),
+        runs,
     )
     calls = -(-runs // max(1, min(AT_ONCE_RUNS, int(most))))
     return -(-runs // calls)

@@ -48,13 +48,13 @@ LANES = Products(
 def _batch_moments(
     points: Float[Array, "n D"], order: Int[Array, "B batch"], weights: Float[Array, "B batch"]
 ) -> Float[Array, "B D D"]:
-    def one(batch: tuple[Array, Array]) -> Array:
+    def moment(batch: tuple[Array, Array]) -> Array:
         rows, weight = batch
-        taken = points[rows]
-        return (taken * weight[:, None]).T @ taken
+        batch_points = points[rows]
+        return (batch_points * weight[:, None]).T @ batch_points
 
     # One after another: batched matrix products of this size are slower, NumPy's 60 times.
-    return jax.lax.map(one, (order, weights))
+    return jax.lax.map(moment, (order, weights))
 
 
 @dataclass(frozen=True)
@@ -80,8 +80,8 @@ class Moments:
     ) -> tuple[np.ndarray, ...]:
         """Return the moments of the batches and that of all samples."""
         points = np.hstack([inputs, np.ones((len(inputs), 1))]) if self.bias else inputs
-        found = _batch_moments(jnp.asarray(points), jnp.asarray(order), jnp.asarray(weights))
-        return np.asarray(found), points.T @ points / len(points)
+        moments = _batch_moments(jnp.asarray(points), jnp.asarray(order), jnp.asarray(weights))
+        return np.asarray(moments), points.T @ points / len(points)
 
     def train(
         self,
@@ -94,14 +94,14 @@ class Moments:
         """Train, and record after each gap of steps; data and networks lead with the runs."""
         batches, whole = data
         dtype, steps = networks.weights[0].dtype, jnp.asarray(gaps, jnp.int32)
-        given = networks, batches.astype(dtype), rates.astype(dtype)
+        arrays = networks, batches.astype(dtype), rates.astype(dtype)
         if self.lanes:
             # Axes are moved by NumPy, which has nothing to compile.
-            last = jax.tree.map(lambda each: np.moveaxis(np.asarray(each), 0, -1), given)
-            found = _lanes(*jax.tree.map(jnp.asarray, last), steps)
-            maps, final = jax.tree.map(lambda each: np.moveaxis(np.asarray(each), -1, 0), found)
+            run_last = jax.tree.map(lambda leaf: np.moveaxis(np.asarray(leaf), 0, -1), arrays)
+            results = _lanes(*jax.tree.map(jnp.asarray, run_last), steps)
+            maps, final = jax.tree.map(lambda leaf: np.moveaxis(np.asarray(leaf), -1, 0), results)
         else:
-            maps, final = _matrices(*jax.tree.map(jnp.asarray, given), steps)
+            maps, final = _matrices(*jax.tree.map(jnp.asarray, arrays), steps)
         return Recorded(*_read(np.asarray(maps, dtype=float), whole, probes), final)
 
 
@@ -139,8 +139,8 @@ def _stepped(network: MLP, inputs: Array, moment: Array, rate: Array, products: 
         if biases:
             biases[place] = biases[place] - rate * back[:, -1]
         back = products.left(weight, back) if place else back
-    held = None if network.biases is None else tuple(biases)
-    return MLP(tuple(weights), held, network.nonlinearity)
+    new_biases = None if network.biases is None else tuple(biases)
+    return MLP(tuple(weights), new_biases, network.nonlinearity)
 
 
 def _train(
@@ -151,14 +151,14 @@ def _train(
     inputs = jnp.eye(*shape[:2], dtype=batches.dtype)
     inputs = jnp.broadcast_to(inputs.reshape(*shape[:2], *[1] * (len(shape) - 2)), shape)
 
-    def step(at: Array, now: MLP) -> MLP:
+    def step(at: Array, current: MLP) -> MLP:
         moment = jax.lax.dynamic_index_in_dim(batches, at % len(batches), keepdims=False)
-        return _stepped(now, inputs, moment, rate, products)
+        return _stepped(current, inputs, moment, rate, products)
 
     def onward(carry: tuple[Array, MLP], gap: Array) -> tuple[tuple[Array, MLP], Array]:
-        at, now = carry
-        now = jax.lax.fori_loop(at, at + gap, step, now)
-        return (at + gap, now), _maps(now, inputs, products)[-1]
+        at, current = carry
+        current = jax.lax.fori_loop(at, at + gap, step, current)
+        return (at + gap, current), _maps(current, inputs, products)[-1]
 
     (_, final), maps = jax.lax.scan(onward, (jnp.zeros_like(gaps[0]), network), gaps)
     return maps, final

@@ -168,7 +168,7 @@ class LearningRateSearch:
                 "untrained_loss": self.untrained_losses.reshape(-1),
                 "loss": self.losses.reshape(-1),
                 "suggestion": np.repeat(self.suggestions, steps),
-                "outcome": np.repeat([each.name.lower() for each in self.outcomes], steps),
+                "outcome": np.repeat([outcome.name.lower() for outcome in self.outcomes], steps),
             }
         )
 
@@ -184,16 +184,16 @@ class Found(NamedTuple):
     outcome: RateOutcome
 
 
-def gathered(rates: Float[np.ndarray, " S"], found: list[Found]) -> LearningRateSearch:
+def gathered(rates: Float[np.ndarray, " S"], results: list[Found]) -> LearningRateSearch:
     """Return what was found for some networks as one result."""
     return LearningRateSearch(
         rates=rates,
-        raw_losses=np.stack([each.raw for each in found]),
-        untrained_losses=np.stack([each.untrained for each in found]),
-        losses=np.stack([each.losses for each in found]),
-        steepest=np.array([each.steepest for each in found]),
-        suggestions=np.array([each.suggestion for each in found]),
-        outcomes=tuple(each.outcome for each in found),
+        raw_losses=np.stack([result.raw for result in results]),
+        untrained_losses=np.stack([result.untrained for result in results]),
+        losses=np.stack([result.losses for result in results]),
+        steepest=np.array([result.steepest for result in results]),
+        suggestions=np.array([result.suggestion for result in results]),
+        outcomes=tuple(result.outcome for result in results),
     )
 
 
@@ -240,8 +240,8 @@ def search(
     @cache
     def end(rate: float) -> float:
         """Return the last loss of a trial; infinity where it learns nothing or goes astray."""
-        tried = _relative(walk(np.full(steps, rate)), untrained, float(smoothing))
-        return float(tried[-1]) if _learns(tried) else float("inf")
+        trial = _relative(walk(np.full(steps, rate)), untrained, float(smoothing))
+        return float(trial[-1]) if _learns(trial) else float("inf")
 
     if place is not None:
         top = float(rates[place])
@@ -277,11 +277,11 @@ def _relative(
     raw: Float[np.ndarray, " losses"], untrained: Float[np.ndarray, " losses"], smoothing: float
 ) -> Float[np.ndarray, " losses"]:
     """Return smoothed losses as shares of the untrained network's; NaN where that has none."""
-    found, above, below = [], 0.0, 0.0
+    shares, above, below = [], 0.0, 0.0
     for loss, start in zip(raw.tolist(), untrained.tolist(), strict=True):
         above, below = smoothing * above + loss, smoothing * below + start
-        found.append(above / below if below > 0.0 else float("nan"))
-    return np.array(found)
+        shares.append(above / below if below > 0.0 else float("nan"))
+    return np.array(shares)
 
 
 def _steepest(losses: Float[np.ndarray, " losses"]) -> tuple[int | None, bool]:

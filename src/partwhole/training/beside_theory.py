@@ -108,33 +108,34 @@ class BesideTheory:
         Seeds whose training diverged or whose flow ran out of steps are counted and left out.
         """
         table = self.to_frame(threshold=threshold)
-        made = self.runs.architecture
-        other = "it" if self.exact else "the linear network"
+        architecture = self.runs.architecture
+        compared = "it" if self.exact else "the linear network"
         lines = [
-            f"{made.layers}-layer {made.nonlinearity} network, {len(self.runs.seeds)} seeds,",
-            f"beside gradient flow of {other} on the population from the same weights.",
+            f"{architecture.layers}-layer {architecture.nonlinearity} network, "
+            f"{len(self.runs.seeds)} seeds,",
+            f"beside gradient flow of {compared} on the population from the same weights.",
         ]
         names = table["quantity"].to_numpy()
-        both = table[["predicted", "trained"]].to_numpy()
-        lost = table.loc[(names == SWINGS) & np.isnan(both).any(axis=1), ["setting", "seed"]]
+        values = table[["predicted", "trained"]].to_numpy()
+        left_out = table.loc[(names == SWINGS) & np.isnan(values).any(axis=1), ["setting", "seed"]]
         for s, task in enumerate(self.runs.tasks):
             means = ", ".join(f"{mean:g}" for mean in task.means)
-            out = lost["seed"][lost["setting"] == s]
-            here = (table["setting"].to_numpy() == s) & ~table["seed"].isin(out).to_numpy()
+            out = left_out["seed"][left_out["setting"] == s]
+            selected = (table["setting"].to_numpy() == s) & ~table["seed"].isin(out).to_numpy()
             lines.append(f"Means {means}; gradient time, medians over the seeds it applies to:")
-            lines += [f"{'':<28}predicted  trained"] if here.any() else []
-            for name in dict.fromkeys(names[here & (names != SWINGS)]):
-                left, right = (_median(column) for column in both[here & (names == name)].T)
+            lines += [f"{'':<28}predicted  trained"] if selected.any() else []
+            for name in dict.fromkeys(names[selected & (names != SWINGS)]):
+                left, right = (_median(column) for column in values[selected & (names == name)].T)
                 lines.append(f"{name:<28}{left:<11}{right}")
-            first, then = both[here & (names == SWINGS)].T
+            first, trained = values[selected & (names == SWINGS)].T
             if len(first):
                 lines.append(
                     f"The error rises before it falls: {first.sum():.0f} of {len(first)} "
-                    f"predicted, {then.sum():.0f} trained, {(first == then).sum()} agree."
+                    f"predicted, {trained.sum():.0f} trained, {(first == trained).sum()} agree."
                 )
             if count := int(self.runs.diverged[s].sum()):
-                told = Outcome.DIVERGED.value
-                lines.append(f"Left out: {count} of {len(self.runs.seeds)} networks {told}.")
+                outcome = Outcome.DIVERGED.value
+                lines.append(f"Left out: {count} of {len(self.runs.seeds)} networks {outcome}.")
         return "\n".join([*lines, *(f"Note: {note}." for note in self.notes)])
 
 
@@ -178,7 +179,7 @@ def beside_theory(runs: IdentityRuns) -> BesideTheory:
     >>> bool(gap < 0.5)  # of targets 2 and 4
     True
     """
-    made, found, trained = runs.architecture, [], []
+    architecture, predicted, trained = runs.architecture, [], []
     notes: list[str] = []
     for s, task in enumerate(runs.tasks):
         at = np.flatnonzero(np.abs(runs.probes[s] - task.probe).max(axis=1) < 1e-12)
@@ -197,13 +198,13 @@ def beside_theory(runs: IdentityRuns) -> BesideTheory:
             rtol=RTOL,
             atol=1e-9,
         )
-        found.append(path.outputs(task.probe))
-        told = list(path.notes)
+        predicted.append(path.outputs(task.probe))
+        flow_notes = list(path.notes)
         if path.outcome is not FlowOutcome.REACHED:
-            told += ["flows end early; begin with smaller weights, or record fewer steps"]
-        notes += [f"setting {s}: {note}" for note in told]
-    exact = made.nonlinearity == "linear"
-    return BesideTheory(runs, np.stack(found), np.stack(trained), exact, tuple(notes))
+            flow_notes += ["flows end early; begin with smaller weights, or record fewer steps"]
+        notes += [f"setting {s}: {note}" for note in flow_notes]
+    exact = architecture.nonlinearity == "linear"
+    return BesideTheory(runs, np.stack(predicted), np.stack(trained), exact, tuple(notes))
 
 
 def _moments(runs: IdentityRuns, setting: int) -> tuple[np.ndarray, np.ndarray]:
@@ -244,19 +245,23 @@ def _quantities(
     ]
     if not (np.isfinite(outputs).all() and np.isfinite(loss).all()):
         return dict.fromkeys([*names, *turns[0], *turns[1], SWINGS], np.nan)
-    known = means != 0
+    nonzero = means != 0
     half = np.full(s, np.nan)
-    half[known] = learning_times(times, outputs[:, :s][:, known] / means[known])
+    half[nonzero] = learning_times(times, outputs[:, :s][:, nonzero] / means[nonzero])
     rise = swing(times, loss, plateau=plateau, threshold=threshold * plateau)
     # NaN where the error does not rise.
-    placed = (rise.minimum_time, rise.minimum, rise.maximum_time, rise.maximum)
-    found = dict(zip([*turns[0], *turns[1]], placed, strict=True))
-    return {**dict(zip(names, half.tolist(), strict=True)), **found, SWINGS: float(rise.occurs)}
+    extrema = (rise.minimum_time, rise.minimum, rise.maximum_time, rise.maximum)
+    quantities = dict(zip([*turns[0], *turns[1]], extrema, strict=True))
+    return {
+        **dict(zip(names, half.tolist(), strict=True)),
+        **quantities,
+        SWINGS: float(rise.occurs),
+    }
 
 
 def _median(values: np.ndarray) -> str:
-    kept = values[~np.isnan(values)]
-    if not len(kept):
+    finite = values[~np.isnan(values)]
+    if not len(finite):
         return "none"
-    middle = float(np.median(kept))
+    middle = float(np.median(finite))
     return "later" if np.isinf(middle) else f"{middle:.3g}"

@@ -20,20 +20,22 @@ from partwhole._writing import npz, write_all
 FORMAT = 1
 
 
-def fingerprint(told: dict[str, Any], arrays: PyTree) -> str:
+def fingerprint(description: dict[str, Any], arrays: PyTree) -> str:
     """Return 16 hexadecimal digits that name a configuration and the arrays it begins with."""
     marks = [
         (str(leaf.dtype), leaf.shape, zlib.crc32(leaf.tobytes()))
-        for leaf in (np.asarray(each) for each in jax.tree.leaves(arrays))
+        for leaf in (np.asarray(leaf) for leaf in jax.tree.leaves(arrays))
     ]
-    held = json.dumps([told, marks], sort_keys=True, default=str)
-    return hashlib.sha256(held.encode()).hexdigest()[:16]
+    content = json.dumps([description, marks], sort_keys=True, default=str)
+    return hashlib.sha256(content.encode()).hexdigest()[:16]
 
 
-def save_checkpoint(path: Path, state: PyTree, told: dict[str, Any]) -> None:
+def save_checkpoint(path: Path, state: PyTree, description: dict[str, Any]) -> None:
     """Write a state and what is told beside it; the file is whole or not there."""
     leaves = {f"leaf_{i}": np.asarray(leaf) for i, leaf in enumerate(jax.tree.leaves(state))}
-    write_all({path: npz({"told": np.array(json.dumps(told | {"format": FORMAT})), **leaves})})
+    write_all(
+        {path: npz({"told": np.array(json.dumps(description | {"format": FORMAT})), **leaves})}
+    )
 
 
 def load_checkpoint(path: Path, like: PyTree, mark: str) -> tuple[PyTree, dict[str, Any]]:
@@ -47,14 +49,14 @@ def load_checkpoint(path: Path, like: PyTree, mark: str) -> tuple[PyTree, dict[s
     remedy = "remove it to begin anew, or name another file"
     try:
         arrays = read_npz(path)
-        told = json.loads(str(arrays.pop("told")))
+        description = json.loads(str(arrays.pop("told")))
     except (ValueError, KeyError, RecursionError) as error:
-        what = error if isinstance(error, UnreadableError) else "one without its head"
+        problem = error if isinstance(error, UnreadableError) else "one without its head"
         raise InputError(
-            f"a checkpoint is a whole file that training wrote; got {path}, {what}; {remedy}"
+            f"a checkpoint is a whole file that training wrote; got {path}, {problem}; {remedy}"
         ) from error
     require(
-        isinstance(told, dict) and told.get("format") == FORMAT,
+        isinstance(description, dict) and description.get("format") == FORMAT,
         "a checkpoint is a whole file that training wrote",
         f"{path} of another kind",
         remedy,
@@ -62,7 +64,7 @@ def load_checkpoint(path: Path, like: PyTree, mark: str) -> tuple[PyTree, dict[s
     leaves, shape = jax.tree.flatten(like)
     names = [f"leaf_{i}" for i in range(len(leaves))]
     require(
-        told.get("mark") == mark
+        description.get("mark") == mark
         and set(arrays) == set(names)
         and all(
             (arrays[name].shape, arrays[name].dtype) == (leaf.shape, leaf.dtype)
@@ -72,4 +74,4 @@ def load_checkpoint(path: Path, like: PyTree, mark: str) -> tuple[PyTree, dict[s
         f"{path} of another run",
         remedy,
     )
-    return jax.tree.unflatten(shape, [jnp.asarray(arrays[name]) for name in names]), told
+    return jax.tree.unflatten(shape, [jnp.asarray(arrays[name]) for name in names]), description

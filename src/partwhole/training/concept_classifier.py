@@ -78,15 +78,15 @@ class ConceptClassifier:
         InputError
             For values that there are not, and images with a pixel that is no finite number.
         """
-        found = self.probabilities(images)
-        wanted, concepts = target, found.shape[1]
+        probabilities = self.probabilities(images)
+        values, concepts = target, probabilities.shape[1]
         require(
-            len(wanted) == concepts and bool(((wanted >= 0) & (wanted < self.n_values)).all()),
+            len(values) == concepts and bool(((values >= 0) & (values < self.n_values)).all()),
             f"a corner has a value from 0 to {self.n_values - 1} of each of {concepts} concepts",
-            f"{wanted.tolist()}",
+            f"{values.tolist()}",
             "pass a row of space.classes",
         )
-        return found[:, np.arange(concepts), wanted]
+        return probabilities[:, np.arange(concepts), values]
 
 
 @door(single=("images",))
@@ -164,14 +164,14 @@ def train_concept_classifier(
         "pass labelled.components",
     )
     order = np.random.default_rng([seed, SPLIT]).permutation(len(images))
-    n_kept = round(held_out * len(images))
+    n_calibration = round(held_out * len(images))
     require(
-        0 < n_kept < len(images),
+        0 < n_calibration < len(images),
         "some images train and some calibrate",
-        f"{n_kept} of {len(images)} held out",
+        f"{n_calibration} of {len(images)} held out",
         "pass more images, or another share",
     )
-    kept, shown = order[:n_kept], order[n_kept:]
+    calibration_rows, training_rows = order[:n_calibration], order[n_calibration:]
     n_values, concepts = int(components.max()) + 1, components.shape[1]
     if network is None:
         network = convnet(
@@ -186,14 +186,14 @@ def train_concept_classifier(
         "leave network out for one that fits",
     )
     run = train_images(
-        network, images[shown], recipe or USUAL, targets=components[shown], seed=seed,
-        progress=progress,
+        network, images[training_rows], recipe or USUAL, targets=components[training_rows],
+        seed=seed, progress=progress,
     )  # fmt: skip
     n_values = n_out // concepts
-    found = _probabilities(run.network, images[kept], n_values)
-    truth = np.eye(n_values)[components[kept]]
+    probabilities = _probabilities(run.network, images[calibration_rows], n_values)
+    truth = np.eye(n_values)[components[calibration_rows]]
     # Every value's probability is one coordinate that was or was not true.
-    rows = (each.swapaxes(1, 2).reshape(-1, concepts) for each in (found, truth))
+    rows = (values.swapaxes(1, 2).reshape(-1, concepts) for values in (probabilities, truth))
     return ConceptClassifier(network=run.network, n_values=n_values, calibration=calibration(*rows))
 
 

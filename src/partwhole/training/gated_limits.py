@@ -99,7 +99,7 @@ def distinct_limits(
     (1, [0, 1])
     """
     require(tolerance > 0, "a tolerance is above 0", tolerance, "take 1e-3")
-    ended: list[ReachedLimit] = []
+    reached: list[ReachedLimit] = []
     for run, network in enumerate(runs.networks):
         if runs.outcomes[run] in (Outcome.DIVERGED, Outcome.NOT_SEPARATED):
             continue
@@ -107,20 +107,23 @@ def distinct_limits(
             network = ascend_margin(network, inputs, labels)
         outputs = network.predict(inputs)
         outputs = outputs / (labels * outputs).min()
-        told = stationarity(network, inputs, labels)
-        ended.append(ReachedLimit(np.array([run]), network, outputs, told))
-    ended.sort(key=lambda each: -each.margin)
-    found: list[ReachedLimit] = []
-    for each in ended:
-        same = next((i for i, one in enumerate(found) if _alike(each, one, tolerance)), None)
-        if same is None:
-            found.append(each)
+        certificate = stationarity(network, inputs, labels)
+        reached.append(ReachedLimit(np.array([run]), network, outputs, certificate))
+    reached.sort(key=lambda candidate: -candidate.margin)
+    limits: list[ReachedLimit] = []
+    for candidate in reached:
+        match = next(
+            (i for i, limit in enumerate(limits) if _same_function(candidate, limit, tolerance)),
+            None,
+        )
+        if match is None:
+            limits.append(candidate)
             continue
-        together = np.sort(np.concatenate([found[same].runs, each.runs]))
-        found[same] = replace(found[same], runs=together)
-    return tuple(found)
+        together = np.sort(np.concatenate([limits[match].runs, candidate.runs]))
+        limits[match] = replace(limits[match], runs=together)
+    return tuple(limits)
 
 
-def _alike(one: ReachedLimit, other: ReachedLimit, tolerance: Real) -> bool:
-    size = float(np.linalg.norm(other.outputs))
-    return float(np.linalg.norm(one.outputs - other.outputs)) <= tolerance * size
+def _same_function(a: ReachedLimit, b: ReachedLimit, tolerance: Real) -> bool:
+    size = float(np.linalg.norm(b.outputs))
+    return float(np.linalg.norm(a.outputs - b.outputs)) <= tolerance * size

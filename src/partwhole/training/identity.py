@@ -107,41 +107,48 @@ def train_identity(
     if data_seed is not None:
         whole("data_seed", data_seed, 0, "leave it None for a sample of each seed")
     d, n, runs = task.n_dimensions, task.n_samples, len(settings) * len(chosen)
-    kept = first.recorded(record, n)
+    recorded_steps = first.recorded(record, n)
     points = _probes(probes, settings)
     samples = _Samples(settings, architecture, protocols, chosen, data_seed)
     every_epoch = first.epochs if first.shuffle == "every epoch" else 1
-    each = cost(architecture, d, every_epoch * first.batches(n), first.batch)
-    recorded = 8.0 * len(kept) * points.shape[1] * (2 * d + 1)
-    _require_memory(runs * recorded + each.bytes)
+    run_cost = cost(architecture, d, every_epoch * first.batches(n), first.batch)
+    recorded = 8.0 * len(recorded_steps) * points.shape[1] * (2 * d + 1)
+    _require_memory(runs * recorded + run_cost.bytes)
 
     keys = [(s, seed) for s in range(len(settings)) for seed in chosen]
     moments = [samples.moments(*key) for key in keys]
     initial = architecture.networks(d, seeds=chosen)
-    size = at_once(runs, each, recorded, max(1, int(kept[-1])))
+    size = at_once(runs, run_cost, recorded, max(1, int(recorded_steps[-1])))
     with bar(f"training {runs} networks", runs, shown=progress) as advance:
         parts = []
         for start in range(0, runs, size):
-            part = _train(samples, keys[start : start + size], size, initial, points, kept)
+            part = _train(
+                samples, keys[start : start + size], size, initial, points, recorded_steps
+            )
             parts.append(part)
             advance(len(part.outputs))
     outputs = np.concatenate([part.outputs for part in parts])
     losses = np.concatenate([part.training_loss for part in parts])
     final = jax.tree.map(lambda *w: np.concatenate(w), *[part.final for part in parts])
     numbers = [outputs, losses, *jax.tree.leaves(final)]
-    ends = []
+    outcomes = []
     for run in range(runs):
-        finite = all(np.isfinite(each[run]).all() for each in numbers)
-        well = finite and losses[run, -1] <= DIVERGED * losses[run, 0]
-        ends.append(Outcome.RAN_ALL_STEPS if well else Outcome.DIVERGED)
-    shape, many = (len(settings), len(chosen)), len(chosen)
+        finite = all(np.isfinite(values[run]).all() for values in numbers)
+        is_bounded = finite and losses[run, -1] <= DIVERGED * losses[run, 0]
+        outcomes.append(Outcome.RAN_ALL_STEPS if is_bounded else Outcome.DIVERGED)
+    shape, n_seeds = (len(settings), len(chosen)), len(chosen)
     return IdentityRuns(
         settings,
         architecture,
         protocols,
         chosen,
-        kept,
-        np.array([[each.time(int(step), d) for step in kept] for each in protocols]),
+        recorded_steps,
+        np.array(
+            [
+                [run_protocol.time(int(step), d) for step in recorded_steps]
+                for run_protocol in protocols
+            ]
+        ),
         points,
         outputs.reshape(*shape, *outputs.shape[1:]),
         losses.reshape(*shape, -1),
@@ -149,7 +156,7 @@ def train_identity(
         jax.tree.map(lambda w: jnp.asarray(w.reshape(*shape, *w.shape[1:])), final),
         np.stack([second for second, _ in moments]).reshape(*shape, d, d),
         np.stack([mean for _, mean in moments]).reshape(*shape, d),
-        tuple(tuple(ends[start : start + many]) for start in range(0, runs, many)),
+        tuple(tuple(outcomes[start : start + n_seeds]) for start in range(0, runs, n_seeds)),
     )
 
 
@@ -159,7 +166,7 @@ def _train(
     size: int,
     initial: MLP,
     points: Float[np.ndarray, "settings k d"],
-    kept: Int[np.ndarray, " T"],
+    recorded_steps: Int[np.ndarray, " T"],
 ) -> Recorded:
     """Train some of the runs in one call; outputs are in the concept frame."""
     settings, seeds = samples.settings, samples.seeds
@@ -168,19 +175,20 @@ def _train(
     filled = keys + keys[-1:] * (size - len(keys))
     data = [engine.data(samples.draw(*key).inputs, *samples.order(*key)) for key in keys]
     data += data[-1:] * (size - len(keys))
-    at = np.array([seeds.index(seed) for _, seed in filled])
-    found = engine.train(
-        jax.tree.map(lambda w: np.asarray(w)[at], initial),
+    places = np.array([seeds.index(seed) for _, seed in filled])
+    records = engine.train(
+        jax.tree.map(lambda w: np.asarray(w)[places], initial),
         tuple(np.stack(part) for part in zip(*data, strict=True)),
         np.array([samples.protocols[s].rate(settings[s].n_dimensions) for s, _ in filled]),
-        np.diff(kept, prepend=0),
+        np.diff(recorded_steps, prepend=0),
         np.stack([settings[s].to_inputs(points[s]) for s, _ in filled]),
     )
     outputs = [
-        settings[s].to_concepts(each) for (s, _), each in zip(keys, found.outputs, strict=False)
+        settings[s].to_concepts(run_outputs)
+        for (s, _), run_outputs in zip(keys, records.outputs, strict=False)
     ]
-    final = jax.tree.map(lambda w: np.asarray(w)[: len(keys)], found.final)
-    return Recorded(np.stack(outputs), found.training_loss[: len(keys)], final)
+    final = jax.tree.map(lambda w: np.asarray(w)[: len(keys)], records.final)
+    return Recorded(np.stack(outputs), records.training_loss[: len(keys)], final)
 
 
 class _Samples:
@@ -215,9 +223,9 @@ class _Samples:
         key = (setting, seed if self.data_seed is None else self.data_seed)
         if key not in self._moments:
             sample = self.draw(setting, seed)
-            found = sample.second_moment(), sample.mean()
-            _require_stability(self.architecture, self.protocols[setting], *found)
-            self._moments[key] = found
+            moments = sample.second_moment(), sample.mean()
+            _require_stability(self.architecture, self.protocols[setting], *moments)
+            self._moments[key] = moments
         return self._moments[key]
 
 
@@ -239,7 +247,7 @@ def _require_stability(
 
 
 def _protocols(
-    given: Protocol | Sequence[Protocol] | None, settings: tuple[StructuredIdentity, ...]
+    requested: Protocol | Sequence[Protocol] | None, settings: tuple[StructuredIdentity, ...]
 ) -> tuple[Protocol, ...]:
     """Check that settings can be trained side by side; return a protocol for each."""
     shapes = sorted({(t.n_dimensions, t.n_concepts, t.n_samples) for t in settings})
@@ -249,16 +257,19 @@ def _protocols(
         " and ".join(f"{d}, {s} and {n}" for d, s, n in shapes),
         "train the others in a call of their own",
     )
-    if given is None or isinstance(given, Protocol):
-        return (given or Protocol(),) * len(settings)
-    protocols = tuple(given)
+    if requested is None or isinstance(requested, Protocol):
+        return (requested or Protocol(),) * len(settings)
+    protocols = tuple(requested)
     require(
         len(protocols) == len(settings),
         "there is one protocol for all tasks, or one for each",
         f"{len(protocols)} for {len(settings)} tasks",
         "pass as many as tasks",
     )
-    forms = {(each.epochs, each.batch, each.shuffle, each.last_batch) for each in protocols}
+    forms = {
+        (protocol.epochs, protocol.batch, protocol.shuffle, protocol.last_batch)
+        for protocol in protocols
+    }
     require(
         len(forms) == 1,
         "protocols of one call agree in epochs, batches and shuffling",
@@ -269,21 +280,21 @@ def _protocols(
 
 
 def _probes(
-    given: Literal["combinations"] | Float[np.ndarray, "k d"] | None,
+    probes: Literal["combinations"] | Float[np.ndarray, "k d"] | None,
     settings: tuple[StructuredIdentity, ...],
 ) -> Float[np.ndarray, "settings k d"]:
-    if given is None:
+    if probes is None:
         return np.stack([task.probe[None] for task in settings])
-    if isinstance(given, str):
+    if isinstance(probes, str):
         return np.stack([task.combinations().points for task in settings])
     d = settings[0].n_dimensions
     require(
-        given.shape[1] == d,
+        probes.shape[1] == d,
         f"probes are points in the tasks' {d} dimensions, one in each row",
-        f"shape {given.shape}",
+        f"shape {probes.shape}",
         "leave them out for the tasks' own",
     )
-    return np.broadcast_to(given, (len(settings), *given.shape)).copy()
+    return np.broadcast_to(probes, (len(settings), *probes.shape)).copy()
 
 
 def _require_memory(needed: float) -> None:

@@ -124,26 +124,31 @@ def kernel_regime(
         f"{len(targets)} and {len(is_train)} for {n}, {int(is_train.sum())} of them trained on",
         "pass arrays of equal length",
     )
-    lost = int((~np.isfinite(targets[is_train])).sum())
-    require(lost == 0, "training targets are finite", f"{lost} that are not", "hold those rows out")
+    n_not_finite = int((~np.isfinite(targets[is_train])).sum())
+    require(
+        n_not_finite == 0,
+        "training targets are finite",
+        f"{n_not_finite} that are not",
+        "hold those rows out",
+    )
     require_output(network, output)
     require_fit(network, inputs)
-    wide = kind in ("nngp", "ntk")
-    if wide:
+    infinite_width = kind in ("nngp", "ntk")
+    if infinite_width:
         kernel = _wide_kernel(network, inputs, kind)
     elif kind == "tangent":
         kernel = tangent_kernel(
             network, inputs, output=output, parametrisation=parametrisation, memory_gib=memory_gib
         )
     else:
-        slopes = _readout_slopes(network, inputs, output)
-        kernel = slopes @ slopes.T
+        gradients = _readout_gradients(network, inputs, output)
+        kernel = gradients @ gradients.T
     start = np.zeros(n)
-    if loss == "squared" and not wide:
+    if loss == "squared" and not infinite_width:
         start = outputs(network, inputs)[:, output].astype(float)
     fit = Equal() if loss == "squared" else Margin()
     # What is below rounding of single precision is no direction that a network could learn.
-    rounding = 1e-12 if wide else 1e-7
+    rounding = 1e-12 if infinite_width else 1e-7
     limit = solve(
         (None, targets - start), kernel, fit=fit, intercept="none", is_train=is_train,
         rounding=rounding,
@@ -171,7 +176,7 @@ def _mean_square(parameters: Array) -> float:
     return float(np.mean(np.square(np.asarray(parameters, dtype=float))))
 
 
-def _readout_slopes(network: Network, inputs: Inputs, output: int) -> Float[np.ndarray, "n p"]:
+def _readout_gradients(network: Network, inputs: Inputs, output: int) -> Float[np.ndarray, "n p"]:
     """Return the slopes of an output in the parameters of the last layer, at the layer below."""
     require(
         len(network.names) > 1, "a readout reads a layer below it", "one layer",
@@ -179,22 +184,28 @@ def _readout_slopes(network: Network, inputs: Inputs, output: int) -> Float[np.n
     )  # fmt: skip
     features = activations(network, inputs, layers=network.names[-2:-1])[0]
     contexts = network.contexts(np.asarray(inputs[:], dtype=float))
-    kept, rest = network.partition()
-    leaves, shape = jax.tree.flatten(kept)
+    parameters, rest = network.partition()
+    leaves, shape = jax.tree.flatten(parameters)
 
-    def answers(used: dict[int, Array], x: Array, at: Any) -> Array:
-        whole = jax.tree.unflatten(shape, [used.get(i, leaf) for i, leaf in enumerate(leaves)])
-        return eqx.combine(whole, rest).layer(len(network.names) - 1, x, at)[:, output]
+    def answers(readout: dict[int, Array], x: Array, context: Any) -> Array:
+        merged = jax.tree.unflatten(shape, [readout.get(i, leaf) for i, leaf in enumerate(leaves)])
+        return eqx.combine(merged, rest).layer(len(network.names) - 1, x, context)[:, output]
 
     with jax.enable_x64(leaves[0].dtype == np.float64):
         x = jnp.asarray(features, leaves[0].dtype)
-        every = jax.grad(lambda used: jnp.mean(answers(used, x, contexts)))(dict(enumerate(leaves)))
-        used = {i: leaf for i, leaf in enumerate(leaves) if np.any(np.asarray(every[i]))}
+        leaf_gradients = jax.grad(lambda readout: jnp.mean(answers(readout, x, contexts)))(
+            dict(enumerate(leaves))
+        )
+        readout = {
+            i: leaf for i, leaf in enumerate(leaves) if np.any(np.asarray(leaf_gradients[i]))
+        }
         require(
-            len(used) > 0, "the last layer has parameters",
+            len(readout) > 0, "the last layer has parameters",
             f"{network.names[-1]!r} without any that matter", 'take kind="tangent"',
         )  # fmt: skip
-        alone = jax.tree.map(lambda each: jnp.asarray(each)[:, None], (x, contexts))
-        slopes = jax.vmap(jax.grad(lambda *at: answers(*at)[0]), in_axes=(None, 0, 0))(used, *alone)
-    rows = [np.asarray(slope, dtype=float).reshape(len(x), -1) for slope in slopes.values()]
+        single = jax.tree.map(lambda array: jnp.asarray(array)[:, None], (x, contexts))
+        gradients = jax.vmap(
+            jax.grad(lambda *arguments: answers(*arguments)[0]), in_axes=(None, 0, 0)
+        )(readout, *single)
+    rows = [np.asarray(slope, dtype=float).reshape(len(x), -1) for slope in gradients.values()]
     return np.concatenate(rows, axis=1)

@@ -111,20 +111,20 @@ def dense_learning_rate(
     )
     dtype = training.dtype
 
-    def one(run: int) -> RateFound:
+    def search_run(run: int) -> RateFound:
         x, y = problem.tasks[0].of(run)
 
         def walk(rates: Float[np.ndarray, " S"]) -> Float[np.ndarray, " losses"]:
             # Steps give the memory of what they are given away.
-            layers, held = begun(network, x.astype(dtype), y.astype(dtype), kind)
+            layers, data_state = begun(network, x.astype(dtype), y.astype(dtype), kind)
             shares = rate_shares(network, layers, training.parametrisation)
-            given = Settings(0.0, float(training.weight_decay), float("-inf"), 1.0, shares)
-            state = begin(layers, held, kind=kind)
+            base_settings = Settings(0.0, float(training.weight_decay), float("-inf"), 1.0, shares)
+            state = begin(layers, data_state, kind=kind)
             losses = [float(state.loss)]
             # Rates are of the type that training has, so that one compiled step serves both.
             for step, rate in enumerate(rates, 1):
-                settings, last = given._replace(rate=rate), jnp.asarray(step, jnp.int32)
-                state = advance(state, held, settings, float("inf"), last, kind=kind)
+                settings, last = base_settings._replace(rate=rate), jnp.asarray(step, jnp.int32)
+                state = advance(state, data_state, settings, float("inf"), last, kind=kind)
                 losses.append(float(state.loss))
             return np.array(losses)
 
@@ -134,8 +134,8 @@ def dense_learning_rate(
             return search(walk, rates, at_most, smoothing=0.0)
 
     runs = range(problem.runs)
-    found = in_threads(one, runs, min(len(runs), cores()), progress)
-    return gathered(rates, [found[run] for run in runs])
+    results = in_threads(search_run, runs, min(len(runs), cores()), progress)
+    return gathered(rates, [results[run] for run in runs])
 
 
 @door(single=("images", "targets"))
@@ -264,5 +264,5 @@ def _take_share(
     after = take_step(
         fresh, samples, targets, order, key, recipe=recipe, layout=layout, batch=batch
     )
-    kept = jax.tree.map(lambda w, v: w + rate * (v - w), state.kept, after.kept)
-    return after._replace(kept=kept, total=fresh.total), after.total.sum()
+    parameters = jax.tree.map(lambda w, v: w + rate * (v - w), state.kept, after.kept)
+    return after._replace(kept=parameters, total=fresh.total), after.total.sum()

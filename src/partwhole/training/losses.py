@@ -38,8 +38,8 @@ def cross_entropy(outputs: Float[Array, "n k"], targets: Int[Array, "n *q"]) -> 
     evenly, one after another.
     """
     answers = outputs.reshape(*targets.shape, -1)
-    missed = optax.softmax_cross_entropy_with_integer_labels(answers, targets)
-    return jnp.mean(jnp.sum(missed.reshape(len(missed), -1), axis=1))
+    losses = optax.softmax_cross_entropy_with_integer_labels(answers, targets)
+    return jnp.mean(jnp.sum(losses.reshape(len(losses), -1), axis=1))
 
 
 LOSSES: dict[str, Callable[..., Float[Array, ""]]] = {

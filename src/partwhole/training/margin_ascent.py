@@ -102,7 +102,7 @@ def ascend_margin(
     y = labels
     outputs, gradients = margin_gradients(network, inputs, y)
     weights, n_layers = flat_weights(network), network.n_layers
-    length, still = FIRST, 0
+    length, n_small_steps = FIRST, 0
     for _ in range(max_steps):
         # At margin 1 weights are smaller by the L-th root, gradients by its power L - 1.
         least = float((y * outputs).min())
@@ -112,8 +112,8 @@ def ascend_margin(
         size = float(weights @ weights)
         for _ in range(SHORTENINGS):
             aim = _implicit(weights, outputs, gradients, y, length, n_layers)
-            new = float((y * _with(network, aim).predict(inputs)).min())
-            aim = aim / new ** (1.0 / n_layers) if new > 0 else np.full_like(aim, np.inf)
+            margin = float((y * _with(network, aim).predict(inputs)).min())
+            aim = aim / margin ** (1.0 / n_layers) if margin > 0 else np.full_like(aim, np.inf)
             if float(aim @ aim) <= size * (1.0 + ROUNDING):
                 break
             length *= SHORTER
@@ -121,8 +121,12 @@ def ascend_margin(
             break  # no step lowers the norm any more
         weights = aim
         # Short steps lower the norm by little anywhere.
-        still = still + 1 if size - float(aim @ aim) <= tolerance * min(1.0, length) * size else 0
-        if still == PATIENCE:
+        n_small_steps = (
+            n_small_steps + 1
+            if size - float(aim @ aim) <= tolerance * min(1.0, length) * size
+            else 0
+        )
+        if n_small_steps == PATIENCE:
             break
         length = min(length * LONGER, LONGEST)
         outputs, gradients = margin_gradients(_with(network, weights), inputs, y)
@@ -137,7 +141,7 @@ def margin_gradients(
         network.bias is None, "a normalised margin is of a homogeneous network", "a bias",
         "feed units a constant input instead",
     )  # fmt: skip
-    n, size = len(inputs), sum(each.size for each in network.weights)
+    n, size = len(inputs), sum(weight.size for weight in network.weights)
     needed = 8.0 * n * size / 2**30
     require(
         needed <= MEMORY_GIB,
@@ -146,45 +150,49 @@ def margin_gradients(
         "pass some of the inputs, all that hold the margin among them",
     )
     with jax.enable_x64(True):
-        weights = tuple(jnp.asarray(np.asarray(each), jnp.float64) for each in network.weights)
+        weights = tuple(jnp.asarray(np.asarray(weight), jnp.float64) for weight in network.weights)
         contexts = tuple(
-            None if each is None else jnp.asarray(each, jnp.int32)
-            for each in network.contexts(inputs)
+            None if context is None else jnp.asarray(context, jnp.int32)
+            for context in network.contexts(inputs)
         )
-        outputs, slopes = _slopes(network, weights, jnp.asarray(inputs), contexts)
-        gradients = np.concatenate([np.asarray(each).reshape(n, -1) for each in slopes], axis=1)
-        found = np.asarray(outputs)
-    wrong = int((labels * found <= 0).sum())
+        outputs, weight_gradients = _output_gradients(
+            network, weights, jnp.asarray(inputs), contexts
+        )
+        gradients = np.concatenate(
+            [np.asarray(gradient).reshape(n, -1) for gradient in weight_gradients], axis=1
+        )
+        answers = np.asarray(outputs)
+    n_wrong = int((labels * answers <= 0).sum())
     require(
-        not wrong,
+        not n_wrong,
         "a normalised margin is above 0 where all training inputs are decided right",
-        f"{wrong} of {n} wrong",
+        f"{n_wrong} of {n} wrong",
         "train on, or take more units",
     )
-    return found, gradients
+    return answers, gradients
 
 
 def flat_weights(network: GatedNetwork) -> Float[np.ndarray, " P"]:
     """Return all weights in one array, layer by layer."""
-    return np.concatenate([np.asarray(each, dtype=float).ravel() for each in network.weights])
+    return np.concatenate([np.asarray(weight, dtype=float).ravel() for weight in network.weights])
 
 
 @eqx.filter_jit
-def _slopes(
+def _output_gradients(
     network: GatedNetwork, weights: tuple[Array, ...], inputs: Array, contexts: tuple
 ) -> tuple[Array, tuple[Array, ...]]:
-    def answer(weights: tuple[Array, ...], at: Array, own: tuple) -> Array:
-        one = GatedNetwork(weights, network.gates, None, network.parallel)
-        return one(at[None], tuple(None if each is None else each[None] for each in own))[0]
+    def answer(weights: tuple[Array, ...], x: Array, context: tuple) -> Array:
+        copy = GatedNetwork(weights, network.gates, None, network.parallel)
+        return copy(x[None], tuple(None if gates is None else gates[None] for gates in context))[0]
 
     return jax.vmap(jax.value_and_grad(answer), in_axes=(None, 0, 0))(weights, inputs, contexts)
 
 
 def _with(network: GatedNetwork, flat: Float[np.ndarray, " P"]) -> GatedNetwork:
-    ends = np.cumsum([each.size for each in network.weights])[:-1]
+    ends = np.cumsum([weight.size for weight in network.weights])[:-1]
     parts = zip(np.split(flat, ends), network.weights, strict=True)
     with jax.enable_x64(True):
-        weights = tuple(jnp.asarray(part.reshape(old.shape)) for part, old in parts)
+        weights = tuple(jnp.asarray(part.reshape(template.shape)) for part, template in parts)
     return GatedNetwork(weights, network.gates, None, network.parallel)
 
 
@@ -202,15 +210,15 @@ def _implicit(
     :math:`\theta + (\sum_i \lambda_i y_i \nabla f_i - \theta) / a`; by homogeneity
     :math:`\nabla f_i \cdot \theta = L f_i`.
     """
-    stay = 1.0 + 1.0 / length
+    scaling = 1.0 + 1.0 / length
     kernel = gradients @ gradients.T
-    bounds = stay - labels * outputs * (stay - n_layers)
+    bounds = scaling - labels * outputs * (scaling - n_layers)
     scale, unit = float(np.trace(kernel)) / len(labels), float(np.abs(bounds).max())
     n = len(labels)
-    found = solve_one_sided(
+    solution = solve_one_sided(
         kernel[None] / scale,
         OneSided(np.arange(n), labels, bounds / unit),
         Border(np.zeros((n, 0))),
     )
-    pulled = gradients.T @ found.multipliers[0] * (unit / scale)
-    return weights + (pulled - weights) / stay
+    target = gradients.T @ solution.multipliers[0] * (unit / scale)
+    return weights + (target - weights) / scaling

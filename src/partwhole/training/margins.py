@@ -27,6 +27,6 @@ def require_two_classes(labels: Float[np.ndarray, " n"]) -> None:
     require(
         len(classes) == 2 and bool((np.abs(classes) == 1).all()),
         "labels are two classes, -1 and +1",
-        ", ".join(f"{each:g}" for each in classes[:4]),
+        ", ".join(f"{label:g}" for label in classes[:4]),
         "recode labels 0 and 1 as 2 y - 1",
     )

@@ -114,11 +114,11 @@ class Problem:
         rate, runs = self.training.learning_rate, self.runs
         if not isinstance(rate, np.ndarray):
             return np.full(runs, 0.01 if rate is None else float(rate))
-        right = rate.shape == (runs,)
+        fits = rate.shape == (runs,)
         require(
-            right and bool(np.all(rate > 0)),
+            fits and bool(np.all(rate > 0)),
             f"learning rates are one positive number, or one for each of {runs} runs",
-            f"numbers from {rate.min():g} to {rate.max():g}" if right else f"shape {rate.shape}",
+            f"numbers from {rate.min():g} to {rate.max():g}" if fits else f"shape {rate.shape}",
             "pass 0.1, say, or an array of as many as there are runs",
         )
         return rate.astype(float)
@@ -172,14 +172,14 @@ def checked_problem(
     """Return a problem whose parts fit together."""
     several = not _is_pair(data)
     pairs = list(data) if several else [data]
-    good = len(pairs) > 0 and all(map(_is_pair, pairs))
+    has_pairs = len(pairs) > 0 and all(map(_is_pair, pairs))
     rule = "data is a pair of inputs and targets, or a list of pairs, one for each task"
-    require(good, rule, f"{len(pairs)} of another form", "pass (inputs, targets)")
-    held, runs = _networks(networks)
+    require(has_pairs, rule, f"{len(pairs)} of another form", "pass (inputs, targets)")
+    checked_networks, runs = _networks(networks)
     if isinstance(networks, DiagonalWeights):
         first, shape, outputs = None, (np.shape(networks.hidden_plus)[-1],), 1
     else:
-        first = held if not isinstance(held, tuple) else held[0]
+        first = checked_networks if not isinstance(checked_networks, tuple) else checked_networks[0]
         shape = tuple(first.shape)
         outputs = 1 if several else n_outputs(first)
     tasks: list[Samples] = []
@@ -187,10 +187,10 @@ def checked_problem(
         task = checked_samples(inputs, targets, shape, outputs, runs, training.dtype, training.loss)
         runs = len(task.inputs) if runs is None and len(task.inputs) > 1 else runs
         tasks.append(task)
-    together = 1 if runs is None else runs
+    n_runs = 1 if runs is None else runs
     kinds = {len(task.inputs) for task in tasks}
     require(
-        kinds <= {1, together},
+        kinds <= {1, n_runs},
         "tasks have as many runs",
         sorted(kinds),
         "pass one set for each run",
@@ -201,16 +201,16 @@ def checked_problem(
         "both kinds",
         "pass teachers= where they are known",
     )
-    known = None if teachers is None else tuple(teachers) if several else (teachers,)
+    task_teachers = None if teachers is None else tuple(teachers) if several else (teachers,)
     require(
-        known is None or len(known) == len(tasks),
+        task_teachers is None or len(task_teachers) == len(tasks),
         "each task has inputs, targets and, if there are any, teachers",
-        f"{len(tasks)} tasks and {0 if known is None else len(known)} with teachers",
+        f"{len(tasks)} tasks and {len(task_teachers or ())} with teachers",
         "pass lists of one length",
     )
     names = ("test inputs", "test targets")
     tested = None if test is None else checked_samples(
-        *test, shape, outputs, together, training.dtype, training.loss, names
+        *test, shape, outputs, n_runs, training.dtype, training.loss, names
     )  # fmt: skip
     if probes is not None:
         require(
@@ -219,7 +219,17 @@ def checked_problem(
             f"shape {probes.shape}",
             "pass one row for each probe",
         )
-    return Problem(held, together, shape, tuple(tasks), several, probes, known, tested, training)
+    return Problem(
+        checked_networks,
+        n_runs,
+        shape,
+        tuple(tasks),
+        several,
+        probes,
+        task_teachers,
+        tested,
+        training,
+    )
 
 
 def _is_pair(data: Any) -> bool:
@@ -260,25 +270,25 @@ def checked_samples(
 ) -> Samples:  # fmt: skip
     """Return samples that fit the networks."""
     x, y = inputs, targets
-    each = x.ndim == len(shape) + 2
+    has_runs = x.ndim == len(shape) + 2
     fits = x.ndim > len(shape) and x.shape[x.ndim - len(shape) :] == shape
     rows = ", ".join(map(str, ("n", *shape)))
     require(
-        fits and x.size > 0 and (x.ndim == len(shape) + 1 or (each and runs in (None, len(x)))),
+        fits and x.size > 0 and (x.ndim == len(shape) + 1 or (has_runs and runs in (None, len(x)))),
         f"{names[0]} have shape ({rows}) or ({'runs' if runs is None else runs}, {rows})",
         f"shape {x.shape}",
         "pass a row for each sample",
     )
-    before = x.shape[: x.ndim - len(shape)]
-    shapes = f"{(*before, outputs)}" + (f" or {before}" if outputs == 1 else "")
+    leading = x.shape[: x.ndim - len(shape)]
+    shapes = f"{(*leading, outputs)}" + (f" or {leading}" if outputs == 1 else "")
     require(
-        y.shape == (*before, outputs) or (outputs == 1 and y.shape == before),
+        y.shape == (*leading, outputs) or (outputs == 1 and y.shape == leading),
         f"{names[1]} have shape {shapes} to go with {names[0]}",
         f"shape {y.shape}",
         "pass one for each sample",
     )
-    for name, given in zip(names, (x, y), strict=True):
-        largest = float(np.abs(given).max())
+    for name, array in zip(names, (x, y), strict=True):
+        largest = float(np.abs(array).max())
         require(
             dtype == np.float64 or largest <= SINGLE_LIMIT,
             f"{name} of training in single precision are of size {SINGLE_LIMIT:g} at most",
@@ -291,15 +301,15 @@ def checked_samples(
         f"targets from {y.min():g} to {y.max():g}",
         "take the loss 'squared' for numbers, or recode labels 0 and 1 as 2 y - 1",
     )
-    y = y.reshape(*before, outputs)
-    return Samples(x, y) if each else Samples(x[None], y[None])
+    y = y.reshape(*leading, outputs)
+    return Samples(x, y) if has_runs else Samples(x[None], y[None])
 
 
-def require_memory(needed: float, what: str) -> None:
+def require_memory(needed: float, remedy: str) -> None:
     """Refuse work that takes more memory, in bytes, than there may be."""
     require(
         needed / 2**30 <= MEMORY_GIB,
         f"training takes up to {MEMORY_GIB:g} GiB beside the samples",
         f"about {needed / 2**30:.0f}",
-        what,
+        remedy,
     )

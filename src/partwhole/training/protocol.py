@@ -164,12 +164,12 @@ def batch_order(
     turns = protocol.epochs if protocol.shuffle == "every epoch" else 1
     per_epoch, size = protocol.batches(n_samples), protocol.batch
     rng = np.random.default_rng([seed, SHUFFLE])
-    taken = min(n_samples, per_epoch * size)
+    n_used = min(n_samples, per_epoch * size)
     order = np.zeros((turns, per_epoch * size), dtype=np.int32)
     for turn in range(turns):
-        order[turn, :taken] = rng.permutation(n_samples)[:taken]
+        order[turn, :n_used] = rng.permutation(n_samples)[:n_used]
     weights = np.zeros(per_epoch * size)
-    weights[:taken] = 1.0
+    weights[:n_used] = 1.0
     weights = weights.reshape(per_epoch, size)
     weights /= weights.sum(axis=1, keepdims=True)
     return order.reshape(-1, size), np.tile(weights, (turns, 1))
@@ -179,5 +179,5 @@ def _points(last: int) -> int:
     """Return how many points of a geometric grid leave about 200 once rounded to whole steps."""
     points = np.arange(RECORDS, 4 * RECORDS, 4)
     counts = [len(np.unique(np.round(np.geomspace(1, last, n)))) for n in points]
-    near = np.abs(np.array(counts) - min(RECORDS, last))
-    return int(points[int(np.argmin(near))])
+    distances = np.abs(np.array(counts) - min(RECORDS, last))
+    return int(points[int(np.argmin(distances))])

@@ -192,7 +192,7 @@ def relu_probing(
     tests = None if test is None else checked_samples(
         *test, (d,), 1, runs, double, "squared", names
     )  # fmt: skip
-    given = layers(networks, d, 1, runs)
+    weights = layers(networks, d, 1, runs)
     penalties = RIDGES if ridges is None else np.asarray(ridges, dtype=float)
     require(
         penalties.size > 0 and bool((penalties > 0).all()),
@@ -200,18 +200,18 @@ def relu_probing(
         penalties.tolist() if penalties.size < 9 else f"a least of {penalties.min():g}",
         "pass np.logspace(-5, 10, 100)",
     )
-    _require_memory(task, tests, given[0].shape[1], penalties.size)
-    hidden, readout = (each.astype(float) for each in given)
-    found = [
-        _one(task, tests, run, hidden[run], readout[run, 0], features, penalties)
+    _require_memory(task, tests, weights[0].shape[1], penalties.size)
+    hidden, readout = (layer.astype(float) for layer in weights)
+    fits = [
+        _fitted(task, tests, run, hidden[run], readout[run, 0], features, penalties)
         for run in range(runs)
     ]
-    tested = [each[2] for each in found if each[2] is not None]
+    test_losses = [fit[2] for fit in fits if fit[2] is not None]
     return ProbingRuns(
         penalties,
-        np.stack([each[0] for each in found]),
-        np.stack([each[1] for each in found]),
-        np.stack(tested) if tested else None,
+        np.stack([fit[0] for fit in fits]),
+        np.stack([fit[1] for fit in fits]),
+        np.stack(test_losses) if test_losses else None,
     )
 
 
@@ -230,24 +230,26 @@ def kernel(
     with the second sum for tangent features alone.
     """
     into_a, into_b = a @ hidden.T, b @ hidden.T
-    found = np.maximum(into_a, 0) @ np.maximum(into_b, 0).T
+    products = np.maximum(into_a, 0) @ np.maximum(into_b, 0).T
     if features == "tangent":
-        found += (a @ b.T) * (((into_a > 0) * readout**2) @ (into_b > 0).T)
-    return found
+        products += (a @ b.T) * (((into_a > 0) * readout**2) @ (into_b > 0).T)
+    return products
 
 
 def _require_memory(task: Samples, tests: Samples | None, h: int, ridges: int) -> None:
     """Refuse work that takes more memory than there may be; runs follow one another."""
     runs, n, d = task.inputs.shape
-    tested = 0 if tests is None else tests.count
+    n_test = 0 if tests is None else tests.count
     # All layers and losses; then of one run what units answer to both sides of a kernel, twice,
     # the kernels with their decomposition, and what is found at each penalty.
-    each = 2 * h * (n + max(n, tested)) + n * (4 * n + 4 * ridges) + tested * (2 * n + 2 * ridges)
-    needed = 8.0 * (runs * (h * (d + 1) + 3 * ridges) + each)
+    per_run = (
+        2 * h * (n + max(n, n_test)) + n * (4 * n + 4 * ridges) + n_test * (2 * n + 2 * ridges)
+    )
+    needed = 8.0 * (runs * (h * (d + 1) + 3 * ridges) + per_run)
     require_memory(needed, "pass fewer samples, test inputs or penalties, or fewer runs in a call")
 
 
-def _one(
+def _fitted(
     task: Samples,
     tests: Samples | None,
     run: int,
@@ -257,7 +259,7 @@ def _one(
     ridges: Float[np.ndarray, " m"],
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
     """Return the training loss, that on samples left out and the test loss, for all penalties."""
-    x, y = (np.asarray(each, dtype=float) for each in task.of(run))
+    x, y = (np.asarray(array, dtype=float) for array in task.of(run))
     y = y[:, 0]
     size, vectors = np.linalg.eigh(kernel(hidden, readout, x, x, features))
     # Of directions that features lack, rounding leaves some below 0.
@@ -267,6 +269,6 @@ def _one(
     trained = ((ridges * duals) ** 2).mean(axis=0)
     if tests is None:
         return trained, (left_out**2).mean(axis=0), None
-    points, wanted = (each.astype(float) for each in tests.of(run))
-    gap = kernel(hidden, readout, points, x, features) @ duals - wanted
+    points, test_targets = (array.astype(float) for array in tests.of(run))
+    gap = kernel(hidden, readout, points, x, features) @ duals - test_targets
     return trained, (left_out**2).mean(axis=0), (gap**2).mean(axis=0)

@@ -101,15 +101,15 @@ def rescale_after_pretraining(
         "none",
         "pass the trained weights",
     )
-    broken = [
+    not_finite = [
         name
         for name, (_, leaf), number in zip(names, leaves, numbers, strict=True)
         if number and not _is_finite_array(leaf)
     ]
     require(
-        not broken,
+        not not_finite,
         "parameters are finite numbers",
-        f"NaN or infinity in {_some(broken)}",
+        f"NaN or infinity in {_some(not_finite)}",
         "leave out runs that diverged, and arrays that are no parameters",
     )
     if last_layer is not None:
@@ -119,7 +119,7 @@ def rescale_after_pretraining(
     elif custom and fate == "keep":
         last = [False] * len(names)  # what is to be multiplied has been said
     else:
-        last = _found_last([path for path, _ in leaves], numbers)
+        last = _last_layer_mask([path for path, _ in leaves], numbers)
     multiplied = _chosen("which", which, names) if custom else [True] * len(names)
     rng = None if seed is None else np.random.default_rng([seed, READOUT])
 
@@ -127,17 +127,17 @@ def rescale_after_pretraining(
         if not is_number:
             return leaf
         if is_last and fate == "reset":
-            found = _reset(leaf, gamma, rng)
-            _require_kept(name, found, np.array(gamma), f"gamma = {gamma:g}")
-            return found
+            rescaled = _reset(leaf, gamma, rng)
+            _require_kept(name, rescaled, np.array(gamma), f"gamma = {gamma:g}")
+            return rescaled
         if fate == "scale" if is_last else is_multiplied:
-            found = _times(leaf, float(c))
-            _require_kept(name, found, leaf, f"c = {float(c):g}")
-            return found
+            rescaled = _times(leaf, float(c))
+            _require_kept(name, rescaled, leaf, f"c = {float(c):g}")
+            return rescaled
         return leaf
 
     kinds = zip(names, (leaf for _, leaf in leaves), numbers, last, multiplied, strict=True)
-    return jax.tree_util.tree_unflatten(form, [new(*each) for each in kinds])
+    return jax.tree_util.tree_unflatten(form, [new(*kind) for kind in kinds])
 
 
 @door(single=("rescale", "readout_scale"))
@@ -206,8 +206,8 @@ def for_finetuning(
     size = readout_scale * np.sqrt(2.0 / h)
     draws = [np.random.default_rng([seed, READOUT]).standard_normal((1, h)) for seed in chosen]
     with jax.enable_x64(last.dtype == np.float64):
-        new = jnp.asarray(size * np.stack(draws), dtype=last.dtype)
-    return MLP((*scaled.weights[:-1], new), None, networks.nonlinearity)
+        new_readout = jnp.asarray(size * np.stack(draws), dtype=last.dtype)
+    return MLP((*scaled.weights[:-1], new_readout), None, networks.nonlinearity)
 
 
 def _fate(
@@ -227,27 +227,27 @@ def _is_float_array(leaf: Any) -> bool:
 
 
 def _is_finite_array(leaf: Any) -> bool:
-    numbers = _known(leaf)
+    numbers = _values_of(leaf)
     return numbers is None or bool(np.isfinite(numbers).all())
 
 
-def _known(leaf: Any) -> np.ndarray | None:
+def _values_of(leaf: Any) -> np.ndarray | None:
     try:
         return np.asarray(leaf)
     except jax.errors.TracerArrayConversionError:
         return None  # within a transformation of JAX, where an array has no numbers yet
 
 
-def _require_kept(name: str, found: Any, given: Any, by: str) -> None:
+def _require_kept(name: str, new_leaf: Any, reference: Any, by: str) -> None:
     """Refuse weights that became infinite, or of which those that aren't 0 all became so."""
-    new, old = _known(found), _known(given)
-    if new is None or old is None:
+    new_values, old_values = _values_of(new_leaf), _values_of(reference)
+    if new_values is None or old_values is None:
         return
-    lost = new.size > 0 and not new.any() and bool(old.any())
+    vanished = new_values.size > 0 and not new_values.any() and bool(old_values.any())
     require(
-        not lost and bool(np.isfinite(new).all()),
-        f"rescaled weights are numbers in their precision, {found.dtype}",
-        f"{'0 alone' if lost else 'infinity'} in {name}, with {by}",
+        not vanished and bool(np.isfinite(new_values).all()),
+        f"rescaled weights are numbers in their precision, {new_leaf.dtype}",
+        f"{'0 alone' if vanished else 'infinity'} in {name}, with {by}",
         "pass one nearer to 1, or weights of double precision"
         if by.startswith("c")
         else "pass another gamma, or weights of double precision",
@@ -256,47 +256,48 @@ def _require_kept(name: str, found: Any, given: Any, by: str) -> None:
 
 def _times(leaf: Any, c: float) -> Any:
     with jax.enable_x64(leaf.dtype == np.float64), np.errstate(over="ignore", under="ignore"):
-        found = leaf * c
-        return np.asarray(found, leaf.dtype) if isinstance(leaf, np.ndarray) else found
+        product = leaf * c
+        return np.asarray(product, leaf.dtype) if isinstance(leaf, np.ndarray) else product
 
 
-def _chosen(name: str, asked: Any, names: list[str]) -> list[bool]:
-    if callable(asked):
-        found = [bool(asked(each)) for each in names]
-        require(any(found), f"{name} picks some leaf", "none", f"the paths are {_some(names)}")
-        return found
+def _chosen(name: str, selection: Any, names: list[str]) -> list[bool]:
+    if callable(selection):
+        matches = [bool(selection(path)) for path in names]
+        require(any(matches), f"{name} picks some leaf", "none", f"the paths are {_some(names)}")
+        return matches
 
     def under(path: str, head: str) -> bool:
         return path == head or path.startswith(f"{head}.")
 
-    lost = [head for head in asked if not any(under(path, head) for path in names)]
+    unmatched = [head for head in selection if not any(under(path, head) for path in names)]
     require(
-        not lost and len(list(asked)) > 0,
+        not unmatched and len(list(selection)) > 0,
         f"{name} names leaves of the tree",
-        repr(lost or list(asked)),
+        repr(unmatched or list(selection)),
         f"the paths are {_some(names)}",
     )
-    return [any(under(path, head) for head in asked) for path in names]
+    return [any(under(path, head) for head in selection) for path in names]
 
 
-def _found_last(paths: list[tuple], numbers: list[bool]) -> list[bool]:
+def _last_layer_mask(paths: list[tuple], numbers: list[bool]) -> list[bool]:
     """Return which leaves are of the last layer, where all layers lie in one list or tuple."""
-    shown = [path for path, number in zip(paths, numbers, strict=True) if number]
+    float_paths = [path for path, number in zip(paths, numbers, strict=True) if number]
     place = 0
     # Down to where the tree branches, past a pair of lists for weights and biases.
-    while all(len(path) > place for path in shown) and (
-        len({path[place] for path in shown}) == 1
-        or {getattr(path[place], "name", getattr(path[place], "key", None)) for path in shown}
+    while all(len(path) > place for path in float_paths) and (
+        len({path[place] for path in float_paths}) == 1
+        or {getattr(path[place], "name", getattr(path[place], "key", None)) for path in float_paths}
         == {"weights", "biases"}
     ):
         place += 1
     in_lists = all(
-        len(path) > place and isinstance(path[place], jax.tree_util.SequenceKey) for path in shown
+        len(path) > place and isinstance(path[place], jax.tree_util.SequenceKey)
+        for path in float_paths
     )
-    names = [jax.tree_util.keystr(path, simple=True, separator=".") for path in shown]
-    alone = any(isinstance(key, jax.tree_util.SequenceKey) for key in shown[0][:place])
+    names = [jax.tree_util.keystr(path, simple=True, separator=".") for path in float_paths]
+    in_one_entry = any(isinstance(key, jax.tree_util.SequenceKey) for key in float_paths[0][:place])
     require(
-        in_lists or not alone,
+        in_lists or not in_one_entry,
         "the last layer is found in a list of two layers or more",
         f"one entry, with {_some(names)}",
         'pass which="all" to multiply it, or last_layer=[...] with the paths of the last layer',
@@ -307,8 +308,11 @@ def _found_last(paths: list[tuple], numbers: list[bool]) -> list[bool]:
         _some(names),
         "pass last_layer=[...] with its paths",
     )
-    end = max(path[place].idx for path in shown)
-    return [number and path[place].idx == end for path, number in zip(paths, numbers, strict=True)]
+    last_index = max(path[place].idx for path in float_paths)
+    return [
+        number and path[place].idx == last_index
+        for path, number in zip(paths, numbers, strict=True)
+    ]
 
 
 def _reset(leaf: Any, gamma: float, rng: np.random.Generator | None) -> Any:

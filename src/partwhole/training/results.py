@@ -145,12 +145,12 @@ class Runs:
         The published losses are of this kind. Where transfer harms, the best step is an early
         one, and this hides it: read `final_loss` too.
         """
-        return self._known().min(axis=-1)
+        return self._nan_as_infinite().min(axis=-1)
 
     @property
     def best_step(self) -> Int[np.ndarray, "runs *k"]:
         """Return the step of the oracle's `best_loss`."""
-        best = self.steps[self._known().argmin(axis=-1)]
+        best = self.steps[self._nan_as_infinite().argmin(axis=-1)]
         ends = self.end_steps.reshape(-1, *[1] * (best.ndim - 1))
         return np.minimum(best, ends)
 
@@ -177,10 +177,10 @@ class Runs:
         """
         import pandas as pd
 
-        many = self.task_loss.ndim == 3
-        tasks = self.task_loss.shape[1] if many else 1
+        has_tasks = self.task_loss.ndim == 3
+        tasks = self.task_loss.shape[1] if has_tasks else 1
         columns = {"run": np.repeat(np.arange(len(self.end_steps)), tasks)}
-        if many:
+        if has_tasks:
             columns["task"] = np.tile(np.arange(tasks), len(self.end_steps))
         columns |= {
             "learning_rate": np.repeat(
@@ -211,6 +211,6 @@ class Runs:
         assert self.test_loss is not None
         return self.test_loss
 
-    def _known(self) -> np.ndarray:
+    def _nan_as_infinite(self) -> np.ndarray:
         losses = self._tested()
         return np.where(np.isnan(losses), np.inf, losses)

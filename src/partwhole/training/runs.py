@@ -72,7 +72,7 @@ class IdentityRuns:
     @property
     def diverged(self) -> Bool[np.ndarray, "settings seeds"]:
         """Return which runs diverged."""
-        return np.array([[each is Outcome.DIVERGED for each in row] for row in self.outcomes])
+        return np.array([[outcome is Outcome.DIVERGED for outcome in row] for row in self.outcomes])
 
     @cached_property
     def losses(self) -> Float[np.ndarray, "settings seeds T k"]:

@@ -97,11 +97,11 @@ class Stationarity:
             f"{self.slackness:.1e} beyond the margin.",
         ]
         if self.is_global is not None and self.pulls is not None:
-            told = "no absent unit would raise the margin: global"
+            verdict = "no absent unit would raise the margin: global"
             if not self.is_global:
                 pull = self.pulls[self._absent].max()
-                told = f"an absent unit is pulled by {pull:.3f}: not global"
-            lines.append(f"Of the stationary point nearby, {told}.")
+                verdict = f"an absent unit is pulled by {pull:.3f}: not global"
+            lines.append(f"Of the stationary point nearby, {verdict}.")
         elif self.residual > NEAR:
             lines.append(
                 "No stationary point is near: follow the normalised flow, then ascend_margin."
@@ -174,33 +174,33 @@ def stationarity(
     pulled = (gradients * y[:, None]).T / least ** (1.0 - 1.0 / n_layers)
     spare = y * outputs / least - 1.0
     multipliers = _multipliers(pulled, scaled, n_layers * spare)
-    left = float(np.linalg.norm(scaled - pulled @ multipliers))
+    distance = float(np.linalg.norm(scaled - pulled @ multipliers))
     beyond = float(multipliers @ spare)
     pulls, norms = _units(network, inputs, multipliers * y, least)
     return Stationarity(
         margin=least / float(weights @ weights / n_layers) ** (0.5 * n_layers),
         largest=float("nan") if limit is None else margin_of(limit),
-        residual=left / float(np.linalg.norm(scaled)),
+        residual=distance / float(np.linalg.norm(scaled)),
         slackness=beyond / float(multipliers.sum()) if multipliers.any() else 0.0,
         multipliers=multipliers,
         pulls=pulls,
         unit_norms=norms,
-        frozen=not any(isinstance(each, LearnedGates) for each in network.gates),
+        frozen=not any(isinstance(gates, LearnedGates) for gates in network.gates),
     )
 
 
 def _multipliers(
     pulled: Float[np.ndarray, "P n"],
-    wanted: Float[np.ndarray, " P"],
+    aim_weights: Float[np.ndarray, " P"],
     spare: Float[np.ndarray, " n"],
 ) -> Float[np.ndarray, " n"]:
     """Return the nonnegative combination of columns that comes nearest, of inputs at the margin.
 
     With few weights many combinations do; what lies beyond the margin counts as a miss.
     """
-    size = np.linalg.norm(wanted)
+    size = np.linalg.norm(aim_weights)
     rows = np.vstack([pulled, spare / size])
-    aim = np.append(wanted, 0.0)
+    aim = np.append(aim_weights, 0.0)
     if len(rows) > rows.shape[1]:
         basis, rows = np.linalg.qr(rows)
         aim = basis.T @ aim
@@ -211,14 +211,14 @@ def _units(
     network: GatedNetwork, inputs: np.ndarray, signed: np.ndarray, least: float
 ) -> tuple[np.ndarray | None, np.ndarray | None]:
     """Return pulls and norms of the units of one gated layer with a linear readout."""
-    shapes = [each.shape for each in network.weights]
+    shapes = [weight.shape for weight in network.weights]
     if len(shapes) != 2 or network.gates[0] is None or network.gates[1] is not None:
         return None, None
     if shapes[1][0] != 1:
         return None, None
-    hidden, readout = (np.asarray(each, dtype=float) for each in network.weights)
+    hidden, readout = (np.asarray(weight, dtype=float) for weight in network.weights)
     contexts = network.open_gates(inputs)[0]
-    own = contexts[:, :, None] == np.arange(hidden.shape[1])
-    pulled = np.einsum("n,nhc,nd->hcd", signed, own, inputs)
+    is_open = contexts[:, :, None] == np.arange(hidden.shape[1])
+    pulled = np.einsum("n,nhc,nd->hcd", signed, is_open, inputs)
     norms = np.abs(readout[0, 0]) * np.sqrt((hidden**2).sum(axis=(1, 2)))
     return np.sqrt((pulled**2).sum(axis=(1, 2))), norms / least

@@ -42,32 +42,32 @@ def _is_diagonal(problem: Problem) -> bool:
 
 def _is_plain(problem: Problem) -> bool:
     """Return whether descent is on the squared loss, without more than a weight decay."""
-    asked = problem.training
-    return (asked.loss, asked.optimiser, asked.momentum, asked.late_factor) == (
+    training = problem.training
+    return (training.loss, training.optimiser, training.momentum, training.late_factor) == (
         "squared", "sgd", 0, 1
-    ) and asked.parametrisation == "standard"  # fmt: skip
+    ) and training.parametrisation == "standard"  # fmt: skip
 
 
 def _is_two_layered(problem: Problem) -> bool:
     """Return whether networks have two layers, and more is asked than all samples in each step."""
-    asked = problem.training
-    more = problem.several or problem.teachers is not None or problem.test is not None
-    more = more or asked.batch is not None or asked.trained == "readout"
-    return more and _is_plain(problem) and all(map(two_layers.serves, problem.every))
+    training = problem.training
+    has_extras = problem.several or problem.teachers is not None or problem.test is not None
+    has_extras = has_extras or training.batch is not None or training.trained == "readout"
+    return has_extras and _is_plain(problem) and all(map(two_layers.serves, problem.every))
 
 
 def _is_gated(problem: Problem) -> bool:
-    asked = problem.training
-    of_labels = asked.optimiser in ("sgd", FLOW) and asked.loss != "squared"
-    plain = asked.weight_decay == 0 and asked.trained == "all"
+    training = problem.training
+    of_labels = training.optimiser in ("sgd", FLOW) and training.loss != "squared"
+    plain = training.weight_decay == 0 and training.trained == "all"
     return of_labels and plain and not problem.several and problem.teachers is None and all(
         isinstance(network, GatedNetwork) for network in problem.every
     )  # fmt: skip
 
 
 def _is_one_task(problem: Problem) -> bool:
-    asked = problem.training
-    plain = asked.trained == "all" and asked.late_factor == 1 and asked.optimiser != FLOW
+    training = problem.training
+    plain = training.trained == "all" and training.late_factor == 1 and training.optimiser != FLOW
     return plain and not (problem.several or problem.teachers is not None or _is_diagonal(problem))
 
 
@@ -182,41 +182,46 @@ def train(
         problem.steps,
     )
 
-    def trained(which: Sequence[int]) -> dict[int, Trace]:
+    def trained(run_numbers: Sequence[int]) -> dict[int, Trace]:
         workers = min(runs, cores())
-        with _told(len(which), steps, progress) as report_step:
+        with _report_progress(len(run_numbers), steps, progress) as report_step:
             return in_threads(
-                lambda run: start(run, float(rates[run]), report_step), which, workers, False
+                lambda run: start(run, float(rates[run]), report_step), run_numbers, workers, False
             )
 
     traces = trained(range(runs))
     for _ in range(training.restarts):
-        again = [run for run in range(runs) if traces[run].diverged]
-        if not again:
+        diverged_runs = [run for run in range(runs) if traces[run].diverged]
+        if not diverged_runs:
             break
-        rates[again] /= 10.0
-        traces |= trained(again)
+        rates[diverged_runs] /= 10.0
+        traces |= trained(diverged_runs)
     return _gathered(problem, [traces[run] for run in range(runs)], rates)
 
 
 def _engine(problem: Problem) -> Engine:
     """Return the first engine that serves."""
     first = next((engine for engine in ENGINES if engine.serves(problem)), None)
-    asked = problem.training
+    training = problem.training
     extras = (
         (problem.several, "several tasks"),
         (problem.teachers is not None, "teachers"),
-        (asked.trained == "readout", "a readout alone"),
-        (asked.late_factor != 1, "a late factor"),
-        (not isinstance(asked.optimiser, str), "a transformation of optax"),
+        (training.trained == "readout", "a readout alone"),
+        (training.late_factor != 1, "a late factor"),
+        (not isinstance(training.optimiser, str), "a transformation of optax"),
     )
     kind = "DiagonalWeights" if _is_diagonal(problem) else type(problem.every[0]).__name__
-    optimiser = asked.optimiser if isinstance(asked.optimiser, str) else "optax"
-    got = [kind, f"the loss {asked.loss!r}", optimiser, *(word for has, word in extras if has)]
+    optimiser = training.optimiser if isinstance(training.optimiser, str) else "optax"
+    description = [
+        kind,
+        f"the loss {training.loss!r}",
+        optimiser,
+        *(word for has, word in extras if has),
+    ]
     require(
         first is not None,
         "trained are " + "; ".join(engine.of for engine in ENGINES),
-        ", ".join(got),
+        ", ".join(description),
         "leave out what is of other networks",
     )
     assert first is not None
@@ -224,15 +229,15 @@ def _engine(problem: Problem) -> Engine:
 
 
 @contextmanager
-def _told(runs: int, steps: int, shown: bool) -> Iterator[ReportStep]:
+def _report_progress(runs: int, steps: int, progress: bool) -> Iterator[ReportStep]:
     """Show how far runs in threads are, with the loss of the one that reported last."""
     lock, waiting, last = Lock(), 0, time.monotonic()
-    with bar(f"training {runs} networks", runs * steps, shown=shown) as advance:
+    with bar(f"training {runs} networks", runs * steps, shown=progress) as advance:
 
-        def report_step(done: int, loss: float) -> None:
+        def report_step(steps_taken: int, loss: float) -> None:
             nonlocal waiting, last
             with lock:
-                waiting += done
+                waiting += steps_taken
                 if time.monotonic() - last > TOLD_EVERY:
                     advance(waiting, f"loss {loss:.3g}")
                     waiting, last = 0, time.monotonic()
@@ -253,7 +258,7 @@ def _gathered(problem: Problem, traces: list[Trace], rates: Float[np.ndarray, " 
     if times is None and training.optimiser == "sgd":
         times = rates[:, None] * np.minimum(steps, ends[:, None]) / (1.0 - training.momentum)
     tests = None if tested is None else np.swapaxes(tested, 1, 2)
-    one = np.s_[:] if problem.several else np.s_[:, 0]
+    task_axis = np.s_[:] if problem.several else np.s_[:, 0]
     return Runs(
         training=training,
         start=problem.networks,
@@ -261,8 +266,8 @@ def _gathered(problem: Problem, traces: list[Trace], rates: Float[np.ndarray, " 
         steps=steps,
         times=times,
         training_loss=total,
-        task_loss=losses[one],
-        test_loss=None if tests is None else tests[one],
+        task_loss=losses[task_axis],
+        test_loss=None if tests is None else tests[task_axis],
         answers=_stacked([trace.answers for trace in traces]),
         log_loss=None if labels is None else labels[:, :, 0],
         margins=None if labels is None else labels[:, :, 1],

@@ -109,11 +109,11 @@ class Training:
             "neither" if self.steps is None else "both",
             "pass one of them",
         )
-        named = self.optimiser in ("sgd", "adam")
+        has_rate = self.optimiser in ("sgd", "adam")
         title = self.optimiser if isinstance(self.optimiser, str) else "a transformation of optax"
         for name, applies in (
-            ("learning_rate", self.learning_rate is None or named),
-            ("restarts", self.restarts == 0 or named),
+            ("learning_rate", self.learning_rate is None or has_rate),
+            ("restarts", self.restarts == 0 or has_rate),
             ("momentum", self.momentum == 0 or self.optimiser == "sgd"),
             ("late_factor", self.late_factor == 1 or self.optimiser == "sgd"),
         ):

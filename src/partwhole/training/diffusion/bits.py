@@ -53,15 +53,15 @@ def terms(
     n = len(x)
     spread = jax.random.uniform(for_times) + jnp.arange(n, dtype=jnp.float32) / n
     gamma = model.schedule(spread % 1.0)
-    drawn = jax.random.normal(for_noise, x.shape)
-    z = _rows(signal(gamma), x) * x + _rows(noise(gamma), x) * drawn
-    missed = drawn - model.noise(z, gamma, model.made(conditions), at)
+    drawn_noise = jax.random.normal(for_noise, x.shape)
+    z = _rows(signal(gamma), x) * x + _rows(noise(gamma), x) * drawn_noise
+    noise_error = drawn_noise - model.noise(z, gamma, model.made(conditions), at)
     first, last = model.schedule(jnp.float32(0.0)), model.schedule(jnp.float32(1.0))
-    variance, kept = jax.nn.sigmoid(last), jax.nn.sigmoid(-last)
+    variance, data_share = jax.nn.sigmoid(last), jax.nn.sigmoid(-last)
     to_bits = 1.0 / np.log(2.0)
     return Terms(
-        0.5 * model.schedule.slope * to_bits * _mean(missed**2),
-        0.5 * to_bits * (variance - jax.nn.log_sigmoid(last) - 1.0 + kept * _mean(x**2)),
+        0.5 * model.schedule.slope * to_bits * _mean(noise_error**2),
+        0.5 * to_bits * (variance - jax.nn.log_sigmoid(last) - 1.0 + data_share * _mean(x**2)),
         jnp.full(n, 0.5 * to_bits * jnp.exp(first) / DATA_NOISE**2 + LEAST),
     )
 
@@ -131,19 +131,23 @@ def bits_per_dimension(
     """
     whole("draws", draws, 2, "pass 16, say")
     whole("seed", seed, 0, "pass a whole number")
-    x, given = map(jnp.asarray, checked_samples(model, samples, conditions))
+    x, checked_conditions = map(jnp.asarray, checked_samples(model, samples, conditions))
     size = min(len(x), AT_ONCE)
-    key, found = jax.random.key(seed), []
+    key, draw_means = jax.random.key(seed), []
     for draw in range(draws):
-        each = []
+        parts = []
         for first in range(0, len(x), size):
-            which = np.minimum(np.arange(first, first + size), len(x) - 1)
+            rows = np.minimum(np.arange(first, first + size), len(x) - 1)
             part = _read(
-                model, x[which], given[which], jax.random.fold_in(key, draw), jnp.int32(first)
+                model,
+                x[rows],
+                checked_conditions[rows],
+                jax.random.fold_in(key, draw),
+                jnp.int32(first),
             )
-            each.append(np.stack(part)[:, : len(x) - first])
-        found.append(np.concatenate(each, axis=1).mean(axis=1))
-    means = np.array(found, float)
+            parts.append(np.stack(part)[:, : len(x) - first])
+        draw_means.append(np.concatenate(parts, axis=1).mean(axis=1))
+    means = np.array(draw_means, float)
     error = means[:, 0].std(ddof=1) / np.sqrt(draws)
     return BitsPerDimension(
         **dict(zip(Terms._fields, map(float, means.mean(axis=0)), strict=True)),
@@ -161,14 +165,14 @@ def checked_samples(
         f"{samples.shape}",
         "draw a model for their shape",
     )
-    given = model.checked(conditions)
+    checked = model.checked(conditions)
     require(
-        len(given) == len(samples),
+        len(checked) == len(samples),
         "there is a condition for each sample",
-        f"{len(given)} for {len(samples)}",
+        f"{len(checked)} for {len(samples)}",
         "pass as many",
     )
-    return np.asarray(samples, np.float32), given
+    return np.asarray(samples, np.float32), checked
 
 
 @eqx.filter_jit

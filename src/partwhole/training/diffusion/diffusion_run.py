@@ -57,12 +57,12 @@ class DiffusionRun:
             Columns prompt, step, sample, concept (numbered from 0) and coordinate.
         """
         parts = []
-        for name, found in self.coordinates.items():
+        for name, coordinates in self.coordinates.items():
             index = pd.MultiIndex.from_product(
-                [[name], self.steps, range(found.shape[1]), range(found.shape[2])],
+                [[name], self.steps, range(coordinates.shape[1]), range(coordinates.shape[2])],
                 names=["prompt", "step", "sample", "concept"],
             )
-            parts.append(pd.DataFrame({"coordinate": found.reshape(-1)}, index=index))
+            parts.append(pd.DataFrame({"coordinate": coordinates.reshape(-1)}, index=index))
         if not parts:
             return pd.DataFrame(columns=["prompt", "step", "sample", "concept", "coordinate"])
         return pd.concat(parts).reset_index()

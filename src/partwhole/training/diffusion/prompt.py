@@ -61,15 +61,15 @@ class Prompt:
     @door
     def embed(self, model: DiffusionModel) -> ConditionEmbedding:
         """Return what a model makes of it."""
-        here = model.embed(self.conditions)
+        embedding = model.embed(self.conditions)
         if self.toward is None or self.away is None:
-            return here
-        way = model.embed(self.toward).mean() - model.embed(self.away).mean()
-        return here + self.amount * way
+            return embedding
+        direction = model.embed(self.toward).mean() - model.embed(self.away).mean()
+        return embedding + self.amount * direction
 
     @property
     def arrays(self) -> tuple[np.ndarray, ...]:
         """Return what it is made of."""
-        given = (self.conditions, self.toward, self.away)
+        conditions = (self.conditions, self.toward, self.away)
         numbers = np.array([self.amount, self.guidance], float)
-        return (*(np.asarray(each) for each in given if each is not None), numbers)
+        return (*(np.asarray(rows) for rows in conditions if rows is not None), numbers)

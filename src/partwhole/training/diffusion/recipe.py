@@ -69,11 +69,11 @@ class DiffusionRecipe:
         for name in ("steps", "batch", "sampling_steps"):
             whole(name, getattr(self, name), 1, "pass 64, say")
         for name in ("learning_rate", "clip"):
-            given = getattr(self, name)
+            value = getattr(self, name)
             require(
-                given is None or given > 0,
+                value is None or value > 0,
                 f"{name} is a positive number",
-                repr(given),
+                repr(value),
                 "pass 1e-3, say" if name == "learning_rate" else "pass 1, or None for no limit",
             )
         require(
@@ -83,11 +83,11 @@ class DiffusionRecipe:
             "pass 0.01, say",
         )
         for name in ("drop_condition", "average"):
-            given = getattr(self, name)
+            value = getattr(self, name)
             require(
-                given is None or 0 <= given < 1,
+                value is None or 0 <= value < 1,
                 f"{name} is a share from 0 to below 1",
-                repr(given),
+                repr(value),
                 "pass 0.1, say" if name == "drop_condition" else "pass 0.999, say, or None",
             )
 
@@ -95,19 +95,24 @@ class DiffusionRecipe:
     @door
     def published(cls, **changes: Any) -> DiffusionRecipe:
         """Return how the authors' code trains: 20,000 steps of 64, slopes clipped at .01."""
-        told: dict[str, Any] = {"steps": 20_000, "clip": 0.01}
-        return cls(**(told | changes))
+        settings: dict[str, Any] = {"steps": 20_000, "clip": 0.01}
+        return cls(**(settings | changes))
 
     @classmethod
     @door
     def as_written(cls, **changes: Any) -> DiffusionRecipe:
         """Return how the papers say it: 20,000 steps of 128, 100 steps of sampling, no limit."""
-        told: dict[str, Any] = {"steps": 20_000, "batch": 128, "clip": None, "sampling_steps": 100}
-        return cls(**(told | changes))
+        settings: dict[str, Any] = {
+            "steps": 20_000,
+            "batch": 128,
+            "clip": None,
+            "sampling_steps": 100,
+        }
+        return cls(**(settings | changes))
 
     def transformation(self) -> optax.GradientTransformation:
         """Return what turns slopes into moves."""
-        moves = optax.adamw(float(self.learning_rate), weight_decay=float(self.weight_decay))
+        optimizer = optax.adamw(float(self.learning_rate), weight_decay=float(self.weight_decay))
         if self.clip is None:
-            return moves
-        return optax.chain(optax.clip_by_global_norm(float(self.clip)), moves)
+            return optimizer
+        return optax.chain(optax.clip_by_global_norm(float(self.clip)), optimizer)

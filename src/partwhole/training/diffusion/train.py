@@ -57,17 +57,17 @@ class Layout(NamedTuple):
     shapes: tuple[tuple[int, ...], ...]
 
     @classmethod
-    def of(cls, kept: DiffusionModel) -> Layout:
+    def of(cls, parameters: DiffusionModel) -> Layout:
         """Return the layout of what is left of a model without all but its parameters."""
-        leaves, tree = jax.tree.flatten(kept)
+        leaves, tree = jax.tree.flatten(parameters)
         return cls(tree, tuple(leaf.shape for leaf in leaves))
 
     def model(self, row: Float[Array, " w"], rest: DiffusionModel) -> DiffusionModel:
         """Return the model with the parameters of a row."""
         ends = np.cumsum([int(np.prod(shape)) for shape in self.shapes])[:-1]
         parts = zip(jnp.split(row, ends), self.shapes, strict=True)
-        kept = jax.tree.unflatten(self.tree, [part.reshape(shape) for part, shape in parts])
-        return eqx.combine(kept, rest)
+        parameters = jax.tree.unflatten(self.tree, [part.reshape(shape) for part, shape in parts])
+        return eqx.combine(parameters, rest)
 
 
 @partial(jax.jit, static_argnames="layout")
@@ -99,8 +99,8 @@ def take_step(
     state: State,
     rest: DiffusionModel,
     x: Float[Array, "batch *shape"],
-    given: Array,
-    nothing: Array,
+    conditions: Array,
+    dropped_condition: Array,
     key: PRNGKeyArray,
     *,
     recipe: DiffusionRecipe,
@@ -110,21 +110,21 @@ def take_step(
     for_noise, for_network, for_dropping = jax.random.split(jax.random.fold_in(key, state.step), 3)
     if recipe.drop_condition > 0:
         dropped = jax.random.bernoulli(for_dropping, recipe.drop_condition, (len(x), 1))
-        given = jnp.where(dropped, nothing, given)
+        conditions = jnp.where(dropped, dropped_condition, conditions)
 
     def loss(row: Array) -> tuple[Array, Array]:
-        found = terms(layout.model(row, rest), x, given, for_noise, Pass(for_network))
-        means = jnp.stack([jnp.mean(each) for each in found])
+        losses = terms(layout.model(row, rest), x, conditions, for_noise, Pass(for_network))
+        means = jnp.stack([jnp.mean(term) for term in losses])
         return jnp.sum(means), means
 
-    (_, found), slope = jax.value_and_grad(loss, has_aux=True)(state.row)
+    (_, losses), gradient = jax.value_and_grad(loss, has_aux=True)(state.row)
     with jax.numpy_dtype_promotion("standard"):  # which optimizers count on
-        move, optimizer = recipe.transformation().update(slope, state.optimizer, state.row)
-    row, average = state.row + cast(Array, move), state.average
+        update, optimizer = recipe.transformation().update(gradient, state.optimizer, state.row)
+    row, average = state.row + cast(Array, update), state.average
     if average is not None and recipe.average is not None:
         share = float(recipe.average)
         average = share * average + (1.0 - share) * row
-    return State(row, average, optimizer, state.step + 1, state.total + found)
+    return State(row, average, optimizer, state.step + 1, state.total + losses)
 
 
 @door(single=("samples", "conditions"))
@@ -198,9 +198,9 @@ def train_diffusion(
     >>> run.coordinates["far"].shape, run.steps.tolist()
     ((2, 4, 2), [0, 20])
     """
-    x, given = checked_samples(model, samples, conditions)
+    x, checked_conditions = checked_samples(model, samples, conditions)
     whole("seed", seed, 0, "pass a whole number")
-    asked = dict(prompts or {})
+    named_prompts = dict(prompts or {})
     times = list(at)
     require(
         all(early < late for early, late in pairwise(times))
@@ -210,20 +210,22 @@ def train_diffusion(
         "sort them, and leave out those that are later than training",
     )
     require(
-        (not times) == (not asked),
+        (not times) == (not named_prompts),
         "samples are asked for at steps, by prompts",
-        f"{len(times)} steps and {len(asked)} prompts",
+        f"{len(times)} steps and {len(named_prompts)} prompts",
         "pass both, or neither",
     )
     require(
-        not asked or keep_samples or read is not None or pictures is not None,
+        not named_prompts or keep_samples or read is not None or pictures is not None,
         "samples that are asked for are read, kept or drawn",
         "none of read, keep_samples and pictures",
         "pass one of them",
     )
-    for prompt in asked.values():
+    for prompt in named_prompts.values():
         prompt.embed(model)  # says what does not fit before hours of training do
-    loop = _Loop(model, x, given, recipe, seed, times, asked, read, keep_samples)
+    loop = _Loop(
+        model, x, checked_conditions, recipe, seed, times, named_prompts, read, keep_samples
+    )
     folder = None if pictures is None else Path(pictures)
     if folder is not None:
         require(
@@ -249,11 +251,11 @@ class _Loop:
         self.batch = min(recipe.batch, len(samples))
         self.per_epoch = len(samples) // self.batch
         self.key = jax.random.key(seed)
-        kept, self.rest = eqx.partition(model, eqx.is_inexact_array)
-        self.layout = Layout.of(kept)
+        parameters, self.rest = eqx.partition(model, eqx.is_inexact_array)
+        self.layout = Layout.of(parameters)
 
         def row() -> Array:  # a new one each time, as steps take the memory of what they get
-            return jnp.concatenate([leaf.ravel() for leaf in jax.tree.leaves(kept)])
+            return jnp.concatenate([leaf.ravel() for leaf in jax.tree.leaves(parameters)])
 
         self.state = State(
             row(), None if recipe.average is None else row(), recipe.transformation().init(row()),
@@ -262,8 +264,8 @@ class _Loop:
         n, shape = len(at), model.shape
         coordinates = {}
         if read is not None and prompts:
-            some = next(iter(prompts.values()))
-            concepts = self._read(np.zeros((1, *shape), np.float32)).shape[1] if some else 0
+            first_prompt = next(iter(prompts.values()))
+            concepts = self._read(np.zeros((1, *shape), np.float32)).shape[1] if first_prompt else 0
             coordinates = {
                 name: np.full((n, len(prompt), concepts), np.nan, np.float32)
                 for name, prompt in prompts.items()
@@ -288,30 +290,30 @@ class _Loop:
     def run(self, checkpoint: Path | None, pictures: Path | None, progress: bool) -> DiffusionRun:
         mark, reader = ("", "") if checkpoint is None else (self._mark(), self._reader())
         if checkpoint is not None and checkpoint.exists():
-            (self.state, found), told = load_checkpoint(
+            (self.state, records), description = load_checkpoint(
                 checkpoint, (self.state, self.records), mark
             )
             require(
-                told.get("reader") == reader,
+                description.get("reader") == reader,
                 "coordinates that were kept go on with the `read` that they began with",
                 f"{checkpoint}, where another one reads the training samples otherwise",
                 "pass the same `read`, remove the file to begin anew, or name another file",
             )
-            self.records = jax.tree.map(np.array, found)
+            self.records = jax.tree.map(np.array, records)
         place, last = int(self.state.step), self.recipe.steps
         outcome = Outcome.RAN_ALL_STEPS
         if place == 0:
             self._ask(place, pictures)
-        saved = told = time.monotonic()
+        saved = last_report = time.monotonic()
         order = self._order(place // self.per_epoch)
         with bar("Training", last, shown=progress) as advance:
-            shown = 0
+            reported = 0
             while place < last and outcome is Outcome.RAN_ALL_STEPS:
                 turn = place % self.per_epoch
-                which = order[turn * self.batch : (turn + 1) * self.batch]
+                rows = order[turn * self.batch : (turn + 1) * self.batch]
                 self.state = take_step(
-                    self.state, self.rest, jnp.asarray(self.samples[which]),
-                    jnp.asarray(self.conditions[which]), self.nothing, self.key,
+                    self.state, self.rest, jnp.asarray(self.samples[rows]),
+                    jnp.asarray(self.conditions[rows]), self.nothing, self.key,
                     recipe=self.rule, layout=self.layout,
                 )  # fmt: skip
                 place += 1
@@ -321,11 +323,11 @@ class _Loop:
                     order = self._order(place // self.per_epoch)
                 if outcome is Outcome.RAN_ALL_STEPS:
                     self._ask(place, pictures)
-                now = time.monotonic()
-                if now - told > TOLD_EVERY:
-                    advance(place - shown, self._note(place))
-                    shown, told = place, now
-                if checkpoint is not None and now - saved >= SAVED_EVERY and place < last:
+                clock = time.monotonic()
+                if clock - last_report > TOLD_EVERY:
+                    advance(place - reported, self._note(place))
+                    reported, last_report = place, clock
+                if checkpoint is not None and clock - saved >= SAVED_EVERY and place < last:
                     save_checkpoint(
                         checkpoint, (self.state, self.records), {"mark": mark, "reader": reader}
                     )
@@ -353,31 +355,31 @@ class _Loop:
     def _count(self, place: int) -> Outcome:
         """Note the mean loss of the last steps, and say whether it is a number still."""
         steps = place - COUNTED * ((place - 1) // COUNTED)
-        found = np.asarray(self.state.total) / steps
-        self.records.bits[(place - 1) // COUNTED] = found
+        means = np.asarray(self.state.total) / steps
+        self.records.bits[(place - 1) // COUNTED] = means
         self.state = self.state._replace(total=jnp.zeros_like(self.state.total))
-        whole = bool(np.isfinite(found).all())
-        return Outcome.RAN_ALL_STEPS if whole else Outcome.DIVERGED
+        finite = bool(np.isfinite(means).all())
+        return Outcome.RAN_ALL_STEPS if finite else Outcome.DIVERGED
 
     def _ask(self, place: int, pictures: Path | None) -> None:
         """Ask for samples, read them and keep what they were read as, if it is time."""
         if place not in self.at:
             return
         turn = self.at.index(place)
-        found = self._sampled(turn)
-        for name, samples in found.items():
+        samples_of = self._sampled(turn)
+        for name, samples in samples_of.items():
             if self.read is not None:
                 # Of a model that has just diverged there may be none to read.
-                known = np.isfinite(samples).reshape(len(samples), -1).all(axis=1)
-                if known.any():
-                    self.records.coordinates[name][turn, known] = self._read(samples[known])
+                finite = np.isfinite(samples).reshape(len(samples), -1).all(axis=1)
+                if finite.any():
+                    self.records.coordinates[name][turn, finite] = self._read(samples[finite])
             if self.records.samples:
                 self.records.samples[name][turn] = samples
         if pictures is not None:
-            shown = [np.clip(each[:SHOWN], 0.0, 1.0) for each in found.values()]
+            clipped = [np.clip(images[:SHOWN], 0.0, 1.0) for images in samples_of.values()]
             rows = [
-                np.pad(each, [(0, SHOWN - len(each))] + [(0, 0)] * 3, constant_values=1.0)
-                for each in shown
+                np.pad(images, [(0, SHOWN - len(images))] + [(0, 0)] * 3, constant_values=1.0)
+                for images in clipped
             ]
             save_picture(
                 pictures / f"step_{place:06d}.png", image_grid(np.concatenate(rows), SHOWN)
@@ -385,19 +387,21 @@ class _Loop:
 
     def _sampled(self, turn: int) -> dict[str, np.ndarray]:
         """Return samples of each prompt, those of one guidance together."""
-        model, found = self.averaged, {}
+        model, samples_of = self.averaged, {}
         for number, guidance in enumerate(dict.fromkeys(p.guidance for p in self.prompts.values())):
-            alike = {name: p for name, p in self.prompts.items() if p.guidance == guidance}
-            made = [prompt.embed(model).parts for prompt in alike.values()]
-            together = ConditionEmbedding(tuple(map(jnp.concatenate, zip(*made, strict=True))))
+            same_guidance = {name: p for name, p in self.prompts.items() if p.guidance == guidance}
+            embedded = [prompt.embed(model).parts for prompt in same_guidance.values()]
+            conditions = ConditionEmbedding(
+                tuple(map(jnp.concatenate, zip(*embedded, strict=True)))
+            )
             drawn = np.random.SeedSequence([self.seed, SAMPLING, turn, number])
             samples = sample(
-                model, together, steps=self.recipe.sampling_steps, guidance=guidance,
+                model, conditions, steps=self.recipe.sampling_steps, guidance=guidance,
                 denoise=self.recipe.denoise, seed=int(drawn.generate_state(1)[0]), progress=False,
             )  # fmt: skip
-            ends = np.cumsum([len(prompt) for prompt in alike.values()])
-            found |= dict(zip(alike, np.split(samples, ends[:-1]), strict=True))
-        return {name: found[name] for name in self.prompts}
+            ends = np.cumsum([len(prompt) for prompt in same_guidance.values()])
+            samples_of |= dict(zip(same_guidance, np.split(samples, ends[:-1]), strict=True))
+        return {name: samples_of[name] for name in self.prompts}
 
     def _read(self, samples: np.ndarray) -> np.ndarray:
         assert self.read is not None
@@ -412,17 +416,17 @@ class _Loop:
         return coordinates.astype(np.float32)
 
     def _note(self, place: int) -> str:
-        known = place // COUNTED
-        return f"{self.records.bits[known - 1, 0]:.3g} bits of diffusion" if known else ""
+        recorded = place // COUNTED
+        return f"{self.records.bits[recorded - 1, 0]:.3g} bits of diffusion" if recorded else ""
 
     def _reader(self) -> str:
         """Return a mark of `read` by what it makes of some training samples."""
-        seen = self._read(self.samples[:PROBED]) if self.records.coordinates else ()
-        return fingerprint({}, seen)
+        coordinates = self._read(self.samples[:PROBED]) if self.records.coordinates else ()
+        return fingerprint({}, coordinates)
 
     def _mark(self) -> str:
-        told = {"recipe": asdict(self.recipe), "seed": self.seed, "at": self.at}
-        told |= {"prompts": list(self.prompts), "samples": bool(self.records.samples)}
-        told["shapes"] = [list(shape) for shape in self.layout.shapes]
-        held = (self.state, self.rest, self.samples, self.conditions)
-        return fingerprint(told, (held, [prompt.arrays for prompt in self.prompts.values()]))
+        settings = {"recipe": asdict(self.recipe), "seed": self.seed, "at": self.at}
+        settings |= {"prompts": list(self.prompts), "samples": bool(self.records.samples)}
+        settings["shapes"] = [list(shape) for shape in self.layout.shapes]
+        arrays = (self.state, self.rest, self.samples, self.conditions)
+        return fingerprint(settings, (arrays, [prompt.arrays for prompt in self.prompts.values()]))

@@ -37,13 +37,13 @@ class Samples(NamedTuple):
 
     @classmethod
     def of(
-        cls, images: Images, beside: tuple[Images, Samples] | None = None
+        cls, images: Images, neighbour: tuple[Images, Samples] | None = None
     ) -> tuple[Samples, Layout]:
         """Return composites, or images as they are, and how they are laid together.
 
         Pictures that another set of samples has too are held once.
         """
-        shown = (
+        rows = (
             images.image_index
             if isinstance(images, Composites)
             else np.arange(len(images))[:, None]
@@ -52,16 +52,18 @@ class Samples(NamedTuple):
             Layout(images.distance, images.combine) if isinstance(images, Composites) else Layout()
         )
         source = pictures_of(images)
-        shared = beside is not None and pictures_of(beside[0]) is source
-        pictures = beside[1].pictures if beside and shared else jnp.asarray(source, jnp.float32)
-        return cls(pictures, jnp.asarray(shown, jnp.int32)), layout
+        shared = neighbour is not None and pictures_of(neighbour[0]) is source
+        pictures = (
+            neighbour[1].pictures if neighbour and shared else jnp.asarray(source, jnp.float32)
+        )
+        return cls(pictures, jnp.asarray(rows, jnp.int32)), layout
 
 
 def assemble(
-    samples: Samples, which: Int[Array, " b"], layout: Layout, key: PRNGKeyArray | None = None
+    samples: Samples, rows: Int[Array, " b"], layout: Layout, key: PRNGKeyArray | None = None
 ) -> Float[Array, "b high wide channels"]:
     """Return a batch of composites; with a key pictures are moved and mirrored at random."""
-    pictures = samples.pictures[samples.shown[which]]
+    pictures = samples.pictures[samples.shown[rows]]
     if key is not None and (layout.crop or layout.flip):
         pictures = _augmented(pictures, layout, key)
     b, n_components, h, w, c = pictures.shape
@@ -75,11 +77,11 @@ def assemble(
         parts.append(jnp.pad(pictures[:, place], around, mode="edge"))
     if layout.combine == "channels":
         return jnp.concatenate(parts, axis=-1)
-    meet = jnp.maximum if layout.combine == "maximum" else jnp.add
-    found = parts[0]
+    combine = jnp.maximum if layout.combine == "maximum" else jnp.add
+    composites = parts[0]
     for part in parts[1:]:
-        found = meet(found, part)
-    return found
+        composites = combine(composites, part)
+    return composites
 
 
 def _augmented(
@@ -91,13 +93,13 @@ def _augmented(
     for_crop, for_flip = jax.random.split(key)
     if layout.crop:
         r = layout.crop
-        wide = jnp.pad(rows, ((0, 0), (r, r), (r, r), (0, 0)))
-        moves = jax.random.randint(for_crop, (len(rows), 2), 0, 2 * r + 1)
+        padded = jnp.pad(rows, ((0, 0), (r, r), (r, r), (0, 0)))
+        offsets = jax.random.randint(for_crop, (len(rows), 2), 0, 2 * r + 1)
 
-        def moved(row: Array, move: Array) -> Array:
-            return jax.lax.dynamic_slice(row, (move[0], move[1], 0), (h, w, c))
+        def cropped(row: Array, offset: Array) -> Array:
+            return jax.lax.dynamic_slice(row, (offset[0], offset[1], 0), (h, w, c))
 
-        rows = jax.vmap(moved)(wide, moves)
+        rows = jax.vmap(cropped)(padded, offsets)
     if layout.flip:
         mirrored = jax.random.bernoulli(for_flip, 0.5, (len(rows), 1, 1, 1))
         rows = jnp.where(mirrored, rows[:, :, ::-1], rows)

@@ -18,8 +18,8 @@ from partwhole.training.losses import LOSSES, Loss
 
 
 @partial(jax.jit, static_argnames=("loss",))
-def _loss(outputs: Float[Array, "n k"], wanted: Array, *, loss: Loss) -> Float[Array, ""]:
-    return LOSSES[loss](outputs, wanted)
+def _loss(outputs: Float[Array, "n k"], targets: Array, *, loss: Loss) -> Float[Array, ""]:
+    return LOSSES[loss](outputs, targets)
 
 
 def judged(
@@ -33,18 +33,18 @@ def judged(
         loss = float(_loss(jnp.asarray(outputs), jnp.asarray(goal), loss=recipe.loss))
         if recipe.loss == "cross entropy":
             best = outputs.reshape(*goal.shape, -1).argmax(axis=-1)
-            found = {"loss": loss, "accuracy": float(np.mean(best == goal))}
+            scores = {"loss": loss, "accuracy": float(np.mean(best == goal))}
             if columns is not None:
                 best = outputs[:, columns].argmax(axis=1) + columns.start
-                found["task accuracy"] = float(np.mean(best == goal))
-            return found
+                scores["task accuracy"] = float(np.mean(best == goal))
+            return scores
         answers = outputs.astype(float)
-        wanted = goal.reshape(answers.shape).astype(float)
-        if np.all(np.abs(wanted) == 1.0):
-            right = (1.0 + np.sign(answers) * wanted) / 2.0
+        targets = goal.reshape(answers.shape).astype(float)
+        if np.all(np.abs(targets) == 1.0):
+            right = (1.0 + np.sign(answers) * targets) / 2.0
             return {"loss": loss, "accuracy": float(np.mean(right))}
-        spread = np.mean((wanted - wanted.mean(axis=0)) ** 2)
-        return {"loss": loss, "error": float(np.mean((answers - wanted) ** 2) / spread)}
+        spread = np.mean((targets - targets.mean(axis=0)) ** 2)
+        return {"loss": loss, "error": float(np.mean((answers - targets) ** 2) / spread)}
 
 
 def require_images(images: Images, network: ImageNetwork, name: str) -> None:
@@ -59,39 +59,42 @@ def require_images(images: Images, network: ImageNetwork, name: str) -> None:
     require_finite(pictures_of(images), name)
 
 
-def require_finite(given: np.ndarray, name: str) -> None:
+def require_finite(numbers: np.ndarray, name: str) -> None:
     """Require numbers that training can make something of."""
     require(
-        bool(np.all(np.isfinite(given))), f"{name} are finite", "NaN or infinity", "drop those rows"
+        bool(np.all(np.isfinite(numbers))),
+        f"{name} are finite",
+        "NaN or infinity",
+        "drop those rows",
     )
 
 
 def checked_targets(
-    images: Images, given: np.ndarray | None, recipe: Recipe, outputs: int, name: str
+    images: Images, targets: np.ndarray | None, recipe: Recipe, outputs: int, name: str
 ) -> np.ndarray:
     """Return targets that are seen to fit the images, the loss and a network's outputs."""
     if isinstance(images, Composites):
         require(
-            given is None,
+            targets is None,
             "composites bring their own targets",
             f"{name} beside them",
             "leave them out",
         )
-        given = images.targets
+        targets = images.targets
     require(
-        given is not None and len(given) == len(images) > 0,
+        targets is not None and len(targets) == len(images) > 0,
         f"{name} are one for each of some images",
-        "none" if given is None else f"{len(given)} for {len(images)} images",
+        "none" if targets is None else f"{len(targets)} for {len(images)} images",
         "pass arrays of equal length",
     )
-    labels = np.asarray(given)
+    labels = np.asarray(targets)
     if recipe.loss == "cross entropy":
         if labels.dtype.kind == "f" and np.array_equal(labels, np.round(labels)):
             labels = labels.astype(np.int64)
         require(
             labels.ndim in (1, 2) and np.issubdtype(labels.dtype, np.integer) and labels.min() >= 0,
             f"with the loss 'cross entropy' {name} are classes numbered from 0",
-            f"shape {labels.shape} of {np.asarray(given).dtype}",
+            f"shape {labels.shape} of {np.asarray(targets).dtype}",
             "take the loss 'squared' for numbers, or 'logistic' for labels -1 and +1",
         )
         questions = labels.shape[1] if labels.ndim == 2 else 1

@@ -75,23 +75,23 @@ class ImageRun:
         At least 99 % of the labels are right, or the mean square error is at most 5 % of the
         variance of the targets.
         """
-        found = self.scores["training"]
-        if found.accuracy is not None:
-            return bool(found.accuracy[-1] >= ACCURATE)
-        assert found.error is not None
-        return bool(found.error[-1] <= EXPLAINED)
+        scores = self.scores["training"]
+        if scores.accuracy is not None:
+            return bool(scores.accuracy[-1] >= ACCURATE)
+        assert scores.error is not None
+        return bool(scores.error[-1] <= EXPLAINED)
 
     def to_frame(self) -> pd.DataFrame:
         """Return the scores as a table, a row for each set and recorded epoch."""
         import pandas as pd
 
         rows = []
-        for name, found in self.scores.items():
+        for name, scores in self.scores.items():
             for i, epoch in enumerate(self.recorded):
-                row = {"samples": name, "epoch": int(epoch), "loss": found.loss[i]}
-                if found.accuracy is not None:
-                    row["accuracy"] = found.accuracy[i]
-                if found.error is not None:
-                    row["error"] = found.error[i]
+                row = {"samples": name, "epoch": int(epoch), "loss": scores.loss[i]}
+                if scores.accuracy is not None:
+                    row["accuracy"] = scores.accuracy[i]
+                if scores.error is not None:
+                    row["error"] = scores.error[i]
                 rows.append(row)
         return pd.DataFrame(rows)

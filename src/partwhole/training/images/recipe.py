@@ -75,11 +75,11 @@ class Recipe:
 
     def __post_init__(self) -> None:
         for name in ("learning_rate", "diverged_loss"):
-            given = getattr(self, name)
+            value = getattr(self, name)
             require(
-                given > 0,
+                value > 0,
                 f"{name} is a positive number",
-                given,
+                value,
                 "pass 1e-3, say" if name == "learning_rate" else "pass 200, say",
             )
         require(
@@ -173,14 +173,14 @@ class Recipe:
 
     def transformation(self) -> optax.GradientTransformation:
         """Return the optimizer."""
-        steps = (
+        optimizer = (
             optax.sgd(float(self.learning_rate), momentum=float(self.momentum) or None)
             if self.optimizer == "sgd"
             else optax.adam(float(self.learning_rate))
         )
         if not self.weight_decay:
-            return steps
-        return optax.chain(optax.add_decayed_weights(float(self.weight_decay)), steps)
+            return optimizer
+        return optax.chain(optax.add_decayed_weights(float(self.weight_decay)), optimizer)
 
 
 def of_a_step(recipe: Recipe) -> Recipe:

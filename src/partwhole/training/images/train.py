@@ -112,12 +112,14 @@ def descend(
     recipe: Recipe,
 ) -> State:
     """Take a step down a loss, which returns the losses of all tasks and new statistics too."""
-    (_, (losses, rest)), slopes = jax.value_and_grad(loss, has_aux=True)(state.kept)
-    made = recipe.transformation()
+    (_, (losses, rest)), gradients = jax.value_and_grad(loss, has_aux=True)(state.kept)
+    transformation = recipe.transformation()
     with jax.numpy_dtype_promotion("standard"):  # which optimizers count on
-        moves, optimizer = made.update(slopes, state.optimizer, cast(Any, state.kept))
-    kept = eqx.apply_updates(state.kept, moves)
-    return State(kept, rest, optimizer, state.step + 1, state.total + losses)
+        updates, optimizer = transformation.update(
+            gradients, state.optimizer, cast(Any, state.kept)
+        )
+    parameters = eqx.apply_updates(state.kept, updates)
+    return State(parameters, rest, optimizer, state.step + 1, state.total + losses)
 
 
 @partial(jax.jit, static_argnames=("recipe", "layout", "batch"), donate_argnames="state")
@@ -134,13 +136,13 @@ def take_step(
 ) -> State:
     """Take one step on the batch whose turn it is."""
     turn = state.step % (len(order) // batch)
-    which = jax.lax.dynamic_slice(order, (turn * batch,), (batch,))
+    rows = jax.lax.dynamic_slice(order, (turn * batch,), (batch,))
     for_images, for_network = jax.random.split(jax.random.fold_in(key, state.step))
-    images, wanted = assemble(samples, which, layout, for_images), targets[which]
+    images, batch_targets = assemble(samples, rows, layout, for_images), targets[rows]
 
-    def loss(kept: ImageNetwork) -> tuple[Array, tuple[Array, ImageNetwork]]:
-        outputs, after = eqx.combine(kept, state.rest).in_training(images, for_network)
-        value = LOSSES[recipe.loss](outputs, wanted)
+    def loss(parameters: ImageNetwork) -> tuple[Array, tuple[Array, ImageNetwork]]:
+        outputs, after = eqx.combine(parameters, state.rest).in_training(images, for_network)
+        value = LOSSES[recipe.loss](outputs, batch_targets)
         return value, (value[None], after.partition()[1])
 
     return descend(state, loss, recipe)
@@ -148,21 +150,21 @@ def take_step(
 
 @partial(jax.jit, static_argnames=("layout",))
 def _answer(
-    network: ImageNetwork, samples: Samples, which: Int[Array, " b"], layout: Layout
+    network: ImageNetwork, samples: Samples, rows: Int[Array, " b"], layout: Layout
 ) -> Float[Array, "b k"]:
-    return network(assemble(samples, which, layout))
+    return network(assemble(samples, rows, layout))
 
 
 def _answers(network: ImageNetwork, samples: Samples, layout: Layout) -> Float[np.ndarray, "n k"]:
     """Read a network in chunks of one size, so that it is compiled once."""
     n = len(samples.shown)
     size = min(n, READ_AT_ONCE)
-    still = layout._replace(crop=0, flip=False)
-    found = []
+    unaugmented = layout._replace(crop=0, flip=False)
+    outputs = []
     for first in range(0, n, size):
-        which = np.minimum(np.arange(first, first + size), n - 1).astype(np.int32)
-        found.append(np.asarray(_answer(network, samples, jnp.asarray(which), still)))
-    return np.concatenate(found)[:n]
+        rows = np.minimum(np.arange(first, first + size), n - 1).astype(np.int32)
+        outputs.append(np.asarray(_answer(network, samples, jnp.asarray(rows), unaugmented)))
+    return np.concatenate(outputs)[:n]
 
 
 @door(single=("images", "targets", "evaluate"))
@@ -235,7 +237,7 @@ def train_images(
     samples, layout = Samples.of(images)
     layout = layout._replace(crop=recipe.crop, flip=recipe.flip)
     sets = {"training": Judged(samples, layout, goal)}
-    for name, given in (evaluate or {}).items():
+    for name, scored in (evaluate or {}).items():
         require(
             name != "training",
             "the samples that are trained on are scored under the name 'training', others under "
@@ -243,11 +245,13 @@ def train_images(
             "'training' in evaluate",
             "name the set otherwise",
         )
-        some, wanted = given if isinstance(given, tuple) else (given, None)
-        require_images(some, network, f"images of {name}")
-        aimed = checked_targets(some, wanted, recipe, n_outputs(network), f"targets of {name}")
-        theirs, laid = Samples.of(some, (images, samples))
-        sets[name] = Judged(theirs, laid, aimed)
+        scored_images, scored_targets = scored if isinstance(scored, tuple) else (scored, None)
+        require_images(scored_images, network, f"images of {name}")
+        scored_goal = checked_targets(
+            scored_images, scored_targets, recipe, n_outputs(network), f"targets of {name}"
+        )
+        scored_samples, scored_layout = Samples.of(scored_images, (images, samples))
+        sets[name] = Judged(scored_samples, scored_layout, scored_goal)
     return Loop(network, samples, layout, goal, recipe, seed).run(
         sets, every, None if checkpoint is None else Path(checkpoint), progress
     )
@@ -267,13 +271,13 @@ class Loop:
         self.per_epoch = self.n // self.batch if course is None else course.per_epoch
         self.batches = (self.per_epoch,) if course is None else course.batches
         self.key = jax.random.key(seed)
-        kept, rest = network.partition()
-        first = State(
-            kept, rest, recipe.transformation().init(cast(Any, kept)), jnp.zeros((), jnp.int32),
-            jnp.zeros(len(self.batches), jnp.float32),
+        parameters, rest = network.partition()
+        initial = State(
+            parameters, rest, recipe.transformation().init(cast(Any, parameters)),
+            jnp.zeros((), jnp.int32), jnp.zeros(len(self.batches), jnp.float32),
         )  # fmt: skip
         # Steps give the memory of what they are given away; the network stays the caller's.
-        self.state: State = jax.tree.map(lambda leaf: jnp.array(leaf, copy=True), first)
+        self.state: State = jax.tree.map(lambda leaf: jnp.array(leaf, copy=True), initial)
         self.losses: list[list[float]] = []  # of each epoch those of all tasks
         self.marks: list[tuple[int, dict[str, dict[str, float]]]] = []
 
@@ -296,26 +300,26 @@ class Loop:
             mark = self._mark(sets)
             if checkpoint.exists():
                 self._go_on(checkpoint, mark)
-        outcome, ended = Outcome.RAN_ALL_STEPS, False
+        outcome, finished = Outcome.RAN_ALL_STEPS, False
         place, last = int(self.state.step), self.recipe.epochs * self.per_epoch
-        saved = told = time.monotonic()
+        saved = last_report = time.monotonic()
         with bar("Training", last, shown=progress) as advance:
-            shown, order = 0, self._order(place // self.per_epoch)
-            while place < last and not ended:
+            reported, order = 0, self._order(place // self.per_epoch)
+            while place < last and not finished:
                 self.state = self._step(order, place % self.per_epoch)
                 place += 1
                 if place % self.per_epoch == 0:
                     outcome = self._end_epoch()
-                    ended = outcome is not Outcome.RAN_ALL_STEPS
+                    finished = outcome is not Outcome.RAN_ALL_STEPS
                     epoch = place // self.per_epoch
-                    if every is not None and epoch % every == 0 and place < last and not ended:
+                    if every is not None and epoch % every == 0 and place < last and not finished:
                         self._score(sets)
                     order = self._order(epoch)
-                now = time.monotonic()
-                if now - told > TOLD_EVERY:
-                    advance(place - shown, self._note(place))
-                    shown, told = place, now
-                if checkpoint is not None and now - saved >= SAVED_EVERY and place < last:
+                clock = time.monotonic()
+                if clock - last_report > TOLD_EVERY:
+                    advance(place - reported, self._note(place))
+                    reported, last_report = place, clock
+                if checkpoint is not None and clock - saved >= SAVED_EVERY and place < last:
                     self._save(checkpoint, mark)
                     saved = time.monotonic()
         outputs = self._score(sets)
@@ -371,17 +375,17 @@ class Loop:
 
     def _score(self, sets: dict[str, Judged]) -> dict[str, Float[np.ndarray, "_ k"]]:
         """Note how well each set is answered now, and return the answers."""
-        network, outputs, found = self.network, {}, {}
+        network, outputs, scores = self.network, {}, {}
         for name, (samples, layout, goal, columns) in sets.items():
             outputs[name] = _answers(network, samples, layout)
-            found[name] = judged(outputs[name], goal, self.recipe, columns)
-        self.marks.append((len(self.losses), found))
+            scores[name] = judged(outputs[name], goal, self.recipe, columns)
+        self.marks.append((len(self.losses), scores))
         return outputs
 
     def path(self, name: str, key: str) -> Float[np.ndarray, " T"] | None:
         """Return one score of a set of samples along training, if it is one of theirs."""
-        held = [found[name] for _, found in self.marks]
-        return np.array([each[key] for each in held]) if key in held[0] else None
+        scores = [scores_of[name] for _, scores_of in self.marks]
+        return np.array([score[key] for score in scores]) if key in scores[0] else None
 
     def _scores(self, name: str) -> Scores:
         loss = self.path(name, "loss")
@@ -389,21 +393,21 @@ class Loop:
         return Scores(loss, self.path(name, "accuracy"), self.path(name, "error"))
 
     def _mark(self, sets: dict[str, Judged]) -> str:
-        told = {
+        settings = {
             "recipe": asdict(self.recipe), "seed": self.seed, "layout": self.layout,
-            "sets": {name: (each.layout, str(each.columns)) for name, each in sets.items()},
+            "sets": {name: (scored.layout, str(scored.columns)) for name, scored in sets.items()},
         }  # fmt: skip
-        scored = [(each.samples, each.goal) for each in sets.values()]
-        arrays = (self.state, self.samples, self.goal, scored)
+        arrays_of_sets = [(scored.samples, scored.goal) for scored in sets.values()]
+        arrays = (self.state, self.samples, self.goal, arrays_of_sets)
         if self.course is None:
-            return fingerprint(told, arrays)
-        return fingerprint(told | self.course.told, (arrays, self.course.arrays))
+            return fingerprint(settings, arrays)
+        return fingerprint(settings | self.course.told, (arrays, self.course.arrays))
 
     def _save(self, checkpoint: Path, mark: str) -> None:
-        told: dict[str, Any] = {"mark": mark, "losses": self.losses, "marks": self.marks}
-        save_checkpoint(checkpoint, self.state, told)
+        description: dict[str, Any] = {"mark": mark, "losses": self.losses, "marks": self.marks}
+        save_checkpoint(checkpoint, self.state, description)
 
     def _go_on(self, checkpoint: Path, mark: str) -> None:
-        self.state, told = load_checkpoint(checkpoint, self.state, mark)
-        self.losses = list(told["losses"])
-        self.marks = [(epoch, found) for epoch, found in told["marks"]]
+        self.state, description = load_checkpoint(checkpoint, self.state, mark)
+        self.losses = list(description["losses"])
+        self.marks = [(epoch, scores) for epoch, scores in description["marks"]]

@@ -122,11 +122,11 @@ class TransferRun:
             {
                 "samples": name,
                 "epoch": int(epoch),
-                "loss": found.loss[i],
-                "accuracy": found.accuracy[i],
-                "task_accuracy": found.task_accuracy[i],
+                "loss": scores.loss[i],
+                "accuracy": scores.accuracy[i],
+                "task_accuracy": scores.task_accuracy[i],
             }
-            for name, found in self.scores.items()
+            for name, scores in self.scores.items()
             for i, epoch in enumerate(self.recorded)
         ]
         return pd.DataFrame(rows)
@@ -262,9 +262,9 @@ def train_transfer(
     course, learned = None, (first,)
     if mode == "multitask":
         learned = ("main", "auxiliary")
-        main, other = (Half(judged[n].samples, jnp.asarray(judged[n].goal)) for n in learned)
+        main, auxiliary = (Half(judged[n].samples, jnp.asarray(judged[n].goal)) for n in learned)
         weight = float(auxiliary_weight) if corrected else None
-        course = TwoTasks((main, other), recipe, layout, seed, weight, corrected)
+        course = TwoTasks((main, auxiliary), recipe, layout, seed, weight, corrected)
     loop = Loop(start, judged[first].samples, layout, judged[first].goal, recipe, seed, course)
     run = loop.run(judged, every, None if checkpoint is None else Path(checkpoint), progress)
     return TransferRun(
@@ -310,25 +310,25 @@ def _require_fit(network: ImageNetwork, split: ClassSplit, recipe: Recipe) -> No
 
 def _rescaled(network: ImageNetwork, c: Real) -> ImageNetwork:
     """Multiply every parameter, but no running statistics."""
-    kept, rest = network.partition()
-    return eqx.combine(rescale_after_pretraining(kept, c, "all"), rest)
+    parameters, rest = network.partition()
+    return eqx.combine(rescale_after_pretraining(parameters, c, "all"), rest)
 
 
 def _judged_sets(split: ClassSplit, parts: tuple[Part, ...], layout: Layout) -> dict[str, Judged]:
     """Return the samples of some parts; those of the same pictures hold them once."""
-    held: dict[int, jax.Array] = {}
-    found = {}
+    held_images: dict[int, jax.Array] = {}
+    judged_sets = {}
     for part in parts:
-        images, columns, which = split.source(part)
-        if id(images) not in held:
-            held[id(images)] = jnp.asarray(images, jnp.float32)
-        samples = Samples(held[id(images)], jnp.asarray(which[:, None], jnp.int32))
-        goal = columns[which].astype(np.int32)
+        images, columns, rows = split.source(part)
+        if id(images) not in held_images:
+            held_images[id(images)] = jnp.asarray(images, jnp.float32)
+        samples = Samples(held_images[id(images)], jnp.asarray(rows[:, None], jnp.int32))
+        goal = columns[rows].astype(np.int32)
         ends = (split.main_classes, split.n_outputs) if part == "auxiliary" else (
             0, split.main_classes
         )  # fmt: skip
-        found[part] = Judged(samples, layout, goal, slice(*ends))
-    return found
+        judged_sets[part] = Judged(samples, layout, goal, slice(*ends))
+    return judged_sets
 
 
 def _scores(loop: Loop, name: str) -> ClassScores:

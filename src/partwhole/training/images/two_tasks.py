@@ -59,23 +59,23 @@ def take_joint_step(
     """
     turn = state.step % per_epoch - stretch.start
     for_images, for_network = jax.random.split(jax.random.fold_in(key, state.step))
-    images, wanted = [], []
+    images, targets = [], []
     for task, size in zip(stretch.tasks, stretch.sizes, strict=True):
-        which = jax.lax.dynamic_slice(orders[task], (turn * size,), (size,))
+        rows = jax.lax.dynamic_slice(orders[task], (turn * size,), (size,))
         samples, goal = halves[task]
-        images.append(assemble(samples, which, layout, jax.random.fold_in(for_images, task)))
-        wanted.append(goal[which])
-    seen = jnp.concatenate(images)
+        images.append(assemble(samples, rows, layout, jax.random.fold_in(for_images, task)))
+        targets.append(goal[rows])
+    batch = jnp.concatenate(images)
     cuts = np.cumsum(stretch.sizes)[:-1]
 
-    def loss(kept: ImageNetwork) -> tuple[Array, tuple[Array, ImageNetwork]]:
-        outputs, after = eqx.combine(kept, state.rest).in_training(seen, for_network)
+    def loss(parameters: ImageNetwork) -> tuple[Array, tuple[Array, ImageNetwork]]:
+        outputs, after = eqx.combine(parameters, state.rest).in_training(batch, for_network)
         answers = jnp.split(outputs, cuts)
-        each = jnp.stack([
-            LOSSES[recipe.loss](*pair) for pair in zip(answers, wanted, strict=True)
+        task_losses = jnp.stack([
+            LOSSES[recipe.loss](*pair) for pair in zip(answers, targets, strict=True)
         ])  # fmt: skip
-        value = jnp.sum(jnp.asarray(stretch.weights, each.dtype) * each)
-        losses = jnp.zeros_like(state.total).at[jnp.asarray(stretch.tasks)].set(each)
+        value = jnp.sum(jnp.asarray(stretch.weights, task_losses.dtype) * task_losses)
+        losses = jnp.zeros_like(state.total).at[jnp.asarray(stretch.tasks)].set(task_losses)
         return value, (losses, after.partition()[1])
 
     return descend(state, loss, recipe)
@@ -116,10 +116,10 @@ class TwoTasks:
     @property
     def batches(self) -> tuple[int, ...]:
         """Return how many batches of either task an epoch takes."""
-        once = tuple(
+        counts = tuple(
             len(half.goal) // size for half, size in zip(self.halves, self.sizes, strict=True)
         )
-        return (max(once),) * 2 if self.together else once
+        return (max(counts),) * 2 if self.together else counts
 
     @property
     def per_epoch(self) -> int:
@@ -169,7 +169,7 @@ class TwoTasks:
 
     def step(self, state: State, order: Any, key: PRNGKeyArray, place: int) -> State:
         """Take the step at a place of the epoch."""
-        stretch = [each for each in self.stretches if each.start <= place][-1]
+        stretch = [candidate for candidate in self.stretches if candidate.start <= place][-1]
         return take_joint_step(
             state, self.halves, order, key,
             stretch=stretch, per_epoch=self.per_epoch, recipe=of_a_step(self.recipe),
