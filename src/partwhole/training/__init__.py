@@ -1,4 +1,4 @@
-"""Training many small networks at once, and what became of them."""
+"""Training of many small networks at once, and its results."""
 
 from partwhole._extras import needs
 

@@ -18,7 +18,7 @@ LOSS_SAMPLES = 2048
 
 @dataclass(frozen=True)
 class Batches:
-    """Train networks on their samples, laid out batch after batch, inputs as columns."""
+    """Training of networks on their samples, batch after batch, with inputs as columns."""
 
     def data(
         self,

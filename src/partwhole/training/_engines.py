@@ -17,13 +17,13 @@ AT_ONCE_RUNS = 512
 AT_ONCE_WORK = 1e11
 
 
-# Each has two methods: `data` says what it needs to know of one run's sample, batch by batch;
-# `train` trains networks along a leading axis of runs and records after each gap of steps.
+# Each has two methods: `data` returns the arrays of one run's sample, batch by batch, and `train`
+# trains networks along a leading axis of runs and records after each gap of steps.
 Engine = Moments | Batches
 
 
 class Cost(NamedTuple):
-    """Hold what one run costs an engine: bytes at work, and multiplications for each step."""
+    """Cost of one run for an engine: bytes of memory, and multiplications for each step."""
 
     bytes: float
     work: float
@@ -56,7 +56,7 @@ def choose(architecture: Architecture, dimension: int) -> Engine:
 
 
 def cost(architecture: Architecture, dimension: int, batches: int, batch: int) -> Cost:
-    """Estimate what one run costs that has so many batches of its own."""
+    """Estimate the cost of one run with its own number of batches."""
     entries = sum(m * n for m, n in pairwise(architecture.sizes(dimension)))
     if architecture.nonlinearity != "linear":
         return Cost(12.0 * batches * batch * (dimension + 1), 3.0 * entries * batch)
@@ -65,7 +65,7 @@ def cost(architecture: Architecture, dimension: int, batches: int, batch: int) -
 
 
 def at_once(runs: int, run_cost: Cost, recorded_bytes: float, steps: int) -> int:
-    """Return how many runs to train in one call, so that all calls take nearly as many."""
+    """Return how many runs to train in one call; calls then have nearly equal numbers."""
     most = min(
         AT_ONCE_BYTES / (run_cost.bytes + recorded_bytes),
         AT_ONCE_WORK / (run_cost.work * steps),

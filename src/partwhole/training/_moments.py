@@ -27,7 +27,7 @@ from partwhole.training._recorded import Recorded
 
 
 class Products(NamedTuple):
-    """Hold A B, A B' and A' B for the layout that networks are in."""
+    """The products A B, A B' and A' B, for one memory layout of the networks."""
 
     plain: Callable[[Array, Array], Array]
     right: Callable[[Array, Array], Array]
@@ -35,8 +35,8 @@ class Products(NamedTuple):
 
 
 MATRICES = Products(lambda a, b: a @ b, lambda a, b: a @ b.T, lambda a, b: a.T @ b)
-# Many networks side by side along a third axis: on matrices of a few entries a CPU spends its
-# time on calls, unless each entry is a long vector.
+# Many networks side by side along a third axis: with matrices of a few entries a CPU spends most
+# time on call overhead, unless each entry is a long vector.
 LANES = Products(
     lambda a, b: (a[:, :, None] * b[None]).sum(1),
     lambda a, b: (a[:, None] * b[None]).sum(2),
@@ -59,14 +59,14 @@ def _batch_moments(
 
 @dataclass(frozen=True)
 class Moments:
-    """Train linear networks on batch moments.
+    """Training of linear networks on batch moments.
 
     Parameters
     ----------
     lanes : bool
-        Lay networks side by side, entry by entry; False for matrix products.
+        Whether networks lie side by side, entry by entry; False for matrix products.
     bias : bool
-        Whether networks have biases, which see the inputs' mean.
+        Whether networks have biases, which depend on the inputs' mean.
     """
 
     lanes: bool
@@ -96,7 +96,7 @@ class Moments:
         dtype, steps = networks.weights[0].dtype, jnp.asarray(gaps, jnp.int32)
         arrays = networks, batches.astype(dtype), rates.astype(dtype)
         if self.lanes:
-            # Axes are moved by NumPy, which has nothing to compile.
+            # NumPy moves the axes, without compilation.
             run_last = jax.tree.map(lambda leaf: np.moveaxis(np.asarray(leaf), 0, -1), arrays)
             results = _lanes(*jax.tree.map(jnp.asarray, run_last), steps)
             maps, final = jax.tree.map(lambda leaf: np.moveaxis(np.asarray(leaf), -1, 0), results)

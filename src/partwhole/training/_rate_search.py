@@ -1,9 +1,10 @@
-"""Search for a learning rate: what it finds, and by which rule, whatever the network.
+"""Search for a learning rate: its rule and result, for any network.
 
-One run in which the rate grows remembers its past: what grows at a rate has been brought to nothing
-by all the smaller ones. On a quadratic, with a hundred steps over seven decades, a direction that
-diverges has regained what it had at the start only at six times the rate at which it begins to. So
-what such a run suggests is tried from the start, and so are larger rates.
+A run in which the rate grows depends on its past: a direction that grows at one rate has been
+reduced to nearly nothing at the smaller ones. On a quadratic, with a hundred steps over seven
+decades, a direction that diverges has regained its initial size only at six times the rate at which
+it begins to diverge. So the rate that such a run suggests is tried from the start, and so are
+larger rates.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 SLOWEST, FASTEST = 1e-30, 1e30  # rates that single precision holds
 DIVERGED = 4.0  # in units of the least loss so far, or in a trial of the untrained network's
-LEAST_FALL = 1e-4  # of the loss, below which single precision makes falls of its own
+LEAST_FALL = 1e-4  # of the loss, below which rounding of single precision causes falls
 MARGIN = 2.0  # between the rate that is tried and the one that is suggested
 HALVINGS = 12
 
@@ -34,7 +35,7 @@ Walk = Callable[[Float[np.ndarray, " S"]], Float[np.ndarray, " losses"]]
 
 
 class RateOutcome(Enum):
-    """Say what a search for a learning rate found; the value says what to do about it."""
+    """Outcome of a search for a learning rate; the value names the remedy."""
 
     FOUND = "found a learning rate"
     AT_LOWEST = (
@@ -57,7 +58,7 @@ class RateOutcome(Enum):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class LearningRateSearch:
-    r"""Hold learning rates that a range test suggests, one for each network.
+    r"""Learning rates that a range test suggests, one for each network.
 
     With losses :math:`\ell_t` before the first step (t = 0) and after step t of rate
     :math:`r_t`, and those :math:`\ell^0_t` of the untrained network on the same batches with the
@@ -71,11 +72,11 @@ class LearningRateSearch:
         r^* = \arg\max_{r_t,\ t < T} \frac{M_{t-1} - M_t}{\log r_t - \log r_{t-1}} ,
 
     where T is the first t with :math:`L_t > 4 M_t`. A rate is sound if at twice that rate L, in as
-    many steps from the start, is never above 4 and ends below 1. With
-    :math:`r = \min(r^*, \text{at most})`, where r is not sound, the suggestion is the first of
-    :math:`r/2, r/4, \dots` that is. Where it is, the suggestion is that one of
-    :math:`r, 2r, 4r, \dots` at which L, in as many steps from the start, ends lowest; these go as
-    far as they are sound, the last of them, if need be, at the highest rate or `at_most`.
+    many steps from the start, is never above 4 and ends below 1. Let
+    :math:`r = \min(r^*, \text{at most})`. If r is not sound, the suggestion is the first sound one
+    of :math:`r/2, r/4, \dots`. If it is, the suggestion is the one of :math:`r, 2r, 4r, \dots` at
+    which L, in as many steps from the start, ends lowest; the rates double while they are sound,
+    the last one limited to the highest rate or `at_most`.
 
     Parameters
     ----------
@@ -86,24 +87,24 @@ class LearningRateSearch:
     untrained_losses : float array, shape (runs, S)
         Of the untrained network on the same batches.
     losses : float array, shape (runs, S)
-        L, smoothed: 1 where nothing is learned yet.
+        L, smoothed: 1 before anything is learned.
     steepest : float array, shape (runs,)
         r*, before any trial; NaN where the loss never fell.
     suggestions : float array, shape (runs,)
         NaN where no rate made the loss fall and stayed within bounds.
     outcomes : tuple of RateOutcome
-        What was found for each network.
+        Outcome of the search for each network.
 
     Notes
     -----
     The range test is that of Smith (WACV 2017). The division by the untrained network's losses
-    and the trials from the start are added here: the first so that hard batches are no rise. At
-    twice the rate, since the test alone suggests rates at which training diverges, wherever the
-    largest curvature has a small share in the loss. Gradient descent on a quadratic of largest
-    curvature c diverges above 2 / c, and at twice that within few steps. At larger rates, since the
-    steepest fall is that of the greater part of the loss: an offset of the outputs, say, which much
-    smaller rates learn than all else. Where the loss swings, as under "adam", its return is no
-    fall: hence M.
+    and the trials from the start are added here. The division prevents hard batches from counting
+    as rises. Trials run at twice the rate, because the test alone suggests rates at which training
+    diverges if the largest curvature contributes little to the loss: gradient descent on a
+    quadratic of largest curvature c diverges above 2 / c, and at twice that within few steps.
+    Larger rates are tried because the steepest fall belongs to the largest part of the loss, such
+    as an offset of the outputs, which is learned at much smaller rates than the rest. If the loss
+    oscillates, as with "adam", its return is not a fall: hence M.
     """
 
     rates: Float[np.ndarray, " S"]
@@ -139,7 +140,7 @@ class LearningRateSearch:
 
     @property
     def messages(self) -> tuple[str, ...]:
-        """Return a sentence on each network: what was found, and what to do about it."""
+        """Return a sentence on each network: the outcome, and the remedy."""
         return tuple(
             f"run {run} {outcome.value} (suggestion {rate:.3g}, steepest fall at {top:.3g}, rates "
             f"from {self.rates[0]:.3g} to {self.rates[-1]:.3g})"
@@ -174,7 +175,7 @@ class LearningRateSearch:
 
 
 class Found(NamedTuple):
-    """Hold what was found for one network."""
+    """Result of the search for one network."""
 
     raw: Float[np.ndarray, " S"]
     untrained: Float[np.ndarray, " S"]
@@ -185,7 +186,7 @@ class Found(NamedTuple):
 
 
 def gathered(rates: Float[np.ndarray, " S"], results: list[Found]) -> LearningRateSearch:
-    """Return what was found for some networks as one result."""
+    """Return the results for several networks as one."""
     return LearningRateSearch(
         rates=rates,
         raw_losses=np.stack([result.raw for result in results]),
@@ -198,7 +199,7 @@ def gathered(rates: Float[np.ndarray, " S"], results: list[Found]) -> LearningRa
 
 
 def grid(lowest: Real, highest: Real, steps: int, at_most: Real | None) -> Float[np.ndarray, " S"]:
-    """Return the rates of a search, once they are seen to be some."""
+    """Validate the range of a search; return its learning rates."""
     require(
         SLOWEST <= lowest < highest <= FASTEST,
         f"lowest and highest are learning rates from {SLOWEST:g} to {FASTEST:g}, "
@@ -239,7 +240,7 @@ def search(
 
     @cache
     def end(rate: float) -> float:
-        """Return the last loss of a trial; infinity where it learns nothing or goes astray."""
+        """Return the last loss of a trial; infinity if it learns nothing or diverges."""
         trial = _relative(walk(np.full(steps, rate)), untrained, float(smoothing))
         return float(trial[-1]) if _learns(trial) else float("inf")
 
@@ -287,7 +288,7 @@ def _relative(
 def _steepest(losses: Float[np.ndarray, " losses"]) -> tuple[int | None, bool]:
     """Return the step at which the loss falls most steeply, if any, and whether it diverges."""
     least = np.minimum.accumulate(losses)
-    within = losses <= DIVERGED * least  # False for what is no number
+    within = losses <= DIVERGED * least  # False for NaN
     end = len(losses) if within.all() else int(np.argmin(within))
     diverged = end < len(losses)
     if end < 2 or 1.0 - least[end - 1] < LEAST_FALL:
@@ -297,7 +298,7 @@ def _steepest(losses: Float[np.ndarray, " losses"]) -> tuple[int | None, bool]:
 
 
 def _learns(losses: Float[np.ndarray, " losses"]) -> bool:
-    """Return whether a trial lowers the loss and does not go astray on the way."""
+    """Return whether a trial lowers the loss without diverging on the way."""
     return bool(np.all(losses <= DIVERGED) and losses[-1] < 1.0)
 
 

@@ -1,4 +1,4 @@
-"""What an engine hands back."""
+"""The result of an engine."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from partwhole.networks import MLP
 
 
 class Recorded(NamedTuple):
-    """Hold outputs at the probes and the training loss, record by record, and where it ended."""
+    """Recorded outputs at the probes and training losses, and the final networks."""
 
     outputs: Float[np.ndarray, "runs T k d"]
     training_loss: Float[np.ndarray, "runs T"]

@@ -1,4 +1,4 @@
-"""Trained networks beside what theory foresees from their own initial weights."""
+"""Trained networks compared with the prediction from each network's initial weights."""
 
 from __future__ import annotations
 
@@ -20,25 +20,25 @@ if TYPE_CHECKING:
     import pandas as pd
 
 SWINGS = "swing-by"
-RTOL = 1e-7  # far below what the order of the batches does
+RTOL = 1e-7  # far below the effect of the order of the batches
 
 
 @dataclass(frozen=True, eq=False)
 class BesideTheory:
-    """Hold trained networks and, for each, the flow from its initial weights.
+    """Trained networks and, for each, the gradient flow from its initial weights.
 
     Parameters
     ----------
     runs : IdentityRuns
     outputs : float array, shape (settings, seeds, T, d)
-        What the flow answers at the unseen combination, in the concept frame, at `runs.times`.
+        Outputs of the flow at the unseen combination, in the concept frame, at `runs.times`.
     trained : float array, shape (settings, seeds, T, d)
-        What the networks answered there.
+        Outputs of the networks there.
     exact : bool
-        Whether the flow is that of the networks themselves, which holds for linear ones; for
-        others it is that of the linear network with the same weights.
+        Whether the flow is that of the networks themselves, true for linear ones; for others it is
+        the flow of the linear network with the same weights.
     notes : tuple of str, default ()
-        What a reader must know of the flows: that one ran out of steps, say.
+        Caveats about the flows, such as one that ran out of steps.
     """
 
     runs: IdentityRuns
@@ -64,7 +64,7 @@ class BesideTheory:
 
     @door
     def to_frame(self, *, threshold: Real = 0.02) -> pd.DataFrame:
-        """Return predicted and trained quantities, a row for each of each network.
+        """Return predicted and trained quantities, a row for each quantity of each network.
 
         Parameters
         ----------
@@ -103,7 +103,7 @@ class BesideTheory:
 
     @door
     def describe(self, *, threshold: Real = 0.02) -> str:
-        """Say in a few lines how prediction and training compare, medians over the seeds.
+        """Return a comparison of prediction and training in a few lines, medians over the seeds.
 
         Seeds whose training diverged or whose flow ran out of steps are counted and left out.
         """
@@ -141,10 +141,10 @@ class BesideTheory:
 
 @door
 def beside_theory(runs: IdentityRuns) -> BesideTheory:
-    r"""Lay beside trained networks the flow that theory foresees from their initial weights.
+    r"""Compare trained networks with the gradient flow from their initial weights.
 
     The flow is gradient flow on the population (`flow` of `Deep`): no samples, no batches and
-    no steps. So what differs is due to these; for ReLU networks also to their nonlinearity.
+    no steps. Differences are due to these; for ReLU networks also to their nonlinearity.
 
     Parameters
     ----------
@@ -162,8 +162,8 @@ def beside_theory(runs: IdentityRuns) -> BesideTheory:
 
     Notes
     -----
-    Derived here. Of a truncated task, whose population is known only from samples, the mean of
-    the samples' moments is taken.
+    Derived here. For a truncated task, whose population is known only from samples, the mean of
+    the samples' moments is used.
 
     Examples
     --------
@@ -219,7 +219,7 @@ def _in_concept_frame(
     runs: IdentityRuns, setting: int
 ) -> tuple[list[np.ndarray], list[np.ndarray] | None]:
     """Return the initial weights as they act on coordinates of the concepts, in 64 bits."""
-    turn = runs.tasks[setting].rotation_matrix  # row p: where the learner sees axis p
+    turn = runs.tasks[setting].rotation_matrix  # row p: axis p in the learner's inputs
     weights = [np.asarray(weight, dtype=float) for weight in runs.initial.weights]
     weights[0] = weights[0] @ turn.T
     weights[-1] = turn @ weights[-1]

@@ -1,4 +1,4 @@
-"""Checkpoints: everything a run needs to go on where it was, bit by bit."""
+"""Checkpoints: everything a run needs to resume, bit by bit."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FORMAT = 1
 
 
 def fingerprint(description: dict[str, Any], arrays: PyTree) -> str:
-    """Return 16 hexadecimal digits that name a configuration and the arrays it begins with."""
+    """Return 16 hexadecimal digits that identify a configuration and its initial arrays."""
     marks = [
         (str(leaf.dtype), leaf.shape, zlib.crc32(leaf.tobytes()))
         for leaf in (np.asarray(leaf) for leaf in jax.tree.leaves(arrays))
@@ -31,7 +31,7 @@ def fingerprint(description: dict[str, Any], arrays: PyTree) -> str:
 
 
 def save_checkpoint(path: Path, state: PyTree, description: dict[str, Any]) -> None:
-    """Write a state and what is told beside it; the file is whole or not there."""
+    """Write a state and its description; the file is complete or absent."""
     leaves = {f"leaf_{i}": np.asarray(leaf) for i, leaf in enumerate(jax.tree.leaves(state))}
     write_all(
         {path: npz({"told": np.array(json.dumps(description | {"format": FORMAT})), **leaves})}
@@ -39,7 +39,7 @@ def save_checkpoint(path: Path, state: PyTree, description: dict[str, Any]) -> N
 
 
 def load_checkpoint(path: Path, like: PyTree, mark: str) -> tuple[PyTree, dict[str, Any]]:
-    """Read a state of the same shape as another, and what is told beside it.
+    """Read a state of the same shape as `like`, and its description.
 
     Raises
     ------

@@ -17,25 +17,25 @@ from partwhole.networks.network import n_outputs
 from partwhole.training.images.recipe import Recipe
 from partwhole.training.images.train import train_images
 
-SPLIT = 112  # keeps the stream apart from those of weights and order
-# As published but for the length: on these images 15 epochs tell all classes apart.
+SPLIT = 112  # random stream, separate from those of weights and order
+# As published except for the length: on these images 15 epochs separate all classes.
 USUAL = Recipe(loss="cross entropy", batch=64, epochs=15)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ConceptClassifier:
-    """Tell which value each concept has in an image.
+    """A network that estimates the value of each concept in an image.
 
     Trained by `train_concept_classifier`.
 
     Parameters
     ----------
     network : ImageNetwork
-        Its outputs are the logits of the concepts' values, concept after concept.
+        Its outputs are the logits of the values, concept after concept.
     n_values : int
-        Of each concept; a concept with fewer has outputs that it does not use.
+        Values of each concept; a concept with fewer leaves some outputs unused.
     calibration : Calibration
-        On images that were held out: of each concept, of all values' probabilities.
+        On held-out images: for each concept, over the probabilities of all values.
     """
 
     network: ImageNetwork
@@ -65,7 +65,7 @@ class ConceptClassifier:
     def coordinates(
         self, images: Float[np.ndarray, "n h w c"], target: Int[np.ndarray, " C"]
     ) -> Float[np.ndarray, "n C"]:
-        """Return concept coordinates: of each concept the probability of one value.
+        """Return concept coordinates: for each concept the probability of its target value.
 
         Parameters
         ----------
@@ -76,7 +76,7 @@ class ConceptClassifier:
         Raises
         ------
         InputError
-            For values that there are not, and images with a pixel that is no finite number.
+            For values that do not exist, and images with a pixel that is no finite number.
         """
         probabilities = self.probabilities(images)
         values, concepts = target, probabilities.shape[1]
@@ -105,7 +105,7 @@ def train_concept_classifier(
     Parameters
     ----------
     images : float array, shape (n, height, width, channels)
-        With the noise that the images to be read have: a sample of diffusion keeps some.
+        With as much noise as the images to be read, since diffusion samples retain some.
     components : int array, shape (n, C)
         The value of each concept, numbered from 0.
     network : ImageNetwork, keyword-only, default None
@@ -115,9 +115,9 @@ def train_concept_classifier(
         With the loss "cross entropy"; None for Adam with a rate of .001, batches of 64 and 15
         epochs.
     held_out : float, keyword-only, default 0.15
-        Share of the images that calibrate it, as published.
+        Share of the images held out to calibrate it, as published.
     seed : int, keyword-only
-        Fixes weights, order, and what is held out.
+        Fixes weights, order, and the held-out images.
     progress : bool, keyword-only, default True
 
     Returns
@@ -133,7 +133,7 @@ def train_concept_classifier(
     Notes
     -----
     Yang et al. (ICLR 2025) train the trunk of a U-Net with a softmax for each concept, by AdamW on
-    batches of 64; that of a small network tells the same images apart as well.
+    batches of 64; a small network separates the same images equally well.
 
     Examples
     --------
@@ -192,7 +192,7 @@ def train_concept_classifier(
     n_values = n_out // concepts
     probabilities = _probabilities(run.network, images[calibration_rows], n_values)
     truth = np.eye(n_values)[components[calibration_rows]]
-    # Every value's probability is one coordinate that was or was not true.
+    # The probability of every value is one coordinate, which is true or false.
     rows = (values.swapaxes(1, 2).reshape(-1, concepts) for values in (probabilities, truth))
     return ConceptClassifier(network=run.network, n_values=n_values, calibration=calibration(*rows))
 

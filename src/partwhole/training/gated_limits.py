@@ -1,4 +1,4 @@
-"""Where several runs end: which of their limits are the same."""
+"""Limits of several runs, and which of them coincide."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from partwhole.training.stationarity import Stationarity, stationarity
 
 @dataclass(frozen=True, eq=False)
 class ReachedLimit:
-    """Hold one of the limits that runs went to.
+    """One of the limits to which runs converge.
 
     Parameters
     ----------
     runs : int array, shape (k,)
-        Those that went there.
+        Those that converge to it.
     network : GatedNetwork
-        Of the one of them with the largest margin, at margin 1.
+        That of the run with the largest margin, scaled to margin 1.
     outputs : float array, shape (n,)
         Its outputs on the training set.
     told : Stationarity
-        How near it is to a stationary point, and its margin.
+        Its distance from a stationary point, and its margin.
     """
 
     runs: Int[np.ndarray, " k"]
@@ -53,22 +53,22 @@ def distinct_limits(
     ascend: bool = True,
     tolerance: Real = 1e-3,
 ) -> tuple[ReachedLimit, ...]:
-    """Tell the limits that runs went to apart.
+    """Return the distinct limits to which runs converge.
 
     Parameters
     ----------
     runs : Runs
-        Of gated networks, followed by the normalised flow or trained until nothing is decided
-        wrong.
+        Of gated networks, followed by the normalised flow or trained until all training samples
+        are classified correctly.
     inputs : float array, shape (n, d)
     labels : float array, shape (n,)
-        What they were trained on.
+        Their training set.
     ascend : bool, keyword-only, default True
-        Follow every run on to its stationary point by `ascend_margin`. Otherwise runs are taken
-        where they are: one at 98 % of its margin may differ from its limit by a tenth.
+        Whether to follow every run to its stationary point by `ascend_margin`. Otherwise runs are
+        compared as they are: one at 98 % of its margin may differ from its limit by a tenth.
     tolerance : float, keyword-only, default 1e-3
-        Outputs on the training set, at margin 1, that differ by less, relative to their size,
-        are of one limit.
+        Largest relative difference of outputs on the training set, at margin 1, within one
+        limit.
 
     Returns
     -------
@@ -82,8 +82,9 @@ def distinct_limits(
 
     Notes
     -----
-    With a convex cost all have one margin. Several functions may share it, where units treat the
-    inputs that hold the margin alike: runs then end at different ones, and are told apart.
+    With a convex cost all have one margin. Several functions may share it, where units respond
+    equally to the inputs at the margin: runs then converge to different functions, which are
+    returned as distinct limits.
 
     Examples
     --------

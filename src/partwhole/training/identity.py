@@ -24,7 +24,7 @@ from partwhole.training.protocol import Protocol, Record, batch_order
 from partwhole.training.runs import IdentityRuns
 
 MEMORY_GIB = 8.0
-DIVERGED = 2.0  # times the training loss at the start; less may be a batch's doing
+DIVERGED = 2.0  # times the initial training loss; smaller rises may be due to single batches
 
 
 @door
@@ -42,8 +42,8 @@ def train_identity(
     r"""Train a network for each setting and seed by stochastic gradient descent.
 
     Networks of all settings and seeds are trained side by side, and compiled once. Linear
-    networks are trained on the second moments of their batches, which gives the steps that
-    samples would give; a seed alone gives, up to rounding, what it gives among others.
+    networks are trained on the second moments of their batches, which gives the same steps
+    as the samples; the result of a seed does not depend, up to rounding, on the other seeds.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ def train_identity(
         One for all settings, or one for each, which differ in no more than learning rate, loss
         and shuffling; None for `Protocol()`, that of the published runs at d = 64.
     seeds : sequence of int, keyword-only
-        Each decides a sample, an order of it and initial weights, the same in every setting.
+        Each fixes a sample, its order and initial weights, the same in every setting.
     record : {"geometric", "epochs"} or sequence of int, keyword-only, default "geometric"
         The steps to record, as in `Protocol.recorded`. Training ends with the last of them. The
         published figures show epochs, which miss most of a swing in low dimension.
@@ -62,7 +62,7 @@ def train_identity(
         Where networks are read, in the concept frame; None for each task's probe, "combinations"
         for all combinations of its concepts.
     data_seed : int, keyword-only, default None
-        Decides the sample in place of the seeds, which still decide its order and the weights.
+        Fixes the sample in place of the seeds, which still fix its order and the weights.
     progress : bool, keyword-only, default True
         Whether to show a bar on the error stream once this takes over two seconds.
 
@@ -81,7 +81,7 @@ def train_identity(
     -----
     Yang et al. (ICLR 2025), section 5 and appendix E. The limit on the learning rate is
     `deep_stability_limit` of the sample; it is necessary, not sufficient, and a run that diverges
-    below it, or one of a network that is not linear, is told in `outcomes`.
+    below it, or one of a network that is not linear, is reported in `outcomes`.
 
     Examples
     --------
@@ -171,7 +171,7 @@ def _train(
     """Train some of the runs in one call; outputs are in the concept frame."""
     settings, seeds = samples.settings, samples.seeds
     engine = choose(samples.architecture, settings[0].n_dimensions)
-    # The last call is filled up, because another size would be compiled anew.
+    # The last call is filled up, because another size would be recompiled.
     filled = keys + keys[-1:] * (size - len(keys))
     data = [engine.data(samples.draw(*key).inputs, *samples.order(*key)) for key in keys]
     data += data[-1:] * (size - len(keys))
@@ -192,7 +192,7 @@ def _train(
 
 
 class _Samples:
-    """Draw samples and their orders, each run's from its own seed."""
+    """Samples and their orders, drawn for each run from its own seed."""
 
     def __init__(
         self,
@@ -219,7 +219,7 @@ class _Samples:
         return batch_order(self.protocols[setting], self.settings[setting].n_samples, seed)
 
     def moments(self, setting: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return the second moment and the mean of a run's sample, its rate once seen to fit."""
+        """Return second moment and mean of a run's sample, after a check of the learning rate."""
         key = (setting, seed if self.data_seed is None else self.data_seed)
         if key not in self._moments:
             sample = self.draw(setting, seed)

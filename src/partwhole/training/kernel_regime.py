@@ -1,4 +1,4 @@
-"""What a network would do if its kernel stayed as it is: the lazy regime, without training."""
+"""The lazy regime: predictions of a network whose kernel stays constant, without training."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ Kind = Literal["tangent", "readout", "nngp", "ntk"]
 
 @dataclass(frozen=True, eq=False)
 class KernelRegime:
-    """Hold what a kernel of a network answers, and the limit it comes from.
+    """Predictions of a network's kernel, and the limit that they come from.
 
     Parameters
     ----------
     predictions : float array, shape (n,)
-        For every input. After a squared loss the network's own first answers are in them, which
-        are 0 in the mean over wide networks; with a margin they are those of the largest margin,
-        scaled so that the least is 1.
+        For every input. For the squared loss they include the network's initial outputs, which
+        are 0 on average over wide networks; for the logistic loss they are those of the largest
+        margin, scaled so that the smallest training margin is 1.
     kernel : float array, shape (n, n)
     limit : Limit
         Of the training inputs, with its certificate.
@@ -58,7 +58,7 @@ def kernel_regime(
     parametrisation: Parametrisation = "standard",
     memory_gib: Real = 2.0,
 ) -> KernelRegime:
-    r"""Predict what training a network to the end gives if its kernel does not move.
+    r"""Predict the result of training a network to convergence if its kernel stays constant.
 
     .. math:: f(x) = f_0(x) + \Theta(x, X)\, \Theta(X, X)^{-1} (y - f_0(X))
 
@@ -67,17 +67,17 @@ def kernel_regime(
     Parameters
     ----------
     network : Network
-        As it is before training, or at any time.
+        Before training, or at any time.
     inputs : float array, shape (n, ...) with the network's `shape`; or Composites
     targets : float array, shape (n,)
         Only those of training inputs are used; labels -1 and +1 for the logistic loss.
     is_train : bool array, shape (n,)
-        Which inputs are trained on.
+        Which inputs are training inputs.
     kind : {"tangent", "readout", "nngp", "ntk"}, keyword-only, default "tangent"
-        "tangent" lets all parameters move, "readout" those that the last layer uses. The other two
-        are of infinitely wide networks whose weights and biases have the mean squares of this
-        one's in each layer, of a dense ReLU network: "nngp" lets the readout learn, "ntk" all
-        parameters in the tangent parametrisation; as `dense_kernel` has them.
+        "tangent" trains all parameters, "readout" those of the last layer. The other two describe
+        infinitely wide dense ReLU networks whose weights and biases have the same mean squares
+        as this network's, layer by layer: "nngp" trains the readout, "ntk" all parameters in the
+        tangent parametrisation; see `dense_kernel`.
     loss : {"squared", "logistic"}, keyword-only, default "squared"
     output : int, keyword-only, default 0
     parametrisation, memory_gib : keyword-only
@@ -91,7 +91,7 @@ def kernel_regime(
     ------
     InputError
         As `tangent_kernel`, for arrays that don't fit together, and for kinds that the network
-        has not: a readout without a layer below it, wide networks of images.
+        does not have: a readout without a layer below it, wide networks of images.
 
     Notes
     -----
@@ -106,7 +106,7 @@ def kernel_regime(
     >>> kernel_regime(network, x, np.array([1.0, 2.0, 0.0]), seen).predictions.round(4).tolist()
     [1.0, 2.0, 3.0]
 
-    Wide networks like one with 20 units leak as the theory of random features says:
+    Wide networks like one with 20 units leak as the theory of random features predicts:
 
     >>> from partwhole import measures, tasks
     >>> from partwhole.networks import Architecture
@@ -147,7 +147,7 @@ def kernel_regime(
     if loss == "squared" and not infinite_width:
         start = outputs(network, inputs)[:, output].astype(float)
     fit = Equal() if loss == "squared" else Margin()
-    # What is below rounding of single precision is no direction that a network could learn.
+    # A network cannot learn directions below the rounding of single precision.
     rounding = 1e-12 if infinite_width else 1e-7
     limit = solve(
         (None, targets - start), kernel, fit=fit, intercept="none", is_train=is_train,
@@ -177,7 +177,7 @@ def _mean_square(parameters: Array) -> float:
 
 
 def _readout_gradients(network: Network, inputs: Inputs, output: int) -> Float[np.ndarray, "n p"]:
-    """Return the slopes of an output in the parameters of the last layer, at the layer below."""
+    """Return the gradients of an output in the last layer's parameters, for every input."""
     require(
         len(network.names) > 1, "a readout reads a layer below it", "one layer",
         'take kind="tangent"',
@@ -207,5 +207,5 @@ def _readout_gradients(network: Network, inputs: Inputs, output: int) -> Float[n
         gradients = jax.vmap(
             jax.grad(lambda *arguments: answers(*arguments)[0]), in_axes=(None, 0, 0)
         )(readout, *single)
-    rows = [np.asarray(slope, dtype=float).reshape(len(x), -1) for slope in gradients.values()]
+    rows = [np.asarray(leaf, dtype=float).reshape(len(x), -1) for leaf in gradients.values()]
     return np.concatenate(rows, axis=1)

@@ -1,4 +1,4 @@
-"""Learning rates by a range test: one run in which the rate grows from step to step."""
+"""Learning rates by a range test: a run in which the rate grows from step to step."""
 
 from __future__ import annotations
 
@@ -57,8 +57,8 @@ def dense_learning_rate(
     networks, data
         As in `train`, of one task.
     training : Training
-        How they will be trained, by "sgd" or "adam"; its steps, batch and learning rate are not
-        used.
+        Settings of the later training, by "sgd" or "adam"; its steps, batch and learning rate
+        are not used.
     lowest : float, keyword-only, default 1e-6
     highest : float, keyword-only, default 10
         Rates are tried from the one to the other.
@@ -82,8 +82,8 @@ def dense_learning_rate(
 
     Notes
     -----
-    Lippl & Stachenfeld (ICLR 2025) take a rate that is searched for, at most 1e-3 for addition and
-    at most 0.1 for context dependence and transitive equivalence.
+    Lippl & Stachenfeld (ICLR 2025) search for the rate, with at most 1e-3 for addition and at most
+    0.1 for context dependence and transitive equivalence.
 
     Examples
     --------
@@ -115,13 +115,13 @@ def dense_learning_rate(
         x, y = problem.tasks[0].of(run)
 
         def walk(rates: Float[np.ndarray, " S"]) -> Float[np.ndarray, " losses"]:
-            # Steps give the memory of what they are given away.
+            # A step reuses the memory of its input, so each walk starts from new arrays.
             layers, data_state = begun(network, x.astype(dtype), y.astype(dtype), kind)
             shares = rate_shares(network, layers, training.parametrisation)
             base_settings = Settings(0.0, float(training.weight_decay), float("-inf"), 1.0, shares)
             state = begin(layers, data_state, kind=kind)
             losses = [float(state.loss)]
-            # Rates are of the type that training has, so that one compiled step serves both.
+            # Rates have the same type as in training, so that one compiled step serves both.
             for step, rate in enumerate(rates, 1):
                 settings, last = base_settings._replace(rate=rate), jnp.asarray(step, jnp.int32)
                 state = advance(state, data_state, settings, float("inf"), last, kind=kind)
@@ -160,12 +160,12 @@ def image_learning_rate(
     Parameters
     ----------
     network : ImageNetwork
-        It is left as it is.
+        It is not modified.
     images : Composites, or float array of shape (n, h, w, c)
-        What it will be trained on.
+        The training images.
     recipe : Recipe
-        How it will be trained; its `learning_rate`, `epochs`, `stop_loss` and `diverged_loss` are
-        not used.
+        Settings of the later training; its `learning_rate`, `epochs`, `stop_loss` and
+        `diverged_loss` are not used.
     targets : float array, shape (n,) or (n, k), or int array, shape (n,); keyword-only
         Of images; composites bring their own.
     lowest : float, keyword-only, default 1e-6
@@ -224,11 +224,11 @@ def image_learning_rate(
     loop = Loop(network, samples, layout, goal, unit, seed)
 
     def walk(rates: Float[np.ndarray, " S"]) -> Float[np.ndarray, " losses"]:
-        # Steps give the memory of what they are given away.
+        # A step reuses the memory of its input, so each walk starts from a copy.
         state: State = jax.tree.map(lambda leaf: jnp.array(leaf, copy=True), loop.state)
         losses, order = [], loop._order(0)
         with bar("Trying rates", len(rates) + 1, shown=progress) as advance:
-            # The last step is there for the loss before it.
+            # The last step only measures the loss before it.
             for step, rate in enumerate([*rates.tolist(), 0.0]):
                 if step % loop.per_epoch == 0:
                     order = loop._order(step // loop.per_epoch)
@@ -256,9 +256,9 @@ def _take_share(
     layout: Layout,
     batch: int,
 ) -> tuple[State, Float[Array, ""]]:
-    """Take this share of the step that a recipe of rate 1 takes; return the loss before it.
+    """Take this share of the step of a recipe with rate 1; return the loss before it.
 
-    Rates that are part of a recipe would each be compiled anew.
+    A rate in the recipe would be recompiled for each value.
     """
     fresh = state._replace(total=jnp.zeros_like(state.total))
     after = take_step(

@@ -1,4 +1,4 @@
-"""What training makes small: one number for a batch of outputs and targets."""
+"""Losses: one number for a batch of outputs and targets."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-r"""The stationary point of the margin that a network's weights lead to, to many digits.
+r"""Ascent of the margin from a network's weights to a stationary point, to many digits.
 
-Flows come within a hundredth of it and then slow down, as their steps must resolve which of the
-inputs at the margin pull how much. An implicit step settles that by a quadratic program.
+Flows come within a hundredth of it and then slow down, as their steps must resolve the multiplier
+of every input at the margin. An implicit step solves for these by a quadratic program.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def ascend_margin(
 ) -> GatedNetwork:
     r"""Follow a network's normalised margin upward to a stationary point.
 
-    Weights :math:`\theta` at margin 1 move to those of
+    Weights :math:`\theta` at margin 1 are replaced by those of
 
     .. math:: \min_{\theta'} \tfrac12 \|\theta'\|^2 + \tfrac{1}{2\tau} \|\theta' - \theta\|^2
               \quad\text{s.t.}\quad
@@ -54,26 +54,26 @@ def ascend_margin(
     Parameters
     ----------
     network : GatedNetwork
-        Without a bias; it decides all training inputs right, as after the normalised flow. Learned
-        gates may move.
+        Without a bias; it classifies all training inputs correctly, as after the normalised flow.
+        Learned gates may change.
     inputs : float array, shape (n, d)
     labels : float array, shape (n,)
         -1 and +1.
     max_steps : int, keyword-only, default 2000
     tolerance : float, keyword-only, default 1e-10
-        Ends where three steps in a row lower the squared norm by no more than this share of it.
-        Distances from the stationary point are about its root.
+        Ascent ends when three steps in a row lower the squared norm by at most this share of it.
+        The distance from the stationary point is then about its root.
 
     Returns
     -------
     GatedNetwork
-        In double precision, with margin 1. `stationarity` tells how near it is.
+        In double precision, with margin 1. `stationarity` measures its distance.
 
     Raises
     ------
     InputError
-        For a network with a bias or one that errs, labels that are not two classes, inputs that
-        are not finite, gradients that take over 4 GiB, and a tolerance below 0.
+        For a network with a bias or with training errors, labels that are not two classes, inputs
+        that are not finite, gradients that take over 4 GiB, and a tolerance below 0.
 
     Notes
     -----
@@ -120,7 +120,7 @@ def ascend_margin(
         else:
             break  # no step lowers the norm any more
         weights = aim
-        # Short steps lower the norm by little anywhere.
+        # A short step lowers the norm only slightly at any point.
         n_small_steps = (
             n_small_steps + 1
             if size - float(aim @ aim) <= tolerance * min(1.0, length) * size
@@ -136,7 +136,7 @@ def ascend_margin(
 def margin_gradients(
     network: GatedNetwork, inputs: Float[np.ndarray, "n d"], labels: Float[np.ndarray, " n"]
 ) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, "n P"]]:
-    """Return the outputs, and how they move with every weight, of a network that errs nowhere."""
+    """Return outputs and their gradients in all weights, for a network without training errors."""
     require(
         network.bias is None, "a normalised margin is of a homogeneous network", "a bias",
         "feed units a constant input instead",

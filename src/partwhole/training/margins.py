@@ -22,7 +22,7 @@ def margin_of(limit: Limit) -> float:
 
 
 def require_two_classes(labels: Float[np.ndarray, " n"]) -> None:
-    """Require labels -1 and +1, both of them."""
+    """Require labels -1 and +1, and at least one of each."""
     classes = np.unique(labels)
     require(
         len(classes) == 2 and bool((np.abs(classes) == 1).all()),

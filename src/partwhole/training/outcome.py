@@ -1,4 +1,4 @@
-"""How the training of a network ends, whatever the network."""
+"""Outcomes of training, for any network."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import Enum
 
 
 class Outcome(Enum):
-    """How the training of a network ended; the value says what to do about it."""
+    """Outcome of the training of a network; the value names the remedy."""
 
     REACHED_THRESHOLD = "reached the threshold"
     RAN_ALL_STEPS = "ran all steps"

@@ -1,4 +1,4 @@
-"""What is trained on what: networks, samples of one task or several, what runs are tested on."""
+"""A training problem: networks, the samples of one task or several, and test samples."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Samples:
 
     @property
     def count(self) -> int:
-        """Return how many samples a run has."""
+        """Return the number of samples of a run."""
         return self.inputs.shape[1]
 
     def of(self, run: int) -> tuple[Float[np.ndarray, "n *shape"], Float[np.ndarray, "n k"]]:
@@ -52,7 +52,7 @@ class Samples:
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """Networks and what they are trained and tested on, after checks.
+    """Networks with their training and test samples, validated.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ class Problem:
         Of one input.
     tasks : tuple of Samples
     several : bool
-        Whether tasks were given in a list, so that results have an axis of tasks.
+        Whether tasks were passed as a list, so that results have an axis of tasks.
     probes : float array, shape (m, *shape), or None
     teachers : tuple, one for each task, or None
     test : Samples or None
@@ -81,7 +81,7 @@ class Problem:
 
     @property
     def count(self) -> int:
-        """Return how many samples a run has, of all tasks."""
+        """Return the number of samples of a run, over all tasks."""
         return sum(task.count for task in self.tasks)
 
     @property
@@ -91,7 +91,7 @@ class Problem:
 
     @property
     def steps(self) -> int:
-        """Return how many steps training takes."""
+        """Return the number of training steps."""
         training, n = self.training, self.count
         if training.steps is not None:
             return training.steps
@@ -100,12 +100,12 @@ class Problem:
 
     @property
     def stops(self) -> Int[np.ndarray, " T"]:
-        """Return the steps that are recorded, the last among them."""
+        """Return the recorded steps, including the last."""
         record, last = self.training.record, self.steps
         if isinstance(record, int):
             whole("record", record, 1, "pass 50 for every 50 steps")
             record = np.arange(0, last, record)
-        # An epoch of one step each has the grid that is wanted.
+        # The grid is that of epochs of one step each.
         return np.union1d(Protocol(epochs=last, batch=1).recorded(record, 1), [last])
 
     @property
@@ -136,14 +136,14 @@ class Problem:
 
     @property
     def every(self) -> tuple[Any, ...]:
-        """Return the networks that were given: several, or one that may be many."""
+        """Return the networks that were passed: several, or one with a leading axis of runs."""
         several = isinstance(self.networks, tuple) and not isinstance(
             self.networks, DiagonalWeights
         )
         return self.networks if several else (self.networks,)
 
     def network(self, run: int) -> Any:
-        """Return the network that a run begins with, its arrays by NumPy where there are many."""
+        """Return the initial network of a run, with NumPy arrays if there are several."""
         if type(self.networks) is tuple:
             return self.networks[run]
         if lead(self.networks) == ():
@@ -152,7 +152,7 @@ class Problem:
         return jax.tree.map(lambda leaf: np.asarray(leaf)[run], self.networks)
 
     def together(self, ends: Sequence[Any]) -> Any:
-        """Return the networks at the end: along a leading axis where a family has one."""
+        """Return the final networks, along a leading axis for families that have one."""
         if isinstance(ends[0], DiagonalWeights):
             return DiagonalWeights(*(np.stack(layers) for layers in zip(*ends, strict=True)))
         if not hasattr(ends[0], "lead"):
@@ -169,7 +169,7 @@ def checked_problem(
     networks: Networks, data: Data, training: Training, probes: np.ndarray | None,
     teachers: Any, test: Pair | None,
 ) -> Problem:  # fmt: skip
-    """Return a problem whose parts fit together."""
+    """Validate that networks, samples and training fit together; return the problem."""
     several = not _is_pair(data)
     pairs = list(data) if several else [data]
     has_pairs = len(pairs) > 0 and all(map(_is_pair, pairs))
@@ -233,12 +233,12 @@ def checked_problem(
 
 
 def _is_pair(data: Any) -> bool:
-    """Return whether data is a pair of arrays; a list of two pairs is none."""
+    """Return whether data is a pair of arrays; a list of two pairs is not."""
     return isinstance(data, tuple) and len(data) == 2 and not any(map(_is_pair, data))
 
 
 def _networks(networks: Any) -> tuple[Any, int | None]:
-    """Return the networks, and how many there are if they say so."""
+    """Return the networks, and their number if it is determined."""
     if isinstance(networks, DiagonalWeights):
         hidden = np.shape(networks.hidden_plus)
         return networks, hidden[0] if len(hidden) > 1 else None
@@ -268,7 +268,7 @@ def checked_samples(
     inputs: Any, targets: Any, shape: tuple[int, ...], outputs: int, runs: int | None,
     dtype: np.dtype, loss: str = "squared", names: tuple[str, str] = ("inputs", "targets"),
 ) -> Samples:  # fmt: skip
-    """Return samples that fit the networks."""
+    """Validate samples against the networks; return them with an axis of runs."""
     x, y = inputs, targets
     has_runs = x.ndim == len(shape) + 2
     fits = x.ndim > len(shape) and x.shape[x.ndim - len(shape) :] == shape
@@ -306,7 +306,7 @@ def checked_samples(
 
 
 def require_memory(needed: float, remedy: str) -> None:
-    """Refuse work that takes more memory, in bytes, than there may be."""
+    """Require that the needed memory, in bytes, is within the limit."""
     require(
         needed / 2**30 <= MEMORY_GIB,
         f"training takes up to {MEMORY_GIB:g} GiB beside the samples",

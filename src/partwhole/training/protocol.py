@@ -1,4 +1,4 @@
-"""How a network is trained: the steps, the batches, and the clock that counts them."""
+"""A training protocol: its steps, its batches, and their gradient time."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from partwhole._types import Real
 from partwhole.flows._inputs import recorded_steps
 
 Record = Literal["geometric", "epochs"] | Sequence[int] | Int[np.ndarray, " T"]
-RECORDS = 200  # aimed at by the geometric grid
-SHUFFLE = 101  # keeps the stream of the order apart from those of the task
+RECORDS = 200  # target of the geometric grid
+SHUFFLE = 101  # random stream of the order, separate from those of the task
 
 
 @door
 @dataclass(frozen=True)
 class Protocol:
-    r"""State a protocol of stochastic gradient descent, without momentum or decay.
+    r"""Protocol of stochastic gradient descent, without momentum or decay.
 
     Parameters
     ----------
@@ -31,12 +31,12 @@ class Protocol:
     batch : int, default 128
         Samples in a batch.
     loss : {"element mean", "paper"}, default "element mean"
-        "element mean" is :math:`\frac1d \|f(x) - x\|^2`, as the published runs train; "paper" is
-        :math:`\frac12 \|f(x) - x\|^2`, as the theory is written. Both are averaged over the batch.
+        "element mean" is :math:`\frac1d \|f(x) - x\|^2`, the loss of the published runs; "paper" is
+        :math:`\frac12 \|f(x) - x\|^2`, the loss of the theory. Both are averaged over the batch.
     shuffle : {"once", "every epoch"}, default "once"
         The published runs shuffle once and repeat that order.
     last_batch : {"kept", "dropped"}, default "kept"
-        What becomes of an epoch's last batch if it is smaller; kept, it has a mean of its own.
+        Treatment of an incomplete last batch of an epoch; if kept, its mean is over its own size.
 
     Raises
     ------
@@ -74,7 +74,7 @@ class Protocol:
 
     @door
     def batches(self, n_samples: int) -> int:
-        """Return the batches, and so the steps, of one epoch; there is at least one."""
+        """Return the number of batches, and so of steps, in one epoch; at least one."""
         whole("n_samples", n_samples, 1, "pass the size of the training set")
         full, rest = divmod(n_samples, self.batch)
         count = full + (rest > 0 and self.last_batch == "kept")
@@ -88,7 +88,7 @@ class Protocol:
 
     @door
     def steps(self, n_samples: int) -> int:
-        """Return the steps of the whole training."""
+        """Return the number of steps of the whole training."""
         return self.epochs * self.batches(n_samples)
 
     @door
@@ -108,7 +108,7 @@ class Protocol:
 
     @door
     def time(self, step: int, dimension: int) -> float:
-        r"""Return how long gradient flow on :math:`\frac12 E\|f(x) - x\|^2` runs for these steps.
+        r"""Return the time of gradient flow on :math:`\frac12 E\|f(x) - x\|^2` after these steps.
 
         Parameters
         ----------
@@ -125,7 +125,7 @@ class Protocol:
 
     @door
     def recorded(self, record: Record, n_samples: int) -> Int[np.ndarray, " T"]:
-        """Return the steps to record, after checking them.
+        """Validate the steps to record; return them.
 
         Parameters
         ----------
@@ -156,7 +156,7 @@ class Protocol:
 def batch_order(
     protocol: Protocol, n_samples: int, seed: int
 ) -> tuple[Int[np.ndarray, "B batch"], Float[np.ndarray, "B batch"]]:
-    """Return which samples make up which batch, and what each weighs in its mean.
+    """Return the samples of each batch, and their weights in its mean.
 
     A smaller last batch is filled up with sample 0 at weight 0. With "every epoch" there are as
     many rows as steps, with "once" as many as batches in an epoch.
@@ -176,7 +176,7 @@ def batch_order(
 
 
 def _points(last: int) -> int:
-    """Return how many points of a geometric grid leave about 200 once rounded to whole steps."""
+    """Return how many geometric grid points give about 200 distinct steps after rounding."""
     points = np.arange(RECORDS, 4 * RECORDS, 4)
     counts = [len(np.unique(np.round(np.geomspace(1, last, n)))) for n in points]
     distances = np.abs(np.array(counts) - min(RECORDS, last))

@@ -1,4 +1,4 @@
-"""Ridge regression on what pretrained ReLU networks compute: linear probing, tangent features."""
+"""Ridge regression on features of pretrained ReLU networks: hidden units or tangent features."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ RIDGES = np.logspace(-5, 10, 100)
 
 @dataclass(frozen=True, eq=False)
 class ProbingRuns:
-    """Hold ridge regression at every penalty, for each run.
+    """Losses of ridge regression at every penalty, for each run.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ class ProbingRuns:
     training_loss : float array, shape (runs, m)
         Mean square error on the samples.
     left_out_loss : float array, shape (runs, m)
-        Mean square error on each sample when it alone is left out.
+        Mean square error on each sample when only it is left out.
     test_loss : float array, shape (runs, m), or None
     """
 
@@ -45,21 +45,21 @@ class ProbingRuns:
 
     @property
     def chosen_ridge(self) -> Float[np.ndarray, " runs"]:
-        """Return the penalty with the least error on samples left out; it needs no test set."""
+        """Return the penalty with the lowest leave-one-out error; it needs no test set."""
         return self.ridges[self.left_out_loss.argmin(axis=1)]
 
     @property
     def at_edge(self) -> Bool[np.ndarray, " runs"]:
-        """Return whether the chosen penalty is the least or the largest of several.
+        """Return whether the chosen penalty is the smallest or the largest of several.
 
-        A penalty beyond those given might then do better.
+        A penalty beyond the range might then give a lower error.
         """
         ends = (self.ridges.min(), self.ridges.max())
         return np.isin(self.chosen_ridge, ends) & (ends[0] < ends[1])
 
     @property
     def messages(self) -> tuple[str, ...]:
-        """Return for each run what to do about its penalty; empty where there is nothing."""
+        """Return a remedy for each run whose penalty is at an edge, and empty strings otherwise."""
         least = float(self.ridges.min())
         return tuple(
             ""
@@ -72,13 +72,13 @@ class ProbingRuns:
 
     @property
     def chosen_loss(self) -> Float[np.ndarray, " runs"]:
-        """Return the test loss at the penalty that was chosen without the test set."""
+        """Return the test loss at the penalty chosen without the test set."""
         places = self.left_out_loss.argmin(axis=1)[:, None]
         return np.take_along_axis(self._tested(), places, axis=1)[:, 0]
 
     @property
     def best_loss(self) -> Float[np.ndarray, " runs"]:
-        """Return the least test loss of all penalties, an oracle: the test set chooses.
+        """Return the lowest test loss over all penalties, an oracle: the test set selects.
 
         The published losses are of this kind.
         """
@@ -146,10 +146,10 @@ def relu_probing(
     inputs : float array, shape (runs, n, d)
     targets : float array, shape (runs, n)
     features : {"hidden", "tangent"}, keyword-only, default "hidden"
-        "hidden" is linear probing, on the hidden units; "tangent" takes the slopes of the output
+        "hidden" is linear probing, on the hidden units; "tangent" uses the gradients of the output
         in all weights.
     ridges : sequence of float, keyword-only, default None
-        Rho, each above 0; None for the published ones, 100 from 1e-5 to 1e10.
+        Values of rho, above 0; None for the published ones, 100 from 1e-5 to 1e10.
     test : pair of float arrays, keyword-only, default None
         Inputs and targets, shapes (m, d) and (m,), or (runs, m, d) and (runs, m).
 
@@ -165,9 +165,9 @@ def relu_probing(
 
     Notes
     -----
-    Lippl & Lindsey (NeurIPS 2024), published code, which takes the penalty that is best on the
-    test set; without an intercept here, as the networks have none. Tangent features do nearly
-    what hidden units do, as in the published numbers, only where the readout is small: pass
+    Lippl & Lindsey (NeurIPS 2024), published code, which selects the penalty on the test
+    set; without an intercept here, as the networks have none. Tangent features give nearly the
+    errors of hidden units, as in the published numbers, only if the readout is small: pass
     `for_finetuning(...)` for these. All penalties come from one eigendecomposition of the kernel,
     and errors on samples left out from
     :math:`e_i = \alpha_i / (K + \rho)^{-1}_{ii}` with :math:`\alpha = (K + \rho)^{-1} y`.
@@ -222,12 +222,12 @@ def kernel(
     b: Float[np.ndarray, "m d"],
     features: Features,
 ) -> Float[np.ndarray, "n m"]:
-    r"""Return products of features, without the h (d + 1) features of each input.
+    r"""Return products of features without computing the h (d + 1) features of each input.
 
     .. math:: \sum_h \max(0, w_h^\top x) \max(0, w_h^\top x')
               + x^\top x' \sum_h v_h^2 1[w_h^\top x > 0] 1[w_h^\top x' > 0]
 
-    with the second sum for tangent features alone.
+    with the second sum only for tangent features.
     """
     into_a, into_b = a @ hidden.T, b @ hidden.T
     products = np.maximum(into_a, 0) @ np.maximum(into_b, 0).T
@@ -237,11 +237,11 @@ def kernel(
 
 
 def _require_memory(task: Samples, tests: Samples | None, h: int, ridges: int) -> None:
-    """Refuse work that takes more memory than there may be; runs follow one another."""
+    """Require that the needed memory is within the limit; runs follow one another."""
     runs, n, d = task.inputs.shape
     n_test = 0 if tests is None else tests.count
-    # All layers and losses; then of one run what units answer to both sides of a kernel, twice,
-    # the kernels with their decomposition, and what is found at each penalty.
+    # All layers and losses; then for one run the unit outputs on both sides of a kernel, twice,
+    # the kernels with their decomposition, and the results at each penalty.
     per_run = (
         2 * h * (n + max(n, n_test)) + n * (4 * n + 4 * ridges) + n_test * (2 * n + 2 * ridges)
     )
@@ -258,11 +258,11 @@ def _fitted(
     features: Features,
     ridges: Float[np.ndarray, " m"],
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
-    """Return the training loss, that on samples left out and the test loss, for all penalties."""
+    """Return the training, leave-one-out and test losses of one run, for all penalties."""
     x, y = (np.asarray(array, dtype=float) for array in task.of(run))
     y = y[:, 0]
     size, vectors = np.linalg.eigh(kernel(hidden, readout, x, x, features))
-    # Of directions that features lack, rounding leaves some below 0.
+    # Rounding makes some eigenvalues of absent directions negative.
     inverse = 1.0 / (np.maximum(size, 0.0)[:, None] + ridges)
     duals = vectors @ (inverse * (vectors.T @ y)[:, None])
     left_out = duals / (vectors**2 @ inverse)

@@ -17,7 +17,7 @@ from partwhole.networks import MLP
 
 T = TypeVar("T")
 Leaves = Sequence[str] | Callable[[str], bool]
-READOUT = 104  # keeps the stream of new readouts apart from those of first weights and batches
+READOUT = 104  # random stream of new readouts, separate from those of initial weights and batches
 
 
 @door
@@ -41,12 +41,12 @@ def rescale_after_pretraining(
         Above 0. Below 1 the network learns more sparsely, above 1 it is closer to a kernel
         machine.
     which : {"hidden", "all"}, sequence of str, or function, default "hidden"
-        What is multiplied beside the last layer: all other layers ("hidden" and "all" differ in
-        what `readout` is by default), or the leaves named. A name is a path with dots, such as
+        What is multiplied besides the last layer: all other layers ("hidden" and "all" differ in
+        the default of `readout`), or the named leaves. A name is a path with dots, such as
         "encoder.0.weight"; "encoder" names all beneath it. A function gets each path.
     readout : {"keep", "scale"} or ("reset", gamma), default None
-        What becomes of the last layer: it stays, is multiplied too, or is set to gamma in all
-        its entries, biases too. None is "scale" for "all" and "keep" otherwise.
+        Treatment of the last layer: it stays, is multiplied too, or all its entries, biases
+        included, are set to gamma. None is "scale" for "all" and "keep" otherwise.
     last_layer : sequence of str or function, keyword-only, default None
         The leaves of the last layer. None finds it in trees whose layers lie in a list or tuple:
         the last entry, or the last of each where weights and biases have a list each. Names in
@@ -57,7 +57,7 @@ def rescale_after_pretraining(
     Returns
     -------
     tree of arrays
-        Of the same kinds, shapes and precision; the one passed in stays as it is.
+        Of the same types, shapes and precision; the one passed in stays unchanged.
 
     Raises
     ------
@@ -71,9 +71,9 @@ def rescale_after_pretraining(
     Lippl & Lindsey (NeurIPS 2024): the hidden layer of diagonal and ReLU networks, with a new
     readout; all parameters of image networks, whose readout is not reset. In a network without
     biases and normalisation, L layers times c multiply the output by :math:`c^L`, hidden layers
-    alone by :math:`c^{L-1}`. With batch or layer normalisation the two are not alike: weights
-    ahead of it change nothing in the output, only how fast they turn, while its gains do. Running
-    statistics are no parameters: leave them out of the tree, or out of `which`.
+    alone by :math:`c^{L-1}`. With batch or layer normalisation this no longer holds: the scale
+    of weights ahead of it does not affect the output, only how fast their direction changes, while
+    its gains do. Running statistics are not parameters: leave them out of the tree, or of `which`.
 
     Examples
     --------
@@ -115,9 +115,9 @@ def rescale_after_pretraining(
     if last_layer is not None:
         last = _chosen("last_layer", last_layer, names)
     elif fate == "scale" and which == "all":
-        last = [False] * len(names)  # all are multiplied, whichever it is
+        last = [False] * len(names)  # every layer is multiplied
     elif custom and fate == "keep":
-        last = [False] * len(names)  # what is to be multiplied has been said
+        last = [False] * len(names)  # `which` names all that is multiplied
     else:
         last = _last_layer_mask([path for path, _ in leaves], numbers)
     multiplied = _chosen("which", which, names) if custom else [True] * len(names)
@@ -222,7 +222,7 @@ def _fate(
 
 
 def _is_float_array(leaf: Any) -> bool:
-    # In terms of JAX, which knows bfloat16 to be one.
+    # By JAX's types, which include bfloat16.
     return isinstance(leaf, np.ndarray | jax.Array) and jnp.issubdtype(leaf.dtype, jnp.floating)
 
 
@@ -235,11 +235,11 @@ def _values_of(leaf: Any) -> np.ndarray | None:
     try:
         return np.asarray(leaf)
     except jax.errors.TracerArrayConversionError:
-        return None  # within a transformation of JAX, where an array has no numbers yet
+        return None  # within a JAX transformation, where an array has no values
 
 
 def _require_kept(name: str, new_leaf: Any, reference: Any, by: str) -> None:
-    """Refuse weights that became infinite, or of which those that aren't 0 all became so."""
+    """Require that weights neither overflow nor all vanish."""
     new_values, old_values = _values_of(new_leaf), _values_of(reference)
     if new_values is None or old_values is None:
         return
@@ -280,7 +280,7 @@ def _chosen(name: str, selection: Any, names: list[str]) -> list[bool]:
 
 
 def _last_layer_mask(paths: list[tuple], numbers: list[bool]) -> list[bool]:
-    """Return which leaves are of the last layer, where all layers lie in one list or tuple."""
+    """Return which leaves belong to the last layer, if all layers lie in one list or tuple."""
     float_paths = [path for path, number in zip(paths, numbers, strict=True) if number]
     place = 0
     # Down to where the tree branches, past a pair of lists for weights and biases.

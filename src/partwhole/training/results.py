@@ -1,4 +1,4 @@
-"""What training returns, whatever the networks: losses, answers, networks, and how runs ended."""
+"""Results of training any network: losses, outputs, networks and outcomes."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 
 class Trace(NamedTuple):
-    """One run, as an engine returns it: records, and the network and step at the end.
+    """One run, as returned by an engine: records, and the final network and step.
 
-    Records after the end repeat it.
+    Records after the end of the run repeat its end.
     """
 
     losses: Float[np.ndarray, "T k"]
@@ -38,7 +38,7 @@ class Trace(NamedTuple):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Runs:
-    r"""Trained networks, one for each run, with what was recorded on the way.
+    r"""Trained networks, one for each run, with records of their training.
 
     Where several tasks were learned, arrays that say so have an axis of the k tasks; after
     training on one they lack it. Records after the end of a run repeat its end.
@@ -47,10 +47,10 @@ class Runs:
     ----------
     training : Training
     start : Network, tuple of Network or DiagonalWeights
-        What runs began with.
+        The networks before training.
     networks : Network, tuple of Network or DiagonalWeights
-        At the end. An MLP or DiagonalWeights hold all runs along a leading axis, other networks
-        come one for each run.
+        The networks after training. An MLP or DiagonalWeights contain all runs along a leading
+        axis; other networks are one for each run.
     steps : int array, shape (T,)
         The steps that were recorded.
     times : float array, shape (runs, T), or None
@@ -63,15 +63,15 @@ class Runs:
     test_loss : float array, shape (runs, [k,] T), or None
         With teachers, the expected squared error; with test samples, the mean loss on them.
     answers : float array, shape (runs, T, m, e), or None
-        What each network answered to what was to be read.
+        Outputs of each network for the inputs `read`.
     log_loss, margins, training_error : float arrays, shape (runs, T), or None
-        Of gated networks on labels. The logarithm of the mean loss, which soon is too small for a
-        number; the normalised margin :math:`\min_i y_i f(x_i) / (\|\theta\|^2 / L)^{L/2}`, NaN
+        Of gated networks on labels. The logarithm of the mean loss, which itself soon
+        underflows; the normalised margin :math:`\min_i y_i f(x_i) / (\|\theta\|^2 / L)^{L/2}`, NaN
         for networks with a bias, which are not homogeneous; wrong decisions, ties half.
     end_steps : int array, shape (runs,)
-        The steps that each run took.
+        Number of steps of each run.
     learning_rates : float array, shape (runs,), or None
-        Those that were used in the end, after restarts; None where steps find their own.
+        Those of the final attempt, after restarts; None if steps choose their own length.
     outcomes : tuple of Outcome
         How each run ended.
     """
@@ -99,7 +99,7 @@ class Runs:
         Raises
         ------
         InputError
-            For a run that there is not.
+            For a run that does not exist.
         """
         last = len(self.outcomes) - 1
         require(0 <= run <= last, f"runs are counted from 0 to {last}", run, "pass one of them")
@@ -119,14 +119,14 @@ class Runs:
         Returns
         -------
         float array, shape (runs, T)
-            At most 1 where the limit is the global one; the shortfall goes as one over the
-            logarithm of the steps in plain descent.
+            At most 1 if the limit is the global one; in gradient descent the shortfall decreases
+            as one over the logarithm of the steps.
 
         Raises
         ------
         InputError
-            For a limit that has no margin: of inputs that nothing separates, or of a cost that
-            no weights have; and for runs whose margins were not recorded.
+            For a limit without a margin, of inputs that are not separable or of a cost other than
+            the networks' own, and for runs whose margins were not recorded.
         """
         rule = "margins are recorded of gated networks on labels"
         require(self.margins is not None, rule, "none", "train GatedNetwork on -1 and +1")
@@ -135,12 +135,12 @@ class Runs:
 
     @property
     def final_loss(self) -> Float[np.ndarray, "runs *k"]:
-        """Return the test loss where each run ended."""
+        """Return the test loss at the end of each run."""
         return self._tested()[..., -1]
 
     @property
     def best_loss(self) -> Float[np.ndarray, "runs *k"]:
-        """Return the least recorded test loss, an oracle: only the test set can tell its step.
+        """Return the lowest recorded test loss, an oracle: the test set selects the step.
 
         The published losses are of this kind. Where transfer harms, the best step is an early
         one, and this hides it: read `final_loss` too.
@@ -156,7 +156,7 @@ class Runs:
 
     @property
     def messages(self) -> tuple[str, ...]:
-        """Return a sentence on each run: how it ended, how far it came and what to do about it."""
+        """Return a sentence on each run: its outcome, its loss and the remedy."""
         return tuple(
             f"run {run} {outcome.value} (step {step}, training loss {loss:.3g}, "
             f"threshold {self.training.threshold:.3g})"

@@ -1,4 +1,4 @@
-"""What training on structured identity tasks returns."""
+"""Results of training on structured identity tasks."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class IdentityRuns:
-    r"""Hold networks trained on structured identity tasks, one for each setting and seed.
+    r"""Networks trained on structured identity tasks, one for each setting and seed.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ class IdentityRuns:
     probes : float array, shape (settings, k, d)
         Where networks were read, in the concept frame.
     outputs : float array, shape (settings, seeds, T, k, d)
-        What they answered, in the concept frame.
+        Their outputs, in the concept frame.
     training_loss : float array, shape (settings, seeds, T)
         :math:`\frac12 \|f(x) - x\|^2`, the mean over the sample; for networks that are not
         linear, over 2,048 samples spread evenly over the clusters.
@@ -51,7 +51,7 @@ class IdentityRuns:
     means : float array, shape (settings, seeds, d)
         Of the samples, in the concept frame.
     outcomes : tuple of tuples of Outcome
-        How each run ended: reached, or diverged with what to do about it.
+        Outcome of each run.
     """
 
     tasks: tuple[StructuredIdentity, ...]

@@ -1,6 +1,6 @@
-r"""How near trained weights are to a stationary point of the margin, and whether it is the best.
+r"""Distance of trained weights from a stationary point of the margin, and its global optimality.
 
-Training without end goes to a stationary point (Karush, Kuhn & Tucker) of
+Unlimited training converges to a stationary point (Karush, Kuhn & Tucker) of
 
 .. math:: \min \tfrac12 \|\theta\|^2 \quad\text{s.t.}\quad y_i f(x_i; \theta) \ge 1 .
 """
@@ -20,14 +20,14 @@ from partwhole.networks.gated import LearnedGates, require_inputs
 from partwhole.training.margin_ascent import flat_weights, margin_gradients
 from partwhole.training.margins import margin_of, require_two_classes
 
-PRESENT = 1e-3  # of the largest unit: smaller ones are none
-NEAR = 0.1  # a residual above it says nothing of any stationary point
-GLOBAL = 1e-2  # by how much an absent unit may be pulled above 1 by what is left of the residual
+PRESENT = 1e-3  # of the largest unit: smaller ones count as absent
+NEAR = 0.1  # with a residual above it no stationary point is near
+GLOBAL = 1e-2  # by which the residual may raise the pull on an absent unit above 1
 
 
 @dataclass(frozen=True, eq=False)
 class Stationarity:
-    r"""Hold how near weights are to a stationary point of the margin.
+    r"""Measures of how near weights are to a stationary point of the margin.
 
     Parameters
     ----------
@@ -40,14 +40,14 @@ class Stationarity:
         multipliers :math:`\lambda \ge 0`: 0 at a stationary point, up to 1.
     slackness : float
         :math:`\sum_i \lambda_i (m_i - 1) / \sum_i \lambda_i`, with the least of the margins
-        :math:`m_i` scaled to 1: 0 at a stationary point, where only inputs that hold the margin
-        have multipliers.
+        :math:`m_i` scaled to 1: 0 at a stationary point, where only inputs at the margin have
+        multipliers.
     multipliers : float array, shape (n,)
     pulls : float array, shape (H,), or None
         :math:`\|\sum_i \lambda_i y_i \Phi_h(x_i)\|` of each unit of a gated layer with a linear
         readout: 1 where it takes part; above 1 where an absent unit would raise the margin.
     unit_norms : float array, shape (H,), or None
-        Of what each such unit computes, at margin 1.
+        Norm of the function of each such unit, at margin 1.
     frozen : bool
         Whether no gates are learned.
     """
@@ -68,11 +68,12 @@ class Stationarity:
 
     @property
     def is_global(self) -> bool | None:
-        """Return whether no absent unit is pulled by more than 1; None where that isn't known.
+        """Return whether no absent unit is pulled by more than 1; None if that is unknown.
 
         With frozen gates and a linear readout a stationary point is the global one if and only
-        if that is so. With a residual above 0.1 no such point is near. Of a ReLU network it isn't
-        known: gates that move may do better; ``network.with_frozen_gates()`` asks of its own.
+        if that holds. With a residual above 0.1 no such point is near. For a ReLU network it is
+        unknown, as learned gates may reach a larger margin; ``network.with_frozen_gates()`` tests
+        optimality for the current gates.
         """
         if self.pulls is None or self.residual > NEAR or not self.frozen:
             return None
@@ -80,16 +81,16 @@ class Stationarity:
 
     @property
     def _absent(self) -> Bool[np.ndarray, " H"]:
-        """Return the units that are not there at the stationary point nearby, or may not be.
+        """Return the units that are or may be absent at the stationary point nearby.
 
-        Their weights are as little of all weights, whose squares go with what units compute, as
-        the residual is.
+        The norm of their function, which scales with their squared weights, is a share of the
+        total no larger than the squared residual, or negligible beside the largest unit.
         """
         norms = np.zeros(0) if self.unit_norms is None else self.unit_norms
         return norms <= max(PRESENT * norms.max(initial=0.0), self.residual**2 * norms.sum())
 
     def describe(self) -> str:
-        """Say in a few lines how near the weights are, and to what."""
+        """Return a description in a few lines of the nearest stationary point."""
         share = "" if np.isnan(self.largest) else f", {self.fraction:.3f} of the limit's"
         lines = [
             f"Normalised margin {self.margin:.6g}{share}.",
@@ -116,13 +117,13 @@ def stationarity(
     labels: Float[np.ndarray, " n"],
     limit: Limit | None = None,
 ) -> Stationarity:
-    r"""Weigh how near trained weights are to a stationary point of the margin.
+    r"""Measure how near trained weights are to a stationary point of the margin.
 
     Parameters
     ----------
     network : GatedNetwork
-        Without a bias; it decides all training inputs right. Learned gates are taken as they
-        are, which is what stationarity of a ReLU network asks.
+        Without a bias; it classifies all training inputs correctly. Learned gates are kept fixed,
+        which is the condition of stationarity for a ReLU network.
     inputs : float array, shape (n, d)
     labels : float array, shape (n,)
         -1 and +1.
@@ -136,8 +137,8 @@ def stationarity(
     Raises
     ------
     InputError
-        For a network with a bias or one that errs, labels that are not two classes, inputs that
-        are not finite, a limit that has no margin, and gradients that take over 4 GiB.
+        For a network with a bias or with training errors, labels that are not two classes, inputs
+        that are not finite, a limit without a margin, and gradients that take over 4 GiB.
 
     Notes
     -----
@@ -194,9 +195,9 @@ def _multipliers(
     aim_weights: Float[np.ndarray, " P"],
     spare: Float[np.ndarray, " n"],
 ) -> Float[np.ndarray, " n"]:
-    """Return the nonnegative combination of columns that comes nearest, of inputs at the margin.
+    """Return the nonnegative multipliers that best reproduce the weights from the columns.
 
-    With few weights many combinations do; what lies beyond the margin counts as a miss.
+    With few weights many combinations fit equally well, so slackness enters as a residual.
     """
     size = np.linalg.norm(aim_weights)
     rows = np.vstack([pulled, spare / size])

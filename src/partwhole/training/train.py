@@ -25,11 +25,11 @@ from partwhole.training.training import FLOW, Training
 
 TOLD_EVERY = 0.25  # seconds
 
-ReportStep = Callable[[int, float], None]  # of steps that were taken, and a loss
+ReportStep = Callable[[int, float], None]  # receives the number of steps taken, and a loss
 
 
 class Engine(NamedTuple):
-    """A measured way to take the steps of some networks, for some trainings."""
+    """A way to take the steps of some networks for some trainings, with measured times."""
 
     of: str
     serves: Callable[[Problem], bool]
@@ -41,7 +41,7 @@ def _is_diagonal(problem: Problem) -> bool:
 
 
 def _is_plain(problem: Problem) -> bool:
-    """Return whether descent is on the squared loss, without more than a weight decay."""
+    """Return whether training is plain descent on the squared loss, at most with weight decay."""
     training = problem.training
     return (training.loss, training.optimiser, training.momentum, training.late_factor) == (
         "squared", "sgd", 0, 1
@@ -49,7 +49,7 @@ def _is_plain(problem: Problem) -> bool:
 
 
 def _is_two_layered(problem: Problem) -> bool:
-    """Return whether networks have two layers, and more is asked than all samples in each step."""
+    """Return whether networks have two layers, and options beyond full-batch training are used."""
     training = problem.training
     has_extras = problem.several or problem.teachers is not None or problem.test is not None
     has_extras = has_extras or training.batch is not None or training.trained == "readout"
@@ -71,7 +71,7 @@ def _is_one_task(problem: Problem) -> bool:
     return plain and not (problem.several or problem.teachers is not None or _is_diagonal(problem))
 
 
-# The first that serves is taken. Their measured times are in their own files.
+# The first that serves is used. Measured times are in the files of the engines.
 ENGINES = (
     Engine("diagonal networks on squares, by sgd", lambda p: _is_diagonal(p) and _is_plain(p),
            diagonal.engine),
@@ -127,8 +127,8 @@ def train(
     Raises
     ------
     InputError
-        For arrays or networks that don't fit together or aren't finite, what no engine of the table
-        `ENGINES` does, and work that takes over 8 GiB.
+        For arrays or networks that don't fit together or aren't finite, options that no engine in
+        `ENGINES` supports, and work that takes over 8 GiB.
 
     Notes
     -----
@@ -139,7 +139,7 @@ def train(
     least where :math:`\frac12 \mathrm{MSE} + \lambda \sum_i |(\beta_{1i}, \dots, \beta_{ki})|_2`
     is. Lippl, Abbott & Chung (2022), gated networks: ``Training(steps=3200, loss="logistic",
     learning_rate=0.04, late_factor=0.25, batch=128)``, far from the limit, as margins grow with the
-    logarithm of the steps; the normalised flow goes on from there. A run counts as diverged above
+    logarithm of the steps; the normalised flow continues from there. A run counts as diverged above
     100 times its first loss or the mean square of its targets, whichever is larger.
 
     Examples
@@ -154,7 +154,7 @@ def train(
     >>> runs.outcomes[0].name, runs.answers[:, -1, :, 0].round(1).tolist()
     ('REACHED_THRESHOLD', [[1.0, -1.0], [1.0, -1.0], [1.0, -1.0]])
 
-    A diagonal network finds a sparse teacher, a gated one the largest margin of exclusive or:
+    A diagonal network learns a sparse teacher, a gated one the largest margin of exclusive or:
 
     >>> from partwhole.limits import DiagonalWeights, solve
     >>> inputs, teacher = np.eye(3)[None] * np.sqrt(3), np.array([[1.0, 0.0, 0.0]])
@@ -200,7 +200,7 @@ def train(
 
 
 def _engine(problem: Problem) -> Engine:
-    """Return the first engine that serves."""
+    """Return the first engine that serves a problem."""
     first = next((engine for engine in ENGINES if engine.serves(problem)), None)
     training = problem.training
     extras = (
@@ -230,7 +230,7 @@ def _engine(problem: Problem) -> Engine:
 
 @contextmanager
 def _report_progress(runs: int, steps: int, progress: bool) -> Iterator[ReportStep]:
-    """Show how far runs in threads are, with the loss of the one that reported last."""
+    """Show the progress of runs in threads, with the latest reported loss."""
     lock, waiting, last = Lock(), 0, time.monotonic()
     with bar(f"training {runs} networks", runs * steps, shown=progress) as advance:
 
@@ -246,7 +246,7 @@ def _report_progress(runs: int, steps: int, progress: bool) -> Iterator[ReportSt
 
 
 def _gathered(problem: Problem, traces: list[Trace], rates: Float[np.ndarray, " runs"]) -> Runs:
-    """Return all runs together."""
+    """Return the results of all runs."""
     training = problem.training
     steps, last = problem.stops, problem.steps
     losses = np.stack([trace.losses.T for trace in traces])
@@ -288,7 +288,7 @@ def _stacked(arrays: list[Any]) -> Any:
 def _outcome(trace: Trace, loss: float, training: Training, last: int) -> Outcome:
     if trace.diverged:
         return Outcome.DIVERGED
-    # In the precision of the training, in which the two were compared.
+    # Compared in the precision of the training.
     if trace.step < last or 0 < training.threshold >= loss:
         return Outcome.REACHED_THRESHOLD
     if trace.labels is not None and trace.labels[-1, 2] > 0:

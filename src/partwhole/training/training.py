@@ -1,4 +1,4 @@
-"""How networks are trained: steps and batches, the loss, the optimiser, when to stop."""
+"""Training settings: steps and batches, the loss, the optimiser, and stopping rules."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ FLOW = "normalised flow"
 @door
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Training:
-    r"""State how networks are trained, whatever their family; `train` takes it.
+    r"""Training settings for networks of any family, as passed to `train`.
 
-    What is made small is the mean loss over all samples, of every task alike, and
+    The objective is the mean loss over all samples of all tasks, plus
     :math:`\lambda |\theta|^2`.
 
     Parameters
@@ -37,17 +37,17 @@ class Training:
         :math:`|f - y|^2`; or of labels -1 and +1 :math:`\log(1 + e^{-y f})` or :math:`e^{-y f}`.
     optimiser : {"sgd", "adam", "normalised flow"} or optax.GradientTransformation, default "sgd"
         "normalised flow", of gated networks without biases, follows
-        :math:`\dot\theta = -\nabla \log \sum_i \ell_i` in steps that find their length: the path of
-        gradient flow at another pace. Where the loss is small gradient flow takes exponentially
-        long, this does not, and it ends near a stationary point of the margin (Lyu & Li, ICLR
-        2020, for where it goes; its steps are derived here). A unit of zeros stays one.
+        :math:`\dot\theta = -\nabla \log \sum_i \ell_i` in adaptive steps: the path of gradient flow
+        at another speed. At small losses gradient flow takes exponentially long, this does not, and
+        it ends near a stationary point of the margin (Lyu & Li, ICLR 2020, for the limit; the steps
+        are derived here). A unit of zeros stays zero.
     learning_rate : float, or float array, shape (runs,); default None
         Of "sgd" and "adam", the same for all runs or one for each; None for 0.01. A transformation
         of optax has its own.
     momentum : float, default 0
-        Of "sgd", from 0 to below 1.
+        Applies only to "sgd"; from 0 to below 1.
     late_factor : float, default 1
-        What the learning rate is multiplied with half-way, of gated networks.
+        Factor of the learning rate from half-way on, for gated networks.
     weight_decay : float, default 0
         Lambda.
     parametrisation : {"standard", "ntk"}, default "standard"
@@ -55,7 +55,7 @@ class Training:
         "framework" have it, times a parameter of unit variance: rates of a layer with n inputs are
         2 / n for weights and 1 / (3 n) for biases.
     trained : {"all", "readout"}, default "all"
-        "readout", of diagonal and two-layer ReLU networks, leaves the hidden layer as it is.
+        "readout", of diagonal and two-layer ReLU networks, keeps the hidden layer fixed.
     batch : int, default None
         Samples in a step, in an order drawn anew for each epoch, whose last batch may be smaller;
         None for all of them.
@@ -65,7 +65,7 @@ class Training:
         A run ends at the first step whose mean loss is no larger; with batches, and for gated
         networks, at the first such step that is recorded.
     restarts : int, default 0
-        How often a run that diverges is started anew at a tenth of its learning rate, as in the
+        How often a run that diverges is restarted at a tenth of its learning rate, as in the
         protocol of Lippl & Lindsey (NeurIPS 2024).
     record : "geometric", int or sequence of int, default "geometric"
         About 200 steps spaced geometrically; every so many steps; or the steps themselves. The

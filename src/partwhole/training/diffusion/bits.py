@@ -1,4 +1,4 @@
-r"""What a diffusion model makes small: bits per dimension, an upper bound of those of its samples.
+r"""Loss of a diffusion model: an upper bound on the bits per dimension of its samples.
 
 .. math:: \underbrace{\tfrac12 \gamma' |\varepsilon - \hat\varepsilon(z_t)|^2}_{\text{diffusion}}
     + \underbrace{\tfrac12 \sum (\sigma_1^2 + \alpha_1^2 x^2 - \ln \sigma_1^2 - 1)}_{\text{latent}}
@@ -8,8 +8,8 @@ in nats, at a random time t, where s = .001 is the noise on the samples (Kingma,
 Ho, NeurIPS 2021). As :math:`z_0 / \alpha_0` is the sample and noise of a variance
 :math:`e^{\gamma_0}`, the last term is its expectation here,
 :math:`\tfrac12 (e^{\gamma_0} / s^2 + \ln 2 \pi s^2)` in each dimension, where published code draws
-that noise. With a fixed schedule only the first term has slopes, and its weight is the same at all
-times.
+that noise. With a fixed schedule only the first term has gradients, and its weight is the same at
+all times.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ from partwhole.networks.images.layers import Pass
 
 DATA_NOISE = 1e-3
 AT_ONCE = 256
-# What a sample can't fall below: the reconstruction's own normalisation.
+# Lower bound for any sample: the normalisation of the reconstruction term.
 LEAST = float(np.log(2.0 * np.pi * DATA_NOISE**2) / (2.0 * np.log(2.0)))
 
 
 class Terms(NamedTuple):
-    """Hold the three terms in bits per dimension, of one sample or a mean."""
+    """The three terms in bits per dimension, of one sample or averaged."""
 
     diffusion: Float[Array, "*n"]
     latent: Float[Array, "*n"]
@@ -48,7 +48,7 @@ def terms(
     model: DiffusionModel, x: Float[Array, "n *shape"], conditions: Array, key: PRNGKeyArray,
     at: Pass,
 ) -> Terms:  # fmt: skip
-    """Return the terms of each sample, at times that are spread evenly over a batch."""
+    """Return the terms of each sample, at times spread evenly over the batch."""
     for_times, for_noise = jax.random.split(key)
     n = len(x)
     spread = jax.random.uniform(for_times) + jnp.arange(n, dtype=jnp.float32) / n
@@ -76,15 +76,15 @@ def _mean(values: Float[Array, "n *shape"]) -> Float[Array, " n"]:
 
 @dataclass(frozen=True, kw_only=True)
 class BitsPerDimension:
-    """Hold what samples cost a diffusion model, in bits per dimension.
+    """Bits per dimension of samples under a diffusion model.
 
     Parameters
     ----------
     diffusion, latent, reconstruction : float
         The three terms of the bound.
     error : float
-        Standard error of the first over the noise that was drawn, samples being what they are.
-        The others are exact.
+        Standard error of the first term over the drawn noise, for these samples. The other terms
+        are exact.
     """
 
     diffusion: float
@@ -107,7 +107,7 @@ def bits_per_dimension(
     draws: int = 16,
     seed: int,
 ) -> BitsPerDimension:
-    """Return what samples cost a diffusion model.
+    """Return the bits per dimension of samples under a diffusion model.
 
     Parameters
     ----------
@@ -115,9 +115,9 @@ def bits_per_dimension(
     samples : float array, shape (n, height, width, channels) or (n, length)
         Images from 0 to 1; vectors of any size.
     conditions : float array, shape (n, condition), or int array, shape (n, words)
-        What was asked for.
+        Condition of each sample.
     draws : int, keyword-only, default 16
-        How often noise is drawn for each sample, at times spread evenly.
+        Number of noise draws for each sample, at times spread evenly.
     seed : int, keyword-only
 
     Returns
@@ -158,7 +158,7 @@ def bits_per_dimension(
 def checked_samples(
     model: DiffusionModel, samples: Float[np.ndarray, "n *shape"], conditions: Conditions
 ) -> tuple[Float[np.ndarray, "n *shape"], np.ndarray]:
-    """Return samples and conditions as a model takes them, once they are seen to fit it."""
+    """Validate samples and conditions for a model; return them as it takes them."""
     require(
         samples.shape[1:] == model.shape and len(samples) > 0,
         f"samples of this model have shape {('n', *model.shape)}".replace("'", ""),

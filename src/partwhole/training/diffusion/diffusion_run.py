@@ -1,4 +1,4 @@
-"""What training a diffusion model gives."""
+"""Result of training a diffusion model."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ from partwhole.training.outcome import Outcome
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class DiffusionRun:
-    """Hold a trained diffusion model, and what it was asked for on the way.
+    """A trained diffusion model, and its samples during training.
 
     Parameters
     ----------
     model : DiffusionModel
-        As it is after the last step.
+        The model after the last step.
     averaged : DiffusionModel
-        With averaged weights, which samples are asked of; `model` unless the recipe averages.
+        With averaged weights, from which samples are drawn; `model` unless the recipe averages.
     recipe : DiffusionRecipe
     outcome : Outcome
     steps : int array, shape (T,)
-        At which samples were asked for.
+        At which samples were drawn.
     coordinates : dict of str to float array, shape (T, n, C)
-        Of each prompt, what its samples were read as; NaN after a run that diverged.
+        Coordinates of the samples of each prompt; NaN once a run has diverged.
     samples : dict of str to float16 array, shape (T, n, *shape)
-        The samples themselves, if they were to be kept.
+        The samples themselves, with `keep_samples`.
     bits : float array, shape (L, 3)
         Mean diffusion, latent and reconstruction term over each hundred steps, in bits per
         dimension.
     bits_steps : int array, shape (L,)
-        At which each hundred ends.
+        The last step of each hundred.
     """
 
     model: DiffusionModel
@@ -49,7 +49,7 @@ class DiffusionRun:
     bits_steps: Int[np.ndarray, " L"]
 
     def to_frame(self) -> pd.DataFrame:
-        """Return what every sample was read as.
+        """Return the coordinates of every sample.
 
         Returns
         -------

@@ -1,4 +1,4 @@
-"""What a diffusion model is asked for while it is trained, and how."""
+"""Prompts for a diffusion model: conditions, a direction among them, and guidance."""
 
 from __future__ import annotations
 
@@ -16,12 +16,13 @@ from partwhole.networks.diffusion.model import Conditions
 @door(single=("conditions", "toward", "away"))
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Prompt:
-    r"""State what a model is asked for: conditions, moved within the model, and with guidance.
+    r"""A request for samples: conditions, a shift of their embedding, and guidance.
 
     .. math:: e(c) + a \left(\overline{e(c_+)} - \overline{e(c_-)}\right)
 
-    is what the blocks of the model get, e being its embedding and a bar the mean over conditions:
-    with :math:`c_\pm` that differ in one concept, a step along that concept's direction.
+    is the input to the blocks of the model, where e is its embedding and a bar the mean over
+    conditions: with :math:`c_\pm` that differ in one concept, a shift along that concept's
+    direction.
 
     Parameters
     ----------
@@ -30,9 +31,9 @@ class Prompt:
     toward, away : arrays as conditions, any number of rows, default None
         The ends of a direction; both or neither.
     amount : float, default 1
-        How far along it.
+        Length of the shift, a.
     guidance : float, default 1
-        Of classifier-free guidance; 1 for none. It takes a model that was trained with some
+        Strength of classifier-free guidance; 1 for none. It requires a model trained with some
         conditions dropped, `DiffusionRecipe.drop_condition`. See `networks.diffusion.sample`.
 
     Raises
@@ -60,7 +61,7 @@ class Prompt:
 
     @door
     def embed(self, model: DiffusionModel) -> ConditionEmbedding:
-        """Return what a model makes of it."""
+        """Return the embedding of this prompt in a model."""
         embedding = model.embed(self.conditions)
         if self.toward is None or self.away is None:
             return embedding
@@ -69,7 +70,7 @@ class Prompt:
 
     @property
     def arrays(self) -> tuple[np.ndarray, ...]:
-        """Return what it is made of."""
+        """Return the arrays that define the prompt."""
         conditions = (self.conditions, self.toward, self.away)
         numbers = np.array([self.amount, self.guidance], float)
         return (*(np.asarray(rows) for rows in conditions if rows is not None), numbers)

@@ -1,4 +1,4 @@
-"""How a diffusion model is trained."""
+"""Training settings of a diffusion model."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from partwhole._types import Real
 @door
 @dataclass(frozen=True, kw_only=True)
 class DiffusionRecipe:
-    r"""State how a diffusion model is trained, by AdamW on its bits per dimension.
+    r"""Training settings of a diffusion model: AdamW on its bits per dimension.
 
     Parameters
     ----------
@@ -23,20 +23,21 @@ class DiffusionRecipe:
     batch : int, default 64
     learning_rate : float, default 1e-3
     weight_decay : float, default 0.01
-        Of all parameters, the learned endpoints of the noise among them.
+        Of all parameters, including the learned endpoints of the noise.
     clip : float, default 1
-        Slopes longer than this, all together, are shortened to it. None leaves them.
+        Largest norm of the gradient over all parameters; longer ones are rescaled to it. None
+        for no limit.
     drop_condition : float, default 0
-        Share of conditions that are replaced by one that says nothing, as classifier-free guidance
-        needs it (Ho & Salimans, 2022).
+        Share of conditions that are replaced by the empty one, as classifier-free guidance requires
+        (Ho & Salimans, 2022).
     average : float, default None
-        Samples are asked of weights averaged over steps, of which each step keeps this share:
-        :math:`\bar\theta \leftarrow a \bar\theta + (1 - a) \theta`. None: of the weights as they
-        are, as published.
+        Decay a of the exponential average of weights from which samples are drawn,
+        :math:`\bar\theta \leftarrow a \bar\theta + (1 - a) \theta`. None draws from the current
+        weights, as published.
     sampling_steps : int, default 50
-        From noise to sample, whenever samples are asked for.
+        Steps from noise to sample.
     denoise : bool, default False
-        Whether samples are estimates of x at time 0, or z there, on which some noise is left. See
+        Whether samples are estimates of x at time 0, or z at time 0, which retains some noise. See
         `networks.diffusion.sample`.
 
     Raises
@@ -47,7 +48,7 @@ class DiffusionRecipe:
     Notes
     -----
     Yang et al. (ICLR 2025) and Park et al. (NeurIPS 2024) write of batches of 128 and 100 steps
-    of sampling (`as_written`); their code has 64, 50 and slopes clipped at .01 (`published`).
+    of sampling (`as_written`); their code has 64, 50 and gradients clipped at .01 (`published`).
 
     Examples
     --------
@@ -94,14 +95,14 @@ class DiffusionRecipe:
     @classmethod
     @door
     def published(cls, **changes: Any) -> DiffusionRecipe:
-        """Return how the authors' code trains: 20,000 steps of 64, slopes clipped at .01."""
+        """Return those of the authors' code: 20,000 steps of 64, gradients clipped at .01."""
         settings: dict[str, Any] = {"steps": 20_000, "clip": 0.01}
         return cls(**(settings | changes))
 
     @classmethod
     @door
     def as_written(cls, **changes: Any) -> DiffusionRecipe:
-        """Return how the papers say it: 20,000 steps of 128, 100 steps of sampling, no limit."""
+        """Return those in the papers: 20,000 steps of 128, 100 sampling steps, no clipping."""
         settings: dict[str, Any] = {
             "steps": 20_000,
             "batch": 128,
@@ -111,7 +112,7 @@ class DiffusionRecipe:
         return cls(**(settings | changes))
 
     def transformation(self) -> optax.GradientTransformation:
-        """Return what turns slopes into moves."""
+        """Return the optimizer, which turns gradients into updates."""
         optimizer = optax.adamw(float(self.learning_rate), weight_decay=float(self.weight_decay))
         if self.clip is None:
             return optimizer

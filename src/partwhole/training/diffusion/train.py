@@ -1,7 +1,7 @@
 """Training of one diffusion model: a compiled step in a plain loop.
 
-As for image networks, the loop is Python's: a convolution within a loop of the compiler is some 25
-times slower on a CPU. Nothing in it waits for a step but what is read of samples.
+As for image networks, the loop is Python's: a convolution within a compiled loop is some 25 times
+slower on a CPU. Only sampling waits for a step to finish.
 """
 
 from __future__ import annotations
@@ -37,20 +37,20 @@ from partwhole.training.diffusion.prompt import Prompt
 from partwhole.training.diffusion.recipe import DiffusionRecipe
 from partwhole.training.outcome import Outcome
 
-ORDER, SAMPLING = 110, 111  # keep the streams of order and samples apart
+ORDER, SAMPLING = 110, 111  # separate random streams of order and samples
 TOLD_EVERY, SAVED_EVERY = 0.25, 60.0  # seconds
 COUNTED = 100  # steps over which the loss is averaged
-SHOWN = 8  # samples of each prompt in a picture
-PROBED = 64  # training samples by which `read` is known again
+SHOWN = 8  # samples of each prompt in a saved figure
+PROBED = 64  # training samples by which `read` is recognised
 
 Read = Callable[[Float[np.ndarray, "n *shape"]], Float[np.ndarray, "n C"]]
 
 
 class Layout(NamedTuple):
-    """Say where in a row of numbers each array of a model lies.
+    """Positions of a model's arrays in one row of numbers.
 
-    A step moves all parameters as one row: that is one pass through memory for an optimizer, where
-    a tree of small arrays would be hundreds of them.
+    A step updates all parameters as one row: the optimizer passes through memory once, where a tree
+    of small arrays would take hundreds of passes.
     """
 
     tree: Any
@@ -58,7 +58,7 @@ class Layout(NamedTuple):
 
     @classmethod
     def of(cls, parameters: DiffusionModel) -> Layout:
-        """Return the layout of what is left of a model without all but its parameters."""
+        """Return the layout of a model's parameters; all other leaves are None."""
         leaves, tree = jax.tree.flatten(parameters)
         return cls(tree, tuple(leaf.shape for leaf in leaves))
 
@@ -72,22 +72,22 @@ class Layout(NamedTuple):
 
 @partial(jax.jit, static_argnames="layout")
 def laid_out(row: Float[Array, " w"], rest: DiffusionModel, *, layout: Layout) -> DiffusionModel:
-    """Return the model with the parameters of a row, as arrays of its own."""
+    """Return the model with the parameters of a row, in newly allocated arrays."""
     return layout.model(row, rest)
 
 
 class State(NamedTuple):
-    """Hold what a step changes: parameters, their average, the optimizer, the step, and losses."""
+    """What a step changes: parameters, their average, optimizer state, step count and losses."""
 
     row: Float[Array, " w"]
     average: Float[Array, " w"] | None
     optimizer: optax.OptState
     step: Int[Array, ""]
-    total: Float[Array, " 3"]  # of the steps since the last count
+    total: Float[Array, " 3"]  # sum over the steps since the last record
 
 
 class Records(NamedTuple):
-    """Hold what has been read so far; places that are yet to come are NaN."""
+    """Coordinates, samples and losses recorded so far; later entries are NaN."""
 
     coordinates: dict[str, np.ndarray]
     samples: dict[str, np.ndarray]
@@ -106,7 +106,7 @@ def take_step(
     recipe: DiffusionRecipe,
     layout: Layout,
 ) -> State:
-    """Take one step on a batch of samples and what is said of them."""
+    """Take one step on a batch of samples and their conditions."""
     for_noise, for_network, for_dropping = jax.random.split(jax.random.fold_in(key, state.step), 3)
     if recipe.drop_condition > 0:
         dropped = jax.random.bernoulli(for_dropping, recipe.drop_condition, (len(x), 1))
@@ -118,7 +118,7 @@ def take_step(
         return jnp.sum(means), means
 
     (_, losses), gradient = jax.value_and_grad(loss, has_aux=True)(state.row)
-    with jax.numpy_dtype_promotion("standard"):  # which optimizers count on
+    with jax.numpy_dtype_promotion("standard"):  # as optimizers expect
         update, optimizer = recipe.transformation().update(gradient, state.optimizer, state.row)
     row, average = state.row + cast(Array, update), state.average
     if average is not None and recipe.average is not None:
@@ -143,35 +143,35 @@ def train_diffusion(
     checkpoint: Path | str | None = None,
     progress: bool = True,
 ) -> DiffusionRun:
-    """Train a diffusion model, and ask it for samples on the way.
+    """Train a diffusion model, and draw samples from it during training.
 
     Parameters
     ----------
     model : DiffusionModel
-        It is left as it is.
+        It is not modified.
     samples : float array, shape (n, height, width, channels) or (n, length)
         Images from 0 to 1; vectors of any size.
     conditions : float array, shape (n, condition), or int array, shape (n, words)
-        What is said of each sample.
+        Condition of each sample.
     recipe : DiffusionRecipe
     seed : int, keyword-only
         Fixes the order of the samples and all noise; weights are the model's.
     at : sequence of int, keyword-only, default ()
-        Steps after which samples are asked for, growing; 0 is before training.
+        Steps after which samples are drawn, increasing; 0 is before training.
     prompts : mapping of str to Prompt, keyword-only, default None
-        What is asked for, each under its name.
+        Prompts to sample, by name.
     read : callable, keyword-only, default None
         From samples, shape (n, *shape), to coordinates, shape (n, C): a decoder or a classifier.
     keep_samples : bool, keyword-only, default False
-        Whether to keep the samples too, as float16. Where samples are asked for, pass this,
-        `read` or `pictures`.
+        Whether to keep the samples too, as float16. If samples are drawn, pass this, `read` or
+        `pictures`.
     pictures : Path or str, keyword-only, default None
-        A folder; pictures of eight samples of each prompt are put there as training goes on.
+        A folder in which figures of eight samples of each prompt are saved during training.
     checkpoint : Path or str, keyword-only, default None
-        A file that is written about once a minute. If it is there, training goes on from it: the
-        weights, samples and coordinates in the end are those of a run that was not interrupted, bit
-        by bit, on the same machine with as many threads. `read` is known by what it makes of some
-        training samples. At the end it is removed.
+        A file that is written about once a minute. If it exists, training resumes from it: the
+        final weights, samples and coordinates equal those of an uninterrupted run, bit by bit, on
+        the same machine with as many threads. `read` is recognised by its output for some training
+        samples. The file is removed at the end.
     progress : bool, keyword-only, default True
         Whether to show a bar with the loss on the error stream once this takes over two seconds.
 
@@ -182,9 +182,9 @@ def train_diffusion(
     Raises
     ------
     InputError
-        For samples, conditions or prompts that don't fit the model, steps that don't grow or lie
-        outside training, samples that are asked for and not kept, and a checkpoint that is damaged,
-        of another run or of another `read`.
+        For samples, conditions or prompts that don't fit the model, steps that don't increase or
+        lie outside training, samples that are drawn but neither read, kept nor saved as figures,
+        and a checkpoint that is damaged, of another run or of another `read`.
 
     Examples
     --------
@@ -222,7 +222,7 @@ def train_diffusion(
         "pass one of them",
     )
     for prompt in named_prompts.values():
-        prompt.embed(model)  # says what does not fit before hours of training do
+        prompt.embed(model)  # raises before hours of training if it does not fit
     loop = _Loop(
         model, x, checked_conditions, recipe, seed, times, named_prompts, read, keep_samples
     )
@@ -236,7 +236,7 @@ def train_diffusion(
 
 
 class _Loop:
-    """Go through the steps of one run."""
+    """Loop over the steps of one run."""
 
     def __init__(
         self, model: DiffusionModel, samples: np.ndarray, conditions: np.ndarray,
@@ -244,7 +244,7 @@ class _Loop:
         read: Read | None, keep_samples: bool,
     ) -> None:  # fmt: skip
         self.recipe, self.seed, self.at, self.prompts, self.read = recipe, seed, at, prompts, read
-        # What a step goes by: it is compiled once for all runs that differ in the rest.
+        # The settings of a step: it is compiled once for all runs that differ only in others.
         self.rule = replace(recipe, steps=1, sampling_steps=1, denoise=False)
         self.samples, self.conditions = samples, conditions
         self.nothing = jnp.asarray(model.nothing)
@@ -254,7 +254,7 @@ class _Loop:
         parameters, self.rest = eqx.partition(model, eqx.is_inexact_array)
         self.layout = Layout.of(parameters)
 
-        def row() -> Array:  # a new one each time, as steps take the memory of what they get
+        def row() -> Array:  # a new array each time, as a step reuses the memory of its input
             return jnp.concatenate([leaf.ravel() for leaf in jax.tree.leaves(parameters)])
 
         self.state = State(
@@ -353,7 +353,7 @@ class _Loop:
         return rng.permutation(len(self.samples))[: self.per_epoch * self.batch]
 
     def _count(self, place: int) -> Outcome:
-        """Note the mean loss of the last steps, and say whether it is a number still."""
+        """Record the mean loss of the last steps; return whether training has diverged."""
         steps = place - COUNTED * ((place - 1) // COUNTED)
         means = np.asarray(self.state.total) / steps
         self.records.bits[(place - 1) // COUNTED] = means
@@ -362,14 +362,14 @@ class _Loop:
         return Outcome.RAN_ALL_STEPS if finite else Outcome.DIVERGED
 
     def _ask(self, place: int, pictures: Path | None) -> None:
-        """Ask for samples, read them and keep what they were read as, if it is time."""
+        """Draw samples and record their coordinates, if they are due at this step."""
         if place not in self.at:
             return
         turn = self.at.index(place)
         samples_of = self._sampled(turn)
         for name, samples in samples_of.items():
             if self.read is not None:
-                # Of a model that has just diverged there may be none to read.
+                # After divergence no sample may be finite.
                 finite = np.isfinite(samples).reshape(len(samples), -1).all(axis=1)
                 if finite.any():
                     self.records.coordinates[name][turn, finite] = self._read(samples[finite])
@@ -386,7 +386,7 @@ class _Loop:
             )
 
     def _sampled(self, turn: int) -> dict[str, np.ndarray]:
-        """Return samples of each prompt, those of one guidance together."""
+        """Return samples of each prompt, drawing prompts of equal guidance together."""
         model, samples_of = self.averaged, {}
         for number, guidance in enumerate(dict.fromkeys(p.guidance for p in self.prompts.values())):
             same_guidance = {name: p for name, p in self.prompts.items() if p.guidance == guidance}
@@ -420,7 +420,7 @@ class _Loop:
         return f"{self.records.bits[recorded - 1, 0]:.3g} bits of diffusion" if recorded else ""
 
     def _reader(self) -> str:
-        """Return a mark of `read` by what it makes of some training samples."""
+        """Return a fingerprint of `read`, from its output for some training samples."""
         coordinates = self._read(self.samples[:PROBED]) if self.records.coordinates else ()
         return fingerprint({}, coordinates)
 

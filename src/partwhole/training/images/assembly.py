@@ -1,4 +1,4 @@
-"""Assembling composite images within a compiled step: a table of pictures in, a batch out."""
+"""Assembly of a batch of composite images from their components, within a compiled step."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from partwhole.tasks.images.composites import Composites
 
 
 class Layout(NamedTuple):
-    """Say how the pictures of a composite are laid together."""
+    """Arrangement of the component images of a composite, and their augmentation."""
 
     distance: int = 0
     combine: str = "channels"
@@ -25,12 +25,12 @@ Images = Composites | Float[np.ndarray, "n h w c"]
 
 
 def pictures_of(images: Images) -> np.ndarray:
-    """Return the pictures that samples are made of, or images as they are."""
+    """Return the component images of composites, or plain images unchanged."""
     return images.images if isinstance(images, Composites) else images
 
 
 class Samples(NamedTuple):
-    """Hold the pictures, and which of them show each sample, where they are computed with."""
+    """Component images as JAX arrays, and the indices of the components of each sample."""
 
     pictures: Float[Array, "k h w c"]
     shown: Int[Array, "n C"]
@@ -39,9 +39,9 @@ class Samples(NamedTuple):
     def of(
         cls, images: Images, neighbour: tuple[Images, Samples] | None = None
     ) -> tuple[Samples, Layout]:
-        """Return composites, or images as they are, and how they are laid together.
+        """Return the samples of composites or of plain images, and their layout.
 
-        Pictures that another set of samples has too are held once.
+        Component images shared with another set of samples are stored once.
         """
         rows = (
             images.image_index
@@ -62,7 +62,7 @@ class Samples(NamedTuple):
 def assemble(
     samples: Samples, rows: Int[Array, " b"], layout: Layout, key: PRNGKeyArray | None = None
 ) -> Float[Array, "b high wide channels"]:
-    """Return a batch of composites; with a key pictures are moved and mirrored at random."""
+    """Return a batch of composites; with a key, components are shifted and mirrored at random."""
     pictures = samples.pictures[samples.shown[rows]]
     if key is not None and (layout.crop or layout.flip):
         pictures = _augmented(pictures, layout, key)
@@ -87,7 +87,7 @@ def assemble(
 def _augmented(
     pictures: Float[Array, "b C h w c"], layout: Layout, key: PRNGKeyArray
 ) -> Float[Array, "b C h w c"]:
-    """Move and mirror each picture on its own."""
+    """Shift and mirror each component image independently."""
     b, n_components, h, w, c = pictures.shape
     rows = pictures.reshape(-1, h, w, c)
     for_crop, for_flip = jax.random.split(key)

@@ -1,4 +1,4 @@
-"""What an image network is to answer: targets that fit, and how well they are met."""
+"""Targets of image networks: their validation, and scores of outputs against them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def judged(
     recipe: Recipe,
     columns: slice | None = None,
 ) -> dict[str, float]:
-    """Score outputs: the loss, and the share that is right or the error beside the variance."""
+    """Return the loss, and the accuracy or the error as a share of the target variance."""
     with np.errstate(all="ignore"):  # of runs that diverged
         loss = float(_loss(jnp.asarray(outputs), jnp.asarray(goal), loss=recipe.loss))
         if recipe.loss == "cross entropy":
@@ -48,7 +48,7 @@ def judged(
 
 
 def require_images(images: Images, network: ImageNetwork, name: str) -> None:
-    """Require images that are finite, and of the shape that a network is for."""
+    """Require finite images of the shape that a network takes."""
     shape = tuple(images.shape if isinstance(images, Composites) else images.shape[1:])
     require(
         shape == network.shape,
@@ -60,7 +60,7 @@ def require_images(images: Images, network: ImageNetwork, name: str) -> None:
 
 
 def require_finite(numbers: np.ndarray, name: str) -> None:
-    """Require numbers that training can make something of."""
+    """Require finite numbers."""
     require(
         bool(np.all(np.isfinite(numbers))),
         f"{name} are finite",
@@ -72,7 +72,7 @@ def require_finite(numbers: np.ndarray, name: str) -> None:
 def checked_targets(
     images: Images, targets: np.ndarray | None, recipe: Recipe, outputs: int, name: str
 ) -> np.ndarray:
-    """Return targets that are seen to fit the images, the loss and a network's outputs."""
+    """Validate targets against the images, the loss and a network's outputs; return them."""
     if isinstance(images, Composites):
         require(
             targets is None,

@@ -1,4 +1,4 @@
-"""What training of an image network returns."""
+"""Result of training an image network."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ ACCURATE, EXPLAINED = 0.99, 0.05
 
 @dataclass(frozen=True)
 class Scores:
-    """Hold how well a network answers a set of samples, in inference.
+    """Scores of a network on a set of samples, in inference mode.
 
     Parameters
     ----------
     loss : float array, shape (T,)
-        The loss that training makes small.
+        The training loss function, on these samples.
     accuracy : float array, shape (T,), or None
-        Share of labels or classes that are right, an answer of exactly 0 counting half; None for
+        Share of correct labels or classes; an output of exactly 0 counts as half correct. None for
         numbers.
     error : float array, shape (T,), or None
         Mean square error as a share of the variance of the targets; None for labels and classes.
@@ -41,7 +41,7 @@ class Scores:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ImageRun:
-    """Hold an image network that was trained, and how it came to be.
+    """A trained image network, with the course of its training.
 
     Parameters
     ----------
@@ -51,11 +51,11 @@ class ImageRun:
     training_loss : float array, shape (epochs,)
         Mean loss of each epoch, of batches in training, before each step.
     recorded : int array, shape (T,)
-        After how many epochs the network was scored, the end included.
+        Epochs after which the network was scored, including the last.
     scores : mapping of str to Scores
-        "training" and every set that was asked for.
+        For "training" and every set passed as `evaluate`.
     outputs : mapping of str to float array, shapes (n, k)
-        What the network answers in the end to each sample of these sets, in inference.
+        Final outputs of the network for each sample of these sets, in inference mode.
     outcome : Outcome
     """
 
@@ -70,7 +70,7 @@ class ImageRun:
 
     @property
     def has_learned(self) -> bool:
-        """Return whether the training samples are learned, so that the run counts.
+        """Return whether the network has learned its training samples.
 
         At least 99 % of the labels are right, or the mean square error is at most 5 % of the
         variance of the targets.

@@ -1,4 +1,4 @@
-"""How an image network is trained."""
+"""Training settings of an image network."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Optimizer = Literal["sgd", "adam"]
 @door
 @dataclass(frozen=True, kw_only=True)
 class Recipe:
-    """State how an image network is trained.
+    """Training settings of an image network.
 
     Parameters
     ----------
@@ -28,20 +28,21 @@ class Recipe:
     optimizer : {"sgd", "adam"}, default "adam"
     learning_rate : float, default 1e-3
     momentum : float, default 0
-        Of "sgd": a step is the slope and this share of the step before; from 0 to below 1.
+        Applies only to "sgd": a step is the gradient plus this share of the previous step; from 0
+        to below 1.
     weight_decay : float, default 0
-        Added to slopes, times the weights, as frameworks do.
+        This times the weights is added to gradients, as in common frameworks.
     batch : int, default 128
-        Samples of a step. An epoch leaves out what does not fill a batch, other samples each time.
+        Samples in a step. An epoch leaves out an incomplete last batch, other samples each time.
     epochs : int, default 100
     stop_loss : float, default None
         Training ends after the first epoch whose mean loss is below.
     diverged_loss : float, default 200
         Training ends after the first epoch whose mean loss is above, or is not a number.
     crop : int, default 0
-        Pictures are moved by up to so many pixels each way, what moves in being 0.
+        Component images are shifted by up to so many pixels in each direction and padded with 0.
     flip : bool, default False
-        Half of the pictures are mirrored, left to right.
+        Whether half of the component images are mirrored, left to right.
 
     Raises
     ------
@@ -51,8 +52,8 @@ class Recipe:
     Notes
     -----
     Lippl & Stachenfeld (ICLR 2025) train the ConvNet by `Recipe.published("convnet", loss)` and so
-    on; pictures of CIFAR move by 4 pixels and are mirrored. Those of Lippl & Lindsey (NeurIPS 2024)
-    are `Recipe.published_transfer("resnet-18")` and so on; see `train_transfer`.
+    on; images of CIFAR are shifted by up to 4 pixels and mirrored. The recipes of Lippl & Lindsey
+    (NeurIPS 2024) are `Recipe.published_transfer("resnet-18")` and so on; see `train_transfer`.
 
     Examples
     --------
@@ -184,9 +185,9 @@ class Recipe:
 
 
 def of_a_step(recipe: Recipe) -> Recipe:
-    """Return what of a recipe is part of a step, so that steps are compiled for no more than that.
+    """Return a recipe with only the settings of a step, so that others cause no recompilation.
 
-    How long training goes on is not, nor what is told to a step besides: batch, crop and flip.
+    The length of training is left out, and batch, crop and flip, which a step gets separately.
     """
     return Recipe(
         loss=recipe.loss,

@@ -1,8 +1,8 @@
 """Training of one image network: a compiled step in a plain loop.
 
-A convolution within a loop of the compiler is some 25 times slower on a CPU than one in a step that
-Python calls, so the loop is Python's. It does nothing that waits for a step: batches are assembled
-within the step, and losses are added up there until an epoch ends.
+A convolution within a compiled loop is some 25 times slower on a CPU than one in a step that Python
+calls, so the loop is Python's. It never waits for a step: batches are assembled within the step,
+and losses are summed there until an epoch ends.
 """
 
 from __future__ import annotations
@@ -39,28 +39,28 @@ from partwhole.training.images.recipe import Recipe, of_a_step
 from partwhole.training.losses import LOSSES
 from partwhole.training.outcome import Outcome
 
-ORDER = 107  # keeps the stream of the order apart from those of weights and samples
+ORDER = 107  # random stream of the order, separate from those of weights and samples
 READ_AT_ONCE = 512
 TOLD_EVERY, SAVED_EVERY = 0.25, 60.0  # seconds
 
 Targets = Float[np.ndarray, "n *k"] | Int[np.ndarray, "n *q"]
-# Sets that are scored are of any size.
+# Sets to be scored have any size.
 Scored = Composites | Float[np.ndarray, "_ h w c"]
 Wanted = Float[np.ndarray, "_ ..."] | Int[np.ndarray, "_ ..."]
 
 
 class State(NamedTuple):
-    """Hold what a step changes: parameters, running statistics, the optimizer, step and losses."""
+    """What a step changes: parameters, running statistics, optimizer state, step and losses."""
 
     kept: ImageNetwork
     rest: ImageNetwork
     optimizer: optax.OptState
     step: Int[Array, ""]
-    total: Float[Array, " tasks"]  # of the epoch so far
+    total: Float[Array, " tasks"]  # sum over the epoch so far
 
 
 class Judged(NamedTuple):
-    """Hold samples that a network is scored on."""
+    """Samples on which a network is scored."""
 
     samples: Samples
     layout: Layout
@@ -70,7 +70,7 @@ class Judged(NamedTuple):
 
 @runtime_checkable
 class Course(Protocol):
-    """Say what an epoch of several tasks is made of; one task alone needs none."""
+    """Composition of an epoch of several tasks; a single task needs none."""
 
     @property
     def per_epoch(self) -> int:
@@ -98,7 +98,7 @@ class Course(Protocol):
         ...
 
     def order(self, epoch: int) -> Any:
-        """Return in which order samples are taken."""
+        """Return the order of the samples in an epoch."""
         ...
 
     def step(self, state: State, order: Any, key: PRNGKeyArray, place: int) -> State:
@@ -111,10 +111,10 @@ def descend(
     loss: Callable[[ImageNetwork], tuple[Array, tuple[Array, ImageNetwork]]],
     recipe: Recipe,
 ) -> State:
-    """Take a step down a loss, which returns the losses of all tasks and new statistics too."""
+    """Take a gradient step on a loss, which also returns the losses of all tasks and statistics."""
     (_, (losses, rest)), gradients = jax.value_and_grad(loss, has_aux=True)(state.kept)
     transformation = recipe.transformation()
-    with jax.numpy_dtype_promotion("standard"):  # which optimizers count on
+    with jax.numpy_dtype_promotion("standard"):  # as optimizers expect
         updates, optimizer = transformation.update(
             gradients, state.optimizer, cast(Any, state.kept)
         )
@@ -156,7 +156,7 @@ def _answer(
 
 
 def _answers(network: ImageNetwork, samples: Samples, layout: Layout) -> Float[np.ndarray, "n k"]:
-    """Read a network in chunks of one size, so that it is compiled once."""
+    """Return a network's outputs, computed in chunks of one size so that it is compiled once."""
     n = len(samples.shown)
     size = min(n, READ_AT_ONCE)
     unaugmented = layout._replace(crop=0, flip=False)
@@ -185,9 +185,9 @@ def train_images(
     Parameters
     ----------
     network : ImageNetwork
-        It is left as it is.
+        It is not modified.
     images : Composites, or float array of shape (n, h, w, c)
-        What it is trained on; see `tasks.compose_images`.
+        The training images; see `tasks.compose_images`.
     recipe : Recipe
     targets : float array, shape (n,) or (n, k), or int array, shape (n,) or (n, q); keyword-only
         Of images; composites bring their own. Classes of several questions, a column for each,
@@ -195,13 +195,13 @@ def train_images(
     seed : int, keyword-only
         Fixes the order of the samples and all noise; weights are the network's.
     evaluate : mapping of str to Composites or to (images, targets), keyword-only, default None
-        Sets to be scored, each under its name.
+        Sets to be scored, by name.
     every : int, keyword-only, default None
         Score after every so many epochs, and at the end; None for the end only.
     checkpoint : Path or str, keyword-only, default None
-        A file that is written about once a minute. If it is there, training goes on from it: the
-        weights in the end are those of a run that was not interrupted, bit by bit, on the same
-        machine with as many threads. At the end it is removed.
+        A file that is written about once a minute. If it exists, training resumes from it: the
+        final weights equal those of an uninterrupted run, bit by bit, on the same machine with as
+        many threads. The file is removed at the end.
     progress : bool, keyword-only, default True
         Whether to show a bar with the loss on the error stream once this takes over two seconds.
 
@@ -212,9 +212,9 @@ def train_images(
     Raises
     ------
     InputError
-        For images that aren't finite or of another shape than the network is for, targets that
-        don't fit the loss or the network, a set to be scored that is called "training", and a
-        checkpoint in a folder that isn't there, damaged, or of another run.
+        For images that aren't finite or whose shape the network does not take, targets that don't
+        fit the loss or the network, a set to be scored that is named "training", and a checkpoint
+        that is damaged, of another run, or in a folder that does not exist.
 
     Examples
     --------
@@ -258,7 +258,7 @@ def train_images(
 
 
 class Loop:
-    """Go through the epochs of one run."""
+    """Loop over the epochs of one run."""
 
     def __init__(
         self, network: ImageNetwork, samples: Samples, layout: Layout, goal: np.ndarray,
@@ -276,9 +276,9 @@ class Loop:
             parameters, rest, recipe.transformation().init(cast(Any, parameters)),
             jnp.zeros((), jnp.int32), jnp.zeros(len(self.batches), jnp.float32),
         )  # fmt: skip
-        # Steps give the memory of what they are given away; the network stays the caller's.
+        # A step reuses the memory of its input; this copy keeps the caller's network intact.
         self.state: State = jax.tree.map(lambda leaf: jnp.array(leaf, copy=True), initial)
-        self.losses: list[list[float]] = []  # of each epoch those of all tasks
+        self.losses: list[list[float]] = []  # of all tasks, epoch by epoch
         self.marks: list[tuple[int, dict[str, dict[str, float]]]] = []
 
     @property
@@ -352,7 +352,7 @@ class Loop:
         return jnp.asarray(order.astype(np.int32))
 
     def _end_epoch(self) -> Outcome:
-        """Note the losses of an epoch, and say whether training is over by them."""
+        """Record the losses of an epoch; return whether they end training."""
         means = np.asarray(self.state.total, dtype=float) / self.batches
         self.losses.append(means.tolist())
         self.state = self.state._replace(total=jnp.zeros_like(self.state.total))
@@ -366,7 +366,7 @@ class Loop:
     def _note(self, place: int) -> str:
         """Return the mean losses of the epoch so far, or of the last one."""
         turn = place % self.per_epoch
-        # Where tasks come one after another, they have no common number of batches so far.
+        # Tasks that follow one another have no common number of batches within an epoch.
         if turn and set(self.batches) == {self.per_epoch}:
             losses = (np.asarray(self.state.total, dtype=float) / turn).tolist()
         else:
@@ -374,7 +374,7 @@ class Loop:
         return f"loss {' and '.join(f'{loss:.3g}' for loss in losses)}" if losses else ""
 
     def _score(self, sets: dict[str, Judged]) -> dict[str, Float[np.ndarray, "_ k"]]:
-        """Note how well each set is answered now, and return the answers."""
+        """Record the scores of the current network on each set; return its outputs."""
         network, outputs, scores = self.network, {}, {}
         for name, (samples, layout, goal, columns) in sets.items():
             outputs[name] = _answers(network, samples, layout)
@@ -383,7 +383,7 @@ class Loop:
         return outputs
 
     def path(self, name: str, key: str) -> Float[np.ndarray, " T"] | None:
-        """Return one score of a set of samples along training, if it is one of theirs."""
+        """Return one score of a set over training; None if the set has no such score."""
         scores = [scores_of[name] for _, scores_of in self.marks]
         return np.array([score[key] for score in scores]) if key in scores[0] else None
 

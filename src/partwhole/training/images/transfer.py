@@ -1,7 +1,7 @@
-"""From an auxiliary task of classes to a main one: pretraining, finetuning, both at once, neither.
+"""Transfer from an auxiliary classification task to a main one.
 
 One function with a mode, not four: all modes start from a network, take the same recipe and return
-the same table, so that they can be laid beside one another.
+the same table, so that they can be compared.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ SCORED: dict[str, tuple[Part, ...]] = {
 
 @dataclass(frozen=True)
 class ClassScores:
-    """Hold how well a network answers samples of one of two tasks, in inference.
+    """Scores of a network on samples of one of two tasks, in inference mode.
 
     Parameters
     ----------
@@ -66,29 +66,29 @@ class ClassScores:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TransferRun:
-    """Hold an image network that was trained on one of two tasks or both.
+    """An image network trained on one of two tasks or both.
 
     Parameters
     ----------
     network : ImageNetwork
     start : ImageNetwork
-        What training began with; in finetuning, after rescaling.
+        The network before training; in finetuning, after rescaling.
     recipe : Recipe
     mode : {"pretraining", "finetuning", "multitask", "singletask"}
     protocol : {"corrected", "published"}
     rescale : float
     auxiliary_weight : float or None
-        What the auxiliary loss was multiplied by; None but for multitask.
+        Factor of the auxiliary loss; None except for multitask.
     seed : int
     training_loss : mapping of str to float array, shapes (epochs,)
         Mean loss of each epoch, of batches in training, before each step and not weighted: of
         "main", of "auxiliary", or of both.
     recorded : int array, shape (T,)
-        After how many epochs the network was scored, the end included.
+        Epochs after which the network was scored, including the last.
     scores : mapping of str to ClassScores
-        Of "main", "test" and "auxiliary", as far as the mode concerns them.
+        For those of "main", "test" and "auxiliary" that the mode scores.
     outputs : mapping of str to float array, shapes (n, outputs)
-        What the network answers to them in the end, in inference.
+        Final outputs of the network on these sets, in inference mode.
     outcome : Outcome
     """
 
@@ -108,9 +108,9 @@ class TransferRun:
 
     @property
     def has_learned(self) -> bool:
-        """Return whether at least 99 % of the samples of every task trained on are right.
+        """Return whether at least 99 % of the samples of every training task are correct.
 
-        Multi-task learning as published mostly has not learned its auxiliary task.
+        Published multi-task learning mostly does not learn its auxiliary task.
         """
         return all(self.scores[task].accuracy[-1] >= ACCURATE for task in self.training_loss)
 
@@ -155,38 +155,38 @@ def train_transfer(
     Parameters
     ----------
     network : ImageNetwork
-        It is left as it is. For finetuning, one that was pretrained.
+        It is not modified. For finetuning, one that was pretrained.
     split : ClassSplit
         See `tasks.split_classes`.
     recipe : Recipe
-        Of the loss "cross entropy"; `Recipe.published_transfer` has those of the paper. Batches
-        are of `recipe.batch` samples or all of a task, if it has fewer.
+        With the loss "cross entropy"; `Recipe.published_transfer` has those of the paper. Batches
+        have `recipe.batch` samples, or all samples of a task that has fewer.
     mode : {"pretraining", "finetuning", "multitask", "singletask"}, keyword-only
         On the auxiliary task; on the main task, after rescaling; on both; on the main task, from
         the network as it is.
     rescale : float, keyword-only, default 1
-        Of finetuning: c, which multiplies every parameter once: weights, biases, gains and
-        shifts of normalisation, embeddings and the readout. Running statistics stay, and no
-        column is drawn anew.
+        Applies only to finetuning: c, which multiplies every parameter once: weights, biases,
+        gains and shifts of normalisation, embeddings and the readout. Running statistics stay, and
+        no column is redrawn.
     protocol : {"corrected", "published"}, keyword-only, default "corrected"
-        Of multi-task learning.
+        Applies only to multi-task learning.
 
         "corrected": every step takes a batch of each task, in one pass through the network, and
-        their losses are added. An epoch goes through the task with more batches once, and through
-        the other as often as it takes. Training stops when both mean losses are below `stop_loss`.
+        their losses are added. An epoch passes through the task with more batches once, and through
+        the other as often as needed. Training stops when both mean losses are below `stop_loss`.
 
         "published": every epoch takes steps on all batches of the main task, then on all of the
-        auxiliary one, whose loss is multiplied by
+        auxiliary task, whose loss is multiplied by
         :math:`(n / \min(n, 128)) / (n_\text{aux} / 128)`, with the recipe's batch for 128. Training
         stops by the main loss alone.
     auxiliary_weight : float, keyword-only, default 1
-        Of the corrected protocol: multiplies the auxiliary loss.
+        Factor of the auxiliary loss; applies only to the corrected protocol.
     seed : int, keyword-only
         Fixes the order of the samples and all noise.
     every : int, keyword-only, default None
         Score after every so many epochs, and at the end; None for the end only.
     checkpoint : Path or str, keyword-only, default None
-        A file to go on from after an interruption, as in `train_images`.
+        A file from which to resume after an interruption, as in `train_images`.
     progress : bool, keyword-only, default True
         Whether to show a bar on the error stream once this takes over two seconds.
 
@@ -203,11 +203,12 @@ def train_transfer(
     Notes
     -----
     Lippl & Lindsey (NeurIPS 2024), networks on CIFAR-100, c from 0.125 to 2. Their weight of the
-    auxiliary loss is .0026 for 10 main images of a ResNet-18, and .0204 for 1000; in the end it
-    knows 1 to 12 % of its auxiliary images, where guessing gives 1 %. Hence the corrected protocol.
+    auxiliary loss is .0026 for 10 main images of a ResNet-18, and .0204 for 1000; at the
+    end 1 to 12 % of the auxiliary images are classified correctly, with chance at 1 %. Hence the
+    corrected protocol.
 
     Scores are taken in inference, with running statistics. Directly after rescaling these are those
-    of the network before: they follow in training, by a tenth with each step.
+    of the network before it; they adapt in training, by a tenth with each step.
 
     Examples
     --------
@@ -309,13 +310,13 @@ def _require_fit(network: ImageNetwork, split: ClassSplit, recipe: Recipe) -> No
 
 
 def _rescaled(network: ImageNetwork, c: Real) -> ImageNetwork:
-    """Multiply every parameter, but no running statistics."""
+    """Multiply every parameter by c, but no running statistics."""
     parameters, rest = network.partition()
     return eqx.combine(rescale_after_pretraining(parameters, c, "all"), rest)
 
 
 def _judged_sets(split: ClassSplit, parts: tuple[Part, ...], layout: Layout) -> dict[str, Judged]:
-    """Return the samples of some parts; those of the same pictures hold them once."""
+    """Return the samples of some parts; images that parts share are stored once."""
     held_images: dict[int, jax.Array] = {}
     judged_sets = {}
     for part in parts:

@@ -1,4 +1,4 @@
-"""Epochs of two tasks of classes: both in every step, or one after the other."""
+"""Epochs of two classification tasks: both in every step, or one after the other."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from partwhole.training.images.recipe import Recipe, of_a_step
 from partwhole.training.images.train import ORDER, State, descend
 from partwhole.training.losses import LOSSES
 
-BESIDE = 108  # keeps the order of the second task's samples apart from that of the first
+BESIDE = 108  # random stream of the second task's order, separate from that of the first
 
 
 class Half(NamedTuple):
-    """Hold the samples of one of two tasks, and the class of each."""
+    """Samples of one of two tasks, and their classes."""
 
     samples: Samples
     goal: Int[Array, " n"]
 
 
 class Stretch(NamedTuple):
-    """Say what steps are made of, from some place of an epoch on."""
+    """Composition of the steps from some position in an epoch on."""
 
     tasks: tuple[int, ...]
     sizes: tuple[int, ...]  # of their batches
@@ -55,7 +55,7 @@ def take_joint_step(
 ) -> State:
     """Take one step on the batches whose turn it is, passed through the network as one.
 
-    Batch normalisation then sees in training the mixture that its running statistics are of.
+    Batch normalisation then normalises by the same mixture that its running statistics describe.
     """
     turn = state.step % per_epoch - stretch.start
     for_images, for_network = jax.random.split(jax.random.fold_in(key, state.step))
@@ -83,7 +83,7 @@ def take_joint_step(
 
 @dataclass(frozen=True, eq=False)
 class TwoTasks:
-    """Say what an epoch of a main and an auxiliary task is made of.
+    """Composition of an epoch of a main and an auxiliary task.
 
     Parameters
     ----------
@@ -93,12 +93,12 @@ class TwoTasks:
     layout : Layout
     seed : int
     weight : float, default None
-        Of the auxiliary loss. None is that of Lippl & Lindsey (NeurIPS 2024): batches of the main
-        task over batches of the auxiliary one, as fractions.
+        Weight of the auxiliary loss. None is that of Lippl & Lindsey (NeurIPS 2024): the number of
+        batches of the main task over that of the auxiliary one, both as fractions.
     together : bool
-        Whether every step takes a batch of each, an epoch being as long as the longer of the two
-        and the other starting over in a new order; or all batches of the main task come first, then
-        all of the auxiliary one. Only in the former does training end by both losses.
+        Whether every step takes a batch of each task: an epoch is as long as the longer of the two,
+        and the other starts over in a new order. Otherwise all batches of the main task come first,
+        then all of the auxiliary one. Only joint training stops by both losses.
     """
 
     halves: tuple[Half, Half]
@@ -110,12 +110,12 @@ class TwoTasks:
 
     @cached_property
     def sizes(self) -> tuple[int, ...]:
-        """Return the number of samples in a batch of either task."""
+        """Return the number of samples in a batch of each task."""
         return tuple(min(self.recipe.batch, len(half.goal)) for half in self.halves)
 
     @property
     def batches(self) -> tuple[int, ...]:
-        """Return how many batches of either task an epoch takes."""
+        """Return the number of batches of each task in an epoch."""
         counts = tuple(
             len(half.goal) // size for half, size in zip(self.halves, self.sizes, strict=True)
         )
@@ -133,7 +133,7 @@ class TwoTasks:
 
     @cached_property
     def auxiliary_weight(self) -> float:
-        """Return what the auxiliary loss is multiplied by."""
+        """Return the factor of the auxiliary loss."""
         if self.weight is not None:
             return float(self.weight)
         main, auxiliary = (
@@ -143,7 +143,7 @@ class TwoTasks:
 
     @cached_property
     def stretches(self) -> tuple[Stretch, ...]:
-        """Return what an epoch is made of, from the first step to the last."""
+        """Return the stretches of an epoch, from the first step to the last."""
         weights = (1.0, self.auxiliary_weight)
         if self.together:
             return (Stretch((0, 1), self.sizes, weights, 0),)
@@ -163,7 +163,7 @@ class TwoTasks:
         return self.halves
 
     def order(self, epoch: int) -> tuple[Int[Array, " l"], Int[Array, " m"]]:
-        """Return in which order the samples of either task are taken."""
+        """Return the order of the samples of each task in an epoch."""
         first, second = (self._turns(task, epoch) for task in (0, 1))
         return first, second
 
