@@ -10,7 +10,7 @@ import numpy as np
 from partwhole._checks import require
 from partwhole._door import door
 from partwhole._types import Real, Seed
-from partwhole.tasks._build import full_grid, positions, require_distinct
+from partwhole.tasks._build import full_grid, positions, require_distinct, require_size
 from partwhole.tasks._task import Task
 
 ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth")
@@ -81,6 +81,8 @@ def symbolic_addition(
     (32, 49)
     """
     require(n_components >= 1, "n_components must be at least 1", n_components, "add a summand")
+    if np.ndim(values[:1]) == 1:
+        require_size(len(values) ** n_components, n_components)  # before long lists are copied
     per_values = _for_each_component(values, n_components, "values")
     per_anchors = _for_each_component(anchors, n_components, "anchors")
     for entries in per_values:
@@ -142,8 +144,9 @@ def dispersed_addition(
     >>> task.n_train, task.n_test
     (18, 63)
     """
+    n = len(values)
+    require_size(n**2, 2)
     entries = list(values)
-    n = len(entries)
     require_distinct(entries, "values")
     require(
         1 <= per_row <= n,
