@@ -75,10 +75,16 @@ class Units:
         def scaled(w: np.ndarray) -> DualTerm:
             at = term(d * w)
             bounds = at.bounds
+
+            def hessian() -> np.ndarray:
+                curvature = at.hessian()
+                # That of a norm is 0 within its bounds.
+                return curvature * np.multiply.outer(kappa * d, d) if curvature.any() else curvature
+
             return DualTerm(
                 kappa * at.value,
                 kappa * d * at.gradient,
-                lambda: at.hessian() * np.multiply.outer(kappa * d, d),
+                hessian,
                 lambda direction: at.reach(d * direction),
                 at.is_quadratic,
                 None if bounds is None else self._bounds(bounds),

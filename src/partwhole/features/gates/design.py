@@ -15,6 +15,7 @@ from partwhole.features.design import Block, DenseDesign, require_block_weights
 
 # Columns of a product that is made at once: inputs stay in the cache, memory within bounds.
 WIDTH = 1024
+ENTRIES_KEPT = 4_000_000  # of memberships, 32 MB; those of larger designs are computed anew
 
 
 @door(empty=("inputs", "contexts"))
@@ -203,6 +204,16 @@ class GatedDesign:
 
     def _membership(self, units: slice) -> Float[np.ndarray, "n UC"]:
         """Return 1 for inputs in a unit's context, otherwise 0."""
+        place = units.start, units.stop
+        if place in self._memberships:
+            return self._memberships[place]
         part = self.contexts[:, units]
         is_on = part[:, :, None] == np.arange(self.n_contexts)
-        return is_on.astype(float).reshape(len(part), part.shape[1] * self.n_contexts)
+        membership = is_on.astype(float).reshape(len(part), part.shape[1] * self.n_contexts)
+        if self.contexts.size * self.n_contexts <= ENTRIES_KEPT:
+            self._memberships[place] = membership
+        return membership
+
+    @cached_property  # a solver asks for them hundreds of times
+    def _memberships(self) -> dict[tuple[int, int], np.ndarray]:
+        return {}
