@@ -55,10 +55,10 @@ def door(
     Arrays come as lists, tuples, frames, series or arrays of any type of number, and arrive as
     NumPy arrays in 64 bits with the annotated axes; axes of one name are equally long in all
     arguments. Numbers are finite and at most 1e150 in size, and the largest of an array is 0 or at
-    least 1e-150, so that they may be squared. A number has the bounds of its annotation: `Positive`, `Count` and the
-    others of `partwhole._types`. A mask holds True and False, not 0 and 1; a switch is True or
-    False. Where only arrays of JAX are annotated they stay as they are, traced ones too. Any other
-    annotation is not checked.
+    least 1e-150, so that they may be squared. A number has the bounds of its annotation:
+    `Positive`, `Count` and the others of `partwhole._types`. A mask holds True and False, not 0 and
+    1; a switch is True or False. Where only arrays of JAX are annotated they stay as they are,
+    traced ones too. Any other annotation is not checked.
 
     Parameters
     ----------

@@ -1,9 +1,10 @@
 """Public functions as users call them: awkward arguments, and the same data given otherwise.
 
-Every argument of a good call is given in other forms that mean the same, in forms that must be
-refused, and in unusual ones: the answer is right, or one sentence. Every array is given in another
-order, twice with half the weight, and in other units: the answer follows, or it is among those
-below, with the reason. `python tests/fixtures/call_trials.py ROOM` prints a room's.
+Every argument of a good call, and every one that it leaves out, is given in other forms that mean
+the same, in forms that must be refused, and in unusual ones: the answer is right, or one sentence.
+Every array is given in another order, twice with half the weight, and in other units: the answer
+follows, or it is among those below, with the reason. A room's are printed by
+`python tests/fixtures/call_trials.py ROOM`.
 """
 
 from __future__ import annotations

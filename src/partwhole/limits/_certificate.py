@@ -76,7 +76,7 @@ def certified(
     precision : float, keyword-only
         Relative precision of the arithmetic by which exact rows entered the bound; by default
         that of floats.
-    turned : float, keyword-only, default 0
+    row_rounding : float, keyword-only, default 0
         Error of the value from the rounding of the rewritten rows, see `Reduction.rounding`.
     """
     design, targets, cost, fit = problem.design, problem.targets, problem.cost, problem.fit

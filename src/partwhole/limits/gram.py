@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jaxtyping import Float
 
-from partwhole._checks import require
+from partwhole._checks import InputError, require
 from partwhole._door import door
 from partwhole._types import Real
 from partwhole.features.design import DenseDesign, Design
+
+if TYPE_CHECKING:
+    from partwhole.limits.limit import Rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,3 +90,52 @@ def _similarities(rows: Float[np.ndarray, "m n"], n: int) -> Float[np.ndarray, "
         "pass a column for each row that was solved with",
     )
     return rows
+
+
+def gram_features(rows: Rows, learner: Any, rounding: Real) -> GramFeatures:
+    """Return the features that a Gram matrix or a callable kernel gives all rows."""
+    n = len(rows.targets)
+    if callable(learner):
+        inputs = kernel_inputs(rows.inputs)
+
+        def similarities(new_inputs: Any) -> Any:
+            return learner(kernel_inputs(new_inputs), inputs)
+
+        gram = _gram(similarities(inputs))
+    else:
+        require(
+            rows.task is not None or rows.inputs is None,
+            "a Gram matrix takes the place of inputs",
+            f"inputs of type {type(rows.inputs).__name__} beside it",
+            "pass (None, targets)",
+        )
+        gram = _gram(learner)
+
+        def similarities(new_inputs: Any) -> Any:
+            return new_inputs
+
+    require(
+        gram.shape == (n, n),
+        f"a Gram matrix has a row and a column for each of the {n} rows",
+        f"shape {gram.shape}",
+        "pass the similarities of all rows, held-out ones too",
+    )
+    return GramFeatures.of(gram, rounding, similarities)
+
+
+def kernel_inputs(inputs: Any) -> np.ndarray:
+    """Return inputs of a user's own kernel, of any kind that it takes, as an array."""
+    rule = "inputs of a kernel are an array"
+    masked = isinstance(inputs, np.ma.MaskedArray)
+    require(not masked, rule, "a masked one", "drop or fill masked entries first")
+    try:
+        return np.asarray(inputs)
+    except ValueError:
+        raise InputError(
+            f"{rule}; got rows of different lengths; pass rows of one length"
+        ) from None
+
+
+@door
+def _gram(learner: Float[np.ndarray, "n m"]) -> Float[np.ndarray, "n m"]:
+    return learner

@@ -22,7 +22,7 @@ from partwhole.features.overlap import OverlapKernel
 from partwhole.limits.costs import Concave, Cost, GroupNorm, Quadratic
 from partwhole.limits.costs.quadratic import require_blocks
 from partwhole.limits.fits import Equal, Fit, Margin, Tube
-from partwhole.limits.gram import GramFeatures
+from partwhole.limits.gram import gram_features, kernel_inputs
 from partwhole.limits.kernel_machines import of_conjunctions
 from partwhole.limits.least_cost import least_cost, require_known
 from partwhole.limits.limit import Limit, Rows
@@ -322,7 +322,7 @@ def _limit_of(
             options = options | {"start": _start(options["start"], design)}
     else:
         _require_quadratic(cost)
-        similar = features = _gram_features(rows, learner, rounding)
+        similar = features = gram_features(rows, learner, rounding)
         design = DenseDesign(similar.matrix[rows.is_train])
         problem = Problem(design, _training_targets(rows), Quadratic(), fit, intercept)
     limit = least_cost(problem, **options)
@@ -371,7 +371,7 @@ def _with_numbers(rows: Rows, learner: Any) -> Rows:
     if hasattr(rows.inputs, "adjoint"):
         n = rows.inputs.shape[0]
     else:
-        convert = _matrix if learner is None else _kernel_inputs if callable(learner) else _array
+        convert = _matrix if learner is None else kernel_inputs if callable(learner) else _array
         rows = replace(rows, inputs=convert(rows.inputs))
         n = len(np.atleast_1d(rows.inputs))
     require(
@@ -407,55 +407,6 @@ def _training_features(rows: Rows, learner: Any) -> tuple[Design, Callable[[Any]
         matrix, blocks = rows.inputs, ()
     training = matrix if rows.is_train.all() else matrix[rows.is_train]
     return DenseDesign(training, blocks), as_design
-
-
-def _gram_features(rows: Rows, learner: Any, rounding: Real) -> GramFeatures:
-    """Return the features that a Gram matrix or a callable kernel gives all rows."""
-    n = len(rows.targets)
-    if callable(learner):
-        inputs = _kernel_inputs(rows.inputs)
-
-        def similarities(new_inputs: Any) -> Any:
-            return learner(_kernel_inputs(new_inputs), inputs)
-
-        gram = _gram(similarities(inputs))
-    else:
-        require(
-            rows.task is not None or rows.inputs is None,
-            "a Gram matrix takes the place of inputs",
-            f"inputs of type {type(rows.inputs).__name__} beside it",
-            "pass (None, targets)",
-        )
-        gram = _gram(learner)
-
-        def similarities(new_inputs: Any) -> Any:
-            return new_inputs
-
-    require(
-        gram.shape == (n, n),
-        f"a Gram matrix has a row and a column for each of the {n} rows",
-        f"shape {gram.shape}",
-        "pass the similarities of all rows, held-out ones too",
-    )
-    return GramFeatures.of(gram, rounding, similarities)
-
-
-def _kernel_inputs(inputs: Any) -> np.ndarray:
-    """Return inputs of a user's own kernel, of any kind that it takes, as an array."""
-    rule = "inputs of a kernel are an array"
-    masked = isinstance(inputs, np.ma.MaskedArray)
-    require(not masked, rule, "a masked one", "drop or fill masked entries first")
-    try:
-        return np.asarray(inputs)
-    except ValueError:
-        raise InputError(
-            f"{rule}; got rows of different lengths; pass rows of one length"
-        ) from None
-
-
-@door
-def _gram(learner: Float[np.ndarray, "n m"]) -> Float[np.ndarray, "n m"]:
-    return learner
 
 
 @door(empty=("inputs",))

@@ -227,7 +227,7 @@ def test_refusals_say_rule_got_and_remedy():
         (lambda: decode_shapes(image, sizes=(0.5, 0.1)), r"least radius above 0 and a larger one"),
         (
             lambda: decode_shapes(image, blur=0),
-            "blur is None or a deviation above 0, at most the side",
+            "blur is None or a deviation above 0, at most ",
         ),
         (lambda: decode_shapes(image, noise=-1.0), "noise is None or a deviation above 0, at most"),
         (lambda: decode_shapes(image, least_explained=2), "is a share .*; got 2 and 8.0; use 0.8"),

@@ -14,6 +14,7 @@ from partwhole._door import door
 from partwhole._types import Real
 from partwhole.measures.concepts._fit import fit_discs, white_noise
 from partwhole.measures.concepts.coordinates import Mean, between
+from partwhole.tasks.shapes.renderer import MOST_NOISE
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -257,10 +258,10 @@ def decode_shapes(
         sizes,
         "use (0.05, 1.2)",
     )
-    for name, value in (("blur", blur), ("noise", noise)):
+    for name, value, most in (("blur", blur, side), ("noise", noise, MOST_NOISE)):
         require(
-            value is None or 0 < value <= side,
-            f"{name} is None or a deviation above 0, at most the side of the image, {side}",
+            value is None or 0 < value <= most,
+            f"{name} is None or a deviation above 0, at most {most:g}",
             value,
             "leave it out",
         )

@@ -59,7 +59,7 @@ def render_shapes(
     Raises
     ------
     InputError
-        For too small a side, or a negative blur or noise.
+        For too small a side, or a blur or noise out of range.
 
     Notes
     -----
