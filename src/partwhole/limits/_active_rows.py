@@ -21,7 +21,7 @@ from partwhole.features.design import DenseDesign
 from partwhole.limits._certificate import EPS, allowance, certified
 from partwhole.limits._dual import equalities
 from partwhole.limits._reduction import ENTRIES
-from partwhole.limits.costs import Cost, Quadratic, Squares
+from partwhole.limits.costs import Quadratic, Squares
 from partwhole.limits.costs._matrices import dense_features
 from partwhole.limits.fits import Equal, Margin, Tube
 from partwhole.limits.limit import Limit, Outcome
@@ -48,8 +48,7 @@ def through_active_rows(
         Approximate multipliers; their signs give the first guess. A second search starts without
         any binding row.
     """
-    design, targets, cost, fit = problem.design, problem.targets, problem.cost, problem.fit
-    assert isinstance(cost, Cost)
+    design, targets, cost, fit = problem.design, problem.targets, problem.convex_cost, problem.fit
     assert not isinstance(fit, Equal)
     n, p = design.shape
     features = cost.features(design) if isinstance(cost, Squares) else dense_features(design)

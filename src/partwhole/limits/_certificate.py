@@ -79,8 +79,7 @@ def certified(
     row_rounding : float, keyword-only, default 0
         Error of the value from the rounding of the rewritten rows, see `Reduction.rounding`.
     """
-    design, targets, cost, fit = problem.design, problem.targets, problem.cost, problem.fit
-    assert isinstance(cost, Cost)
+    design, targets, cost, fit = problem.design, problem.targets, problem.convex_cost, problem.fit
     notes = [intercept_note(problem.intercept)]
     unsolved = Outcome.MAX_STEPS if exhausted else Outcome.INACCURATE
     outputs_axes = [1] * (targets.ndim - 1)

@@ -11,7 +11,6 @@ from scipy.linalg import qr
 from partwhole.features.design import DenseDesign
 from partwhole.limits._certificate import EPS, infeasible
 from partwhole.limits._reduction import ENTRIES
-from partwhole.limits.costs import Cost
 from partwhole.limits.costs._matrices import dense_features, excluded_columns
 from partwhole.limits.fits import Equal
 from partwhole.limits.limit import Limit
@@ -162,8 +161,7 @@ def _orthogonal(
 
 def without_excluded_columns(problem: Problem) -> Problem:
     """Return the problem with zeros for the features whose coefficient the cost forces to 0."""
-    design, cost = problem.design, problem.cost
-    assert isinstance(cost, Cost)
+    design, cost = problem.design, problem.convex_cost
     excluded = excluded_columns(design, cost)
     if not excluded.any():
         return problem

@@ -38,8 +38,7 @@ def equalities(problem: Problem, max_steps: int, tolerance: float) -> Limit:
     Where the cost is quadratic this is a linear system. Otherwise rows are first rewritten, if the
     features fit into memory: so nearly dependent rows lose no digits in the dual.
     """
-    design, targets, cost = problem.design, problem.targets, problem.cost
-    assert isinstance(cost, Cost)
+    design, targets, cost = problem.design, problem.targets, problem.convex_cost
     several = targets.ndim > 1 or isinstance(cost, Quadratic)
     if several or cost.dual(design, np.zeros(len(targets))).is_quadratic:
         return through_kernel(problem)
@@ -132,8 +131,7 @@ def _without_steps(multipliers: np.ndarray, at_zero: DualTerm, border: Border) -
 
 def inequalities(problem: Problem, max_steps: int, tolerance: float) -> Limit:
     """Return the limit of a convex cost with the fit Margin or Tube."""
-    design, targets, cost, fit = problem.design, problem.targets, problem.cost, problem.fit
-    assert isinstance(cost, Cost)
+    design, targets, cost, fit = problem.design, problem.targets, problem.convex_cost, problem.fit
     assert not isinstance(fit, Equal)
     n, slack = design.shape[0], problem.slack
     at_zero, border = cost.dual(design, np.zeros(n)), border_of(problem.intercept, n)

@@ -23,7 +23,6 @@ from scipy.linalg import get_lapack_funcs
 
 from partwhole.features.design import DenseDesign, Design, weighted_gram
 from partwhole.limits.costs import Cost
-from partwhole.limits.costs._cost import Bounds
 from partwhole.limits.costs._matrices import excluded_columns
 from partwhole.limits.fits import Margin, Tube
 from partwhole.limits.solvers.dual_newton import Border
@@ -33,8 +32,8 @@ SMALLEST_WEIGHT = 1e-3
 ROUNDS = 8
 SMALLEST_SINGULAR = 1e-13  # of the largest singular value: directions below it are left out
 WELL_CONDITIONED = 1e-8  # reciprocal condition above which a system is solved by a factorisation
-ROUNDING = 16.0 * float(np.finfo(float).eps)  # a misfit is rounding below this share of the output
-TERM_ROUNDING = 4.0 * float(np.finfo(float).eps)  # the same, of the sum of the output's terms
+# A misfit is rounding below this share of the output, or of the sum of the output's terms.
+ROUNDING = 16.0 * float(np.finfo(float).eps)
 STALLING_SHARE = 0.5  # rounds end when one leaves more than this share of the smallest misfit
 
 # From outputs (with slack's part) to what each row lacks; NaN for rows that need not be met.
@@ -102,7 +101,7 @@ def _newton_states(
             )
         q = border.columns.shape[1]
         border_columns = np.hstack(
-            [_group_outputs(bounds, active_groups, prices)[rows], border.columns[rows]]
+            [bounds.shares()[np.ix_(rows, active_groups)], border.columns[rows]]
         )
         missed = border.missing(v[None], np.full((1, q), constant))[0]
         right = np.concatenate([bounds.room[active_groups, 0, 0], -missed])
@@ -118,17 +117,6 @@ def _newton_states(
         if not np.isfinite(step).all() or (single and bool((prices < 0).any())):
             break
     return states
-
-
-def _group_outputs(bounds: Bounds, groups: np.ndarray, prices: np.ndarray) -> np.ndarray:
-    """Return the outputs of a unit price of each group, shape (n, groups in use)."""
-    columns = []
-    for group in groups:
-        alone = np.zeros_like(prices)
-        alone[group, 0, 0] = 1.0
-        columns.append(bounds.outputs(alone))
-    n = len(bounds.outputs(0.0 * prices))
-    return np.stack(columns, axis=1) if columns else np.zeros((n, 0))
 
 
 def _solve_bordered(
@@ -194,8 +182,8 @@ def _meet_by_size(
             break
         if kernel is None or weights is None:
             if isinstance(design, DenseDesign):
-                terms = np.abs(design.matrix[rows]) @ np.abs(coefficients)
-                if np.all(np.abs(lacks[rows]) <= TERM_ROUNDING * terms):
+                terms = np.abs(design.matrix) @ np.abs(coefficients)
+                if np.all(np.abs(lacks[rows]) <= ROUNDING * terms[rows]):
                     break
             size = np.abs(coefficients)
             weights = np.where(

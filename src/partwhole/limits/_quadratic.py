@@ -96,8 +96,7 @@ def through_kernel(problem: Problem) -> Limit:
     dependent. Small pivots show this; the features are then made orthonormal instead, where a
     dense matrix of them fits into memory.
     """
-    design, targets, cost = problem.design, problem.targets, problem.cost
-    assert isinstance(cost, Cost)
+    design, targets, cost = problem.design, problem.targets, problem.convex_cost
     n, slack = len(targets), problem.slack
     kernel = cost.dual(design, np.zeros(n)).hessian()
     sums = np.diagonal(kernel) + slack
@@ -219,7 +218,6 @@ def _in_rows(
 def _through_eigenvectors(problem: Problem, kernel: np.ndarray) -> Limit:
     """Return the limit by the kernel's eigenvectors, if no features of it are available."""
     targets, intercept = problem.targets, problem.intercept
-    assert isinstance(problem.cost, Cost)
     n, slack = len(targets), problem.slack
     full = kernel + np.diag(slack)
     penalty = 0.0
@@ -249,7 +247,7 @@ def _through_eigenvectors(problem: Problem, kernel: np.ndarray) -> Limit:
     elif intercept == "free":
         constant = size @ (scaled_targets - (size[:, None] * full * size) @ w) / float(size @ size)
     constant = float(constant) if targets.ndim == 1 else constant
-    limit = certified(problem, problem.cost.primal(problem.design, v, None), constant, v, 1)
+    limit = certified(problem, problem.convex_cost.primal(problem.design, v, None), constant, v, 1)
     if limit.outcome is not Outcome.SOLVED:
         residual = (
             scaled_targets - (size[:, None] * full * size) @ w - np.multiply.outer(size, constant)

@@ -97,6 +97,7 @@ class Units:
         return Bounds(
             bounds.room,
             lambda prices: d * bounds.outputs(prices),
+            lambda: d[:, None] * bounds.shares(),
             lambda direction: bounds.slope(d * direction),
             lambda prices, scalings: d[:, None] * bounds.curvature(prices, scalings) * d,
             lambda direction: bounds.reach(d * direction),

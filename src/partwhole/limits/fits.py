@@ -29,6 +29,13 @@ class OneSided:
     signs: Float[np.ndarray, " m"]
     bounds: Float[np.ndarray, " m"]
 
+    def between(self, matrix: Float[np.ndarray, "*B n n"]) -> Float[np.ndarray, "*B m m"]:
+        """Return a matrix between outputs as one between the constraints' signed outputs."""
+        n, rows = matrix.shape[-1], self.rows
+        if len(rows) != n or (rows != np.arange(n)).any():
+            matrix = matrix[..., rows[:, None], rows]
+        return matrix * np.multiply.outer(self.signs, self.signs)
+
 
 def _require_slack(slack: Slack) -> None:
     array = np.asarray(slack, dtype=float)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import cast
 
 import numpy as np
 from jaxtyping import Float
@@ -67,6 +68,11 @@ class Problem:
             f"shape {np.shape(self.fit.slack)} for {n} rows",
             "pass a number",
         )
+
+    @property
+    def convex_cost(self) -> Cost:
+        """Return the cost, where it is known to be convex."""
+        return cast(Cost, self.cost)
 
     @cached_property
     def slack(self) -> Float[np.ndarray, " n"]:

@@ -37,6 +37,8 @@ class Bounds:
     outputs : callable
         From prices (G, R, R) to the outputs (n,) of their coefficients, the slope of
         :math:`-\sum_g \langle S_g, Q_g \rangle` in v.
+    shares : callable
+        Returns the outputs (n, G) of each group alone, where all prices are the identity.
     slope : callable
         From a direction (n,) to the derivative of the room along it, (G, R, R).
     curvature : callable
@@ -49,6 +51,7 @@ class Bounds:
 
     room: Float[np.ndarray, "G R R"]
     outputs: Callable[[np.ndarray], Float[np.ndarray, " n"]]
+    shares: Callable[[], Float[np.ndarray, "n G"]]
     slope: Callable[[np.ndarray], Float[np.ndarray, "G R R"]]
     curvature: Callable[[np.ndarray, np.ndarray], Float[np.ndarray, "n n"]]
     reach: Callable[[np.ndarray], float]

@@ -3,6 +3,7 @@ r"""The group norm: the cost of weight decay in networks whose units serve sever
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -149,12 +150,16 @@ def bounded(design: Design, multipliers: Float[np.ndarray, " n"], groups: Groups
     def outputs(prices: np.ndarray) -> np.ndarray:
         return design @ (pulled * prices[:, 0, 0][groups.labels])
 
+    @cache
+    def shares() -> np.ndarray:
+        return groups.outputs(design, pulled)
+
     def slope(direction: np.ndarray) -> np.ndarray:
         return -groups.sums(design.adjoint(direction) * pulled)[:, None, None]
 
     def curvature(prices: np.ndarray, scalings: np.ndarray) -> np.ndarray:
-        shares = groups.outputs(design, pulled) * scalings[:, 0, 0]
-        return weighted_gram(design, prices[:, 0, 0][groups.labels]) + shares @ shares.T
+        moves = shares() * scalings[:, 0, 0]
+        return weighted_gram(design, prices[:, 0, 0][groups.labels]) + moves @ moves.T
 
     def reach(direction: np.ndarray) -> float:
         # The smallest positive t with room - 2 t <u, du> - t^2 |du|^2 = 0 in any group, by the
@@ -166,7 +171,7 @@ def bounded(design: Design, multipliers: Float[np.ndarray, " n"], groups: Groups
         return float(walls.min(initial=np.inf))
 
     inside = bool(np.all(room >= -ROUNDING))
-    bounds = Bounds(0.5 * room[:, None, None], outputs, slope, curvature, reach)
+    bounds = Bounds(0.5 * room[:, None, None], outputs, shares, slope, curvature, reach)
     value = 0.0 if inside else np.inf
     return DualTerm(value, np.zeros(n), lambda: np.zeros((n, n)), bounds=bounds)
 

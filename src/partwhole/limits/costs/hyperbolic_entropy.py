@@ -3,6 +3,7 @@ r"""Hyperbolic entropy: the cost that gradient flow in a diagonal network minimi
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -214,12 +215,12 @@ class HyperbolicEntropy(ConjugateCost):
             gradient = np.where(inside, 0.5 * k * sinh, np.copysign(np.inf, a))
             return Conjugate(np.inf, gradient, k * cosh, TRUSTED)
         # cosh(a) - cosh(tilt), by the difference of their squares: it cancels near the start.
-        start = np.sinh(tilt)
-        rise = (sinh - start) * ((sinh + start) / (cosh + np.cosh(tilt)))
+        sinh_start, cosh_start = self._at_start
+        rise = (sinh - sinh_start) * ((sinh + sinh_start) / (cosh + cosh_start))
         return Conjugate(0.25 * float(np.sum(k * rise)), 0.5 * k * sinh, k * cosh, TRUSTED)
 
     def _parameters(self, design: Design) -> tuple[np.ndarray, np.ndarray]:
-        """Return the width and the tilt of every feature of a design."""
+        """Return the width and the tilt, one or one for each feature of a design."""
         p = design.shape[1]
         width, tilt = np.asarray(self.width, dtype=float), np.asarray(self.tilt, dtype=float)
         sizes = sorted({part.size for part in (width, tilt) if part.ndim} - {p})
@@ -229,6 +230,10 @@ class HyperbolicEntropy(ConjugateCost):
             f"{sizes[0] if sizes else 0} for {p} features",
             "give as many as the design has columns",
         )
-        if width.ndim == 1 == tilt.ndim:
-            return width, tilt
-        return np.broadcast_to(width, (p,)), np.broadcast_to(tilt, (p,))
+        return width, tilt
+
+    @cached_property
+    def _at_start(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the hyperbolic sine and cosine of the tilt."""
+        tilt = np.asarray(self.tilt)
+        return np.asarray(np.sinh(tilt)), np.asarray(np.cosh(tilt))

@@ -73,6 +73,10 @@ class NuclearNorm:
         def outputs(prices: np.ndarray) -> np.ndarray:
             return design @ (prices @ pulled).ravel()
 
+        def shares() -> np.ndarray:
+            features = dense_features(design).reshape(n, *pulled.shape)
+            return np.einsum("ngrc,grc->ng", features, pulled)
+
         def slope(direction: np.ndarray) -> np.ndarray:
             product = matrices(design, design.adjoint(direction), self.rows) @ pulled.swapaxes(
                 -1, -2
@@ -96,7 +100,7 @@ class NuclearNorm:
             )
 
         least = float(np.linalg.eigvalsh(whole_room)[:, 0].min(initial=1.0))
-        bounds = Bounds(0.5 * whole_room, outputs, slope, curvature, reach)
+        bounds = Bounds(0.5 * whole_room, outputs, shares, slope, curvature, reach)
         value = 0.0 if least >= -ROUNDING else np.inf
         return DualTerm(value, np.zeros(n), lambda: np.zeros((n, n)), bounds=bounds)
 

@@ -108,7 +108,7 @@ def active_set(
     rows, signs, bounds = constraints.rows, constraints.signs, constraints.bounds
     batch, m = support.shape
     n, q = border.columns.shape
-    signed = signs[:, None] * hessian[:, rows][:, :, rows] * signs
+    signed = constraints.between(hessian)
     signed_columns = border.signed(constraints).columns
     x, b = np.zeros((batch, m)), np.zeros((batch, q))
     solved = np.zeros(batch, dtype=bool)

@@ -98,7 +98,7 @@ def barrier(
             outputs = outputs + current.bounds.outputs(prices)
             curved = curved + current.bounds.curvature(prices, prices / np.sqrt(mu))
         slope = signs * outputs[rows.rows] - bounds
-        curved = signs[:, None] * curved[rows.rows][:, rows.rows] * signs
+        curved = rows.between(curved)
         diagonal = np.diag_indices_from(curved)
         curved[diagonal] += 1e-15 * np.trace(curved) / len(x)
         if one_sided:
@@ -106,16 +106,15 @@ def barrier(
             curved[diagonal] += mu / x**2
         missing = border.missing(x[None], b[None])[0]
         try:
-            directions, shifts = border.solve(
-                curved[None], -(slope + border.columns @ b)[None], -missing[None]
-            )
+            direction, shift = border.system(curved)(-(slope + border.columns @ b), -missing)
         except np.linalg.LinAlgError:
             break
-        direction = directions[0]
         if not np.isfinite(direction).all():
             break
-        decrement = float(direction @ curved @ direction) + 2.0 * float(border.cost(directions)[0])
-        b = b + shifts[0]
+        decrement = float(direction @ curved @ direction) + 2.0 * float(
+            border.cost(direction[None])[0]
+        )
+        b = b + shift
         if decrement <= CENTRED * mu:
             centred_point, centred = (x, b, prices), True
             solved = mu * terms <= ACCEPTED_GAP * total

@@ -29,6 +29,8 @@ EPS = float(np.finfo(float).eps)
 
 # From multipliers (n,) to the conjugate plus the slack's term.
 Term = Callable[[np.ndarray], DualTerm]
+# From the right-hand side, and that of the border, to a step of both.
+Solve = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
 # Relative to the largest pivot: a Hessian with a smaller one has lost rank.
 SMALLEST_PIVOT = 1e-7
 # A Hessian is used again (the chord method) while the misfit is below the first number, relative
@@ -91,6 +93,39 @@ class Border:
         """Return ``Z' v - lambda b``, which is 0 at a solution; shape (B, q)."""
         return v @ self.columns - self.penalty * b
 
+    def system(self, hessian: Float[np.ndarray, "n n"]) -> Solve:
+        """Return the solution of [H Z; Z' -lambda] (d, e) = (right, right_border), factored once.
+
+        H is positive semidefinite up to rounding. If it is singular, it is regularised slightly.
+        """
+        (factorise,) = get_lapack_funcs(("potrf",), (hessian,))
+        factor, failed = factorise(hessian.T, lower=1)
+        if not failed:
+            return self.around(_by_cholesky(factor))
+        factorise, solve = get_lapack_funcs(("getrf", "getrs"), (hessian,))
+        factor, pivots, singular = factorise(hessian)
+        if singular:
+            ridge = 1e-12 * np.diagonal(hessian).max() * np.eye(len(hessian))
+            factor, pivots, singular = factorise(hessian + ridge)
+            if singular:
+                raise np.linalg.LinAlgError("a Hessian that is singular")
+        return self.around(lambda right: solve(factor, pivots, right)[0])
+
+    def around(self, solve: Callable[[np.ndarray], np.ndarray]) -> Solve:
+        """Return the solution of the system with the border, given that of H d = right."""
+        columns, q = self.columns, self.columns.shape[1]
+        if q == 0:
+            return lambda right, right_border: (solve(right), np.zeros(0))
+        through = solve(columns)
+        complement = columns.T @ through + self.penalty * np.eye(q)
+
+        def bordered(right: np.ndarray, right_border: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            direction = solve(right)
+            shift = np.linalg.solve(complement, columns.T @ direction - right_border)
+            return direction - through @ shift, shift
+
+        return bordered
+
     def solve(
         self, hessian: np.ndarray, right: np.ndarray, right_border: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
@@ -149,8 +184,8 @@ def smooth_newton(
     n = len(targets)
     v, b = np.zeros(n), np.zeros(border.columns.shape[1])
     current, solved, steps, before = term(v), False, 0, np.inf
-    hessian = factor = None
-    (solve_factored,) = get_lapack_funcs(("potrs",), (v,))
+    hessian = solve = None
+    is_flat = False
     largest_target = float(np.abs(targets).max(initial=0.0))
     size = max(largest_target, float(np.abs(current.gradient).max(initial=0.0)))
 
@@ -164,23 +199,27 @@ def smooth_newton(
         # A small misfit that a step hardly reduces consists of rounding.
         rounding = misfit <= 1e-11 * size and misfit > 0.5 * before
         solved = misfit <= tolerance * largest_target or rounding
-        serves = factor is not None and misfit <= min(
-            CHORD_MISFIT * largest_target, CHORD_GAIN * before
+        serves = (
+            solve is not None
+            and not is_flat
+            and misfit <= min(CHORD_MISFIT * largest_target, CHORD_GAIN * before)
         )
         if (solved and not serves) or steps >= max_steps:
             break
         steps += 1
         before = misfit
-        if hessian is None or not serves:
-            hessian, factor = _regularised(current.hessian(), misfit)
-        if factor is not None and not len(b):
-            direction, shift = solve_factored(factor, -residual, lower=1)[0], b
-        else:
-            try:
-                directions, shifts = border.solve(hessian[None], -residual[None], -missing[None])
-            except np.linalg.LinAlgError:
-                break
-            direction, shift = directions[0], shifts[0]
+        try:
+            if hessian is None or solve is None or not serves:
+                hessian, factor = _regularised(current.hessian(), misfit)
+                is_flat = factor is None
+                solve = (
+                    border.system(hessian)
+                    if factor is None
+                    else border.around(_by_cholesky(factor))
+                )
+            direction, shift = solve(-residual, -missing)
+        except np.linalg.LinAlgError:
+            break
         if not np.isfinite(direction).all():
             break
         extra = 2.0 * float(border.cost(direction[None])[0])
@@ -198,7 +237,7 @@ def smooth_newton(
             break
         # Where a conjugate is flat its curvature does not say how far to go: as long as the
         # objective falls, twice as far.
-        while factor is None and length >= 1.0 and current.reach(direction) > 2.0 * length:
+        while is_flat and length >= 1.0 and current.reach(direction) > 2.0 * length:
             farther = term(v + 2.0 * length * direction)
             lower = objective(farther, v + 2.0 * length * direction)
             if not lower < lowest - noise:
@@ -206,6 +245,12 @@ def smooth_newton(
             length, candidate, lowest = 2.0 * length, farther, lower
         v, b, current = v + length * direction, b + length * shift, candidate
     return DualSolution(v[None], b[None], steps, np.array([solved]), np.zeros(1, dtype=bool))
+
+
+def _by_cholesky(factor: Float[np.ndarray, "n n"]) -> Callable[[np.ndarray], np.ndarray]:
+    """Return the solution of H d = right, given the lower Cholesky factor of H."""
+    (solve,) = get_lapack_funcs(("potrs",), (factor,))
+    return lambda right: solve(factor, right, lower=1)[0]
 
 
 def _regularised(
@@ -218,13 +263,11 @@ def _regularised(
     n = len(hessian)
     mean = float(np.trace(hessian)) / n
     hessian = hessian + 1e-15 * n * mean * np.eye(n)
-    try:
-        factor = np.linalg.cholesky(hessian)
-        heights = np.diagonal(factor)
-        if heights.min() > SMALLEST_PIVOT * heights.max():
-            return hessian, factor
-    except np.linalg.LinAlgError:
-        pass
+    (factorise,) = get_lapack_funcs(("potrf",), (hessian,))
+    factor, failed = factorise(hessian.T, lower=1)
+    heights = np.diagonal(factor)
+    if not failed and heights.min() > SMALLEST_PIVOT * heights.max():
+        return hessian, factor
     return hessian + min(1.0, misfit) * (mean or 1.0) * np.eye(n), None
 
 
@@ -257,7 +300,7 @@ def interior_point(
     rows, signs, bounds = constraints.rows, constraints.signs, constraints.bounds
     batch, n, m = len(hessian), len(border.columns), len(rows)
     border = border.signed(constraints)
-    signed = signs[:, None] * hessian[:, rows][:, :, rows] * signs
+    signed = constraints.between(hessian)
     weight = np.abs(signed)
     size = 1.0 + np.abs(bounds).max()
     x, s = np.full((batch, m), size / m), np.ones((batch, m))

@@ -317,19 +317,18 @@ class _Newton:
 
     def _factor(self) -> None:
         problem, point = self.problem, self.point
-        rows, signs = problem.constraints.rows, problem.constraints.signs
         self.scaling = _scaling(point.prices, self.bounds.room)
         self.inverse = _inverse(self.bounds.room)
         with np.errstate(over="ignore", invalid="ignore"):
             curved = self.term.hessian() + self.bounds.curvature(point.prices, self.scaling)
         if not np.isfinite(curved).all():
             raise np.linalg.LinAlgError("a curvature that is no number")
-        curved = signs[:, None] * curved[rows][:, rows] * signs
+        curved = problem.constraints.between(curved)
         at = np.diag_indices_from(curved)
         curved[at] += 1e-15 * np.trace(curved)
         if problem.one_sided:
             curved[at] += point.excess / point.x
-        self.curved = curved
+        self.solve = problem.border.system(curved)
 
     def _step_to(
         self, aim: float, bent_rows: np.ndarray | float, bent: np.ndarray | float
@@ -340,17 +339,15 @@ class _Newton:
         right = -self.residual - problem.signed_outputs(self.bounds.outputs(priced))
         if problem.one_sided:
             right = right + (aim - bent_rows) / point.x - point.excess
-        directions, border = problem.border.solve(
-            self.curved[None], right[None], -self.missing[None]
-        )
-        if not np.isfinite(directions).all():
+        direction, border = self.solve(right, -self.missing)
+        if not np.isfinite(direction).all():
             raise np.linalg.LinAlgError("a step that is no number")
-        room = self.bounds.slope(problem.multipliers(directions[0]))
+        room = self.bounds.slope(problem.multipliers(direction))
         prices = priced - self.scaling @ room @ self.scaling
         excess = point.excess
         if problem.one_sided:
-            excess = (aim - bent_rows - point.excess * directions[0]) / point.x - point.excess
-        return _Point(directions[0], excess, border[0], prices), room
+            excess = (aim - bent_rows - point.excess * direction) / point.x - point.excess
+        return _Point(direction, excess, border, prices), room
 
 
 def _scaling(prices: np.ndarray, room: np.ndarray) -> np.ndarray:

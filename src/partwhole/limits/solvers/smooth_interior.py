@@ -115,7 +115,7 @@ def _follow_path(
         if solved or steps >= max_steps or stalled > 60:
             break
         steps += 1
-        curved = signs[:, None] * current.hessian()[rows][:, rows] * signs
+        curved = constraints.between(current.hessian())
         curved[np.arange(m), np.arange(m)] += s / x + 1e-15 * np.trace(curved) / m
         mean = float(x @ s) / m
         # Far from the path mu falls slowly, so that the products become even; near it mu falls by
@@ -129,12 +129,9 @@ def _follow_path(
         )
         misfit, missing, product = residuals(current, x, s, b, mu)
         try:
-            directions, shifts = columns.solve(
-                curved[None], (-misfit - product / x)[None], -missing[None]
-            )
+            dx, db = columns.system(curved)(-misfit - product / x, -missing)
         except np.linalg.LinAlgError:
             break
-        dx, db = directions[0], shifts[0]
         ds = -(product + s * dx) / x
         if not (np.isfinite(dx).all() and np.isfinite(ds).all()):
             break
