@@ -25,6 +25,7 @@ CENTRED = 1e-4  # relative to the weight: a point of a smaller decrement counts 
 ROUNDING = 1e-15  # relative to the objective: a smaller decrement is rounding
 ACCEPTED_GAP = 1e-7  # relative duality gap of a minimum that still counts as solved
 DIVERGED = 1e10  # an objective that grows by this factor has no bound
+OVERFLOWING = 1e150  # the path ends where prices are larger: their squares overflow
 
 
 def barrier(
@@ -93,6 +94,8 @@ def barrier(
             # that grows with it keeps iterates away from the bounds, where steps are short.
             mu = max(mu, total / terms)
         prices = _prices(current, mu)
+        if prices is not None and not np.abs(prices).max() < OVERFLOWING:
+            break
         outputs, curved = current.gradient, current.hessian()
         if current.bounds is not None and prices is not None:
             outputs = outputs + current.bounds.outputs(prices)

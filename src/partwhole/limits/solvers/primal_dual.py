@@ -22,7 +22,7 @@ from jaxtyping import Float
 
 from partwhole.limits.costs._cost import Bounds, DualTerm
 from partwhole.limits.fits import OneSided
-from partwhole.limits.solvers.barrier import barrier
+from partwhole.limits.solvers.barrier import OVERFLOWING, barrier
 from partwhole.limits.solvers.dual_newton import Border, DualSolution, spread
 
 DIVERGED = 1e10  # an objective that grows by this factor has no bound
@@ -319,6 +319,8 @@ class _Newton:
         problem, point = self.problem, self.point
         self.scaling = _scaling(point.prices, self.bounds.room)
         self.inverse = _inverse(self.bounds.room)
+        if not np.abs(point.prices).max() < OVERFLOWING:
+            raise np.linalg.LinAlgError("prices that are too large")
         with np.errstate(over="ignore", invalid="ignore"):
             curved = self.term.hessian() + self.bounds.curvature(point.prices, self.scaling)
         if not np.isfinite(curved).all():
