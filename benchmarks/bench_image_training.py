@@ -23,7 +23,7 @@ from partwhole.networks import ImageNetwork, image_network
 from partwhole.networks.images.layers import trained
 from partwhole.tasks import compose_images, symbolic_addition
 from partwhole.tasks.images.digits import digit_images
-from partwhole.training import Recipe, train_images
+from partwhole.training import Training, train
 
 BATCH, STEPS, REPEATS, RATE = 128, 40, 5, 1e-3
 NAMES = ("convnet-small", "resnet-small", "vit-small")
@@ -71,16 +71,16 @@ def main() -> None:
         network = image_network(name, images.shape, seed=0)
 
         def whole(epochs: int, scored: bool, network: ImageNetwork = network) -> float:
-            recipe = Recipe(loss="squared", learning_rate=RATE, epochs=epochs, batch=BATCH)
-            start = time.perf_counter()
-            train_images(
-                network, images, recipe, seed=0, evaluate=sets if scored else None,
-                every=1 if scored else None, progress=False,
+            training = Training(
+                optimiser="adam", learning_rate=RATE, epochs=epochs, batch=BATCH,
+                record=1 if scored else None,
             )  # fmt: skip
+            start = time.perf_counter()
+            train(network, images, training, test=sets if scored else None, progress=False)
             return time.perf_counter() - start
 
         steps = len(images) // BATCH
-        # One recipe for both lengths would be compiled once; two are, so each is warmed up.
+        # One training for both lengths would be compiled once; two are, so each is warmed up.
         for epochs in (1, 3):
             whole(epochs, False)
             whole(epochs, True)

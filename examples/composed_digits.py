@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 import partwhole as pw
-from partwhole import networks, training
+from partwhole import networks
 from partwhole.tasks.images.digits import digit_images
 
 
@@ -28,14 +28,16 @@ def main(epochs: int = 30, seed: int = 0, distance: int = 4) -> pw.comparison.Co
     network = networks.image_network("convnet-small", samples.shape, outputs=1, seed=seed)
     shown = composed.draw(6, pool="held out", draw=3)
     before = networks.layer_saliences(network, shown, layers=["relu 2", "relu 4"])
-    recipe = training.Recipe(loss="squared", epochs=epochs)
-    run = training.train_images(network, samples, recipe, seed=seed, evaluate=sets)
+    settings = pw.Training(
+        optimiser="adam", learning_rate=1e-3, batch=128, epochs=epochs, seed=seed
+    )
+    runs = pw.train(network, samples, settings, test=sets)
     answers = np.empty(len(task.targets))
     for name, rows in (("seen", task.is_train), ("unseen", ~task.is_train)):
-        answers[rows] = run.outputs[name].reshape(rows.sum(), -1).mean(axis=1)
+        answers[rows] = runs.outputs[name].reshape(rows.sum(), -1).mean(axis=1)
     comparison = pw.compare(task, answers, before["relu 4"])
     print(before.to_frame().to_string(index=False))
-    print("learned" if run.has_learned else "not learned yet")
+    print("learned" if runs.has_learned[0] else "not learned yet")
     print(comparison.describe())
     return comparison
 

@@ -259,7 +259,7 @@ def test_missing_infinite_and_empty_values_where_they_are_marked():
         ("centre", 0, "True or False; got 0; choose one of them"),
         ("method", "best", '"fast" or "exact"; got \'best\'; choose one of them'),
         ("name", 3, "text; got 3; pass text"),
-        ("ends", (1,), "2 items (a finite number, a finite number); got 1 items; pass 2"),
+        ("ends", (1,), "a pair (a finite number, a finite number); got 1 items; pass 2"),
         ("seeds", 3, "a sequence, each item a whole number; got 3; pass a list or a tuple"),
         ("seeds", "12", "a sequence, each item a whole number; got '12'; pass ['12']"),
         ("rows", [1.5], "an array of whole numbers of shape (m,); got 1 that is not whole; "),

@@ -249,7 +249,8 @@ class Several:
     @property
     def noun(self) -> str:
         if self.fixed:
-            return f"{len(self.items)} items ({', '.join(rule.noun for rule in self.items)})"
+            count = "a pair" if len(self.items) == 2 else f"{len(self.items)} items"
+            return f"{count} ({', '.join(rule.noun for rule in self.items)})"
         return f"a sequence, each item {self.items[0].noun}"
 
     def claims(self, value: object) -> bool:

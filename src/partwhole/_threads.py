@@ -22,7 +22,14 @@ def cores() -> int:
 def in_threads(
     train: Callable[[int], T], runs: Sequence[int], workers: int, progress: bool
 ) -> dict[int, T]:
-    """Return the result of each run."""
+    """Return the result of each run; a single worker is this thread, which Ctrl-C interrupts."""
+    if workers == 1:
+        with bar(f"training {len(runs)} networks", len(runs), shown=progress) as advance:
+            results = {}
+            for run in runs:
+                results[run] = train(run)
+                advance(1)
+        return results
     results: dict[int, T] = {}
     pool = ThreadPoolExecutor(workers)
     try:

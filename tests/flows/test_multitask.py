@@ -264,7 +264,7 @@ def test_work_is_bounded_by_gradients(bound, monkeypatch):
         ({"max_gradients": 0}, "max_gradients is a whole number of at least 1; got 0; leave its"),
         (
             {"tasks": [np.ones((3, 6)), np.ones((2, 6))]},
-            "tasks[0] is 2 items (an array of finite numbers, an array of finite numbers); got 3",
+            "tasks[0] is a pair (an array of finite numbers, an array of finite numbers); got 3",
         ),
         (
             {"tasks": [QuadraticLoss.from_population(np.ones(6)), drawn(0)[1][1]]},

@@ -58,10 +58,10 @@ ORDER: Reasons = {
         "tasks.split_classes": "images,labels",
         "measures.salience": "features,components",
         "training.bits_per_dimension": "samples,conditions",
-        "training.image_learning_rate": "images,targets",
         "training.train_concept_classifier": "images,components",
         "training.train_diffusion": "samples,conditions",
-        "training.train_images": "images,targets",
+        "training.search_learning_rate of images": "data",
+        "training.train of images": "data,test",
     },
     "the rows are runs, each of a network or seed of its own": {
         "training.relu_probing": "inputs,targets",
@@ -91,10 +91,10 @@ TWICE: Reasons = {
         for name in (
             "tasks.split_classes",
             "training.bits_per_dimension",
-            "training.image_learning_rate",
             "training.train_concept_classifier",
             "training.train_diffusion",
-            "training.train_images",
+            "training.search_learning_rate of images",
+            "training.train of images",
         )
     },
     "the rows are runs, of as many networks": {

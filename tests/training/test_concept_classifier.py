@@ -9,9 +9,9 @@ from partwhole import tasks
 from partwhole._checks import InputError
 from partwhole.networks import convnet, outputs
 from partwhole.tasks.shapes.concept import Concept
-from partwhole.training import Recipe, train_concept_classifier
+from partwhole.training import Training, train_concept_classifier
 
-SHORT = Recipe(loss="cross entropy", batch=32, epochs=6)
+SHORT = Training(loss="cross entropy", optimiser="adam", learning_rate=1e-3, batch=32, epochs=6)
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +26,7 @@ def space():
 @pytest.fixture(scope="module")
 def classifier(space):
     shown = space.sample(100, side=8, seed=0, noise=0.05)
-    return train_concept_classifier(shown.images, shown.components, recipe=SHORT, seed=0)
+    return train_concept_classifier(shown.images, shown.components, training=SHORT, seed=0)
 
 
 def test_new_images_are_told_apart(space, classifier):
@@ -55,7 +55,7 @@ def test_coordinates_are_probabilities_of_a_corner(space, classifier):
 
 def test_the_same_seed_gives_the_same_classifier(space, classifier):
     shown = space.sample(100, side=8, seed=0, noise=0.05)
-    again = train_concept_classifier(shown.images, shown.components, recipe=SHORT, seed=0)
+    again = train_concept_classifier(shown.images, shown.components, training=SHORT, seed=0)
     np.testing.assert_array_equal(
         again.probabilities(shown.images), classifier.probabilities(shown.images)
     )

@@ -228,7 +228,7 @@ def test_a_bar_of_steps_with_a_loss(rate, monkeypatch):
 
     notes = []
     monkeypatch.setattr(module, "bar", counted)
-    monkeypatch.setattr(module, "TOLD_EVERY", -1.0)
+    monkeypatch.setattr(module, "REPORTED_EVERY", -1.0)
     monkeypatch.setattr(module, "cores", lambda: 1)
     runs = train_dense(
         X, Y, start(), steps=1000, learning_rate=rate, threshold=0.5, restarts=3
@@ -277,7 +277,7 @@ GOOD = {"inputs": X, "targets": Y, "networks": start(), "steps": 3}
         ),
         (
             {"loss": "hinge"},
-            'loss is "squared", "logistic" or "exponential"; got \'hinge\'; choose one of them',
+            'loss is "squared", "logistic", "exponential" or "cross entropy"; got \'hinge\'; choose one of them',
         ),
         (
             {"optimiser": "adam", "momentum": 0.5},

@@ -417,7 +417,7 @@ GOOD = {
         ),
         (
             {"inputs": "none"},
-            "data is 2 items .an array of finite numbers, .*; got a tuple of 2; pass one of these",
+            "data is a pair .an array of finite numbers, .*; got a tuple of 2; pass one of these",
         ),
         (
             {"targets": np.ones((3, 2))},

@@ -19,11 +19,9 @@ from partwhole._checks import InputError
 from partwhole.networks import Architecture, ImageNetwork, convnet
 from partwhole.networks.images.layers import Dense, Flatten
 from partwhole.tasks.images.digits import digit_images
-from partwhole.training import Outcome, Recipe, Training, train_images
+from partwhole.training import Outcome, Training, search_learning_rate, train
 from partwhole.training._rate_search import RateOutcome, search
-from partwhole.training.images.assembly import Samples
-from partwhole.training.learning_rate import dense_learning_rate as search_rates
-from partwhole.training.learning_rate import image_learning_rate
+from partwhole.training.images.problem import checked_image_problem
 
 module = import_module("partwhole.training.learning_rate")
 images_module = import_module("partwhole.training.images.train")
@@ -36,10 +34,10 @@ ONE = np.ones(1)
 SEARCH = ("lowest", "highest", "steps", "at_most", "progress")
 
 
-def dense_learning_rate(inputs, targets, networks, **options):
+def search_rates(inputs, targets, networks, **options):
     """Search in one call."""
     search = {name: options.pop(name) for name in SEARCH if name in options}
-    return search_rates(networks, (inputs, targets), Training(steps=1, **options), **search)
+    return search_learning_rate(networks, (inputs, targets), Training(steps=1, **options), **search)
 
 
 def linear(runs=2, d=4, bias=True):
@@ -132,7 +130,7 @@ def ruled(walk, rates, beta=0.0, at_most=np.inf):
 )
 def test_the_rule_in_numpy(options):
     y = np.sign(Y) if options.get("loss") == "logistic" else Y
-    found = dense_learning_rate(X, y, linear(), precision="float64", **options)
+    found = search_rates(X, y, linear(), precision="float64", **options)
     rows = np.column_stack([X, np.ones(9)])
     span = options.get("lowest", 1e-6), options.get("highest", 10.0), options.get("steps", 100)
     rates = np.geomspace(*span)
@@ -230,7 +228,7 @@ def test_an_offset_does_not_hold_the_suggestion_back():
     x = np.column_stack([np.full(9, 3.0), rest - rest.mean(axis=0)])
     y = x @ np.array([3.0, 0.3, -0.3, 0.3])
     start = jax.tree.map(jnp.zeros_like, linear(1, 4, bias=False))
-    found = dense_learning_rate(x, y, start, precision="float64")
+    found = search_rates(x, y, start, precision="float64")
     curvature = np.linalg.eigvalsh(2.0 * x.T @ x / 9)[-1]
     assert found.steepest[0] < found.suggestion < 2.0 / curvature
     slow, fast = (
@@ -261,7 +259,7 @@ WIDE = {"lowest": 1e-9, "highest": 1e7, "steps": 100}
 def test_suggestions_lie_below_what_the_curvature_allows(seed):
     x, y, curvature = problems(seed)
     start = linear(4, bias=False)
-    found = dense_learning_rate(x, y, start, precision="float64", **WIDE)
+    found = search_rates(x, y, start, precision="float64", **WIDE)
     assert set(found.outcomes) == {RateOutcome.FOUND}
     assert np.all(found.suggestions < 2.0 / curvature)
     runs = descend(
@@ -281,7 +279,7 @@ def test_the_steepest_fall_alone_suggests_rates_that_diverge():
     x[:2, :2] = np.diag([10.0, 0.5]) * 4.5**0.5
     y = x @ np.array([0.01, 10.0, 0.0, 0.0])
     start = jax.tree.map(jnp.zeros_like, linear(1, bias=False))
-    found = dense_learning_rate(x, y, start, precision="float64", highest=1e3)
+    found = search_rates(x, y, start, precision="float64", highest=1e3)
     limit = 2.0 / 100.0
     assert found.steepest[0] > limit > found.suggestion
     at = {"steps": 3000, "threshold": 0.0, "record": 3000, "precision": "float64"}
@@ -295,7 +293,7 @@ def test_the_steepest_fall_alone_suggests_rates_that_diverge():
 @pytest.mark.parametrize("size", [0.01, 1.0, 100.0])
 def test_training_at_the_suggestion_works(size, options):
     start = relu(2)
-    found = dense_learning_rate(X * size, Y, start, **WIDE, **options)
+    found = search_rates(X * size, Y, start, **WIDE, **options)
     assert RateOutcome.NEVER_FELL not in found.outcomes
     runs = descend(
         X * size, Y, start, steps=2000, learning_rate=found.suggestions, threshold=0.0,
@@ -308,19 +306,17 @@ def test_training_at_the_suggestion_works(size, options):
 def test_each_run_is_searched_as_if_alone_and_left_as_it_is():
     x, y = np.stack([X, 3.0 * X]), np.stack([Y, Y[::-1]])
     start, kept = relu(), relu()
-    found = dense_learning_rate(x, y, start)
+    found = search_rates(x, y, start)
     assert same(start, kept)
     for run in range(2):
-        alone = dense_learning_rate(
-            x[run], y[run], jax.tree.map(lambda w, r=run: w[r : r + 1], start)
-        )
+        alone = search_rates(x[run], y[run], jax.tree.map(lambda w, r=run: w[r : r + 1], start))
         np.testing.assert_array_equal(alone.losses[0], found.losses[run])
         assert alone.suggestion == found.suggestions[run]
 
 
 def outcome(change, y=Y, start=None):
     start = linear(1) if start is None else start
-    return dense_learning_rate(X, y, start, **({"precision": "float64"} | change))
+    return search_rates(X, y, start, **({"precision": "float64"} | change))
 
 
 def test_outcomes_and_their_sentences():
@@ -349,7 +345,7 @@ def test_outcomes_and_their_sentences():
         f"{good.steepest[0]:.3g}, rates from 1e-06 to 10)",
     )
     with pytest.raises(InputError) as caught:
-        _ = dense_learning_rate(X, Y, linear(3), precision="float64").suggestion
+        _ = search_rates(X, Y, linear(3), precision="float64").suggestion
     assert str(caught.value) == (
         "one suggestion is that of a search for one network; got 3 networks; read suggestions, "
         "which has one for each"
@@ -357,7 +353,7 @@ def test_outcomes_and_their_sentences():
 
 
 def test_the_table():
-    found = dense_learning_rate(X, Y, linear(2), steps=10, precision="float64")
+    found = search_rates(X, Y, linear(2), steps=10, precision="float64")
     row = found.to_frame().loc[13].to_dict()
     assert row == {
         "run": 1, "learning_rate": found.rates[3], "raw_loss": found.raw_losses[1, 3],
@@ -381,21 +377,20 @@ def linear_image():
 
 
 @pytest.mark.parametrize(
-    ("recipe", "beta"),
+    ("training", "beta"),
     [
-        (Recipe(loss="squared", optimizer="sgd", batch=5), 0.8),
-        (Recipe(loss="squared", optimizer="sgd", momentum=0.9, batch=5), 0.5),
-        (Recipe(loss="squared", batch=5, weight_decay=0.2), 0.8),
-        (Recipe(loss="logistic", optimizer="sgd"), 0.0),
+        (Training(epochs=1, seed=3, batch=5), None),  # .8
+        (Training(epochs=1, seed=3, momentum=0.9, batch=5), 0.5),
+        (Training(epochs=1, seed=3, optimiser="adam", batch=5, weight_decay=0.1), 0.8),
+        (Training(epochs=1, seed=3, loss="logistic"), 0.0),
     ],
 )
-def test_the_rule_in_numpy_on_batches(recipe, beta):
+def test_the_rule_in_numpy_on_batches(training, beta):
     x, y = pictures()
-    y = np.sign(y) if recipe.loss == "logistic" else y
-    found = image_learning_rate(
-        linear_image(), x, recipe, targets=y, steps=60, smoothing=beta, seed=3
-    )
-    loop = images_module.Loop(linear_image(), *Samples.of(x), y.astype(np.float32), recipe, 3)
+    y = np.sign(y) if training.loss == "logistic" else y
+    found = search_learning_rate(linear_image(), (x, y), training, steps=60, smoothing=beta)
+    loop = loop_of(linear_image(), (x, y), training)
+    beta = 0.8 if beta is None else beta
     rows = np.column_stack([x.reshape(22, -1), np.ones(22)]).astype(float)
 
     def batch(step):
@@ -405,8 +400,8 @@ def test_the_rule_in_numpy_on_batches(recipe, beta):
 
     def walk(rates):
         return walked(
-            np.append(PIXELS, 0.1), batch, rates, loss=recipe.loss, momentum=recipe.momentum,
-            decay=recipe.weight_decay, adam=recipe.optimizer == "adam",
+            np.append(PIXELS, 0.1), batch, rates, loss=training.loss, momentum=training.momentum,
+            decay=2.0 * training.weight_decay, adam=training.optimiser == "adam",
         )  # fmt: skip
 
     curve, steepest, rate = ruled(walk, np.geomspace(1e-6, 1.0, 60), beta)
@@ -421,10 +416,8 @@ def test_the_rule_in_numpy_on_batches(recipe, beta):
 def test_hard_batches_are_no_rise():
     x, y = pictures()
     y[::4] *= 100.0
-    recipe = Recipe(loss="squared", optimizer="sgd", batch=2)
-    found = image_learning_rate(
-        linear_image(), x, recipe, targets=y, lowest=1e-9, highest=1e-7, seed=0
-    )
+    training = Training(epochs=1, batch=2)
+    found = search_learning_rate(linear_image(), (x, y), training, lowest=1e-9, highest=1e-7)
     assert found.raw_losses.max() > 100.0 * found.raw_losses.min()
     np.testing.assert_allclose(found.losses, 1.0, atol=0.05)
     assert np.all(np.diff(found.losses[0]) < 1e-3)
@@ -439,52 +432,51 @@ def convolutional():
     return (
         network,
         composed.training(12),
-        Recipe(loss="squared", optimizer="sgd", momentum=0.9, batch=16, flip=True),
+        Training(epochs=8, momentum=0.9, batch=16, flip=True),
     )
 
 
-def begun(network, images, recipe):
-    samples, layout = Samples.of(images)
-    layout, goal = layout._replace(flip=recipe.flip), images.targets.astype(np.float32)
-    return images_module.Loop(network, samples, layout, goal, recipe, 0), layout
+def loop_of(network, data, training):
+    """Return the loop of a run in which the rate is 1."""
+    problem = checked_image_problem(network, data, training, None, None, None)
+    scored = problem.sets["training"]
+    return images_module.Loop(network, scored, training, 1.0, problem.seeds[0])
 
 
 def test_a_convolutional_network_learns_at_its_suggestion():
-    network, images, recipe = convolutional()
-    found = image_learning_rate(network, images, recipe, steps=30, seed=0)
+    network, images, training = convolutional()
+    found = search_learning_rate(network, images, training, steps=30)
     assert found.outcomes[0] in (RateOutcome.FOUND, RateOutcome.NEVER_DIVERGED)
-    again = image_learning_rate(network, images, recipe, steps=30, seed=0)
+    again = search_learning_rate(network, images, training, steps=30)
     np.testing.assert_array_equal(found.losses, again.losses)
-    other = image_learning_rate(network, images, recipe, steps=30, seed=1)
+    other = search_learning_rate(network, images, replace(training, seed=1), steps=30)
     assert not np.array_equal(found.untrained_losses, other.untrained_losses)
     assert same(network, convolutional()[0])
-    trained = replace(recipe, learning_rate=found.suggestion, epochs=8)
-    run = train_images(network, images, trained, seed=0)
-    assert run.training_loss[-1] < 0.5 * run.training_loss[0]
+    runs = train(network, images, replace(training, learning_rate=found.suggestion))
+    assert runs.epoch_loss[0, -1] < 0.5 * runs.epoch_loss[0, 0]
     # Shares of a step are steps at that rate.
-    unit = replace(recipe, learning_rate=1.0)
-    loop, layout = begun(network, images, unit)
+    loop = loop_of(network, images, training)
     state, losses = loop.state, []
     for epoch in range(8):
         for _ in range(loop.per_epoch):
             state, loss = module._take_share(
                 state, jnp.asarray(found.suggestion, jnp.float32), loop.samples, loop.goal,
-                loop._order(epoch), loop.key, recipe=unit, layout=layout, batch=16,
+                loop._order(epoch), loop.key, kind=loop.kind, layout=loop.layout, batch=16,
             )  # fmt: skip
             losses.append(float(loss))
     # In single precision, of a network with kinks.
     means = np.reshape(losses, (8, -1)).mean(axis=1)
-    np.testing.assert_allclose(means, run.training_loss, rtol=2e-3)
+    np.testing.assert_allclose(means, runs.epoch_loss[0], rtol=2e-3)
 
 
 def test_no_convolution_runs_inside_a_loop():
-    network, images, recipe = convolutional()
-    loop, layout = begun(network, images, recipe)
+    network, images, training = convolutional()
+    loop = loop_of(network, images, training)
 
     def step(state):
         return module._take_share(
-            state, jnp.ones(()), loop.samples, loop.goal, loop._order(0), loop.key, recipe=recipe,
-            layout=layout, batch=16,
+            state, jnp.ones(()), loop.samples, loop.goal, loop._order(0), loop.key,
+            kind=loop.kind, layout=loop.layout, batch=16,
         )  # fmt: skip
 
     text = str(jax.make_jaxpr(step)(loop.state))
@@ -505,10 +497,7 @@ def test_a_bar_for_each_run_of_steps(monkeypatch):
         yield advance
 
     monkeypatch.setattr(module, "bar", counted)
-    x, y = pictures()
-    image_learning_rate(
-        linear_image(), x, Recipe(loss="squared"), targets=y, steps=10, seed=0, progress=False
-    )
+    search_learning_rate(linear_image(), pictures(), Training(epochs=1), steps=10, progress=False)
     assert len(bars) >= 3
     assert all(each == [11, 11, False] for each in bars)
 
@@ -562,22 +551,20 @@ ENDS = "; pass 1e-6 and 1, say"
         ),
         (
             {"smoothing": 1.0},
-            "smoothing is a share from 0 to below 1; got 1.0; pass 0.8, say, or 0 for none",
+            "smoothing is a finite number of at least 0 and below 1; got 1.0; pass a number of at "
+            "least 0 and below 1",
         ),
-        ({"seed": -1}, "seed is a whole number of at least 0; got -1; pass 0, say"),
         (
-            {"images": np.ones((22, 3, 3, 1), np.float32)},
+            {"data": (np.ones((22, 3, 3, 1), np.float32), np.ones(22))},
             "images for this network have height, width and channels (2, 3, 1); got (3, 3, 1); "
             "draw a network for their shape",
         ),
     ],
 )
 def test_errors_say_rule_got_remedy(change, sentence):
-    dense = {"inputs": X, "targets": Y, "networks": relu(), "highest": 1}
-    x, y = pictures()
-    told = {"network": linear_image(), "images": x, "recipe": Recipe(loss="squared"), "targets": y}
-    of_images = change.keys() & {"smoothing", "seed", "images"}
-    look = image_learning_rate if of_images else dense_learning_rate
+    dense = {"networks": relu(), "data": (X, Y), "training": Training(steps=1), "highest": 1}
+    images = {"networks": linear_image(), "data": pictures(), "training": Training(epochs=1)}
+    arguments = images if change.keys() & {"smoothing", "data"} else dense
     with pytest.raises(InputError) as caught:
-        look(**((told | {"seed": 0} if of_images else dense) | change))
+        search_learning_rate(**(arguments | change))
     assert str(caught.value) == sentence

@@ -21,17 +21,12 @@ from partwhole.training.diffusion.train import train_diffusion as train_diffusio
 from partwhole.training.gated_limits import ReachedLimit as ReachedLimit
 from partwhole.training.gated_limits import distinct_limits as distinct_limits
 from partwhole.training.identity import train_identity as train_identity
-from partwhole.training.images.image_run import ImageRun as ImageRun
-from partwhole.training.images.image_run import Scores as Scores
-from partwhole.training.images.recipe import Recipe as Recipe
-from partwhole.training.images.train import train_images as train_images
 from partwhole.training.images.transfer import ClassScores as ClassScores
 from partwhole.training.images.transfer import TransferRun as TransferRun
 from partwhole.training.images.transfer import train_transfer as train_transfer
 from partwhole.training.kernel_regime import KernelRegime as KernelRegime
 from partwhole.training.kernel_regime import kernel_regime as kernel_regime
-from partwhole.training.learning_rate import dense_learning_rate as dense_learning_rate
-from partwhole.training.learning_rate import image_learning_rate as image_learning_rate
+from partwhole.training.learning_rate import search_learning_rate as search_learning_rate
 from partwhole.training.margin_ascent import ascend_margin as ascend_margin
 from partwhole.training.outcome import Outcome as Outcome
 from partwhole.training.protocol import Protocol as Protocol
@@ -40,6 +35,7 @@ from partwhole.training.relu_probing import relu_probing as relu_probing
 from partwhole.training.rescaling import for_finetuning as for_finetuning
 from partwhole.training.rescaling import rescale_after_pretraining as rescale_after_pretraining
 from partwhole.training.results import Runs as Runs
+from partwhole.training.results import Scores as Scores
 from partwhole.training.runs import IdentityRuns as IdentityRuns
 from partwhole.training.stationarity import Stationarity as Stationarity
 from partwhole.training.stationarity import stationarity as stationarity
@@ -54,7 +50,6 @@ __all__ = [
     "DiffusionRecipe",
     "DiffusionRun",
     "IdentityRuns",
-    "ImageRun",
     "KernelRegime",
     "LearningRateSearch",
     "Outcome",
@@ -63,7 +58,6 @@ __all__ = [
     "Protocol",
     "RateOutcome",
     "ReachedLimit",
-    "Recipe",
     "Runs",
     "Scores",
     "Stationarity",
@@ -72,18 +66,16 @@ __all__ = [
     "ascend_margin",
     "beside_theory",
     "bits_per_dimension",
-    "dense_learning_rate",
     "distinct_limits",
     "for_finetuning",
-    "image_learning_rate",
     "kernel_regime",
     "relu_probing",
     "rescale_after_pretraining",
+    "search_learning_rate",
     "stationarity",
     "train",
     "train_concept_classifier",
     "train_diffusion",
     "train_identity",
-    "train_images",
     "train_transfer",
 ]

@@ -70,7 +70,7 @@ def load_checkpoint(path: Path, like: PyTree, mark: str) -> tuple[PyTree, dict[s
             (arrays[name].shape, arrays[name].dtype) == (leaf.shape, leaf.dtype)
             for name, leaf in zip(names, leaves, strict=True)
         ),
-        "a run goes on from a checkpoint of the same network, recipe, seed and samples",
+        "a run resumes from a checkpoint of the same network, settings, seed and samples",
         f"{path} of another run",
         remedy,
     )

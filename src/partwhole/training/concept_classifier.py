@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -14,12 +14,12 @@ from partwhole._types import Real
 from partwhole.measures.concepts.calibration import Calibration, calibration
 from partwhole.networks import ImageNetwork, convnet, outputs
 from partwhole.networks.network import n_outputs
-from partwhole.training.images.recipe import Recipe
-from partwhole.training.images.train import train_images
+from partwhole.training.train import train
+from partwhole.training.training import Training
 
 SPLIT = 112  # random stream, separate from those of weights and order
 # As published except for the length: on these images 15 epochs separate all classes.
-USUAL = Recipe(loss="cross entropy", batch=64, epochs=15)
+USUAL = Training(loss="cross entropy", optimiser="adam", learning_rate=1e-3, batch=64, epochs=15)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -95,7 +95,7 @@ def train_concept_classifier(
     components: Int[np.ndarray, "n C"],
     *,
     network: ImageNetwork | None = None,
-    recipe: Recipe | None = None,
+    training: Training | None = None,
     held_out: Real = 0.15,
     seed: int,
     progress: bool = True,
@@ -111,9 +111,9 @@ def train_concept_classifier(
     network : ImageNetwork, keyword-only, default None
         With as many outputs for each concept as the concept with most values has. None for a small
         convolutional one: three layers of 16 to 32 channels and 64 dense units.
-    recipe : Recipe, keyword-only, default None
-        With the loss "cross entropy"; None for Adam with a rate of .001, batches of 64 and 15
-        epochs.
+    training : Training, keyword-only, default None
+        With the loss "cross entropy"; its seed is not used. None for Adam with a rate of .001,
+        batches of 64 and 15 epochs.
     held_out : float, keyword-only, default 0.15
         Share of the images held out to calibrate it, as published.
     seed : int, keyword-only
@@ -143,9 +143,9 @@ def train_concept_classifier(
     >>> network = networks.convnet(
     ...     (8, 8, 3), outputs=4, channels=(4,), kernel=3, dense=(), seed=0
     ... )
-    >>> recipe = Recipe(loss="cross entropy", epochs=2, batch=32)
+    >>> training = Training(loss="cross entropy", optimiser="adam", epochs=2, batch=32)
     >>> classifier = train_concept_classifier(
-    ...     shown.images, shown.components, network=network, recipe=recipe, seed=0
+    ...     shown.images, shown.components, network=network, training=training, seed=0
     ... )
     >>> classifier.coordinates(shown.images, space.classes[3]).shape
     (240, 2)
@@ -185,16 +185,17 @@ def train_concept_classifier(
         f"{n_out} outputs",
         "leave network out for one that fits",
     )
-    run = train_images(
-        network, images[training_rows], recipe or USUAL, targets=components[training_rows],
-        seed=seed, progress=progress,
+    runs = train(
+        network, (images[training_rows], components[training_rows]),
+        replace(training or USUAL, seed=seed), progress=progress,
     )  # fmt: skip
+    trained = runs.network(0)
     n_values = n_out // concepts
-    probabilities = _probabilities(run.network, images[calibration_rows], n_values)
+    probabilities = _probabilities(trained, images[calibration_rows], n_values)
     truth = np.eye(n_values)[components[calibration_rows]]
     # The probability of every value is one coordinate, which is true or false.
     rows = (values.swapaxes(1, 2).reshape(-1, concepts) for values in (probabilities, truth))
-    return ConceptClassifier(network=run.network, n_values=n_values, calibration=calibration(*rows))
+    return ConceptClassifier(network=trained, n_values=n_values, calibration=calibration(*rows))
 
 
 def _probabilities(

@@ -10,7 +10,8 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float, Int
 
-Loss = Literal["squared", "logistic", "cross entropy"]
+Loss = Literal["squared", "logistic", "exponential", "cross entropy"]
+LABELS = ("logistic", "exponential")  # the losses of labels -1 and +1
 
 
 def squared(outputs: Float[Array, "n k"], targets: Float[Array, "n *k"]) -> Float[Array, ""]:

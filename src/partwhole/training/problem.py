@@ -17,6 +17,7 @@ from partwhole.limits.diagonal import DiagonalWeights
 from partwhole.networks import Network
 from partwhole.networks.network import lead, n_outputs
 from partwhole.tasks.relu_teachers import ReLUTeacher
+from partwhole.training.losses import LABELS
 from partwhole.training.protocol import Protocol
 from partwhole.training.training import Training
 
@@ -102,6 +103,7 @@ class Problem:
     def stops(self) -> Int[np.ndarray, " T"]:
         """Return the recorded steps, including the last."""
         record, last = self.training.record, self.steps
+        record = "geometric" if record is None else record
         if isinstance(record, int):
             whole("record", record, 1, "pass 50 for every 50 steps")
             record = np.arange(0, last, record)
@@ -111,28 +113,12 @@ class Problem:
     @property
     def rates(self) -> Float[np.ndarray, " runs"]:
         """Return the learning rate of each run."""
-        rate, runs = self.training.learning_rate, self.runs
-        if not isinstance(rate, np.ndarray):
-            return np.full(runs, 0.01 if rate is None else float(rate))
-        fits = rate.shape == (runs,)
-        require(
-            fits and bool(np.all(rate > 0)),
-            f"learning rates are one positive number, or one for each of {runs} runs",
-            f"numbers from {rate.min():g} to {rate.max():g}" if fits else f"shape {rate.shape}",
-            "pass 0.1, say, or an array of as many as there are runs",
-        )
-        return rate.astype(float)
+        return rates_of(self.training, self.runs)
 
     @property
     def seeds(self) -> tuple[int, ...]:
         """Return the seed of each run."""
-        seed, runs = self.training.seed, self.runs
-        if isinstance(seed, int | np.integer):
-            return tuple(range(int(seed), int(seed) + runs))
-        rule = f"the order of batches takes a seed for each of {runs} runs"
-        seeds = seed_list(seed, rule)
-        require(len(seeds) == runs, rule, len(seeds), f"pass range({runs})")
-        return seeds
+        return seeds_of(self.training, self.runs)
 
     @property
     def every(self) -> tuple[Any, ...]:
@@ -163,6 +149,32 @@ class Problem:
     def tested(self, run: int) -> tuple[np.ndarray, np.ndarray] | None:
         """Return the test inputs and targets of one run."""
         return None if self.test is None else self.test.of(run)
+
+
+def rates_of(training: Training, runs: int) -> Float[np.ndarray, " runs"]:
+    """Return the learning rate of each run."""
+    rate = training.learning_rate
+    if not isinstance(rate, np.ndarray):
+        return np.full(runs, 0.01 if rate is None else float(rate))
+    fits = rate.shape == (runs,)
+    require(
+        fits and bool(np.all(rate > 0)),
+        f"learning rates are one positive number, or one for each of {runs} runs",
+        f"numbers from {rate.min():g} to {rate.max():g}" if fits else f"shape {rate.shape}",
+        "pass 0.1, say, or an array of as many as there are runs",
+    )
+    return rate.astype(float)
+
+
+def seeds_of(training: Training, runs: int) -> tuple[int, ...]:
+    """Return the seed of each run."""
+    seed = training.seed
+    if isinstance(seed, int | np.integer):
+        return tuple(range(int(seed), int(seed) + runs))
+    rule = f"the order of batches takes a seed for each of {runs} runs"
+    seeds = seed_list(seed, rule)
+    require(len(seeds) == runs, rule, len(seeds), f"pass range({runs})")
+    return seeds
 
 
 def checked_problem(
@@ -280,13 +292,17 @@ def checked_samples(
         "pass a row for each sample",
     )
     leading = x.shape[: x.ndim - len(shape)]
-    shapes = f"{(*leading, outputs)}" + (f" or {leading}" if outputs == 1 else "")
-    require(
-        y.shape == (*leading, outputs) or (outputs == 1 and y.shape == leading),
-        f"{names[1]} have shape {shapes} to go with {names[0]}",
-        f"shape {y.shape}",
-        "pass one for each sample",
-    )
+    if loss == "cross entropy":
+        y = _checked_classes(y, leading, outputs, names)
+    else:
+        shapes = f"{(*leading, outputs)}" + (f" or {leading}" if outputs == 1 else "")
+        require(
+            y.shape == (*leading, outputs) or (outputs == 1 and y.shape == leading),
+            f"{names[1]} have shape {shapes} to go with {names[0]}",
+            f"shape {y.shape}",
+            "pass one for each sample",
+        )
+        y = y.reshape(*leading, outputs)
     for name, array in zip(names, (x, y), strict=True):
         largest = float(np.abs(array).max())
         require(
@@ -296,13 +312,42 @@ def checked_samples(
             'pass precision="float64", or rescale inputs and targets to order 1',
         )
     require(
-        loss == "squared" or bool(np.all(np.abs(y) == 1)),
+        loss not in LABELS or bool(np.all(np.abs(y) == 1)),
         f"the loss {loss!r} is of labels -1 and +1",
         f"targets from {y.min():g} to {y.max():g}",
         "take the loss 'squared' for numbers, or recode labels 0 and 1 as 2 y - 1",
     )
-    y = y.reshape(*leading, outputs)
     return Samples(x, y) if has_runs else Samples(x[None], y[None])
+
+
+def _checked_classes(
+    y: np.ndarray, leading: tuple[int, ...], outputs: int, names: tuple[str, str]
+) -> Float[np.ndarray, "*runs n q"]:
+    """Validate classes of one question or several against a network's outputs; return them."""
+    require(
+        y.shape == leading or (y.ndim == len(leading) + 1 and y.shape[:-1] == leading),
+        f"{names[1]} are a class, or one for each question, to go with {names[0]} of {leading[-1]} "
+        "samples",
+        f"shape {y.shape}",
+        "pass one row for each sample",
+    )
+    y = y.reshape(*leading, -1)
+    questions = y.shape[-1]
+    classes = outputs // questions
+    require(
+        outputs % questions == 0,
+        f"{questions} questions share the network's outputs evenly",
+        f"{outputs} outputs",
+        "draw a network with as many outputs for each question",
+    )
+    require(
+        bool(np.all((y == np.round(y)) & (y >= 0) & (y < classes))),
+        f"with the loss 'cross entropy' {names[1]} are classes numbered from 0 to {classes - 1}, "
+        "one fewer than outputs for a question",
+        f"numbers from {y.min():g} to {y.max():g}",
+        "recode the classes, or draw a network with an output for each",
+    )
+    return y
 
 
 def require_memory(needed: float, remedy: str) -> None:

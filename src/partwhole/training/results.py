@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 
 from partwhole._checks import require
 from partwhole._door import door
@@ -18,6 +19,16 @@ from partwhole.training.training import Training
 
 if TYPE_CHECKING:
     import pandas as pd
+
+ACCURATE, EXPLAINED = 0.99, 0.05
+
+
+class ImageRecords(NamedTuple):
+    """Records of one run of an image network: by epochs, and by sets of samples."""
+
+    epoch_losses: Float[np.ndarray, " epochs"]
+    scores: Mapping[str, Mapping[str, Any]]  # by the fields of Scores, along T
+    outputs: Mapping[str, Float[np.ndarray, "_ k"]]  # final
 
 
 class Trace(NamedTuple):
@@ -34,6 +45,37 @@ class Trace(NamedTuple):
     answers: Float[np.ndarray, "T m e"] | None = None
     times: Float[np.ndarray, " T"] | None = None
     labels: Float[np.ndarray, "T 3"] | None = None  # log loss, margin and error
+    of_images: ImageRecords | None = None
+
+
+class Scores(NamedTuple):
+    """Scores of networks on a set of samples at the recorded steps, in inference mode.
+
+    Parameters
+    ----------
+    loss : float array, shape (runs, T)
+        The training loss function, on these samples.
+    accuracy : float array, shape (runs, T), or None
+        Share of correct labels or classes; an output of exactly 0 counts as half correct. None for
+        numbers.
+    error : float array, shape (runs, T), or None
+        Mean square error as a share of the variance of the targets; None for labels and classes.
+    """
+
+    loss: Float[np.ndarray, "runs T"]
+    accuracy: Float[np.ndarray, "runs T"] | None
+    error: Float[np.ndarray, "runs T"] | None
+
+    def have_learned(self) -> Bool[np.ndarray, " runs"]:
+        """Return which networks have learned the samples at the end.
+
+        At least 99 % of the labels are right, or the mean square error is at most 5 % of the
+        variance of the targets.
+        """
+        if self.accuracy is not None:
+            return self.accuracy[:, -1] >= ACCURATE
+        assert self.error is not None
+        return self.error[:, -1] <= EXPLAINED
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -68,6 +110,13 @@ class Runs:
         Of gated networks on labels. The logarithm of the mean loss, which itself soon
         underflows; the normalised margin :math:`\min_i y_i f(x_i) / (\|\theta\|^2 / L)^{L/2}`, NaN
         for networks with a bias, which are not homogeneous; wrong decisions, ties half.
+    epoch_loss : float array, shape (runs, epochs), or None
+        Of image networks: mean loss of each epoch, of batches in training, before each step; NaN
+        after the end of a run.
+    scores : mapping of str to Scores, or None
+        Of image networks: for "training" and every set of `test`.
+    outputs : mapping of str to float array, shapes (runs, n, k), or None
+        Of image networks: final outputs for each sample of these sets, in inference mode.
     end_steps : int array, shape (runs,)
         Number of steps of each run.
     learning_rates : float array, shape (runs,), or None
@@ -91,6 +140,9 @@ class Runs:
     end_steps: Int[np.ndarray, " runs"]
     learning_rates: Float[np.ndarray, " runs"] | None
     outcomes: tuple[Outcome, ...]
+    epoch_loss: Float[np.ndarray, "runs epochs"] | None = None
+    scores: Mapping[str, Scores] | None = None
+    outputs: Mapping[str, Float[np.ndarray, "runs _ k"]] | None = None
 
     @door
     def network(self, run: int) -> Any:
@@ -200,6 +252,46 @@ class Runs:
                 "oracle_best_step": self.best_step.reshape(-1),
             }
         return pd.DataFrame(columns)
+
+    def scores_to_frame(self) -> pd.DataFrame:
+        """Return the scores of image networks, a row for each run, set and recorded step.
+
+        Returns
+        -------
+        pandas.DataFrame
+            With the columns run, samples, step, loss, and accuracy or error.
+
+        Raises
+        ------
+        InputError
+            For other networks.
+        """
+        import pandas as pd
+
+        scores = self._scored()
+        tables = []
+        for name, scores_of in scores.items():
+            measured = {k: v.reshape(-1) for k, v in scores_of._asdict().items() if v is not None}
+            index = pd.MultiIndex.from_product(
+                [range(len(self.end_steps)), [name], self.steps], names=["run", "samples", "step"]
+            )
+            tables.append(pd.DataFrame(measured, index=index).reset_index())
+        return pd.concat(tables, ignore_index=True)
+
+    @property
+    def has_learned(self) -> Bool[np.ndarray, " runs"]:
+        """Return which image networks have learned their training samples (`Scores`)."""
+        return self._scored()["training"].have_learned()
+
+    def _scored(self) -> Mapping[str, Scores]:
+        require(
+            self.scores is not None,
+            "scores are recorded of image networks",
+            "others",
+            "read training_loss, or outcomes",
+        )
+        assert self.scores is not None
+        return self.scores
 
     def _tested(self) -> np.ndarray:
         require(

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from threading import Lock
 from typing import Any, NamedTuple
 
@@ -16,14 +17,18 @@ from partwhole._door import door
 from partwhole._progress import bar
 from partwhole._threads import cores, in_threads
 from partwhole.limits.diagonal import DiagonalWeights
-from partwhole.networks import GatedNetwork
+from partwhole.networks import GatedNetwork, ImageNetwork
+from partwhole.tasks.images.composites import Composites
 from partwhole.training.engines import diagonal, gated, layered, two_layers
+from partwhole.training.images import train as images
+from partwhole.training.images.problem import ImageProblem, checked_image_problem
+from partwhole.training.losses import LABELS
 from partwhole.training.outcome import Outcome
 from partwhole.training.problem import Data, Networks, Pair, Problem, Teachers, checked_problem
-from partwhole.training.results import Runs, Trace
+from partwhole.training.results import ImageRecords, Runs, Scores, Trace
 from partwhole.training.training import FLOW, Training
 
-TOLD_EVERY = 0.25  # seconds
+REPORTED_EVERY = 0.25  # seconds
 
 ReportStep = Callable[[int, float], None]  # receives the number of steps taken, and a loss
 
@@ -33,7 +38,7 @@ class Engine(NamedTuple):
 
     of: str
     serves: Callable[[Problem], bool]
-    start: Callable[[Problem], Callable[[int, float, ReportStep], Trace]]
+    start: Callable[[Any], Callable[[int, float, ReportStep], Trace]]
 
 
 def _is_diagonal(problem: Problem) -> bool:
@@ -58,7 +63,7 @@ def _is_two_layered(problem: Problem) -> bool:
 
 def _is_gated(problem: Problem) -> bool:
     training = problem.training
-    of_labels = training.optimiser in ("sgd", FLOW) and training.loss != "squared"
+    of_labels = training.optimiser in ("sgd", FLOW) and training.loss in LABELS
     plain = training.weight_decay == 0 and training.trained == "all"
     return of_labels and plain and not problem.several and problem.teachers is None and all(
         isinstance(network, GatedNetwork) for network in problem.every
@@ -73,6 +78,8 @@ def _is_one_task(problem: Problem) -> bool:
 
 # The first that serves is used. Measured times are in the files of the engines.
 ENGINES = (
+    Engine("image networks in epochs of batches, by any optimiser",
+           lambda p: isinstance(p, ImageProblem), images.engine),
     Engine("diagonal networks on squares, by sgd", lambda p: _is_diagonal(p) and _is_plain(p),
            diagonal.engine),
     Engine("two-layer ReLU networks without biases on squares, by sgd, on one task or several, "
@@ -85,12 +92,13 @@ ENGINES = (
 @door(single=("read", "data", "test", "teachers"))
 def train(
     networks: Networks,
-    data: Data,
+    data: Data | Composites,
     training: Training,
     *,
     read: Float[np.ndarray, "m *shape"] | None = None,
     teachers: Teachers | None = None,
-    test: Pair | None = None,
+    test: Pair | Composites | Mapping[str, Pair | Composites] | None = None,
+    checkpoint: Path | str | None = None,
     progress: bool = True,
 ) -> Runs:
     r"""Train networks of any family, a run each.
@@ -100,11 +108,13 @@ def train(
     networks : Network, sequence of Network, or DiagonalWeights
         The same for all runs, one for each along a leading axis (`Architecture.networks`), or a
         sequence of them. They are left as they are.
-    data : pair of float arrays, or list of pairs
+    data : pair of float arrays, list of pairs, or Composites
         Inputs of shape (n, ...) for all runs or (runs, n, ...), and targets of shape (n,) or (n, k)
         alike. In a list, a pair for each task: diagonal networks and two-layer ReLU networks
         without biases learn several, each with a readout of its own, and each weighs as much as its
-        share of all samples.
+        share of all samples. For image networks images of shape (n, h, w, c) with their targets,
+        or composites, which bring theirs (`tasks.compose_images`); classes of the loss "cross
+        entropy" have shape (n,), or (n, q) for several questions.
     training : Training
     read : float array, shape (m, ...), keyword-only, default None
         Inputs at which networks are read at every recorded step.
@@ -114,8 +124,13 @@ def train(
         and of mean square 1; of two-layer ReLU networks a `ReLUTeacher` for each run, exact on
         normal inputs and on inputs that are uniform on a sphere :math:`|x|^2 = d`. In a list, one
         for each task.
-    test : pair of float arrays, keyword-only, default None
-        Inputs and targets as in `data`, in place of teachers.
+    test : pair of float arrays, Composites, or mapping of str to either; default None
+        Inputs and targets as in `data`, in place of teachers. Image networks are scored on each
+        set of a mapping, by name.
+    checkpoint : Path or str, keyword-only, default None
+        For one image network: a file that is written about once a minute. If it exists, training
+        resumes from it: the final weights equal those of an uninterrupted run, bit by bit, on the
+        same machine with as many threads. The file is removed at the end.
     progress : bool, keyword-only, default True
         Whether to show a bar with a loss and the time left on the error stream once this takes
         over two seconds.
@@ -128,7 +143,8 @@ def train(
     ------
     InputError
         For arrays or networks that don't fit together or aren't finite, options that no engine in
-        `ENGINES` supports, and work that takes over 8 GiB.
+        `ENGINES` supports, work that takes over 8 GiB, and a checkpoint that is damaged, of another
+        run, or in a folder that does not exist.
 
     Notes
     -----
@@ -174,7 +190,7 @@ def train(
     >>> bool(runs.fraction_of(limit)[0, -1] > 0.97)
     True
     """
-    problem = checked_problem(networks, data, training, read, teachers, test)
+    problem = problem_of(networks, data, training, read, teachers, test, checkpoint)
     start = _engine(problem).start(problem)
     runs, rates, steps = (
         problem.runs,
@@ -183,8 +199,9 @@ def train(
     )
 
     def trained(run_numbers: Sequence[int]) -> dict[int, Trace]:
-        workers = min(runs, cores())
-        with _report_progress(len(run_numbers), steps, progress) as report_step:
+        # An image network takes all cores for itself: several at once take longer.
+        workers = 1 if isinstance(problem, ImageProblem) else min(runs, cores())
+        with report_progress(len(run_numbers), steps, progress) as report_step:
             return in_threads(
                 lambda run: start(run, float(rates[run]), report_step), run_numbers, workers, False
             )
@@ -197,6 +214,33 @@ def train(
         rates[diverged_runs] /= 10.0
         traces |= trained(diverged_runs)
     return _gathered(problem, [traces[run] for run in range(runs)], rates)
+
+
+def problem_of(
+    networks: Any, data: Any, training: Training, read: np.ndarray | None,
+    teachers: Any, test: Any, checkpoint: Path | str | None,
+) -> Problem:  # fmt: skip
+    """Return the problem, with images for image networks."""
+    first = networks[0] if isinstance(networks, list | tuple) and networks else networks
+    if isinstance(first, ImageNetwork):
+        rule = "the test of image networks is samples, since their true function has no formula"
+        require(teachers is None, rule, "teachers", "pass test=")
+        return checked_image_problem(networks, data, training, read, test, checkpoint)
+    augmented = training.crop > 0 or training.flip
+    require(
+        checkpoint is None and not augmented,
+        "a checkpoint, crop and flip are of image networks",
+        f"{'crop or flip' if augmented else 'a checkpoint'} for {type(first).__name__}",
+        "leave it out",
+    )
+    is_named = isinstance(test, Mapping)
+    require(
+        not is_named,
+        "sets by name are scored of image networks",
+        f"a mapping for {type(first).__name__}",
+        "pass one pair (inputs, targets)",
+    )
+    return checked_problem(networks, data, training, read, teachers, test)
 
 
 def _engine(problem: Problem) -> Engine:
@@ -229,7 +273,7 @@ def _engine(problem: Problem) -> Engine:
 
 
 @contextmanager
-def _report_progress(runs: int, steps: int, progress: bool) -> Iterator[ReportStep]:
+def report_progress(runs: int, steps: int, progress: bool) -> Iterator[ReportStep]:
     """Show the progress of runs in threads, with the latest reported loss."""
     lock, waiting, last = Lock(), 0, time.monotonic()
     with bar(f"training {runs} networks", runs * steps, shown=progress) as advance:
@@ -238,7 +282,7 @@ def _report_progress(runs: int, steps: int, progress: bool) -> Iterator[ReportSt
             nonlocal waiting, last
             with lock:
                 waiting += steps_taken
-                if time.monotonic() - last > TOLD_EVERY:
+                if time.monotonic() - last > REPORTED_EVERY:
                     advance(waiting, f"loss {loss:.3g}")
                     waiting, last = 0, time.monotonic()
 
@@ -278,6 +322,7 @@ def _gathered(problem: Problem, traces: list[Trace], rates: Float[np.ndarray, " 
             _outcome(trace, float(loss), training, last)
             for trace, loss in zip(traces, total[:, -1], strict=True)
         ),
+        **_of_images([trace.of_images for trace in traces if trace.of_images is not None]),
     )
 
 
@@ -285,9 +330,30 @@ def _stacked(arrays: list[Any]) -> Any:
     return None if arrays[0] is None else np.stack(arrays)
 
 
+def _of_images(runs: list[ImageRecords]) -> dict[str, Any]:
+    """Return what is recorded of image networks alone, along an axis of runs."""
+    if not runs:
+        return {}
+    longest = max(len(run.epoch_losses) for run in runs)
+    padded = np.full((len(runs), longest), np.nan)
+    for row, run in zip(padded, runs, strict=True):
+        row[: len(run.epoch_losses)] = run.epoch_losses
+    names = list(runs[0].scores)
+    return {
+        "epoch_loss": padded,
+        "scores": {
+            name: Scores(*(_stacked([r.scores[name][key] for r in runs]) for key in Scores._fields))
+            for name in names
+        },
+        "outputs": {name: np.stack([run.outputs[name] for run in runs]) for name in names},
+    }
+
+
 def _outcome(trace: Trace, loss: float, training: Training, last: int) -> Outcome:
     if trace.diverged:
         return Outcome.DIVERGED
+    if trace.of_images is not None:  # whose epochs end training
+        loss = float(trace.of_images.epoch_losses[-1])
     # Compared in the precision of the training.
     if trace.step < last or 0 < training.threshold >= loss:
         return Outcome.REACHED_THRESHOLD

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import optax
@@ -13,11 +13,20 @@ from jaxtyping import Float, Int
 from partwhole._checks import require
 from partwhole._door import door
 from partwhole._types import Bounds, Count, Index, NonNegative, Positive, Real
+from partwhole.training.losses import Loss
 
-Loss = Literal["squared", "logistic", "exponential"]
 Precision = Literal["float32", "float64"]
 Record = Literal["geometric"] | int | Sequence[int] | Int[np.ndarray, " T"]
 FLOW = "normalised flow"
+PUBLISHED: dict[str, dict[str, Any]] = {
+    "convnet": {"optimiser": "sgd", "learning_rate": 1e-4, "momentum": 0.9, "epochs": 100},
+    "resnet": {"learning_rate": 1e-3, "epochs": 100, "crop": 4, "flip": True},
+    "vit": {"learning_rate": 1e-4, "epochs": 200, "crop": 4, "flip": True},
+    "resnet-18": {"loss": "cross entropy", "optimiser": "sgd", "learning_rate": 1e-3,
+                  "momentum": 0.9, "epochs": 1000, "threshold": 1e-2},
+    "vit-finetuning": {"loss": "cross entropy", "learning_rate": 1e-3, "weight_decay": 0.5 * 5e-5,
+                       "epochs": 1000, "threshold": 1e-2},
+}  # fmt: skip
 
 
 @door
@@ -32,9 +41,11 @@ class Training:
     ----------
     steps : int, default None
     epochs : int, default None
-        Passes over the samples; pass this or `steps`.
-    loss : {"squared", "logistic", "exponential"}, default "squared"
-        :math:`|f - y|^2`; or of labels -1 and +1 :math:`\log(1 + e^{-y f})` or :math:`e^{-y f}`.
+        Passes over the samples; pass this or `steps`. Image networks take epochs.
+    loss : {"squared", "logistic", "exponential", "cross entropy"}, default "squared"
+        :math:`|f - y|^2`; of labels -1 and +1 :math:`\log(1 + e^{-y f})` or :math:`e^{-y f}`; or
+        :math:`-\log p_y` of classes numbered from 0, by a softmax of the outputs. Several
+        questions, targets of shape (n, q), share the outputs evenly, one after another.
     optimiser : {"sgd", "adam", "normalised flow"} or optax.GradientTransformation, default "sgd"
         "normalised flow", of gated networks without biases, follows
         :math:`\dot\theta = -\nabla \log \sum_i \ell_i` in adaptive steps: the path of gradient flow
@@ -58,18 +69,26 @@ class Training:
         "readout", of diagonal and two-layer ReLU networks, keeps the hidden layer fixed.
     batch : int, default None
         Samples in a step, in an order drawn anew for each epoch, whose last batch may be smaller;
-        None for all of them.
+        None for all of them. Image networks leave out an incomplete last batch, other samples in
+        each epoch.
     seed : int or sequence of int, default 0
-        For the order of batches: run r has seed + r; or one for each run.
+        For the order of batches, and dropout and augmentation: run r has seed + r; or one for
+        each run.
+    crop : int, default 0
+        Component images are shifted by up to so many pixels in each direction and padded with 0.
+    flip : bool, default False
+        Whether half of the component images are mirrored, left to right.
     threshold : float, default 0
         A run ends at the first step whose mean loss is no larger; with batches, and for gated
-        networks, at the first such step that is recorded.
+        networks, at the first such step that is recorded. For image networks, after the first
+        epoch whose mean loss in training is no larger.
     restarts : int, default 0
         How often a run that diverges is restarted at a tenth of its learning rate, as in the
         protocol of Lippl & Lindsey (NeurIPS 2024).
-    record : "geometric", int or sequence of int, default "geometric"
+    record : "geometric", int or sequence of int, default None
         About 200 steps spaced geometrically; every so many steps; or the steps themselves. The
-        last step is always added.
+        last step is always added. Image networks are recorded after epochs, which this then
+        counts. None for "geometric", and for image networks for the end alone.
     precision : {"float32", "float64"}, default None
         None for single precision, and double for the normalised flow. In single precision a loss
         may stall between 1e-9 and 1e-7.
@@ -78,6 +97,10 @@ class Training:
     ------
     InputError
         For numbers out of their range, options that don't exist, and options of another optimiser.
+
+    See Also
+    --------
+    Training.published : the settings of the papers for their image networks.
 
     Examples
     --------
@@ -97,9 +120,11 @@ class Training:
     trained: Literal["all", "readout"] = "all"
     batch: Count | None = None
     seed: Index | Sequence[Index] | Int[np.ndarray, " runs"] = 0
+    crop: Index = 0
+    flip: bool = False
     threshold: NonNegative = 0.0
     restarts: Index = 0
-    record: Record = "geometric"
+    record: Record | None = None
     precision: Precision | None = None
 
     def __post_init__(self) -> None:
@@ -125,6 +150,43 @@ class Training:
             "float32" if self.precision == "float32" else f"batches of {self.batch}",
             "leave it out",
         )
+
+    @classmethod
+    @door
+    def published(
+        cls,
+        network: Literal["convnet", "resnet", "vit", "resnet-18", "vit-finetuning"],
+        **changes: Any,
+    ) -> Training:
+        """Return the settings of the papers for one of their image networks.
+
+        Parameters
+        ----------
+        network : {"convnet", "resnet", "vit", "resnet-18", "vit-finetuning"}
+            The first three of Lippl & Stachenfeld (ICLR 2025), by the loss "squared" or "logistic";
+            images of CIFAR are shifted by up to 4 pixels and mirrored. The others of Lippl &
+            Lindsey (NeurIPS 2024), on classes of CIFAR-100, until the mean loss of an epoch is
+            .01, for at most 1000 epochs; see `train_transfer`.
+        **changes
+            Any fields, in place of the published values.
+
+        Raises
+        ------
+        InputError
+            For another network.
+
+        Notes
+        -----
+        Decay of 5e-5 times the weights, added to their gradients, is a `weight_decay` of 2.5e-5
+        here.
+
+        Examples
+        --------
+        >>> training = Training.published("convnet", loss="logistic")
+        >>> training.optimiser, training.learning_rate, training.momentum, training.batch
+        ('sgd', 0.0001, 0.9, 128)
+        """
+        return cls(**({"batch": 128, "optimiser": "adam"} | PUBLISHED[network] | changes))
 
     @property
     def dtype(self) -> np.dtype:

@@ -18,7 +18,7 @@ from partwhole.measures.concepts.decoder import decode_shapes
 from partwhole.networks.diffusion import DiffusionModel, diffusion_model
 from partwhole.study import Config
 from partwhole.tasks import ConceptSpace, circles
-from partwhole.training import Recipe, train_concept_classifier
+from partwhole.training import Training, train_concept_classifier
 
 VALUES = {"colour": ("red", "blue"), "size": ("big", "small"), "background": ("light", "dark")}
 SIDES = {"small16": 16, "small32": 32, "paper": 32}
@@ -27,7 +27,9 @@ JITTER = 0.15  # of points, as a share of the separation
 UNSURE = 0.5  # the coordinates of an image on which the decoder abstains
 LEFT = 0.08  # noise that is left on samples at the end of the published schedule
 MASK = -1.0  # stands for a masked concept in a condition
-CLASSIFIER = Recipe(loss="cross entropy", batch=64, epochs=6)
+CLASSIFIER = Training(
+    loss="cross entropy", optimiser="adam", learning_rate=1e-3, batch=64, epochs=6
+)
 
 
 class Setting(NamedTuple):
@@ -112,7 +114,7 @@ def _readers(
     if config["classifier"]:
         labelled = space.sample(config["per_class"], side=side, noise=noise, seed=seed + READER)
         classifier = train_concept_classifier(
-            labelled.images, labelled.components, recipe=CLASSIFIER, seed=seed, progress=False
+            labelled.images, labelled.components, training=CLASSIFIER, seed=seed, progress=False
         )
         goal = space.classes[-1]
         readers.append(lambda samples: classifier.coordinates(samples, goal))

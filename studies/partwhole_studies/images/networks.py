@@ -20,7 +20,8 @@ from partwhole.tasks.images.cifar import cifar_images
 from partwhole.tasks.images.composites import Composites
 from partwhole.tasks.images.digits import digit_images
 from partwhole.tasks.images.mnist import mnist_images
-from partwhole.training import Recipe, train_images
+from partwhole.training import Training
+from partwhole.training import train as train_networks
 from partwhole_studies.network_tasks import make_task
 
 # Where networks are measured: the pixels, two layers between (of the ConvNet the published one is
@@ -47,13 +48,11 @@ MNIST: Config = {
     "assign": "first",
 }  # fmt: skip
 CIFAR: Config = MNIST | {"images": "cifar-10", "training_images": 4000, "samples": 40_000}
-RECIPES: dict[str, Config] = {
-    "convnet-small": {"epochs": 30},
-    "resnet-small": {"epochs": 60},
-    "vit-small": {"epochs": 45},
-    "convnet": {"optimizer": "sgd", "learning_rate": 1e-4, "momentum": 0.9},
-    "resnet": {"crop": 4, "flip": True},
-    "vit": {"learning_rate": 1e-4, "epochs": 200, "crop": 4, "flip": True},
+ADAM: Config = {"optimiser": "adam", "learning_rate": 1e-3, "batch": 128}
+SMALL: dict[str, Config] = {
+    "convnet-small": ADAM | {"epochs": 30},
+    "resnet-small": ADAM | {"epochs": 60},
+    "vit-small": ADAM | {"epochs": 45},
 }
 
 
@@ -64,16 +63,22 @@ def cells_of(
     tasks: Sequence[str],
     distances: Sequence[int],
     seeds: int,
-    **recipe: Any,
+    **training: Any,
 ) -> list[Config]:
     """Return a cell for each task, seed and distance.
 
     Distances vary fastest, so that of two processes each mostly compiles one network.
     """
-    trained = {"loss": loss} | RECIPES[network] | recipe
+    training = {"loss": loss} | SMALL.get(network, {}) | training
     return [
         images
-        | {"network": network, "recipe": trained, "task": task, "distance": distance, "seed": seed}
+        | {
+            "network": network,
+            "training": training,
+            "task": task,
+            "distance": distance,
+            "seed": seed,
+        }
         for task in tasks
         for seed in range(seeds)
         for distance in distances
@@ -107,29 +112,35 @@ def train(config: Config) -> Arrays:
         "unseen": composed.compositional(config["evaluated"]),
     }
     start = image_network(config["network"], samples.shape, outputs=1, seed=config["seed"])
-    run = train_images(
-        start, samples, Recipe(**config["recipe"]), seed=config["seed"], evaluate=sets,
-        progress=False,
-    )  # fmt: skip
+    settings = config["training"] | {"seed": config["seed"]}
+    name = config["network"]
+    training = Training(**settings) if name in SMALL else Training.published(name, **settings)
+    runs = train_networks(start, samples, training, test=sets, progress=False)
+    assert runs.scores is not None
+    assert runs.outputs is not None
+    assert runs.epoch_loss is not None
+    outputs = {part: outputs[0] for part, outputs in runs.outputs.items()}
     composites = composed.draw(MEASURED, pool="held out", draw=3)
     layers = LAYERS[config["network"]]
-    scores = [run.scores[name] for name in ("training", "seen", "unseen")]
+    scores = [runs.scores[part] for part in ("training", "seen", "unseen")]
     quality = [score.error if score.accuracy is None else score.accuracy for score in scores]
     arrays = {
-        "trained": by_tuple(samples, run.outputs["training"]),
+        "trained": by_tuple(samples, outputs["training"]),
         "answered": np.where(
             task.is_train,
-            by_tuple(sets["seen"], run.outputs["seen"]),
-            by_tuple(sets["unseen"], run.outputs["unseen"]),
+            by_tuple(sets["seen"], outputs["seen"]),
+            by_tuple(sets["unseen"], outputs["unseen"]),
         ),
-        "quality": np.array([values[-1] for values in quality if values is not None]),
-        "learned": np.array(run.has_learned),
-        "loss": run.training_loss,
-        "salience": np.array([_saliences(net, composites, layers) for net in (start, run.network)]),
+        "quality": np.array([values[0, -1] for values in quality if values is not None]),
+        "learned": runs.has_learned[0],
+        "loss": runs.epoch_loss[0],
+        "salience": np.array(
+            [_saliences(net, composites, layers) for net in (start, runs.network(0))]
+        ),
     }
     if config["images"] != "digits":  # whose files may be elsewhere when a figure is drawn
         arrays["example"] = samples[:1][0].max(axis=-1)
-    if run.recipe.loss == "squared":
+    if training.loss == "squared":
         arrays["regime"] = readout_alone(start, samples, sets["unseen"])
     return arrays
 

@@ -17,7 +17,7 @@ from partwhole.study.plots import QUIET, panels
 from partwhole.tasks import split_classes
 from partwhole.tasks.images.cifar import cifar_images
 from partwhole.tasks.images.digits import digit_images
-from partwhole.training import Recipe, train_transfer
+from partwhole.training import Training, train_transfer
 
 SINGLE, MULTI, PUBLISHED = METHODS = ("single-task", "multi-task", "multi-task as published")
 RESCALINGS = (0.125, 0.25, 0.5, 1.0, 2.0)
@@ -30,12 +30,15 @@ LAST = {
     "resnet-18": ("stage 3, block 2", "flat"),
     "vit-finetuning": ("block 7", "first token"),
 }
-RECIPE = {"loss": "cross entropy", "learning_rate": 1e-3, "stop_loss": 0.01, "epochs": 300}
+TRAINING = {
+    "loss": "cross entropy", "optimiser": "adam", "learning_rate": 1e-3, "batch": 128,
+    "threshold": 0.01, "epochs": 300,
+}  # fmt: skip
 DIGITS: Config = {
     "images": "digits",
     "main_classes": 5,  # two are distinguished from ten images by every method
     "n_test": 300,
-    "recipe": RECIPE,
+    "training": TRAINING,
     # All auxiliary images in each epoch: fewer epochs go as far.
     "fewer": {"pretraining": 40, "multitask": 40},
 }
@@ -75,17 +78,18 @@ def tuned(c: float) -> str:
 def cell(config: Config) -> Arrays:
     """Pretrain a network, finetune it in every way, and compare with learning from scratch."""
     network, seed = config["network"], config["seed"]
-    recipe, split = _setting(config)
+    training, split = _setting(config)
     splits = {n: split_classes(n_main=n, seed=seed, **split) for n in config["sizes"]}
     largest = config["sizes"][-1]
     images = splits[largest]
     start = image_network(network, images.shape, outputs=images.n_outputs, seed=seed)
 
     def train(net: Any, n: int, mode: Any, **options: Any) -> Any:
-        epochs = config["fewer"].get(mode, recipe.epochs)
-        protocol = replace(recipe, epochs=epochs)
-        options |= {"mode": mode, "seed": seed, "progress": False}
-        return train_transfer(net, splits[n], protocol, **options)
+        epochs = config["fewer"].get(mode, training.epochs)
+        options |= {"mode": mode, "progress": False}
+        return train_transfer(
+            net, splits[n], replace(training, epochs=epochs, seed=seed), **options
+        )
 
     pretrained = train(start, largest, "pretraining")
     modes = {
@@ -118,17 +122,17 @@ def _accuracy(run: Any, part: str) -> float:
     return run.scores[part].task_accuracy[-1] if part in run.scores else np.nan
 
 
-def _setting(config: Config) -> tuple[Recipe, dict[str, Any]]:
-    """Return the recipe and the images to split: pixels from -1 to 1, and test images if any."""
+def _setting(config: Config) -> tuple[Training, dict[str, Any]]:
+    """Return the training and the images to split: pixels from -1 to 1, and test images if any."""
     split: dict[str, Any] = {name: config[name] for name in ("n_test", "main_classes")}
     if config["images"] == "digits":
         images, labels = digit_images()
         scaled = np.asarray(2.0 * images / images.max() - 1.0, np.float32)[..., None]
-        return Recipe(**config["recipe"]), split | {"images": scaled, "labels": labels}
+        return Training(**config["training"]), split | {"images": scaled, "labels": labels}
     (images, labels), (tested, answers) = (cifar_images(100, split=s) for s in ("train", "test"))
     split |= {"images": 2.0 * images - 1.0, "labels": labels}
     split |= {"test_images": 2.0 * tested - 1.0, "test_labels": answers}
-    return Recipe.published_transfer(config["network"]), split
+    return Training.published(config["network"]), split
 
 
 def gather(cells: Cells) -> xr.Dataset:

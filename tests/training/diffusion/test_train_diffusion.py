@@ -253,7 +253,9 @@ def test_checkpoints_of_something_else_are_refused(kind, tmp_path, monkeypatch):
     elif kind == "text":
         file.write_text("nothing")
     else:
-        rule = "a run goes on from a checkpoint of the same network, recipe, seed and samples; got "
+        rule = (
+            "a run resumes from a checkpoint of the same network, settings, seed and samples; got "
+        )
         if kind == "recipe":
             recipe = replace(recipe, learning_rate=0.5)
         elif kind == "data":

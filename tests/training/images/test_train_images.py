@@ -11,17 +11,19 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+import optax
 import pytest
 from killed import killed_beside
 from programs import looped
 
 from partwhole import tasks
 from partwhole._checks import InputError
-from partwhole.networks import ImageNetwork, convnet, image_network, outputs
+from partwhole.networks import Architecture, ImageNetwork, convnet, image_network, outputs
 from partwhole.networks.images.layers import Dense, Flatten
 from partwhole.tasks.images.digits import digit_images
-from partwhole.training import Outcome, Recipe, train_images
-from partwhole.training.images.assembly import Samples
+from partwhole.training import Outcome, Training, train
+from partwhole.training.images.problem import checked_image_problem
+from partwhole.training.images.step import Kind
 
 module = import_module("partwhole.training.images.train")
 
@@ -34,69 +36,106 @@ def linear(k=1, seed=0):
     return ImageNetwork((Flatten(), layer), ("flat", "out"), (2, 3, 1))
 
 
+def settings(**changes):
+    """Return a training by Adam, in batches of 128 at most."""
+    return Training(**({"optimiser": "adam", "learning_rate": 1e-3, "batch": 128} | changes))
+
+
+def loop_of(network, data, training):
+    """Return the loop of a run."""
+    problem = checked_image_problem(network, data, training, None, None, None)
+    rate, seed = float(problem.rates[0]), problem.seeds[0]
+    return module.Loop(network, problem.sets["training"], training, rate, seed)
+
+
 def problem(n=20, seed=1):
     rng = np.random.default_rng(seed)
     return rng.normal(size=(n, 2, 3, 1)).astype(np.float32), rng.normal(size=n)
 
 
-def plain(x, y, weight, bias, recipe, steps):
+def plain(x, y, weight, bias, training, steps):
     """Train the linear map in NumPy, on all samples at once."""
     rows = np.column_stack([x.reshape(len(x), -1), np.ones(len(x))])
     w = np.append(weight, bias)
     first, second = np.zeros_like(w), np.zeros_like(w)
     for step in range(1, steps + 1):
         f = rows @ w
-        pull = 2.0 * (f - y) if recipe.loss == "squared" else -y / (1.0 + np.exp(y * f))
-        slope = rows.T @ pull / len(rows) + recipe.weight_decay * w
-        if recipe.optimizer == "sgd":
-            first = slope + recipe.momentum * first
-            w = w - recipe.learning_rate * first
+        pull = 2.0 * (f - y) if training.loss == "squared" else -y / (1.0 + np.exp(y * f))
+        slope = rows.T @ pull / len(rows) + 2.0 * training.weight_decay * w
+        if training.optimiser == "sgd":
+            first = slope + training.momentum * first
+            w = w - training.learning_rate * first
             continue
         first, second = 0.9 * first + 0.1 * slope, 0.999 * second + 0.001 * slope**2
         move = first / (1 - 0.9**step) / (np.sqrt(second / (1 - 0.999**step)) + 1e-8)
-        w = w - recipe.learning_rate * move
+        w = w - training.learning_rate * move
     return w
 
 
 @pytest.mark.parametrize(
-    "recipe",
+    "training",
     [
-        Recipe(loss="squared", optimizer="sgd", learning_rate=0.05, epochs=30),
-        Recipe(loss="squared", optimizer="sgd", learning_rate=0.02, momentum=0.9, epochs=30),
-        Recipe(loss="logistic", optimizer="sgd", learning_rate=0.3, weight_decay=0.1, epochs=30),
-        Recipe(loss="squared", learning_rate=0.03, epochs=30),
-        Recipe(loss="logistic", learning_rate=0.03, weight_decay=0.05, epochs=30),
+        settings(optimiser="sgd", learning_rate=0.05, epochs=30),
+        settings(optimiser="sgd", learning_rate=0.02, momentum=0.9, epochs=30),
+        settings(loss="logistic", optimiser="sgd", learning_rate=0.3, weight_decay=0.05, epochs=30),
+        settings(learning_rate=0.03, epochs=30),
+        settings(loss="logistic", learning_rate=0.03, weight_decay=0.025, epochs=30),
     ],
     ids=["sgd", "momentum", "decay", "adam", "adam and decay"],
 )
-def test_all_samples_at_once_as_in_numpy(recipe):
+def test_all_samples_at_once_as_in_numpy(training):
     x, y = problem()
-    y = np.sign(y) if recipe.loss == "logistic" else y
+    y = np.sign(y) if training.loss == "logistic" else y
     network = linear()
-    run = train_images(network, x, recipe, targets=y, seed=0)
-    layer, end = network.parts[1], run.network.parts[1]
-    expected = plain(x, y, np.asarray(layer.weight)[0], 0.1, recipe, 30)
-    found = np.append(np.asarray(end.weight), np.asarray(end.bias))
+    runs = train(network, (x, y), training)
+    layer, end = network.parts[1], runs.network(0).parts[1]
+    expected = plain(x, y, np.asarray(layer.weight)[0], 0.1, training, 30)
+    weights = np.append(np.asarray(end.weight), np.asarray(end.bias))
     # Thirty steps in single precision.
-    np.testing.assert_allclose(found, expected, atol=3e-5)
+    np.testing.assert_allclose(weights, expected, atol=3e-5)
     answers = x.reshape(20, -1) @ expected[:-1] + expected[-1]
-    np.testing.assert_allclose(run.outputs["training"][:, 0], answers, atol=2e-4)
-    scores = run.scores["training"]
-    if recipe.loss == "squared":
+    np.testing.assert_allclose(runs.outputs["training"][0, :, 0], answers, atol=2e-4)
+    scores = runs.scores["training"]
+    assert runs.training_loss[0, -1] == scores.loss[0, -1]
+    if training.loss == "squared":
         assert scores.accuracy is None
-        assert scores.error[-1] == pytest.approx(np.mean((answers - y) ** 2) / y.var(), rel=1e-3)
+        relative = np.mean((answers - y) ** 2) / y.var()
+        assert scores.error[0, -1] == pytest.approx(relative, rel=1e-3)
     else:
         assert scores.error is None
-        assert scores.accuracy[-1] == np.mean(np.sign(answers) == y)
-        assert scores.loss[-1] == pytest.approx(np.log1p(np.exp(-y * answers)).mean(), rel=1e-4)
+        assert scores.accuracy[0, -1] == np.mean(np.sign(answers) == y)
+        loss = np.log1p(np.exp(-y * answers)).mean()
+        assert scores.loss[0, -1] == pytest.approx(loss, rel=1e-4)
+
+
+def test_a_transformation_of_optax_is_the_optimiser():
+    data, training = problem(), settings(optimiser="sgd", learning_rate=0.05, epochs=5)
+    own = replace(training, optimiser=optax.sgd(0.05), learning_rate=None)
+    by_name, by_optax = (train(linear(), data, one) for one in (training, own))
+    assert same(by_name.network(0), by_optax.network(0))
+    assert by_optax.learning_rates is None
+
+
+def test_several_networks_are_each_as_alone():
+    data, training = problem(), settings(epochs=4, batch=8, record=1, seed=3)
+    several = train([linear(), linear(seed=1)], data, training, read=data[0][:5])
+    for run, seed in enumerate((3, 4)):
+        alone = train(linear(seed=run), data, replace(training, seed=seed), read=data[0][:5])
+        assert same(several.network(run), alone.network(0))
+        np.testing.assert_array_equal(several.answers[run], alone.answers[0])
+        np.testing.assert_array_equal(several.epoch_loss[run], alone.epoch_loss[0])
+    assert several.steps.tolist() == [0, 2, 4, 6, 8]
+    np.testing.assert_allclose(
+        several.answers[0, 0], outputs(linear(), data[0][:5]), atol=1e-6
+    )  # the network before training is read, too
 
 
 def test_batches_as_in_numpy():
     # The order is the run's own; what it does with it is not.
     x, y = problem(11)
-    recipe = Recipe(loss="squared", optimizer="sgd", learning_rate=0.05, epochs=3, batch=4)
-    run = train_images(linear(), x, recipe, targets=y, seed=5)
-    loop = module.Loop(linear(), *Samples.of(x), y.astype(np.float32), recipe, 5)
+    training = settings(optimiser="sgd", learning_rate=0.05, epochs=3, batch=4, seed=5)
+    runs = train(linear(), (x, y), training)
+    loop = loop_of(linear(), (x, y), training)
     w = np.append(np.asarray(linear().parts[1].weight), 0.1)
     rows = np.column_stack([x.reshape(11, -1), np.ones(11)])
     losses = []
@@ -107,9 +146,10 @@ def test_batches_as_in_numpy():
             rest = rows[which] @ w - y[which]
             losses.append(np.mean(rest**2))
             w = w - 0.05 * 2.0 * rows[which].T @ rest / 4
-    end = run.network.parts[1]
+    end = runs.network(0).parts[1]
     np.testing.assert_allclose(np.append(end.weight, end.bias), w, atol=1e-5)
-    np.testing.assert_allclose(run.training_loss, np.mean(np.reshape(losses, (3, 2)), 1), rtol=1e-5)
+    by_epoch = np.mean(np.reshape(losses, (3, 2)), axis=1)
+    np.testing.assert_allclose(runs.epoch_loss[0], by_epoch, rtol=1e-5)
     orders = [tuple(np.asarray(loop._order(epoch)).tolist()) for epoch in range(6)]
     assert len(set(orders)) == 6
     assert {i for order in orders for i in order} == set(range(11))
@@ -118,32 +158,32 @@ def test_batches_as_in_numpy():
 def test_classes():
     x, _ = problem(60)
     classes = np.argmax(x.reshape(60, -1)[:, :3], axis=1)
-    recipe = Recipe(loss="cross entropy", learning_rate=0.1, epochs=150, batch=60)
-    run = train_images(linear(3), x, recipe, targets=classes, seed=0)
-    assert run.scores["training"].accuracy[-1] == 1.0
-    assert run.has_learned
-    assert run.outputs["training"].shape == (60, 3)
+    training = settings(loss="cross entropy", learning_rate=0.1, epochs=150, batch=60)
+    runs = train(linear(3), (x, classes), training)
+    assert runs.scores["training"].accuracy[0, -1] == 1.0
+    assert runs.has_learned.tolist() == [True]
+    assert runs.outputs["training"].shape == (1, 60, 3)
 
 
-def small(**change):
+def small(**changes):
     """Return what a small run of a convolutional network is made of."""
     images, labels = digit_images()
     task = tasks.symbolic_addition(range(-1, 2), [0])
     composed = tasks.compose_images(task, images, labels, distance=8, seed=0)
-    told = {"loss": "squared", "epochs": 4, "batch": 16, "crop": 1, "flip": True} | change
+    changes = {"epochs": 4, "batch": 16, "crop": 1, "flip": True, "seed": 3} | changes
     return (
         # With every kind of layer but one of each: compiling a step takes longer than all others.
         convnet((8, 16, 2), channels=(8,), kernel=3, dense=(8,), seed=0),
         composed.training(20),
-        Recipe(**told),
-        {"evaluate": {"unseen": composed.compositional(5)}, "every": 2, "seed": 3},
+        settings(record=2, **changes),
+        {"test": {"unseen": composed.compositional(5)}},
     )
 
 
 @pytest.fixture(scope="module")
 def whole():
-    network, images, recipe, rest = small()
-    return train_images(network, images, recipe, **rest)
+    network, images, training, rest = small()
+    return train(network, images, training, **rest)
 
 
 def leaves(network):
@@ -156,27 +196,29 @@ def same(one, other):
 
 def test_a_run_and_its_table(whole):
     network, images, _, _ = small()
-    assert whole.outcome is Outcome.RAN_ALL_STEPS
-    assert whole.recorded.tolist() == [2, 4]
-    assert whole.training_loss.shape == (4,)
-    assert whole.training_loss[-1] < whole.training_loss[0]
-    frame = whole.to_frame()
-    assert frame.columns.tolist() == ["samples", "epoch", "loss", "error"]
-    assert frame.samples.tolist() == ["training"] * 2 + ["unseen"] * 2
+    assert whole.outcomes == (Outcome.RAN_ALL_STEPS,)
+    assert whole.steps.tolist() == [0, 12, 24]
+    assert whole.end_steps.tolist() == [24]
+    assert whole.epoch_loss.shape == (1, 4)
+    assert whole.epoch_loss[0, -1] < whole.epoch_loss[0, 0]
+    frame = whole.scores_to_frame()
+    assert frame.columns.tolist() == ["run", "samples", "step", "loss", "error"]
+    assert frame.samples.tolist() == ["training"] * 3 + ["unseen"] * 3
+    assert whole.to_frame().outcome.tolist() == ["ran_all_steps"]
     # The network that was given is as it was, and the answers are those of the trained one.
     assert same(network, small()[0])
-    found = outputs(whole.network, images)
-    np.testing.assert_allclose(found, whole.outputs["training"], atol=1e-5)
+    answers = outputs(whole.network(0), images)
+    np.testing.assert_allclose(answers, whole.outputs["training"][0], atol=1e-5)
 
 
 def test_the_same_seed_gives_the_same_bits_and_another_does_not(whole):
-    network, images, recipe, rest = small()
-    assert same(train_images(network, images, recipe, **rest).network, whole.network)
-    other = train_images(network, images, recipe, **(rest | {"seed": 4}))
-    assert not same(other.network, whole.network)
+    network, images, training, rest = small()
+    assert same(train(network, images, training, **rest).network(0), whole.network(0))
+    other = train(network, images, replace(training, seed=4), **rest)
+    assert not same(other.network(0), whole.network(0))
 
 
-def interrupt(monkeypatch, steps, file, network, images, recipe, rest):
+def interrupt(monkeypatch, steps, file, network, images, training, rest):
     """Train for so many steps, each of which leaves a checkpoint, and break off."""
     step, taken = module.take_step, []
 
@@ -190,22 +232,22 @@ def interrupt(monkeypatch, steps, file, network, images, recipe, rest):
     with monkeypatch.context() as patch:
         patch.setattr(module, "take_step", broken)
         with pytest.raises(KeyboardInterrupt):
-            train_images(network, images, recipe, checkpoint=file, **rest)
+            train(network, images, training, checkpoint=file, **rest)
 
 
 @pytest.mark.parametrize("steps", [1, 5, 6, 7, 12, 18, 23])  # 6 to an epoch; scores after two
 def test_a_run_that_stops_at_any_step_resumes_bit_by_bit(steps, whole, tmp_path, monkeypatch):
-    network, images, recipe, rest = small()
+    network, images, training, rest = small()
     file = tmp_path / "run.npz"
-    interrupt(monkeypatch, steps, file, network, images, recipe, rest)
+    interrupt(monkeypatch, steps, file, network, images, training, rest)
     assert file.exists()
-    found = train_images(network, images, recipe, checkpoint=file, **rest)
-    assert same(found.network, whole.network)
-    np.testing.assert_array_equal(found.training_loss, whole.training_loss)
-    np.testing.assert_array_equal(found.recorded, whole.recorded)
+    resumed = train(network, images, training, checkpoint=file, **rest)
+    assert same(resumed.network(0), whole.network(0))
+    np.testing.assert_array_equal(resumed.epoch_loss, whole.epoch_loss)
+    np.testing.assert_array_equal(resumed.steps, whole.steps)
     for name in ("training", "unseen"):
-        np.testing.assert_array_equal(found.outputs[name], whole.outputs[name])
-        np.testing.assert_array_equal(found.scores[name].loss, whole.scores[name].loss)
+        np.testing.assert_array_equal(resumed.outputs[name], whole.outputs[name])
+        np.testing.assert_array_equal(resumed.scores[name].loss, whole.scores[name].loss)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -222,26 +264,27 @@ def slowly(*given, **named):
     time.sleep(0.05)
     return step(*given, **named)
 module.take_step = slowly
-network, images, recipe, rest = small()
-module.train_images(network, images, recipe, checkpoint={file!r}, **rest)
+from partwhole.training import train
+network, images, training, rest = small()
+train(network, images, training, checkpoint={file!r}, **rest)
 """
 
 
 def test_a_killed_process_resumes_bit_by_bit(whole, tmp_path):
     file = tmp_path / "run.npz"
     killed_beside(KILLED.format(folder=os.path.dirname(__file__), file=str(file)), file)
-    network, images, recipe, rest = small()
-    found = train_images(network, images, recipe, checkpoint=file, **rest)
-    assert same(found.network, whole.network)
+    network, images, training, rest = small()
+    resumed = train(network, images, training, checkpoint=file, **rest)
+    assert same(resumed.network(0), whole.network(0))
 
 
 @pytest.mark.parametrize(
-    "kind", ["truncated", "text", "another network file", "seed", "recipe", "data", "sets"]
+    "kind", ["truncated", "text", "another network file", "seed", "rate", "data", "sets"]
 )
 def test_checkpoints_of_something_else_are_refused(kind, tmp_path, monkeypatch):
-    network, images, recipe, rest = small()
+    network, images, training, rest = small()
     file = tmp_path / "run.npz"
-    interrupt(monkeypatch, 1, file, network, images, recipe, rest)
+    interrupt(monkeypatch, 1, file, network, images, training, rest)
     rule = "a checkpoint is a whole file that training wrote; got "
     if kind == "truncated":
         file.write_bytes(file.read_bytes()[:-2000])
@@ -250,18 +293,20 @@ def test_checkpoints_of_something_else_are_refused(kind, tmp_path, monkeypatch):
     elif kind == "another network file":
         np.savez(file, told=np.array("{}"), leaf_0=np.zeros(3))
     else:
-        rule = "a run goes on from a checkpoint of the same network, recipe, seed and samples; got "
+        rule = (
+            "a run resumes from a checkpoint of the same network, settings, seed and samples; got "
+        )
         if kind == "seed":
-            rest = rest | {"seed": 9}
-        elif kind == "recipe":
-            recipe = replace(recipe, learning_rate=0.5)
+            training = replace(training, seed=9)
+        elif kind == "rate":
+            training = replace(training, learning_rate=0.5)
         elif kind == "sets":
-            rest = rest | {"evaluate": {"others": rest["evaluate"]["unseen"]}}
+            rest = {"test": {"others": rest["test"]["unseen"]}}
         else:
             images = images.take(np.arange(len(images))[::-1].copy())
     kept = file.read_bytes()
     with pytest.raises(InputError) as caught:
-        train_images(network, images, recipe, checkpoint=file, **rest)
+        train(network, images, training, checkpoint=file, **rest)
     assert str(caught.value).startswith(rule + str(file))
     assert str(caught.value).endswith("; remove it to begin anew, or name another file")
     assert file.read_bytes() == kept
@@ -269,38 +314,53 @@ def test_checkpoints_of_something_else_are_refused(kind, tmp_path, monkeypatch):
 
 def test_divergence_and_a_stop_are_told():
     x, y = problem()
-    wild = Recipe(loss="squared", optimizer="sgd", learning_rate=50.0, epochs=40)
-    run = train_images(linear(), x, wild, targets=y, seed=0)
-    assert run.outcome is Outcome.DIVERGED
-    assert not run.has_learned
-    assert len(run.training_loss) < 40
+    wild = settings(optimiser="sgd", learning_rate=50.0, epochs=40)
+    runs = train(linear(), (x, y), wild)
+    assert runs.outcomes == (Outcome.DIVERGED,)
+    assert not runs.has_learned.any()
+    assert runs.epoch_loss.shape[1] < 40
+    # A run that diverges starts again at a tenth of its rate.
+    again = train(linear(), (x, y), replace(wild, restarts=3))
+    assert again.outcomes == (Outcome.RAN_ALL_STEPS,)
+    assert again.learning_rates[0] < 1.0
     y = x.reshape(20, -1) @ np.arange(6.0)
-    calm = Recipe(loss="squared", learning_rate=0.1, epochs=4000, stop_loss=1e-3)
-    run = train_images(linear(), x, calm, targets=y, seed=0)
-    assert run.outcome is Outcome.REACHED_THRESHOLD
-    assert run.training_loss[-1] < 1e-3 <= run.training_loss[-2]
-    assert run.has_learned
+    calm = settings(learning_rate=0.1, epochs=4000, threshold=1e-3, record=100)
+    runs = train(linear(), (x, y), calm)
+    assert runs.outcomes == (Outcome.REACHED_THRESHOLD,)
+    assert runs.epoch_loss[0, -1] <= 1e-3 < runs.epoch_loss[0, -2]
+    assert runs.end_steps[0] == runs.epoch_loss.shape[1]
+    # Records after the end repeat it.
+    late = runs.steps >= runs.end_steps[0]
+    assert len(set(runs.training_loss[0, late])) == 1
+    assert runs.has_learned.all()
+    short = train(linear(), (x, y), replace(calm, epochs=2))
+    assert short.outcomes == (Outcome.REACHED_MAX_STEPS,)
+
+
+def test_a_loss_far_above_small_targets_is_no_divergence():
+    """The first loss counts too: a network may begin far above its targets."""
+    x, y = problem()
+    runs = train(linear(), (x, 1e-6 * y), settings(epochs=2))
+    assert runs.outcomes == (Outcome.RAN_ALL_STEPS,)
 
 
 def test_no_convolution_runs_inside_a_loop():
     """On a CPU it is some 25 times slower there."""
     for name in ("convnet-small", "resnet-small"):
-        _, images, recipe, _ = small()
+        _, images, training, _ = small()
         network = image_network(name, images.shape, seed=0)
-        samples, layout = Samples.of(images)
-        layout = layout._replace(crop=1, flip=True)
-        goal = images.targets.astype(np.float32)
-        loop = module.Loop(network, samples, layout, goal, recipe, 0)
+        loop = loop_of(network, images, training)
+        assert loop.layout.crop == 1
 
-        def step(state, loop=loop, layout=layout, recipe=recipe):
+        def step(state, loop=loop):
             return module.take_step(
                 state, loop.samples, loop.goal, loop._order(0), loop.key,
-                recipe=recipe, layout=layout, batch=16,
+                kind=Kind.of(loop.training, 1e-3), layout=loop.layout, batch=16,
             )  # fmt: skip
 
         assert not looped(step, loop.state)
         which = jnp.arange(4, dtype=jnp.int32)
-        assert not looped(partial(module._answer, layout=layout), network, samples, which)
+        assert not looped(partial(module._answer, layout=loop.layout), network, loop.samples, which)
 
     def scanned(network, x):
         return jax.lax.scan(lambda c, _: (c + network(x).sum(), None), 0.0, None, length=3)
@@ -308,8 +368,8 @@ def test_no_convolution_runs_inside_a_loop():
     assert looped(scanned, network, jnp.zeros((2, 8, 16, 2)))
 
 
-def test_notes_beside_the_bar(monkeypatch):
-    notes = []
+def test_the_loss_is_reported_along_the_way(monkeypatch):
+    reports = []
 
     class Bar:
         def __init__(self, what, total, *, shown):
@@ -321,22 +381,23 @@ def test_notes_beside_the_bar(monkeypatch):
         def advance(self, done, note=""):
             self.done += done
             assert self.done <= self.total
-            notes.append(note)
+            reports.append(note)
 
         def __exit__(self, *_):
             return None
 
-    monkeypatch.setattr(module, "bar", Bar)
-    monkeypatch.setattr(module, "TOLD_EVERY", 0.0)
+    trainer = import_module("partwhole.training.train")
+    monkeypatch.setattr(trainer, "bar", Bar)
+    monkeypatch.setattr(trainer, "REPORTED_EVERY", 0.0)
+    monkeypatch.setattr(module, "REPORTED_EVERY", 0.0)
     x, y = problem()
-    recipe = Recipe(loss="squared", epochs=5)
-    run = train_images(linear(), x, recipe, targets=y, seed=0)
-    assert notes[-1] == f"loss {run.training_loss[-1]:.3g}"
+    runs = train(linear(), (x, y), settings(epochs=5))
+    assert reports[-1] == f"loss {runs.epoch_loss[0, -1]:.3g}"
     # Within an epoch, the mean of its batches so far.
-    notes.clear()
-    still = Recipe(loss="squared", optimizer="sgd", learning_rate=1e-9, epochs=2, batch=8)
-    run = train_images(linear(), x, still, targets=y, seed=0)
-    loop = module.Loop(linear(), *Samples.of(x), y.astype(np.float32), still, 0)
+    reports.clear()
+    still = settings(optimiser="sgd", learning_rate=1e-9, epochs=2, batch=8)
+    train(linear(), (x, y), still)
+    loop = loop_of(linear(), (x, y), still)
     rows = np.column_stack([x.reshape(20, -1), np.ones(20)])
     gaps = rows @ np.append(np.asarray(linear().parts[1].weight), 0.1) - y
     expected = []
@@ -345,98 +406,178 @@ def test_notes_beside_the_bar(monkeypatch):
             np.mean(gaps[which] ** 2) for which in np.reshape(loop._order(epoch), (2, 8))
         )
         expected += [first, (first + second) / 2.0]
-    found = [float(note.removeprefix("loss ")) for note in notes]
-    np.testing.assert_allclose(found, expected, rtol=6e-3)  # three digits are shown
+    losses = [float(report.removeprefix("loss ")) for report in reports]
+    np.testing.assert_allclose(losses, expected, rtol=6e-3)  # three digits are shown
 
 
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
         (
-            {"targets": None},
-            "targets are one for each of some images; got none; pass arrays of equal length",
+            {"data": problem()[0]},
+            "data of image networks is composites, or a pair of images and targets; got a list of "
+            "20; pass (images, targets)",
         ),
         (
-            {"targets": np.ones(3)},
-            "images and targets have equal length along n; got 20 and 3; pass both for the same n",
+            {"data": (problem()[0], np.ones(3))},
+            "targets are one for each of some images; got 3 for 20 images; pass arrays of equal "
+            "length",
         ),
         (
-            {"targets": np.full(20, np.nan)},
-            "targets is an array of finite numbers of shape (n, ...); got 20 that are NaN, the "
-            "first at 0; drop or fill missing numbers first",
+            {"data": (problem()[0], np.full(20, np.nan))},
+            "data[1] is an array of finite numbers; got 20 that are NaN, the first at 0; drop or "
+            "fill missing numbers first",
         ),
         (
-            {"recipe": Recipe(loss="logistic")},
+            {"training": settings(loss="logistic", epochs=1)},
             "with the loss 'logistic' targets are labels -1 and +1; got -2 to 1; take the loss "
             "'squared' for numbers",
         ),
         (
-            {"recipe": Recipe(loss="cross entropy")},
+            {"training": settings(loss="cross entropy", epochs=1)},
             "with the loss 'cross entropy' targets are classes numbered from 0; got shape (20,) of "
             "float64; take the loss 'squared' for numbers, or 'logistic' for labels -1 and +1",
         ),
         (
-            {"recipe": Recipe(loss="cross entropy"), "targets": np.arange(20)},
+            {
+                "training": settings(loss="cross entropy", epochs=1),
+                "data": (problem()[0], np.arange(20)),
+            },
             "targets are classes below 1, the number of the network's outputs; got class 19; draw "
             "a network with an output for each class",
         ),
         (
-            {"targets": np.ones((20, 2))},
+            {"data": (problem()[0], np.ones((20, 2)))},
             "targets have a number for each image and each of 1 outputs of the network; got shape "
             "(20, 2); draw a network with outputs for them",
         ),
         (
-            {"network": linear(2)},
+            {"networks": linear(2)},
             "targets have a number for each image and each of 2 outputs of the network; got shape "
             "(20,); draw a network with outputs for them",
         ),
         (
-            {"images": np.full((20, 2, 3, 1), np.inf, np.float32)},
-            "images is an array of finite numbers of shape (n, h, w, c); got 120 that are "
-            "infinite, the first at (0, 0, 0, 0); drop or limit infinite numbers first",
+            {"networks": [linear(), linear(2)]},
+            "networks that train together take images of one shape and have as many outputs; got "
+            "shapes (2, 3, 1), (2, 3, 1); train them in several calls",
         ),
         (
-            {"evaluate": {"new": (np.full((1, 2, 3, 1), np.nan, np.float32), np.ones(1))}},
-            "evaluate['new'][0] is an array of finite numbers of shape (_, h, w, c); got 6 that "
-            "are NaN, the first at (0, 0, 0, 0); drop or fill missing numbers first",
+            {"test": {"new": (np.full((1, 2, 3, 1), np.nan, np.float32), np.ones(1))}},
+            "test['new'][0] is an array of finite numbers; got 6 that are NaN, the first at "
+            "(0, 0, 0, 0); drop or fill missing numbers first",
         ),
         (
-            {"evaluate": {"training": (problem()[0], np.ones(20))}},
-            "the samples that are trained on are scored under the name 'training', others under "
-            "names of their own; got 'training' in evaluate; name the set otherwise",
+            {"test": {"training": (problem()[0], np.ones(20))}},
+            "the training samples are scored under the name 'training', others under names of "
+            "their own; got 'training' in test; name the set otherwise",
         ),
-        ({"seed": -1}, "seed is a whole number of at least 0; got -1; pass 0, say"),
         (
             {"checkpoint": "no such folder/run.npz"},
             "a checkpoint is written in a folder that is there; got no such folder/run.npz; make "
             "the folder first",
         ),
         (
-            {"images": np.ones((20, 3, 3, 1), np.float32)},
+            {"networks": [linear(), linear(seed=1)], "checkpoint": "run.npz"},
+            "a checkpoint is that of one network; got 2 networks; train them in several calls, "
+            "with a file for each",
+        ),
+        (
+            {"data": (np.ones((20, 3, 3, 1), np.float32), np.ones(20))},
             "images for this network have height, width and channels (2, 3, 1); got (3, 3, 1); "
             "draw a network for their shape",
         ),
         (
-            {"every": 0},
-            "every is a whole number of at least 1; got 0; leave it out to score at the end only",
+            {"read": np.ones((20, 3, 3, 1), np.float32)},
+            "images to read for this network have height, width and channels (2, 3, 1); got "
+            "(3, 3, 1); draw a network for their shape",
+        ),
+        (
+            {"training": settings(epochs=1, record=0)},
+            "record is a whole number of at least 1; got 0; pass 5 for every 5 epochs",
+        ),
+        (
+            {"training": Training(steps=3)},
+            "image networks train for epochs, all parameters, in single precision; got steps; "
+            "pass epochs=100, say",
+        ),
+        (
+            {"training": settings(epochs=1, precision="float64")},
+            "image networks train for epochs, all parameters, in single precision; got double "
+            "precision; leave it out",
+        ),
+        (
+            {"teachers": np.ones(3)},
+            "the test of image networks is samples, since their true function has no formula; got "
+            "teachers; pass test=",
         ),
     ],
 )
 def test_errors_say_rule_got_remedy(change, sentence):
-    x, _ = problem()
-    given = {
-        "network": linear(), "images": x, "recipe": Recipe(loss="squared"),
-        "targets": np.tile([-2.0, 1.0], 10), "seed": 0,
+    arguments = {
+        "networks": linear(), "data": (problem()[0], np.tile([-2.0, 1.0], 10)),
+        "training": settings(epochs=1),
     }  # fmt: skip
     with pytest.raises(InputError) as caught:
-        train_images(**(given | change))
+        train(**(arguments | change))
+    assert str(caught.value) == sentence
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        (
+            {"training": settings(epochs=1, crop=1)},
+            "a checkpoint, crop and flip are of image networks; got crop or flip for MLP; leave it "
+            "out",
+        ),
+        (
+            {"checkpoint": "run.npz"},
+            "a checkpoint, crop and flip are of image networks; got a checkpoint for MLP; leave it "
+            "out",
+        ),
+        (
+            {"test": {"new": (np.ones((1, 6)), np.ones(1))}},
+            "sets by name are scored of image networks; got a mapping for MLP; pass one pair "
+            "(inputs, targets)",
+        ),
+    ],
+)
+def test_other_networks_have_no_options_of_images(change, sentence):
+    network = Architecture(2, 3, "relu").networks(6, seeds=[0], outputs=1)
+    arguments = {"training": settings(epochs=1), "data": (np.ones((4, 6)), np.ones(4))}
+    with pytest.raises(InputError) as caught:
+        train(network, **(arguments | change))
     assert str(caught.value) == sentence
 
 
 def test_composites_bring_their_targets():
-    network, images, recipe, _ = small()
+    network, images, training, _ = small()
     with pytest.raises(InputError) as caught:
-        train_images(network, images, recipe, targets=images.targets, seed=0)
-    assert str(caught.value) == (
-        "composites bring their own targets; got targets beside them; leave them out"
-    )
+        train(network, (images, images.targets), training)
+    assert str(caught.value).startswith("data is a pair (an array of finite numbers, an array of")
+    assert str(caught.value).endswith("or a Composites; got a tuple of 2; pass one of these")
+
+
+def test_published_settings():
+    convnet = Training.published("convnet")
+    assert (convnet.optimiser, convnet.learning_rate, convnet.momentum) == ("sgd", 1e-4, 0.9)
+    assert (convnet.batch, convnet.epochs, convnet.crop, convnet.flip) == (128, 100, 0, False)
+    resnet, vit = (Training.published(name, loss="logistic") for name in ("resnet", "vit"))
+    assert (resnet.optimiser, resnet.learning_rate, resnet.epochs) == ("adam", 1e-3, 100)
+    assert (vit.learning_rate, vit.epochs, vit.crop, vit.flip) == (1e-4, 200, 4, True)
+    assert vit.loss == "logistic"
+    with pytest.raises(InputError, match=r"network is .* or \"vit-finetuning\"; got 'alexnet'"):
+        Training.published("alexnet")
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"loss": "hinge"}, "loss is .*; got 'hinge'; choose one of them"),
+        ({"crop": -1}, "crop is a whole number of at least 0; got -1; pass a whole number"),
+        ({"flip": "no"}, "flip is True or False; got 'no'; choose one of them"),
+    ],
+)
+def test_settings_that_do_not_exist(change, sentence):
+    with pytest.raises(InputError, match=sentence):
+        settings(epochs=1, **change)

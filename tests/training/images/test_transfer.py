@@ -18,8 +18,10 @@ from partwhole.networks import ImageNetwork, convnet, image_network, outputs
 from partwhole.networks.images.layers import BatchNorm, Dense, Drawn, Flatten, ReLU, trained
 from partwhole.tasks.images.class_split import split_classes
 from partwhole.tasks.images.digits import digit_images
-from partwhole.training import Outcome, Recipe, train_images
+from partwhole.training import Outcome, Training, train
 from partwhole.training.images.assembly import Layout, Samples
+from partwhole.training.images.problem import ScoredSet
+from partwhole.training.images.step import Kind
 from partwhole.training.images.transfer import train_transfer
 from partwhole.training.images.two_tasks import Half, TwoTasks
 
@@ -64,6 +66,12 @@ def close(one, other, atol=2e-6):
         np.testing.assert_allclose(a, b, atol=atol)
 
 
+def settings(**changes):
+    """Return a training on classes, by Adam in batches of 128 at most."""
+    usual = {"loss": "cross entropy", "optimiser": "adam", "learning_rate": 1e-3, "batch": 128}
+    return Training(**(usual | {"epochs": 100} | changes))
+
+
 def by_hand(network, made, epochs):
     """Take optax's steps: each is a list of (weight, images, columns), passed as one batch.
 
@@ -101,39 +109,39 @@ def by_hand(network, made, epochs):
     return eqx.combine(kept, rest), np.array(told)
 
 
-OPTIMIZERS = {
+OPTIMISERS = {
     "sgd": (
-        {"optimizer": "sgd", "learning_rate": 0.1, "momentum": 0.9},
+        {"optimiser": "sgd", "learning_rate": 0.1, "momentum": 0.9},
         optax.sgd(0.1, momentum=0.9),
     ),
     "adam": (
-        {"learning_rate": 0.01, "weight_decay": 0.01},
+        {"optimiser": "adam", "learning_rate": 0.01, "weight_decay": 0.005},
         optax.chain(optax.add_decayed_weights(0.01), optax.adam(0.01)),
     ),
 }
 
 
 def test_published_multitask_by_hand():
-    # The other optimizer is that of the tests in batches, and of the corrected protocol.
-    told, made = OPTIMIZERS["adam"]
-    recipe = Recipe(loss="cross entropy", epochs=2, batch=40, **told)
+    # The other optimiser is that of the tests in batches, and of the corrected protocol.
+    options, rule = OPTIMISERS["adam"]
+    training = settings(epochs=2, batch=40, seed=1, **options)
     # All images of a task in a batch: one step for each task.
-    run = train_transfer(NETWORK, SPLIT, recipe, mode="multitask", protocol="published", seed=1)
+    run = train_transfer(NETWORK, SPLIT, training, mode="multitask", protocol="published")
     assert run.auxiliary_weight == 1.0
     steps = [[(1.0, *SPLIT.samples("main"))], [(1.0, *SPLIT.samples("auxiliary"))]]
-    expected, losses = by_hand(NETWORK, made, [steps] * 2)
+    expected, losses = by_hand(NETWORK, rule, [steps] * 2)
     close(run.network, expected)
     np.testing.assert_allclose(run.training_loss["main"], losses[:, 0], rtol=1e-5)
     np.testing.assert_allclose(run.training_loss["auxiliary"], losses[:, 1], rtol=1e-5)
 
 
-BATCHED = Recipe(loss="cross entropy", epochs=2, batch=8, **OPTIMIZERS["sgd"][0])
+BATCHED = settings(epochs=2, batch=8, seed=4, **OPTIMISERS["sgd"][0])
 SPLIT_BATCHED = small_split(n_main=10)
 
 
 def published(**named):
     return train_transfer(
-        NETWORK, SPLIT_BATCHED, BATCHED, mode="multitask", protocol="published", seed=4, **named
+        NETWORK, SPLIT_BATCHED, BATCHED, mode="multitask", protocol="published", **named
     )
 
 
@@ -149,7 +157,7 @@ def test_published_batches_and_weight_by_hand(whole):
         Half(Samples.of(images)[0], jnp.asarray(columns, jnp.int32))
         for images, columns in (SPLIT_BATCHED.samples("main"), SPLIT_BATCHED.samples("auxiliary"))
     )
-    course = TwoTasks(halves, BATCHED, Layout(), 4, None, False)
+    course = TwoTasks(halves, Kind.of(BATCHED, 0.1), 8, Layout(), 4, None, False)
     assert (course.batches, course.per_epoch) == ((1, 4), 5)
     epochs = []
     for epoch in range(2):
@@ -162,7 +170,7 @@ def test_published_batches_and_weight_by_hand(whole):
             images, columns = SPLIT_BATCHED.samples(part)
             steps += [[(weight, images[w], columns[w])] for w in order.reshape(-1, 8)]
         epochs.append(steps)
-    expected, losses = by_hand(NETWORK, OPTIMIZERS["sgd"][1], epochs)
+    expected, losses = by_hand(NETWORK, OPTIMISERS["sgd"][1], epochs)
     # Ten steps of .1 with momentum, in single precision.
     close(whole.network, expected, atol=1e-5)
     np.testing.assert_allclose(whole.training_loss["main"], losses[:, 0], rtol=1e-4)
@@ -177,17 +185,18 @@ def test_published_weights():
                         jnp.zeros(n, jnp.int32)) for n in (10, 49_000))  # fmt: skip
     for n, expected in ((10, 0.0026), (1000, 0.0204)):
         main = halves[0]._replace(goal=jnp.zeros(n, jnp.int32))
-        recipe = Recipe.published_transfer("resnet-18")
-        course = TwoTasks((main, halves[1]), recipe, Layout(), 0, None, False)
+        training = Training.published("resnet-18")
+        kind = Kind.of(training, 1e-3)
+        course = TwoTasks((main, halves[1]), kind, training.batch, Layout(), 0, None, False)
         assert course.auxiliary_weight == pytest.approx(expected, abs=5e-5)
 
 
 def test_corrected_multitask_by_hand():
-    told, made = OPTIMIZERS["sgd"]
-    recipe = Recipe(loss="cross entropy", epochs=2, batch=40, **told)
-    run = train_transfer(NETWORK, SPLIT, recipe, mode="multitask", auxiliary_weight=0.3, seed=1)
+    options, rule = OPTIMISERS["sgd"]
+    training = settings(epochs=2, batch=40, seed=1, **options)
+    run = train_transfer(NETWORK, SPLIT, training, mode="multitask", auxiliary_weight=0.3)
     both = [(1.0, *SPLIT.samples("main")), (0.3, *SPLIT.samples("auxiliary"))]
-    expected, losses = by_hand(NETWORK, made, [[both]] * 2)
+    expected, losses = by_hand(NETWORK, rule, [[both]] * 2)
     close(run.network, expected)
     found = np.column_stack([run.training_loss["main"], run.training_loss["auxiliary"]])
     np.testing.assert_allclose(found, losses, rtol=1e-5)
@@ -201,8 +210,8 @@ def test_the_shorter_task_starts_over_in_new_orders():
         )
         for n in (10, 36)
     )
-    recipe = Recipe(loss="cross entropy", batch=4)
-    course = TwoTasks(halves, recipe, Layout(), 0, 1.0, True)
+    training = settings(batch=4)
+    course = TwoTasks(halves, Kind.of(training, 1e-3), 4, Layout(), 0, 1.0, True)
     assert (course.batches, course.per_epoch, course.stopping) == ((9, 9), 9, 2)
     main, auxiliary = (np.asarray(order) for order in course.order(0))
     assert sorted(auxiliary) == list(range(36))
@@ -212,24 +221,25 @@ def test_the_shorter_task_starts_over_in_new_orders():
     assert len({tuple(each) for each in passes}) == 5
     assert not np.array_equal(course.order(1)[0], main)
     # The first pass is that of a run on the main task alone.
-    loop = module.Loop(NETWORK, halves[0].samples, Layout(), np.zeros(10, np.int32), recipe, 0)
+    scored = ScoredSet(halves[0].samples, Layout(), np.zeros(10, np.int32))
+    loop = module.Loop(NETWORK, scored, training, 1e-3, 0)
     np.testing.assert_array_equal(loop._order(0), main[:8])
 
 
 def test_modes_of_one_task_are_training_on_it():
     # As many images of each task, so that a step is compiled once for both.
-    recipe, split = BATCHED, replace(SPLIT_BATCHED, auxiliary=SPLIT_BATCHED.auxiliary[::3][:10])
+    split = replace(SPLIT_BATCHED, auxiliary=SPLIT_BATCHED.auxiliary[::3][:10])
     for mode, part in (("singletask", "main"), ("pretraining", "auxiliary")):
         images, columns = split.samples(part)
         assert len(images) == 10
-        run = train_transfer(NETWORK, split, recipe, mode=mode, seed=3)
-        plain = train_images(NETWORK, images.astype(np.float32), recipe, targets=columns, seed=3)
-        assert same(run.network, plain.network)
+        run = train_transfer(NETWORK, split, BATCHED, mode=mode)
+        plain = train(NETWORK, (images.astype(np.float32), columns), BATCHED)
+        assert same(run.network, plain.network(0))
         assert list(run.training_loss) == [part]
-        np.testing.assert_array_equal(run.training_loss[part], plain.training_loss)
-        np.testing.assert_array_equal(run.outputs[part], plain.outputs["training"])
-    again = train_transfer(NETWORK, split, recipe, mode="finetuning", seed=3)
-    alone = train_transfer(NETWORK, split, recipe, mode="singletask", seed=3)
+        np.testing.assert_array_equal(run.training_loss[part], plain.epoch_loss[0])
+        np.testing.assert_array_equal(run.outputs[part], plain.outputs["training"][0])
+    again = train_transfer(NETWORK, split, BATCHED, mode="finetuning")
+    alone = train_transfer(NETWORK, split, BATCHED, mode="singletask")
     # With c = 1 finetuning goes on where the network was.
     assert same(again.network, alone.network)
     assert same(again.start, NETWORK)
@@ -248,7 +258,7 @@ def test_every_parameter_is_rescaled_and_no_running_statistics(name):
 
 
 def test_finetuning_begins_with_the_rescaled_network():
-    run = train_transfer(NETWORK, SPLIT, STILL, mode="finetuning", rescale=0.25, seed=0)
+    run = train_transfer(NETWORK, SPLIT, STILL, mode="finetuning", rescale=0.25)
     assert same(run.start, transfer._rescaled(NETWORK, 0.25))
     assert not same(run.start, NETWORK)
     kept, began = (eqx.filter(each, trained(each)) for each in (run.network, run.start))
@@ -265,10 +275,9 @@ def test_no_convolution_runs_inside_a_loop():
     )
     layout = Layout(crop=1, flip=True)
     for together in (True, False):
-        course = TwoTasks(halves, BATCHED, layout, 0, None, together)
-        loop = module.Loop(
-            network, halves[0].samples, layout, np.asarray(halves[0].goal), BATCHED, 0, course
-        )
+        course = TwoTasks(halves, Kind.of(BATCHED, 0.1), 8, layout, 0, None, together)
+        scored = ScoredSet(halves[0].samples, layout, np.asarray(halves[0].goal))
+        loop = module.Loop(network, scored, BATCHED, 0.1, 0, course)
         traced = jax.make_jaxpr(lambda state, loop=loop: loop.course.step(
             state, loop._order(0), loop.key, 0
         ))(loop.state)  # fmt: skip
@@ -283,26 +292,24 @@ def flat(bias):
     return ImageNetwork((Flatten(), layer), ("flat", "out"), (8, 8, 1))
 
 
-STILL = Recipe(
-    loss="cross entropy", optimizer="sgd", learning_rate=1e-6, epochs=2, stop_loss=2.0
-)  # fmt: skip
+STILL = settings(optimiser="sgd", learning_rate=1e-6, epochs=2, threshold=2.0)
 
 
 @pytest.mark.parametrize("protocol", ["corrected", "published"])
 def test_which_losses_end_training(protocol):
     # The main loss is log 2 and the auxiliary one about 5 more.
     network = flat([5.0, 5.0, 0.0, 0.0, 0.0])
-    run = train_transfer(network, SPLIT, STILL, mode="multitask", protocol=protocol, seed=0)
+    run = train_transfer(network, SPLIT, STILL, mode="multitask", protocol=protocol)
     assert run.training_loss["main"][0] < 2.0 < run.training_loss["auxiliary"][0]
     epochs = {name: len(losses) for name, losses in run.training_loss.items()}
     if protocol == "published":
         assert run.outcome is Outcome.REACHED_THRESHOLD
         assert epochs == {"main": 1, "auxiliary": 1}
     else:
-        assert run.outcome is Outcome.RAN_ALL_STEPS
+        assert run.outcome is Outcome.REACHED_MAX_STEPS
         assert epochs == {"main": 2, "auxiliary": 2}
         # Both are log 5.
-        run = train_transfer(flat(np.zeros(5)), SPLIT, STILL, mode="multitask", seed=0)
+        run = train_transfer(flat(np.zeros(5)), SPLIT, STILL, mode="multitask")
         assert run.outcome is Outcome.REACHED_THRESHOLD
 
 
@@ -313,7 +320,7 @@ def test_accuracy_among_all_columns_and_among_those_of_the_task():
     columns = SPLIT.columns.copy()
     columns[SPLIT.auxiliary[:9]] = [2, 2, 2, 3, 3, 4, 4, 4, 4]
     split = replace(SPLIT, columns=columns)
-    run = train_transfer(network, split, STILL, mode="multitask", seed=0, every=1)
+    run = train_transfer(network, split, replace(STILL, record=[1, 2]), mode="multitask")
     assert run.recorded.tolist() == [1, 2]
     main, other = split.samples("main")[1], split.samples("auxiliary")[1]
     assert np.all(run.scores["main"].accuracy == 0.0)
@@ -332,12 +339,12 @@ def test_accuracy_among_all_columns_and_among_those_of_the_task():
 
 def test_both_tasks_are_learned():
     split = small_split(n_main=20, per_class=30, n_test=30)
-    recipe = Recipe(loss="cross entropy", learning_rate=1e-2, epochs=60, batch=32, stop_loss=1e-2)
-    run = train_transfer(dense(32), split, recipe, mode="multitask", seed=0)
+    training = settings(learning_rate=1e-2, epochs=60, batch=32, threshold=1e-2)
+    run = train_transfer(dense(32), split, training, mode="multitask")
     assert run.outcome is Outcome.REACHED_THRESHOLD
     assert run.has_learned
     last, before = ([losses[place] for losses in run.training_loss.values()] for place in (-1, -2))
-    assert max(last) < 1e-2 <= max(before)
+    assert max(last) <= 1e-2 < max(before)
     assert run.scores["test"].accuracy[-1] > 0.8
 
 
@@ -359,10 +366,8 @@ def test_an_interrupted_run_of_two_tasks_resumes_bit_by_bit(whole, tmp_path, mon
             patch.setattr(joint, "take_joint_step", broken)
             with pytest.raises(KeyboardInterrupt):
                 published(checkpoint=file)
-        with pytest.raises(InputError, match="a run goes on from a checkpoint of the same"):
-            train_transfer(
-                NETWORK, SPLIT_BATCHED, BATCHED, mode="multitask", seed=4, checkpoint=file
-            )
+        with pytest.raises(InputError, match="a run resumes from a checkpoint of the same"):
+            train_transfer(NETWORK, SPLIT_BATCHED, BATCHED, mode="multitask", checkpoint=file)
         found = published(checkpoint=file)
         assert same(found.network, whole.network)
         for task in ("main", "auxiliary"):
@@ -370,21 +375,16 @@ def test_an_interrupted_run_of_two_tasks_resumes_bit_by_bit(whole, tmp_path, mon
     assert list(tmp_path.iterdir()) == []
 
 
-def test_published_recipes():
-    resnet, vit = (Recipe.published_transfer(name) for name in ("resnet-18", "vit-finetuning"))
-    assert (resnet.optimizer, resnet.learning_rate, resnet.momentum) == ("sgd", 1e-3, 0.9)
-    assert (vit.optimizer, vit.learning_rate, vit.weight_decay) == ("adam", 1e-3, 5e-5)
-    for each in (resnet, vit):
-        assert (each.loss, each.batch, each.epochs, each.stop_loss) == (
+def test_published_settings():
+    resnet, vit = (Training.published(name) for name in ("resnet-18", "vit-finetuning"))
+    assert (resnet.optimiser, resnet.learning_rate, resnet.momentum) == ("sgd", 1e-3, 0.9)
+    # As published, 5e-5 times the weights are added to their gradients.
+    assert (vit.optimiser, vit.learning_rate, 2.0 * vit.weight_decay) == ("adam", 1e-3, 5e-5)
+    for training in (resnet, vit):
+        assert (training.loss, training.batch, training.epochs, training.threshold) == (
             "cross entropy", 128, 1000, 1e-2
         )  # fmt: skip
-        assert (each.crop, each.flip) == (0, False)
-    with pytest.raises(InputError) as caught:
-        Recipe.published_transfer("convnet")
-    assert str(caught.value) == (
-        "a published recipe of transfer is that of resnet-18 or vit-finetuning; got 'convnet'; "
-        "write your own"
-    )
+        assert (training.crop, training.flip) == (0, False)
 
 
 @pytest.mark.parametrize(
@@ -428,9 +428,9 @@ def test_published_recipes():
             "none of it",
         ),
         (
-            {"recipe": Recipe(loss="squared")},
-            "classes are learned by the loss 'cross entropy'; got 'squared'; take "
-            "Recipe.published_transfer, say",
+            {"training": settings(loss="squared")},
+            "classes are learned by the loss 'cross entropy'; got 'squared'; pass "
+            "loss='cross entropy'",
         ),
         (
             {"network": convnet((9, 8, 1), outputs=5, channels=(1,), kernel=3, seed=0)},
@@ -443,10 +443,10 @@ def test_published_recipes():
             "outputs=split.n_outputs",
         ),
         (
-            {"every": 0},
-            "every is a whole number of at least 1; got 0; leave it out to score at the end only",
+            {"training": Training(steps=3)},
+            "image networks train for epochs, all parameters, in single precision; got steps; "
+            "pass epochs=100, say",
         ),
-        ({"seed": 0.5}, "seed is a whole number; got 0.5; pass one whole number"),
         (
             {"split": replace(SPLIT, test_images=np.nan * SPLIT.images)},
             "test images are finite; got NaN or infinity; drop those rows",
@@ -454,10 +454,9 @@ def test_published_recipes():
     ],
 )
 def test_errors_say_rule_got_remedy(change, sentence):
-    given = {
-        "network": NETWORK, "split": SPLIT, "recipe": Recipe(loss="cross entropy"),
-        "mode": "singletask", "seed": 0,
+    arguments = {
+        "network": NETWORK, "split": SPLIT, "training": settings(), "mode": "singletask",
     }  # fmt: skip
     with pytest.raises(InputError) as caught:
-        train_transfer(**(given | change))
+        train_transfer(**(arguments | change))
     assert str(caught.value) == sentence

@@ -139,7 +139,7 @@ def begun(
     network: Network, x: Float[np.ndarray, "n *shape"], y: Float[np.ndarray, "n k"], kind: Kind
 ) -> tuple[Any, Held]:
     """Return the trained arrays of a network, in the layout of steps, and its data."""
-    rows, targets = jnp.asarray(x), jnp.asarray(y)
+    rows, targets = jnp.asarray(x), _targets(y, x.dtype, kind.loss)
     if isinstance(network, MLP):
         return Layers.of(network), Held(rows, targets)
     parameters, rest = network.partition()
@@ -156,7 +156,9 @@ def _descend(
     """Train one run; `report_step` gets the number of steps since the last record, and the loss."""
     state = begin(layers, data, kind=kind)
     limit = DIVERGED * max(float(state.loss), settings.scale)
-    probes, test = (_at(network, sample, data) for sample in (problem.probes, problem.tested(run)))
+    probes, test = (
+        _at(network, sample, data, kind.loss) for sample in (problem.probes, problem.tested(run))
+    )
     losses, answers, tested = [], [], []
     for before, stop in zip([0, *stops], stops, strict=False):
         last = jnp.asarray(stop, jnp.int32)
@@ -199,14 +201,20 @@ def _network(layers: Any, like: Network, data: Held) -> Network:
     return layers.network(like) if isinstance(like, MLP) else eqx.combine(layers, data.rest)
 
 
-def _at(network: Network, sample: Any, training_data: Held) -> Held | None:
+def _targets(y: Float[np.ndarray, "n k"], dtype: np.dtype, loss: Loss) -> Array:
+    """Return targets as numbers of a precision, or as classes."""
+    return jnp.asarray(y, jnp.int32 if loss == "cross entropy" else dtype)
+
+
+def _at(network: Network, sample: Any, training_data: Held, loss: Loss) -> Held | None:
     """Return inputs, or a pair of inputs and targets, in the form of the training data."""
     if sample is None:
         return None
     x, y = sample if isinstance(sample, tuple) else (sample, np.zeros((len(sample), 1)))
     dtype = training_data.rows.dtype
     contexts = jax.tree.map(jnp.asarray, network.contexts(np.asarray(x, dtype=float)))
-    return Held(jnp.asarray(x, dtype), jnp.asarray(y, dtype), contexts, training_data.rest)
+    targets = _targets(y, np.dtype(dtype), loss)
+    return Held(jnp.asarray(x, dtype), targets, contexts, training_data.rest)
 
 
 def rate_shares(network: Network, layers: Any, parametrisation: str) -> Any:

@@ -13,8 +13,7 @@ from partwhole._checks import require
 from partwhole.networks import ImageNetwork
 from partwhole.tasks.images.composites import Composites
 from partwhole.training.images.assembly import Images, pictures_of
-from partwhole.training.images.recipe import Recipe
-from partwhole.training.losses import LOSSES, Loss
+from partwhole.training.losses import LABELS, LOSSES, Loss
 
 
 @partial(jax.jit, static_argnames=("loss",))
@@ -25,15 +24,15 @@ def _loss(outputs: Float[Array, "n k"], targets: Array, *, loss: Loss) -> Float[
 def judged(
     outputs: Float[np.ndarray, "n k"],
     goal: np.ndarray,
-    recipe: Recipe,
+    loss: Loss,
     columns: slice | None = None,
 ) -> dict[str, float]:
     """Return the loss, and the accuracy or the error as a share of the target variance."""
     with np.errstate(all="ignore"):  # of runs that diverged
-        loss = float(_loss(jnp.asarray(outputs), jnp.asarray(goal), loss=recipe.loss))
-        if recipe.loss == "cross entropy":
+        mean = float(_loss(jnp.asarray(outputs), jnp.asarray(goal), loss=loss))
+        if loss == "cross entropy":
             best = outputs.reshape(*goal.shape, -1).argmax(axis=-1)
-            scores = {"loss": loss, "accuracy": float(np.mean(best == goal))}
+            scores = {"loss": mean, "accuracy": float(np.mean(best == goal))}
             if columns is not None:
                 best = outputs[:, columns].argmax(axis=1) + columns.start
                 scores["task accuracy"] = float(np.mean(best == goal))
@@ -42,9 +41,9 @@ def judged(
         targets = goal.reshape(answers.shape).astype(float)
         if np.all(np.abs(targets) == 1.0):
             right = (1.0 + np.sign(answers) * targets) / 2.0
-            return {"loss": loss, "accuracy": float(np.mean(right))}
+            return {"loss": mean, "accuracy": float(np.mean(right))}
         spread = np.mean((targets - targets.mean(axis=0)) ** 2)
-        return {"loss": loss, "error": float(np.mean((answers - targets) ** 2) / spread)}
+        return {"loss": mean, "error": float(np.mean((answers - targets) ** 2) / spread)}
 
 
 def require_images(images: Images, network: ImageNetwork, name: str) -> None:
@@ -70,7 +69,7 @@ def require_finite(numbers: np.ndarray, name: str) -> None:
 
 
 def checked_targets(
-    images: Images, targets: np.ndarray | None, recipe: Recipe, outputs: int, name: str
+    images: Images, targets: np.ndarray | None, loss: Loss, outputs: int, name: str
 ) -> np.ndarray:
     """Validate targets against the images, the loss and a network's outputs; return them."""
     if isinstance(images, Composites):
@@ -88,7 +87,7 @@ def checked_targets(
         "pass arrays of equal length",
     )
     labels = np.asarray(targets)
-    if recipe.loss == "cross entropy":
+    if loss == "cross entropy":
         if labels.dtype.kind == "f" and np.array_equal(labels, np.round(labels)):
             labels = labels.astype(np.int64)
         require(
@@ -121,8 +120,8 @@ def checked_targets(
     )
     require_finite(labels, name)
     require(
-        recipe.loss != "logistic" or bool(np.all(np.abs(labels) == 1)),
-        f"with the loss 'logistic' {name} are labels -1 and +1",
+        loss not in LABELS or bool(np.all(np.abs(labels) == 1)),
+        f"with the loss {loss!r} {name} are labels -1 and +1",
         f"{labels.min():g} to {labels.max():g}",
         "take the loss 'squared' for numbers",
     )

@@ -8,64 +8,33 @@ and losses are summed there until an epoch ends.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, cast, runtime_checkable
+from typing import Any, Protocol, cast, runtime_checkable
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-import optax
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
-from partwhole._checks import require, whole
-from partwhole._door import door
-from partwhole._progress import bar
+from partwhole._checks import require
 from partwhole.networks import ImageNetwork
-from partwhole.networks.network import n_outputs
-from partwhole.tasks.images.composites import Composites
 from partwhole.training.checkpoints import fingerprint, load_checkpoint, save_checkpoint
-from partwhole.training.images.assembly import Images, Layout, Samples, assemble
-from partwhole.training.images.goals import (
-    checked_targets,
-    judged,
-    require_images,
-)
-from partwhole.training.images.image_run import ImageRun, Scores
-from partwhole.training.images.recipe import Recipe, of_a_step
+from partwhole.training.engines.layered import DIVERGED
+from partwhole.training.images.assembly import Layout, Samples, assemble
+from partwhole.training.images.goals import judged
+from partwhole.training.images.problem import TRAINING, ImageProblem, ScoredSet, recorded_epochs
+from partwhole.training.images.step import Kind, State, descend
 from partwhole.training.losses import LOSSES
-from partwhole.training.outcome import Outcome
+from partwhole.training.results import ImageRecords, Scores, Trace
+from partwhole.training.training import Training
 
 ORDER = 107  # random stream of the order, separate from those of weights and samples
 READ_AT_ONCE = 512
-TOLD_EVERY, SAVED_EVERY = 0.25, 60.0  # seconds
-
-Targets = Float[np.ndarray, "n *k"] | Int[np.ndarray, "n *q"]
-# Sets to be scored have any size.
-Scored = Composites | Float[np.ndarray, "_ h w c"]
-Wanted = Float[np.ndarray, "_ ..."] | Int[np.ndarray, "_ ..."]
-
-
-class State(NamedTuple):
-    """What a step changes: parameters, running statistics, optimizer state, step and losses."""
-
-    kept: ImageNetwork
-    rest: ImageNetwork
-    optimizer: optax.OptState
-    step: Int[Array, ""]
-    total: Float[Array, " tasks"]  # sum over the epoch so far
-
-
-class Judged(NamedTuple):
-    """Samples on which a network is scored."""
-
-    samples: Samples
-    layout: Layout
-    goal: np.ndarray
-    columns: slice | None = None  # of the outputs, those of the samples' own task
+REPORTED_EVERY, SAVED_EVERY = 0.25, 60.0  # seconds
 
 
 @runtime_checkable
@@ -88,7 +57,7 @@ class Course(Protocol):
         ...
 
     @property
-    def told(self) -> dict[str, Any]:
+    def settings(self) -> dict[str, Any]:
         """Return what a checkpoint must agree with."""
         ...
 
@@ -106,23 +75,7 @@ class Course(Protocol):
         ...
 
 
-def descend(
-    state: State,
-    loss: Callable[[ImageNetwork], tuple[Array, tuple[Array, ImageNetwork]]],
-    recipe: Recipe,
-) -> State:
-    """Take a gradient step on a loss, which also returns the losses of all tasks and statistics."""
-    (_, (losses, rest)), gradients = jax.value_and_grad(loss, has_aux=True)(state.kept)
-    transformation = recipe.transformation()
-    with jax.numpy_dtype_promotion("standard"):  # as optimizers expect
-        updates, optimizer = transformation.update(
-            gradients, state.optimizer, cast(Any, state.kept)
-        )
-    parameters = eqx.apply_updates(state.kept, updates)
-    return State(parameters, rest, optimizer, state.step + 1, state.total + losses)
-
-
-@partial(jax.jit, static_argnames=("recipe", "layout", "batch"), donate_argnames="state")
+@partial(jax.jit, static_argnames=("kind", "layout", "batch"), donate_argnames="state")
 def take_step(
     state: State,
     samples: Samples,
@@ -130,7 +83,7 @@ def take_step(
     order: Int[Array, " m"],
     key: PRNGKeyArray,
     *,
-    recipe: Recipe,
+    kind: Kind,
     layout: Layout,
     batch: int,
 ) -> State:
@@ -142,10 +95,10 @@ def take_step(
 
     def loss(parameters: ImageNetwork) -> tuple[Array, tuple[Array, ImageNetwork]]:
         outputs, after = eqx.combine(parameters, state.rest).in_training(images, for_network)
-        value = LOSSES[recipe.loss](outputs, batch_targets)
+        value = LOSSES[kind.loss](outputs, batch_targets)
         return value, (value[None], after.partition()[1])
 
-    return descend(state, loss, recipe)
+    return descend(state, loss, kind)
 
 
 @partial(jax.jit, static_argnames=("layout",))
@@ -167,128 +120,63 @@ def _answers(network: ImageNetwork, samples: Samples, layout: Layout) -> Float[n
     return np.concatenate(outputs)[:n]
 
 
-@door(single=("images", "targets", "evaluate"))
-def train_images(
-    network: ImageNetwork,
-    images: Images,
-    recipe: Recipe,
-    *,
-    targets: Targets | None = None,
-    seed: int,
-    evaluate: Mapping[str, Composites | tuple[Scored, Wanted]] | None = None,
-    every: int | None = None,
-    checkpoint: Path | str | None = None,
-    progress: bool = True,
-) -> ImageRun:
-    """Train an image network.
-
-    Parameters
-    ----------
-    network : ImageNetwork
-        It is not modified.
-    images : Composites, or float array of shape (n, h, w, c)
-        The training images; see `tasks.compose_images`.
-    recipe : Recipe
-    targets : float array, shape (n,) or (n, k), or int array, shape (n,) or (n, q); keyword-only
-        Of images; composites bring their own. Classes of several questions, a column for each,
-        share the outputs evenly.
-    seed : int, keyword-only
-        Fixes the order of the samples and all noise; weights are the network's.
-    evaluate : mapping of str to Composites or to (images, targets), keyword-only, default None
-        Sets to be scored, by name.
-    every : int, keyword-only, default None
-        Score after every so many epochs, and at the end; None for the end only.
-    checkpoint : Path or str, keyword-only, default None
-        A file that is written about once a minute. If it exists, training resumes from it: the
-        final weights equal those of an uninterrupted run, bit by bit, on the same machine with as
-        many threads. The file is removed at the end.
-    progress : bool, keyword-only, default True
-        Whether to show a bar with the loss on the error stream once this takes over two seconds.
-
-    Returns
-    -------
-    ImageRun
-
-    Raises
-    ------
-    InputError
-        For images that aren't finite or whose shape the network does not take, targets that don't
-        fit the loss or the network, a set to be scored that is named "training", and a checkpoint
-        that is damaged, of another run, or in a folder that does not exist.
-
-    Examples
-    --------
-    >>> from partwhole import tasks
-    >>> from partwhole.networks import convnet
-    >>> from partwhole.tasks.images.digits import digit_images
-    >>> digits, labels = digit_images()
-    >>> task = tasks.symbolic_addition(range(-1, 2), [0])
-    >>> composed = tasks.compose_images(task, digits, labels, distance=8, seed=0)
-    >>> network = convnet((8, 16, 2), channels=(4,), kernel=3, dense=(), seed=0)
-    >>> run = train_images(network, composed.training(10), Recipe(loss="squared", epochs=2), seed=0)
-    >>> run.training_loss.shape, run.outputs["training"].shape
-    ((2,), (50, 1))
-    """
-    require_images(images, network, "images")
-    goal = checked_targets(images, targets, recipe, n_outputs(network), "targets")
-    whole("seed", seed, 0, "pass 0, say")
-    if every is not None:
-        whole("every", every, 1, "leave it out to score at the end only")
-    samples, layout = Samples.of(images)
-    layout = layout._replace(crop=recipe.crop, flip=recipe.flip)
-    sets = {"training": Judged(samples, layout, goal)}
-    for name, scored in (evaluate or {}).items():
-        require(
-            name != "training",
-            "the samples that are trained on are scored under the name 'training', others under "
-            "names of their own",
-            "'training' in evaluate",
-            "name the set otherwise",
-        )
-        scored_images, scored_targets = scored if isinstance(scored, tuple) else (scored, None)
-        require_images(scored_images, network, f"images of {name}")
-        scored_goal = checked_targets(
-            scored_images, scored_targets, recipe, n_outputs(network), f"targets of {name}"
-        )
-        scored_samples, scored_layout = Samples.of(scored_images, (images, samples))
-        sets[name] = Judged(scored_samples, scored_layout, scored_goal)
-    return Loop(network, samples, layout, goal, recipe, seed).run(
-        sets, every, None if checkpoint is None else Path(checkpoint), progress
-    )
-
-
 class Loop:
     """Loop over the epochs of one run."""
 
     def __init__(
-        self, network: ImageNetwork, samples: Samples, layout: Layout, goal: np.ndarray,
-        recipe: Recipe, seed: int, course: Course | None = None,
+        self, network: ImageNetwork, scored: ScoredSet, training: Training, learning_rate: float,
+        seed: int, course: Course | None = None,
     ) -> None:  # fmt: skip
-        self.recipe, self.seed, self.samples, self.layout = recipe, seed, samples, layout
-        self.n, self.goal = len(goal), jnp.asarray(goal)
-        self.batch = min(recipe.batch, self.n)
+        self.training, self.kind, self.seed = training, Kind.of(training, learning_rate), seed
+        self.samples, self.layout = scored.samples, scored.layout
+        self.n, self.goal = len(scored.goal), jnp.asarray(scored.goal)
+        self.batch = min(training.batch or self.n, self.n)
         self.course = course
         self.per_epoch = self.n // self.batch if course is None else course.per_epoch
         self.batches = (self.per_epoch,) if course is None else course.batches
+        # The size of a loss: the mean square of the targets, or 1 for labels and classes; and the
+        # loss of the first step.
+        squared = training.loss == "squared"
+        self.size = float(np.mean(np.square(scored.goal))) if squared else 1.0
         self.key = jax.random.key(seed)
         parameters, rest = network.partition()
         initial = State(
-            parameters, rest, recipe.transformation().init(cast(Any, parameters)),
+            parameters, rest, self.kind.transformation().init(cast(Any, parameters)),
             jnp.zeros((), jnp.int32), jnp.zeros(len(self.batches), jnp.float32),
         )  # fmt: skip
         # A step reuses the memory of its input; this copy keeps the caller's network intact.
         self.state: State = jax.tree.map(lambda leaf: jnp.array(leaf, copy=True), initial)
         self.losses: list[list[float]] = []  # of all tasks, epoch by epoch
-        self.marks: list[tuple[int, dict[str, dict[str, float]]]] = []
+        self.records: list[tuple[int, dict[str, dict[str, float]]]] = []
+        self.answers: list[np.ndarray] = []
 
     @property
     def network(self) -> ImageNetwork:
         return eqx.combine(self.state.kept, self.state.rest)
 
+    @property
+    def diverged(self) -> bool:
+        """Return whether the loss of the last epoch is out of bounds, or not a number."""
+        limit = DIVERGED * self.size
+        return bool(self.losses) and not np.all(np.array(self.losses[-1]) <= limit)
+
+    @property
+    def is_finished(self) -> bool:
+        """Return whether the losses of the last epoch end training."""
+        if not self.losses or self.diverged:
+            return bool(self.losses)
+        stopping = None if self.course is None else self.course.stopping
+        reached = np.array(self.losses[-1][:stopping]) <= self.training.threshold
+        return self.training.threshold > 0 and bool(reached.all())
+
     def run(
-        self, sets: dict[str, Judged], every: int | None,
-        checkpoint: Path | None, progress: bool,
-    ) -> ImageRun:  # fmt: skip
+        self,
+        sets: dict[str, ScoredSet],
+        probes: Float[np.ndarray, "m h w c"] | None,
+        checkpoint: Path | None,
+        report_step: Callable[[int, float], None],
+    ) -> dict[str, Float[np.ndarray, "_ k"]]:
+        """Train to the end; return the final outputs of each set."""
         mark = ""
         if checkpoint is not None:
             require(
@@ -297,51 +185,51 @@ class Loop:
                 f"{checkpoint}",
                 "make the folder first",
             )
-            mark = self._mark(sets)
+            mark = self._mark(sets, probes)
             if checkpoint.exists():
-                self._go_on(checkpoint, mark)
-        outcome, finished = Outcome.RAN_ALL_STEPS, False
-        place, last = int(self.state.step), self.recipe.epochs * self.per_epoch
+                self._resume(checkpoint, mark)
+        epochs = self.training.epochs
+        assert epochs is not None
+        due, last = set(recorded_epochs(self.training)[:-1].tolist()), epochs * self.per_epoch
+        place = int(self.state.step)
+        if place == 0 and 0 in due:
+            self._record(sets, probes)
+        reported, order = 0, self._order(place // self.per_epoch)
         saved = last_report = time.monotonic()
-        with bar("Training", last, shown=progress) as advance:
-            reported, order = 0, self._order(place // self.per_epoch)
-            while place < last and not finished:
-                self.state = self._step(order, place % self.per_epoch)
-                place += 1
-                if place % self.per_epoch == 0:
-                    outcome = self._end_epoch()
-                    finished = outcome is not Outcome.RAN_ALL_STEPS
-                    epoch = place // self.per_epoch
-                    if every is not None and epoch % every == 0 and place < last and not finished:
-                        self._score(sets)
-                    order = self._order(epoch)
-                clock = time.monotonic()
-                if clock - last_report > TOLD_EVERY:
-                    advance(place - reported, self._note(place))
-                    reported, last_report = place, clock
-                if checkpoint is not None and clock - saved >= SAVED_EVERY and place < last:
-                    self._save(checkpoint, mark)
-                    saved = time.monotonic()
-        outputs = self._score(sets)
+        while place < last and not self.is_finished:
+            self.state = self._step(order, place % self.per_epoch)
+            place += 1
+            if place == 1:
+                self.size = max(self.size, *np.nan_to_num(self.state.total, posinf=0.0).tolist())
+            if place % self.per_epoch == 0:
+                self._end_epoch()
+                epoch = place // self.per_epoch
+                if epoch in due and not self.is_finished:
+                    self._record(sets, probes)
+                order = self._order(epoch)
+            clock = time.monotonic()
+            if clock - last_report > REPORTED_EVERY:
+                report_step(place - reported, self._current_loss(place))
+                reported, last_report = place, clock
+            if checkpoint is not None and clock - saved >= SAVED_EVERY and place < last:
+                self._save(checkpoint, mark)
+                saved = time.monotonic()
+        outputs = self._record(sets, probes)
         if checkpoint is not None:
             checkpoint.unlink(missing_ok=True)
-        return ImageRun(
-            network=self.network,
-            recipe=self.recipe,
-            seed=self.seed,
-            training_loss=np.array(self.losses)[:, 0],
-            recorded=np.array([epoch for epoch, _ in self.marks]),
-            scores={name: self._scores(name) for name in sets},
-            outputs=outputs,
-            outcome=outcome,
-        )
+        return outputs
+
+    def scores(self, name: str, key: str) -> Float[np.ndarray, " T"] | None:
+        """Return a score of a set at the recorded epochs; None if the set has no such score."""
+        scores = [scores_of[name] for _, scores_of in self.records]
+        return np.array([score[key] for score in scores]) if key in scores[0] else None
 
     def _step(self, order: Any, place: int) -> State:
         if self.course is not None:
             return self.course.step(self.state, order, self.key, place)
         return take_step(
             self.state, self.samples, self.goal, order, self.key,
-            recipe=of_a_step(self.recipe), layout=self.layout, batch=self.batch,
+            kind=self.kind, layout=self.layout, batch=self.batch,
         )  # fmt: skip
 
     def _order(self, epoch: int) -> Any:
@@ -351,63 +239,95 @@ class Loop:
         order = rng.permutation(self.n)[: self.per_epoch * self.batch]
         return jnp.asarray(order.astype(np.int32))
 
-    def _end_epoch(self) -> Outcome:
-        """Record the losses of an epoch; return whether they end training."""
+    def _end_epoch(self) -> None:
+        """Record the losses of an epoch."""
         means = np.asarray(self.state.total, dtype=float) / self.batches
         self.losses.append(means.tolist())
         self.state = self.state._replace(total=jnp.zeros_like(self.state.total))
-        if not np.all(means <= self.recipe.diverged_loss):
-            return Outcome.DIVERGED
-        stopping = means if self.course is None else means[: self.course.stopping]
-        if self.recipe.stop_loss is not None and np.all(stopping < self.recipe.stop_loss):
-            return Outcome.REACHED_THRESHOLD
-        return Outcome.RAN_ALL_STEPS
 
-    def _note(self, place: int) -> str:
-        """Return the mean losses of the epoch so far, or of the last one."""
+    def _current_loss(self, place: int) -> float:
+        """Return the mean loss of the epoch so far, or of the last one; NaN before the first."""
         turn = place % self.per_epoch
         # Tasks that follow one another have no common number of batches within an epoch.
         if turn and set(self.batches) == {self.per_epoch}:
-            losses = (np.asarray(self.state.total, dtype=float) / turn).tolist()
-        else:
-            losses = self.losses[-1] if self.losses else []
-        return f"loss {' and '.join(f'{loss:.3g}' for loss in losses)}" if losses else ""
+            return float(np.mean(np.asarray(self.state.total, dtype=float))) / turn
+        return float(np.mean(self.losses[-1])) if self.losses else np.nan
 
-    def _score(self, sets: dict[str, Judged]) -> dict[str, Float[np.ndarray, "_ k"]]:
+    def _record(
+        self, sets: dict[str, ScoredSet], probes: np.ndarray | None
+    ) -> dict[str, Float[np.ndarray, "_ k"]]:
         """Record the scores of the current network on each set; return its outputs."""
         network, outputs, scores = self.network, {}, {}
         for name, (samples, layout, goal, columns) in sets.items():
             outputs[name] = _answers(network, samples, layout)
-            scores[name] = judged(outputs[name], goal, self.recipe, columns)
-        self.marks.append((len(self.losses), scores))
+            scores[name] = judged(outputs[name], goal, self.training.loss, columns)
+        self.records.append((len(self.losses), scores))
+        if probes is not None:
+            self.answers.append(_answers(network, *Samples.of(probes)))
         return outputs
 
-    def path(self, name: str, key: str) -> Float[np.ndarray, " T"] | None:
-        """Return one score of a set over training; None if the set has no such score."""
-        scores = [scores_of[name] for _, scores_of in self.marks]
-        return np.array([score[key] for score in scores]) if key in scores[0] else None
-
-    def _scores(self, name: str) -> Scores:
-        loss = self.path(name, "loss")
-        assert loss is not None
-        return Scores(loss, self.path(name, "accuracy"), self.path(name, "error"))
-
-    def _mark(self, sets: dict[str, Judged]) -> str:
+    def _mark(self, sets: dict[str, ScoredSet], probes: np.ndarray | None) -> str:
+        optimiser = self.training.optimiser
         settings = {
-            "recipe": asdict(self.recipe), "seed": self.seed, "layout": self.layout,
+            # A transformation of optax is known by its state alone.
+            "training": asdict(self.training)
+            | {
+                "optimiser": optimiser if isinstance(optimiser, str) else "optax",
+                "seed": self.seed,
+            },
+            "layout": self.layout,
+            "learning rate": self.kind.learning_rate,
             "sets": {name: (scored.layout, str(scored.columns)) for name, scored in sets.items()},
-        }  # fmt: skip
+        }
         arrays_of_sets = [(scored.samples, scored.goal) for scored in sets.values()]
-        arrays = (self.state, self.samples, self.goal, arrays_of_sets)
+        arrays = (self.state, self.samples, self.goal, arrays_of_sets, probes)
         if self.course is None:
             return fingerprint(settings, arrays)
-        return fingerprint(settings | self.course.told, (arrays, self.course.arrays))
+        return fingerprint(settings | self.course.settings, (arrays, self.course.arrays))
 
     def _save(self, checkpoint: Path, mark: str) -> None:
-        description: dict[str, Any] = {"mark": mark, "losses": self.losses, "marks": self.marks}
+        description: dict[str, Any] = {"mark": mark, "losses": self.losses, "records": self.records}
+        description["size"] = self.size
+        description["answers"] = [answers.tolist() for answers in self.answers]
         save_checkpoint(checkpoint, self.state, description)
 
-    def _go_on(self, checkpoint: Path, mark: str) -> None:
+    def _resume(self, checkpoint: Path, mark: str) -> None:
         self.state, description = load_checkpoint(checkpoint, self.state, mark)
-        self.losses = list(description["losses"])
-        self.marks = [(epoch, scores) for epoch, scores in description["marks"]]
+        self.losses, self.size = list(description["losses"]), description["size"]
+        self.records = [(epoch, scores) for epoch, scores in description["records"]]
+        self.answers = [np.array(answers, np.float32) for answers in description["answers"]]
+
+
+def engine(problem: ImageProblem) -> Callable[[int, float, Any], Trace]:
+    """Return a function that trains one image network."""
+
+    def train_run(run: int, rate: float, report_step: Callable[[int, float], None]) -> Trace:
+        loop = Loop(
+            problem.network(run), problem.sets[TRAINING], problem.training, rate,
+            problem.seeds[run],
+        )  # fmt: skip
+        outputs = loop.run(problem.sets, problem.probes, problem.checkpoint, report_step)
+        recorded = np.array([epoch for epoch, _ in loop.records])
+        # Records after the end of the run repeat its end.
+        rows = np.minimum(
+            np.searchsorted(recorded, recorded_epochs(problem.training)), len(recorded) - 1
+        )
+
+        def at_stops(values: np.ndarray | None) -> np.ndarray | None:
+            return None if values is None else values[rows]
+
+        scores: dict[str, dict[str, Any]] = {
+            name: {key: at_stops(loop.scores(name, key)) for key in Scores._fields}
+            for name in problem.sets
+        }
+        return Trace(
+            losses=scores[TRAINING]["loss"][:, None],
+            network=loop.network,
+            step=len(loop.losses) * loop.per_epoch,
+            diverged=loop.diverged,
+            tested=scores["test"]["loss"][:, None] if "test" in scores else None,
+            answers=at_stops(np.array(loop.answers)) if loop.answers else None,
+            of_images=ImageRecords(np.array(loop.losses)[:, 0], scores, outputs),
+        )
+
+    return train_run

@@ -1,7 +1,7 @@
 """Transfer from an auxiliary classification task to a main one.
 
-One function with a mode, not four: all modes start from a network, take the same recipe and return
-the same table, so that they can be compared.
+One function with a mode, not four: all modes start from a network, take the same settings and
+return the same table, so that they can be compared.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, Int
 
-from partwhole._checks import require, whole
+from partwhole._checks import require
 from partwhole._door import door
 from partwhole._types import Real
 from partwhole.networks import ImageNetwork
@@ -25,12 +25,16 @@ from partwhole.networks.network import n_outputs
 from partwhole.tasks.images.class_split import ClassSplit, Part
 from partwhole.training.images.assembly import Layout, Samples
 from partwhole.training.images.goals import require_finite
-from partwhole.training.images.image_run import ACCURATE
-from partwhole.training.images.recipe import Recipe
-from partwhole.training.images.train import Judged, Loop
+from partwhole.training.images.problem import ScoredSet, require_options
+from partwhole.training.images.step import Kind
+from partwhole.training.images.train import Loop
 from partwhole.training.images.two_tasks import Half, TwoTasks
 from partwhole.training.outcome import Outcome
+from partwhole.training.problem import rates_of, seeds_of
 from partwhole.training.rescaling import rescale_after_pretraining
+from partwhole.training.results import ACCURATE
+from partwhole.training.train import report_progress
+from partwhole.training.training import Training
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -73,13 +77,12 @@ class TransferRun:
     network : ImageNetwork
     start : ImageNetwork
         The network before training; in finetuning, after rescaling.
-    recipe : Recipe
+    training : Training
     mode : {"pretraining", "finetuning", "multitask", "singletask"}
     protocol : {"corrected", "published"}
     rescale : float
     auxiliary_weight : float or None
         Factor of the auxiliary loss; None except for multitask.
-    seed : int
     training_loss : mapping of str to float array, shapes (epochs,)
         Mean loss of each epoch, of batches in training, before each step and not weighted: of
         "main", of "auxiliary", or of both.
@@ -94,12 +97,11 @@ class TransferRun:
 
     network: ImageNetwork
     start: ImageNetwork
-    recipe: Recipe
+    training: Training
     mode: Mode
     protocol: Way
     rescale: float
     auxiliary_weight: float | None
-    seed: int
     training_loss: Mapping[str, Float[np.ndarray, " epochs"]]
     recorded: Int[np.ndarray, " T"]
     scores: Mapping[str, ClassScores]
@@ -136,14 +138,12 @@ class TransferRun:
 def train_transfer(
     network: ImageNetwork,
     split: ClassSplit,
-    recipe: Recipe,
+    training: Training,
     *,
     mode: Mode,
     rescale: Real = 1.0,
     protocol: Way = "corrected",
     auxiliary_weight: Real = 1.0,
-    seed: int,
-    every: int | None = None,
     checkpoint: Path | str | None = None,
     progress: bool = True,
 ) -> TransferRun:
@@ -158,9 +158,9 @@ def train_transfer(
         It is not modified. For finetuning, one that was pretrained.
     split : ClassSplit
         See `tasks.split_classes`.
-    recipe : Recipe
-        With the loss "cross entropy"; `Recipe.published_transfer` has those of the paper. Batches
-        have `recipe.batch` samples, or all samples of a task that has fewer.
+    training : Training
+        With the loss "cross entropy"; `Training.published` has those of the paper. Batches have
+        `training.batch` samples, or all samples of a task that has fewer.
     mode : {"pretraining", "finetuning", "multitask", "singletask"}, keyword-only
         On the auxiliary task; on the main task, after rescaling; on both; on the main task, from
         the network as it is.
@@ -173,20 +173,17 @@ def train_transfer(
 
         "corrected": every step takes a batch of each task, in one pass through the network, and
         their losses are added. An epoch passes through the task with more batches once, and through
-        the other as often as needed. Training stops when both mean losses are below `stop_loss`.
+        the other as often as needed. Training stops when both mean losses have reached
+        the threshold.
 
         "published": every epoch takes steps on all batches of the main task, then on all of the
         auxiliary task, whose loss is multiplied by
-        :math:`(n / \min(n, 128)) / (n_\text{aux} / 128)`, with the recipe's batch for 128. Training
-        stops by the main loss alone.
+        :math:`(n / \min(n, 128)) / (n_\text{aux} / 128)`, with the training's batch for 128.
+        Training stops by the main loss alone.
     auxiliary_weight : float, keyword-only, default 1
         Factor of the auxiliary loss; applies only to the corrected protocol.
-    seed : int, keyword-only
-        Fixes the order of the samples and all noise.
-    every : int, keyword-only, default None
-        Score after every so many epochs, and at the end; None for the end only.
     checkpoint : Path or str, keyword-only, default None
-        A file from which to resume after an interruption, as in `train_images`.
+        A file from which to resume after an interruption, as in `train`.
     progress : bool, keyword-only, default True
         Whether to show a bar on the error stream once this takes over two seconds.
 
@@ -219,15 +216,13 @@ def train_transfer(
     >>> network = convnet(
     ...     split.shape, outputs=split.n_outputs, channels=(4,), kernel=3, dense=(), seed=0
     ... )
-    >>> recipe = Recipe(loss="cross entropy", epochs=2)
-    >>> before = train_transfer(network, split, recipe, mode="pretraining", seed=0)
-    >>> run = train_transfer(
-    ...     before.network, split, recipe, mode="finetuning", rescale=0.5, seed=0
-    ... )
+    >>> training = Training(loss="cross entropy", epochs=2, batch=128, optimiser="adam")
+    >>> before = train_transfer(network, split, training, mode="pretraining")
+    >>> run = train_transfer(before.network, split, training, mode="finetuning", rescale=0.5)
     >>> list(run.scores), run.outputs["test"].shape
     (['main', 'test'], (200, 10))
     """
-    _require_fit(network, split, recipe)
+    _require_fit(network, split, training)
     require(
         mode == "finetuning" or rescale == 1,
         "rescale is of finetuning",
@@ -253,44 +248,60 @@ def train_transfer(
         f"{auxiliary_weight!r} for {mode!r}, {protocol}",
         "leave it out",
     )
-    whole("seed", seed, 0, "pass 0, say")
-    if every is not None:
-        whole("every", every, 1, "leave it out to score at the end only")
     start = _rescaled(network, rescale) if mode == "finetuning" else network
-    layout = Layout(crop=recipe.crop, flip=recipe.flip)
-    judged = _judged_sets(split, SCORED[mode], layout)
+    rate, seed = float(rates_of(training, 1)[0]), seeds_of(training, 1)[0]
+    layout = Layout(crop=training.crop, flip=training.flip)
+    scored_sets = _scored_sets(split, SCORED[mode], layout)
     first = "auxiliary" if mode == "pretraining" else "main"
     course, learned = None, (first,)
     if mode == "multitask":
         learned = ("main", "auxiliary")
-        main, auxiliary = (Half(judged[n].samples, jnp.asarray(judged[n].goal)) for n in learned)
+        main, auxiliary = (
+            Half(scored_sets[n].samples, jnp.asarray(scored_sets[n].goal)) for n in learned
+        )
         weight = float(auxiliary_weight) if corrected else None
-        course = TwoTasks((main, auxiliary), recipe, layout, seed, weight, corrected)
-    loop = Loop(start, judged[first].samples, layout, judged[first].goal, recipe, seed, course)
-    run = loop.run(judged, every, None if checkpoint is None else Path(checkpoint), progress)
+        n = len(scored_sets["main"].goal) + len(scored_sets["auxiliary"].goal)
+        course = TwoTasks(
+            (main, auxiliary), Kind.of(training, rate), training.batch or n, layout, seed, weight,
+            corrected,
+        )  # fmt: skip
+    loop = Loop(start, scored_sets[first], training, rate, seed, course)
+    epochs = training.epochs
+    assert epochs is not None
+    with report_progress(1, epochs * loop.per_epoch, progress) as report_step:
+        outputs = loop.run(
+            scored_sets, None, None if checkpoint is None else Path(checkpoint), report_step
+        )
+    last = np.array(loop.losses[-1])[: None if course is None else course.stopping]
+    reached = training.threshold > 0 and bool(np.all(last <= training.threshold))
+    outcome = Outcome.REACHED_THRESHOLD if reached else _unreached(training)
     return TransferRun(
-        network=run.network,
+        network=loop.network,
         start=start,
-        recipe=recipe,
+        training=training,
         mode=mode,
         protocol=protocol,
         rescale=float(rescale),
         auxiliary_weight=None if course is None else course.auxiliary_weight,
-        seed=seed,
         training_loss=dict(zip(learned, np.array(loop.losses).T, strict=True)),
-        recorded=run.recorded,
-        scores={name: _scores(loop, name) for name in judged},
-        outputs=run.outputs,
-        outcome=run.outcome,
+        recorded=np.array([epoch for epoch, _ in loop.records]),
+        scores={name: _scores(loop, name) for name in scored_sets},
+        outputs=outputs,
+        outcome=Outcome.DIVERGED if loop.diverged else outcome,
     )
 
 
-def _require_fit(network: ImageNetwork, split: ClassSplit, recipe: Recipe) -> None:
+def _unreached(training: Training) -> Outcome:
+    return Outcome.REACHED_MAX_STEPS if training.threshold > 0 else Outcome.RAN_ALL_STEPS
+
+
+def _require_fit(network: ImageNetwork, split: ClassSplit, training: Training) -> None:
+    require_options(training)
     require(
-        recipe.loss == "cross entropy",
+        training.loss == "cross entropy",
         "classes are learned by the loss 'cross entropy'",
-        repr(recipe.loss),
-        "take Recipe.published_transfer, say",
+        repr(training.loss),
+        "pass loss='cross entropy'",
     )
     require(
         split.shape == network.shape,
@@ -315,10 +326,12 @@ def _rescaled(network: ImageNetwork, c: Real) -> ImageNetwork:
     return eqx.combine(rescale_after_pretraining(parameters, c, "all"), rest)
 
 
-def _judged_sets(split: ClassSplit, parts: tuple[Part, ...], layout: Layout) -> dict[str, Judged]:
+def _scored_sets(
+    split: ClassSplit, parts: tuple[Part, ...], layout: Layout
+) -> dict[str, ScoredSet]:
     """Return the samples of some parts; images that parts share are stored once."""
     held_images: dict[int, jax.Array] = {}
-    judged_sets = {}
+    scored_sets_sets = {}
     for part in parts:
         images, columns, rows = split.source(part)
         if id(images) not in held_images:
@@ -328,13 +341,13 @@ def _judged_sets(split: ClassSplit, parts: tuple[Part, ...], layout: Layout) -> 
         ends = (split.main_classes, split.n_outputs) if part == "auxiliary" else (
             0, split.main_classes
         )  # fmt: skip
-        judged_sets[part] = Judged(samples, layout, goal, slice(*ends))
-    return judged_sets
+        scored_sets_sets[part] = ScoredSet(samples, layout, goal, slice(*ends))
+    return scored_sets_sets
 
 
 def _scores(loop: Loop, name: str) -> ClassScores:
     keys = ("loss", "accuracy", "task accuracy")
-    loss, accuracy, task_accuracy = (loop.path(name, key) for key in keys)
+    loss, accuracy, task_accuracy = (loop.scores(name, key) for key in keys)
     assert loss is not None
     assert accuracy is not None
     assert task_accuracy is not None

@@ -14,8 +14,8 @@ from jaxtyping import Array, Int, PRNGKeyArray
 
 from partwhole.networks import ImageNetwork
 from partwhole.training.images.assembly import Layout, Samples, assemble
-from partwhole.training.images.recipe import Recipe, of_a_step
-from partwhole.training.images.train import ORDER, State, descend
+from partwhole.training.images.step import Kind, State, descend
+from partwhole.training.images.train import ORDER
 from partwhole.training.losses import LOSSES
 
 BESIDE = 108  # random stream of the second task's order, separate from that of the first
@@ -39,7 +39,7 @@ class Stretch(NamedTuple):
 
 @partial(
     jax.jit,
-    static_argnames=("stretch", "per_epoch", "recipe", "layout"),
+    static_argnames=("stretch", "per_epoch", "kind", "layout"),
     donate_argnames="state",
 )
 def take_joint_step(
@@ -50,7 +50,7 @@ def take_joint_step(
     *,
     stretch: Stretch,
     per_epoch: int,
-    recipe: Recipe,
+    kind: Kind,
     layout: Layout,
 ) -> State:
     """Take one step on the batches whose turn it is, passed through the network as one.
@@ -72,13 +72,13 @@ def take_joint_step(
         outputs, after = eqx.combine(parameters, state.rest).in_training(batch, for_network)
         answers = jnp.split(outputs, cuts)
         task_losses = jnp.stack([
-            LOSSES[recipe.loss](*pair) for pair in zip(answers, targets, strict=True)
+            LOSSES[kind.loss](*pair) for pair in zip(answers, targets, strict=True)
         ])  # fmt: skip
         value = jnp.sum(jnp.asarray(stretch.weights, task_losses.dtype) * task_losses)
         losses = jnp.zeros_like(state.total).at[jnp.asarray(stretch.tasks)].set(task_losses)
         return value, (losses, after.partition()[1])
 
-    return descend(state, loss, recipe)
+    return descend(state, loss, kind)
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +89,9 @@ class TwoTasks:
     ----------
     halves : tuple of two Half
         The main task and the auxiliary one.
-    recipe : Recipe
+    kind : Kind
+    batch : int
+        Samples in a batch, or all of a task that has fewer.
     layout : Layout
     seed : int
     weight : float, default None
@@ -102,7 +104,8 @@ class TwoTasks:
     """
 
     halves: tuple[Half, Half]
-    recipe: Recipe
+    kind: Kind
+    batch: int
     layout: Layout
     seed: int
     weight: float | None
@@ -111,7 +114,7 @@ class TwoTasks:
     @cached_property
     def sizes(self) -> tuple[int, ...]:
         """Return the number of samples in a batch of each task."""
-        return tuple(min(self.recipe.batch, len(half.goal)) for half in self.halves)
+        return tuple(min(self.batch, len(half.goal)) for half in self.halves)
 
     @property
     def batches(self) -> tuple[int, ...]:
@@ -153,7 +156,7 @@ class TwoTasks:
         )
 
     @property
-    def told(self) -> dict[str, Any]:
+    def settings(self) -> dict[str, Any]:
         """Return what a checkpoint must agree with."""
         return {"together": self.together, "auxiliary weight": self.auxiliary_weight}
 
@@ -172,8 +175,7 @@ class TwoTasks:
         stretch = [candidate for candidate in self.stretches if candidate.start <= place][-1]
         return take_joint_step(
             state, self.halves, order, key,
-            stretch=stretch, per_epoch=self.per_epoch, recipe=of_a_step(self.recipe),
-            layout=self.layout,
+            stretch=stretch, per_epoch=self.per_epoch, kind=self.kind, layout=self.layout,
         )  # fmt: skip
 
     def _turns(self, task: int, epoch: int) -> Int[Array, " m"]:

@@ -1,0 +1,70 @@
+"""The step of an image network: what it changes, and one step of gradient descent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, cast
+
+import equinox as eqx
+import jax
+import optax
+from jaxtyping import Array, Float, Int
+
+from partwhole.networks import ImageNetwork
+from partwhole.training.losses import Loss
+from partwhole.training.training import Training
+
+
+class Kind(NamedTuple):
+    """Static settings, for which steps are compiled."""
+
+    loss: Loss
+    optimiser: str | optax.GradientTransformation
+    learning_rate: float
+    momentum: float
+    weight_decay: float
+
+    @classmethod
+    def of(cls, training: Training, learning_rate: float) -> Kind:
+        """Return the settings of a training's steps."""
+        return cls(
+            training.loss, training.optimiser, learning_rate, float(training.momentum),
+            float(training.weight_decay),
+        )  # fmt: skip
+
+    def transformation(self) -> optax.GradientTransformation:
+        """Return the transformation of gradients into changes of parameters."""
+        if not isinstance(self.optimiser, str):
+            rule = self.optimiser
+        elif self.optimiser == "sgd":
+            rule = optax.sgd(self.learning_rate, momentum=self.momentum or None)
+        else:
+            rule = optax.adam(self.learning_rate)
+        if not self.weight_decay:
+            return rule
+        # The slope of the decay times the square of the weights.
+        return optax.chain(optax.add_decayed_weights(2.0 * self.weight_decay), rule)
+
+
+class State(NamedTuple):
+    """What a step changes: parameters, running statistics, optimiser state, step and losses."""
+
+    kept: ImageNetwork
+    rest: ImageNetwork
+    optimiser: optax.OptState
+    step: Int[Array, ""]
+    total: Float[Array, " tasks"]  # sum over the epoch so far
+
+
+def descend(
+    state: State, loss: Callable[[ImageNetwork], tuple[Array, tuple[Array, ImageNetwork]]],
+    kind: Kind,
+) -> State:  # fmt: skip
+    """Take a gradient step on a loss, which also returns the losses of all tasks and statistics."""
+    (_, (losses, rest)), gradients = jax.value_and_grad(loss, has_aux=True)(state.kept)
+    with jax.numpy_dtype_promotion("standard"):  # as optimisers expect
+        updates, optimiser = kind.transformation().update(
+            gradients, state.optimiser, cast(Any, state.kept)
+        )
+    parameters = eqx.apply_updates(state.kept, updates)
+    return State(parameters, rest, optimiser, state.step + 1, state.total + losses)
