@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Annotated
 
 import numpy as np
 from jaxtyping import Float, Int
 
 from partwhole._checks import require
 from partwhole._door import door
-from partwhole._types import Bounds, ProperFraction, Seed
+from partwhole._types import Index, ProperFraction, Seed
 from partwhole.features import OverlapKernel
 from partwhole.features.subsets import MAX_COMPONENTS, moebius, set_of, set_sizes
 from partwhole.measures._groups import TupleGroups, structure_score
@@ -224,7 +223,7 @@ def salience(
     *,
     centre: bool = False,
     self_pairs: bool = False,
-    bootstrap: Annotated[int, Bounds(at_least=0)] = 0,
+    bootstrap: Index = 0,
     confidence: ProperFraction = 0.95,
     seed: Seed = 0,
 ) -> Salience:
