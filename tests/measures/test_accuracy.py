@@ -63,7 +63,7 @@ def test_errors_say_rule_got_remedy(arguments, sentence):
     with pytest.raises(InputError) as caught:
         measures.accuracy(*map(np.array, arguments))
     assert str(caught.value) == sentence
-    with pytest.raises(InputError, match=r"tie is a size of at least 0; got -1\.0; use 0"):
+    with pytest.raises(InputError, match=r"tie is a finite number of at least 0; got -1\.0; pass"):
         measures.accuracy(np.ones(1), np.ones(1), tie=-1.0)
 
 

@@ -105,7 +105,7 @@ def test_signs_are_what_counts():
         ),
         (
             lambda: decision_agreement(NETWORK, LIMIT, LABELS, linear=LINEAR, resamples=10),
-            "resamples is a whole number of at least 100; got 10; take 2000",
+            "resamples is a whole number of at least 100; got 10; pass a whole number of",
         ),
         (
             lambda: decision_agreement(NETWORK, LIMIT, LABELS, linear=LINEAR, seed=-1),

@@ -295,14 +295,14 @@ def test_refusals_say_rule_got_and_remedy():
         ),
         (lambda: extrema(np.array([0, 1, 2, np.nan]), y), "times is an array of finite numbers"),
         (lambda: turns_of(np.array([])), r"is not empty; got shape \(0,\); pass at least one"),
-        (lambda: turns_of(y, threshold=-1), "threshold and floor are at least 0; got -1"),
-        (lambda: turns_of(y, floor=-1), "got None and -1; pass threshold=None for a smooth curve"),
+        (lambda: turns_of(y, threshold=-1), "threshold is a finite number of at least 0; got -1"),
+        (lambda: turns_of(y, floor=-1), "floor is a finite number of at least 0; got -1; pass"),
         (
             lambda: turns_of(y, relative=1).descents,
-            "relative is a share, at least 0 and below 1; got 1;",
+            "relative is a finite number of at least 0 and below 1; got 1;",
         ),
         (lambda: noise_threshold(y), "noise is read off at least 8 records; got 4; record more"),
-        (lambda: noise_threshold(np.arange(9.0), rate=1), "rate is between 0 and 1; got 1; use 0"),
+        (lambda: noise_threshold(np.arange(9.0), rate=1), "above 0 and below 1; got 1; pass a"),
     ]
     for refused, sentence in cases:
         with pytest.raises(InputError, match=sentence):

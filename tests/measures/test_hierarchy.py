@@ -141,7 +141,8 @@ def test_without_pairs_there_is_no_rate():
         ),
         (
             np.ones(4), [[0, 1]], {"tolerance": -0.1},
-            "tolerance is at least 0; got -0.1; pass 0 for none",
+            "tolerance is a finite number of at least 0; got -0.1; pass a number of at least 0, or "
+            "leave it out for 0",
         ),
     ],
 )  # fmt: skip

@@ -172,13 +172,13 @@ def test_refusals_say_rule_got_and_remedy():
         (lambda: learning_times(t, f, hold=1.5), "hold is a whole number; got 1.5; pass one"),
         (lambda: learning_times(t, f, hold=True), "hold is a whole number; got True; pass one"),
         (lambda: learning_order(t, f[None]), r"got shape \(1, 4, 2\); pass shape \(T, s\)"),
-        (lambda: learning_order(t, f, tolerance=-1), "tolerance is a time, at least 0; g"),
+        (lambda: learning_order(t, f, tolerance=-1), "tolerance is .* of at least 0; got -1; p"),
         (
             lambda: slowing(t[:2], f[:2]),
             "a speed is read off at least 3 records; got 2; record",
         ),
         (lambda: slowing(t - 1, f), "times count from the start of learning; got -1; start at 0"),
-        (lambda: slowing(t, f, share=0), "share is above 0 and at most 1; got 0; use 0.5"),
+        (lambda: slowing(t, f, share=0), "share is a finite number above 0 and at most 1; got 0;"),
         (lambda: diagnose(t, loss[:3], f), "times and training_loss have equal length along T;"),
         (
             lambda: diagnose(t, loss, f, least_eigenvalue=f),
@@ -193,9 +193,9 @@ def test_refusals_say_rule_got_and_remedy():
             for clocks in (np.ones(3), np.ones(1))
         ),
         (lambda: diagnose(t[:1], loss[:1], f[:1]), "needs at least 2 records; got 1; record mor"),
-        (lambda: diagnose(t, loss, f, threshold=1), "threshold is between 0 and 1; got 1; use 0"),
-        (lambda: diagnose(t, loss, f, noise=-1), "noise is at least 0; got -1; use 1e-6 for a f"),
-        (lambda: diagnose(t, loss, f, rise=np.nan), "rise is a number; got nan; pass one number"),
+        (lambda: diagnose(t, loss, f, threshold=1), "threshold .* above 0 and below 1; got 1;"),
+        (lambda: diagnose(t, loss, f, noise=-1), "noise is .* of at least 0; got -1; pass"),
+        (lambda: diagnose(t, loss, f, rise=np.nan), "rise is a number of at least 0; got nan;"),
     ]
     for refused, sentence in cases:
         with pytest.raises(InputError, match=sentence):

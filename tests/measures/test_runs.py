@@ -115,5 +115,5 @@ def test_errors_say_rule_got_remedy():
         "values are finite, or NaN in runs that do not count; got 1 infinite; set those runs to NaN"
     )
     for confidence in (0.0, 1.0):
-        with pytest.raises(InputError, match=r"confidence is between 0 and 1; got .*; use 0.95"):
+        with pytest.raises(InputError, match=r"confidence is .* above 0 and below 1; got .*; pass"):
             over_runs(np.array([1.0, 2.0]), confidence=confidence)

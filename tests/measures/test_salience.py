@@ -368,8 +368,8 @@ def test_kernels_of_replicates_give_intervals_of_predictions():
 @pytest.mark.parametrize(
     ("option", "sentence"),
     [
-        ({"bootstrap": -1}, "bootstrap counts replicates; got -1; use 0 for none"),
-        ({"confidence": 1.0}, "confidence lies between 0 and 1; got 1.0; use 0.95"),
+        ({"bootstrap": -1}, "bootstrap is a whole number of at least 0; got -1; pass a whole"),
+        ({"confidence": 1.0}, "confidence is a finite number above 0 and below 1; got 1.0; pass a"),
     ],
 )
 def test_options_out_of_range_are_refused(option, sentence):

@@ -194,7 +194,7 @@ def test_refusals_say_rule_got_and_remedy():
         (lambda: swing(t, t[:2]), "times and losses have equal length along T; got 3 and 2; pass"),
         (lambda: swing(t, f), "times and losses have equal length along T; got 3 and 2; pass"),
         (lambda: swing(t, t, plateau=0), "the plateau is a positive loss; got 0; pass half the su"),
-        (lambda: swing(t, t, threshold=-1), "threshold is at least 0; got -1; p"),
+        (lambda: swing(t, t, threshold=-1), "threshold is .* of at least 0; got -1; p"),
         (lambda: amplitude_of(np.full((2, 2), np.nan)), "got 4 that are NaN, the first at "),
         (lambda: amplitude_of(np.zeros((2, 0))), r"is not empty; got shape \(0,\); p"),
         (lambda: retreat(t, f, np.array([1.0, 0])), "which is not 0; got 0 at coordinate 1; pass"),
@@ -202,7 +202,7 @@ def test_refusals_say_rule_got_and_remedy():
         (lambda: retreat(t[:2], f, mu), "times and outputs have equal length along T; got 2 and 3"),
         (lambda: retreat(t, t, mu), r"outputs is .*; got shape \(3,\); pass shape \(T, s\)"),
         (lambda: retreat(t, f * np.nan, mu), r"got 6 that are NaN, the first at \(0, 0\);"),
-        (lambda: retreat(t, f, mu, threshold=-1), "threshold is at least 0; got"),
+        (lambda: retreat(t, f, mu, threshold=-1), "threshold is .* of at least 0; got"),
     ]
     for refused, sentence in cases:
         with pytest.raises(InputError, match=sentence):

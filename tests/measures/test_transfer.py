@@ -124,7 +124,7 @@ def test_errors_of_pairs_and_levels():
     with pytest.raises(InputError, match=sentence):
         negative_transfer(np.ones(3), np.ones(2))
     for wrong in (0.0, 1.0, 95):
-        with pytest.raises(InputError, match=f"confidence is between 0 and 1; got {wrong}; use 0"):
+        with pytest.raises(InputError, match=f"confidence .* above 0 and below 1; got {wrong}; p"):
             negative_transfer(np.ones(3), np.ones(3), confidence=wrong)
 
 

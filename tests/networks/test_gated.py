@@ -200,7 +200,7 @@ SENTENCES = [
     (lambda: GatedNetwork.draw(7, [], seed=0), "a network has at least one layer, and gates or"),
     (
         lambda: GatedNetwork.draw(7, [GATES, True], seed=0),
-        "layers[1] is a whole number; got True; pass one whole number",
+        "layers[1] is a whole number of at least 1; got True; pass a whole number",
     ),
     (
         lambda: GatedNetwork.draw(3, [GATES, 1], seed=0),

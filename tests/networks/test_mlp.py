@@ -123,10 +123,10 @@ def test_fan_in_sets_the_reach_of_each_layer():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"layers": 0}, "layers is a whole number of at least 1; got 0; pass 1 or more"),
-        ({"layers": 2.5}, "layers is a whole number; got 2.5; pass one whole number, or leave it"),
-        ({"width": 0}, "width is a whole number of at least 1; got 0; leave it None"),
-        ({"width": 2.5}, "width is a whole number; got 2.5"),
+        ({"layers": 0}, "layers is a whole number of at least 1; got 0; pass a whole"),
+        ({"layers": 2.5}, "layers is a whole number of at least 1; got 2.5; pass a whole"),
+        ({"width": 0}, "width is a whole number of at least 1; got 0; pass a whole"),
+        ({"width": 2.5}, "width is a whole number of at least 1; got 2.5"),
         ({"bias": "no"}, "bias is True or False; got 'no'; choose one of them"),
         ({"initial": ["normal"]}, r'"uniform" or "he"; got a list of 1; choose one'),
         (
@@ -157,7 +157,7 @@ def test_bad_readings_are_refused():
         outputs(network, np.zeros((4, 2)))
     with pytest.raises(InputError, match="one matrix from end to end; got a network with relu"):
         mlp(3, 2, seed=0, nonlinearity="relu").end_to_end()
-    with pytest.raises(InputError, match=r"seeds are whole numbers of at least 0; got \[-1\]"):
+    with pytest.raises(InputError, match="seed is a whole number of at least 0; got -1; pass"):
         mlp(3, seed=-1)
     read: Callable = activations
     for wrong in (np.zeros(3), np.full((2, 3), "a")):
@@ -169,7 +169,7 @@ def test_bad_readings_are_refused():
     for dimension, seeds, sentence in (
         (2, 3, "seeds is a sequence, each item a whole number or an array .*; got 3; pass"),
         (2, [0.5], r"seeds\[0\] is a whole number; got 0.5; pass one"),
-        (2.5, [0], "dimension is a whole number; got 2.5; pass one whole number"),
+        (2.5, [0], "dimension is a whole number of at least 1; got 2.5; pass"),
     ):
         with pytest.raises(InputError, match=sentence):
             draw(Architecture(), dimension, seeds=seeds)

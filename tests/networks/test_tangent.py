@@ -226,8 +226,8 @@ def test_drift():
     [
         ({"inputs": X[:, :3]}, r"inputs for this network have shape \(n, 4\); got shape \(7, 3"),
         ({"output": 2}, "output is one of the network's 2, from 0; got 2; pass 0"),
-        ({"output": -1}, "output is a whole number of at least 0; got -1; pass 0 for the first"),
-        ({"memory_gib": 0}, "memory_gib is above 0; got 0; pass 2, say"),
+        ({"output": -1}, "output is a whole number of at least 0; got -1; pass a whole number"),
+        ({"memory_gib": 0}, "memory_gib is a finite number above 0; got 0; pass"),
         ({"parametrisation": "mup"}, 'parametrisation is "standard" or "ntk"; got \'mup\'; choo'),
         (
             {"network": Architecture(2, 3, "relu").networks(4, seeds=[0, 1])},

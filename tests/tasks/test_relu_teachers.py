@@ -214,13 +214,13 @@ def test_describe():
         ),
         (
             {"magnitude": 0.0},
-            "magnitude is a finite number above 0; got 0.0; pass 1 for a main task of the "
-            "auxiliary task's size",
+            "magnitude is a finite number above 0; got 0.0; pass a number above 0, or leave it out "
+            "for 1",
         ),
-        ({"dimension": 0}, "dimension is a whole number of at least 1; got 0; pass the number of"),
+        ({"dimension": 0}, "dimension is a whole number of at least 1; got 0; pass a whole number"),
         (
             {"units_aux": 0},
-            "units_aux is a whole number of at least 1; got 0; pass the number",
+            "units_aux is a whole number of at least 1; got 0; pass a whole number",
         ),
     ],
 )
@@ -236,7 +236,7 @@ def test_shared_units_need_no_room():
 
 
 def test_errors_of_samples_and_networks():
-    with pytest.raises(InputError, match="n_test is a whole number of at least 0; got -2; pass 0"):
+    with pytest.raises(InputError, match="n_test is a whole number of at least 0; got -2; pass a"):
         PUBLISHED.sample(0, n_main=1, n_test=-2)
     with pytest.raises(InputError, match="seed is a whole number of at least 0; got -1; pass a"):
         PUBLISHED.teachers(-1)

@@ -222,10 +222,10 @@ def test_describe():
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"active_main": 0}, "active_main is a whole number of at least 1; got 0; pass the number"),
+        ({"active_main": 0}, "active_main is a whole number of at least 1; got 0; pass a whole"),
         (
             {"overlap": -1},
-            "overlap is a whole number of at least 0; got -1; pass 0 for tasks without features",
+            "overlap is a whole number of at least 0; got -1; pass a whole number of at least 0",
         ),
         (
             {"overlap": 5},
@@ -239,23 +239,20 @@ def test_describe():
         ),
         (
             {"main_scale": -0.5},
-            'main_scale is "1/sqrt(a)", "1/a" or a number above 0; got -0.5; choose one of them',
+            "main_scale is a finite number above 0; got -0.5; pass a number above 0",
         ),
-        ({"aux_scale": "1"}, 'aux_scale is "1/sqrt(a)", "1/a" or a number above 0; got \'1\''),
+        ({"aux_scale": "1"}, 'aux_scale is "1/sqrt(a)" or "1/a"; got \'1\'; choose one of them'),
         ({"signs": "same"}, 'signs is "shared" or "independent"; got \'same\'; choose one of'),
     ],
 )
 def test_errors_say_rule_got_remedy(options, sentence):
-    task = object.__new__(SparseTeachers)
-    for each in fields(SparseTeachers):
-        object.__setattr__(task, each.name, options.get(each.name, getattr(SMALL, each.name)))
     with pytest.raises(InputError) as caught:
-        task.__post_init__()
+        replace(SMALL, **options)
     assert str(caught.value).startswith(sentence)
 
 
 def test_errors_of_samples():
-    with pytest.raises(InputError, match="n_aux is a whole number of at least 0; got -2; pass 0"):
+    with pytest.raises(InputError, match="n_aux is a whole number of at least 0; got -2; pass a"):
         SMALL.sample(0, n_main=1, n_aux=-2)
     with pytest.raises(InputError, match="seed is a whole number of at least 0; got -1; pass a"):
         SMALL.teachers(-1)

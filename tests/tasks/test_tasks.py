@@ -195,7 +195,8 @@ FRAME = pd.DataFrame(
         ),
         (
             lambda: tasks.symbolic_addition(n_components=0),
-            "n_components must be at least 1; got 0; add a summand",
+            "n_components is a whole number of at least 1; got 0; pass a whole number of at least "
+            "1, or leave it out for 2",
         ),
         (
             lambda: tasks.symbolic_addition([[0, 1], [0, 1], [0, 1]], [0]),
@@ -244,7 +245,8 @@ FRAME = pd.DataFrame(
         ),
         (
             lambda: tasks.transitive_ordering(1),
-            "an ordering needs at least 2 items; got 1; raise n_items",
+            "n_items is a whole number of at least 2; got 1; pass a whole number of at least 2, or "
+            "leave it out for 7",
         ),
         (
             lambda: tasks.transitive_ordering(5, exceptions=[(1, 5)]),
@@ -294,7 +296,8 @@ FRAME = pd.DataFrame(
         ),
         (
             lambda: tasks.context_dependence(1, 0),
-            "values_per_half must be at least 1; got 0; pass at least one value for each response",
+            "values_per_half is a whole number of at least 1; got 0; pass a whole number of at "
+            "least 1, or leave it out for 3",
         ),
         (
             lambda: tasks.from_frame(

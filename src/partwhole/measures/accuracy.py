@@ -9,7 +9,7 @@ from jaxtyping import Float
 
 from partwhole._checks import InputError, require
 from partwhole._door import door
-from partwhole._types import Real
+from partwhole._types import NonNegative
 from partwhole.measures._labels import are_labels, label_margins
 from partwhole.tasks import Task
 
@@ -49,7 +49,7 @@ def accuracy(
     targets: Float[np.ndarray, "n *k"] | Task,
     predictions: Float[np.ndarray, "n *outputs"],
     *,
-    tie: Real = TIE,
+    tie: NonNegative = TIE,
 ) -> Accuracy:
     """Count how often predictions have the right label.
 
@@ -105,7 +105,6 @@ def accuracy(
         strange[:1].tolist(),
         "pass np.eye(k)[classes] for classes 0..k-1" if several else "take their signs",
     )
-    require(tie >= 0, "tie is a size of at least 0", tie, "use 0 for exact zeros only")
     return count_labels(label_margins(targets, predictions), float(tie))
 
 

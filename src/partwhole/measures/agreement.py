@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 from jaxtyping import Float, Int
 
-from partwhole._checks import require, whole
+from partwhole._checks import require
 from partwhole._door import door
-from partwhole._types import Seed
+from partwhole._types import Bounds, Seed
 from partwhole.measures.accuracy import TIE
 
 if TYPE_CHECKING:
@@ -136,7 +136,7 @@ def decision_agreement(
     labels: Float[np.ndarray, " n"],
     *,
     linear: Float[np.ndarray, " n"],
-    resamples: int = 2000,
+    resamples: Annotated[int, Bounds(at_least=100)] = 2000,
     seed: Seed = 0,
 ) -> Agreement:
     r"""Measure the agreement of a network's decisions with those of its predicted limit.
@@ -184,7 +184,6 @@ def decision_agreement(
     They decide differently on 0.0375 (0.0200 to 0.0575); independent errors would on 0.2497.
     Agreement beyond chance 0.850 (0.763 to 0.918); of the linear baseline -0.044 (-0.121 to 0.049).
     """
-    whole("resamples", resamples, 100, "take 2000")
     signs = _labels(labels)
     sides = [
         _sides(name, outputs, len(signs))

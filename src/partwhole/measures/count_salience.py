@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 from jaxtyping import Float, Int
 
 from partwhole._checks import require
 from partwhole._door import door
-from partwhole._types import Seed
+from partwhole._types import Bounds, Seed
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +49,7 @@ def count_salience(
     components: Int[np.ndarray, "n C"],
     *,
     self_pairs: bool = False,
-    max_tuples: int = 2000,
+    max_tuples: Annotated[int, Bounds(at_least=2)] = 2000,
     seed: Seed = 0,
 ) -> CountSalience:
     r"""Measure similarity by the number of shared components, without listing their sets.
@@ -93,7 +94,6 @@ def count_salience(
     >>> count_salience(clean, rows, self_pairs=True).similarity.tolist()
     [0.0, 1.0, 2.0]
     """
-    require(max_tuples >= 2, "max_tuples is at least 2", max_tuples, "pass 2000")
     rows, index, counts = np.unique(components, axis=0, return_inverse=True, return_counts=True)
     index = index.ravel()
     require(len(rows) >= 2, "pairs need two tuples", len(rows), "add others")

@@ -11,7 +11,7 @@ from jaxtyping import Float
 
 from partwhole._checks import require
 from partwhole._door import door
-from partwhole._types import Real
+from partwhole._types import NonNegative, ProperFraction, Real
 from partwhole.measures.extrema import increasing
 
 if TYPE_CHECKING:
@@ -80,9 +80,9 @@ def diagnose(
     *,
     least_eigenvalue: Float[np.ndarray, " T"] | None = None,
     clocks: Float[np.ndarray, " s"] | None = None,
-    threshold: Real = 0.9,
-    noise: Real = 1e-6,
-    rise: Real = 1e-6,
+    threshold: ProperFraction = 0.9,
+    noise: NonNegative = 1e-6,
+    rise: NonNegative = 1e-6,
 ) -> RunDiagnosis:
     r"""Diagnose each concept of a run: learned, slow, failed, or numbers that broke down.
 
@@ -155,9 +155,6 @@ def diagnose(
     eigenvalue = np.zeros(len(t)) if least_eigenvalue is None else least_eigenvalue
     expected = np.full(f.shape[1], np.nan) if clocks is None else clocks
     require(len(t) >= 2, "a diagnosis needs at least 2 records", len(t), "record more often")
-    require(0 < threshold < 1, "threshold is between 0 and 1", threshold, "use 0.9")
-    for name, value in (("noise", noise), ("rise", rise)):
-        require(value >= 0, f"{name} is at least 0", value, "use 1e-6 for a flow")
     broken, evidence = _breakdown(loss, f, eigenvalue, rise)
     if broken is not None:
         missing = np.full(f.shape[1], np.nan)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from jaxtyping import Float
 
-from partwhole._checks import require, switch
+from partwhole._checks import require
 from partwhole._door import door
 
 if TYPE_CHECKING:
@@ -92,7 +92,6 @@ def participation_ratio(features: Float[np.ndarray, "n p"], *, center: bool = Fa
     >>> round(participation_ratio(np.array([[1.0, 2, 0], [0, 1, 1], [2, 0, 1], [1, 1, 1]])), 6)
     1.8
     """
-    switch("center", center)
     a = _features("features", features, center)
     n, p = a.shape
     return 1.0 / _square(a.T @ a if p <= n else a @ a.T)
@@ -161,13 +160,6 @@ def shared_dimensions(
     >>> round(shared_dimensions(a, b, space="samples").value, 6)
     1.00125
     """
-    require(
-        space in ("features", "samples"),
-        'space is "features" or "samples"',
-        repr(space),
-        "choose one of them",
-    )
-    switch("center", center)
     a, b = _features("a", a, center), _features("b", b, center)
     require(
         len(a) == len(b),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -11,7 +11,7 @@ from scipy.special import stdtrit
 
 from partwhole._checks import require
 from partwhole._door import door
-from partwhole._types import Real
+from partwhole._types import Bounds, NonNegative, ProperFraction, Real
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -70,9 +70,9 @@ def extrema(
     times: Float[np.ndarray, " T"],
     values: Float[np.ndarray, " T"],
     *,
-    threshold: Real | None = None,
-    relative: Real = 0.0,
-    floor: Real = FLOOR,
+    threshold: NonNegative | None = None,
+    relative: Annotated[Real, Bounds(at_least=0, below=1)] = 0.0,
+    floor: NonNegative = FLOOR,
     refine: bool | None = None,
 ) -> Extrema:
     r"""Find where a curve turns, counting only turns between two large enough moves.
@@ -131,7 +131,7 @@ def extrema(
     [3, 2]
     """
     t, y = increasing(times), values
-    turns, direction = _turns(y, _smallest_move(threshold, relative, floor))
+    turns, direction = _turns(y, float(max(threshold or 0.0, floor)), float(relative))
     smooth = threshold is None and relative == 0
     refined = smooth if refine is None else refine
     records = np.array(turns, dtype=int)
@@ -145,7 +145,7 @@ def extrema(
 
 
 @door
-def noise_threshold(values: Float[np.ndarray, " T"], *, rate: Real = 0.05) -> float:
+def noise_threshold(values: Float[np.ndarray, " T"], *, rate: ProperFraction = 0.05) -> float:
     r"""Return the reversal that noise on a curve without turns rarely reaches.
 
     The size of the noise is read off the second differences
@@ -200,7 +200,6 @@ def noise_threshold(values: Float[np.ndarray, " T"], *, rate: Real = 0.05) -> fl
     """
     y = values
     require(len(y) >= 8, "noise is read off at least 8 records", len(y), "record more often")
-    require(0 < rate < 1, "rate is between 0 and 1", rate, "use 0.05")
     bends = np.diff(y, 2)
     spread = np.abs(bends - np.median(bends))
     # Rounding of values and differences moves each second difference by up to 6 eps max |y|.
@@ -231,27 +230,11 @@ def increasing(
     return times.astype(float, copy=False)
 
 
-def _smallest_move(threshold: Real | None, relative: Real, floor: Real) -> tuple[float, float]:
-    """Return the move that counts: as a number, and as a share of the larger value."""
-    absolute = 0.0 if threshold is None else threshold
-    require(
-        absolute >= 0 and floor >= 0,
-        "threshold and floor are at least 0",
-        f"{threshold} and {floor}",
-        "pass threshold=None for a smooth curve",
-    )
-    require(
-        0 <= relative < 1,
-        "relative is a share, at least 0 and below 1",
-        relative,
-        "pass 0.005 for half a percent",
-    )
-    return max(float(absolute), float(floor)), float(relative)
+def _turns(values: np.ndarray, floor: float, share: float) -> tuple[list[int], int]:
+    """Return the records at which a curve turns, and the direction of its first move or 0.
 
-
-def _turns(values: np.ndarray, smallest_move: tuple[float, float]) -> tuple[list[int], int]:
-    """Return the records at which a curve turns, and the direction of its first move or 0."""
-    floor, share = smallest_move
+    A move counts that is at least the floor, and at least a share of the larger value.
+    """
     y = values.tolist()
 
     def counts(low: float, high: float) -> bool:

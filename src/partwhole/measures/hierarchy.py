@@ -10,7 +10,7 @@ from jaxtyping import Bool, Float, Int
 
 from partwhole._checks import require
 from partwhole._door import door
-from partwhole._types import Real
+from partwhole._types import NonNegative
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -93,7 +93,7 @@ def order_violations(
     losses: Float[np.ndarray, "*batch n"],
     pairs: Int[np.ndarray, "P 2"],
     *,
-    tolerance: Real = 0.0,
+    tolerance: NonNegative = 0.0,
     origin: int = 0,
 ) -> OrderViolations:
     r"""Find where a combination has a smaller loss than one of the combinations it contains.
@@ -155,12 +155,6 @@ def order_violations(
         "the origin is one of the combinations",
         f"{origin} for {n} losses",
         "pass its index, 0 in a task's list",
-    )
-    require(
-        tolerance >= 0,
-        "tolerance is at least 0",
-        tolerance,
-        "pass 0 for none",
     )
     excess = losses[..., pairs[:, 0]] - losses[..., pairs[:, 1]]
     return OrderViolations(pairs, excess, excess > tolerance, origin)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 from jaxtyping import Float
 
 from partwhole._checks import require
 from partwhole._door import door
-from partwhole._types import Real
+from partwhole._types import Bounds, NonNegative, Real
 from partwhole.measures.extrema import increasing
 
 if TYPE_CHECKING:
@@ -138,7 +138,7 @@ def learning_order(
     threshold: Real = 0.5,
     *,
     hold: int = 1,
-    tolerance: Real = 0.0,
+    tolerance: NonNegative = 0.0,
 ) -> LearningOrder:
     """Return the order in which concepts are learned, ties and failures named.
 
@@ -175,12 +175,6 @@ def learning_order(
     >>> order.order, order.ties, order.unlearned
     ((1, 0, 2), ((0, 2),), (3,))
     """
-    require(
-        tolerance >= 0,
-        "tolerance is a time, at least 0",
-        tolerance,
-        "pass the time between two records",
-    )
     t, f = increasing(times), fractions
     learned_at = learning_times(t, f, threshold, hold=hold)
     learned = [int(k) for k in np.argsort(learned_at, kind="stable") if np.isfinite(learned_at[k])]
@@ -232,7 +226,10 @@ class Slowing:
 
 @door
 def slowing(
-    times: Float[np.ndarray, " T"], outputs: Float[np.ndarray, "T s"], *, share: Real = 0.5
+    times: Float[np.ndarray, " T"],
+    outputs: Float[np.ndarray, "T s"],
+    *,
+    share: Annotated[Real, Bounds(above=0, at_most=1)] = 0.5,
 ) -> Slowing:
     r"""Measure how an answer slows down towards the end of learning.
 
@@ -282,7 +279,6 @@ def slowing(
     t, f = increasing(times), outputs
     require(len(t) >= 3, "a speed is read off at least 3 records", len(t), "record more often")
     require(t[0] >= 0, "times count from the start of learning", f"{t[0]:g}", "start at 0")
-    require(0 < share <= 1, "share is above 0 and at most 1", share, "use 0.5")
     speed = np.sqrt((np.gradient(f, t, axis=0) ** 2).sum(axis=1))
     moving = speed > CONVERGED * speed.max()
     end = len(t) if moving.all() else int(np.argmin(moving))

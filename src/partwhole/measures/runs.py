@@ -11,7 +11,7 @@ from scipy.special import stdtrit
 
 from partwhole._checks import require
 from partwhole._door import door
-from partwhole._types import Number, Real
+from partwhole._types import Number, ProperFraction
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -55,7 +55,9 @@ class RunInterval:
 
 
 @door(missing=("values",))
-def over_runs(values: Float[np.ndarray, "runs *rest"], *, confidence: Real = 0.95) -> RunInterval:
+def over_runs(
+    values: Float[np.ndarray, "runs *rest"], *, confidence: ProperFraction = 0.95
+) -> RunInterval:
     r"""Take the mean over runs, with Student's interval.
 
     .. math:: \bar v \pm t_{n-1}\, s / \sqrt n
@@ -102,12 +104,6 @@ def over_runs(values: Float[np.ndarray, "runs *rest"], *, confidence: Real = 0.9
     (3, 1)
     """
     array = values
-    require(
-        0 < confidence < 1,
-        "confidence is between 0 and 1",
-        repr(confidence),
-        "use 0.95",
-    )
     infinite = int(np.sum(np.isinf(array)))
     require(
         infinite == 0,

@@ -14,7 +14,7 @@ from jaxtyping import Float, Int
 
 from partwhole._checks import require
 from partwhole._door import door
-from partwhole._types import Seed
+from partwhole._types import Index, ProperFraction, Seed
 from partwhole.features import OverlapKernel
 from partwhole.features.subsets import MAX_COMPONENTS, moebius, set_of, set_sizes
 from partwhole.measures._groups import TupleGroups, structure_score
@@ -223,8 +223,8 @@ def salience(
     *,
     centre: bool = False,
     self_pairs: bool = False,
-    bootstrap: int = 0,
-    confidence: float = 0.95,
+    bootstrap: Index = 0,
+    confidence: ProperFraction = 0.95,
     seed: Seed = 0,
 ) -> Salience:
     r"""Measure the overlap saliences of a representation.
@@ -295,7 +295,7 @@ def salience(
     0.5
     """
     data, rows = features, components
-    _require_consistent(rows, bootstrap, confidence)
+    _require_consistent(rows)
     n, n_components = rows.shape
     # Features beyond the samples' own span add nothing to inner products.
     if data.shape[1] > 2 * n:
@@ -343,7 +343,7 @@ def salience(
     )
 
 
-def _require_consistent(components: np.ndarray, bootstrap: int, confidence: float) -> None:
+def _require_consistent(components: np.ndarray) -> None:
     require(
         1 <= components.shape[1] <= MAX_COMPONENTS,
         f"samples have 1 to {MAX_COMPONENTS} components",
@@ -359,8 +359,6 @@ def _require_consistent(components: np.ndarray, bootstrap: int, confidence: floa
     require(
         components.min() >= 0, "components are value indices from 0", components.min(), "renumber"
     )
-    require(bootstrap >= 0, "bootstrap counts replicates", bootstrap, "use 0 for none")
-    require(0 < confidence < 1, "confidence lies between 0 and 1", confidence, "use 0.95")
 
 
 def _notes(

@@ -10,7 +10,7 @@ from jaxtyping import Float, Int
 
 from partwhole._checks import require
 from partwhole._door import door
-from partwhole._types import Real
+from partwhole._types import NonNegative, Real
 from partwhole.measures.extrema import FLOOR, increasing
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def swing(
     losses: Float[np.ndarray, "*batch T"],
     *,
     plateau: Real | None = None,
-    threshold: Real = FLOOR,
+    threshold: NonNegative = FLOOR,
 ) -> Swing:
     r"""Find the largest rise of a loss, :math:`\max_{t_2 > t_1} [\ell(t_2) - \ell(t_1)]`.
 
@@ -118,7 +118,7 @@ def retreat(
     outputs: Float[np.ndarray, "T s"],
     targets: Float[np.ndarray, " s"],
     *,
-    threshold: Real = 1e-3,
+    threshold: NonNegative = 1e-3,
 ) -> Swing:
     r"""Find the largest retreat of each coordinate of an answer from its target.
 
@@ -178,7 +178,6 @@ def _largest_rise(
     plateau: Real | None,
     threshold: Real,
 ) -> Swing:
-    require(threshold >= 0, "threshold is at least 0", threshold, "pass 0 to count every rise")
     lowest = np.minimum.accumulate(curves, axis=-1)
     rises = curves - lowest
     end = rises.argmax(axis=-1)[..., None]

@@ -11,7 +11,7 @@ from scipy.special import stdtrit
 
 from partwhole._checks import require
 from partwhole._door import door
-from partwhole._types import Real
+from partwhole._types import ProperFraction
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -58,7 +58,7 @@ def negative_transfer(
     loss: Float[np.ndarray, " n"],
     single_task_loss: Float[np.ndarray, " n"],
     *,
-    confidence: Real = 0.95,
+    confidence: ProperFraction = 0.95,
 ) -> NegativeTransfer:
     r"""Compare losses with those of single-task learning, seed by seed.
 
@@ -110,12 +110,6 @@ def negative_transfer(
         "losses are above 0",
         f"{n_invalid} that are not",
         "add the smallest loss that is distinguishable from 0 to all of them",
-    )
-    require(
-        0 < confidence < 1,
-        "confidence is between 0 and 1",
-        repr(confidence),
-        "use 0.95",
     )
     logs = np.log(y) - np.log(single)
     centre = float(logs.mean())

@@ -12,9 +12,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Int
 
-from partwhole._checks import require, seed_list, whole
+from partwhole._checks import require, seed_list
 from partwhole._door import door
-from partwhole._types import Real
+from partwhole._types import Count, Real, Seed
 from partwhole.networks.initial import LAWS, SCALELESS, framework
 from partwhole.networks.mlp import MLP
 
@@ -57,8 +57,8 @@ class Architecture:
     4
     """
 
-    layers: int = 1
-    width: int | None = None
+    layers: Count = 1
+    width: Count | None = None
     nonlinearity: Literal["linear", "relu"] = "linear"
     bias: bool = True
     initial: Literal["framework", "normal", "uniform", "he"] = "framework"
@@ -66,9 +66,6 @@ class Architecture:
     initial_bias: Literal["zero", "spread"] = "zero"
 
     def __post_init__(self) -> None:
-        whole("layers", self.layers, 1, "pass 1 or more")
-        if self.width is not None:
-            whole("width", self.width, 1, "leave it None for as many units as inputs")
         fits = self.initial_bias == "zero" or (self.bias and self.initial not in SCALELESS)
         require(
             fits,
@@ -99,7 +96,7 @@ class Architecture:
         return (dimension, *[between] * (self.layers - 1), last)
 
     @door
-    def network(self, dimension: int, *, seed: int, outputs: int | None = None) -> MLP:
+    def network(self, dimension: Count, *, seed: Seed, outputs: Count | None = None) -> MLP:
         """Draw one network.
 
         Parameters
@@ -122,10 +119,10 @@ class Architecture:
     @door
     def networks(
         self,
-        dimension: int,
+        dimension: Count,
         *,
         seeds: Sequence[int] | Int[np.ndarray, " n"],
-        outputs: int | None = None,
+        outputs: Count | None = None,
     ) -> MLP:
         """Draw a network for each seed, along a leading axis, as `network` draws it.
 
@@ -148,9 +145,6 @@ class Architecture:
         >>> [weight.shape for weight in many.weights]
         [(5, 8, 3), (5, 3, 8)]
         """
-        whole("dimension", dimension, 1, "pass 1 or more")
-        if outputs is not None:
-            whole("outputs", outputs, 1, "leave it None for as many as inputs")
         chosen, sizes = seed_list(seeds), self.sizes(dimension, outputs)
         drawn = [self._draw(np.random.default_rng([seed, WEIGHTS]), sizes) for seed in chosen]
         # By NumPy: compiling the draws would take longer than training.
@@ -178,11 +172,11 @@ class Architecture:
 
 @door(single=("scale",))
 def mlp(
-    dimension: int,
-    layers: int = 1,
-    width: int | None = None,
+    dimension: Count,
+    layers: Count = 1,
+    width: Count | None = None,
     *,
-    seed: int,
+    seed: Seed,
     nonlinearity: Literal["linear", "relu"] = "linear",
     bias: bool = True,
     initial: Literal["framework", "normal", "uniform", "he"] = "framework",

@@ -11,9 +11,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from partwhole._checks import require, whole
+from partwhole._checks import require
 from partwhole._door import door
-from partwhole._types import Real
+from partwhole._types import Count, Positive, Seed
 from partwhole.features import ReLUGates
 from partwhole.features.gates.joint import Gates
 from partwhole.networks import _gates_as_pytrees as _gates_as_pytrees
@@ -40,10 +40,7 @@ class LearnedGates(eqx.Module):
         For no units.
     """
 
-    n_units: int = eqx.field(static=True)
-
-    def __check_init__(self) -> None:
-        whole("n_units", self.n_units, 1, "pass the number of hidden units")
+    n_units: Count = eqx.field(static=True)
 
 
 @door
@@ -102,12 +99,12 @@ class GatedNetwork(eqx.Module):
     @door(single=("scale",))
     def draw(
         cls,
-        dimension: int,
-        layers: Sequence[Gates | LearnedGates | int],
+        dimension: Count,
+        layers: Sequence[Gates | LearnedGates | Count],
         *,
-        seed: int,
+        seed: Seed,
         initial: Literal["orthogonal", "normal", "he"] = "orthogonal",
-        scale: Real = 1.0,
+        scale: Positive = 1.0,
         bias: bool = False,
         parallel: bool = False,
     ) -> GatedNetwork:
@@ -148,9 +145,6 @@ class GatedNetwork(eqx.Module):
         -----
         The published gated networks are "orthogonal", the ReLU networks "he".
         """
-        whole("dimension", dimension, 1, "pass the number of inputs")
-        whole("seed", seed, 0, "pass 0 or more")
-        require(scale > 0, "a scale is above 0", repr(scale), "pass 1, say")
         gates = tuple(_checked(layer, dimension) for layer in layers)
         units = [_units(layer) for layer in layers]
         if parallel:
@@ -434,7 +428,6 @@ def _units(layer: Any) -> int:
 def _checked(layer: Any, dimension: int) -> Any:
     """Return a layer's gates, or None."""
     if isinstance(layer, int):
-        whole("units of a layer", layer, 1, "pass 1 for a readout")
         return None
     if isinstance(layer, Gates):
         layer.contexts(np.zeros((0, dimension)))  # refuses inputs of another dimension

@@ -12,10 +12,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from partwhole._checks import require, whole
+from partwhole._checks import require
 from partwhole._door import door
 from partwhole._progress import bar
-from partwhole._types import Real
+from partwhole._types import Index, Positive
 from partwhole.networks.mlp import MLP
 from partwhole.networks.network import (
     Inputs,
@@ -38,9 +38,9 @@ def tangent_kernel(
     inputs: Inputs,
     other: Others | None = None,
     *,
-    output: int = 0,
+    output: Index = 0,
     parametrisation: Parametrisation = "standard",
-    memory_gib: Real = 2.0,
+    memory_gib: Positive = 2.0,
     progress: bool = True,
 ) -> Float[np.ndarray, "n m"]:
     r"""Compute the empirical neural tangent kernel of a network.
@@ -98,7 +98,6 @@ def tangent_kernel(
         type(network).__name__,
         "leave parametrisation out",
     )
-    require(memory_gib > 0, "memory_gib is above 0", memory_gib, "pass 2, say")
     require_output(network, output)
     for points in (inputs,) if other is None else (inputs, other):
         require_fit(network, points)
@@ -155,9 +154,9 @@ def _block(n: int, m: int, row: int, memory_gib: float) -> int:
 def require_output(network: Network, output: int) -> None:
     """Require one network, and one of its outputs."""
     require_one(network, "a kernel is that of one network")
-    whole("output", output, 0, "pass 0 for the first")
     count = n_outputs(network)
-    require(output < count, f"output is one of the network's {count}, from 0", output, "pass 0")
+    rule = f"output is one of the network's {count}, from 0"
+    require(0 <= output < count, rule, output, "pass 0")
 
 
 def _slopes_of(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from jaxtyping import Float
 
-from partwhole._checks import is_finite, require, switch, whole
+from partwhole._checks import require, whole
 from partwhole._types import Real
 
 if TYPE_CHECKING:
@@ -33,34 +33,12 @@ def check(task: StructuredIdentity) -> None:
         f"{min(task.scales):g}",
         "pass standard deviations, or variances with scales_are='variances'",
     )
-    require(
-        task.scales_are in ("deviations", "variances"),
-        'scales_are is "deviations" or "variances"',
-        repr(task.scales_are),
-        "choose one of them",
-    )
     whole("dimension", task.dimension, s, "leave it None for the number of concepts")
-    whole("samples", task.samples, 1, "pass the number of samples in each cluster")
-    switch("origin", task.origin)
-    if task.rotation is not None:
-        whole("rotation", task.rotation, 0, "pass the seed of a rotation, or None for none")
-    require(
-        is_finite(task.noise) and task.noise >= 0,
-        "noise is a finite number, at least 0",
-        repr(task.noise),
-        "pass 0 for none",
-    )
     require(
         task.noise == 0 or task.n_dimensions > s,
         "noise acts on the axes beyond the concepts",
         f"dimension {task.dimension} for {s} concepts",
         "raise dimension, or leave noise out",
-    )
-    require(
-        task.truncation is None or (is_finite(task.truncation) and task.truncation > 0),
-        "truncation is a positive radius",
-        repr(task.truncation),
-        "pass None to keep every sample",
     )
 
 

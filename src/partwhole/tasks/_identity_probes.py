@@ -8,9 +8,9 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Float
 
-from partwhole._checks import is_whole, require, whole
+from partwhole._checks import is_whole, require
 from partwhole._door import door
-from partwhole._types import Real, Seed
+from partwhole._types import Count, Real, Seed
 from partwhole.tasks._identity_checks import Numbers, numbers
 from partwhole.tasks.combinations import Combinations, combine
 from partwhole.tasks.identity_sample import DIRECTIONS, TEST
@@ -111,7 +111,7 @@ class Probed(ABC):
         return signs * self.probe
 
     @door
-    def random_probes(self, n: int, seed: Seed) -> Float[np.ndarray, "n d"]:
+    def random_probes(self, n: Count, seed: Seed) -> Float[np.ndarray, "n d"]:
         """Draw points at the probe's distance, in uniform directions of the concepts' span.
 
         Parameters
@@ -130,7 +130,6 @@ class Probed(ABC):
         InputError
             For n below 1 or a seed below 0.
         """
-        whole("n", n, 1, "pass the number of probes")
         z = np.random.default_rng([seed, DIRECTIONS]).standard_normal((n, self.n_concepts))
         probes = np.zeros((n, self.n_dimensions))
         probes[:, : self.n_concepts] = z / np.linalg.norm(z, axis=1, keepdims=True)
@@ -138,7 +137,7 @@ class Probed(ABC):
 
     @door
     def test_cluster(
-        self, n: int, seed: Seed, *, scales: Numbers | None = None
+        self, n: Count, seed: Seed, *, scales: Numbers | None = None
     ) -> Float[np.ndarray, "n d"]:
         """Draw points around the probe, spread as a training cluster is; never truncated.
 
@@ -168,7 +167,6 @@ class Probed(ABC):
         >>> task.test_cluster(1000, seed=0, scales=[0.0, 0.5]).mean(axis=0).round(1)
         array([1., 2.])
         """
-        whole("n", n, 1, "pass the number of points")
         variances = self.variances
         if scales is not None:
             spread = np.array(numbers("scales", scales))

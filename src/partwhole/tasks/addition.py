@@ -9,7 +9,7 @@ import numpy as np
 
 from partwhole._checks import require
 from partwhole._door import door
-from partwhole._types import Real, Seed
+from partwhole._types import Count, Real, Seed
 from partwhole.tasks._build import full_grid, positions, require_distinct, require_size
 from partwhole.tasks._task import Task
 
@@ -43,7 +43,7 @@ def symbolic_addition(
     values: Sequence[Real] | Sequence[Sequence[Real]] = range(-4, 5),
     anchors: Sequence[Real] | Sequence[Sequence[Real]] = (0,),
     *,
-    n_components: int = 2,
+    n_components: Count = 2,
 ) -> Task:
     """Return symbolic addition: a combination is seen when it holds an anchor.
 
@@ -80,7 +80,6 @@ def symbolic_addition(
     >>> task.n_train, task.n_test
     (32, 49)
     """
-    require(n_components >= 1, "n_components must be at least 1", n_components, "add a summand")
     if np.ndim(values[:1]) == 1:
         require_size(len(values) ** n_components, n_components)  # before long lists are copied
     per_values = _for_each_component(values, n_components, "values")

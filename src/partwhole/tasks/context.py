@@ -8,6 +8,7 @@ import numpy as np
 
 from partwhole._checks import require
 from partwhole._door import door
+from partwhole._types import Count
 from partwhole.tasks._build import full_grid, matches
 from partwhole.tasks._task import Task
 
@@ -15,7 +16,7 @@ from partwhole.tasks._task import Task
 @door
 def context_dependence(
     left_out: int | Sequence[Mapping[int, Sequence[int]]] = 3,
-    values_per_half: int = 3,
+    values_per_half: Count = 3,
     *,
     relevant_feature: Sequence[int] = (0, 1),
     title: str | None = None,
@@ -61,9 +62,6 @@ def context_dependence(
     (54, 18)
     """
     n = values_per_half
-    require(
-        n >= 1, "values_per_half must be at least 1", n, "pass at least one value for each response"
-    )
     require(
         len(relevant_feature) >= 1 and set(relevant_feature) <= {0, 1},
         "relevant_feature names feature 0 or 1 for each context",

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Annotated
 
 import numpy as np
 
 from partwhole._checks import require
 from partwhole._door import door
+from partwhole._types import Bounds
 from partwhole.tasks._build import full_grid, require_size
 from partwhole.tasks._task import Task
 
@@ -115,7 +117,7 @@ def associative_inference() -> Task:
 
 @door
 def transitive_ordering(
-    n_items: int = 7,
+    n_items: Annotated[int, Bounds(at_least=2)] = 7,
     train_distances: Sequence[int] = (1,),
     *,
     exceptions: Sequence[tuple[int, int]] = (),
@@ -158,7 +160,6 @@ def transitive_ordering(
     >>> task.n_train, task.n_test
     (12, 30)
     """
-    require(n_items >= 2, "an ordering needs at least 2 items", n_items, "raise n_items")
     absent = [distance for distance in train_distances if not 1 <= distance < n_items]
     require(
         not absent,

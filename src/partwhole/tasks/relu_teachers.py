@@ -14,9 +14,9 @@ from math import exp, lgamma, pi, sqrt
 import numpy as np
 from jaxtyping import Float
 
-from partwhole._checks import is_finite, require, whole
+from partwhole._checks import is_finite, require
 from partwhole._door import door
-from partwhole._types import Real, Seed
+from partwhole._types import Count, Index, Positive, Real, Seed
 
 # Separate random streams: draws for one purpose do not change draws for another.
 UNITS, AUX_SIGNS, MAIN_SIGNS, MAIN, AUXILIARY, TEST = range(6)
@@ -239,14 +239,12 @@ class ReLUTeachers:
     [1.0, 0.9, 0.0]
     """
 
-    dimension: int = 15
-    units_aux: int = 6
+    dimension: Count = 15
+    units_aux: Count = 6
     correlations: Sequence[Real] | np.ndarray = (1.0,) * 6
-    magnitude: Real = 1.0
+    magnitude: Positive = 1.0
 
     def __post_init__(self) -> None:
-        whole("dimension", self.dimension, 1, "pass the number of inputs")
-        whole("units_aux", self.units_aux, 1, "pass the number of auxiliary units")
         entries = np.atleast_1d(np.asarray(self.correlations, dtype=object)).ravel().tolist()
         require(
             len(entries) > 0 and all(is_finite(a) and abs(a) <= 1 for a in entries),
@@ -268,12 +266,6 @@ class ReLUTeachers:
             f"{self.units_aux + new} of them in {self.dimension} dimensions",
             "raise dimension, or put correlations of 1 last",
         )
-        require(
-            is_finite(self.magnitude) and self.magnitude > 0,
-            "magnitude is a finite number above 0",
-            repr(self.magnitude),
-            "pass 1 for a main task of the auxiliary task's size",
-        )
 
     @property
     def units_main(self) -> int:
@@ -293,7 +285,6 @@ class ReLUTeachers:
         -------
         ReLUTeacherPair
         """
-        whole("seed", seed, 0, "pass a whole number")
         rng = np.random.default_rng([seed, UNITS])
         from scipy.stats import ortho_group  # half of the time of every import of the room
 
@@ -311,7 +302,9 @@ class ReLUTeachers:
         )
 
     @door
-    def sample(self, seed: Seed, n_main: int, n_aux: int = 0, n_test: int = 0) -> ReLUTeacherSample:
+    def sample(
+        self, seed: Seed, n_main: Index, n_aux: Index = 0, n_test: Index = 0
+    ) -> ReLUTeacherSample:
         """Draw both teachers and data from them.
 
         Main, auxiliary and test inputs have random streams of their own, and smaller samples are
@@ -339,8 +332,6 @@ class ReLUTeachers:
         >>> sample.aux_inputs.shape, round(float((sample.inputs[0] ** 2).sum()), 9)
         ((1024, 15), 15.0)
         """
-        for name, rows in (("n_main", n_main), ("n_aux", n_aux), ("n_test", n_test)):
-            whole(name, rows, 0, "pass 0 for none")
         pair = self.teachers(seed)
         main, auxiliary, test = (
             self._inputs(seed, stream, rows)

@@ -14,9 +14,9 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Float
 
-from partwhole._checks import require, whole
+from partwhole._checks import require
 from partwhole._door import door
-from partwhole._types import Real, Seed
+from partwhole._types import Count, NonNegative, Positive, Real, Seed
 from partwhole.tasks._identity_checks import Numbers, check, coordinates, numbers
 from partwhole.tasks._identity_probes import Probed
 from partwhole.tasks.identity_sample import CHECK, ROTATION, SAMPLE, IdentitySample
@@ -83,11 +83,11 @@ class StructuredIdentity(Probed):
     means: Numbers
     scales: Numbers
     dimension: int | None = None
-    samples: int = 5000
+    samples: Count = 5000
     origin: bool = False
-    rotation: int | None = None
-    truncation: Real | None = None
-    noise: Real = 0.0
+    rotation: Seed | None = None
+    truncation: Positive | None = None
+    noise: NonNegative = 0.0
     scales_are: Literal["deviations", "variances"] = "deviations"
 
     def __post_init__(self) -> None:
@@ -155,7 +155,7 @@ class StructuredIdentity(Probed):
         return np.diagonal(self.second_moment()).copy()
 
     @door
-    def second_moment(self, *, clusters: int | None = None) -> Float[np.ndarray, "d d"]:
+    def second_moment(self, *, clusters: Count | None = None) -> Float[np.ndarray, "d d"]:
         r"""Return the population's :math:`A = E[x x^\top]`, the mean not subtracted.
 
         It is diagonal, with :math:`a_p = \sigma_p^2 + \mu_p^2/m` for the concepts and the
@@ -190,7 +190,6 @@ class StructuredIdentity(Probed):
         """
         self._refuse_truncation("second moment", "second_moment")
         m = self.n_clusters if clusters is None else clusters
-        whole("clusters", m, 1, "leave it None for as many as there are")
         return np.diag(self.variances + self.probe**2 / m)
 
     def mean(self) -> Float[np.ndarray, " d"]:

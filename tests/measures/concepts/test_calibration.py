@@ -66,7 +66,7 @@ def test_refusals_say_rule_got_and_remedy():
         (lambda: bare(one, np.ones((3, 1))), r"a row for each image .*; got shapes \(2, 1\) and"),
         (lambda: calibration(2 * one, one), "in 0..1, or NaN .*; got 2..2; pass probabilities"),
         (lambda: calibration(one, 0.5 * one), r"truth is 0 or 1; got \[0.5\]; pass the concepts"),
-        (lambda: calibration(one, one, bins=0), "bins is a whole number of at least 1; got 0; u"),
+        (lambda: calibration(one, one, bins=0), "bins is a whole number of at least 1; got 0; p"),
         (lambda: calibration(one, one, concepts=("a", "b")), "name for each concept; got 2 for 1"),
     ]
     for refused, sentence in cases:

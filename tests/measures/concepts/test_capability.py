@@ -161,7 +161,7 @@ def test_refusals_say_rule_got_and_remedy():
         (lambda: capability(steps, x, naive=2, seed=0), "naive prompt is among 0..1; got 2; pass"),
         (lambda: capability(steps, x, prompts=("a",), seed=0), "name for each prompt; got 1 for 2"),
         (lambda: capability(steps, x, seed=-1), "seed is a whole number of at least 0; got -1"),
-        (lambda: capability(steps, x, threshold=2, seed=0), "at least 0 and below 1; got 2; use"),
+        (lambda: capability(steps, x, threshold=2, seed=0), "at least 0 and below 1; got 2; pass"),
         (lambda: bare(steps, x, target=np.ones(3), seed=0), r"each concept; got shape \(3,\) for"),
     ]
     for refused, sentence in cases:

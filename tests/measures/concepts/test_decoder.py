@@ -230,7 +230,7 @@ def test_refusals_say_rule_got_and_remedy():
             "blur is None or a deviation above 0, at most ",
         ),
         (lambda: decode_shapes(image, noise=-1.0), "noise is None or a deviation above 0, at most"),
-        (lambda: decode_shapes(image, least_explained=2), "is a share .*; got 2 and 8.0; use 0.8"),
+        (lambda: decode_shapes(image, least_explained=2), "explained is .* from 0 to 1; got 2;"),
         (lambda: found.coordinates({}), "name one concept or more; got none; pass"),
         (lambda: found.coordinates({"hue": (0, 1)}), r"among colour, size, .*; got \['hue'\]; re"),
         (lambda: found.coordinates({"size": (0, 1)}, unsure=2), "NaN or in 0..1; got 2; use 0.5"),
@@ -238,9 +238,9 @@ def test_refusals_say_rule_got_and_remedy():
         (lambda: between(np.zeros((2, 1)), 1, 1), r"means differ, and are finite; got \[1.0\] an"),
         (
             lambda: between(np.zeros((2, 1)), 0, 1, spread=0),
-            "spread is at least 1e-06; got 0; use 0.15",
+            "spread is a finite number of at least 1e-06; got 0; pass a number of at least 1e-06",
         ),
-        (lambda: open_between(np.zeros((2, 1)), 0, 1, law="x"), "law is linear or logistic; got '"),
+        (lambda: between(np.zeros((2, 1)), 0, 1, law="x"), 'law is "linear" or "logistic"; got'),
     ]
     for refused, sentence in cases:
         with pytest.raises(InputError, match=sentence):

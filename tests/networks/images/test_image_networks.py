@@ -227,27 +227,32 @@ def test_seeds():
         ),
         (
             lambda: image_network("convnet-small", (8, 8, 1), outputs=0, seed=0),
-            "outputs is a whole number of at least 1; got 0; pass 1 or more",
+            "outputs is a whole number of at least 1; got 0; pass a whole number of at least 1, or "
+            "leave it out for 1",
         ),
         (
             lambda: image_network("resnet-small", (8, 8, 1), outputs=0, seed=0),
-            "outputs is a whole number of at least 1; got 0; pass 1 or more",
+            "outputs is a whole number of at least 1; got 0; pass a whole number of at least 1, or "
+            "leave it out for 1",
         ),
         (
             lambda: image_network("vit-small", (8, 8, 1), outputs=0, seed=0),
-            "outputs is a whole number of at least 1; got 0; pass 1 or more",
+            "outputs is a whole number of at least 1; got 0; pass a whole number of at least 1, or "
+            "leave it out for 1",
         ),
         (
             lambda: convnet((28, 28, 1), channels=(8, 0), seed=0),
-            "channels is a whole number of at least 1; got 0; pass 1 or more",
+            "channels[1] is a whole number of at least 1; got 0; pass a whole number of at least 1",
         ),
         (
             lambda: resnet((32, 32, 1), pool=0, seed=0),
-            "pool is a whole number of at least 1; got 0; pass 1 or more",
+            "pool is a whole number of at least 1; got 0; pass a whole number of at least 1, or "
+            "leave it out for 4",
         ),
         (
             lambda: vision_transformer((8, 8, 1), patch=-2, seed=0),
-            "patch is a whole number of at least 1; got -2; pass 1 or more",
+            "patch is a whole number of at least 1; got -2; pass a whole number of at least 1, or "
+            "leave it out for 8",
         ),
         (
             lambda: convnet((28, 28, 1), padding="same", seed=0),
@@ -263,19 +268,20 @@ def test_seeds():
         ),
         (
             lambda: convnet((28, 28, 1), seed=-1),
-            "seed is a whole number of at least 0; got -1; pass a whole number",
+            "seed is a whole number of at least 0; got -1; pass a whole number of at least 0",
         ),
         (
             lambda: resnet((32, 32, 1), seed=-1),
-            "seed is a whole number of at least 0; got -1; pass a whole number",
+            "seed is a whole number of at least 0; got -1; pass a whole number of at least 0",
         ),
         (
             lambda: vision_transformer((8, 8, 1), seed=-1),
-            "seed is a whole number of at least 0; got -1; pass a whole number",
+            "seed is a whole number of at least 0; got -1; pass a whole number of at least 0",
         ),
         (
             lambda: vision_transformer((8, 8, 1), dropout=1.0, seed=0),
-            "dropout is a share from 0 to below 1; got 1.0; pass 0.1, say",
+            "dropout is a finite number of at least 0 and below 1; got 1.0; pass a number of at "
+            "least 0 and below 1, or leave it out for 0.1",
         ),
         (
             lambda: resnet((32, 32, 3), channels=(16,), blocks=(2, 2), seed=0),

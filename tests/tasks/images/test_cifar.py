@@ -8,7 +8,6 @@ import os
 import pickle
 import struct
 import time
-from inspect import unwrap
 
 import numpy as np
 import pytest
@@ -370,5 +369,5 @@ def test_packed_files_that_unpack_to_much_are_told(tmp_path):
 )
 def test_errors_say_rule_got_remedy(options, sentence):
     with pytest.raises(InputError) as caught:
-        unwrap(cifar_images)(**options)
+        cifar_images(**options)
     assert str(caught.value) == sentence

@@ -127,18 +127,26 @@ IMAGES, LABELS = numbered()
         ),
         (
             {"main_classes": 1},
-            "main_classes is a whole number of at least 2; got 1; pass 2, say",
+            "main_classes is a whole number of at least 2; got 1; pass a whole number of at least "
+            "2, or leave it out for 2",
         ),
         (
             {"main_classes": 4},
             "an auxiliary task has at least one class; got 4 classes, 4 of them the main task's; "
             "pass fewer main_classes, or images of more classes",
         ),
-        ({"n_main": 0}, "n_main is a whole number of at least 1; got 0; pass 100, say"),
-        ({"n_test": 2.5}, "n_test is a whole number of at least 1; got 2.5; pass 200, say"),
+        (
+            {"n_main": 0},
+            "n_main is a whole number of at least 1; got 0; pass a whole number of at least 1",
+        ),
+        (
+            {"n_test": 2.5},
+            "n_test is a whole number of at least 1; got 2.5; pass a whole number of at least 1, "
+            "or leave it out for 200",
+        ),
         (
             {"seed": -1},
-            "seed is a whole number of at least 0; got -1; pass a whole number",
+            "seed is a whole number of at least 0; got -1; pass a whole number of at least 0",
         ),
         (
             {"n_main": 21},
@@ -172,15 +180,18 @@ IMAGES, LABELS = numbered()
 )
 def test_errors_say_rule_got_remedy(change, sentence):
     given = {"images": IMAGES, "labels": LABELS, "n_main": 5, "n_test": 10, "seed": 0} | change
+    # Arrays are converted at the door.
+    bare = change.keys() & {"images", "labels", "test_images"}
+    split = unwrap(split_classes) if bare else split_classes
     with pytest.raises(InputError) as caught:
-        unwrap(split_classes)(**given)
+        split(**given)
     assert str(caught.value) == sentence
 
 
 def test_another_set_of_samples():
     split = split_classes(IMAGES, LABELS, n_main=5, n_test=10, seed=0)
     with pytest.raises(InputError) as caught:
-        unwrap(type(split).source)(split, "training")
+        split.source("training")
     assert str(caught.value) == (
-        "a set of samples is one of 'main', 'test', 'auxiliary'; got 'training'; choose one of them"
+        'part is "main", "test" or "auxiliary"; got \'training\'; choose one of them'
     )

@@ -55,17 +55,34 @@ def test_larger_images_show_the_same():
             "size is a whole number of at least 6; got 5; strokes cannot be distinguished in fewer "
             "pixels",
         ),
-        ({"strokes": 13}, "strokes is at most 12; got 13; pass 3, say"),
-        ({"strokes": 0}, "strokes is a whole number of at least 1; got 0; pass 3, say"),
-        ({"n_classes": 0}, "n_classes is a whole number of at least 1; got 0; pass 10, say"),
+        (
+            {"strokes": 13},
+            "strokes is a whole number from 1 to 12; got 13; pass a whole number from 1 to 12, or "
+            "leave it out for 3",
+        ),
+        (
+            {"strokes": 0},
+            "strokes is a whole number from 1 to 12; got 0; pass a whole number from 1 to 12, or "
+            "leave it out for 3",
+        ),
+        (
+            {"n_classes": 0},
+            "n_classes is a whole number of at least 1; got 0; pass a whole number of at least 1, "
+            "or leave it out for 10",
+        ),
         (
             {"seed": -1},
             "seed is a whole number of at least 0; got -1; pass a whole number of at least 0",
         ),
-        ({"per_class": 0}, "per_class is a whole number of at least 1; got 0; pass 100, say"),
+        (
+            {"per_class": 0},
+            "per_class is a whole number of at least 1; got 0; pass a whole number of at least 1, "
+            "or leave it out for 100",
+        ),
         (
             {"variation": -0.1},
-            "variation is from 0 to 10; got -0.1; pass 0 for images that are all the same",
+            "variation is a finite number from 0 to 10; got -0.1; pass a number from 0 to 10, or "
+            "leave it out for 1",
         ),
     ],
 )

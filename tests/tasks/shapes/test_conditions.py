@@ -173,8 +173,8 @@ def test_multiples_go_on_from_the_other_values():
             "prompts are all texts or all numbers of classes; got 1 texts among 2; turn numbers",
         ),
         (
-            lambda: unwrap(ConceptSpace.conditions)(circles(), MEANS, layout="long"),
-            "layout is one of 'vector', 'published'; got 'long'; choose one of them",
+            lambda: circles().conditions(MEANS, layout="long"),
+            'layout is "vector" or "published"; got .long.; choose one of them',
         ),
         (
             lambda: circles().mask_conditions(np.zeros((2, 5)), "size"),
@@ -191,7 +191,7 @@ def test_multiples_go_on_from_the_other_values():
         (lambda: circles().mask_conditions(np.zeros((2, 4)), "hue"), "the concepts are colour, s"),
         (
             lambda: circles().mask_conditions(np.zeros((2, 4)), "size", share=1.5, seed=0),
-            r"share is a part of the rows, in 0\.\.1; got 1\.5; pass 0\.5 for half of them",
+            r"share is a finite number from 0 to 1; got 1\.5; pass a number from 0 to 1",
         ),
         (
             lambda: circles().mask_conditions(np.zeros((2, 4)), "size", share=0.5),
@@ -205,8 +205,8 @@ def test_multiples_go_on_from_the_other_values():
             "an overstated value of size differs from the middle value; got 'medium', which",
         ),
         (
-            lambda: unwrap(ConceptSpace.over_prompts)(circles(), 0, [0.1], amounts_are="more"),
-            "amounts_are is one of 'further', 'from the middle', 'multiples'; got 'more'; choose",
+            lambda: circles().over_prompts(0, [0.1], amounts_are="more"),
+            'amounts_are is "further", "from the middle" or "multiples"; got .more.; choose',
         ),
     ],
 )  # fmt: skip

@@ -217,7 +217,7 @@ def test_unfit_attributes_are_refused(columns, sentence):
         ),
         (
             {"noise": -1.0},
-            "noise is a standard deviation of brightness, from 0 to 1e.06; got -1.0; pass 0",
+            "noise is a finite number from 0 to 1e.06; got -1.0; pass a number from 0",
         ),
         ({"seed": -1}, "seed is a whole number of at least 0; got -1; pass a whole number"),
     ],

@@ -157,7 +157,7 @@ def test_a_picture_has_a_row_for_each_class():
         (lambda: small(seed=-1), "seed is a whole number of at least 0; got -1"),
         (lambda: small(side=2), "side is a whole number of at least 4; got 2; shapes"),
         (
-            lambda: unwrap(ConceptSpace.draw)(circles(), 1, seed=0, jitter="no"),
+            lambda: circles().draw(1, seed=0, jitter="no"),
             "jitter is True or False; got 'no'; choose one of them",
         ),
         (
@@ -170,7 +170,7 @@ def test_a_picture_has_a_row_for_each_class():
         ),
         (lambda: circles().counts(5, {"green": 1}), "prompts are made of red, blue, big, small"),
         (lambda: circles().counts(0), "per_class is a whole number of at least 1; got 0; pass"),
-        (lambda: small().split(1.0, seed=0), "share is a part of each class, between 0 and 1; go"),
+        (lambda: small().split(1.0, seed=0), "share is .* above 0 and below 1; got 1.0; pass"),
         (lambda: small().picture(0), "per_class is a whole number of at least 1; got 0; pass"),
     ],
 )  # fmt: skip

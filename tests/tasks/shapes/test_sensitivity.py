@@ -155,7 +155,7 @@ def test_tables_name_every_pair():
 @pytest.mark.parametrize(
     ("make", "sentence"),
     [
-        (lambda: concept_signal(circles(), step=0.2), r"step is a part of the way between two va"),
+        (lambda: concept_signal(circles(), step=0.2), "step is .* above 0 and at most 0.1; got"),
         (lambda: concept_signal(circles(), blur=0), "a blur of at least 0.1 pixels; got 0; leave"),
         (lambda: concept_signal(circles(), 2), "side is a whole number of at least 4; got 2"),
         (lambda: pixel_distances(circles(), 2), "side is a whole number of at least 4; got 2"),

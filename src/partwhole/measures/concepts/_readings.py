@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Annotated
 
 import numpy as np
 from jaxtyping import Float
 from scipy.ndimage import gaussian_filter1d
 
-from partwhole._checks import require, whole
-from partwhole._types import Real, Seed
+from partwhole._checks import require
+from partwhole._types import Bounds, Real
 from partwhole.measures.extrema import increasing
 from partwhole.measures.learning import learning_times
 
@@ -17,6 +18,10 @@ from partwhole.measures.learning import learning_times
 ROUNDING = 1e-6
 NO_SMOOTHING = 0.02  # records: at this deviation the weight of a neighbour is 0
 WIDEST = 1_000_000  # smoothing, in records: a wider kernel takes memory, and is flat already
+
+Width = Annotated[Real, Bounds(at_least=0, at_most=WIDEST)]
+Share = Annotated[Real, Bounds(at_least=0, below=1)]
+Resamples = Annotated[int, Bounds(at_least=100)]
 
 
 def unit_readings(coordinates: np.ndarray, name: str = "coordinates") -> np.ndarray:
@@ -76,42 +81,13 @@ def smooth(curve: np.ndarray, deviation: Real, truncate: Real = 6.0, axis: int =
     return gaussian_filter1d(curve, float(deviation), axis=axis, truncate=float(truncate))
 
 
-def deviation_of(name: str, width: Real) -> float:
-    """Check a width of smoothing, in records."""
-    require(
-        0 <= width <= WIDEST,
-        f"{name} is a number of records from 0 to {WIDEST}",
-        width,
-        "pass 0 for none",
-    )
-    return float(width)
-
-
-def emergence_rule(threshold: Real, consecutive: int, n_checkpoints: int) -> None:
-    """Check a rule of so many consecutive values above a threshold."""
-    require(
-        0 <= threshold < 1,
-        "threshold is at least 0 and below 1",
-        threshold,
-        "use 0.8 or 0.9",
-    )
+def require_enough(consecutive: int, n_checkpoints: int) -> None:
+    """Require so many consecutive checkpoints among those that there are."""
     require(
         1 <= consecutive <= n_checkpoints,
         f"consecutive is a number of checkpoints among 1..{n_checkpoints}",
         consecutive,
         f"pass consecutive={max(n_checkpoints, 1)} or less, or record more often",
-    )
-
-
-def bootstrap_options(resamples: int, confidence: Real, seed: Seed) -> None:
-    """Check the options that every bootstrap has."""
-    whole("resamples", resamples, 100, "take 1000")
-    whole("seed", seed, 0, "pass 0 or more")
-    require(
-        0 < confidence < 1,
-        "confidence is between 0 and 1",
-        confidence,
-        "use 0.95",
     )
 
 

@@ -11,7 +11,6 @@ from scipy.optimize import isotonic_regression
 
 from partwhole._types import Real, Seed
 from partwhole.measures.concepts._readings import (
-    bootstrap_options,
     number,
     resampled_means,
     smooth,
@@ -92,7 +91,6 @@ def find_bump(
     It is compared with a quantile of what the falling curve nearest to the error gives (its
     isotonic regression) once the deviations by images drawn again are added to it.
     """
-    bootstrap_options(resamples, confidence, seed)
 
     def error(path: np.ndarray) -> np.ndarray:
         return ((path - target) ** 2).mean(axis=-1)

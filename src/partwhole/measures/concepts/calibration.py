@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from jaxtyping import Float, Int
 
-from partwhole._checks import require, whole
+from partwhole._checks import require
 from partwhole._door import door
+from partwhole._types import Count
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -80,7 +81,7 @@ def calibration(
     coordinates: Float[np.ndarray, "n C"],
     truth: Float[np.ndarray, "n C"] | Int[np.ndarray, "n C"],
     *,
-    bins: int = 10,
+    bins: Count = 10,
     concepts: tuple[str, ...] | None = None,
 ) -> Calibration:
     r"""Compare concept coordinates with what the images were made of.
@@ -143,7 +144,6 @@ def calibration(
         np.unique(labels[~np.isin(labels, (0.0, 1.0))])[:3].tolist(),
         "pass the concepts' values that the renderer drew",
     )
-    whole("bins", bins, 1, "use 10")
     n_concepts = readings.shape[1]
     names = tuple(f"concept {i}" for i in range(n_concepts)) if concepts is None else concepts
     require(

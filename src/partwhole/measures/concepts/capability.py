@@ -10,16 +10,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from partwhole._checks import is_whole, require
+from partwhole._checks import require
 from partwhole._door import door
-from partwhole._types import Real, Seed
+from partwhole._types import ProperFraction, Seed
 from partwhole.measures.concepts._readings import (
-    bootstrap_options,
+    Resamples,
+    Share,
     corner,
-    emergence_rule,
     number,
     product_of,
     quantile,
+    require_enough,
     resampled_means,
     step_text,
     steps_of,
@@ -148,10 +149,10 @@ def capability(
     target: Float[np.ndarray, " C"] | None = None,
     naive: int = 0,
     prompts: tuple[str, ...] | None = None,
-    threshold: Real = 0.8,
+    threshold: Share = 0.8,
     consecutive: int = 3,
-    resamples: int = 1000,
-    confidence: Real = 0.95,
+    resamples: Resamples = 1000,
+    confidence: ProperFraction = 0.95,
     seed: Seed,
 ) -> Capability:
     r"""Compare the best of several elicitations with the naive prompt, without selection bias.
@@ -228,7 +229,6 @@ def capability(
         )
         coordinates = np.stack([np.asarray(readings) for readings in coordinates.values()], axis=-3)
     array = unit_readings(coordinates)
-    bootstrap_options(resamples, confidence, seed)
     require(
         array.ndim in (4, 5),
         "coordinates are of checkpoints, prompts, images and concepts, with runs in front",
@@ -239,17 +239,17 @@ def capability(
     n_runs, n_steps, n_prompts, n_images, n_concepts = readings.shape
     times = steps_of(steps, n_steps, "(T, prompts, images, C) or (runs, T, prompts, images, C)")
     goal = corner(target, n_concepts)
-    emergence_rule(threshold, consecutive, n_steps)
+    require_enough(consecutive, n_steps)
     require(n_images >= 4, "each prompt has 4 images or more, to be halved", n_images, "make more")
     require(
-        is_whole(naive) and 0 <= naive < n_prompts,
+        0 <= naive < n_prompts,
         f"the naive prompt is among 0..{n_prompts - 1}",
         naive,
         "pass its index",
     )
     names = tuple(f"prompt {i}" for i in range(n_prompts)) if prompts is None else prompts
     require(
-        not isinstance(names, str) and len(names) == n_prompts,
+        len(names) == n_prompts,
         "there is a name for each prompt",
         f"{len(names)} for {n_prompts}",
         "leave the names out to number the prompts",

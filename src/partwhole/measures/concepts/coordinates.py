@@ -3,26 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from jaxtyping import Float
 from scipy.special import expit
 
-from partwhole._checks import is_finite, require
-from partwhole._types import Real
+from partwhole._checks import require
+from partwhole._door import door
+from partwhole._types import Bounds, Real
 
 Mean = Real | Sequence[Real] | Float[np.ndarray, " k"]
-LEAST_SPREAD = 1e-6  # as a share of the way: a law of a smaller one is a step
+# As a share of the way: a law of a smaller spread is a step.
+Spread = Annotated[Real, Bounds(at_least=1e-6)]
 
 
+@door(missing=("attribute",))
 def between(
     attribute: Float[np.ndarray, "*batch k"],
     first: Mean,
     second: Mean,
     *,
     law: Literal["linear", "logistic"] = "linear",
-    spread: Real = 0.15,
+    spread: Spread = 0.15,
 ) -> Float[np.ndarray, "*batch"]:
     r"""Return where attributes lie between a concept's two values, 0 at the first, 1 at the second.
 
@@ -86,13 +89,6 @@ def between(
         "the two means differ, and are finite",
         f"{low.tolist()} and {high.tolist()}",
         "pass the means of the concept's two values",
-    )
-    require(law in ("linear", "logistic"), "law is linear or logistic", repr(law), "choose one")
-    require(
-        is_finite(spread) and spread >= LEAST_SPREAD,
-        f"spread is at least {LEAST_SPREAD:g}",
-        spread,
-        "use 0.15",
     )
     place = (values - low) @ difference / square
     if law == "linear":

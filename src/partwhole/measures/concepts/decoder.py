@@ -11,9 +11,9 @@ from jaxtyping import Bool, Float
 
 from partwhole._checks import require
 from partwhole._door import door
-from partwhole._types import Real
+from partwhole._types import Fraction, NonNegative, Real
 from partwhole.measures.concepts._fit import fit_discs, white_noise
-from partwhole.measures.concepts.coordinates import Mean, between
+from partwhole.measures.concepts.coordinates import Mean, Spread, between
 from partwhole.tasks.shapes.renderer import MOST_NOISE
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ class Decoded:
         values: Mapping[str, tuple[Mean, Mean]],
         *,
         law: Literal["linear", "logistic"] = "linear",
-        spread: Real = 0.15,
+        spread: Spread = 0.15,
         unsure: Real = 0.5,
     ) -> Float[np.ndarray, "*batch C"]:
         """Return each image's place between two values of each concept.
@@ -158,8 +158,8 @@ def decode_shapes(
     blur: Real | None = None,
     noise: Real | None = None,
     sizes: tuple[Real, Real] = (0.05, 1.2),
-    least_explained: Real = 0.85,
-    least_detection: Real = 8.0,
+    least_explained: Fraction = 0.85,
+    least_detection: NonNegative = 8.0,
 ) -> Decoded:
     r"""Read colour, size, place and background off images of one shape, without any training.
 
@@ -265,12 +265,6 @@ def decode_shapes(
             value,
             "leave it out",
         )
-    require(
-        0 <= least_explained <= 1 and least_detection >= 0,
-        "least_explained is a share and least_detection at least 0",
-        f"{least_explained} and {least_detection}",
-        "use 0.85 and 8",
-    )
     pixel = 2.0 / (side - 1)
     # Below half a pixel a mask is a step between two pixels, whatever its blur.
     width = max(side / 32.0 if blur is None else float(blur), 0.25)

@@ -10,15 +10,16 @@ from jaxtyping import Float, Int
 
 from partwhole._checks import require
 from partwhole._door import door
-from partwhole._types import Real, Seed
+from partwhole._types import ProperFraction, Real, Seed
 from partwhole.measures.concepts._readings import (
-    bootstrap_options,
+    Resamples,
+    Share,
+    Width,
     corner,
-    deviation_of,
-    emergence_rule,
     first_steps,
     product_of,
     quantile,
+    require_enough,
     resampled_means,
     smooth,
     step_text,
@@ -93,11 +94,11 @@ def emergence(
     accuracy: Float[np.ndarray, "*axes"],
     *,
     target: Float[np.ndarray, " C"] | None = None,
-    threshold: Real = 0.8,
+    threshold: Share = 0.8,
     consecutive: int = 3,
-    smoothing: Real = 0.0,
-    resamples: int = 1000,
-    confidence: Real = 0.95,
+    smoothing: Width = 0.0,
+    resamples: Resamples = 1000,
+    confidence: ProperFraction = 0.95,
     seed: Seed = 0,
 ) -> Emergence:
     r"""Find the first checkpoint that opens enough consecutive accuracies above a threshold.
@@ -154,8 +155,6 @@ def emergence(
     (1700.0, 1700.0)
     """
     array = unit_readings(accuracy, "accuracies and coordinates")
-    bootstrap_options(resamples, confidence, seed)
-    width = deviation_of("smoothing", smoothing)
     require(
         array.ndim in (1, 3, 4),
         "accuracies have one axis, coordinates have three, or four with runs",
@@ -171,16 +170,16 @@ def emergence(
     readings = array[:, None, None] if array.ndim == 1 else array
     readings = readings[None] if readings.ndim == 3 else readings
     times = steps_of(steps, readings.shape[1], "(T,), (T, images, C) or (runs, T, images, C)")
-    emergence_rule(threshold, consecutive, len(times))
+    require_enough(consecutive, len(times))
     goal = corner(target, readings.shape[3])
-    by_run = smooth(product_of(readings.mean(axis=2), goal), width, axis=1)
+    by_run = smooth(product_of(readings.mean(axis=2), goal), smoothing, axis=1)
     drawn = np.empty((0, len(times)))
     if readings.shape[2] > 1:
         means = resampled_means(
             readings, resamples, np.random.default_rng(seed), runs=len(readings) > 1
         )
         drawn = np.stack([product_of(run_means, goal).mean(axis=0) for run_means in means])
-        drawn = smooth(drawn, width, axis=1)
+        drawn = smooth(drawn, smoothing, axis=1)
     return emergence_of(times, by_run, drawn, threshold, consecutive, confidence)
 
 

@@ -11,8 +11,8 @@ from scipy.optimize import least_squares
 
 from partwhole._checks import require
 from partwhole._door import door
-from partwhole._types import Real
-from partwhole.measures.concepts._readings import unit_readings
+from partwhole._types import ProperFraction, Real
+from partwhole.measures.concepts._readings import Share, unit_readings
 from partwhole.measures.extrema import increasing
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ FLAT = 1e-8  # of a squared accuracy: less is no reason for one rate rather than
 
 @door
 def emergence_law(
-    t: Number, rate: Real, n: Number, *, chance: Real = 0.0
+    t: Number, rate: ProperFraction, n: Number, *, chance: Share = 0.0
 ) -> float | Float[np.ndarray, "..."]:
     r"""Return the accuracy of a combination of n concepts after t steps.
 
@@ -63,7 +63,7 @@ def emergence_law(
     >>> emergence_law(np.array([69, 158, 200]), 0.01, 3).round(3).tolist()
     [0.125, 0.504, 0.65]
     """
-    _parameters(rate, n, chance)
+    _require_above_zero(n)
     time = np.asarray(t, dtype=float)
     require(
         bool((time >= 0).all()),
@@ -78,7 +78,7 @@ def emergence_law(
 
 @door
 def emergence_time(
-    rate: Real, n: Number, threshold: Real, *, chance: Real = 0.0
+    rate: ProperFraction, n: Number, threshold: ProperFraction, *, chance: Share = 0.0
 ) -> float | Float[np.ndarray, "..."]:
     r"""Return the first step at which a combination of n concepts has reached an accuracy.
 
@@ -113,13 +113,7 @@ def emergence_time(
     >>> emergence_time(0.01, np.array([1, 3]), 0.5).tolist(), emergence_time(0.001, 3, 0.9)
     ([69.0, 158.0], 3365.0)
     """
-    _parameters(rate, n, chance)
-    require(
-        0 < threshold < 1,
-        "threshold is between 0 and 1",
-        threshold,
-        "use 0.8",
-    )
+    _require_above_zero(n)
     deficit = -np.expm1(np.log(float(threshold)) / np.asarray(n, dtype=float)) / (1.0 - chance)
     exact = np.maximum(np.log(np.minimum(deficit, 1.0)) / np.log1p(-float(rate)), 0.0)
     # A whole number of steps stays one in spite of rounding.
@@ -161,7 +155,7 @@ class EmergenceFit:
     at_bound: Bool[np.ndarray, " D1"]
 
     @door
-    def emergence_times(self, threshold: Real = 0.8) -> Float[np.ndarray, " D"]:
+    def emergence_times(self, threshold: ProperFraction = 0.8) -> Float[np.ndarray, " D"]:
         """Return when each curve reaches an accuracy by the law."""
         return np.asarray(emergence_time(self.rate, self.n, threshold, chance=self.chance))
 
@@ -178,7 +172,7 @@ def fit_emergence(
     accuracies: Float[np.ndarray, "D T"],
     *,
     n: Float[np.ndarray, " D"] | Int[np.ndarray, " D"] | None = None,
-    chance: Real = 0.0,
+    chance: Share = 0.0,
 ) -> EmergenceFit:
     r"""Fit the law of multiplicative emergence to accuracies of several distances at once.
 
@@ -237,7 +231,7 @@ def fit_emergence(
         f"shape {counts.shape} for {len(y)} curves",
         "pass the distances",
     )
-    _parameters(0.5, counts, chance)
+    _require_above_zero(counts)
     # The logarithm of -ln(1 - p): from far too slow for these steps to learned at the first one.
     first = t[t > 0][0]
     low, high = np.log(1e-4 / t[-1]), np.log(50.0 / first)
@@ -281,18 +275,11 @@ def fit_emergence(
     return EmergenceFit(rate, powers, float(chance), fitted, np.sqrt(square), r2, at_bound)
 
 
-def _parameters(rate: Real, n: Number, chance: Real) -> None:
-    require(0 < rate < 1, "rate is between 0 and 1", rate, "use 0.01")
+def _require_above_zero(n: Number) -> None:
     numbers = np.asarray(n, dtype=float)
     require(
         numbers.size > 0 and bool((numbers > 0).all()),
         "n is a number of concepts above 0",
         numbers.tolist(),
         "pass 1 or more",
-    )
-    require(
-        0 <= chance < 1,
-        "chance is at least 0 and below 1",
-        chance,
-        "use 0, or 0.5 for concepts of two values",
     )

@@ -9,15 +9,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 from jaxtyping import Float, Int
 
-from partwhole._checks import is_finite, require
+from partwhole._checks import require
 from partwhole._door import door
-from partwhole._types import Real, Seed
+from partwhole._types import Count, Positive, ProperFraction, Real, Seed
 from partwhole.measures.concepts._readings import (
+    Resamples,
+    Share,
+    Width,
     corner,
-    deviation_of,
-    emergence_rule,
     first_steps,
     product_of,
+    require_enough,
     smooth,
     step_text,
     steps_of,
@@ -56,21 +58,11 @@ class Smoothing:
         In deviations: where the Gaussian ends.
     """
 
-    path: Real = 2.0
-    accuracy: Real = 1.0
-    speed: Real = 1.5
-    learning: Real = 1.5
-    truncate: Real = 6.0
-
-    def __post_init__(self) -> None:
-        for name in ("path", "accuracy", "speed", "learning"):
-            deviation_of(name, getattr(self, name))
-        require(
-            is_finite(self.truncate) and self.truncate > 0,
-            "truncate is above 0",
-            self.truncate,
-            "use 6",
-        )
+    path: Width = 2.0
+    accuracy: Width = 1.0
+    speed: Width = 1.5
+    learning: Width = 1.5
+    truncate: Positive = 6.0
 
 
 PUBLISHED = Smoothing()
@@ -171,7 +163,7 @@ class ConceptPath:
 
     @door
     def learning_times(
-        self, threshold: Real = 0.9, *, consecutive: int = 3
+        self, threshold: Share = 0.9, *, consecutive: int = 3
     ) -> Float[np.ndarray, " C"]:
         """Return when each concept is learned: the first of enough checkpoints above a threshold.
 
@@ -191,21 +183,27 @@ class ConceptPath:
         InputError
             For a threshold outside 0..1, or more consecutive checkpoints than there are.
         """
-        emergence_rule(threshold, consecutive, len(self.steps))
+        require_enough(consecutive, len(self.steps))
         return first_steps(self.steps, self.concept_accuracy.T, threshold, consecutive)
 
     @door
-    def turning_point(self, *, window: int = 3) -> TurningPoint:
+    def turning_point(self, *, window: Count = 3) -> TurningPoint:
         """Return where the smoothed path turns most; see `turning_point`."""
         return turning_point(self.steps, self.mean, window=window)
 
     @door
-    def initial_heading(self, *, radius: Real = 0.2) -> Heading:
+    def initial_heading(self, *, radius: Positive = 0.2) -> Heading:
         """Return which way the smoothed path sets out; see `initial_heading`."""
         return initial_heading(self.steps, self.mean, radius=radius)
 
     @door
-    def bump(self, *, resamples: int = 1000, confidence: Real = 0.95, seed: Seed = 0) -> Bump:
+    def bump(
+        self,
+        *,
+        resamples: Resamples = 1000,
+        confidence: ProperFraction = 0.95,
+        seed: Seed = 0,
+    ) -> Bump:
         """Return the later rise of the error of the mean, and whether it is more than noise.
 
         The amplitude is compared with the one that the choice of images alone would give an error
@@ -367,12 +365,6 @@ def concept_path(
         array = array[:, None]
     if array.ndim == 3:
         array = array[None]
-    require(
-        isinstance(smoothing, Smoothing),
-        "smoothing is a Smoothing",
-        repr(smoothing),
-        "pass RAW for none",
-    )
     times = steps_of(steps, array.shape[1], "(T, C), (T, images, C) or (runs, T, images, C)")
     goal = corner(target, array.shape[3])
     return ConceptPath(times, array, goal, smoothing)

@@ -8,9 +8,9 @@ from itertools import product
 import numpy as np
 from jaxtyping import Float, Int
 
-from partwhole._checks import require, whole
+from partwhole._checks import require
 from partwhole._door import door
-from partwhole._types import Real
+from partwhole._types import Count, Positive
 from partwhole.measures.extrema import increasing
 
 
@@ -45,7 +45,7 @@ def turning_point(
     steps: Float[np.ndarray, " T"] | Int[np.ndarray, " T"],
     path: Float[np.ndarray, "T C"],
     *,
-    window: int = 3,
+    window: Count = 3,
 ) -> TurningPoint:
     r"""Find where a path turns most.
 
@@ -85,7 +85,6 @@ def turning_point(
     (3.0, 71.1)
     """
     t, c = increasing(steps), path
-    whole("window", window, 1, "use 3")
     n = len(t)
     scores, angles = np.full(n, np.nan), np.full(n, np.nan)
     if n > 2 * window:
@@ -136,7 +135,7 @@ def initial_heading(
     steps: Float[np.ndarray, " T"] | Int[np.ndarray, " T"],
     path: Float[np.ndarray, "T C"],
     *,
-    radius: Real = 0.2,
+    radius: Positive = 0.2,
 ) -> Heading:
     """Return towards which combination a path sets out, and which concept moves first.
 
@@ -181,7 +180,6 @@ def initial_heading(
         c.shape[1],
         "pass path[:, :16]",
     )
-    require(radius > 0, "radius is above 0", radius, "use 0.2")
     outside = np.linalg.norm(c - c[0], axis=1) > radius
     at = int(outside.argmax()) if outside.any() else len(c) - 1
     move = c[at] - c[0]

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Annotated
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from partwhole._checks import whole
 from partwhole._door import door
+from partwhole._types import Bounds, Count, Seed
 from partwhole.networks.diffusion.layers import Builder, Clock, Two
 from partwhole.networks.images.layers import Dense, Pass
 
@@ -54,7 +55,12 @@ class NoiseMLP(eqx.Module):
 
 @door
 def noise_mlp(
-    size: int, condition: int, *, layers: int = 4, width: int = 64, seed: int
+    size: Count,
+    condition: Count,
+    *,
+    layers: Annotated[int, Bounds(at_least=2)] = 4,
+    width: Count = 64,
+    seed: Seed,
 ) -> NoiseMLP:
     """Draw a plain network.
 
@@ -69,11 +75,6 @@ def noise_mlp(
     width : int, keyword-only, default 64
     seed : int, keyword-only
     """
-    for name, value, least in (
-        ("size", size, 1), ("condition", condition, 1), ("layers", layers, 2), ("width", width, 1),
-        ("seed", seed, 0),
-    ):  # fmt: skip
-        whole(name, value, least, "pass a whole number")
     build = Builder(seed, 1, 0.0, condition, width)
     inner = range(layers - 1)
     sizes = (size, *(width for _ in inner))

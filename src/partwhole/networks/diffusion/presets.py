@@ -10,7 +10,7 @@ import numpy as np
 
 from partwhole._checks import require, whole
 from partwhole._door import door
-from partwhole._types import Real
+from partwhole._types import Real, Seed
 from partwhole.networks.diffusion.model import DiffusionModel, Words
 from partwhole.networks.diffusion.noise_mlp import noise_mlp
 from partwhole.networks.diffusion.schedule import ENDS, linear_schedule
@@ -35,7 +35,7 @@ def diffusion_model(
     size: int = 2,
     schedule: Literal["fixed", "learned"] | None = None,
     ends: Sequence[Real] | None = None,
-    seed: int,
+    seed: Seed,
 ) -> DiffusionModel:
     """Draw a conditional diffusion model by its name.
 
@@ -83,7 +83,6 @@ def diffusion_model(
         "both" if condition is not None else "neither",
         "pass condition, the length of a vector, or vocabulary, the number of tokens",
     )
-    whole("seed", seed, 0, "pass a whole number")
     words = None
     if vocabulary is not None:
         whole("vocabulary", vocabulary, 2, "pass len(space.vocabulary)")

@@ -21,10 +21,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
-from partwhole._checks import require, whole
+from partwhole._checks import require
 from partwhole._door import door
 from partwhole._progress import bar
-from partwhole._types import Real
+from partwhole._types import Count, Real, Seed
 from partwhole.networks.diffusion.model import ConditionEmbedding, Conditions, DiffusionModel
 from partwhole.networks.diffusion.schedule import noise, signal
 
@@ -37,11 +37,11 @@ def sample(
     model: DiffusionModel,
     conditions: Conditions | ConditionEmbedding,
     *,
-    steps: int = 50,
+    steps: Count = 50,
     method: Method = "ancestral",
     guidance: Real = 1.0,
     denoise: bool = False,
-    seed: int,
+    seed: Seed,
     progress: bool = True,
 ) -> Float[np.ndarray, "n *shape"]:
     r"""Draw a sample of a diffusion model for each condition.
@@ -84,8 +84,6 @@ def sample(
     >>> sample(model, np.zeros((5, 2), np.float32), steps=10, seed=0).shape
     (5, 2)
     """
-    whole("steps", steps, 1, "pass 50, say")
-    whole("seed", seed, 0, "pass a whole number")
     embedding = (
         conditions if isinstance(conditions, ConditionEmbedding) else model.embed(conditions)
     )

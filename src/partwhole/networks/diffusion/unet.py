@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Annotated
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from partwhole._checks import require, whole
+from partwhole._checks import require
 from partwhole._door import door
-from partwhole._types import Real
+from partwhole._types import Bounds, Count, Real, Seed
 from partwhole.networks.diffusion.layers import (
     Attention,
     Block,
@@ -21,7 +22,7 @@ from partwhole.networks.diffusion.layers import (
     Upsample,
 )
 from partwhole.networks.images.layers import Conv, Pass
-from partwhole.networks.images.network import require_shape, require_sizes
+from partwhole.networks.images.network import require_shape
 
 
 class UNet(eqx.Module):
@@ -112,15 +113,15 @@ class UNet(eqx.Module):
 @door
 def unet(
     shape: Sequence[int],
-    condition: int,
+    condition: Count,
     *,
-    channels: Sequence[int] = (64, 128, 256),
-    blocks: int = 2,
-    groups: int = 8,
-    heads: int = 4,
-    dropout: Real = 0.1,
-    clock: int = 256,
-    seed: int,
+    channels: Sequence[Count] = (64, 128, 256),
+    blocks: Count = 2,
+    groups: Count = 8,
+    heads: Count = 4,
+    dropout: Annotated[Real, Bounds(at_least=0, below=1)] = 0.1,
+    clock: Count = 256,
+    seed: Seed,
 ) -> UNet:
     """Draw a U-Net; the defaults are the published one.
 
@@ -149,12 +150,6 @@ def unet(
         For images that can't be halved so often, and channels not divisible by groups or heads.
     """
     height, width, depth = require_shape(shape)
-    require_sizes(
-        condition=condition, channels=channels, blocks=blocks, groups=groups, heads=heads,
-        clock=clock,
-    )  # fmt: skip
-    require(0.0 <= dropout < 1.0, "dropout is a share from 0 to below 1", dropout, "pass 0.1, say")
-    whole("seed", seed, 0, "pass a whole number")
     require(
         len(channels) > 0 and all(units % groups == 0 for units in channels),
         f"each level has channels, in {groups} groups of one size",

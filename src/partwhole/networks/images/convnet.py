@@ -7,14 +7,14 @@ from typing import Literal
 
 import numpy as np
 
-from partwhole._checks import require, whole
+from partwhole._checks import require
 from partwhole._door import door
+from partwhole._types import Count, Seed
 from partwhole.networks.images.layers import Drawn, Flatten, MaxPool, ReLU
 from partwhole.networks.images.network import (
     ImageNetwork,
     Layer,
     require_shape,
-    require_sizes,
 )
 
 
@@ -22,12 +22,12 @@ from partwhole.networks.images.network import (
 def convnet(
     shape: Sequence[int],
     *,
-    outputs: int = 1,
-    channels: Sequence[int] = (32, 32, 64, 64),
-    kernel: int = 5,
+    outputs: Count = 1,
+    channels: Sequence[Count] = (32, 32, 64, 64),
+    kernel: Count = 5,
     padding: Literal["SAME", "VALID"] = "VALID",
-    dense: Sequence[int] = (512, 1024),
-    seed: int,
+    dense: Sequence[Count] = (512, 1024),
+    seed: Seed,
 ) -> ImageNetwork:
     """Draw a convolutional network.
 
@@ -66,8 +66,6 @@ def convnet(
     there, counted from the pixels, is "relu 4".
     """
     height, width, depth = image_shape = require_shape(shape)
-    require_sizes(outputs=outputs, channels=channels, kernel=kernel, dense=dense)
-    whole("seed", seed, 0, "pass a whole number")
     drawn = Drawn(np.random.default_rng([seed, 103]), "he")
     parts: list[Layer] = []
     names: list[str] = []

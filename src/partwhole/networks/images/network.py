@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from partwhole._checks import require, whole
+from partwhole._checks import require
 from partwhole._door import door
 from partwhole.networks.images.layers import Pass, trained, with_statistics
 
@@ -110,13 +110,6 @@ class ImageNetwork(eqx.Module):
             x = part(x, at)
             outputs.append(x)
         return tuple(outputs)
-
-
-def require_sizes(**sizes: int | Sequence[int]) -> None:
-    """Require whole numbers of at least 1, each alone or in a sequence."""
-    for name, numbers in sizes.items():
-        for size in numbers if isinstance(numbers, Sequence) else (numbers,):
-            whole(name, size, 1, "pass 1 or more")
 
 
 def require_shape(shape: Sequence[int]) -> tuple[int, int, int]:

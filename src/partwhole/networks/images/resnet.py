@@ -10,8 +10,9 @@ import jax
 import numpy as np
 from jaxtyping import Array, Float
 
-from partwhole._checks import require, whole
+from partwhole._checks import require
 from partwhole._door import door
+from partwhole._types import Count, Seed
 from partwhole.networks.images.layers import (
     BatchNorm,
     Conv,
@@ -26,7 +27,6 @@ from partwhole.networks.images.network import (
     ImageNetwork,
     Layer,
     require_shape,
-    require_sizes,
 )
 
 ONE = ((1, 1), (1, 1))  # padding as in frameworks, which differs from "SAME" for stride 2
@@ -58,12 +58,12 @@ class Block(eqx.Module):
 def resnet(
     shape: Sequence[int],
     *,
-    outputs: int = 1,
-    channels: Sequence[int] = (16, 32, 64, 128),
-    blocks: Sequence[int] = (2, 2, 2, 2),
+    outputs: Count = 1,
+    channels: Sequence[Count] = (16, 32, 64, 128),
+    blocks: Sequence[Count] = (2, 2, 2, 2),
     stem: Literal["small images", "ImageNet"] = "small images",
-    pool: int | None = 4,
-    seed: int,
+    pool: Count | None = 4,
+    seed: Seed,
 ) -> ImageNetwork:
     """Draw a residual network of basic blocks.
 
@@ -109,10 +109,6 @@ def resnet(
         f"{len(channels)} and {len(blocks)}",
         "pass as many of both",
     )
-    require_sizes(
-        outputs=outputs, channels=channels, blocks=blocks, pool=1 if pool is None else pool
-    )
-    whole("seed", seed, 0, "pass a whole number")
     drawn = Drawn(
         np.random.default_rng([seed, 104]), "framework" if stem == "small images" else "he, fan out"
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Annotated, Literal
 
 import equinox as eqx
 import jax
@@ -11,14 +11,14 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from partwhole._checks import require, whole
+from partwhole._checks import require
 from partwhole._door import door
+from partwhole._types import Bounds, Count, Seed
 from partwhole.networks.images.layers import Dense, Drawn, Dropout, LayerNorm, Pass
 from partwhole.networks.images.network import (
     ImageNetwork,
     Layer,
     require_shape,
-    require_sizes,
 )
 
 
@@ -92,16 +92,16 @@ class FirstToken(eqx.Module):
 def vision_transformer(
     shape: Sequence[int],
     *,
-    outputs: int = 1,
-    patch: int = 8,
-    width: int = 256,
-    depth: int = 4,
-    heads: int = 6,
-    head_width: int = 64,
-    hidden: int = 256,
-    dropout: float = 0.1,
+    outputs: Count = 1,
+    patch: Count = 8,
+    width: Count = 256,
+    depth: Count = 4,
+    heads: Count = 6,
+    head_width: Count = 64,
+    hidden: Count = 256,
+    dropout: Annotated[float, Bounds(at_least=0, below=1)] = 0.1,
     initial: Literal["framework", "he"] = "framework",
-    seed: int,
+    seed: Seed,
 ) -> ImageNetwork:
     """Draw a Vision Transformer, with normalisation before each step and a token for the image.
 
@@ -143,22 +143,11 @@ def vision_transformer(
     Stachenfeld (ICLR 2025).
     """
     height, width_px, depth_px = require_shape(shape)
-    require_sizes(
-        outputs=outputs, patch=patch, width=width, depth=depth, heads=heads,
-        head_width=head_width, hidden=hidden,
-    )  # fmt: skip
-    whole("seed", seed, 0, "pass a whole number")
     require(
         height % patch == 0 and width_px % patch == 0,
         f"patches of {patch} x {patch} pixels divide an image",
         f"{height} x {width_px}",
         "choose another distance, or another patch",
-    )
-    require(
-        0.0 <= dropout < 1.0,
-        "dropout is a share from 0 to below 1",
-        repr(dropout),
-        "pass 0.1, say",
     )
     drawn = Drawn(np.random.default_rng([seed, 106]), initial)
     n_tokens = (height // patch) * (width_px // patch)

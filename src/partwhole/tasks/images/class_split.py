@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Annotated, Literal, get_args
 
 import numpy as np
 from jaxtyping import Float, Int
 
-from partwhole._checks import require, whole
+from partwhole._checks import require
 from partwhole._door import door
-from partwhole._types import Seed
+from partwhole._types import Bounds, Count, Seed
 from partwhole.tasks.images._pictures import known_pictures
 
 CLASSES, MAIN, TEST = 3, 4, 5  # keep what is drawn apart from one another
@@ -27,9 +27,9 @@ def split_classes(
     images: Float[np.ndarray, "k height width *channels"],
     labels: Int[np.ndarray, " k"],
     *,
-    n_main: int,
-    main_classes: int = 2,
-    n_test: int = 200,
+    n_main: Count,
+    main_classes: Annotated[int, Bounds(at_least=2)] = 2,
+    n_test: Count = 200,
     test_images: Float[np.ndarray, "q *_"] | None = None,
     test_labels: Int[np.ndarray, " q"] | None = None,
     seed: Seed,
@@ -79,16 +79,12 @@ def split_classes(
     """
     images, labels = known_pictures("images", images, "labels", labels)
     classes = np.unique(labels)
-    whole("main_classes", main_classes, 2, "pass 2, say")
     require(
         main_classes < len(classes),
         "an auxiliary task has at least one class",
         f"{len(classes)} classes, {main_classes} of them the main task's",
         "pass fewer main_classes, or images of more classes",
     )
-    whole("n_main", n_main, 1, "pass 100, say")
-    whole("n_test", n_test, 1, "pass 200, say")
-    whole("seed", seed, 0, "pass a whole number")
     require(
         (test_images is None) == (test_labels is None),
         "test images come with their labels",
@@ -217,12 +213,6 @@ class ClassSplit:
         Float[np.ndarray, "k height width channels"], Int[np.ndarray, " k"], Int[np.ndarray, " n"]
     ]:
         """Return what a set of samples is taken from, the columns there, and which it takes."""
-        require(
-            part in self.parts,
-            f"a set of samples is one of {', '.join(map(repr, self.parts))}",
-            repr(part),
-            "choose one of them",
-        )
         if part == "test":
             return self.test_images, self.test_columns, self.test
         return self.images, self.columns, self.main if part == "main" else self.auxiliary

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal, get_args
+from typing import Literal
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from partwhole._checks import is_finite, is_whole, require, switch, whole
+from partwhole._checks import is_whole, require
 from partwhole._door import door
-from partwhole._types import Real, Seed
+from partwhole._types import Count, Index, Real, Seed
 from partwhole.tasks._task import Task
 from partwhole.tasks.images._pictures import known_pictures
 from partwhole.tasks.images.composites import Combine, Composites
@@ -23,7 +23,7 @@ Pool = Literal["every", "training", "held out"]
 
 @door
 def class_assignment(
-    task: Task, n_classes: int, *, seed: Seed, assign: Assignment = "every"
+    task: Task, n_classes: Count, *, seed: Seed, assign: Assignment = "every"
 ) -> tuple[Int[np.ndarray, " _"], ...]:
     """Draw the class that represents each value, independently for each component.
 
@@ -60,8 +60,6 @@ def class_assignment(
     >>> [classes.tolist() for classes in class_assignment(task, 10, seed=0, assign="first")]
     [[0, 1], [0, 1]]
     """
-    _require_one_of("assign", assign, get_args(Assignment))
-    whole("n_classes", n_classes, 1, "count the classes of the images")
     largest = max(task.n_values)
     require(
         largest <= n_classes,
@@ -85,7 +83,7 @@ def compose_images(
     images: Float[np.ndarray, "k height width *channels"],
     labels: Int[np.ndarray, " k"],
     *,
-    distance: int,
+    distance: Index,
     combine: Combine = "channels",
     assign: Assignment = "every",
     training_images: int | Real = 0.5,
@@ -153,17 +151,9 @@ def compose_images(
         f"label {labels.min()}",
         "number them without gaps",
     )
-    require(
-        is_whole(distance) and distance >= 0,
-        "distance is a whole number of pixels, at least 0",
-        repr(distance),
-        "use 0 to superimpose",
-    )
-    _require_one_of("combine", combine, get_args(Combine))
-    _require_one_of("assign", assign, get_args(Assignment))
     counted = is_whole(training_images) and training_images >= 1
     require(
-        counted or (is_finite(training_images) and 0.0 < training_images < 1.0),
+        counted or 0.0 < training_images < 1.0,
         "training_images is a number of images of each class, or a share of them between 0 and 1",
         repr(training_images),
         "pass 200 or 0.5, say",
@@ -257,11 +247,11 @@ class ComposedImages:
     @door(empty=("rows",))
     def draw(
         self,
-        per_tuple: int,
+        per_tuple: Count,
         *,
         rows: Bool[np.ndarray, " rows"] | Int[np.ndarray, " m"] | None = None,
         pool: Pool = "every",
-        draw: int = 0,
+        draw: Seed = 0,
         balanced: bool = False,
     ) -> Composites:
         """Draw composites.
@@ -293,9 +283,6 @@ class ComposedImages:
             For `per_tuple` below 1, `draw` below 0, rows that the task does not have, or a class
             without images in the pool.
         """
-        whole("per_tuple", per_tuple, 1, "pass the number of composites")
-        whole("draw", draw, 0, "pass a whole number")
-        switch("balanced", balanced)
         order, start, size = self._sorted
         low, high = self._ends(pool, size)
         members = np.unique(np.concatenate(self.classes))
@@ -348,7 +335,6 @@ class ComposedImages:
 
     def _ends(self, pool: Pool, size: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return where a pool begins and ends within each class."""
-        _require_one_of("pool", pool, get_args(Pool))
         split = self.training_images
         low = split if pool == "held out" else np.zeros_like(size)
         return low, split if pool == "training" else size
@@ -370,12 +356,3 @@ def _rows(rows: np.ndarray, n: int) -> np.ndarray:
         "pass task.is_train, say",
     )
     return np.arange(n)[rows if marks else rows.astype(int)]
-
-
-def _require_one_of(name: str, value: object, options: tuple[str, ...]) -> None:
-    require(
-        value in options,
-        f"{name} is one of {', '.join(map(repr, options))}",
-        repr(value),
-        "choose one of them",
-    )

@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import numpy as np
 from jaxtyping import Float, Int
 
-from partwhole._checks import is_finite, require, whole
+from partwhole._checks import whole
 from partwhole._door import door
-from partwhole._types import Real, Seed
+from partwhole._types import Bounds, Count, Real, Seed
 
 POINTS = 9  # along a stroke, joined by straight lines
 PEN = 0.12  # half the width of a stroke, where the image is 2 wide
-MOST_VARIATION = 10
 AT_ONCE = 2**21  # distances of pixels to lines
 
 
 @door
 def glyph_images(
-    n_classes: int = 10,
-    per_class: int = 100,
+    n_classes: Count = 10,
+    per_class: Count = 100,
     *,
     size: int = 16,
-    strokes: int = 3,
-    variation: Real = 1.0,
+    strokes: Annotated[int, Bounds(at_least=1, at_most=12)] = 3,
+    variation: Annotated[Real, Bounds(at_least=0, at_most=10)] = 1.0,
     seed: Seed,
 ) -> tuple[Float[np.ndarray, "n size size"], Int[np.ndarray, " n"]]:
     r"""Draw characters of invented alphabets, each image in a different handwriting.
@@ -65,17 +66,7 @@ def glyph_images(
     >>> images.shape, labels[:42].tolist() == [*range(40), 0, 1]
     ((80, 12, 12), True)
     """
-    whole("n_classes", n_classes, 1, "pass 10, say")
-    whole("per_class", per_class, 1, "pass 100, say")
     whole("size", size, 6, "strokes cannot be distinguished in fewer pixels")
-    whole("strokes", strokes, 1, "pass 3, say")
-    require(strokes <= 12, "strokes is at most 12", strokes, "pass 3, say")
-    require(
-        is_finite(variation) and 0 <= variation <= MOST_VARIATION,
-        f"variation is from 0 to {MOST_VARIATION}",
-        repr(variation),
-        "pass 0 for images that are all the same",
-    )
     images = np.empty((per_class, n_classes, size, size))
     for k in range(n_classes):
         rng = np.random.default_rng([seed, 3, k])

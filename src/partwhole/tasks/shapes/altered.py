@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, get_args
+from typing import Literal
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from partwhole._checks import require, whole
+from partwhole._checks import require
 from partwhole._door import door
-from partwhole._types import Real, Seed
+from partwhole._types import Fraction, Real, Seed
 from partwhole.tasks.shapes.attributes import BOUNDS, ENCODED, N_ENCODED
-from partwhole.tasks.shapes.conditions import NO_WORD, Combination, Layout, Prompted, require_layout
+from partwhole.tasks.shapes.conditions import NO_WORD, Combination, Layout, Prompted
 
 Amounts = Literal["further", "from the middle", "multiples"]
 MASK = 5  # a random stream of its own
@@ -28,7 +28,7 @@ class Altered(Prompted):
         concept: str | Sequence[str],
         *,
         rows: Bool[np.ndarray, " n"] | Int[np.ndarray, " m"] | Sequence[int] | None = None,
-        share: Real = 1.0,
+        share: Fraction = 1.0,
         value: Real = 0.0,
         seed: Seed | None = None,
     ) -> Float[np.ndarray, "n width"] | Int[np.ndarray, "n C"]:
@@ -86,12 +86,6 @@ class Altered(Prompted):
             repr(value),
             "pass 0, or -1 for a dropped condition in numbers",
         )
-        require(
-            0.0 <= share <= 1.0,
-            "share is a part of the rows, in 0..1",
-            repr(share),
-            "pass 0.5 for half of them",
-        )
         open_rows = np.arange(len(rows_of_conditions))[
             slice(None) if rows is None else np.asarray(rows, dtype=int if len(rows) == 0 else None)
         ]
@@ -102,7 +96,6 @@ class Altered(Prompted):
                 f"share {share} without one",
                 "pass seed",
             )
-            whole("seed", seed, 0, "pass a whole number")
             open_rows = np.random.default_rng([seed or 0, MASK]).permutation(open_rows)
         open_rows = open_rows[: int(np.floor(share * len(open_rows) + 0.5))]
         masked = rows_of_conditions.copy()
@@ -192,13 +185,6 @@ class Altered(Prompted):
         >>> circles(0.2).over_prompts("small blue", [0.0, 0.25, 0.5]).round(2).tolist()
         [[0.4, 0.4, 0.6, 0.25], [0.15, 0.15, 0.85, 0.25], [0.0, 0.0, 1.0, 0.25]]
         """
-        require_layout(layout)
-        require(
-            amounts_are in get_args(Amounts),
-            f"amounts_are is one of {', '.join(map(repr, get_args(Amounts)))}",
-            repr(amounts_are),
-            "choose one of them",
-        )
         moves = np.asarray(amounts, dtype=float)
         c = self.position(concept)
         name = self.fields[c]

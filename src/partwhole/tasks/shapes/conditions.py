@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -101,7 +101,6 @@ class Prompted(ABC):
         >>> space.conditions(space.mean_attributes([3]), layout="published").shape
         (1, 11)
         """
-        require_layout(layout)
         whole_row = attributes.encoded()
         if layout == "vector":
             return whole_row[:, self.condition_columns]
@@ -239,12 +238,3 @@ class Prompted(ABC):
                 for value, at in zip(values, first, strict=True)
             ]
         return rows
-
-
-def require_layout(layout: object) -> None:
-    require(
-        layout in get_args(Layout),
-        f"layout is one of {', '.join(map(repr, get_args(Layout)))}",
-        repr(layout),
-        "choose one of them",
-    )

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from partwhole._checks import is_finite, require, whole
 from partwhole._door import door
-from partwhole._types import Real, Seed
+from partwhole._types import Count, ProperFraction, Seed
 from partwhole.tasks._rows import require_rows
 from partwhole.tasks.shapes.attributes import ShapeAttributes
 from partwhole.tasks.shapes.conditions import Combination, Layout
@@ -85,7 +84,9 @@ class LabelledShapes:
         )
 
     @door
-    def split(self, share: Real = 0.15, *, seed: Seed) -> tuple[LabelledShapes, LabelledShapes]:
+    def split(
+        self, share: ProperFraction = 0.15, *, seed: Seed
+    ) -> tuple[LabelledShapes, LabelledShapes]:
         """Hold out a share of each class for validation.
 
         Parameters
@@ -110,12 +111,6 @@ class LabelledShapes:
         >>> [len(part) for part in circles().sample(100, seed=0, side=8).split(seed=0)]
         [340, 60]
         """
-        require(
-            is_finite(share) and 0.0 < share < 1.0,
-            "share is a part of each class, between 0 and 1",
-            repr(share),
-            "pass 0.15, say",
-        )
         rng = np.random.default_rng([seed, HELD])
         is_held_out = np.zeros(len(self), dtype=bool)
         for c in np.unique(self.classes):
@@ -124,7 +119,7 @@ class LabelledShapes:
         return self.take(~is_held_out), self.take(is_held_out)
 
     @door
-    def picture(self, per_class: int = 8, *, gap: int = 1) -> Float[np.ndarray, "height width 3"]:
+    def picture(self, per_class: Count = 8, *, gap: int = 1) -> Float[np.ndarray, "height width 3"]:
         """Return one picture of examples, with a row for each class.
 
         Parameters
@@ -134,7 +129,6 @@ class LabelledShapes:
         gap : int, keyword-only, default 1
             Pixels between them.
         """
-        whole("per_class", per_class, 1, "pass the number of examples")
         rows = []
         for c in np.unique(self.classes):
             examples = self.images[np.flatnonzero(self.classes == c)[:per_class]]

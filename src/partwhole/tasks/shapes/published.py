@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Annotated
 
-from partwhole._checks import is_finite, require
+from partwhole._checks import require
 from partwhole._door import door
-from partwhole._types import Real
+from partwhole._types import Bounds, Real
 from partwhole.tasks.shapes.attributes import KINDS
 from partwhole.tasks.shapes.concept import Concept, Law
 from partwhole.tasks.shapes.space import ConceptSpace
@@ -19,10 +20,10 @@ CONCEPT_SIGNALS_SHOWN = CONCEPT_SIGNALS[1:17:3]
 
 @door
 def circles(
-    colour_separation: Real = 0.4,
-    size_separation: Real = 0.4,
+    colour_separation: Annotated[Real, Bounds(above=0, at_most=0.8)] = 0.4,
+    size_separation: Annotated[Real, Bounds(above=0, at_most=0.4)] = 0.4,
     *,
-    background_separation: Real | None = None,
+    background_separation: Annotated[Real, Bounds(above=0, at_most=0.8)] | None = None,
     shapes: Sequence[str] = ("circle",),
 ) -> ConceptSpace:
     """Return the published concept space: red or blue, big or small, optionally with more concepts.
@@ -67,18 +68,6 @@ def circles(
     >>> space.names, space.n_classes, space.label(13)
     (('shape', 'colour', 'size', 'background'), 16, 'triangle blue big dark')
     """
-    for name, value, highest in (
-        ("colour_separation", colour_separation, 0.8),
-        ("size_separation", size_separation, 0.4),
-        ("background_separation", background_separation, 0.8),
-    ):
-        require(
-            (value is None and name == "background_separation")
-            or (is_finite(value) and 0.0 < value <= highest),
-            f"{name} lies in 0..{highest:g}, above 0",
-            repr(value),
-            "values further apart would leave the picture's range",
-        )
     require(
         tuple(shapes) in ((KINDS[0],), (KINDS[1],), KINDS),
         "shapes are 'circle', 'triangle' or both, in this order",

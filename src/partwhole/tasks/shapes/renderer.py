@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
+from typing import Annotated
 
 import numpy as np
 from jaxtyping import Float
@@ -11,12 +12,13 @@ from scipy.ndimage import gaussian_filter1d
 
 from partwhole._checks import is_finite, require, whole
 from partwhole._door import door
-from partwhole._types import Real, Seed
+from partwhole._types import Bounds, Real, Seed
 from partwhole.tasks.shapes.attributes import ShapeAttributes
 
 AT_ONCE = 2**16  # pixels, which stay in the cache; larger sets are drawn in turns
 NO_BLUR = 0.02  # in pixels: the weight of the next pixel is then 0 in double precision
 MOST_NOISE = 1e6
+Noise = Annotated[Real, Bounds(at_least=0, at_most=MOST_NOISE)]
 # From the centre to an edge of the equilateral triangle of a circle's area, in its radii.
 INRADIUS = float(np.sqrt(np.pi / (3.0 * np.sqrt(3.0))))
 
@@ -27,7 +29,7 @@ def render_shapes(
     side: int,
     *,
     blur: Real | None = None,
-    noise: Real = 1e-3,
+    noise: Noise = 1e-3,
     seed: Seed,
 ) -> Float[np.ndarray, "n side side 3"]:
     r"""Draw pictures of one shape each.
@@ -86,12 +88,6 @@ def render(
     out: Float[np.ndarray, "n side side 3"] | None = None,
 ) -> Float[np.ndarray, "n side side 3"]:
     """Draw pictures with noise from a random stream, into `out` if it is given."""
-    require(
-        is_finite(noise) and 0 <= noise <= MOST_NOISE,
-        f"noise is a standard deviation of brightness, from 0 to {MOST_NOISE:g}",
-        repr(noise),
-        "pass 0 for none",
-    )
     rng = np.random.default_rng(list(stream))
     smoothing = _smoothing(side, blur)
     images = np.empty((len(attributes), side, side, 3), dtype=np.float32) if out is None else out

@@ -8,13 +8,13 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from jaxtyping import Bool, Int
 
-from partwhole._checks import is_whole, require, switch, whole
+from partwhole._checks import is_whole, require
 from partwhole._door import door
-from partwhole._types import Real, Seed
+from partwhole._types import Count, Index, Real, Seed
 from partwhole.tasks.shapes.attributes import ShapeAttributes, from_columns
 from partwhole.tasks.shapes.conditions import Combination
 from partwhole.tasks.shapes.labelled import LabelledShapes
-from partwhole.tasks.shapes.renderer import render, spread
+from partwhole.tasks.shapes.renderer import Noise, render, spread
 
 # Separate random streams: draws for one purpose do not change draws for another.
 DRAW, NOISE = 2, 3
@@ -38,8 +38,8 @@ class Sampled(ABC):
     @door
     def counts(
         self,
-        per_class: int,
-        rare: Mapping[str, int] | None = None,
+        per_class: Count,
+        rare: Mapping[str, Index] | None = None,
         *,
         is_train: Bool[np.ndarray, " k"] | None = None,
     ) -> Int[np.ndarray, " k"]:
@@ -77,11 +77,9 @@ class Sampled(ABC):
         >>> space.counts(2048, {"blue": 100}, is_train=distance_one(space, "red big")).tolist()
         [2048, 2048, 100, 0]
         """
-        whole("per_class", per_class, 1, "pass the number of pictures")
         seen = self._flags(is_train)
         counts = np.where(seen, per_class, 0)
         for word, largest in (rare or {}).items():
-            whole(f"the number of pictures that are {word}", largest, 0, "pass 100, say")
             holds = np.flatnonzero(self.select(word) & seen)
             require(
                 largest <= per_class * len(holds),
@@ -128,7 +126,6 @@ class Sampled(ABC):
         InputError
             For counts that are not one whole number for each class, or nothing to draw.
         """
-        switch("jitter", jitter)
         numbers = self._numbers(counts, self._flags(is_train))
         mean, low, high = self.laws
         rows = []
@@ -149,7 +146,7 @@ class Sampled(ABC):
         is_train: Bool[np.ndarray, " k"] | None = None,
         jitter: bool = True,
         blur: Real | None = None,
-        noise: Real = 1e-3,
+        noise: Noise = 1e-3,
     ) -> LabelledShapes:
         """Draw pictures, class by class.
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 from jaxtyping import Float
 from scipy.special import ndtr
 
-from partwhole._checks import is_finite, require
+from partwhole._checks import require
 from partwhole._door import door
-from partwhole._types import Real
+from partwhole._types import Bounds, Real
 from partwhole.tasks.shapes.attributes import (
     COLUMNS,
     Field,
@@ -32,7 +32,11 @@ LEAST_BLUR = 0.1  # in pixels
 
 @door
 def concept_signal(
-    space: ConceptSpace, side: int = 32, *, blur: Real | None = None, step: Real = 1e-3
+    space: ConceptSpace,
+    side: int = 32,
+    *,
+    blur: Real | None = None,
+    step: Annotated[Real, Bounds(above=0, at_most=0.1)] = 1e-3,
 ) -> pd.DataFrame:
     r"""Return the concept signal: the change of pictures with a concept, at each class mean.
 
@@ -89,12 +93,6 @@ def concept_signal(
     """
     import pandas as pd
 
-    require(
-        is_finite(step) and 0.0 < step <= 0.1,
-        "step is a part of the way between two values, in 0..0.1, above 0",
-        repr(step),
-        "pass 0.001, say",
-    )
     spread(side, blur)
     graph = concept_graph(space)
     means = space.mean_attributes()

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from jaxtyping import Bool
 
-from partwhole._checks import is_whole, require, whole
+from partwhole._checks import is_whole, require
 from partwhole._door import door
+from partwhole._types import Count
 from partwhole.tasks.shapes.conditions import Combination
 from partwhole.tasks.shapes.graph import hamming_distance
 
@@ -107,7 +108,7 @@ def distance_one(space: ConceptSpace, centre: Combination) -> Bool[np.ndarray, "
 
 @door
 def adversarial_split(
-    space: ConceptSpace, target: Combination, *, n_train: int | None = None
+    space: ConceptSpace, target: Combination, *, n_train: Count | None = None
 ) -> Bool[np.ndarray, " k"]:
     r"""Return a split whose seen classes differ pairwise in at least two concepts.
 
@@ -177,7 +178,6 @@ def adversarial_split(
     )
     usual = 1 + sum(n - 1 for n in space.n_values)
     n = min(usual, len(members)) if n_train is None else n_train
-    whole("n_train", n, 1, "leave it None for as many as distance_one sees")
     require(
         n <= len(members),
         f"{len(members)} classes differ pairwise in two concepts here",
