@@ -410,7 +410,8 @@ SENTENCES = [
     ),
     (
         lambda: published([NET], X, Y, loss="hinge"),
-        'loss is "squared", "logistic", "exponential" or "cross entropy"; got \'hinge\'; choose one of them',
+        'loss is "squared", "logistic", "exponential" or "cross entropy"; got \'hinge\'; '
+        "choose one of them",
     ),
     (
         lambda: followed([GatedNetwork.draw(7, [GATES, 1], seed=0, bias=True)], X, Y),
