@@ -21,8 +21,6 @@ from partwhole.training.diffusion.train import train_diffusion as train_diffusio
 from partwhole.training.gated_limits import ReachedLimit as ReachedLimit
 from partwhole.training.gated_limits import distinct_limits as distinct_limits
 from partwhole.training.identity import train_identity as train_identity
-from partwhole.training.images.transfer import ClassScores as ClassScores
-from partwhole.training.images.transfer import TransferRun as TransferRun
 from partwhole.training.images.transfer import train_transfer as train_transfer
 from partwhole.training.kernel_regime import KernelRegime as KernelRegime
 from partwhole.training.kernel_regime import kernel_regime as kernel_regime
@@ -45,7 +43,6 @@ from partwhole.training.training import Training as Training
 __all__ = [
     "BesideTheory",
     "BitsPerDimension",
-    "ClassScores",
     "ConceptClassifier",
     "DiffusionRecipe",
     "DiffusionRun",
@@ -62,7 +59,6 @@ __all__ = [
     "Scores",
     "Stationarity",
     "Training",
-    "TransferRun",
     "ascend_margin",
     "beside_theory",
     "bits_per_dimension",

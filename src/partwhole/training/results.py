@@ -26,9 +26,10 @@ ACCURATE, EXPLAINED = 0.99, 0.05
 class ImageRecords(NamedTuple):
     """Records of one run of an image network: by epochs, and by sets of samples."""
 
-    epoch_losses: Float[np.ndarray, " epochs"]
+    epoch_losses: Float[np.ndarray, "k epochs"]
     scores: Mapping[str, Mapping[str, Any]]  # by the fields of Scores, along T
     outputs: Mapping[str, Float[np.ndarray, "_ k"]]  # final
+    has_reached: bool  # the threshold
 
 
 class Trace(NamedTuple):
@@ -60,18 +61,18 @@ class Scores(NamedTuple):
         numbers.
     error : float array, shape (runs, T), or None
         Mean square error as a share of the variance of the targets; None for labels and classes.
+    task_accuracy : float array, shape (runs, T), or None
+        In transfer: share of samples whose class has the largest output of their own task's, where
+        `accuracy` compares those of both tasks.
     """
 
     loss: Float[np.ndarray, "runs T"]
     accuracy: Float[np.ndarray, "runs T"] | None
     error: Float[np.ndarray, "runs T"] | None
+    task_accuracy: Float[np.ndarray, "runs T"] | None = None
 
     def have_learned(self) -> Bool[np.ndarray, " runs"]:
-        """Return which networks have learned the samples at the end.
-
-        At least 99 % of the labels are right, or the mean square error is at most 5 % of the
-        variance of the targets.
-        """
+        """Return which networks have learned the samples at the end, see `Runs.has_learned`."""
         if self.accuracy is not None:
             return self.accuracy[:, -1] >= ACCURATE
         assert self.error is not None
@@ -110,13 +111,16 @@ class Runs:
         Of gated networks on labels. The logarithm of the mean loss, which itself soon
         underflows; the normalised margin :math:`\min_i y_i f(x_i) / (\|\theta\|^2 / L)^{L/2}`, NaN
         for networks with a bias, which are not homogeneous; wrong decisions, ties half.
-    epoch_loss : float array, shape (runs, epochs), or None
-        Of image networks: mean loss of each epoch, of batches in training, before each step; NaN
-        after the end of a run.
+    epoch_loss : float array, shape (runs, [k,] epochs), or None
+        Of image networks: mean loss of each epoch, of batches in training, before each step and
+        not weighted; NaN after the end of a run.
     scores : mapping of str to Scores, or None
-        Of image networks: for "training" and every set of `test`.
+        Of image networks: for "training" and every set of `test`; in transfer for those of "main",
+        "test" and "auxiliary" that the mode scores.
     outputs : mapping of str to float array, shapes (runs, n, k), or None
         Of image networks: final outputs for each sample of these sets, in inference mode.
+    trained_on : tuple of str, or None
+        Of image networks: the sets that were trained on, one for each task.
     end_steps : int array, shape (runs,)
         Number of steps of each run.
     learning_rates : float array, shape (runs,), or None
@@ -140,9 +144,10 @@ class Runs:
     end_steps: Int[np.ndarray, " runs"]
     learning_rates: Float[np.ndarray, " runs"] | None
     outcomes: tuple[Outcome, ...]
-    epoch_loss: Float[np.ndarray, "runs epochs"] | None = None
+    epoch_loss: Float[np.ndarray, "runs *k epochs"] | None = None
     scores: Mapping[str, Scores] | None = None
     outputs: Mapping[str, Float[np.ndarray, "runs _ k"]] | None = None
+    trained_on: tuple[str, ...] | None = None
 
     @door
     def network(self, run: int) -> Any:
@@ -259,7 +264,8 @@ class Runs:
         Returns
         -------
         pandas.DataFrame
-            With the columns run, samples, step, loss, and accuracy or error.
+            With the columns run, samples, step, loss, and accuracy or error; in transfer also
+            task_accuracy.
 
         Raises
         ------
@@ -280,8 +286,15 @@ class Runs:
 
     @property
     def has_learned(self) -> Bool[np.ndarray, " runs"]:
-        """Return which image networks have learned their training samples (`Scores`)."""
-        return self._scored()["training"].have_learned()
+        """Return which image networks have learned their training samples, of every task.
+
+        At least 99 % of the labels or classes are right, or the mean square error is at most 5 % of
+        the variance of the targets. Published multi-task learning mostly does not learn its
+        auxiliary task.
+        """
+        scores = self._scored()
+        assert self.trained_on is not None
+        return np.all([scores[name].have_learned() for name in self.trained_on], axis=0)
 
     def _scored(self) -> Mapping[str, Scores]:
         require(

@@ -191,12 +191,13 @@ def train(
     True
     """
     problem = problem_of(networks, data, training, read, teachers, test, checkpoint)
+    return train_problem(problem, progress)
+
+
+def train_problem(problem: Problem, progress: bool) -> Runs:
+    """Train the networks of a problem by the first engine that serves it."""
     start = _engine(problem).start(problem)
-    runs, rates, steps = (
-        problem.runs,
-        problem.rates,
-        problem.steps,
-    )
+    runs, rates, steps = problem.runs, problem.rates, problem.steps
 
     def trained(run_numbers: Sequence[int]) -> dict[int, Trace]:
         # An image network takes all cores for itself: several at once take longer.
@@ -207,7 +208,7 @@ def train(
             )
 
     traces = trained(range(runs))
-    for _ in range(training.restarts):
+    for _ in range(problem.training.restarts):
         diverged_runs = [run for run in range(runs) if traces[run].diverged]
         if not diverged_runs:
             break
@@ -322,7 +323,7 @@ def _gathered(problem: Problem, traces: list[Trace], rates: Float[np.ndarray, " 
             _outcome(trace, float(loss), training, last)
             for trace, loss in zip(traces, total[:, -1], strict=True)
         ),
-        **_of_images([trace.of_images for trace in traces if trace.of_images is not None]),
+        **_of_images(problem, [trace.of_images for trace in traces if trace.of_images is not None]),
     )
 
 
@@ -330,17 +331,18 @@ def _stacked(arrays: list[Any]) -> Any:
     return None if arrays[0] is None else np.stack(arrays)
 
 
-def _of_images(runs: list[ImageRecords]) -> dict[str, Any]:
+def _of_images(problem: Problem, runs: list[ImageRecords]) -> dict[str, Any]:
     """Return what is recorded of image networks alone, along an axis of runs."""
-    if not runs:
+    if not isinstance(problem, ImageProblem):
         return {}
-    longest = max(len(run.epoch_losses) for run in runs)
-    padded = np.full((len(runs), longest), np.nan)
-    for row, run in zip(padded, runs, strict=True):
-        row[: len(run.epoch_losses)] = run.epoch_losses
+    longest = max(run.epoch_losses.shape[1] for run in runs)
+    padded = np.full((len(runs), len(problem.trained_on), longest), np.nan)
+    for rows, run in zip(padded, runs, strict=True):
+        rows[:, : run.epoch_losses.shape[1]] = run.epoch_losses
     names = list(runs[0].scores)
     return {
-        "epoch_loss": padded,
+        "trained_on": problem.trained_on,
+        "epoch_loss": padded if problem.several else padded[:, 0],
         "scores": {
             name: Scores(*(_stacked([r.scores[name][key] for r in runs]) for key in Scores._fields))
             for name in names
@@ -352,10 +354,9 @@ def _of_images(runs: list[ImageRecords]) -> dict[str, Any]:
 def _outcome(trace: Trace, loss: float, training: Training, last: int) -> Outcome:
     if trace.diverged:
         return Outcome.DIVERGED
-    if trace.of_images is not None:  # whose epochs end training
-        loss = float(trace.of_images.epoch_losses[-1])
     # Compared in the precision of the training.
-    if trace.step < last or 0 < training.threshold >= loss:
+    reached = trace.step < last or 0 < training.threshold >= loss
+    if reached if trace.of_images is None else trace.of_images.has_reached:
         return Outcome.REACHED_THRESHOLD
     if trace.labels is not None and trace.labels[-1, 2] > 0:
         return Outcome.NOT_SEPARATED

@@ -99,7 +99,8 @@ def cell(config: Config) -> Arrays:
     }
     modes = {way: modes[way] for way in config["ways"]}
     modes |= {
-        tuned(c): (pretrained.network, "finetuning", {"rescale": c}) for c in config["rescalings"]
+        tuned(c): (pretrained.network(0), "finetuning", {"rescale": c})
+        for c in config["rescalings"]
     }
     scores, dimensions = [], []
     for net, mode, options in modes.values():
@@ -108,7 +109,11 @@ def cell(config: Config) -> Arrays:
         if mode == "finetuning":
             inputs = images.samples("main")[0]
             sizes = layer_dimensions(
-                runs[-1].start, runs[-1].network, inputs, layers=LAST[network], statistics="batch"
+                runs[-1].start,
+                runs[-1].network(0),
+                inputs,
+                layers=LAST[network],
+                statistics="batch",
             )
             dimensions.append([sizes.before, sizes.after, sizes.shared])
     return {
@@ -119,7 +124,7 @@ def cell(config: Config) -> Arrays:
 
 
 def _accuracy(run: Any, part: str) -> float:
-    return run.scores[part].task_accuracy[-1] if part in run.scores else np.nan
+    return run.scores[part].task_accuracy[0, -1] if part in run.scores else np.nan
 
 
 def _setting(config: Config) -> tuple[Training, dict[str, Any]]:

@@ -126,13 +126,11 @@ def test_published_multitask_by_hand():
     options, rule = OPTIMISERS["adam"]
     training = settings(epochs=2, batch=40, seed=1, **options)
     # All images of a task in a batch: one step for each task.
-    run = train_transfer(NETWORK, SPLIT, training, mode="multitask", protocol="published")
-    assert run.auxiliary_weight == 1.0
+    runs = train_transfer(NETWORK, SPLIT, training, mode="multitask", protocol="published")
     steps = [[(1.0, *SPLIT.samples("main"))], [(1.0, *SPLIT.samples("auxiliary"))]]
     expected, losses = by_hand(NETWORK, rule, [steps] * 2)
-    close(run.network, expected)
-    np.testing.assert_allclose(run.training_loss["main"], losses[:, 0], rtol=1e-5)
-    np.testing.assert_allclose(run.training_loss["auxiliary"], losses[:, 1], rtol=1e-5)
+    close(runs.network(0), expected)
+    np.testing.assert_allclose(runs.epoch_loss[0], losses.T, rtol=1e-5)
 
 
 BATCHED = settings(epochs=2, batch=8, seed=4, **OPTIMISERS["sgd"][0])
@@ -152,31 +150,30 @@ def whole():
 
 def test_published_batches_and_weight_by_hand(whole):
     # 10 main images make a batch of 8, and 36 auxiliary ones 4; the weight counts fractions.
-    assert whole.auxiliary_weight == pytest.approx((10 / 8) / (36 / 8), rel=1e-15)
     halves = tuple(
         Half(Samples.of(images)[0], jnp.asarray(columns, jnp.int32))
         for images, columns in (SPLIT_BATCHED.samples("main"), SPLIT_BATCHED.samples("auxiliary"))
     )
     course = TwoTasks(halves, Kind.of(BATCHED, 0.1), 8, Layout(), 4, None, False)
     assert (course.batches, course.per_epoch) == ((1, 4), 5)
+    assert course.auxiliary_weight == pytest.approx((10 / 8) / (36 / 8), rel=1e-15)
     epochs = []
     for epoch in range(2):
         orders = [np.asarray(order) for order in course.order(epoch)]
         assert [len(set(order)) for order in orders] == [len(order) for order in orders] == [8, 32]
         steps = []
         for part, order, weight in zip(
-            ("main", "auxiliary"), orders, (1.0, whole.auxiliary_weight), strict=True
+            ("main", "auxiliary"), orders, (1.0, course.auxiliary_weight), strict=True
         ):
             images, columns = SPLIT_BATCHED.samples(part)
             steps += [[(weight, images[w], columns[w])] for w in order.reshape(-1, 8)]
         epochs.append(steps)
     expected, losses = by_hand(NETWORK, OPTIMISERS["sgd"][1], epochs)
     # Ten steps of .1 with momentum, in single precision.
-    close(whole.network, expected, atol=1e-5)
-    np.testing.assert_allclose(whole.training_loss["main"], losses[:, 0], rtol=1e-4)
-    np.testing.assert_allclose(
-        whole.training_loss["auxiliary"], losses[:, 1:].mean(axis=1), rtol=1e-4
-    )
+    close(whole.network(0), expected, atol=1e-5)
+    main, auxiliary = whole.epoch_loss[0]
+    np.testing.assert_allclose(main, losses[:, 0], rtol=1e-4)
+    np.testing.assert_allclose(auxiliary, losses[:, 1:].mean(axis=1), rtol=1e-4)
 
 
 def test_published_weights():
@@ -194,13 +191,16 @@ def test_published_weights():
 def test_corrected_multitask_by_hand():
     options, rule = OPTIMISERS["sgd"]
     training = settings(epochs=2, batch=40, seed=1, **options)
-    run = train_transfer(NETWORK, SPLIT, training, mode="multitask", auxiliary_weight=0.3)
+    runs = train_transfer(NETWORK, SPLIT, training, mode="multitask", auxiliary_weight=0.3)
     both = [(1.0, *SPLIT.samples("main")), (0.3, *SPLIT.samples("auxiliary"))]
     expected, losses = by_hand(NETWORK, rule, [[both]] * 2)
-    close(run.network, expected)
-    found = np.column_stack([run.training_loss["main"], run.training_loss["auxiliary"]])
-    np.testing.assert_allclose(found, losses, rtol=1e-5)
-    assert (run.protocol, run.auxiliary_weight) == ("corrected", 0.3)
+    close(runs.network(0), expected)
+    np.testing.assert_allclose(runs.epoch_loss[0], losses.T, rtol=1e-5)
+    # The training loss weighs tasks by their samples.
+    both = runs.task_loss[0, :, -1]
+    n = np.array([len(SPLIT.samples(name)[1]) for name in runs.trained_on])
+    assert runs.training_loss[0, -1] == pytest.approx(n @ both / n.sum(), rel=1e-6)
+    np.testing.assert_array_equal(both[0], runs.scores["main"].loss[0, -1])
 
 
 def test_the_shorter_task_starts_over_in_new_orders():
@@ -232,16 +232,16 @@ def test_modes_of_one_task_are_training_on_it():
     for mode, part in (("singletask", "main"), ("pretraining", "auxiliary")):
         images, columns = split.samples(part)
         assert len(images) == 10
-        run = train_transfer(NETWORK, split, BATCHED, mode=mode)
+        runs = train_transfer(NETWORK, split, BATCHED, mode=mode)
         plain = train(NETWORK, (images.astype(np.float32), columns), BATCHED)
-        assert same(run.network, plain.network(0))
-        assert list(run.training_loss) == [part]
-        np.testing.assert_array_equal(run.training_loss[part], plain.epoch_loss[0])
-        np.testing.assert_array_equal(run.outputs[part], plain.outputs["training"][0])
+        assert same(runs.network(0), plain.network(0))
+        assert runs.trained_on == (part,)
+        np.testing.assert_array_equal(runs.epoch_loss, plain.epoch_loss)
+        np.testing.assert_array_equal(runs.outputs[part], plain.outputs["training"])
     again = train_transfer(NETWORK, split, BATCHED, mode="finetuning")
     alone = train_transfer(NETWORK, split, BATCHED, mode="singletask")
     # With c = 1 finetuning goes on where the network was.
-    assert same(again.network, alone.network)
+    assert same(again.network(0), alone.network(0))
     assert same(again.start, NETWORK)
 
 
@@ -258,12 +258,11 @@ def test_every_parameter_is_rescaled_and_no_running_statistics(name):
 
 
 def test_finetuning_begins_with_the_rescaled_network():
-    run = train_transfer(NETWORK, SPLIT, STILL, mode="finetuning", rescale=0.25)
-    assert same(run.start, transfer._rescaled(NETWORK, 0.25))
-    assert not same(run.start, NETWORK)
-    kept, began = (eqx.filter(each, trained(each)) for each in (run.network, run.start))
-    close(kept, began)
-    assert run.rescale == 0.25
+    runs = train_transfer(NETWORK, SPLIT, STILL, mode="finetuning", rescale=0.25)
+    assert same(runs.start, transfer._rescaled(NETWORK, 0.25))
+    assert not same(runs.start, NETWORK)
+    end, start = (eqx.filter(net, trained(net)) for net in (runs.network(0), runs.start))
+    close(end, start)
 
 
 def test_no_convolution_runs_inside_a_loop():
@@ -299,18 +298,18 @@ STILL = settings(optimiser="sgd", learning_rate=1e-6, epochs=2, threshold=2.0)
 def test_which_losses_end_training(protocol):
     # The main loss is log 2 and the auxiliary one about 5 more.
     network = flat([5.0, 5.0, 0.0, 0.0, 0.0])
-    run = train_transfer(network, SPLIT, STILL, mode="multitask", protocol=protocol)
-    assert run.training_loss["main"][0] < 2.0 < run.training_loss["auxiliary"][0]
-    epochs = {name: len(losses) for name, losses in run.training_loss.items()}
+    runs = train_transfer(network, SPLIT, STILL, mode="multitask", protocol=protocol)
+    main, auxiliary = runs.epoch_loss[0]
+    assert main[0] < 2.0 < auxiliary[0]
     if protocol == "published":
-        assert run.outcome is Outcome.REACHED_THRESHOLD
-        assert epochs == {"main": 1, "auxiliary": 1}
+        assert runs.outcomes == (Outcome.REACHED_THRESHOLD,)
+        assert len(main) == 1
     else:
-        assert run.outcome is Outcome.REACHED_MAX_STEPS
-        assert epochs == {"main": 2, "auxiliary": 2}
+        assert runs.outcomes == (Outcome.REACHED_MAX_STEPS,)
+        assert len(main) == 2
         # Both are log 5.
-        run = train_transfer(flat(np.zeros(5)), SPLIT, STILL, mode="multitask")
-        assert run.outcome is Outcome.REACHED_THRESHOLD
+        runs = train_transfer(flat(np.zeros(5)), SPLIT, STILL, mode="multitask")
+        assert runs.outcomes == (Outcome.REACHED_THRESHOLD,)
 
 
 def test_accuracy_among_all_columns_and_among_those_of_the_task():
@@ -320,32 +319,33 @@ def test_accuracy_among_all_columns_and_among_those_of_the_task():
     columns = SPLIT.columns.copy()
     columns[SPLIT.auxiliary[:9]] = [2, 2, 2, 3, 3, 4, 4, 4, 4]
     split = replace(SPLIT, columns=columns)
-    run = train_transfer(network, split, replace(STILL, record=[1, 2]), mode="multitask")
-    assert run.recorded.tolist() == [1, 2]
+    runs = train_transfer(network, split, replace(STILL, record=[1, 2]), mode="multitask")
+    assert runs.steps.tolist() == [1, 2]
     main, other = split.samples("main")[1], split.samples("auxiliary")[1]
-    assert np.all(run.scores["main"].accuracy == 0.0)
+    assert np.all(runs.scores["main"].accuracy == 0.0)
     assert 0.0 < np.mean(main == 1) != 0.5
     assert len(set(np.bincount(other)[2:])) == 3
-    np.testing.assert_array_equal(run.scores["main"].task_accuracy, np.mean(main == 1))
+    np.testing.assert_array_equal(runs.scores["main"].task_accuracy, np.mean(main == 1))
     for name in ("accuracy", "task_accuracy"):
-        np.testing.assert_array_equal(getattr(run.scores["auxiliary"], name), np.mean(other == 4))
-    frame = run.to_frame()
-    assert frame.columns.tolist() == ["samples", "epoch", "loss", "accuracy", "task_accuracy"]
+        np.testing.assert_array_equal(getattr(runs.scores["auxiliary"], name), np.mean(other == 4))
+    frame = runs.scores_to_frame()
+    columns = ["run", "samples", "step", "loss", "accuracy", "task_accuracy"]
+    assert frame.columns.tolist() == columns
     assert frame.samples.tolist() == ["main"] * 2 + ["test"] * 2 + ["auxiliary"] * 2
-    found = outputs(run.network, split.samples("test")[0])
-    np.testing.assert_allclose(run.outputs["test"], found, atol=1e-6)
-    assert not run.has_learned
+    answers = outputs(runs.network(0), split.samples("test")[0])
+    np.testing.assert_allclose(runs.outputs["test"][0], answers, atol=1e-6)
+    assert not runs.has_learned.any()
+    assert runs.to_frame().task.tolist() == [0, 1]
 
 
 def test_both_tasks_are_learned():
     split = small_split(n_main=20, per_class=30, n_test=30)
     training = settings(learning_rate=1e-2, epochs=60, batch=32, threshold=1e-2)
-    run = train_transfer(dense(32), split, training, mode="multitask")
-    assert run.outcome is Outcome.REACHED_THRESHOLD
-    assert run.has_learned
-    last, before = ([losses[place] for losses in run.training_loss.values()] for place in (-1, -2))
-    assert max(last) <= 1e-2 < max(before)
-    assert run.scores["test"].accuracy[-1] > 0.8
+    runs = train_transfer(dense(32), split, training, mode="multitask")
+    assert runs.outcomes == (Outcome.REACHED_THRESHOLD,)
+    assert runs.has_learned.all()
+    assert runs.epoch_loss[0, :, -1].max() <= 1e-2 < runs.epoch_loss[0, :, -2].max()
+    assert runs.scores["test"].accuracy[0, -1] > 0.8
 
 
 def test_an_interrupted_run_of_two_tasks_resumes_bit_by_bit(whole, tmp_path, monkeypatch):
@@ -368,10 +368,9 @@ def test_an_interrupted_run_of_two_tasks_resumes_bit_by_bit(whole, tmp_path, mon
                 published(checkpoint=file)
         with pytest.raises(InputError, match="a run resumes from a checkpoint of the same"):
             train_transfer(NETWORK, SPLIT_BATCHED, BATCHED, mode="multitask", checkpoint=file)
-        found = published(checkpoint=file)
-        assert same(found.network, whole.network)
-        for task in ("main", "auxiliary"):
-            np.testing.assert_array_equal(found.training_loss[task], whole.training_loss[task])
+        resumed = published(checkpoint=file)
+        assert same(resumed.network(0), whole.network(0))
+        np.testing.assert_array_equal(resumed.epoch_loss, whole.epoch_loss)
     assert list(tmp_path.iterdir()) == []
 
 

@@ -35,7 +35,7 @@ def judged(
             scores = {"loss": mean, "accuracy": float(np.mean(best == goal))}
             if columns is not None:
                 best = outputs[:, columns].argmax(axis=1) + columns.start
-                scores["task accuracy"] = float(np.mean(best == goal))
+                scores["task_accuracy"] = float(np.mean(best == goal))
             return scores
         answers = outputs.astype(float)
         targets = goal.reshape(answers.shape).astype(float)

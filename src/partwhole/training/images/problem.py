@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,6 +18,7 @@ from partwhole.networks.network import n_outputs
 from partwhole.tasks.images.composites import Composites
 from partwhole.training.images.assembly import Images, Layout, Samples
 from partwhole.training.images.goals import checked_targets, require_images
+from partwhole.training.images.step import Course
 from partwhole.training.problem import Problem
 from partwhole.training.protocol import Protocol
 from partwhole.training.training import FLOW, Training
@@ -41,27 +42,34 @@ class ImageProblem(Problem):
     Parameters
     ----------
     sets : dict of str to ScoredSet
-        The training samples first.
     checkpoint : Path or None
         Also those of `Problem`; `tasks` is empty, as images are assembled in each step.
+    trained_on : tuple of str
+        The sets that are trained on, one for each task.
+    course : callable, optional
+        From a learning rate and a seed to the composition of epochs of several tasks.
     """
 
     sets: dict[str, ScoredSet]
     checkpoint: Path | None
+    trained_on: tuple[str, ...] = (TRAINING,)
+    course: Callable[[float, int], Course] | None = None
 
     @property
     def count(self) -> int:
-        """Return the number of samples."""
-        return len(self.sets[TRAINING].goal)
+        """Return the number of samples, over all tasks."""
+        return sum(len(self.sets[name].goal) for name in self.trained_on)
 
     @property
     def shares(self) -> Float[np.ndarray, " k"]:
-        """Return the weight of the one task."""
-        return np.ones(1)
+        """Return the weight of each task in the loss, its share of all samples."""
+        return np.array([len(self.sets[name].goal) for name in self.trained_on]) / self.count
 
     @property
     def per_epoch(self) -> int:
         """Return the number of steps of an epoch; an incomplete last batch is left out."""
+        if self.course is not None:
+            return self.course(1.0, 0).per_epoch
         return self.count // min(self.training.batch or self.count, self.count)
 
     @property

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple, Protocol, cast, runtime_checkable
 
 import equinox as eqx
 import jax
 import optax
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from partwhole.networks import ImageNetwork
 from partwhole.training.losses import Loss
@@ -54,6 +54,44 @@ class State(NamedTuple):
     optimiser: optax.OptState
     step: Int[Array, ""]
     total: Float[Array, " tasks"]  # sum over the epoch so far
+
+
+@runtime_checkable
+class Course(Protocol):
+    """Composition of an epoch of several tasks; a single task needs none."""
+
+    @property
+    def per_epoch(self) -> int:
+        """Return the number of steps."""
+        ...
+
+    @property
+    def batches(self) -> tuple[int, ...]:
+        """Return the number of batches of each task, over which its loss is averaged."""
+        ...
+
+    @property
+    def stopping(self) -> int:
+        """Return how many tasks, from the first, have a loss that ends training."""
+        ...
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Return what a checkpoint must agree with."""
+        ...
+
+    @property
+    def arrays(self) -> Any:
+        """Return the arrays that a checkpoint must agree with."""
+        ...
+
+    def order(self, epoch: int) -> Any:
+        """Return the order of the samples in an epoch."""
+        ...
+
+    def step(self, state: State, order: Any, key: PRNGKeyArray, place: int) -> State:
+        """Take the step at a place of the epoch."""
+        ...
 
 
 def descend(

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol, cast, runtime_checkable
+from typing import Any, cast
 
 import equinox as eqx
 import jax
@@ -26,8 +26,8 @@ from partwhole.training.checkpoints import fingerprint, load_checkpoint, save_ch
 from partwhole.training.engines.layered import DIVERGED
 from partwhole.training.images.assembly import Layout, Samples, assemble
 from partwhole.training.images.goals import judged
-from partwhole.training.images.problem import TRAINING, ImageProblem, ScoredSet, recorded_epochs
-from partwhole.training.images.step import Kind, State, descend
+from partwhole.training.images.problem import ImageProblem, ScoredSet, recorded_epochs
+from partwhole.training.images.step import Course, Kind, State, descend
 from partwhole.training.losses import LOSSES
 from partwhole.training.results import ImageRecords, Scores, Trace
 from partwhole.training.training import Training
@@ -35,44 +35,6 @@ from partwhole.training.training import Training
 ORDER = 107  # random stream of the order, separate from those of weights and samples
 READ_AT_ONCE = 512
 REPORTED_EVERY, SAVED_EVERY = 0.25, 60.0  # seconds
-
-
-@runtime_checkable
-class Course(Protocol):
-    """Composition of an epoch of several tasks; a single task needs none."""
-
-    @property
-    def per_epoch(self) -> int:
-        """Return the number of steps."""
-        ...
-
-    @property
-    def batches(self) -> tuple[int, ...]:
-        """Return the number of batches of each task, over which its loss is averaged."""
-        ...
-
-    @property
-    def stopping(self) -> int:
-        """Return how many tasks, from the first, have a loss that ends training."""
-        ...
-
-    @property
-    def settings(self) -> dict[str, Any]:
-        """Return what a checkpoint must agree with."""
-        ...
-
-    @property
-    def arrays(self) -> Any:
-        """Return the arrays that a checkpoint must agree with."""
-        ...
-
-    def order(self, epoch: int) -> Any:
-        """Return the order of the samples in an epoch."""
-        ...
-
-    def step(self, state: State, order: Any, key: PRNGKeyArray, place: int) -> State:
-        """Take the step at a place of the epoch."""
-        ...
 
 
 @partial(jax.jit, static_argnames=("kind", "layout", "batch"), donate_argnames="state")
@@ -302,9 +264,10 @@ def engine(problem: ImageProblem) -> Callable[[int, float, Any], Trace]:
     """Return a function that trains one image network."""
 
     def train_run(run: int, rate: float, report_step: Callable[[int, float], None]) -> Trace:
+        seed = problem.seeds[run]
         loop = Loop(
-            problem.network(run), problem.sets[TRAINING], problem.training, rate,
-            problem.seeds[run],
+            problem.network(run), problem.sets[problem.trained_on[0]], problem.training, rate, seed,
+            None if problem.course is None else problem.course(rate, seed),
         )  # fmt: skip
         outputs = loop.run(problem.sets, problem.probes, problem.checkpoint, report_step)
         recorded = np.array([epoch for epoch, _ in loop.records])
@@ -321,13 +284,17 @@ def engine(problem: ImageProblem) -> Callable[[int, float, Any], Trace]:
             for name in problem.sets
         }
         return Trace(
-            losses=scores[TRAINING]["loss"][:, None],
+            losses=np.stack([scores[name]["loss"] for name in problem.trained_on], axis=1),
             network=loop.network,
             step=len(loop.losses) * loop.per_epoch,
             diverged=loop.diverged,
-            tested=scores["test"]["loss"][:, None] if "test" in scores else None,
+            tested=None
+            if "test" not in scores or problem.several
+            else scores["test"]["loss"][:, None],
             answers=at_stops(np.array(loop.answers)) if loop.answers else None,
-            of_images=ImageRecords(np.array(loop.losses)[:, 0], scores, outputs),
+            of_images=ImageRecords(
+                np.array(loop.losses).T, scores, outputs, loop.is_finished and not loop.diverged
+            ),
         )
 
     return train_run

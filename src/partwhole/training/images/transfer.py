@@ -6,16 +6,14 @@ return the same table, so that they can be compared.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float, Int
 
 from partwhole._checks import require
 from partwhole._door import door
@@ -25,19 +23,13 @@ from partwhole.networks.network import n_outputs
 from partwhole.tasks.images.class_split import ClassSplit, Part
 from partwhole.training.images.assembly import Layout, Samples
 from partwhole.training.images.goals import require_finite
-from partwhole.training.images.problem import ScoredSet, require_options
+from partwhole.training.images.problem import ImageProblem, ScoredSet, require_options
 from partwhole.training.images.step import Kind
-from partwhole.training.images.train import Loop
 from partwhole.training.images.two_tasks import Half, TwoTasks
-from partwhole.training.outcome import Outcome
-from partwhole.training.problem import rates_of, seeds_of
 from partwhole.training.rescaling import rescale_after_pretraining
-from partwhole.training.results import ACCURATE
-from partwhole.training.train import report_progress
+from partwhole.training.results import Runs
+from partwhole.training.train import train_problem
 from partwhole.training.training import Training
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 Mode = Literal["pretraining", "finetuning", "multitask", "singletask"]
 Way = Literal["corrected", "published"]
@@ -47,91 +39,6 @@ SCORED: dict[str, tuple[Part, ...]] = {
     "multitask": ("main", "test", "auxiliary"),
     "singletask": ("main", "test"),
 }
-
-
-@dataclass(frozen=True)
-class ClassScores:
-    """Scores of a network on samples of one of two tasks, in inference mode.
-
-    Parameters
-    ----------
-    loss : float array, shape (T,)
-        Cross entropy over all columns.
-    accuracy : float array, shape (T,)
-        Share of samples whose class has the largest of all columns.
-    task_accuracy : float array, shape (T,)
-        Share of samples whose class has the largest column among those of their own task.
-    """
-
-    loss: Float[np.ndarray, " T"]
-    accuracy: Float[np.ndarray, " T"]
-    task_accuracy: Float[np.ndarray, " T"]
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class TransferRun:
-    """An image network trained on one of two tasks or both.
-
-    Parameters
-    ----------
-    network : ImageNetwork
-    start : ImageNetwork
-        The network before training; in finetuning, after rescaling.
-    training : Training
-    mode : {"pretraining", "finetuning", "multitask", "singletask"}
-    protocol : {"corrected", "published"}
-    rescale : float
-    auxiliary_weight : float or None
-        Factor of the auxiliary loss; None except for multitask.
-    training_loss : mapping of str to float array, shapes (epochs,)
-        Mean loss of each epoch, of batches in training, before each step and not weighted: of
-        "main", of "auxiliary", or of both.
-    recorded : int array, shape (T,)
-        Epochs after which the network was scored, including the last.
-    scores : mapping of str to ClassScores
-        For those of "main", "test" and "auxiliary" that the mode scores.
-    outputs : mapping of str to float array, shapes (n, outputs)
-        Final outputs of the network on these sets, in inference mode.
-    outcome : Outcome
-    """
-
-    network: ImageNetwork
-    start: ImageNetwork
-    training: Training
-    mode: Mode
-    protocol: Way
-    rescale: float
-    auxiliary_weight: float | None
-    training_loss: Mapping[str, Float[np.ndarray, " epochs"]]
-    recorded: Int[np.ndarray, " T"]
-    scores: Mapping[str, ClassScores]
-    outputs: Mapping[str, Float[np.ndarray, "_ k"]]
-    outcome: Outcome
-
-    @property
-    def has_learned(self) -> bool:
-        """Return whether at least 99 % of the samples of every training task are correct.
-
-        Published multi-task learning mostly does not learn its auxiliary task.
-        """
-        return all(self.scores[task].accuracy[-1] >= ACCURATE for task in self.training_loss)
-
-    def to_frame(self) -> pd.DataFrame:
-        """Return the scores as a table, a row for each set and recorded epoch."""
-        import pandas as pd
-
-        rows = [
-            {
-                "samples": name,
-                "epoch": int(epoch),
-                "loss": scores.loss[i],
-                "accuracy": scores.accuracy[i],
-                "task_accuracy": scores.task_accuracy[i],
-            }
-            for name, scores in self.scores.items()
-            for i, epoch in enumerate(self.recorded)
-        ]
-        return pd.DataFrame(rows)
 
 
 @door(single=("auxiliary_weight", "rescale"))
@@ -146,7 +53,7 @@ def train_transfer(
     auxiliary_weight: Real = 1.0,
     checkpoint: Path | str | None = None,
     progress: bool = True,
-) -> TransferRun:
+) -> Runs:
     r"""Train an image network on a main task of few images, an auxiliary one of many, or both.
 
     Both are learned by one readout with a column for each class. The loss of every sample is the
@@ -189,7 +96,8 @@ def train_transfer(
 
     Returns
     -------
-    TransferRun
+    Runs
+        Of one network, with scores of "main", "test" and "auxiliary" as far as the mode has them.
 
     Raises
     ------
@@ -218,9 +126,9 @@ def train_transfer(
     ... )
     >>> training = Training(loss="cross entropy", epochs=2, batch=128, optimiser="adam")
     >>> before = train_transfer(network, split, training, mode="pretraining")
-    >>> run = train_transfer(before.network, split, training, mode="finetuning", rescale=0.5)
-    >>> list(run.scores), run.outputs["test"].shape
-    (['main', 'test'], (200, 10))
+    >>> runs = train_transfer(before.network(0), split, training, mode="finetuning", rescale=0.5)
+    >>> list(runs.scores), runs.outputs["test"].shape
+    (['main', 'test'], (1, 200, 10))
     """
     _require_fit(network, split, training)
     require(
@@ -249,50 +157,30 @@ def train_transfer(
         "leave it out",
     )
     start = _rescaled(network, rescale) if mode == "finetuning" else network
-    rate, seed = float(rates_of(training, 1)[0]), seeds_of(training, 1)[0]
-    layout = Layout(crop=training.crop, flip=training.flip)
-    scored_sets = _scored_sets(split, SCORED[mode], layout)
-    first = "auxiliary" if mode == "pretraining" else "main"
-    course, learned = None, (first,)
+    sets = _scored_sets(split, SCORED[mode], Layout(crop=training.crop, flip=training.flip))
+    trained_on, course = ("auxiliary" if mode == "pretraining" else "main",), None
     if mode == "multitask":
-        learned = ("main", "auxiliary")
-        main, auxiliary = (
-            Half(scored_sets[n].samples, jnp.asarray(scored_sets[n].goal)) for n in learned
-        )
+        trained_on = ("main", "auxiliary")
         weight = float(auxiliary_weight) if corrected else None
-        n = len(scored_sets["main"].goal) + len(scored_sets["auxiliary"].goal)
-        course = TwoTasks(
-            (main, auxiliary), Kind.of(training, rate), training.batch or n, layout, seed, weight,
-            corrected,
-        )  # fmt: skip
-    loop = Loop(start, scored_sets[first], training, rate, seed, course)
-    epochs = training.epochs
-    assert epochs is not None
-    with report_progress(1, epochs * loop.per_epoch, progress) as report_step:
-        outputs = loop.run(
-            scored_sets, None, None if checkpoint is None else Path(checkpoint), report_step
-        )
-    last = np.array(loop.losses[-1])[: None if course is None else course.stopping]
-    reached = training.threshold > 0 and bool(np.all(last <= training.threshold))
-    outcome = Outcome.REACHED_THRESHOLD if reached else _unreached(training)
-    return TransferRun(
-        network=loop.network,
-        start=start,
-        training=training,
-        mode=mode,
-        protocol=protocol,
-        rescale=float(rescale),
-        auxiliary_weight=None if course is None else course.auxiliary_weight,
-        training_loss=dict(zip(learned, np.array(loop.losses).T, strict=True)),
-        recorded=np.array([epoch for epoch, _ in loop.records]),
-        scores={name: _scores(loop, name) for name in scored_sets},
-        outputs=outputs,
-        outcome=Outcome.DIVERGED if loop.diverged else outcome,
+        course = partial(_two_tasks, sets, training, weight, corrected)
+    problem = ImageProblem(
+        start, 1, start.shape, (), mode == "multitask", None, None, None, training, sets,
+        None if checkpoint is None else Path(checkpoint), trained_on, course,
+    )  # fmt: skip
+    return train_problem(problem, progress)
+
+
+def _two_tasks(
+    sets: dict[str, ScoredSet], training: Training, weight: float | None, together: bool,
+    learning_rate: float, seed: int,
+) -> TwoTasks:  # fmt: skip
+    """Return the composition of an epoch of both tasks."""
+    main, auxiliary = (
+        Half(sets[name].samples, jnp.asarray(sets[name].goal)) for name in ("main", "auxiliary")
     )
-
-
-def _unreached(training: Training) -> Outcome:
-    return Outcome.REACHED_MAX_STEPS if training.threshold > 0 else Outcome.RAN_ALL_STEPS
+    batch = training.batch or len(main.goal) + len(auxiliary.goal)
+    kind = Kind.of(training, learning_rate)
+    return TwoTasks((main, auxiliary), kind, batch, sets["main"].layout, seed, weight, together)
 
 
 def _require_fit(network: ImageNetwork, split: ClassSplit, training: Training) -> None:
@@ -331,7 +219,7 @@ def _scored_sets(
 ) -> dict[str, ScoredSet]:
     """Return the samples of some parts; images that parts share are stored once."""
     held_images: dict[int, jax.Array] = {}
-    scored_sets_sets = {}
+    scored_sets = {}
     for part in parts:
         images, columns, rows = split.source(part)
         if id(images) not in held_images:
@@ -341,14 +229,5 @@ def _scored_sets(
         ends = (split.main_classes, split.n_outputs) if part == "auxiliary" else (
             0, split.main_classes
         )  # fmt: skip
-        scored_sets_sets[part] = ScoredSet(samples, layout, goal, slice(*ends))
-    return scored_sets_sets
-
-
-def _scores(loop: Loop, name: str) -> ClassScores:
-    keys = ("loss", "accuracy", "task accuracy")
-    loss, accuracy, task_accuracy = (loop.scores(name, key) for key in keys)
-    assert loss is not None
-    assert accuracy is not None
-    assert task_accuracy is not None
-    return ClassScores(loss, accuracy, task_accuracy)
+        scored_sets[part] = ScoredSet(samples, layout, goal, slice(*ends))
+    return scored_sets
