@@ -158,22 +158,25 @@ REFUSED = {
         "the order of an audit is at least 1 and below the number of "
         "components; got 2 for 2 components; use 1",
     ),
-    "fit": ({"fit": "svm"}, "fit is 'regression' or 'margin'; got 'svm'; choose one of them"),
+    "fit": ({"fit": "svm"}, 'fit is "regression" or "margin"; got \'svm\'; choose one of them'),
     "margin of numbers": (
         {"fit": "margin"},
         "fit 'margin' is for targets with two labels; got numbers; use fit 'regression'",
     ),
     "add": (
         {"add": -1},
-        "add is a number of combinations, 0 or more; got -1; use 0 to recommend none",
+        "add is a whole number of at least 0; got -1; pass a whole number of at least 0, "
+        "or leave it out for 5",
     ),
     "time": (
         {"time_limit": -1.0},
-        "time_limit is a number of seconds, 0 or more; got -1.0; use such as 10",
+        "time_limit is a finite number of at least 0; got -1.0; pass a number of at least 0, "
+        "or leave it out for 10",
     ),
     "endless": (
         {"time_limit": float("nan")},
-        "time_limit is a finite number; got nan; pass one number, or leave it out for 10",
+        "time_limit is a finite number of at least 0; got nan; pass a number of at least 0, "
+        "or leave it out for 10",
     ),
     "seed": (
         {"seed": -1},

@@ -83,7 +83,10 @@ def test_a_second_set_size_and_inputs_of_zero():
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        ({"depth": -1}, "depth is a whole number of at least 0; got -1; pass 1 for one hidden lay"),
+        (
+            {"depth": -1},
+            "depth is a whole number of at least 0; got -1; pass a whole number of at le",
+        ),
         ({"kind": "gp"}, 'kind is "nngp" or "ntk"; got .gp.; choose one of them'),
         ({"weight_variance": 0}, "above 0, one number or 2; got 0; pass 2, which keeps the size"),
         ({"weight_variance": (1.0, 2.0, 1.0)}, r"one number or 2; got \(1.0, 2.0, 1.0\); pass 2"),

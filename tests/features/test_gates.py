@@ -217,7 +217,7 @@ def test_angles_of_inputs_that_are_nearly_alike():
         ),
         (
             lambda: HalfspaceGates.random(3, n_units=0),
-            "n_units is a whole number of at least 1; got 0; pass the number of gated units",
+            "n_units is a whole number of at least 1; got 0; pass a whole number of at least 1",
         ),
         (
             lambda: HalfspaceGates.random(3, n_units=2, thresholds="median"),

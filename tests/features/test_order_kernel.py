@@ -108,7 +108,8 @@ def test_similarity_of_the_equivalent_overlap_kernel():
         ),
         (
             lambda: OrderKernel(0, 0, {}, 1.0),
-            "a kernel has at least one component; got 0; pass the number of components",
+            "n_components is a whole number of at least 1; got 0; pass a whole number of at "
+            "least 1",
         ),
         (
             lambda: OrderKernel(3, 1, {(0, 1): 0.5}, 0.5),
@@ -131,7 +132,7 @@ def test_similarity_of_the_equivalent_overlap_kernel():
         ),
         (
             lambda: OrderKernel.from_salience(0.6),
-            "S(1; 2) lies in 0..1/2; got 0.6; pass the salience of a single component",
+            "salience is a finite number from 0 to 0.5; got 0.6; pass a number from 0 to 0.5",
         ),
         (
             lambda: OrderKernel.random_network(30, 1, 1).as_overlap(),
@@ -139,7 +140,7 @@ def test_similarity_of_the_equivalent_overlap_kernel():
         ),
         (
             lambda: OrderKernel.random_network(3, 1, -1),
-            "depth counts hidden layers from 0; got -1; pass a depth of at least 0",
+            "depth is a whole number of at least 0; got -1; pass a whole number of at least 0",
         ),
     ],
 )

@@ -288,11 +288,11 @@ def test_sampled_relu_features_have_the_predicted_salience():
         ),
         (
             lambda: OverlapKernel.random_network("relu", 2, -1),
-            "depth counts hidden layers from 0; got -1; pass a depth of at least 0",
+            "depth is a whole number of at least 0; got -1; pass a whole number of at least 0",
         ),
         (
             lambda: OverlapKernel.random_network("relu", 2, 1, kind="nngk"),
-            "kind is 'nngp' or 'ntk'; got 'nngk'; choose one of them",
+            'kind is "nngp" or "ntk"; got \'nngk\'; choose one of them',
         ),
         (
             lambda: gaussian(0.0),

@@ -152,9 +152,13 @@ def test_refusals():
     w0, a = two_concepts(0.01, 0.5), np.diag([4.0, 0.5])
     with pytest.raises(InputError, match=r"the conditions compare concepts; got 1 of them"):
         check_assumptions(w0[:1, :1], a[:1, :1], 0.01)
-    with pytest.raises(InputError, match=r"a step size is at least 0; got -1"):
+    with pytest.raises(
+        InputError, match=r"step_size is a finite number of at least 0; got -1; pass a number"
+    ):
         check_assumptions(w0, a, -1)
-    with pytest.raises(InputError, match=r"slack is positive; got 0; leave it out"):
+    with pytest.raises(
+        InputError, match=r"slack is a finite number above 0; got 0; pass a number above 0"
+    ):
         check_assumptions(w0, a, 0.01, slack=0)
     with pytest.raises(InputError, match=r"concepts are read off a diagonal second moment"):
         check_assumptions(w0, a + 0.1, 0.01)

@@ -374,7 +374,7 @@ def test_refusals():
         cholesky_path(np.stack([w0, w0]), np.stack([a, -np.eye(3)]), SHORT)
     with pytest.raises(InputError, match=r'clock is "paper" or "gradient"'):
         cholesky_path(w0, a, SHORT, clock="steps")
-    with pytest.raises(InputError, match=r"power is 1, or 2 for the published figures; got 3"):
+    with pytest.raises(InputError, match=r"power is 1 or 2; got 3; choose one of them"):
         cholesky_path(w0, a, SHORT, power=3)
     with pytest.raises(InputError, match=r"the initial matrix is symmetric"):
         cholesky_path(np.triu(w0), a, SHORT)

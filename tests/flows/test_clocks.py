@@ -172,7 +172,7 @@ def test_refusals():
         learning_clocks(w0, TWO, clock="steps")
     with pytest.raises(InputError, match=r"concepts are read off a diagonal second moment"):
         learning_clocks(w0, np.array([[2.0, 0.5], [0.5, 1.0]]))
-    with pytest.raises(InputError, match=r"power is 1, or 2 for the published figures; got 3"):
+    with pytest.raises(InputError, match=r"power is 1 or 2; got 3; choose one of them"):
         learning_clocks(w0, TWO, power=3)
 
 

@@ -307,16 +307,16 @@ def test_order_of_samples_and_features_does_not_matter_and_inputs_stay():
         ),
         (
             {"rtol": 0.0},
-            "rtol and atol are positive, and rtol is below 1; got 0.0, 1e-10; leave "
-            "their defaults, 1e-8 and 1e-10",
+            "rtol is a finite number above 0 and below 1; got 0.0; pass a number above 0 "
+            "and below 1",
         ),
-        ({"rtol": 1.0}, "rtol is below 1; got 1.0, 1e-10"),
+        ({"rtol": 1.0}, "rtol is a finite number above 0 and below 1; got 1.0; pass a number"),
         (
             {"weights": DiagonalWeights(*np.zeros((4, 9)))},
             "a flow starts at weights of which some are not 0; got zeros alone; start from "
             "DiagonalWeights.constant(d, 0.001), say; from weights of zero nothing is learned",
         ),
-        ({"max_time": 0.0}, "max_time is above 0; got 0"),
+        ({"max_time": 0.0}, "max_time is a number above 0; got 0.0; pass a number above 0"),
         ({"max_steps": 0}, "max_steps is a whole number of at least 1"),
         (
             {"weights": DiagonalWeights.constant(9, 1.0, n_tasks=2)},

@@ -54,7 +54,7 @@ def test_many_steps_reach_the_variance_of_z():
 @pytest.mark.parametrize(
     ("given", "rule"),
     [
-        ((-1.0,), "scale is a standard deviation; got -1.0"),
+        ((-1.0,), "scale is a finite number of at least 0; got -1.0; pass a number"),
         ((1.0, (3.0, 1.0)), "noise grows in time"),
     ],
 )

@@ -261,7 +261,7 @@ def test_work_is_bounded_by_gradients(bound, monkeypatch):
         ),
         ({"shares": (1.0,)}, "shares are 2 numbers above 0, one for each task; got 1"),
         ({"shares": (1.0, 0.0)}, "shares are 2 numbers above 0"),
-        ({"max_gradients": 0}, "max_gradients is a whole number of at least 1; got 0; leave its"),
+        ({"max_gradients": 0}, "max_gradients is a whole number of at least 1; got 0; pass"),
         (
             {"tasks": [np.ones((3, 6)), np.ones((2, 6))]},
             "tasks[0] is a pair (an array of finite numbers, an array of finite numbers); got 3",
@@ -270,7 +270,7 @@ def test_work_is_bounded_by_gradients(bound, monkeypatch):
             {"tasks": [QuadraticLoss.from_population(np.ones(6)), drawn(0)[1][1]]},
             "and a population has none; got 1 of 2 tasks given by their population; pass shares=",
         ),
-        ({"rtol": -1.0}, "rtol and atol are positive, and rtol is below 1; got -1.0"),
+        ({"rtol": -1.0}, "rtol is a finite number above 0 and below 1; got -1.0; pass a number"),
         (
             {"weights": DiagonalWeights(*2 * (np.zeros(6), np.zeros((2, 6))))},
             "a flow starts at weights of which some are not 0; got zeros alone",

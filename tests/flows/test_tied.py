@@ -464,11 +464,12 @@ def past_type_checks(w0: np.ndarray, second_moment: np.ndarray) -> Tied:
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"power": 3}, r"power is 1, or 2 for the published figures; got 3; choose one"),
+        ({"power": 3}, r"power is 1 or 2; got 3; choose one of them"),
         ({"clock": "steps"}, r'clock is "paper" or "gradient"; got .steps.; choose one of them'),
         (
             {"rtol": 0.0},
-            r"rtol and atol are positive, and rtol is below 1; got 0\.0, 1e-12; use 1e-9",
+            r"rtol is a finite number above 0 and below 1; got 0\.0; pass a number above 0 "
+            r"and below 1",
         ),
     ],
 )
@@ -484,7 +485,10 @@ def test_flows_refuse_options_in_a_sentence(options, sentence):
         ({"step_size": 0.25}, r"between 0 and the stability limit 0\.25 of this system; got 0\.25"),
         ({"step_size": 0.1, "power": 2}, r"stability limit 0\.0625 of this system; got 0\.1; take"),
         ({"step_size": 0.0}, r"lies between 0 and the stability limit .*; got 0; take a smaller"),
-        ({"steps": 0}, r"steps is a whole number of at least 1; got 0; ask for one or more"),
+        (
+            {"steps": 0},
+            r"steps is a whole number of at least 1; got 0; pass a whole number of at least 1",
+        ),
         ({"on": "both"}, r'on is "factor" or "matrix"; got .both.; choose one'),
     ],
 )

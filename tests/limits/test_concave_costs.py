@@ -229,8 +229,7 @@ def test_rounds_that_run_out_say_so():
         ),
         (
             lambda: SchattenNorm(0, 2),
-            "rows is a whole number of at least 1; got 0; pass the number of contexts of the "
-            "readout",
+            "rows is a whole number of at least 1; got 0; pass a whole number of at least 1",
         ),
         (
             lambda: GroupNorm(np.array([1.0, 0.0])),
@@ -289,5 +288,6 @@ def test_no_rounds_are_refused():
     with pytest.raises(InputError) as raised:
         solve((D1, Y), cost=ChainNorm(3), fit="margin", intercept="none", max_steps=0)
     assert str(raised.value) == (
-        "max_steps is a whole number of at least 1; got 0; allow more steps"
+        "max_steps is a whole number of at least 1; got 0; pass a whole number of at least 1, "
+        "or leave it out for 200"
     )

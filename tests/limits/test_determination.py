@@ -398,16 +398,20 @@ def test_groups_of_a_box_are_counted_by_stirling():
     [
         (
             {"max_order": -1},
-            "max_order counts components from 0; got -1; use 1 or more",
+            "max_order is a whole number of at least 0; got -1; pass a whole number of at least 0",
         ),
         (
             {"max_order": 1, "n_probes": 0},
-            "n_probes is at least 1; got 0; leave it out",
+            "n_probes is a whole number of at least 1; got 0; pass a whole number of at least 1",
         ),
         (
             {"max_order": 2, "method": "graph"},
-            "method is 'auto', 'dense', 'probes', or 'graph' for two components at order 1; "
-            "got 'graph'; leave it out",
+            'the method "graph" is for two components at order 1; got 2 components at order 2; '
+            "leave it out",
+        ),
+        (
+            {"max_order": 1, "method": "net"},
+            'method is "auto", "graph", "dense" or "probes"; got \'net\'; choose one of them',
         ),
     ],
 )

@@ -39,8 +39,7 @@ def test_scales_whose_square_is_no_number_are_refused(init_scale, text):
 @pytest.mark.parametrize("n_tasks", [0, -1])
 def test_tasks_are_a_whole_number(n_tasks):
     text = (
-        f"n_tasks is a whole number of at least 1; got {n_tasks}; give the number of tasks, or "
-        "leave it None for one"
+        f"n_tasks is a whole number of at least 1; got {n_tasks}; pass a whole number of at least 1"
     )
     with pytest.raises(InputError, match=re.escape(text)):
         DiagonalWeights.constant(3, 0.1, n_tasks=n_tasks)

@@ -402,7 +402,11 @@ def test_labels_are_two_classes(labels, got):
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [
-        ({"max_steps": 0}, "max_steps is a whole number of at least 1; got 0; allow more steps"),
+        (
+            {"max_steps": 0},
+            "max_steps is a whole number of at least 1; got 0; pass a whole number of at least 1, "
+            "or leave it out for 200",
+        ),
         (
             {"cost": ChainNorm(3), "start": np.ones((2, 6, 7))},
             "a start has the shape (units, contexts, inputs), (6, 2, 7); got (2, 6, 7); or leave "
@@ -426,8 +430,7 @@ def test_what_a_limit_is_asked_of(given, sentence):
         ),
         (
             lambda: NuclearNorm(0),
-            "rows is a whole number of at least 1; got 0; pass the number of contexts of the "
-            "readout",
+            "rows is a whole number of at least 1; got 0; pass a whole number of at least 1",
         ),
         (
             lambda: FunctionSpaceL2().kernel(DenseDesign(np.eye(2))),

@@ -395,7 +395,7 @@ def weights_without_a_width():
         ),
         (
             lambda: DiagonalWeights.constant(3, 1.0).for_finetuning(readout_scale=-1.0),
-            "readout_scale is at least 0; got -1.0; take a small one, such as 0.001",
+            "readout_scale is a finite number of at least 0; got -1.0; pass a number of at least 0",
         ),
         (
             lambda: solve(

@@ -270,7 +270,8 @@ X, Y = np.eye(2), np.ones(2)
         ),
         (
             lambda: solve((X, Y), cost=Quadratic(), intercept="none", solver="magic"),
-            "solver is one of primal, probing, touching, dual; got 'magic'; or leave it out",
+            'solver is "primal", "probing", "touching" or "dual"; got \'magic\'; choose one of '
+            "them",
         ),
         (
             lambda: solve((X, Y), cost=Quadratic(), intercept="none", solver="primal"),
@@ -305,7 +306,10 @@ X, Y = np.eye(2), np.ones(2)
             lambda: Equal(-1.0),
             "slack must be nonnegative; got -1..-1; 0 means that the fit is exact",
         ),
-        (lambda: Tube(-0.1), "a tube's width is at least 0; got -0.1; use its size"),
+        (
+            lambda: Tube(-0.1),
+            "width is a finite number of at least 0; got -0.1; pass a number of at least 0",
+        ),
         (
             lambda: solve(
                 (CONJUNCTIONS, Y), cost=Quadratic({(0,): -0.5}), fit=Equal(1.0), intercept="none"

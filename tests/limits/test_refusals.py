@@ -152,7 +152,7 @@ BAD_SOLVES = [
     (lambda: solve((INPUTS, TARGETS), intercept=1e300),
      "the size of intercept is at most 1e150; got 1e.300; pass"),
     (lambda: solve((INPUTS, TARGETS), intercept="none", workers=-1), "workers is a whole number"),
-    (lambda: solve((INPUTS, TARGETS), intercept="none", solver="x"), "solver is one of primal"),
+    (lambda: solve((INPUTS, TARGETS), intercept="none", solver="x"), 'solver is "primal", "probin'),
     (lambda: solve((INPUTS, TARGETS), cost=GroupNorm, intercept="none"),
      "cost must be an instance of a cost; got <class"),
     (lambda: solve((INPUTS, TARGETS), cost=Quadratic({"unknown": 2.0}), intercept="none"),

@@ -248,7 +248,7 @@ ALL_SEEN = replace(tasks.associative_inference(), is_train=np.ones(16, bool))
         ),
         (
             lambda: solvability(ALL_SEEN, kind="signs"),
-            "kind is 'auto', 'regression' or 'classification'; got 'signs'; choose one of them",
+            'kind is "auto", "regression" or "classification"; got \'signs\'; choose one of them',
         ),
         (
             lambda: solvability(tasks.symbolic_addition(), kind="classification"),
@@ -266,7 +266,8 @@ ALL_SEEN = replace(tasks.associative_inference(), is_train=np.ones(16, bool))
         ),
         (
             lambda: solvability(tasks.symbolic_addition(), unexplained=2.0),
-            "unexplained is a share, 0..1; got 2.0; leave it out",
+            "unexplained is a finite number from 0 to 1; got 2.0; pass a number from 0 to 1, or "
+            "leave it out for 0",
         ),
         (
             lambda: rectangles(tasks.context_dependence(3)),

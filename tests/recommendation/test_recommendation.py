@@ -1,7 +1,5 @@
 """Predicted losses: against recorded ones, networks that were integrated, and plain algebra."""
 
-from inspect import unwrap
-
 import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
@@ -201,10 +199,11 @@ def test_a_solve_that_stops_early_is_told(monkeypatch):
         ),
         (
             lambda: quietly(SMALL, [10], init_scale=0),
-            "init_scale is a finite number above 0; got 0; take a small one, such as 0.001",
+            "init_scale is a finite number above 0; got 0; pass a number above 0, or leave it "
+            "out for 0.001",
         ),
         (
-            lambda: unwrap(predict_losses)(SMALL, [10], rescaled="readout"),
+            lambda: predict_losses(SMALL, [10], rescaled="readout"),
             'rescaled is "all" or "hidden"; got \'readout\'; choose one of them',
         ),
         (
@@ -214,12 +213,12 @@ def test_a_solve_that_stops_early_is_told(monkeypatch):
         ),
         (
             lambda: quietly(SMALL, [10], n_aux=0),
-            "n_aux is a whole number of at least 1; got 0; pass the number of samples of the "
-            "auxiliary task",
+            "n_aux is a whole number of at least 1; got 0; pass a whole number of at least 1, or "
+            "leave it out for 1024",
         ),
         (
             lambda: curve(1.0).samples_needed(0.0),
-            "an error to reach is a finite number above 0; got 0.0; pass 0.01, say",
+            "error is a finite number above 0; got 0.0; pass a number above 0",
         ),
         (
             lambda: quietly(SMALL, [10], methods=["single-task"]).samples_needed(0.1),

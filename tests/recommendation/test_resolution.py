@@ -124,9 +124,8 @@ def test_one_size_needs_no_list():
     ("call", "sentence"),
     [
         (
-            lambda: unwrap(predict_losses)("x", [64]),
-            "the task is a SparseTeachers; got 'x'; pass SparseTeachers(active_main=5, overlap=5), "
-            "say",
+            lambda: predict_losses("x", [64]),
+            "task is a SparseTeachers; got 'x'; pass a SparseTeachers",
         ),
         (
             lambda: unwrap(predict_losses)(TASK, 6.5),
@@ -134,12 +133,13 @@ def test_one_size_needs_no_list():
             "the main task",
         ),
         (
-            lambda: unwrap(predict_losses)(TASK, 8, max_gradients=0),
-            "max_gradients is a whole number of at least 1; got 0; leave its default",
+            lambda: predict_losses(TASK, 8, max_gradients=0),
+            "max_gradients is a whole number of at least 1; got 0; pass a whole number of at "
+            "least 1, or leave it out for 100000",
         ),
         (
-            lambda: unwrap(PredictedLosses.samples_needed)(advised([1.0]).predicted, "x"),
-            "an error to reach is a finite number above 0; got 'x'; pass 0.01, say",
+            lambda: advised([1.0]).predicted.samples_needed("x"),
+            "error is a finite number above 0; got 'x'; pass a number above 0",
         ),
     ],
 )

@@ -1,7 +1,6 @@
 """Trained networks beside what theory predicts for them."""
 
 from dataclasses import replace
-from inspect import unwrap
 
 import numpy as np
 import pytest
@@ -175,18 +174,23 @@ def test_small_targets_of_which_nothing_was_learned_are_not_fitted():
         assert trained.pretrained is None or not trained.pretrained.any()
 
 
-@pytest.mark.parametrize("name", ["learning_rate", "threshold"])
-def test_numbers_of_training(told, name):
-    with pytest.raises(InputError) as raised:
-        unwrap(trained_losses)(told, **{name: "x"})
-    assert str(raised.value) == (
-        f"{name} is a finite number of at least 0; got 'x'; leave its default"
-    )
+@pytest.mark.parametrize(
+    ("name", "bound", "default"),
+    [("learning_rate", "above 0", "0.1"), ("threshold", "of at least 0", "1e-10")],
+)
+def test_numbers_of_training(told, name, bound, default):
+    for number in ("x", -1.0):
+        with pytest.raises(InputError) as raised:
+            trained_losses(told, **{name: number})
+        assert str(raised.value) == (
+            f"{name} is a finite number {bound}; got {number!r}; pass a number {bound}, or leave "
+            f"it out for {default}"
+        )
 
 
 def test_unknown_pretraining(told):
     with pytest.raises(InputError) as raised:
-        unwrap(trained_losses)(told, pretraining="none")
+        trained_losses(told, pretraining="none")
     assert str(raised.value) == (
         'pretraining is "perfect" or "trained"; got \'none\'; choose one of them'
     )

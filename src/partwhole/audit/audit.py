@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from math import comb
 from pathlib import Path
 from time import monotonic
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from jaxtyping import Float
@@ -15,7 +15,7 @@ from threadpoolctl import threadpool_limits
 
 from partwhole._checks import require
 from partwhole._door import door
-from partwhole._types import Real, Seed
+from partwhole._types import Index, NonNegative, Seed
 from partwhole.audit.additions.search import additions
 from partwhole.audit.additions.support import TrainingInverse
 from partwhole.audit.case import AuditTable, Case, default_order
@@ -27,13 +27,14 @@ from partwhole.audit.noise import Noise
 from partwhole.audit.prediction.prediction import predict_splits
 from partwhole.audit.prediction.representation import Representation, measure
 from partwhole.audit.progress import progress
-from partwhole.audit.reading.table import HoldOut, read_table
+from partwhole.audit.reading.table import Duplicates, HoldOut, TargetKind, read_table
 from partwhole.audit.report import AuditReport
 from partwhole.audit.settings import Settings
 from partwhole.audit.shortcuts import shortcuts
 from partwhole.limits.proofs.determination import Determination, determinations
 from partwhole.limits.proofs.solvability import Solvability, solvability
 
+Fit = Literal["regression", "margin"]
 MOST_SETS = 5000
 # Seconds for the search of additions, which uses all of them on large tables: for one test split,
 # and for all together.
@@ -55,12 +56,12 @@ def audit_split(
     order: int | None = None,
     weights: Hashable | None = None,
     features: str | Path | Float[np.ndarray, "n d"] | Sequence[Hashable] | None = None,
-    fit: str = "regression",
-    target_kind: str = "auto",
-    duplicates: str = "average",
-    add: int = 5,
+    fit: Fit = "regression",
+    target_kind: TargetKind = "auto",
+    duplicates: Duplicates = "average",
+    add: Index = 5,
     settings: Settings | None = None,
-    time_limit: Real = 10.0,
+    time_limit: NonNegative = 10.0,
     seed: Seed = 0,
 ) -> AuditReport:
     """Return whether a training split supports the combinations on which it will be tested.
@@ -136,7 +137,6 @@ def audit_split(
     """
     start = monotonic()
     settings = settings or Settings()
-    _check_options(fit, add, time_limit)
     audited = read_table(
         table,
         components,
@@ -212,7 +212,7 @@ def audit_split(
 
 
 def _predicted(
-    cases: Sequence[Case], measured: Representation | None, fit: str, deadline: float
+    cases: Sequence[Case], measured: Representation | None, fit: Fit, deadline: float
 ) -> list[Prediction | None]:
     facts: dict[str, Any] = {}
     if measured is not None and measured.kernel is not None:
@@ -221,9 +221,7 @@ def _predicted(
             "noise": measured.noise,
             "structure": measured.structure,
         }
-    return predict_splits(
-        cases, fit="margin" if fit == "margin" else "regression", deadline=deadline, **facts
-    )
+    return predict_splits(cases, fit=fit, deadline=deadline, **facts)
 
 
 @dataclass(frozen=True)
@@ -320,22 +318,6 @@ def _solved(
 
 def _with_remarks(table: AuditTable, measured: Representation | None) -> AuditTable:
     return replace(table, remarks=(*table.remarks, *measured.remarks)) if measured else table
-
-
-def _check_options(fit: str, add: int, time_limit: Real) -> None:
-    require(
-        fit in ("regression", "margin"),
-        "fit is 'regression' or 'margin'",
-        repr(fit),
-        "choose one of them",
-    )
-    require(add >= 0, "add is a number of combinations, 0 or more", add, "use 0 to recommend none")
-    require(
-        0 <= time_limit < float("inf"),
-        "time_limit is a number of seconds, 0 or more",
-        time_limit,
-        "use such as 10",
-    )
 
 
 def _check_order(order: int, n_components: int) -> None:

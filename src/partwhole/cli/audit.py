@@ -178,7 +178,7 @@ def _checked(outputs: dict[str, Path | None], inputs: dict[str, Path | None]) ->
     return files
 
 
-def _hold_out(unit: str, share: float, seed: int) -> HoldOut:
+def _hold_out(unit: Literal["rows", "combinations"], share: float, seed: int) -> HoldOut:
     from partwhole.audit import HoldOut
 
     return HoldOut(unit, share, seed)

@@ -8,15 +8,15 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Float
 
-from partwhole._checks import is_finite, require, whole
+from partwhole._checks import is_finite, require
 from partwhole._door import door
-from partwhole._types import Real
+from partwhole._types import Index, Real
 
 
 @door
 def dense_kernel(
     inputs: Float[np.ndarray, "n d"],
-    depth: int,
+    depth: Index,
     kind: Literal["nngp", "ntk"] = "nngp",
     *,
     other: Float[np.ndarray, "m d"] | None = None,
@@ -69,7 +69,6 @@ def dense_kernel(
     >>> round(float((similarity[1] - similarity[2]) / (similarity[0] - similarity[2])), 6)
     0.426422
     """
-    whole("depth", depth, 0, "pass 1 for one hidden layer")
     v, b = (_of_layers(second, depth) for second in (weight_variance, bias_variance))
     require(
         len(v) == depth + 1 and all(is_finite(array) and array > 0 for array in v),

@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import comb, isfinite
+from typing import Annotated
 
 import numpy as np
 from jaxtyping import Float
 
 from partwhole._checks import require
 from partwhole._door import door
-from partwhole._types import Real
+from partwhole._types import Bounds, Count, Index, Real
 from partwhole.features.conjunctions import conjunction_sets
 from partwhole.features.overlap import OverlapKernel
-from partwhole.features.random_networks import DualActivation, network_sigma
+from partwhole.features.random_networks import DualActivation, Kind, network_sigma
 from partwhole.features.subsets import MAX_COMPONENTS, mask_of, set_of, set_sizes
 
 # Shares of this size are what rounding leaves of a sum to 1.
@@ -66,14 +67,13 @@ class OrderKernel:
     (0.25,)
     """
 
-    n_components: int
+    n_components: Count
     order: int
     weights: Mapping[tuple[int, ...], Real]
     memory: Real
 
     def __post_init__(self) -> None:
         n, order = self.n_components, self.order
-        require(n >= 1, "a kernel has at least one component", n, "pass the number of components")
         require(
             0 <= order < n,
             f"a kernel of {n} components is cut off at an order in 0..{n - 1}",
@@ -112,7 +112,9 @@ class OrderKernel:
 
     @classmethod
     @door
-    def from_salience(cls, salience: Real) -> OrderKernel:
+    def from_salience(
+        cls, salience: Annotated[Real, Bounds(at_least=0, at_most=0.5)]
+    ) -> OrderKernel:
         """Return the kernel of two components with S(1; 2) = S, of order 1.
 
         Parameters
@@ -134,12 +136,6 @@ class OrderKernel:
         >>> round(OrderKernel.from_salience(0.4).memory, 6)
         0.2
         """
-        require(
-            0 <= salience <= 0.5,
-            "S(1; 2) lies in 0..1/2",
-            f"{salience:g}",
-            "pass the salience of a single component",
-        )
         return cls(2, 1, {(0,): salience, (1,): salience}, 1.0 - 2.0 * salience)
 
     @classmethod
@@ -148,9 +144,9 @@ class OrderKernel:
         cls,
         n_components: int,
         order: int,
-        depth: int,
+        depth: Index,
         nonlinearity: str | DualActivation = "relu",
-        kind: str = "nngp",
+        kind: Kind = "nngp",
     ) -> OrderKernel:
         r"""Return the kernel of an infinitely wide random network on one-hot components.
 

@@ -12,8 +12,8 @@ from jaxtyping import Float, Int
 
 from partwhole._checks import require
 from partwhole._door import door
-from partwhole._types import Real
-from partwhole.features.random_networks import DualActivation, deep_sigma, network_sigma
+from partwhole._types import Index, Real
+from partwhole.features.random_networks import DualActivation, Kind, deep_sigma, network_sigma
 from partwhole.features.subsets import (
     MAX_COMPONENTS,
     kernel_spectrum,
@@ -216,8 +216,8 @@ class OverlapKernel:
         cls,
         nonlinearity: str | DualActivation,
         n_components: int,
-        depth: int,
-        kind: str = "nngp",
+        depth: Index,
+        kind: Kind = "nngp",
         *,
         inputs: OverlapKernel | None = None,
     ) -> OverlapKernel:

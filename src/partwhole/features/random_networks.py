@@ -13,14 +13,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import exp, expm1, log
+from typing import Literal
 
 import numpy as np
 from jaxtyping import Float
 
 from partwhole._checks import require
 from partwhole._door import door
-from partwhole._types import Real
+from partwhole._types import Index, Real
 from partwhole.features.subsets import moebius
+
+Kind = Literal["nngp", "ntk"]
 
 # Below this distance k(1 - d) = 1 - chi d to rounding, even where the next term is d**1.5.
 LINEAR = 1e-40
@@ -191,10 +194,11 @@ def _input_distances(kappa: Float[np.ndarray, " sets"]) -> Float[np.ndarray, " s
     return np.where(delta < 1e-14, 0.0, delta)
 
 
+@door
 def network_sigma(
     nonlinearity: str | DualActivation,
-    depth: int,
-    kind: str,
+    depth: Index,
+    kind: Kind,
     input_kappa: Float[np.ndarray, " sets"],
 ) -> Float[np.ndarray, " sets"]:
     r"""Return the Möbius coefficients of a random network's kernel.
@@ -241,8 +245,6 @@ def network_sigma(
     0.371068
     """
     dual = _resolve(nonlinearity)
-    require(depth >= 0, "depth counts hidden layers from 0", depth, "pass a depth of at least 0")
-    require(kind in ("nngp", "ntk"), "kind is 'nngp' or 'ntk'", repr(kind), "choose one of them")
     require(
         kind == "nngp" or bool(np.isfinite(dual.chi)),
         "a neural tangent kernel needs a nonlinearity with a derivative",

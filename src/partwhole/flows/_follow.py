@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from partwhole._checks import require, whole
+from partwhole._checks import require
 from partwhole._types import Real
 from partwhole.flows._inputs import grid
 from partwhole.flows._path import FlowOutcome
@@ -61,10 +61,6 @@ class Stops:
             "neither",
             "pass times=np.linspace(0, 100, 50) or until=1e-12, say",
         )
-        whole("max_steps", max_steps, 1, "leave its default")
-        if max_gradients is not None:
-            whole("max_gradients", max_gradients, 1, "leave its default")
-        require(max_time > 0, "max_time is above 0", f"{max_time:g}", "leave its default")
         if until is not None:
             require(
                 until > floor,

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
 import numpy as np
 from jaxtyping import Float, Int
 
 from partwhole._checks import require
-from partwhole._types import Real
 
+Power = Literal[1, 2]  # of the second moment; the published figures have its square
 SYMMETRY = 1e-10  # of the largest entry; beyond rounding of a product U U'
 
 
-def moment(a: np.ndarray, dimension: int, power: int = 1) -> np.ndarray:
+def moment(a: np.ndarray, dimension: int, power: Power = 1) -> np.ndarray:
     """Check a second moment, or many of them along leading axes; return it, or its square."""
     require(
         a.shape[-2:] == (dimension, dimension),
@@ -29,7 +30,6 @@ def moment(a: np.ndarray, dimension: int, power: int = 1) -> np.ndarray:
         f"{float(size[..., 0].min()):.3g}",
         "pass E[x x'], not a correlation with entries edited",
     )
-    require(power in (1, 2), "power is 1, or 2 for the published figures", power, "choose one")
     return a if power == 1 else a @ a
 
 
@@ -90,16 +90,6 @@ def grid(t: Float[np.ndarray, " T"]) -> Float[np.ndarray, " T"]:
         "sort them, and leave out what lies before the start",
     )
     return t
-
-
-def require_tolerances(rtol: Real, atol: Real) -> None:
-    """Refuse tolerances that no step can meet, and those that any step meets."""
-    require(
-        0 < rtol < 1 and atol > 0,
-        "rtol and atol are positive, and rtol is below 1",
-        f"{rtol}, {atol}",
-        "use 1e-9",
-    )
 
 
 def recorded_steps(record: Sequence[int] | np.ndarray, last: int) -> Int[np.ndarray, " T"]:

@@ -13,8 +13,8 @@ from jaxtyping import Float
 
 from partwhole._checks import require
 from partwhole._door import door
-from partwhole._types import Real
-from partwhole.flows._inputs import factor, moment, signals
+from partwhole._types import NonNegative, Positive, Real
+from partwhole.flows._inputs import Power, factor, moment, signals
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -73,13 +73,13 @@ class Assumptions:
 def check_assumptions(
     w0: Float[np.ndarray, "d d"],
     second_moment: Float[np.ndarray, "d d"],
-    step_size: Real,
+    step_size: NonNegative,
     *,
-    resolution: Real | None = None,
-    cap: Real | None = None,
-    slack: Real | None = None,
-    separation: Real | None = None,
-    power: int = 1,
+    resolution: Positive | None = None,
+    cap: Positive | None = None,
+    slack: Positive | None = None,
+    separation: Positive | None = None,
+    power: Power = 1,
 ) -> Assumptions:
     r"""Check the published conditions under which the stages of learning are proved.
 
@@ -149,21 +149,6 @@ def check_assumptions(
     w = root @ root.T
     a = signals(moment(second_moment, len(w), power))
     require(len(a) >= 2, "the conditions compare concepts", f"{len(a)} of them", "pass two or more")
-    require(
-        step_size >= 0, "a step size is at least 0", step_size, "pass 0 for the continuous flow"
-    )
-    for name, constant in (
-        ("resolution", resolution),
-        ("cap", cap),
-        ("slack", slack),
-        ("separation", separation),
-    ):
-        require(
-            constant is None or constant > 0,
-            f"{name} is positive",
-            constant,
-            "leave it out, or see the conditions for its range",
-        )
     data = _Data.read(w, a, float(step_size))
     constants = _choose(data, resolution, cap, slack, separation)
     conditions = tuple(

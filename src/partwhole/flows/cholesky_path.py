@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from partwhole._door import door
-from partwhole.flows._inputs import SYMMETRY, factor, grid, moment, signals, symmetric
+from partwhole.flows._inputs import SYMMETRY, Power, factor, grid, moment, signals, symmetric
 from partwhole.flows._path import PACE, Path
 from partwhole.flows.clocks import RANK, never_learned
 from partwhole.flows.field import require_stack
@@ -32,7 +32,7 @@ def cholesky_path(
     times: Float[np.ndarray, " T"],
     *,
     clock: Literal["paper", "gradient"] = "paper",
-    power: int = 1,
+    power: Power = 1,
 ) -> Path:
     r"""Approximate the training of a tied two-layer network in closed form.
 
@@ -118,7 +118,7 @@ def cholesky_valid(
     w0: Float[np.ndarray, "*batch d d"],
     second_moment: Float[np.ndarray, "*#batch d d"],
     *,
-    power: int = 1,
+    power: Power = 1,
 ) -> Bool[np.ndarray, "*batch"]:
     r"""Return for which initial matrices the conditions of `cholesky_path` hold.
 
@@ -179,7 +179,7 @@ class _Problem:
         return _Problem(*(getattr(self, field.name)[place] for field in fields(self)))
 
     @classmethod
-    def read(cls, w0: np.ndarray, second_moment: np.ndarray, power: int) -> _Problem:
+    def read(cls, w0: np.ndarray, second_moment: np.ndarray, power: Power) -> _Problem:
         w, a = _checked(w0, second_moment, power)
         order = np.argsort(-a, axis=-1, kind="stable")
         rows = np.arange(len(w))[:, None]
@@ -194,7 +194,7 @@ class _Problem:
         return cls(a, order, lower, pivots, a <= NO_SIGNAL * a[:, :1], largest)
 
 
-def _checked(w: np.ndarray, moments: np.ndarray, power: int) -> tuple[np.ndarray, np.ndarray]:
+def _checked(w: np.ndarray, moments: np.ndarray, power: Power) -> tuple[np.ndarray, np.ndarray]:
     symmetric("the initial matrix", w)
     d = w.shape[-1]
     if moments.ndim == 2:
@@ -206,7 +206,7 @@ def _checked(w: np.ndarray, moments: np.ndarray, power: int) -> tuple[np.ndarray
     return w.reshape(-1, d, d), np.array(spread.reshape(-1, d))
 
 
-def _many_signals(moments: Float[np.ndarray, "n d d"], power: int) -> Float[np.ndarray, "n d"]:
+def _many_signals(moments: Float[np.ndarray, "n d d"], power: Power) -> Float[np.ndarray, "n d"]:
     a = np.diagonal(moments, axis1=-2, axis2=-1)
     sound = np.isfinite(moments).all() and (a >= 0).all()
     off = np.abs(moments - a[..., None] * np.eye(a.shape[-1])).max(axis=(-1, -2))

@@ -15,7 +15,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from partwhole._door import door
-from partwhole.flows._inputs import factor, moment, present, signals
+from partwhole.flows._inputs import Power, factor, moment, present, signals
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -80,7 +80,7 @@ def learning_clocks(
     second_moment: Float[np.ndarray, "d d"],
     *,
     clock: Literal["paper", "gradient"] = "paper",
-    power: int = 1,
+    power: Power = 1,
 ) -> LearningClocks:
     r"""Predict when each concept is half learned by a tied two-layer network.
 

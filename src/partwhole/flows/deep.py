@@ -21,10 +21,10 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float, Int
 
-from partwhole._checks import require, whole
+from partwhole._checks import require
 from partwhole._door import door
 from partwhole._types import Real
-from partwhole.flows._inputs import grid, require_tolerances
+from partwhole.flows._inputs import grid
 from partwhole.flows._integrate import integrate, padded
 from partwhole.flows._layers import (
     Layers,
@@ -172,8 +172,6 @@ def follow_deep(
     max_steps: int = 65_536,
 ) -> Path:
     """Return the path of deep linear networks, in gradient time."""
-    require_tolerances(rtol, atol)
-    whole("max_steps", max_steps, 1, "leave it out, or pass more")
     times = grid(times)
     layers, m, best = _on_one_axis(system)
     tolerances = jnp.asarray([rtol, atol], dtype=float)

@@ -8,9 +8,9 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Int
 
-from partwhole._checks import require, whole
+from partwhole._checks import require
 from partwhole._door import door
-from partwhole._types import Real
+from partwhole._types import Count, Real
 from partwhole.flows._inputs import recorded_steps
 from partwhole.flows._path import Path
 from partwhole.flows.deep import Deep, descend_deep
@@ -22,7 +22,7 @@ from partwhole.flows.tied import Tied, descend_tied
 @door
 def descend(
     system: Tied | OneLayer | Deep,
-    steps: int,
+    steps: Count,
     step_size: Real,
     *,
     record: Sequence[int] | Int[np.ndarray, " T"] | None = None,
@@ -84,7 +84,6 @@ def descend(
     >>> path.times.tolist(), path.probe_losses(np.array([1.0, 2.0])).round(4)
     ([0.0, 4.0, 40.0], array([2.1069, 0.4027, 0.    ]))
     """
-    whole("steps", steps, 1, "ask for one or more")
     limit = stability_limit(system)
     require(
         0 < step_size < limit,

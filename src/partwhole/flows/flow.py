@@ -11,7 +11,7 @@ from jaxtyping import Float
 
 from partwhole._checks import require
 from partwhole._door import door
-from partwhole._types import Real
+from partwhole._types import Count, Positive, ProperFraction, Real
 from partwhole.flows._path import Path
 from partwhole.flows.deep import Deep, follow_deep
 from partwhole.flows.diagonal import Diagonal, follow_diagonal
@@ -37,11 +37,11 @@ def flow(
     *,
     clock: Literal["paper", "gradient"] | None = None,
     until: Real | None = None,
-    max_time: Real | None = None,
-    rtol: Real | None = None,
-    atol: Real | None = None,
-    max_steps: int | None = None,
-    max_gradients: int | None = None,
+    max_time: Positive | None = None,
+    rtol: ProperFraction | None = None,
+    atol: Positive | None = None,
+    max_steps: Count | None = None,
+    max_gradients: Count | None = None,
 ) -> Path:
     r"""Follow the training of a network from its initial weights, by gradient flow.
 

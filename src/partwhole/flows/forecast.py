@@ -11,7 +11,8 @@ from jaxtyping import Float
 
 from partwhole._checks import require
 from partwhole._door import door
-from partwhole._types import Real
+from partwhole._types import Count, Real
+from partwhole.flows._inputs import Power
 from partwhole.flows._path import PACE, Path
 from partwhole.flows.cholesky_path import cholesky_path
 from partwhole.flows.clocks import LearningClocks, lacking, learning_clocks
@@ -135,10 +136,10 @@ def forecast(
     w0: Float[np.ndarray, "d d"],
     *,
     clock: Literal["paper", "gradient"] = "paper",
-    power: int = 1,
+    power: Power = 1,
     horizon: Real | None = None,
     second_moment: Float[np.ndarray, "d d"] | None = None,
-    max_steps: int = 65_536,
+    max_steps: Count = 65_536,
 ) -> Forecast:
     """Predict how a tied two-layer network learns a task, without training it.
 

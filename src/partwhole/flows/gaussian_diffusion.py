@@ -15,15 +15,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from partwhole._checks import require, whole
+from partwhole._checks import require
 from partwhole._door import door
-from partwhole._types import Real
+from partwhole._types import Count, NonNegative, Real
 
 ENDS = (-5.0, 10.0)
 
 
 @door
-def gaussian_diffusion_loss(scale: Real, ends: Sequence[Real] = ENDS) -> float:
+def gaussian_diffusion_loss(scale: NonNegative, ends: Sequence[Real] = ENDS) -> float:
     r"""Return the least diffusion loss of Gaussian samples, per dimension.
 
     .. math:: \frac12 \int \gamma'(t)\, E|\varepsilon - E[\varepsilon | z_t]|^2 dt
@@ -55,7 +55,7 @@ def gaussian_diffusion_loss(scale: Real, ends: Sequence[Real] = ENDS) -> float:
 
 
 @door
-def sampled_variance(scale: Real, steps: int, ends: Sequence[Real] = ENDS) -> float:
+def sampled_variance(scale: NonNegative, steps: Count, ends: Sequence[Real] = ENDS) -> float:
     r"""Return the variance of what ancestral sampling gives, with the best prediction of noise.
 
     A step of a linear schedule maps :math:`z_t` to :math:`\frac{\alpha_s}{\alpha_t}\left(1 -
@@ -82,7 +82,6 @@ def sampled_variance(scale: Real, steps: int, ends: Sequence[Real] = ENDS) -> fl
     [0.864764, 0.929068, 0.970784]
     """
     s, (first, last) = _checked(scale, ends)
-    whole("steps", steps, 1, "pass 50, say")
     gamma = np.linspace(first, last, steps + 1)
     signal, noise = 1.0 / (1.0 + np.exp(gamma)), 1.0 / (1.0 + np.exp(-gamma))  # squared
     shed = -np.expm1(gamma[:-1] - gamma[1:])
@@ -95,13 +94,7 @@ def sampled_variance(scale: Real, steps: int, ends: Sequence[Real] = ENDS) -> fl
     return float(variance)
 
 
-def _checked(scale: Real, ends: Sequence[Real]) -> tuple[float, tuple[float, float]]:
-    require(
-        scale >= 0,
-        "scale is a standard deviation",
-        repr(scale),
-        "pass a number of at least 0",
-    )
+def _checked(scale: NonNegative, ends: Sequence[Real]) -> tuple[float, tuple[float, float]]:
     require(
         len(ends) == 2 and ends[0] < ends[1],
         "noise grows in time, ends[0] < ends[1]",

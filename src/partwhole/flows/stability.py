@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from jaxtyping import Float
 
-from partwhole._checks import require
 from partwhole._door import door
+from partwhole._types import Count
 from partwhole.flows._inputs import moment
 from partwhole.flows._population import Population, moment_with_constant
 from partwhole.flows.deep import Deep
@@ -86,7 +86,7 @@ def _sharpness(population: Population, n_layers: int) -> float:
 @door
 def deep_stability_limit(
     second_moment: Float[np.ndarray, "d d"],
-    n_layers: int,
+    n_layers: Count,
     *,
     mean: Float[np.ndarray, " d"] | None = None,
 ) -> float:
@@ -131,7 +131,6 @@ def deep_stability_limit(
     >>> deep_stability_limit(np.diag([4.0, 0.5]), 2)
     0.25
     """
-    require(n_layers >= 1, "a network has at least one layer", n_layers, "pass 1 or more")
     spread = moment(second_moment, len(second_moment))
     if mean is not None:
         joint = moment_with_constant(spread, mean)

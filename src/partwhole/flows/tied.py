@@ -17,10 +17,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from partwhole._checks import whole
 from partwhole._door import door
 from partwhole._types import Real
-from partwhole.flows._inputs import factor, grid, moment, require_tolerances
+from partwhole.flows._inputs import Power, factor, grid, moment
 from partwhole.flows._integrate import integrate, padded
 from partwhole.flows._path import PACE, FlowOutcome, Path
 from partwhole.flows._population import quadratic
@@ -76,7 +75,7 @@ class Tied:
 
     w0: Float[np.ndarray, "*batch d d"]
     second_moment: Float[np.ndarray, "*#batch d d"]
-    power: int = 1
+    power: Power = 1
 
     def __post_init__(self) -> None:
         _ = self.initial_factor, self.driving_moment
@@ -143,8 +142,6 @@ def follow_tied(
     max_steps: int = 65_536,
 ) -> Path:
     """Return the path of tied networks."""
-    require_tolerances(rtol, atol)
-    whole("max_steps", max_steps, 1, "leave it out, or pass more")
     times, u0 = grid(times), system.initial_factor
     batch, d = u0.shape[:-2], u0.shape[-1]
     a = np.broadcast_to(system.driving_moment, (*batch, d, d)).reshape(-1, d, d)

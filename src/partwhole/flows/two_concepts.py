@@ -18,7 +18,7 @@ from scipy.optimize import root_scalar
 
 from partwhole._checks import require
 from partwhole._door import door
-from partwhole.flows._inputs import factor, moment, signals
+from partwhole.flows._inputs import Power, factor, moment, signals
 from partwhole.flows._path import PACE
 from partwhole.flows.cholesky_path import SMALL, cholesky_path
 from partwhole.flows.clocks import cholesky
@@ -122,7 +122,7 @@ class _Pair:
     spare: float  # what is left of the weak entry: the Schur complement
 
     @classmethod
-    def read(cls, w0: np.ndarray, second_moment: np.ndarray, power: int) -> _Pair:
+    def read(cls, w0: np.ndarray, second_moment: np.ndarray, power: Power) -> _Pair:
         root = factor(w0)
         w = root @ root.T
         a = signals(moment(second_moment, len(w), power))
@@ -170,7 +170,7 @@ def minor_peak(
     second_moment: Float[np.ndarray, "d d"],
     *,
     clock: Literal["paper", "gradient"] = "paper",
-    power: int = 1,
+    power: Power = 1,
 ) -> MinorPeak:
     r"""Return when the minor entry between two concepts turns over, and how high it gets.
 
@@ -237,7 +237,7 @@ def swing_forecast(
     means: Float[np.ndarray, " d"],
     *,
     clock: Literal["paper", "gradient"] = "paper",
-    power: int = 1,
+    power: Power = 1,
 ) -> SwingForecast:
     r"""Predict the error on a combination of two concepts, without integrating.
 

@@ -15,7 +15,7 @@ from jaxtyping import Float
 
 from partwhole._checks import require
 from partwhole._door import door
-from partwhole._types import Number, Real
+from partwhole._types import Count, Number, Real
 from partwhole.features.overlap import OverlapKernel
 from partwhole.limits.penalties._inputs import together
 from partwhole.limits.problem import Intercept, require_intercept
@@ -23,15 +23,15 @@ from partwhole.limits.problem import Intercept, require_intercept
 
 @overload
 def memorization_leak(
-    salience: Real, n_anchors: int, *, memorization: Real | None = None
+    salience: Real, n_anchors: Count, *, memorization: Real | None = None
 ) -> float: ...
 @overload
 def memorization_leak(
-    salience: np.ndarray, n_anchors: int, *, memorization: Number | None = None
+    salience: np.ndarray, n_anchors: Count, *, memorization: Number | None = None
 ) -> np.ndarray: ...
 @door
 def memorization_leak(
-    salience: Number, n_anchors: int, *, memorization: Number | None = None
+    salience: Number, n_anchors: Count, *, memorization: Number | None = None
 ) -> Number:
     r"""Return the slope of unseen sums in symbolic addition with two components.
 
@@ -68,7 +68,6 @@ def memorization_leak(
     >>> round(memorization_leak(salience=0.4, n_anchors=1), 4)
     0.6667
     """
-    require(n_anchors >= 1, "n_anchors must be at least 1", n_anchors, "name an anchor")
     single = np.asarray(salience, dtype=float)
     single, top = together(single, 1.0 - 2.0 * single if memorization is None else memorization)
     require(
@@ -84,11 +83,11 @@ def memorization_leak(
 
 
 @overload
-def effective_salience(slope: Real, n_anchors: int) -> float: ...
+def effective_salience(slope: Real, n_anchors: Count) -> float: ...
 @overload
-def effective_salience(slope: np.ndarray, n_anchors: int) -> np.ndarray: ...
+def effective_salience(slope: np.ndarray, n_anchors: Count) -> np.ndarray: ...
 @door(missing=("slope",), empty=("slope",))
-def effective_salience(slope: Number, n_anchors: int) -> Number:
+def effective_salience(slope: Number, n_anchors: Count) -> Number:
     r"""Return the salience S(1; 2) of which a measured slope is the memorization leak.
 
     .. math:: S = \frac{m}{p + 2m - p\,m}
@@ -122,7 +121,6 @@ def effective_salience(slope: Number, n_anchors: int) -> Number:
     >>> round(effective_salience(0.553, n_anchors=1), 3)
     0.356
     """
-    require(n_anchors >= 1, "n_anchors must be at least 1", n_anchors, "name an anchor")
     m = np.asarray(slope, dtype=float)
     require(
         not np.any((m < 0) | (m > 1)),

@@ -15,9 +15,9 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from partwhole._checks import require, whole
+from partwhole._checks import require
 from partwhole._door import door
-from partwhole._types import Real
+from partwhole._types import Count, NonNegative, Real
 
 
 class DiagonalWeights(NamedTuple):
@@ -86,7 +86,7 @@ class DiagonalWeights(NamedTuple):
     @classmethod
     @door
     def constant(
-        cls, dimension: int, scale: Real, *, n_tasks: int | None = None
+        cls, dimension: Count, scale: Real, *, n_tasks: Count | None = None
     ) -> DiagonalWeights:
         """Return weights that all have one value, the start of training from scratch.
 
@@ -108,11 +108,8 @@ class DiagonalWeights(NamedTuple):
             For a scale that is not above 0 and finite, and numbers of features or tasks that are
             not whole and at least 1.
         """
-        whole("dimension", dimension, 1, "give the number of features")
         _require_scale("the scale of initial weights", scale)
         hidden = np.full(dimension, float(scale))
-        if n_tasks is not None:
-            whole("n_tasks", n_tasks, 1, "give the number of tasks, or leave it None for one")
         shape = (dimension,) if n_tasks is None else (n_tasks, dimension)
         readout = np.full(shape, float(scale))
         return cls(hidden, readout, hidden.copy(), readout.copy())
@@ -168,7 +165,7 @@ class DiagonalWeights(NamedTuple):
         return cls(plus, plus.copy(), minus, minus.copy())
 
     @door
-    def for_finetuning(self, *, rescale: Real = 1.0, readout_scale: Real) -> DiagonalWeights:
+    def for_finetuning(self, *, rescale: Real = 1.0, readout_scale: NonNegative) -> DiagonalWeights:
         """Return the weights with the first layer times c and every readout reset to gamma.
 
         Parameters
@@ -190,12 +187,6 @@ class DiagonalWeights(NamedTuple):
             and layers whose shapes don't fit each other.
         """
         require_rescale(rescale)
-        require(
-            readout_scale >= 0,
-            "readout_scale is at least 0",
-            repr(readout_scale),
-            "take a small one, such as 0.001",
-        )
         w, _, x, _ = self.checked()
         readout, c = np.full_like(w, float(readout_scale)), float(rescale)
         return DiagonalWeights(c * w, readout, c * x, readout.copy())

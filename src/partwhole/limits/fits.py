@@ -9,7 +9,7 @@ from jaxtyping import Float, Int
 
 from partwhole._checks import require
 from partwhole._door import door
-from partwhole._types import Number, Real
+from partwhole._types import NonNegative, Number
 
 Slack = Number
 
@@ -145,12 +145,11 @@ class Tube:
         As in `Equal`; only the misfit beyond the tube costs.
     """
 
-    width: Real
+    width: NonNegative
     slack: Slack = 0.0
 
     def __post_init__(self) -> None:
         _require_slack(self.slack)
-        require(self.width >= 0, "a tube's width is at least 0", self.width, "use its size")
 
     def one_sided(self, targets: Float[np.ndarray, " n"]) -> OneSided:
         """Return ``f >= y - width`` and ``-f >= -y - width``."""

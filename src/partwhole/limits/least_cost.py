@@ -18,6 +18,7 @@ intercept subtracts :math:`(\sum v)^2 / (2 \lambda)` from the dual. Derived here
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Literal
 
 import numpy as np
 from jaxtyping import Float
@@ -40,11 +41,12 @@ from partwhole.limits.problem import Problem
 from partwhole.limits.solvers.majorised import majorised
 
 MEMORY_GIB = 8.0
+Solver = Literal["primal", "probing", "touching", "dual"]
 AT_REST = 1e-9  # of the largest coefficient: the rounds end when one changes less than this
 
 # From each solver to the types of cost, fit and design that it serves, in the order of preference:
 # by default the first solver that serves a problem is used.
-SOLVERS = {
+SOLVERS: dict[Solver, tuple[type, type, type]] = {
     "primal": (Quadratic, Equal, ConjunctionDesign),
     "probing": (LinearProbing, Equal, DenseDesign),
     "touching": (Concave, object, object),
@@ -61,7 +63,7 @@ SERVES = {
 def least_cost(
     problem: Problem,
     *,
-    solver: str | None = None,
+    solver: Solver | None = None,
     max_steps: int = 200,
     tolerance: float = 1e-12,
     start: Float[np.ndarray, " p"] | None = None,
@@ -71,11 +73,10 @@ def least_cost(
     Raises
     ------
     InputError
-        When the solver is unknown or does not serve the problem, the cost or fit does not allow
+        When the solver does not serve the problem, the cost or fit does not allow
         several outputs, or the problem needs more memory than 8 GiB.
     """
     design, targets, cost, fit = problem.design, problem.targets, problem.cost, problem.fit
-    require_known(solver)
     require(
         targets.ndim == 1 or (isinstance(fit, Equal) and isinstance(cost, Quadratic)),
         "several outputs at once need the quadratic cost and the fit Equal",
@@ -122,17 +123,7 @@ def least_cost(
     return second if second is not None and second.outcome is Outcome.SOLVED else limit
 
 
-def require_known(solver: str | None) -> None:
-    """Refuse a solver that there is not."""
-    require(
-        solver is None or solver in SOLVERS,
-        f"solver is one of {', '.join(SOLVERS)}",
-        repr(solver),
-        "or leave it out",
-    )
-
-
-def _serves(solver: str, problem: Problem) -> bool:
+def _serves(solver: Solver, problem: Problem) -> bool:
     kinds = SOLVERS[solver]
     if not all(map(isinstance, (problem.cost, problem.fit, problem.design), kinds)):
         return False
@@ -156,7 +147,7 @@ def _private_block(problem: Problem) -> Block | None:
 
 
 def _with_block_as_slack(
-    problem: Problem, block: Block, solver: str | None, max_steps: int, tolerance: float
+    problem: Problem, block: Block, solver: Solver | None, max_steps: int, tolerance: float
 ) -> Limit:
     r"""Return the limit of a problem, solved with slack in place of a block of private columns.
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 from jaxtyping import Float
 
-from partwhole._checks import require, whole
+from partwhole._checks import require
 from partwhole._threads import cores
 from partwhole.limits.fits import Fit
 from partwhole.limits.limit import Limit, Outcome, Rows
@@ -158,7 +158,6 @@ def limits_of(
     )
     if workers is None:
         workers = cores()
-    whole("workers", workers, 1, "leave it out to use all cores")
     if rows.task is not None and len(costs) == 1 and costs[0] is None:
         reduction = swept(rows.task, learners, fit, intercept)
         if reduction is not None:

@@ -12,16 +12,20 @@ derived here.
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import numpy as np
 from jaxtyping import Float
 
-from partwhole._checks import require
 from partwhole._door import door
-from partwhole._types import Real
+from partwhole._types import Bounds, Real
 
 
 @door
-def transitive_ranks(n_items: int, salience: Real) -> Float[np.ndarray, " n"]:
+def transitive_ranks(
+    n_items: Annotated[int, Bounds(at_least=2)],
+    salience: Annotated[Real, Bounds(above=0, at_most=0.5)],
+) -> Float[np.ndarray, " n"]:
     r"""Return the ranks g of a kernel learner that is trained on pairs of neighbouring items.
 
     For interior items :math:`g_i = A(\rho^i - \rho^{n-1-i})`; the ends fix
@@ -53,13 +57,6 @@ def transitive_ranks(n_items: int, salience: Real) -> Float[np.ndarray, " n"]:
     >>> transitive_ranks(7, 0.4).round(6).tolist()
     [0.976744, 0.465116, 0.186047, 0.0, -0.186047, -0.465116, -0.976744]
     """
-    require(n_items >= 2, "an ordering needs at least 2 items", n_items, "raise n_items")
-    require(
-        0 < salience <= 0.5,
-        "S(1;2) lies in (0, 1/2]",
-        salience,
-        "pass the salience of a single component",
-    )
     i = np.arange(n_items)
     r = (1.0 - 2.0 * salience) / salience
     if r * n_items**2 < 1e-12:

@@ -12,29 +12,30 @@ trials) solve a 3 x 3 system; derived here.
 
 from __future__ import annotations
 
-from typing import overload
+from typing import Annotated, Literal, overload
 
 import numpy as np
 
 from partwhole._checks import require
 from partwhole._door import door
-from partwhole._types import Number, Real
+from partwhole._types import Bounds, Number, Real
 from partwhole.limits.penalties._inputs import together
 
-FITS = ("margin", "regression")
+PerHalf = Annotated[int, Bounds(at_least=2)]
+Fit = Literal["margin", "regression"]
 
 
 @overload
 def shortcut_margin(
-    order_1: Real, order_2: Real, *, values_per_half: int = 3, fit: str = "margin"
+    order_1: Real, order_2: Real, *, values_per_half: PerHalf = 3, fit: Fit = "margin"
 ) -> float: ...
 @overload
 def shortcut_margin(
-    order_1: np.ndarray, order_2: np.ndarray, *, values_per_half: int = 3, fit: str = "margin"
+    order_1: np.ndarray, order_2: np.ndarray, *, values_per_half: PerHalf = 3, fit: Fit = "margin"
 ) -> np.ndarray: ...
 @door
 def shortcut_margin(
-    order_1: Number, order_2: Number, *, values_per_half: int = 3, fit: str = "margin"
+    order_1: Number, order_2: Number, *, values_per_half: PerHalf = 3, fit: Fit = "margin"
 ) -> Number:
     r"""Return the margin that every held-out tuple of CD-3 shares.
 
@@ -93,7 +94,7 @@ def shortcut_margin(
 
 
 @door
-def shortcut_boundary(order_1: Real, *, values_per_half: int = 3, fit: str = "margin") -> float:
+def shortcut_boundary(order_1: Real, *, values_per_half: PerHalf = 3, fit: Fit = "margin") -> float:
     r"""Return the salience S(2; 3) above which CD-3 generalises.
 
     The sign changes where :math:`2 S_2 (n S_1 + S_2) = S_1 s` for regression and for the
@@ -143,10 +144,8 @@ def shortcut_boundary(order_1: Real, *, values_per_half: int = 3, fit: str = "ma
 
 
 def _terms(
-    order_1: Number, order_2: Number, n: int, fit: str
+    order_1: Number, order_2: Number, n: int, fit: Fit
 ) -> tuple[Number, Number, Number, Number]:
-    require(fit in FITS, f"fit is one of {', '.join(FITS)}", repr(fit), "choose one of them")
-    require(n >= 2, "values_per_half must be at least 2", n, "use 3 for the published task")
     S1, S2 = together(order_1, order_2)
     s = 1.0 - 3.0 * S1 - 3.0 * S2
     require(

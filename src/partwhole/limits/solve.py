@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from partwhole._arrays import as_read
-from partwhole._checks import InputError, require, whole
+from partwhole._checks import InputError, require
 from partwhole._door import door
 from partwhole._types import Bounds, Count, ProperFraction, Real
 from partwhole.features.conjunctions import ConjunctionDesign
@@ -24,7 +24,7 @@ from partwhole.limits.costs.quadratic import require_blocks
 from partwhole.limits.fits import Equal, Fit, Margin, Tube
 from partwhole.limits.gram import gram_features, kernel_inputs
 from partwhole.limits.kernel_machines import of_conjunctions
-from partwhole.limits.least_cost import least_cost, require_known
+from partwhole.limits.least_cost import Solver, least_cost
 from partwhole.limits.limit import Limit, Rows
 from partwhole.limits.many import Limits, limits_of
 from partwhole.limits.problem import Intercept, Problem
@@ -49,8 +49,8 @@ def solve(
     fit: Fit | str = "equal",
     intercept: Intercept,
     is_train: Bool[np.ndarray, " n"] | None = None,
-    solver: str | None = None,
-    max_steps: int = 200,
+    solver: Solver | None = None,
+    max_steps: Count = 200,
     tolerance: ProperFraction = 1e-12,
     rounding: Rounding = 1e-12,
     start: Float[np.ndarray, "..."] | None = None,
@@ -65,8 +65,8 @@ def solve(
     fit: Fit | str = "equal",
     intercept: Intercept,
     is_train: Bool[np.ndarray, " n"] | None = None,
-    solver: str | None = None,
-    max_steps: int = 200,
+    solver: Solver | None = None,
+    max_steps: Count = 200,
     tolerance: ProperFraction = 1e-12,
     rounding: Rounding = 1e-12,
     start: Float[np.ndarray, "..."] | None = None,
@@ -81,8 +81,8 @@ def solve(
     fit: Fit | str = "equal",
     intercept: Intercept,
     is_train: Bool[np.ndarray, " n"] | None = None,
-    solver: str | None = None,
-    max_steps: int = 200,
+    solver: Solver | None = None,
+    max_steps: Count = 200,
     tolerance: ProperFraction = 1e-12,
     rounding: Rounding = 1e-12,
     start: Float[np.ndarray, "..."] | None = None,
@@ -97,8 +97,8 @@ def solve(
     fit: Any = "equal",
     intercept: Intercept,
     is_train: Bool[np.ndarray, " n"] | None = None,
-    solver: str | None = None,
-    max_steps: int = 200,
+    solver: Solver | None = None,
+    max_steps: Count = 200,
     tolerance: ProperFraction = 1e-12,
     rounding: Rounding = 1e-12,
     start: Float[np.ndarray, "..."] | None = None,
@@ -199,8 +199,6 @@ def solve(
     """
     rows = _rows(data, is_train)
     chosen = _fit(fit)
-    require_known(solver)
-    whole("max_steps", max_steps, 1, "allow more steps")
     options: dict[str, Any] = {
         "solver": solver, "max_steps": max_steps, "tolerance": tolerance, "start": start,
     }  # fmt: skip

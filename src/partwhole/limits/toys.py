@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import overload
+from typing import Literal, overload
 
 import numpy as np
 
 from partwhole._checks import require
 from partwhole._door import door
 from partwhole._types import Number, Real
+
+Intercept = Literal["none", "free"]
 
 
 @overload
@@ -43,11 +45,13 @@ def invariance_margin(salience: Number) -> Number:
 
 
 @overload
-def partial_exposure_margin(salience: Real, *, intercept: str = "none") -> float: ...
+def partial_exposure_margin(salience: Real, *, intercept: Intercept = "none") -> float: ...
 @overload
-def partial_exposure_margin(salience: np.ndarray, *, intercept: str = "none") -> np.ndarray: ...
+def partial_exposure_margin(
+    salience: np.ndarray, *, intercept: Intercept = "none"
+) -> np.ndarray: ...
 @door
-def partial_exposure_margin(salience: Number, *, intercept: str = "none") -> Number:
+def partial_exposure_margin(salience: Number, *, intercept: Intercept = "none") -> Number:
     r"""Return the margin at the unseen pair of partial exposure, with k = S(1; 2).
 
     :math:`2k^2/(1 - 2k^2)` without an intercept, :math:`(4k - 1)/(3 - 4k)` with a free one,
@@ -75,12 +79,6 @@ def partial_exposure_margin(salience: Number, *, intercept: str = "none") -> Num
     >>> round(partial_exposure_margin(0.2, intercept="free"), 6)
     -0.090909
     """
-    require(
-        intercept in ("none", "free"),
-        "intercept is 'none' or 'free'",
-        repr(intercept),
-        "choose one of them",
-    )
     k = _checked(salience)
     if intercept == "free":
         return _plain((4.0 * k - 1.0) / (3.0 - 4.0 * k))

@@ -11,7 +11,7 @@ from scipy import stats
 
 from partwhole._checks import require
 from partwhole._door import door
-from partwhole._types import Real
+from partwhole._types import Count, Positive, Real
 from partwhole.recommendation.methods import METHODS, SINGLE, Method
 from partwhole.recommendation.predicted import PredictedLosses, predict_losses
 from partwhole.tasks import SparseTeachers
@@ -170,16 +170,16 @@ def recommend(
     active_main: int = 40,
     active_aux: int = 40,
     dimension: int = 1000,
-    n_aux: int = 1024,
+    n_aux: Count = 1024,
     main_scale: Scale = "1/sqrt(a)",
     aux_scale: Scale = "1/sqrt(a)",
     methods: Iterable[str] = METHODS,
     rescalings: Sequence[Real] | Real = (1.0, 0.1, 0.01),
-    init_scale: Real = 1e-3,
-    readout_scale: Real = 1e-3,
+    init_scale: Positive = 1e-3,
+    readout_scale: Positive = 1e-3,
     rescaled: Literal["all", "hidden"] = "all",
     seeds: Iterable[int] = range(6),
-    max_gradients: int = 100_000,
+    max_gradients: Count = 100_000,
     progress: bool = True,
 ) -> Advice:
     """Recommend how to learn a main task beside an auxiliary one, from theory.

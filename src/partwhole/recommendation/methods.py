@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from partwhole._checks import is_finite, require
+from partwhole._checks import require
 from partwhole._types import Real
 from partwhole.flows import Diagonal, FlowOutcome, Path, QuadraticLoss, flow
 from partwhole.flows.last_stretch import tangent_end
@@ -104,20 +104,6 @@ def named_methods(methods: Iterable[str], rescalings: Sequence[Real] | Real) -> 
             require_rescale(rescale)
             result.append(Method(name, float(rescale)))
     return tuple(result)
-
-
-def require_scales(
-    init_scale: Real, readout_scale: Real, rescaled: Literal["all", "hidden"]
-) -> Scales:
-    """Return the scales of initial weights, and refuse those that are not above 0."""
-    for name, scale in (("init_scale", init_scale), ("readout_scale", readout_scale)):
-        require(
-            is_finite(scale) and scale > 0,
-            f"{name} is a finite number above 0",
-            repr(scale),
-            "take a small one, such as 0.001",
-        )
-    return Scales(float(init_scale), float(readout_scale), rescaled)
 
 
 def pretrained_coefficients(

@@ -13,11 +13,11 @@ from jaxtyping import Float
 from scipy import stats
 from threadpoolctl import threadpool_limits
 
-from partwhole._checks import is_finite, require, seed_list, whole
+from partwhole._checks import require, seed_list, whole
 from partwhole._door import door
 from partwhole._progress import bar
 from partwhole._threads import cores
-from partwhole._types import Real, Seed
+from partwhole._types import Count, Positive, Real, Seed
 from partwhole.flows import FlowOutcome, QuadraticLoss
 from partwhole.recommendation.methods import (
     METHODS,
@@ -28,7 +28,6 @@ from partwhole.recommendation.methods import (
     multitask_end,
     named_methods,
     pretrained_coefficients,
-    require_scales,
     stopped_early,
 )
 from partwhole.tasks import SparseTeachers
@@ -118,7 +117,7 @@ class PredictedLosses:
         return RESOLUTION * self.task.active_main * self.task.main_amplitude**2
 
     @door
-    def samples_needed(self, error: Real) -> tuple[SamplesNeeded, ...]:
+    def samples_needed(self, error: Positive) -> tuple[SamplesNeeded, ...]:
         """Return for each method the number of samples at which its mean error falls to a level.
 
         Parameters
@@ -135,12 +134,6 @@ class PredictedLosses:
         InputError
             For an error that is not above 0, and for fewer than two sizes.
         """
-        require(
-            is_finite(error) and error > 0,
-            "an error to reach is a finite number above 0",
-            repr(error),
-            "pass 0.01, say",
-        )
         require(
             len(self.sizes) > 1,
             "a curve needs at least two sample sizes",
@@ -185,12 +178,12 @@ def predict_losses(
     *,
     methods: Iterable[str] = METHODS,
     rescalings: Sequence[Real] | Real = (1.0, 0.1, 0.01),
-    n_aux: int = 1024,
-    init_scale: Real = 1e-3,
-    readout_scale: Real = 1e-3,
+    n_aux: Count = 1024,
+    init_scale: Positive = 1e-3,
+    readout_scale: Positive = 1e-3,
     rescaled: Literal["all", "hidden"] = "all",
     seeds: Iterable[int] = range(6),
-    max_gradients: int = 100_000,
+    max_gradients: Count = 100_000,
     progress: bool = True,
 ) -> PredictedLosses:
     r"""Predict the test errors of learning a main task in four ways, without training.
@@ -253,20 +246,8 @@ def predict_losses(
     >>> bool((predicted.mean[1] < predicted.mean[0]).all())
     True
     """
-    require(
-        isinstance(task, SparseTeachers),
-        "the task is a SparseTeachers",
-        repr(task),
-        "pass SparseTeachers(active_main=5, overlap=5), say",
-    )
     ways = named_methods(methods, rescalings)
-    require(
-        rescaled in ("all", "hidden"),
-        'rescaled is "all" or "hidden"',
-        repr(rescaled),
-        "choose one of them",
-    )
-    scales = require_scales(init_scale, readout_scale, rescaled)
+    scales = Scales(float(init_scale), float(readout_scale), rescaled)
     counts, drawn = _listed(sizes), seed_list(seeds)
     require(len(counts) > 0, "there is at least one sample size", "none", "pass [32, 64], say")
     for n in counts:
@@ -278,8 +259,6 @@ def predict_losses(
         f"sizes {counts} and seeds {drawn}" if len(counts) + len(drawn) < 20 else "duplicates",
         "drop the duplicates",
     )
-    whole("max_gradients", max_gradients, 1, "leave its default")
-    whole("n_aux", n_aux, 1, "pass the number of samples of the auxiliary task")
     losses = np.full((len(ways), len(counts), len(drawn)), np.nan)
     notes: list[str] = []
     total = losses.size

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from jaxtyping import Float
 
-from partwhole._checks import is_finite, require
 from partwhole._door import door
 from partwhole._progress import bar
-from partwhole._types import Real
+from partwhole._types import NonNegative, Positive
 from partwhole.limits import DiagonalWeights
 from partwhole.recommendation.methods import (
     FINETUNING,
@@ -83,9 +82,9 @@ class TrainedLosses:
 def trained_losses(
     predicted: PredictedLosses,
     *,
-    learning_rate: Real = 0.1,
+    learning_rate: Positive = 0.1,
     max_steps: int = 100_000,
-    threshold: Real = 1e-10,
+    threshold: NonNegative = 1e-10,
     pretraining: Literal["perfect", "trained"] = "perfect",
     progress: bool = True,
 ) -> TrainedLosses:
@@ -133,21 +132,7 @@ def trained_losses(
     >>> bool(np.allclose(trained.final, predicted.losses, rtol=0.05))
     True
     """
-    kinds = ("perfect", "trained")
-    require(
-        pretraining in kinds,
-        'pretraining is "perfect" or "trained"',
-        repr(pretraining),
-        "choose one of them",
-    )
     task, seeds, scales = predicted.task, predicted.seeds, predicted.scales
-    for name, number in (("learning_rate", learning_rate), ("threshold", threshold)):
-        require(
-            is_finite(number) and number >= 0,
-            f"{name} is a finite number of at least 0",
-            repr(number),
-            "leave its default",
-        )
     variance, aux_variance = _variances(task)
     training = Training(
         steps=max_steps, learning_rate=learning_rate / max(variance, aux_variance) ** 0.5

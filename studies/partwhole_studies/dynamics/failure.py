@@ -47,7 +47,7 @@ def cell(config: Config) -> Arrays:
         return RUNS[config["run"]](**{k: v for k, v in config.items() if k != "run"})
 
 
-def _flow(power: int) -> Arrays:
+def _flow(power: Literal[1, 2]) -> Arrays:
     path = flow(Tied(FAILURE.w0, FAILURE.second_moment, power), log_times(LAST))
     return {"weak": _weak(path), "least": _lowest(path)}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from typing import Literal
 
 import numpy as np
 from scipy.optimize import brentq
@@ -46,7 +47,7 @@ def on_grid(values: np.ndarray) -> np.ndarray:
     return grid
 
 
-def margin_law(fit: str) -> np.ndarray:
+def margin_law(fit: Literal["margin", "regression"]) -> np.ndarray:
     """Return the closed form of the margin on CD-3 on the grid."""
     order_1, order_2, valid = published_grid()
     return on_grid(shortcut_margin(order_1[valid], order_2[valid].clip(0), fit=fit))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from math import comb
+from typing import Literal
 
 import numpy as np
 import xarray as xr
@@ -58,12 +59,14 @@ def cell(config: Config) -> Arrays:
 def _theory(nonlinearity: str) -> Arrays:
     """Iterate the recursion for infinite width; absent orders and kernels are NaN."""
 
-    def saliences(n_components: int, depth: int, kind: str = "nngp") -> np.ndarray:
+    def saliences(
+        n_components: int, depth: int, kind: Literal["nngp", "ntk"] = "nngp"
+    ) -> np.ndarray:
         kernel = OverlapKernel.random_network(nonlinearity, n_components, depth, kind)
         return np.pad(kernel.salience, (0, 4 - n_components), constant_values=np.nan)
 
     layers = range(DEPTH + 1)
-    kinds = ["nngp"] if nonlinearity == "step" else ["nngp", "ntk"]
+    kinds = ("nngp",) if nonlinearity == "step" else ("nngp", "ntk")
     equal = np.full((2, len(SIZES), len(layers), 4), np.nan)
     for k, kind in enumerate(kinds):
         equal[k] = [[saliences(c, depth, kind) for depth in layers] for c in SIZES]

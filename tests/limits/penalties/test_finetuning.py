@@ -332,7 +332,10 @@ def test_shapes_and_types():
     [
         ({"readout_scale": -0.1}, "readout_scale is at least 0; got -0.1; pass its magnitude"),
         ({"rescale": 0.0}, "rescale is above 0; got 0; pass 1 to leave weights as they are"),
-        ({"formula": "paper"}, "formula is one of exact, published; got 'paper'; choose one"),
+        (
+            {"formula": "paper"},
+            'formula is "exact" or "published"; got \'paper\'; choose one of them',
+        ),
     ],
 )
 def test_refusals(changed, text):

@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from jaxtyping import Int
 
 from partwhole._checks import require
 from partwhole._door import door
-from partwhole._types import Real
+from partwhole._types import ProperFraction, Seed
 from partwhole.audit.case import LEFT_OUT, TRAIN
 from partwhole.audit.reading.columns import Column, listing, near, numbered, quoted
 from partwhole.features.conjunctions import Dictionary
 
+Unit = Literal["rows", "combinations"]
 MOST_SPLITS = 50
 BOOLEANS = frozenset({"true", "false"})
 
@@ -48,29 +49,9 @@ class HoldOut:
     1
     """
 
-    unit: str = "combinations"
-    share: Real = 0.2
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        require(
-            self.unit in ("rows", "combinations"),
-            "a hold-out's unit is 'rows' or 'combinations'",
-            repr(self.unit),
-            "choose one of them",
-        )
-        require(
-            0 < self.share < 1,
-            "a hold-out's share lies between 0 and 1",
-            self.share,
-            "choose 0.2 to hold out a fifth",
-        )
-        require(
-            self.seed >= 0,
-            "a hold-out's seed is a whole number, 0 or more",
-            self.seed,
-            "choose another seed",
-        )
+    unit: Unit = "combinations"
+    share: ProperFraction = 0.2
+    seed: Seed = 0
 
     @door
     def draw(

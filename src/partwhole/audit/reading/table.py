@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from jaxtyping import Int
 
 from partwhole._checks import require
+from partwhole._door import door
 from partwhole.audit.case import AuditTable
 from partwhole.audit.reading.columns import (
     Column,
@@ -30,6 +31,8 @@ from partwhole.audit.reading.targets import conflicts, read_target
 
 __all__ = ["HoldOut", "read_table"]
 
+TargetKind = Literal["auto", "numbers", "labels"]
+Duplicates = Literal["average", "refuse"]
 PART_NAMES = {
     "component": "component values",
     "target": "target",
@@ -43,6 +46,7 @@ MOST_NAMED = 20
 OWN_VALUE = 0.9
 
 
+@door
 def read_table(
     table: Any,
     components: Iterable[Hashable],
@@ -53,8 +57,8 @@ def read_table(
     test: Hashable | Sequence[Hashable] | None = None,
     weights: Hashable | None = None,
     features: Any = None,
-    target_kind: str = "auto",
-    duplicates: str = "average",
+    target_kind: TargetKind = "auto",
+    duplicates: Duplicates = "average",
 ) -> AuditTable:
     """Read a table for an audit; row i of the result is row i of the table.
 
@@ -117,16 +121,6 @@ def read_table(
     partwhole._checks.InputError: each named column is a column of the table; got 'color' for a
     component, columns are 'shape', 'colour', 'label', 'split'; did you mean 'colour'?
     """
-    for option, name, allowed in (
-        (target_kind, "target_kind", ("auto", "numbers", "labels")),
-        (duplicates, "duplicates", ("average", "refuse")),
-    ):
-        require(
-            option in allowed,
-            f"{name} is one of {listing(allowed)}",
-            repr(option),
-            "choose one of them",
-        )
     parts = _parts(components, target, split, train, test, weights, features)
     source = open_source(table)
     columns = _read(source, parts)
@@ -164,12 +158,6 @@ def _parts(
     components: Any, target: Any, split: Any, train: Any, test: Any, weights: Any, features: Any
 ) -> dict[str, list[Hashable]]:
     """Return the names of columns by their role."""
-    require(
-        isinstance(components, Iterable) and not isinstance(components, str),
-        "components is a list of column names",
-        repr(components),
-        f"write [{components!r}]",
-    )
     components = list(components)
     require(
         len(components) >= 2,

@@ -9,8 +9,9 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Float, Int
 
-from partwhole._checks import require, whole
+from partwhole._checks import require
 from partwhole._door import door
+from partwhole._types import Count
 from partwhole.features.design import Block, DenseDesign, require_block_weights
 
 # Columns of a product that is made at once: inputs stay in the cache, memory within bounds.
@@ -56,10 +57,9 @@ class GatedDesign:
 
     inputs: Float[np.ndarray, "n d"]
     contexts: Int[np.ndarray, "n H"]
-    n_contexts: int
+    n_contexts: Count
 
     def __post_init__(self) -> None:
-        whole("n_contexts", self.n_contexts, 1, "pass the number of weight vectors of each unit")
         require(
             self.contexts.ndim == 2 and len(self.contexts) == len(self.inputs),
             "contexts have a row for each input and a column for each unit",

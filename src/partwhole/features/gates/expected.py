@@ -6,8 +6,9 @@ import numpy as np
 from jaxtyping import Float
 from scipy.spatial.distance import cdist
 
-from partwhole._checks import require, whole
+from partwhole._checks import require
 from partwhole._door import door
+from partwhole._types import Index
 
 
 @door(any_size=("inputs",))
@@ -15,7 +16,7 @@ def expected_agreement(
     inputs: Float[np.ndarray, "n d"],
     others: Float[np.ndarray, "m d"] | None = None,
     *,
-    n_hyperplanes: int = 1,
+    n_hyperplanes: Index = 1,
 ) -> Float[np.ndarray, "n m"]:
     r"""Return the share of half-space units that have two inputs in the same context.
 
@@ -53,7 +54,6 @@ def expected_agreement(
     >>> expected_agreement(np.array([[1.0, 0.0], [1.0, 1.0]]), n_hyperplanes=3).round(4)[0].tolist()
     [1.0, 0.4219]
     """
-    whole("n_hyperplanes", n_hyperplanes, 0, "0 is for units without a gate")
     return (1.0 - _angles(inputs, others) / np.pi) ** n_hyperplanes
 
 

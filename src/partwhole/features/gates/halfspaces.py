@@ -8,9 +8,9 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Float, Int
 
-from partwhole._checks import is_finite, require, whole
+from partwhole._checks import is_finite, require
 from partwhole._door import door
-from partwhole._types import Real, Seed
+from partwhole._types import Count, Fraction, Index, Real, Seed
 from partwhole.features.gates._inputs import require_inputs
 from partwhole.features.gates.design import GatedDesign
 
@@ -70,10 +70,10 @@ class HalfspaceGates:
     @door
     def random(
         cls,
-        dimension: int,
+        dimension: Count,
         *,
-        n_units: int,
-        n_hyperplanes: int = 1,
+        n_units: Count,
+        n_hyperplanes: Index = 1,
         thresholds: Literal["zero", "median"] | Real = "zero",
         inputs: Float[np.ndarray, "n d"] | None = None,
         shared: bool = False,
@@ -118,9 +118,6 @@ class HalfspaceGates:
         >>> gates.contexts(x).mean(axis=0).tolist()
         [0.5, 0.5, 0.5, 0.5]
         """
-        whole("dimension", dimension, 1, "pass the number of inputs")
-        whole("n_units", n_units, 1, "pass the number of gated units")
-        whole("n_hyperplanes", n_hyperplanes, 0, "0 is for units without a gate")
         _require_few(n_hyperplanes)
         parameters = {"zero": None, "median": 0.5}
         share = parameters.get(thresholds) if isinstance(thresholds, str) else thresholds
@@ -152,7 +149,7 @@ class HalfspaceGates:
         cls,
         normals: Float[np.ndarray, "H k d"],
         inputs: Float[np.ndarray, "n d"],
-        share: Real = 0.5,
+        share: Fraction = 0.5,
     ) -> HalfspaceGates:
         """Return hyperplanes of given directions, each with a share of the inputs below it.
 
@@ -184,13 +181,6 @@ class HalfspaceGates:
         [[3.0]]
         """
         require_inputs(inputs, normals.shape[2])
-        require(len(inputs) > 0, "a quantile is of some inputs", "none", "pass the training set")
-        require(
-            is_finite(share) and 0.0 <= float(share) <= 1.0,
-            "a share is from 0 to 1",
-            repr(share),
-            "take 0.5 for the median",
-        )
         seen = np.sort(np.einsum("hkd,nd->nhk", normals, inputs), axis=0)
         cuts = np.quantile(seen, float(share), axis=0)
         rounding = ROUNDING * np.abs(seen).max(axis=0, initial=0.0)

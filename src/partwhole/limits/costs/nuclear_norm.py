@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from partwhole._checks import whole
 from partwhole._door import door
+from partwhole._types import Count
 from partwhole.features.design import Design
 from partwhole.limits.costs._cost import Bounds, DualTerm
 from partwhole.limits.costs._matrices import dense_features, matrices
@@ -54,10 +54,7 @@ class NuclearNorm:
     ([[2.0, 0.0], [0.0, 1.0]], 3.0)
     """
 
-    rows: int
-
-    def __post_init__(self) -> None:
-        whole("rows", self.rows, 1, "pass the number of contexts of the readout")
+    rows: Count
 
     def value(self, design: Design, coefficients: Float[np.ndarray, " p"]) -> float:
         """Return the sum of the blocks' singular values."""

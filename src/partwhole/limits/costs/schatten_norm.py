@@ -9,6 +9,7 @@ from jaxtyping import Float
 
 from partwhole._checks import whole
 from partwhole._door import door
+from partwhole._types import Count
 from partwhole.features.design import Design
 from partwhole.limits.costs._cost import DualTerm
 from partwhole.limits.costs._matrices import dense_features, matrices
@@ -65,11 +66,10 @@ class SchattenNorm:
     ([[8.0, 0.0], [0.0, 1.0]], 5.0)
     """
 
-    rows: int
+    rows: Count
     n_layers: int
 
     def __post_init__(self) -> None:
-        whole("rows", self.rows, 1, "pass the number of contexts of the readout")
         whole("n_layers", self.n_layers, 2, "a single layer has the quadratic cost")
 
     def value(self, design: Design, coefficients: Float[np.ndarray, " p"]) -> float:

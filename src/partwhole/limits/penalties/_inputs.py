@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-
 import numpy as np
 
 from partwhole._checks import require
 from partwhole._types import Number
-
-FORMULAS = ("exact", "published")
 
 
 def at_least_zero(name: str, number: Number) -> np.ndarray:
@@ -37,8 +33,3 @@ def together(*numbers: Number) -> tuple[np.ndarray, ...]:
         shapes = ", ".join(str(array.shape) for array in arrays)
         require(False, "arguments broadcast against each other", shapes, "align their axes")
         raise
-
-
-def one_of(name: str, value: str, choices: Collection[str]) -> None:
-    """Refuse a value that is not among the choices."""
-    require(value in choices, f"{name} is one of {', '.join(choices)}", repr(value), "choose one")

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
 from partwhole._types import Number
-from partwhole.limits.penalties._inputs import (
-    FORMULAS,
-    above_zero,
-    at_least_zero,
-    one_of,
-    together,
-)
+from partwhole.limits.penalties._inputs import above_zero, at_least_zero, together
+
+Formula = Literal["exact", "published"]
 
 
 class Widths(NamedTuple):
@@ -36,7 +32,7 @@ def widths(
     readout_scale: Number,
     init_scale: Number,
     rescale: Number,
-    formula: str,
+    formula: Formula,
 ) -> Widths:
     r"""Return width k and tilt delta of the penalty of finetuning.
 
@@ -101,7 +97,7 @@ def elasticities(
     readout_scale: Number,
     init_scale: Number,
     rescale: Number,
-    formula: str,
+    formula: Formula,
 ) -> Elasticities:
     r"""Return the derivatives of ln width and tilt in ln of the strength and of the two scales.
 
@@ -138,10 +134,9 @@ def elasticities(
 
 
 def start(
-    pretrained: Number, readout_scale: Number, init_scale: Number, rescale: Number, formula: str
+    pretrained: Number, readout_scale: Number, init_scale: Number, rescale: Number, formula: Formula
 ) -> tuple[np.ndarray, ...]:
     """Return beta_aux, gamma, alpha and c, validated and broadcast against each other."""
-    one_of("formula", formula, FORMULAS)
     return together(
         pretrained,
         at_least_zero("readout_scale", readout_scale),

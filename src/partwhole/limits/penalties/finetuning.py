@@ -18,7 +18,7 @@ from jaxtyping import Float
 from partwhole._door import door
 from partwhole._types import Number
 from partwhole.limits.penalties._inputs import together
-from partwhole.limits.penalties._widths import elasticities, widths
+from partwhole.limits.penalties._widths import Formula, elasticities, widths
 from partwhole.limits.penalties.hyperbolic import coth_excess, hyperbolic_price, log_growth
 from partwhole.limits.penalties.profile import PenaltyProfile
 
@@ -31,7 +31,7 @@ def finetuning_penalty(
     readout_scale: Number = 0.0,
     init_scale: Number = 0.0,
     rescale: Number = 1.0,
-    formula: str = "exact",
+    formula: Formula = "exact",
 ) -> PenaltyProfile:
     r"""Return the penalty that finetuning puts on a coefficient.
 
@@ -130,7 +130,7 @@ def finetuning_price(
     readout_scale: Number = 0.0,
     init_scale: Number = 0.0,
     rescale: Number = 1.0,
-    formula: str = "exact",
+    formula: Formula = "exact",
 ) -> Float[np.ndarray, "..."]:
     r"""Return the marginal price of a coefficient in finetuning, a quarter of the slope of R.
 

@@ -14,7 +14,7 @@ from partwhole._types import Number, Real
 from partwhole.limits.penalties._inputs import at_least_zero, together
 from partwhole.limits.penalties._widths import widths
 from partwhole.limits.penalties.hyperbolic import coth_excess, log_growth
-from partwhole.limits.penalties.transitions import growth_at_order, log_sinh
+from partwhole.limits.penalties.transitions import Order, growth_at_order, log_sinh
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +45,7 @@ class Rescaling:
 def suggest_rescaling(
     pretrained: Number,
     coefficient: Number,
-    target_order: Real = 1.4,
+    target_order: Order = 1.4,
     *,
     readout_scale: Number = 0.0,
     init_scale: Number = 0.0,

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import math
+from typing import Annotated, Literal
 
 from scipy.optimize import root_scalar
 
 from partwhole._checks import require
 from partwhole._door import door
-from partwhole._types import Real
-from partwhole.limits.penalties._inputs import one_of
+from partwhole._types import Bounds, Real
 
-KINDS = ("multitask", "finetuning", "finetuning-published", "relu")
+Kind = Literal["multitask", "finetuning", "finetuning-published", "relu"]
+Order = Annotated[Real, Bounds(above=1, below=2)]  # no finite ratio has another
 
 
 @door
-def ratio_at_order(kind: str, order: Real) -> float:
+def ratio_at_order(kind: Kind, order: Order) -> float:
     r"""Return :math:`|\beta_{aux}| / |\beta|` at which a penalty has this order.
 
     Parameters
@@ -52,7 +53,7 @@ def ratio_at_order(kind: str, order: Real) -> float:
 
 
 @door
-def transition_width(kind: str, low: Real = 1.1, high: Real = 1.9) -> float:
+def transition_width(kind: Kind, low: Order = 1.1, high: Order = 1.9) -> float:
     r"""Return the number of decades of :math:`|\beta_{aux}|/|\beta|` over which the order rises.
 
     Parameters
@@ -88,7 +89,6 @@ def transition_width(kind: str, low: Real = 1.1, high: Real = 1.9) -> float:
 
 def growth_at_order(order: Real) -> float:
     """Return u, the asinh of twice the coefficient over the width, at which q has the order."""
-    require_order(order)
     o = float(order)
     # tanh < 1 bounds u from above, and tanh(u/2) > u/2 - u^3/24 from below.
     most = o / (o - 1.0)
@@ -106,20 +106,8 @@ def log_sinh(u: float) -> float:
     return u + math.log(-0.5 * math.expm1(-2.0 * u))
 
 
-def require_order(order: Real) -> None:
-    """Refuse orders that no finite ratio has."""
-    require(
-        1 < order < 2,
-        "the order lies between 1 and 2, both excluded",
-        repr(order),
-        "ask for 1.1 for nearly rich, or 1.9 for nearly lazy",
-    )
-
-
-def _decades(kind: str, order: Real) -> float:
+def _decades(kind: Kind, order: Real) -> float:
     """Return the logarithm to base 10 of the ratio."""
-    one_of("kind", kind, KINDS)
-    require_order(order)
     o = float(order)
     if kind == "multitask":
         return math.log10(o - 1.0) - 0.5 * math.log10(o * (2.0 - o))

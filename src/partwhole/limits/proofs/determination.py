@@ -16,13 +16,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from time import monotonic
+from typing import Literal
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from partwhole._checks import require
 from partwhole._door import door
-from partwhole._types import Seed
+from partwhole._types import Count, Index, Seed
 from partwhole.features.conjunctions import ConjunctionDesign, conjunction_sets
 from partwhole.limits.proofs.ambiguity import Ambiguity, find_ambiguity
 from partwhole.limits.proofs.derivation import Derivation, find_derivation
@@ -39,6 +40,7 @@ from partwhole.limits.proofs.null_functions import (
 )
 from partwhole.tasks import Task
 
+Method = Literal["auto", "graph", "dense", "probes"]
 DENSE_COLUMNS = 1500
 
 
@@ -172,10 +174,10 @@ class Determination:
 def determination(
     task: Task,
     *,
-    max_order: int,
-    n_probes: int | None = None,
+    max_order: Index,
+    n_probes: Count | None = None,
     seed: Seed = 0,
-    method: str = "auto",
+    method: Method = "auto",
 ) -> Determination:
     r"""Return which held-out rows lie in the row space of training.
 
@@ -225,13 +227,14 @@ def determination(
     ]
 
 
+@door(infinite=("deadline",))
 def determinations(
     tasks: Sequence[Task],
     *,
-    max_order: int,
-    n_probes: int | None = None,
+    max_order: Index,
+    n_probes: Count | None = None,
     seed: Seed = 0,
-    method: str = "auto",
+    method: Method = "auto",
     deadline: float = float("inf"),
 ) -> list[Determination]:
     """Return the verdicts for several tasks with the same training rows and null functions.
@@ -257,14 +260,12 @@ def determinations(
     """
     start = monotonic()
     task = tasks[0]
-    require(max_order >= 0, "max_order counts components from 0", max_order, "use 1 or more")
-    require(n_probes is None or n_probes >= 1, "n_probes is at least 1", n_probes, "leave it out")
     order = min(max_order, task.n_components)
     is_graph = task.n_components == 2 and order == 1
     require(
-        method in ("auto", "dense", "probes") or (method == "graph" and is_graph),
-        "method is 'auto', 'dense', 'probes', or 'graph' for two components at order 1",
-        repr(method),
+        is_graph or method != "graph",
+        'the method "graph" is for two components at order 1',
+        f"{task.n_components} components at order {order}",
         "leave it out",
     )
     sets = [s for s in conjunction_sets(task.n_components, order) if len(s) == order]

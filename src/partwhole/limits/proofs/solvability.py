@@ -12,6 +12,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from time import monotonic
+from typing import Literal
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -19,7 +20,7 @@ from scipy import sparse
 
 from partwhole._checks import require
 from partwhole._door import door
-from partwhole._types import Real
+from partwhole._types import Fraction, Index, Real
 from partwhole.features.conjunctions import ConjunctionDesign, conjunction_sets
 from partwhole.limits.proofs._budget import Budget
 from partwhole.limits.proofs._indicators import as_sparse, distinct
@@ -175,10 +176,10 @@ def _percent(share: float) -> str:
 def solvability(
     task: Task,
     *,
-    kind: str = "auto",
-    max_order: int | None = None,
+    kind: Literal["auto", "regression", "classification"] = "auto",
+    max_order: Index | None = None,
     time_limit: Real = 10.0,
-    unexplained: Real = 0.0,
+    unexplained: Fraction = 0.0,
     deadline: Real = float("inf"),
 ) -> Solvability:
     r"""Return the verdict whether held-out targets are sums of seen conjunctions.
@@ -234,24 +235,11 @@ def solvability(
     but the targets give 4; so these weighted margins add up to 0 and can't all be positive.
     """
     start = monotonic()
-    require(
-        kind in ("auto", "regression", "classification"),
-        "kind is 'auto', 'regression' or 'classification'",
-        repr(kind),
-        "choose one of them",
-    )
     if kind == "auto":
         kind = "classification" if task.is_classification else "regression"
     if kind == "classification":
         _require_labels(task)
     require(task.n_test > 0, "solvability is asked of held-out rows", "none", "hold some out")
-    require(
-        max_order is None or max_order >= 0,
-        "max_order counts components from 0",
-        max_order,
-        "leave it out to consider all",
-    )
-    require(0 <= unexplained <= 1, "unexplained is a share, 0..1", unexplained, "leave it out")
     order = task.n_components if max_order is None else min(max_order, task.n_components)
     budget = Budget.of(time_limit, deadline)
     rows, y, conflict = _distinct_test(task, kind)
