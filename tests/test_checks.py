@@ -14,7 +14,6 @@ from partwhole._checks import (
     is_whole,
     require,
     seed_list,
-    switch,
     whole,
 )
 
@@ -29,7 +28,6 @@ def test_the_sentence():
 def test_nothing_is_raised_when_the_rule_is_kept():
     require([1], "a rule", None, "a remedy")
     whole("layers", np.int64(2), 2, "a remedy")
-    switch("bias", False)
 
 
 def test_what_counts_as_a_number():
@@ -59,9 +57,3 @@ def test_what_is_no_whole_number(given):
     with pytest.raises(InputError) as caught:
         whole("layers", given, 2, "pass 2 or more")
     assert str(caught.value) == sentence
-
-
-@pytest.mark.parametrize("given", ["no", 0, None])
-def test_a_switch_is_no_text_and_no_number(given):
-    with pytest.raises(InputError, match=f"origin is True or False; got {given!r}; choose one"):
-        switch("origin", given)

@@ -55,11 +55,6 @@ def whole(name: str, number: object, minimum: int, remedy: str) -> None:
     require(is_whole(number) and int(number) >= minimum, rule, repr(number), remedy)
 
 
-def switch(name: str, value: object) -> None:
-    """Require True or False; in Python any text, even "no", counts as True."""
-    require(isinstance(value, bool), f"{name} is True or False", repr(value), "choose one of them")
-
-
 def seed_list(
     values: object, rule: str = "seeds are whole numbers of at least 0"
 ) -> tuple[int, ...]:

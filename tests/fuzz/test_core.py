@@ -140,6 +140,8 @@ def test_blocks_in_other_units_have_the_same_answer(fit, intercept):
         "weighted group / tube / penalised / column unit / 5150001227",
         # A solver's own prices of 1e164 were refused as if the user had passed them.
         "chain / equal / penalised / constant targets / 8228002221",
+        # A round that rounding raised was taken for one at rest.
+        "schatten / equal slack / none / row unit / 9339002231",
     ],
 )
 def test_what_was_wrong_once_is_not_wrong_again(name):

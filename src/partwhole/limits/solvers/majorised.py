@@ -29,6 +29,7 @@ SHAKE_SIZE = 0.01  # relative perturbation of coefficients at rest
 SHAKES = 3  # most perturbations of one solve
 LEAST_ESCAPE = 1e-9  # relative to the cost: after a smaller fall, the point was no saddle
 UNDECIDED_GAIN = 1e-7  # relative to the cost: fall by an undecided turn that is disregarded
+LARGEST_RISE = 1e-7  # relative to the cost: a larger rise of a round is an error of its solver
 LARGEST_ROUNDING = 1e-6  # relative to the cost: largest effect of the misfits of exact rows
 NOTE = "the cost is not convex: other starts may end elsewhere"
 
@@ -67,12 +68,13 @@ def majorised(
     """
     best, value, steps = None, np.inf, 0
     point, extrapolated, history, shaken = start, False, [], False
-    shakes, promised = 0, np.inf
+    shakes, promised, rose = 0, np.inf, False
     while True:
         limit, reached, undecided = _round(solve, cost_of, design, cost, point)
         steps += 2
         if not extrapolated:
-            promised = undecided
+            # From this point a round cannot raise the cost, except by rounding.
+            promised, rose = undecided, reached > (1.0 + LARGEST_RISE) * value
         if not np.isfinite(reached) and not extrapolated:
             return replace(limit, steps=steps)
         close = point is not None and _is_close(point, limit.coefficients, tolerance)
@@ -105,11 +107,13 @@ def majorised(
             continue
         if at_rest or steps >= max_steps:
             outcome = Outcome.STATIONARY if at_rest else Outcome.MAX_STEPS
-            # The point is not certified if an undecided turn might still lower the cost, or if the
-            # misfits of exact rows, times their multipliers, change the cost noticeably.
+            # The point is not certified if an undecided turn might still lower the cost, if a round
+            # from it raised the cost, or if the misfits of exact rows, times their multipliers,
+            # change the cost noticeably.
             rounding_cost = float(np.abs(best.multipliers).sum()) * best.violation
             if at_rest and not (
                 promised >= (1.0 - UNDECIDED_GAIN) * value
+                and not rose
                 and rounding_cost <= LARGEST_ROUNDING * value
             ):
                 outcome = Outcome.INACCURATE
