@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Literal
 
 import numpy as np
@@ -175,6 +176,7 @@ def batch_order(
     return order.reshape(-1, size), np.tile(weights, (turns, 1))
 
 
+@cache
 def _points(last: int) -> int:
     """Return how many geometric grid points give about 200 distinct steps after rounding."""
     points = np.arange(RECORDS, 4 * RECORDS, 4)
