@@ -544,6 +544,12 @@ ENDS = "; pass 1e-6 and 1, say"
     ("change", "sentence"),
     [
         ({"lowest": 0}, SPAN + "0 and 1" + ENDS),
+        ({"highest": 0}, SPAN + "1e-06 and 0" + ENDS),
+        (
+            {"training": Training(steps=1), "data": [(X, Y), (X, Y)]},
+            "a learning rate is searched for networks of one task; got 2 tasks; pass one pair "
+            "(inputs, targets)",
+        ),
         ({"steps": 9}, "steps is a whole number of at least 10; got 9; pass 100, say"),
         (
             {"at_most": 0.0},
@@ -564,7 +570,8 @@ ENDS = "; pass 1e-6 and 1, say"
 def test_errors_say_rule_got_remedy(change, sentence):
     dense = {"networks": relu(), "data": (X, Y), "training": Training(steps=1), "highest": 1}
     images = {"networks": linear_image(), "data": pictures(), "training": Training(epochs=1)}
-    arguments = images if change.keys() & {"smoothing", "data"} else dense
+    of_images = change.keys() & {"smoothing", "data"} and "training" not in change
+    arguments = images if of_images else dense
     with pytest.raises(InputError) as caught:
         search_learning_rate(**(arguments | change))
     assert str(caught.value) == sentence

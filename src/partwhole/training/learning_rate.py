@@ -64,8 +64,8 @@ def search_learning_rate(
         As in `train`, of one task. Image networks take steps on batches, as in training, other
         networks on all samples.
     training : Training
-        Settings of the later training, by "sgd" or "adam"; its length and learning rate are not
-        used.
+        Settings of the later training, by "sgd" or "adam"; its length, in epochs for image
+        networks, and its learning rate are not used.
     lowest : float, keyword-only, default 1e-6
     highest : float, keyword-only, default None
         Rates are tried from the one to the other; None for 10, and for image networks 1.
@@ -119,8 +119,15 @@ def search_learning_rate(
         f"{type(problem.every[0]).__name__} and {training.optimiser!r}",
         "pass Training(optimiser=...)",
     )
+    require(
+        not problem.several,
+        "a learning rate is searched for networks of one task",
+        f"{len(problem.tasks)} tasks",
+        "pass one pair (inputs, targets)",
+    )
     of_images = isinstance(problem, ImageProblem)
-    rates = grid(lowest, highest or (1.0 if of_images else 10.0), steps, at_most)
+    usual = 1.0 if of_images else 10.0
+    rates = grid(lowest, usual if highest is None else highest, steps, at_most)
     beta = smoothing if smoothing is not None else SMOOTHING * of_images
 
     def search_run(run: int) -> RateFound:

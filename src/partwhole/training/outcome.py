@@ -11,8 +11,8 @@ class Outcome(Enum):
     REACHED_THRESHOLD = "reached the threshold"
     RAN_ALL_STEPS = "ran all steps"
     REACHED_MAX_STEPS = (
-        "ran all steps and stayed above the threshold; raise steps or the threshold, or take "
-        'precision="float64" where the loss no longer falls'
+        "ran all steps and stayed above the threshold; train longer or raise the threshold, or, "
+        'where the loss of a small network no longer falls, take precision="float64"'
     )
     NOT_SEPARATED = (
         "ran all steps, and its training set is not separated, so that no maximum-margin limit "

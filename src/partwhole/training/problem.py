@@ -257,7 +257,7 @@ def _networks(networks: Any) -> tuple[Any, int | None]:
     if isinstance(networks, list | tuple):
         require(len(networks) > 0, "networks are one or more", "none", "pass [network]")
         several = tuple(networks)
-        _require_finite(several)
+        require_finite_weights(several)
         return several, len(several)
     axes = lead(networks)
     require(
@@ -266,11 +266,12 @@ def _networks(networks: Any) -> tuple[Any, int | None]:
         f"leading axes {axes}",
         "draw them by Architecture(...).networks(d, seeds=...)",
     )
-    _require_finite(networks)
+    require_finite_weights(networks)
     return networks, axes[0] if axes else None
 
 
-def _require_finite(networks: Any) -> None:
+def require_finite_weights(networks: Any) -> None:
+    """Refuse initial weights that are no finite numbers."""
     leaves = (leaf for leaf in jax.tree.leaves(networks) if eqx.is_inexact_array(leaf))
     finite = all(np.isfinite(np.asarray(leaf)).all() for leaf in leaves)
     require(finite, "initial weights are finite numbers", "NaN or infinity", "draw them anew")

@@ -104,7 +104,8 @@ class Runs:
     task_loss : float array, shape (runs, [k,] T)
         The same for the samples of each task.
     test_loss : float array, shape (runs, [k,] T), or None
-        With teachers, the expected squared error; with test samples, the mean loss on them.
+        With teachers, the expected squared error; with test samples, the mean loss on them; of
+        image networks that of the set named "test", as a single one is.
     answers : float array, shape (runs, T, m, e), or None
         Outputs of each network for the inputs `read`.
     log_loss, margins, training_error : float arrays, shape (runs, T), or None
@@ -113,7 +114,7 @@ class Runs:
         for networks with a bias, which are not homogeneous; wrong decisions, ties half.
     epoch_loss : float array, shape (runs, [k,] epochs), or None
         Of image networks: mean loss of each epoch, of batches in training, before each step and
-        not weighted; NaN after the end of a run.
+        not weighted, up to the last epoch of the longest run; NaN after the end of a run.
     scores : mapping of str to Scores, or None
         Of image networks: for "training" and every set of `test`; in transfer for those of "main",
         "test" and "auxiliary" that the mode scores.
@@ -218,7 +219,7 @@ class Runs:
             f"run {run} {outcome.value} (step {step}, training loss {loss:.3g}, "
             f"threshold {self.training.threshold:.3g})"
             for run, (outcome, step, loss) in enumerate(
-                zip(self.outcomes, self.end_steps, self.training_loss[:, -1], strict=True)
+                zip(self.outcomes, self.end_steps, self._deciding_losses(), strict=True)
             )
         )
 
@@ -306,12 +307,20 @@ class Runs:
         assert self.scores is not None
         return self.scores
 
+    def _deciding_losses(self) -> Float[np.ndarray, " runs"]:
+        """Return the losses that are compared with the threshold at the end of each run."""
+        if self.epoch_loss is None:
+            return self.training_loss[:, -1]
+        of_tasks = self.epoch_loss.reshape(len(self.outcomes), -1, self.epoch_loss.shape[-1])
+        ends = np.sum(~np.isnan(of_tasks[:, 0]), axis=1) - 1
+        return of_tasks[np.arange(len(ends)), :, ends].max(axis=1)
+
     def _tested(self) -> np.ndarray:
         require(
             self.test_loss is not None,
             "a test loss needs something to test on",
-            "neither teachers nor test samples",
-            "pass teachers= or test= in training",
+            "neither teachers nor test samples" if self.scores is None else "sets of other names",
+            "pass teachers= or test= in training" if self.scores is None else "read scores by name",
         )
         assert self.test_loss is not None
         return self.test_loss

@@ -156,7 +156,8 @@ def train(
     is. Lippl, Abbott & Chung (2022), gated networks: ``Training(steps=3200, loss="logistic",
     learning_rate=0.04, late_factor=0.25, batch=128)``, far from the limit, as margins grow with the
     logarithm of the steps; the normalised flow continues from there. A run counts as diverged above
-    100 times its first loss or the mean square of its targets, whichever is larger.
+    100 times its first loss, of image networks that of the first batch, or the mean square of its
+    targets, whichever is larger.
 
     Examples
     --------
@@ -234,13 +235,14 @@ def problem_of(
         f"{'crop or flip' if augmented else 'a checkpoint'} for {type(first).__name__}",
         "leave it out",
     )
-    is_named = isinstance(test, Mapping)
-    require(
-        not is_named,
-        "sets by name are scored of image networks",
-        f"a mapping for {type(first).__name__}",
-        "pass one pair (inputs, targets)",
-    )
+    for name, value in (("data", data), ("test", test)):
+        require(
+            not isinstance(value, Composites)
+            and not (name == "test" and isinstance(value, Mapping)),
+            "composites, and tests by name, are of image networks",
+            f"a {type(value).__name__} as {name} for {type(first).__name__}",
+            "pass one pair (inputs, targets)",
+        )
     return checked_problem(networks, data, training, read, teachers, test)
 
 

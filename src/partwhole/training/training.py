@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
+import jax
 import numpy as np
 import optax
 from jaxtyping import Float, Int
@@ -134,6 +135,8 @@ class Training:
             "neither" if self.steps is None else "both",
             "pass one of them",
         )
+        if not isinstance(self.optimiser, str):
+            _require_plain(self.optimiser)
         has_rate = self.optimiser in ("sgd", "adam")
         title = self.optimiser if isinstance(self.optimiser, str) else "a transformation of optax"
         for name, applies in (
@@ -168,7 +171,8 @@ class Training:
             Lindsey (NeurIPS 2024), on classes of CIFAR-100, until the mean loss of an epoch is
             .01, for at most 1000 epochs; see `train_transfer`.
         **changes
-            Any fields, in place of the published values.
+            Any fields, in place of the published values; with another optimiser the published
+            momentum, and with a transformation of optax the learning rate, are left out.
 
         Raises
         ------
@@ -186,9 +190,36 @@ class Training:
         >>> training.optimiser, training.learning_rate, training.momentum, training.batch
         ('sgd', 0.0001, 0.9, 128)
         """
-        return cls(**({"batch": 128, "optimiser": "adam"} | PUBLISHED[network] | changes))
+        settings = {"batch": 128, "optimiser": "adam"} | PUBLISHED[network]
+        if "steps" in changes:
+            settings.pop("epochs")
+        if "optimiser" in changes:  # of which these are options
+            settings.pop("momentum", None)
+            if not isinstance(changes["optimiser"], str):
+                settings.pop("learning_rate")
+        return cls(**(settings | changes))
 
     @property
     def dtype(self) -> np.dtype:
         """Return the type of numbers in training."""
         return np.dtype(self.precision or ("float64" if self.optimiser == FLOW else "float32"))
+
+
+def _require_plain(optimiser: optax.GradientTransformation) -> None:
+    """Refuse a transformation that needs more than slopes, its state and parameters."""
+
+    def step(parameters: jax.Array) -> object:
+        return optimiser.update(parameters, optimiser.init(parameters), parameters)
+
+    try:
+        with jax.numpy_dtype_promotion("standard"):
+            jax.eval_shape(step, jax.ShapeDtypeStruct((1,), np.float32))
+    except TypeError as error:
+        require(
+            "keyword-only argument" not in str(error),
+            "a transformation of optax turns slopes alone into updates",
+            f"one that needs more, {error}",
+            "pass another, such as optax.adamw(1e-3)",
+        )
+    except Exception:
+        return  # one for parameters of another structure, which the first step will show

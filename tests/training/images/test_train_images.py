@@ -22,6 +22,7 @@ from partwhole.networks import Architecture, ImageNetwork, convnet, image_networ
 from partwhole.networks.images.layers import Dense, Flatten
 from partwhole.tasks.images.digits import digit_images
 from partwhole.training import Outcome, Training, train
+from partwhole.training.images.goals import judged
 from partwhole.training.images.problem import checked_image_problem
 from partwhole.training.images.step import Kind
 
@@ -337,6 +338,38 @@ def test_divergence_and_a_stop_are_told():
     assert short.outcomes == (Outcome.REACHED_MAX_STEPS,)
 
 
+@pytest.mark.parametrize("loss", ["squared", "logistic", "cross entropy"])
+def test_outputs_that_are_no_numbers_are_not_right(loss):
+    """NaN is no largest output, and so no class 0."""
+    goal = {"squared": [0.5] * 4, "logistic": [1.0] * 4, "cross entropy": [0] * 4}[loss]
+    scores = judged(np.full((4, 1), np.nan), np.array(goal), loss, slice(0, 1))
+    assert all(np.isnan(score) for score in scores.values())
+
+
+def test_a_checkpoint_of_another_transformation_is_refused(tmp_path, monkeypatch):
+    network, images, training, rest = small()
+    file = tmp_path / "run.npz"
+    own = replace(training, optimiser=optax.sgd(0.01), learning_rate=None)
+    interrupt(monkeypatch, 3, file, network, images, own, rest)
+    other = replace(own, optimiser=optax.sgd(10.0))
+    with pytest.raises(InputError, match="a run resumes from a checkpoint of the same network"):
+        train(network, images, other, checkpoint=file, **rest)
+    resumed = train(network, images, own, checkpoint=file, **rest)
+    assert same(resumed.network(0), train(network, images, own, **rest).network(0))
+
+
+def test_test_losses_are_those_of_the_set_named_test():
+    x, y = problem()
+    one, named = (train(linear(), (x, y), settings(epochs=1), test=test)
+                  for test in ((x, y), {"new": (x, y)}))  # fmt: skip
+    assert one.final_loss[0] == one.scores["test"].loss[0, -1]
+    with pytest.raises(InputError) as caught:
+        _ = named.final_loss
+    assert str(caught.value) == (
+        "a test loss needs something to test on; got sets of other names; read scores by name"
+    )
+
+
 def test_a_loss_far_above_small_targets_is_no_divergence():
     """The first loss counts too: a network may begin far above its targets."""
     x, y = problem()
@@ -435,8 +468,9 @@ def test_the_loss_is_reported_along_the_way(monkeypatch):
         ),
         (
             {"training": settings(loss="cross entropy", epochs=1)},
-            "with the loss 'cross entropy' targets are classes numbered from 0; got shape (20,) of "
-            "float64; take the loss 'squared' for numbers, or 'logistic' for labels -1 and +1",
+            "with the loss 'cross entropy' targets are classes numbered from 0; got shape (20,), "
+            "whole numbers from -2 to 1; take the loss 'squared' for numbers, or 'logistic' for "
+            "labels -1 and +1",
         ),
         (
             {
@@ -459,7 +493,8 @@ def test_the_loss_is_reported_along_the_way(monkeypatch):
         (
             {"networks": [linear(), linear(2)]},
             "networks that train together take images of one shape and have as many outputs; got "
-            "shapes (2, 3, 1), (2, 3, 1); train them in several calls",
+            "shape (2, 3, 1) and 1 outputs, shape (2, 3, 1) and 2 outputs; train them in several "
+            "calls",
         ),
         (
             {"test": {"new": (np.full((1, 2, 3, 1), np.nan, np.float32), np.ones(1))}},
@@ -490,6 +525,20 @@ def test_the_loss_is_reported_along_the_way(monkeypatch):
             {"read": np.ones((20, 3, 3, 1), np.float32)},
             "images to read for this network have height, width and channels (2, 3, 1); got "
             "(3, 3, 1); draw a network for their shape",
+        ),
+        (
+            {"training": settings(epochs=1, restarts=2), "checkpoint": "run.npz"},
+            "a checkpoint is that of a training without restarts; got 2 restarts; leave one of "
+            "them out",
+        ),
+        (
+            {"data": (problem()[0], np.full(20, 1e20))},
+            "targets of training in single precision are of size 1e+18 at most; got 1e+20; rescale "
+            "them to order 1",
+        ),
+        (
+            {"networks": jax.tree.map(lambda leaf: leaf * np.nan, linear())},
+            "initial weights are finite numbers; got NaN or infinity; draw them anew",
         ),
         (
             {"training": settings(epochs=1, record=0)},
@@ -537,8 +586,18 @@ def test_errors_say_rule_got_remedy(change, sentence):
         ),
         (
             {"test": {"new": (np.ones((1, 6)), np.ones(1))}},
-            "sets by name are scored of image networks; got a mapping for MLP; pass one pair "
-            "(inputs, targets)",
+            "composites, and tests by name, are of image networks; got a dict as test for MLP; "
+            "pass one pair (inputs, targets)",
+        ),
+        (
+            {"test": small()[1]},
+            "composites, and tests by name, are of image networks; got a Composites as test for "
+            "MLP; pass one pair (inputs, targets)",
+        ),
+        (
+            {"data": small()[1]},
+            "composites, and tests by name, are of image networks; got a Composites as data for "
+            "MLP; pass one pair (inputs, targets)",
         ),
     ],
 )
@@ -566,6 +625,9 @@ def test_published_settings():
     assert (resnet.optimiser, resnet.learning_rate, resnet.epochs) == ("adam", 1e-3, 100)
     assert (vit.learning_rate, vit.epochs, vit.crop, vit.flip) == (1e-4, 200, 4, True)
     assert vit.loss == "logistic"
+    own = Training.published("convnet", optimiser=optax.adamw(1e-3), steps=5)
+    assert (own.momentum, own.learning_rate, own.epochs) == (0.0, None, None)
+    assert Training.published("convnet", optimiser="adam").learning_rate == 1e-4
     with pytest.raises(InputError, match=r"network is .* or \"vit-finetuning\"; got 'alexnet'"):
         Training.published("alexnet")
 
@@ -576,6 +638,10 @@ def test_published_settings():
         ({"loss": "hinge"}, "loss is .*; got 'hinge'; choose one of them"),
         ({"crop": -1}, "crop is a whole number of at least 0; got -1; pass a whole number"),
         ({"flip": "no"}, "flip is True or False; got 'no'; choose one of them"),
+        (
+            {"optimiser": optax.polyak_sgd(), "learning_rate": None},
+            "a transformation of optax turns slopes alone into updates; got one that needs more, ",
+        ),
     ],
 )
 def test_settings_that_do_not_exist(change, sentence):

@@ -442,7 +442,7 @@ def test_published_settings():
             "outputs=split.n_outputs",
         ),
         (
-            {"training": Training(steps=3)},
+            {"training": Training(steps=3, loss="cross entropy")},
             "image networks train for epochs, all parameters, in single precision; got steps; "
             "pass epochs=100, say",
         ),

@@ -14,6 +14,7 @@ from partwhole.networks import ImageNetwork
 from partwhole.tasks.images.composites import Composites
 from partwhole.training.images.assembly import Images, pictures_of
 from partwhole.training.losses import LABELS, LOSSES, Loss
+from partwhole.training.problem import SINGLE_LIMIT
 
 
 @partial(jax.jit, static_argnames=("loss",))
@@ -31,11 +32,13 @@ def judged(
     with np.errstate(all="ignore"):  # of runs that diverged
         mean = float(_loss(jnp.asarray(outputs), jnp.asarray(goal), loss=loss))
         if loss == "cross entropy":
+            # Of outputs that are no numbers none is the largest.
+            number = 1.0 if np.isfinite(outputs).all() else np.nan
             best = outputs.reshape(*goal.shape, -1).argmax(axis=-1)
-            scores = {"loss": mean, "accuracy": float(np.mean(best == goal))}
+            scores = {"loss": mean, "accuracy": number * float(np.mean(best == goal))}
             if columns is not None:
                 best = outputs[:, columns].argmax(axis=1) + columns.start
-                scores["task_accuracy"] = float(np.mean(best == goal))
+                scores["task_accuracy"] = number * float(np.mean(best == goal))
             return scores
         answers = outputs.astype(float)
         targets = goal.reshape(answers.shape).astype(float)
@@ -59,12 +62,14 @@ def require_images(images: Images, network: ImageNetwork, name: str) -> None:
 
 
 def require_finite(numbers: np.ndarray, name: str) -> None:
-    """Require finite numbers."""
+    """Require finite numbers whose squares single precision holds."""
+    largest = float(np.abs(numbers).max(initial=0.0))
+    require(np.isfinite(largest), f"{name} are finite", "NaN or infinity", "drop those rows")
     require(
-        bool(np.all(np.isfinite(numbers))),
-        f"{name} are finite",
-        "NaN or infinity",
-        "drop those rows",
+        largest <= SINGLE_LIMIT,
+        f"{name} of training in single precision are of size {SINGLE_LIMIT:g} at most",
+        f"{largest:.3g}",
+        "rescale them to order 1",
     )
 
 
@@ -90,10 +95,12 @@ def checked_targets(
     if loss == "cross entropy":
         if labels.dtype.kind == "f" and np.array_equal(labels, np.round(labels)):
             labels = labels.astype(np.int64)
+        are_whole = np.issubdtype(labels.dtype, np.integer)
         require(
-            labels.ndim in (1, 2) and np.issubdtype(labels.dtype, np.integer) and labels.min() >= 0,
+            labels.ndim in (1, 2) and are_whole and labels.min() >= 0,
             f"with the loss 'cross entropy' {name} are classes numbered from 0",
-            f"shape {labels.shape} of {np.asarray(targets).dtype}",
+            f"shape {labels.shape}, {'whole numbers' if are_whole else 'numbers'} from "
+            f"{labels.min():g} to {labels.max():g}",
             "take the loss 'squared' for numbers, or 'logistic' for labels -1 and +1",
         )
         questions = labels.shape[1] if labels.ndim == 2 else 1

@@ -19,7 +19,7 @@ from partwhole.tasks.images.composites import Composites
 from partwhole.training.images.assembly import Images, Layout, Samples
 from partwhole.training.images.goals import checked_targets, require_images
 from partwhole.training.images.step import Course
-from partwhole.training.problem import Problem
+from partwhole.training.problem import Problem, require_finite_weights
 from partwhole.training.protocol import Protocol
 from partwhole.training.training import FLOW, Training
 
@@ -108,12 +108,12 @@ def checked_image_problem(
 ) -> ImageProblem:
     """Validate that image networks, samples and training fit together; return the problem."""
     several = tuple(networks) if isinstance(networks, Sequence) else (networks,)
-    require_options(training)
+    require_options(training, checkpoint)
     shape, outputs = several[0].shape, n_outputs(several[0])
     require(
         all(network.shape == shape and n_outputs(network) == outputs for network in several),
         "networks that train together take images of one shape and have as many outputs",
-        f"shapes {', '.join(str(network.shape) for network in several)}",
+        ", ".join(f"shape {net.shape} and {n_outputs(net)} outputs" for net in several),
         "train them in several calls",
     )
     require(
@@ -122,6 +122,7 @@ def checked_image_problem(
         f"{len(several)} networks",
         "train them in several calls, with a file for each",
     )
+    require_finite_weights(several)
     images, targets = _parts(data)
     sets = {TRAINING: _checked_set(images, targets, training, several[0], "images", "targets")}
     shared = images, sets[TRAINING].samples
@@ -145,8 +146,14 @@ def checked_image_problem(
     )  # fmt: skip
 
 
-def require_options(training: Training) -> None:
-    """Refuse options that only other networks have."""
+def require_options(training: Training, checkpoint: Path | str | None) -> None:
+    """Refuse options that only other networks have, and a checkpoint of several attempts."""
+    require(
+        checkpoint is None or training.restarts == 0,
+        "a checkpoint is that of a training without restarts",
+        f"{training.restarts} restarts",
+        "leave one of them out",
+    )
     others = (
         ("steps", training.steps is not None),
         (f"the optimiser {FLOW!r}", training.optimiser == FLOW),

@@ -99,7 +99,7 @@ class Loop:
         # The size of a loss: the mean square of the targets, or 1 for labels and classes; and the
         # loss of the first step.
         squared = training.loss == "squared"
-        self.size = float(np.mean(np.square(scored.goal))) if squared else 1.0
+        self.size = float(np.sum(np.square(scored.goal)) / self.n) if squared else 1.0
         self.key = jax.random.key(seed)
         parameters, rest = network.partition()
         initial = State(
@@ -230,8 +230,13 @@ class Loop:
 
     def _mark(self, sets: dict[str, ScoredSet], probes: np.ndarray | None) -> str:
         optimiser = self.training.optimiser
+        # A transformation of optax is known by its state, and by its update for slopes of 1.
+        update = None
+        if not isinstance(optimiser, str):
+            ones = jax.tree.map(jnp.ones_like, self.state.kept)
+            with jax.numpy_dtype_promotion("standard"):
+                update = optimiser.update(ones, self.state.optimiser, cast(Any, self.state.kept))[0]
         settings = {
-            # A transformation of optax is known by its state alone.
             "training": asdict(self.training)
             | {
                 "optimiser": optimiser if isinstance(optimiser, str) else "optax",
@@ -242,7 +247,7 @@ class Loop:
             "sets": {name: (scored.layout, str(scored.columns)) for name, scored in sets.items()},
         }
         arrays_of_sets = [(scored.samples, scored.goal) for scored in sets.values()]
-        arrays = (self.state, self.samples, self.goal, arrays_of_sets, probes)
+        arrays = (self.state, self.samples, self.goal, arrays_of_sets, probes, update)
         if self.course is None:
             return fingerprint(settings, arrays)
         return fingerprint(settings | self.course.settings, (arrays, self.course.arrays))

@@ -26,6 +26,7 @@ from partwhole.training.images.goals import require_finite
 from partwhole.training.images.problem import ImageProblem, ScoredSet, require_options
 from partwhole.training.images.step import Kind
 from partwhole.training.images.two_tasks import Half, TwoTasks
+from partwhole.training.problem import require_finite_weights
 from partwhole.training.rescaling import rescale_after_pretraining
 from partwhole.training.results import Runs
 from partwhole.training.train import train_problem
@@ -131,6 +132,8 @@ def train_transfer(
     (['main', 'test'], (1, 200, 10))
     """
     _require_fit(network, split, training)
+    require_options(training, checkpoint)
+    require_finite_weights([network])
     require(
         mode == "finetuning" or rescale == 1,
         "rescale is of finetuning",
@@ -184,7 +187,6 @@ def _two_tasks(
 
 
 def _require_fit(network: ImageNetwork, split: ClassSplit, training: Training) -> None:
-    require_options(training)
     require(
         training.loss == "cross entropy",
         "classes are learned by the loss 'cross entropy'",
