@@ -48,6 +48,7 @@ ORDER: Reasons = {
     "one entry for each set of components, or each record of a curve": {
         "features.kernel_spectrum": "sigma",
         "features.moebius": "kappa",
+        "features.network_sigma": "input_kappa",
         "features.zeta": "sigma",
         "measures.noise_threshold": "values",
         "measures.swing": "losses",
@@ -125,6 +126,7 @@ UNITS: Reasons = {
         "tasks.ShapeAttributes": "colour; size; background",
         "measures.accuracy": "targets",
         "measures.accuracy of classes": "targets",
+        "measures.concepts.between": "attribute",
         "measures.concepts.calibration": "coordinates; truth",
         "measures.concepts.decode_shapes": "images",
         "measures.capability": "coordinates; target",

@@ -352,7 +352,7 @@ def test_outcomes_say_how_far_a_run_came_and_what_to_do():
     x, y, b = problem(2, 4)
     runs = descend(x, y, start(2), steps=3, learning_rate=0.02, record=FEW, threshold=1e-10)
     assert runs.outcomes == (Outcome.REACHED_MAX_STEPS,) * 2
-    assert runs.messages[1].startswith("run 1 ran all steps and stayed above the threshold; raise ")
+    assert runs.messages[1].startswith("run 1 ran all steps and stayed above the threshold; train ")
     assert (
         f"(step 3, training loss {runs.training_loss[1, -1]:.3g}, threshold 1e-10)"
         in (runs.messages[1])

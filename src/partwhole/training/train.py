@@ -78,13 +78,13 @@ def _is_one_task(problem: Problem) -> bool:
 
 # The first that serves is used. Measured times are in the files of the engines.
 ENGINES = (
-    Engine("image networks in epochs of batches, by any optimiser",
-           lambda p: isinstance(p, ImageProblem), images.engine),
     Engine("diagonal networks on squares, by sgd", lambda p: _is_diagonal(p) and _is_plain(p),
            diagonal.engine),
     Engine("two-layer ReLU networks without biases on squares, by sgd, on one task or several, "
            "with batches, a test or a readout alone", _is_two_layered, two_layers.engine),
     Engine("gated networks on labels, by sgd or the normalised flow", _is_gated, gated.engine),
+    Engine("image networks in epochs of batches, by any optimiser",
+           lambda p: isinstance(p, ImageProblem), images.engine),
     Engine("any network on all of one task, by any optimiser", _is_one_task, layered.engine),
 )  # fmt: skip
 

@@ -30,15 +30,12 @@ LAST = {
     "resnet-18": ("stage 3, block 2", "flat"),
     "vit-finetuning": ("block 7", "first token"),
 }
-TRAINING = {
-    "loss": "cross entropy", "optimiser": "adam", "learning_rate": 1e-3, "batch": 128,
-    "threshold": 0.01, "epochs": 300,
-}  # fmt: skip
+ADAM = {"loss": "cross entropy", "optimiser": "adam", "learning_rate": 1e-3, "batch": 128}
 DIGITS: Config = {
     "images": "digits",
     "main_classes": 5,  # two are distinguished from ten images by every method
     "n_test": 300,
-    "training": TRAINING,
+    "training": ADAM | {"threshold": 0.01, "epochs": 300},
     # All auxiliary images in each epoch: fewer epochs go as far.
     "fewer": {"pretraining": 40, "multitask": 40},
 }

@@ -423,8 +423,8 @@ def test_published_settings():
         ),
         (
             {"mode": "multitask", "auxiliary_weight": 0},
-            'auxiliary_weight is a finite number above 0; got 0; pass 1, or mode="singletask" for '
-            "none of it",
+            "auxiliary_weight is a number above 0, up to 1e+06; got 0; pass 1, or "
+            'mode="singletask" for none of it',
         ),
         (
             {"training": settings(loss="squared")},

@@ -258,6 +258,7 @@ def determinations(
     InputError
         As in `determination`.
     """
+    require(len(tasks) > 0, "tasks are one or more", "none", "pass [task]")
     start = monotonic()
     task = tasks[0]
     order = min(max_order, task.n_components)

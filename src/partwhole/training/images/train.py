@@ -8,7 +8,7 @@ and losses are summed there until an epoch ends.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -121,6 +121,10 @@ class Loop:
         """Return whether the loss of the last epoch is out of bounds, or not a number."""
         limit = DIVERGED * self.size
         return bool(self.losses) and not np.all(np.array(self.losses[-1]) <= limit)
+
+    def ended_in_numbers(self, trained_on: Sequence[str]) -> bool:
+        """Return whether losses at the end are finite; the last step may have diverged."""
+        return all(np.isfinite(self.records[-1][1][name]["loss"]) for name in trained_on)
 
     @property
     def is_finished(self) -> bool:
@@ -284,6 +288,7 @@ def engine(problem: ImageProblem) -> Callable[[int, float, Any], Trace]:
         def at_stops(values: np.ndarray | None) -> np.ndarray | None:
             return None if values is None else values[rows]
 
+        diverged = loop.diverged or not loop.ended_in_numbers(problem.trained_on)
         scores: dict[str, dict[str, Any]] = {
             name: {key: at_stops(loop.scores(name, key)) for key in Scores._fields}
             for name in problem.sets
@@ -292,13 +297,13 @@ def engine(problem: ImageProblem) -> Callable[[int, float, Any], Trace]:
             losses=np.stack([scores[name]["loss"] for name in problem.trained_on], axis=1),
             network=loop.network,
             step=len(loop.losses) * loop.per_epoch,
-            diverged=loop.diverged,
+            diverged=diverged,
             tested=None
             if "test" not in scores or problem.several
             else scores["test"]["loss"][:, None],
             answers=at_stops(np.array(loop.answers)) if loop.answers else None,
             of_images=ImageRecords(
-                np.array(loop.losses).T, scores, outputs, loop.is_finished and not loop.diverged
+                np.array(loop.losses).T, scores, outputs, loop.is_finished and not diverged
             ),
         )
 

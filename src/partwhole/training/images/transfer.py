@@ -34,6 +34,7 @@ from partwhole.training.training import Training
 
 Mode = Literal["pretraining", "finetuning", "multitask", "singletask"]
 Way = Literal["corrected", "published"]
+LARGEST_WEIGHT = 1e6  # of a loss in single precision
 SCORED: dict[str, tuple[Part, ...]] = {
     "pretraining": ("auxiliary",),
     "finetuning": ("main", "test"),
@@ -89,7 +90,7 @@ def train_transfer(
         :math:`(n / \min(n, 128)) / (n_\text{aux} / 128)`, with the training's batch for 128.
         Training stops by the main loss alone.
     auxiliary_weight : float, keyword-only, default 1
-        Factor of the auxiliary loss; applies only to the corrected protocol.
+        Factor of the auxiliary loss, up to 1e6; applies only to the corrected protocol.
     checkpoint : Path or str, keyword-only, default None
         A file from which to resume after an interruption, as in `train`.
     progress : bool, keyword-only, default True
@@ -147,8 +148,8 @@ def train_transfer(
         "leave it out",
     )
     require(
-        auxiliary_weight > 0,
-        "auxiliary_weight is a finite number above 0",
+        0 < auxiliary_weight <= LARGEST_WEIGHT,
+        f"auxiliary_weight is a number above 0, up to {LARGEST_WEIGHT:g}",
         auxiliary_weight,
         'pass 1, or mode="singletask" for none of it',
     )
