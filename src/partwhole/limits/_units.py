@@ -133,6 +133,17 @@ class Units:
 def row_lengths(design: Design) -> Float[np.ndarray, " n"]:
     """Return the Euclidean lengths of a design's rows."""
     if isinstance(design, DenseDesign):
-        return np.linalg.norm(design.matrix, axis=1)
+        return euclidean_lengths(design.matrix)
     squares = np.diagonal(weighted_gram(design, np.ones(design.shape[1])))
     return np.sqrt(np.maximum(squares, 0.0))
+
+
+def euclidean_lengths(rows: Float[np.ndarray, "n p"]) -> Float[np.ndarray, " n"]:
+    """Return the Euclidean lengths of rows, without overflow or underflow of the squares."""
+    with np.errstate(over="ignore", under="ignore"):
+        squares = np.einsum("ij,ij->i", rows, rows)
+    if len(squares) and squares.min() > 1e-200 and squares.max() < 1e200:
+        return np.sqrt(squares)
+    largest = np.abs(rows).max(axis=1, initial=0.0)
+    unit = rows / np.where(largest > 0, largest, 1.0)[:, None]
+    return largest * np.linalg.norm(unit, axis=1)

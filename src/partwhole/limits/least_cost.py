@@ -18,7 +18,7 @@ intercept subtracts :math:`(\sum v)^2 / (2 \lambda)` from the dual. Derived here
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Literal
+from typing import Literal, cast
 
 import numpy as np
 from jaxtyping import Float
@@ -90,18 +90,19 @@ def least_cost(
         return _with_block_as_slack(problem, private, solver, max_steps, tolerance)
     if solver is None:
         solver = next(name for name in SOLVERS if _serves(name, problem))
-    require(
-        _serves(solver, problem),
-        f"the {solver} solver serves {SERVES[solver]}",
-        f"{type(cost).__name__}, {type(fit).__name__} and {type(design).__name__}",
-        "leave solver out",
-    )
+    else:
+        require(
+            _serves(solver, problem),
+            f"the {solver} solver serves {SERVES[solver]}",
+            f"{type(cost).__name__}, {type(fit).__name__} and {type(design).__name__}",
+            "leave solver out",
+        )
     if solver == "primal":
         return through_columns(problem, max_steps, tolerance)
     if solver == "probing":
         return through_scaled_inputs(problem)
-    if isinstance(cost, Concave):
-        return _stationary(problem, cost, start, max_steps)
+    if solver == "touching":
+        return _stationary(problem, cast(Concave, cost), start, max_steps)
     if isinstance(cost, GroupNorm) and cost.weights is not None:
         return _with_unit_weights(problem, cost, max_steps, tolerance)
     gibibytes = 4.0 * 8.0 * len(targets) ** 2 / 2**30

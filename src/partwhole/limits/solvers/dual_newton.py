@@ -35,7 +35,7 @@ Solve = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
 SMALLEST_PIVOT = 1e-7
 # A Hessian is used again (the chord method) while the misfit is below the first number, relative
 # to the targets, and each step reduces it to at most the second.
-CHORD_MISFIT, CHORD_GAIN = 1e-2, 0.1
+CHORD_MISFIT, CHORD_GAIN = 1e-2, 1e-2
 
 
 @dataclass(frozen=True, eq=False)
@@ -226,7 +226,8 @@ def smooth_newton(
         decrement = float(direction @ hessian @ direction) + extra
         value = objective(current, v)
         noise = 1e-13 * (abs(current.value) + abs(float(targets @ v)))
-        length = min(1.0, current.reach(direction))
+        # A step of the chord method is short, so it is tried whole; a longer one is limited.
+        length = 1.0 if serves else min(1.0, current.reach(direction))
         for _ in range(60):
             candidate = term(v + length * direction)
             lowest = objective(candidate, v + length * direction)
@@ -260,9 +261,9 @@ def _regularised(
 
     If the Hessian has lost rank, a multiple of the identity is added and the factor is None.
     """
-    n = len(hessian)
+    n, hessian = len(hessian), hessian.copy()
     mean = float(np.trace(hessian)) / n
-    hessian = hessian + 1e-15 * n * mean * np.eye(n)
+    hessian[np.diag_indices(n)] += 1e-15 * n * mean
     (factorise,) = get_lapack_funcs(("potrf",), (hessian,))
     factor, failed = factorise(hessian.T, lower=1)
     heights = np.diagonal(factor)
