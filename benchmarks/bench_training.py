@@ -19,11 +19,11 @@ import numpy as np
 
 from partwhole.networks import MLP, Architecture
 from partwhole.tasks import StructuredIdentity
-from partwhole.training import Protocol, train_identity
-from partwhole.training.protocol import batch_order
+from partwhole.training import Training, train
+from partwhole.training.order import batch_order
 
 TASK = StructuredIdentity([2, 4], [0.05, 0.05], origin=True, scales_are="variances")
-PROTOCOL = Protocol(0.01)
+RATE, EPOCHS, BATCH = 0.01, 40, 128  # the rate of the mean over outputs
 SEEDS, SIZES, REPEATS = 24, (6, 12, 24, 48), 3
 
 
@@ -35,7 +35,7 @@ def step(network: MLP, batch: jax.Array) -> MLP:
         return ((jax.vmap(network)(batch) - batch) ** 2).mean()
 
     gradient = jax.grad(loss)(network)
-    return jax.tree.map(lambda w, g: w - PROTOCOL.learning_rate * g, network, gradient)
+    return jax.tree.map(lambda w, g: w - RATE * g, network, gradient)
 
 
 def one_by_one(architecture: Architecture, seeds: range) -> list[MLP]:
@@ -44,11 +44,11 @@ def one_by_one(architecture: Architecture, seeds: range) -> list[MLP]:
     for seed in seeds:
         network = architecture.network(2, seed=seed)
         inputs = TASK.sample(seed).inputs.astype(np.float32)
-        order, weights = batch_order(PROTOCOL, len(inputs), seed)
+        order, weights = batch_order(BATCH, seed, len(inputs), EPOCHS, "once")
         batches = [
             jnp.asarray(inputs[rows[share > 0]]) for rows, share in zip(order, weights, strict=True)
         ]
-        for _ in range(PROTOCOL.epochs):
+        for _ in range(EPOCHS):
             for batch in batches:
                 network = step(network, batch)
         found.append(jax.block_until_ready(network))
@@ -75,7 +75,8 @@ def main() -> None:
         seeds = range(SEEDS)
 
         def ours(built: Architecture = built, seeds: range = seeds):
-            return train_identity(TASK, built, PROTOCOL, seeds=seeds, progress=False)
+            training = Training.published("identity", learning_rate=RATE / 2, seed=list(seeds))
+            return train(built.networks(2, seeds=seeds), TASK, training, progress=False)
 
         def baseline(built: Architecture = built, seeds: range = seeds):
             return one_by_one(built, seeds)
@@ -83,10 +84,10 @@ def main() -> None:
         runs, first, warm = timed(ours)
         loop, loop_first, loop_warm = timed(baseline)
         apart = max(
-            float(jnp.abs(mine[0, place] - theirs).max())
+            float(jnp.abs(mine[place] - theirs).max())
             for place, network in enumerate(loop)
             for mine, theirs in zip(
-                jax.tree.leaves(runs.final), jax.tree.leaves(network), strict=True
+                jax.tree.leaves(runs.networks), jax.tree.leaves(network), strict=True
             )
         )
         print(

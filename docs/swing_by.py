@@ -15,28 +15,24 @@ SEEDS = range(24)
 
 
 def draw() -> Figure:
-    """Return answers to the unseen combination, foreseen and trained, and their error."""
+    """Return answers to the unseen combination, predicted and trained, and their error."""
     task = pw.tasks.StructuredIdentity(means=[2, 4], scales=[0.2, 0.2], origin=True)
-    runs = pw.training.train_identity(
-        task,
-        pw.networks.Architecture(layers=4, width=4),
-        pw.training.Protocol(0.01),
-        seeds=SEEDS,
-        progress=False,
-    )
-    found = pw.training.beside_theory(runs)
+    networks = pw.networks.Architecture(layers=4, width=4).networks(2, seeds=SEEDS)
+    training = pw.Training.published("identity", learning_rate=0.005)
+    runs = pw.train(networks, task, training, progress=False)
+    comparison = pw.training.beside_theory(runs)
     # One network stands out: that whose error rises most.
-    times = runs.times[0]
-    shown = int(np.argmax(pw.measures.swing(times, found.trained_losses[0]).amplitude))
+    times, errors = comparison.times, comparison.trained_losses
+    shown = int(np.argmax(pw.measures.swing(times, errors).amplitude))
     with mpl.rc_context(STYLE):
         figure = Figure(figsize=(8, 3.2))
         left, right = figure.subplots(1, 2, width_ratios=(1, 1.35))
         for k in range(len(SEEDS)):
-            left.plot(*found.trained[0, k].T, color="#c9c9c9", linewidth=0.8)
-            right.plot(times, found.trained_losses[0, k], color="#c9c9c9", linewidth=0.7)
+            left.plot(*comparison.trained[k].T, color="#c9c9c9", linewidth=0.8)
+            right.plot(times, errors[k], color="#c9c9c9", linewidth=0.7)
         for ax, theory, trained in (
-            (left, found.outputs[0, shown].T, found.trained[0, shown].T),
-            (right, (times, found.losses[0, shown]), (times, found.trained_losses[0, shown])),
+            (left, comparison.outputs[shown].T, comparison.trained[shown].T),
+            (right, (times, comparison.losses[shown]), (times, errors[shown])),
         ):
             ax.plot(*trained, color=COLOURS[1], linewidth=2.4)
             ax.plot(*theory, color="black", linestyle=(0, (4, 2)), linewidth=1.3)
@@ -54,7 +50,7 @@ def draw() -> Figure:
         )
         right.set_ylabel("error at the unseen combination")
         right.set_title("The error falls, rises, falls again")
-        peak = found.trained_losses[0, shown]
+        peak = errors[shown]
         top = int(peak[np.searchsorted(times, 0.5) :].argmax()) + np.searchsorted(times, 0.5)
         right.annotate(
             "theory (dashed)\nand training",

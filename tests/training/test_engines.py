@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -13,15 +12,14 @@ import pytest
 
 from partwhole.networks import MLP, Architecture, outputs
 from partwhole.tasks import StructuredIdentity
-from partwhole.training import Protocol
-from partwhole.training._batches import Batches
-from partwhole.training._engines import at_once, choose, cost
-from partwhole.training._moments import Moments
-from partwhole.training.protocol import batch_order
+from partwhole.training.engines.batches import Batches
+from partwhole.training.engines.moments import Moments
+from partwhole.training.engines.side_by_side import at_once, choose, cost
+from partwhole.training.order import batch_order
 
 TASK = StructuredIdentity([1, 2], [0.3, 0.2], dimension=3, samples=50, origin=True, rotation=1)
 # 150 samples: four batches of 32 and one of 22.
-PROTOCOL = Protocol(0.05, epochs=4, batch=32)
+BATCH, EPOCHS, RATE = 32, 4, 0.02
 KEPT = np.array([0, 1, 7, 20])
 
 
@@ -31,40 +29,28 @@ def precision(bits: int) -> Iterator[None]:
         yield
 
 
-def element_mean(network: MLP, batch: jax.Array) -> jax.Array:
-    return ((jax.vmap(network)(batch) - batch) ** 2).mean()
-
-
-def paper(network: MLP, batch: jax.Array) -> jax.Array:
+def half_squared(network: MLP, batch: jax.Array) -> jax.Array:
     return 0.5 * ((jax.vmap(network)(batch) - batch) ** 2).sum(axis=1).mean()
 
 
-LOSSES = {"element mean": element_mean, "paper": paper}
+@jax.jit
+def stepped(network: MLP, batch: jax.Array) -> MLP:
+    gradient = jax.grad(half_squared)(network, batch)
+    return jax.tree.map(lambda w, g: w - RATE * g, network, gradient)
 
 
-@partial(jax.jit, static_argnames="loss")
-def stepped(network: MLP, batch: jax.Array, rate: float, loss: str) -> MLP:
-    gradient = jax.grad(LOSSES[loss])(network, batch)
-    return jax.tree.map(lambda w, g: w - rate * g, network, gradient)
-
-
-def plain(network: MLP, inputs: np.ndarray, protocol: Protocol, seed: int) -> dict[int, MLP]:
-    """Return the network at every step, by automatic differentiation of the published loss."""
+def plain(network: MLP, inputs: np.ndarray, shuffle: str, seed: int) -> dict[int, MLP]:
+    """Return the network at every step, by automatic differentiation."""
     n, dtype = len(inputs), network.weights[0].dtype
     rng = np.random.default_rng([seed, 101])
     order = rng.permutation(n)
 
     found, step = {0: network}, 0
-    for epoch in range(protocol.epochs):
-        if protocol.shuffle == "every epoch" and epoch > 0:
+    for epoch in range(EPOCHS):
+        if shuffle == "every epoch" and epoch > 0:
             order = rng.permutation(n)
-        for start in range(0, n, protocol.batch):
-            batch = inputs[order[start : start + protocol.batch]]
-            if len(batch) < protocol.batch and protocol.last_batch == "dropped":
-                continue
-            network = stepped(
-                network, jnp.asarray(batch, dtype), protocol.learning_rate, protocol.loss
-            )
+        for start in range(0, n, BATCH):
+            network = stepped(network, jnp.asarray(inputs[order[start : start + BATCH]], dtype))
             step += 1
             found[step] = network
     return found
@@ -77,18 +63,17 @@ def engines(architecture: Architecture) -> list:
 
 
 @pytest.mark.parametrize(
-    ("bits", "architecture", "options"),
+    ("bits", "architecture", "shuffle"),
     [
-        (64, Architecture(3, 4), {}),
-        (32, Architecture(3, 4), {}),
-        (64, Architecture(2, 4, bias=False), {"shuffle": "every epoch"}),
-        (64, Architecture(1), {"last_batch": "dropped", "epochs": 5}),
-        (64, Architecture(3, 4, "relu"), {"loss": "paper", "learning_rate": 0.02}),
+        (64, Architecture(3, 4), "once"),
+        (32, Architecture(3, 4), "once"),
+        (64, Architecture(2, 4, bias=False), "every epoch"),
+        (64, Architecture(1), "once"),
+        (64, Architecture(3, 4, "relu"), "once"),
     ],
 )
-def test_engines_take_the_steps_of_plain_descent(architecture, options, bits):
+def test_engines_take_the_steps_of_plain_descent(architecture, shuffle, bits):
     tolerance = 1e-10 if bits == 64 else 1e-5
-    protocol = Protocol(**{"learning_rate": 0.05, "epochs": 4, "batch": 32, **options})
     seeds, probes = (0, 5), np.array([[1.0, 2.0, 0.0], [0.5, -1.0, 3.0]])
     inputs = [TASK.sample(seed).inputs for seed in seeds]
     with precision(bits):
@@ -101,16 +86,16 @@ def test_engines_take_the_steps_of_plain_descent(architecture, options, bits):
             jax.tree.map(lambda w, run=run: jnp.asarray(np.asarray(w)[run]), networks)
             for run in range(2)
         ]
-        paths = [plain(*each, protocol, s) for *each, s in zip(alone, inputs, seeds, strict=True)]
+        paths = [plain(*each, shuffle, s) for *each, s in zip(alone, inputs, seeds, strict=True)]
         for engine in engines(architecture):
             data = [
-                engine.data(points, *batch_order(protocol, 150, seed))
+                engine.data(points, *batch_order(BATCH, seed, 150, EPOCHS, shuffle))
                 for points, seed in zip(inputs, seeds, strict=True)
             ]
             found = engine.train(
                 networks,
                 tuple(np.stack(part) for part in zip(*data, strict=True)),
-                np.full(2, protocol.rate(3)),
+                np.full(2, RATE),
                 np.diff(KEPT, prepend=0),
                 np.stack([probes, probes]),
             )
@@ -147,7 +132,7 @@ def test_a_rotated_network_learns_the_rotated_task_alike():
         )
         answers = []
         for task, start in ((straight, network), (TASK, turned)):
-            data = engine.data(task.sample(0).inputs, *batch_order(PROTOCOL, 150, 0))
+            data = engine.data(task.sample(0).inputs, *batch_order(BATCH, 0, 150, EPOCHS))
             found = engine.train(
                 start,
                 tuple(part[None] for part in data),
@@ -160,16 +145,17 @@ def test_a_rotated_network_learns_the_rotated_task_alike():
 
 
 def test_the_engine_is_chosen_by_the_size_of_the_layers():
-    assert choose(Architecture(4, 4), 2) == Moments(lanes=True, bias=True)
-    assert choose(Architecture(2, bias=False), 64) == Moments(lanes=False, bias=False)
-    assert choose(Architecture(4, 4, "relu"), 2) == Batches()
+    assert choose(Architecture(4, 4).network(2, seed=0)) == Moments(lanes=True, bias=True)
+    wide = Architecture(2, bias=False).network(64, seed=0)
+    assert choose(wide) == Moments(lanes=False, bias=False)
+    assert choose(Architecture(4, 4, "relu").networks(2, seeds=[0])) == Batches()
 
 
 def test_calls_are_of_nearly_equal_size():
-    small = cost(Architecture(4, 4), 2, 118, 128)
+    small = cost(Architecture(4, 4).networks(2, seeds=[0, 1]), 118, 128)
     assert at_once(24, small, 1e4, 4720) == 24
     assert at_once(1200, small, 1e4, 4720) == 400
-    wide = cost(Architecture(4), 64, 118, 128)
+    wide = cost(Architecture(4).network(64, seed=0), 118, 128)
     assert 1 <= at_once(24, wide, 1e5, 4720) < 24
     # However large one run is, it is trained.
     assert at_once(3, wide._replace(bytes=1e12), 1e5, 4720) == 1

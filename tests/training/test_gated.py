@@ -31,7 +31,7 @@ from partwhole.training import (
     distinct_limits,
     stationarity,
 )
-from partwhole.training.protocol import Protocol, batch_order
+from partwhole.training.order import batch_order
 
 X, Y, GATES = d1()
 LIMIT = solve((X, Y), GATES, fit="margin", intercept="none")
@@ -56,8 +56,7 @@ def test_descent_is_a_plain_loop(loss, momentum):
         [network], X, Y, steps=9, learning_rate=0.1, late_factor=0.5, momentum=momentum,
         batch=10, loss=loss, seed=[3], precision="float64", record=[9],
     ).networks[0]  # fmt: skip
-    order = Protocol(batch=10, epochs=3, shuffle="every epoch")
-    rows, parts = batch_order(order, 24, 3)
+    rows, parts = batch_order(10, 3, 24, 3)
     w, v = (np.asarray(each, dtype=float) for each in network.weights)
     contexts = GATES.contexts(X)
     speed = [np.zeros_like(w), np.zeros_like(v)]

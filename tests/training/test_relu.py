@@ -18,7 +18,7 @@ from partwhole.tasks.relu_teachers import ReLUTeachers
 from partwhole.training import Outcome
 from partwhole.training.engines import two_layers
 from partwhole.training.engines.two_layers import expected_error, layouts_of
-from partwhole.training.protocol import Protocol, batch_order
+from partwhole.training.order import batch_order
 from partwhole.training.relu_probing import kernel, relu_probing
 
 D, H = 3, 7
@@ -143,12 +143,14 @@ def test_batches_are_drawn_anew_for_each_epoch_from_the_seed(monkeypatch):
     assert np.abs(runs.networks.weights[0][1] - other.networks.weights[0][1]).max() > 1e-4
 
 
-def test_one_tasks_batches_are_those_of_every_protocol():
-    protocol = Protocol(epochs=4, batch=3, shuffle="every epoch")
-    rows, parts = batch_order(protocol, 7, seed=2)
-    found = next(layouts_of(np.ones((7, 1)), 3, seed=2))
-    np.testing.assert_array_equal(found[0][:12], rows)
-    np.testing.assert_allclose(found[1][:12], parts, rtol=1e-15)
+def test_batches_of_one_task_are_those_of_any_network():
+    rows, parts = batch_order(3, 2, 7, 4)
+    layouts = next(layouts_of(np.ones((7, 1)), 3, seed=2, shuffle="every epoch"))
+    np.testing.assert_array_equal(layouts[0][:12], rows)
+    np.testing.assert_allclose(layouts[1][:12], parts, rtol=1e-15)
+    again = layouts_of(np.ones((7, 1)), 3, seed=2, shuffle="once")
+    for _ in range(3):
+        np.testing.assert_array_equal(next(again)[0], rows[:3])
 
 
 def test_in_a_batch_the_mean_of_each_task_has_the_tasks_weight():

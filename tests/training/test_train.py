@@ -17,8 +17,8 @@ from partwhole.limits import DiagonalWeights
 from partwhole.networks import Architecture, GatedNetwork, LearnedGates, outputs
 from partwhole.training import Outcome, Training, train
 from partwhole.training.engines import diagonal, gated, layered, two_layers
+from partwhole.training.order import batch_order
 from partwhole.training.problem import checked_problem
-from partwhole.training.protocol import Protocol, batch_order
 from partwhole.training.train import _engine
 
 RNG = np.random.default_rng(0)
@@ -90,7 +90,7 @@ def test_every_family_is_trained_in_batches(name):
     training = Training(epochs=2, batch=5, learning_rate=0.05, seed=[3, 8])
     runs = train(networks, (x, Y), training, progress=False)
     assert runs.steps[-1] == 6
-    batches = batch_order(Protocol(batch=5, epochs=2, shuffle="every epoch"), 12, 8)
+    batches = batch_order(5, 8, 12, 2)
     start = networks[1] if isinstance(networks, list) else jax.tree.map(lambda w: w[1], networks)
     expected = outputs(plain(start, x, Y, optax.sgd(0.05), 6, batches), x)
     np.testing.assert_allclose(outputs(runs.network(1), x), expected, rtol=1e-4, atol=1e-5)

@@ -20,21 +20,18 @@ from partwhole.training.diffusion.recipe import DiffusionRecipe as DiffusionReci
 from partwhole.training.diffusion.train import train_diffusion as train_diffusion
 from partwhole.training.gated_limits import ReachedLimit as ReachedLimit
 from partwhole.training.gated_limits import distinct_limits as distinct_limits
-from partwhole.training.identity import train_identity as train_identity
 from partwhole.training.images.transfer import train_transfer as train_transfer
 from partwhole.training.kernel_regime import KernelRegime as KernelRegime
 from partwhole.training.kernel_regime import kernel_regime as kernel_regime
 from partwhole.training.learning_rate import search_learning_rate as search_learning_rate
 from partwhole.training.margin_ascent import ascend_margin as ascend_margin
 from partwhole.training.outcome import Outcome as Outcome
-from partwhole.training.protocol import Protocol as Protocol
 from partwhole.training.relu_probing import ProbingRuns as ProbingRuns
 from partwhole.training.relu_probing import relu_probing as relu_probing
 from partwhole.training.rescaling import for_finetuning as for_finetuning
 from partwhole.training.rescaling import rescale_after_pretraining as rescale_after_pretraining
 from partwhole.training.results import Runs as Runs
 from partwhole.training.results import Scores as Scores
-from partwhole.training.runs import IdentityRuns as IdentityRuns
 from partwhole.training.stationarity import Stationarity as Stationarity
 from partwhole.training.stationarity import stationarity as stationarity
 from partwhole.training.train import train as train
@@ -46,13 +43,11 @@ __all__ = [
     "ConceptClassifier",
     "DiffusionRecipe",
     "DiffusionRun",
-    "IdentityRuns",
     "KernelRegime",
     "LearningRateSearch",
     "Outcome",
     "ProbingRuns",
     "Prompt",
-    "Protocol",
     "RateOutcome",
     "ReachedLimit",
     "Runs",
@@ -72,6 +67,5 @@ __all__ = [
     "train",
     "train_concept_classifier",
     "train_diffusion",
-    "train_identity",
     "train_transfer",
 ]

@@ -13,8 +13,11 @@ from partwhole._door import door
 from partwhole._types import Real
 from partwhole.flows import Deep, FlowOutcome, flow
 from partwhole.measures import learning_times, swing
+from partwhole.networks import MLP
+from partwhole.tasks import StructuredIdentity
+from partwhole.training.concepts import ConceptAnswers, in_concept_frame
 from partwhole.training.outcome import Outcome
-from partwhole.training.runs import IdentityRuns
+from partwhole.training.results import Runs
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,38 +32,48 @@ class BesideTheory:
 
     Parameters
     ----------
-    runs : IdentityRuns
-    outputs : float array, shape (settings, seeds, T, d)
-        Outputs of the flow at the unseen combination, in the concept frame, at `runs.times`.
-    trained : float array, shape (settings, seeds, T, d)
+    runs : Runs
+    times : float array, shape (T,)
+        Of the flow, on half the squared error; twice `runs.times`.
+    outputs : float array, shape (runs, T, d)
+        Outputs of the flow at the unseen combination, in the concept frame.
+    trained : float array, shape (runs, T, d)
         Outputs of the networks there.
-    exact : bool
-        Whether the flow is that of the networks themselves, true for linear ones; for others it is
-        the flow of the linear network with the same weights.
     notes : tuple of str, default ()
         Caveats about the flows, such as one that ran out of steps.
     """
 
-    runs: IdentityRuns
-    outputs: Float[np.ndarray, "settings seeds T d"]
-    trained: Float[np.ndarray, "settings seeds T d"]
-    exact: bool
+    runs: Runs
+    times: Float[np.ndarray, " T"]
+    outputs: Float[np.ndarray, "runs T d"]
+    trained: Float[np.ndarray, "runs T d"]
     notes: tuple[str, ...] = ()
 
     @property
-    def losses(self) -> Float[np.ndarray, "settings seeds T"]:
+    def exact(self) -> bool:
+        """Return whether the flow is that of the networks themselves, true for linear ones.
+
+        For others it is the flow of the linear network with the same weights.
+        """
+        return self.runs.start.nonlinearity == "linear"
+
+    @property
+    def losses(self) -> Float[np.ndarray, "runs T"]:
         """The error of the flow at the unseen combination; NaN where it has run out of steps."""
         return self._losses(self.outputs)
 
     @property
-    def trained_losses(self) -> Float[np.ndarray, "settings seeds T"]:
+    def trained_losses(self) -> Float[np.ndarray, "runs T"]:
         """The error of the networks there."""
         return self._losses(self.trained)
 
+    @property
+    def _task(self) -> StructuredIdentity:
+        return self.runs.concepts.task
+
     def _losses(self, outputs: np.ndarray) -> np.ndarray:
-        probes = np.stack([task.probe for task in self.runs.tasks])
         with np.errstate(all="ignore"):  # of runs that diverged
-            return 0.5 * ((outputs - probes[:, None, None]) ** 2).sum(axis=-1)
+            return 0.5 * ((outputs - self._task.probe) ** 2).sum(axis=-1)
 
     @door
     def to_frame(self, *, threshold: Real = 0.02) -> pd.DataFrame:
@@ -76,71 +89,67 @@ class BesideTheory:
         Returns
         -------
         pandas.DataFrame
-            With the columns setting, seed, quantity, predicted, trained. Times are gradient
-            times; infinite where a concept was not half learned by the end, NaN where the error
-            does not rise. All trained quantities of a run that diverged are NaN, and all
-            predicted ones of a flow that ran out of steps.
+            With the columns run, quantity, predicted, trained. Times are those of the flow;
+            infinite where a concept was not half learned by the end, NaN where the error does not
+            rise. All trained quantities of a run that diverged are NaN, and all predicted ones of
+            a flow that ran out of steps.
         """
         import pandas as pd
 
+        means = np.array(self._task.means)
+        signals = np.diagonal(_moments(self.runs.concepts)[0])[: len(means)]
+        plateau = 0.5 * float(means[signals.argmin()]) ** 2
         rows = []
-        for s, task in enumerate(self.runs.tasks):
-            means, times = np.array(task.means), self.runs.times[s]
-            signals = np.diagonal(_moments(self.runs, s)[0])[: task.n_concepts]
-            plateau = 0.5 * float(means[signals.argmin()]) ** 2
-            for k, seed in enumerate(self.runs.seeds):
-                pair = [
-                    _quantities(times, outputs[s, k], loss[s, k], means, plateau, threshold)
-                    for outputs, loss in (
-                        (self.outputs, self.losses),
-                        (self.trained, self.trained_losses),
-                    )
-                ]
-                if self.runs.diverged[s, k]:
-                    pair[1] = dict.fromkeys(pair[1], np.nan)
-                rows += [(s, seed, name, pair[0][name], pair[1][name]) for name in pair[0]]
-        return pd.DataFrame(rows, columns=["setting", "seed", "quantity", "predicted", "trained"])
+        for run, outcome in enumerate(self.runs.outcomes):
+            predicted, trained = (
+                _quantities(self.times, outputs[run], loss[run], means, plateau, threshold)
+                for outputs, loss in (
+                    (self.outputs, self.losses),
+                    (self.trained, self.trained_losses),
+                )
+            )
+            if outcome is Outcome.DIVERGED:
+                trained = dict.fromkeys(trained, np.nan)
+            rows += [(run, name, predicted[name], trained[name]) for name in predicted]
+        return pd.DataFrame(rows, columns=["run", "quantity", "predicted", "trained"])
 
     @door
     def describe(self, *, threshold: Real = 0.02) -> str:
-        """Return a comparison of prediction and training in a few lines, medians over the seeds.
+        """Return a comparison of prediction and training in a few lines, medians over the runs.
 
-        Seeds whose training diverged or whose flow ran out of steps are counted and left out.
+        Runs whose training diverged or whose flow ran out of steps are counted and left out.
         """
-        table = self.to_frame(threshold=threshold)
-        architecture = self.runs.architecture
+        table, start = self.to_frame(threshold=threshold), self.runs.start
         compared = "it" if self.exact else "the linear network"
+        means = ", ".join(f"{mean:g}" for mean in self._task.means)
         lines = [
-            f"{architecture.layers}-layer {architecture.nonlinearity} network, "
-            f"{len(self.runs.seeds)} seeds,",
+            f"{start.n_layers}-layer {start.nonlinearity} network, {len(self.trained)} runs,",
             f"beside gradient flow of {compared} on the population from the same weights.",
+            f"Means {means}; times of the flow, medians over the runs that have them:",
         ]
         names = table["quantity"].to_numpy()
         values = table[["predicted", "trained"]].to_numpy()
-        left_out = table.loc[(names == SWINGS) & np.isnan(values).any(axis=1), ["setting", "seed"]]
-        for s, task in enumerate(self.runs.tasks):
-            means = ", ".join(f"{mean:g}" for mean in task.means)
-            out = left_out["seed"][left_out["setting"] == s]
-            selected = (table["setting"].to_numpy() == s) & ~table["seed"].isin(out).to_numpy()
-            lines.append(f"Means {means}; gradient time, medians over the seeds it applies to:")
-            lines += [f"{'':<28}predicted  trained"] if selected.any() else []
-            for name in dict.fromkeys(names[selected & (names != SWINGS)]):
-                left, right = (_median(column) for column in values[selected & (names == name)].T)
-                lines.append(f"{name:<28}{left:<11}{right}")
-            first, trained = values[selected & (names == SWINGS)].T
-            if len(first):
-                lines.append(
-                    f"The error rises before it falls: {first.sum():.0f} of {len(first)} "
-                    f"predicted, {trained.sum():.0f} trained, {(first == trained).sum()} agree."
-                )
-            if count := int(self.runs.diverged[s].sum()):
-                outcome = Outcome.DIVERGED.value
-                lines.append(f"Left out: {count} of {len(self.runs.seeds)} networks {outcome}.")
+        runs = table["run"].to_numpy()
+        lost = runs[(names == SWINGS) & np.isnan(values).any(axis=1)]
+        selected = ~np.isin(runs, lost)
+        lines += [f"{'':<28}predicted  trained"] if selected.any() else []
+        for name in dict.fromkeys(names[selected & (names != SWINGS)]):
+            left, right = (_median(column) for column in values[selected & (names == name)].T)
+            lines.append(f"{name:<28}{left:<11}{right}")
+        first, trained = values[selected & (names == SWINGS)].T
+        if len(first):
+            lines.append(
+                f"The error rises before it falls: {first.sum():.0f} of {len(first)} "
+                f"predicted, {trained.sum():.0f} trained, {(first == trained).sum()} agree."
+            )
+        if count := self.runs.outcomes.count(Outcome.DIVERGED):
+            outcome = Outcome.DIVERGED.value
+            lines.append(f"Left out: {count} of {len(self.trained)} networks {outcome}.")
         return "\n".join([*lines, *(f"Note: {note}." for note in self.notes)])
 
 
 @door
-def beside_theory(runs: IdentityRuns) -> BesideTheory:
+def beside_theory(runs: Runs) -> BesideTheory:
     r"""Compare trained networks with the gradient flow from their initial weights.
 
     The flow is gradient flow on the population (`flow` of `Deep`): no samples, no batches and
@@ -148,8 +157,9 @@ def beside_theory(runs: IdentityRuns) -> BesideTheory:
 
     Parameters
     ----------
-    runs : IdentityRuns
-        From `train_identity`, read at the unseen combination (which is its default).
+    runs : Runs
+        Dense networks that `train` has trained on a structured identity task by "sgd", all at one
+        learning rate, read at the unseen combination (which is the default).
 
     Returns
     -------
@@ -158,7 +168,7 @@ def beside_theory(runs: IdentityRuns) -> BesideTheory:
     Raises
     ------
     InputError
-        For runs that were not read at the unseen combination.
+        For other runs.
 
     Notes
     -----
@@ -169,65 +179,55 @@ def beside_theory(runs: IdentityRuns) -> BesideTheory:
     --------
     >>> from partwhole.networks import Architecture
     >>> from partwhole.tasks import StructuredIdentity
-    >>> from partwhole.training import Protocol, train_identity
+    >>> from partwhole.training import Training, train
     >>> task = StructuredIdentity([2, 4], [0.2, 0.2], origin=True)
-    >>> runs = train_identity(
-    ...     task, Architecture(layers=2, width=4), Protocol(0.01), seeds=range(2)
-    ... )
-    >>> found = beside_theory(runs)
-    >>> gap = np.abs(found.outputs - found.trained).max()
+    >>> networks = Architecture(layers=2, width=4).networks(2, seeds=range(2))
+    >>> runs = train(networks, task, Training(epochs=40, batch=128, learning_rate=0.005))
+    >>> comparison = beside_theory(runs)
+    >>> gap = np.abs(comparison.outputs - comparison.trained).max()
     >>> bool(gap < 0.5)  # of targets 2 and 4
     True
     """
-    architecture, predicted, trained = runs.architecture, [], []
-    notes: list[str] = []
-    for s, task in enumerate(runs.tasks):
-        at = np.flatnonzero(np.abs(runs.probes[s] - task.probe).max(axis=1) < 1e-12)
-        require(
-            len(at) > 0,
-            "theory is laid beside answers to the unseen combination",
-            f"runs read at {len(runs.probes[s])} other probes",
-            "train with probes=None or include task.probe",
-        )
-        trained.append(runs.outputs[s, :, :, at[0]])
-        second, mean = _moments(runs, s)
-        weights, biases = _in_concept_frame(runs, s)
-        path = flow(
-            Deep(weights, second, biases=biases, mean=None if biases is None else mean),
-            runs.times[s],
-            rtol=RTOL,
-            atol=1e-9,
-        )
-        predicted.append(path.outputs(task.probe))
-        flow_notes = list(path.notes)
-        if path.outcome is not FlowOutcome.REACHED:
-            flow_notes += ["flows end early; begin with smaller weights, or record fewer steps"]
-        notes += [f"setting {s}: {note}" for note in flow_notes]
-    exact = architecture.nonlinearity == "linear"
-    return BesideTheory(runs, np.stack(predicted), np.stack(trained), exact, tuple(notes))
+    concepts, initial = runs.concepts, runs.start
+    rates = runs.learning_rates
+    require(
+        isinstance(initial, MLP) and runs.times is not None,
+        "theory is that of dense networks trained by the optimiser 'sgd'",
+        f"{type(initial).__name__} and {runs.training.optimiser!r}",
+        "draw them by Architecture(...).networks(d, seeds=...)",
+    )
+    assert runs.times is not None
+    assert rates is not None
+    require(
+        bool(np.all(rates == rates[0])),
+        "networks are trained at one learning rate",
+        f"rates from {rates.min():g} to {rates.max():g}",
+        "train those of each rate in a call of their own",
+    )
+    trained = concepts.at_unseen
+    second, mean = _moments(concepts)
+    weights, biases = in_concept_frame(initial, concepts.task)
+    # Runs that end early repeat their last time.
+    times = 2.0 * rates[0] * runs.steps / (1.0 - float(runs.training.momentum))
+    path = flow(
+        Deep(weights, second, biases=biases, mean=None if biases is None else mean),
+        times,
+        rtol=RTOL,
+        atol=1e-9,
+    )
+    notes = list(path.notes)
+    if path.outcome is not FlowOutcome.REACHED:
+        notes += ["flows end early; begin with smaller weights, or record fewer steps"]
+    outputs = path.outputs(concepts.task.probe)
+    return BesideTheory(runs, times, outputs, trained, tuple(notes))
 
 
-def _moments(runs: IdentityRuns, setting: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return second moment and mean of a setting's inputs, in the concept frame."""
-    task = runs.tasks[setting]
+def _moments(concepts: ConceptAnswers) -> tuple[np.ndarray, np.ndarray]:
+    """Return second moment and mean of the inputs, in the concept frame."""
+    task = concepts.task
     if task.truncation is None:
         return task.second_moment(), task.mean()
-    return runs.second_moments[setting].mean(axis=0), runs.means[setting].mean(axis=0)
-
-
-def _in_concept_frame(
-    runs: IdentityRuns, setting: int
-) -> tuple[list[np.ndarray], list[np.ndarray] | None]:
-    """Return the initial weights as they act on coordinates of the concepts, in 64 bits."""
-    turn = runs.tasks[setting].rotation_matrix  # row p: axis p in the learner's inputs
-    weights = [np.asarray(weight, dtype=float) for weight in runs.initial.weights]
-    weights[0] = weights[0] @ turn.T
-    weights[-1] = turn @ weights[-1]
-    if runs.initial.biases is None:
-        return weights, None
-    biases = [np.asarray(bias, dtype=float) for bias in runs.initial.biases]
-    biases[-1] = biases[-1] @ turn.T
-    return weights, biases
+    return concepts.second_moments.mean(axis=0), concepts.means.mean(axis=0)
 
 
 def _quantities(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import equinox as eqx
 import jax
@@ -13,12 +13,13 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from partwhole._checks import require, seed_list, whole
+from partwhole.flows._inputs import recorded_steps
 from partwhole.limits.diagonal import DiagonalWeights
 from partwhole.networks import Network
 from partwhole.networks.network import lead, n_outputs
 from partwhole.tasks.relu_teachers import ReLUTeacher
 from partwhole.training.losses import LABELS
-from partwhole.training.protocol import Protocol
+from partwhole.training.order import batch_order, geometric_steps
 from partwhole.training.training import Training
 
 MEMORY_GIB = 8.0
@@ -31,6 +32,20 @@ Teachers = (
     Float[np.ndarray, "..."] | Sequence[ReLUTeacher] | Sequence[Float[np.ndarray, "..."]]
     | Sequence[Sequence[ReLUTeacher]]
 )  # fmt: skip
+
+
+@runtime_checkable
+class Sampled(Protocol):
+    """Samples of one task, those of each run when they are used."""
+
+    @property
+    def count(self) -> int:
+        """Return the number of samples of a run."""
+        ...
+
+    def of(self, run: int) -> tuple[Float[np.ndarray, "n *shape"], Float[np.ndarray, "n k"]]:
+        """Return the inputs and targets of one run."""
+        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +76,7 @@ class Problem:
     runs : int
     shape : tuple of int
         Of one input.
-    tasks : tuple of Samples
+    tasks : tuple of Samples, or of the samples of a structured identity task
     several : bool
         Whether tasks were passed as a list, so that results have an axis of tasks.
     probes : float array, shape (m, *shape), or None
@@ -73,7 +88,7 @@ class Problem:
     networks: Any
     runs: int
     shape: tuple[int, ...]
-    tasks: tuple[Samples, ...]
+    tasks: tuple[Sampled, ...]
     several: bool
     probes: Float[np.ndarray, "m *shape"] | None
     teachers: tuple[Any, ...] | None
@@ -103,12 +118,21 @@ class Problem:
     def stops(self) -> Int[np.ndarray, " T"]:
         """Return the recorded steps, including the last."""
         record, last = self.training.record, self.steps
-        record = "geometric" if record is None else record
+        if record is None or isinstance(record, str):
+            return geometric_steps(last)
         if isinstance(record, int):
             whole("record", record, 1, "pass 50 for every 50 steps")
             record = np.arange(0, last, record)
-        # The grid is that of epochs of one step each.
-        return np.union1d(Protocol(epochs=last, batch=1).recorded(record, 1), [last])
+        return np.union1d(recorded_steps(record, last), [last])
+
+    def batches(self, run: int) -> tuple[Int[np.ndarray, "B b"], Float[np.ndarray, "B b"]] | None:
+        """Return the rows of each batch of a run and their weights; None for full batches."""
+        n, training = self.count, self.training
+        if training.batch is None:
+            return None
+        batch = min(training.batch, n)
+        epochs = -(-self.steps // -(-n // batch))
+        return batch_order(batch, self.seeds[run], n, epochs, training.shuffle)
 
     @property
     def rates(self) -> Float[np.ndarray, " runs"]:
@@ -187,11 +211,11 @@ def checked_problem(
     has_pairs = len(pairs) > 0 and all(map(_is_pair, pairs))
     rule = "data is a pair of inputs and targets, or a list of pairs, one for each task"
     require(has_pairs, rule, f"{len(pairs)} of another form", "pass (inputs, targets)")
-    checked_networks, runs = _networks(networks)
+    several_networks, runs = checked_networks(networks)
     if isinstance(networks, DiagonalWeights):
         first, shape, outputs = None, (np.shape(networks.hidden_plus)[-1],), 1
     else:
-        first = checked_networks if not isinstance(checked_networks, tuple) else checked_networks[0]
+        first = several_networks[0] if isinstance(several_networks, tuple) else several_networks
         shape = tuple(first.shape)
         outputs = 1 if several else n_outputs(first)
     tasks: list[Samples] = []
@@ -225,14 +249,9 @@ def checked_problem(
         *test, shape, outputs, n_runs, training.dtype, training.loss, names
     )  # fmt: skip
     if probes is not None:
-        require(
-            probes.shape[1:] == shape,
-            f"read has shape ({', '.join(map(str, ('m', *shape)))}) to go with the networks",
-            f"shape {probes.shape}",
-            "pass one row for each probe",
-        )
+        require_probes(probes, shape)
     return Problem(
-        checked_networks,
+        several_networks,
         n_runs,
         shape,
         tuple(tasks),
@@ -249,7 +268,7 @@ def _is_pair(data: Any) -> bool:
     return isinstance(data, tuple) and len(data) == 2 and not any(map(_is_pair, data))
 
 
-def _networks(networks: Any) -> tuple[Any, int | None]:
+def checked_networks(networks: Any) -> tuple[Any, int | None]:
     """Return the networks, and their number if it is determined."""
     if isinstance(networks, DiagonalWeights):
         hidden = np.shape(networks.hidden_plus)
@@ -268,6 +287,16 @@ def _networks(networks: Any) -> tuple[Any, int | None]:
     )
     require_finite_weights(networks)
     return networks, axes[0] if axes else None
+
+
+def require_probes(probes: np.ndarray, shape: tuple[int, ...]) -> None:
+    """Require inputs to read of the networks' shape."""
+    require(
+        probes.shape[1:] == shape,
+        f"read has shape ({', '.join(map(str, ('m', *shape)))}) to go with the networks",
+        f"shape {probes.shape}",
+        "pass one row for each probe",
+    )
 
 
 def require_finite_weights(networks: Any) -> None:

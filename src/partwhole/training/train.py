@@ -18,8 +18,12 @@ from partwhole._progress import bar
 from partwhole._threads import cores, in_threads
 from partwhole.limits.diagonal import DiagonalWeights
 from partwhole.networks import GatedNetwork, ImageNetwork
+from partwhole.networks.mlp import MLP
+from partwhole.tasks import StructuredIdentity
+from partwhole.tasks.identity_sample import IdentitySample
 from partwhole.tasks.images.composites import Composites
-from partwhole.training.engines import diagonal, gated, layered, two_layers
+from partwhole.training.concepts import ConceptAnswers, DrawnSamples, concept_problem
+from partwhole.training.engines import diagonal, gated, layered, side_by_side, two_layers
 from partwhole.training.images import train as images
 from partwhole.training.images.problem import ImageProblem, checked_image_problem
 from partwhole.training.losses import LABELS
@@ -34,11 +38,16 @@ ReportStep = Callable[[int, float], None]  # receives the number of steps taken,
 
 
 class Engine(NamedTuple):
-    """A way to take the steps of some networks for some trainings, with measured times."""
+    """A way to take the steps of some networks for some trainings, with measured times.
+
+    `start` returns a function of a run, its learning rate and `ReportStep`; where several runs are
+    trained in a call, of the runs, the rates of all and `ReportStep`.
+    """
 
     of: str
     serves: Callable[[Problem], bool]
-    start: Callable[[Any], Callable[[int, float, ReportStep], Trace]]
+    start: Callable[[Any], Callable[..., Any]]
+    together: bool = False
 
 
 def _is_diagonal(problem: Problem) -> bool:
@@ -53,9 +62,15 @@ def _is_plain(problem: Problem) -> bool:
     ) and training.parametrisation == "standard"  # fmt: skip
 
 
+def _learns_concepts(problem: Problem) -> bool:
+    return bool(problem.tasks) and isinstance(problem.tasks[0], DrawnSamples)
+
+
 def _is_two_layered(problem: Problem) -> bool:
     """Return whether networks have two layers, and options beyond full-batch training are used."""
     training = problem.training
+    if _learns_concepts(problem):
+        return False
     has_extras = problem.several or problem.teachers is not None or problem.test is not None
     has_extras = has_extras or training.batch is not None or training.trained == "readout"
     return has_extras and _is_plain(problem) and all(map(two_layers.serves, problem.every))
@@ -76,6 +91,14 @@ def _is_one_task(problem: Problem) -> bool:
     return plain and not (problem.several or problem.teachers is not None or _is_diagonal(problem))
 
 
+def _is_side_by_side(problem: Problem) -> bool:
+    """Return whether dense networks learn a structured identity task for a number of steps."""
+    training = problem.training
+    to_the_end = training.weight_decay == 0 == training.threshold and training.trained == "all"
+    of_concepts = _learns_concepts(problem) and isinstance(problem.networks, MLP)
+    return of_concepts and to_the_end and _is_plain(problem)
+
+
 # The first that serves is used. Measured times are in the files of the engines.
 ENGINES = (
     Engine("diagonal networks on squares, by sgd", lambda p: _is_diagonal(p) and _is_plain(p),
@@ -85,6 +108,8 @@ ENGINES = (
     Engine("gated networks on labels, by sgd or the normalised flow", _is_gated, gated.engine),
     Engine("image networks in epochs of batches, by any optimiser",
            lambda p: isinstance(p, ImageProblem), images.engine),
+    Engine("dense networks on structured identity, by sgd for a number of steps",
+           _is_side_by_side, side_by_side.engine, together=True),
     Engine("any network on all of one task, by any optimiser", _is_one_task, layered.engine),
 )  # fmt: skip
 
@@ -92,7 +117,7 @@ ENGINES = (
 @door(single=("read", "data", "test", "teachers"))
 def train(
     networks: Networks,
-    data: Data | Composites,
+    data: Data | Composites | StructuredIdentity | IdentitySample,
     training: Training,
     *,
     read: Float[np.ndarray, "m *shape"] | None = None,
@@ -108,16 +133,18 @@ def train(
     networks : Network, sequence of Network, or DiagonalWeights
         The same for all runs, one for each along a leading axis (`Architecture.networks`), or a
         sequence of them. They are left as they are.
-    data : pair of float arrays, list of pairs, or Composites
+    data : pair of float arrays, list of pairs, Composites, StructuredIdentity or IdentitySample
         Inputs of shape (n, ...) for all runs or (runs, n, ...), and targets of shape (n,) or (n, k)
         alike. In a list, a pair for each task: diagonal networks and two-layer ReLU networks
         without biases learn several, each with a readout of its own, and each weighs as much as its
         share of all samples. For image networks images of shape (n, h, w, c) with their targets,
         or composites, which bring theirs (`tasks.compose_images`); classes of the loss "cross
-        entropy" have shape (n,), or (n, q) for several questions.
+        entropy" have shape (n,), or (n, q) for several questions. Of a structured identity task
+        each run draws a sample with its own seed of `Training`; an `IdentitySample` serves all.
     training : Training
     read : float array, shape (m, ...), keyword-only, default None
-        Inputs at which networks are read at every recorded step.
+        Inputs at which networks are read at every recorded step; on a structured identity task
+        None for its probe, the unseen combination.
     teachers : keyword-only, default None
         The true functions, for the test loss: of diagonal networks coefficients, shape (runs, d),
         and :math:`|\beta - \beta^*|^2`, the expected squared error on inputs that are uncorrelated
@@ -197,13 +224,16 @@ def train(
 
 def train_problem(problem: Problem, progress: bool) -> Runs:
     """Train the networks of a problem by the first engine that serves it."""
-    start = _engine(problem).start(problem)
+    engine = _engine(problem)
+    start = engine.start(problem)
     runs, rates, steps = problem.runs, problem.rates, problem.steps
 
     def trained(run_numbers: Sequence[int]) -> dict[int, Trace]:
         # An image network takes all cores for itself: several at once take longer.
         workers = 1 if isinstance(problem, ImageProblem) else min(runs, cores())
         with report_progress(len(run_numbers), steps, progress) as report_step:
+            if engine.together:
+                return start(run_numbers, rates, report_step)
             return in_threads(
                 lambda run: start(run, float(rates[run]), report_step), run_numbers, workers, False
             )
@@ -235,6 +265,11 @@ def problem_of(
         f"{'crop or flip' if augmented else 'a checkpoint'} for {type(first).__name__}",
         "leave it out",
     )
+    if isinstance(data, (StructuredIdentity, IdentitySample)):
+        option = "teachers" if teachers is not None else "a test"
+        rule = "networks on a structured identity task are read at points, by read="
+        require(teachers is None and test is None, rule, option, "leave it out")
+        return concept_problem(networks, data, training, read)
     for name, value in (("data", data), ("test", test)):
         require(
             not isinstance(value, Composites)
@@ -325,12 +360,23 @@ def _gathered(problem: Problem, traces: list[Trace], rates: Float[np.ndarray, " 
             _outcome(trace, float(loss), training, last)
             for trace, loss in zip(traces, total[:, -1], strict=True)
         ),
+        concept_answers=_of_concepts(problem, traces),
         **_of_images(problem, [trace.of_images for trace in traces if trace.of_images is not None]),
     )
 
 
 def _stacked(arrays: list[Any]) -> Any:
     return None if arrays[0] is None else np.stack(arrays)
+
+
+def _of_concepts(problem: Problem, traces: list[Trace]) -> ConceptAnswers | None:
+    """Return the answers of networks on a structured identity task in the concept frame."""
+    samples = problem.tasks[0] if problem.tasks else None
+    if not isinstance(samples, DrawnSamples):
+        return None
+    answers, task = _stacked([trace.answers for trace in traces]), samples.task
+    assert problem.probes is not None
+    return ConceptAnswers(samples, task.to_concepts(problem.probes), task.to_concepts(answers))
 
 
 def _of_images(problem: Problem, runs: list[ImageRecords]) -> dict[str, Any]:

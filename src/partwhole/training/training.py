@@ -15,6 +15,7 @@ from partwhole._checks import require
 from partwhole._door import door
 from partwhole._types import Bounds, Count, Index, NonNegative, Positive, Real
 from partwhole.training.losses import Loss
+from partwhole.training.order import Shuffle
 
 Precision = Literal["float32", "float64"]
 Record = Literal["geometric"] | int | Sequence[int] | Int[np.ndarray, " T"]
@@ -25,6 +26,7 @@ PUBLISHED: dict[str, dict[str, Any]] = {
     "vit": {"learning_rate": 1e-4, "epochs": 200, "crop": 4, "flip": True},
     "resnet-18": {"loss": "cross entropy", "optimiser": "sgd", "learning_rate": 1e-3,
                   "momentum": 0.9, "epochs": 1000, "threshold": 1e-2},
+    "identity": {"optimiser": "sgd", "learning_rate": 0.1 / 64, "epochs": 40, "shuffle": "once"},
     "vit-finetuning": {"loss": "cross entropy", "learning_rate": 1e-3, "weight_decay": 0.5 * 5e-5,
                        "epochs": 1000, "threshold": 1e-2},
 }  # fmt: skip
@@ -72,9 +74,11 @@ class Training:
         Samples in a step, in an order drawn anew for each epoch, whose last batch may be smaller;
         None for all of them. Image networks leave out an incomplete last batch, other samples in
         each epoch.
+    shuffle : {"every epoch", "once"}, default "every epoch"
+        When the order of the samples in batches is drawn; "once" repeats that of the first epoch.
     seed : int or sequence of int, default 0
-        For the order of batches, and dropout and augmentation: run r has seed + r; or one for
-        each run.
+        For the order of batches, dropout and augmentation, and the samples of a structured
+        identity task: run r has seed + r; or one for each run.
     crop : int, default 0
         Component images are shifted by up to so many pixels in each direction and padded with 0.
     flip : bool, default False
@@ -101,7 +105,7 @@ class Training:
 
     See Also
     --------
-    Training.published : the settings of the papers for their image networks.
+    Training.published : the settings of the papers for their networks.
 
     Examples
     --------
@@ -120,6 +124,7 @@ class Training:
     parametrisation: Literal["standard", "ntk"] = "standard"
     trained: Literal["all", "readout"] = "all"
     batch: Count | None = None
+    shuffle: Shuffle = "every epoch"
     seed: Index | Sequence[Index] | Int[np.ndarray, " runs"] = 0
     crop: Index = 0
     flip: bool = False
@@ -158,18 +163,20 @@ class Training:
     @door
     def published(
         cls,
-        network: Literal["convnet", "resnet", "vit", "resnet-18", "vit-finetuning"],
+        network: Literal["convnet", "resnet", "vit", "resnet-18", "vit-finetuning", "identity"],
         **changes: Any,
     ) -> Training:
-        """Return the settings of the papers for one of their image networks.
+        """Return the settings of the papers for one of their networks.
 
         Parameters
         ----------
-        network : {"convnet", "resnet", "vit", "resnet-18", "vit-finetuning"}
+        network : {"convnet", "resnet", "vit", "resnet-18", "vit-finetuning", "identity"}
             The first three of Lippl & Stachenfeld (ICLR 2025), by the loss "squared" or "logistic";
             images of CIFAR are shifted by up to 4 pixels and mirrored. The others of Lippl &
             Lindsey (NeurIPS 2024), on classes of CIFAR-100, until the mean loss of an epoch is
-            .01, for at most 1000 epochs; see `train_transfer`.
+            .01, for at most 1000 epochs; see `train_transfer`. "identity", of Yang et al. (ICLR
+            2025), dense networks in d = 64 dimensions on structured identity tasks: their rate of
+            0.1 for the mean over the d outputs is 0.1 / d for the sum, in other dimensions too.
         **changes
             Any fields, in place of the published values; with another optimiser the published
             momentum, and with a transformation of optax the learning rate, are left out.

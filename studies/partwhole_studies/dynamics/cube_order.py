@@ -15,12 +15,12 @@ from partwhole.networks import Architecture
 from partwhole.study import Arrays, Cells, Config, Estimate, key, layout, mean, published
 from partwhole.study.plots import COLOURS, look, mosaic
 from partwhole.tasks import StructuredIdentity
-from partwhole.training import Protocol, train_identity
+from partwhole.training import Training, train
+from partwhole_studies.dynamics import wide_networks as wide
 from partwhole_studies.dynamics.drawing import cube
 
 MEANS = (1.0, 2.0, 3.0, 4.0)
 DIMENSION = 64
-PROTOCOL = Protocol()
 SHOWN = (0, 2, 4)  # epochs after which the published figure shows the cube
 PAIRS = (0.0, 65.0)  # that can break the order
 NETWORKS = {
@@ -59,21 +59,19 @@ def cell(config: Config) -> Arrays:
     """Train one network; return its errors on all combinations after each epoch."""
     problem, linear = task(config["network"]), config["network"] == "as run"
     layers = Architecture(layers=1) if linear else Architecture(layers=2, nonlinearity="relu")
-    epoch = PROTOCOL.batches(problem.n_samples)
-    runs = train_identity(
-        problem,
-        layers,
-        PROTOCOL,
-        seeds=[config["seed"]],
-        record=[epoch * k for k in range(config["epochs"] + 1)],
-        probes="combinations",
-        progress=False,
+    network = layers.network(DIMENSION, seed=config["seed"])
+    epoch = -(-problem.n_samples // 128)
+    training = Training.published(
+        "identity", epochs=config["epochs"], record=epoch, seed=config["seed"]
     )
-    arrays = {"loss": runs.losses[0, 0]}
+    points = problem.to_inputs(problem.combinations().points)
+    runs = train(network, problem, training, read=points, progress=False)
+    arrays = {"loss": runs.concepts.losses[0]}
     if linear:
-        weights, biases = runs.initial.end_to_end()
-        exact = _exact(problem, np.asarray(weights[0]), np.asarray(biases)[0], runs.times[0])
-        arrays |= {"answer": runs.outputs[0, 0, :, -1, :4]} | exact
+        weights, biases = network.end_to_end()
+        times = wide.STEP * runs.steps
+        exact = _exact(problem, np.asarray(weights), np.asarray(biases), times)
+        arrays |= {"answer": runs.concepts.outputs[0, :, -1, :4]} | exact
     return arrays
 
 

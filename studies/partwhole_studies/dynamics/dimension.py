@@ -5,17 +5,19 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Literal
 
+import jax
 import numpy as np
 import xarray as xr
 from jaxtyping import Float
 from matplotlib.figure import Figure
 
-from partwhole.flows import Deep, descend
+from partwhole.flows import descend
 from partwhole.study import Arrays, Cells, Config, Estimate, layout, mean, published
 from partwhole.study.chart import key
 from partwhole.study.plots import COLOURS, QUIET, look, panels
-from partwhole.training import IdentityRuns, train_identity
+from partwhole.training import Runs
 from partwhole_studies.dynamics import small_networks as small
+from partwhole_studies.dynamics import wide_networks as wide
 from partwhole_studies.dynamics.small_networks import CLEAR, LOW, WIDE, Network
 
 # The means, and what their scale of .05 is. The reference implementation and the captions differ in
@@ -58,39 +60,30 @@ PRESETS: dict[str, list[Config]] = {
 def cell(config: Config) -> Arrays:
     """Train networks of one dimension from some seeds, in each setting."""
     networks = [network(config["dimension"], setting) for setting in config["settings"]]
-    runs = train_identity(
-        [network.task() for network in networks],
-        networks[0].architecture,
-        networks[0].protocol(config["epochs"]),
-        seeds=config["seeds"],
-        progress=False,
-    )
-    loss = runs.losses[..., 0]
+    epochs = config["epochs"]
+    runs = [network.train(network.task(), epochs, config["seeds"]) for network in networks]
+    loss = np.stack([run.concepts.losses[..., 0] for run in runs])
     # In each setting the seed that rises most is compared with training on the population.
     top = np.array([small.rise(losses).argmax() for losses in loss])
-    paths = [_on_population(runs, setting, int(seed)) for setting, seed in enumerate(top)]
-    batches = runs.protocols[0].batches(runs.tasks[0].n_samples)
+    paths = [_on_population(run, int(seed)) for run, seed in zip(runs, top, strict=True)]
     return {
         "loss": loss.swapaxes(0, 1),
-        "outputs": runs.outputs[:, :, :, 0, :2].swapaxes(0, 1),
-        "steps": runs.steps,
-        "epochs": np.arange(config["epochs"] + 1) * batches,
+        "outputs": np.stack([run.concepts.outputs[:, :, 0, :2] for run in runs], axis=1),
+        "steps": runs[0].steps,
+        "epochs": np.arange(epochs + 1) * wide.BATCHES,
         "top": top,
         "population": np.stack([outputs for outputs, _ in paths]),
         "population_loss": np.stack([losses for _, losses in paths]),
     }
 
 
-def _on_population(runs: IdentityRuns, setting: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return outputs and error from the initial weights of a seed, without samples."""
-    task = runs.tasks[setting]
-    weights, biases = small.in_concepts(runs.initial, task, [seed])
-    path = descend(
-        Deep(weights, task.second_moment(), biases=biases, mean=task.mean()),
-        int(runs.steps[-1]),
-        runs.protocols[setting].rate(task.n_dimensions),
-        record=runs.steps,
-    )
+def _on_population(runs: Runs, run: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return outputs and error from the initial weights of a run, without samples."""
+    task = runs.concepts.task
+    start = jax.tree.map(lambda layer: layer[run], runs.start)
+    system = small.population_system(start, task)
+    steps, size = runs.steps, small.gradient_time(runs)
+    path = descend(system, int(steps[-1]), size, record=steps)
     return path.outputs(task.probe)[0, :, :2], path.probe_losses(task.probe)[0]
 
 

@@ -25,7 +25,7 @@ from partwhole.study import (
 )
 from partwhole.study.plots import look, mosaic
 from partwhole.tasks import StructuredIdentity
-from partwhole.training import IdentityRuns, Protocol, train_identity
+from partwhole.training import Runs
 from partwhole_studies.dynamics import wide_networks as wide
 from partwhole_studies.dynamics.drawing import concept_space
 from partwhole_studies.dynamics.wide_networks import AS_RUN, EPOCHS, MAIN, SETTINGS
@@ -88,29 +88,22 @@ def _network(config: Config) -> Arrays:
     bias, epochs = config["setting"] != NO_BIAS, config["epochs"]
     setting = config["setting"] if bias else MAIN
     task, steps = wide.task(setting), wide.records(epochs)
-    runs = train_identity(
-        task,
-        Architecture(bias=bias),
-        Protocol(epochs=epochs),
-        seeds=[config["seed"]],
-        record=steps,
-        progress=False,
-    )
+    runs = wide.trained(task, Architecture(bias=bias), epochs, config["seed"])
     trained, theory = wide.answers(runs), _theory(task, runs)
     routes = (trained, theory[: len(steps)])
     learned = [wide.learned(steps, route, SETTINGS[setting].means) for route in routes]
     return {"trained": wide.padded(trained), "theory": theory, "learned": np.stack(learned)}
 
 
-def _theory(task: StructuredIdentity, runs: IdentityRuns) -> np.ndarray:
+def _theory(task: StructuredIdentity, runs: Runs) -> np.ndarray:
     """Return the exact answers from a network's own initial weights, over all epochs."""
     turn = task.rotation_matrix  # row p: where the learner sees axis p
-    weights = np.asarray(runs.initial.weights[0][0], dtype=float)
+    weights = np.asarray(runs.start.weights[0], dtype=float)
     options = {}
-    if runs.initial.biases is not None:
-        bias = np.asarray(runs.initial.biases[0][0], dtype=float)
+    if runs.start.biases is not None:
+        bias = np.asarray(runs.start.biases[0], dtype=float)
         options = {"mean": task.mean(), "bias": turn @ bias}
-    times = Protocol().rate(wide.DIMENSION) * wide.records(EPOCHS)
+    times = wide.STEP * wide.records(EPOCHS)
     path = flow(OneLayer(turn @ weights @ turn.T, task.second_moment(), **options), times)
     return path.outputs(task.probe)[:, :2]
 

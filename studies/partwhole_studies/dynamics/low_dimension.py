@@ -13,7 +13,6 @@ from matplotlib.patches import Circle
 from partwhole.study import Arrays, Cells, Config, Estimate, layout, mean, proportion, published
 from partwhole.study.chart import key
 from partwhole.study.plots import COLOURS, QUIET, look, panels
-from partwhole.training import train_identity
 from partwhole_studies.dynamics import small_networks as small
 from partwhole_studies.dynamics.small_networks import Network
 
@@ -54,29 +53,26 @@ def cell(config: Config) -> Arrays:
     networks = [replace(network, scales_are=s) for s in SCALES for network in NETWORKS.values()]
     full, cut = ([network.task(truncated=t) for network in networks] for t in (False, True))
     near = [i for i, network in enumerate(networks) if clearance(network) < NEVER]
-    runs = train_identity(
-        [*full, *(cut[i] for i in near)],
-        networks[0].architecture,
-        networks[0].protocol(config["epochs"]),
-        seeds=config["seeds"],
-        progress=False,
-    )
+    tasks = [*full, *(cut[i] for i in near)]
+    runs = [networks[0].train(task, config["epochs"], config["seeds"]) for task in tasks]
     # Where truncating changes no sample, one run serves as both.
     rows = [
         len(full) + near.index(i) if truncated and i in near else i
         for i in range(len(full))
         for truncated in (False, True)
     ]
-    shape = (len(SCALES), len(NETWORKS), len(SAMPLES), len(config["seeds"]), len(runs.steps))
+    shape = (len(SCALES), len(NETWORKS), len(SAMPLES), len(config["seeds"]), len(runs[0].steps))
     changed = [
         (first.sample(0).inputs != second.sample(0).inputs).any(axis=1).sum()
         for first, second in zip(full, cut, strict=True)
     ]
-    outputs = runs.outputs[rows, ..., 0, :2].reshape(*shape, 2)
+    outputs = np.stack([runs[row].concepts.outputs[:, :, 0, :2] for row in rows])
+    outputs = outputs.reshape(*shape, 2)
+    losses = np.stack([runs[row].concepts.losses[:, :, 0] for row in rows]).reshape(shape)
     return {
-        "loss": np.moveaxis(runs.losses[rows, ..., 0].reshape(shape), 3, 0),
+        "loss": np.moveaxis(losses, 3, 0),
         "outputs": np.moveaxis(outputs, 3, 0),
-        "steps": runs.steps,
+        "steps": runs[0].steps,
         "moved": np.array(changed).reshape(shape[:2]),
     }
 

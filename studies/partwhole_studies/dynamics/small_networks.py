@@ -9,12 +9,14 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Bool, Float
 
+from partwhole.flows import Deep
 from partwhole.measures.extrema import extrema
 from partwhole.measures.swing import swing
 from partwhole.networks import MLP, Architecture
 from partwhole.study import Cells, Estimate
 from partwhole.tasks import StructuredIdentity
-from partwhole.training import Protocol
+from partwhole.training import Runs, Training, train
+from partwhole.training.concepts import in_concept_frame
 
 # A rise counts when it is this large, and this share of the error at its top.
 LEAST, SHARE = 1e-3, 5e-3
@@ -67,8 +69,12 @@ class Network:
         """The error of a learner that has learned only the strong concept."""
         return 0.5 * self.means[0] ** 2
 
-    def protocol(self, epochs: int) -> Protocol:
-        return Protocol(self.learning_rate, epochs=epochs)
+    def train(self, task: StructuredIdentity, epochs: int, seeds: Sequence[int]) -> Runs:
+        """Train a network of each seed on a sample of its own."""
+        rate = self.learning_rate / self.dimension  # published for the mean over outputs
+        training = Training.published("identity", epochs=epochs, learning_rate=rate, seed=seeds)
+        networks = self.architecture.networks(self.dimension, seeds=seeds)
+        return train(networks, task, training, progress=False)
 
 
 LOW = Network(4, 2, 4, (2.0, 4.0), 0.01, rotated=True)
@@ -116,14 +122,13 @@ def difference(first: Estimate, second: Estimate) -> Estimate:
     return Estimate(value, float(value - below), float(value + above), min(first.n, second.n))
 
 
-def in_concepts(
-    initial: MLP, task: StructuredIdentity, seeds: Sequence[int]
-) -> tuple[list[np.ndarray], list[np.ndarray]]:
-    """Return weights and biases as they act in the concept frame, the rotation undone."""
-    turn, at = task.rotation_matrix, list(seeds)
-    weights = [np.asarray(layer, dtype=float)[at] for layer in initial.weights]
-    biases = [np.asarray(layer, dtype=float)[at] for layer in initial.biases or ()]
-    weights[0] = weights[0] @ turn.T
-    weights[-1] = turn @ weights[-1]
-    biases[-1] = biases[-1] @ turn.T
-    return weights, biases
+def population_system(networks: MLP, task: StructuredIdentity) -> Deep:
+    """Return networks on the population, without samples, in the concept frame."""
+    weights, biases = in_concept_frame(networks, task)
+    return Deep(weights, task.second_moment(), biases=biases, mean=task.mean())
+
+
+def gradient_time(runs: Runs) -> float:
+    """Return the length of a step in the time of flows, which descend half the squared error."""
+    assert runs.learning_rates is not None
+    return 2.0 * float(runs.learning_rates[0])

@@ -13,7 +13,7 @@ from partwhole.study.chart import key
 from partwhole.study.estimates import finite_values
 from partwhole.study.plots import QUIET, look, mosaic
 from partwhole.tasks import StructuredIdentity
-from partwhole.training import IdentityRuns, train_identity
+from partwhole.training import Runs
 from partwhole_studies.dynamics import small_networks as small
 from partwhole_studies.dynamics.small_networks import CLEAR, LOW, WIDE, Network
 
@@ -67,14 +67,8 @@ def cell(config: Config) -> Arrays:
 
 def _network(config: Config) -> Arrays:
     network = NETWORKS[config["network"]]
-    runs = train_identity(
-        network.task(),
-        network.architecture,
-        network.protocol(config["epochs"]),
-        seeds=config["seeds"],
-        progress=False,
-    )
-    stochastic = runs.losses[0, :, :, 0]
+    runs = network.train(network.task(), config["epochs"], config["seeds"])
+    stochastic = runs.concepts.losses[:, :, 0]
     curves = {"samples": stochastic}
     curves |= {route: _population(runs, route) for route in config["also"]}
     arrays: Arrays = {}
@@ -85,15 +79,13 @@ def _network(config: Config) -> Arrays:
     return arrays
 
 
-def _population(runs: IdentityRuns, route: str) -> np.ndarray:
+def _population(runs: Runs, route: str) -> np.ndarray:
     """Return the error on the population, in the runs' steps or as a flow."""
-    task, protocol = runs.tasks[0], runs.protocols[0]
-    weights, biases = small.in_concepts(runs.initial, task, range(len(runs.seeds)))
-    system = Deep(weights, task.second_moment(), biases=biases, mean=task.mean())
+    task, size = runs.concepts.task, small.gradient_time(runs)
+    system = small.population_system(runs.start, task)
     if route == "flow":
-        path = flow(system, runs.times[0], rtol=1e-6, atol=1e-8)
+        path = flow(system, size * runs.steps, rtol=1e-6, atol=1e-8)
     else:
-        size = protocol.rate(task.n_dimensions)
         path = descend(system, int(runs.steps[-1]), size, record=runs.steps)
     return path.probe_losses(task.probe)
 

@@ -12,7 +12,7 @@ from partwhole.measures.swing import retreat, swing
 from partwhole.networks import Architecture
 from partwhole.study import Arrays, Cells, Config, Estimate, key, layout, proportion
 from partwhole.study.plots import COLOURS, QUIET, look, panels
-from partwhole.training import IdentityRuns, Protocol, train_identity
+from partwhole.training import Runs
 from partwhole_studies.dynamics import wide_networks as wide
 from partwhole_studies.dynamics.drawing import concept_space
 from partwhole_studies.dynamics.wide_networks import AS_RUN, CAPTIONED, EPOCHS, MAIN, SETTINGS
@@ -58,37 +58,31 @@ PRESETS = {"quick": _cells(QUICK, [("linear", MAIN)])} | dict.fromkeys(
 def cell(config: Config) -> Arrays:
     """Train one network; a linear one beside the flow from its own initial weights."""
     steps = wide.records(config["epochs"])
-    networks = train_identity(
-        wide.task(config["setting"]),
-        Architecture(layers=2, nonlinearity=config["nonlinearity"]),
-        Protocol(epochs=config["epochs"]),
-        seeds=[config["seed"]],
-        record=steps,
-        progress=False,
-    )
-    trained = wide.answers(networks)
+    architecture = Architecture(layers=2, nonlinearity=config["nonlinearity"])
+    task = wide.task(config["setting"])
+    runs = wide.trained(task, architecture, config["epochs"], config["seed"])
+    trained = wide.answers(runs)
     arrays = {
         "trained": wide.padded(trained),
-        "error": wide.padded(networks.losses[0, 0, :, 0]),
+        "error": wide.padded(runs.concepts.losses[0, :, 0]),
         "learned": wide.learned(steps, trained, SETTINGS[config["setting"]].means),
     }
     if config["nonlinearity"] == "linear":
-        arrays["theory"] = wide.padded(population_flow(networks))
+        arrays["theory"] = wide.padded(population_flow(runs))
     return arrays
 
 
-def population_flow(networks: IdentityRuns) -> np.ndarray:
+def population_flow(runs: Runs) -> np.ndarray:
     """Follow the flow on the population from a network's own initial weights.
 
     Inputs differ along the two concepts alone, so that the first layer's other columns neither
     move nor matter; biases act on a third input of 1. That small a flow is over before
     `beside_theory`, which gives the same, would be compiled.
     """
-    task, initial = networks.tasks[0], networks.initial
-    assert initial.biases is not None
+    task, initial = runs.concepts.task, runs.start
     turn = task.rotation_matrix
     (w1, w2), (b1, b2) = (
-        [np.asarray(layer[0], dtype=float) for layer in layers]
+        [np.asarray(layer, dtype=float) for layer in layers]
         for layers in (initial.weights, initial.biases)
     )
     below = np.vstack([np.column_stack([(w1 @ turn.T)[:, :2], b1]), [0.0, 0.0, 1.0]])
@@ -109,7 +103,7 @@ def population_flow(networks: IdentityRuns) -> np.ndarray:
         pull[-1] = 0.0  # the input of 1 stays
         return np.concatenate([pull, push @ first.T], axis=None)
 
-    start, times = np.concatenate([below, above], axis=None), networks.times[0]
+    start, times = np.concatenate([below, above], axis=None), wide.STEP * runs.steps
     path = solve_ivp(
         velocity, (0.0, times[-1]), start, method="DOP853", t_eval=times, rtol=1e-8, atol=1e-10
     )

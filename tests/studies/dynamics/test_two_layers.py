@@ -8,7 +8,7 @@ from study_cells import computed
 from study_rules import failed_checks, require_whole, verdicts
 
 from partwhole.networks import Architecture
-from partwhole.training import Protocol, beside_theory, train_identity
+from partwhole.training import beside_theory
 from partwhole_studies.dynamics import two_layers as study
 from partwhole_studies.dynamics import wide_networks as wide
 
@@ -72,17 +72,10 @@ def test_the_flow_is_that_of_the_network_in_the_frame_it_sees(data):
 
 
 def test_the_flow_is_the_public_one():
-    networks = train_identity(
-        wide.task(wide.CAPTIONED),
-        Architecture(layers=2),
-        Protocol(epochs=4),
-        seeds=[1],
-        record=wide.records(4),
-        progress=False,
-    )
-    public = beside_theory(networks).outputs[0, 0, :, :2]
+    runs = wide.trained(wide.task(wide.CAPTIONED), Architecture(layers=2), 4, 1)
+    public = beside_theory(runs).outputs[0, :, :2]
     # The public one keeps to 1e-7 in every step, of which there are tens.
-    np.testing.assert_allclose(study.population_flow(networks), public, atol=5e-6)
+    np.testing.assert_allclose(study.population_flow(runs), public, atol=5e-6)
 
 
 def test_a_retreat_is_noticed(data):

@@ -25,7 +25,6 @@ from partwhole._checks import require
 from partwhole._threads import cores
 from partwhole.limits.diagonal import DiagonalWeights
 from partwhole.training.problem import Problem, require_memory
-from partwhole.training.protocol import Protocol, batch_order
 from partwhole.training.results import Trace
 
 # Divergence, in units of the larger of the first loss and the mean square of the targets.
@@ -296,7 +295,6 @@ def engine(problem: Problem) -> Any:
         )
     teachers = _checked_teachers(problem)
     _require_room(problem, len(stops), steps)
-    seeds = problem.seeds
 
     def train_run(run: int, rate: float, report_step: Any) -> Trace:
         samples = [(x, y[:, 0]) for x, y in (task.of(run) for task in tasks)]
@@ -315,9 +313,7 @@ def engine(problem: Problem) -> Any:
             ),
             stops,
             readout_only=training.trained == "readout",
-            batches=None
-            if training.batch is None
-            else orders(min(training.batch, problem.count), seeds[run], problem.count, steps),
+            batches=problem.batches(run),
         )
         report_step(steps, float(problem.shares @ path.losses[-1]))
         coefficients, test = path.coefficients.astype(float), problem.tested(run)
@@ -341,14 +337,6 @@ def engine(problem: Problem) -> Any:
         return Trace(losses, ends, int(path.step), bool(path.diverged), tested, answers)
 
     return train_run
-
-
-def orders(
-    batch: int, seed: int, n: int, steps: int
-) -> tuple[Int[np.ndarray, "B b"], Float[np.ndarray, "B b"]]:
-    """Return the rows of the batches and their weights, for at least this number of steps."""
-    epochs = -(-steps // -(-n // batch))
-    return batch_order(Protocol(epochs=epochs, batch=batch, shuffle="every epoch"), n, seed)
 
 
 def _spread(name: str, layer: Any, shape: tuple[int, ...], runs: int) -> np.ndarray:

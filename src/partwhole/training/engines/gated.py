@@ -13,7 +13,6 @@ from jaxtyping import Array, Float, Int
 
 from partwhole._checks import require
 from partwhole.networks import GatedNetwork, LearnedGates
-from partwhole.training.engines.diagonal import orders
 from partwhole.training.losses import LOSSES
 from partwhole.training.problem import Problem
 from partwhole.training.results import Trace
@@ -216,7 +215,7 @@ def engine(problem: Problem) -> Any:
         f"a bias in network {biased[0] if biased else 0}",
         "feed units a constant input instead",
     )
-    stops, dtype, seeds = problem.stops, training.dtype, problem.seeds
+    stops, dtype = problem.stops, training.dtype
 
     def train_run(run: int, rate: float, report_step: Any) -> Trace:
         x, y = problem.tasks[0].of(run)
@@ -230,7 +229,7 @@ def engine(problem: Problem) -> Any:
             if follow:
                 onward = _flow(network, data, training.loss)
             else:
-                onward = _descent(problem, rate, seeds[run], network, data)
+                onward = _descent(problem, run, rate, network, data)
             return _recorded(problem, run, stops.tolist(), onward, network, data, report_step)
 
     return train_run
@@ -268,15 +267,13 @@ def _recorded(
     )  # fmt: skip
 
 
-def _descent(problem: Problem, rate: float, seed: int, network: GatedNetwork, data: Data) -> Onward:
+def _descent(problem: Problem, run: int, rate: float, network: GatedNetwork, data: Data) -> Onward:
     training, n = problem.training, problem.count
     steps = problem.steps
     late = (steps + 1) // 2
     late_rate, slip = rate * training.late_factor, training.momentum
-    if training.batch is None:
-        rows, parts = np.arange(n, dtype=np.int32)[None], np.full((1, n), 1.0 / n)
-    else:
-        rows, parts = orders(training.batch, seed, n, steps)
+    everything = np.arange(n, dtype=np.int32)[None], np.full((1, n), 1.0 / n)
+    rows, parts = problem.batches(run) or everything
     dtype = data.inputs.dtype
     numbers = [jnp.asarray(number, dtype) for number in (rate, late_rate, slip)]
     settings = Descent(numbers[0], numbers[1], jnp.asarray(late), numbers[2])

@@ -20,7 +20,6 @@ from jaxtyping import Array, Float, Int
 
 from partwhole.networks import MLP, Network
 from partwhole.networks.network import answers as answers_of
-from partwhole.training.engines.diagonal import orders
 from partwhole.training.losses import LOSSES
 from partwhole.training.problem import Problem
 from partwhole.training.results import Trace
@@ -101,7 +100,7 @@ def rule(
 def engine(problem: Problem) -> Any:
     """Return a function that trains one run of any network by automatic differentiation."""
     training, dtype = problem.training, problem.training.dtype
-    stops, seeds = problem.stops, problem.seeds
+    stops = problem.stops
     by_name = isinstance(training.optimiser, str)
 
     def train_run(run: int, rate: float, report_step: Any) -> Trace:
@@ -117,12 +116,9 @@ def engine(problem: Problem) -> Any:
                 float(training.threshold), scale,
                 rate_shares(network, layers, training.parametrisation),
             )  # fmt: skip
-            batches = None
-            if training.batch is not None:
-                steps = problem.steps
-                batch = min(training.batch, problem.count)
-                rows, parts = orders(batch, seeds[run], problem.count, steps)
-                batches = jnp.asarray(rows), jnp.asarray(parts, dtype)
+            batches = problem.batches(run)
+            if batches is not None:
+                batches = jnp.asarray(batches[0]), jnp.asarray(batches[1], dtype)
             return _descend(problem, run, network, layers, data, settings, stops, kind, batches,
                             report_step)  # fmt: skip
 

@@ -26,8 +26,8 @@ from partwhole._threads import cores
 from partwhole.networks import MLP
 from partwhole.tasks.relu_teachers import ReLUTeacher
 from partwhole.training.engines.diagonal import Settings
+from partwhole.training.order import SHUFFLE, Shuffle
 from partwhole.training.problem import Problem, require_memory
-from partwhole.training.protocol import SHUFFLE
 from partwhole.training.results import Trace
 
 # Divergence, in units of the larger of the first loss and the mean square of the targets.
@@ -158,8 +158,10 @@ def descend(
         )
 
 
-def layouts_of(membership: Float[np.ndarray, "n k"], batch: int, seed: int) -> Iterator[Layout]:
-    r"""Yield batches without end, many at a time: all samples in a new random order each epoch.
+def layouts_of(
+    membership: Float[np.ndarray, "n k"], batch: int, seed: int, shuffle: Shuffle = "every epoch"
+) -> Iterator[Layout]:
+    r"""Yield batches without end, many at a time: all samples of each epoch in a random order.
 
     In a batch the mean over each task's samples has the task's share of all samples as its weight;
     a task without samples in the batch adds nothing. A smaller last batch is padded with sample 0
@@ -167,7 +169,7 @@ def layouts_of(membership: Float[np.ndarray, "n k"], batch: int, seed: int) -> I
     """
     n, size = len(membership), min(batch, len(membership))
     per_epoch = -(-n // size)
-    turns = max(1, BATCHES_AHEAD // per_epoch)
+    turns = max(1, BATCHES_AHEAD // per_epoch) if shuffle == "every epoch" else 1
     rng = np.random.default_rng([seed, SHUFFLE])
     task, shares = membership.argmax(axis=1), membership.mean(axis=0)
     filled = (np.arange(per_epoch * size) < n).reshape(1, per_epoch, size)
@@ -181,7 +183,10 @@ def layouts_of(membership: Float[np.ndarray, "n k"], batch: int, seed: int) -> I
         for place, share in enumerate(shares):
             members = (tasks == place) & filled
             parts += members * (share / np.maximum(1, members.sum(axis=-1, keepdims=True)))
-        yield rows.reshape(-1, size), parts.reshape(-1, size)
+        layout = rows.reshape(-1, size), parts.reshape(-1, size)
+        yield layout
+        while shuffle == "once":
+            yield layout
 
 
 class _Ahead:
@@ -331,7 +336,7 @@ def engine(problem: Problem) -> Any:
             readout_only=training.trained == "readout",
             layouts=None
             if training.batch is None
-            else layouts_of(membership, training.batch, seeds[run]),
+            else layouts_of(membership, training.batch, seeds[run], training.shuffle),
             measure=_measure(
                 None if teachers is None else [task[run] for task in teachers],
                 problem.tested(run),

@@ -19,8 +19,8 @@ from partwhole.tasks.images.composites import Composites
 from partwhole.training.images.assembly import Images, Layout, Samples
 from partwhole.training.images.goals import checked_targets, require_images
 from partwhole.training.images.step import Course
+from partwhole.training.order import geometric_steps
 from partwhole.training.problem import Problem, require_finite_weights
-from partwhole.training.protocol import Protocol
 from partwhole.training.training import FLOW, Training
 
 TRAINING = "training"  # name of the training samples among the scored sets
@@ -94,7 +94,7 @@ def recorded_epochs(training: Training) -> Int[np.ndarray, " T"]:
         whole("record", record, 1, "pass 5 for every 5 epochs")
         return np.union1d(np.arange(0, last, record), [last])
     if isinstance(record, str):
-        return Protocol(epochs=last, batch=1).recorded("geometric", 1)
+        return geometric_steps(last)
     return np.union1d(recorded_steps(record, last), [last])
 
 
@@ -161,6 +161,7 @@ def require_options(training: Training, checkpoint: Path | str | None) -> None:
         ("a readout alone", training.trained != "all"),
         ("the parametrisation 'ntk'", training.parametrisation != "standard"),
         ("double precision", training.precision == "float64"),
+        ("one order for all epochs", training.shuffle == "once"),
     )
     option = next((word for word, chosen in others if chosen), None)
     require(

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from partwhole.networks import MLP
-from partwhole.training._recorded import Recorded
+from partwhole.training.engines.recorded import Recorded
 
 # Samples on which the training loss is recorded; on all of them it would cost more than training.
 LOSS_SAMPLES = 2048

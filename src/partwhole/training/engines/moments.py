@@ -23,7 +23,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from partwhole.networks import MLP
-from partwhole.training._recorded import Recorded
+from partwhole.training.engines.recorded import Recorded
 
 
 class Products(NamedTuple):
