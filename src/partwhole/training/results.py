@@ -13,6 +13,7 @@ from jaxtyping import Bool, Float, Int
 from partwhole._checks import require
 from partwhole._door import door
 from partwhole.limits import DiagonalWeights, Limit
+from partwhole.training.diffusion.records import DiffusionRecords, DiffusionTrace
 from partwhole.training.margins import margin_of
 from partwhole.training.outcome import Outcome
 from partwhole.training.training import Training
@@ -47,6 +48,7 @@ class Trace(NamedTuple):
     times: Float[np.ndarray, " T"] | None = None
     labels: Float[np.ndarray, "T 3"] | None = None  # log loss, margin and error
     of_images: ImageRecords | None = None
+    of_diffusion: DiffusionTrace | None = None
 
 
 class Scores(NamedTuple):
@@ -89,18 +91,19 @@ class Runs:
     Parameters
     ----------
     training : Training
-    start : Network, tuple of Network or DiagonalWeights
+    start : Network, tuple of Network or DiffusionModel, or DiagonalWeights
         The networks before training.
-    networks : Network, tuple of Network or DiagonalWeights
+    networks : Network, tuple of Network or DiffusionModel, or DiagonalWeights
         The networks after training. An MLP or DiagonalWeights contain all runs along a leading
         axis; other networks are one for each run.
     steps : int array, shape (T,)
         The steps that were recorded.
     times : float array, shape (runs, T), or None
-        The same in the time of gradient flow, the sum of the lengths of steps; None for "adam" and
-        transformations of optax.
+        The same in the time of gradient flow, the sum of the lengths of steps; None for "adam",
+        "adamw", transformations of optax and clipped gradients.
     training_loss : float array, shape (runs, T)
-        Mean loss over the samples of all tasks, without weight decay.
+        Mean loss over the samples of all tasks, without weight decay; of diffusion models over the
+        batches of the last hundred steps, or fewer if there were no more, and NaN before the first.
     task_loss : float array, shape (runs, [k,] T)
         The same for the samples of each task.
     test_loss : float array, shape (runs, [k,] T), or None
@@ -122,6 +125,9 @@ class Runs:
         Of image networks: final outputs for each sample of these sets, in inference mode.
     trained_on : tuple of str, or None
         Of image networks: the sets that were trained on, one for each task.
+    diffusion : DiffusionRecords, or None
+        Of diffusion models: `coordinates` and `samples` at the recorded steps, the `averaged`
+        models from which they are drawn, and `bits`, the terms of the loss.
     end_steps : int array, shape (runs,)
         Number of steps of each run.
     learning_rates : float array, shape (runs,), or None
@@ -149,6 +155,7 @@ class Runs:
     scores: Mapping[str, Scores] | None = None
     outputs: Mapping[str, Float[np.ndarray, "runs _ k"]] | None = None
     trained_on: tuple[str, ...] | None = None
+    diffusion: DiffusionRecords | None = None
 
     @door
     def network(self, run: int) -> Any:
