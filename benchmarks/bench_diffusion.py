@@ -18,7 +18,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from partwhole.networks.diffusion import DiffusionModel, diffusion_model, sample
-from partwhole.training import DiffusionRecipe, train_diffusion
+from partwhole.training import Training
+from partwhole.training import train as train_network
 
 BATCH, REPEATS, STEPS, SAMPLES = 64, 5, 20, 64
 RUN, CHECKPOINTS, PROMPTS, SAMPLING = 3000, 12, 5, 25
@@ -77,9 +78,9 @@ def main() -> None:
         asked = conditions[:SAMPLES]
 
         def train(steps: int, m: DiffusionModel = model, x=images, c=conditions) -> None:
-            recipe = DiffusionRecipe(steps=steps, batch=BATCH)
-            run = train_diffusion(m, x, c, recipe, seed=0, progress=False)
-            jax.block_until_ready(run.model)
+            training = Training.published("diffusion", steps=steps, batch=BATCH, clip=1.0)
+            runs = train_network(m, (x, c), training, progress=False)
+            jax.block_until_ready(runs.networks)
 
         def draw(steps: int, m: DiffusionModel = model, c: np.ndarray = asked) -> None:
             sample(m, c, steps=steps, seed=0, progress=False)

@@ -15,6 +15,7 @@ from partwhole.networks.diffusion import diffusion_model
 from partwhole.study import COLOURS, STYLE
 from partwhole.tasks import circles
 from partwhole.tasks.shapes.splits import leave_out
+from partwhole.training.diffusion.records import DiffusionRecords
 
 SIDE, SEED = 16, 0
 AT = (100, 200, 400, 700, 1000, 1400, 1900, 2500)
@@ -23,7 +24,7 @@ NEAR = 0.06  # in concept space: what is named together
 ASKED = ("red small", "blue big", UNSEEN)
 
 
-def train() -> pw.training.DiffusionRun:
+def train() -> DiffusionRecords:
     """Train a model on three of four classes of circles, and ask it for the fourth on the way."""
     space = circles(0.689)
     shown = space.sample(1024, is_train=leave_out(space, UNSEEN), side=SIDE, seed=SEED)
@@ -38,26 +39,30 @@ def train() -> pw.training.DiffusionRun:
         all_classes.images, all_classes.components, seed=SEED
     )
     goal = np.array([1, 1])
-    return pw.training.train_diffusion(
+    runs = pw.train(
         diffusion_model("small16", condition=told.shape[1], seed=SEED),
-        shown.images,
-        told,
-        pw.training.DiffusionRecipe(steps=AT[-1], sampling_steps=25, denoise=True),
-        seed=SEED,
-        at=AT,
-        prompts=prompts,
-        read=lambda images: classifier.coordinates(images, goal),
-        keep_samples=True,
+        (shown.images, told),
+        pw.Training.published("diffusion", steps=AT[-1], clip=1.0, record=AT, seed=SEED),
+        read=pw.training.Sampling(
+            prompts,
+            lambda images: classifier.coordinates(images, goal),
+            steps=25,
+            denoise=True,
+            keep=True,
+        ),
     )
+    assert runs.diffusion is not None
+    return runs.diffusion
 
 
-def draw(run: pw.training.DiffusionRun) -> Figure:
+def draw(records: DiffusionRecords) -> Figure:
     """Return samples along training beside the path of those of the combination not shown."""
     with mpl.rc_context(STYLE):
         figure = Figure(figsize=(8.4, 3.3), layout="constrained")
         left, right = figure.subplots(1, 2, width_ratios=[1.45, 1])
-        _draw_samples(left, run)
-        path = pw.measures.concept_path(run.steps, run.coordinates[UNSEEN], smoothing=RAW)
+        _draw_samples(left, records)
+        coordinates = records.coordinates[UNSEEN][0]
+        path = pw.measures.concept_path(records.steps, coordinates, smoothing=RAW)
         _draw_path(right, path.mean)
     return figure
 
@@ -89,11 +94,11 @@ def _draw_path(ax: Axes, path: np.ndarray) -> None:
     ax.set(xticks=[0, 0.5, 1], yticks=[0, 0.5, 1], title="The mean of 64 small blue ones")
 
 
-def _draw_samples(ax: Axes, run: pw.training.DiffusionRun) -> None:
+def _draw_samples(ax: Axes, records: DiffusionRecords) -> None:
     rows = []
     for name in ASKED:
         for each in range(2):
-            drawn = np.clip(run.samples[name][:, each].astype(float), 0.0, 1.0)
+            drawn = np.clip(records.samples[name][0, :, each].astype(float), 0.0, 1.0)
             rows.append(np.concatenate(list(drawn), axis=1))
     ax.imshow(np.concatenate(rows, axis=0), interpolation="nearest", aspect="equal")
     ax.set_xticks((np.arange(len(AT)) + 0.5) * SIDE, labels=map(str, AT))

@@ -14,8 +14,7 @@ flows
 networks
     What is trained: `Architecture`, `MLP`, `image_network`; `networks.diffusion`.
 training
-    Networks of any family, many at once: `train`, `Training`; diffusion models:
-    `train_diffusion`.
+    Networks of any family, many at once, diffusion models too: `train`, `Training`.
 recommendation
     Single-task, multi-task, linear probing or finetuning? `recommend`, `predict_losses`.
 comparison

@@ -60,7 +60,7 @@ ORDER: Reasons = {
         "measures.salience": "features,components",
         "training.bits_per_dimension": "samples,conditions",
         "training.train_concept_classifier": "images,components",
-        "training.train_diffusion": "samples,conditions",
+        "training.train of diffusion models": "data",
         "training.search_learning_rate of images": "data",
         "training.train of images": "data,test",
     },
@@ -93,7 +93,7 @@ TWICE: Reasons = {
             "tasks.split_classes",
             "training.bits_per_dimension",
             "training.train_concept_classifier",
-            "training.train_diffusion",
+            "training.train of diffusion models",
             "training.search_learning_rate of images",
             "training.train of images",
         )

@@ -242,7 +242,7 @@ def test_a_learning_rate_beyond_the_limit_is_refused_before_it_runs():
         ({"training": Training(steps=2, loss="logistic")}, "its inputs, numbers .* 'logistic'"),
         ({"test": (np.zeros((2, 3)), np.zeros((2, 3)))}, "are read at points, by read=; got a t"),
         ({"teachers": np.zeros((1, 3))}, "are read at points, by read=; got teachers; leave it"),
-        ({"checkpoint": "run.npz"}, "checkpoint, crop and flip are of image networks; got a ch"),
+        ({"checkpoint": "run.npz"}, "a checkpoint is of these or of a diffusion model; got a ch"),
         ({"read": np.zeros((2, 5))}, r"read has shape \(m, 3\) to go with the networks; got shape"),
         ({"training": Training(steps=2, seed=[1, 2])}, "takes a seed for each of 1 runs; got 2"),
         ({"training": Training(steps=2, late_factor=0.5)}, "trained are .* a late factor; leave"),

@@ -64,7 +64,10 @@ def measured(w, rows, y, loss):
     return np.mean(np.log1p(np.exp(-margins))), -rows.T @ (y / (1.0 + np.exp(margins))) / len(y)
 
 
-def walked(w, batches, rates, *, loss="squared", momentum=0.0, decay=0.0, adam=False, shares=ONE):
+def walked(
+    w, batches, rates, *, loss="squared", momentum=0.0, decay=0.0, adam=False, shares=ONE,
+    decoupled=0.0,
+):  # fmt: skip
     """Return the losses of a linear map before each step and after the last."""
     first, second, losses = np.zeros_like(w), np.zeros_like(w), []
     for step, rate in enumerate([*rates, 0.0], 1):
@@ -77,8 +80,15 @@ def walked(w, batches, rates, *, loss="squared", momentum=0.0, decay=0.0, adam=F
             move = first / (1 - 0.9**step) / (np.sqrt(second / (1 - 0.999**step)) + 1e-8)
         else:
             first = move = slope + momentum * first
-        w = w - rate * shares * move
+        w = w - rate * shares * (move + decoupled * w)
     return np.array(losses)
+
+
+def decays(training):
+    """Return whether steps are Adam's, and the decay in or beside the slope."""
+    adam, beside = training.optimiser != "sgd", training.optimiser == "adamw"
+    decay = training.weight_decay * (1.0 if beside else 2.0)
+    return {"adam": adam, "decoupled" if beside else "decay": decay}
 
 
 def smoothed(losses, beta):
@@ -121,6 +131,7 @@ def ruled(walk, rates, beta=0.0, at_most=np.inf):
     [
         {"momentum": 0.9},
         {"optimiser": "adam"},
+        {"optimiser": "adamw", "weight_decay": 0.3},
         {"weight_decay": 0.3},
         {"parametrisation": "ntk", "lowest": 1e-4},
         {"loss": "logistic", "highest": 1000.0},
@@ -141,8 +152,9 @@ def test_the_rule_in_numpy(options):
         def walk(rates, w=w):
             return walked(
                 w, lambda _: (rows, y), rates, loss=options.get("loss", "squared"),
-                momentum=options.get("momentum", 0.0), decay=2.0 * options.get("weight_decay", 0.0),
-                adam=options.get("optimiser") == "adam",
+                momentum=options.get("momentum", 0.0), **decays(Training(steps=1, **{
+                    name: options[name] for name in ("optimiser", "weight_decay") if name in options
+                })),
                 shares=np.array([0.5] * 4 + [1 / 12]) if "parametrisation" in options else ONE,
             )  # fmt: skip
 
@@ -382,6 +394,7 @@ def linear_image():
         (Training(epochs=1, seed=3, batch=5), None),  # .8
         (Training(epochs=1, seed=3, momentum=0.9, batch=5), 0.5),
         (Training(epochs=1, seed=3, optimiser="adam", batch=5, weight_decay=0.1), 0.8),
+        (Training(epochs=1, seed=3, optimiser="adamw", batch=5, weight_decay=0.1), 0.8),
         (Training(epochs=1, seed=3, loss="logistic"), 0.0),
     ],
 )
@@ -401,7 +414,7 @@ def test_the_rule_in_numpy_on_batches(training, beta):
     def walk(rates):
         return walked(
             np.append(PIXELS, 0.1), batch, rates, loss=training.loss, momentum=training.momentum,
-            decay=2.0 * training.weight_decay, adam=training.optimiser == "adam",
+            **decays(training),
         )  # fmt: skip
 
     curve, steepest, rate = ruled(walk, np.geomspace(1e-6, 1.0, 60), beta)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import equinox as eqx
 import families
 import jax
@@ -84,6 +86,35 @@ def test_every_family_takes_the_steps_of_any_optimiser(name):
         assert runs.final_loss[run] == pytest.approx(np.mean((ended[:5] - Y[:5]) ** 2), rel=1e-4)
 
 
+@pytest.mark.parametrize("batch", [None, 5])
+@pytest.mark.parametrize("name", ["recurrent", "gated", "dense"])
+@pytest.mark.parametrize(
+    ("options", "transformation"),
+    [
+        ({"optimiser": "adamw"}, optax.adamw(0.02, weight_decay=0.3)),
+        # The slope of the decay is not clipped.
+        (
+            {"optimiser": "sgd", "momentum": 0.5},
+            optax.chain(optax.add_decayed_weights(0.6), optax.sgd(0.02, momentum=0.5)),
+        ),
+    ],
+    ids=["adamw", "sgd"],
+)
+def test_clipped_gradients_and_their_decay_are_those_of_optax(name, batch, options, transformation):
+    networks, x = NETWORKS[name]
+    few = {"steps": 6, "batch": batch, "record": [0]}
+    clipped = optax.chain(optax.clip_by_global_norm(0.1), transformation)
+    by_name = Training(**few, learning_rate=0.02, weight_decay=0.3, clip=0.1, **options)
+    runs, own, free = (
+        train(networks, (x, Y), training, read=x, progress=False)
+        for training in (by_name, Training(**few, optimiser=clipped), replace(by_name, clip=None))
+    )
+    np.testing.assert_allclose(runs.answers, own.answers, rtol=1e-4, atol=1e-6)
+    assert np.abs(runs.answers - free.answers)[:, -1].max() > 1e-3
+    assert runs.times is None  # a clipped step is shorter than its rate
+    assert runs.learning_rates.tolist() == [0.02, 0.02]
+
+
 @pytest.mark.parametrize("name", ["recurrent", "gated", "dense"])
 def test_every_family_is_trained_in_batches(name):
     networks, x = NETWORKS[name]
@@ -145,6 +176,8 @@ LABELS = {"loss": "logistic"}
         (two_layers, TWO, {"trained": "readout"}),
         (layered, TWO, {"batch": 3, "optimiser": "adam"}),
         (layered, DENSE, {"batch": 3}),
+        (layered, TWO, {"batch": 3, "clip": 1.0}),
+        (layered, NETWORKS["gated"][0], LABELS | {"clip": 1.0}),
         (gated, NETWORKS["gated"][0], LABELS),
         (gated, NETWORKS["gated"][0], {"optimiser": "normalised flow", "loss": "exponential"}),
         (layered, NETWORKS["gated"][0], LABELS | {"weight_decay": 0.1}),
@@ -169,16 +202,25 @@ def test_engines_are_chosen_by_the_table(engine, networks, options):
         ),
         (
             DENSE, {"optimiser": "normalised flow", "restarts": 2},
-            'restarts is an option of "sgd" and "adam"; got it for normalised flow; leave it out',
+            'restarts is an option of "sgd", "adam" and "adamw"; got it for normalised flow; leave',
         ),
         (
             DENSE, {"optimiser": optax.sgd(0.1), "learning_rate": 0.1},
-            "learning_rate is an option of \"sgd\" and \"adam\"; got it for a transformation of "
-            "optax; leave it out",
+            'learning_rate is an option of "sgd", "adam" and "adamw"; got it for a transformation '
+            "of optax; leave it out",
         ),
         (
             DENSE, {"optimiser": "normalised flow", "precision": "float32"},
             "the normalised flow is of all samples, in double precision; got float32; leave it out",
+        ),
+        (
+            DiagonalWeights.constant(3, 0.1), {"clip": 0.5},
+            "got DiagonalWeights, the loss 'squared', sgd, a clipped gradient; leave out",
+        ),
+        (
+            NETWORKS["gated"][0],
+            {"optimiser": "normalised flow", "loss": "exponential", "clip": 1.0},
+            "got GatedNetwork, the loss 'exponential', normalised flow, a clipped gradient; leave",
         ),
         (DENSE, {"steps": None}, "training takes so many steps, or so many epochs; got neither"),
         (
@@ -189,4 +231,7 @@ def test_engines_are_chosen_by_the_table(engine, networks, options):
 )  # fmt: skip
 def test_what_no_engine_does_is_said(networks, options, sentence):
     with pytest.raises(InputError, match=sentence):
-        train(networks, (POINTS, Y), Training(**({"steps": 3} | options)))
+        train(
+            networks, (POINTS, np.sign(Y) if "loss" in options else Y),
+            Training(**({"steps": 3} | options)),
+        )  # fmt: skip

@@ -14,10 +14,8 @@ from partwhole.training.concept_classifier import (
 )
 from partwhole.training.diffusion.bits import BitsPerDimension as BitsPerDimension
 from partwhole.training.diffusion.bits import bits_per_dimension as bits_per_dimension
-from partwhole.training.diffusion.diffusion_run import DiffusionRun as DiffusionRun
 from partwhole.training.diffusion.prompt import Prompt as Prompt
-from partwhole.training.diffusion.recipe import DiffusionRecipe as DiffusionRecipe
-from partwhole.training.diffusion.train import train_diffusion as train_diffusion
+from partwhole.training.diffusion.sampling import Sampling as Sampling
 from partwhole.training.gated_limits import ReachedLimit as ReachedLimit
 from partwhole.training.gated_limits import distinct_limits as distinct_limits
 from partwhole.training.images.transfer import train_transfer as train_transfer
@@ -41,8 +39,6 @@ __all__ = [
     "BesideTheory",
     "BitsPerDimension",
     "ConceptClassifier",
-    "DiffusionRecipe",
-    "DiffusionRun",
     "KernelRegime",
     "LearningRateSearch",
     "Outcome",
@@ -51,6 +47,7 @@ __all__ = [
     "RateOutcome",
     "ReachedLimit",
     "Runs",
+    "Sampling",
     "Scores",
     "Stationarity",
     "Training",
@@ -66,6 +63,5 @@ __all__ = [
     "stationarity",
     "train",
     "train_concept_classifier",
-    "train_diffusion",
     "train_transfer",
 ]

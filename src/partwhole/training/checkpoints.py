@@ -20,6 +20,31 @@ from partwhole._writing import npz, write_all
 FORMAT = 1
 
 
+def checked_checkpoint(checkpoint: Path | str | None, restarts: int, networks: int) -> Path | None:
+    """Return the file of a checkpoint, of one network without restarts and in a folder."""
+    if checkpoint is None:
+        return None
+    require(
+        restarts == 0,
+        "a checkpoint is that of a training without restarts",
+        f"{restarts} restarts",
+        "leave one of them out",
+    )
+    require(
+        networks == 1,
+        "a checkpoint is that of one network",
+        f"{networks} networks",
+        "train them in several calls, with a file for each",
+    )
+    require(
+        Path(checkpoint).parent.is_dir(),
+        "a checkpoint is written in a folder that is there",
+        f"{checkpoint}",
+        "make the folder first",
+    )
+    return Path(checkpoint)
+
+
 def fingerprint(description: dict[str, Any], arrays: PyTree) -> str:
     """Return 16 hexadecimal digits that identify a configuration and its initial arrays."""
     marks = [

@@ -35,7 +35,7 @@ from partwhole.training.images.step import Kind, State
 from partwhole.training.images.train import Loop, take_step
 from partwhole.training.problem import Data, Networks, Problem
 from partwhole.training.train import problem_of
-from partwhole.training.training import Training
+from partwhole.training.training import RATED, Training
 
 Walk = Callable[[Float[np.ndarray, " S"]], Float[np.ndarray, " losses"]]
 SMOOTHING = 0.8  # of losses in batches
@@ -64,7 +64,7 @@ def search_learning_rate(
         As in `train`, of one task. Image networks take steps on batches, as in training, other
         networks on all samples.
     training : Training
-        Settings of the later training, by "sgd" or "adam"; its length, in epochs for image
+        Settings of the later training, by "sgd", "adam" or "adamw"; its length, in epochs for image
         networks, and its learning rate are not used.
     lowest : float, keyword-only, default 1e-6
     highest : float, keyword-only, default None
@@ -114,8 +114,8 @@ def search_learning_rate(
     """
     problem = problem_of(networks, data, training, None, None, None, None)
     require(
-        training.optimiser in ("sgd", "adam") and isinstance(problem.every[0], Network),
-        'a learning rate is searched for networks that "sgd" or "adam" trains',
+        training.optimiser in RATED and isinstance(problem.every[0], Network),
+        'a learning rate is searched for networks that "sgd", "adam" or "adamw" trains',
         f"{type(problem.every[0]).__name__} and {training.optimiser!r}",
         "pass Training(optimiser=...)",
     )

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float, Int
 
-Loss = Literal["squared", "logistic", "exponential", "cross entropy"]
+Loss = Literal["squared", "logistic", "exponential", "cross entropy", "bits"]
 LABELS = ("logistic", "exponential")  # the losses of labels -1 and +1
 
 
@@ -43,6 +43,7 @@ def cross_entropy(outputs: Float[Array, "n k"], targets: Int[Array, "n *q"]) -> 
     return jnp.mean(jnp.sum(losses.reshape(len(losses), -1), axis=1))
 
 
+# "bits" is of a model and its noise, not of outputs: see `training.diffusion.bits`.
 LOSSES: dict[str, Callable[..., Float[Array, ""]]] = {
     "squared": squared,
     "logistic": logistic,

@@ -14,6 +14,7 @@ from partwhole._checks import require
 from partwhole._door import door
 from partwhole.limits import DiagonalWeights, Limit
 from partwhole.training.concepts import ConceptAnswers
+from partwhole.training.diffusion.records import DiffusionRecords, DiffusionTrace
 from partwhole.training.margins import margin_of
 from partwhole.training.outcome import Outcome
 from partwhole.training.training import Training
@@ -48,6 +49,7 @@ class Trace(NamedTuple):
     times: Float[np.ndarray, " T"] | None = None
     labels: Float[np.ndarray, "T 3"] | None = None  # log loss, margin and error
     of_images: ImageRecords | None = None
+    of_diffusion: DiffusionTrace | None = None
 
 
 class Scores(NamedTuple):
@@ -90,19 +92,22 @@ class Runs:
     Parameters
     ----------
     training : Training
-    start : Network, tuple of Network or DiagonalWeights
+    start : Network, tuple of Network or DiffusionModel, or DiagonalWeights
         The networks before training.
-    networks : Network, tuple of Network or DiagonalWeights
+    networks : Network, tuple of Network or DiffusionModel, or DiagonalWeights
         The networks after training. An MLP or DiagonalWeights contain all runs along a leading
         axis; other networks are one for each run.
     steps : int array, shape (T,)
         The steps that were recorded.
     times : float array, shape (runs, T), or None
-        The same in the time of gradient flow, the sum of the lengths of steps; None for "adam" and
-        transformations of optax. Flows descend half the squared error: their time is twice this.
+        The same in the time of gradient flow, the sum of the lengths of steps; None for "adam",
+        "adamw", transformations of optax and clipped gradients. Flows descend half the squared
+        error: their time is twice this.
     training_loss : float array, shape (runs, T)
         Mean loss over the samples of all tasks, without weight decay; of ReLU networks on
-        structured identity tasks, over 2,048 samples spread evenly over the clusters.
+        structured identity tasks, over 2,048 samples spread evenly over the clusters; of diffusion
+        models over the batches of the last hundred steps, or fewer if there were no more, and NaN
+        before the first.
     task_loss : float array, shape (runs, [k,] T)
         The same for the samples of each task.
     test_loss : float array, shape (runs, [k,] T), or None
@@ -126,6 +131,9 @@ class Runs:
         Of image networks: the sets that were trained on, one for each task.
     concept_answers : ConceptAnswers or None
         Of structured identity tasks: the answers in the concept frame, see `concepts`.
+    diffusion : DiffusionRecords, or None
+        Of diffusion models: `coordinates` and `samples` at the recorded steps, the `averaged`
+        models from which they are drawn, and `bits`, the terms of the loss.
     end_steps : int array, shape (runs,)
         Number of steps of each run.
     learning_rates : float array, shape (runs,), or None
@@ -154,6 +162,7 @@ class Runs:
     outputs: Mapping[str, Float[np.ndarray, "runs _ k"]] | None = None
     trained_on: tuple[str, ...] | None = None
     concept_answers: ConceptAnswers | None = None
+    diffusion: DiffusionRecords | None = None
 
     @property
     def concepts(self) -> ConceptAnswers:

@@ -10,7 +10,7 @@ from threading import Lock
 from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 from partwhole._checks import require
 from partwhole._door import door
@@ -18,11 +18,16 @@ from partwhole._progress import bar
 from partwhole._threads import cores, in_threads
 from partwhole.limits.diagonal import DiagonalWeights
 from partwhole.networks import GatedNetwork, ImageNetwork
+from partwhole.networks.diffusion import DiffusionModel
 from partwhole.networks.mlp import MLP
 from partwhole.tasks import StructuredIdentity
 from partwhole.tasks.identity_sample import IdentitySample
 from partwhole.tasks.images.composites import Composites
 from partwhole.training.concepts import ConceptAnswers, DrawnSamples, concept_problem
+from partwhole.training.diffusion import train as diffusion
+from partwhole.training.diffusion.problem import DiffusionProblem, checked_diffusion_problem
+from partwhole.training.diffusion.records import DiffusionRecords
+from partwhole.training.diffusion.sampling import Sampling
 from partwhole.training.engines import diagonal, gated, layered, side_by_side, two_layers
 from partwhole.training.images import train as images
 from partwhole.training.images.problem import ImageProblem, checked_image_problem
@@ -30,7 +35,7 @@ from partwhole.training.losses import LABELS
 from partwhole.training.outcome import Outcome
 from partwhole.training.problem import Data, Networks, Pair, Problem, Teachers, checked_problem
 from partwhole.training.results import ImageRecords, Runs, Scores, Trace
-from partwhole.training.training import FLOW, Training
+from partwhole.training.training import FLOW, RATED, Training
 
 REPORTED_EVERY = 0.25  # seconds
 
@@ -59,7 +64,7 @@ def _is_plain(problem: Problem) -> bool:
     training = problem.training
     return (training.loss, training.optimiser, training.momentum, training.late_factor) == (
         "squared", "sgd", 0, 1
-    ) and training.parametrisation == "standard"  # fmt: skip
+    ) and training.parametrisation == "standard" and training.clip is None  # fmt: skip
 
 
 def _learns_concepts(problem: Problem) -> bool:
@@ -79,7 +84,7 @@ def _is_two_layered(problem: Problem) -> bool:
 def _is_gated(problem: Problem) -> bool:
     training = problem.training
     of_labels = training.optimiser in ("sgd", FLOW) and training.loss in LABELS
-    plain = training.weight_decay == 0 and training.trained == "all"
+    plain = training.weight_decay == 0 and training.trained == "all" and training.clip is None
     return of_labels and plain and not problem.several and problem.teachers is None and all(
         isinstance(network, GatedNetwork) for network in problem.every
     )  # fmt: skip
@@ -110,17 +115,19 @@ ENGINES = (
            lambda p: isinstance(p, ImageProblem), images.engine),
     Engine("dense networks on structured identity, by sgd for a number of steps",
            _is_side_by_side, side_by_side.engine, together=True),
+    Engine("diffusion models on their bits, by any optimiser",
+           lambda p: isinstance(p, DiffusionProblem), diffusion.engine),
     Engine("any network on all of one task, by any optimiser", _is_one_task, layered.engine),
 )  # fmt: skip
 
 
 @door(single=("read", "data", "test", "teachers"))
 def train(
-    networks: Networks,
+    networks: Networks | DiffusionModel | Sequence[DiffusionModel],
     data: Data | Composites | StructuredIdentity | IdentitySample,
     training: Training,
     *,
-    read: Float[np.ndarray, "m *shape"] | None = None,
+    read: Float[np.ndarray, "m *shape"] | Sampling | None = None,
     teachers: Teachers | None = None,
     test: Pair | Composites | Mapping[str, Pair | Composites] | None = None,
     checkpoint: Path | str | None = None,
@@ -130,7 +137,7 @@ def train(
 
     Parameters
     ----------
-    networks : Network, sequence of Network, or DiagonalWeights
+    networks : Network or DiffusionModel, a sequence of either, or DiagonalWeights
         The same for all runs, one for each along a leading axis (`Architecture.networks`), or a
         sequence of them. They are left as they are.
     data : pair of float arrays, list of pairs, Composites, StructuredIdentity or IdentitySample
@@ -140,11 +147,14 @@ def train(
         share of all samples. For image networks images of shape (n, h, w, c) with their targets,
         or composites, which bring theirs (`tasks.compose_images`); classes of the loss "cross
         entropy" have shape (n,), or (n, q) for several questions. Of a structured identity task
-        each run draws a sample with its own seed of `Training`; an `IdentitySample` serves all.
+        each run draws a sample with its own seed of `Training`; an `IdentitySample` serves all. For
+        diffusion models samples, images from 0 to 1 or vectors, and the condition of each, shape
+        (n, condition), or (n, words) for tokens.
     training : Training
-    read : float array, shape (m, ...), keyword-only, default None
+    read : float array, shape (m, ...), or Sampling, keyword-only, default None
         Inputs at which networks are read at every recorded step; on a structured identity task
-        None for its probe, the unseen combination.
+        None for its probe, the unseen combination. The samples that are drawn from diffusion models
+        at these steps.
     teachers : keyword-only, default None
         The true functions, for the test loss: of diagonal networks coefficients, shape (runs, d),
         and :math:`|\beta - \beta^*|^2`, the expected squared error on inputs that are uncorrelated
@@ -155,9 +165,11 @@ def train(
         Inputs and targets as in `data`, in place of teachers. Image networks are scored on each
         set of a mapping, by name.
     checkpoint : Path or str, keyword-only, default None
-        For one image network: a file that is written about once a minute. If it exists, training
-        resumes from it: the final weights equal those of an uninterrupted run, bit by bit, on the
-        same machine with as many threads. The file is removed at the end.
+        For one image network or diffusion model: a file that is written about once a minute. If it
+        exists, training resumes from it: the final weights, and samples and coordinates, equal
+        those of an uninterrupted run, bit by bit, on the same machine with as many threads. A
+        decoder is recognised by its output for some training samples. The file is removed at the
+        end.
     progress : bool, keyword-only, default True
         Whether to show a bar with a loss and the time left on the error stream once this takes
         over two seconds.
@@ -171,7 +183,7 @@ def train(
     InputError
         For arrays or networks that don't fit together or aren't finite, options that no engine in
         `ENGINES` supports, work that takes over 8 GiB, and a checkpoint that is damaged, of another
-        run, or in a folder that does not exist.
+        run or of another decoder, or in a folder that does not exist.
 
     Notes
     -----
@@ -217,6 +229,19 @@ def train(
     >>> limit = solve((x, y), gates, fit="margin", intercept="none")
     >>> bool(runs.fraction_of(limit)[0, -1] > 0.97)
     True
+
+    A diffusion model draws samples for a prompt on the way:
+
+    >>> from partwhole.networks.diffusion import diffusion_model
+    >>> from partwhole.training import Prompt
+    >>> points = np.random.default_rng(0).normal(size=(100, 2))
+    >>> read = Sampling({"far": Prompt(conditions=np.full((4, 2), 3.0))}, lambda x: x, steps=5)
+    >>> training = Training.published("diffusion", steps=20, record=[0, 20])
+    >>> runs = train(
+    ...     diffusion_model("vector", condition=2, seed=0), (points, points), training, read=read
+    ... )
+    >>> runs.steps.tolist(), runs.diffusion.coordinates["far"].shape
+    ([0, 20], (1, 2, 4, 2))
     """
     problem = problem_of(networks, data, training, read, teachers, test, checkpoint)
     return train_problem(problem, progress)
@@ -230,7 +255,8 @@ def train_problem(problem: Problem, progress: bool) -> Runs:
 
     def trained(run_numbers: Sequence[int]) -> dict[int, Trace]:
         # An image network takes all cores for itself: several at once take longer.
-        workers = 1 if isinstance(problem, ImageProblem) else min(runs, cores())
+        alone = isinstance(problem, ImageProblem | DiffusionProblem)
+        workers = 1 if alone else min(runs, cores())
         with report_progress(len(run_numbers), steps, progress) as report_step:
             if engine.together:
                 return start(run_numbers, rates, report_step)
@@ -249,11 +275,31 @@ def train_problem(problem: Problem, progress: bool) -> Runs:
 
 
 def problem_of(
-    networks: Any, data: Any, training: Training, read: np.ndarray | None,
+    networks: Any, data: Any, training: Training, read: np.ndarray | Sampling | None,
     teachers: Any, test: Any, checkpoint: Path | str | None,
 ) -> Problem:  # fmt: skip
-    """Return the problem, with images for image networks."""
+    """Return the problem, with images for image networks and conditions for diffusion models."""
     first = networks[0] if isinstance(networks, list | tuple) and networks else networks
+    title = type(first).__name__
+    of_diffusion = isinstance(first, DiffusionModel)
+    require(
+        of_diffusion == (training.loss == "bits"),
+        "diffusion models are trained by the loss 'bits', and no other networks are",
+        f"{training.loss!r} for {title}",
+        "pass loss='bits'" if of_diffusion else "take the loss 'squared', say",
+    )
+    if of_diffusion:
+        require(
+            teachers is None and test is None,
+            "diffusion models are tested by bits_per_dimension",
+            "a test" if teachers is None else "teachers",
+            "leave it out",
+        )
+        return checked_diffusion_problem(networks, data, training, read, checkpoint)
+    if isinstance(read, Sampling):
+        rule = "samples are drawn from diffusion models"
+        require(False, rule, f"Sampling for {title}", "pass inputs to read")
+        raise AssertionError
     if isinstance(first, ImageNetwork):
         rule = "the test of image networks is samples, since their true function has no formula"
         require(teachers is None, rule, "teachers", "pass test=")
@@ -261,8 +307,8 @@ def problem_of(
     augmented = training.crop > 0 or training.flip
     require(
         checkpoint is None and not augmented,
-        "a checkpoint, crop and flip are of image networks",
-        f"{'crop or flip' if augmented else 'a checkpoint'} for {type(first).__name__}",
+        "crop and flip are of image networks, a checkpoint is of these or of a diffusion model",
+        f"{'crop or flip' if augmented else 'a checkpoint'} for {title}",
         "leave it out",
     )
     if isinstance(data, (StructuredIdentity, IdentitySample)):
@@ -275,7 +321,7 @@ def problem_of(
             not isinstance(value, Composites)
             and not (name == "test" and isinstance(value, Mapping)),
             "composites, and tests by name, are of image networks",
-            f"a {type(value).__name__} as {name} for {type(first).__name__}",
+            f"a {type(value).__name__} as {name} for {title}",
             "pass one pair (inputs, targets)",
         )
     return checked_problem(networks, data, training, read, teachers, test)
@@ -290,6 +336,7 @@ def _engine(problem: Problem) -> Engine:
         (problem.teachers is not None, "teachers"),
         (training.trained == "readout", "a readout alone"),
         (training.late_factor != 1, "a late factor"),
+        (training.clip is not None, "a clipped gradient"),
         (not isinstance(training.optimiser, str), "a transformation of optax"),
     )
     kind = "DiagonalWeights" if _is_diagonal(problem) else type(problem.every[0]).__name__
@@ -337,7 +384,7 @@ def _gathered(problem: Problem, traces: list[Trace], rates: Float[np.ndarray, " 
     tested = _stacked([trace.tested for trace in traces])
     labels = _stacked([trace.labels for trace in traces])
     times, ends = _stacked([trace.times for trace in traces]), np.array([t.step for t in traces])
-    if times is None and training.optimiser == "sgd":
+    if times is None and training.optimiser == "sgd" and training.clip is None:
         times = rates[:, None] * np.minimum(steps, ends[:, None]) / (1.0 - training.momentum)
     tests = None if tested is None else np.swapaxes(tested, 1, 2)
     task_axis = np.s_[:] if problem.several else np.s_[:, 0]
@@ -355,12 +402,13 @@ def _gathered(problem: Problem, traces: list[Trace], rates: Float[np.ndarray, " 
         margins=None if labels is None else labels[:, :, 1],
         training_error=None if labels is None else labels[:, :, 2],
         end_steps=ends,
-        learning_rates=rates if training.optimiser in ("sgd", "adam") else None,
+        learning_rates=rates if training.optimiser in RATED else None,
         outcomes=tuple(
             _outcome(trace, float(loss), training, last)
             for trace, loss in zip(traces, total[:, -1], strict=True)
         ),
         concept_answers=_of_concepts(problem, traces),
+        diffusion=_of_diffusion(steps, traces),
         **_of_images(problem, [trace.of_images for trace in traces if trace.of_images is not None]),
     )
 
@@ -377,6 +425,13 @@ def _of_concepts(problem: Problem, traces: list[Trace]) -> ConceptAnswers | None
     answers, task = _stacked([trace.answers for trace in traces]), samples.task
     assert problem.probes is not None
     return ConceptAnswers(samples, task.to_concepts(problem.probes), task.to_concepts(answers))
+
+
+def _of_diffusion(steps: Int[np.ndarray, " T"], traces: list[Trace]) -> DiffusionRecords | None:
+    """Return what is recorded of diffusion models alone, along an axis of runs."""
+    runs = [trace.of_diffusion for trace in traces if trace.of_diffusion is not None]
+    end = max(trace.step for trace in traces)
+    return DiffusionRecords.of(steps, runs, end) if runs else None
 
 
 def _of_images(problem: Problem, runs: list[ImageRecords]) -> dict[str, Any]:

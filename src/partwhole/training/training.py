@@ -20,6 +20,11 @@ from partwhole.training.order import Shuffle
 Precision = Literal["float32", "float64"]
 Record = Literal["geometric"] | int | Sequence[int] | Int[np.ndarray, " T"]
 FLOW = "normalised flow"
+RATED = ("sgd", "adam", "adamw")  # optimisers with a learning rate
+DIFFUSION: dict[str, Any] = {
+    "steps": 20_000, "loss": "bits", "optimiser": "adamw", "learning_rate": 1e-3,
+    "weight_decay": 0.01,
+}  # fmt: skip
 PUBLISHED: dict[str, dict[str, Any]] = {
     "convnet": {"optimiser": "sgd", "learning_rate": 1e-4, "momentum": 0.9, "epochs": 100},
     "resnet": {"learning_rate": 1e-3, "epochs": 100, "crop": 4, "flip": True},
@@ -29,6 +34,8 @@ PUBLISHED: dict[str, dict[str, Any]] = {
     "identity": {"optimiser": "sgd", "learning_rate": 0.1 / 64, "epochs": 40, "shuffle": "once"},
     "vit-finetuning": {"loss": "cross entropy", "learning_rate": 1e-3, "weight_decay": 0.5 * 5e-5,
                        "epochs": 1000, "threshold": 1e-2},
+    "diffusion": DIFFUSION | {"batch": 64, "clip": 0.01},
+    "diffusion as written": DIFFUSION,
 }  # fmt: skip
 
 
@@ -38,32 +45,38 @@ class Training:
     r"""Training settings for networks of any family, as passed to `train`.
 
     The objective is the mean loss over all samples of all tasks, plus
-    :math:`\lambda |\theta|^2`.
+    :math:`\lambda |\theta|^2`; with "adamw" the decay is no part of it.
 
     Parameters
     ----------
     steps : int, default None
     epochs : int, default None
         Passes over the samples; pass this or `steps`. Image networks take epochs.
-    loss : {"squared", "logistic", "exponential", "cross entropy"}, default "squared"
+    loss : {"squared", "logistic", "exponential", "cross entropy", "bits"}, default "squared"
         :math:`|f - y|^2`; of labels -1 and +1 :math:`\log(1 + e^{-y f})` or :math:`e^{-y f}`; or
         :math:`-\log p_y` of classes numbered from 0, by a softmax of the outputs. Several
-        questions, targets of shape (n, q), share the outputs evenly, one after another.
-    optimiser : {"sgd", "adam", "normalised flow"} or optax.GradientTransformation, default "sgd"
-        "normalised flow", of gated networks without biases, follows
+        questions, targets of shape (n, q), share the outputs evenly, one after another. "bits" are
+        the bits per dimension of a diffusion model, see `bits_per_dimension`.
+    optimiser : {"sgd", "adam", "adamw", "normalised flow"} or optax.GradientTransformation
+        "sgd" by default. "normalised flow", of gated networks without biases, follows
         :math:`\dot\theta = -\nabla \log \sum_i \ell_i` in adaptive steps: the path of gradient flow
         at another speed. At small losses gradient flow takes exponentially long, this does not, and
         it ends near a stationary point of the margin (Lyu & Li, ICLR 2020, for the limit; the steps
-        are derived here). A unit of zeros stays zero.
+        are derived here). A unit of zeros stays zero. A transformation of optax sees the parameters
+        of a diffusion model as one array.
     learning_rate : float, or float array, shape (runs,); default None
-        Of "sgd" and "adam", the same for all runs or one for each; None for 0.01. A transformation
-        of optax has its own.
+        Of "sgd", "adam" and "adamw", the same for all runs or one for each; None for 0.01. A
+        transformation of optax has its own.
     momentum : float, default 0
         Applies only to "sgd"; from 0 to below 1.
     late_factor : float, default 1
         Factor of the learning rate from half-way on, for gated networks.
     weight_decay : float, default 0
-        Lambda.
+        Lambda; with "adamw" that of `optax.adamw`, by whose product with the learning rate a step
+        shrinks the parameters, apart from the gradient (Loshchilov & Hutter, ICLR 2019).
+    clip : float, default None
+        Largest norm of the gradient of the loss over all parameters, without weight decay; longer
+        ones are rescaled to it. None for no limit.
     parametrisation : {"standard", "ntk"}, default "standard"
         "ntk", of an MLP, trains as if every weight were its initial standard deviation, as "he" and
         "framework" have it, times a parameter of unit variance: rates of a layer with n inputs are
@@ -83,6 +96,13 @@ class Training:
         Component images are shifted by up to so many pixels in each direction and padded with 0.
     flip : bool, default False
         Whether half of the component images are mirrored, left to right.
+    drop_condition : float, default 0
+        Of diffusion models: share of conditions that are replaced by the empty one, as
+        classifier-free guidance requires (Ho & Salimans, 2022), from 0 to below 1.
+    average : float, default None
+        Of diffusion models: decay a of the exponential average of weights from which samples are
+        drawn, :math:`\bar\theta \leftarrow a \bar\theta + (1 - a) \theta`, from 0 to below 1. None
+        draws from the current weights, as published.
     threshold : float, default 0
         A run ends at the first step whose mean loss is no larger; with batches, and for gated
         networks, at the first such step that is recorded. For image networks, after the first
@@ -93,7 +113,8 @@ class Training:
     record : "geometric", int or sequence of int, default None
         About 200 steps spaced geometrically; every so many steps; or the steps themselves. The
         last step is always added. Image networks are recorded after epochs, which this then
-        counts. None for "geometric", and for image networks for the end alone.
+        counts; of diffusion models samples are drawn at these steps. None for "geometric", and for
+        image networks and diffusion models for the end alone.
     precision : {"float32", "float64"}, default None
         None for single precision, and double for the normalised flow. In single precision a loss
         may stall between 1e-9 and 1e-7.
@@ -116,11 +137,14 @@ class Training:
     steps: Count | None = None
     epochs: Count | None = None
     loss: Loss = "squared"
-    optimiser: Literal["sgd", "adam", "normalised flow"] | optax.GradientTransformation = "sgd"
+    optimiser: Literal["sgd", "adam", "adamw", "normalised flow"] | optax.GradientTransformation = (
+        "sgd"
+    )
     learning_rate: Positive | Float[np.ndarray, " runs"] | None = None
     momentum: Annotated[Real, Bounds(at_least=0, below=1)] = 0.0
     late_factor: Positive = 1.0
     weight_decay: NonNegative = 0.0
+    clip: Positive | None = None
     parametrisation: Literal["standard", "ntk"] = "standard"
     trained: Literal["all", "readout"] = "all"
     batch: Count | None = None
@@ -128,6 +152,8 @@ class Training:
     seed: Index | Sequence[Index] | Int[np.ndarray, " runs"] = 0
     crop: Index = 0
     flip: bool = False
+    drop_condition: Annotated[Real, Bounds(at_least=0, below=1)] = 0.0
+    average: Annotated[Real, Bounds(at_least=0, below=1)] | None = None
     threshold: NonNegative = 0.0
     restarts: Index = 0
     record: Record | None = None
@@ -142,7 +168,7 @@ class Training:
         )
         if not isinstance(self.optimiser, str):
             _require_plain(self.optimiser)
-        has_rate = self.optimiser in ("sgd", "adam")
+        has_rate = self.optimiser in RATED
         title = self.optimiser if isinstance(self.optimiser, str) else "a transformation of optax"
         for name, applies in (
             ("learning_rate", self.learning_rate is None or has_rate),
@@ -150,8 +176,24 @@ class Training:
             ("momentum", self.momentum == 0 or self.optimiser == "sgd"),
             ("late_factor", self.late_factor == 1 or self.optimiser == "sgd"),
         ):
-            of = '"sgd"' if name in ("momentum", "late_factor") else '"sgd" and "adam"'
+            of = '"sgd"' if name in ("momentum", "late_factor") else '"sgd", "adam" and "adamw"'
             require(applies, f"{name} is an option of {of}", f"it for {title}", "leave it out")
+        for name, is_used in (
+            ("drop_condition", self.drop_condition > 0),
+            ("average", self.average is not None),
+        ):
+            require(
+                not is_used or self.loss == "bits",
+                f"{name} is an option of diffusion models, by the loss 'bits'",
+                f"it for the loss {self.loss!r}",
+                "leave it out",
+            )
+        require(
+            self.clip is None or self.parametrisation == "standard",
+            "clip limits the gradient in the parametrisation 'standard'",
+            f"{self.clip} for {self.parametrisation!r}",
+            "leave one of them out",
+        )
         require(
             self.optimiser != FLOW or (self.precision != "float32" and self.batch is None),
             "the normalised flow is of all samples, in double precision",
@@ -163,23 +205,36 @@ class Training:
     @door
     def published(
         cls,
-        network: Literal["convnet", "resnet", "vit", "resnet-18", "vit-finetuning", "identity"],
+        network: Literal[
+            "convnet",
+            "resnet",
+            "vit",
+            "resnet-18",
+            "vit-finetuning",
+            "identity",
+            "diffusion",
+            "diffusion as written",
+        ],
         **changes: Any,
     ) -> Training:
         """Return the settings of the papers for one of their networks.
 
         Parameters
         ----------
-        network : {"convnet", "resnet", "vit", "resnet-18", "vit-finetuning", "identity"}
+        network : {"convnet", "resnet", "vit", "resnet-18", "vit-finetuning", "identity", \
+"diffusion", "diffusion as written"}
             The first three of Lippl & Stachenfeld (ICLR 2025), by the loss "squared" or "logistic";
-            images of CIFAR are shifted by up to 4 pixels and mirrored. The others of Lippl &
+            images of CIFAR are shifted by up to 4 pixels and mirrored. The next two of Lippl &
             Lindsey (NeurIPS 2024), on classes of CIFAR-100, until the mean loss of an epoch is
             .01, for at most 1000 epochs; see `train_transfer`. "identity", of Yang et al. (ICLR
             2025), dense networks in d = 64 dimensions on structured identity tasks: their rate of
-            0.1 for the mean over the d outputs is 0.1 / d for the sum, in other dimensions too.
+            0.1 for the mean over the d outputs is 0.1 / d for the sum, in other dimensions too. The
+            last two of Yang et al. and Park et al. (NeurIPS 2024), 20,000 steps: their code, and
+            what they write.
         **changes
             Any fields, in place of the published values; with another optimiser the published
-            momentum, and with a transformation of optax the learning rate, are left out.
+            momentum, with "adamw" instead of another or another instead of it the decay, and with a
+            transformation of optax the learning rate, are left out.
 
         Raises
         ------
@@ -191,17 +246,26 @@ class Training:
         Decay of 5e-5 times the weights, added to their gradients, is a `weight_decay` of 2.5e-5
         here.
 
+        The papers on diffusion write of batches of 128 and 100 steps of sampling; their code has
+        batches of 64, 50 steps of sampling (see `Sampling`) and gradients clipped at .01.
+
         Examples
         --------
         >>> training = Training.published("convnet", loss="logistic")
         >>> training.optimiser, training.learning_rate, training.momentum, training.batch
         ('sgd', 0.0001, 0.9, 128)
+        >>> Training.published("diffusion").clip, Training.published("diffusion as written").batch
+        (0.01, 128)
         """
         settings = {"batch": 128, "optimiser": "adam"} | PUBLISHED[network]
-        if "steps" in changes:
-            settings.pop("epochs")
+        if "steps" in changes or "epochs" in changes:
+            settings.pop("epochs", None)
+            settings.pop("steps", None)
         if "optimiser" in changes:  # of which these are options
             settings.pop("momentum", None)
+            # The decay of "adamw" is another number than that of the objective.
+            if (settings["optimiser"] == "adamw") != (changes["optimiser"] == "adamw"):
+                settings.pop("weight_decay", None)
             if not isinstance(changes["optimiser"], str):
                 settings.pop("learning_rate")
         return cls(**(settings | changes))

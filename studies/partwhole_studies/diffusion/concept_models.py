@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from partwhole.study import Arrays, Config
-from partwhole.training import DiffusionRecipe, Prompt, train_diffusion
+from partwhole.training import Prompt, Sampling, Training
+from partwhole.training import train as train_network
 from partwhole_studies.diffusion.training_sets import (
     Setting,
     classes,
@@ -85,25 +86,28 @@ def train(config: Config) -> Arrays:
     """
     setting = points(config) if config["model"] == "vector" else images(config)
     prompts = prompts_of(config, setting)
-    run = train_diffusion(
-        setting.model,
-        setting.samples,
-        setting.conditions,
-        DiffusionRecipe(**(config["recipe"] | {"steps": config["steps"]})),
-        seed=config["seed"],
-        at=steps_of(config),
-        prompts=prompts,
-        read=setting.read,
-        keep_samples=setting.scores is not None,
-        progress=False,
+    options = {"clip": 1.0} | config["recipe"]
+    sampling = Sampling(
+        prompts,
+        setting.read,
+        steps=options.pop("sampling_steps"),
+        denoise=options.pop("denoise", False),
+        keep=setting.scores is not None,
     )
+    training = Training.published(
+        "diffusion", **options, steps=config["steps"], record=steps_of(config), seed=config["seed"]
+    )
+    data = setting.samples, setting.conditions
+    runs = train_network(setting.model, data, training, read=sampling, progress=False)
+    assert runs.diffusion is not None
+    coordinates, samples = runs.diffusion.coordinates, runs.diffusion.samples
     n_concepts = len(concepts(config))
-    readings = np.stack([run.coordinates[name] for name in prompts], axis=1)
+    readings = np.stack([coordinates[name][0] for name in prompts], axis=1)
     arrays = {"coordinates": readings[..., -n_concepts:]}
     if config["classifier"]:
         arrays["decoded"] = readings[..., :n_concepts]
     if setting.scores is not None:
-        pictures = run.samples[list(setting.prompts)[-1]][:, :PICTURES]
+        pictures = samples[list(setting.prompts)[-1]][0, :, :PICTURES]
         pictures = np.clip(pictures, 0.0, 1.0).astype(np.float32)
         arrays |= {"scores": setting.scores, "pictures": pictures}
     return arrays

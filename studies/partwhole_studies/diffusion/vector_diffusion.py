@@ -18,7 +18,7 @@ from partwhole.networks.diffusion import diffusion_model
 from partwhole.study import Arrays, Cells, Config, geometric_mean, key, layout, mean
 from partwhole.study.plots import COLOURS, QUIET, look, panels
 from partwhole.tasks import StructuredIdentity
-from partwhole.training import DiffusionRecipe, Prompt, train_diffusion
+from partwhole.training import Prompt, Sampling, Training, train
 
 SECOND, SPREAD = 2.0, 0.05
 MEANS = (0.5, 1.0, 2.0)
@@ -49,19 +49,23 @@ def cell(config: Config) -> Arrays:
     task = task_of(config["mean"], config["n"])
     points = task.sample(config["seed"]).inputs.astype(np.float32)
     requests = {"unseen": task.probe, "first": task.probe * [1, 0], "second": task.probe * [0, 1]}
-    options = {name: config[name] for name in ("steps", "batch", "sampling_steps")}
-    run = train_diffusion(
-        diffusion_model("vector", condition=2, seed=config["seed"]),
-        points, points, DiffusionRecipe(**options), seed=config["seed"],
-        at=steps_of(config).tolist(),
-        prompts={
-            name: Prompt(conditions=np.tile(point, (config["samples"], 1)).astype(np.float32))
-            for name, point in requests.items()
-        },
-        read=lambda samples: samples, progress=False,
+    prompts = {
+        name: Prompt(conditions=np.tile(point, (config["samples"], 1)).astype(np.float32))
+        for name, point in requests.items()
+    }
+    training = Training.published(
+        "diffusion", steps=config["steps"], batch=config["batch"], clip=1.0,
+        record=steps_of(config).tolist(), seed=config["seed"],
     )  # fmt: skip
+    runs = train(
+        diffusion_model("vector", condition=2, seed=config["seed"]), (points, points), training,
+        read=Sampling(prompts, lambda samples: samples, steps=config["sampling_steps"]),
+        progress=False,
+    )  # fmt: skip
+    assert runs.diffusion is not None
+    coordinates = runs.diffusion.coordinates
     unseen, first, second = (
-        (run.coordinates[name] / task.probe.astype(np.float32)).astype(float) for name in requests
+        (coordinates[name][0] / task.probe.astype(np.float32)).astype(float) for name in requests
     )
     return {
         "answer": np.stack([unseen[:, half::2].mean(axis=1) for half in (0, 1)]),

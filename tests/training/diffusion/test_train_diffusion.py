@@ -17,6 +17,7 @@ from programs import looped
 
 from partwhole._checks import InputError
 from partwhole.flows.gaussian_diffusion import gaussian_diffusion_loss
+from partwhole.networks import Architecture
 from partwhole.networks.diffusion import (
     DiffusionModel,
     Words,
@@ -27,13 +28,16 @@ from partwhole.networks.diffusion import (
 )
 from partwhole.networks.images.layers import Pass
 from partwhole.training import (
-    DiffusionRecipe,
     Outcome,
     Prompt,
+    Sampling,
+    Training,
     bits_per_dimension,
-    train_diffusion,
+    train,
 )
+from partwhole.training.diffusion import sampling as drawing
 from partwhole.training.diffusion.bits import terms
+from partwhole.training.diffusion.problem import checked_diffusion_problem
 
 module = import_module("partwhole.training.diffusion.train")
 
@@ -45,20 +49,38 @@ def points(n=60, seed=0):
     return (centres + 0.1 * rng.normal(size=(n, 2))).astype(np.float32), centres.astype(np.float32)
 
 
-def small(**change):
-    """Return what a small run is made of."""
-    x, c = points()
-    told = {"steps": 24, "batch": 16, "drop_condition": 0.2, "average": 0.9, "sampling_steps": 5}
+def settings(**changes):
+    """Return the settings of a small run, those of the papers but for these."""
+    options = {"steps": 24, "batch": 16, "clip": 1.0, "drop_condition": 0.2, "average": 0.9}
+    return Training.published("diffusion", **(options | {"seed": 3} | changes))
+
+
+def sampling(**changes):
+    """Return two prompts, whose samples are doubled and kept."""
+    _, c = points()
     prompts = {
         "corner": Prompt(conditions=np.full((4, 2), [1.0, 2.0], np.float32)),
         "moved": Prompt(conditions=c[:4], toward=c[:2] + 1.0, away=c[:2], amount=0.5, guidance=2.0),
     }
-    rest = {
-        "at": [0, 6, 20, 24], "prompts": prompts, "read": lambda x: x * 2.0, "seed": 3,
-        "keep_samples": True,
-    }  # fmt: skip
+    options = {"prompts": prompts, "decoder": double, "steps": 5, "keep": True}
+    return Sampling(**(options | changes))
+
+
+def double(samples):
+    return samples * 2.0
+
+
+def small(**changes):
+    """Return the arguments of a small run."""
     model = diffusion_model("vector", condition=2, schedule="learned", seed=0)
-    return model, x, c, DiffusionRecipe(**(told | change)), rest
+    training = settings(**({"record": [0, 6, 20]} | changes))
+    return {"networks": model, "data": points(), "training": training, "read": sampling()}
+
+
+def loop_of(networks, data, training, read=None):
+    """Return the loop of one run, before its first step."""
+    problem = checked_diffusion_problem(networks, data, training, read, None)
+    return module.Loop(problem, 0, float(problem.rates[0]))
 
 
 def leaves(*models):
@@ -69,87 +91,165 @@ def same(one, other):
     """Return whether weights, samples, coordinates and losses of two runs are the same bits."""
     parts = [
         [
-            *leaves(run.model, run.averaged),
-            *run.samples.values(),
-            *run.coordinates.values(),
-            run.bits,
+            *leaves(runs.networks, runs.diffusion.averaged),
+            *runs.diffusion.samples.values(),
+            *runs.diffusion.coordinates.values(),
+            runs.diffusion.bits,
+            runs.training_loss[:, 1:],
         ]
-        for run in (one, other)
+        for runs in (one, other)
     ]
-    bits = np.array_equal(one.bits, other.bits)
-    return bits and all(np.array_equal(a, b) for a, b in zip(*parts, strict=True))
+    return all(np.array_equal(a, b) for a, b in zip(*parts, strict=True))
 
 
 @pytest.fixture(scope="module")
 def whole():
-    model, x, c, recipe, rest = small()
-    return train_diffusion(model, x, c, recipe, **rest)
+    return train(**small())
 
 
 def test_a_run_and_its_table(whole):
-    model, _, _, _, rest = small()
-    assert whole.outcome is Outcome.RAN_ALL_STEPS
-    assert whole.steps.tolist() == [0, 6, 20, 24]
-    assert {name: found.shape for name, found in whole.coordinates.items()} == {
-        "corner": (4, 4, 2),
-        "moved": (4, 4, 2),
+    arguments, records = small(), whole.diffusion
+    assert whole.outcomes == (Outcome.RAN_ALL_STEPS,)
+    assert whole.end_steps.tolist() == [24]
+    # The last step is recorded too.
+    assert whole.steps.tolist() == records.steps.tolist() == [0, 6, 20, 24]
+    assert {name: found.shape for name, found in records.coordinates.items()} == {
+        "corner": (1, 4, 4, 2),
+        "moved": (1, 4, 4, 2),
     }
-    for name, found in whole.samples.items():
+    for name, found in records.samples.items():
         # Samples are kept in half precision.
-        np.testing.assert_allclose(2.0 * found, whole.coordinates[name], rtol=2e-3, atol=2e-3)
-    assert whole.bits.shape == (1, 3)
-    assert whole.bits_steps.tolist() == [24]
-    frame = whole.to_frame()
-    assert frame.columns.tolist() == ["prompt", "step", "sample", "concept", "coordinate"]
+        np.testing.assert_allclose(2.0 * found, records.coordinates[name], rtol=2e-3, atol=2e-3)
+    assert records.bits.shape == (1, 1, 3)
+    assert records.bits_steps.tolist() == [24]
+    assert np.isnan(whole.training_loss[0, 0])
+    assert whole.training_loss[0, -1] == pytest.approx(records.bits.sum(), rel=1e-6)
+    frame = records.to_frame()
+    assert frame.columns.tolist() == ["run", "prompt", "step", "sample", "concept", "coordinate"]
     assert len(frame) == 2 * 4 * 4 * 2
     row = frame.query("prompt == 'moved' and step == 20 and sample == 1 and concept == 1")
-    assert row.coordinate.item() == whole.coordinates["moved"][2, 1, 1]
+    assert row.coordinate.item() == records.coordinates["moved"][0, 2, 1, 1]
     # The model that was given is as it was; samples are those of averaged weights.
-    assert all(np.array_equal(a, b) for a, b in zip(leaves(model), leaves(small()[0]), strict=True))
+    started = leaves(small()["networks"])
+    for given in (arguments["networks"], *whole.start):
+        assert all(np.array_equal(a, b) for a, b in zip(leaves(given), started, strict=True))
+    averaged = records.averaged[0]
     apart = [
         np.max(np.abs(a - b))
-        for a, b in zip(leaves(whole.model), leaves(whole.averaged), strict=True)
+        for a, b in zip(leaves(whole.network(0)), leaves(averaged), strict=True)
     ]
     assert max(apart) > 1e-4
-    prompt = rest["prompts"]["moved"]
-    drawn = np.random.SeedSequence([3, module.SAMPLING, 3, 1]).generate_state(1)[0]
-    again = sample(
-        whole.averaged, prompt.embed(whole.averaged), steps=5, guidance=2.0, seed=int(drawn)
+    prompt = arguments["read"].prompts["moved"]
+    drawn = np.random.SeedSequence([3, drawing.SAMPLING, 3, 1]).generate_state(1)[0]
+    again = sample(averaged, prompt.embed(averaged), steps=5, guidance=2.0, seed=int(drawn))
+    np.testing.assert_allclose(
+        2.0 * again, records.coordinates["moved"][0, -1], rtol=1e-5, atol=1e-5
     )
-    np.testing.assert_allclose(2.0 * again, whole.coordinates["moved"][-1], rtol=1e-5, atol=1e-5)
 
 
-def test_steps_are_those_of_adamw_on_bits_per_dimension():
-    """Followed step by step with optax alone, clipped, on batches in the loop's own order."""
-    model, x, c, recipe, _ = small(average=None, drop_condition=0.0, steps=5, clip=0.05)
-    run = train_diffusion(model, x, c, recipe, seed=3)
-    loop = module._Loop(model, x, c, recipe, 3, [], {}, None, False)
-    moves = optax.chain(optax.clip_by_global_norm(0.05), optax.adamw(1e-3, weight_decay=0.01))
+def followed(model, training, moves, steps):
+    """Return the parameters and losses of steps with optax alone, in the loop's own order."""
+    x, c = points()
+    loop = loop_of(model, (x, c), training)
     kept, rest = eqx.partition(model, eqx.is_inexact_array)
-    state, found = moves.init(kept), []
+    state, losses = moves.init(kept), []
 
     @jax.jit
     @jax.value_and_grad
     def loss(kept, x, c, noise, network):
-        each = terms(eqx.combine(kept, rest), x, c, noise, Pass(network))
-        return sum(jnp.mean(part) for part in each)
+        parts = terms(eqx.combine(kept, rest), x, c, noise, Pass(network))
+        return sum(jnp.mean(part) for part in parts)
 
-    for step in range(5):
+    for step in range(steps):
         which = np.asarray(loop._order(step // 3)).reshape(3, 16)[step % 3]
         noise, network, _ = jax.random.split(jax.random.fold_in(jax.random.key(3), step), 3)
         value, slopes = loss(kept, jnp.asarray(x[which]), jnp.asarray(c[which]), noise, network)
         with jax.numpy_dtype_promotion("standard"):
             change, state = moves.update(slopes, state, kept)
         kept = eqx.apply_updates(kept, change)
-        found.append(float(value))
-    for a, b in zip(leaves(run.model), leaves(kept), strict=True):
+        losses.append(float(value))
+    return kept, losses
+
+
+@pytest.mark.parametrize(
+    ("changes", "moves"),
+    [
+        (
+            {"clip": 0.05},
+            optax.chain(optax.clip_by_global_norm(0.05), optax.adamw(1e-3, weight_decay=0.01)),
+        ),
+        # Weight decay of lambda has slopes of twice lambda, which are not clipped.
+        (
+            {"clip": 0.05, "optimiser": "sgd", "momentum": 0.5, "weight_decay": 0.3},
+            optax.chain(
+                optax.clip_by_global_norm(0.05), optax.add_decayed_weights(0.6),
+                optax.sgd(1e-3, momentum=0.5),
+            ),
+        ),
+        ({"clip": None, "optimiser": optax.adam(1e-3)}, optax.adam(1e-3)),
+    ],
+    ids=["adamw", "sgd", "optax"],
+)  # fmt: skip
+def test_steps_are_those_of_the_optimiser_on_bits_per_dimension(changes, moves):
+    """Followed step by step with optax alone, on batches in the loop's own order."""
+    arguments = small(average=None, drop_condition=0.0, steps=5, record=[2], **changes)
+    arguments["read"] = None
+    runs = train(**arguments)
+    kept, losses = followed(arguments["networks"], arguments["training"], moves, 5)
+    for a, b in zip(leaves(runs.network(0)), leaves(kept), strict=True):
         np.testing.assert_allclose(a, b, atol=2e-6)
-    assert run.bits.sum() == pytest.approx(np.mean(found), rel=1e-5)
+    assert runs.diffusion.bits.sum() == pytest.approx(np.mean(losses), rel=1e-5)
+    expected = [np.mean(losses[:2]), np.mean(losses)]
+    np.testing.assert_allclose(runs.training_loss[0], expected, rtol=1e-5)
+    assert runs.diffusion.coordinates == runs.diffusion.samples == {}
+    assert runs.diffusion.averaged is not runs.networks
+    assert same(runs, train(**arguments))
+
+
+def test_the_recorded_loss_is_of_the_last_hundred_steps():
+    arguments = small(average=None, steps=160, record=[100, 130])
+    arguments["read"] = None
+    runs, every = train(**arguments), train(**arguments | {"training": small(
+        average=None, steps=160, record=1)["training"]})  # fmt: skip
+    counted = np.arange(1, 101) * every.training_loss[0, 1:101]
+    of_steps = np.diff(counted, prepend=0.0)  # the loss of each of the first hundred
+    np.testing.assert_allclose(runs.training_loss[0, 0], of_steps.mean(), rtol=1e-5)
+    moved = every.training_loss[0, 130] - every.training_loss[0, 129]
+    last = 100.0 * moved + of_steps[29]  # the loss of step 130, in place of that of step 30
+    assert last == pytest.approx(of_steps.mean(), rel=0.1)
+    np.testing.assert_allclose(runs.training_loss[0, 1], every.training_loss[0, 130])
+    np.testing.assert_allclose(runs.diffusion.bits[0, 0].sum(), of_steps.mean(), rtol=1e-5)
+
+
+def test_several_models_are_trained_as_alone():
+    """Run r has seed + r, as separate calls have, in epochs or the same number of steps."""
+    first, second = (diffusion_model("vector", condition=2, seed=seed) for seed in (0, 1))
+    arguments = {"data": points(), "read": sampling()}
+    both = train([first, second], training=settings(steps=None, epochs=4), **arguments)
+    assert both.end_steps.tolist() == [12, 12]
+    for run, model in enumerate((first, second)):
+        alone = train(model, training=settings(steps=12, seed=3 + run), **arguments)
+        assert all(
+            np.array_equal(a, b)
+            for a, b in zip(leaves(both.network(run)), leaves(alone.networks), strict=True)
+        )
+        for name, coordinates in alone.diffusion.coordinates.items():
+            np.testing.assert_array_equal(both.diffusion.coordinates[name][run], coordinates[0])
+        np.testing.assert_array_equal(both.diffusion.bits[run], alone.diffusion.bits[0])
+
+
+def test_steps_of_models_of_one_kind_are_compiled_once():
+    # The batch is of no other test, whose steps may be compiled already.
+    x, c = points(13)
+    before = module.take_step._cache_size()
+    for seed in range(2):
+        model = diffusion_model("vector", condition=2, seed=seed)
+        train(model, (x, c), settings(steps=1 + seed, batch=13, seed=seed))
+    assert module.take_step._cache_size() == before + 1
 
 
 def test_every_epoch_takes_every_sample_in_a_new_order():
-    model, x, c, recipe, _ = small(batch=20)
-    loop = module._Loop(model, x, c, recipe, 3, [], {}, None, False)
+    loop = loop_of(**small(batch=20))
     orders = [np.asarray(loop._order(epoch)) for epoch in range(3)]
     for order in orders:
         assert sorted(order.tolist()) == list(range(60))
@@ -157,36 +257,34 @@ def test_every_epoch_takes_every_sample_in_a_new_order():
 
 
 def test_averaged_weights_follow_behind():
-    model, x, c, recipe, _ = small(steps=2, average=0.75)
-    once = train_diffusion(model, x, c, replace(recipe, steps=1), seed=0)
-    twice = train_diffusion(model, x, c, recipe, seed=0)
-    start, first, second = leaves(model), leaves(once.model), leaves(twice.model)
-    for a, b, s, found in zip(start, first, second, leaves(twice.averaged), strict=True):
-        np.testing.assert_allclose(found, 0.75 * (0.75 * a + 0.25 * b) + 0.25 * s, atol=1e-6)
+    model, x_c = diffusion_model("vector", condition=2, seed=0), points()
+    once, twice = (train(model, x_c, settings(steps=n, average=0.75)) for n in (1, 2))
+    networks = model, once.network(0), twice.network(0), twice.diffusion.averaged[0]
+    for a, b, c, found in zip(*map(leaves, networks), strict=True):
+        np.testing.assert_allclose(found, 0.75 * (0.75 * a + 0.25 * b) + 0.25 * c, atol=1e-6)
 
 
 def test_a_model_learns_what_it_is_shown():
     """And sampling says so: points lie where they are asked for, at the spread they have."""
-    x, c = points(600)
     model = diffusion_model("vector", condition=2, seed=0)
     asked = np.repeat([[0.0, 2.0], [1.0, 0.0]], 200, axis=0).astype(np.float32)
-    recipe = DiffusionRecipe(steps=1500, batch=128, learning_rate=3e-3, sampling_steps=50)
-    run = train_diffusion(
-        model, x, c, recipe, seed=0, at=[1500], prompts={"seen": Prompt(conditions=asked)},
-        read=lambda each: each,
-    )  # fmt: skip
+    training = Training.published(
+        "diffusion", steps=1500, batch=128, learning_rate=3e-3, clip=1.0, seed=0
+    )
+    read = Sampling({"seen": Prompt(conditions=asked)}, lambda samples: samples)
+    records = train(model, points(600), training, read=read).diffusion
     # As cheap as with the best prediction for points around centres that are known, to a tenth for
     # what 1,500 steps leave and the noise of a hundred batches.
     best = gaussian_diffusion_loss(0.1, (-5.0, 5.0)) / np.log(2.0)
-    assert run.bits[-1, 0] == pytest.approx(best, rel=0.1)
-    assert run.bits[0, 0] > 2.0 * best
-    found = run.coordinates["seen"][0]
+    assert records.bits[0, -1, 0] == pytest.approx(best, rel=0.1)
+    assert records.bits[0, 0, 0] > 2.0 * best
+    found = records.coordinates["seen"][0, 0]
     for part, centre in ((found[:200], [0.0, 2.0]), (found[200:], [1.0, 0.0])):
         np.testing.assert_allclose(part.mean(axis=0), centre, atol=0.12)
         assert np.all(part.std(axis=0) < 0.25)
 
 
-def interrupt(monkeypatch, steps, file, model, x, c, recipe, rest):
+def interrupt(monkeypatch, steps, file, arguments):
     """Train for so many steps, each of which leaves a checkpoint, and break off."""
     step, taken = module.take_step, []
 
@@ -200,17 +298,15 @@ def interrupt(monkeypatch, steps, file, model, x, c, recipe, rest):
     with monkeypatch.context() as patch:
         patch.setattr(module, "take_step", broken)
         with pytest.raises(KeyboardInterrupt):
-            train_diffusion(model, x, c, recipe, checkpoint=file, **rest)
+            train(**arguments, checkpoint=file)
 
 
 @pytest.mark.parametrize("steps", [1, 5, 6, 7, 19, 20, 23])
 def test_a_run_that_stops_at_any_step_resumes_bit_by_bit(steps, whole, tmp_path, monkeypatch):
-    model, x, c, recipe, rest = small()
     file = tmp_path / "run.npz"
-    interrupt(monkeypatch, steps, file, model, x, c, recipe, rest)
+    interrupt(monkeypatch, steps, file, small())
     assert file.exists()
-    found = train_diffusion(model, x, c, recipe, checkpoint=file, **rest)
-    assert same(found, whole)
+    assert same(train(**small(), checkpoint=file), whole)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -221,14 +317,13 @@ import time
 from importlib import import_module
 module = import_module("partwhole.training.diffusion.train")
 module.SAVED_EVERY = 0.0
-from test_train_diffusion import small
+from test_train_diffusion import small, train
 step = module.take_step
 def slowly(*given, **named):
     time.sleep(0.05)
     return step(*given, **named)
 module.take_step = slowly
-model, x, c, recipe, rest = small()
-module.train_diffusion(model, x, c, recipe, checkpoint={file!r}, **rest)
+train(**small(), checkpoint={file!r})
 """
 
 
@@ -238,15 +333,31 @@ def test_a_killed_process_resumes_bit_by_bit(whole, tmp_path):
         folder=here, fixtures=os.path.join(here, "..", "..", "fixtures"), file=str(file)
     )
     killed_beside(text, file)
-    model, x, c, recipe, rest = small()
-    assert same(train_diffusion(model, x, c, recipe, checkpoint=file, **rest), whole)
+    assert same(train(**small(), checkpoint=file), whole)
 
 
-@pytest.mark.parametrize("kind", ["truncated", "text", "seed", "recipe", "data", "prompts", "at"])
+def moved(amount):
+    """Return the prompts of a small run, one of which is moved so far."""
+    prompts = dict(sampling().prompts)
+    return prompts | {"moved": replace(prompts["moved"], amount=amount)}
+
+
+OTHERS = {
+    "seed": lambda: small(seed=9),
+    "rate": lambda: small(learning_rate=0.5),
+    "clip": lambda: small(clip=0.5),
+    "record": lambda: small(record=[0, 7, 20]),
+    "optax": lambda: small(optimiser=optax.adamw(1e-3)),
+    "data": lambda: small() | {"data": tuple(rows[::-1].copy() for rows in points())},
+    "prompts": lambda: small() | {"read": sampling(prompts=moved(0.7))},
+    "sampling": lambda: small() | {"read": sampling(steps=6)},
+}
+
+
+@pytest.mark.parametrize("kind", ["truncated", "text", *OTHERS])
 def test_checkpoints_of_something_else_are_refused(kind, tmp_path, monkeypatch):
-    model, x, c, recipe, rest = small()
     file = tmp_path / "run.npz"
-    interrupt(monkeypatch, 1, file, model, x, c, recipe, rest)
+    interrupt(monkeypatch, 1, file, small())
     rule = "a checkpoint is a whole file that training wrote; got "
     if kind == "truncated":
         file.write_bytes(file.read_bytes()[:-2000])
@@ -256,45 +367,34 @@ def test_checkpoints_of_something_else_are_refused(kind, tmp_path, monkeypatch):
         rule = (
             "a run resumes from a checkpoint of the same network, settings, seed and samples; got "
         )
-        if kind == "recipe":
-            recipe = replace(recipe, learning_rate=0.5)
-        elif kind == "data":
-            x = x[::-1].copy()
-        elif kind == "prompts":
-            moved = replace(rest["prompts"]["moved"], amount=0.7)
-            rest = rest | {"prompts": rest["prompts"] | {"moved": moved}}
-        else:
-            rest = rest | {kind: 9 if kind == "seed" else [0, 7, 20, 24]}
     kept = file.read_bytes()
     with pytest.raises(InputError) as caught:
-        train_diffusion(model, x, c, recipe, checkpoint=file, **rest)
+        train(**OTHERS.get(kind, small)(), checkpoint=file)
     assert str(caught.value).startswith(rule + str(file))
     assert str(caught.value).endswith("; remove it to begin anew, or name another file")
     assert file.read_bytes() == kept
 
 
-def test_coordinates_of_two_readers_are_not_mixed(tmp_path, monkeypatch):
-    model, x, c, recipe, rest = small()
+def test_coordinates_of_two_decoders_are_not_mixed(tmp_path, monkeypatch):
     file = tmp_path / "run.npz"
-    interrupt(monkeypatch, 7, file, model, x, c, recipe, rest)
+    interrupt(monkeypatch, 7, file, small())
     kept = file.read_bytes()
     with pytest.raises(InputError) as caught:
-        train_diffusion(model, x, c, recipe, checkpoint=file, **rest | {"read": lambda x: x * 3.0})
+        train(**small() | {"read": sampling(decoder=lambda x: x * 3.0)}, checkpoint=file)
     assert str(caught.value) == (
-        "coordinates that were kept go on with the `read` that they began with; got "
-        f"{file}, where another one reads the training samples otherwise; pass the same `read`, "
+        "coordinates that were kept go on with the decoder that they began with; got "
+        f"{file}, where another one reads the training samples otherwise; pass the same decoder, "
         "remove the file to begin anew, or name another file"
     )
     assert file.read_bytes() == kept
 
 
 def test_samples_that_are_no_numbers_have_no_coordinates(monkeypatch):
-    """A model that has just diverged draws some; a reader that refuses them doesn't see them."""
-    model, x, c, recipe, rest = small()
-    drawn = module.sample
+    """A model that has just diverged draws some; a decoder that refuses them doesn't see them."""
+    draw = drawing.sample
 
     def spoiled(*given, **named):
-        samples = drawn(*given, **named)
+        samples = draw(*given, **named)
         samples[1] = np.nan
         return samples
 
@@ -302,86 +402,193 @@ def test_samples_that_are_no_numbers_have_no_coordinates(monkeypatch):
         assert np.isfinite(samples).all()
         return samples * 2.0
 
-    monkeypatch.setattr(module, "sample", spoiled)
-    found = train_diffusion(model, x, c, recipe, **rest | {"read": reader})
-    for each in found.coordinates.values():
+    monkeypatch.setattr(drawing, "sample", spoiled)
+    found = train(**small() | {"read": sampling(decoder=reader)}).diffusion
+    for coordinates in found.coordinates.values():
         np.testing.assert_array_equal(
-            np.isnan(each).all(axis=(0, 2)), np.arange(each.shape[1]) == 1
+            np.isnan(coordinates).all(axis=(0, 1, 3)), np.arange(coordinates.shape[2]) == 1
         )
 
 
-def test_divergence_is_told_and_ends_training():
-    model, x, c, recipe, rest = small(learning_rate=1e18, clip=None, steps=450, weight_decay=0.0)
-    run = train_diffusion(model, x, c, recipe, **(rest | {"at": [0, 400]}))
-    assert run.outcome is Outcome.DIVERGED
-    assert np.isfinite(run.coordinates["corner"][0]).all()
-    assert np.isnan(run.coordinates["corner"][1]).all()
-    assert len(run.bits) < 5
+def test_divergence_ends_training():
+    model, read = diffusion_model("vector", condition=2, seed=0), sampling()
+    options = {"clip": None, "steps": 450, "weight_decay": 0.0, "record": [0, 400]}
+    training = settings(learning_rate=1e18, **options)
+    runs = train(model, points(), training, read=read)
+    assert runs.outcomes == (Outcome.DIVERGED,)
+    assert runs.end_steps[0] < 400
+    assert np.isfinite(runs.diffusion.coordinates["corner"][0, 0]).all()
+    assert np.isnan(runs.diffusion.coordinates["corner"][0, 1:]).all()
+    assert len(runs.diffusion.bits[0]) == -(-runs.end_steps[0] // 100)
+    assert not np.isfinite(runs.training_loss[0, -1])
+    # A second attempt at a tenth of the rate starts from the same model.
+    tried = settings(learning_rate=np.array([1e18]), restarts=1, **options)
+    slower = train(model, points(), settings(learning_rate=1e17, **options), read=read)
+    again = train(model, points(), tried, read=read)
+    assert again.learning_rates.tolist() == slower.learning_rates.tolist() == [1e17]
+    np.testing.assert_array_equal(again.diffusion.bits, slower.diffusion.bits)
 
 
-def test_images_are_asked_for_in_words_and_shown(tmp_path):
+def test_a_last_step_that_diverged_is_divergence():
+    """Its loss was measured before it."""
+    training = settings(steps=1, learning_rate=1e38, optimiser="sgd", clip=None, average=None)
+    runs = train(diffusion_model("vector", condition=2, seed=0), points(), training)
+    assert np.isfinite(runs.training_loss).all()
+    assert runs.outcomes == (Outcome.DIVERGED,)
+
+
+def words_of_images():
+    """Return a small model of images and words, and some of both."""
     rng = np.random.default_rng(0)
     images, tokens = rng.random((20, 8, 8, 3)).astype(np.float32), rng.integers(1, 5, (20, 3))
     network = unet((8, 8, 3), 4, channels=(8,), blocks=1, groups=4, heads=2, seed=0)
     words = Words(jnp.asarray(rng.normal(size=(5, 4)), jnp.float32))
-    model = DiffusionModel(network, linear_schedule(), words, (8, 8, 3), 4)
-    run = train_diffusion(
-        model, images, tokens, DiffusionRecipe(steps=2, batch=4, sampling_steps=2), seed=0,
-        at=[0, 2], prompts={"seen": Prompt(conditions=tokens[:3])}, pictures=tmp_path / "grids",
-    )  # fmt: skip
-    assert run.coordinates == {}
-    assert sorted(file.name for file in (tmp_path / "grids").iterdir()) == [
-        "step_000000.png",
-        "step_000002.png",
-    ]
+    return DiffusionModel(network, linear_schedule(), words, (8, 8, 3), 4), images, tokens
+
+
+def test_images_are_asked_for_in_words_and_shown(tmp_path):
+    model, images, tokens = words_of_images()
+    training = settings(steps=2, batch=4, record=[0])
+    read = Sampling({"seen": Prompt(conditions=tokens[:3])}, steps=2, pictures=tmp_path / "grids")
+    names = ["step_000000.png", "step_000002.png"]
+    runs = train(model, (images, tokens), training, read=read)
+    assert runs.diffusion.coordinates == {}
+    assert sorted(file.name for file in (tmp_path / "grids").iterdir()) == names
+    train([model, model], (images, tokens), training, read=replace(read, pictures=tmp_path))
+    for run in range(2):
+        assert sorted(file.name for file in (tmp_path / f"run_{run}").iterdir()) == names
 
 
 def test_no_convolution_runs_inside_a_loop():
     """On a CPU it is some 25 times slower there."""
     model = diffusion_model("small16", condition=4, seed=0)
     x, c = np.zeros((4, 16, 16, 3), np.float32), np.zeros((4, 4), np.float32)
-    loop = module._Loop(model, x, c, DiffusionRecipe(steps=1, batch=2), 0, [], {}, None, False)
+    loop = loop_of(model, (x, c), settings(steps=1, batch=2))
 
     def step(state):
         return module.take_step(
-            state, loop.rest, loop.samples, loop.conditions, loop.nothing, loop.key,
-            recipe=loop.recipe, layout=loop.layout,
+            state, loop.rest, jnp.asarray(x), jnp.asarray(c), loop.nothing, loop.key,
+            rule=loop.rule, layout=loop.layout,
         )  # fmt: skip
 
     assert not looped(step, loop.state)
 
 
+NOTHING_READ = "samples that are drawn are decoded, kept or saved as pictures; got none of decoder,"
+LAST = "diffusion models train to the last step, all parameters, in single precision; got "
+OPTION = "is an option of diffusion models, by the loss 'bits'; got it for the loss 'squared'"
+
+
 @pytest.mark.parametrize(
-    ("told", "rule"),
+    ("changes", "rule"),
     [
-        ({"at": [5, 5]}, "samples are asked for at growing steps from 0 to 24; got [5, 5]"),
-        ({"at": [25]}, "samples are asked for at growing steps from 0 to 24; got [25]"),
-        ({"at": []}, "samples are asked for at steps, by prompts; got 0 steps and 2 prompts"),
         (
-            {"read": lambda x: x[:, 0]},
-            "what read returns is an array of numbers of shape (n, concepts); got shape (1,)",
+            lambda: {"read": sampling(decoder=lambda x: x[:, 0])},
+            "what the decoder returns is an array of numbers of shape (n, concepts); got shape (1",
         ),
-        ({"prompts": {"p": Prompt(conditions=np.zeros((2, 3)))}}, "rows of 2 numbers; got"),
         (
-            {"prompts": {"p": np.zeros((2, 2))}},
+            lambda: {"read": sampling(prompts={"p": Prompt(conditions=np.zeros((2, 3)))})},
+            "rows of 2 numbers; got",
+        ),
+        (
+            lambda: {"read": sampling(prompts={"p": np.zeros((2, 2))})},
             "prompts['p'] is a Prompt; got an array of shape (2, 2); pass a Prompt",
         ),
-        ({"read": None, "keep_samples": False}, "read, kept or drawn; got none of read, keep_sam"),
-        ({"pictures": "somewhere"}, "pictures are of images; got samples of (2,)"),
-        ({"samples": np.zeros((3, 5), np.float32)}, "samples of this model have shape (n, 2); got"),
+        (lambda: {"read": sampling(prompts={})}, "samples are drawn for prompts; got none; pass o"),
+        (lambda: {"read": sampling(decoder=None, keep=False)}, NOTHING_READ),
+        (lambda: {"read": sampling(steps=0)}, "steps is a whole number of at least 1; got 0"),
         (
-            {"samples": np.full((60, 2), np.nan, np.float32)},
-            "samples is an array of finite numbers of shape (n, ...); got 120",
+            lambda: {"read": sampling(pictures="somewhere")},
+            "pictures are of images; got samples of (2,)",
         ),
-        ({"conditions": np.zeros((3, 2), np.float32)}, "a condition for each sample; got 3 for 60"),
-        ({"seed": -1}, "seed"),
+        (
+            lambda: {"read": np.zeros((2, 2))},
+            "what is read of diffusion models is samples; got an array of shape (2, 2); pass Samp",
+        ),
+        (
+            lambda: {"data": (np.zeros((3, 5), np.float32), points()[1])},
+            "samples of this model have shape (n, 2); got",
+        ),
+        (
+            lambda: {"data": (np.full((60, 2), np.nan, np.float32), points()[1])},
+            "data[0] is an array of finite numbers; got 120 that are NaN, the first at (0, 0)",
+        ),
+        (
+            lambda: {"data": (points()[0], np.zeros((3, 2), np.float32))},
+            "a condition for each sample; got 3 for 60",
+        ),
+        (
+            lambda: {"data": [points()] * 3},
+            "data of diffusion models is a pair of samples and conditions; got a list of 3",
+        ),
+        (
+            lambda: {"data": (points()[0], points()[0][:, 0])},
+            "conditions of diffusion models are rows, one for each sample; got shape (60,)",
+        ),
+        (
+            lambda: {"networks": [words_of_images()[0], small()["networks"]]},
+            "samples of one shape and conditions of one kind; got 2 kinds of them",
+        ),
+        (
+            lambda: {"networks": [small()["networks"]] * 2, "checkpoint": "run.npz"},
+            "a checkpoint is that of one network; got 2 networks",
+        ),
+        (
+            lambda: {"checkpoint": "nowhere/run.npz"},
+            "a checkpoint is written in a folder that is there; got nowhere",
+        ),
+        (
+            lambda: {"checkpoint": "run.npz"} | {"training": settings(restarts=1)},
+            "a checkpoint is that of a training without restarts; got 1 restarts",
+        ),
+        (lambda: {"test": points()}, "diffusion models are tested by bits_per_dimension; got a t"),
+        (lambda: {"teachers": np.zeros((1, 2))}, "tested by bits_per_dimension; got teachers"),
+        (
+            lambda: {"training": Training(steps=2)},
+            "diffusion models are trained by the loss 'bits', and no other networks are; got "
+            "'squared' for DiffusionModel; pass loss='bits'",
+        ),
+        (lambda: {"training": settings(record=[25])}, "25"),
+        (lambda: {"training": settings(threshold=1.0)}, LAST + "a threshold; leave it out"),
+        (lambda: {"training": settings(flip=True)}, LAST + "crop or flip"),
+        (lambda: {"training": settings(precision="float64")}, LAST + "double precision"),
+        (lambda: {"training": settings(trained="readout")}, LAST + "a readout alone"),
+        (
+            lambda: {"training": settings(parametrisation="ntk", clip=None)},
+            LAST + "the parametrisation 'ntk'",
+        ),
+        (
+            lambda: {"training": settings(optimiser="sgd", late_factor=0.5)},
+            LAST + "a late factor",
+        ),
+        (
+            lambda: {"training": Training(steps=2, loss="bits", optimiser="normalised flow")},
+            LAST + "the optimiser 'normalised flow'",
+        ),
     ],
 )
-def test_what_does_not_fit_is_refused(told, rule):
-    model, x, c, recipe, rest = small()
-    given = {"samples": x, "conditions": c} | rest | told
+def test_what_does_not_fit_is_refused(changes, rule):
     with pytest.raises(InputError) as caught:
-        train_diffusion(model, given.pop("samples"), given.pop("conditions"), recipe, **given)
+        train(**(small() | changes()))
+    assert rule in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "rule"),
+    [
+        ({"training": Training(steps=1, loss="bits")}, "are; got 'bits' for MLP; take the loss 's"),
+        (
+            {"read": sampling()},
+            "samples are drawn from diffusion models; got Sampling for MLP; pass inputs to read",
+        ),
+    ],
+)
+def test_what_is_of_diffusion_models_is_of_no_others(arguments, rule):
+    network = Architecture(2, 3, "relu").networks(2, seeds=[0], outputs=2)
+    with pytest.raises(InputError) as caught:
+        train(
+            **({"networks": network, "data": points(), "training": Training(steps=1)} | arguments)
+        )
     assert rule in str(caught.value)
 
 
@@ -394,29 +601,42 @@ def test_prompts_that_are_none_are_refused():
 
 
 @pytest.mark.parametrize(
-    ("told", "rule"),
+    ("options", "rule"),
     [
-        ({"steps": 0}, "steps"),
-        ({"learning_rate": 0.0}, "learning_rate is a positive number; got 0.0"),
-        ({"clip": -1.0}, "clip is a positive number; got -1.0"),
-        ({"weight_decay": -0.1}, "weight_decay is at least 0; got -0.1"),
-        ({"drop_condition": 1.0}, "drop_condition is a share from 0 to below 1; got 1.0"),
-        ({"average": 2.0}, "average is a share from 0 to below 1; got 2.0"),
+        ({"clip": -1.0}, "clip is a finite number of above 0|clip is a finite number above 0"),
+        (
+            {"drop_condition": 1.0, "loss": "bits"},
+            "drop_condition .* at least 0 and below 1; got 1",
+        ),
+        ({"average": 2.0, "loss": "bits"}, "average .* at least 0 and below 1.*; got 2.0"),
+        ({"drop_condition": 0.1}, "drop_condition " + OPTION),
+        ({"average": 0.9}, "average " + OPTION),
+        (
+            {"clip": 1.0, "parametrisation": "ntk"},
+            "clip limits the gradient in the parametrisation 'standard'; got 1.0 for 'ntk'; leave",
+        ),
     ],
 )
-def test_recipes_that_are_none_are_refused(told, rule):
+def test_settings_that_are_none_are_refused(options, rule):
     with pytest.raises(InputError, match=rule):
-        DiffusionRecipe(**({"steps": 10} | told))
+        Training(steps=10, **options)
 
 
-def test_published_recipes():
-    code, paper = DiffusionRecipe.published(), DiffusionRecipe.as_written(steps=10)
-    assert (code.steps, code.batch, code.clip, code.sampling_steps) == (20_000, 64, 0.01, 50)
-    assert (paper.steps, paper.batch, paper.clip, paper.sampling_steps) == (10, 128, None, 100)
-    assert code.average is paper.average is None
-    assert code.weight_decay == paper.weight_decay == 0.01
+def test_published_settings():
+    code = Training.published("diffusion")
+    paper = Training.published("diffusion as written", steps=10)
+    assert (code.steps, code.batch, code.clip) == (20_000, 64, 0.01)
+    assert (paper.steps, paper.batch, paper.clip) == (10, 128, None)
+    for published in (code, paper):
+        assert (published.loss, published.optimiser, published.learning_rate) == (
+            "bits", "adamw", 1e-3
+        )  # fmt: skip
+        assert (published.weight_decay, published.average) == (0.01, None)
+    in_epochs = Training.published("diffusion", epochs=3, optimiser="adam")
+    # The decay of AdamW is no part of the objective.
+    assert (in_epochs.steps, in_epochs.weight_decay) == (None, 0.0)
 
 
 def test_bits_of_a_model_that_was_not_given():
     with pytest.raises(InputError, match="draws"):
-        bits_per_dimension(*small()[:3], draws=1, seed=0)
+        bits_per_dimension(small()["networks"], *points(), draws=1, seed=0)

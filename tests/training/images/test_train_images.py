@@ -117,6 +117,33 @@ def test_a_transformation_of_optax_is_the_optimiser():
     assert by_optax.learning_rates is None
 
 
+@pytest.mark.parametrize(
+    ("options", "transformation"),
+    [
+        (
+            {"optimiser": "adamw", "weight_decay": 0.3, "learning_rate": 0.02},
+            optax.adamw(0.02, weight_decay=0.3),
+        ),
+        # The slope of the decay is not clipped.
+        (
+            {"optimiser": "sgd", "weight_decay": 0.3, "learning_rate": 0.02},
+            optax.chain(optax.add_decayed_weights(0.6), optax.sgd(0.02)),
+        ),
+    ],
+    ids=["adamw", "sgd"],
+)
+def test_clipped_gradients_and_their_decay_are_those_of_optax(options, transformation):
+    data, training = problem(), settings(**options, clip=0.05, batch=7, epochs=3)
+    clipped = optax.chain(optax.clip_by_global_norm(0.05), transformation)
+    own = settings(optimiser=clipped, learning_rate=None, batch=7, epochs=3)
+    by_name, by_optax, free = (
+        train(linear(), data, one).network(0)
+        for one in (training, own, replace(training, clip=None))
+    )
+    assert same(by_name, by_optax)
+    assert not same(by_name, free)
+
+
 def test_several_networks_are_each_as_alone():
     data, training = problem(), settings(epochs=4, batch=8, record=1, seed=3)
     several = train([linear(), linear(seed=1)], data, training, read=data[0][:5])
@@ -576,13 +603,13 @@ def test_errors_say_rule_got_remedy(change, sentence):
     [
         (
             {"training": settings(epochs=1, crop=1)},
-            "a checkpoint, crop and flip are of image networks; got crop or flip for MLP; leave it "
-            "out",
+            "crop and flip are of image networks, a checkpoint is of these or of a diffusion "
+            "model; got crop or flip for MLP; leave it out",
         ),
         (
             {"checkpoint": "run.npz"},
-            "a checkpoint, crop and flip are of image networks; got a checkpoint for MLP; leave it "
-            "out",
+            "crop and flip are of image networks, a checkpoint is of these or of a diffusion "
+            "model; got a checkpoint for MLP; leave it out",
         ),
         (
             {"test": {"new": (np.ones((1, 6)), np.ones(1))}},
@@ -628,7 +655,7 @@ def test_published_settings():
     own = Training.published("convnet", optimiser=optax.adamw(1e-3), steps=5)
     assert (own.momentum, own.learning_rate, own.epochs) == (0.0, None, None)
     assert Training.published("convnet", optimiser="adam").learning_rate == 1e-4
-    with pytest.raises(InputError, match=r"network is .* or \"vit-finetuning\"; got 'alexnet'"):
+    with pytest.raises(InputError, match=r"network is .* \"vit-finetuning\", .*; got 'alexnet'"):
         Training.published("alexnet")
 
 

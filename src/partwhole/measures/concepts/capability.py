@@ -169,7 +169,7 @@ def capability(
     coordinates : float array, shape (T, prompts, images, C) or (runs, T, prompts, images, C)
         In 0..1, of every image: 4 or more for each prompt. Over-prompts, interventions on the
         condition and guidance scales all count as prompts. Or a mapping of prompts' names to
-        arrays without their axis, such as the coordinates of a `training.DiffusionRun`.
+        arrays without their axis, such as the coordinates in `Runs.diffusion` of `training.train`.
     target : float array, shape (C,), keyword-only, default None
         The combination's coordinates; all 1 by default.
     naive : int, keyword-only, default 0

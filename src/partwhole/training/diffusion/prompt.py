@@ -34,7 +34,7 @@ class Prompt:
         Length of the shift, a.
     guidance : float, default 1
         Strength of classifier-free guidance; 1 for none. It requires a model trained with some
-        conditions dropped, `DiffusionRecipe.drop_condition`. See `networks.diffusion.sample`.
+        conditions dropped, `Training.drop_condition`. See `networks.diffusion.sample`.
 
     Raises
     ------

@@ -83,6 +83,7 @@ class Kind(NamedTuple):
     loss: Loss
     optimiser: str | optax.GradientTransformation
     momentum: float
+    clip: float | None
     nonlinearity: str | None  # of an MLP; None for any other network
 
 
@@ -92,7 +93,7 @@ def rule(
     """Return the transformation of slopes by an optimiser, without the learning rate."""
     if not isinstance(optimiser, str):
         return optimiser
-    if optimiser == "adam":
+    if optimiser in ("adam", "adamw"):
         return optax.scale_by_adam()
     return optax.trace(momentum) if momentum else optax.identity()
 
@@ -128,7 +129,8 @@ def engine(problem: Problem) -> Any:
 def kind_of(network: Network, training: Training) -> Kind:
     """Return the static settings of a network's steps."""
     nonlinearity = network.nonlinearity if isinstance(network, MLP) else None
-    return Kind(training.loss, training.optimiser, float(training.momentum), nonlinearity)
+    clip = None if training.clip is None else float(training.clip)
+    return Kind(training.loss, training.optimiser, float(training.momentum), clip, nonlinearity)
 
 
 def begun(
@@ -264,10 +266,18 @@ def _moved(state: State, slopes: Any, settings: Settings, kind: Kind) -> tuple[A
     """Return the network and the state of the optimiser after a step."""
     transformation: Any = rule(kind.optimiser, kind.momentum)
     dtype = state.loss.dtype
-    pull = jnp.asarray(2.0 * settings.decay, dtype)
-    slopes = jax.tree.map(lambda g, w: g + pull * w, slopes, state.layers)
+    decoupled = kind.optimiser == "adamw"
+    pull = jnp.asarray(settings.decay * (1.0 if decoupled else 2.0), dtype)
+
+    def pulled(values: Any) -> Any:
+        return jax.tree.map(lambda g, w: g + pull * w, values, state.layers)
+
     with jax.numpy_dtype_promotion("standard"):  # which optimisers require
-        moves, after = transformation.update(slopes, state.optimiser, state.layers)
+        if kind.clip is not None:
+            slopes, _ = optax.clip_by_global_norm(kind.clip).update(slopes, optax.EmptyState())
+        objective_slopes = slopes if decoupled else pulled(slopes)
+        moves, after = transformation.update(objective_slopes, state.optimiser, state.layers)
+    moves = pulled(moves) if decoupled else moves
     layers = jax.tree.map(
         lambda w, m, s: w - jnp.asarray(settings.rate * s, dtype) * m,
         state.layers, moves, settings.shares,

@@ -16,6 +16,7 @@ from partwhole.flows._inputs import recorded_steps
 from partwhole.networks import ImageNetwork
 from partwhole.networks.network import n_outputs
 from partwhole.tasks.images.composites import Composites
+from partwhole.training.checkpoints import checked_checkpoint
 from partwhole.training.images.assembly import Images, Layout, Samples
 from partwhole.training.images.goals import checked_targets, require_images
 from partwhole.training.images.step import Course
@@ -108,7 +109,7 @@ def checked_image_problem(
 ) -> ImageProblem:
     """Validate that image networks, samples and training fit together; return the problem."""
     several = tuple(networks) if isinstance(networks, Sequence) else (networks,)
-    require_options(training, checkpoint)
+    require_options(training)
     shape, outputs = several[0].shape, n_outputs(several[0])
     require(
         all(network.shape == shape and n_outputs(network) == outputs for network in several),
@@ -116,12 +117,7 @@ def checked_image_problem(
         ", ".join(f"shape {net.shape} and {n_outputs(net)} outputs" for net in several),
         "train them in several calls",
     )
-    require(
-        checkpoint is None or len(several) == 1,
-        "a checkpoint is that of one network",
-        f"{len(several)} networks",
-        "train them in several calls, with a file for each",
-    )
+    file = checked_checkpoint(checkpoint, training.restarts, len(several))
     require_finite_weights(several)
     images, targets = _parts(data)
     sets = {TRAINING: _checked_set(images, targets, training, several[0], "images", "targets")}
@@ -141,19 +137,12 @@ def checked_image_problem(
         require_images(probes, several[0], "images to read")
     return ImageProblem(
         networks if isinstance(networks, ImageNetwork) else several,
-        len(several), shape, (), False, probes, None, None, training, sets,
-        None if checkpoint is None else Path(checkpoint),
+        len(several), shape, (), False, probes, None, None, training, sets, file,
     )  # fmt: skip
 
 
-def require_options(training: Training, checkpoint: Path | str | None) -> None:
-    """Refuse options that only other networks have, and a checkpoint of several attempts."""
-    require(
-        checkpoint is None or training.restarts == 0,
-        "a checkpoint is that of a training without restarts",
-        f"{training.restarts} restarts",
-        "leave one of them out",
-    )
+def require_options(training: Training) -> None:
+    """Refuse options that only other networks have."""
     others = (
         ("steps", training.steps is not None),
         (f"the optimiser {FLOW!r}", training.optimiser == FLOW),

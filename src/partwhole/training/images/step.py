@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import asdict
 from typing import Any, NamedTuple, Protocol, cast, runtime_checkable
 
 import equinox as eqx
 import jax
+import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
@@ -23,13 +25,14 @@ class Kind(NamedTuple):
     learning_rate: float
     momentum: float
     weight_decay: float
+    clip: float | None
 
     @classmethod
     def of(cls, training: Training, learning_rate: float) -> Kind:
         """Return the settings of a training's steps."""
         return cls(
             training.loss, training.optimiser, learning_rate, float(training.momentum),
-            float(training.weight_decay),
+            float(training.weight_decay), None if training.clip is None else float(training.clip),
         )  # fmt: skip
 
     def transformation(self) -> optax.GradientTransformation:
@@ -38,12 +41,33 @@ class Kind(NamedTuple):
             rule = self.optimiser
         elif self.optimiser == "sgd":
             rule = optax.sgd(self.learning_rate, momentum=self.momentum or None)
-        else:
+        elif self.optimiser == "adam":
             rule = optax.adam(self.learning_rate)
-        if not self.weight_decay:
+        else:
+            rule = optax.adamw(self.learning_rate, weight_decay=self.weight_decay)
+        if self.weight_decay and self.optimiser != "adamw":
+            # The slope of the decay times the square of the weights.
+            rule = optax.chain(optax.add_decayed_weights(2.0 * self.weight_decay), rule)
+        if self.clip is None:
             return rule
-        # The slope of the decay times the square of the weights.
-        return optax.chain(optax.add_decayed_weights(2.0 * self.weight_decay), rule)
+        return optax.chain(optax.clip_by_global_norm(self.clip), rule)
+
+
+def settings_of(
+    training: Training, kind: Kind, seed: int, optimiser_state: Any, parameters: Any
+) -> tuple[dict[str, Any], Any]:
+    """Return the settings that a checkpoint must agree with, and an update of the optimiser.
+
+    A transformation of optax is known by its update for slopes of 1; others need none.
+    """
+    optimiser, update = training.optimiser, None
+    if not isinstance(optimiser, str):
+        ones = jax.tree.map(jnp.ones_like, parameters)
+        with jax.numpy_dtype_promotion("standard"):
+            update = kind.transformation().update(ones, optimiser_state, parameters)[0]
+    name = optimiser if isinstance(optimiser, str) else "optax"
+    settings = asdict(training) | {"optimiser": name, "seed": seed}
+    return {"training": settings, "learning rate": kind.learning_rate}, update
 
 
 class State(NamedTuple):

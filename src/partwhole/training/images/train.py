@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Any, cast
@@ -20,14 +19,13 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
-from partwhole._checks import require
 from partwhole.networks import ImageNetwork
 from partwhole.training.checkpoints import fingerprint, load_checkpoint, save_checkpoint
 from partwhole.training.engines.layered import DIVERGED
 from partwhole.training.images.assembly import Layout, Samples, assemble
 from partwhole.training.images.goals import judged
 from partwhole.training.images.problem import ImageProblem, ScoredSet, recorded_epochs
-from partwhole.training.images.step import Course, Kind, State, descend
+from partwhole.training.images.step import Course, Kind, State, descend, settings_of
 from partwhole.training.losses import LOSSES
 from partwhole.training.results import ImageRecords, Scores, Trace
 from partwhole.training.training import Training
@@ -145,12 +143,6 @@ class Loop:
         """Train to the end; return the final outputs of each set."""
         mark = ""
         if checkpoint is not None:
-            require(
-                checkpoint.parent.is_dir(),
-                "a checkpoint is written in a folder that is there",
-                f"{checkpoint}",
-                "make the folder first",
-            )
             mark = self._mark(sets, probes)
             if checkpoint.exists():
                 self._resume(checkpoint, mark)
@@ -233,21 +225,11 @@ class Loop:
         return outputs
 
     def _mark(self, sets: dict[str, ScoredSet], probes: np.ndarray | None) -> str:
-        optimiser = self.training.optimiser
-        # A transformation of optax is known by its state, and by its update for slopes of 1.
-        update = None
-        if not isinstance(optimiser, str):
-            ones = jax.tree.map(jnp.ones_like, self.state.kept)
-            with jax.numpy_dtype_promotion("standard"):
-                update = optimiser.update(ones, self.state.optimiser, cast(Any, self.state.kept))[0]
-        settings = {
-            "training": asdict(self.training)
-            | {
-                "optimiser": optimiser if isinstance(optimiser, str) else "optax",
-                "seed": self.seed,
-            },
+        settings, update = settings_of(
+            self.training, self.kind, self.seed, self.state.optimiser, self.state.kept
+        )
+        settings |= {
             "layout": self.layout,
-            "learning rate": self.kind.learning_rate,
             "sets": {name: (scored.layout, str(scored.columns)) for name, scored in sets.items()},
         }
         arrays_of_sets = [(scored.samples, scored.goal) for scored in sets.values()]

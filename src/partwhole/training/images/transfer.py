@@ -21,6 +21,7 @@ from partwhole._types import Real
 from partwhole.networks import ImageNetwork
 from partwhole.networks.network import n_outputs
 from partwhole.tasks.images.class_split import ClassSplit, Part
+from partwhole.training.checkpoints import checked_checkpoint
 from partwhole.training.images.assembly import Layout, Samples
 from partwhole.training.images.goals import require_finite
 from partwhole.training.images.problem import ImageProblem, ScoredSet, require_options
@@ -133,7 +134,8 @@ def train_transfer(
     (['main', 'test'], (1, 200, 10))
     """
     _require_fit(network, split, training)
-    require_options(training, checkpoint)
+    require_options(training)
+    file = checked_checkpoint(checkpoint, training.restarts, 1)
     require_finite_weights([network])
     require(
         mode == "finetuning" or rescale == 1,
@@ -169,7 +171,7 @@ def train_transfer(
         course = partial(_two_tasks, sets, training, weight, corrected)
     problem = ImageProblem(
         start, 1, start.shape, (), mode == "multitask", None, None, None, training, sets,
-        None if checkpoint is None else Path(checkpoint), trained_on, course,
+        file, trained_on, course,
     )  # fmt: skip
     return train_problem(problem, progress)
 
