@@ -45,9 +45,7 @@ def draw() -> Figure:
             xlim=(-0.6, 2.4), ylim=(-0.4, 4.75), xlabel="first concept", ylabel="second concept"
         )
         left.set_title("Answers to the unseen combination")
-        right.set(
-            xscale="log", xlim=(0.05, 25), ylim=(-0.1, 6.5), xlabel="time (learning rate × steps)"
-        )
+        right.set(xscale="log", xlim=(0.05, 25), ylim=(-0.1, 6.5), xlabel="time of gradient flow")
         right.set_ylabel("error at the unseen combination")
         right.set_title("The error falls, rises, falls again")
         peak = errors[shown]
