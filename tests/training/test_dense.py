@@ -277,8 +277,8 @@ GOOD = {"inputs": X, "targets": Y, "networks": start(), "steps": 3}
         ),
         (
             {"loss": "hinge"},
-            'loss is "squared", "logistic", "exponential" or "cross entropy"; got \'hinge\'; '
-            "choose one of them",
+            'loss is "squared", "logistic", "exponential", "cross entropy" or "bits"; got \'hinge\''
+            "; choose one of them",
         ),
         (
             {"optimiser": "adam", "momentum": 0.5},

@@ -409,7 +409,7 @@ SENTENCES = [
     ),
     (
         lambda: published([NET], X, Y, loss="hinge"),
-        'loss is "squared", "logistic", "exponential" or "cross entropy"; got \'hinge\'; '
+        'loss is "squared", "logistic", "exponential", "cross entropy" or "bits"; got \'hinge\'; '
         "choose one of them",
     ),
     (

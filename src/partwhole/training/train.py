@@ -254,7 +254,7 @@ def train_problem(problem: Problem, progress: bool) -> Runs:
     runs, rates, steps = problem.runs, problem.rates, problem.steps
 
     def trained(run_numbers: Sequence[int]) -> dict[int, Trace]:
-        # An image network takes all cores for itself: several at once take longer.
+        # These networks take all cores for themselves: several at once take longer.
         alone = isinstance(problem, ImageProblem | DiffusionProblem)
         workers = 1 if alone else min(runs, cores())
         with report_progress(len(run_numbers), steps, progress) as report_step:
@@ -296,10 +296,9 @@ def problem_of(
             "leave it out",
         )
         return checked_diffusion_problem(networks, data, training, read, checkpoint)
-    if isinstance(read, Sampling):
-        rule = "samples are drawn from diffusion models"
-        require(False, rule, f"Sampling for {title}", "pass inputs to read")
-        raise AssertionError
+    rule = "samples are drawn from diffusion models"
+    require(not isinstance(read, Sampling), rule, f"Sampling for {title}", "pass inputs to read")
+    assert not isinstance(read, Sampling)
     if isinstance(first, ImageNetwork):
         rule = "the test of image networks is samples, since their true function has no formula"
         require(teachers is None, rule, "teachers", "pass test=")

@@ -85,13 +85,14 @@ class Training:
         "readout", of diagonal and two-layer ReLU networks, keeps the hidden layer fixed.
     batch : int, default None
         Samples in a step, in an order drawn anew for each epoch, whose last batch may be smaller;
-        None for all of them. Image networks leave out an incomplete last batch, other samples in
-        each epoch.
+        None for all of them. Image networks and diffusion models leave out an incomplete last
+        batch, other samples in each epoch.
     shuffle : {"every epoch", "once"}, default "every epoch"
         When the order of the samples in batches is drawn; "once" repeats that of the first epoch.
     seed : int or sequence of int, default 0
-        For the order of batches, dropout and augmentation, and the samples of a structured
-        identity task: run r has seed + r; or one for each run.
+        For the order of batches, dropout, augmentation, the noise of diffusion models and their
+        samples, and the samples of a structured identity task: run r has seed + r; or one for each
+        run.
     crop : int, default 0
         Component images are shifted by up to so many pixels in each direction and padded with 0.
     flip : bool, default False
@@ -106,7 +107,7 @@ class Training:
     threshold : float, default 0
         A run ends at the first step whose mean loss is no larger; with batches, and for gated
         networks, at the first such step that is recorded. For image networks, after the first
-        epoch whose mean loss in training is no larger.
+        epoch whose mean loss in training is no larger. Diffusion models have none.
     restarts : int, default 0
         How often a run that diverges is restarted at a tenth of its learning rate, as in the
         protocol of Lippl & Lindsey (NeurIPS 2024).

@@ -101,8 +101,8 @@ def checked_diffusion_problem(
         f"shape {conditions.shape}",
         "pass shape (n, condition), or (n, words)",
     )
-    is_whole = bool(np.array_equal(conditions, np.round(conditions)))
-    if several[0].words is not None and is_whole:  # pairs of arrays come as floats
+    # Pairs of arrays come as floats.
+    if several[0].words is not None and np.array_equal(conditions, np.round(conditions)):
         conditions = conditions.astype(np.int64)
     checked = [checked_samples(model, samples, conditions) for model in several]
     samples, conditions = checked[0]  # all models take arrays of one type
