@@ -20,7 +20,9 @@ from partwhole.features import HalfspaceGates
 from partwhole.features.gates.design import GatedDesign
 from partwhole.limits import GroupNorm, Limit
 from partwhole.networks import GatedNetwork
-from partwhole.training import Training, ascend_margin, stationarity, train
+from partwhole.training import Training, train
+from partwhole.training.margin_ascent import ascend_margin
+from partwhole.training.stationarity import stationarity
 
 
 def problem(n: int, d: int, units: int) -> tuple[GatedDesign, np.ndarray]:

@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 
 import partwhole as pw
 from partwhole.study import COLOURS, STYLE
+from partwhole.training.margin_ascent import ascend_margin
 
 SHOWN = (450, 3200)
 REACH = 1.15
@@ -48,7 +49,7 @@ def compute() -> Found:
     descent = pw.train([start], sample, long)
     follow = pw.Training(steps=60_000, loss="exponential", optimiser="normalised flow")
     flow = pw.train([start], sample, follow)
-    late = pw.training.ascend_margin(flow.networks[0], inputs, labels)
+    late = ascend_margin(flow.networks[0], inputs, labels)
     return Found(inputs, labels, limit, early, late, descent, flow)
 
 

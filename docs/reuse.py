@@ -9,6 +9,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 import partwhole as pw
+from partwhole.recommendation.trained import TrainedLosses
 from partwhole.study import COLOURS, STYLE
 
 SIZES = (8, 12, 16, 24, 32, 48, 64)
@@ -23,7 +24,7 @@ NAMES = {
 MARKERS = ("o", "s", "^", "D", "v")
 
 
-def compute(sizes: tuple[int, ...] = SIZES, seeds: int = 3) -> pw.recommendation.TrainedLosses:
+def compute(sizes: tuple[int, ...] = SIZES, seeds: int = 3) -> TrainedLosses:
     """Predict and train a main task of 5 of the 40 features that were pretrained."""
     task = pw.tasks.SparseTeachers(active_main=5, overlap=5, main_scale="1/a")
     predicted = pw.recommendation.predict_losses(
@@ -32,7 +33,7 @@ def compute(sizes: tuple[int, ...] = SIZES, seeds: int = 3) -> pw.recommendation
     return pw.recommendation.trained_losses(predicted, max_steps=30_000)
 
 
-def draw(found: pw.recommendation.TrainedLosses) -> Figure:
+def draw(found: TrainedLosses) -> Figure:
     """Return predicted errors as lines and trained networks as markers: geometric means."""
     told = found.predicted
     with mpl.rc_context(STYLE):

@@ -13,6 +13,7 @@ import numpy as np
 
 import partwhole as pw
 from partwhole import networks
+from partwhole.networks.layer_salience import layer_saliences
 from partwhole.tasks.images.digits import digit_images
 
 
@@ -27,7 +28,7 @@ def main(epochs: int = 30, seed: int = 0, distance: int = 4) -> pw.comparison.Co
     sets = {"seen": composed.in_distribution(20), "unseen": composed.compositional(20)}
     network = networks.image_network("convnet-small", samples.shape, outputs=1, seed=seed)
     shown = composed.draw(6, pool="held out", draw=3)
-    before = networks.layer_saliences(network, shown, layers=["relu 2", "relu 4"])
+    before = layer_saliences(network, shown, layers=["relu 2", "relu 4"])
     settings = pw.Training(
         optimiser="adam", learning_rate=1e-3, batch=128, epochs=epochs, seed=seed
     )

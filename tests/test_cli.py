@@ -12,11 +12,11 @@ from faults import failing
 from study_variants import QUESTION, TOML
 
 import partwhole_studies
-from partwhole import study as frame
 from partwhole._checks import InputError
 from partwhole.cli import command as commands
 from partwhole.cli import main
 from partwhole.study import registry
+from partwhole.study.registry import registered
 from partwhole.tasks.images._files import VARIABLE
 
 
@@ -47,7 +47,7 @@ def test_list_never_cuts_a_name(capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "40")
     main(["list"])
     lines = capsys.readouterr().out.splitlines()
-    assert [line for line in lines if not line.startswith(" ")] == list(frame.registered())
+    assert [line for line in lines if not line.startswith(" ")] == list(registered())
     question = next(iter(registry.declarations().values())).question
     assert " ".join(lines[1].split()) == question[:72].rsplit(" ", 1)[0]
 

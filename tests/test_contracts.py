@@ -22,7 +22,7 @@ from partwhole.features.design import Block
 from partwhole.features.gates.expected import expected_agreement, expected_relu_agreement
 from partwhole.features.multitask import multitask_design
 from partwhole.limits.checking import check_cost
-from partwhole.limits.costs import Conjugate, ConjugateCost
+from partwhole.limits.costs import Conjugate, ConjugateCost, FunctionSpaceL2
 from partwhole.limits.costs.schatten_norm import MatrixMetric
 from partwhole.tasks.checking import check_task
 
@@ -72,7 +72,7 @@ COSTS = {
         MatrixMetric(np.stack([np.eye(2)] * 2), np.array([[1.0, 1.0], [4.0, 1e-4]]), 2),
         DENSE,
     ),
-    "FunctionSpaceL2": (limits.FunctionSpaceL2(), GATED),
+    "FunctionSpaceL2": (FunctionSpaceL2(), GATED),
     "ConjugateCost": (ElasticNet(), DENSE),
     "LinearProbing": (limits.LinearProbing(RNG.normal(size=8), RNG.uniform(0.5, 2.0, 8)), DENSE),
     "ConjugateCost, ridge": (ElasticNet(0.1, 3.0), DENSE),

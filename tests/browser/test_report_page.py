@@ -13,8 +13,8 @@ import tiny_study
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page
 
-from partwhole import study as frame
 from partwhole.study.pages import parts
+from partwhole.study.report import write_report
 
 pytestmark = pytest.mark.browser
 
@@ -30,7 +30,7 @@ def folder(request, tmp_path_factory) -> Path:
         assert (REPORT / "index.html").exists(), "build the report first: make report"
         return REPORT
     folder = tmp_path_factory.mktemp("report")
-    frame.write_report([tiny_study], folder, store=folder / "store", progress=False)
+    write_report([tiny_study], folder, store=folder / "store", progress=False)
     return folder
 
 
@@ -142,7 +142,7 @@ def test_the_ledger_searches_filters_and_sorts(visit, folder):
 
 def test_ten_thousand_claims_are_as_quick_as_ten(visit, tmp_path):
     folder = tmp_path / "report"
-    frame.write_report([tiny_study], folder, store=tmp_path / "store", progress=False)
+    write_report([tiny_study], folder, store=tmp_path / "store", progress=False)
     text = (folder / "ledger.html").read_text("utf-8")
     held = re.search(r'(<script type="application/json" id="claims">)(.*?)(</script>)', text)
     assert held

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from partwhole._checks import InputError
-from partwhole.flows import check_assumptions
+from partwhole.flows.assumptions import check_assumptions
 
 SMALL = np.array([[1.0, 0.9], [0.9, 1.0]])
 

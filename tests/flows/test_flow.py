@@ -11,6 +11,7 @@ import partwhole as pw
 from partwhole._checks import InputError
 from partwhole.flows import Deep, Diagonal, FlowOutcome, OneLayer, Tied, descend, flow
 from partwhole.flows.one_sided import OneSided
+from partwhole.flows.quadratic_loss import QuadraticLoss
 from partwhole.limits import DiagonalWeights
 
 W0, A = 0.01 * np.array([[1.0, 0.5], [0.5, 1.0]]), np.diag([2.0, 0.5])
@@ -114,7 +115,7 @@ def test_what_a_descent_records_is_a_part_of_it():
 def test_one_task_of_a_population_is_followed_as_its_sample():
     weights = DiagonalWeights.constant(3, 0.1)
     beta = np.array([1.0, -0.5, 0.2])
-    known = pw.flows.QuadraticLoss.from_population(beta)
+    known = QuadraticLoss.from_population(beta)
     path = flow(Diagonal(weights, tasks=[known]), TIMES)
     # Three orthogonal samples with mean squares of 1.
     sample = Diagonal(weights, np.sqrt(3) * np.eye(3), np.sqrt(3) * beta)

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from partwhole._checks import InputError
-from partwhole.flows import Diagonal, QuadraticLoss, flow
+from partwhole.flows import Diagonal, flow
 from partwhole.flows.last_stretch import tangent_end
+from partwhole.flows.quadratic_loss import QuadraticLoss
 from partwhole.limits import DiagonalWeights
 
 

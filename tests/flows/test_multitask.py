@@ -12,9 +12,10 @@ from scipy.integrate import solve_ivp
 from scipy.optimize import minimize
 
 from partwhole._checks import InputError
-from partwhole.flows import Diagonal, FlowOutcome, QuadraticLoss, _many_tasks, flow
+from partwhole.flows import Diagonal, FlowOutcome, _many_tasks, flow
 from partwhole.flows._stabilised import stabilised_steps
 from partwhole.flows.conserved import conserved
+from partwhole.flows.quadratic_loss import QuadraticLoss
 from partwhole.limits.diagonal import DiagonalWeights
 
 X, XA = x14(), x1()

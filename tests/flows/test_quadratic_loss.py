@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from partwhole._checks import InputError
-from partwhole.flows import QuadraticLoss
-from partwhole.flows.quadratic_loss import mean_shares
+from partwhole.flows.quadratic_loss import QuadraticLoss, mean_shares
 
 
 @pytest.mark.parametrize("n", [3, 5, 40])

@@ -17,7 +17,6 @@ from partwhole.features.gates.design import GatedDesign
 from partwhole.limits import (
     ChainNorm,
     Equal,
-    FunctionSpaceL2,
     GroupNorm,
     HyperbolicEntropy,
     L1Norm,
@@ -27,6 +26,7 @@ from partwhole.limits import (
     SchattenNorm,
     Tube,
 )
+from partwhole.limits.costs import FunctionSpaceL2
 
 CONVEX = ("quadratic", "l1", "group", "weighted group", "nuclear", "entropy", "function")
 CONCAVE = ("chain", "schatten")

@@ -16,16 +16,8 @@ from partwhole._checks import InputError
 from partwhole.features import DenseDesign, HalfspaceGates, JointGates, ReLUGates
 from partwhole.features.gates.design import GatedDesign
 from partwhole.features.gates.joint import seen_share
-from partwhole.limits import (
-    ChainNorm,
-    Equal,
-    FunctionSpaceL2,
-    GroupNorm,
-    Margin,
-    NuclearNorm,
-    Outcome,
-    Quadratic,
-)
+from partwhole.limits import ChainNorm, Equal, GroupNorm, Margin, NuclearNorm, Outcome, Quadratic
+from partwhole.limits.costs import FunctionSpaceL2
 
 X, Y, GATES = d1()
 D1 = GATES.design(X)

@@ -9,16 +9,13 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from partwhole import measures
 from partwhole._checks import InputError
 from partwhole.features import HalfspaceGates
+from partwhole.measures.dimensions import participation_ratio
 from partwhole.networks import (
     GatedNetwork,
     LearnedGates,
     activations,
-    convnet,
-    layer_dimensions,
-    layer_saliences,
     load_network,
     mlp,
     outputs,
@@ -26,6 +23,9 @@ from partwhole.networks import (
     tangent_kernel,
 )
 from partwhole.networks.diffusion import diffusion_model
+from partwhole.networks.images.convnet import convnet
+from partwhole.networks.layer_dimensions import layer_dimensions
+from partwhole.networks.layer_salience import layer_saliences
 from partwhole.training import kernel_regime
 
 RNG = np.random.default_rng(0)
@@ -99,7 +99,7 @@ def test_saliences_and_dimensions_of_layers(name):
         measured = measures.salience(rows, COMPONENTS, self_pairs=True)
         found = saliences[network.names[place]].salience
         np.testing.assert_allclose(found, measured.salience, rtol=1e-3, atol=1e-3)
-        ratio = measures.participation_ratio(rows)
+        ratio = participation_ratio(rows)
         assert dimensions.before[place] == pytest.approx(ratio, rel=1e-4)
 
 

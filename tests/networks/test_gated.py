@@ -10,14 +10,9 @@ from hypothesis import strategies as st
 from partwhole._checks import InputError
 from partwhole.features import HalfspaceGates, JointGates, ReLUGates
 from partwhole.limits import ChainNorm, GroupNorm, NuclearNorm, Quadratic, SchattenNorm
-from partwhole.networks import (
-    GatedNetwork,
-    LearnedGates,
-    architecture_cost,
-    conserved,
-    flipped_gates,
-    path_weights,
-)
+from partwhole.networks import GatedNetwork, LearnedGates
+from partwhole.networks.gated import flipped_gates
+from partwhole.networks.paths import architecture_cost, conserved, path_weights
 
 X, _, GATES = d1()
 OTHER = HalfspaceGates.random(7, n_units=5, n_hyperplanes=2, seed=4)

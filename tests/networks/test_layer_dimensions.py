@@ -12,7 +12,8 @@ import pytest
 
 from partwhole import tasks
 from partwhole._checks import InputError
-from partwhole.measures import participation_ratio, shared_dimensions
+from partwhole.measures import shared_dimensions
+from partwhole.measures.dimensions import participation_ratio
 from partwhole.networks import Architecture, activations, image_network
 from partwhole.networks.images.layers import BatchNorm, Pass, trained
 from partwhole.networks.layer_dimensions import layer_dimensions

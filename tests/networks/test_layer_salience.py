@@ -10,7 +10,8 @@ import pytest
 
 from partwhole import features, measures, tasks
 from partwhole._checks import InputError
-from partwhole.networks import Architecture, activations, convnet, image_network, mlp
+from partwhole.networks import Architecture, activations, image_network, mlp
+from partwhole.networks.images.convnet import convnet
 from partwhole.networks.layer_salience import LayerSaliences, layer_saliences
 from partwhole.networks.reading import layer_by_layer
 from partwhole.tasks.images.digits import digit_images

@@ -13,18 +13,11 @@ import pytest
 from partwhole import tasks
 from partwhole._checks import InputError
 from partwhole.features import OverlapKernel
-from partwhole.measures import kernel_drift
-from partwhole.networks import (
-    Architecture,
-    convnet,
-    image_network,
-    mlp,
-    outputs,
-    resnet,
-    tangent,
-    tangent_kernel,
-)
+from partwhole.measures.drift import kernel_drift
+from partwhole.networks import Architecture, image_network, mlp, outputs, tangent, tangent_kernel
+from partwhole.networks.images.convnet import convnet
 from partwhole.networks.images.layers import trained
+from partwhole.networks.images.resnet import resnet
 from partwhole.tasks.images.digits import digit_images
 
 X = np.random.default_rng(0).normal(size=(7, 4))

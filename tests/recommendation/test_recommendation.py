@@ -5,7 +5,9 @@ import pytest
 from scipy.integrate import solve_ivp
 
 from partwhole._checks import InputError
-from partwhole.recommendation import Method, PredictedLosses, predict_losses, recommend
+from partwhole.recommendation import predict_losses, recommend
+from partwhole.recommendation.methods import Method
+from partwhole.recommendation.predicted import PredictedLosses
 from partwhole.tasks import SparseTeachers
 
 SMALL = SparseTeachers(dimension=30, active_aux=6, active_main=6, overlap=3)

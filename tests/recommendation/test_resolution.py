@@ -7,13 +7,10 @@ import pytest
 from scipy.integrate import solve_ivp
 
 from partwhole._checks import InputError
-from partwhole.recommendation import (
-    Advice,
-    Method,
-    PredictedLosses,
-    predict_losses,
-    recommend,
-)
+from partwhole.recommendation import predict_losses, recommend
+from partwhole.recommendation.advice import Advice
+from partwhole.recommendation.methods import Method
+from partwhole.recommendation.predicted import PredictedLosses
 from partwhole.tasks import SparseTeachers
 
 METHODS = (Method("single-task"), Method("finetuning"), Method("multi-task"))

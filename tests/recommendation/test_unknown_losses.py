@@ -6,7 +6,10 @@ import numpy as np
 import pytest
 
 from partwhole._checks import InputError
-from partwhole.recommendation import Advice, Method, PredictedLosses, predict_losses
+from partwhole.recommendation import predict_losses
+from partwhole.recommendation.advice import Advice
+from partwhole.recommendation.methods import Method
+from partwhole.recommendation.predicted import PredictedLosses
 from partwhole.tasks import SparseTeachers
 
 TASK = SparseTeachers(dimension=30, active_aux=6, active_main=6, overlap=3)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from partwhole._checks import InputError
-from partwhole.study import Claim, Verdict, tally
+from partwhole.study.claim import Claim, Verdict, tally
 
 
 def claim(found, reference=1.0, tolerance=0.1, **rest):

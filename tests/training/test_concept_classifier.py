@@ -7,7 +7,8 @@ import pytest
 
 from partwhole import tasks
 from partwhole._checks import InputError
-from partwhole.networks import convnet, outputs
+from partwhole.networks import outputs
+from partwhole.networks.images.convnet import convnet
 from partwhole.tasks.shapes.concept import Concept
 from partwhole.training import Training, train_concept_classifier
 

@@ -10,28 +10,18 @@ from gated_data import d1
 from partwhole import solve
 from partwhole._checks import InputError
 from partwhole.features import HalfspaceGates, ReLUGates
-from partwhole.limits import (
-    ChainNorm,
-    FunctionSpaceL2,
-    Outcome,
-)
-from partwhole.networks import (
-    GatedNetwork,
-    LearnedGates,
-    conserved,
-    flipped_gates,
-    network_limit,
-    path_weights,
-)
+from partwhole.limits import ChainNorm, Outcome
+from partwhole.limits.costs import FunctionSpaceL2
+from partwhole.networks import GatedNetwork, LearnedGates
+from partwhole.networks.gated import flipped_gates
+from partwhole.networks.paths import conserved, network_limit, path_weights
 from partwhole.training import (
     Outcome as Ended,
 )
-from partwhole.training import (
-    ascend_margin,
-    distinct_limits,
-    stationarity,
-)
+from partwhole.training.gated_limits import distinct_limits
+from partwhole.training.margin_ascent import ascend_margin
 from partwhole.training.order import batch_order
+from partwhole.training.stationarity import stationarity
 
 X, Y, GATES = d1()
 LIMIT = solve((X, Y), GATES, fit="margin", intercept="none")

@@ -15,7 +15,8 @@ from partwhole import solve, tasks
 from partwhole._checks import InputError
 from partwhole.features import OverlapKernel, dense_kernel
 from partwhole.limits import Outcome
-from partwhole.networks import Architecture, activations, convnet, image_network, outputs
+from partwhole.networks import Architecture, activations, image_network, outputs
+from partwhole.networks.images.convnet import convnet
 from partwhole.tasks.images.digits import digit_images
 from partwhole.training import kernel_regime
 

@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 
 from partwhole import tasks
 from partwhole._checks import InputError
-from partwhole.networks import Architecture, ImageNetwork, convnet
+from partwhole.networks import Architecture, ImageNetwork
+from partwhole.networks.images.convnet import convnet
 from partwhole.networks.images.layers import Dense, Flatten
 from partwhole.tasks.images.digits import digit_images
 from partwhole.training import Outcome, Training, search_learning_rate, train

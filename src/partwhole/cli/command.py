@@ -17,7 +17,7 @@ from tyro.conf import Positional, arg
 
 from partwhole import __version__
 from partwhole._checks import InputError, require
-from partwhole._extras import MissingExtraError
+from partwhole._extras import MissingExtraError, needs
 from partwhole.cli.audit import audit
 from partwhole.cli.streams import discard_output, inert
 
@@ -127,15 +127,20 @@ def run(
     from rich.console import Console
     from rich.table import Table
 
-    from partwhole import study as frame
+    needs("plot", "partwhole run")
+    from partwhole.study import run as run_study
+    from partwhole.study import save_figure
+    from partwhole.study.evidence import keep as kept
+    from partwhole.study.execution import configurations
+    from partwhole.study.registry import find
 
-    module = frame.find(study)
-    frame.configurations(module, preset)
+    module = find(study)
+    configurations(module, preset)
     _require_writable(out, "the folder for the figure", "name another with --out")
     _check_store(store, [module], preset)
     with _data_folder(data), _executor(workers) as executor:
-        result = frame.run(module, preset, executor=executor, store=store)
-    path = frame.save_figure(result, out, format)
+        result = run_study(module, preset, executor=executor, store=store)
+    path = save_figure(result, out, format)
     table = Table(
         "claim", "claimed", "measured", "tolerance", "verdict", title=result.declaration.question
     )
@@ -159,7 +164,7 @@ def run(
                   f"above {check.at_most:.2g}")  # fmt: skip
     print(f"{_cells(result.computed)} computed, {result.read} read, {result.seconds:.1f} s")
     if keep:
-        print(f"Stored: {frame.keep(result)}")
+        print(f"Stored: {kept(result)}")
     print(f"Figure: {path}\nData:   {path.with_name(f'{result.name}.nc')}")
 
 
@@ -178,18 +183,21 @@ def report(
             studies that have it on the published images, and names the others.
         out: Folder for the pages; the first is index.html.
     """
-    from partwhole import study
+    needs("plot", "partwhole report")
+    from partwhole.study.claim import tally
+    from partwhole.study.registry import registered
+    from partwhole.study.report import write_report
 
-    names = list(study.registered())
+    names = list(registered())
     remedy = "install partwhole-studies for those of published claims"
     require(bool(names), "a report shows the registered studies", "none", remedy)
     _require_writable(out, "the folder for the page", "name another with --out")
     _check_store(store, names, preset)
     with _data_folder(data), _executor(workers) as executor:
-        written = study.write_report(names, out, preset=preset, executor=executor, store=store)
+        written = write_report(names, out, preset=preset, executor=executor, store=store)
     for entry in written.failures:
         print(f"partwhole: {entry.name} failed. {entry.reason}", file=sys.stderr)
-    summary = study.tally(claim for result in written.results for claim in result.claims)
+    summary = tally(claim for result in written.results for claim in result.claims)
     missing = len(names) - len(written.results)
     if missing:
         summary += f"; {missing} {'study' if missing == 1 else 'studies'} without a result"
@@ -340,8 +348,8 @@ def _check_store(
 
 def _has_all(root: Path, studies: Sequence[ModuleType | str], preset: str) -> bool:
     from partwhole.store import holds
-    from partwhole.study import configurations, find
-    from partwhole.study.registry import short_name
+    from partwhole.study.execution import configurations
+    from partwhole.study.registry import find, short_name
     from partwhole.study.source import fingerprint
 
     modules = [find(study) if isinstance(study, str) else study for study in studies]
@@ -375,7 +383,7 @@ def _data_folder(data: Path | None) -> Iterator[None]:
 
 @contextmanager
 def _executor(workers: int) -> Iterator[Executor | None]:
-    from partwhole.study import spawned
+    from partwhole.study.execution import spawned
 
     if workers == 1:
         yield None

@@ -6,7 +6,6 @@ needs("train", "partwhole.flows")
 
 from partwhole.flows._path import FlowOutcome as FlowOutcome
 from partwhole.flows._path import Path as Path
-from partwhole.flows.assumptions import check_assumptions as check_assumptions
 from partwhole.flows.clocks import learning_clocks as learning_clocks
 from partwhole.flows.deep import Deep as Deep
 from partwhole.flows.descend import descend as descend
@@ -14,7 +13,6 @@ from partwhole.flows.diagonal import Diagonal as Diagonal
 from partwhole.flows.flow import flow as flow
 from partwhole.flows.forecast import forecast as forecast
 from partwhole.flows.one_layer import OneLayer as OneLayer
-from partwhole.flows.quadratic_loss import QuadraticLoss as QuadraticLoss
 from partwhole.flows.stability import stability_limit as stability_limit
 from partwhole.flows.stages import stages as stages
 from partwhole.flows.swing_diagram import swing_diagram as swing_diagram
@@ -26,9 +24,7 @@ __all__ = [
     "FlowOutcome",
     "OneLayer",
     "Path",
-    "QuadraticLoss",
     "Tied",
-    "check_assumptions",
     "descend",
     "flow",
     "forecast",

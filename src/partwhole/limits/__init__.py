@@ -2,7 +2,6 @@
 
 from partwhole.limits.addition import memorization_leak as memorization_leak
 from partwhole.limits.costs import ChainNorm as ChainNorm
-from partwhole.limits.costs import FunctionSpaceL2 as FunctionSpaceL2
 from partwhole.limits.costs import GroupNorm as GroupNorm
 from partwhole.limits.costs import HyperbolicEntropy as HyperbolicEntropy
 from partwhole.limits.costs import L1Norm as L1Norm
@@ -16,7 +15,6 @@ from partwhole.limits.fits import Margin as Margin
 from partwhole.limits.fits import Tube as Tube
 from partwhole.limits.limit import Limit as Limit
 from partwhole.limits.limit import Outcome as Outcome
-from partwhole.limits.many import Limits as Limits
 from partwhole.limits.proofs.determination import determination as determination
 from partwhole.limits.proofs.solvability import solvability as solvability
 from partwhole.limits.shortcut import shortcut_margin as shortcut_margin
@@ -26,12 +24,10 @@ __all__ = [
     "ChainNorm",
     "DiagonalWeights",
     "Equal",
-    "FunctionSpaceL2",
     "GroupNorm",
     "HyperbolicEntropy",
     "L1Norm",
     "Limit",
-    "Limits",
     "LinearProbing",
     "Margin",
     "NuclearNorm",

@@ -32,17 +32,14 @@ from partwhole.measures.agreement import decision_agreement
 from partwhole.measures.alignment import alignment
 from partwhole.measures.concepts import capability, concept_path
 from partwhole.measures.contrasts import contrasts
-from partwhole.measures.dimensions import participation_ratio, shared_dimensions
-from partwhole.measures.drift import kernel_drift
+from partwhole.measures.dimensions import shared_dimensions
 from partwhole.measures.extrema import extrema
 from partwhole.measures.learning import learning_times
-from partwhole.measures.runs import over_runs
-from partwhole.measures.salience import Salience, salience
+from partwhole.measures.salience import salience
 from partwhole.measures.slope import slope
 from partwhole.measures.swing import swing
 
 __all__ = [
-    "Salience",
     "accuracy",
     "additivity",
     "alignment",
@@ -51,10 +48,7 @@ __all__ = [
     "contrasts",
     "decision_agreement",
     "extrema",
-    "kernel_drift",
     "learning_times",
-    "over_runs",
-    "participation_ratio",
     "salience",
     "shared_dimensions",
     "slope",

@@ -14,7 +14,8 @@ from partwhole._checks import InputError, require
 from partwhole._door import door
 from partwhole._progress import bar
 from partwhole._types import Real
-from partwhole.measures import Salience, salience
+from partwhole.measures import salience
+from partwhole.measures.salience import Salience
 from partwhole.networks.network import Inputs, Network, require_layers, require_one
 from partwhole.networks.reading import layer_by_layer
 from partwhole.tasks.images.composites import Composites

@@ -4,19 +4,11 @@ from partwhole._extras import needs
 
 needs("train", "partwhole.recommendation")
 
-from partwhole.recommendation.advice import Advice as Advice
 from partwhole.recommendation.advice import recommend as recommend
-from partwhole.recommendation.methods import Method as Method
-from partwhole.recommendation.predicted import PredictedLosses as PredictedLosses
 from partwhole.recommendation.predicted import predict_losses as predict_losses
-from partwhole.recommendation.trained import TrainedLosses as TrainedLosses
 from partwhole.recommendation.trained import trained_losses as trained_losses
 
 __all__ = [
-    "Advice",
-    "Method",
-    "PredictedLosses",
-    "TrainedLosses",
     "predict_losses",
     "recommend",
     "trained_losses",

@@ -10,8 +10,9 @@ from jaxtyping import Float
 
 from partwhole._checks import require
 from partwhole._types import Real
-from partwhole.flows import Diagonal, FlowOutcome, Path, QuadraticLoss, flow
+from partwhole.flows import Diagonal, FlowOutcome, Path, flow
 from partwhole.flows.last_stretch import tangent_end
+from partwhole.flows.quadratic_loss import QuadraticLoss
 from partwhole.limits import (
     DiagonalWeights,
     HyperbolicEntropy,

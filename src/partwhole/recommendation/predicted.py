@@ -18,7 +18,8 @@ from partwhole._door import door
 from partwhole._progress import bar
 from partwhole._threads import cores
 from partwhole._types import Count, Positive, Real, Seed
-from partwhole.flows import FlowOutcome, QuadraticLoss
+from partwhole.flows import FlowOutcome
+from partwhole.flows.quadratic_loss import QuadraticLoss
 from partwhole.recommendation.methods import (
     METHODS,
     MULTI,

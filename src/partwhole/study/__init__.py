@@ -17,69 +17,41 @@ from partwhole._extras import needs
 if TYPE_CHECKING:
     from partwhole.study.chart import key as key
     from partwhole.study.chart import series as series
-    from partwhole.study.claim import Claim as Claim
     from partwhole.study.claim import Estimate as Estimate
-    from partwhole.study.claim import Verdict as Verdict
-    from partwhole.study.claim import tally as tally
     from partwhole.study.dataset import layout as layout
     from partwhole.study.dataset import published as published
-    from partwhole.study.declaration import Declaration as Declaration
-    from partwhole.study.declaration import DeclaredCheck as DeclaredCheck
-    from partwhole.study.declaration import DeclaredClaim as DeclaredClaim
-    from partwhole.study.declaration import declared as declared
     from partwhole.study.estimates import geometric_mean as geometric_mean
     from partwhole.study.estimates import mean as mean
     from partwhole.study.estimates import median as median
     from partwhole.study.estimates import proportion as proportion
-    from partwhole.study.evidence import keep as keep
     from partwhole.study.execution import Arrays as Arrays
     from partwhole.study.execution import Cells as Cells
     from partwhole.study.execution import Config as Config
     from partwhole.study.execution import Result as Result
-    from partwhole.study.execution import Study as Study
-    from partwhole.study.execution import configurations as configurations
     from partwhole.study.execution import run as run
-    from partwhole.study.execution import spawned as spawned
     from partwhole.study.figure import COLOURS as COLOURS
     from partwhole.study.figure import STYLE as STYLE
     from partwhole.study.figure import save_figure as save_figure
-    from partwhole.study.registry import find as find
-    from partwhole.study.registry import registered as registered
-    from partwhole.study.report import write_report as write_report
 
 # The module of each name, imported on first use, because `partwhole list` needs few of them.
 HOMES = {
     "Arrays": "execution",
     "COLOURS": "figure",
     "Cells": "execution",
-    "Claim": "claim",
     "Config": "execution",
-    "Declaration": "declaration",
-    "DeclaredCheck": "declaration",
-    "DeclaredClaim": "declaration",
     "Estimate": "claim",
     "Result": "execution",
     "STYLE": "figure",
-    "Study": "execution",
-    "Verdict": "claim",
-    "configurations": "execution",
-    "declared": "declaration",
-    "find": "registry",
     "geometric_mean": "estimates",
-    "keep": "evidence",
     "key": "chart",
     "layout": "dataset",
     "mean": "estimates",
     "median": "estimates",
     "proportion": "estimates",
     "published": "dataset",
-    "registered": "registry",
     "run": "execution",
     "save_figure": "figure",
     "series": "chart",
-    "spawned": "execution",
-    "tally": "claim",
-    "write_report": "report",
 }
 __all__ = list(HOMES)  # pyright: ignore[reportUnsupportedDunderAll]
 
@@ -87,7 +59,7 @@ __all__ = list(HOMES)  # pyright: ignore[reportUnsupportedDunderAll]
 def __getattr__(name: str) -> Any:
     if name not in HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}; it has {__all__}")
-    if HOMES[name] not in ("claim", "declaration", "registry"):
+    if HOMES[name] != "claim":
         needs("plot", f"partwhole.study.{name}")
     value = getattr(import_module(f"{__name__}.{HOMES[name]}"), name)
     globals()[name] = value

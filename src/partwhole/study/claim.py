@@ -183,7 +183,7 @@ def tally(claims: Iterable[Claim]) -> str:
 
     Examples
     --------
-    >>> from partwhole.study import Claim, tally
+    >>> from partwhole.study.claim import Claim, tally
     >>> tally([Claim("It is one.", "counting", 1, 1, 0), Claim("It is two.", "counting", 2, 1, 0)])
     '2 claims: 1 holds, 1 does not'
     """

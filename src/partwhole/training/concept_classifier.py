@@ -12,7 +12,8 @@ from partwhole._checks import require, whole
 from partwhole._door import door
 from partwhole._types import Real
 from partwhole.measures.concepts.calibration import Calibration, calibration
-from partwhole.networks import ImageNetwork, convnet, outputs
+from partwhole.networks import ImageNetwork, outputs
+from partwhole.networks.images.convnet import convnet
 from partwhole.networks.network import n_outputs
 from partwhole.training.train import train
 from partwhole.training.training import Training

@@ -83,7 +83,8 @@ def ascend_margin(
     --------
     >>> from partwhole.features import HalfspaceGates
     >>> from partwhole import solve
-    >>> from partwhole.training import Training, stationarity, train
+    >>> from partwhole.training import Training, train
+    >>> from partwhole.training.stationarity import stationarity
     >>> rng = np.random.default_rng(0)
     >>> x = np.column_stack([rng.normal(size=(40, 2)), np.ones(40)])
     >>> y, gates = np.sign(x[:, 0] * x[:, 1]), HalfspaceGates.random(3, n_units=20)

@@ -14,7 +14,8 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float
 
-from partwhole.measures import kernel_drift, salience
+from partwhole.measures import salience
+from partwhole.measures.drift import kernel_drift
 from partwhole.networks import MLP, Architecture, activations, outputs, tangent_kernel
 from partwhole.study import Arrays, Cells, Config, layout
 from partwhole.tasks import Task

@@ -11,7 +11,8 @@ from jaxtyping import Float
 from partwhole import solve
 from partwhole.features import HalfspaceGates
 from partwhole.limits import Limit, Margin, Outcome, Quadratic
-from partwhole.networks import GatedNetwork, path_weights
+from partwhole.networks import GatedNetwork
+from partwhole.networks.paths import path_weights
 from partwhole.tasks.images.digits import digit_images
 
 SELECTION = 400  # digits for selection

@@ -7,13 +7,17 @@ import xarray as xr
 from jaxtyping import Float
 from matplotlib.figure import Figure
 
-from partwhole import solve, training
+from partwhole import Training, solve
 from partwhole.features import HalfspaceGates
 from partwhole.limits import ChainNorm, Limit
-from partwhole.networks import GatedNetwork, LearnedGates, path_weights
+from partwhole.networks import GatedNetwork, LearnedGates
+from partwhole.networks.paths import path_weights
 from partwhole.study import COLOURS, Arrays, Cells, Config, key, mean, proportion
 from partwhole.study.declaration import Number
 from partwhole.study.plots import look, panels
+from partwhole.training import Runs
+from partwhole.training.margin_ascent import ascend_margin
+from partwhole.training.stationarity import stationarity
 from partwhole_studies.gated.descent import FLOW, FULL_BATCH, PUBLISHED, trained
 from partwhole_studies.gated.point_sets import random_points
 
@@ -57,9 +61,9 @@ def cell(config: Config) -> Arrays:
         spaced = np.geomspace(30, last, 30).round().astype(int)
         return np.union1d(spaced, 10 ** np.arange(2, int(np.log10(last)) + 1)).tolist()
 
-    def run(how: training.Training, steps: int, seed: list[int] | int = 0) -> training.Runs:
+    def run(training: Training, steps: int, seed: list[int] | int = 0) -> Runs:
         options = {"steps": steps, "record": records(steps), "seed": seed}
-        return trained(starts, inputs, labels, how, **options)
+        return trained(starts, inputs, labels, training, **options)
 
     flow = run(FLOW, config["flow"])
     ways = {"flow": flow}
@@ -70,8 +74,8 @@ def cell(config: Config) -> Arrays:
     arrays |= {f"{way}_margins": np.asarray(runs.margins, float) for way, runs in ways.items()}
     networks = flow.networks
     if config["ascend"]:
-        networks = tuple(training.ascend_margin(net, inputs, labels) for net in networks)
-        ends = [training.stationarity(net, inputs, labels).margin for net in networks]
+        networks = tuple(ascend_margin(net, inputs, labels) for net in networks)
+        ends = [stationarity(net, inputs, labels).margin for net in networks]
         arrays["ended"] = np.array(ends)
     if relu:
         return arrays | _learned_gates(flow.networks, inputs, labels)

@@ -19,7 +19,8 @@ from partwhole.features import ReLUGates
 from partwhole.limits import Outcome, Quadratic
 from partwhole.measures import accuracy
 from partwhole.measures.agreement import inconsistency
-from partwhole.networks import GatedNetwork, LearnedGates, flipped_gates
+from partwhole.networks import GatedNetwork, LearnedGates
+from partwhole.networks.gated import flipped_gates
 from partwhole.study import Arrays, Cells, Config, key, layout, mean, published, series
 from partwhole.study.declaration import Number
 from partwhole.study.estimates import finite_values

@@ -13,17 +13,19 @@ from matplotlib.figure import Figure
 
 from partwhole import limits, solve
 from partwhole.features import JointGates
+from partwhole.limits.costs import FunctionSpaceL2
 from partwhole.measures import accuracy
 from partwhole.networks import GatedNetwork
 from partwhole.study import COLOURS, Arrays, Cells, Config, key, layout, mean, series
 from partwhole.study.declaration import Number
 from partwhole.study.plots import QUIET, mosaic
-from partwhole.training import ascend_margin, stationarity
+from partwhole.training.margin_ascent import ascend_margin
+from partwhole.training.stationarity import stationarity
 from partwhole_studies.gated.descent import FLOW, trained
 from partwhole_studies.gated.point_sets import schematic, square_rule
 
 L2 = limits.Quadratic()
-COSTS = {"group": limits.GroupNorm(), "l2": L2, "function l2": limits.FunctionSpaceL2()}
+COSTS = {"group": limits.GroupNorm(), "l2": L2, "function l2": FunctionSpaceL2()}
 NORMS = (*COSTS, "joint contexts")
 SIDE = 60  # points along an edge of the grid on which answers are compared
 ALONG = (np.arange(SIDE) + 0.5) * 2.0 / SIDE - 1.0

@@ -10,7 +10,8 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 from partwhole import solve
-from partwhole.limits import FunctionSpaceL2, GroupNorm, Outcome, Quadratic
+from partwhole.limits import GroupNorm, Outcome, Quadratic
+from partwhole.limits.costs import FunctionSpaceL2
 from partwhole.measures.agreement import inconsistency
 from partwhole.networks import GatedNetwork
 from partwhole.study import (

@@ -10,7 +10,8 @@ import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
 
-from partwhole.networks import image_network, layer_dimensions
+from partwhole.networks import image_network
+from partwhole.networks.layer_dimensions import layer_dimensions
 from partwhole.study import Arrays, Cells, Config, key, layout, mean, published, series
 from partwhole.study.estimates import finite_values
 from partwhole.study.plots import QUIET, panels

@@ -18,7 +18,8 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float, Int
 
-from partwhole.flows import Diagonal, FlowOutcome, Path, QuadraticLoss, flow
+from partwhole.flows import Diagonal, FlowOutcome, Path, flow
+from partwhole.flows.quadratic_loss import QuadraticLoss
 from partwhole.limits import DiagonalWeights
 from partwhole.recommendation.methods import (
     FINETUNING,

@@ -13,14 +13,9 @@ from partwhole.recommendation.methods import FINETUNING, MULTI, PROBING, SINGLE
 from partwhole.study import Arrays, Cells, Config
 from partwhole.tasks import ReLUTeachers
 from partwhole.tasks.relu_teachers import ReLUTeacherSample
-from partwhole.training import (
-    ProbingRuns,
-    Runs,
-    Training,
-    for_finetuning,
-    relu_probing,
-    train,
-)
+from partwhole.training import Runs, Training, train
+from partwhole.training.relu_probing import ProbingRuns, relu_probing
+from partwhole.training.rescaling import for_finetuning
 
 DIMENSION, AUX_UNITS, N_AUX, N_TEST, BATCH = 15, 6, 1024, 2000, 128
 INIT = READOUT = 1e-3

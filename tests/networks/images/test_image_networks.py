@@ -11,15 +11,12 @@ import numpy as np
 import pytest
 
 from partwhole._checks import InputError
-from partwhole.networks import (
-    ImageNetwork,
-    convnet,
-    image_network,
-    resnet,
-    vision_transformer,
-)
+from partwhole.networks import ImageNetwork, image_network
+from partwhole.networks.images.convnet import convnet
 from partwhole.networks.images.layers import Pass, trained
 from partwhole.networks.images.presets import NETWORKS
+from partwhole.networks.images.resnet import resnet
+from partwhole.networks.images.transformer import vision_transformer
 from partwhole.networks.network import each_layer
 
 

@@ -9,7 +9,7 @@ from study_rules import require_whole, verdicts
 
 from partwhole.flows import flow
 from partwhole.flows.field import FieldParts, field_parts
-from partwhole.study import declared
+from partwhole.study.declaration import declared
 from partwhole_studies.dynamics import central as study
 
 

@@ -9,7 +9,7 @@ from study_cells import computed
 from study_rules import require_whole, verdicts
 
 from partwhole.networks import Architecture
-from partwhole.study import declared
+from partwhole.study.declaration import declared
 from partwhole_studies.dynamics import cube_order as study
 
 

@@ -7,7 +7,8 @@ import pytest
 from study_cells import computed
 from study_rules import require_whole, verdicts
 
-from partwhole.study import declared, proportion
+from partwhole.study import proportion
+from partwhole.study.declaration import declared
 from partwhole_studies.dynamics import dimension as study
 from partwhole_studies.dynamics import small_networks as small
 

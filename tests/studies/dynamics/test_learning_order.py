@@ -12,7 +12,7 @@ from study_rules import require_whole, verdicts
 
 from partwhole.flows import flow
 from partwhole.networks import Architecture
-from partwhole.study import declared
+from partwhole.study.declaration import declared
 from partwhole_studies.dynamics import learning_order as study
 from partwhole_studies.dynamics import wide_networks as wide
 

@@ -11,7 +11,7 @@ from study_rules import require_whole, verdicts
 
 from partwhole.flows import flow
 from partwhole.flows.cholesky_path import cholesky_path
-from partwhole.study import declared
+from partwhole.study.declaration import declared
 from partwhole_studies.dynamics import multiple_descent as study
 
 SEEDS = 12

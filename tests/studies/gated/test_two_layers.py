@@ -10,7 +10,8 @@ from study_cells import computed
 from study_rules import require_whole, verdicts
 
 from partwhole import solve
-from partwhole.limits import FunctionSpaceL2, GroupNorm
+from partwhole.limits import GroupNorm
+from partwhole.limits.costs import FunctionSpaceL2
 from partwhole_studies.gated import digits
 from partwhole_studies.gated import reference_implementation as reference
 from partwhole_studies.gated import two_layers as study

@@ -11,7 +11,8 @@ import pytest
 
 from partwhole import solve
 from partwhole.features import HalfspaceGates
-from partwhole.study import declared, published
+from partwhole.study import published
+from partwhole.study.declaration import declared
 from partwhole.tasks.images._files import VARIABLE
 from partwhole_studies.gated import mnist as images
 from partwhole_studies.gated import two_layers as study

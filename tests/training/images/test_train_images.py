@@ -18,7 +18,8 @@ from programs import looped
 
 from partwhole import tasks
 from partwhole._checks import InputError
-from partwhole.networks import Architecture, ImageNetwork, convnet, image_network, outputs
+from partwhole.networks import Architecture, ImageNetwork, image_network, outputs
+from partwhole.networks.images.convnet import convnet
 from partwhole.networks.images.layers import Dense, Flatten
 from partwhole.tasks.images.digits import digit_images
 from partwhole.training import Outcome, Training, train

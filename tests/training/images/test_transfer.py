@@ -14,7 +14,8 @@ import pytest
 from programs import primitives
 
 from partwhole._checks import InputError
-from partwhole.networks import ImageNetwork, convnet, image_network, outputs
+from partwhole.networks import ImageNetwork, image_network, outputs
+from partwhole.networks.images.convnet import convnet
 from partwhole.networks.images.layers import BatchNorm, Dense, Drawn, Flatten, ReLU, trained
 from partwhole.tasks.images.class_split import split_classes
 from partwhole.tasks.images.digits import digit_images

@@ -121,7 +121,7 @@ def train_transfer(
     Examples
     --------
     >>> from partwhole import tasks
-    >>> from partwhole.networks import convnet
+    >>> from partwhole.networks.images.convnet import convnet
     >>> from partwhole.tasks.images.digits import digit_images
     >>> split = tasks.split_classes(*digit_images(), n_main=20, seed=0)
     >>> network = convnet(
