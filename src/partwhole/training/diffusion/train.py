@@ -205,8 +205,7 @@ class Loop:
             if checkpoint is not None and clock - saved >= SAVED_EVERY and place < self.last:
                 save_checkpoint(checkpoint, (self.state, self.records), marks)
                 saved = time.monotonic()
-        # Records after the end of the run repeat its end; the last step may have diverged.
-        self.records.losses[self.stops > place] = self._mean_loss(place)
+        # The loss is measured before a step, of which the last may have diverged.
         self.diverged = self.diverged or not np.isfinite(np.asarray(self.state.row)).all()
         if checkpoint is not None:
             checkpoint.unlink(missing_ok=True)
